@@ -89,7 +89,7 @@ const expect = Effect.fnUntraced(function* <E>(
   const right = Exit.isSuccess(exit) === holds
   const how = Exit.isSuccess(exit)
     ? "held"
-    : `broke: ${Cause.pretty(exit.cause).split("\n")[0]!.slice(0, 200)}`
+    : `broke: ${Cause.pretty(exit.cause).split("\n", 1).join("").slice(0, 200)}`
   yield* say(`${right ? "ok  " : "FAIL"} ${name}: ${how}`)
   if (!right && Exit.isFailure(exit)) yield* say(Cause.pretty(exit.cause))
   return right

@@ -15,6 +15,7 @@ import * as NodeMain from "../layers/compose/NodeMain.ts"
 import * as Runtime from "../layers/compose/Runtime.ts"
 import * as Server from "../layers/compose/Server.ts"
 import * as Stores from "../layers/compose/Stores.ts"
+import * as Worlds from "../layers/compose/Worlds.ts"
 import * as ModelFromEnv from "../layers/model/ModelFromEnv.ts"
 import * as ScriptedModelGateway from "../layers/model/ScriptedModelGateway.ts"
 import * as OutboxRelay from "../layers/runtime/relay/OutboxRelay.ts"
@@ -25,11 +26,15 @@ import { logText } from "../src/LogText.ts"
 import { operations } from "../src/agents/Operations.ts"
 import { Tenant } from "../src/Ids.ts"
 import { Principal } from "../src/Principal.ts"
+import type { NewVersion } from "../src/worlds/NewVersion.ts"
+import { WorldPublisher } from "../services/worlds/WorldPublisher.ts"
+import { WorldReader } from "../services/worlds/WorldReader.ts"
 import { runCommandLine } from "./command/CommandLine.ts"
 import * as Incident from "./incident/Incident.ts"
 import * as Receiver from "./incident/Receiver.ts"
 import { script } from "./incident/Script.ts"
 import * as Environment from "./start/Environment.ts"
+import { sampleWorlds } from "./worlds/SampleWorlds.ts"
 
 const tenant = Tenant.make("default")
 const operator = new Principal({ id: "operator", tenant, roles: ["admin"] })
@@ -95,23 +100,41 @@ const walk = Effect.fnUntraced(function* (data: string, receiver: Receiver.Recei
   }).pipe(Effect.catch((error) => Effect.logError("the incident could not be prepared", error)))
 })
 
+/** Publishes the worlds that are not there yet. */
+const publish = Effect.fnUntraced(function* (worlds: ReadonlyArray<NewVersion>) {
+  const reader = yield* WorldReader
+  const publisher = yield* WorldPublisher
+  const known = new Set((yield* reader.worlds(tenant)).map(({ world_id }) => world_id))
+  for (const version of worlds) {
+    if (!known.has(version.world.world_id)) yield* publisher.publish(tenant, version)
+  }
+})
+
+/** The receiver of the incident is in this process. */
+const webhooksTo = ({ url }: Receiver.Receiver) =>
+  WebhookDelivery.handlers.pipe(
+    Effect.provideService(WebhookDelivery.WebhookConfig, { url, allow_ranges: ["127.0.0.0/8"] })
+  )
+
+const relayConfig = Layer.effect(
+  OutboxRelay.RelayConfig,
+  Effect.map(OutboxRelay.RelayConfig, (config) => ({ ...config, ...Incident.relay }))
+)
+
 const main = Effect.gen(function* () {
   const { data, database, model_ignored, port } = yield* Environment.readSettings
   const kept = yield* Environment.prepareDirectory(data)
   const chosen = yield* ModelFromEnv.choose()
   const receiver = yield* Receiver.start(join(data, "receiver"))
+  const worlds = sampleWorlds()
+  const published = worlds.map(({ world }) => world)
   const runtime = Runtime.layer({
-    agents: [operations],
-    tools: [OperationsTools.tools],
-    deliveries: [
-      WebhookDelivery.handlers.pipe(
-        Effect.provideService(WebhookDelivery.WebhookConfig, {
-          url: receiver.url,
-          // The receiver of the incident is in this process.
-          allow_ranges: ["127.0.0.0/8"]
-        })
-      )
-    ]
+    agents: [
+      { ...operations, tools: [...operations.tools, "ask_world_agent"] },
+      ...(yield* Effect.fromResult(Worlds.agents(published)))
+    ],
+    tools: [OperationsTools.tools, Worlds.askWorldAgent, ...Worlds.tools(published)],
+    deliveries: [webhooksTo(receiver)]
   }).pipe(
     Layer.provide(
       Option.match(chosen, {
@@ -121,12 +144,7 @@ const main = Effect.gen(function* () {
     ),
     Layer.provide(ToolCallTelemetry.layer),
     Layer.provide(ModelUsageTelemetry.layer),
-    Layer.provide(
-      Layer.effect(
-        OutboxRelay.RelayConfig,
-        Effect.map(OutboxRelay.RelayConfig, (config) => ({ ...config, ...Incident.relay }))
-      )
-    )
+    Layer.provide(relayConfig)
   )
   const sha256 = createHash("sha256").update(kept.token).digest("hex")
   const server = Server.layer({ listen: { port }, credentials: [{ sha256, principal: operator }] })
@@ -136,8 +154,10 @@ const main = Effect.gen(function* () {
   })
   // Sent where the standard OTEL_ variables say; without them nothing is sent.
   const telemetry = yield* Effect.promise(() => OpenTelemetry.layer(undefined, process.env))
-  const app = server.pipe(
+  const app = Layer.merge(server, Worlds.connected).pipe(
     Layer.provideMerge(runtime),
+    Layer.provideMerge(Worlds.runner),
+    Layer.provideMerge(Worlds.sql),
     Layer.provideMerge(stores),
     Layer.provideMerge(telemetry)
   )
@@ -147,6 +167,7 @@ const main = Effect.gen(function* () {
       : error
   )
   yield* Environment.forgetSecrets
+  yield* Effect.provideContext(publish(worlds), context)
   yield* Effect.provideContext(
     Effect.andThen(
       banner(

@@ -1,34 +1,99 @@
 /**
- * The memory of one actor. Every address of a tenant has a memory of its own.
+ * The memory of an address, which is the one way to write a memory: it classifies, refuses copies of canonical texts and
+ * what came out of memory, counts what is told again, and passes on what outlives a run and a conversation.
  */
 import { Context } from "effect"
 import type { Effect, Scope } from "effect"
-import type { Address, Tenant } from "../src/Ids.ts"
+import type { Address, RunId, Tenant } from "../src/Ids.ts"
+import type { AnchorKind } from "../src/memory/MemoryAnchors.ts"
+import type { MemoryRefused } from "../src/memory/MemoryRefused.ts"
+import type {
+  MemoryId,
+  MemoryRow,
+  MemoryTier,
+  Provenance,
+  Typology
+} from "../src/memory/MemoryRow.ts"
+import type { RecalledLine } from "../src/memory/RecalledLines.ts"
+import type { MemoryPage } from "./MemoryStore.ts"
+import type { StoreError } from "./StoreError.ts"
 
-export interface Memory {
+/** What is to be remembered. */
+export interface Note {
+  /** 1 to 4,000 characters. */
   readonly text: string
-  /** ms since 1970. */
-  readonly at: number
+  /** Absent = `interaction`: what the run learns, which outlives it as `Compounding` says. */
+  readonly tier?: MemoryTier
+  /** Absent = the gateway classifies the text. */
+  readonly typology?: Typology
+  /** Whom or what it is about, for an erasure; at most 200 characters. */
+  readonly subject?: string
+  /** The same key is the same memory: for a handler that may see an event again. */
+  readonly key?: string
+  /** The row, of the same tier, that is true no more. */
+  readonly supersedes?: MemoryId
+}
+
+export interface Remembered {
+  readonly row: MemoryRow
+  /** False: the memory had it already, and has counted it once more. */
+  readonly isNew: boolean
+}
+
+/** What a prompt is to be told. */
+export interface Question {
+  /** What it is about: the message, or the words to look for. */
+  readonly text: string
+  /** Tokens of the lines with their heading, as the tokenizer counts. */
+  readonly tokens_max: number
+  /** The run whose own notes count too. Absent = those of conversation and place alone. */
+  readonly run?: RunId
+}
+
+export interface Recalled {
+  /** Best first; at most 100. */
+  readonly lines: ReadonlyArray<RecalledLine>
+  /** The lines under their heading, as a prompt shows them; empty of none. */
+  readonly text: string
+  readonly tokens: number
+}
+
+/** Rows that went on and rows that are gone. */
+export interface Ended {
+  readonly promoted: number
+  readonly dropped: number
 }
 
 export class AgentMemory extends Context.Service<
   AgentMemory,
   {
-    /** At most 1,000 are kept, oldest dropped first. */
-    remember(text: string): Effect.Effect<void>
-    /** Newest first; at most `limit`. */
-    recall(limit: number): Effect.Effect<ReadonlyArray<Memory>>
+    /** Durable when it returns, where the store is. Refused: see `MemoryRefused`. */
+    remember(note: Note, origin: Provenance): Effect.Effect<Remembered, MemoryRefused | StoreError>
+    recall(question: Question): Effect.Effect<Recalled, StoreError>
+    /** Newest first, at most 500. `run` names the interaction tier's run; without one that tier is empty. */
+    list(
+      tier: MemoryTier,
+      page: MemoryPage,
+      run?: RunId
+    ): Effect.Effect<ReadonlyArray<MemoryRow>, StoreError>
+    /** Takes a row of this address out of the memory, which then has the row that it superseded again. */
+    undo(id: MemoryId, by: string): Effect.Effect<MemoryRow, MemoryRefused | StoreError>
+    /** The run is over: what lasts goes on to the conversation, also of runs that died before; the rest is gone. */
+    endRun(run: RunId): Effect.Effect<Ended, StoreError>
+    /** The conversation is over: what lasts goes on to its place; the rest is gone. */
+    readonly endConversation: Effect.Effect<Ended, StoreError>
   }
 >()("troupe/services/AgentMemory") {}
 
-/** The memories of all actors: one per address of a tenant, released when the last scope that uses it closes. */
+/** The memories of all addresses. */
 export class AgentMemories extends Context.Service<
   AgentMemories,
   {
-    /** Built on first use; held until the scope closes. */
+    /** Built on first use; held until the scope closes. `kind`: what its persistent tier belongs to; `workspace` by default. */
     get(
       tenant: Tenant,
-      address: Address
+      address: Address,
+      kind?: AnchorKind
     ): Effect.Effect<Context.Context<AgentMemory>, never, Scope.Scope>
   }
 >()("troupe/services/AgentMemories") {}

@@ -9,6 +9,7 @@ import type { Exit, Scope } from "effect"
 import { totalMetric } from "../src/TotalMetric.ts"
 import type { Approval } from "../src/approval/Approval.ts"
 import type { Address, ConversationId, MessageId, RunId, Tenant } from "../src/Ids.ts"
+import { forEachPage } from "../src/Pages.ts"
 import type { Need } from "../src/run/Needs.ts"
 import type { QuarantinedRun, RawEvent, RunQuarantined } from "../src/run/Quarantine.ts"
 import { foldWhole } from "../src/run/Quarantine.ts"
@@ -95,6 +96,36 @@ export interface Beginning {
   readonly accepted: RunAccepted
   /** The outbox message that dispatches the task, and the claim that holds it (`Accepted.held`). */
   readonly dispatch: { readonly id: MessageId; readonly claim: string }
+}
+
+/**
+ * Who claims a run in the append of an amendment after which it has something to do. Asked before the amendment is durable,
+ * and only for a run that was claimed before and that no other process has.
+ */
+export interface Claimant {
+  readonly owner: string
+  /** Is the run, of which this is the head after the amendment, to be claimed? Neither throws nor takes long. */
+  readonly wants: (head: RunHead) => boolean
+}
+
+/** Who listens to amendments; `claim` is the claim that was made with the amendment, if it was for the own claimant. */
+export interface AmendmentListener {
+  readonly woken: (run: RunId | undefined, claim?: Claim) => void
+  readonly claimant: Claimant | undefined
+}
+
+/** The listener whose claimant takes the run, if the amendment left it to be continued by whoever claims it. */
+export const claimingListener = <L extends AmendmentListener>(
+  listeners: Iterable<L>,
+  { epoch, owner, parkable, status, ...head }: RunHead
+): L | undefined => {
+  if (epoch === 0 || parkable || status !== "processing") return undefined
+  for (const listener of listeners) {
+    const { claimant } = listener
+    if (claimant === undefined || (owner !== undefined && owner !== claimant.owner)) continue
+    if (claimant.wants({ epoch, owner, parkable, status, ...head })) return listener
+  }
+  return undefined
 }
 
 export interface QuarantineQuery {
@@ -204,10 +235,11 @@ export class RunJournal extends Context.Service<
     ): Effect.Effect<ReadonlyArray<JournalEntry>, RunQuarantined | JournalError>
 
     /**
-     * A command from outside, under the run's lock, at its length and epoch. `command` is pure, owns the state it is
-     * given and may change it; `now` is in ms since 1970. What it returns is durable, and listeners of `amended` are
-     * woken after the commit, wherever they are. Where the codec could not read what it returns, nothing is written, and
-     * it fails with a JournalError that is not lost.
+     * A command from outside, on the run as it is: where it was written meanwhile, the command is called again with the new
+     * state. `command` is pure, owns the state it is given and may change it; `now` is in ms since 1970. What it returns is
+     * durable, and listeners of `amended` are woken after the commit, wherever they are; one of them may have the run claimed
+     * with it. Where the codec could not read what it returns, nothing is written, and it fails with a JournalError that is
+     * not lost.
      */
     amend<A, E>(
       run: RunId,
@@ -303,10 +335,12 @@ export class RunJournal extends Context.Service<
 
     /**
      * Calls back after each amendment of any run, in this process or another one, until the scope closes; with undefined
-     * where it may have missed some of others, because it lost its connection for a while.
+     * where it may have missed some of others, because it lost its connection for a while. Where it is an amendment with
+     * which the claimant has claimed the run, the claim comes with it.
      */
     amended(
-      listener: (run: RunId | undefined) => void
+      woken: AmendmentListener["woken"],
+      claimant?: Claimant
     ): Effect.Effect<void, JournalError, Scope.Scope>
 
     /**
@@ -328,7 +362,7 @@ export interface Amended<A, E> {
 
 /**
  * Gives a command the state of a run, whose entries are `entries`, of which there are to be `length`. Every journal amends
- * with it, under the run's lock. Nothing of what fails is written.
+ * with it. Nothing of what fails is written.
  */
 export const amendmentOf = <A, E>(
   run: RunId,
@@ -347,16 +381,18 @@ export const amendmentOf = <A, E>(
   })
 
 /** Calls `visit` with every entry of a run, in order; at most `page_max` (up to 10,000) of them are read at a time. */
-export const forEachEntry = Effect.fnUntraced(function* (
+export const forEachEntry = (
   journal: RunJournal["Service"],
   run: RunId,
   page_max: number,
   visit: (entry: JournalEntry) => void
-): Effect.fn.Return<void, RunQuarantined | JournalError> {
-  for (let from = 0; ;) {
-    const page = yield* journal.read(run, from, page_max)
-    for (const entry of page) visit(entry)
-    if (page.length < page_max) return
-    from += page.length
-  }
-})
+): Effect.Effect<void, RunQuarantined | JournalError> =>
+  forEachPage(
+    page_max,
+    (last: JournalEntry | undefined) =>
+      journal.read(run, last === undefined ? 0 : last.seq + 1, page_max),
+    (page) => {
+      for (const entry of page) visit(entry)
+      return undefined
+    }
+  )

@@ -10,6 +10,7 @@ import type { CostLedger } from "./CostLedger.ts"
 import type { FlowState } from "./FlowState.ts"
 import type { LoopStore } from "./LoopStore.ts"
 import type { McpPins } from "./McpPins.ts"
+import type { MemoryStore } from "./MemoryStore.ts"
 import type { Outbox } from "./Outbox.ts"
 import type { OutboxReader } from "./OutboxReader.ts"
 import type { OutboxReplayer } from "./OutboxReplayer.ts"
@@ -28,6 +29,7 @@ export type Stores =
   | FlowState
   | LoopStore
   | McpPins
+  | MemoryStore
   | Outbox
   | OutboxReader
   | OutboxReplayer

@@ -14,6 +14,8 @@ import type {
 } from "../src/delivery/AgentTask.ts"
 import type { Address, ConversationId, MessageId, RunId, Tenant } from "../src/Ids.ts"
 import type { Roles } from "../src/Principal.ts"
+import type { RunAccepted } from "../src/run/RunEvent.ts"
+import type { Claim } from "./RunJournal.ts"
 import type { StoreError } from "./StoreError.ts"
 
 export interface NewTask {
@@ -44,7 +46,14 @@ export interface NewTask {
   /**
    * The caller begins the task's run itself, under this claim (`RunJournal.begin`). Absent = a relay delivers the task.
    */
-  readonly claim?: { readonly owner: string; readonly lease_ms: number } | undefined
+  readonly claim?: DispatchClaim | undefined
+}
+
+export interface DispatchClaim {
+  readonly owner: string
+  readonly lease_ms: number
+  /** Who claims the run, and its first event, for a store that begins it where it accepts the task (`Accepted.begun`). */
+  readonly begins?: { readonly owner: string; readonly accepted: RunAccepted } | undefined
 }
 
 export interface Accepted {
@@ -56,6 +65,11 @@ export interface Accepted {
    * is at work. Absent = the dispatch waits for a relay.
    */
   readonly held?: true
+  /**
+   * The task's run, which began as its claim says: no other task of the address waits or is at work, and there is no dispatch.
+   * Only where the claim `begins`, and not in every store. Listeners of commits are not told of its events.
+   */
+  readonly begun?: Claim
 }
 
 /** The topic of the outbox row that dispatches a task; its payload is `{ task_id }`. */

@@ -6,6 +6,20 @@ import type { Schema } from "effect"
 
 export type Json = Schema.Json
 
+/** Texts of names with their colon: those of events are few, and come again with each (bench row `send-durable`). */
+const names = new Map<string, string>()
+const names_max = 1_000
+/** Of one name, in UTF-16 units. */
+const name_max = 40
+
+const nameText = (name: string): string => {
+  const known = names.get(name)
+  if (known !== undefined) return known
+  const text = JSON.stringify(name) + ":"
+  if (names.size < names_max && name.length <= name_max) names.set(name, text)
+  return text
+}
+
 /**
  * The canonical text of a JSON value. Members that are `undefined` are left out, as in JSON.stringify.
  * Throws a RangeError on a number that JSON cannot represent (NaN, Infinity) and on anything that is not JSON.
@@ -16,7 +30,7 @@ export const canonical = (value: unknown): string => {
       return JSON.stringify(value)
     case "number":
       if (!Number.isFinite(value)) throw new RangeError("a number that JSON cannot say")
-      return JSON.stringify(value)
+      return String(value)
     case "boolean":
       return value ? "true" : "false"
     case "object":
@@ -50,9 +64,32 @@ export const canonical = (value: unknown): string => {
     if (member === undefined) continue
     if (first) first = false
     else text += ","
-    text += JSON.stringify(key) + ":" + canonical(member)
+    text += nameText(key) + canonical(member)
   }
   return text + "}"
+}
+
+/** Have these JSON values the same canonical text? Members that are `undefined` count as left out. */
+export const isSameJson = (a: unknown, b: unknown): boolean => {
+  if (a === b) return true
+  if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false
+  if (Array.isArray(a) || Array.isArray(b)) {
+    return (
+      Array.isArray(a) &&
+      Array.isArray(b) &&
+      a.length === b.length &&
+      a.every((each: unknown, i) => isSameJson(each ?? null, b[i] ?? null))
+    )
+  }
+  const one = a as Record<string, unknown>
+  const other = b as Record<string, unknown>
+  const isKept = (name: string) => Object.hasOwn(one, name) || other[name] === undefined
+  return (
+    Object.keys(other).every(isKept) &&
+    Object.keys(one).every((name) =>
+      isSameJson(one[name], Object.hasOwn(other, name) ? other[name] : undefined)
+    )
+  )
 }
 
 /** A deep copy of a JSON value, so that later changes to the original do not reach it. */

@@ -24,8 +24,19 @@ export const principalHasRole = (principal: Principal, roles: ReadonlyArray<Role
 export const Roles = Schema.Array(Role).check(Schema.isMaxLength(Role.literals.length))
 export type Roles = typeof Roles.Type
 
-export const rolesOf = ({ roles }: Pick<Principal, "roles">): Roles =>
-  Role.literals.filter((role) => roles.includes(role))
+/** Each combination of roles, as soon as it was asked for: one list for all messages of such a sender. */
+const combinations = new Map<number, Roles>()
+
+export const rolesOf = ({ roles }: Pick<Principal, "roles">): Roles => {
+  let combination = 0
+  for (const role of roles) combination |= 1 << Role.literals.indexOf(role)
+  let known = combinations.get(combination)
+  if (known === undefined) {
+    known = Object.freeze(Role.literals.filter((role) => roles.includes(role)))
+    combinations.set(combination, known)
+  }
+  return known
+}
 
 /**
  * Whether these roles include one of `wanted`. `admin` counts as every role but `customer`. Undefined = the roles were not

@@ -93,30 +93,33 @@ export const rights: Readonly<Record<RightName, Right>> = table
 
 const ranks: ReadonlyArray<Rank> = ["viewer", "approver", "operator", "customer"]
 
-const ranksWith = (right: RightName, isMeant: (reach: Reach) => boolean): ReadonlyArray<Rank> =>
-  ranks.filter((rank) => {
-    const reach = rights[right].reach[rank]
+/** By right: the roles that have it with a reach that `isMeant`. */
+const ranksWith = (
+  isMeant: (reach: Reach) => boolean
+): Readonly<Record<RightName, ReadonlyArray<Rank>>> => {
+  const isOf = (right: Right) => (rank: Rank) => {
+    const reach = right.reach[rank]
     return reach !== undefined && isMeant(reach)
-  })
+  }
+  const named = Object.entries(rights).map(([name, right]) => [name, ranks.filter(isOf(right))])
+  return Object.fromEntries(named) as Record<RightName, ReadonlyArray<Rank>>
+}
+
+const withAny = ranksWith(() => true)
+const withMoreThanOwn = ranksWith((reach) => reach !== "own")
 
 /** The roles that have the right, in the order of the table; `admin` is not listed. */
-export const rolesFor = (right: RightName): ReadonlyArray<Role> => ranksWith(right, () => true)
+export const rolesFor = (right: RightName): ReadonlyArray<Role> => withAny[right]
 
 const holdsOne = ({ roles }: Principal, ranks: ReadonlyArray<Rank>): boolean =>
   roles.includes("admin") || ranks.some((rank) => roles.includes(rank))
 
 /** Why the principal may not use the right. Undefined = it has the right, at least with the reach `own`. */
 export const rightRefusal = (by: Principal, right: RightName): NotEntitled | undefined =>
-  holdsOne(
-    by,
-    ranksWith(right, () => true)
-  )
+  holdsOne(by, withAny[right])
     ? undefined
     : new NotEntitled({ principal: by.id, needs: rolesFor(right) })
 
 /** Whether the principal has the right only with the reach `own`. False for a customer that also has a role of the staff. */
 export const isLimitedToOwn = (by: Principal, right: RightName): boolean =>
-  !holdsOne(
-    by,
-    ranksWith(right, (reach) => reach !== "own")
-  )
+  !holdsOne(by, withMoreThanOwn[right])

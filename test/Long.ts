@@ -19,7 +19,10 @@ export const late: ReadonlyArray<string> = [
 /** Files and folders with a long form. */
 export const files: ReadonlyArray<string> = [
   "test/bench",
+  "test/entry/HostileTexts.test.ts",
   "test/simulation",
+  "test/package",
+  "test/run/RunDecider.test.ts",
   "test/replay/Command.test.ts",
   "test/sql/Plans.test.ts",
   ...late
@@ -27,12 +30,15 @@ export const files: ReadonlyArray<string> = [
 
 /** What `npm test` leaves to the long form, one line each. */
 export const left: ReadonlyArray<string> = [
-  "test/bench: rows over databases and HTTP, and after kills, in small sizes; those in memory run here",
+  "test/bench: every row but step, in small sizes",
+  "test/entry: hostile texts of 100,000 characters; those of 30,000 are searched here",
+  "test/run: the seeds 1,000 to 2,499 of runs in any order of their inputs",
   "test/simulation: seeds 101 to 1,500, and whether all seeds together met every fault",
-  "test/simulation: a crash at every I/O of seeds 11 to 50",
-  "test/simulation: three planted bugs out of four",
+  "test/simulation: a crash at every I/O of seeds 6 to 50",
+  "test/simulation: seven planted bugs out of eight",
+  "test/package: a build that checks types too, three packed examples out of four, and a replay by the packed command",
   "test/replay: the command over a directory; over a PostgreSQL server it runs here",
-  "test/sql: what 2,000 messages read behind 20,000 runs; of 72 and 96 it is counted here",
+  "test/sql: what 2,000 messages read behind 20,000 runs; of 72 and 96 behind 5,000 it is counted here",
   "test/process: random kills of a service on each engine; a kill at each crash point is here",
   "test/process: random kills of two services, a worker and their server at once",
   "test/process: what thousands of runs and steps leave behind; what a few leave is in test/runtime/Leaks"

@@ -50,7 +50,7 @@ const pureTables: ReadonlyArray<string> = ["ibantools", "libphonenumber-js/min"]
 const tableReaders: ReadonlyArray<string> = ["src/error/Redaction.ts", "src/error/PhoneNumbers.ts"]
 /** Every room may stand on it, and it on none. */
 const floor = "dialling"
-const pureRooms: ReadonlyArray<string | undefined> = ["runtime", "ephemeral"]
+const pureRooms: ReadonlyArray<string | undefined> = ["runtime", "ephemeral", "memory"]
 
 /** What each room within a room may import beside itself. */
 const inner: Readonly<Record<string, Readonly<Record<string, ReadonlyArray<string>>>>> = {
@@ -69,6 +69,7 @@ const inner: Readonly<Record<string, Readonly<Record<string, ReadonlyArray<strin
     journal: ["engine"],
     outbox: ["engine"],
     tools: ["engine"],
+    worlds: ["engine"],
     engine: []
   }
 }
@@ -77,6 +78,27 @@ const inner: Readonly<Record<string, Readonly<Record<string, ReadonlyArray<strin
 const innerRoomOf = (path: string): readonly [room: string, inner: string] | undefined => {
   const [, room, within] = /^layers\/([^/]+)\/([^/]+)\//.exec(path) ?? []
   return room !== undefined && inner[room] !== undefined ? [room, within!] : undefined
+}
+
+/** Areas of the reference application. Each has sub-rooms of its own, and shows the others nothing but its contracts. */
+const contexts: ReadonlyArray<string> = ["platform", "worlds", "core"]
+
+/** The context that a file belongs to: `layers/agents/worlds/WorldTools.ts` to worlds. */
+const contextOf = (path: string): string | undefined => {
+  const [, context] = /^(?:src|services|layers\/[^/]+)\/([^/]+)\//.exec(path) ?? []
+  return context !== undefined && contexts.includes(context) ? context : undefined
+}
+
+const isContract = (path: string): boolean =>
+  contextOf(path) !== undefined && path.includes(`/${contextOf(path)}/contracts/`)
+
+const contextRefusal = (path: string, name: string): string | undefined => {
+  const to = contextOf(name)
+  if (to === undefined || roomOf(path) === "compose") return undefined
+  if (contextOf(path) !== to) {
+    return isContract(name) ? undefined : `only the contracts of ${to} are for others`
+  }
+  return isContract(path) && !isContract(name) ? "a contract stands on contracts" : undefined
 }
 
 const migrations = "layers/sql/engine/migrations/"
@@ -99,6 +121,8 @@ const innerRefusal = (path: string, name: string): string | undefined => {
 
 /** Why a file may not import this; undefined if it may. */
 const refusal = (path: string, name: string): string | undefined => {
+  const walled = contextRefusal(path, name)
+  if (walled !== undefined) return walled
   if (path.startsWith("src/")) {
     if (isOwn(name)) return name.startsWith("src/") ? undefined : "src imports only src"
     return name === "effect" ||
@@ -174,9 +198,9 @@ const waysToTheLoop = (tree: Tree): ReadonlyArray<string> =>
     )
 
 const srcRooms =
-  "error tool capability permission approval run replay conversation delivery cost call graph agent agents api entry semstreams"
+  "error tool capability permission approval run replay conversation delivery cost call graph agent agents api entry semstreams worlds memory"
 const layerRooms =
-  "runtime ephemeral sql model dialling calls mcp channel http telemetry agents semstreams compose"
+  "runtime ephemeral sql model dialling calls mcp channel http telemetry agents semstreams memory compose"
 const vague = /^(utils?|common|helpers?|shared|types?|misc)$/i
 
 const misnamed = (path: string): string | undefined => {
@@ -188,10 +212,13 @@ const misnamed = (path: string): string | undefined => {
   const noun = file.replace(/\.ts$/, "")
   if (rooms.some((room) => vague.test(room)) || vague.test(noun)) return "names no subject"
   if (/(Live|Impl)$|^Base[A-Z]|Base$/.test(noun)) return "an answer is named how + port"
-  if (house === "services" && rooms.length > 0) return "services is one flat folder"
+  if (house === "services" && rooms.length > 0 && !contexts.includes(rooms[0]!)) {
+    return "services is one flat folder, but for contexts"
+  }
   if (house === "layers" && rooms.length === 0) return "an answer lives in a room"
   const known = house === "src" ? srcRooms : layerRooms
-  if (rooms.length > 0 && !known.split(" ").includes(rooms[0]!)) return "an unknown room"
+  if (house !== "services" && rooms.length > 0 && !known.split(" ").includes(rooms[0]!))
+    return "an unknown room"
   const within = house === "layers" ? inner[rooms[0]!] : undefined
   if (within !== undefined && within[rooms[1] ?? ""] === undefined) {
     return `layers/${rooms[0]} has its files in rooms of its own`
@@ -245,7 +272,14 @@ describe("architecture", () => {
       ["layers/http/A.ts", "@electric-sql/pglite"],
       ["layers/compose/A.ts", "@effect/sql-pg"],
       ["layers/compose/A.ts", "@ai-sdk/provider"],
-      ["layers/compose/A.ts", "../../test/notes.ts"]
+      ["layers/compose/A.ts", "../../test/notes.ts"],
+      ["src/platform/A.ts", "../worlds/World.ts"],
+      ["src/run/A.ts", "../worlds/World.ts"],
+      ["src/worlds/contracts/A.ts", "../World.ts"],
+      ["services/core/A.ts", "../worlds/WorldReader.ts"],
+      ["layers/agents/platform/A.ts", "../worlds/WorldTools.ts"],
+      ["layers/agents/A.ts", "./worlds/WorldTools.ts"],
+      ["layers/ephemeral/core/A.ts", "../../../services/worlds/RuleProposals.ts"]
     ]
     for (const [path, name] of forbidden) {
       for (const text of [
@@ -263,7 +297,10 @@ describe("architecture", () => {
       ["services/A.ts", "../src/Ids.ts"],
       ["layers/compose/A.ts", "../sql/journal/Codes.ts"],
       ["layers/mcp/A.ts", "../dialling/B.ts"],
-      ["layers/sql/engine/migrations/0001_schema.ts", "./0001_runs.ts"]
+      ["layers/sql/engine/migrations/0001_schema.ts", "./0001_runs.ts"],
+      ["src/platform/A.ts", "../worlds/contracts/WorldId.ts"],
+      ["layers/agents/core/A.ts", "../../../services/worlds/contracts/WorldAgentRunner.ts"],
+      ["layers/compose/A.ts", "../agents/worlds/WorldTools.ts"]
     ]
     for (const [path, name] of allowed) {
       assert.deepEqual(refusals(plant(path, `import { x } from "${name}"\n`)), [])
@@ -301,6 +338,30 @@ describe("architecture", () => {
     assert.deepEqual(waysToTheLoop(tree), [
       "layers/http/A.ts > layers/compose/B.ts > layers/runtime/C.ts"
     ])
+  })
+
+  it("SA-05 ST-38 gives no agent a way to what publishes rules, and finds contracts where their context is", () => {
+    const publisher = "services/worlds/WorldPublisher.ts"
+    const ways = (tree: Tree) =>
+      [...tree.keys()]
+        .filter((path) => path.startsWith("layers/agents/"))
+        .flatMap((path) => reach(tree, path).get(publisher) ?? [])
+    assert.isTrue(house.has(publisher))
+    assert.deepEqual(ways(house), [])
+    const planted = new Map([
+      [
+        "layers/agents/worlds/A.ts",
+        `import { x } from "../../../services/worlds/WorldPublisher.ts"\n`
+      ],
+      [publisher, ""]
+    ])
+    assert.lengthOf(ways(planted), 1)
+    const runner = "services/worlds/contracts/WorldAgentRunner.ts"
+    assert.isTrue(house.has(runner))
+    assert.deepEqual(
+      [...house.keys()].filter((path) => /\/contracts\//.test(path) && !isContract(path)),
+      []
+    )
   })
 
   it("names a provider only in layers/model", () => {

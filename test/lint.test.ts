@@ -102,6 +102,28 @@ describe("the functions of tests", () => {
   })
 })
 
+describe("the compiler of the check of types", () => {
+  it("finds wrong types, and an Effect that nobody runs, under the repository's own configuration", () => {
+    const folder = mkdtempSync(join(root, "node_modules", ".cache-planted-"))
+    try {
+      const planted = `import { Effect } from "effect"\n\nexport const run = () => {\n  Effect.succeed(1)\n}\n\nexport const text: string = 1\n`
+      writeFileSync(join(folder, "Planted.ts"), planted)
+      const config = { extends: join(root, "tsconfig.json"), include: ["Planted.ts"] }
+      writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(config))
+      const shell = process.platform === "win32"
+      const asked = join(root, "node_modules", ".bin", "effect-tsgo")
+      const compiler = spawnSync(asked, ["get-exe-path"], { encoding: "utf8", shell }).stdout.trim()
+      const args = ["--noEmit", "--pretty", "false", "--project", folder]
+      const { status, stdout } = spawnSync(compiler, args, { encoding: "utf8" })
+      assert.notStrictEqual(status, 0)
+      assert.match(stdout, /Planted\.ts\(4,3\): error TS\d+: .*effect\(floatingEffect\)/)
+      assert.match(stdout, /Planted\.ts\(7,14\): error TS2322/)
+    } finally {
+      rmSync(folder, { recursive: true, force: true })
+    }
+  })
+})
+
 describe("lint", () => {
   const folders = ["src/run", "services", "layers/runtime", "layers/ephemeral"]
   const everywhere = (text: string) =>
@@ -153,6 +175,17 @@ describe("lint", () => {
       }
     })
   }
+
+  it("catches what is asserted non-null, and JSON that no schema reads, in scripts", () => {
+    for (const [expression, rule] of [
+      ["[1][0]!", "no-non-null-assertion"],
+      [`JSON.parse("1") as unknown`, "no-restricted-properties"]
+    ] as const) {
+      const text = `export const x = ${expression}\n`
+      const found = lint({ "scripts/A.ts": text, "scripts/chat/B.ts": text })
+      assert.deepEqual(found, { "scripts/A.ts": [rule], "scripts/chat/B.ts": [rule] })
+    }
+  })
 
   it("catches a circle of imports, and lets adapters touch Node", () => {
     const found = lint({

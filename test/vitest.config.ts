@@ -41,14 +41,18 @@ const together = [
   "tool"
 ].map((folder) => `test/${folder}/**/*.test.ts`)
 
-/** They count what a process holds, measure its pace, or start others that need its core. */
+/**
+ * They count what a process holds, measure its pace, or start others that need its core; or they take long though their files
+ * are short, so that they would run last, beside nothing.
+ */
 const alone = [
   "test/delivery/Crash.test.ts",
   "test/entry/HostileTexts.test.ts",
   "test/replay/Command.test.ts",
   "test/replay/Embedded.test.ts",
   "test/runtime/Leaks.test.ts",
-  "test/runtime/Yields.test.ts"
+  "test/runtime/Yields.test.ts",
+  "test/sql/SqlStores.test.ts"
 ]
 
 /** Left to the long form, unless a file is named. */

@@ -16,11 +16,13 @@ import {
 import { observationGovernance, ObservationTools } from "../../src/agents/Observation.ts"
 import { entityInstance } from "../../src/agents/Triple.ts"
 import type { Tenant } from "../../src/Ids.ts"
+import { forEachPage } from "../../src/Pages.ts"
 import { ToolTerminalError, ToolTransientError, ToolUserError } from "../../src/error/ToolError.ts"
 import type { GovernedTool, MisdeclaredTool } from "../../src/tool/GovernedTool.ts"
 import { callOf, govern } from "../../src/tool/GovernedTool.ts"
 import { ComponentCatalog } from "../../services/ComponentCatalog.ts"
 import { FlowState } from "../../services/FlowState.ts"
+import type { StoredLoop } from "../../services/LoopStore.ts"
 import { LoopStore } from "../../services/LoopStore.ts"
 
 /** Records of one read of the store. */
@@ -44,14 +46,15 @@ const sumLoops = Effect.fnUntraced(function* (
   recent_max: number
 ) {
   const sums = flowSummaryBuilder(flow_id, recent_max)
-  let after: string | undefined
-  for (;;) {
-    const page = yield* Effect.mapError(loops.scan(tenant, flow_id, after, scan_page), storeFailed)
-    for (const { key, value } of page) sums.add(key, value)
-    const last = page.at(-1)
-    if (last === undefined || page.length < scan_page) return sums
-    after = last.key
-  }
+  yield* forEachPage(
+    scan_page,
+    (last: StoredLoop | undefined) => loops.scan(tenant, flow_id, last?.key, scan_page),
+    (page) => {
+      for (const { key, value } of page) sums.add(key, value)
+      return undefined
+    }
+  ).pipe(Effect.mapError(storeFailed))
+  return sums
 })
 
 /** The record of a loop that has ended. */

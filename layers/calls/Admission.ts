@@ -6,7 +6,7 @@
 import { lookup } from "node:dns/promises"
 import { Effect, Result, Schema } from "effect"
 import type { AddressRange } from "../../src/call/Address.ts"
-import { isGlobalAddress } from "../../src/call/Address.ts"
+import { mayDial } from "../../src/call/Dialling.ts"
 
 /** Why a fetch failed. `message` is a sentence without addresses and without text of the server. */
 export class FetchError extends Schema.TaggedError<FetchError>()("FetchError", {
@@ -24,7 +24,9 @@ export class FetchError extends Schema.TaggedError<FetchError>()("FetchError", {
     "network",
     "timeout"
   ]),
-  message: Schema.String
+  message: Schema.String,
+  /** No connection was made, so that nothing was sent. Absent = something may have been. */
+  unsent: Schema.optionalKey(Schema.Literal(true))
 }) {}
 
 export const refuse = (reason: FetchError["reason"], message: string): FetchError =>
@@ -42,6 +44,8 @@ export interface Rules {
   readonly hosts: ReadonlyArray<string> | undefined
   readonly ports: ReadonlyArray<number>
   readonly allow: ReadonlyArray<AddressRange>
+  /** An operator named the host: it may be private, but no metadata service. Absent = a model may have chosen it. */
+  readonly named?: boolean
   readonly resolve: Resolver
 }
 
@@ -105,7 +109,7 @@ export const admit = Effect.fnUntraced(function* (
   if (addresses.length === 0) {
     return yield* refuse("unresolved", "the host could not be resolved")
   }
-  if (!addresses.every((address) => isGlobalAddress(address, rules.allow))) {
+  if (!addresses.every((address) => mayDial(address, rules))) {
     return yield* refuse(
       "address",
       "the host is not on the public internet, and may not be reached"

@@ -8,8 +8,8 @@ import type { LookupFunction } from "node:net"
 import type { Transform } from "node:stream"
 import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib"
 import { Effect } from "effect"
-import type { Admitted, FetchError } from "./Admission.ts"
-import { refuse } from "./Admission.ts"
+import type { Admitted } from "./Admission.ts"
+import { FetchError, refuse } from "./Admission.ts"
 
 export interface Outgoing {
   readonly method: string
@@ -102,6 +102,15 @@ const read = (
   message.on("aborted", broken)
 }
 
+const silent = refuse("network", "the host did not answer, or not in HTTP")
+const unconnected = new FetchError({ reason: "network", message: silent.message, unsent: true })
+
+/** Did the request end while its connection was made? With several addresses each of them has failed. */
+const isUnconnected = (error: unknown): boolean =>
+  error instanceof AggregateError
+    ? error.errors.length > 0 && error.errors.every(isUnconnected)
+    : error instanceof Error && "syscall" in error && error.syscall === "connect"
+
 /**
  * Fails with `network`, which says nothing of what the request did, or with `encoding` where such a body is not taken.
  * Interrupting it closes the connection.
@@ -133,13 +142,11 @@ export const exchange = (
       resume(result)
       request.destroy()
     }
-    request.on("error", () =>
-      done(Effect.fail(refuse("network", "the host did not answer, or not in HTTP")))
-    )
+    request.on("error", (error) => done(Effect.fail(isUnconnected(error) ? unconnected : silent)))
     request.on("response", (message) => read(outgoing.method, message, reading, done))
     request.on("upgrade", (_, socket) => {
       socket.destroy()
-      done(Effect.fail(refuse("network", "the host did not answer, or not in HTTP")))
+      done(Effect.fail(silent))
     })
     request.end(outgoing.body)
     return Effect.sync(() => {

@@ -13,6 +13,7 @@ import { validatePolicy } from "../runtime/tool/CheckedPolicy.ts"
 import type { Options } from "./NodeService.ts"
 import {
   family,
+  func,
   given,
   is,
   isObject,
@@ -24,7 +25,8 @@ import {
   secret,
   Telemetry,
   text,
-  texts
+  texts,
+  url
 } from "./OptionShapes.ts"
 
 // Not a union, which would report an undefined member, such as an unset variable, as an excess property.
@@ -71,6 +73,26 @@ const Mcp = Schema.Struct({
   allow: Schema.Struct({ commands: Schema.optionalKey(texts), hosts: Schema.optionalKey(texts) })
 })
 
+/** What is in the lists and objects is checked where the tools are resolved, with errors that name the tool. */
+const ToolConfigs = Schema.Struct({
+  tools: Schema.Array(objectOf("an object with a type")).check(Schema.isMaxLength(1_000)),
+  callback: Schema.optionalKey(
+    Schema.Struct({
+      endpoint: url,
+      authorization: Schema.optionalKey(Schema.Union([secret, func]))
+    })
+  ),
+  profile: Schema.optionalKey(Schema.Literals(["seed", "extended"])),
+  operations: listOf(objectOf("an operation of the platform")),
+  identity: Schema.optionalKey(objectOf("a context of runs")),
+  context: Schema.optionalKey(func),
+  references: Schema.optionalKey(func),
+  secrets: Schema.optionalKey(Schema.Record(Schema.String, secret)),
+  timeout_ms: Schema.optionalKey(Schema.Number),
+  resolve: Schema.optionalKey(func),
+  ca: Schema.optionalKey(text)
+})
+
 const Plugin = Schema.Struct({ manifest: objectOf("an object"), tools: family })
 
 const isGraph = (value: unknown): boolean =>
@@ -84,6 +106,7 @@ const fields = {
   plugins: listOf(Plugin),
   deliveries: listOf(is("an Effect of handlers", Effect.isEffect)),
   mcp: Schema.optionalKey(Mcp),
+  toolConfigs: Schema.optionalKey(ToolConfigs),
   model: layer,
   tokenizer: Schema.optionalKey(layer),
   policy: Schema.optionalKey(objectOf<Policy>("a policy: what `policyOf` makes")),

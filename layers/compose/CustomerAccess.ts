@@ -4,6 +4,7 @@
  */
 import { Context, Effect } from "effect"
 import type { FeedItem } from "../../services/AgentRuntime.ts"
+import type { NotForCustomers } from "../../src/conversation/CustomerAccess.ts"
 import { agentRefusal } from "../../src/conversation/CustomerAccess.ts"
 import { customerEvent, isForCustomers } from "../../src/conversation/CustomerView.ts"
 import { InvalidInput } from "../../src/entry/InvalidInput.ts"
@@ -34,14 +35,17 @@ export const checkCustomerAgents = Effect.fnUntraced(function* (
 })
 
 /** Fails where the principal may not send to the agent, or follow it. */
-export const agentFor = Effect.fnUntraced(function* (
+export const agentFor = (
   by: Principal,
   right: "send" | "follow",
   agent: AgentName
-) {
-  const refusal = agentRefusal(by, right, agent, yield* CustomerAgents)
-  if (refusal !== undefined) return yield* refusal
-})
+): Effect.Effect<void, NotForCustomers> =>
+  isLimitedToOwn(by, right)
+    ? Effect.flatMap(CustomerAgents, (customer_agents) => {
+        const refusal = agentRefusal(by, right, agent, customer_agents)
+        return refusal === undefined ? Effect.void : Effect.fail(refusal)
+      })
+    : Effect.void
 
 export const isCustomer = (by: Principal): boolean => isLimitedToOwn(by, "follow")
 

@@ -3,6 +3,7 @@
  */
 export * as WebhookDelivery from "../channel/WebhookDelivery.ts"
 export * as ImportedMcpServers from "../mcp/ImportedMcpServers.ts"
+export { Retention, RetentionConfig } from "../memory/MemoryRetention.ts"
 export * as CallRecorder from "../runtime/desk/CallRecorder.ts"
 export { ToolQueueConfig } from "../runtime/queue/ToolQueueConfig.ts"
 export { RelayConfig } from "../runtime/relay/OutboxRelay.ts"
@@ -16,3 +17,4 @@ export * as NodeMain from "./NodeMain.ts"
 export * as Runtime from "./Runtime.ts"
 export * as Stores from "./Stores.ts"
 export * as ToolWorker from "./ToolWorker.ts"
+export * as Worlds from "./Worlds.ts"

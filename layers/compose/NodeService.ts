@@ -34,6 +34,8 @@ import type { LoopStore } from "../../services/LoopStore.ts"
 import type { McpServerStatus } from "../../services/McpServers.ts"
 import type { OutboxReader } from "../../services/OutboxReader.ts"
 import type { OutboxReplayer } from "../../services/OutboxReplayer.ts"
+import type * as CodeTool from "../agents/CodeTool.ts"
+import type * as ConfiguredTools from "../calls/ConfiguredTools.ts"
 import type * as LocalToolRegistry from "../runtime/desk/LocalToolRegistry.ts"
 import type { ToolQueue } from "../../services/ToolQueue.ts"
 import type { TriplePublisher } from "../../services/TriplePublisher.ts"
@@ -76,6 +78,8 @@ export interface Options {
   readonly deliveries?: ReadonlyArray<Effect.Effect<RoomHandlers, unknown, ForTools>>
   /** Servers whose tools are imported; needs the package `@modelcontextprotocol/client`. */
   readonly mcp?: McpOptions
+  /** Tools by their configurations: operations, workflows and gateway actions of a host platform, and scripts. */
+  readonly toolConfigs?: ConfiguredTools.Options & Pick<CodeTool.Options, "secrets">
   readonly model: Layer.Layer<ModelGateway, unknown>
   /** Counts the tokens of prompts, for example `GptTokenizer` of `troupe/models`; absent = they are estimated. */
   readonly tokenizer?: Layer.Layer<never, unknown>

@@ -18,9 +18,9 @@ export const listOf = <S extends Schema.Constraint>(each: S) =>
 
 export const family = is("what `tool`, `govern` or `remote` makes: an Effect", Effect.isEffect)
 export const layer = is("a Layer", Layer.isLayer)
-const func = is("a function", (value) => typeof value === "function")
+export const func = is("a function", (value) => typeof value === "function")
 export const text = Schema.String.check(Schema.isMinLength(1))
-const url = is<string>(
+export const url = is<string>(
   "a URL that begins with http:// or https://",
   (value) => typeof value === "string" && /^https?:\/\//i.test(value) && URL.canParse(value)
 )

@@ -7,7 +7,10 @@ import { Effect, Layer } from "effect"
 import { Digest, SecureRandom } from "effect/crypto"
 import type { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import type { MisdeclaredPrice, PriceTable } from "../../src/cost/PriceTable.ts"
-import type { ConversationId, RunId, Tenant } from "../../src/Ids.ts"
+import type { Conversation } from "../../src/conversation/Conversation.ts"
+import type { AgentTask } from "../../src/delivery/AgentTask.ts"
+import type { RunId, Tenant } from "../../src/Ids.ts"
+import { everyItem } from "../../src/Pages.ts"
 import type { Policy } from "../../src/permission/Policy.ts"
 import { effectivePermission, no_policy } from "../../src/permission/Policy.ts"
 import { decodeFixture, fixtureText } from "../../src/replay/Fixture.ts"
@@ -175,23 +178,15 @@ export const replay = Effect.fnUntraced(function* <E = never, R = never>(
 const allRuns = Effect.fnUntraced(function* (tenant: Tenant) {
   const conversations = yield* ConversationStore
   const tasks = yield* TaskStore
-  const runs: Array<RunId> = []
-  let behind: ConversationId | undefined
-  for (;;) {
-    const page = yield* conversations.list(tenant, page_max, behind)
-    for (const { id } of page) {
-      for (let after = 0; ;) {
-        const its = yield* tasks.ofConversation(tenant, id, after, page_max)
-        runs.push(...its.map((task) => task.id))
-        const last = its.at(-1)
-        if (last === undefined || its.length < page_max) break
-        after = last.ordinal
-      }
-    }
-    const last = page.at(-1)
-    if (last === undefined || page.length < page_max) return runs
-    behind = last.id
-  }
+  const all = yield* everyItem(page_max, (last: Conversation | undefined) =>
+    conversations.list(tenant, page_max, last?.id)
+  )
+  const runs = yield* Effect.forEach(all, ({ id }) =>
+    everyItem(page_max, (last: AgentTask | undefined) =>
+      tasks.ofConversation(tenant, id, last?.ordinal ?? 0, page_max)
+    )
+  )
+  return runs.flat().map(({ id }): RunId => id)
 })
 
 /** The policy applied to the agents' tools as they are declared now. */

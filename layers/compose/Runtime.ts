@@ -4,7 +4,6 @@
  */
 import * as NodeCrypto from "@effect/platform-node/NodeCrypto"
 import { Effect, Layer, Option, Schema } from "effect"
-import { SecureRandom } from "effect/crypto"
 import type { MisdeclaredPrice, PriceTable } from "../../src/cost/PriceTable.ts"
 import type { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { graphAgent } from "../../src/graph/GraphAgent.ts"
@@ -45,6 +44,7 @@ import * as MergedDeliveryHandlers from "../runtime/relay/MergedDeliveryHandlers
 import * as OutboxRelay from "../runtime/relay/OutboxRelay.ts"
 import * as ModelTelemetry from "../telemetry/ModelTelemetry.ts"
 import * as ToolRegistryTelemetry from "../telemetry/ToolRegistryTelemetry.ts"
+import * as PooledRandom from "./PooledRandom.ts"
 
 /** `E` and `R`: how building any of them may fail, and what any of them needs. */
 export interface Options<E = unknown, R = unknown> {
@@ -121,7 +121,7 @@ const checked = (
   )
 
 const make = <E, R>(options: Options<E, R>) => {
-  const crypto = Layer.merge(NodeCrypto.layerDigest, SecureRandom.layerWebCrypto)
+  const crypto = Layer.merge(NodeCrypto.layerDigest, PooledRandom.layer)
   const { graphs = [] } = options
   const agents = Layer.merge(
     LocalAgentDirectory.layer([...options.agents, ...graphs.map(graphAgent)]),

@@ -3,12 +3,14 @@
  * alone loads no runtime.
  */
 import type { Context } from "effect"
-import { Effect, Layer, ManagedRuntime, Redacted, Stream } from "effect"
+import { Effect, Layer, ManagedRuntime, Redacted } from "effect"
+import type { ToolConfig } from "../../src/call/ToolConfig.ts"
 import * as Entries from "../../src/entry/Entries.ts"
 import type { ToolGraph } from "../../src/graph/ToolGraph.ts"
 import type { ApprovalId, CallId, RunId } from "../../src/Ids.ts"
 import type { Principal } from "../../src/Principal.ts"
 import { RunNotFound } from "../../src/run/RunCommand.ts"
+import type { GovernedTool } from "../../src/tool/GovernedTool.ts"
 import { discoverOffers } from "../../src/tool/ToolOffer.ts"
 import type { McpOptions } from "../../src/tool/McpServer.ts"
 import type { Message } from "../../services/AgentRuntime.ts"
@@ -26,6 +28,7 @@ import { ToolQueue } from "../../services/ToolQueue.ts"
 import * as OpenTelemetry from "../telemetry/OpenTelemetry.ts"
 import * as UnhostedTelemetry from "../telemetry/UnhostedTelemetry.ts"
 import * as UnknownCallsTelemetry from "../telemetry/UnknownCallsTelemetry.ts"
+import { asyncIterable } from "./AsyncStream.ts"
 import { checkOptions } from "./CheckedOptions.ts"
 import { checkCustomerAgents, CustomerAgents } from "./CustomerAccess.ts"
 import { listRuns } from "./ListedRuns.ts"
@@ -55,6 +58,20 @@ const mcpOf = async (
   return (await import("../mcp/ImportedMcpServers.ts")).layer(options)
 }
 
+/** Resolves the configured tools before anything is opened; loads what runs them only where there are some. */
+const configuredOf = async ({ toolConfigs }: Options): Promise<ReadonlyArray<GovernedTool>> => {
+  if (toolConfigs === undefined) return []
+  const { secrets = {}, tools, ...calling } = toolConfigs
+  const isCode = (config: ToolConfig) => "type" in config && config.type === "code"
+  const code = tools.filter(isCode)
+  const calls = tools.filter((config) => !isCode(config))
+  const ConfiguredTools = await import("../calls/ConfiguredTools.ts")
+  const called = await Effect.runPromise(ConfiguredTools.tools({ ...calling, tools: calls }))
+  if (code.length === 0) return called
+  const CodeTool = await import("../agents/CodeTool.ts")
+  return [...called, ...(await Effect.runPromise(CodeTool.tools({ secrets, tools: code })))]
+}
+
 /** Reads the graphs, and wraps the model so that they answer first; without graphs nothing is loaded. */
 const withGraphs = async ({
   graphs = [],
@@ -81,6 +98,7 @@ const mcpTools = McpServers.useSync(({ tools }) => tools)
 /** Everything that a process runs, from its options. Fails with what is wrong with them. */
 const layerOf = async (options: Options) => {
   const checked = await Effect.runPromise(checkOptions(options))
+  const configured = await configuredOf(options)
   const stores = storesOf(options.store ?? "ephemeral")
   const mcp = await mcpOf(options.mcp)
   const { graphs, model } = await withGraphs(options)
@@ -95,7 +113,7 @@ const layerOf = async (options: Options) => {
     graphs,
     prices: options.prices,
     policy: options.policy,
-    tools: [...(options.tools ?? []), mcpTools],
+    tools: [...(options.tools ?? []), Effect.succeed(configured), mcpTools],
     shared: options.shared ?? [],
     plugins: options.plugins ?? [],
     deliveries: options.deliveries ?? []
@@ -117,20 +135,21 @@ type Services = Layer.Success<Awaited<ReturnType<typeof layerOf>>>
 type Run = <A, E>(effect: Effect.Effect<A, E, Services>) => Promise<A>
 
 const conversationMethods = (run: Run, services: Context.Context<Services>) => {
-  const send = async (message: Send, by: Principal = service_principal): Promise<Sent> => {
+  // Decoded once: what is decoded is not decoded again (bench row `send`).
+  const service = Effect.runSync(Entries.principal(service_principal, "by"))
+  const send = async (message: Send, by: Principal = service): Promise<Sent> => {
     const { created, task } = await run(sendMessage(message as Message, by))
     return { run: task.id, conversation: task.conversation, ordinal: task.ordinal, created }
   }
   return {
     send,
-    ask: async (message, by = service_principal, wait) => {
+    ask: async (message, by = service, wait) => {
       const { signal } = await run(waitOf(wait))
       signal?.throwIfAborted()
       return answerOf(run, (await send(message, by)).run, by, wait)
     },
-    result: (id, by = service_principal, wait) => answerOf(run, id, by, wait),
-    watch: (id, after, by = service_principal) =>
-      Stream.toAsyncIterableWith(watchFeed(id, after, by), services)
+    result: (id, by = service, wait) => answerOf(run, id, by, wait),
+    watch: (id, after, by = service) => asyncIterable(watchFeed(id, after, by), services)
   } satisfies Partial<NodeService>
 }
 

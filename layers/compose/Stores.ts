@@ -6,8 +6,8 @@ import { Effect, Layer, Schema } from "effect"
 import type { Redacted } from "effect"
 import type { AgentMemories } from "../../services/AgentMemory.ts"
 import type { Stores as DurableStores } from "../../services/Stores.ts"
-import * as EphemeralAgentMemory from "../ephemeral/EphemeralAgentMemory.ts"
-import * as EphemeralStore from "../ephemeral/EphemeralStore.ts"
+import * as GatewayAgentMemory from "../memory/GatewayAgentMemory.ts"
+import * as MemoryRetention from "../memory/MemoryRetention.ts"
 import * as EphemeralStores from "../ephemeral/EphemeralStores.ts"
 import type { DirectoryInUse, DirectoryUnusable } from "../sql/engine/DirectoryLock.ts"
 import type { SqlNotify } from "../sql/engine/SqlNotify.ts"
@@ -38,8 +38,8 @@ const engineOf = <A>(packages: string, load: () => Promise<A>): Effect.Effect<A,
       : Effect.die(error)
   )
 
-/** The memory of actors is in the process, whatever the journal's store is. */
-const memories = ActorMemories.layer(EphemeralAgentMemory.layer)
+/** The memory of each address, over the store of all memories. */
+const memories = Layer.merge(ActorMemories.layer(GatewayAgentMemory.layer), MemoryRetention.layer)
 
 /** Gone with the process. */
 export const ephemeral: Layer.Layer<Stores> = memories.pipe(
@@ -52,8 +52,7 @@ const sql = <E>(
   Layer.unwrap(
     Effect.map(
       Effect.promise(() => import("../sql/stores/SqlStores.ts")),
-      (SqlStores) =>
-        Layer.merge(SqlStores.layer, memories.pipe(Layer.provide(EphemeralStore.layer)))
+      (SqlStores) => memories.pipe(Layer.provideMerge(SqlStores.layer))
     )
   ).pipe(Layer.provideMerge(engine))
 

@@ -2,9 +2,11 @@
  * The package's entry `troupe/tools`: tools that come with the package. None is there unless it is registered.
  */
 export * as BrokerTools from "../agents/BrokerTools.ts"
+export * as CodeTool from "../agents/CodeTool.ts"
 export * as CommandTool from "../agents/CommandTool.ts"
 export * as CoordinationTools from "../agents/CoordinationTools.ts"
 export * as FileTools from "../agents/FileTools.ts"
 export * as ObservationTools from "../agents/ObservationTools.ts"
 export * as OperationsTools from "../agents/OperationsTools.ts"
+export * as ConfiguredTools from "../calls/ConfiguredTools.ts"
 export * as HttpRequestTool from "../calls/HttpRequestTool.ts"

@@ -10,7 +10,7 @@ import type { RunEvent } from "../../src/run/RunEvent.ts"
 import type { RunStatus } from "../../src/run/RunState.ts"
 import type { UnknownCall } from "../../src/run/UnknownCall.ts"
 import type { Store, StoredRun } from "./EphemeralStore.ts"
-import { tenantKey } from "./EphemeralStore.ts"
+import { pushed, tenantKey } from "./EphemeralStore.ts"
 
 const isOver = (status: RunStatus): boolean =>
   status === "complete" || status === "failed" || status === "cancelled"
@@ -24,9 +24,11 @@ export const appendEvents = (
   parkable: boolean,
   at: number
 ): void => {
-  run.parkable = parkable
   const { entries } = run
   for (const event of events) entries.push({ seq: entries.length, at, event })
+  // A list that grows has room for as many again: a run that waits keeps none (bench row `waiting`).
+  if (parkable && !run.parkable) run.entries = entries.slice()
+  run.parkable = parkable
   if (run.status !== status) {
     run.status = status
     if (isOver(status)) close(store, run)
@@ -46,9 +48,9 @@ export const appendEvents = (
 const close = (store: Store, run: StoredRun) => {
   store.open.delete(run)
   const key = actorKey(run.tenant, run.address)
-  const open = store.openOf.get(key)
-  open?.delete(run)
-  if (open?.size === 0) store.openOf.delete(key)
+  const left = store.openOf.get(key)?.filter((each) => each !== run) ?? []
+  if (left.length > 0) store.openOf.set(key, left)
+  else store.openOf.delete(key)
 }
 
 const writeApprovals = (
@@ -127,7 +129,7 @@ const writeTask = (
 const writeAnswer = (store: Store, run: StoredRun, answer: Answer, at: number) => {
   const stored = store.conversations.get(tenantKey(run.tenant, run.conversation))
   if (stored === undefined) return
-  stored.messages.push({
+  stored.messages = pushed(stored.messages, {
     conversation: run.conversation,
     seq: stored.messages.length,
     role: "assistant",

@@ -70,7 +70,7 @@ export const make = (
         return Effect.fail(state.failure)
       }
       run.quarantined = undefined
-      for (const listener of store.amended) listener(id)
+      for (const { woken } of store.amended) woken(id)
       return Effect.void
     })
 })

@@ -4,17 +4,21 @@
  */
 import { Clock, Deferred, Effect, Exit, Layer, Result, identity } from "effect"
 import type {
+  AmendmentListener,
   Append,
   AppendEvents,
   Beginning,
   Claim,
+  Claimant,
   CommitListener,
-  Fence
+  Fence,
+  RunHead
 } from "../../services/RunJournal.ts"
 import {
   amendmentOf,
   announceLostRecord,
   announceQuarantine,
+  claimingListener,
   FencedOff,
   JournalError,
   RunJournal,
@@ -75,6 +79,8 @@ const quarantine = <A = never>(
 interface Journal {
   readonly store: Store
   readonly listeners: Set<CommitListener>
+  /** Those of the store's listeners to amendments that are this process's. */
+  readonly amended: Set<AmendmentListener>
 }
 
 const appendTo = (
@@ -118,8 +124,8 @@ const whenFree = <A, E, R>(
       : Effect.andThen(wait(Deferred.await(run.held)), whenFree(store, id, use, wait))
   })
 
-// The Effect functions of this module take the store and are made once: what V8 allocates for each new generator function
-// survives a collection of the young generation, and so does everything that the function refers to.
+const no_needs: StoredRun["needs"] = []
+
 /** Makes the run without an event, or gives undefined if it exists. */
 const makeRun = (
   store: Store,
@@ -141,7 +147,7 @@ const makeRun = (
     parkable: false,
     epoch: 0,
     owner: undefined,
-    needs: [],
+    needs: no_needs,
     held: undefined,
     quarantined: undefined
   }
@@ -149,30 +155,29 @@ const makeRun = (
   store.open.add(run)
   const key = actorKey(run.tenant, run.address)
   const open = store.openOf.get(key)
-  if (open === undefined) store.openOf.set(key, new Set([run]))
-  else open.add(run)
+  store.openOf.set(key, open === undefined ? [run] : [...open, run])
   return run
 }
 
-const create = Effect.fn("RunJournal.create")(function* (
+const create = (
   journal: Journal,
   id: RunId,
   ordinal: number,
-  accepted: RunAccepted
-) {
-  const now = yield* Clock.currentTimeMillis
+  accepted: RunAccepted,
+  now: number
+): boolean => {
   const run = makeRun(journal.store, id, ordinal, accepted, now)
   if (run !== undefined) appendTo(journal, run, [accepted], "pending", false, now)
   return run !== undefined
-})
+}
 
-const begin = Effect.fn("RunJournal.begin")(function* (
+const begin = (
   journal: Journal,
   { accepted, dispatch, ordinal, run: id }: Beginning,
-  owner: string
-) {
+  owner: string,
+  now: number
+): Claim | undefined => {
   const { store } = journal
-  const now = yield* Clock.currentTimeMillis
   const message = store.messages.get(dispatch.id)
   if (message?.owner !== dispatch.claim) return undefined
   const isLast = removeMessage(store, message)
@@ -184,8 +189,23 @@ const begin = Effect.fn("RunJournal.begin")(function* (
   run.owner = owner
   const events: ReadonlyArray<RunEvent> = [accepted, { _tag: "RunClaimed", epoch: 1, owner }]
   appendTo(journal, run, events, "processing", false, now)
-  return { head: runHeadOf(store, run, now), entries: run.entries.slice() } satisfies Claim
-})
+  return { head: runHeadOf(store, run, now), entries: run.entries.slice() }
+}
+
+/** Claims a run that is open. */
+const claimFor = (
+  journal: Journal,
+  run: StoredRun,
+  { owner }: Pick<Claimant, "owner">,
+  now: number
+): Claim => {
+  const epoch = ++run.epoch
+  run.owner = owner
+  run.needs = []
+  const status = run.status === "pending" ? "processing" : run.status
+  appendTo(journal, run, [{ _tag: "RunClaimed", epoch, owner }], status, run.parkable, now)
+  return { head: runHeadOf(journal.store, run, now), entries: run.entries.slice() }
+}
 
 const claimRun =
   (journal: Journal) =>
@@ -206,18 +226,9 @@ const claimRun =
         if (seen !== undefined && seen !== run.epoch) {
           return Effect.fail(new FencedOff({ run_id: id, epoch: run.epoch }))
         }
-        const epoch = ++run.epoch
-        run.owner = owner
-        run.needs = []
-        const status = run.status === "pending" ? "processing" : run.status
-        appendTo(journal, run, [{ _tag: "RunClaimed", epoch, owner }], status, run.parkable, now)
+        const claim = claimFor(journal, run, { owner }, now)
         const gap = gapIn(run.entries, 0)
-        return gap === undefined
-          ? Effect.succeed({
-              head: runHeadOf(journal.store, run, now),
-              entries: run.entries.slice()
-            })
-          : quarantine(run, gapOf(run, gap), now)
+        return gap === undefined ? Effect.succeed(claim) : quarantine(run, gapOf(run, gap), now)
       }
     )
 
@@ -242,7 +253,12 @@ const amendRun =
         if (events.length > 0) {
           appendTo(journal, run, events, statusOf(after), isParkable(after), now)
           if (run.needs.length > 0) run.needs = stillNeeded(run.needs, after)
-          for (const listener of journal.store.amended) listener(id)
+          const own = claimingListener(journal.amended, runHeadOf(journal.store, run, now))
+          const claim =
+            own?.claimant === undefined ? undefined : claimFor(journal, run, own.claimant, now)
+          for (const each of journal.store.amended) {
+            each.woken(id, each === own ? claim : undefined)
+          }
         }
         return Effect.fromResult(answer)
       }
@@ -316,20 +332,25 @@ const exitInTime = <A, E, R>(
     })
   )
 
-const head = Effect.fn("RunJournal.head")(function* (store: Store, id: RunId) {
+const head = (store: Store, id: RunId, now: number): Effect.Effect<RunHead, RunNotFound> => {
   const run = store.runs.get(id)
   return run === undefined
-    ? yield* new RunNotFound({ run_id: id })
-    : runHeadOf(store, run, yield* Clock.currentTimeMillis)
-})
+    ? Effect.fail(new RunNotFound({ run_id: id }))
+    : Effect.succeed(runHeadOf(store, run, now))
+}
 
-const unfinishedRuns = (store: Store) => (tenant: Tenant, address: Address, limit: number) =>
-  Effect.map(Clock.currentTimeMillis, (now) =>
-    [...(store.openOf.get(actorKey(tenant, address)) ?? [])]
-      .sort((a, b) => a.ordinal - b.ordinal)
-      .slice(0, limit)
-      .map((run) => runHeadOf(store, run, now))
-  )
+const no_heads: Effect.Effect<ReadonlyArray<RunHead>> = Effect.succeed([])
+
+const unfinishedRuns =
+  (store: Store) =>
+  (tenant: Tenant, address: Address, limit: number): Effect.Effect<ReadonlyArray<RunHead>> =>
+    Effect.clockWith((clock) => {
+      const open = store.openOf.get(actorKey(tenant, address))
+      if (open === undefined) return no_heads
+      const now = clock.currentTimeMillisUnsafe()
+      const oldest = [...open].sort((a, b) => a.ordinal - b.ordinal).slice(0, limit)
+      return Effect.succeed(oldest.map((run) => runHeadOf(store, run, now)))
+    })
 
 const auditRuns = (store: Store) =>
   Effect.fnUntraced(function* (limit: number, after?: RunId) {
@@ -351,7 +372,7 @@ const auditRuns = (store: Store) =>
 
 const make = Effect.gen(function* () {
   const store = yield* EphemeralStore
-  const journal: Journal = { store, listeners: new Set() }
+  const journal: Journal = { store, listeners: new Set(), amended: new Set() }
   const clock = yield* Clock.Clock
   const now = (request: Append): Effect.Effect<void, StaleAppend | FencedOff | JournalError> => {
     const run = store.runs.get(request.run)
@@ -368,8 +389,10 @@ const make = Effect.gen(function* () {
     { now }
   )
   return RunJournal.of({
-    create: (id, ordinal, accepted) => create(journal, id, ordinal, accepted),
-    begin: (beginning, owner) => begin(journal, beginning, owner),
+    create: (id, ordinal, accepted) =>
+      Effect.sync(() => create(journal, id, ordinal, accepted, clock.currentTimeMillisUnsafe())),
+    begin: (beginning, owner) =>
+      Effect.sync(() => begin(journal, beginning, owner, clock.currentTimeMillisUnsafe())),
     claim: claimRun(journal),
     append,
     transact: transactRun(journal),
@@ -387,7 +410,7 @@ const make = Effect.gen(function* () {
           : quarantine(run, gapOf(run, gap), clock.currentTimeMillisUnsafe())
       }),
     amend: amendRun(journal),
-    head: (id) => head(store, id),
+    head: (id) => Effect.suspend(() => head(store, id, clock.currentTimeMillisUnsafe())),
     unfinished: unfinishedRuns(store),
     audit: auditRuns(store),
     beat: (owner, lease_ms) =>
@@ -400,11 +423,15 @@ const make = Effect.gen(function* () {
     adopt: (owner, hosted, limit) => adoptRuns(store, owner, hosted, limit),
     handOver: (run, epoch, needs) => handOverRun(store, run, epoch, needs),
     ...EphemeralQuarantine.make(store),
-    amended: (listener) =>
-      Effect.acquireRelease(
-        Effect.sync(() => void store.amended.add(listener)),
-        () => Effect.sync(() => void store.amended.delete(listener))
-      ),
+    amended: (woken, claimant) =>
+      Effect.suspend(() => {
+        const listener = { woken, claimant }
+        const sets = [store.amended, journal.amended]
+        return Effect.acquireRelease(
+          Effect.sync(() => sets.forEach((each) => each.add(listener))),
+          () => Effect.sync(() => sets.forEach((each) => each.delete(listener)))
+        )
+      }),
     committed: (listener) =>
       Effect.acquireRelease(
         Effect.sync(() => void journal.listeners.add(listener)),

@@ -4,7 +4,7 @@
  */
 import { Context, Effect, Layer } from "effect"
 import type { Deferred } from "effect"
-import type { Memory } from "../../services/AgentMemory.ts"
+import type { AmendmentListener } from "../../services/RunJournal.ts"
 import type { Approval } from "../../src/approval/Approval.ts"
 import type { Conversation, ConversationMessage } from "../../src/conversation/Conversation.ts"
 import type { AgentTask } from "../../src/delivery/AgentTask.ts"
@@ -38,7 +38,8 @@ export interface StoredRun {
   readonly conversation: ConversationId
   readonly ordinal: number
   readonly created_at: number
-  readonly entries: Array<JournalEntry>
+  /** Replaced by a shorter list of the same when the run begins to wait: see `appendEvents`. */
+  entries: Array<JournalEntry>
   status: RunStatus
   /** Only an amendment can advance the run. */
   parkable: boolean
@@ -59,9 +60,9 @@ export interface StoredTask {
 
 export interface StoredConversation {
   readonly conversation: Conversation
-  readonly messages: Array<ConversationMessage>
+  messages: Array<ConversationMessage>
   /** In the order of their ordinals; the first is 1. */
-  readonly tasks: Array<StoredTask>
+  tasks: Array<StoredTask>
 }
 
 interface StoredApproval {
@@ -90,11 +91,11 @@ export interface Store {
   readonly runs: Map<RunId, StoredRun>
   /** Runs that have not ended, oldest first. */
   readonly open: Set<StoredRun>
-  /** The same by actor. */
-  readonly openOf: Map<string, Set<StoredRun>>
+  /** The same by actor; no list is empty. */
+  readonly openOf: Map<string, ReadonlyArray<StoredRun>>
   /** When the lease of an owner ends, in ms since 1970. */
   readonly leases: Map<string, number>
-  readonly amended: Set<(run: RunId) => void>
+  readonly amended: Set<AmendmentListener>
   readonly tasks: Map<RunId, StoredTask>
   /** Tasks that are neither complete nor failed, by actor. */
   readonly waiting: Map<string, number>
@@ -114,8 +115,6 @@ export interface Store {
   readonly written: Set<() => void>
   /** Turns that have a cost, oldest first. */
   readonly costs: Map<Tenant, Array<StoredCost>>
-  /** By actor, oldest first. */
-  readonly memories: Map<string, Array<Memory>>
   /** Calls that wait for an operator; no run without one. */
   readonly unknown: Map<RunId, Map<CallId, UnknownCall>>
   /** The last place given out. */
@@ -138,6 +137,13 @@ export class EphemeralStore extends Context.Service<EphemeralStore, Store>()(
 
 /** The key of a record of one tenant. Neither part holds NUL. */
 export const tenantKey = (tenant: Tenant, key: string): string => `${tenant}\0${key}`
+
+/**
+ * The list with one more item. The first makes a list of one, because a push to an empty list allocates room for many, and most
+ * conversations that wait have one message (bench row `waiting`).
+ */
+export const pushed = <A>(list: Array<A>, item: A): Array<A> =>
+  list.length === 0 ? [item] : (list.push(item), list)
 
 /** Appends a message to the end of its key. Wakes no listener. */
 export const enqueueMessage = (
@@ -220,7 +226,6 @@ const empty = (): Store => ({
   dead: new Map(),
   written: new Set(),
   costs: new Map(),
-  memories: new Map(),
   unknown: new Map(),
   place: 0
 })

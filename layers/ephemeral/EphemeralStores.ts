@@ -1,6 +1,6 @@
 /**
  * All stores of one process over one new `EphemeralStore`, so that every reader sees the projections of a run. Without
- * `AgentMemory`, which is built for each address over the same store.
+ * `AgentMemory`, which is built for each address over the `MemoryStore`.
  */
 import { Layer } from "effect"
 import type { Stores } from "../../services/Stores.ts"
@@ -8,6 +8,7 @@ import * as EphemeralApprovalRecords from "./EphemeralApprovalRecords.ts"
 import * as EphemeralConversationStore from "./EphemeralConversationStore.ts"
 import * as EphemeralCostLedger from "./EphemeralCostLedger.ts"
 import * as EphemeralMcpPins from "./EphemeralMcpPins.ts"
+import * as EphemeralMemoryStore from "./EphemeralMemoryStore.ts"
 import * as EphemeralOutbox from "./EphemeralOutbox.ts"
 import * as EphemeralOutboxReader from "./EphemeralOutboxReader.ts"
 import * as EphemeralOutboxReplayer from "./EphemeralOutboxReplayer.ts"
@@ -26,6 +27,7 @@ export const layer: Layer.Layer<Stores | EphemeralStore.EphemeralStore> = Layer.
   EphemeralCostLedger.layer,
   EphemeralApprovalRecords.layer,
   EphemeralMcpPins.layer,
+  EphemeralMemoryStore.layer,
   EphemeralOutbox.layer,
   EphemeralOutboxReader.layer,
   EphemeralOutboxReplayer.layer,

@@ -1,7 +1,7 @@
 /**
  * Tasks in one process. `accept` checks everything before it writes, and writes synchronously: everything or nothing.
  */
-import { Clock, Effect, Layer } from "effect"
+import { Effect, Layer } from "effect"
 import type { Accepted, NewTask } from "../../services/TaskStore.ts"
 import { StoreError } from "../../services/StoreError.ts"
 import { dispatched_topic, TaskStore } from "../../services/TaskStore.ts"
@@ -14,7 +14,14 @@ import {
 } from "../../src/delivery/AgentTask.ts"
 import { actorKey, addressKey } from "../../src/Ids.ts"
 import type { Store, StoredConversation, StoredTask } from "./EphemeralStore.ts"
-import { EphemeralStore, tenantKey, enqueueMessage, hold, isHead } from "./EphemeralStore.ts"
+import {
+  EphemeralStore,
+  tenantKey,
+  enqueueMessage,
+  hold,
+  isHead,
+  pushed
+} from "./EphemeralStore.ts"
 
 const page_max = 500
 
@@ -77,7 +84,8 @@ const conversationOf = (store: Store, task: NewTask, now: number): StoredConvers
 }
 
 const writeTask = (store: Store, request: NewTask, now: number): Accepted => {
-  const { conversation, messages, tasks } = conversationOf(store, request, now)
+  const stored = conversationOf(store, request, now)
+  const { conversation, messages, tasks } = stored
   const task: AgentTask = {
     id: request.id,
     tenant: request.tenant,
@@ -93,7 +101,7 @@ const writeTask = (store: Store, request: NewTask, now: number): Accepted => {
     status: "pending",
     created_at: now
   }
-  messages.push({
+  stored.messages = pushed(messages, {
     conversation: conversation.id,
     seq: messages.length,
     role: "user",
@@ -102,14 +110,14 @@ const writeTask = (store: Store, request: NewTask, now: number): Accepted => {
     run_id: request.id,
     created_at: now
   })
-  const stored: StoredTask = { task, channel_origin: request.channel_origin }
-  tasks.push(stored)
-  store.tasks.set(request.id, stored)
+  const accepted: StoredTask = { task, channel_origin: request.channel_origin }
+  stored.tasks = pushed(tasks, accepted)
+  store.tasks.set(request.id, accepted)
   const actor = actorKey(request.tenant, request.address)
   const waiting = store.waiting.get(actor) ?? 0
   store.waiting.set(actor, waiting + 1)
   if (request.idempotency_key !== undefined) {
-    store.accepted.set(tenantKey(request.tenant, request.idempotency_key), stored)
+    store.accepted.set(tenantKey(request.tenant, request.idempotency_key), accepted)
   }
   const dispatch = enqueueMessage(
     store,
@@ -132,18 +140,24 @@ const writeTask = (store: Store, request: NewTask, now: number): Accepted => {
   return { task, created: true, held: true }
 }
 
+const accept = (
+  store: Store,
+  request: NewTask,
+  now: number
+): ReturnType<TaskStore["Service"]["accept"]> => {
+  const before = acceptedBefore(store, request)
+  if (before !== undefined) return before
+  const refused = refusalOf(store, request)
+  if (refused !== undefined) return Effect.fail(refused)
+  const accepted = writeTask(store, request, now)
+  if (accepted.held !== true) for (const listener of store.written) listener()
+  return Effect.succeed(accepted)
+}
+
 const make = Effect.map(EphemeralStore, (store) =>
   TaskStore.of({
-    accept: Effect.fn("TaskStore.accept")(function* (request) {
-      const now = yield* Clock.currentTimeMillis
-      const before = acceptedBefore(store, request)
-      if (before !== undefined) return yield* before
-      const refused = refusalOf(store, request)
-      if (refused !== undefined) return yield* refused
-      const accepted = writeTask(store, request, now)
-      if (accepted.held !== true) for (const listener of store.written) listener()
-      return accepted
-    }),
+    accept: (request) =>
+      Effect.clockWith((clock) => accept(store, request, clock.currentTimeMillisUnsafe())),
     get: (id) => Effect.sync(() => store.tasks.get(id)?.task),
     ofConversation: (tenant, conversation, after, limit) =>
       Effect.sync(() => {

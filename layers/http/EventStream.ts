@@ -88,17 +88,35 @@ const frameOf = (item: FeedItem, customer: boolean): string => {
   return eventText(eventName(event._tag), data, `${item.ordinal}.${seq}`)
 }
 
-/** Holds the size of a large frame in the account until the next frame is pulled, which means that it was taken. */
+/**
+ * The texts of items that are there at the same time. Short ones are joined up to `small_units`, so that what a step appends
+ * is one write (bench row `http`); a long one stands alone. Each is made when it is pulled: of a large page one text at a
+ * time is held.
+ */
+function* textsOf(items: ReadonlyArray<FeedItem>, customer: boolean): Generator<string> {
+  let joined = ""
+  for (const item of items) {
+    const frame = frameOf(item, customer)
+    if (joined !== "" && joined.length + frame.length > small_units) {
+      yield joined
+      joined = ""
+    }
+    joined += frame
+  }
+  if (joined !== "") yield joined
+}
+
+/** Holds the size of a long text in the account until the next one is pulled, which means that it was taken. */
 const counted =
   (account: Account) =>
-  (frames: Stream.Stream<string>): Stream.Stream<string> =>
-    Stream.flatMap(frames, (frame) =>
-      frame.length <= small_units
-        ? Stream.succeed(frame)
+  (texts: Stream.Stream<string>): Stream.Stream<string> =>
+    Stream.flatMap(texts, (text) =>
+      text.length <= small_units
+        ? Stream.succeed(text)
         : Stream.concat(
             Stream.sync(() => {
-              account.hold(frame.length)
-              return frame
+              account.hold(text.length)
+              return text
             }),
             Stream.fromEffectDrain(Effect.sync(() => account.hold(0)))
           )
@@ -114,11 +132,10 @@ export const bytes = (
   options: FeedOptions
 ): Stream.Stream<Uint8Array> => {
   const events = feed.pipe(
-    // A page of the journal may be large: only one of its events at a time is held as text and bytes as well, and none
-    // waits for the events after it.
-    Stream.rechunk(1),
-    Stream.map((item) => frameOf(item, options.customer)),
-    Stream.filter((frame) => frame !== ""),
+    Stream.mapArray((items) => [items] as const),
+    Stream.flatMap((items) =>
+      Stream.fromIterable(textsOf(items, options.customer), { chunkSize: 1 })
+    ),
     Stream.catch((error) => {
       const problem =
         options.customer && error._tag === "RunQuarantined" ? unavailable : problemOf(error)

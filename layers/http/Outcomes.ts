@@ -101,8 +101,8 @@ const dress = (
 }
 
 /** The request's trace, by which its spans are found, where there is one. */
-const correlation = Effect.map(Effect.option(Effect.currentSpan), (span) =>
-  Option.isSome(span) ? span.value.traceId : newCorrelation()
+const correlation = Effect.withFiber(({ cache: { span } }) =>
+  Effect.succeed(span?._tag === "Span" ? span.traceId : newCorrelation())
 )
 
 /**

@@ -6,8 +6,7 @@ import type { Store } from "troupe/embed"
 import { newDatabase } from "./NewDatabase.ts"
 import type { Line, Row, Sample } from "./Row.ts"
 import { killed, ratio, sample } from "./Row.ts"
-import { withPostgres } from "./Server.ts"
-import { sized } from "./Work.ts"
+import { withSettledPostgres } from "./Server.ts"
 
 /** Both sides on a new database in each round: the answers of one round are no questions in the next. */
 const round = async (on: string): Promise<{ readonly ours: Sample; readonly bare: Sample }> => {
@@ -43,16 +42,10 @@ const linesOf = async (
   ]
 }
 
-/** A server that has just started lets nobody be judged dead, for every session ended with the one before. */
-const settles_ms = sized(0, 11_000)
-
 export const row: Row = {
   name: "answers",
   lines: async ({ rounds = 2 }) => [
-    ...(await withPostgres(async (url) => {
-      await new Promise((resolve) => setTimeout(resolve, settles_ms))
-      return linesOf("PostgreSQL", url, rounds)
-    })),
+    ...(await withSettledPostgres((url) => linesOf("PostgreSQL", url, rounds))),
     ...(await linesOf("PGlite", "pglite", rounds))
   ]
 }

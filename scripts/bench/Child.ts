@@ -15,6 +15,7 @@ const variants: Readonly<Record<string, () => Promise<unknown>>> = {
   durable: () => import("./DurableVariants.ts"),
   bytes: () => import("./BytesVariants.ts"),
   answers: () => import("./AnswersVariants.ts"),
+  recall: () => import("./RecallVariants.ts"),
   resume: () => import("./ResumeVariants.ts"),
   leak: () => import("./LeakVariants.ts"),
   waiting: () => import("./WaitingVariants.ts"),

@@ -9,7 +9,7 @@ import { Principal } from "../../src/Principal.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import * as ActorMemories from "../../layers/compose/ActorMemories.ts"
 import * as Runtime from "../../layers/compose/Runtime.ts"
-import * as EphemeralAgentMemory from "../../layers/ephemeral/EphemeralAgentMemory.ts"
+import * as GatewayAgentMemory from "../../layers/memory/GatewayAgentMemory.ts"
 import { EphemeralStore } from "../../layers/ephemeral/EphemeralStore.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import * as RuntimeConfig from "../../layers/runtime/actor/RuntimeConfig.ts"
@@ -70,12 +70,11 @@ const forgetAll = (store: EphemeralStore["Service"]) => {
   forget(store)
   store.conversations.clear()
   store.conversationsOf.clear()
-  store.memories.clear()
 }
 
 const runtime = (steps: number) =>
   Runtime.layer({ agents: [agent], tools: [tools] }).pipe(
-    Layer.provide(ActorMemories.layer(EphemeralAgentMemory.layer)),
+    Layer.provide(ActorMemories.layer(GatewayAgentMemory.layer)),
     Layer.provide(model((request) => turnAt(request.step, steps))),
     Layer.provide(
       Layer.succeed(RuntimeConfig.RuntimeConfig, { ...RuntimeConfig.defaults, idle_ms: 1 })

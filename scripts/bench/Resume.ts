@@ -7,7 +7,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import type { Line, Row } from "./Row.ts"
 import { interleave, killed, ratio, sample } from "./Row.ts"
-import { withPostgres } from "./Server.ts"
+import { withSettledPostgres } from "./Server.ts"
 
 const lines = async (
   engine: string,
@@ -41,7 +41,7 @@ export const row: Row = {
     const directory = mkdtempSync(join(tmpdir(), "troupe-bench-"))
     try {
       return [
-        ...(await withPostgres((url) => lines("PostgreSQL", url, rounds))),
+        ...(await withSettledPostgres((url) => lines("PostgreSQL", url, rounds))),
         ...(await lines("PGlite", join(directory, "data"), rounds))
       ]
     } finally {

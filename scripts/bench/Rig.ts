@@ -12,7 +12,6 @@ import { fold } from "../../src/run/RunState.ts"
 import { RunLimits } from "../../src/run/RunLimits.ts"
 import { govern } from "../../src/tool/GovernedTool.ts"
 import { AgentDirectory } from "../../services/AgentDirectory.ts"
-import { AgentMemory } from "../../services/AgentMemory.ts"
 import { ModelGateway } from "../../services/ModelGateway.ts"
 import type { Claim } from "../../services/RunJournal.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
@@ -34,6 +33,7 @@ import { makeWakeup } from "../../layers/runtime/loop/RunWakeup.ts"
 import * as LoopScheduler from "../../layers/runtime/loop/LoopScheduler.ts"
 import * as PromptMeter from "../../layers/runtime/loop/PromptMeter.ts"
 import * as RunLoop from "../../layers/runtime/loop/RunLoop.ts"
+import { no_memory } from "../../layers/runtime/queue/QueuedCall.ts"
 import * as ToolInvoker from "../../layers/runtime/tool/ToolInvoker.ts"
 import { Lookup, lookup } from "./Work.ts"
 
@@ -70,11 +70,6 @@ const layer = (turn: Model) =>
     Layer.provideMerge(Layer.merge(NodeCrypto.layerDigest, SecureRandom.layerWebCrypto)),
     Layer.provideMerge(Layer.succeed(ModelGateway, { turn }))
   )
-
-const memory = Context.make(
-  AgentMemory,
-  AgentMemory.of({ remember: () => Effect.void, recall: () => Effect.succeed([]) })
-)
 
 const uuid = (n: number): RunId =>
   RunId.make(`00000000-0000-4000-8000-${n.toString(16).padStart(12, "0")}`)
@@ -142,7 +137,7 @@ const claimed = Effect.fnUntraced(function* (
           makeWakeup(),
           undefined
         ),
-        memory
+        no_memory
       )
   }
   return found

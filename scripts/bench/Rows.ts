@@ -14,6 +14,7 @@ export const rows: Readonly<Record<string, () => Promise<{ readonly row: Row }>>
   durable: () => import("./Durable.ts"),
   bytes: () => import("./Bytes.ts"),
   answers: () => import("./Answers.ts"),
+  recall: () => import("./Recall.ts"),
   resume: () => import("./Resume.ts"),
   leak: () => import("./Leak.ts"),
   waiting: () => import("./Waiting.ts"),

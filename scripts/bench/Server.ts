@@ -4,6 +4,7 @@
 import { Effect, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import * as Postgres from "../../layers/sql/engine/Postgres.ts"
+import { sized } from "./Work.ts"
 import { launch, password, user } from "../../test/sql/PostgresServer.ts"
 
 /** No plan gets better, and no window gets worse, because a background worker was there. */
@@ -24,3 +25,13 @@ export const withPostgres = async <A>(work: (url: string) => Promise<A>): Promis
     await server.stop()
   }
 }
+
+/** A server that has just started lets nobody be judged dead, for every session ended with the one before. */
+const settles_ms = sized(0, 11_000)
+
+/** The same, with a server on which a killed process is noticed. */
+export const withSettledPostgres = <A>(work: (url: string) => Promise<A>): Promise<A> =>
+  withPostgres(async (url) => {
+    await new Promise((resolve) => setTimeout(resolve, settles_ms))
+    return work(url)
+  })

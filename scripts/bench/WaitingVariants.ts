@@ -12,7 +12,7 @@ import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
 import * as ActorMemories from "../../layers/compose/ActorMemories.ts"
 import * as Runtime from "../../layers/compose/Runtime.ts"
-import * as EphemeralAgentMemory from "../../layers/ephemeral/EphemeralAgentMemory.ts"
+import * as GatewayAgentMemory from "../../layers/memory/GatewayAgentMemory.ts"
 import { EphemeralStore } from "../../layers/ephemeral/EphemeralStore.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import * as ScriptedModelGateway from "../../layers/model/ScriptedModelGateway.ts"
@@ -99,8 +99,8 @@ export const asked = async (on: string, runs = "1000"): Promise<Sample> => {
     await new Promise((resolve) => setTimeout(resolve, waits_ms))
     return Effect.runPromise(heap)
   }
-  // What the first runs bring is not theirs.
-  const before = await heapAfter(sized(20, 200))
+  // What the first runs bring, such as compiled code, is not theirs.
+  const before = await heapAfter(sized(20, 1_000))
   return { bytes: ((await heapAfter(Number(runs))) - before) / Number(runs) }
 }
 
@@ -110,7 +110,7 @@ const kept = Effect.fnUntraced(function* (runs: number, park_ms: number) {
   const process = yield* Scope.make()
   yield* Effect.gen(function* () {
     const context = yield* Layer.buildWithMemoMap(
-      runtime(park_ms).pipe(Layer.provide(ActorMemories.layer(EphemeralAgentMemory.layer))),
+      runtime(park_ms).pipe(Layer.provide(ActorMemories.layer(GatewayAgentMemory.layer))),
       Layer.makeMemoMapUnsafe(),
       process
     )

@@ -68,6 +68,7 @@ const pause_ms = 1_000
 
 /** Events of an open response, until it ends or is silent for `silence_ms`. */
 async function* eventsOf(response: Response, abort: AbortController): AsyncGenerator<StreamEvent> {
+  if (response.body === null) return
   let timer: NodeJS.Timeout | undefined
   let events: Array<StreamEvent> = []
   const parser = makeParser(
@@ -78,7 +79,7 @@ async function* eventsOf(response: Response, abort: AbortController): AsyncGener
     { maxEventSize: event_units_max }
   )
   try {
-    for await (const text of response.body!.pipeThrough(new TextDecoderStream())) {
+    for await (const text of response.body.pipeThrough(new TextDecoderStream())) {
       clearTimeout(timer)
       timer = setTimeout(() => abort.abort(), silence_ms)
       const tooLarge = parser.feed(text)

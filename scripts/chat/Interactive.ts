@@ -90,7 +90,7 @@ export const talkInteractively = async (session: Session, agent: string): Promis
     session.view.line(
       session.conversation === undefined
         ? "\nbye"
-        : `\nbye; go on with: npm run chat -- --conversation ${session.conversation}`
+        : `\nbye; go on with: npm run chat -- --agent ${agent} --conversation ${session.conversation}`
     )
   await session.client.call("/v1/conversations?limit=1", Schema.Unknown)
   const lines = new Prompter(() => {

@@ -123,10 +123,11 @@ export class Session {
 
   /** The run that a conversation's last message began, if it is on its way. */
   async unfinished(messages: ReadonlyArray<Message>, agent: string): Promise<Run | undefined> {
+    const { conversation } = this
     const id = messages.findLast(({ run_id }) => run_id !== undefined)?.run_id
-    if (id === undefined) return undefined
+    if (id === undefined || conversation === undefined) return undefined
     // Where its place is not known, its events are looked for from the conversation's first one on.
-    const run = await this.#runOrOwn({ id, conversation: this.conversation!, agent, ordinal: 1 })
+    const run = await this.#runOrOwn({ id, conversation, agent, ordinal: 1 })
     const isOn = run.own
       ? !messages.some(({ role, run_id }) => role === "assistant" && run_id === id)
       : ["pending", "processing", "awaiting_approval"].includes(run.status)
@@ -135,10 +136,12 @@ export class Session {
 
   /** What was said so far, oldest first. Nothing in a conversation that its first message will begin. */
   async messages(): Promise<ReadonlyArray<Message>> {
+    const { conversation } = this
+    if (conversation === undefined) return []
     const found: Array<Message> = []
     let after: number | undefined = -1
     while (after !== undefined) {
-      const path: string = `/v1/conversations/${encodeURIComponent(this.conversation!)}?limit=500&after=${after}`
+      const path: string = `/v1/conversations/${encodeURIComponent(conversation)}?limit=500&after=${after}`
       const page: typeof Messages.Type = await this.client
         .call(path, Messages)
         .catch((error: unknown) => {

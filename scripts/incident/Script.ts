@@ -8,13 +8,15 @@ import type { Turn } from "../../src/run/RunDecider.ts"
 import { call, calls, text } from "../../layers/model/ScriptedModelGateway.ts"
 import type { Seen, Step } from "./Transcript.ts"
 import { read, valueOf } from "./Transcript.ts"
+import { worldScript } from "../worlds/Script.ts"
 
 const footer =
   "\n\n(I am a scripted model: no language model is configured. The tools and their results are real.)"
 
 const help =
   'I look after what this system could not deliver. Ask me "what is stuck?", then for example "replay the first", "replay order 1003" or "replay all". ' +
-  "I look at an event before I propose to send it again, and that needs your approval."
+  "I look at an event before I propose to send it again, and that needs your approval. " +
+  'Ask me "what does the advertising world lack?" too: I ask that world\'s agent.'
 
 const answer = (said: string): Turn => text(said + footer)
 
@@ -55,7 +57,8 @@ const listed = (steps: ReadonlyArray<Step>): ReadonlyArray<Summary> | undefined 
   const step = steps.findLast(
     (each) => each.name === "list_dlq_events" && valueOf(each) !== undefined
   )
-  return step === undefined ? undefined : (valueOf(step)!["events"] as ReadonlyArray<Summary>)
+  const value = step === undefined ? undefined : valueOf(step)
+  return value?.["events"] as ReadonlyArray<Summary> | undefined
 }
 
 /** Details by event id; the newest of each. */
@@ -115,12 +118,12 @@ const targetsOf = (seen: Seen, events: ReadonlyArray<Summary>): Targets => {
     const unread = ids.filter((id) => !looked.has(id)).slice(0, targets_max)
     return unread.length > 0 ? { _tag: "Unread", ids: unread } : { _tag: "Missing", what: number }
   }
-  if (/\b(?:last|oldest)\b/i.test(seen.asked) && ids.length > 0) return found(ids.at(-1)!)
+  const last = ids.at(-1)
+  if (last !== undefined && /\b(?:last|oldest)\b/i.test(seen.asked)) return found(last)
   const place = ordinals.findIndex((each) => each.test(seen.asked))
   if (place >= 0) {
-    return place < ids.length
-      ? found(ids[place]!)
-      : { _tag: "Missing", what: `number ${place + 1}` }
+    const id = ids[place]
+    return id === undefined ? { _tag: "Missing", what: `number ${place + 1}` } : found(id)
   }
   const spokenOf = [...details.keys()].findLast((id) => ids.includes(id))
   const one = spokenOf ?? ids[0]
@@ -181,7 +184,7 @@ const outcomeText = (step: Step, detail: Detail | undefined): string => {
       if (step.modified !== undefined) {
         return `${step.modified.by} changed the proposal for ${name} to ${JSON.stringify(step.modified.arguments)}, and that was sent.`
       }
-      return `${name} is on its way again, approved by ${String(valueOf(step)!["replayed_by"])}, under its own id.`
+      return `${name} is on its way again, approved by ${String(valueOf(step)?.["replayed_by"] ?? "somebody")}, under its own id.`
     case "Denied":
       return `${name} was not sent: ${said(step)}. I will not propose it again.`
     case "Unknown":
@@ -234,20 +237,43 @@ const inspect = (seen: Seen, ids: ReadonlyArray<string>): Turn => {
   }
   return answer(
     ids
-      .map((id) => {
+      .flatMap((id) => {
         const detail = details.get(id)
+        if (detail !== undefined) return [detailText(detail)]
         const step = asked.findLast((each) => each.args["event_id"] === id)
-        return detail === undefined ? said(step!) : detailText(detail)
+        return step === undefined ? [] : [said(step)]
       })
       .join("\n\n")
   )
 }
 
+/** "What does the advertising world test?" and "ask world advertising" name it. */
+const worldIn = (asked: string): string | undefined => {
+  const match = /\b([a-z][a-z0-9-]*)\s+world\b|\bworld\s+([a-z][a-z0-9-]*)/i.exec(asked)
+  return (match?.[1] ?? match?.[2])?.toLowerCase()
+}
+
+const askWorld = (seen: Seen, world_id: string): Turn => {
+  const step = seen.now.findLast(({ name }) => name === "ask_world_agent")
+  if (step === undefined) return call("ask_world_agent", { world_id, question: seen.asked })
+  const value = valueOf(step)
+  return answer(
+    value === undefined
+      ? `The agent of the world ${world_id} did not answer: ${said(step)}.`
+      : `The agent of the world ${world_id} says:\n${String(value["answer"])}`
+  )
+}
+
 /** What to say to this request. */
 export const script = (request: ModelRequest): Turn => {
+  if (request.agent.startsWith("world-")) return worldScript(request)
   if (request.tools.length === 0)
     return answer("I have to stop here: this run may use no more tools.")
   const seen = read(request)
+  const world = worldIn(seen.asked)
+  if (world !== undefined && request.tools.some(({ name }) => name === "ask_world_agent")) {
+    return askWorld(seen, world)
+  }
   const act =
     wantsReplay.test(seen.asked) && !asks.test(seen.asked)
       ? replay

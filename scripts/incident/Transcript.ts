@@ -1,7 +1,9 @@
 /**
  * The conversation as the script reads it: its steps, each with arguments and outcome.
  */
+import { Result } from "effect"
 import type { ModelRequest } from "../../services/ModelGateway.ts"
+import { bounds_result, readJson } from "../../src/entry/BoundedJson.ts"
 import type { Outcome } from "../../src/run/RunEvent.ts"
 
 export interface Step {
@@ -37,19 +39,20 @@ const characters: Readonly<Record<string, string>> = {
 }
 
 /** Texts are escaped in what a model is shown; what it writes to people is not. */
-const unescaped = (value: unknown): unknown =>
-  typeof value === "string"
-    ? value.replace(/&(?:amp|lt|gt|quot|#x27);/g, (entity) => characters[entity]!)
-    : value
+const unescaped = (value: unknown): unknown => {
+  if (typeof value === "string") {
+    return value.replace(/&(?:amp|lt|gt|quot|#x27);/g, (entity) => characters[entity] ?? entity)
+  }
+  if (Array.isArray(value)) return value.map(unescaped)
+  if (typeof value !== "object" || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, unescaped(each)]))
+}
 
 /** The value of a step that succeeded, its texts unescaped; undefined for one that was cut. */
 export const valueOf = (step: Step): Readonly<Record<string, unknown>> | undefined => {
   if (step.outcome._tag !== "Value") return undefined
-  try {
-    return record(JSON.parse(step.outcome.json, (_, value: unknown) => unescaped(value)))
-  } catch {
-    return undefined
-  }
+  const read = readJson(step.outcome.json, bounds_result)
+  return Result.isSuccess(read) ? record(unescaped(read.success)) : undefined
 }
 
 /** Looks at nothing but the request, so that a new process says what the old one would have said. */

@@ -4,6 +4,7 @@
 import { Effect, Schema } from "effect"
 import { Capability } from "../capability/Capability.ts"
 import { AgentName } from "../Ids.ts"
+import { MemorySpec } from "../memory/MemorySpec.ts"
 import { RunLimits } from "../run/RunLimits.ts"
 import { GroupsByRole, ToolGroup } from "../tool/ToolGroup.ts"
 import { ModelSettings } from "./ModelSettings.ts"
@@ -108,7 +109,9 @@ export const AgentSpec = Schema.Struct({
     Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 10_000_000 })),
     100_000
   ),
-  compaction: defaulted(CompactionPolicy, "truncate" as const)
+  compaction: defaulted(CompactionPolicy, "truncate" as const),
+  /** Absent = a run is told nothing of memory and ends without passing anything on; tools may remember and recall. */
+  memory: Schema.optionalKey(Schema.toType(MemorySpec))
 })
 export interface AgentSpec extends Schema.Schema.Type<typeof AgentSpec> {}
 

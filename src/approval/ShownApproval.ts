@@ -2,7 +2,7 @@
  * What people are shown of a question, from its record or from the event of the run that asks. A decision counts only where
  * both are equal: whoever reaches the database can change the record, and the event is what runs.
  */
-import { canonical } from "../Canonical.ts"
+import { isSameJson } from "../Canonical.ts"
 import type { RunId, Tenant } from "../Ids.ts"
 import type { ApprovalRequested } from "../run/RunEvent.ts"
 import type { Approval } from "./Approval.ts"
@@ -57,12 +57,27 @@ export const shownByRequest = (
   request: Omit<ApprovalRequested, "_tag">
 ): ShownApproval => shownOf({ ...request, id: request.approval, run_id, tenant })
 
+/** All members, in alphabetical order. */
+const members: Readonly<Record<keyof ShownApproval, true>> = {
+  approvers: true,
+  arguments: true,
+  call: true,
+  digest: true,
+  expires_at: true,
+  id: true,
+  payload: true,
+  policy_version: true,
+  run_id: true,
+  tenant: true,
+  tool_key: true
+}
+const names: ReadonlyArray<string> = Object.keys(members)
+
 /** The members in which two differ, in alphabetical order; empty = they are equal. */
 export const differencesOf = (a: ShownApproval, b: ShownApproval): ReadonlyArray<string> => {
-  const one = new Map<string, unknown>(Object.entries(shownOf(a)))
-  const other = new Map<string, unknown>(Object.entries(shownOf(b)))
-  const names = new Set([...one.keys(), ...other.keys()])
-  return [...names].filter((name) => textOf(one.get(name)) !== textOf(other.get(name))).sort()
+  const one: Readonly<Record<string, unknown>> = { ...a }
+  const other: Readonly<Record<string, unknown>> = { ...b }
+  return names.filter((name) => !isSameJson(one[name], other[name]))
 }
 
 /** The marks that the reader of a pending record is given: is its run in quarantine, and does it say what the run requested? */
@@ -85,5 +100,3 @@ export const marksOf = (
     differencesOf(record, shownByRequest(record.run_id, run.tenant, requested)).length === 0
   return isRequested ? {} : { altered: true }
 }
-
-const textOf = (value: unknown): string => (value === undefined ? "" : canonical(value))

@@ -29,6 +29,11 @@ const methods: Record<CallProfile, ReadonlySet<string>> = {
 }
 
 const parameter = /\{([A-Za-z_][A-Za-z0-9_.-]*)\}/g
+/** The names of a path's parameters, each once. */
+export const parametersOf = (path: string): ReadonlyArray<string> => [
+  ...new Set([...path.matchAll(parameter)].map(([, name = ""]) => name))
+]
+
 /** White space, controls, backslashes, and `#`, because some servers cut a fragment off and others do not. */
 // oxlint-disable-next-line no-control-regex -- control characters are what is refused
 const unsafe = /[\s\\#\u0000-\u001f\u007f]/u

@@ -24,7 +24,11 @@ export const depth_max = 128
 export const bounds_default: JsonBounds = { depth_max, values_max: 20_000, units_max: 16_000_000 }
 
 /** The bounds of a tool's result, and of messages that contain one: the same depth, and more values. */
-export const bounds_result: JsonBounds = { depth_max, values_max: 2_000_000, units_max: 64_000_000 }
+export const bounds_result: JsonBounds = {
+  depth_max,
+  values_max: 2_000_000,
+  units_max: 64_000_000
+}
 
 /** `too_large`: beyond a bound, whether JSON or not. `not_json`: not JSON, or an object with a repeated member. */
 export class JsonRefused extends Schema.TaggedError<JsonRefused>()("JsonRefused", {
@@ -218,15 +222,27 @@ const copied = (value: unknown, depth: number, left: Left, bounds: JsonBounds): 
     return Array.from(value, (item: unknown) => copied(item, depth + 1, left, bounds))
   }
   if (!isPlain(value)) throw wrong("an object of a class is not JSON")
-  const members: Array<readonly [string, Json]> = []
-  for (const [name, member] of Object.entries(value)) {
+  const copy: Record<string, Json> = {}
+  for (const name of Object.keys(value)) {
+    const member = (value as Readonly<Record<string, unknown>>)[name]
     // An undefined member counts as absent, as in JSON.stringify.
     if (member === undefined) continue
     if ((left.units -= name.length) < 0) throw tooLong(bounds)
-    members.push([name, copied(member, depth + 1, left, bounds)])
+    const read = copied(member, depth + 1, left, bounds)
+    if (name === "__proto__") define(copy, name, read)
+    else copy[name] = read
   }
-  // An assignment to `__proto__` would set the prototype; fromEntries defines a member.
-  return Object.fromEntries(members)
+  return copy
+}
+
+/** An assignment to `__proto__` would set the prototype. */
+const define = (object: Record<string, Json>, name: string, value: Json): void => {
+  Object.defineProperty(object, name, {
+    value,
+    configurable: true,
+    enumerable: true,
+    writable: true
+  })
 }
 
 /**
@@ -237,12 +253,16 @@ export const readJsonValue = (
   value: unknown,
   bounds: JsonBounds = bounds_default
 ): Result.Result<Json, JsonRefused> => {
+  // Ids and other texts, which most values from outside are, need no copy.
+  if (typeof value === "string" && bounds.values_max > 0) {
+    return value.length > bounds.units_max ? Result.fail(tooLong(bounds)) : Result.succeed(value)
+  }
   const left: Left = { values: bounds.values_max, units: bounds.units_max }
-  return Result.mapError(
-    Result.try(() => copied(value, 0, left, bounds)),
-    // A getter or a proxy may throw anything.
-    (error) => (error instanceof JsonRefused ? error : wrong("it cannot be read"))
-  )
+  const read = Result.try(() => copied(value, 0, left, bounds))
+  if (Result.isSuccess(read)) return Result.succeed(read.success)
+  // A getter or a proxy may throw anything.
+  const thrown = read.failure
+  return Result.fail(thrown instanceof JsonRefused ? thrown : wrong("it cannot be read"))
 }
 
 /**
@@ -255,18 +275,25 @@ export const isWithinBounds = (
   bounds: JsonBounds = bounds_result,
   finite = false
 ): boolean => {
-  let left = bounds.values_max
-  const fits = (each: unknown, depth: number): boolean => {
-    if (--left < 0) return false
-    if (typeof each !== "object" || each === null) {
-      return !finite || typeof each !== "number" || Number.isFinite(each)
-    }
-    if (depth === bounds.depth_max) return false
-    if (Array.isArray(each)) return each.every((item: unknown) => fits(item, depth + 1))
-    for (const name in each) {
-      if (!fits((each as Readonly<Record<string, unknown>>)[name], depth + 1)) return false
-    }
-    return true
+  return valuesLeft(value, bounds.depth_max, bounds.values_max, finite) >= 0
+}
+
+/** How many of `values` are left behind this value, which may nest `depth` deep; negative = it is not within the bounds. */
+const valuesLeft = (value: unknown, depth: number, values: number, finite: boolean): number => {
+  let left = values - 1
+  if (typeof value !== "object" || value === null) {
+    return finite && typeof value === "number" && !Number.isFinite(value) ? -1 : left
   }
-  return fits(value, 0)
+  if (depth === 0) return -1
+  if (Array.isArray(value)) {
+    for (let at = 0; at < value.length && left >= 0; at++) {
+      left = valuesLeft(value[at], depth - 1, left, finite)
+    }
+    return left
+  }
+  for (const name in value) {
+    if (left < 0) return left
+    left = valuesLeft((value as Readonly<Record<string, unknown>>)[name], depth - 1, left, finite)
+  }
+  return left
 }

@@ -74,10 +74,24 @@ const PrincipalShape = Schema.Struct({
 })
 const readPrincipal = inputReader(PrincipalShape)
 
+/** Principals that were decoded here: nobody can change them, so that none is decoded again. */
+const decoded = new WeakSet<Principal>()
+
+const keep = (checked: typeof PrincipalShape.Type): Principal => {
+  const read = new Principal(checked, { disableChecks: true })
+  Object.freeze(read.roles)
+  decoded.add(Object.freeze(read))
+  return read
+}
+
 /**
- * Decodes a `Principal`, or an object of its shape, into a new one, so that the caller cannot change it afterwards.
+ * Decodes a `Principal`, or an object of its shape, into a new one, so that the caller cannot change it afterwards. One that was
+ * decoded before is given as it is.
  */
 export const principal = (value: unknown, field: string): Effect.Effect<Principal, InvalidInput> =>
+  value instanceof Principal && decoded.has(value) ? Effect.succeed(value) : readNew(value, field)
+
+const readNew = (value: unknown, field: string): Effect.Effect<Principal, InvalidInput> =>
   Effect.map(
     Effect.flatMap(
       Effect.try({
@@ -89,7 +103,7 @@ export const principal = (value: unknown, field: string): Effect.Effect<Principa
       }),
       (plain) => readPrincipal(plain, field)
     ),
-    (read) => new Principal(read)
+    keep
   )
 
 /** Decodes a principal and fails with `NotEntitled` unless it has the right, at least with the reach `own`. */

@@ -50,9 +50,10 @@ export const inputReader = <S extends Schema.Constraint & { readonly DecodingSer
     if (Result.isFailure(plain)) {
       return Result.fail(new InvalidInput({ field, message: plain.failure.message }))
     }
-    return Result.mapError(decode(plain.success), ({ issue }) =>
-      invalid(field, issue, options.expected)
-    )
+    const decoded = decode(plain.success)
+    return Result.isSuccess(decoded)
+      ? Result.succeed(decoded.success)
+      : Result.fail(invalid(field, decoded.failure.issue, options.expected))
   }
   return (value, field) => Effect.suspend(() => Effect.fromResult(read(value, field)))
 }

@@ -28,6 +28,8 @@ const keyedOf = (event: RunEvent, nth: (key: string) => number): Keyed | undefin
       const key = `turn ${event.frame}/${event.step}`
       return [key, "the model said something else", { text: event.text, calls }]
     }
+    case "MemoryRecalled":
+      return ["memory", "it was told something else of memory", { lines: event.lines }]
     case "FrameOpened": {
       const { agent, input } = event
       return [`frame ${event.call}`, "another specialist, or another task", { agent, input }]

@@ -85,7 +85,7 @@ const settlementEvents = (
 
 const dispatchInput = (
   state: RunState,
-  { call, key, on_loss, over_at, tool, via }: Extract<RunEvent, { _tag: "CallDispatched" }>
+  { call, key, on_loss, over_at, target, tool, via }: Extract<RunEvent, { _tag: "CallDispatched" }>
 ): RunInput => {
   const phase = state.calls.get(call)?.phase
   return {
@@ -96,6 +96,7 @@ const dispatchInput = (
     ...(tool === undefined ? undefined : { tool }),
     ...(over_at === undefined ? undefined : { over_at }),
     ...(via === undefined ? undefined : { via }),
+    ...(target === undefined ? undefined : { target }),
     ...(phase?._tag === "Dispatched" && phase.on_loss === "ask" ? { reconciled: true } : undefined)
   }
 }

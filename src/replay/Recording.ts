@@ -9,6 +9,7 @@ import type {
   CallSettled,
   Compacted,
   JournalEntry,
+  MemoryRecalled,
   ModelTurned,
   Outcome,
   RunAccepted,
@@ -47,6 +48,8 @@ export interface Recording {
   /** By `frame/step`. */
   readonly turns: ReadonlyMap<string, ModelTurned>
   readonly compactions: ReadonlyMap<string, ReadonlyArray<Compacted>>
+  /** What the run was told of memory; undefined = nothing was asked. */
+  readonly recalled: MemoryRecalled | undefined
   /** In the order in which they were requested. */
   readonly calls: ReadonlyArray<RecordedCall>
   readonly questions: ReadonlyArray<RecordedQuestion>
@@ -110,6 +113,7 @@ export const recordingOf = (entries: ReadonlyArray<JournalEntry>): Recording | u
     entries,
     turns,
     compactions,
+    recalled: state.recalled,
     calls: callsOf(state, results),
     questions: [...questions.values()],
     stopping: state.stopping,

@@ -2,10 +2,11 @@
  * `decide` turns an input into events: a pure function of the run's state. An input that no longer fits the state yields none.
  * What follows from the state alone is in `RunConclusion`, what has to be in flight in `RunWork`.
  */
+import type { Json } from "../Canonical.ts"
 import type { Spending } from "../cost/Spending.ts"
 import { failureOf, ToolUserError } from "../error/ToolError.ts"
 import type { AgentName, CallId, FrameId } from "../Ids.ts"
-import { frameDepth, frameOpenedBy } from "../Ids.ts"
+import { frameDepth, frameOpenedBy, rootFrame } from "../Ids.ts"
 import type { OnLoss } from "../tool/ToolSpec.ts"
 import { breachOf, onBreach } from "./RunBreach.ts"
 import { duplicatedBy } from "./RunGuard.ts"
@@ -13,6 +14,7 @@ import type {
   ApprovalRequested,
   CallSettled,
   Compacted,
+  MemoryRecalled,
   ModelTurned,
   RunEvent,
   RunStopping
@@ -42,6 +44,8 @@ export type RunInput =
     }
   /** The prompt of a wanted turn is cut; then the turn is wanted again. */
   | { readonly _tag: "Compacts"; readonly compaction: Omit<Compacted, "_tag"> }
+  /** What the first turn is told of memory; then the turn is wanted again. */
+  | { readonly _tag: "Recalls"; readonly recalled: MemoryRecalled }
   | {
       readonly _tag: "Delegates"
       readonly call: CallId
@@ -65,6 +69,8 @@ export type RunInput =
       /** An earlier dispatch was lost; its tool has reconciled it and reports that it did nothing. */
       readonly reconciled?: true
       readonly via?: "queue"
+      /** What the call is bound to beside its arguments. */
+      readonly target?: Json
     }
   /** `reconciled`: the dispatch was lost, and this is what its tool reports of it. */
   | { readonly _tag: "Finished"; readonly settled: CallSettled; readonly reconciled?: true }
@@ -271,6 +277,10 @@ export const decide = (state: RunState, input: RunInput): ReadonlyArray<RunEvent
         ? [{ _tag: "Compacted", ...input.compaction }]
         : none
     }
+    case "Recalls":
+      return state.recalled === undefined && wantsTurn(state, rootFrame, 1)
+        ? [input.recalled]
+        : none
     case "Delegates":
       return delegates(state, input)
     case "RequestsApproval":
@@ -299,7 +309,8 @@ export const decide = (state: RunState, input: RunInput): ReadonlyArray<RunEvent
           on_loss: input.on_loss,
           ...(input.tool === undefined ? undefined : { tool: input.tool }),
           ...(input.over_at === undefined ? undefined : { over_at: input.over_at }),
-          ...(input.via === undefined ? undefined : { via: input.via })
+          ...(input.via === undefined ? undefined : { via: input.via }),
+          ...(input.target === undefined ? undefined : { target: input.target })
         }
       ]
     }

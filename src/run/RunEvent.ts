@@ -10,6 +10,7 @@ import { TurnCost } from "../cost/TurnCost.ts"
 import { Usage } from "../cost/Usage.ts"
 import { ToolErrorClass, ToolErrorKind, ToolFailure } from "../error/ToolError.ts"
 import { Address, AgentName, ApprovalId, CallId, ConversationId, FrameId, Tenant } from "../Ids.ts"
+import { RecalledLine } from "../memory/RecalledLines.ts"
 import { Role, Roles } from "../Principal.ts"
 import { OnLoss } from "../tool/ToolSpec.ts"
 import { FinishReason } from "./FinishReason.ts"
@@ -153,6 +154,18 @@ const Compacted = Schema.TaggedStruct("Compacted", {
   /** Why nothing was summarised, though the agent's `compaction` is `summarise`. */
   fallback: Schema.optionalKey(Schema.String)
 })
+/**
+ * What the run was told of its agent's memory before its first turn. From here on its prompts have these lines, whatever
+ * becomes of the memories.
+ */
+const MemoryRecalled = Schema.TaggedStruct("MemoryRecalled", {
+  /** Best first. */
+  lines: Schema.Array(RecalledLine),
+  /** Of the lines with their heading, at most the agent's `recall_tokens_max`. */
+  tokens: Schema.Int,
+  /** Why there are none, where the store did not answer. For operators. */
+  failure: Schema.optionalKey(Schema.String)
+})
 const FrameOpened = Schema.TaggedStruct("FrameOpened", {
   frame: FrameId,
   call: CallId,
@@ -211,7 +224,9 @@ const CallDispatched = Schema.TaggedStruct("CallDispatched", {
    * `queue`: sent to a worker by the tool queue, which runs each key once; a second dispatch reads the result from the queue.
    * Absent = the body ran in the runtime, or an earlier release dispatched it.
    */
-  via: Schema.optionalKey(Schema.Literal("queue"))
+  via: Schema.optionalKey(Schema.Literal("queue")),
+  /** What it is bound to beside its arguments: the endpoint of a direct call, its fixed body, the tokens of its bound fields. */
+  target: Schema.optionalKey(Schema.Json)
 })
 const CallUnknown = Schema.TaggedStruct("CallUnknown", {
   call: CallId,
@@ -259,6 +274,7 @@ export const RunEvent = Schema.Union([
   RunClaimed,
   ModelTurned,
   Compacted,
+  MemoryRecalled,
   FrameOpened,
   ApprovalRequested,
   ApprovalDecided,
@@ -276,6 +292,7 @@ export type RunEvent = typeof RunEvent.Type
 export type RunAccepted = typeof RunAccepted.Type
 export type ModelTurned = typeof ModelTurned.Type
 export type Compacted = typeof Compacted.Type
+export type MemoryRecalled = typeof MemoryRecalled.Type
 export type ApprovalRequested = typeof ApprovalRequested.Type
 export type ApprovalDecided = typeof ApprovalDecided.Type
 export type CallDispatched = typeof CallDispatched.Type

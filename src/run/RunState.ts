@@ -15,6 +15,7 @@ import type {
   CallDispatched,
   Compacted,
   FinishReason,
+  MemoryRecalled,
   Outcome,
   ProposedCall,
   RunAccepted,
@@ -123,6 +124,8 @@ export interface FoldState {
   readonly used: RunUsed
   /** This run's cut of the conversation before it; undefined = none. */
   past: HistoryCut | undefined
+  /** What the run was told of memory; undefined = nothing was asked. */
+  recalled: MemoryRecalled | undefined
   /** The open question about a limit of the run: no frame has a turn until a person answers it. Undefined = none is open. */
   question: ApprovalRequested | undefined
   /** How many questions wait for a decision. While any does, or a call is unknown, the run is `awaiting_approval`. */
@@ -161,6 +164,7 @@ export const emptyState = (): FoldState => ({
   used: noneUsed(),
   question: undefined,
   past: undefined,
+  recalled: undefined,
   awaiting: 0,
   unknown: 0,
   open: [],
@@ -317,6 +321,9 @@ export const evolve = (state: FoldState, event: RunEvent): void => {
       return foldTurn(state, event)
     case "Compacted":
       return foldCompaction(state, event)
+    case "MemoryRecalled":
+      state.recalled = event
+      return
     case "FrameOpened":
       moveTo(state, callOf(state, event.call), { _tag: "Delegated", frame: event.frame })
       return openFrame(state, frameOpenedBy(event.call), event.agent, event.input)

@@ -3,7 +3,7 @@
  * in flight and not wanted, so that recovery, cancels and decisions by others are no special cases.
  */
 import type { CallId, FrameId } from "../Ids.ts"
-import { rootFrame } from "../Ids.ts"
+import { rootFrame, stepKey } from "../Ids.ts"
 import { canStart } from "./RunDecider.ts"
 import type { Breach } from "./RunBreach.ts"
 import { breachOf, hasRoom, lastStep, limitPlace, onBreach } from "./RunBreach.ts"
@@ -59,7 +59,7 @@ export const wantedWork = (state: RunState): ReadonlyArray<Work> => {
       wanted = withWork(wanted, {
         _tag: "CallModel",
         // The same turn without tools is other work.
-        key: last ? `${id}/${step}/answer` : `${id}/${step}`,
+        key: last ? `${stepKey(id, step)}/answer` : stepKey(id, step),
         frame: id,
         step,
         tools: !last,

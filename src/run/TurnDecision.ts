@@ -21,13 +21,13 @@ export const turnFinished = (state: RunState, given: ModelTurned): ReadonlyArray
   const turned = fitting(state, given)
   const left = Math.max(0, callsMax(state) - callsUsed(state))
   const events: Array<RunEvent> = [turned]
-  for (const [index, proposal] of turned.calls.entries()) {
+  turned.calls.forEach((proposal, index) => {
     const refused =
       index < left
         ? withheldResult(turned, proposal)
         : policyFailure("CALLS_MAX", "this run may make no more calls")
     if (refused !== undefined) events.push(callSettled(callId(frame, step, index), refused))
-  }
+  })
   const end = deadEndOf(turned) ?? unansweredEnd(state, turned)
   if (end !== undefined) events.push(fails(frame, end, false))
   return events

@@ -16,7 +16,9 @@ import * as Tool from "effect/ai/Tool"
 import type { Toolkit } from "effect/ai"
 import type { Spend } from "../cost/Spending.ts"
 import type { ToolError } from "../error/ToolError.ts"
-import type { CallId, RunId, Tenant } from "../Ids.ts"
+import type { Json } from "../Canonical.ts"
+import type { CallId, ConversationId, RunId, Tenant } from "../Ids.ts"
+import type { Role } from "../Principal.ts"
 import type { Governance } from "./Governance.ts"
 import { declaredSpec } from "./DeclaredSpec.ts"
 import type { MisdeclaredTool } from "./MisdeclaredTool.ts"
@@ -37,10 +39,13 @@ export { MisdeclaredTool } from "./MisdeclaredTool.ts"
 export interface CallContext {
   readonly run: RunId
   readonly call: CallId
+  readonly conversation: ConversationId
   readonly tenant: Tenant
   readonly trace_id: string
   /** The principal whose message began the run. */
   readonly principal: string
+  /** The roles that this principal had when it sent the message. None where they are not known, as in a tool worker. */
+  readonly roles: ReadonlyArray<Role>
   /** The person who approved this call, if it needed approval. */
   readonly approved_by: string | undefined
   /** The idempotency key of a dispatched call: the same at every attempt, also after a crash. */
@@ -59,6 +64,12 @@ export interface CallContext {
   /** Aborted when the attempt is interrupted: the call was cancelled, or its time is over. */
   readonly signal: AbortSignal
 }
+
+/** The run of a call, before the call has a body. */
+export type BoundRun = Pick<
+  CallContext,
+  "run" | "conversation" | "tenant" | "principal" | "trace_id"
+>
 
 /** The second argument of a toolkit's handler, as `effect/ai` types it, with the call's context inside. */
 export interface GovernedContext {
@@ -130,6 +141,13 @@ export interface GovernedTool<out R = never> {
   readonly reconcile?: ToolHandler<R>
   /** The services that the handler was built with. */
   readonly services: Context.Context<never>
+  /** What its calls are bound to beside their arguments, such as an endpoint; journaled with each dispatch. Absent = nothing. */
+  readonly target?: Json
+  /**
+   * What the calls of a run are bound to beyond that, in a sentence that an approver reads. A decision holds for this sentence
+   * only; where it fails, the call does. Absent = nothing.
+   */
+  readonly binding?: (run: BoundRun) => Effect.Effect<string, ToolError>
   /** The plugin or server that it comes from. Absent = `internal`. */
   readonly provider?: string
   /** Can it be called now? Absent = yes. */

@@ -108,6 +108,27 @@ const suspicious = new RegExp(
   "i"
 )
 
+/** ASCII characters that no match of `suspicious` begins with. */
+const harmless = Uint8Array.from({ length: 128 }, (_, unit) => {
+  const character = String.fromCharCode(unit)
+  return "\\_[".includes(character) || suspicious.test(character) ? 0 : 1
+})
+
+/** Do two characters of a text begin like a match of `suspicious`? In JSON a list seldom begins with a letter. */
+const isBegin = (unit: number, next: number): boolean => {
+  if (unit === 95) return next === 95
+  return unit !== 91 || next === 47 || (next >= 65 && next <= 90) || (next >= 97 && next <= 122)
+}
+
+/** Looked at before `suspicious` is, which costs four times as much (bench row `step`). */
+const mayBeSuspicious = (json: string): boolean => {
+  for (let at = 0; at < json.length; at++) {
+    const unit = json.charCodeAt(at)
+    if (harmless[unit] !== 1 && isBegin(unit, json.charCodeAt(at + 1))) return true
+  }
+  return false
+}
+
 /** A longer text is sanitised without being parsed: a model reads only its beginning. */
 const parsed_units_max = 262_144
 
@@ -121,7 +142,7 @@ const asText = (json: string, texts: boolean): string => {
  * the result is one plain text or `texts` says that all texts in it are plain.
  */
 export const cleanResult = (json: string, texts: boolean): string => {
-  if (!suspicious.test(json)) return json
+  if (!mayBeSuspicious(json) || !suspicious.test(json)) return json
   if (json.length > parsed_units_max) return asText(json, texts)
   const read = readJson(json, bounds_result)
   // A result of before there were bounds may be too deep to walk: it is sanitised as a text.

@@ -9,7 +9,7 @@ import { OutboxReader } from "../../services/OutboxReader.ts"
 import { OutboxReplayer } from "../../services/OutboxReplayer.ts"
 import { StoreError } from "../../services/StoreError.ts"
 import { operations } from "../../src/agents/Operations.ts"
-import { CallId, MessageId, RunId, Tenant } from "../../src/Ids.ts"
+import { CallId, ConversationId, MessageId, RunId, Tenant } from "../../src/Ids.ts"
 import type { CallContext, GovernedTool, MisdeclaredTool } from "../../src/tool/GovernedTool.ts"
 import { permissionOf } from "../../src/tool/SideEffects.ts"
 import { toolKeyOf } from "../../src/tool/ToolSpec.ts"
@@ -29,10 +29,12 @@ const call: CallContext = {
   ...unobserved,
   run: RunId.make("00000000-0000-4000-8000-00000000aaaa"),
   call: CallId.make("0/1.0"),
+  conversation: ConversationId.make("c"),
   tenant,
   trace_id: "trace",
   principal: "olga",
   approved_by: undefined,
+  roles: ["operator"],
   key: undefined
 }
 

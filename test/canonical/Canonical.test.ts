@@ -3,7 +3,7 @@ import { Effect, Schema } from "effect"
 import * as NodeCrypto from "@effect/platform-node/NodeCrypto"
 import { Digest } from "effect/crypto"
 import { approvalDigest, digestOf, proposalDigest } from "../../layers/runtime/tool/CallDigests.ts"
-import { canonical } from "../../src/Canonical.ts"
+import { canonical, isSameJson } from "../../src/Canonical.ts"
 import { callId, RunId, Tenant } from "../../src/Ids.ts"
 import { FrameId } from "../../src/Ids.ts"
 
@@ -28,6 +28,38 @@ describe("canonical JSON", () => {
         assert.deepStrictEqual(JSON.parse(text), JSON.parse(JSON.stringify(value)))
         assert.strictEqual(canonical(shuffled(value)), text)
         assert.strictEqual(canonical(JSON.parse(text)), text)
+      })
+  )
+
+  it.effect.prop(
+    "two values are the same JSON exactly where their texts are",
+    { value: Schema.Json, other: Schema.Json },
+    ({ other, value }) =>
+      Effect.sync(() => {
+        const pairs = [
+          [value, other],
+          [value, shuffled(value)],
+          [
+            { a: value, b: [other] },
+            { b: [other], a: value }
+          ],
+          [{ a: value }, { a: value, b: undefined }],
+          [{ a: value, b: undefined }, { a: value }],
+          [{ a: value }, { a: value, b: other }],
+          [{ a: value, b: other }, { a: value }],
+          [
+            { a: value, b: 1 },
+            { a: value, c: 1 }
+          ],
+          [[value], [value, other]],
+          [
+            [undefined, value],
+            [null, value]
+          ]
+        ] as const
+        for (const [a, b] of pairs) {
+          assert.strictEqual(isSameJson(a, b), canonical(a) === canonical(b))
+        }
       })
   )
 

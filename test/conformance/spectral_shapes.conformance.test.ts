@@ -8,7 +8,10 @@ import { RunLimits } from "../../src/run/RunLimits.ts"
 import { permissionOf, ToolCategory } from "../../src/tool/SideEffects.ts"
 import { AgentDirectory } from "../../services/AgentDirectory.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
+import { WorldAgentRunner } from "../../services/worlds/contracts/WorldAgentRunner.ts"
 import { call, calls, text } from "../../layers/model/ScriptedModelGateway.ts"
+import type { Script } from "../../layers/model/ScriptedModelGateway.ts"
+import * as Worlds from "../worlds/Worlds.ts"
 import type { StageTool } from "./Stage.ts"
 import * as Stage from "./Stage.ts"
 import type { Driven } from "./Vectors.ts"
@@ -17,9 +20,7 @@ import { conformance, hasShape, isRecord, rowsOf } from "./Vectors.ts"
 /** Features that are not there yet, by the prefix of the ids of their cases. */
 const later: ReadonlyArray<readonly [prefix: string, feature: string]> = [
   ["supervisor-no-tools", "the Spectral Agent's definition"],
-  ["preauth", "grants: WorkspaceAgentAuthorization"],
-  ["ask-", "the bridge WorldAgentRunner"],
-  ["chat-", "the bridge WorldAgentRunner"]
+  ["preauth", "grants: WorkspaceAgentAuthorization"]
 ]
 
 /** The tool that a case describes in words, and how long its call takes. */
@@ -241,6 +242,47 @@ const recursion = (limit: unknown, stopsAfter: number): Driven => {
   }
 }
 
+/** Answers with the words of its conversation so far, of those that are asked for. */
+const recalling =
+  (words: ReadonlyArray<string>): Script =>
+  ({ history, transcript }) => {
+    const seen = JSON.stringify([...history, ...transcript])
+    return text(words.filter((word) => seen.includes(word)).join(" "))
+  }
+
+/** Two questions, or two messages of one session: what the second sees, and what is kept of them. */
+const twice = (
+  { call: how, session = "s1" }: Readonly<Record<string, unknown>>,
+  expect: Readonly<Record<string, unknown>>
+): Driven => ({
+  rows: how === "ask" ? "ST-36" : "ST-37",
+  run: Effect.gen(function* () {
+    const runner = yield* WorldAgentRunner
+    const say = (message: string) =>
+      how === "ask"
+        ? runner.ask(message, "credit", Worlds.olga)
+        : runner.chat(message, String(session), "credit", Worlds.olga)
+    const first = yield* say("apple")
+    const second = yield* say("pear")
+    assert.strictEqual(second.text.includes("apple"), expect["secondSeesFirst"])
+    assert.include(second.text, "pear")
+    if (expect["memoryWrites"] === undefined) return
+    const kept = yield* Effect.forEach([first.run, second.run], Worlds.memoriesOf)
+    assert.strictEqual(kept.flat().length, expect["memoryWrites"])
+  }).pipe(Effect.provide(Worlds.layer(recalling(["apple", "pear"]))))
+})
+
+/** A message in each of two sessions: does the second see the first? */
+const sessions = ([one, two]: ReadonlyArray<unknown>, expect: unknown): Driven => ({
+  rows: "ST-37",
+  run: Effect.gen(function* () {
+    const runner = yield* WorldAgentRunner
+    yield* runner.chat("apple", String(one), "credit", Worlds.olga)
+    const other = yield* runner.chat("pear", String(two), "credit", Worlds.olga)
+    assert.strictEqual(other.text.includes("apple"), expect)
+  }).pipe(Effect.provide(Worlds.layer(recalling(["apple", "pear"]))))
+})
+
 const limitKeys = ["limit", "recursion_limit", "recursionLimit", "steps_max", "max_iterations"]
 
 conformance("spectral_shapes", ({ expect, id, input }): Driven => {
@@ -258,6 +300,16 @@ conformance("spectral_shapes", ({ expect, id, input }): Driven => {
   }
   if (hasShape(input, ["specialists"]) && isRecord(input.specialists) && Array.isArray(expect)) {
     return specialists(input.specialists, expect)
+  }
+  if (hasShape(input, ["call", "twice"], ["session"]) && isRecord(expect)) {
+    return input.call === "ask" || input.call === "chat" ? twice(input, expect) : undefined
+  }
+  if (
+    hasShape(input, ["sessions"]) &&
+    Array.isArray(input.sessions) &&
+    hasShape(expect, ["leak"])
+  ) {
+    return input.sessions.length === 2 ? sessions(input.sessions, expect.leak) : undefined
   }
   if (isCategory(input) && hasShape(expect, ["approvalRequired"])) {
     return {

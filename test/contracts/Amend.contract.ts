@@ -2,10 +2,14 @@
 import type { Vitest } from "@effect/vitest"
 import { assert } from "@effect/vitest"
 import { Deferred, Effect, Exit, Result, Scope } from "effect"
+import type { Claim, Claimant } from "../../services/RunJournal.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
 import type { TaskStore } from "../../services/TaskStore.ts"
 import { ApprovalExpired } from "../../src/approval/Approval.ts"
+import { callId, rootFrame } from "../../src/Ids.ts"
+import type { Amendment } from "../../src/run/RunCommand.ts"
 import { cancelRun, decideApproval } from "../../src/run/RunCommand.ts"
+import type { RunState } from "../../src/run/RunState.ts"
 import * as Samples from "./Samples.ts"
 
 type Needs = RunJournal | TaskStore
@@ -196,8 +200,97 @@ const concurrencyTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   )
 }
 
+/** Approves the question of a run, and gives the claims that the claimant was handed. */
+const approved = Effect.fnUntraced(function* (
+  { request, run }: Effect.Success<ReturnType<typeof asking>>,
+  claimant: Claimant,
+  command: (state: RunState, now: number) => Amendment<void, unknown> = (state, now) =>
+    decideApproval(
+      state,
+      {
+        call: request.call,
+        approval: request.approval,
+        decision: { _tag: "Approve" },
+        by: Samples.principal(),
+        digest: request.digest
+      },
+      now
+    )
+) {
+  const journal = yield* RunJournal
+  const claims: Array<Claim | undefined> = []
+  yield* journal.amended((id, claim) => {
+    if (id === run) claims.push(claim)
+  }, claimant)
+  yield* journal.amend(run, command)
+  return claims
+})
+
+const wantsAll = () => ({ owner: Samples.unique("heir"), wants: () => true })
+
+const claimantTests = (it: Vitest.MethodsNonLive<Needs>): void => {
+  it.effect(
+    "a run that an amendment gave work is claimed with it, and its old owner is fenced",
+    () =>
+      Effect.gen(function* () {
+        const journal = yield* RunJournal
+        const asked = yield* asking()
+        const heir = wantsAll()
+        yield* journal.beat(heir.owner, 60_000)
+        const [claim] = yield* approved(asked, heir)
+        assert.deepStrictEqual(claim, yield* Samples.snapshot(asked.run))
+        assert.strictEqual(claim?.head.owner, heir.owner)
+        assert.strictEqual(claim?.head.epoch, 2)
+        assert.deepStrictEqual(
+          claim?.entries.slice(-2).map(({ event }) => event._tag),
+          ["ApprovalDecided", "RunClaimed"]
+        )
+        const late = yield* Effect.flip(journal.append(asked.next(Samples.callSettled())))
+        assert.strictEqual(late._tag, "FencedOff")
+        const fence = { epoch: 2, length: claim?.head.length ?? 0 }
+        yield* journal.append({ ...asked.next(Samples.callSettled()), fence })
+      })
+  )
+
+  it.effect("no run is claimed that its claimant does not want, or that another process has", () =>
+    Effect.gen(function* () {
+      const journal = yield* RunJournal
+      const unwanted = yield* asking()
+      const refusing = { owner: Samples.unique("heir"), wants: () => false }
+      assert.deepStrictEqual(yield* approved(unwanted, refusing), [undefined])
+      const request = Samples.approvalRequested()
+      const owner = Samples.unique("owner")
+      yield* journal.beat(owner, 60_000)
+      const taken = yield* Samples.begin({}, [Samples.modelTurned(1, 1), request], owner)
+      assert.deepStrictEqual(yield* approved({ ...taken, request }, wantsAll()), [undefined])
+      for (const { run } of [unwanted, taken]) {
+        assert.strictEqual((yield* journal.head(run)).epoch, 1)
+      }
+    })
+  )
+
+  it.effect("no run is claimed that has ended with its amendment, or waits still", () =>
+    Effect.gen(function* () {
+      const journal = yield* RunJournal
+      const ended = yield* asking()
+      assert.deepStrictEqual(
+        yield* approved(ended, wantsAll(), (state) => cancelRun(state, ended.run, "ada", "enough")),
+        [undefined]
+      )
+      const request = Samples.approvalRequested()
+      const second = { ...Samples.approvalRequested(), call: callId(rootFrame, 1, 1) }
+      const begun = yield* Samples.begin({}, [Samples.modelTurned(1, 2), request, second])
+      assert.deepStrictEqual(yield* approved({ ...begun, request }, wantsAll()), [undefined])
+      for (const { run } of [ended, begun]) {
+        assert.strictEqual((yield* journal.head(run)).epoch, 1)
+      }
+    })
+  )
+}
+
 export const amendTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   amendmentTests(it)
   refusalTests(it)
   concurrencyTests(it)
+  claimantTests(it)
 }

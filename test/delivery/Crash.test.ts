@@ -20,7 +20,7 @@ const home = Effect.acquireRelease(
 const placeOf = (engine: string) =>
   engine === "pglite"
     ? Effect.map(Homes.directory, ({ directory }) => directory)
-    : EmbeddedPostgres.database
+    : EmbeddedPostgres.migrated
 
 const receiverAt = (path: string) =>
   Effect.tap(Receiver.start(join(path, "receiver")), (it) => Effect.sync(it.repair))
@@ -28,7 +28,7 @@ const receiverAt = (path: string) =>
 const killed = (lines: number, ...args: ReadonlyArray<string>) =>
   Effect.scoped(
     Effect.gen(function* () {
-      const child = yield* Process.run("../delivery/deliverer.ts", ...args)
+      const child = yield* Process.run("test/delivery/deliverer.ts", ...args)
       yield* child.printed(lines)
       yield* child.kill
     })

@@ -68,6 +68,16 @@ describe("readJson", () => {
     assert.strictEqual(why(readJson('"xxxx"', { ...bounds_default, units_max: 5 })), "too_large")
   })
 
+  it("refuses a value whose texts have too many characters, also where it is one text", () => {
+    const bounds = { ...bounds_default, units_max: 4 }
+    for (const value of ["xxxxx", ["xxxxx"], ["xxx", "xx"], { abcde: 1 }]) {
+      assert.strictEqual(why(readJsonValue(value, bounds)), "too_large", JSON.stringify(value))
+    }
+    for (const value of ["xxxx", ["xx", "xx"], { a: "xxx" }]) {
+      assert.deepStrictEqual(Result.getOrThrow(readJsonValue(value, bounds)), value)
+    }
+  })
+
   it("refuses numbers that would become Infinity, and repeated members", () => {
     for (const text of ["1e400", "-1e400", '{"a":[1E999]}', `1${"0".repeat(400)}`]) {
       assert.strictEqual(why(readJson(text)), "not_json", text)
@@ -116,6 +126,19 @@ describe("values of a program", () => {
     assert.strictEqual(canonical(copyJson(deepest)), objects(depth_max))
     assert.isFalse(isWithinBounds(JSON.parse(objects(depth_max + 1))))
     assert.isFalse(isWithinBounds({ n: Infinity }, bounds_default, true))
+    assert.isFalse(isWithinBounds([[1], [Number.NaN], [2]], bounds_default, true))
+    assert.isTrue(isWithinBounds({ n: Infinity }))
+  })
+
+  it("count every list, object, member and item as a value, and may be exactly as many", () => {
+    const value = { list: [1, "a", null], object: { a: true, b: [[]] } }
+    const bounds = { ...bounds_default, values_max: 9 }
+    assert.isTrue(isWithinBounds(value, bounds))
+    assert.isFalse(isWithinBounds(value, { ...bounds, values_max: 8 }))
+    assert.isFalse(isWithinBounds([value, 1], bounds))
+    const looped: Array<unknown> = []
+    looped.push(looped)
+    assert.isFalse(isWithinBounds(looped, bounds))
   })
 
   it("arguments of a call beyond the bounds are a malformed call, with its text", () => {

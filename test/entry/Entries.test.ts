@@ -138,6 +138,20 @@ describe("a value that is not a principal", () => {
   })
 })
 
+describe("a principal that was decoded", () => {
+  it.effect("is a copy that nobody can change, and is not copied again", () =>
+    Effect.gen(function* () {
+      const given = { id: "ann", tenant: "acme", roles: ["viewer"] }
+      const read = yield* Entries.principal(given, "by")
+      given.roles.push("admin")
+      assert.deepStrictEqual(read.roles, ["viewer"])
+      assert.throws(() => void (read.roles as Array<string>).push("admin"), TypeError)
+      assert.throws(() => Object.assign(read, { id: "boss" }), TypeError)
+      assert.strictEqual(yield* Entries.principal(read, "by"), read)
+    })
+  )
+})
+
 describe("values of the other entries", () => {
   it.live("messages, ids, reasons, settlements, cursors and limits are decoded", () => {
     const { layer } = asking()

@@ -1,22 +1,11 @@
 import { assert, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import * as EphemeralAgentMemory from "../../layers/ephemeral/EphemeralAgentMemory.ts"
-import * as EphemeralStore from "../../layers/ephemeral/EphemeralStore.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
-import { agentMemoryContract } from "../contracts/AgentMemory.contract.ts"
 import * as Samples from "../contracts/Samples.ts"
 import { storesContract } from "../contracts/Stores.contract.ts"
 
 storesContract("ephemeral", EphemeralStores.layer, { rolls_back: false })
-
-const store = Layer.succeed(
-  EphemeralStore.EphemeralStore,
-  Effect.runSync(Effect.scoped(Effect.provide(EphemeralStore.EphemeralStore, EphemeralStore.layer)))
-)
-agentMemoryContract("ephemeral", (tenant, address) =>
-  Layer.provide(EphemeralAgentMemory.layer(tenant, address), store)
-)
 
 it.effect("each build has a store of its own", () =>
   Effect.gen(function* () {

@@ -4,13 +4,14 @@ import { readFile } from "node:fs/promises"
 import { join } from "node:path"
 import { promisify } from "node:util"
 import { assert, describe, it } from "@effect/vitest"
+import { flags } from "../process/Bundle.ts"
 import { blocksOf, root } from "./Readmes.ts"
 
 const execute = promisify(execFile)
 
 /** What an example prints. */
 const outputOf = async (name: string): Promise<string> => {
-  const args = ["-C", "troupe-source", `test/examples/${name}.ts`]
+  const args = [...flags, "-C", "troupe-source", `test/examples/${name}.ts`]
   const { stdout } = await execute(process.execPath, args, { cwd: root, timeout: 120_000 })
   return stdout
 }
@@ -47,6 +48,14 @@ describe("the example of watching", () => {
   }, 60_000)
 })
 
+describe("the example of memory", () => {
+  it("tells a conversation what another one of its workspace noted, as the README prints it", async () => {
+    const { blocks } = await printedOf("layers/memory/README.md", "memory")
+    assert.lengthOf(blocks, 1)
+    assert.deepStrictEqual(await linesOf("memory"), ["ok", "I remember: Olga prefers tea"])
+  }, 60_000)
+})
+
 describe("the example of a question that outlives its process", () => {
   it("is answered in the next process, as the README prints it", async () => {
     const { blocks } = await printedOf("layers/compose/README.md", "approval")
@@ -57,6 +66,21 @@ describe("the example of a question that outlives its process", () => {
       "It is paid back."
     ])
   }, 120_000)
+})
+
+describe("the example of a platform's operation", () => {
+  it("AG-34 AG-64 sends its one request after the approval, as the README prints it", async () => {
+    const { blocks } = await printedOf("layers/calls/README.md", "platform")
+    assert.isTrue(blocks.some((code) => code.includes("toolConfigs: {")))
+    const body =
+      '{"workflow_revision":{"message":"colder","data":{"temperature":0.2},' +
+      '"workflow_variant_id":"variant-7","expected_revision_id":"r7"}}'
+    assert.deepStrictEqual(await linesOf("platform"), [
+      "awaiting_approval",
+      `POST /api/workflows/revisions/commit ${body}`,
+      "Revision r8 is colder."
+    ])
+  }, 60_000)
 })
 
 describe("the example of HTTP over a runtime", () => {

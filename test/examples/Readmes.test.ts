@@ -206,12 +206,14 @@ describe("the README of embedding", () => {
 
 describe("the README of the ports", () => {
   it("lists every port", () => {
-    const files = readdirSync(join(root, "services")).filter((file) =>
-      /Context\.(Service|Reference)</.test(readFileSync(join(root, "services", file), "utf8"))
+    const files = readdirSync(join(root, "services"), { recursive: true, encoding: "utf8" }).filter(
+      (file) =>
+        file.endsWith(".ts") &&
+        /Context\.(Service|Reference)</.test(readFileSync(join(root, "services", file), "utf8"))
     )
     const { text } = rooms.find(({ path }) => path === "services/README.md")!
     const listed = [...text.matchAll(/^\| (`[^|]+`) \|/gm)].flatMap(([, cell]) =>
-      [...cell!.matchAll(/`(\w+)`/g)].map(([, name]) => `${name}.ts`)
+      [...cell!.matchAll(/`([\w/]+)`/g)].map(([, name]) => `${name}.ts`)
     )
     assert.deepEqual(listed.toSorted(), files.toSorted())
   })

@@ -4,7 +4,7 @@ import { Effect, Layer } from "effect"
 import * as BrokerTools from "../../layers/agents/BrokerTools.ts"
 import * as ActorMemories from "../../layers/compose/ActorMemories.ts"
 import * as Runtime from "../../layers/compose/Runtime.ts"
-import * as EphemeralAgentMemory from "../../layers/ephemeral/EphemeralAgentMemory.ts"
+import * as GatewayAgentMemory from "../../layers/memory/GatewayAgentMemory.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import * as GraphModelGateway from "../../layers/model/GraphModelGateway.ts"
 import * as ScriptedModelGateway from "../../layers/model/ScriptedModelGateway.ts"
@@ -72,7 +72,7 @@ const told = Effect.fnUntraced(function* (
     ],
     tools: [BrokerTools.tools]
   }).pipe(
-    Layer.provide(ActorMemories.layer(EphemeralAgentMemory.layer)),
+    Layer.provide(ActorMemories.layer(GatewayAgentMemory.layer)),
     Layer.provide(GraphModelGateway.layer(all)),
     Layer.provide(
       ScriptedModelGateway.layer([

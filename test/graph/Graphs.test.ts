@@ -6,7 +6,7 @@ import * as GraphModelGateway from "../../layers/model/GraphModelGateway.ts"
 import * as Runtime from "../../layers/compose/Runtime.ts"
 import * as Server from "../../layers/compose/Server.ts"
 import * as ActorMemories from "../../layers/compose/ActorMemories.ts"
-import * as EphemeralAgentMemory from "../../layers/ephemeral/EphemeralAgentMemory.ts"
+import * as GatewayAgentMemory from "../../layers/memory/GatewayAgentMemory.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import * as ScriptedModelGateway from "../../layers/model/ScriptedModelGateway.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
@@ -85,7 +85,7 @@ const layer = (graph: ToolGraph, seen: Seen, script: ScriptedModelGateway.Script
     ],
     tools: shop(seen)
   }).pipe(
-    Layer.provide(ActorMemories.layer(EphemeralAgentMemory.layer)),
+    Layer.provide(ActorMemories.layer(GatewayAgentMemory.layer)),
     Layer.provide(GraphModelGateway.layer([graph])),
     Layer.provideMerge(ScriptedModelGateway.layer(script)),
     Layer.provideMerge(EphemeralStores.layer)
@@ -297,7 +297,7 @@ it.live("SG-52 over HTTP a run of a graph says which node failed, and why", () =
 /** A process over stores that the test holds; it ends with the scope. */
 const process = (graph: ToolGraph, seen: Seen) =>
   Runtime.layer({ agents: [graphAgent(graph)], tools: shop(seen) }).pipe(
-    Layer.provide(ActorMemories.layer(EphemeralAgentMemory.layer)),
+    Layer.provide(ActorMemories.layer(GatewayAgentMemory.layer)),
     Layer.provide(GraphModelGateway.layer([graph])),
     Layer.provide(ScriptedModelGateway.layer([])),
     Layer.fresh

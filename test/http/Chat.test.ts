@@ -5,7 +5,6 @@ import * as os from "node:os"
 import * as path from "node:path"
 import { spawn } from "node:child_process"
 import { createHash } from "node:crypto"
-import { fileURLToPath } from "node:url"
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Deferred, Effect, Exit, Layer, Scope } from "effect"
 import { HttpServer } from "effect/http"
@@ -23,6 +22,7 @@ import { operations } from "../../src/agents/Operations.ts"
 import { MessageId, Tenant } from "../../src/Ids.ts"
 import { Principal } from "../../src/Principal.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
+import { bundled } from "../process/Bundle.ts"
 
 const tenant = Tenant.make("acme")
 const letter = MessageId.make("22222222-2222-4222-8222-222222222222")
@@ -127,10 +127,9 @@ const chatWith = (
   directory: string,
   ...args: ReadonlyArray<string>
 ): Effect.Effect<Chat> =>
-  Effect.sync(() => {
+  Effect.map(bundled("scripts/chat.ts"), ({ compiled, file }) => {
     const { TROUPE_DATA: _, TROUPE_TOKEN: __, TROUPE_URL: ___, ...kept } = process.env
-    const env = { ...kept, ...extra }
-    const file = fileURLToPath(new URL("../../scripts/chat.ts", import.meta.url))
+    const env = { ...kept, NODE_COMPILE_CACHE: compiled, ...extra }
     const child = spawn(process.execPath, [file, ...args], { cwd: directory, env })
     let out = ""
     const listeners = new Set<() => void>()
@@ -254,7 +253,7 @@ describe("the chat client", () => {
       const { code, out } = yield* talk.ends
       assert.strictEqual(code, 0, out)
       assert.include(out, "The arguments are not JSON.")
-      assert.match(out, /bye; go on with: npm run chat -- --conversation \S+/)
+      assert.match(out, /bye; go on with: npm run chat -- --agent \S+ --conversation \S+/)
       assert.strictEqual((yield* statusOf(stores)).status, "replayed")
     }).pipe(Effect.timeout("20 seconds"))
   )
@@ -316,7 +315,7 @@ describe("the chat client", () => {
       const { code, out } = yield* talk.ends
       assert.strictEqual(code, 0, out)
       assert.notInclude(out, "not found")
-      assert.include(out, "bye; go on with: npm run chat -- --conversation walk")
+      assert.include(out, "bye; go on with: npm run chat -- --agent operations --conversation walk")
       assert.isNotEmpty((yield* eventsOf(directory, runIn(out))).items)
       assert.strictEqual((yield* statusOf(stores)).status, "replayed")
       const again = yield* chat(directory, "--conversation", "walk")

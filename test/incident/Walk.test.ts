@@ -142,7 +142,7 @@ const testOnAll = (title: string, body: Body) => {
   )
   it.live(`${title} (PostgreSQL)`, () =>
     Effect.gen(function* () {
-      const url = Redacted.make(yield* EmbeddedPostgres.database)
+      const url = Redacted.make(yield* EmbeddedPostgres.migrated)
       yield* body.pipe(Effect.scoped, Effect.provide(Stores.postgres(url)))
     })
   )

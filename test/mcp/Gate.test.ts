@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs"
 import { Effect, Layer } from "effect"
 import * as ActorMemories from "../../layers/compose/ActorMemories.ts"
 import * as Runtime from "../../layers/compose/Runtime.ts"
-import * as EphemeralAgentMemory from "../../layers/ephemeral/EphemeralAgentMemory.ts"
+import * as GatewayAgentMemory from "../../layers/memory/GatewayAgentMemory.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import * as ImportedMcpServers from "../../layers/mcp/ImportedMcpServers.ts"
 import * as ScriptedModelGateway from "../../layers/model/ScriptedModelGateway.ts"
@@ -27,7 +27,7 @@ const runtime = (
   })
   return Runtime.layer({ agents: [agent], tools: [ImportedMcpServers.tools] }).pipe(
     Layer.provideMerge(S.importing(server)),
-    Layer.provide(ActorMemories.layer(EphemeralAgentMemory.layer)),
+    Layer.provide(ActorMemories.layer(GatewayAgentMemory.layer)),
     Layer.provideMerge(ScriptedModelGateway.layer(script)),
     Layer.provideMerge(EphemeralStores.layer),
     Layer.provide(S.quiet)

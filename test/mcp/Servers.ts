@@ -114,10 +114,12 @@ const context: CallContext = {
   ...unobserved,
   run: "00000000-0000-4000-8000-000000000000" as CallContext["run"],
   call: "0/1.0" as CallContext["call"],
+  conversation: "c" as CallContext["conversation"],
   tenant: H.tenant,
   trace_id: "trace",
   principal: "alice",
   approved_by: undefined,
+  roles: ["operator"],
   key: undefined
 }
 

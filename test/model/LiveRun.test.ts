@@ -6,7 +6,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Layer, Option, Schema } from "effect"
 import * as ActorMemories from "../../layers/compose/ActorMemories.ts"
 import * as Runtime from "../../layers/compose/Runtime.ts"
-import * as EphemeralAgentMemory from "../../layers/ephemeral/EphemeralAgentMemory.ts"
+import * as GatewayAgentMemory from "../../layers/memory/GatewayAgentMemory.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import * as ModelFromEnv from "../../layers/model/ModelFromEnv.ts"
 import * as H from "../runtime/Harness.ts"
@@ -28,7 +28,7 @@ const runtime = (wire: Wire, server: { readonly base_url: string }) =>
     agents: H.agentsOf({ tools, script: [], agent: { model_settings: { temperature: 0.5 } } }),
     tools: [H.toolsOf(tools)]
   }).pipe(
-    Layer.provide(ActorMemories.layer(EphemeralAgentMemory.layer)),
+    Layer.provide(ActorMemories.layer(GatewayAgentMemory.layer)),
     Layer.provide(
       Layer.unwrap(
         Effect.map(

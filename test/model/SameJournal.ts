@@ -5,7 +5,7 @@
 import { Effect, Layer, Schema } from "effect"
 import * as ActorMemories from "../../layers/compose/ActorMemories.ts"
 import * as Runtime from "../../layers/compose/Runtime.ts"
-import * as EphemeralAgentMemory from "../../layers/ephemeral/EphemeralAgentMemory.ts"
+import * as GatewayAgentMemory from "../../layers/memory/GatewayAgentMemory.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import type { ModelGateway } from "../../services/ModelGateway.ts"
 import { ToolUserError } from "../../src/error/ToolError.ts"
@@ -93,7 +93,7 @@ export const journal = <E, R>(
 ): Effect.Effect<ReadonlyArray<unknown>, unknown, R> => {
   const options = { tools, script: [] }
   const runtime = Runtime.layer({ agents: agentsOf(options), tools: [toolsOf(tools)] }).pipe(
-    Layer.provide(ActorMemories.layer(EphemeralAgentMemory.layer)),
+    Layer.provide(ActorMemories.layer(GatewayAgentMemory.layer)),
     Layer.provide(gateway),
     Layer.provideMerge(EphemeralStores.layer)
   )

@@ -6,6 +6,7 @@ import type { ChildProcess } from "node:child_process"
 import { join } from "node:path"
 import { Deferred, Effect, Schema } from "effect"
 import type { Scope } from "effect"
+import { flags, runnable } from "./Bundle.ts"
 import type { Notice, Reply } from "./Plan.ts"
 
 /** The process refused, by the tag of its error, or was gone (`Gone`): then nobody knows whether it did what was asked. */
@@ -36,9 +37,6 @@ export interface Child {
 
 const wait_ms = 45_000
 const root = join(import.meta.dirname, "../..")
-/** Most of a start is compiling the same files again: with this it takes half the time. */
-const compiled = join(root, "node_modules/.cache/troupe-test/compiled")
-
 const exitOf = (child: ChildProcess): Effect.Effect<Ended> =>
   Effect.callback<Ended>((resume) => {
     const end = () => resume(Effect.succeed({ code: child.exitCode, signal: child.signalCode }))
@@ -160,9 +158,10 @@ export const start = (
   env: NodeJS.ProcessEnv = {}
 ): Effect.Effect<Child, never, Scope.Scope> =>
   Effect.gen(function* () {
+    const { compiled, file } = yield* runnable(script)
     const child = yield* Effect.acquireRelease(
       Effect.sync(() =>
-        spawn(process.execPath, [join(root, script), ...args], {
+        spawn(process.execPath, [...flags, file, ...args], {
           cwd: root,
           env: { ...process.env, NODE_COMPILE_CACHE: compiled, ...env },
           stdio: ["ignore", "pipe", "pipe", "ipc"]

@@ -53,7 +53,7 @@ it.live(
   "processes of different agents complete what is theirs, and one that is killed and replaced by another leaves its own waiting",
   () =>
     Effect.gen(function* () {
-      const postgres = yield* EmbeddedPostgres.database
+      const postgres = yield* EmbeddedPostgres.migrated
       const common = { common: null }
       const a: HostConfig = { postgres, agents: { a: null, ...common }, holds: true }
       const [one, two] = yield* Effect.all(
@@ -99,7 +99,7 @@ it.live(
   "a run whose specialist is at work in a process that is killed waits for one that hosts both, and the rest goes on",
   () =>
     Effect.gen(function* () {
-      const postgres = yield* EmbeddedPostgres.database
+      const postgres = yield* EmbeddedPostgres.migrated
       const both = { boss: "scan", scan: null }
       const first = yield* host({ postgres, agents: both, holds: true })
       const runs = yield* first.send("boss", 2, "delegate")

@@ -61,7 +61,7 @@ export const directory: Effect.Effect<{ readonly directory: string }, unknown, S
   })
 
 /** A database of the run's server. */
-export const database: Home = Effect.map(EmbeddedPostgres.database, (postgres) => ({ postgres }))
+export const database: Home = Effect.map(EmbeddedPostgres.migrated, (postgres) => ({ postgres }))
 
 export const both: ReadonlyArray<readonly [engine: string, home: Home]> = [
   ["PGlite", directory],

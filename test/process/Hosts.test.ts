@@ -42,7 +42,7 @@ it.live(
   "each service takes only the work of its agents, and what nobody hosts waits for one that does",
   () =>
     Effect.gen(function* () {
-      const url = yield* EmbeddedPostgres.database
+      const url = yield* EmbeddedPostgres.migrated
       const gate = yield* Deferred.make<void>()
       const a = yield* host(url, "a", gate)
       const b = yield* host(url, "b", gate)

@@ -25,7 +25,6 @@ const held: ReadonlyArray<Hold> = [
 
 /** The tag of each run with its first tool; a second step follows, so that the run goes on. */
 const runs: ReadonlyArray<readonly [tag: string, tool: ToolName]> = [
-  ["begun", "once"],
   ["before-the-answer", "once"],
   ["dispatched", "once"],
   ["received", "once"],
@@ -54,6 +53,8 @@ const crash = Effect.fnUntraced(function* (options: Service.Options, judge: Judg
   const service = yield* Service.start({ ...options, holds: held })
   for (const tag of ["received", "keyed"]) yield* judge.hold(tag)
   const ids = new Map<string, string>()
+  // Its sender is never answered.
+  yield* Effect.forkScoped(Effect.ignore(service.send("begun", ["once"], ["read"])))
   for (const [tag, tool] of runs) ids.set(tag, yield* service.send(tag, [tool], ["read"]))
   for (const tag of ["decided", "approved-and-dispatched"]) {
     yield* service.decide((yield* Service.question(service, ids.get(tag)!)).id)
@@ -67,10 +68,9 @@ const crash = Effect.fnUntraced(function* (options: Service.Options, judge: Judg
   yield* judge.received("keyed")
   // From here on the relay takes nothing: what is written now is never begun or sent by this process.
   yield* service.hold("claim", "relay")
-  yield* service.hold("begin", "accepted")
-  ids.set("accepted", yield* service.send("accepted", ["once"], ["read"]))
+  const accepted = service.sendBehind("before-the-answer", "accepted", ["once"], ["read"])
+  ids.set("accepted", yield* accepted)
   yield* service.webhooks("written-webhook")
-  yield* service.reached("begin", "accepted")
   yield* service.reached("claim", "relay")
   const before = new Map<string, Service.Journal>()
   for (const [tag, id] of ids) before.set(tag, yield* Service.journal(service, id))
@@ -226,11 +226,19 @@ for (const [engine, home] of Homes.both) {
           })
       )
 
-      it.effect("SA-42 after its run was begun: the run goes on", () =>
+      it.effect("SA-42 after its run began, its sender unanswered: the run goes on", () =>
         Effect.gen(function* () {
-          const { before } = yield* Aftermath
-          assert.deepStrictEqual(tagsOf(before("begun")), ["RunAccepted", "RunClaimed"])
-          yield* ends("begun")
+          const { judge, service } = yield* Aftermath
+          // The same key finds it.
+          const run = yield* service.send("begun", ["once"], ["read"])
+          const entries = yield* Service.ended(service, run)
+          Judge.assertComplete(entries, "begun")
+          assert.deepStrictEqual(tagsOf(entries).slice(0, 3), [
+            "RunAccepted",
+            "RunClaimed",
+            "RunClaimed"
+          ])
+          assert.strictEqual(Judge.of(judge, run).length, 1)
         })
       )
 
@@ -242,7 +250,8 @@ for (const [engine, home] of Homes.both) {
             assert.deepStrictEqual(before("accepted"), [])
             yield* ends("accepted")
             // The same key names the same task, which is not begun again.
-            assert.strictEqual(yield* service.send("accepted", ["once"], ["read"]), run("accepted"))
+            const again = service.sendBehind("before-the-answer", "accepted", ["once"], ["read"])
+            assert.strictEqual(yield* again, run("accepted"))
           })
       )
 

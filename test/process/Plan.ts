@@ -22,7 +22,6 @@ export interface Plan {
  * `committed` and `sent`, which name what has just become durable or has happened.
  */
 export type Point =
-  | "begin"
   | "begun"
   | "model"
   | "dispatch"
@@ -66,7 +65,12 @@ export type Question =
 
 export type Request =
   | Question
-  | { readonly op: "send"; readonly plan: Plan; readonly key: string }
+  | {
+      readonly op: "send"
+      readonly plan: Plan
+      readonly key: string
+      readonly conversation?: string
+    }
   | { readonly op: "decide"; readonly approval: string; readonly by: string }
   | {
       readonly op: "settle"

@@ -22,6 +22,12 @@ export interface Service {
   readonly child: Child
   /** Accepts a plan under its tag as the idempotency key; the run's id. */
   readonly send: (tag: string, ...steps: Plan["steps"]) => Effect.Effect<string, Refused>
+  /** The same in the conversation of another tag. */
+  readonly sendBehind: (
+    other: string,
+    tag: string,
+    ...steps: Plan["steps"]
+  ) => Effect.Effect<string, Refused>
   readonly pending: Effect.Effect<ReadonlyArray<Question>, Refused>
   readonly decide: (approval: string, by?: string) => Effect.Effect<void, Refused>
   readonly settle: (
@@ -71,6 +77,8 @@ export const start = (options: Options): Effect.Effect<Service, never, Scope.Sco
     return {
       child,
       send: (tag, ...steps) => ask({ op: "send", plan: { tag, steps }, key: tag }),
+      sendBehind: (conversation, tag, ...steps) =>
+        ask({ op: "send", plan: { tag, steps }, key: tag, conversation }),
       pending: ask({ op: "pending" }),
       decide: (approval, by = "ann") => ask({ op: "decide", approval, by }),
       settle: (run, call, settlement) => ask({ op: "settle", run, call, settlement }),

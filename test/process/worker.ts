@@ -19,7 +19,8 @@ import { DeliveryFailed } from "../../services/DeliveryHandlers.ts"
 import type { RoomHandlers } from "../../services/DeliveryHandlers.ts"
 import type { ModelRequest } from "../../services/ModelGateway.ts"
 import { Outbox } from "../../services/Outbox.ts"
-import type { Append } from "../../services/RunJournal.ts"
+import { TaskStore } from "../../services/TaskStore.ts"
+import type { Append, Claim } from "../../services/RunJournal.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { webhook_topic } from "../../src/delivery/Webhook.ts"
@@ -174,10 +175,11 @@ const webhook: RoomHandlers = [
   ]
 ]
 
-/** The journal and the outbox with the stop points around them. */
+/** The journal, the tasks and the outbox with the stop points around them. */
 const watched = Layer.effectContext(
   Effect.gen(function* () {
     const journal = yield* RunJournal
+    const tasks = yield* TaskStore
     const outbox = yield* Outbox
     const has = ({ events }: Append, tag: string) => events.some((event) => event._tag === tag)
     const fenced =
@@ -211,22 +213,25 @@ const watched = Layer.effectContext(
       )
     const tagged = (run: string, { message }: RunAccepted) =>
       tags.set(run, (JSON.parse(message) as Plan).tag)
+    const claimed = (run: string, { entries }: Claim) => {
+      const event = entries[0]?.event
+      if (event?._tag === "RunAccepted") tagged(run, event)
+    }
     const claim: typeof journal.claim = (run, owner) =>
-      Effect.tap(journal.claim(run, owner), ({ entries }) =>
-        Effect.sync(() => {
-          const event = entries[0]?.event
-          if (event?._tag === "RunAccepted") tagged(run, event)
-        })
-      )
-    const begin: typeof journal.begin = Effect.fnUntraced(function* (beginning, owner) {
-      tagged(beginning.run, beginning.accepted)
-      const tag = tags.get(beginning.run) ?? ""
-      yield* reach("begin", tag)
-      const begun = yield* journal.begin(beginning, owner)
-      yield* reach("begun", tag)
-      return begun
-    })
-    return Context.make(RunJournal, { ...journal, append, begin, claim, transact }).pipe(
+      Effect.tap(journal.claim(run, owner), (claim) => Effect.sync(() => claimed(run, claim)))
+    const amended: typeof journal.amended = (woken, claimant) =>
+      journal.amended((run, claim) => {
+        if (run !== undefined && claim !== undefined) claimed(run, claim)
+        woken(run, claim)
+      }, claimant)
+    const accept: typeof tasks.accept = (task) =>
+      Effect.tap(tasks.accept(task), ({ begun }) => {
+        const { tag } = JSON.parse(task.message) as Plan
+        tags.set(task.id, tag)
+        return begun === undefined ? Effect.void : reach("begun", tag)
+      })
+    return Context.make(RunJournal, { ...journal, amended, append, claim, transact }).pipe(
+      Context.add(TaskStore, { ...tasks, accept }),
       Context.add(Outbox, {
         ...outbox,
         claim: (claim) => Effect.andThen(reach("claim", "relay"), outbox.claim(claim))
@@ -275,7 +280,7 @@ const done = Effect.fnUntraced(function* (request: Request) {
     case "send": {
       const text = JSON.stringify(request.plan)
       // The same key is the same message only at the same address.
-      const conversation = ConversationId.make(request.key)
+      const conversation = ConversationId.make(request.conversation ?? request.key)
       const message = { agent: agent.name, text, conversation, idempotency_key: request.key }
       return (yield* runtime.send(message, personOf("user"))).task.id
     }

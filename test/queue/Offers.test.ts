@@ -4,7 +4,7 @@ import { Deferred, Effect, Exit, Fiber, Layer, Logger, Schema, Scope, Stream } f
 import * as ActorMemories from "../../layers/compose/ActorMemories.ts"
 import * as Runtime from "../../layers/compose/Runtime.ts"
 import * as ToolWorker from "../../layers/compose/ToolWorker.ts"
-import * as EphemeralAgentMemory from "../../layers/ephemeral/EphemeralAgentMemory.ts"
+import * as GatewayAgentMemory from "../../layers/memory/GatewayAgentMemory.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import * as EphemeralToolQueue from "../../layers/ephemeral/EphemeralToolQueue.ts"
 import * as ScriptedModelGateway from "../../layers/model/ScriptedModelGateway.ts"
@@ -234,7 +234,7 @@ it.live("a preliminary result of a worker's body reaches those who watch the run
       agents: [AgentSpec.make({ name: H.agentName, instructions: "", tools: ["t.scan@1"] })],
       tools: [remote(scan)]
     }).pipe(
-      Layer.provide(ActorMemories.layer(EphemeralAgentMemory.layer)),
+      Layer.provide(ActorMemories.layer(GatewayAgentMemory.layer)),
       Layer.provide(
         ScriptedModelGateway.layer([
           ScriptedModelGateway.call("scan", { n: 1 }),

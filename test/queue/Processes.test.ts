@@ -44,7 +44,7 @@ const killed = Effect.fnUntraced(function* (
   wait: (run: RunId) => Effect.Effect<unknown, unknown, AgentRuntime | RunJournal>,
   found = "unknown"
 ) {
-  const url = yield* EmbeddedPostgres.database
+  const url = yield* EmbeddedPostgres.migrated
   const file = join(yield* home, "begun")
   const begun = Effect.sync(() => {
     try {
@@ -56,12 +56,12 @@ const killed = Effect.fnUntraced(function* (
     }
   })
   return yield* Effect.gen(function* () {
-    const first = yield* Process.runAt(import.meta.dirname, "worker.ts", url, file, "hang")
+    const first = yield* Process.run("test/queue/worker.ts", url, file, "hang")
     yield* first.printed(1)
     const run = yield* H.send("go")
     yield* eventually(begun, (lines) => lines.length === 1)
     yield* first.kill
-    const second = yield* Process.runAt(import.meta.dirname, "worker.ts", url, file, "end", found)
+    const second = yield* Process.run("test/queue/worker.ts", url, file, "end", found)
     yield* second.printed(1)
     yield* wait(run)
     return { events: yield* H.events(run), lines: yield* begun }
@@ -137,7 +137,7 @@ it.live(
   "a runtime lists the offer of a worker in another process, as unavailable once that is killed",
   () =>
     Effect.gen(function* () {
-      const url = yield* EmbeddedPostgres.database
+      const url = yield* EmbeddedPostgres.migrated
       const file = join(yield* home, "begun")
       const service = yield* Effect.acquireRelease(
         Effect.promise(() =>
@@ -153,7 +153,7 @@ it.live(
           available
         }))
       assert.deepStrictEqual(yield* Effect.promise(() => service.workerTools()), [])
-      const worker = yield* Process.runAt(import.meta.dirname, "worker.ts", url, file, "end")
+      const worker = yield* Process.run("test/queue/worker.ts", url, file, "end")
       yield* worker.printed(1)
       assert.deepStrictEqual(yield* Effect.promise(() => service.workerTools()), listed(true))
       yield* worker.kill

@@ -4,7 +4,7 @@ import { Deferred, Effect, Exit, Layer, Scope } from "effect"
 import * as ActorMemories from "../../layers/compose/ActorMemories.ts"
 import * as Runtime from "../../layers/compose/Runtime.ts"
 import * as ToolWorker from "../../layers/compose/ToolWorker.ts"
-import * as EphemeralAgentMemory from "../../layers/ephemeral/EphemeralAgentMemory.ts"
+import * as GatewayAgentMemory from "../../layers/memory/GatewayAgentMemory.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import * as ScriptedModelGateway from "../../layers/model/ScriptedModelGateway.ts"
 import { remote } from "../../layers/runtime/queue/RemoteTool.ts"
@@ -28,7 +28,7 @@ const runtime = (permission: "allow" | "ask" = "allow") =>
     agents: [AgentSpec.make({ name: H.agentName, instructions: "Test.", tools: [key] })],
     tools: [remote({ ...pay, permission })]
   }).pipe(
-    Layer.provide(ActorMemories.layer(EphemeralAgentMemory.layer)),
+    Layer.provide(ActorMemories.layer(GatewayAgentMemory.layer)),
     Layer.provide(
       ScriptedModelGateway.layer(({ step }) =>
         step === 1 ? ScriptedModelGateway.call("pay") : ScriptedModelGateway.text("Done.")

@@ -4,7 +4,7 @@ import { Effect, Layer, Schema } from "effect"
 import * as ActorMemories from "../../layers/compose/ActorMemories.ts"
 import * as Runtime from "../../layers/compose/Runtime.ts"
 import * as ToolWorker from "../../layers/compose/ToolWorker.ts"
-import * as EphemeralAgentMemory from "../../layers/ephemeral/EphemeralAgentMemory.ts"
+import * as GatewayAgentMemory from "../../layers/memory/GatewayAgentMemory.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import * as EphemeralToolQueue from "../../layers/ephemeral/EphemeralToolQueue.ts"
 import * as ScriptedModelGateway from "../../layers/model/ScriptedModelGateway.ts"
@@ -60,7 +60,7 @@ const runtime = (
     ],
     tools: options.map(remote)
   }).pipe(
-    Layer.provide(ActorMemories.layer(EphemeralAgentMemory.layer)),
+    Layer.provide(ActorMemories.layer(GatewayAgentMemory.layer)),
     Layer.provide(
       ScriptedModelGateway.layer([
         ...calls.map(([name, args]) => ScriptedModelGateway.call(name, args as never)),
@@ -202,7 +202,7 @@ it.live("a queue that does not answer makes a write unknown and fails a read", (
       agents: [AgentSpec.make({ name: H.agentName, instructions: "", tools: ["day", "send"] })],
       tools: [remote(day), remote({ ...send, timeout_ms: 100 })]
     }).pipe(
-      Layer.provide(ActorMemories.layer(EphemeralAgentMemory.layer)),
+      Layer.provide(ActorMemories.layer(GatewayAgentMemory.layer)),
       Layer.provide(
         ScriptedModelGateway.layer([
           ScriptedModelGateway.call("day", { at: "2026-01-01T00:00:00.000Z" }),

@@ -158,6 +158,23 @@ describe("a replay through the gate", () => {
     { timeout: 120_000 }
   )
 
+  it.live("asks no host what an approved call is bound to", () => {
+    const options = optionsOf([], [call("pay", { n: 1 }), text("done")])
+    let asked = 0
+    const binding = () => Effect.sync(() => `Revision ${++asked}.`)
+    const bound = Effect.map(H.toolsOf(options.tools ?? {}), (tools) =>
+      tools.map((tool) => ({ ...tool, binding }))
+    )
+    return Effect.gen(function* () {
+      const run = yield* H.send("go")
+      yield* answering(run, () => H.approve)
+      const app = { ...appOf(options), tools: [bound] }
+      const gate = gateOf(yield* Replay.replay(run, { app }))
+      assert.isUndefined(gate.divergence, JSON.stringify(gate.divergence))
+      assert.strictEqual(asked, 0)
+    }).pipe(Effect.provide(H.layer(options)))
+  })
+
   it.live("SG-20 stops at the value that stopped the loop", () => {
     const ran: Array<string> = []
     const options = optionsOf(ran, [call("answer", { n: 1 })])

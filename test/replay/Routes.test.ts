@@ -2,6 +2,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit } from "effect"
 import type { ModelGateway } from "../../services/ModelGateway.ts"
+import { RunJournal } from "../../services/RunJournal.ts"
+import type { JournalEntry } from "../../src/run/RunEvent.ts"
 import * as Replay from "../../layers/compose/Replay.ts"
 import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
 import { ReplayPolicy, SideEffects } from "../../src/tool/SideEffects.ts"
@@ -70,4 +72,32 @@ describe("a replay", () => {
       }
     }
   }
+
+  it.live("of a result that is no JSON gives it as it was recorded, and the run goes on", () => {
+    const options: H.Options = {
+      tools: { work: H.reads((n) => Effect.succeed(n)) },
+      script: [call("work", { n: 1 }), text("done")]
+    }
+    return Effect.gen(function* () {
+      const run = yield* H.send("go")
+      yield* H.ended(run)
+      const journal = yield* RunJournal
+      const cut = '{"paid":tr'
+      const spoilt = (entry: JournalEntry): JournalEntry =>
+        entry.event._tag === "CallSettled"
+          ? { ...entry, event: { ...entry.event, outcome: { _tag: "Value", json: cut } } }
+          : entry
+      const read: typeof journal.read = (...asked) =>
+        Effect.map(journal.read(...asked), (entries) => entries.map(spoilt))
+      const app = { agents: H.agentsOf(options), tools: [H.toolsOf(options.tools ?? {})] }
+      const { gate } = yield* Replay.replay(run, { app }).pipe(
+        Effect.provideService(RunJournal, { ...journal, read })
+      )
+      assert.isObject(gate)
+      if (typeof gate === "string") return
+      const events = gate.entries.map(({ event }) => event)
+      assert.deepStrictEqual(H.outcome(events), { _tag: "Value", json: cut })
+      assert.deepInclude(H.end(events), { status: "complete" })
+    }).pipe(Effect.provide(H.layer(options)))
+  })
 })

@@ -6,6 +6,7 @@ import { cancelRun } from "../../src/run/RunCommand.ts"
 import { RunLimits } from "../../src/run/RunLimits.ts"
 import { evolve, fold, isParkable, emptyState, statusOf } from "../../src/run/RunState.ts"
 import { wantedWork } from "../../src/run/RunWork.ts"
+import { either } from "../Long.ts"
 import * as Samples from "../contracts/Samples.ts"
 import type { Play } from "./Interleaving.ts"
 import {
@@ -31,7 +32,7 @@ import {
 /** Tens of millions of assertions: a busy machine needs more than half a minute. */
 const patient = { timeout: 180_000 }
 
-const seeds = Array.from({ length: 2_500 }, (_, seed) => seed)
+const seeds = Array.from({ length: either(1_000, 2_500) }, (_, seed) => seed)
 
 /** Says which seed failed. */
 const each = (body: (seed: number) => void): void => {
@@ -180,7 +181,7 @@ describe("any interleaving", () => {
       "3 frames"
     ]
     for (const name of [...tags, ...outcomes, ...ends])
-      assert.isAtLeast(met.get(name) ?? 0, 20, name)
+      assert.isAtLeast(met.get(name) ?? 0, either(5, 20), name)
   })
 })
 

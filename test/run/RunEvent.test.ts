@@ -5,7 +5,9 @@ import { AgentName, callId, FrameId, rootFrame } from "../../src/Ids.ts"
 import { isReadable } from "../../src/run/Readable.ts"
 import type { Outcome } from "../../src/run/RunEvent.ts"
 import { errorClassOf, errorKindOf, RunEvent } from "../../src/run/RunEvent.ts"
+import { MemoryAuthor, MemorySource, MemoryTier, Typology } from "../../src/memory/MemoryRow.ts"
 import { RunLimits } from "../../src/run/RunLimits.ts"
+import { idOf } from "../memory/Rows.ts"
 import * as Samples from "../contracts/Samples.ts"
 import { corrupted } from "./Corrupted.ts"
 
@@ -58,6 +60,24 @@ const outcomes: Record<Outcome["_tag"], Outcome> = {
 const whole: {
   readonly [Tag in RunEvent["_tag"]]: ReadonlyArray<Extract<RunEvent, { readonly _tag: Tag }>>
 } = {
+  MemoryRecalled: [
+    {
+      _tag: "MemoryRecalled",
+      lines: MemoryTier.literals.map((tier, i) => ({
+        id: idOf(i + 1),
+        text: "told",
+        tier,
+        typology: Typology.literals[i]!,
+        source: MemorySource.literals[i % 2]!,
+        author: MemoryAuthor.literals[i]!,
+        run: Samples.runId(),
+        step: 1,
+        at: 5
+      })),
+      tokens: 7,
+      failure: "the store is away"
+    }
+  ],
   RunAccepted: [
     {
       ...Samples.runAccepted(Samples.newTask()),

@@ -29,6 +29,26 @@ const finished = Effect.fnUntraced(function* (name: string) {
 })
 
 describe("the body of a tool", () => {
+  for (const [title, given] of [
+    ["a number", 7],
+    ["a text", "done"],
+    ["nothing", undefined],
+    ["null", null]
+  ] as const) {
+    it.live(
+      `of JavaScript that gives ${title} and no Effect fails its call, and not the run`,
+      () => {
+        const tools = { work: H.reads(() => given as never) }
+        const script = [call("work", { n: 1 }), text("done")]
+        return Effect.gen(function* () {
+          const all = yield* finished("read")
+          assert.deepNestedInclude(H.outcome(all), { "error.class": "ToolTerminalError" })
+          assert.strictEqual(H.end(all)?.status, "complete")
+        }).pipe(Effect.provide(H.layer({ tools, script })))
+      }
+    )
+  }
+
   for (const [name, governance] of Object.entries(kinds)) {
     it.live(
       `SG-50 of kind ${name} fails where it breaks its output schema, and has no result fact`,

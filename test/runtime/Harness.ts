@@ -23,6 +23,7 @@ import type {
 import { callOf } from "../../src/tool/GovernedTool.ts"
 import type { ToolCompleted } from "../../src/tool/ToolCallMetadata.ts"
 import { AgentDirectory, hostedBy } from "../../services/AgentDirectory.ts"
+import type { AgentMemories } from "../../services/AgentMemory.ts"
 import { AgentMemory } from "../../services/AgentMemory.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
@@ -35,7 +36,7 @@ import type { ToolCallObserver } from "../../services/ToolCallObserver.ts"
 import { ToolCallObservers } from "../../services/ToolCallObserver.ts"
 import * as ActorMemories from "../../layers/compose/ActorMemories.ts"
 import * as Runtime from "../../layers/compose/Runtime.ts"
-import * as EphemeralAgentMemory from "../../layers/ephemeral/EphemeralAgentMemory.ts"
+import * as GatewayAgentMemory from "../../layers/memory/GatewayAgentMemory.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import * as ScriptedModelGateway from "../../layers/model/ScriptedModelGateway.ts"
 import { ModelScript } from "../../layers/model/ScriptedModelGateway.ts"
@@ -129,6 +130,8 @@ export interface Options {
   readonly observers?: ReadonlyArray<ToolCallObserver> | "ambient"
   readonly policy_version?: string
   readonly policy?: Policy
+  /** Absent = those of the stores. */
+  readonly memories?: Layer.Layer<AgentMemories>
   readonly attempted?: ToolAttemptObserver
   /** What a test puts in the place of each tool, to watch it. */
   readonly spied?: (tool: GovernedTool<AgentMemory>) => GovernedTool<AgentMemory>
@@ -153,7 +156,7 @@ export const over = (options: Options) =>
     ],
     policy: options.policy
   }).pipe(
-    Layer.provide(ActorMemories.layer(EphemeralAgentMemory.layer)),
+    Layer.provide(options.memories ?? ActorMemories.layer(GatewayAgentMemory.layer)),
     Layer.provideMerge(ScriptedModelGateway.layer(options.script, options.model)),
     Layer.provide(
       Layer.mergeAll(

@@ -92,7 +92,7 @@ describe("memory of a runtime", () => {
     const channel = channelKey(tenant, conversation)
     const run = RunId.make("019381ce-0000-7000-8000-000000000001")
     const frame = FrameId.make("0")
-    const watcher = feed.watch(tenant, conversation, () => {})
+    const watcher = feed.watch(tenant, conversation, { wake: () => {} })
     feed.delta(channel, { run, ordinal: 1, frame, step: 1 }, { kind: "text", text: "a", offset: 0 })
     watcher.close()
     assert.strictEqual(feed.size, 1)
@@ -112,7 +112,7 @@ describe("memory of a runtime", () => {
     const committed = { from: 0, count: 1, isEnd: false, size: 1_000, entries: () => [] }
     feed.follow(key, first, 1)
     assert.isFalse(feed.listener.wants(first))
-    const watchers = [1, 2].map(() => feed.watch(tenant, conversation, () => {}))
+    const watchers = [1, 2].map(() => feed.watch(tenant, conversation, { wake: () => {} }))
     feed.follow(key, first, 1)
     feed.follow(key, second, 2)
     assert.isTrue(feed.listener.wants(first))

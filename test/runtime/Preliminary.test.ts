@@ -7,7 +7,7 @@ import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import type { FeedItem } from "../../services/AgentRuntime.ts"
 import * as ActorMemories from "../../layers/compose/ActorMemories.ts"
 import * as Runtime from "../../layers/compose/Runtime.ts"
-import * as EphemeralAgentMemory from "../../layers/ephemeral/EphemeralAgentMemory.ts"
+import * as GatewayAgentMemory from "../../layers/memory/GatewayAgentMemory.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import { call, layer as scripted, text } from "../../layers/model/ScriptedModelGateway.ts"
 import * as H from "./Harness.ts"
@@ -61,7 +61,7 @@ const runtime = ({ begun, go, seen }: Stage) =>
       )
     ]
   }).pipe(
-    Layer.provide(ActorMemories.layer(EphemeralAgentMemory.layer)),
+    Layer.provide(ActorMemories.layer(GatewayAgentMemory.layer)),
     Layer.provideMerge(scripted([call("scan", { n: 1 }), text("done")])),
     Layer.provideMerge(EphemeralStores.layer)
   )

@@ -56,6 +56,25 @@ it.effect("a place is free again after a failure, and one who gave up waiting ta
   })
 )
 
+it.effect("it is crowded while as many wait, in either line, as there are places", () =>
+  Effect.gen(function* () {
+    const loading = new RunLoading(2)
+    const gate = yield* Deferred.make<void>()
+    const load = (line: Line) =>
+      Effect.forkChild(loading.within(line, Deferred.await(gate)), { startImmediately: true })
+    const crowded: Array<boolean> = []
+    const fibers: Array<Fiber.Fiber<void>> = []
+    for (const line of ["sent", "found", "sent", "found"] as const) {
+      fibers.push(yield* load(line))
+      crowded.push(loading.isCrowded)
+    }
+    assert.deepStrictEqual(crowded, [false, false, false, true])
+    yield* Deferred.succeed(gate, undefined)
+    yield* Effect.forEach(fibers, Fiber.join)
+    assert.isFalse(loading.isCrowded)
+  })
+)
+
 it.effect("of ten thousand runs no more are loaded at once than there are places", () =>
   Effect.gen(function* () {
     const loading = new RunLoading(64)

@@ -9,7 +9,7 @@ import { CostLedger } from "../../services/CostLedger.ts"
 import type { ToolQueue } from "../../services/ToolQueue.ts"
 import * as ActorMemories from "../../layers/compose/ActorMemories.ts"
 import * as Runtime from "../../layers/compose/Runtime.ts"
-import * as EphemeralAgentMemory from "../../layers/ephemeral/EphemeralAgentMemory.ts"
+import * as GatewayAgentMemory from "../../layers/memory/GatewayAgentMemory.ts"
 import * as EphemeralStore from "../../layers/ephemeral/EphemeralStore.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import type { Script } from "../../layers/model/ScriptedModelGateway.ts"
@@ -65,7 +65,7 @@ export const runtime = (options: Options) =>
     ...(options.prices === false ? undefined : { prices })
   }).pipe(
     Layer.provide(
-      Layer.provide(ActorMemories.layer(EphemeralAgentMemory.layer), EphemeralStore.layer)
+      Layer.provide(ActorMemories.layer(GatewayAgentMemory.layer), EphemeralStore.layer)
     ),
     Layer.provideMerge(ScriptedModelGateway.layer(options.script)),
     Layer.provideMerge(stores[options.on ?? "ephemeral"])

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect } from "effect"
 import { TestClock } from "effect/testing"
+import { originOfCall } from "../../src/memory/MemoryOrigin.ts"
 import { Supervision } from "../../src/agent/AgentSpec.ts"
 import type { RunId } from "../../src/Ids.ts"
 import { AgentMemory } from "../../services/AgentMemory.ts"
@@ -201,14 +202,19 @@ describe("supervision", () => {
     const tools = {
       remember: {
         governance: { side_effects: "none" },
-        body: (n) =>
-          AgentMemory.use((memory) => Effect.as(memory.remember(`remembered ${n}`), null))
+        body: (n, call) =>
+          AgentMemory.use((memory) => {
+            const note = { text: `remembered ${n}`, tier: "session" } as const
+            return Effect.as(Effect.orDie(memory.remember(note, originOfCall(call))), null)
+          })
       },
       recall: {
         governance: { side_effects: "read" },
         body: () =>
           AgentMemory.use((memory) =>
-            Effect.map(memory.recall(10), (all) => all.map(({ text: said }) => said))
+            Effect.map(Effect.orDie(memory.list("session", { limit: 10 })), (all) =>
+              all.map(({ text: said }) => said)
+            )
           )
       }
     } satisfies Record<string, H.TestTool>

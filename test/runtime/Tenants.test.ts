@@ -11,6 +11,7 @@ import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
 import * as EmptyPglite from "../sql/EmptyPglite.ts"
 import * as SqlStores from "../../layers/sql/stores/SqlStores.ts"
+import { originOfCall } from "../../src/memory/MemoryOrigin.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { AgentName, ConversationId, Tenant } from "../../src/Ids.ts"
 import type { Principal } from "../../src/Principal.ts"
@@ -233,11 +234,13 @@ const tests = (it: Vitest.MethodsNonLive<Stores | EphemeralStore.EphemeralStore>
     const recalled: Array<ReadonlyArray<string>> = []
     const options: H.Options = {
       tools: {
-        note: H.reads((_, { tenant }) =>
+        note: H.reads((_, call) =>
           Effect.gen(function* () {
             const memory = yield* AgentMemory
-            yield* memory.remember(tenant)
-            recalled.push((yield* memory.recall(10)).map((each) => each.text))
+            const note = { text: call.tenant, tier: "session" } as const
+            yield* Effect.orDie(memory.remember(note, originOfCall(call)))
+            const all = yield* Effect.orDie(memory.list("session", { limit: 10 }))
+            recalled.push(all.map((each) => each.text))
           })
         )
       },

@@ -10,7 +10,8 @@ import { make, LoopScheduling } from "../../layers/runtime/loop/LoopScheduler.ts
 import * as RuntimeConfig from "../../layers/runtime/actor/RuntimeConfig.ts"
 import * as ActorMemories from "../../layers/compose/ActorMemories.ts"
 import * as Runtime from "../../layers/compose/Runtime.ts"
-import * as EphemeralAgentMemory from "../../layers/ephemeral/EphemeralAgentMemory.ts"
+import * as EphemeralMemoryStore from "../../layers/ephemeral/EphemeralMemoryStore.ts"
+import * as GatewayAgentMemory from "../../layers/memory/GatewayAgentMemory.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import type { AgentMemory } from "../../services/AgentMemory.ts"
 import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
@@ -119,7 +120,9 @@ const runtime = (world: World, process: Process, mutation: Mutation, policy_vers
     tools: [Effect.sync(() => mutation.tools?.(made, world) ?? made)],
     deliveries: [notes(world, process)]
   }).pipe(
-    Layer.provide(ActorMemories.layer(EphemeralAgentMemory.layer)),
+    Layer.provide(
+      Layer.provide(ActorMemories.layer(GatewayAgentMemory.layer), EphemeralMemoryStore.layer)
+    ),
     Layer.provide(Layer.succeed(ModelGateway, mutation.model?.(gateway, world) ?? gateway)),
     Layer.provideMerge(stores),
     Layer.provide(settings)

@@ -83,6 +83,11 @@ const illegal = (run: StoredRun, state: FoldState, entry: JournalEntry): string 
       return "a prompt cut before no turn"
     return undefined
   }
+  if (event._tag === "MemoryRecalled") {
+    return state.recalled !== undefined || state.steps > 0 || stopping
+      ? "memory told after the first turn, or twice"
+      : undefined
+  }
   if (event._tag === "LimitReached") return stopping ? "a limit of a run that stops" : undefined
   const limited = limitQuestion(run, state, event, stopping)
   if (limited !== undefined) return limited === "" ? undefined : limited
@@ -101,6 +106,7 @@ type CallEvent = Exclude<
       | "RunEnded"
       | "ModelTurned"
       | "Compacted"
+      | "MemoryRecalled"
       | "LimitReached"
   }
 >

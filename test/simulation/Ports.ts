@@ -138,6 +138,35 @@ const committedOf =
       }
     })
 
+/** A process claims what it amends itself; the journal behind it is that of all processes. */
+const amendedOf =
+  (world: World, process: Process, inner: Journal): Journal["amended"] =>
+  (woken, claimant) =>
+    inner.amended(
+      (run, claim) => {
+        if (claim !== undefined) world.count("a run that was claimed with its amendment")
+        listening(process, () => woken(run, claim))()
+      },
+      claimant && {
+        owner: claimant.owner,
+        wants: (head) => process.alive && world.amending === process && claimant.wants(head)
+      }
+    )
+
+const amending =
+  (world: World, process: Process, inner: Journal): Journal["amend"] =>
+  (run, command) =>
+    io(
+      world,
+      process,
+      "amend",
+      inner.amend(run, (state, now) => {
+        world.amending = process
+        return command(state, now)
+      }),
+      journalError
+    )
+
 const journalOf = (world: World, process: Process, inner: Journal): Journal => {
   const call = <A, E, R>(name: string, effect: Effect.Effect<A, E, R>) =>
     io(world, process, name, effect, journalError)
@@ -184,7 +213,7 @@ const journalOf = (world: World, process: Process, inner: Journal): Journal => {
     transact: (run, fence, body, record) =>
       call("transact", transacting(world, process, inner, run, fence, body, record)),
     read: (run, from, limit) => call("read", inner.read(run, from, limit)),
-    amend: (run, command) => call("amend", inner.amend(run, command)),
+    amend: amending(world, process, inner),
     head: (run) => call("head", inner.head(run)),
     unfinished: (tenant, address, limit) =>
       call("unfinished", inner.unfinished(tenant, address, limit)),
@@ -198,7 +227,7 @@ const journalOf = (world: World, process: Process, inner: Journal): Journal => {
     quarantined: (query) => call("quarantined", inner.quarantined(query)),
     raw: (run, from, limit) => call("raw", inner.raw(run, from, limit)),
     readmit: (run, tenant) => call("readmit", inner.readmit(run, tenant)),
-    amended: (listener) => inner.amended((run) => listening(process, () => listener(run))()),
+    amended: amendedOf(world, process, inner),
     committed: committedOf(world, process, inner)
   })
 }

@@ -117,6 +117,7 @@ export const sometimes: ReadonlyArray<string> = [
   "a run not begun where it was accepted",
   "a dispatch that was given back",
   "a run that was claimed again",
+  "a run that was claimed with its amendment",
   "a run that waits for somebody",
   "a model that stalls",
   "a model that is away",

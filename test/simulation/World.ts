@@ -102,6 +102,8 @@ export class World {
   readonly watched = new Map<ConversationId, () => Cursor>()
   /** Who is inside a transaction of a run. */
   readonly holders = new Map<RunId, Process>()
+  /** Who amends a run at this moment. */
+  amending: Process | undefined
   /** Tool bodies and model turns that run, by process. */
   readonly active = new Map<Process, number>()
   crashed: (process: Process) => void = () => {}

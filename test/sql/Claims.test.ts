@@ -78,7 +78,7 @@ onBothEngines("claims", claims)
 describe("claims of two processes (PostgreSQL)", () => {
   it.live("a locked run keeps no other from its claim, and its own then tells all", () =>
     Effect.gen(function* () {
-      const url = Redacted.make(yield* EmbeddedPostgres.database)
+      const url = Redacted.make(yield* EmbeddedPostgres.migrated)
       const build = Layer.build(
         Layer.fresh(Layer.provideMerge(SqlStores.layer, Postgres.layer({ url })))
       )

@@ -48,7 +48,7 @@ const survives = (
     for (let round = 0; round < rounds; round++) {
       const lines = yield* Effect.scoped(
         Effect.gen(function* () {
-          const child = yield* Process.run("appender.ts", engine, place)
+          const child = yield* Process.run("test/sql/appender.ts", engine, place)
           yield* child.printed(acknowledged_min)
           yield* child.kill
           return child.lines()
@@ -90,7 +90,7 @@ it.live(
         (server) => Effect.promise(() => server.stop())
       )
       const url = EmbeddedPostgres.urlOf(String(server.port), "postgres")
-      const child = yield* Process.run("appender.ts", "postgres", url)
+      const child = yield* Process.run("test/sql/appender.ts", "postgres", url)
       yield* child.printed(acknowledged_min)
       yield* Effect.gen(function* () {
         const journal = yield* RunJournal

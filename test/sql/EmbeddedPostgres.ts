@@ -1,11 +1,12 @@
 /**
- * Databases for tests: on the run's real PostgreSQL, a new and empty one each time.
+ * Databases for tests: on the run's real PostgreSQL, a new one each time.
  */
 import { randomUUID } from "node:crypto"
 import { connect } from "node:net"
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer, Redacted } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
+import * as Migrations from "../../layers/sql/engine/Migrations.ts"
 import * as Postgres from "../../layers/sql/engine/Postgres.ts"
 import type { SqlNotify } from "../../layers/sql/engine/SqlNotify.ts"
 import { password, user } from "./PostgresServer.ts"
@@ -25,17 +26,63 @@ const port = Effect.callback<string>((resume) => {
 export const urlOf = (port: string, database: string): string =>
   `postgres://${user}:${password}@127.0.0.1:${port}/${database}`
 
-/** The address of a database that was made for this call. */
-export const database: Effect.Effect<string, SqlError.SqlError> = Effect.gen(function* () {
-  const at = yield* port
-  const name = `t_${randomUUID().replaceAll("-", "")}`
-  yield* Effect.flatMap(PgClient.PgClient, (sql) => sql.unsafe(`CREATE DATABASE ${name}`)).pipe(
-    Effect.provide(PgClient.layer({ url: Redacted.make(urlOf(at, "postgres")), maxConnections: 1 }))
+/** A connection to the run's server from which databases are made. */
+const asAdmin = <A, E>(at: string, use: Effect.Effect<A, E, PgClient.PgClient>) =>
+  Effect.provide(
+    use,
+    PgClient.layer({ url: Redacted.make(urlOf(at, "postgres")), maxConnections: 1 })
   )
-  return urlOf(at, name)
+
+const made = (template: string) =>
+  Effect.gen(function* () {
+    const at = yield* port
+    const name = `t_${randomUUID().replaceAll("-", "")}`
+    const create = `CREATE DATABASE ${name} TEMPLATE ${template}`
+    yield* asAdmin(
+      at,
+      Effect.flatMap(PgClient.PgClient, (sql) => sql.unsafe(create))
+    )
+    return urlOf(at, name)
+  })
+
+/** The address of an empty database that was made for this call. */
+export const database: Effect.Effect<string, SqlError.SqlError> = made("template1")
+
+/** Brought up to date once for the whole run: migrating each anew costs more than copying it. */
+const template = "migrated"
+
+const ready = Effect.gen(function* () {
+  const at = yield* port
+  const sql = yield* PgClient.PgClient
+  // Of several processes one makes it; the lock ends with the connection.
+  yield* sql.unsafe("SELECT pg_advisory_lock(1)")
+  const found = yield* sql.unsafe(`SELECT FROM pg_database WHERE datname = '${template}'`)
+  if (found.length === 0) {
+    yield* sql.unsafe(`CREATE DATABASE ${template}_now`)
+    yield* Effect.provide(
+      Effect.orDie(Migrations.run),
+      Layer.fresh(Postgres.layer({ url: Redacted.make(urlOf(at, `${template}_now`)) }))
+    )
+    yield* sql.unsafe(`ALTER DATABASE ${template}_now RENAME TO ${template}`)
+  }
 })
 
-/** A client of a new database. */
-export const layer: Layer.Layer<SqlClient.SqlClient | SqlNotify, SqlError.SqlError> = Layer.unwrap(
-  Effect.map(database, (url) => Postgres.layer({ url: Redacted.make(url) }))
-)
+let isReady = false
+
+/** The address of a database that was made for this call, with the schema of now and no rows. */
+export const migrated: Effect.Effect<string, SqlError.SqlError> = Effect.gen(function* () {
+  if (!isReady) yield* asAdmin(yield* port, ready)
+  isReady = true
+  return yield* made(template)
+})
+
+const clientOf = (url: Effect.Effect<string, SqlError.SqlError>) =>
+  Layer.unwrap(Effect.map(url, (url) => Postgres.layer({ url: Redacted.make(url) })))
+
+type Client = Layer.Layer<SqlClient.SqlClient | SqlNotify, SqlError.SqlError>
+
+/** A client of an empty database. */
+export const emptyLayer: Client = clientOf(database)
+
+/** A client of a new database with the schema of now. */
+export const layer: Client = clientOf(migrated)

@@ -38,6 +38,22 @@ const store = (
   return { batches, make: GroupCommit.make(options) }
 }
 
+it.effect("a committer that gathers writes the first with those that come at the same moment", () =>
+  Effect.gen(function* () {
+    const { batches, make } = store(undefined, { gathers: true })
+    const write = yield* make
+    const all = Effect.forEach(numbers(64), (n) => write(row(n)), { concurrency: "unbounded" })
+    assert.deepStrictEqual(yield* all, numbers(64))
+    // The committer has nothing left, and waits.
+    const idle = Effect.forEach(numbers(5), () => Effect.yieldNow, { discard: true })
+    yield* idle
+    assert.deepStrictEqual(yield* all, numbers(64))
+    yield* idle
+    assert.strictEqual(yield* write(row(64)), 64)
+    assert.deepStrictEqual(batches, [numbers(64), numbers(64), [64]])
+  })
+)
+
 it.effect("concurrent writers share a batch, and each gets its own answer", () =>
   Effect.gen(function* () {
     const { batches, make } = store()

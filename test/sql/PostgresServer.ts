@@ -92,9 +92,14 @@ const initialise = async ({ as, initdb }: Programs, home: string, data: string) 
 const flags = ["-c", "max_connections=200", "-c", "unix_socket_directories="]
 
 /** Starts the server; back when it takes connections. Fails with what it said where it ends before. */
-const serve = ({ as, postgres }: Programs, home: string, data: string, port: number) =>
+const serve = (
+  { as, postgres }: Programs,
+  home: string,
+  data: string,
+  args: ReadonlyArray<string>
+) =>
   new Promise<ChildProcess>((resolve, reject) => {
-    const child = spawn(postgres, ["-D", data, "-p", String(port), ...flags], {
+    const child = spawn(postgres, ["-D", data, ...flags, ...args], {
       ...as,
       cwd: home,
       env,
@@ -140,8 +145,8 @@ const guard = () => {
   }
 }
 
-/** Makes and starts one. */
-export const launch = async (): Promise<PostgresServer> => {
+/** Makes and starts one, with further settings of the server. */
+export const launch = async (...settings: ReadonlyArray<string>): Promise<PostgresServer> => {
   const found = programs()
   const home = mkdtempSync(join(publicDirectory(), "troupe-postgres-"))
   // Whoever runs the server must be able to pass through.
@@ -151,7 +156,11 @@ export const launch = async (): Promise<PostgresServer> => {
   let child: ChildProcess | undefined
   const start = async () => {
     guard()
-    const started = await serve(found, home, data, port)
+    const started = await serve(found, home, data, [
+      "-p",
+      String(port),
+      ...settings.flatMap((each) => ["-c", each])
+    ])
     child = started
     running.add(started)
     started.once("exit", () => running.delete(started))

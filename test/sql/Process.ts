@@ -1,10 +1,10 @@
 /**
- * A script of this folder in a process of its own, which is killed when the scope closes.
+ * A script in a process of its own, which is killed when the scope closes.
  */
 import { spawn } from "node:child_process"
 import type { ChildProcess } from "node:child_process"
-import { join } from "node:path"
 import { Deferred, Effect } from "effect"
+import { flags, runnable } from "../process/Bundle.ts"
 
 export interface Process {
   readonly pid: number
@@ -22,23 +22,18 @@ const ended = (child: ChildProcess) =>
     child.once("exit", () => resume(Effect.void))
   })
 
-export const run = (script: string, ...args: ReadonlyArray<string>) =>
-  runAt(import.meta.dirname, script, ...args)
-
-/** The same of another folder's script. */
-export const runAt = Effect.fnUntraced(function* (
-  folder: string,
-  script: string,
-  ...args: ReadonlyArray<string>
-) {
+/** `script` is a path from the repository's root. */
+export const run = Effect.fnUntraced(function* (script: string, ...args: ReadonlyArray<string>) {
   let text = ""
   let errors = ""
   const wakeups = new Set<() => void>()
   const wake = () => {
     for (const wakeup of wakeups) wakeup()
   }
+  const { compiled, file } = yield* runnable(script)
+  const env = { ...process.env, NODE_COMPILE_CACHE: compiled }
   const child = yield* Effect.acquireRelease(
-    Effect.sync(() => spawn(process.execPath, [join(folder, script), ...args])),
+    Effect.sync(() => spawn(process.execPath, [...flags, file, ...args], { env })),
     (child) =>
       Effect.andThen(
         Effect.sync(() => child.kill("SIGKILL")),

@@ -202,7 +202,7 @@ onBothEngines("SqlOutbox", (it) => {
 
 /** Two runtimes on one database, each with a pool of its own. */
 const twoProcesses = Effect.gen(function* () {
-  const url = Redacted.make(yield* EmbeddedPostgres.database)
+  const url = Redacted.make(yield* EmbeddedPostgres.migrated)
   const build = Layer.build(
     Layer.fresh(outboxes.pipe(Layer.provideMerge(Layer.fresh(Postgres.layer({ url })))))
   )

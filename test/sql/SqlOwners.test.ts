@@ -11,7 +11,7 @@ import * as EmbeddedPostgres from "./EmbeddedPostgres.ts"
 
 it.live("goes on watching when a listener broke", () =>
   Effect.gen(function* () {
-    const url = yield* EmbeddedPostgres.database
+    const url = yield* EmbeddedPostgres.migrated
     const built = yield* Layer.build(
       SqlOwners.layer.pipe(
         Layer.provideMerge(SqlStores.layer),
@@ -56,7 +56,7 @@ it.live(
   "takes an owner for gone only after its lock was free for 500 ms, also where the wall clock was set ahead",
   () =>
     Effect.gen(function* () {
-      const url = Redacted.make(yield* EmbeddedPostgres.database)
+      const url = Redacted.make(yield* EmbeddedPostgres.migrated)
       const built = yield* Layer.build(
         SqlStores.layer.pipe(Layer.provideMerge(Postgres.layer({ url })))
       )

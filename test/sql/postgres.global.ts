@@ -10,7 +10,8 @@ export default async (): Promise<() => Promise<void>> => {
   let server: Promise<PostgresServer> | undefined
   const desk = createServer((socket) => {
     socket.on("error", () => {})
-    server ??= launch()
+    // Nobody reads these databases for long enough to vacuum them, and hundreds take turns.
+    server ??= launch("autovacuum=off")
     server.then(
       ({ port }) => socket.end(String(port)),
       (error: unknown) => socket.end(`failed: ${String(error)}`)

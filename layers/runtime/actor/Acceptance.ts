@@ -5,10 +5,12 @@
 import { Effect } from "effect"
 import type { AgentTask } from "../../../src/delivery/AgentTask.ts"
 import type { RunId } from "../../../src/Ids.ts"
+import { forEachPage } from "../../../src/Pages.ts"
 import { cancelRun, RunNotFound } from "../../../src/run/RunCommand.ts"
 import type { RunAccepted } from "../../../src/run/RunEvent.ts"
 import { RunLimits } from "../../../src/run/RunLimits.ts"
 import { JournalError } from "../../../services/RunJournal.ts"
+import type { NewTask } from "../../../services/TaskStore.ts"
 import { amend } from "../desk/Observers.ts"
 import { channelKey } from "../loop/Feed.ts"
 import type { ActorHost } from "./ActorHost.ts"
@@ -19,8 +21,14 @@ const page_max = 500
 /** Runs of an address that one message supersedes. */
 const superseded_max = 100
 
+type Message = Pick<
+  AgentTask,
+  "tenant" | "address" | "conversation" | "message" | "by" | "trace_id"
+> &
+  Partial<Pick<NewTask, "roles" | "span_id" | "sampled">>
+
 /** The first event of the task's run. */
-export const acceptedOf = ({ loop }: ActorHost, task: AgentTask): RunAccepted => {
+export const acceptedOf = ({ loop }: ActorHost, task: Message): RunAccepted => {
   const agent = loop.directory.get(task.address.agent)
   return {
     _tag: "RunAccepted",
@@ -46,18 +54,19 @@ export const beginRun = (host: ActorHost, task: AgentTask) =>
   })
 
 /** Begins a task's run, and before it those of its conversation's earlier tasks, which it may not overtake. */
-const beginUpTo = Effect.fnUntraced(function* (host: ActorHost, task: AgentTask) {
-  let after = 0
-  for (;;) {
-    const page = yield* host.tasks.ofConversation(task.tenant, task.conversation, after, page_max)
-    for (const each of page) {
-      if (each.ordinal > task.ordinal) return
-      if (each.status === "pending") yield* beginRun(host, each)
-      after = each.ordinal
-    }
-    if (page.length < page_max) return
-  }
-})
+const beginUpTo = (host: ActorHost, { conversation, ordinal, tenant }: AgentTask) =>
+  forEachPage(
+    page_max,
+    (last: AgentTask | undefined) =>
+      host.tasks.ofConversation(tenant, conversation, last?.ordinal ?? 0, page_max),
+    Effect.fnUntraced(function* (page) {
+      for (const each of page) {
+        if (each.ordinal > ordinal) return "enough"
+        if (each.status === "pending") yield* beginRun(host, each)
+      }
+      return undefined
+    })
+  )
 
 /** Where the agent's mailbox policy is `interrupt`: cancels the address's unfinished runs that came before the task. */
 export const supersedeEarlier = Effect.fnUntraced(function* (host: ActorHost, task: AgentTask) {

@@ -2,9 +2,9 @@
  * The actor of one address: it handles the address's runs in the order of their messages, one at a time.
  *
  * `supervise` is what its fiber runs. It calls `runUntilPause`, which claims the first unfinished run and runs it, then the
- * next. Where there is none the actor is idle; where its run waits only for people the fiber waits for a decision
- * (`DecisionWait.ts`). After `idle_ms` or `park_ms` the actor is removed from the process, and its state is in the journal
- * only. A message or a decision starts it again (`Ingress.ts`, `Recovery.ts`).
+ * next. Where there is none the actor is idle, without a fiber (`IdleActors.ts`); where its run waits only for people the
+ * fiber waits for a decision (`DecisionWait.ts`). After `idle_ms` or `park_ms` the actor is removed from the process, and its
+ * state is in the journal only. A message or a decision starts it again (`Ingress.ts`, `Recovery.ts`).
  *
  * A crash is a failure of `runUntilPause`: `handleCrash` (`ActorCrash.ts`) decides whether it is called again, which then
  * starts from the journal.
@@ -12,13 +12,14 @@
  * What an actor holds while its run waits is bounded by the bench row `waiting`.
  */
 import { Effect } from "effect"
-import type { Context } from "effect"
 import type { Past } from "../../../src/conversation/Compaction.ts"
 import type { Address, RunId, Tenant } from "../../../src/Ids.ts"
 import { actorKey } from "../../../src/Ids.ts"
-import type { AgentMemory } from "../../../services/AgentMemory.ts"
+import type { RunNotFound } from "../../../src/run/RunCommand.ts"
+import type { AnchorKind } from "../../../src/memory/MemoryAnchors.ts"
+import type { AgentMemories, AgentMemory } from "../../../services/AgentMemory.ts"
 import type { ActorInfo } from "../../../services/AgentRuntime.ts"
-import type { RunHead } from "../../../services/RunJournal.ts"
+import type { Claim, RunHead } from "../../../services/RunJournal.ts"
 import type { StoreError } from "../../../services/StoreError.ts"
 import * as OpenQuestions from "../desk/OpenQuestions.ts"
 import type { RunWakeup } from "../loop/RunWakeup.ts"
@@ -26,8 +27,9 @@ import { makeWakeup, wakeRun } from "../loop/RunWakeup.ts"
 import type { LoopFailure } from "../loop/RunWriter.ts"
 import { handleCrash } from "./ActorCrash.ts"
 import type { ActorHost } from "./ActorHost.ts"
+import { ActorMemory } from "./ActorMemory.ts"
 import type { HeldRun } from "./ActorRun.ts"
-import { beginGiven, claimRun, continueRun } from "./ActorRun.ts"
+import { beginGiven, claimRun, continueRun, loadClaimed } from "./ActorRun.ts"
 import { awaitsDecision, DecisionWait } from "./DecisionWait.ts"
 import type { HeldTask } from "./HeldDispatches.ts"
 import { handOverUnhosted } from "./Hosting.ts"
@@ -44,8 +46,8 @@ export interface Actor {
   waiting: HeldRun | undefined
   /** Messages may have come since the actor last looked for them. */
   hasMail: boolean
-  /** Ends its wait for messages; undefined while it does not wait for any. */
-  endIdleWait: (() => void) | undefined
+  /** Of its address, built when a body first uses it. */
+  readonly memory: ActorMemory
   restarts: number
   /** When it crashed, within the window of its supervision; ms since 1970. */
   crashes: Array<number>
@@ -56,13 +58,23 @@ export interface Actor {
   found: RunHead | undefined
   /** A task that this process accepted and holds, whose run the actor is to begin. */
   given: HeldTask | undefined
+  /** A run that was claimed for the actor with an amendment. */
+  claimed: Claim | undefined
 }
 
-/** With the run or the task that it is started for, if that is known. */
+/** What an actor is started for, where that is known. */
+export interface ActorStart {
+  readonly found?: RunHead | undefined
+  readonly given?: HeldTask
+  readonly claimed?: Claim
+}
+
 export const makeActor = (
+  memories: AgentMemories["Service"],
   tenant: Tenant,
   address: Address,
-  { found, given }: { readonly found?: RunHead | undefined; readonly given?: HeldTask }
+  { claimed, found, given }: ActorStart,
+  kind?: AnchorKind
 ): Actor => ({
   tenant,
   address,
@@ -72,56 +84,39 @@ export const makeActor = (
   run: undefined,
   waiting: undefined,
   hasMail: false,
-  endIdleWait: undefined,
+  memory: new ActorMemory(memories, tenant, address, kind),
   restarts: 0,
   crashes: [],
   past: undefined,
   past_to: 0,
   found,
-  given
+  given,
+  claimed
 })
-
-/** New messages may have come. */
-export const notifyMail = (actor: Actor): void => {
-  actor.hasMail = true
-  actor.endIdleWait?.()
-}
 
 /**
  * A sweep found `head` as the first unfinished run of the actor's address: the actor reads its journal if that is longer
  * than what it has read, because a wakeup from another process may have been lost.
  */
-export const wakeIfBehind = (actor: Actor, head: RunHead): void => {
-  const { run, wakeup } = actor
+export const wakeIfBehind = ({ run, wakeup }: Actor, head: RunHead): void => {
   // Where the first unfinished run is another one, the claimed run has ended elsewhere.
   if (head.run_id === run ? head.length > wakeup.seenLength : run !== undefined) wakeRun(wakeup)
-  notifyMail(actor)
 }
 
 /** Why an actor's fiber has nothing to do: it has no run, its run waits for people, or it was removed from the table. */
 type Pause = "idle" | "waiting" | "removed"
 
-const isDue = (actor: Actor, pause: Pause): boolean =>
-  pause === "idle" ? actor.hasMail : actor.wakeup.pending || actor.wakeup.draining
-
-/** Waits for what may move the actor again, at most `idle_ms` or `park_ms`. */
-const waitForWakeup = (
-  host: ActorHost,
-  actor: Actor,
-  pause: Exclude<Pause, "removed">
-): Effect.Effect<void> =>
+/** Waits until the run is amended or the process drains, at most `park_ms`. */
+const waitForWakeup = ({ config, loop }: ActorHost, { wakeup }: Actor): Effect.Effect<void> =>
   Effect.callback((resume) => {
-    if (isDue(actor, pause)) return resume(Effect.void)
+    if (wakeup.pending || wakeup.draining) return resume(Effect.void)
     const end = () => {
-      actor.endIdleWait = undefined
-      actor.wakeup.waiter = undefined
+      wakeup.waiter = undefined
       cancel()
       resume(Effect.void)
     }
-    const ms = pause === "idle" ? host.config.idle_ms : host.config.park_ms
-    const cancel = host.loop.deadlines.after(ms, end)
-    if (pause === "idle") actor.endIdleWait = end
-    else actor.wakeup.waiter = { wake: end }
+    const cancel = loop.deadlines.after(config.park_ms, end)
+    wakeup.waiter = { wake: end }
     return Effect.sync(end)
   })
 
@@ -140,9 +135,28 @@ const firstUnfinished = Effect.fnUntraced(function* (host: ActorHost, actor: Act
   return head
 })
 
+const unlessUnhosted = (host: ActorHost, actor: Actor, held: HeldRun) =>
+  Effect.map(handOverUnhosted(host, held.head.run_id, held.state), (isHandedOver) =>
+    isHandedOver ? remove(host, actor, undefined) : held
+  )
+
+/** The run that was claimed for the actor, or that of the task that it was given; undefined where there is neither any more. */
+const takeHanded = Effect.fnUntraced(function* (host: ActorHost, actor: Actor) {
+  const { claimed, given } = actor
+  actor.claimed = undefined
+  const loaded = <A, E>(run: RunId, load: Effect.Effect<A, E | RunNotFound>) =>
+    Effect.catchTag(load, "RunNotFound", () => Effect.sync(() => host.table.releaseRun(run)))
+  if (claimed !== undefined) {
+    const held = yield* loaded(claimed.head.run_id, loadClaimed(host, actor, claimed))
+    return held && (yield* unlessUnhosted(host, actor, held))
+  }
+  // What it needs is hosted here: that is what it was accepted with.
+  return given && (yield* loaded(given.task.id, beginGiven(host, actor, given)))
+})
+
 /**
- * Begins the run of the task that the actor was given, or claims the first unfinished run of the address, if this process may
- * run it now. Otherwise the actor is idle or removed.
+ * Continues the run that was claimed for the actor, begins that of the task that it was given, or claims the first unfinished
+ * run of the address, if this process may run it now. Otherwise the actor is idle or removed.
  */
 const claimFirst = Effect.fnUntraced(function* (
   host: ActorHost,
@@ -154,13 +168,8 @@ const claimFirst = Effect.fnUntraced(function* (
     // Also after a crash: while a run is listed as resident, its wakeups go to this actor, which does not run it any more.
     if (actor.run !== undefined) table.releaseRun(actor.run)
     actor.run = undefined
-    const { given } = actor
-    if (given !== undefined) {
-      const begun = yield* Effect.catchTag(beginGiven(host, actor, given), "RunNotFound", () =>
-        Effect.sync(() => table.releaseRun(given.task.id))
-      )
-      if (begun !== undefined) return begun
-    }
+    const handed = yield* takeHanded(host, actor)
+    if (handed !== undefined) return handed
     const line = actor.found === undefined ? "sent" : "found"
     const head = yield* firstUnfinished(host, actor)
     if (head === undefined) {
@@ -187,8 +196,7 @@ const claimFirst = Effect.fnUntraced(function* (
       () => Effect.sync(() => table.releaseRun(head.run_id))
     )
     if (held === undefined) continue
-    const isHandedOver = yield* handOverUnhosted(host, head.run_id, held.state)
-    return isHandedOver ? remove(host, actor, undefined) : held
+    return yield* unlessUnhosted(host, actor, held)
   }
   return remove(host, actor, undefined)
 })
@@ -199,45 +207,43 @@ const claimFirst = Effect.fnUntraced(function* (
  */
 const runUntilPause = Effect.fnUntraced(function* (
   host: ActorHost,
-  actor: Actor,
-  memory: Context.Context<AgentMemory>
-): Effect.fn.Return<Pause, LoopFailure | StoreError> {
+  actor: Actor
+): Effect.fn.Return<Pause, LoopFailure | StoreError, AgentMemory> {
   for (;;) {
     const { waiting } = actor
     actor.waiting = undefined
     if (host.table.isDraining) return remove(host, actor, waiting?.head)
     const held = waiting ?? (yield* claimFirst(host, actor))
     if (held === "idle" || held === "removed") return held
-    const how = yield* continueRun(host, actor, held, memory, waiting !== undefined)
+    const how = yield* continueRun(host, actor, held, waiting !== undefined)
     if (how === "parkable") return "waiting"
     if (how === "drained") return remove(host, actor, undefined)
   }
 })
 
-/** What an actor's fiber runs. It ends when the actor was removed from the table. */
+/** What an actor's fiber runs. It ends when the actor is idle, which is true, or was removed from the table. */
 export const supervise = Effect.fnUntraced(function* (
   host: ActorHost,
-  actor: Actor,
-  memory: Context.Context<AgentMemory>
-): Effect.fn.Return<void> {
+  actor: Actor
+): Effect.fn.Return<boolean, never, AgentMemory> {
   for (;;) {
-    const exit = yield* Effect.exit(runUntilPause(host, actor, memory))
+    const exit = yield* Effect.exit(runUntilPause(host, actor))
     if (exit._tag === "Failure") {
       const isRestarted = yield* handleCrash(host, actor, exit.cause)
       if (isRestarted) continue
-      return
+      return false
     }
-    const pause = exit.value
-    if (pause === "removed") return
-    const { waiting } = actor
+    if (exit.value !== "waiting") return exit.value === "idle"
+    const { waiting, wakeup } = actor
     if (waiting !== undefined && awaitsDecision(host, waiting)) {
-      if (isDue(actor, pause)) continue
+      if (wakeup.pending || wakeup.draining) continue
       const wait = new DecisionWait(host, actor, waiting)
       const run = waiting.head.run_id
       wait.end(yield* Effect.exit(OpenQuestions.awaitDecision(host.questions, run)))
-    } else yield* waitForWakeup(host, actor, pause)
+    } else yield* waitForWakeup(host, actor)
     // Checked in the same synchronous block that removes the entry: a wakeup between the two would be lost.
-    if (isDue(actor, pause)) continue
-    return host.table.remove(actor, actor.waiting?.head)
+    if (wakeup.pending || wakeup.draining) continue
+    host.table.remove(actor, actor.waiting?.head)
+    return false
   }
 })

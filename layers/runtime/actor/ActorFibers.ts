@@ -1,88 +1,154 @@
 /**
- * Starts the fiber of an actor, over the memory of its address, and ends all of them when the process stops.
+ * Starts the fiber of an actor where it has something to do, over the memory of its address, and ends all of them when the
+ * process stops. An idle actor has no fiber.
  */
-import { Effect, FiberMap, Scope } from "effect"
+import { Context, Effect, Exit, Fiber } from "effect"
 import type { Address, Tenant } from "../../../src/Ids.ts"
 import { actorKey } from "../../../src/Ids.ts"
-import { AgentMemories } from "../../../services/AgentMemory.ts"
-import type { RunHead } from "../../../services/RunJournal.ts"
+import { AgentMemories, AgentMemory } from "../../../services/AgentMemory.ts"
+import type { Claim, RunHead } from "../../../services/RunJournal.ts"
 import { drainRun, wakeRun } from "../loop/RunWakeup.ts"
+import { ActorBase } from "../tool/CallHost.ts"
 import { reportFailedExit } from "../tool/Faults.ts"
-import { makeActor, notifyMail, supervise, wakeIfBehind } from "./Actor.ts"
-import type { Actor } from "./Actor.ts"
+import { makeActor, supervise, wakeIfBehind } from "./Actor.ts"
+import type { Actor, ActorStart } from "./Actor.ts"
 import type { ActorHost } from "./ActorHost.ts"
 import type { HeldTask } from "./HeldDispatches.ts"
+import { IdleActors } from "./IdleActors.ts"
 
 /** Wakes the actor of an address, or starts it, with its first run if that was just found. */
 export type WakeActor = (tenant: Tenant, address: Address, found?: RunHead) => void
 
+/** Starts the actor of a run that was claimed for it with an amendment. */
+export type ContinueClaimed = (claim: Claim) => void
+
 /** Has the actor of its address begin the run of a task whose dispatch this process holds. */
 export type BeginTask = (held: HeldTask) => void
 
-export const make = Effect.fnUntraced(function* (host: ActorHost) {
-  const { config, dispatches, hosting, loop, owner, table } = host
-  const memories = yield* AgentMemories
-  const fibers = yield* FiberMap.make<string, void, never>()
-  const fork = yield* FiberMap.runtime(fibers)<never>()
+class ActorFibers {
+  readonly #host: ActorHost
+  readonly #memories: AgentMemories["Service"]
+  /** What the runtime was built with. */
+  readonly #services: Context.Context<never>
+  readonly #fibers = new Set<Fiber.Fiber<boolean>>()
+  readonly #idle: IdleActors
 
-  const giveBack = ({ dispatch }: HeldTask) => host.background(dispatches.giveBack(dispatch.claim))
-
-  const start = (actor: Actor): void => {
-    table.add(actor)
-    // The scope is not in the fiber's context: a context of its own would be most of what a waiting actor holds
-    // (bench row `waiting`).
-    const scope = Scope.makeUnsafe()
-    const life = Effect.onExit(
-      Effect.flatMap(Scope.provide(memories.get(actor.tenant, actor.address), scope), (memory) =>
-        supervise(host, actor, memory)
-      ),
-      (exit) => Scope.close(scope, exit)
-    )
-    fork(actor.key, life).addObserver((exit) => {
-      table.remove(actor, undefined)
-      if (actor.given !== undefined) giveBack(actor.given)
-      reportFailedExit(loop.report, "an actor broke", exit, {
-        address: actor.key,
-        run_id: actor.run
-      })
-    })
+  constructor(
+    host: ActorHost,
+    memories: AgentMemories["Service"],
+    services: Context.Context<never>
+  ) {
+    this.#host = host
+    this.#memories = memories
+    this.#services = Context.add(services, ActorBase, services)
+    this.#idle = new IdleActors(host.loop.deadlines, host.config, (actor) => this.#leave(actor))
   }
 
-  const wake: WakeActor = (tenant, address, found) => {
+  readonly wake: WakeActor = (tenant, address, found) => {
     // What is not hosted here waits for a process that has it: here it could only fail.
-    if (!hosting.has(address)) return
-    const present = table.actorOf(actorKey(tenant, address))
-    if (present === undefined) {
-      if (!table.isDraining) start(makeActor(tenant, address, { found }))
-    } else if (found === undefined) notifyMail(present)
-    else wakeIfBehind(present, found)
+    if (!this.#host.hosting.has(address)) return
+    const present = this.#host.table.actorOf(actorKey(tenant, address))
+    if (present === undefined) return this.#start(tenant, address, { found })
+    if (found !== undefined) wakeIfBehind(present, found)
+    this.#notifyMail(present)
   }
 
-  const begin: BeginTask = (held) => {
+  readonly resume: ContinueClaimed = (claimed) => {
+    const { address, tenant } = claimed.head
+    const present = this.#host.table.actorOf(actorKey(tenant, address))
+    if (present === undefined) return this.#start(tenant, address, { claimed })
+    // It is found like every other run.
+    wakeIfBehind(present, claimed.head)
+    this.#notifyMail(present)
+  }
+
+  readonly begin: BeginTask = (held) => {
     const { address, tenant } = held.task
+    const { table } = this.#host
     const present = table.actorOf(actorKey(tenant, address))
     if (present === undefined && !table.isDraining) {
-      start(makeActor(tenant, address, { given: held }))
+      this.#start(tenant, address, { given: held })
     } else if (present !== undefined && present.given === undefined) {
       present.given = held
       // No run of the address is open: one that the actor has in hand has ended elsewhere, or is just ending.
       if (present.run !== undefined) wakeRun(present.wakeup)
-      notifyMail(present)
-    } else giveBack(held)
+      this.#notifyMail(present)
+    } else {
+      this.#giveBack(held)
+      // A run that has begun is found like every other.
+      if (present !== undefined) this.#notifyMail(present)
+    }
   }
 
   /** Ends what is in flight within `drain_ms`, interrupts the rest, and lets other processes have the runs at once. */
-  const stop = Effect.suspend(() => {
-    for (const actor of table.drain()) {
-      drainRun(actor.wakeup)
-      notifyMail(actor)
-    }
-    return Effect.timeoutOption(FiberMap.awaitEmpty(fibers), config.drain_ms).pipe(
-      Effect.andThen(FiberMap.clear(fibers)),
+  readonly stop: Effect.Effect<void> = Effect.suspend(() => {
+    const { config, dispatches, loop, owner, table } = this.#host
+    const actors = table.drain()
+    this.#idle.clear()
+    for (const { wakeup } of actors) drainRun(wakeup)
+    return Effect.timeoutOption(Fiber.awaitAll(this.#fibers), config.drain_ms).pipe(
+      Effect.andThen(this.interrupt),
       Effect.andThen(dispatches.giveBackAll),
       Effect.andThen(Effect.ignore(loop.journal.release(owner)))
     )
   })
 
-  return { begin, wake, stop }
+  readonly interrupt: Effect.Effect<void> = Effect.suspend(() => Fiber.interruptAll(this.#fibers))
+
+  #start(tenant: Tenant, address: Address, start: ActorStart): void {
+    const { table } = this.#host
+    if (table.isDraining) return
+    const kind = this.#host.loop.directory.get(address.agent)?.spec.memory?.anchor
+    const actor = makeActor(this.#memories, tenant, address, start, kind)
+    table.add(actor)
+    this.#run(actor)
+  }
+
+  #run(actor: Actor): void {
+    // Added to what the runtime has, and not merged: what fibers look up at their start is then found once for all actors.
+    const fork = Effect.runForkWith(Context.add(this.#services, AgentMemory, actor.memory))
+    const fiber = fork(supervise(this.#host, actor))
+    if (fiber.pollUnsafe() === undefined) this.#fibers.add(fiber)
+    fiber.addObserver((exit) => {
+      this.#fibers.delete(fiber)
+      this.#ended(actor, exit)
+    })
+  }
+
+  #ended(actor: Actor, exit: Exit.Exit<boolean>): void {
+    const { loop, table } = this.#host
+    const isIdle = Exit.isSuccess(exit) && exit.value && !table.isDraining
+    // A message may have come since it last looked.
+    if (isIdle && actor.hasMail) return this.#run(actor)
+    if (isIdle) return this.#idle.add(actor)
+    this.#leave(actor)
+    if (actor.given !== undefined) this.#giveBack(actor.given)
+    reportFailedExit(loop.report, "an actor broke", exit, {
+      address: actor.key,
+      run_id: actor.run
+    })
+  }
+
+  /** New messages may have come. */
+  #notifyMail(actor: Actor): void {
+    actor.hasMail = true
+    if (this.#idle.take(actor)) this.#run(actor)
+  }
+
+  #leave(actor: Actor): void {
+    const { background, table } = this.#host
+    table.remove(actor, undefined)
+    if (actor.memory.isUsed) background(actor.memory.release())
+  }
+
+  #giveBack({ dispatch }: HeldTask): void {
+    const { background, dispatches } = this.#host
+    background(dispatches.giveBack(dispatch.claim))
+  }
+}
+
+export const make = Effect.fnUntraced(function* (host: ActorHost) {
+  const fibers = new ActorFibers(host, yield* AgentMemories, yield* Effect.context<never>())
+  yield* Effect.addFinalizer(() => fibers.interrupt)
+  return fibers
 })

@@ -4,7 +4,6 @@
  * feed, and calls the observers.
  */
 import { Effect, Result } from "effect"
-import type { Context } from "effect"
 import type { Past } from "../../../src/conversation/Compaction.ts"
 import { no_past } from "../../../src/conversation/Compaction.ts"
 import { utf16Units } from "../../../src/conversation/PromptSize.ts"
@@ -32,6 +31,9 @@ import type { HeldTask } from "./HeldDispatches.ts"
 import { cutOf, loadPast, withChapter } from "./History.ts"
 import type { Line } from "./RunLoading.ts"
 import { begun_length, traceRun } from "./RunSpans.ts"
+
+/** Made once, because each metric with attributes of its own costs more than to count (bench row `send`). */
+const countBegun = countDelivered(dispatched_topic)
 
 /** A claimed run of which nothing is in flight: it was claimed just now, or it waits for people. */
 export interface HeldRun {
@@ -128,28 +130,56 @@ export const claimRun = Effect.fnUntraced(function* (
   return yield* heldRun(host, head, claim, past)
 })
 
+/** Loads a run that was claimed with an amendment. */
+export const loadClaimed = Effect.fnUntraced(function* (
+  host: ActorHost,
+  actor: Actor,
+  claim: Claim
+) {
+  const { head } = claim
+  actor.state = "running"
+  actor.run = head.run_id
+  const channel = take(host, actor, { ...head, run: head.run_id }, head.length)
+  const past = yield* host.loading
+    .within("sent", pastOf(host, actor, head, claim))
+    .pipe(Effect.onError(() => wakeWatchers(host, channel)))
+  return yield* heldRun(host, head, claim, past)
+})
+
+/** What was committed with the task, before anybody could follow the run. */
+const tellBegun = ({ feed }: ActorHost, run: RunId, { entries }: Claim): void => {
+  if (!feed.listener.wants(run)) return
+  const { length } = entries
+  feed.listener.take({ run, from: 0, count: length, isEnd: false, size: 0, entries: () => entries })
+}
+
+/** The run as it began with its task; otherwise it begins now. */
+const begunFor = (host: ActorHost, { begun, dispatch, task }: HeldTask) => {
+  if (begun !== undefined) {
+    tellBegun(host, task.id, begun)
+    return Effect.succeed<Claim | undefined>(begun)
+  }
+  const { id: run, ordinal } = task
+  const beginning = { run, ordinal, accepted: acceptedOf(host, task), dispatch }
+  return host.loop.journal.begin(beginning, host.owner)
+}
+
 /**
- * Begins the run of the task that the actor was given. Undefined: the dispatch is not held any more, or a command began the
- * run first; then it is found like every other run. Where the journal fails the actor has the task still, and tries it again.
+ * Takes the run of the task that the actor was given, and begins it if it has not begun with the task. Undefined: the dispatch
+ * is not held any more, or a command began the run first; then it is found like every other run. Where the journal fails the
+ * actor has the task still, and tries it again.
  */
 export const beginGiven = Effect.fnUntraced(function* (
   host: ActorHost,
   actor: Actor,
-  { dispatch, task }: HeldTask
+  held: HeldTask
 ) {
-  const { dispatches, loading, loop, owner, table } = host
+  const { dispatches, loading, table } = host
+  const { dispatch, task } = held
   actor.state = "running"
   actor.run = task.id
   const channel = take(host, actor, { ...task, run: task.id }, begun_length)
-  const beginning = {
-    run: task.id,
-    ordinal: task.ordinal,
-    accepted: acceptedOf(host, task),
-    dispatch
-  }
-  const claim = yield* loop.journal
-    .begin(beginning, owner)
-    .pipe(Effect.onError(() => wakeWatchers(host, channel)))
+  const claim = yield* begunFor(host, held).pipe(Effect.onError(() => wakeWatchers(host, channel)))
   actor.given = undefined
   dispatches.settle(dispatch.claim)
   if (claim === undefined) {
@@ -157,7 +187,7 @@ export const beginGiven = Effect.fnUntraced(function* (
     yield* wakeWatchers(host, channel)
     return undefined
   }
-  yield* countDelivered(dispatched_topic)
+  yield* countBegun
   // What it needs is hosted here: that is what it was accepted with.
   const past = yield* loading
     .within("sent", pastOf(host, actor, claim.head, claim))
@@ -190,6 +220,12 @@ const onDurableOf =
     feed.reached(channel, ordinal, state.length)
   }
 
+/** What the run remembered and lasts goes on. Where the store is away, the end of the next run does it. */
+const endMemory = (memory: AgentMemory["Service"], run: RunId) =>
+  Effect.catch(Effect.asVoid(memory.endRun(run)), ({ message }) =>
+    Effect.logWarning("the memory of a run was not passed on", { run_id: run, reason: message })
+  )
+
 /**
  * Runs it until it ends, is parkable (`RunHead.parkable`), or has drained. `hasWaited`: it waited in this actor until now, so
  * its open questions are in memory already.
@@ -198,7 +234,6 @@ export const continueRun = Effect.fnUntraced(function* (
   host: ActorHost,
   actor: Actor,
   { head, last_append_at, past, state, worked_ms }: HeldRun,
-  memory: Context.Context<AgentMemory>,
   hasWaited: boolean
 ) {
   const { feed, loop, questions, table } = host
@@ -220,13 +255,13 @@ export const continueRun = Effect.fnUntraced(function* (
     actor.wakeup,
     isDefinitionChanged(agent, state) ? "definition_changed" : undefined
   ).pipe(
-    Effect.provideContext(memory),
     Effect.ensuring(Effect.sync(() => feed.endRun(channel, run))),
     Effect.onError(() => wakeWatchers(host, channel))
   )
   const finish = yield* traceRun(loop.journal, run, state, looped)
   if (finish.how === "ended") {
     table.releaseRun(run)
+    if (actor.memory.isUsed || agent?.spec.memory !== undefined) yield* endMemory(actor.memory, run)
     const chapter = { ordinal, entries: finish.transcript }
     const isShown = (agent?.spec.history_tokens_max ?? 0) > 0
     actor.past = isShown ? withChapter(past, chapter, finish.state.past) : no_past

@@ -30,17 +30,19 @@ const actorsLimit = Entries.limitUpTo(100_000)
  * Fails with `missing` for a customer that did not send the task's message. The error is made only then: most of what it
  * costs is its stack (bench row `send`).
  */
-const failUnlessSender = Effect.fnUntraced(function* <E>(
+const failUnlessSender = <E>(
   by: Principal,
   right: RightName,
   task: Effect.Effect<AgentTask | undefined, StoreError>,
   missing: () => E
-) {
-  if (!isLimitedToOwn(by, right)) return
-  const found = yield* task
-  const isTheirs = found?.tenant === by.tenant && isOpenTo(by, right, found.by)
-  if (!isTheirs) return yield* Effect.fail(missing())
-})
+): Effect.Effect<void, E | StoreError> =>
+  isLimitedToOwn(by, right)
+    ? Effect.flatMap(task, (found) =>
+        found?.tenant === by.tenant && isOpenTo(by, right, found.by)
+          ? Effect.void
+          : Effect.fail(missing())
+      )
+    : Effect.void
 
 /** Fails for a customer that did not begin the conversation, which is to have sent its first message. */
 const failIfNotBegunBy = (
@@ -49,6 +51,7 @@ const failIfNotBegunBy = (
   right: RightName,
   id: ConversationId
 ) => {
+  if (!isLimitedToOwn(by, right)) return Effect.void
   const first = Effect.map(tasks.ofConversation(by.tenant, id, 0, 1), ([task]) => task)
   return failUnlessSender(by, right, first, () => new ConversationNotFound({ id }))
 }
@@ -65,15 +68,19 @@ const isAccepted = ({ tasks }: Services, by: Principal, run: RunId) =>
   })
 
 /** Idempotency keys are shared by the staff of a tenant. A customer's key is bound to the customer. */
-const withOwnKey = Effect.fnUntraced(function* (
+const withOwnKey = (
   { digest }: Services,
   by: Principal,
   message: Message
-): Effect.fn.Return<Message> {
+): Effect.Effect<Message> => {
   const { idempotency_key: key } = message
-  if (key === undefined || !isLimitedToOwn(by, "send")) return message
-  return { ...message, idempotency_key: `c-${yield* digestOf(digest, { by: by.id, key })}` }
-})
+  return key === undefined || !isLimitedToOwn(by, "send")
+    ? Effect.succeed(message)
+    : Effect.map(digestOf(digest, { by: by.id, key }), (hex) => ({
+        ...message,
+        idempotency_key: `c-${hex}`
+      }))
+}
 
 export const decoded = (
   services: Services,

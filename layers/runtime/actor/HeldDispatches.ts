@@ -7,13 +7,16 @@
 import { Effect } from "effect"
 import type { AgentTask } from "../../../src/delivery/AgentTask.ts"
 import type { MessageId } from "../../../src/Ids.ts"
+import type { Claim } from "../../../services/RunJournal.ts"
 import type { Outbox } from "../../../services/Outbox.ts"
 import { makeHeldClaims } from "../relay/HeldClaims.ts"
 
-/** An accepted task whose dispatch a claim of this process holds. */
+/** An accepted task whose dispatch a claim of this process holds, or whose run began for it with the task. */
 export interface HeldTask {
   readonly task: AgentTask
   readonly dispatch: { readonly id: MessageId; readonly claim: string }
+  /** There is no dispatch to hold. */
+  readonly begun?: Claim | undefined
 }
 
 export interface HeldDispatches {

@@ -1,9 +1,10 @@
 /**
  * How messages and commands enter. A message is durable when `send` returns: `TaskStore.accept` has written its task and
- * the outbox row that dispatches it. Where nothing else of the address waits, this process holds that row, and the actor of
- * the address begins the run (`HeldDispatches.ts`). Otherwise, and where that process dies first, a relay calls `deliver`
- * with the row, which begins the run in the journal and wakes the actor. A cancel and a settlement amend the run's journal,
- * and are durable when they return.
+ * either its run, claimed for this process, or the outbox row that dispatches it. The run where nothing else of the address
+ * waits; a store that does not begin runs lets this process hold the row then, and the actor of the address begins the run
+ * (`HeldDispatches.ts`). Otherwise, and where the process that holds it dies first, a relay calls `deliver` with the row, which
+ * begins the run in the journal and wakes the actor. A cancel and a settlement amend the run's journal, and are durable when
+ * they return.
  */
 import { Effect, Exit } from "effect"
 import type { Cause } from "effect"
@@ -11,8 +12,7 @@ import { Digest, SecureRandom } from "effect/crypto"
 import { AgentNotFound } from "../../../src/agent/AgentSpec.ts"
 import { initiatorOf, message_bytes_max } from "../../../src/conversation/Conversation.ts"
 import { MessageTooLarge } from "../../../src/delivery/AgentTask.ts"
-import { ConversationId, MessageId, RunId } from "../../../src/Ids.ts"
-import type { CallId, Tenant } from "../../../src/Ids.ts"
+import type { CallId, ConversationId, MessageId, RunId, Tenant } from "../../../src/Ids.ts"
 import type { Principal } from "../../../src/Principal.ts"
 import { rolesOf } from "../../../src/Principal.ts"
 import { cancelBy, settleBy } from "../../../src/run/RunCommand.ts"
@@ -24,10 +24,11 @@ import type { Accepted, NewTask } from "../../../services/TaskStore.ts"
 import { amend } from "../desk/Observers.ts"
 import { channelKey } from "../loop/Feed.ts"
 import { digestOf } from "../tool/CallDigests.ts"
-import { beginRun, onBegunRun, supersedeEarlier } from "./Acceptance.ts"
+import { acceptedOf, beginRun, onBegunRun, supersedeEarlier } from "./Acceptance.ts"
 import type { BeginTask, WakeActor } from "./ActorFibers.ts"
 import type { ActorHost } from "./ActorHost.ts"
-import { traceOfSender } from "./RunSpans.ts"
+import type { TraceOf } from "./RunSpans.ts"
+import { sendTraced } from "./RunSpans.ts"
 
 const encoder = new TextEncoder()
 
@@ -35,29 +36,33 @@ const encoder = new TextEncoder()
 const isTooLarge = (text: string): boolean =>
   text.length * 3 > message_bytes_max && encoder.encode(text).length > message_bytes_max
 
+const nothing: Partial<Accepted> = {}
+
 /** Was the task refused, and nothing written? */
 const isRefused = (cause: Cause.Cause<{ readonly _tag: string }>): boolean =>
   cause.reasons.every((reason) => reason._tag === "Fail" && reason.error._tag !== "StoreError")
 
 /**
- * Accepts a task under a claim of this process. Where that holds the dispatch its run begins here, at once; otherwise a relay
- * delivers it. Where it is not known what became of the acceptance, what the claim may hold is given back.
+ * Accepts a task under a claim of this process. Where the store begins its run, or holds the dispatch for it, an actor here
+ * takes it up at once; otherwise a relay delivers it. Where it is not known what became of the acceptance, what the claim may
+ * hold is given back, and a run that it may have begun is found by the next sweep.
  */
-const accepting =
-  ({ background, dispatches, tasks }: ActorHost, begin: BeginTask) =>
-  (task: Omit<NewTask, "claim">) =>
-    Effect.suspend(() => {
-      const claim = dispatches.claim()
-      return Effect.onExit(tasks.accept({ ...task, claim }), (exit) =>
-        Effect.sync(() => {
-          if (Exit.isSuccess(exit) && exit.value.held === true) {
-            const dispatch = { id: task.message_id, claim: claim.owner }
-            begin({ task: exit.value.task, dispatch })
-          } else if (Exit.isSuccess(exit) || isRefused(exit.cause)) dispatches.settle(claim.owner)
-          else background(dispatches.giveBack(claim.owner))
-        })
-      )
-    }).pipe(Effect.map(({ created, task }): Accepted => ({ created, task })))
+const accepting = (host: ActorHost, begin: BeginTask) => (task: Omit<NewTask, "claim">) =>
+  Effect.suspend(() => {
+    const { background, dispatches, owner, tasks } = host
+    const claim = { ...dispatches.claim(), begins: { owner, accepted: acceptedOf(host, task) } }
+    return Effect.onExit(tasks.accept({ ...task, claim }), (exit) =>
+      Effect.sync(() => {
+        if (Exit.isFailure(exit) && !isRefused(exit.cause)) {
+          return background(dispatches.giveBack(claim.owner))
+        }
+        const { begun, held = false, task: accepted } = Exit.isSuccess(exit) ? exit.value : nothing
+        if (!held) dispatches.settle(claim.owner)
+        if (accepted === undefined || (begun === undefined && !held)) return
+        begin({ task: accepted, dispatch: { id: task.message_id, claim: claim.owner }, begun })
+      })
+    )
+  }).pipe(Effect.map(({ created, task }): Accepted => ({ created, task })))
 
 interface Ids {
   readonly digest: Digest.Digest["Service"]
@@ -74,7 +79,7 @@ const newConversation = (
     idempotency_key === undefined
       ? random.uuidV7()
       : Effect.map(digestOf(digest, { tenant, idempotency_key }), (hex) => hex.slice(0, 32)),
-    (id) => ConversationId.make(id)
+    (id) => id as ConversationId
   )
 
 /** How actors are started. */
@@ -91,7 +96,8 @@ export const make = Effect.fnUntraced(function* (host: ActorHost, { begin, wake 
 
   const accept = accepting(host, begin)
 
-  const send = Effect.fn("AgentRuntime.send", { kind: "producer" })(function* (
+  const sendMessage = Effect.fnUntraced(function* (
+    traceOf: TraceOf,
     message: Message,
     by: Principal
   ) {
@@ -106,23 +112,27 @@ export const make = Effect.fnUntraced(function* (host: ActorHost, { begin, wake 
     const conversation =
       message.conversation ??
       (yield* newConversation({ digest, random }, by.tenant, idempotency_key))
+    const id = (yield* random.uuidV7()) as RunId
     return yield* accept({
-      id: RunId.make(yield* random.uuidV7()),
+      id,
       tenant: by.tenant,
       address: { agent: agent.spec.name, key: conversation },
       conversation,
       message: text,
       by: by.id,
       roles: rolesOf(by),
-      ...(yield* traceOfSender(random)),
+      ...traceOf(id),
       channel_origin: message.channel_origin ?? "api",
       initiated_by: message.initiated_by ?? initiatorOf(by.roles),
       idempotency_key,
       waiting_max: agent.spec.mailbox_max,
       reject_when_busy: agent.spec.mailbox === "reject",
-      message_id: MessageId.make(yield* random.uuidV7())
+      message_id: (yield* random.uuidV7()) as MessageId
     })
   })
+
+  const send = (message: Message, by: Principal) =>
+    sendTraced("AgentRuntime.send", (traceOf) => sendMessage(traceOf, message, by))
 
   const deliver = Effect.fn("TaskDispatch.deliver")(function* (id: RunId) {
     const task = yield* tasks.get(id)

@@ -4,12 +4,14 @@
  * committed, without a statement; from the journal again where others have written. It also knows which pieces of the feed are
  * stale, because the journal has what they were pieces of.
  */
-import { Effect } from "effect"
+import { Effect, Exit } from "effect"
 import type { AgentTask } from "../../../src/delivery/AgentTask.ts"
-import type { ConversationId, RunId, Tenant } from "../../../src/Ids.ts"
+import type { CallId, ConversationId, FrameId, RunId, Tenant } from "../../../src/Ids.ts"
+import type { RunQuarantined } from "../../../src/run/Quarantine.ts"
 import type { RunEvent } from "../../../src/run/RunEvent.ts"
 import type { Cursor, FeedItem } from "../../../services/AgentRuntime.ts"
-import type { RunJournal } from "../../../services/RunJournal.ts"
+import type { JournalError, RunJournal } from "../../../services/RunJournal.ts"
+import type { StoreError } from "../../../services/StoreError.ts"
 import type { TaskStore } from "../../../services/TaskStore.ts"
 import type { TakenEntry } from "../loop/CommittedQueue.ts"
 import type { Watcher } from "../loop/Feed.ts"
@@ -34,32 +36,42 @@ const runs_max = 100
 
 type Piece = Extract<FeedItem, { _tag: "Delta" | "Output" }>
 
-/** What the journal has of the runs in progress that pieces of the feed may belong to. */
+/** What was given of the run in progress, which pieces of the feed may belong to. */
 class JournaledProgress {
-  /** The last step that was journaled, by run and frame. */
-  readonly #steps = new Map<string, number>()
-  /** Calls that have their result, by run and call. */
-  readonly #settled = new Set<string>()
+  #run: RunId | undefined
+  /** The last step that was journaled, by frame. */
+  readonly #steps = new Map<FrameId, number>()
+  /** Calls that have their result. */
+  readonly #settled = new Set<CallId>()
 
   note(run: RunId, event: RunEvent): void {
-    if (event._tag === "ModelTurned") this.#steps.set(`${run}/${event.frame}`, event.step)
-    else if (event._tag === "CallSettled") this.#settled.add(`${run}/${event.call}`)
-    else if (event._tag === "RunEnded") {
-      for (const key of this.#steps.keys()) if (key.startsWith(run)) this.#steps.delete(key)
-      for (const key of this.#settled) if (key.startsWith(run)) this.#settled.delete(key)
-    }
+    if (event._tag === "ModelTurned") {
+      this.#enter(run)
+      this.#steps.set(event.frame, event.step)
+    } else if (event._tag === "CallSettled") {
+      this.#enter(run)
+      this.#settled.add(event.call)
+    } else if (event._tag === "RunEnded") this.#enter(undefined)
   }
 
   has(piece: Piece): boolean {
+    if (piece.run !== this.#run) return false
     return piece._tag === "Output"
-      ? this.#settled.has(`${piece.run}/${piece.call}`)
-      : piece.step <= (this.#steps.get(`${piece.run}/${piece.frame}`) ?? 0)
+      ? this.#settled.has(piece.call)
+      : piece.step <= (this.#steps.get(piece.frame) ?? 0)
+  }
+
+  #enter(run: RunId | undefined): void {
+    if (run === this.#run) return
+    this.#run = run
+    this.#steps.clear()
+    this.#settled.clear()
   }
 }
 
-interface Page {
-  /** At most 16 events. */
-  readonly items: ReadonlyArray<FeedItem>
+export interface Page {
+  /** At most 16 events. The list is the caller's. */
+  readonly items: Array<FeedItem>
   /** False: the page is full, and the journal may have more. */
   readonly isLast: boolean
   /** The next page is to be taken without waiting. */
@@ -86,32 +98,67 @@ const failIfBlocked = Effect.fnUntraced(function* (
   yield* journal.read(first.run_id, first.length, 1)
 })
 
-export const make = (
-  { journal, tasks }: Services,
-  { after, conversation, tenant, watcher }: Watched
-) => {
-  let cursor = after
-  /** The run at the cursor was given to its end. */
-  let isEnded = after.ordinal === 0
-  /** All runs that were accepted before the last read are known; those accepted since are followed when they begin. */
-  let isListed = false
-  /** The journal is to be read, whatever this process has committed. */
-  let isUnread = true
-  const progress = new JournaledProgress()
+type ReadFailure = RunQuarantined | StoreError | JournalError
 
-  const given = ({ entry, ordinal, run }: TakenEntry): FeedItem => {
-    cursor = { ordinal, seq: entry.seq }
-    isEnded = entry.event._tag === "RunEnded"
-    progress.note(run, entry.event)
-    return { _tag: "Event", run, ordinal, entry }
+export class JournalTail {
+  readonly #services: Services
+  readonly #watched: Watched
+  #cursor: Cursor
+  /** The run at the cursor was given to its end. */
+  #isEnded: boolean
+  /** All runs that were accepted before the last read are known; those accepted since are followed when they begin. */
+  #isListed = false
+  /** The journal is to be read, whatever this process has committed. */
+  #isUnread = true
+  readonly #progress = new JournaledProgress()
+
+  constructor(services: Services, watched: Watched) {
+    this.#services = services
+    this.#watched = watched
+    this.#cursor = watched.after
+    this.#isEnded = watched.after.ordinal === 0
   }
 
-  const read = Effect.fnUntraced(function* () {
+  /** The last event that was given, or where the tail began. */
+  get cursor(): Cursor {
+    return this.#cursor
+  }
+
+  isStale(piece: Piece): boolean {
+    return this.#progress.has(piece)
+  }
+
+  /** `isUnknown`: the journal may have what was not committed here. */
+  next(isUnknown: boolean): Effect.Effect<Page, ReadFailure> {
+    if (isUnknown || this.#isUnread) return JournalTail.#read(this)
+    const { committed } = this.#watched.watcher
+    const { ordinal, seq } = this.#cursor
+    const { entries, isBehind, isMore } = committed.take({ ordinal, seq, isEnded: this.#isEnded })
+    if (entries.length === 0 && (isBehind || (this.#isEnded && !this.#isListed))) {
+      return JournalTail.#read(this)
+    }
+    this.#isUnread = isBehind
+    for (const taken of entries) this.#give(taken)
+    return Exit.succeed({ items: entries, isLast: true, isMoreDue: isMore || isBehind })
+  }
+
+  #give({ entry, ordinal, run }: TakenEntry): void {
+    this.#cursor = { ordinal, seq: entry.seq }
+    this.#isEnded = entry.event._tag === "RunEnded"
+    this.#progress.note(run, entry.event)
+  }
+
+  // Made once: a generator function for each watcher costs more than what it reads (bench row `send`).
+  static readonly #read = Effect.fnUntraced(function* (
+    self: JournalTail
+  ): Effect.fn.Return<Page, ReadFailure> {
+    const { journal, tasks } = self.#services
+    const { conversation, tenant, watcher } = self.#watched
     const items: Array<FeedItem> = []
     let isMoreDue = false
-    const from = cursor.ordinal - 1
+    const from = self.#cursor.ordinal - 1
     const listed = yield* tasks.ofConversation(tenant, conversation, from, runs_max)
-    isListed = listed.length < runs_max
+    self.#isListed = listed.length < runs_max
     // Before the reads, so that what is committed meanwhile is read or queued; and all of them, because later runs may begin or
     // end before this one is given to its end.
     for (const task of listed) {
@@ -120,39 +167,23 @@ export const make = (
     }
     for (const task of listed) {
       const { id: run, ordinal } = task
-      if (ordinal > cursor.ordinal) cursor = { ordinal, seq: -1 }
-      const entries = yield* entriesOf(journal, run, cursor.seq + 1)
-      for (const entry of entries) items.push(given({ run, ordinal, entry }))
-      if (entries.length === 0) isEnded = isOver(task)
+      if (ordinal > self.#cursor.ordinal) self.#cursor = { ordinal, seq: -1 }
+      const entries = yield* entriesOf(journal, run, self.#cursor.seq + 1)
+      for (const entry of entries) {
+        const item: TakenEntry = { _tag: "Event", run, ordinal, entry }
+        self.#give(item)
+        items.push(item)
+      }
+      if (entries.length === 0) self.#isEnded = isOver(task)
       if (task.status === "pending") {
         // What there is of it is shown first.
         if (entries.length === 0) yield* failIfBlocked(journal, task)
         else isMoreDue = true
       }
-      if (items.length >= page_max || !isEnded) break
+      if (items.length >= page_max || !self.#isEnded) break
     }
     const isLast = items.length < page_max
-    isUnread = !isLast || isMoreDue
-    const page: Page = { items, isLast, isMoreDue }
-    return page
+    self.#isUnread = !isLast || isMoreDue
+    return { items, isLast, isMoreDue }
   })
-
-  return {
-    /** `isUnknown`: the journal may have what was not committed here. */
-    next: (isUnknown: boolean) =>
-      Effect.suspend(() => {
-        if (isUnknown || isUnread) return read()
-        const { entries, isBehind, isMore } = watcher.committed.take({ ...cursor, isEnded })
-        if (entries.length === 0 && (isBehind || (isEnded && !isListed))) return read()
-        isUnread = isBehind
-        return Effect.succeed<Page>({
-          items: entries.map(given),
-          isLast: true,
-          isMoreDue: isMore || isBehind
-        })
-      }),
-    /** The last event that was given, or where the tail began. */
-    cursor: () => cursor,
-    isStale: (piece: Piece) => progress.has(piece)
-  }
 }

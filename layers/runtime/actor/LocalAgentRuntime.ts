@@ -34,11 +34,12 @@ const make = Effect.gen(function* () {
   const host = yield* ActorHost.make
   const { config, feed, hosting, loop, table, tasks } = host
   const { deadlines, journal } = loop
-  const { begin, stop, wake } = yield* ActorFibers.make(host)
+  const { begin, resume, stop, wake } = yield* ActorFibers.make(host)
   const { deliver, interrupt, send, settle } = yield* Ingress.make(host, { begin, wake })
   const watched = { journal, tasks, deadlines, feed, watch_ms: config.watch_ms }
   yield* journal.committed(feed.listener)
-  yield* Recovery.start({ host, wake, stop, desk: yield* ApprovalDesk, owners: yield* Owners })
+  const [desk, owners] = [yield* ApprovalDesk, yield* Owners]
+  yield* Recovery.start({ host, resume, wake, stop, desk, owners })
   const runtime = decoded(
     { digest: yield* Digest.Digest, tasks },
     {

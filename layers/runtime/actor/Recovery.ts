@@ -10,12 +10,13 @@
 import { Effect } from "effect"
 import type { Scope } from "effect"
 import type { RunId } from "../../../src/Ids.ts"
+import { actorKey } from "../../../src/Ids.ts"
 import type { ApprovalDesk } from "../../../services/ApprovalDesk.ts"
 import type { Owners } from "../../../services/Owners.ts"
-import type { JournalError } from "../../../services/RunJournal.ts"
+import type { Claim, Claimant, JournalError } from "../../../services/RunJournal.ts"
 import { channelKey } from "../loop/Feed.ts"
 import { wakeRun } from "../loop/RunWakeup.ts"
-import type { WakeActor } from "./ActorFibers.ts"
+import type { ContinueClaimed, WakeActor } from "./ActorFibers.ts"
 import type { ActorHost } from "./ActorHost.ts"
 import { startPeriodic } from "./Periodic.ts"
 
@@ -60,9 +61,10 @@ const sweep = Effect.fnUntraced(function* (host: ActorHost, wake: WakeActor) {
 
 /** Others appended to a run: its actor looks at it now, or is started. `undefined`: it may have been any run. */
 const onAmended =
-  (host: ActorHost, wake: WakeActor) =>
-  (run: RunId | undefined): void => {
+  (host: ActorHost, { resume, wake }: Pick<Services, "resume" | "wake">) =>
+  (run: RunId | undefined, claim?: Claim): void => {
     const { background, table } = host
+    if (claim !== undefined) return resume(claim)
     if (run === undefined) {
       for (const { wakeup } of table.residents) wakeRun(wakeup)
       return
@@ -74,8 +76,23 @@ const onAmended =
     background(Effect.ignore(rouse(host, wake, run)))
   }
 
+/**
+ * Has a run that nobody has at work claimed with its amendment, where its actor can be started here. Such a claim holds all
+ * events of the run, so it is not made where it would wait long to be loaded.
+ */
+const claimantOf = ({ hosting, loading, owner, table }: ActorHost): Claimant => ({
+  owner,
+  wants: ({ address, needs, run_id, tenant }) =>
+    !table.isDraining &&
+    !loading.isCrowded &&
+    hosting.has(address, needs) &&
+    table.residentOf(run_id) === undefined &&
+    table.actorOf(actorKey(tenant, address)) === undefined
+})
+
 export interface Services {
   readonly host: ActorHost
+  readonly resume: ContinueClaimed
   readonly wake: WakeActor
   readonly desk: ApprovalDesk["Service"]
   readonly owners: Owners
@@ -88,6 +105,7 @@ export const start = Effect.fnUntraced(function* ({
   desk,
   host,
   owners,
+  resume,
   stop,
   wake
 }: Services): Effect.fn.Return<void, JournalError, Scope.Scope> {
@@ -96,7 +114,7 @@ export const start = Effect.fnUntraced(function* ({
   const recover = sweep(host, wake)
   yield* beat()
   yield* owners.attend(owner, hosting.hosted)
-  yield* loop.journal.amended(onAmended(host, wake))
+  yield* loop.journal.amended(onAmended(host, { resume, wake }), claimantOf(host))
   // Finalizers run in reverse: the sweeps end first, then the actors, and what those need is closed after them.
   yield* Effect.addFinalizer(() => stop)
   yield* startPeriodic(Math.max(config.lease_ms / 3, 1), beat())

@@ -12,12 +12,19 @@ export type Line = "found" | "sent"
 
 export class RunLoading {
   readonly #lines: Readonly<Record<Line, Set<() => void>>> = { found: new Set(), sent: new Set() }
+  readonly #places: number
   #free: number
   /** Whose turn it is where both wait. */
   #next: Line = "sent"
 
   constructor(places: number) {
+    this.#places = places
     this.#free = places
+  }
+
+  /** As many wait as there are places: who comes now holds nothing large while it waits. */
+  get isCrowded(): boolean {
+    return this.#lines.found.size + this.#lines.sent.size >= this.#places
   }
 
   /** Runs `load` in a place of its own, as soon as there is one. */

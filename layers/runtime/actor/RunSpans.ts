@@ -4,7 +4,7 @@
  * trace covers restarts, several processes and days. Makes no span where there is no tracer.
  */
 import { Context, Effect, Exit, Option, Tracer } from "effect"
-import type { SecureRandom } from "effect/crypto"
+import type { Fiber } from "effect"
 import type { AgentTask } from "../../../src/delivery/AgentTask.ts"
 import type { RunId } from "../../../src/Ids.ts"
 import type { JournalEntry } from "../../../src/run/RunEvent.ts"
@@ -84,27 +84,43 @@ const callerOf = (span: Tracer.AnySpan): Tracer.ExternalSpan | undefined => {
   return at
 }
 
+type FiberCache = Fiber.Fiber<unknown, unknown>["cache"]
+
 type Trace = Pick<AgentTask, "trace_id" | "span_id" | "sampled">
 
 /**
  * The trace of a message that is being sent: the caller's, or a new one; and the span that sends it, if a tracer records it.
- * Otherwise, without a tracer or where the caller is not sampled, the caller's own span.
+ * Otherwise, without a tracer or where the caller is not sampled, the caller's own span. The id of a new trace is that of the
+ * run, without its hyphens.
  */
-export const traceOfSender = (random: SecureRandom.SecureRandom["Service"]) =>
-  Effect.withFiber((fiber) => {
-    const { span, tracer } = fiber.cache
-    const isRecorded = span !== undefined && tracer !== undefined && span.sampled
-    if (isRecorded) return Effect.succeed<Trace>({ trace_id: span.traceId, span_id: span.spanId })
-    const caller = span === undefined ? undefined : callerOf(span)
-    if (caller !== undefined) {
-      const { sampled, spanId, traceId } = caller
-      const kept = { trace_id: traceId, span_id: spanId }
-      return Effect.succeed<Trace>(sampled ? kept : { ...kept, sampled })
-    }
-    return span !== undefined && span.sampled
-      ? Effect.succeed<Trace>({ trace_id: span.traceId })
-      : Effect.map(random.uuidV4(), (id): Trace => ({ trace_id: id.replaceAll("-", "") }))
-  })
+const traceOfSender = ({ span, tracer }: FiberCache, run: RunId): Trace => {
+  const isRecorded = span !== undefined && tracer !== undefined && span.sampled
+  if (isRecorded) return { trace_id: span.traceId, span_id: span.spanId }
+  const caller = span === undefined ? undefined : callerOf(span)
+  if (caller !== undefined) {
+    const { sampled, spanId, traceId } = caller
+    const kept = { trace_id: traceId, span_id: spanId }
+    return sampled ? kept : { ...kept, sampled }
+  }
+  return { trace_id: span?.sampled === true ? span.traceId : run.split("-").join("") }
+}
+
+/** The trace of the message whose run has this id. */
+export type TraceOf = (run: RunId) => Trace
+
+/**
+ * Sends in a span of its own where a tracer listens. `Effect.fn` would capture a stack for each message, also where none does
+ * (bench row `send`).
+ */
+export const sendTraced = <A, E, R>(
+  name: string,
+  send: (traceOf: TraceOf) => Effect.Effect<A, E, R>
+): Effect.Effect<A, E, R> => {
+  const sent = Effect.withFiber(({ cache }) => send((run) => traceOfSender(cache, run)))
+  return Effect.withFiber(({ cache }) =>
+    cache.tracer === undefined ? sent : Effect.withSpan(sent, name, { kind: "producer" })
+  )
+}
 
 /** One span for one loop of the run, with spans beneath it for the waits that have ended since the loop before. */
 export const traceRun = <A, E, R>(

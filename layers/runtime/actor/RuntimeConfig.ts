@@ -9,6 +9,8 @@ export interface RuntimeConfig {
   readonly park_ms: number
   /** How long an actor without a run stays in the process. */
   readonly idle_ms: number
+  /** Actors without a run that stay in the process; where there are more, the one that has been idle longest leaves. */
+  readonly idle_max: number
   /** How often the runtime looks for runs without an owner and for questions whose time is over. */
   readonly sweep_ms: number
   /** How long this process owns its runs without renewing its lease; it renews it every third of that time. */
@@ -33,8 +35,9 @@ export interface RuntimeConfig {
 }
 
 export const defaults: RuntimeConfig = {
-  park_ms: 30_000,
+  park_ms: 1_000,
   idle_ms: 60_000,
+  idle_max: 10_000,
   sweep_ms: 5_000,
   lease_ms: 15_000,
   drain_ms: 5_000,

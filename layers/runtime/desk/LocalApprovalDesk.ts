@@ -1,11 +1,11 @@
 /**
- * Decides approvals by amending the run under its lock, so that of several decisions at once one wins, whichever process
- * and channel they come from. A decision is durable when that amendment commits; then the run goes on in one of three ways:
+ * Decides approvals by amending the run, so that of several decisions at once one wins, whichever process and channel they
+ * come from. A decision is durable when that amendment commits; then the run goes on in one of three ways:
  *
  * - Its actor waits in this process: `OpenQuestions.completeQuestion` completes the `Deferred` that the actor's fiber awaits.
  * - Its actor waits in another process: the journal notifies that process of the amendment (`DecisionWait.ts`).
- * - It is parked, or its process has restarted: the amendment starts its actor (`Recovery.ts`), which reads the decision in
- *   the journal. Where the notification is lost, a sweep finds the run.
+ * - It is parked, or its process has restarted: the amendment claims it for this process, if that may run it, and starts its
+ *   actor with what was read; or it wakes another process (`Recovery.ts`). Where the notification is lost, a sweep finds the run.
  */
 import { Clock, Effect, Layer, Result } from "effect"
 import { Digest } from "effect/crypto"

@@ -32,8 +32,10 @@ const pending_max = 256
 /** Runs of a conversation that are followed: one is at work, and as many wait as its mailbox takes. */
 const followed_max = 1_024
 
-/** Called when there is something to look at. `isUnknown`: the journal may have what the watcher's queue knows nothing of. */
-export type WakeWatcher = (isUnknown: boolean) => void
+/** Woken when there is something to look at. `isUnknown`: the journal may have what the watcher's queue knows nothing of. */
+export interface WakeWatcher {
+  wake(isUnknown: boolean): void
+}
 
 export interface Watcher {
   /** What was committed here, from the moment that its run is followed. */
@@ -92,15 +94,19 @@ class Channel {
 
 class ChannelWatcher {
   readonly committed: CommittedQueue
-  readonly wake: WakeWatcher
+  readonly #reader: WakeWatcher
   readonly #channel: Channel
   #waiting: Array<Delta | Output>
 
-  constructor(channel: Channel, wake: WakeWatcher, committed: CommittedQueue) {
+  constructor(channel: Channel, reader: WakeWatcher, committed: CommittedQueue) {
     this.#channel = channel
     this.#waiting = channel.inProgress
-    this.wake = wake
+    this.#reader = reader
     this.committed = committed
+  }
+
+  wake(isUnknown: boolean): void {
+    this.#reader.wake(isUnknown)
   }
 
   push(piece: Delta | Output): void {
@@ -110,6 +116,7 @@ class ChannelWatcher {
 
   take(): ReadonlyArray<Delta | Output> {
     const taken = this.#waiting
+    if (taken.length === 0) return taken
     this.#waiting = []
     return taken.length > pending_max ? this.#channel.inProgress : taken
   }
@@ -146,12 +153,12 @@ export class Feed {
     take: (committed) => this.#queue(committed)
   }
 
-  /** Calls `wake` from now on, until the watcher is closed. */
-  watch(tenant: Tenant, conversation: ConversationId, wake: WakeWatcher): Watcher {
+  /** Wakes the reader from now on, until the watcher is closed. */
+  watch(tenant: Tenant, conversation: ConversationId, reader: WakeWatcher): Watcher {
     const key = channelKey(tenant, conversation)
     const channel = this.#open(key)
     const committed = new CommittedQueue(tenant, this.#waiting)
-    const watcher = new ChannelWatcher(channel, wake, committed)
+    const watcher = new ChannelWatcher(channel, reader, committed)
     channel.watchers.add(watcher)
     return {
       committed,
@@ -211,7 +218,8 @@ export class Feed {
   /** The frame's turn is journaled, or will not be. */
   endTurn(key: ChannelKey, run: RunId, frame: FrameId): void {
     const channel = this.#channels.get(key)
-    if (channel?.turns.delete(`${run}/${frame}`) === true) this.#closeIfUnused(key, channel)
+    if (channel === undefined || channel.turns.size === 0) return
+    if (channel.turns.delete(`${run}/${frame}`)) this.#closeIfUnused(key, channel)
   }
 
   /** The run has ended, or has left this process. */

@@ -19,13 +19,15 @@ export class LoopCall implements CallHost {
   readonly #loop: LoopHost
   readonly #id: CallId
   /** The call, and the state that it was looked up in: a refused append replaces the run's state. */
-  #call: CallState | undefined
-  #callOf: RunState | undefined
+  #call: CallState
+  #callOf: RunState
   readonly agent: ResolvedAgent
 
-  constructor(loop: LoopHost, id: CallId, agent: ResolvedAgent) {
+  constructor(loop: LoopHost, call: CallState, agent: ResolvedAgent) {
     this.#loop = loop
-    this.#id = id
+    this.#id = call.id
+    this.#call = call
+    this.#callOf = loop.writer.state
     this.agent = agent
   }
 
@@ -47,10 +49,11 @@ export class LoopCall implements CallHost {
 
   call(): CallState {
     const { state } = this.#loop.writer
-    const known = this.#callOf === state ? this.#call : undefined
-    if (known !== undefined) return known
-    this.#callOf = state
-    return (this.#call = callOf(state, this.#id))
+    if (this.#callOf !== state) {
+      this.#callOf = state
+      this.#call = callOf(state, this.#id)
+    }
+    return this.#call
   }
 
   get begunSideEffects(): Map<string, BegunSideEffect> {

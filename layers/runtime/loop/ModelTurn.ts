@@ -20,11 +20,12 @@ import { exceptionOf } from "../tool/Faults.ts"
 import type { CompactionSubject } from "./Compactor.ts"
 import { compaction } from "./Compactor.ts"
 import type { LoopServices } from "./LoopServices.ts"
+import { recallBefore } from "./PromptMemory.ts"
 import type { PromptMeter } from "./PromptMeter.ts"
 
 /** A wanted turn, with all that it needs. One object per turn (bench row `step`). */
 export class ModelTurn implements CompactionSubject, TimedWork<Turn, ModelError> {
-  readonly services: Pick<LoopServices, "prices" | "report" | "model" | "delta">
+  readonly services: Pick<LoopServices, "prices" | "report" | "model" | "delta" | "recall">
   readonly work: CallModel
   readonly run: RunId
   readonly state: RunState
@@ -76,6 +77,8 @@ export const callModel = (turn: ModelTurn): StartedWork =>
 
 const begin = (turn: ModelTurn): StartedWork => {
   const { agent, frame, meter, run, services, state, work } = turn
+  const recall = agent.spec.memory === undefined ? undefined : recallBefore(turn)
+  if (recall !== undefined) return recall
   if (meter.isOver(state, agent, frame)) {
     const work = cut(turn, "bound")
     if (work !== undefined) return work

@@ -13,6 +13,7 @@ import type { TranscriptEntry } from "../../../src/conversation/Transcript.ts"
 import type { FrameId } from "../../../src/Ids.ts"
 import { rootFrame } from "../../../src/Ids.ts"
 import type { FrameState, RunState } from "../../../src/run/RunState.ts"
+import { memoryEntry } from "./PromptMemory.ts"
 import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"
 import type { Tokenizer } from "../../../services/Tokenizer.ts"
 
@@ -76,6 +77,9 @@ export const contextMax = (agent: ResolvedAgent, frame: FrameState): number =>
     ? agent.spec.context_tokens_max
     : Math.min(agent.spec.context_tokens_max, Math.floor(frame.tokens_refused * of_refused))
 
+const mostOf = (entry: TranscriptEntry | undefined): number =>
+  entry === undefined ? 0 : entryMost(entry)
+
 const nothing: ReadonlyArray<TranscriptEntry> = []
 const unseen: Own = { of: nothing, tokens: 0, counted: 0, most: 0, seen: 0 }
 
@@ -83,6 +87,11 @@ export class PromptMeter {
   readonly #weights: Weights
   readonly #past: Past
   #shown: Shown | undefined
+  /** Of the last turn. */
+  #agent: ResolvedAgent | undefined
+  #ofAgent: OfAgent | undefined
+  /** The history and what the run was told of memory. */
+  #told: ReadonlyArray<TranscriptEntry> | undefined
   /** The supervisor's transcript, and those of specialists. */
   #root: Own = unseen
   #others: Map<FrameId, Own> | undefined
@@ -92,11 +101,19 @@ export class PromptMeter {
     this.#past = past
   }
 
-  /** The conversation before the run as the frame is shown it: the supervisor's alone; the same list until it is cut. */
+  /**
+   * The conversation before the run as the frame is shown it, and what the run was told of memory: the supervisor's alone;
+   * the same list until it is cut.
+   */
   history(state: RunState, frame: FrameState): ReadonlyArray<TranscriptEntry> {
-    if (frame.id !== rootFrame || (this.#past === no_past && state.past === undefined))
-      return nothing
-    return this.#history(state).entries
+    if (frame.id !== rootFrame) return nothing
+    const told = state.recalled === undefined ? undefined : memoryEntry(state.recalled)
+    const hasPast = this.#past !== no_past || state.past !== undefined
+    if (told === undefined) return hasPast ? this.#history(state).entries : nothing
+    const known = this.#shown
+    const entries = hasPast ? this.#history(state).entries : nothing
+    if (this.#told === undefined || known !== this.#shown) this.#told = [...entries, told]
+    return this.#told
   }
 
   #history(state: RunState): Shown {
@@ -125,9 +142,9 @@ export class PromptMeter {
 
   /** The prompt of the frame's next turn is beyond its agent's bounds. */
   isOver(state: RunState, agent: ResolvedAgent, frame: FrameState): boolean {
-    const { fixed, measure } = this.#weights.of(agent)
+    const { fixed, measure } = this.#of(agent)
     const most = contextMax(agent, frame)
-    let before = fixed
+    let before = fixed + (frame.id === rootFrame ? (state.recalled?.tokens ?? 0) : 0)
     if (frame.id === rootFrame && this.#past !== no_past) {
       const shown = this.#history(state)
       const tokens = this.#historyTokens(shown, measure)
@@ -145,18 +162,17 @@ export class PromptMeter {
       : chapters.filter((each) => each.ordinal > cut.dropped).length
   }
 
-  /** Tokens of the frame's own transcript, or more, where even that is within `room`. */
+  /** Tokens of the frame's own transcript, or more, where even that is within `room`: entries are counted until it is. */
   #ownTokens(frame: FrameState, measure: Measure, room: number): number {
     const { transcript } = frame
     const own = this.#ownOf(frame)
-    for (const entry of transcript.slice(own.seen)) own.most += entryMost(entry)
-    own.seen = transcript.length
-    const most = own.tokens + own.most
-    if (most <= room) return most
-    for (const entry of transcript.slice(own.counted)) own.tokens += entrySize(entry, measure)
-    own.counted = transcript.length
-    own.most = 0
-    return own.tokens
+    for (; own.seen < transcript.length; own.seen++) own.most += mostOf(transcript[own.seen])
+    for (; own.tokens + own.most > room && own.counted < own.seen; own.counted++) {
+      const entry = transcript[own.counted]
+      own.most -= mostOf(entry)
+      if (entry !== undefined) own.tokens += entrySize(entry, measure)
+    }
+    return own.tokens + own.most
   }
 
   #ownOf({ id, transcript }: FrameState): Own {
@@ -175,7 +191,7 @@ export class PromptMeter {
         ? { chapters: this.#past.chapters, cut: state.past ?? this.#past.cut }
         : { chapters: [], cut: undefined }
     return {
-      fixed: this.#weights.of(agent).fixed,
+      fixed: this.#of(agent).fixed + (frame.id === rootFrame ? (state.recalled?.tokens ?? 0) : 0),
       past,
       transcript: frame.transcript,
       cut: frame.cut,
@@ -183,7 +199,13 @@ export class PromptMeter {
     }
   }
 
+  #of(agent: ResolvedAgent): OfAgent {
+    if (this.#ofAgent !== undefined && this.#agent === agent) return this.#ofAgent
+    this.#agent = agent
+    return (this.#ofAgent = this.#weights.of(agent))
+  }
+
   measure(agent: ResolvedAgent): Measure {
-    return this.#weights.of(agent).measure
+    return this.#of(agent).measure
   }
 }

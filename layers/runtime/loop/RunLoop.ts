@@ -28,6 +28,7 @@ import { wantedCalls, wantedWork } from "../../../src/run/RunWork.ts"
 import type { RunState } from "../../../src/run/RunState.ts"
 import { callOf, frameOf } from "../../../src/run/RunLookup.ts"
 import { isParkable } from "../../../src/run/RunState.ts"
+import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"
 import type { AgentMemory } from "../../../services/AgentMemory.ts"
 import type { ActorContext, Fork, StartedWork } from "../tool/CallHost.ts"
 import type { Deadlines } from "../tool/Deadlines.ts"
@@ -132,6 +133,9 @@ class Loop implements LoopHost {
   #waiters: Array<AppendWaiter> = no_items
   #transactions: Array<PendingTransaction> = no_items
   #coroutine: Coroutine<Finish, LoopFailure> | undefined
+  /** The frame of the last work, and its agent. */
+  #frame: FrameId | undefined
+  #agent: ResolvedAgent | undefined
   /** Undefined for a run without `wall_ms_max`. */
   readonly #wall: WallClockLimit | undefined
   /** Something completed or woke the loop since a pass last took the inbox, which may be during an append or a yield. */
@@ -156,10 +160,6 @@ class Loop implements LoopHost {
     if (held.state.accepted.limits.wall_ms_max > 0) {
       this.#wall = Wall.make(services, held, () => this.#submit({ _tag: "TimeIsUp" }))
     }
-  }
-
-  get #state(): RunState {
-    return this.writer.state
   }
 
   /** Decides at the first pass on what an earlier owner left, and stops a run that cannot go on here. */
@@ -205,15 +205,15 @@ class Loop implements LoopHost {
       if (callWaiters.length > 0) this.#notify(callWaiters)
       if (this.#transactions.length > 0) yield* Loop.#transact(this)
 
-      if (this.#state.ended !== undefined) return this.#finish("ended")
+      if (this.writer.state.ended !== undefined) return this.#finish("ended")
       this.#matchWork()
-      this.#wall?.check(this.#state)
+      this.#wall?.check(this.writer.state)
 
       if (passes % passes_per_yield === 0) yield* Effect.yieldNow
       if (this.#hasNews || this.#inbox.length > 0 || this.#wakeup.pending) continue
       if (this.#inFlight.count === 0) {
         if (this.#wakeup.draining) return this.#finish("drained")
-        if (isParkable(this.#state)) return this.#finish("parkable")
+        if (isParkable(this.writer.state)) return this.#finish("parkable")
       }
       // A bare `yield` sleeps until `wake` or `resumeSoon` continues the coroutine.
       yield
@@ -256,35 +256,35 @@ class Loop implements LoopHost {
   #finish(how: Finish["how"]): Exit.Exit<Finish> {
     return Exit.succeed({
       how,
-      state: this.#state,
+      state: this.writer.state,
       worked_ms: this.#wall?.worked() ?? 0,
-      transcript: this.#state.frames.get(rootFrame)?.transcript ?? []
+      transcript: this.writer.state.frames.get(rootFrame)?.transcript ?? []
     })
   }
 
   /** Does this process define the agents of all open frames? Where it does not, the run cannot go on here. */
   #isDefined(): boolean {
     const { directory } = this.#services
-    return this.#state.openFrames.every(({ agent }) => directory.get(agent) !== undefined)
+    return this.writer.state.openFrames.every(({ agent }) => directory.get(agent) !== undefined)
   }
 
   /** Interrupts work that is no longer wanted; starts what is missing, unless the run is draining. */
   #matchWork(): void {
-    const wanted = wantedWork(this.#state)
+    const wanted = wantedWork(this.writer.state)
     this.#inFlight.keep(wanted)
     if (!this.#wakeup.draining) this.#startAll(wanted)
   }
 
   #startCalls(): void {
-    if (!this.#wakeup.draining && this.#state.open.length > 0)
-      this.#startAll(wantedCalls(this.#state))
+    if (!this.#wakeup.draining && this.writer.state.open.length > 0)
+      this.#startAll(wantedCalls(this.writer.state))
   }
 
   /** Starts wanted work that is not in flight; a call only while fewer than `calls_parallel_max` pieces of work are. */
   #startAll(wanted: ReadonlyArray<Work>): void {
     const inFlight = this.#inFlight
     let parallel = inFlight.count
-    const parallel_max = this.#state.accepted.limits.calls_parallel_max
+    const parallel_max = this.writer.state.accepted.limits.calls_parallel_max
     for (const each of wanted) {
       if (inFlight.has(each.key)) continue
       if (each._tag !== "RunCall") {
@@ -309,19 +309,26 @@ class Loop implements LoopHost {
     }
   }
 
+  /** The agent of a frame, which neither changes; undefined = this process does not define it. */
+  #agentOf(frame: FrameId): ResolvedAgent | undefined {
+    if (this.#frame === frame && this.#agent !== undefined) return this.#agent
+    this.#frame = frame
+    return (this.#agent = this.#services.directory.get(frameOf(this.writer.state, frame).agent))
+  }
+
   #beginTurn(work: CallModel): StartedWork {
     const { run, state } = this.writer
     const frame = frameOf(state, work.frame)
-    const agent = this.#services.directory.get(frame.agent)
+    const agent = this.#agentOf(work.frame)
     if (agent === undefined) return { effect: Effect.succeed(unknownAgent(work)) }
     return callModel(new ModelTurn(this.#services, work, run, state, frame, agent, this.#meter))
   }
 
   #beginCall(wanted: RunCall): StartedWork {
-    const { frame } = callOf(this.#state, wanted.call)
-    const agent = this.#services.directory.get(frameOf(this.#state, frame).agent)
+    const call = callOf(this.writer.state, wanted.call)
+    const agent = this.#agentOf(call.frame)
     if (agent === undefined) return { effect: Effect.die(new Error("an agent that is not hosted")) }
-    return this.#services.invoker.start(new LoopCall(this, wanted.call, agent))
+    return this.#services.invoker.start(new LoopCall(this, call, agent))
   }
 
   inputOfDefect(failed: Work, { cause }: Exit.Failure<unknown, never>): RunInput {
@@ -366,7 +373,7 @@ class Loop implements LoopHost {
   }
 
   reportFault(what: string, exception: Exception, about: FaultAnnotations): void {
-    const { tenant, trace_id } = this.#state.accepted
+    const { tenant, trace_id } = this.writer.state.accepted
     const run_id = this.writer.run
     this.#services.report(what, exception, { run_id, tenant, trace_id, ...about })
   }

@@ -69,7 +69,15 @@ export interface DeliveryHooks {
 /** A worker has no actor, so a body that remembers or recalls dies. */
 export const no_memory: ActorContext = (() => {
   const none = Effect.die(new Error("a tool that runs from a queue has no actor's memory"))
-  return AgentMemory.context(AgentMemory.of({ remember: () => none, recall: () => none }))
+  const memory = AgentMemory.of({
+    remember: () => none,
+    recall: () => none,
+    list: () => none,
+    undo: () => none,
+    endRun: () => none,
+    endConversation: none
+  })
+  return AgentMemory.context(memory)
 })()
 
 /** The context of the body: its span is a child of the sender's span, where the message names that. */

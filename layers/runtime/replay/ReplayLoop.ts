@@ -29,6 +29,7 @@ import * as Deadlines from "../tool/Deadlines.ts"
 import { makeFaultReporter } from "../tool/Faults.ts"
 import * as ToolInvoker from "../tool/ToolInvoker.ts"
 import type { ReplayedCalls } from "./ReplayedCalls.ts"
+import { recallOf } from "./ReplayMemory.ts"
 import * as ReplayModel from "./ReplayModel.ts"
 import * as ReplayTools from "./ReplayTools.ts"
 
@@ -122,6 +123,7 @@ export const make = Effect.fnUntraced(function* (options: Options, wakeup: RunWa
       died: invoker.died,
       start: (host) => withRecordedResult(calls, invoker.start(host))
     },
+    recall: recallOf(recording),
     weights: PromptMeter.make(yield* Tokenizer),
     // A recorded turn has its cost.
     prices: model === undefined ? undefined : yield* PriceBook,

@@ -22,6 +22,7 @@ import type { LoopFailure } from "../loop/RunWriter.ts"
 import * as ReplayAnswers from "./ReplayAnswers.ts"
 import type { ReplayedCall } from "./ReplayedCalls.ts"
 import * as ReplayLoop from "./ReplayLoop.ts"
+import { withoutWrites } from "./ReplayMemory.ts"
 import { readEntries } from "./ReplayReport.ts"
 
 export interface RunReplayed {
@@ -50,7 +51,8 @@ const replay = Effect.fnUntraced(function* (options: Options) {
   yield* journal.create(run, 1, recording.accepted)
   const claim = yield* Effect.orDie(journal.claim(run, ReplayLoop.replayOwner))
   const { address, tenant } = recording.accepted
-  const memory = yield* (yield* AgentMemories).get(tenant, address)
+  const kind = loop.directory.get(address.agent)?.spec.memory?.anchor
+  const memory = withoutWrites(yield* (yield* AgentMemories).get(tenant, address, kind))
   let state = fold(claim.entries.map(({ event }) => event))
   let last_append_at = claim.entries.at(-1)?.at
   let worked_ms = 0

@@ -9,10 +9,12 @@
  *   joins the other two; none of it comes from the model. Members that few handlers read are made when they are read,
  *   so that a call costs one object (bench row `step`).
  */
-import { Context, Effect, Tracer } from "effect"
+import { Context, Effect, Option, Tracer } from "effect"
 import type { Prices } from "../../../src/cost/PriceTable.ts"
 import type { CallContext, GovernedContext } from "../../../src/tool/GovernedTool.ts"
+import { AgentMemory } from "../../../services/AgentMemory.ts"
 import type { ActorContext, AgentTool, CallHost, Fork } from "./CallHost.ts"
+import { ActorBase } from "./CallHost.ts"
 import type { SpendingMeter } from "./CallSpending.ts"
 import { spendingMeterOf } from "./CallSpending.ts"
 
@@ -37,31 +39,69 @@ export interface BodyContextOptions {
   readonly permits?: (tool: AgentTool, host: CallHost, args: unknown) => boolean
 }
 
-const makeBodyContext = (
-  actor: ActorContext,
+/** The same for all actors of a runtime. */
+type ToolContext = Omit<BodyContext, "fork" | "context"> & {
+  readonly context: Context.Context<never>
+}
+
+const toolContext = (
+  base: Context.Context<never>,
   tool: AgentTool,
   { permits, prices }: BodyContextOptions
-): BodyContext => {
-  const context = Context.merge(actor, tool.services)
+): ToolContext => {
+  const context = Context.merge(base, tool.services)
   return {
     context,
-    fork: Effect.runForkWith(context),
     traced: context.mapUnsafe.has(Tracer.TracerKey),
     meter: spendingMeterOf(tool.spec.name, prices),
     permits: (host, args) => permits?.(tool, host, args) === true
   }
 }
 
-/** Gives the context of a tool and an actor, the same one each time. */
+const memoised = <K extends object, V>(known: WeakMap<K, V>, key: K, make: () => V): V => {
+  const found = known.get(key)
+  if (found !== undefined) return found
+  const made = make()
+  known.set(key, made)
+  return made
+}
+
+/** By what all actors of a runtime are given: what a tool makes of it. */
+type Bases = WeakMap<Context.Context<never>, ToolContext>
+
+/**
+ * A merge of contexts copies both, and what fibers look up at their start is looked up anew: it is made once for a tool and a
+ * runtime, and the memory of an actor is added to it. An actor within a span has a context of its own (bench row `send`).
+ */
+const makeBodyContext = (
+  actor: ActorContext,
+  tool: AgentTool,
+  bases: Bases,
+  options: BodyContextOptions
+): BodyContext => {
+  const base = Context.get(actor, ActorBase)
+  const isShared = base !== undefined && Option.isNone(Context.getOption(actor, Tracer.ParentSpan))
+  const { context, ...parts } = isShared
+    ? memoised(bases, base, () => toolContext(base, tool, options))
+    : toolContext(actor, tool, options)
+  const own = Context.add(context, AgentMemory, Context.get(actor, AgentMemory))
+  return { ...parts, context: own, fork: Effect.runForkWith(own) }
+}
+
+/** Gives the contexts of one tool, by actor: the same one each time. */
+export type BodyContexts = (actor: ActorContext) => BodyContext
+
+const makeContextsOf = (tool: AgentTool, options: BodyContextOptions): BodyContexts => {
+  const bases: Bases = new WeakMap()
+  const contexts = new WeakMap<ActorContext, BodyContext>()
+  return (actor) => memoised(contexts, actor, () => makeBodyContext(actor, tool, bases, options))
+}
+
+/** Gives the contexts of a tool, the same each time. */
 export const makeBodyContexts = (options: BodyContextOptions) => {
-  const contexts = new WeakMap<AgentTool, WeakMap<ActorContext, BodyContext>>()
-  return (tool: AgentTool, actor: ActorContext): BodyContext => {
-    let ofTool = contexts.get(tool)
-    if (ofTool === undefined) contexts.set(tool, (ofTool = new WeakMap()))
-    let context = ofTool.get(actor)
-    if (context === undefined) ofTool.set(actor, (context = makeBodyContext(actor, tool, options)))
-    return context
-  }
+  const contexts = new WeakMap<AgentTool, BodyContexts>()
+  return (tool: AgentTool): BodyContexts =>
+    memoised(contexts, tool, () => makeContextsOf(tool, options))
 }
 
 /** The call of one attempt, as its handler sees it. Members that hold a function or a signal are made when they are read. */
@@ -71,6 +111,7 @@ class AttemptCall implements CallContext {
   #controller: AbortController | undefined
   readonly run: CallContext["run"]
   readonly call: CallContext["call"]
+  readonly conversation: CallContext["conversation"]
   readonly tenant: CallContext["tenant"]
   readonly trace_id: string
   readonly principal: string
@@ -90,12 +131,17 @@ class AttemptCall implements CallContext {
     this.#body = body
     this.run = host.run
     this.call = id
+    this.conversation = accepted.conversation
     this.tenant = accepted.tenant
     this.trace_id = accepted.trace_id
     this.principal = accepted.by
     this.approved_by = approved_by
     this.key = key
     if (over_at !== undefined) this.over_at = over_at
+  }
+
+  get roles(): CallContext["roles"] {
+    return this.#host.accepted.roles ?? []
   }
 
   get permits(): (args: unknown) => boolean {

@@ -7,10 +7,10 @@ import { Context, Effect, Tracer } from "effect"
 import type { Digest } from "effect/crypto"
 import type { CallId } from "../../../src/Ids.ts"
 import type { AgentMemory } from "../../../services/AgentMemory.ts"
-import type { BodyContext, BodyContextOptions } from "./BodyContext.ts"
+import type { BodyContextOptions, BodyContexts } from "./BodyContext.ts"
 import { HandlerContext, makeBodyContexts } from "./BodyContext.ts"
 import { callIdempotencyKey, sideEffectIdempotencyKey } from "./CallDigests.ts"
-import type { ActorContext, AgentTool, CallHost, Fork } from "./CallHost.ts"
+import type { AgentTool, CallHost, Fork } from "./CallHost.ts"
 import type { Deadlines } from "./Deadlines.ts"
 import { handlerEffect } from "./HandlerEffect.ts"
 import { callIdentityOf } from "./IdempotencyIndex.ts"
@@ -38,7 +38,7 @@ export interface DispatchedCall extends BodyCall {
 
 export interface BodyRunner extends RetryServices {
   readonly clock: Clock.Clock
-  readonly contextOf: (tool: AgentTool, actor: ActorContext) => BodyContext
+  readonly contextsOf: (tool: AgentTool) => BodyContexts
   /** The handler over its services, within a span where a tracer listens. A throw is a defect. */
   readonly handle: (
     call: BodyCall,
@@ -113,15 +113,15 @@ const makeWithin =
 
 export const make = (services: BodyServices): BodyRunner => {
   const { digest } = services
-  const contextOf = makeBodyContexts(services)
+  const contextsOf = makeBodyContexts(services)
   const within = makeWithin(services.deadlines)
   return {
     clock: services.clock,
     ...(services.attempted === undefined ? undefined : { attempted: services.attempted }),
-    contextOf,
+    contextsOf,
     within,
     handle: ({ args, host, tool }, key, over_at) => {
-      const body = contextOf(tool, host.context)
+      const body = contextsOf(tool)(host.context)
       const handled = Effect.suspend(() =>
         handlerEffect(tool.handler, args, new HandlerContext(host, body, key, over_at))
       )
@@ -139,7 +139,7 @@ export const make = (services: BodyServices): BodyRunner => {
     reconcile: Effect.fnUntraced(function* ({ args, host, key, tool }, over_at) {
       const { reconcile } = tool
       if (reconcile === undefined) return reconciliation_unknown
-      const body = contextOf(tool, host.context)
+      const body = contextsOf(tool)(host.context)
       const reconciled = Effect.suspend(() =>
         handlerEffect(reconcile, args, new HandlerContext(host, body, key, over_at))
       )

@@ -10,10 +10,13 @@ import type { Decision } from "../../../src/approval/Approval.ts"
 import { argsSummary } from "../../../src/approval/ArgsSummary.ts"
 import { shownByRequest } from "../../../src/approval/ShownApproval.ts"
 import { ApprovalId } from "../../../src/Ids.ts"
+import type { ToolError } from "../../../src/error/ToolError.ts"
 import type { RunInput } from "../../../src/run/RunDecider.ts"
 import type { Proposal } from "./CallDigests.ts"
 import { approvalDigest, proposalDigest, shownDigest, toolDigest } from "./CallDigests.ts"
 import type { AgentTool, CallHost } from "./CallHost.ts"
+import { callFinished } from "./CallOutcome.ts"
+import { failedOutcome } from "./Failures.ts"
 
 export interface ApprovalServices {
   readonly clock: Clock.Clock
@@ -26,6 +29,16 @@ export interface ApprovalServices {
 /** The two decisions that let a call run. */
 const isApproving = ({ _tag }: Decision): boolean => _tag === "Approve" || _tag === "Modify"
 
+/** What the call is bound to in this run beyond its tool; undefined = nothing. */
+const bindingOf = (
+  { accepted, run }: CallHost,
+  { binding }: AgentTool
+): Effect.Effect<string | undefined, ToolError> => {
+  if (binding === undefined) return Effect.undefined
+  const { by, conversation, tenant, trace_id } = accepted
+  return binding({ run, conversation, tenant, principal: by, trace_id })
+}
+
 /** The digests that bind a decision to this call of this tool. */
 const digestsOf = Effect.fnUntraced(function* (
   { digest, policy_version }: ApprovalServices,
@@ -33,6 +46,7 @@ const digestsOf = Effect.fnUntraced(function* (
   tool: AgentTool
 ) {
   const call = host.call()
+  const binding = yield* bindingOf(host, tool)
   const proposal: Proposal = {
     tenant: host.accepted.tenant,
     tool: tool.key,
@@ -42,7 +56,8 @@ const digestsOf = Effect.fnUntraced(function* (
   return {
     proposal,
     approval: yield* approvalDigest(digest, proposal, host.run, call.id),
-    tool: yield* toolDigest(digest, tool.spec)
+    binding,
+    tool: yield* toolDigest(digest, tool.spec, binding)
   }
 })
 
@@ -70,7 +85,10 @@ const question = Effect.fnUntraced(function* (
       tool_name: spec.name,
       agent_name: host.agent.spec.name,
       args_summary: argsSummary(call.arguments),
-      effect_description: spec.effect_description,
+      effect_description:
+        digests.binding === undefined
+          ? spec.effect_description
+          : `${digests.binding} ${spec.effect_description}`,
       correlation_id: approval
     },
     ...(spec.approval_expires_ms === undefined
@@ -81,12 +99,24 @@ const question = Effect.fnUntraced(function* (
   return { ...request, shown_digest: yield* shownDigest(digest, shown) }
 })
 
-/** The approval that the call has to request; undefined = it is approved, as it is and of the tool as it is. */
-export const approvalFor = Effect.fnUntraced(function* (
+/**
+ * The approval that the call has to request, or its failure where nobody can say what it is bound to; undefined = it is
+ * approved, as it is and of the tool as it is.
+ */
+export const approvalFor = (
   services: ApprovalServices,
   host: CallHost,
   tool: AgentTool
-): Effect.fn.Return<Extract<RunInput, { readonly _tag: "RequestsApproval" }> | undefined> {
+): Effect.Effect<RunInput | undefined> =>
+  Effect.catch(requestFor(services, host, tool), (error) =>
+    Effect.succeed(callFinished(host.call().id, failedOutcome(error)))
+  )
+
+const requestFor = Effect.fnUntraced(function* (
+  services: ApprovalServices,
+  host: CallHost,
+  tool: AgentTool
+): Effect.fn.Return<RunInput | undefined, ToolError> {
   const digests = yield* digestsOf(services, host, tool)
   const { phase } = host.call()
   const isApproved =

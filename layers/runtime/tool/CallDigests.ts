@@ -5,12 +5,14 @@ import { Context, Effect } from "effect"
 import { Digest } from "effect/crypto"
 import type { ShownApproval } from "../../../src/approval/ShownApproval.ts"
 import { shownOf } from "../../../src/approval/ShownApproval.ts"
+import type { Json } from "../../../src/Canonical.ts"
 import { canonical } from "../../../src/Canonical.ts"
 import type { CallId, RunId, Tenant } from "../../../src/Ids.ts"
 import type { Policy } from "../../../src/permission/Policy.ts"
 import { no_policy } from "../../../src/permission/Policy.ts"
 import type { ToolSpec } from "../../../src/tool/ToolSpec.ts"
 import { remote_provider } from "../../../src/tool/ToolMessage.ts"
+import type { AgentTool } from "./CallHost.ts"
 
 /** Part of every approval digest: a changed policy requests approval again. */
 export const PolicyVersion = Context.Reference<string>("troupe/PolicyVersion", {
@@ -63,19 +65,24 @@ export const proposalDigest = (
   proposal: Proposal
 ): Effect.Effect<string> => digestOf(digest, proposal)
 
-/** Of a tool's spec, so that a decision does not stand for what a later release makes of the tool. */
+/**
+ * Of a tool's spec and of what its calls are bound to in a run, so that a decision does not stand for what a later release
+ * makes of the tool.
+ */
 export const toolDigest = (
   digest: Digest.Digest["Service"],
-  spec: ToolSpec
-): Effect.Effect<string> => digestOf(digest, spec)
+  spec: ToolSpec,
+  binding: string | undefined
+): Effect.Effect<string> => digestOf(digest, binding === undefined ? spec : [spec, binding])
 
-/** Marks the dispatch of a call that goes to a queue, which runs a key once. */
+/** What the dispatch of a call says of its way: that it goes to a queue, which runs a key once, and what it is bound to. */
 export const dispatchRouteOf = ({
-  provider
-}: {
-  readonly provider?: string
-}): { readonly via?: "queue" } | undefined =>
-  provider === remote_provider ? { via: "queue" } : undefined
+  provider,
+  target
+}: Pick<AgentTool, "provider" | "target">):
+  | { readonly via?: "queue"; readonly target?: Json }
+  | undefined =>
+  provider === remote_provider ? { via: "queue" } : target === undefined ? undefined : { target }
 
 /** The idempotency key of a dispatched call: from run and call ordinal only, never random, never from the model. */
 export const callIdempotencyKey = (

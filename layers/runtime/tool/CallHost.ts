@@ -2,7 +2,8 @@
  * The two sides of a call: what its run or its queue does for it (`CallHost`), and the work that it gives back, ready to run
  * (`StartedWork`). `BodyContext` says how long each part of a call lives.
  */
-import type { Cause, Context, Deferred, Effect, Exit, Fiber } from "effect"
+import type { Cause, Deferred, Effect, Exit, Fiber } from "effect"
+import { Context } from "effect"
 import type { Spending } from "../../../src/cost/Spending.ts"
 import type { Exception } from "../../../src/error/Exception.ts"
 import type { CallId, RunId } from "../../../src/Ids.ts"
@@ -82,6 +83,12 @@ export type Fork = <A, E>(effect: Effect.Effect<A, E, AgentMemory>) => Fiber.Fib
 
 /** What an actor provides to the bodies of its calls. */
 export type ActorContext = Context.Context<AgentMemory>
+
+/** What all actors of a runtime are given, and the actor's memory is added to. Absent = the actor is not of such a runtime. */
+export const ActorBase = Context.Reference<Context.Context<never> | undefined>(
+  "troupe/layers/runtime/tool/ActorBase",
+  { defaultValue: () => undefined }
+)
 
 /** A tool of an agent: what its body needs at each call is the actor's memory. */
 export type AgentTool = GovernedTool<AgentMemory>

@@ -27,6 +27,8 @@ class Callback extends Deadline {
 }
 
 export interface Deadlines {
+  /** In ms of the monotonic clock. */
+  readonly now: () => number
   /** Fires the deadline once after `ms`, unless it is disarmed before. It must not be armed already. */
   readonly arm: (deadline: Deadline, ms: number) => void
   /** Does nothing where the deadline has fired or was never armed. */
@@ -148,6 +150,7 @@ export const make: Effect.Effect<Deadlines, never, Scope.Scope> = Effect.gen(fun
     if (deadline.index !== -1) heap.remove(deadline)
   }
   return {
+    now,
     arm,
     disarm,
     after: (ms, fire) => {

@@ -7,7 +7,7 @@ import { Effect, Exit } from "effect"
 import type { CallId } from "../../../src/Ids.ts"
 import type { RunInput } from "../../../src/run/RunDecider.ts"
 import type { Outcome } from "../../../src/run/RunEvent.ts"
-import type { BodyContext } from "./BodyContext.ts"
+import type { BodyContext, BodyContexts } from "./BodyContext.ts"
 import { HandlerContext } from "./BodyContext.ts"
 import type { BodyCall, BodyRunner } from "./BodyRunner.ts"
 import { withToolSpan } from "./BodyRunner.ts"
@@ -67,13 +67,14 @@ class ReadWork implements TimedWork {
 }
 
 const startRead = (
-  { clock, contextOf }: BodyRunner,
+  clock: Clock.Clock,
+  contextOf: BodyContexts,
   tool: AgentTool,
   host: CallHost,
   call: CallId,
   args: unknown
 ): StartedWork => {
-  const body = contextOf(tool, host.context)
+  const body = contextOf(host.context)
   const context = new HandlerContext(host, body, undefined)
   // Without a span the handler is called here and not in the body's fiber, which a handler that gives a value does not need.
   const effect = body.traced
@@ -110,7 +111,8 @@ const readWithRetries = Effect.fnUntraced(function* (runner: BodyRunner, body: B
 /** Starts the reads of one tool. */
 export const make = (runner: BodyRunner, tool: AgentTool): StartBody => {
   const { retry } = tool.spec
+  const contextOf = runner.contextsOf(tool)
   return retry === undefined || retry.max_attempts === 1
-    ? (host, call, args) => startRead(runner, tool, host, call, args)
+    ? (host, call, args) => startRead(runner.clock, contextOf, tool, host, call, args)
     : (host, call, args) => ({ effect: readWithRetries(runner, { host, call, tool, args }) })
 }

@@ -1,7 +1,8 @@
 /**
  * Runs the body of a call that the gate let through: its tool's handler, by the strategy that follows from what the tool
  * declares. A read runs within its timeout (`ReadBody`), a write behind its journaled dispatch (`WriteBody`), one whose tool
- * has a `reconcile` by `ReconcilableWrite`, a transactional one in the journal's transaction (`TransactionBody`). Each strategy is a `StartBody` made once for a tool; whatever a body does becomes an outcome.
+ * has a `reconcile` by `ReconcilableWrite`, a transactional one in the journal's transaction (`TransactionBody`). Each
+ * strategy is a `StartBody` made once for a tool; whatever a body does becomes an outcome.
  */
 import { Effect } from "effect"
 import type { RunInput } from "../../../src/run/RunDecider.ts"

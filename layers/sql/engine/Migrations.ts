@@ -12,9 +12,19 @@ import type { SqlError } from "effect/sql"
 import { migration as schema } from "./migrations/0001_schema.ts"
 import { migration as messages } from "./migrations/0002_messages.ts"
 import { migration as plans } from "./migrations/0003_plans.ts"
+import { migration as worlds } from "./migrations/0004_worlds.ts"
+import { migration as sets } from "./migrations/0005_sets.ts"
+import { migration as memory } from "./migrations/0006_memory.ts"
 
 /** By number and name. Only ever appended to. */
-const migrations = { "0001_schema": schema, "0002_messages": messages, "0003_plans": plans }
+const migrations = {
+  "0001_schema": schema,
+  "0002_messages": messages,
+  "0003_plans": plans,
+  "0004_worlds": worlds,
+  "0005_sets": sets,
+  "0006_memory": memory
+}
 
 const table = "troupe_migrations"
 

@@ -3,6 +3,7 @@
  */
 import { join } from "node:path"
 import { PGlite, types } from "@electric-sql/pglite"
+import { pg_trgm } from "@electric-sql/pglite/contrib/pg_trgm"
 import type { Extensions, PGliteOptions } from "@electric-sql/pglite"
 import { PgClient } from "@effect/sql-pg"
 import { Context, Effect, Layer, Semaphore, Stream } from "effect"
@@ -119,7 +120,8 @@ const open = (
       // int8 is a bigint, as it is with `@effect/sql-pg`.
       parsers: { [types.INT8]: (value: string) => BigInt(value) },
       ...(directory === undefined ? undefined : { dataDir: join(directory, "pgdata") }),
-      ...(extensions === undefined ? undefined : { extensions }),
+      // The tables of memories compare texts with it.
+      extensions: { pg_trgm, ...extensions },
       ...(load === undefined ? undefined : { loadDataDir: load })
     }
     const opened = Effect.acquireRelease(

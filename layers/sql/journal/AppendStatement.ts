@@ -19,8 +19,20 @@ export interface EncodedAppend extends Item {
   readonly status: number
   /** The types of its events and their JSON texts. */
   readonly events: ReadonlyArray<{ readonly type: string; readonly payload: string }>
-  /** What it writes beside them, as JSON text; null for most. */
-  readonly projection: string | null
+  /** What it writes beside them, where that is the end of its run and nothing else. */
+  readonly ending: Ending | undefined
+  /** The same, or whatever else it writes beside them, as JSON text; null for most. */
+  readonly projection: () => string | null
+}
+
+/** What most ends write: an empty text means that there is none. */
+interface Ending {
+  /** Of the task. */
+  readonly status: number
+  /** Why the task failed, as JSON text. */
+  readonly reason: string
+  /** The assistant's message, as it is stored. */
+  readonly answer: string
 }
 
 /** A question's columns; tenant and status are not in its payload. */
@@ -47,13 +59,22 @@ const costRow = ({ by, currency, offset, usage, ...entry }: CostEntry) => ({
   reasoning_tokens: usage.reasoning_tokens ?? 0
 })
 
-const isEmpty = ({ answered, costs, known, requested, task, unknown }: Projection): boolean =>
-  task === undefined &&
+/** Is there nothing but the end of a run? */
+const isOnlyEnd = ({ answered, costs, known, requested, unknown }: Projection): boolean =>
   requested.length === 0 &&
   answered.length === 0 &&
   costs.length === 0 &&
   known.length === 0 &&
   unknown.length === 0
+
+const endingOf = ({ answer, task }: Projection): Ending | undefined =>
+  task === undefined
+    ? undefined
+    : {
+        status: taskCode(task.status),
+        reason: task.reason === undefined ? "" : JSON.stringify(task.reason),
+        answer: answer === undefined ? "" : storedAnswer(answer)
+      }
 
 /**
  * The object that `troupe.append_projection` reads. A member that is undefined is left out; texts from outside are JSON
@@ -104,9 +125,12 @@ export const encodeAppend = (append: Append, at: number): EncodedAppend => {
   let size = 0
   for (const { payload } of events) size += payload.length
   const isOver = status >= run_over
-  const projection = isOver || !isEmpty(projected) ? projectionText(projected, at, isOver) : null
+  const isOnly = isOnlyEnd(projected)
+  const ending = isOver && isOnly ? endingOf(projected) : undefined
+  const projection = () =>
+    isOver || !isOnly || projected.task !== undefined ? projectionText(projected, at, isOver) : null
   // A run's appends never share a batch: its second would be fenced by what its first does.
-  return { lane: append.run, size, append, at, status, events, projection }
+  return { lane: append.run, size, append, at, status, events, ending, projection }
 }
 
 /** A statement for a batch. It gives a row for each append that was refused: its place in the batch, from 1. */
@@ -119,9 +143,10 @@ export interface Statement {
 // in different ways: arrays of those are passed as text.
 const append_event = `SELECT 1 AS place WHERE NOT troupe.append_event(
   $1::uuid, $2::int4, $3::int4, $4::int4, $5::int8, $6::text, $7::text, $8::text::json)`
-const append_batch = `SELECT place FROM troupe.append_batch(
+const append_runs = `SELECT place FROM troupe.append_runs(
   $1::text[]::uuid[], $2::int4[], $3::int4[], $4::int4[], $5::int4[], $6::text[]::int8[],
-  $7::int4[], $8::int4[], $9::text[], $10::text[], $11::int4[], $12::text[]) AS place`
+  $7::int4[], $8::int4[], $9::text[], $10::text[], $11::int4[], $12::int4[], $13::text[], $14::text[],
+  $15::int4[], $16::text[]) AS place`
 
 /** For an append of one event, which most are: `append_event` takes no arrays (bench row `durable`). */
 const eventStatement = ({ append, at, events, projection, status }: EncodedAppend): Statement => ({
@@ -134,7 +159,7 @@ const eventStatement = ({ append, at, events, projection, status }: EncodedAppen
     at,
     events[0]?.type,
     events[0]?.payload,
-    projection
+    projection()
   ]
 })
 
@@ -158,13 +183,36 @@ const eventColumns = (batch: ReadonlyArray<EncodedAppend>): ReadonlyArray<unknow
   return [places, positions, types, payloads]
 }
 
+/** The arrays of ends: the place of its append in the batch, the status of its task, its reason, its answer. */
+const endingColumns = (batch: ReadonlyArray<EncodedAppend>): ReadonlyArray<unknown> => {
+  const places: Array<number> = []
+  const endings: Array<Ending> = []
+  let place = 0
+  for (const { ending } of batch) {
+    place++
+    if (ending === undefined) continue
+    places.push(place)
+    endings.push(ending)
+  }
+  return [
+    places,
+    endings.map(({ status }) => status),
+    endings.map(({ reason }) => reason),
+    endings.map(({ answer }) => answer)
+  ]
+}
+
 /** The arrays of projections: the place of its append in the batch, its JSON. */
-const projectionColumns = (batch: ReadonlyArray<EncodedAppend>): ReadonlyArray<unknown> => {
+const projectionColumns = (
+  batch: ReadonlyArray<EncodedAppend>,
+  isOf: (item: EncodedAppend) => boolean
+): ReadonlyArray<unknown> => {
   const places: Array<number> = []
   const projections: Array<string> = []
   let place = 0
-  for (const { projection } of batch) {
+  for (const item of batch) {
     place++
+    const projection = isOf(item) ? item.projection() : null
     if (projection === null) continue
     places.push(place)
     projections.push(projection)
@@ -172,21 +220,32 @@ const projectionColumns = (batch: ReadonlyArray<EncodedAppend>): ReadonlyArray<u
   return [places, projections]
 }
 
+const appendColumns = (batch: ReadonlyArray<EncodedAppend>): ReadonlyArray<unknown> => [
+  batch.map(({ append }) => append.run),
+  batch.map(({ append }) => append.fence.epoch),
+  batch.map(({ append }) => append.fence.length),
+  batch.map(({ events }) => events.length),
+  batch.map(({ status }) => status),
+  batch.map(({ at }) => String(at)),
+  ...eventColumns(batch)
+]
+
+/** The twelve parameters of `append_batch`. */
+export const batchParams = (batch: ReadonlyArray<EncodedAppend>): ReadonlyArray<unknown> => [
+  ...appendColumns(batch),
+  ...projectionColumns(batch, () => true)
+]
+
 /** The statement that appends a batch. It holds at most one append of each run. */
 export const statementOf = (batch: ReadonlyArray<EncodedAppend>): Statement => {
   const [first] = batch
   if (batch.length === 1 && first?.events.length === 1) return eventStatement(first)
   return {
-    text: append_batch,
+    text: append_runs,
     params: [
-      batch.map(({ append }) => append.run),
-      batch.map(({ append }) => append.fence.epoch),
-      batch.map(({ append }) => append.fence.length),
-      batch.map(({ events }) => events.length),
-      batch.map(({ status }) => status),
-      batch.map(({ at }) => String(at)),
-      ...eventColumns(batch),
-      ...projectionColumns(batch)
+      ...appendColumns(batch),
+      ...endingColumns(batch),
+      ...projectionColumns(batch, ({ ending }) => ending === undefined)
     ]
   }
 }

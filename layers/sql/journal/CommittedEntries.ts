@@ -7,6 +7,7 @@ import type { Scope } from "effect"
 import type { Claim, CommitListener } from "../../../services/RunJournal.ts"
 import type { RunId } from "../../../src/Ids.ts"
 import type { JournalEntry } from "../../../src/run/RunEvent.ts"
+import type { EncodedAppend } from "./AppendStatement.ts"
 import { eventIn } from "./RunRows.ts"
 
 /** What a statement has stored: events of the run from `from` on, as their types and JSON texts. */
@@ -46,6 +47,11 @@ export class CommitListeners {
         entries: () => (entries ??= decoded(stored))
       })
     }
+  }
+
+  /** Call it after the commit. */
+  tellAppend({ append, at, events }: EncodedAppend): void {
+    this.tell({ run: append.run, from: append.fence.length, at, events })
   }
 
   /** Call it after the commit. Of what it brings only the claim itself is new. */

@@ -27,6 +27,8 @@ export interface Options<A extends Item, O, E extends CommitError> {
   /** Items that may wait; one more is refused with `overflow`. */
   readonly queue_max: number
   readonly overflow: () => E
+  /** Items that come while the event loop turns share the first batch. Absent = the first of them goes at once, alone. */
+  readonly gathers?: true
 }
 
 interface Entry<A, O, E> {
@@ -112,7 +114,7 @@ const outcomeOf = <A, O, E>(entry: Entry<A, O, E>): Effect.Effect<O, E> =>
 
 /**
  * Starts the committer in the scope: with its layer, never inside a caller's transaction. What it returns writes one item:
- * at once, on the caller's own fiber, where no other item is being written.
+ * at once, on the caller's own fiber, where no other item is being written, unless it gathers.
  */
 export const make = <A extends Item, O, E extends CommitError>(
   options: Options<A, O, E>
@@ -131,6 +133,7 @@ export const make = <A extends Item, O, E extends CommitError>(
     }
     const committer = Effect.gen(function* () {
       yield* wakeup.await
+      if (options.gathers !== undefined) yield* Effect.yieldNow
       for (let batch = next(); batch.length > 0; batch = next()) {
         yield* Effect.uninterruptible(write(options, batch))
         // Those just answered write again before the next batch is taken.
@@ -168,6 +171,9 @@ export const make = <A extends Item, O, E extends CommitError>(
         if (closed) return Effect.interrupt
         if (busy) return enqueue(item)
         busy = true
-        return inline(item)
+        if (options.gathers === undefined) return inline(item)
+        const outcome = enqueue(item)
+        wakeup.openUnsafe()
+        return outcome
       })
   })

@@ -1,7 +1,7 @@
 /**
  * Writes appends, and reads why one was refused. Private to this room.
  */
-import { Effect, Schema } from "effect"
+import { Clock, Effect, Schema } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
 import type { Append } from "../../../services/RunJournal.ts"
 import { FencedOff, JournalError, StaleAppend } from "../../../services/RunJournal.ts"
@@ -10,7 +10,8 @@ import { journalRowDecoder } from "../engine/DecodedRows.ts"
 import type { EncodedAppend } from "./AppendStatement.ts"
 import { encodeAppend, statementOf } from "./AppendStatement.ts"
 import { isQuarantined, run_over } from "./Codes.ts"
-import { orJournalError } from "../engine/SqlFailure.ts"
+import type { CommitListeners } from "./CommittedEntries.ts"
+import { inTransaction, orJournalError } from "../engine/SqlFailure.ts"
 
 export type Refusal = FencedOff | StaleAppend | JournalError
 
@@ -32,7 +33,10 @@ const FenceRow = Schema.Struct({
   status: Schema.Int
 })
 const decodeFences = journalRowDecoder(FenceRow, "heads of runs")
-const decodePlaces = journalRowDecoder(Schema.Struct({ place: Schema.Int }), "refused appends")
+export const decodePlaces = journalRowDecoder(
+  Schema.Struct({ place: Schema.Int }),
+  "refused appends"
+)
 
 const refusalOf = (item: EncodedAppend, row: typeof FenceRow.Type | undefined): Refusal => {
   const { fence, run } = item.append
@@ -90,3 +94,15 @@ export const commit =
         : Effect.mapError(answers(sql, batch, rows), writtenBefore)
     )
   }
+
+/** One append in the transaction that is open. A refusal or a failure leaves the transaction usable. */
+export const appendWithin = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  listeners: CommitListeners,
+  append: Append
+) {
+  const item = yield* encoded(append, yield* Clock.currentTimeMillis)
+  const [refused] = yield* Effect.mapError(inTransaction(sql)(commit(sql)([item])), orJournalError)
+  if (refused !== undefined) return yield* refused
+  yield* sql.afterCommit(Effect.sync(() => listeners.tellAppend(item)))
+})

@@ -22,7 +22,6 @@ interface Wanted extends Item {
   readonly owner: string
   /** ms since 1970. */
   readonly at: number
-  readonly claimed: RunEvent
   readonly texts: readonly [accepted: string, claimed: string]
 }
 
@@ -71,11 +70,16 @@ const beginAll = (sql: SqlClient.SqlClient, batch: ReadonlyArray<Wanted>, waits:
     }
   )
 
-/** The run as it was written. */
-const claimOf = ({ at, beginning, claimed, owner }: Wanted): Claim => {
-  const { accepted, ordinal, run } = beginning
+/** A run as it is written that begins claimed. */
+export const claimOf = ({
+  accepted,
+  at,
+  ordinal,
+  owner,
+  run
+}: Pick<Beginning, "accepted" | "ordinal" | "run"> & Pick<Wanted, "at" | "owner">): Claim => {
   const { address, conversation, tenant } = accepted
-  const events: ReadonlyArray<RunEvent> = [accepted, claimed]
+  const events: ReadonlyArray<RunEvent> = [accepted, { _tag: "RunClaimed", epoch: 1, owner }]
   return {
     head: {
       run_id: run,
@@ -109,7 +113,7 @@ const wantedOf = (beginning: Beginning, owner: string, at: number) =>
     try: (): Wanted => {
       const claimed: RunEvent = { _tag: "RunClaimed", epoch: 1, owner }
       const texts = [canonical(beginning.accepted), canonical(claimed)] as const
-      return { lane: beginning.run, size: texts[0].length, beginning, owner, at, claimed, texts }
+      return { lane: beginning.run, size: texts[0].length, beginning, owner, at, texts }
     },
     catch: () => new JournalError({ message: "an event that is not JSON", lost: false })
   })
@@ -143,6 +147,6 @@ export const make = Effect.fnUntraced(function* (
       (isWithin ? undefined : yield* together(wanted)) ?? (yield* alone(wanted, isWithin))
     if (!begun) return undefined
     yield* sql.afterCommit(Effect.sync(() => listeners.tell(storedOf(wanted))))
-    return claimOf(wanted)
+    return claimOf({ ...beginning, at: wanted.at, owner })
   })
 })

@@ -130,8 +130,8 @@ const entriesOf = (
 const isTimed = (pair: unknown): pair is readonly [at: number, payload: unknown] =>
   Array.isArray(pair) && pair.length === 2 && typeof pair[0] === "number"
 
-/** Entries from the first on, as one JSON text of times and events; undefined where it cannot be read. */
-export const entriesIn = (text: string): ReadonlyArray<JournalEntry> | undefined => {
+/** Entries from `from` on, as one JSON text of times and events; undefined where it cannot be read. */
+export const entriesIn = (text: string, from = 0): ReadonlyArray<JournalEntry> | undefined => {
   const all = parsed(text)
   if (Result.isFailure(all)) return undefined
   if (!Array.isArray(all.success)) return undefined
@@ -141,7 +141,7 @@ export const entriesIn = (text: string): ReadonlyArray<JournalEntry> | undefined
     const [at, payload] = pair
     const event = decode(payload)
     if (Result.isFailure(event)) return undefined
-    entries.push({ seq: entries.length, at, event: event.success })
+    entries.push({ seq: from + entries.length, at, event: event.success })
   }
   return entries
 }

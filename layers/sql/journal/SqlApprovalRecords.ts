@@ -3,6 +3,7 @@
  */
 import { Effect, Layer, Option, Schema } from "effect"
 import { SqlClient } from "effect/sql"
+import type { Scope } from "effect"
 import type { SqlConnection, SqlError } from "effect/sql"
 import type { ApprovalQuery } from "../../../services/ApprovalRecords.ts"
 import { ApprovalRecords } from "../../../services/ApprovalRecords.ts"
@@ -13,6 +14,7 @@ import { ApprovalId, Tenant } from "../../../src/Ids.ts"
 import type { ApprovalRequested } from "../../../src/run/RunEvent.ts"
 import { approvalCode, run_quarantined, run_parked, StoredApprovalStatus } from "./Codes.ts"
 import { eventIn } from "./RunRows.ts"
+import * as GroupedReads from "../engine/GroupedReads.ts"
 import { toStoreError } from "../engine/SqlFailure.ts"
 
 const page_max = 500
@@ -41,6 +43,7 @@ const columns = `a.id, a.tenant, a.status, a.payload, a.answer, r.tenant AS run_
   ARRAY(SELECT e.payload FROM troupe.run_events e WHERE a.status = 0 AND e.run_id = a.run_id
     AND e.type = 'ApprovalRequested' AND strpos(e.payload, a.id::text) > 0 ORDER BY e.seq LIMIT ${requests_max}) AS requests`
 const records = "(troupe.approvals a LEFT JOIN troupe.runs r ON r.run_id = a.run_id)"
+const byIds = `SELECT ${columns} FROM ${records} WHERE a.id = ANY ($1::text[]::uuid[])`
 const pending = approvalCode("pending")
 
 const decode = Schema.decodeUnknownOption(Approval)
@@ -110,13 +113,30 @@ const whole = Effect.fnUntraced(function* (
   }
 })
 
-const only = (rows: Rows): Effect.Effect<Approval | undefined, StoreError> =>
-  Effect.flatMap(Effect.mapError(rows, toStoreError), ([row]) => {
-    const approval = row === undefined ? undefined : approvalOf(row)
-    return row !== undefined && approval === undefined
-      ? Effect.fail(new StoreError({ message: unreadable(row) }))
-      : Effect.succeed(approval)
+/** Records of one statement. */
+const batch_max = 512
+
+/** Reads a record, with those that others ask for meanwhile. */
+const reading = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient
+): Effect.fn.Return<ApprovalRecords["Service"]["get"], never, Scope.Scope> {
+  const read = yield* GroupedReads.make({
+    sql,
+    batch_max,
+    read: (ids: ReadonlyArray<ApprovalId>) =>
+      Effect.map(sql.unsafe<SqlConnection.Row>(byIds, [[...new Set(ids)]]), (rows) => {
+        const found = new Map(rows.map((row) => [row["id"], row]))
+        return ids.map((id) => found.get(id))
+      })
   })
+  return (id) =>
+    Effect.flatMap(Effect.mapError(read(id), toStoreError), (row) => {
+      const approval = row === undefined ? undefined : approvalOf(row)
+      return row !== undefined && approval === undefined
+        ? Effect.fail(new StoreError({ message: unreadable(row) }))
+        : Effect.succeed(approval)
+    })
+})
 
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -136,7 +156,7 @@ const make = Effect.gen(function* () {
               ])
         ])} ORDER BY a.position LIMIT ${Math.min(limit, page_max)}::int4`
   return ApprovalRecords.of({
-    get: (id) => only(sql.unsafe(`SELECT ${columns} FROM ${records} WHERE a.id = $1::uuid`, [id])),
+    get: yield* reading(sql),
     list: (query) => whole(query, rowsOf),
     overdue: (now, limit) =>
       approvals(

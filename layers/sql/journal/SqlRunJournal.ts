@@ -3,29 +3,19 @@
  *
  * An append inside an ambient transaction takes that transaction, in a savepoint of its own, and is durable with it.
  */
-import { randomUUID } from "node:crypto"
 import { Clock, Context, Effect, Exit, Layer, Semaphore } from "effect"
 import { SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql"
 import type { Append, Fence } from "../../../services/RunJournal.ts"
-import {
-  amendmentOf,
-  FencedOff,
-  JournalError,
-  RunJournal,
-  StaleAppend
-} from "../../../services/RunJournal.ts"
+import { FencedOff, JournalError, RunJournal, StaleAppend } from "../../../services/RunJournal.ts"
 import { canonical } from "../../../src/Canonical.ts"
-import type { Address, RunId, Tenant } from "../../../src/Ids.ts"
-import { isRunId } from "../../../src/Ids.ts"
-import type { Amendment } from "../../../src/run/RunCommand.ts"
+import type { RunId } from "../../../src/Ids.ts"
 import { RunNotFound } from "../../../src/run/RunCommand.ts"
 import type { RunAccepted } from "../../../src/run/RunEvent.ts"
-import { stillNeeded } from "../../../src/run/Needs.ts"
-import type { RunState } from "../../../src/run/RunState.ts"
-import { isParkable, statusOf } from "../../../src/run/RunState.ts"
 import { transaction_ms_max } from "../../../src/tool/ToolSpec.ts"
 import type { EncodedAppend } from "./AppendStatement.ts"
+import * as Amendments from "./Amendments.ts"
+import * as AmendmentWakeups from "./AmendmentWakeups.ts"
 import * as AuditedRuns from "./AuditedRuns.ts"
 import { CommitListeners } from "./CommittedEntries.ts"
 import * as GroupCommit from "./GroupCommit.ts"
@@ -33,15 +23,11 @@ import * as RunBeginnings from "./RunBeginnings.ts"
 import * as RunClaims from "./RunClaims.ts"
 import * as QuarantineRows from "./QuarantineRows.ts"
 import * as RunLeases from "./RunLeases.ts"
-import { entries, find, head_columns, page, wholeHeads, whyOf } from "./RunRows.ts"
-import { commit, encoded } from "./JournalWriter.ts"
+import * as RunPages from "./RunPages.ts"
+import { find } from "./RunRows.ts"
+import { appendWithin, commit, encoded } from "./JournalWriter.ts"
 import { inTransaction, orJournalError, toJournalError } from "../engine/SqlFailure.ts"
 import { SqlNotify } from "../engine/SqlNotify.ts"
-
-const read_max = 10_000
-const runs_max = 10_000
-/** The channel of amendments. The payload is the process that amended and the run. */
-const channel = "troupe_amended"
 
 /** Appends of one statement, and the characters of their texts: beyond this a batch gains nothing. */
 const batch_max = 512
@@ -54,10 +40,6 @@ const queue_max = 100_000
  * left are for appends, and for the lease, without which other processes would take every run.
  */
 const bodies_max = 6
-
-/** Call it after the commit. */
-const tellAppend = (listeners: CommitListeners, { append, at, events }: EncodedAppend): void =>
-  listeners.tell({ run: append.run, from: append.fence.length, at, events })
 
 const creating = (sql: SqlClient.SqlClient, listeners: CommitListeners) =>
   Effect.fn("RunJournal.create")(function* (run: RunId, ordinal: number, accepted: RunAccepted) {
@@ -90,69 +72,6 @@ const creating = (sql: SqlClient.SqlClient, listeners: CommitListeners) =>
     const stored = { run, from: 0, at: now, events: [{ type: accepted._tag, payload }] }
     yield* sql.afterCommit(Effect.sync(() => listeners.tell(stored)))
     return true
-  })
-
-/** One append in the transaction that is open. A refusal or a failure leaves the transaction usable. */
-const appendWithin = Effect.fnUntraced(function* (
-  sql: SqlClient.SqlClient,
-  listeners: CommitListeners,
-  append: Append
-) {
-  const item = yield* encoded(append, yield* Clock.currentTimeMillis)
-  const [refused] = yield* Effect.mapError(inTransaction(sql)(commit(sql)([item])), orJournalError)
-  if (refused !== undefined) return yield* refused
-  yield* sql.afterCommit(Effect.sync(() => tellAppend(listeners, item)))
-})
-
-const amending = (
-  sql: SqlClient.SqlClient,
-  listeners: CommitListeners,
-  wake: (run: RunId) => Effect.Effect<void, SqlError.SqlError>,
-  marking: ReturnType<typeof QuarantineRows.marking>
-) =>
-  Effect.fn("RunJournal.amend")(function* <A, E>(
-    run: RunId,
-    command: (state: RunState, now: number) => Amendment<A, E>
-  ) {
-    const answer = yield* Effect.mapError(
-      marking(
-        inTransaction(sql)(
-          Effect.gen(function* () {
-            const head = yield* find(sql, run, "FOR UPDATE OF r")
-            if (head === undefined) return yield* new RunNotFound({ run_id: run })
-            if (head.quarantined === true) {
-              return yield* Effect.flatMap(whyOf(sql, run), Effect.fail)
-            }
-            const all = yield* entries(sql, run, 0, head.length)
-            const now = yield* Clock.currentTimeMillis
-            const { after, answer, events } = yield* Effect.fromResult(
-              amendmentOf(run, all, head.length, command, now)
-            )
-            if (events.length > 0) {
-              const fence = { epoch: head.epoch, length: head.length }
-              const append = { status: statusOf(after), parkable: isParkable(after) }
-              yield* appendWithin(sql, listeners, { run, fence, events, ...append }).pipe(
-                Effect.catchTag(["FencedOff", "StaleAppend"], () =>
-                  Effect.fail(
-                    new JournalError({
-                      message: "a locked run was written by another",
-                      lost: false
-                    })
-                  )
-                )
-              )
-              if (head.needs !== undefined) {
-                yield* RunLeases.needing(sql, run, stillNeeded(head.needs, after))
-              }
-              yield* wake(run)
-            }
-            return answer
-          })
-        )
-      ),
-      orJournalError
-    )
-    return yield* Effect.fromResult(answer)
   })
 
 /** Carries the exit of a failed body through the savepoint, which rolls back because of it. */
@@ -236,65 +155,21 @@ const appending = Effect.fnUntraced(function* (
       return Effect.flatMap(encoded(append, now), (item) =>
         Effect.flatMap(write(item), (refused) => {
           if (refused !== undefined) return Effect.fail(refused)
-          tellAppend(listeners, item)
+          listeners.tellAppend(item)
           return Effect.void
         })
       )
     })
 })
 
-/**
- * Wakeups of amendments: this process is woken at its commit, the others by the database. What others woke while the
- * listener's connection was lost is not repeated: once it is back, listeners are called with `undefined`.
- */
-const amendmentWakeups = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
-  const notify = yield* SqlNotify
-  const self = randomUUID()
-  const listeners = new Set<(run: RunId | undefined) => void>()
-  const call = (run: RunId | undefined) => {
-    for (const listener of listeners) listener(run)
-  }
-  yield* notify.listen(channel, (payload) => {
-    if (payload === undefined) return call(undefined)
-    const [from, run] = payload.split(" ")
-    if (from !== self && isRunId(run)) call(run)
-  })
-  return {
-    wake: (run: RunId) =>
-      Effect.andThen(
-        sql.unsafe(`SELECT pg_notify($1::text, $2::text)`, [channel, `${self} ${run}`]),
-        sql.afterCommit(Effect.sync(() => call(run)))
-      ),
-    amended: (listener: (run: RunId | undefined) => void) =>
-      Effect.acquireRelease(
-        Effect.sync(() => {
-          // A set of its own entries: the same function may listen twice.
-          const entry = (run: RunId | undefined) => listener(run)
-          listeners.add(entry)
-          return entry
-        }),
-        (entry) => Effect.sync(() => listeners.delete(entry))
-      ).pipe(Effect.asVoid)
-  }
-})
-
-const unfinished =
-  (sql: SqlClient.SqlClient) => (tenant: Tenant, address: Address, limit: number) =>
-    wholeHeads(
-      sql.unsafe(
-        `SELECT ${head_columns} FROM troupe.run_details d JOIN troupe.runs r ON r.run_id = d.run_id
-       WHERE d.tenant = $1::text AND d.agent = $2::text AND d.address_key = $3::text AND d.open
-       ORDER BY d.ordinal LIMIT $4::int4`,
-        [tenant, address.agent, address.key, Math.min(limit, runs_max)]
-      )
-    )
-
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const { amended, wake } = yield* amendmentWakeups(sql)
+  const wakeups = yield* AmendmentWakeups.make(sql)
+  const { amended, wake } = wakeups
   const marking = QuarantineRows.marking(sql)
   const listeners = new CommitListeners()
   const take = yield* RunClaims.make(sql)
+  const reads = yield* RunPages.make(sql)
   const claim = Effect.fnUntraced(function* (...of: Parameters<typeof take>) {
     const claimed = yield* take(...of)
     yield* sql.afterCommit(Effect.sync(() => listeners.tellClaim(claimed)))
@@ -306,15 +181,14 @@ const make = Effect.gen(function* () {
     claim: (run, owner, seen) => marking(claim(run, owner, seen)),
     append: yield* appending(sql, listeners),
     transact: transacting(sql, listeners, yield* Semaphore.make(bodies_max)),
-    read: (run, from, limit) =>
-      marking(page(sql, run, Math.max(from, 0), Math.min(Math.max(limit, 0), read_max))),
-    amend: amending(sql, listeners, wake, marking),
+    read: (run, from, limit) => marking(reads.read(run, from, limit)),
+    amend: yield* Amendments.make({ sql, listeners, wakeups, mark: marking }),
     ...QuarantineRows.make(sql, wake),
     head: Effect.fn("RunJournal.head")(function* (run) {
       const head = yield* Effect.mapError(find(sql, run), orJournalError)
       return head ?? (yield* new RunNotFound({ run_id: run }))
     }),
-    unfinished: unfinished(sql),
+    unfinished: reads.unfinished,
     audit: AuditedRuns.make(sql, marking),
     ...RunLeases.make(sql, wake),
     amended,

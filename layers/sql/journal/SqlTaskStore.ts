@@ -13,6 +13,7 @@ import { Roles } from "../../../src/Principal.ts"
 import { StoredTaskStatus } from "./Codes.ts"
 import * as TaskAcceptance from "./TaskAcceptance.ts"
 import { rowDecoder } from "../engine/DecodedRows.ts"
+import * as GroupedReads from "../engine/GroupedReads.ts"
 import { orStoreError } from "../engine/SqlFailure.ts"
 import { StoredText } from "../engine/StoredText.ts"
 
@@ -41,6 +42,8 @@ export const TaskRow = Schema.Struct({
   created_at: Schema.BigInt
 })
 const decodeTasks = rowDecoder(TaskRow, "tasks")
+/** With the place of the key that the row is for, from 1. */
+const decodePlaced = rowDecoder(Schema.Struct({ place: Schema.Int, ...TaskRow.fields }), "tasks")
 
 const columns =
   "id, tenant, agent, address_key, conversation, ordinal, status, reason, message, by, trace_id, created_at"
@@ -67,30 +70,95 @@ const tasksOf = (
 ): Effect.Effect<ReadonlyArray<AgentTask>, StoreError | SqlError.SqlError> =>
   Effect.map(Effect.flatMap(sql.unsafe(text, params), decodeTasks), (rows) => rows.map(taskOf))
 
+/** Tasks of concurrent callers by their places, from 0. */
+const placed = (
+  sql: SqlClient.SqlClient,
+  text: string,
+  params: ReadonlyArray<ReadonlyArray<unknown>>
+) =>
+  Effect.map(Effect.flatMap(sql.unsafe(text, params), decodePlaced), (rows) => {
+    const tasks: Array<Array<AgentTask>> = (params[0] ?? []).map(() => [])
+    for (const row of rows) tasks[row.place - 1]?.push(taskOf(row))
+    return tasks
+  })
+
+/** Keys of one statement. */
+const batch_max = 128
+
+// A row is found by a probe for each key: joined in another way the table would be read whole.
+const of_ids = `SELECT w.place::int4 AS place, t.* FROM unnest($1::text[]) WITH ORDINALITY AS w(id, place)
+  CROSS JOIN LATERAL (SELECT ${columns} FROM troupe.agent_tasks WHERE id = w.id::uuid OFFSET 0) t`
+
+const getting = (sql: SqlClient.SqlClient) =>
+  GroupedReads.make({
+    sql,
+    batch_max,
+    read: (ids: ReadonlyArray<RunId>) =>
+      Effect.map(placed(sql, of_ids, [ids]), (tasks) => tasks.map(([task]) => task))
+  })
+
+interface Stretch {
+  readonly tenant: Tenant
+  readonly conversation: ConversationId
+  readonly after: number
+  readonly limit: number
+}
+
+/** Tasks of one conversation that a statement brings which is for several: behind them there may be more. */
+const few_max = 3
+
+const of_conversations = `SELECT w.place::int4 AS place, t.*
+  FROM unnest($1::text[], $2::text[], $3::int4[], $4::int4[]) WITH ORDINALITY AS w(tenant, conversation, after, n, place)
+  CROSS JOIN LATERAL (SELECT ${columns} FROM troupe.agent_tasks
+    WHERE tenant = w.tenant AND conversation = w.conversation AND ordinal > w.after ORDER BY ordinal LIMIT w.n) t
+  ORDER BY w.place, t.ordinal`
+
+/** Of a conversation that is watched mostly the last tasks are asked for, which are few. */
+const listing = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
+  const few = yield* GroupedReads.make({
+    sql,
+    batch_max,
+    read: (of: ReadonlyArray<Stretch>) =>
+      placed(sql, of_conversations, [
+        of.map(({ tenant }) => tenant),
+        of.map(({ conversation }) => conversation),
+        of.map(({ after }) => after),
+        of.map(({ limit }) => Math.min(limit, few_max))
+      ])
+  })
+  const all = ({ after, conversation, limit, tenant }: Stretch) =>
+    tasksOf(
+      sql,
+      `SELECT ${columns} FROM troupe.agent_tasks
+       WHERE tenant = $1::text AND conversation = $2::text AND ordinal > $3::int4 ORDER BY ordinal LIMIT $4::int4`,
+      [tenant, conversation, after, Math.min(limit, page_max)]
+    )
+  return (of: Stretch) =>
+    Effect.flatMap(few(of), (tasks) =>
+      tasks.length < few_max || of.limit <= few_max ? Effect.succeed(tasks) : all(of)
+    )
+})
+
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const tasks = (text: string, params: ReadonlyArray<unknown>) =>
-    Effect.mapError(tasksOf(sql, text, params), orStoreError)
-  const get = (id: RunId) =>
-    Effect.map(
-      tasks(`SELECT ${columns} FROM troupe.agent_tasks WHERE id = $1::uuid`, [id]),
-      ([task]) => task
-    )
+  const byId = yield* getting(sql)
+  const get = (id: RunId) => Effect.mapError(byId(id), orStoreError)
+  const list = yield* listing(sql)
   return TaskStore.of({
     accept: yield* TaskAcceptance.make(sql, get),
     get,
     ofConversation: (tenant, conversation, after, limit) =>
-      tasks(
-        `SELECT ${columns} FROM troupe.agent_tasks
-         WHERE tenant = $1::text AND conversation = $2::text AND ordinal > $3::int4 ORDER BY ordinal LIMIT $4::int4`,
-        [tenant, conversation, after, Math.min(limit, page_max)]
-      ),
+      Effect.mapError(list({ tenant, conversation, after, limit }), orStoreError),
     before: (tenant, conversation, ordinal, limit) =>
-      tasks(
-        `SELECT ${columns} FROM troupe.agent_tasks
-         WHERE tenant = $1::text AND conversation = $2::text AND ordinal < $3::int4 AND status >= 2
-         ORDER BY ordinal DESC LIMIT $4::int4`,
-        [tenant, conversation, ordinal, Math.min(limit, page_max)]
+      Effect.mapError(
+        tasksOf(
+          sql,
+          `SELECT ${columns} FROM troupe.agent_tasks
+           WHERE tenant = $1::text AND conversation = $2::text AND ordinal < $3::int4 AND status >= 2
+           ORDER BY ordinal DESC LIMIT $4::int4`,
+          [tenant, conversation, ordinal, Math.min(limit, page_max)]
+        ),
+        orStoreError
       )
   })
 })

@@ -1,13 +1,15 @@
 /**
- * Acceptance of tasks, those of several conversations in one statement: `troupe.accept_tasks` does the whole of it, and
- * answers each task for itself. Private to this room.
+ * Acceptance of tasks, those of several conversations in one statement: `troupe.accept_messages` does the whole of it,
+ * with the runs that begin at once, and answers each task for itself. Private to this room.
  */
 import { Clock, Context, Effect, Schema } from "effect"
 import type { Scope } from "effect"
 import type { SqlClient } from "effect/sql"
+import type { Claim } from "../../../services/RunJournal.ts"
 import { JournalError } from "../../../services/RunJournal.ts"
 import { StoreError } from "../../../services/StoreError.ts"
 import type { Accepted, NewTask, TaskStore } from "../../../services/TaskStore.ts"
+import { canonical } from "../../../src/Canonical.ts"
 import type { AgentTask } from "../../../src/delivery/AgentTask.ts"
 import {
   AddressConflict,
@@ -16,22 +18,27 @@ import {
   MailboxFull
 } from "../../../src/delivery/AgentTask.ts"
 import type { RunId } from "../../../src/Ids.ts"
-import { addressKey, RunId as Id } from "../../../src/Ids.ts"
+import { actorKey, addressKey, RunId as Id } from "../../../src/Ids.ts"
+import type { RunEvent } from "../../../src/run/RunEvent.ts"
 import { journalRowDecoder } from "../engine/DecodedRows.ts"
 import { inTransaction, orJournalError } from "../engine/SqlFailure.ts"
 import type { Item } from "./GroupCommit.ts"
 import * as GroupCommit from "./GroupCommit.ts"
+import { claimOf } from "./RunBeginnings.ts"
 
 interface Wanted extends Item {
   readonly task: NewTask
   /** ms since 1970. */
   readonly at: number
+  /** The first two events of the run, where it may begin here. */
+  readonly texts: readonly [accepted: string, claimed: string]
 }
 
 const AcceptanceRow = Schema.Struct({
   place: Schema.Int,
   outcome: Schema.Literals(["created", "known", "other_message", "other_address", "full"]),
   ordinal: Schema.NullOr(Schema.Int),
+  begun: Schema.Boolean,
   held: Schema.Boolean,
   waiting: Schema.NullOr(Schema.Int),
   earlier: Schema.NullOr(Id)
@@ -65,9 +72,10 @@ const roomOf = ({ reject_when_busy, waiting_max }: NewTask): number =>
   reject_when_busy ? Math.min(waiting_max, 1) : waiting_max
 
 // Times as text: arrays of numbers beyond int4 are not encoded alike by the two engines.
-const statement = `SELECT place, outcome, ordinal, held, waiting, earlier FROM troupe.accept_tasks(
-  $1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[],
-  $11::text[], $12::text[], $13::text[], $14::text[], $15::int4[], $16::text[], $17::text[], $18::text[], $19::text[], $20)`
+const statement = `SELECT place, outcome, ordinal, begun, held, waiting, earlier FROM troupe.accept_messages(
+  $1::text[]::uuid[], $2::text[]::uuid[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[],
+  $10::text[], $11::text[], $12::text[], $13::text[], $14::text[], $15::int4[], $16::text[]::int8[], $17::text[], $18::text[],
+  $19::text[], $20::text[], $21::text[], $22::text[]::int8[], $23)`
 
 const columnsOf = (batch: ReadonlyArray<Wanted>, waits: boolean): ReadonlyArray<unknown> => {
   const tasks = batch.map(({ task }) => task)
@@ -88,9 +96,12 @@ const columnsOf = (batch: ReadonlyArray<Wanted>, waits: boolean): ReadonlyArray<
     tasks.map(({ idempotency_key }) => textOf(idempotency_key)),
     tasks.map(roomOf),
     batch.map(({ at }) => String(at)),
-    tasks.map(({ claim }) => claim?.owner ?? ""),
-    batch.map(({ at, task }) => (task.claim === undefined ? "" : String(at + task.claim.lease_ms))),
     tasks.map(({ address }) => addressKey(address)),
+    tasks.map(({ claim }) => claim?.begins?.owner ?? ""),
+    batch.map(({ texts }) => texts[0]),
+    batch.map(({ texts }) => texts[1]),
+    tasks.map(({ claim }) => claim?.owner ?? ""),
+    batch.map(({ at, task }) => String(at + (task.claim?.lease_ms ?? 0))),
     waits
   ]
 }
@@ -105,22 +116,42 @@ const accepting = (sql: SqlClient.SqlClient, batch: ReadonlyArray<Wanted>, waits
     }
   )
 
+const claimedBy = (owner: string): RunEvent => ({ _tag: "RunClaimed", epoch: 1, owner })
+
+/** The run as it was written, if it has begun. */
+const begunBy = ({ at, task }: Wanted, row: AcceptanceRow): Claim | undefined =>
+  row.begun && task.claim?.begins !== undefined
+    ? claimOf({ ...task.claim.begins, run: task.id, ordinal: row.ordinal ?? 0, at })
+    : undefined
+
 /** The task as `TaskStore.get` gives it. */
-const created = ({ at, task }: Wanted, ordinal: number): AgentTask => ({
+const created = ({ at, task }: Wanted, { begun, ordinal }: AcceptanceRow): AgentTask => ({
   id: task.id,
   tenant: task.tenant,
   address: task.address,
   conversation: task.conversation,
-  ordinal,
+  ordinal: ordinal ?? 0,
   message: task.message,
   by: task.by,
   ...(task.roles === undefined ? undefined : { roles: task.roles }),
   trace_id: task.trace_id,
   ...(task.span_id === undefined ? undefined : { span_id: task.span_id }),
   ...(task.sampled === undefined ? undefined : { sampled: task.sampled }),
-  status: "pending",
+  status: begun ? "processing" : "pending",
   created_at: at
 })
+
+const no_texts = ["", ""] as const
+
+const textsOf = ({ claim }: NewTask) => {
+  const { begins } = claim ?? {}
+  return begins === undefined
+    ? Effect.succeed(no_texts)
+    : Effect.try({
+        try: () => [canonical(begins.accepted), canonical(claimedBy(begins.owner))] as const,
+        catch: () => new StoreError({ message: "an event that is not JSON" })
+      })
+}
 
 const gone = new StoreError({ message: "the task of this idempotency key is gone" })
 
@@ -132,7 +163,9 @@ const answerOf = Effect.fnUntraced(function* (
   const { task } = wanted
   switch (row.outcome) {
     case "created": {
-      const accepted: Accepted = { task: created(wanted, row.ordinal ?? 0), created: true }
+      const accepted: Accepted = { task: created(wanted, row), created: true }
+      const begun = begunBy(wanted, row)
+      if (begun !== undefined) return { ...accepted, begun }
       return row.held ? { ...accepted, held: true as const } : accepted
     }
     case "known": {
@@ -166,6 +199,7 @@ export const make = Effect.fnUntraced(function* (
     batch_max,
     batch_size_max,
     queue_max,
+    gathers: true,
     overflow: () => new JournalError({ message: "too many messages wait", lost: false })
   })
 
@@ -181,9 +215,10 @@ export const make = Effect.fnUntraced(function* (
 
   return Effect.fn("TaskStore.accept")(function* (task: NewTask) {
     const at = yield* Clock.currentTimeMillis
-    // Tasks of one conversation never share a batch: the second counts the first.
-    const lane = `${task.tenant}/${task.conversation}`
-    const wanted: Wanted = { lane, size: task.message.length, task, at }
+    const texts = yield* textsOf(task)
+    // Tasks of one address never share a batch: the second counts the first.
+    const lane = actorKey(task.tenant, task.address)
+    const wanted: Wanted = { lane, size: task.message.length + texts[0].length, task, at, texts }
     const { context } = yield* Effect.fiber
     const isWithin = Context.getOrUndefined(context, sql.transactionService) !== undefined
     const row = yield* Effect.gen(function* () {

@@ -8,6 +8,7 @@ import type { Conversation, ConversationMessage } from "../../../src/conversatio
 import { InitiatedBy, MessageRole } from "../../../src/conversation/Conversation.ts"
 import { AgentName, ConversationId, RunId, Tenant } from "../../../src/Ids.ts"
 import { rowDecoder } from "../engine/DecodedRows.ts"
+import * as GroupedReads from "../engine/GroupedReads.ts"
 import { orStoreError } from "../engine/SqlFailure.ts"
 import { StoredAnswer, StoredText } from "../engine/StoredText.ts"
 
@@ -24,6 +25,11 @@ const ConversationRow = Schema.Struct({
   created_at: Schema.BigInt
 })
 const decodeConversations = rowDecoder(ConversationRow, "conversations")
+/** With the place of the key that the row is for, from 1. */
+const decodePlaced = rowDecoder(
+  Schema.Struct({ place: Schema.Int, ...ConversationRow.fields }),
+  "conversations"
+)
 
 const columns =
   "id, tenant, agent, address_key, initiated_by, trigger_event_id, begun_by, created_at"
@@ -42,6 +48,35 @@ const conversationOf = ({
   ...(begun_by === null ? undefined : { begun_by }),
   created_at: Number(created_at)
 })
+
+/** Keys of one statement. */
+const batch_max = 128
+
+const of_ids = `SELECT w.place::int4 AS place, c.*
+  FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS w(id, tenant, place)
+  CROSS JOIN LATERAL (SELECT ${columns} FROM troupe.conversations WHERE id = w.id AND tenant = w.tenant OFFSET 0) c`
+
+interface Key {
+  readonly tenant: Tenant
+  readonly id: ConversationId
+}
+
+const getting = (sql: SqlClient.SqlClient) =>
+  GroupedReads.make({
+    sql,
+    batch_max,
+    read: (of: ReadonlyArray<Key>) =>
+      Effect.map(
+        Effect.flatMap(
+          sql.unsafe(of_ids, [of.map(({ id }) => id), of.map(({ tenant }) => tenant)]),
+          decodePlaced
+        ),
+        (rows) => {
+          const found = new Map(rows.map(({ place, ...row }) => [place, conversationOf(row)]))
+          return of.map((_, i) => found.get(i + 1))
+        }
+      )
+  })
 
 /** A content is a text, or an object with the text and how the answer ended. */
 const MessageRow = Schema.Struct({
@@ -70,7 +105,9 @@ const messageOf = ({
   created_at: Number(created_at)
 })
 
-const make = Effect.map(SqlClient.SqlClient, (sql) => {
+const make = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const get = yield* getting(sql)
   const conversations = (text: string, params: ReadonlyArray<unknown>) =>
     sql
       .unsafe(text, params)
@@ -79,14 +116,7 @@ const make = Effect.map(SqlClient.SqlClient, (sql) => {
         Effect.mapBoth({ onSuccess: (rows) => rows.map(conversationOf), onFailure: orStoreError })
       )
   return ConversationStore.of({
-    get: (tenant, id) =>
-      Effect.map(
-        conversations(
-          `SELECT ${columns} FROM troupe.conversations WHERE id = $1::text AND tenant = $2::text`,
-          [id, tenant]
-        ),
-        ([conversation]) => conversation
-      ),
+    get: (tenant, id) => Effect.mapError(get({ tenant, id }), orStoreError),
     // The tenant as its indexes have it: those of lists, which nobody takes who looks for one conversation.
     list: (tenant, limit, after, begun_by) => {
       const params: Array<unknown> = [tenant, Math.min(limit, page_max)]

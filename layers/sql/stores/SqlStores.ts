@@ -8,6 +8,7 @@ import * as Migrations from "../engine/Migrations.ts"
 import * as SqlApprovalRecords from "../journal/SqlApprovalRecords.ts"
 import * as SqlConversationStore from "./SqlConversationStore.ts"
 import * as SqlCostLedger from "./SqlCostLedger.ts"
+import * as SqlMemoryStore from "./SqlMemoryStore.ts"
 import * as SqlMcpPins from "../tools/SqlMcpPins.ts"
 import type { SqlNotify } from "../engine/SqlNotify.ts"
 import * as SqlOutbox from "../outbox/SqlOutbox.ts"
@@ -34,6 +35,7 @@ export const layer: Layer.Layer<Stores, StartError, SqlClient.SqlClient | SqlNot
     SqlCostLedger.layer,
     SqlApprovalRecords.layer,
     SqlMcpPins.layer,
+    SqlMemoryStore.layer,
     SqlOutboxReader.layer,
     SqlOutboxReplayer.layer,
     SqlToolQueue.layer,

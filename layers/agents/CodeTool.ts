@@ -1,0 +1,170 @@
+/**
+ * Tools whose body is a script of the operator's configuration. Each call runs it in a process of its own, whose environment
+ * is the secrets that the tool names, and which reads no file and starts no process.
+ *
+ * ```ts
+ * const tools = CodeTool.tools({
+ *   tools: [{ type: "code", name: "rate", script: "export default ({ a }) => a * 2" }],
+ *   secrets: {}
+ * })
+ * ```
+ */
+import { randomUUID } from "node:crypto"
+import { tmpdir } from "node:os"
+import { Context, Effect, Option, Redacted, Result, Schema } from "effect"
+import type { CodeTool, ToolConfig } from "../../src/call/ToolConfig.ts"
+import { decodeToolConfig } from "../../src/call/ToolConfig.ts"
+import type { ToolConfigRefused } from "../../src/call/ToolConfigRefused.ts"
+import { refuseConfig } from "../../src/call/ToolConfigRefused.ts"
+import { bounds_result, readJson } from "../../src/entry/BoundedJson.ts"
+import { ToolTerminalError, ToolTransientError, ToolUserError } from "../../src/error/ToolError.ts"
+import type { ToolError } from "../../src/error/ToolError.ts"
+import { declaredSpec } from "../../src/tool/DeclaredSpec.ts"
+import type { GovernedTool, MisdeclaredTool } from "../../src/tool/GovernedTool.ts"
+import { bindTool } from "../../src/tool/GovernedTool.ts"
+import { redacted, withoutSecrets } from "../../src/tool/McpResult.ts"
+import * as ProcessGroup from "./ProcessGroup.ts"
+
+export interface Options {
+  /** Configurations of the type `code`. */
+  readonly tools: ReadonlyArray<ToolConfig>
+  /** The values of the secrets that tools name, by name. */
+  readonly secrets?: Readonly<Record<string, string | Redacted.Redacted>>
+  /** Of one call, 1 to 600,000. Absent = 30,000. */
+  readonly timeout_ms?: number
+}
+
+const timeout_ms_default = 30_000
+/** The process is killed first, with a precise error. */
+const margin_ms = 1_000
+const output_bytes_max = 4_000_000
+/** Variables by which the process itself would be changed. */
+const forbidden = /^(?:NODE_.*|LD_.*|DYLD_.*|PATH|HOME)$/i
+
+/** What the process runs: the script comes with its arguments, so that no length of a command line bounds it. */
+const main = `
+process.stdin.setEncoding("utf8")
+let text = ""
+for await (const part of process.stdin) text += part
+const { args, mark, script } = JSON.parse(text)
+const end = (member, value) => process.stdout.write("\\n" + mark + JSON.stringify({ [member]: value ?? null }))
+try {
+  const module = await import("data:text/javascript;base64," + Buffer.from(script).toString("base64"))
+  end("value", await module.default(args))
+} catch (error) {
+  if (error?.name !== "ToolUserError") throw error
+  end("problem", String(error.message))
+}
+`
+const node_args = [
+  "--permission",
+  "--no-warnings",
+  "--max-old-space-size=256",
+  "--input-type=module",
+  "--eval",
+  main
+]
+
+const decodeEnd = Schema.decodeUnknownOption(
+  Schema.Union([Schema.Struct({ value: Schema.Json }), Schema.Struct({ problem: Schema.String })])
+)
+
+const failed = (reason: string, message: string): ToolError =>
+  new ToolTerminalError({ kind: "external", reason, message })
+
+/** What the script gave. Its own text is read only where it says so: any other may hold secrets. */
+const resultOf = (
+  { exit_code, stdout, timed_out, truncated }: ProcessGroup.Ended,
+  mark: string,
+  secrets: ReadonlyArray<string>
+): Result.Result<unknown, ToolError> => {
+  if (timed_out) {
+    const message = "the code did not end in time"
+    return Result.fail(new ToolTransientError({ kind: "timeout", reason: "CODE_TIMEOUT", message }))
+  }
+  if (truncated) return Result.fail(failed("CODE_OUTPUT", "the code's output is too long"))
+  const [, said] = stdout.split(mark)
+  const read = said === undefined ? undefined : readJson(said, bounds_result)
+  const end =
+    exit_code === 0 && read !== undefined && Result.isSuccess(read)
+      ? Option.getOrUndefined(decodeEnd(read.success))
+      : undefined
+  if (end === undefined) return Result.fail(failed("CODE_FAILED", "the code failed"))
+  if ("value" in end) return Result.succeed(withoutSecrets(end.value, secrets))
+  const message = redacted(end.problem, secrets)
+  return Result.fail(new ToolUserError({ kind: "invalid_args", reason: "CODE_REFUSED", message }))
+}
+
+/** The environment of a tool: its named secrets, and nothing else. */
+const environmentOf = (
+  { name, secrets: names = [] }: CodeTool,
+  given: NonNullable<Options["secrets"]>
+): Result.Result<Readonly<Record<string, string>>, ToolConfigRefused> => {
+  const env: Record<string, string> = {}
+  for (const each of names) {
+    const value = Object.hasOwn(given, each) ? given[each] : undefined
+    if (value === undefined || forbidden.test(each)) {
+      const problem = value === undefined ? "has no value" : "would change the process itself"
+      return Result.fail(refuseConfig("InvalidToolConfig", name, `the secret "${each}" ${problem}`))
+    }
+    env[each] = Redacted.isRedacted(value) ? Redacted.value(value) : value
+  }
+  return Result.succeed(env)
+}
+
+const handlerOf =
+  (script: string, env: Readonly<Record<string, string>>, timeout_ms: number) =>
+  (args: unknown) => {
+    const mark = randomUUID()
+    return ProcessGroup.run({
+      file: process.execPath,
+      name: "node",
+      args: node_args,
+      cwd: tmpdir(),
+      env,
+      stdin: JSON.stringify({ args, mark, script }),
+      timeout_ms,
+      output_bytes_max
+    }).pipe(
+      Effect.mapError(() => failed("CODE_UNSTARTED", "the code could not be started")),
+      Effect.flatMap((ended) => Effect.fromResult(resultOf(ended, mark, Object.values(env))))
+    )
+  }
+
+const governed = Effect.fnUntraced(function* (
+  config: CodeTool,
+  { secrets = {}, timeout_ms = timeout_ms_default }: Options
+): Effect.fn.Return<GovernedTool, MisdeclaredTool | ToolConfigRefused> {
+  const { description, input_schema, name, needs_approval, permission, runtime, script } = config
+  if (runtime !== undefined && runtime !== "node") {
+    return yield* refuseConfig("InvalidToolConfig", name, "the one runtime for code is node")
+  }
+  const env = yield* Effect.fromResult(environmentOf(config, secrets))
+  const { input, output, spec } = yield* declaredSpec(
+    { name, description, input: undefined, output: undefined, reconcile: false },
+    {
+      namespace: "code",
+      side_effects: "external",
+      input_schema: input_schema ?? { type: "object", properties: {}, additionalProperties: true },
+      timeout_ms: timeout_ms + margin_ms,
+      ...(permission === undefined ? undefined : { permission }),
+      ...(needs_approval === undefined ? undefined : { needs_approval })
+    }
+  )
+  const handler = handlerOf(script, env, timeout_ms)
+  return yield* bindTool<never>(spec, { input, output, handler, services: Context.empty() })
+})
+
+/** For a registry. Fails with the first tool that cannot be right; configurations of other types are refused. */
+export const tools = (
+  options: Options
+): Effect.Effect<ReadonlyArray<GovernedTool>, MisdeclaredTool | ToolConfigRefused> =>
+  Effect.forEach(options.tools, (value, at) =>
+    Effect.gen(function* () {
+      const config = yield* Effect.fromResult(decodeToolConfig(value, `tools.${at}`))
+      if ("kind" in config || config.type !== "code") {
+        return yield* refuseConfig("InvalidToolConfig", `tools.${at}`, "it is no code")
+      }
+      return yield* governed(config, options)
+    })
+  )

@@ -1,0 +1,272 @@
+/**
+ * Tools of a configuration, as tools of the runtime: operations of the platform that the runtime calls itself, and
+ * references that the platform's gateway runs.
+ *
+ * ```ts
+ * const tools = ConfiguredTools.tools({
+ *   tools: [{ type: "platform", op: "commit_revision" }],
+ *   callback: { endpoint: "https://app.example.org/api/tools/call", authorization: token }
+ * })
+ * ```
+ */
+import { createHash } from "node:crypto"
+import { Context, Effect, Result } from "effect"
+import { canonical } from "../../src/Canonical.ts"
+import type { CallProfile } from "../../src/call/CallTarget.ts"
+import { loadCatalogue } from "../../src/call/PlatformOp.ts"
+import type { PlatformOp } from "../../src/call/PlatformOp.ts"
+import { platform_ops } from "../../src/call/PlatformOps.ts"
+import type { Resolution, ResolvedTool } from "../../src/call/ResolvedTool.ts"
+import { resolveTools } from "../../src/call/ResolvedTool.ts"
+import type { RunContext } from "../../src/call/RunContext.ts"
+import { decodeRunContext, withBothForms } from "../../src/call/RunContext.ts"
+import type { ToolConfig } from "../../src/call/ToolConfig.ts"
+import { decodeToolConfig, issueText } from "../../src/call/ToolConfig.ts"
+import type { ToolConfigRefused } from "../../src/call/ToolConfigRefused.ts"
+import { refuseConfig } from "../../src/call/ToolConfigRefused.ts"
+import { referenceIdentity } from "../../src/call/WorkflowReference.ts"
+import type { WorkflowRevision } from "../../src/call/WorkflowReference.ts"
+import { ToolTransientError } from "../../src/error/ToolError.ts"
+import type { ToolError } from "../../src/error/ToolError.ts"
+import type { Governance } from "../../src/tool/Governance.ts"
+import { specOf } from "../../src/tool/Governance.ts"
+import type { GovernedTool } from "../../src/tool/GovernedTool.ts"
+import { bindTool } from "../../src/tool/GovernedTool.ts"
+import type { MisdeclaredTool } from "../../src/tool/MisdeclaredTool.ts"
+import { jsonSchemaInput, outputCodec } from "../../src/tool/ToolCodec.ts"
+import { Schema } from "effect"
+import type { Resolver } from "./Admission.ts"
+import type { RevisionOf, RunContextOf } from "./DirectCall.ts"
+import * as DirectCall from "./DirectCall.ts"
+import * as GatewayCall from "./GatewayCall.ts"
+import type { Callback } from "./PlatformClient.ts"
+import type { CallerOf } from "./OncePerRun.ts"
+import { oncePerRun } from "./OncePerRun.ts"
+import * as PlatformClient from "./PlatformClient.ts"
+
+export type { CallerOf } from "./OncePerRun.ts"
+export type { Callback } from "./PlatformClient.ts"
+export type { RunContextOf, Turn } from "./DirectCall.ts"
+
+export interface Options {
+  /** Configurations by `type`, and callbacks that a host has resolved. */
+  readonly tools: ReadonlyArray<ToolConfig>
+  /** Absent = there is none: the start fails where a tool needs it. */
+  readonly callback?: Callback
+  /** `seed`: GET and POST below /api/. `extended`: PUT and DELETE too, below the callback's own mount. Absent = `seed`. */
+  readonly profile?: CallProfile
+  /** Operations beside those of `platform_ops`; one of the same name takes its place. */
+  readonly operations?: ReadonlyArray<PlatformOp>
+  /** The workflow and the variant that this runtime runs as: they are written into the fixed bodies of its calls. */
+  readonly identity?: RunContext
+  /**
+   * What may change between two turns, such as the latest revision; asked for at every call that needs it. The runtime adds
+   * the run's trace and, as the session, its conversation. Absent = these alone.
+   */
+  readonly context?: RunContextOf
+  /**
+   * The revision that a reference stands for, such as `workflow.environment.production.summarize`. Asked for without a caller
+   * when the runtime starts, for the schema of its inputs, and once by each run that calls it.
+   */
+  readonly references?: (
+    identity: string,
+    caller?: CallerOf
+  ) => WorkflowRevision | undefined | PromiseLike<WorkflowRevision | undefined>
+  /** Of one request, 1 to 600,000. Absent = 30,000. */
+  readonly timeout_ms?: number
+  /** Absent = the system's. */
+  readonly resolve?: Resolver
+  /** A certificate authority to trust beside none other, in PEM. */
+  readonly ca?: string
+}
+
+/** Of one direct or gateway call. */
+export const timeout_ms_default = 30_000
+/** The client's own timeout comes first, with a precise error. */
+const margin_ms = 1_000
+const target_units_max = 4_000
+const description_units_max = 1_000
+const description_cut = "…"
+
+const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex")
+
+const cut = (text: string): string =>
+  text.length <= description_units_max
+    ? text
+    : text.slice(0, description_units_max - 1).replace(/[\ud800-\udbff]$/, "") + description_cut
+
+/** What a call is bound to, as one canonical text. */
+const boundTo = ({ target }: ResolvedTool, endpoint: string): string =>
+  target._tag === "Gateway"
+    ? canonical({ endpoint, ref: target.ref })
+    : target.reference === undefined
+      ? canonical({ origin: new URL(endpoint).origin, ...target.call })
+      : canonical({ origin: new URL(endpoint).origin, reference: target.reference })
+
+/** Tells an approver where a call goes and what is filled in for the model. */
+const effectOf = ({ description, target }: ResolvedTool, endpoint: string): string => {
+  const { origin } = new URL(endpoint)
+  if (target._tag === "Gateway") return cut(`Runs ${target.ref} by the gateway of ${origin}.`)
+  const { body, context = {}, method, path } = target.call
+  if (target.reference !== undefined) {
+    return cut(`Runs ${target.reference} by ${method} ${path} of ${origin}. ${description}`)
+  }
+  const bound = Object.entries(context).map(([at, token]) => `${at} from ${token}`)
+  return cut(
+    `Sends ${method} ${path} to ${origin}. ` +
+      (body === undefined ? "" : `Always with ${canonical(body)}. `) +
+      (bound.length === 0 ? "" : `Filled in: ${bound.join(", ")}. `) +
+      description
+  )
+}
+
+const governanceOf = (tool: ResolvedTool, bound: string, endpoint: string, timeout_ms: number) => {
+  const { id, namespace, needs_approval, permission, read_only, target } = tool
+  return {
+    namespace,
+    // Another target is another tool: neither a decision nor a lost dispatch holds for it.
+    version: `1-${sha256(bound).slice(0, 16)}`,
+    side_effects: read_only ? "read" : "external",
+    timeout_ms: timeout_ms + margin_ms,
+    effect_description: effectOf(tool, endpoint),
+    ...(id.length <= 64 ? { tags: [id] } : undefined),
+    ...(target._tag === "Gateway" ? { text_result: true } : undefined),
+    ...(permission === undefined ? undefined : { permission }),
+    ...(needs_approval === undefined ? undefined : { needs_approval })
+  } satisfies Governance
+}
+
+interface Built {
+  readonly endpoint: string
+  readonly timeout_ms: number
+  readonly calls: DirectCall.Services
+}
+
+const governed = Effect.fnUntraced(function* (
+  tool: ResolvedTool,
+  { calls, endpoint, timeout_ms }: Built
+): Effect.fn.Return<GovernedTool, MisdeclaredTool> {
+  const { description, input_schema, name, provider, target } = tool
+  const declared = yield* jsonSchemaInput(name, input_schema)
+  const input = target._tag === "Gateway" ? GatewayCall.textOrObject(declared) : declared
+  const output = yield* outputCodec(name, Schema.Json)
+  const bound = boundTo(tool, endpoint)
+  const spec = yield* specOf(
+    {
+      name,
+      description,
+      input_schema: input.json_schema,
+      output_schema: output.json_schema,
+      reconcile: false
+    },
+    governanceOf(tool, bound, endpoint, timeout_ms)
+  )
+  const handler =
+    target._tag === "Gateway"
+      ? GatewayCall.handlerOf(calls.client, endpoint, target.ref)
+      : yield* DirectCall.handlerOf(calls, endpoint, name, target)
+  const made = yield* bindTool<never>(spec, { input, output, handler, services: Context.empty() })
+  const reference = target._tag === "Direct" ? target.reference : undefined
+  return {
+    ...made,
+    provider,
+    ...(reference === undefined
+      ? undefined
+      : {
+          binding: (caller: CallerOf) =>
+            Effect.map(calls.revisionOf(reference, caller), (id) => `Revision ${id}.`)
+        }),
+    target: bound.length <= target_units_max ? bound : { sha256: sha256(bound) }
+  }
+})
+
+const wrong = (field: string, problem: string): ToolConfigRefused =>
+  refuseConfig("InvalidToolConfig", field, problem)
+
+/** The operations of the platform with those that the options add or replace. */
+const catalogueOf = (operations: ReadonlyArray<PlatformOp>) => {
+  const own = loadCatalogue(operations)
+  if (Result.isFailure(own)) return own
+  return Result.map(loadCatalogue(platform_ops), (all) => new Map([...all, ...own.success]))
+}
+
+const isHttp = (endpoint: string): boolean => {
+  const url = URL.parse(endpoint)
+  return (
+    url !== null && /^https?:$/.test(url.protocol) && url.username === "" && url.password === ""
+  )
+}
+
+/** The revisions of all references among the tools, each asked for once. */
+const revisionsOf = Effect.fnUntraced(function* ({ references, tools }: Options) {
+  const found = new Map<string, WorkflowRevision>()
+  if (references === undefined) return found
+  for (const [at, value] of tools.entries()) {
+    const config = decodeToolConfig(value, `tools.${at}`)
+    if (Result.isFailure(config) || "kind" in config.success) continue
+    if (config.success.type !== "reference") continue
+    const identity = referenceIdentity(config.success)
+    const revision = yield* Effect.tryPromise({
+      try: async () => references(identity),
+      catch: () => wrong(identity, "its revision could not be asked for")
+    })
+    if (revision !== undefined) found.set(identity, revision)
+  }
+  return found
+})
+
+const noRevision = (): ToolError =>
+  new ToolTransientError({
+    kind: "external",
+    reason: "NO_REVISION",
+    message: "the workflow has no revision that can be run now, and nothing was sent"
+  })
+
+/** The revision of each reference, asked for once by each run. */
+const revisionsByRun = ({ references }: Options): RevisionOf => {
+  const known = new Map<string, ReturnType<typeof oncePerRun<string, ToolError>>>()
+  const asking = (identity: string) =>
+    oncePerRun(async (caller) => {
+      const found = await references?.(identity, caller)
+      if (found === undefined) throw noRevision()
+      return found.revision
+    }, noRevision)
+  return (identity, caller) => {
+    let ask = known.get(identity)
+    if (ask === undefined) known.set(identity, (ask = asking(identity)))
+    return ask(caller)
+  }
+}
+
+const checkedContext = (identity: RunContext | undefined) =>
+  Result.mapError(decodeRunContext(identity ?? {}), (error) => wrong("identity", issueText(error)))
+
+/** For a registry. Fails with the first tool that cannot be right. */
+export const tools = (
+  options: Options
+): Effect.Effect<ReadonlyArray<GovernedTool>, MisdeclaredTool | ToolConfigRefused> =>
+  Effect.gen(function* () {
+    const { ca, callback, profile = "seed", resolve, timeout_ms = timeout_ms_default } = options
+    if (!Number.isSafeInteger(timeout_ms) || timeout_ms < 1 || timeout_ms > 600_000) {
+      return yield* wrong("timeout_ms", "it is no whole number from 1 to 600000")
+    }
+    if (callback !== undefined && !isHttp(callback.endpoint)) {
+      return yield* wrong("callback", "its endpoint is no http or https URL without a user")
+    }
+    const identity = withBothForms(yield* Effect.fromResult(checkedContext(options.identity)))
+    const resolution: Resolution = {
+      catalogue: yield* Effect.fromResult(catalogueOf(options.operations ?? [])),
+      endpoint: callback?.endpoint,
+      profile,
+      identity,
+      revisions: yield* revisionsOf(options)
+    }
+    const resolved = yield* Effect.fromResult(resolveTools(options.tools, resolution))
+    // Without a callback every tool was refused.
+    if (callback === undefined) return []
+    const client = PlatformClient.make({ callback, timeout_ms, resolve, ca })
+    const revisionOf = revisionsByRun(options)
+    const calls = { client, context: options.context, identity, profile, revisionOf }
+    const built: Built = { endpoint: callback.endpoint, timeout_ms, calls }
+    return yield* Effect.forEach(resolved, (tool) => governed(tool, built))
+  })

@@ -1,0 +1,162 @@
+/**
+ * Direct calls: the runtime assembles the body of each, checks it by the endpoint's schema and sends one request to the
+ * platform. Nothing is sent where any of it is refused.
+ */
+import { Cause, Effect, Exit, Result, Schema, SchemaIssue } from "effect"
+import type { Json } from "../../src/Canonical.ts"
+import { classifyName } from "../../src/error/Classify.ts"
+import { ToolTerminalError, ToolUserError } from "../../src/error/ToolError.ts"
+import type { ToolError } from "../../src/error/ToolError.ts"
+import { assembleBody } from "../../src/call/BodyAssembly.ts"
+import type { BodyPath, JsonObject } from "../../src/call/BodyPath.ts"
+import { isPrefix, memberOf, merged } from "../../src/call/BodyPath.ts"
+import { bodyOfRequest, requestOf } from "../../src/call/CallRequest.ts"
+import type { CallProfile } from "../../src/call/CallTarget.ts"
+import type { DirectTarget } from "../../src/call/ResolvedTool.ts"
+import type { RunContext } from "../../src/call/RunContext.ts"
+import { decodeRunContext, withBothForms } from "../../src/call/RunContext.ts"
+import { invocationOf } from "../../src/call/WorkflowReference.ts"
+import type { CallContext, GovernedTool } from "../../src/tool/GovernedTool.ts"
+import type { MisdeclaredTool } from "../../src/tool/MisdeclaredTool.ts"
+import type { InputCodec } from "../../src/tool/ToolCodec.ts"
+import { jsonSchemaInput, refusalText } from "../../src/tool/ToolCodec.ts"
+import type { CallerOf } from "./OncePerRun.ts"
+import type { PlatformClient } from "./PlatformClient.ts"
+import { valueOfText } from "./PlatformClient.ts"
+
+/** The turn that a call belongs to. */
+export interface Turn extends CallerOf {
+  readonly call: CallContext["call"]
+}
+
+/** What the host knows of a turn. It is never shown to a model. */
+export type RunContextOf = (turn: Turn) => RunContext | PromiseLike<RunContext>
+
+export interface Services {
+  readonly client: PlatformClient
+  readonly context: RunContextOf | undefined
+  /** What holds for the whole deployment, for tokens that are not in the fixed body. */
+  readonly identity: JsonObject
+  readonly profile: CallProfile
+  /** The revision that a workflow's reference stands for in a run. */
+  readonly revisionOf: RevisionOf
+}
+
+/** Gives the same revision for every call of a run. */
+export type RevisionOf = (identity: string, caller: CallerOf) => Effect.Effect<string, ToolError>
+
+const what = "direct tool call"
+
+/** Of the kind `external`, for a failure of the kind `internal` is told to have taken effect perhaps. */
+const notSent = (reason: string, problem: string): ToolError =>
+  new ToolTerminalError({
+    kind: "external",
+    reason,
+    message: `${what} was not sent: ${problem}`
+  })
+
+/** A refusal of this runtime by its name, in the class that the name has. */
+const refusalError = (name: string): ToolError => {
+  const reason = name.toUpperCase().replaceAll("-", "_")
+  const { class: as, kind } = classifyName(name)
+  return as === "ToolUserError"
+    ? new ToolUserError({
+        kind,
+        reason,
+        message: `${what} was not sent: an argument cannot be part of the request (${name})`
+      })
+    : notSent(reason, "this tool is set up wrongly")
+}
+
+const noContext = notSent(
+  "MISSING_RUN_CONTEXT",
+  "the run does not have what the platform needs to know of it"
+)
+
+/** The run's own trace and session, the deployment's identity, and over both what the host knows of the turn. */
+const contextOf = Effect.fnUntraced(function* (
+  { context, identity }: Services,
+  call: CallContext
+): Effect.fn.Return<JsonObject, ToolError> {
+  const { conversation, principal, run, tenant, trace_id } = call
+  const span = yield* Effect.option(Effect.currentParentSpan)
+  const trace = span._tag === "Some" ? { trace_id, span_id: span.value.spanId } : { trace_id }
+  const own = withBothForms({ trace, session_id: conversation })
+  const known = merged(own, identity)
+  if (context === undefined) return known
+  const turn: Turn = { call: call.call, conversation, principal, run, tenant, trace_id }
+  const given = yield* Effect.tryPromise({
+    try: async () => context(turn),
+    catch: () => noContext
+  })
+  const decoded = decodeRunContext(given)
+  if (Result.isFailure(decoded)) return yield* noContext
+  return merged(known, withBothForms(decoded.success))
+})
+
+const formatted = SchemaIssue.makeFormatterStandardSchemaV1()
+
+/** Where a value does not fit; undefined = nobody can say. */
+const placeOf = (error: unknown): BodyPath | undefined =>
+  Schema.isSchemaError(error)
+    ? formatted(error.issue).issues[0]?.path?.map((step) =>
+        String(typeof step === "object" ? step.key : step)
+      )
+    : undefined
+
+/** Checks the merged body. What is wrong at a fixed or bound field is not the model's to correct. */
+const checkBody = (
+  { decode }: InputCodec,
+  { set }: DirectTarget,
+  body: JsonObject
+): Effect.Effect<void, ToolError> => {
+  const checked = decode(body)
+  if (Exit.isSuccess(checked)) return Effect.void
+  const error = Cause.squash(checked.cause)
+  const place = placeOf(error)
+  if (place === undefined || set.some((path) => isPrefix(path, place))) {
+    return Effect.fail(
+      notSent("POST_MERGE_SCHEMA", "a field that is filled in does not fit the endpoint")
+    )
+  }
+  return Effect.fail(
+    new ToolUserError({
+      kind: "invalid_args",
+      reason: "POST_MERGE_SCHEMA",
+      message: `${what} was not sent: ${refusalText(error).slice(0, 500)}`
+    })
+  )
+}
+
+/** What a workflow's run gave, with the trace in which it can be found; null where there is none. */
+const outputsOf = (value: Json): Json => ({
+  outputs: memberOf(memberOf(value, "data"), "outputs") ?? null,
+  trace_id: memberOf(value, "trace_id") ?? null
+})
+
+/** The handler of a direct tool. Fails where the endpoint's schema cannot be checked. */
+export const handlerOf = Effect.fnUntraced(function* (
+  services: Services,
+  endpoint: string,
+  name: string,
+  target: DirectTarget
+): Effect.fn.Return<GovernedTool["handler"], MisdeclaredTool> {
+  const { client, profile, revisionOf } = services
+  const { reference, request_schema } = target
+  const request = yield* jsonSchemaInput(name, request_schema)
+  const needsContext = Object.keys(target.call.context ?? {}).length > 0
+  return Effect.fnUntraced(function* (args, { call }) {
+    const context = needsContext ? yield* contextOf(services, call) : undefined
+    const descriptor =
+      reference === undefined ? target.call : invocationOf(yield* revisionOf(reference, call))
+    const body = assembleBody(descriptor, args, context)
+    if (Result.isFailure(body)) {
+      return yield* body.failure === "missing-run-context" ? noContext : refusalError(body.failure)
+    }
+    yield* checkBody(request, target, bodyOfRequest(descriptor, body.success))
+    const made = requestOf(endpoint, descriptor, body.success, profile)
+    if (Result.isFailure(made)) return yield* refusalError(made.failure)
+    const value = valueOfText(yield* client.send(what, made.success, call))
+    return reference === undefined ? value : outputsOf(value)
+  })
+})

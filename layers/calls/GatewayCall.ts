@@ -1,0 +1,86 @@
+/**
+ * Calls that the platform's gateway runs with secrets of its own: each is one POST to the callback, whose answer has the
+ * result as its content.
+ */
+import { Effect, Exit, Option, Result, Schema } from "effect"
+import { readJson } from "../../src/entry/BoundedJson.ts"
+import { ToolTerminalError, ToolUserError } from "../../src/error/ToolError.ts"
+import type { GovernedTool } from "../../src/tool/GovernedTool.ts"
+import type { InputCodec } from "../../src/tool/ToolCodec.ts"
+import type { PlatformClient } from "./PlatformClient.ts"
+import { valueOfText } from "./PlatformClient.ts"
+
+const what = "gateway tool call"
+/** The longest detail of a failure, in UTF-16 units. */
+const detail_max = 2_000
+
+const Reply = Schema.Struct({
+  call: Schema.Struct({
+    data: Schema.optionalKey(
+      Schema.NullOr(Schema.Struct({ content: Schema.optionalKey(Schema.Json) }))
+    ),
+    status: Schema.optionalKey(
+      Schema.NullOr(
+        Schema.Struct({
+          code: Schema.optionalKey(Schema.Union([Schema.String, Schema.Finite, Schema.Null])),
+          message: Schema.optionalKey(Schema.NullOr(Schema.String))
+        })
+      )
+    )
+  })
+})
+const decode = Schema.decodeUnknownOption(Reply)
+
+/** Takes the arguments as an object or as the JSON text of one: some models write the text. */
+export const textOrObject = (input: InputCodec): InputCodec => ({
+  json_schema: input.json_schema,
+  decode: (args) => {
+    const read = typeof args === "string" ? readJson(args) : undefined
+    return input.decode(read !== undefined && Result.isSuccess(read) ? read.success : args)
+  }
+})
+
+const isError = (code: string | number | null | undefined): boolean =>
+  typeof code === "number" ? code >= 400 : /error/i.test(code ?? "")
+
+const asText = (value: Schema.Json): string =>
+  typeof value === "string" ? value : JSON.stringify(value)
+
+/** The content of an answer, as it is. A status that says error fails the call, whatever the HTTP status was. */
+const contentOf = (body: string): Exit.Exit<Schema.Json, ToolTerminalError | ToolUserError> => {
+  const reply = Option.getOrUndefined(decode(valueOfText(body)))
+  if (reply === undefined) {
+    return Exit.fail(
+      new ToolTerminalError({
+        kind: "external",
+        reason: "GATEWAY_ANSWER",
+        message: `${what} failed: the gateway's answer has no result`
+      })
+    )
+  }
+  const { data, status } = reply.call
+  const content = data?.content ?? null
+  if (!isError(status?.code)) return Exit.succeed(content)
+  const detail = content === null ? (status?.message ?? "") : asText(content)
+  return Exit.fail(
+    new ToolUserError({
+      kind: "external",
+      reason: "GATEWAY_TOOL_ERROR",
+      message: `${what} failed: ${detail.slice(0, detail_max) || "it gave no reason"}`
+    })
+  )
+}
+
+export const handlerOf =
+  (client: PlatformClient, endpoint: string, ref: string): GovernedTool["handler"] =>
+  (args, { call }) => {
+    const body = JSON.stringify({
+      data: {
+        id: call.key ?? `${call.run}/${call.call}`,
+        type: "function",
+        function: { name: ref, arguments: args }
+      }
+    })
+    const request = { method: "POST", url: new URL(endpoint), body } as const
+    return Effect.flatMap(client.send(what, request, call), contentOf)
+  }

@@ -1,0 +1,228 @@
+/**
+ * Sends requests to the one platform of a runtime, for calls that its tools become. The host is an operator's, so it may be
+ * private; no redirect is followed, no answer but the platform's own detail reaches a model, and each run has one
+ * authorization, which is nowhere but in the request.
+ */
+import { Effect, Redacted, Result } from "effect"
+import { classifyHttpStatus } from "../../src/error/Classify.ts"
+import {
+  ToolPolicyError,
+  ToolTerminalError,
+  ToolTransientError,
+  ToolUserError
+} from "../../src/error/ToolError.ts"
+import type { ToolError } from "../../src/error/ToolError.ts"
+import type { CallRequest } from "../../src/call/CallRequest.ts"
+import { detailOf } from "../../src/call/ErrorDetail.ts"
+import { bounds_result, readJson } from "../../src/entry/BoundedJson.ts"
+import type { Json } from "../../src/Canonical.ts"
+import { traceparentOf } from "../../src/run/Traceparent.ts"
+import type { CallContext } from "../../src/tool/GovernedTool.ts"
+import type { FetchError, Resolver, Rules } from "./Admission.ts"
+import { admit, refuse, systemResolver } from "./Admission.ts"
+import type { Answer } from "./Exchange.ts"
+import { exchange } from "./Exchange.ts"
+import type { CallerOf } from "./OncePerRun.ts"
+import { oncePerRun } from "./OncePerRun.ts"
+
+type Secret = string | Redacted.Redacted
+
+/** Where the platform is, and who asks there. */
+export interface Callback {
+  /** The URL of the platform's gateway, such as `https://app.example.org/api/tools/call`; direct calls go to its origin. */
+  readonly endpoint: string
+  /**
+   * The value of the Authorization header: of all runs, or by a function that is called once for each run. A run for which
+   * it gives undefined makes no calls. Absent = no such header.
+   */
+  readonly authorization?:
+    | Secret
+    | ((caller: CallerOf) => Secret | undefined | PromiseLike<Secret | undefined>)
+}
+
+export interface ClientOptions {
+  readonly callback: Callback
+  readonly timeout_ms: number
+  /** Absent = the system's. */
+  readonly resolve?: Resolver | undefined
+  readonly ca?: string | undefined
+}
+
+export interface PlatformClient {
+  /** The answer's body as text. Fails with what a model may read of the failure; `what` begins its sentence. */
+  readonly send: (
+    what: string,
+    request: CallRequest,
+    caller: CallContext
+  ) => Effect.Effect<string, ToolError>
+}
+
+const response_bytes_max = 4_000_000
+const header_value = /^[\t\x20-\x7e]{1,8000}$/
+
+/** A failure before anything was sent has the kind `external`, which does not leave its outcome open. */
+const transportError = (what: string, { reason, unsent }: FetchError): ToolError => {
+  const code = `CALL_${reason.toUpperCase()}`
+  if (unsent === true) {
+    return new ToolTransientError({ kind: "external", reason: code, message: `${what} failed` })
+  }
+  switch (reason) {
+    case "timeout":
+      return new ToolTransientError({ kind: "timeout", reason: code, message: `${what} failed` })
+    case "network":
+      return new ToolTransientError({ kind: "network", reason: code, message: `${what} failed` })
+    case "unresolved":
+    case "address":
+    case "host":
+    case "port":
+    case "url":
+      return new ToolTransientError({ kind: "external", reason: code, message: `${what} failed` })
+    default:
+      return new ToolTerminalError({ kind: "external", reason: code, message: `${what} failed` })
+  }
+}
+
+/** Seconds in a Retry-After header, as ms; at most a day. */
+const retryAfter = (seconds: string | undefined): { readonly retry_after_ms?: number } =>
+  seconds !== undefined && /^\d{1,5}$/.test(seconds)
+    ? { retry_after_ms: Math.min(Number(seconds), 86_400) * 1_000 }
+    : {}
+
+/** The failure that an answer's status says, with the platform's own detail where the body is its envelope. */
+const statusError = (what: string, { headers, status }: Answer, body: string): ToolError => {
+  const { class: as, kind } = classifyHttpStatus(status)
+  const detail = detailOf(body)
+  const message = `${what} failed: HTTP ${status}${detail === null ? "" : `: ${detail}`}`
+  const fields = { kind, reason: `HTTP_${status}`, message }
+  switch (as) {
+    case "ToolUserError":
+      return new ToolUserError(fields)
+    case "ToolPolicyError":
+      return new ToolPolicyError(fields)
+    case "ToolTransientError":
+      return new ToolTransientError({ ...fields, ...retryAfter(headers["retry-after"]) })
+    case "ToolTerminalError":
+      return new ToolTerminalError(fields)
+  }
+}
+
+/** The JSON of an answer, or its text where it is none. */
+export const valueOfText = (text: string): Json => {
+  const read = readJson(text, bounds_result)
+  return Result.isSuccess(read) ? read.success : text
+}
+
+/** The header's value for a run; undefined = the run makes no calls, null = it sends no header. */
+type Authorize = (
+  caller: CallerOf
+) => Effect.Effect<Redacted.Redacted | null | undefined, ToolError>
+
+const noAuthorization = (): ToolError =>
+  new ToolPolicyError({
+    kind: "permission",
+    reason: "NO_AUTHORIZATION",
+    message: "this run has no authorization for calls to the platform, and nothing was sent"
+  })
+
+const redacted = (secret: Secret): Redacted.Redacted =>
+  Redacted.isRedacted(secret) ? secret : Redacted.make(secret)
+
+const authorizer = ({ authorization }: Callback): Authorize => {
+  if (authorization === undefined) return () => Effect.succeed(null)
+  if (typeof authorization !== "function") {
+    const value = redacted(authorization)
+    return () => Effect.succeed(value)
+  }
+  return oncePerRun(async (caller) => {
+    const secret = await authorization(caller)
+    return secret === undefined ? undefined : redacted(secret)
+  }, noAuthorization)
+}
+
+const headersOf = (
+  { body, method }: CallRequest,
+  authorization: Redacted.Redacted | null,
+  key: string | undefined,
+  traceparent: string | undefined
+): Result.Result<Readonly<Record<string, string>>, ToolError> => {
+  const secret = authorization === null ? undefined : Redacted.value(authorization)
+  if (secret !== undefined && !header_value.test(secret)) return Result.fail(noAuthorization())
+  return Result.succeed({
+    "user-agent": "troupe",
+    accept: "application/json, text/plain;q=0.9, */*;q=0.1",
+    "accept-encoding": "gzip, br",
+    ...(body === undefined
+      ? undefined
+      : {
+          "content-type": "application/json",
+          "content-length": String(Buffer.byteLength(body))
+        }),
+    ...(secret === undefined ? undefined : { authorization: secret }),
+    ...(key === undefined || method === "GET" ? undefined : { "idempotency-key": key }),
+    ...(traceparent === undefined ? undefined : { traceparent })
+  })
+}
+
+/** The body of an answer that says success; a longer one than the bound was not read whole. */
+const readAnswer = (what: string, answer: Answer): Effect.Effect<string, ToolError> => {
+  const { body, encoded, status, truncated } = answer
+  const text = encoded ? "" : new TextDecoder().decode(body)
+  if (status < 200 || status > 299) return Effect.fail(statusError(what, answer, text))
+  if (!truncated && !encoded) return Effect.succeed(text)
+  const problem = truncated
+    ? `the answer has more than ${response_bytes_max} bytes`
+    : "the answer has an encoding that is not supported"
+  return Effect.fail(
+    new ToolTerminalError({
+      kind: "external",
+      reason: "CALL_ANSWER",
+      message: `${what} was answered with HTTP ${status}, but ${problem}`
+    })
+  )
+}
+
+export const make = ({
+  ca,
+  callback,
+  resolve = systemResolver,
+  timeout_ms
+}: ClientOptions): PlatformClient => {
+  const authorize = authorizer(callback)
+  const { hostname, port, protocol } = new URL(callback.endpoint)
+  const rules: Rules = {
+    hosts: [hostname.replace(/\.$/, "")],
+    ports: [port === "" ? (protocol === "http:" ? 80 : 443) : Number(port)],
+    allow: [],
+    named: true,
+    resolve
+  }
+  const reading = { bytes_max: response_bytes_max, takesEncoded: true }
+  const exchanged = Effect.fnUntraced(function* (
+    request: CallRequest,
+    headers: Readonly<Record<string, string>>
+  ) {
+    const admitted = yield* admit(request.url.href, rules)
+    return yield* exchange(
+      admitted,
+      { method: request.method, headers, body: request.body },
+      reading,
+      ca
+    )
+  })
+  return {
+    send: Effect.fnUntraced(function* (what, request, caller) {
+      const authorization = yield* authorize(caller)
+      if (authorization === undefined) return yield* noAuthorization()
+      const span = yield* Effect.option(Effect.currentParentSpan)
+      const traceparent = span._tag === "Some" ? traceparentOf(span.value) : undefined
+      const headers = yield* Effect.fromResult(
+        headersOf(request, authorization, caller.key, traceparent)
+      )
+      const answer = yield* Effect.timeoutOrElse(exchanged(request, headers), {
+        duration: timeout_ms,
+        orElse: () => Effect.fail(refuse("timeout", "the platform did not answer in time"))
+      }).pipe(Effect.mapError((error) => transportError(what, error)))
+      return yield* readAnswer(what, answer)
+    })
+  }
+}

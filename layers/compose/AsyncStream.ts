@@ -1,0 +1,90 @@
+/**
+ * A stream as an async iterable: one fiber each time that something is pulled, and none for items that were pulled together
+ * (bench row `send`). `Stream.toAsyncIterableWith` runs a second fiber for each pull, which waits for the first.
+ */
+import type { Context } from "effect"
+import { Cause, Channel, Effect, Exit, Fiber, Pull, Scope, Stream } from "effect"
+
+type Items<A> = readonly [A, ...Array<A>]
+type Pulled<A, E> = Exit.Exit<Items<A>, E | Cause.Done<void>>
+
+/**
+ * `next` waits for the one before it. `return` interrupts what is being pulled and closes the stream's scope; then the iterator
+ * is done, as it is when the stream has ended or failed.
+ */
+class StreamIterator<A, E, R> implements AsyncIterator<A, void> {
+  readonly #fork: <B, F>(effect: Effect.Effect<B, F, R>) => Fiber.Fiber<B, F>
+  readonly #scope = Scope.makeUnsafe()
+  #pull: Pull.Pull<Items<A>, E, void, R>
+  #items: ReadonlyArray<A> = []
+  #given = 0
+  /** What is being pulled. */
+  #fiber: Fiber.Fiber<Items<A>, E | Cause.Done<void>> | undefined
+  #pulled: Promise<IteratorResult<A, void>> | undefined
+  #closed: Promise<IteratorReturnResult<void>> | undefined
+
+  constructor(stream: Stream.Stream<A, E, R>, services: Context.Context<R>) {
+    this.#fork = Effect.runForkWith(services)
+    this.#pull = Effect.flatMap(
+      Channel.toPullScoped(Stream.toChannel(stream), this.#scope),
+      (pull) => (this.#pull = pull)
+    )
+  }
+
+  next(): Promise<IteratorResult<A, void>> {
+    if (this.#closed !== undefined) return this.#closed
+    if (this.#given < this.#items.length) {
+      return Promise.resolve({ done: false, value: this.#items[this.#given++] as A })
+    }
+    if (this.#pulled !== undefined) {
+      const again = () => this.next()
+      return this.#pulled.then(again, again)
+    }
+    const fiber = this.#fork(this.#pull)
+    const exit = fiber.pollUnsafe()
+    if (exit !== undefined) return Promise.resolve(this.#taken(exit))
+    this.#fiber = fiber
+    this.#pulled = new Promise((resolve) => {
+      fiber.addObserver((ended) => {
+        this.#fiber = undefined
+        this.#pulled = undefined
+        resolve(this.#closed ?? this.#taken(ended))
+      })
+    })
+    return this.#pulled
+  }
+
+  return(): Promise<IteratorReturnResult<void>> {
+    return this.#close(Exit.void)
+  }
+
+  #taken(exit: Pulled<A, E>): IteratorResult<A, void> | Promise<IteratorReturnResult<void>> {
+    if (Exit.isSuccess(exit)) {
+      this.#items = exit.value
+      this.#given = 1
+      return { done: false, value: exit.value[0] }
+    }
+    const { cause } = exit
+    if (Pull.isDoneCause(cause)) return this.#close(Exit.void)
+    return this.#close(exit).then(() => Promise.reject(Cause.squash(cause)))
+  }
+
+  #close(exit: Exit.Exit<unknown, unknown>): Promise<IteratorReturnResult<void>> {
+    if (this.#closed !== undefined) return this.#closed
+    const { promise, reject, resolve } = Promise.withResolvers<IteratorReturnResult<void>>()
+    // Before the interruption, which ends the pull at once: `next` is then done and does not fail.
+    this.#closed = promise
+    const interrupted = this.#fiber === undefined ? Effect.void : Fiber.interrupt(this.#fiber)
+    this.#fork(Effect.andThen(interrupted, Scope.close(this.#scope, exit))).addObserver((ended) => {
+      if (Exit.isSuccess(ended)) resolve({ done: true, value: undefined })
+      else reject(Cause.squash(ended.cause))
+    })
+    return promise
+  }
+}
+
+/** Each iteration runs the stream anew, over these services. */
+export const asyncIterable = <A, E, R>(
+  stream: Stream.Stream<A, E, R>,
+  services: Context.Context<R>
+): AsyncIterable<A> => ({ [Symbol.asyncIterator]: () => new StreamIterator(stream, services) })

@@ -1,0 +1,123 @@
+/**
+ * Worlds and the candidates of their rules in one process, lost at its end.
+ */
+import { Clock, Effect, Layer } from "effect"
+import type { Tenant } from "../../../src/Ids.ts"
+import { WorldUnknown } from "../../../src/worlds/contracts/WorldAnswer.ts"
+import type { WorldId } from "../../../src/worlds/contracts/WorldId.ts"
+import type { RuleCandidate } from "../../../src/worlds/RuleCandidate.ts"
+import { candidates_open_max, TooManyCandidates } from "../../../src/worlds/RuleCandidate.ts"
+import { RuleNotFound } from "../../../src/worlds/World.ts"
+import type { EvalSet, Rule, World } from "../../../src/worlds/World.ts"
+import { RuleProposals } from "../../../services/worlds/RuleProposals.ts"
+import {
+  readVersion,
+  VersionRefused,
+  WorldPublisher
+} from "../../../services/worlds/WorldPublisher.ts"
+import { worlds_max, WorldReader } from "../../../services/worlds/WorldReader.ts"
+import { tenantKey } from "../EphemeralStore.ts"
+
+interface StoredWorld {
+  readonly tenant: Tenant
+  world: World
+  /** By id, in its order. */
+  rules: ReadonlyArray<Rule>
+  eval_sets: ReadonlyArray<EvalSet>
+  /** By their ids, oldest first. */
+  readonly candidates: Map<string, RuleCandidate>
+}
+
+type Worlds = Map<string, StoredWorld>
+
+const byId =
+  <K extends string>(key: K) =>
+  (a: Record<K, string>, b: Record<K, string>): number =>
+    a[key] < b[key] ? -1 : 1
+
+const reader = (worlds: Worlds): WorldReader["Service"] => {
+  const get = (tenant: Tenant, id: WorldId) => worlds.get(tenantKey(tenant, id))
+  return {
+    worlds: (tenant) =>
+      Effect.sync(() =>
+        [...worlds.values()]
+          .filter((each) => each.tenant === tenant)
+          .map(({ world }) => world)
+          .toSorted(byId("world_id"))
+          .slice(0, worlds_max)
+      ),
+    world: (tenant, id) =>
+      Effect.suspend(() => {
+        const found = get(tenant, id)
+        return found === undefined
+          ? Effect.fail(new WorldUnknown({ world: id }))
+          : Effect.succeed(found.world)
+      }),
+    rules: (tenant, id) => Effect.sync(() => get(tenant, id)?.rules ?? []),
+    rule: (tenant, id, rule_id) =>
+      Effect.suspend(() => {
+        const found = get(tenant, id)?.rules.find((rule) => rule.rule_id === rule_id)
+        return found === undefined
+          ? Effect.fail(new RuleNotFound({ world_id: id, rule_id }))
+          : Effect.succeed(found)
+      }),
+    evalSets: (tenant, id) => Effect.sync(() => get(tenant, id)?.eval_sets ?? [])
+  }
+}
+
+const publisher = (worlds: Worlds): WorldPublisher["Service"] => ({
+  publish: (tenant, version) =>
+    Effect.flatMap(readVersion(version), ({ eval_sets, rules, world }) => {
+      const key = tenantKey(tenant, world.world_id)
+      const before = worlds.get(key)
+      const next = (before?.world.version ?? 0) + 1
+      if (world.version !== next) {
+        return Effect.fail(
+          new VersionRefused({
+            message: `version ${world.version} of ${world.world_id} is not the next one`
+          })
+        )
+      }
+      worlds.set(key, {
+        tenant,
+        world,
+        rules: rules.toSorted(byId("rule_id")),
+        eval_sets: eval_sets.toSorted(byId("eval_set_id")),
+        candidates: before?.candidates ?? new Map()
+      })
+      return Effect.void
+    })
+})
+
+const proposals = (worlds: Worlds): RuleProposals["Service"] => ({
+  propose: (tenant, candidate) =>
+    Effect.gen(function* () {
+      const { candidate_id, world_id } = candidate
+      const proposed_at = yield* Clock.currentTimeMillis
+      const found = worlds.get(tenantKey(tenant, world_id))
+      if (found === undefined) return yield* new WorldUnknown({ world: world_id })
+      const known = found.candidates.get(candidate_id)
+      if (known !== undefined) return known
+      if (found.candidates.size >= candidates_open_max) {
+        return yield* new TooManyCandidates({ world_id, open_max: candidates_open_max })
+      }
+      const proposed: RuleCandidate = { ...candidate, proposed_at, status: "proposed" }
+      found.candidates.set(candidate_id, proposed)
+      return proposed
+    }),
+  open: (tenant, world, limit) =>
+    Effect.sync(() =>
+      [...(worlds.get(tenantKey(tenant, world))?.candidates.values() ?? [])].slice(0, limit)
+    )
+})
+
+export const layer: Layer.Layer<WorldReader | WorldPublisher | RuleProposals> = Layer.unwrap(
+  Effect.sync(() => {
+    const worlds: Worlds = new Map()
+    return Layer.mergeAll(
+      Layer.succeed(WorldReader, reader(worlds)),
+      Layer.succeed(WorldPublisher, publisher(worlds)),
+      Layer.succeed(RuleProposals, proposals(worlds))
+    )
+  })
+)

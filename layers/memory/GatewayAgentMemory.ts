@@ -1,0 +1,92 @@
+/**
+ * The memory of one address over a store: the gateway that every write passes.
+ */
+import { Clock, Effect, Layer } from "effect"
+import type { Note, Question } from "../../services/AgentMemory.ts"
+import { AgentMemory } from "../../services/AgentMemory.ts"
+import { MemoryEmbedder } from "../../services/MemoryEmbedder.ts"
+import { MemoryStore } from "../../services/MemoryStore.ts"
+import { Tokenizer } from "../../services/Tokenizer.ts"
+import type { Address, Tenant } from "../../src/Ids.ts"
+import type { AnchorKind, MemoryOwner } from "../../src/memory/MemoryAnchors.ts"
+import { persistentScope, sessionScope, interactionScope } from "../../src/memory/MemoryAnchors.ts"
+import type { MemoryRow, MemoryScope, Provenance } from "../../src/memory/MemoryRow.ts"
+import { nearness } from "../../src/memory/TextVector.ts"
+import { rank } from "../../src/memory/Ranking.ts"
+import { lineOf, promptText, withinTokens } from "../../src/memory/RecalledLines.ts"
+import { queryWords } from "../../src/memory/SearchWords.ts"
+import { embedded } from "./EmbeddedText.ts"
+import { endConversation, endRun } from "./MemoryEnds.ts"
+import { checkCanonical, checkNote, checkRepetition } from "./NoteChecks.ts"
+
+/** Questions longer than this are cut: their words are found in the first part. */
+const question_units_max = 8_000
+
+const make = (owner: MemoryOwner) =>
+  Effect.gen(function* () {
+    const store = yield* MemoryStore
+    const embedder = yield* MemoryEmbedder
+    const tokenizer = yield* Tokenizer
+    const session = sessionScope(owner)
+    const persistent = persistentScope(owner)
+
+    const scopesOf = (run: Provenance["run"]): ReadonlyArray<MemoryScope> =>
+      run === undefined
+        ? [session, persistent]
+        : [interactionScope(owner, run), session, persistent]
+
+    const remember = Effect.fn("AgentMemory.remember")(function* (note: Note, origin: Provenance) {
+      const row = yield* checkNote(owner, note, origin, yield* Clock.currentTimeMillis)
+      yield* checkCanonical(store, row)
+      const candidates = yield* store.candidates(scopesOf(origin.run), queryWords(row.text))
+      const known = yield* checkRepetition(row, candidates)
+      if (known !== undefined) {
+        yield* store.repeat(known)
+        return { row: { ...known, seen: known.seen + 1 }, isNew: false }
+      }
+      const stored = yield* store.add({ ...row, ...(yield* embedded(embedder, row.text)) })
+      return { row: stored, isNew: true }
+    })
+
+    const recall = Effect.fn("AgentMemory.recall")(function* (question: Question) {
+      const text = question.text.slice(0, question_units_max)
+      const words = queryWords(text)
+      const rows = yield* store.candidates(scopesOf(question.run), words)
+      if (rows.length === 0) return { lines: [], text: "", tokens: 0 }
+      const { embedded_by, embedding } = yield* embedded(embedder, text)
+      const ranked = rank(rows, {
+        words,
+        now: yield* Clock.currentTimeMillis,
+        nearness: (row: MemoryRow) =>
+          embedding === undefined || row.embedding === undefined || row.embedded_by !== embedded_by
+            ? 0
+            : nearness(embedding, row.embedding)
+      })
+      const within = withinTokens(
+        ranked.map(({ row }) => lineOf(row)),
+        question.tokens_max,
+        (line) => tokenizer.count(line, undefined)
+      )
+      return { ...within, text: promptText(within.lines) }
+    })
+
+    return AgentMemory.of({
+      remember,
+      recall,
+      list: (tier, page, run) => {
+        const scope = scopesOf(run).find((each) => each.tier === tier)
+        return scope === undefined ? Effect.succeed([]) : store.list(scope, page)
+      },
+      undo: (id, by) => store.undo({ tenant: owner.tenant, agent: owner.address.agent, id }, by),
+      endRun: (run) => endRun(store, owner, run),
+      endConversation: endConversation(store, owner)
+    })
+  })
+
+/** A new layer for each address: a shared one would be built once and give every address the same memory. */
+export const layer = (
+  tenant: Tenant,
+  address: Address,
+  kind: AnchorKind
+): Layer.Layer<AgentMemory, never, MemoryStore> =>
+  Layer.effect(AgentMemory, make({ tenant, address, kind }))

@@ -1,0 +1,86 @@
+/**
+ * The end of a run and of a conversation: what lasts goes on, the rest is gone. Each is one transaction of the store, so
+ * that a process which dies before or after it has done it not at all or once; whoever ends the next run of the
+ * conversation, or sweeps, ends what it left.
+ */
+import { Effect } from "effect"
+import type { Ended } from "../../services/AgentMemory.ts"
+import type { MemoryStore } from "../../services/MemoryStore.ts"
+import { page_max } from "../../services/MemoryStore.ts"
+import type { RunId } from "../../src/Ids.ts"
+import { classify } from "../../src/memory/Classification.ts"
+import { promoted } from "../../src/memory/Compounding.ts"
+import type { MemoryOwner } from "../../src/memory/MemoryAnchors.ts"
+import { interactionScope, persistentScope, sessionScope } from "../../src/memory/MemoryAnchors.ts"
+import type { MemoryRow, MemoryScope } from "../../src/memory/MemoryRow.ts"
+import { comparableText, isDuplicate } from "../../src/memory/NearDuplicate.ts"
+import { everyItem } from "../../src/Pages.ts"
+import { queryWords } from "../../src/memory/SearchWords.ts"
+
+type Store = MemoryStore["Service"]
+
+/** A scope that ends, and where its rows go. */
+export interface Ending {
+  readonly from: MemoryScope
+  readonly to: MemoryScope
+}
+
+/** A scope has at most `rows_max` of its tier. */
+const allRows = (store: Store, scope: MemoryScope) =>
+  everyItem(page_max, (last: MemoryRow | undefined) =>
+    store.list(scope, { limit: page_max, after: last?.id })
+  )
+
+/** The row of the next tier that says the same; undefined of none. */
+const sameIn = Effect.fnUntraced(function* (store: Store, scope: MemoryScope, row: MemoryRow) {
+  const text = comparableText(row.text)
+  const candidates = yield* store.candidates([scope], queryWords(row.text))
+  return candidates.find((each) => isDuplicate(text, comparableText(each.text)))
+})
+
+export const endScope = Effect.fnUntraced(function* (store: Store, { from, to }: Ending) {
+  const rows = yield* allRows(store, from)
+  const lasting = promoted(rows, from.tier === "session" ? "session" : "interaction")
+  const same = yield* Effect.forEach(lasting, (row) => sameIn(store, to, row))
+  return yield* store.compound({
+    from,
+    to,
+    promoted: lasting
+      .filter((_, i) => same[i] === undefined)
+      .map(({ id, text, typology }) => ({
+        id,
+        typology: to.tier === "persistent" ? classify(text) : typology
+      })),
+    repeated: same.flatMap((row) => (row === undefined ? [] : [row.id]))
+  })
+})
+
+const sum = (ended: ReadonlyArray<Ended>): Ended => ({
+  promoted: ended.reduce((all, each) => all + each.promoted, 0),
+  dropped: ended.reduce((all, each) => all + each.dropped, 0)
+})
+
+/** Of this run, and of runs of the conversation that ended without it: an address has one run at a time. */
+export const endRun = Effect.fn("AgentMemory.endRun")(function* (
+  store: Store,
+  owner: MemoryOwner,
+  run: RunId | undefined
+) {
+  const to = sessionScope(owner)
+  const left = yield* store.interactions(to)
+  const own = run === undefined ? [] : [interactionScope(owner, run)]
+  const all = [...own, ...left.filter(({ anchor }) => anchor !== run)]
+  return sum(yield* Effect.forEach(all, (from) => endScope(store, { from, to })))
+})
+
+export const endConversation = Effect.fn("AgentMemory.endConversation")(function* (
+  store: Store,
+  owner: MemoryOwner
+) {
+  const runs = yield* endRun(store, owner, undefined)
+  const session = yield* endScope(store, {
+    from: sessionScope(owner),
+    to: persistentScope(owner)
+  })
+  return { promoted: session.promoted, dropped: runs.dropped + session.dropped }
+})

@@ -1,0 +1,72 @@
+/**
+ * Ends what nobody ended: runs and conversations in which nothing was written for long pass on what lasts; persistent
+ * memories that are too old are removed.
+ */
+import { Clock, Context, Effect, Layer, Schedule, Schema } from "effect"
+import { MemoryStore } from "../../services/MemoryStore.ts"
+import type { StaleScope } from "../../services/MemoryStore.ts"
+import type { MemoryScope, MemoryTier } from "../../src/memory/MemoryRow.ts"
+import { endScope } from "./MemoryEnds.ts"
+
+const days = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 36_500 }))
+
+/** How long a tier keeps what nobody touches, in days. `persistent_days` absent = for ever. */
+export const Retention = Schema.Struct({
+  interaction_days: days.pipe(Schema.withConstructorDefault(Effect.succeed(1))),
+  session_days: days.pipe(Schema.withConstructorDefault(Effect.succeed(30))),
+  persistent_days: Schema.optionalKey(days)
+})
+export interface Retention extends Schema.Schema.Type<typeof Retention> {}
+
+/** How long the memories of a runtime are kept. */
+export const RetentionConfig = Context.Reference<Retention>(
+  "troupe/layers/memory/RetentionConfig",
+  {
+    defaultValue: () => Retention.make({})
+  }
+)
+
+/** Scopes of a tier that one sweep ends, and rows that it removes. */
+const sweep_max = 500
+const day_ms = 86_400_000
+
+const nextOf = ({ place, scope, session }: StaleScope): MemoryScope =>
+  scope.tier === "interaction"
+    ? { ...scope, tier: "session", anchor: session }
+    : { ...scope, tier: "persistent", anchor: place }
+
+/** One sweep; gives how many scopes it ended and how many persistent rows it removed. What is left is for the next one. */
+export const sweep = Effect.fn("MemoryRetention.sweep")(function* (retention: Retention) {
+  const store = yield* MemoryStore
+  const now = yield* Clock.currentTimeMillis
+  const endStale = Effect.fnUntraced(function* (tier: MemoryTier, days: number) {
+    const stale = yield* store.stale(tier, now - days * day_ms, sweep_max)
+    yield* Effect.forEach(stale, (each) => endScope(store, { from: each.scope, to: nextOf(each) }))
+    return stale.length
+  })
+  const interactions = yield* endStale("interaction", retention.interaction_days)
+  const sessions = yield* endStale("session", retention.session_days)
+  const removed =
+    retention.persistent_days === undefined
+      ? 0
+      : yield* store.expire(now - retention.persistent_days * day_ms, sweep_max)
+  return { ended: interactions + sessions, removed }
+})
+
+/** Sweeps again for as long as a sweep had its bound to do. */
+export const sweepAll = (retention: Retention) =>
+  Effect.repeat(sweep(retention), {
+    while: ({ ended, removed }) => ended >= sweep_max || removed >= sweep_max
+  })
+
+/** Sweeps a minute after the start and every hour. A sweep that fails is logged, and the next one goes on. */
+export const layer: Layer.Layer<never, never, MemoryStore> = Layer.effectDiscard(
+  Effect.gen(function* () {
+    const swept = Effect.catch(sweepAll(yield* RetentionConfig), ({ message }) =>
+      Effect.logWarning("memories were not swept", { reason: message })
+    )
+    yield* Effect.forkScoped(
+      Effect.delay(Effect.repeat(swept, Schedule.spaced("1 hour")), "1 minute")
+    )
+  })
+)

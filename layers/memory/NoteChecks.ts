@@ -1,0 +1,127 @@
+/**
+ * What a note has to pass before it is a row, in this order: its form, its kind, canonical texts, what is remembered already.
+ */
+import { Effect, Schema } from "effect"
+import type { Note } from "../../services/AgentMemory.ts"
+import type { MemoryStore } from "../../services/MemoryStore.ts"
+import { comparedText, findCanonical } from "../../src/memory/CanonicalText.ts"
+import { typologyOf } from "../../src/memory/Classification.ts"
+import type { MemoryOwner } from "../../src/memory/MemoryAnchors.ts"
+import {
+  interactionScope,
+  persistentScope,
+  placeOf,
+  sessionScope
+} from "../../src/memory/MemoryAnchors.ts"
+import { MemoryRefused } from "../../src/memory/MemoryRefused.ts"
+import type {
+  MemoryRow,
+  MemoryScope,
+  NewMemoryRow,
+  Provenance
+} from "../../src/memory/MemoryRow.ts"
+import { MemoryName, textFault, typologyFault } from "../../src/memory/MemoryRow.ts"
+import { comparableText, holds, isDuplicate } from "../../src/memory/NearDuplicate.ts"
+import { hasMemoryMark } from "../../src/memory/RecalledLines.ts"
+
+const refused = (reason: MemoryRefused["reason"], message: string) =>
+  new MemoryRefused({ reason, message })
+
+const isName = Schema.is(MemoryName)
+
+const scopeOf = (owner: MemoryOwner, note: Note, { run }: Provenance): MemoryScope | undefined => {
+  switch (note.tier ?? "interaction") {
+    case "interaction":
+      return run === undefined ? undefined : interactionScope(owner, run)
+    case "session":
+      return sessionScope(owner)
+    case "persistent":
+      return persistentScope(owner)
+  }
+}
+
+/** The row that the note is to be. */
+export const checkNote = Effect.fnUntraced(function* (
+  owner: MemoryOwner,
+  note: Note,
+  origin: Provenance,
+  at: number
+) {
+  const { key, subject, supersedes, text } = note
+  const fault = textFault(text)
+  if (fault !== undefined) return yield* refused("invalid", fault)
+  for (const [name, value] of Object.entries({ key, subject })) {
+    if (value !== undefined && !isName(value)) {
+      return yield* refused("invalid", `the ${name} is not a text of 1 to 200 characters`)
+    }
+  }
+  const scope = scopeOf(owner, note, origin)
+  if (scope === undefined) {
+    return yield* refused("invalid", "the interaction tier needs a run, and the origin names none")
+  }
+  const typology = typologyOf(scope.tier, text, note.typology)
+  const misplaced = typologyFault(scope.tier, typology)
+  if (misplaced !== undefined) return yield* refused("typology", misplaced)
+  if (hasMemoryMark(text)) {
+    return yield* refused("from_memory", "the text has lines that a prompt was told from memory")
+  }
+  const row: NewMemoryRow = {
+    ...scope,
+    place: placeOf(owner),
+    session: owner.address.key,
+    typology,
+    text,
+    provenance: origin,
+    ...(subject === undefined ? undefined : { subject }),
+    ...(key === undefined ? undefined : { key }),
+    ...(supersedes === undefined ? undefined : { supersedes }),
+    at
+  }
+  return row
+})
+
+/** Fails where the row is a copy of a canonical text of its place. */
+export const checkCanonical = Effect.fnUntraced(function* (
+  store: MemoryStore["Service"],
+  { place, tenant, text }: NewMemoryRow
+) {
+  const texts = yield* store.canonicals(tenant, place)
+  const found = findCanonical(text, texts.map(comparedText))
+  if (found === undefined) return
+  return yield* new MemoryRefused({
+    reason: "canonical",
+    message: "the text is a copy of a canonical text, or holds one",
+    canonical: found.name
+  })
+})
+
+const isSameScope = (a: MemoryScope, b: MemoryScope): boolean =>
+  a.tier === b.tier && a.anchor === b.anchor
+
+/**
+ * The row that says the same already; undefined of none. Fails where a model or a tool tells again what the conversation or
+ * the place remembers: its prompt may have told it so, and nothing new was learnt.
+ */
+export const checkRepetition = Effect.fnUntraced(function* (
+  row: NewMemoryRow,
+  candidates: ReadonlyArray<MemoryRow>
+) {
+  const text = comparableText(row.text)
+  for (const each of candidates) {
+    if (each.id === row.supersedes) continue
+    const known = comparableText(each.text)
+    const isHere = isSameScope(each, row)
+    const { author } = row.provenance
+    const echoes =
+      !isHere && each.tier !== "interaction" && author !== "human" && author !== "event"
+    if (echoes && holds(text, known)) {
+      return yield* refused("from_memory", `the ${each.tier} tier remembers this already`)
+    }
+    if (
+      isHere ? isDuplicate(text, known) : each.tier !== "interaction" && isDuplicate(text, known)
+    ) {
+      return each
+    }
+  }
+  return undefined
+})

@@ -1,0 +1,127 @@
+/**
+ * Reads of concurrent callers in one statement: what is asked for while the event loop turns, or while the statement of
+ * earlier reads runs, is read by the next (bench rows `send-durable` and `http`). Private to this room.
+ */
+import { Context, Deferred, Effect, Exit, Latch } from "effect"
+import type { Scope } from "effect"
+import { SqlError } from "effect/sql"
+import type { SqlClient } from "effect/sql"
+
+export interface Options<K, A, E> {
+  readonly sql: SqlClient.SqlClient
+  /** What each key has, in their order, by one statement. */
+  readonly read: (keys: ReadonlyArray<K>) => Effect.Effect<ReadonlyArray<A>, E | SqlError.SqlError>
+  /** Keys of one statement. */
+  readonly batch_max: number
+}
+
+interface Entry<K, A, E> {
+  readonly key: K
+  readonly done: Deferred.Deferred<A, E | SqlError.SqlError>
+  /** Its caller waits for the answer. */
+  isOpen: boolean
+}
+
+/** The database answered, and refused: another statement may succeed. */
+const isAnswer = (cause: Exit.Exit<unknown, unknown>): boolean =>
+  Exit.isFailure(cause) &&
+  cause.cause.reasons.every(
+    (reason) =>
+      reason._tag === "Fail" &&
+      !(SqlError.isSqlError(reason.error) && reason.error.reason._tag === "ConnectionError")
+  )
+
+/** There is one for each key, and it may itself be undefined. */
+const answerAt = <A>(answers: ReadonlyArray<A>, index: number): A => answers[index] as A
+
+/** A batch that is refused is halved until the read at fault stands alone: one that cannot be read hides no other. */
+const answer = <K, A, E>(
+  options: Options<K, A, E>,
+  batch: ReadonlyArray<Entry<K, A, E>>
+): Effect.Effect<void> =>
+  Effect.flatMap(Effect.exit(options.read(batch.map(({ key }) => key))), (exit) => {
+    if (batch.length > 1 && isAnswer(exit)) {
+      const middle = batch.length >> 1
+      return Effect.andThen(
+        answer(options, batch.slice(0, middle)),
+        answer(options, batch.slice(middle))
+      )
+    }
+    for (const [index, entry] of batch.entries()) {
+      entry.isOpen = false
+      Deferred.doneUnsafe(
+        entry.done,
+        Exit.map(exit, (answers) => answerAt(answers, index))
+      )
+    }
+    return Effect.void
+  })
+
+/**
+ * What it returns reads one key: with those of others, or at once in the caller's own transaction, which sees what it has
+ * written. Where nobody reads, the caller does, for all that ask until the event loop turns; what is asked for meanwhile is
+ * read by a fiber of the scope. A caller that leaves keeps nobody waiting.
+ */
+export const make = <K, A, E>(
+  options: Options<K, A, E>
+): Effect.Effect<(key: K) => Effect.Effect<A, E | SqlError.SqlError>, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const { batch_max, read, sql } = options
+    const wakeup = yield* Latch.make(false)
+    let queue: Array<Entry<K, A, E>> = []
+    // True from the first read until the queue is found empty.
+    let busy = false
+    let closed = false
+
+    /** Reads for those that wait. What an interruption leaves without an answer waits again, before the others. */
+    const next = Effect.suspend(() => {
+      const open = queue.filter(({ isOpen }) => isOpen)
+      const batch = open.slice(0, batch_max)
+      queue = open.slice(batch_max)
+      return Effect.onInterrupt(answer(options, batch), () =>
+        Effect.sync(() => (queue = [...batch, ...queue]))
+      )
+    })
+    const reader = Effect.gen(function* () {
+      yield* wakeup.await
+      while (queue.length > 0) {
+        yield* next
+        // Those just answered ask again before the next batch is taken.
+        yield* Effect.yieldNow
+      }
+      wakeup.closeUnsafe()
+      busy = false
+    })
+    yield* Effect.addFinalizer(() =>
+      Effect.sync(() => {
+        closed = true
+        for (const { done } of queue) Deferred.doneUnsafe(done, Exit.interrupt())
+      })
+    )
+    yield* Effect.forkScoped(Effect.forever(reader))
+
+    const first = Effect.ensuring(
+      Effect.andThen(Effect.yieldNow, next),
+      Effect.sync(() => {
+        if (queue.length > 0) wakeup.openUnsafe()
+        else busy = false
+      })
+    )
+    const enqueue = (key: K): Effect.Effect<A, E | SqlError.SqlError> => {
+      if (closed) return Effect.interrupt
+      const entry: Entry<K, A, E> = { key, done: Deferred.makeUnsafe(), isOpen: true }
+      const isFirst = !busy
+      busy = true
+      queue.push(entry)
+      const answered = Deferred.await(entry.done)
+      return Effect.onInterrupt(isFirst ? Effect.andThen(first, answered) : answered, () =>
+        Effect.sync(() => (entry.isOpen = false))
+      )
+    }
+    return (key) =>
+      Effect.withFiber((fiber) =>
+        Context.getOrUndefined(fiber.context, sql.transactionService) === undefined
+          ? enqueue(key)
+          : Effect.map(read([key]), (answers) => answerAt(answers, 0))
+      )
+  })

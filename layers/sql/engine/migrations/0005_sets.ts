@@ -1,0 +1,303 @@
+/**
+ * Messages and ends of runs in statements for all of a batch, where the functions before had several for each of its items:
+ * what a statement costs beside its rows was most of what the server did for a message (bench row `send-durable`).
+ *
+ * `0003_plans.ts` says how each statement is left one plan only: probes by a key, whatever is known of the tables.
+ */
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+
+/** Leaves the planner nothing but probes of indexes. */
+const by_key =
+  "SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off"
+
+/** A conversation is written again by each of its messages and answers: in the same page, so that no index is. */
+const room = `ALTER TABLE troupe.conversations SET (fillfactor = 70)`
+
+/**
+ * Accepts messages: for each its conversation (made if it is new), the user's message and the task. Where no other task of
+ * the address waits, and the address is that of the conversation, the task's run begins in the same statement, claimed at
+ * epoch 1: nothing needs to be delivered then. Otherwise an outbox message dispatches the task.
+ *
+ * The arrays have an entry for each task, in which an empty text means that there is none. No two tasks of a batch have the
+ * same address.
+ *
+ * - `keys`: idempotency keys.
+ * - `rooms`: how many tasks of the address may wait, the new one not counted.
+ * - `owners`: who claims a run that begins here. `accepted`, `claimed`: its two events.
+ * - `claims`, `ends`: who begins the run later, and until when (ms since 1970). Where no other task of the address waits and
+ *   the run does not begin here, the dispatch is held by this claim, as if a relay had claimed it, and nobody is woken.
+ *
+ * Gives a row for each place in the batch, from 1, unless it left that task out: because another transaction holds what the
+ * task needs, if it does not `wait`, or has just made the conversation. `outcome`:
+ *
+ * - `created`: with its number in the conversation, whether its run has begun, and whether the claim holds its dispatch.
+ * - `known`: the key's task is `earlier`. `other_message`: it is a task with another message, conversation or agent.
+ * - `other_address`: the conversation is that of another address.
+ * - `full`: `waiting` tasks wait, and there is no room for another.
+ *
+ * It needs READ COMMITTED: what it reads behind a lock is younger than the lock. The row of a conversation orders its tasks,
+ * and with them the runs that begin here.
+ */
+const accept = `CREATE FUNCTION troupe.accept_messages(
+  ids uuid[], messages uuid[], tenants text[], agents text[], address_keys text[], conversations text[],
+  contents text[], senders text[], traces text[], channels text[], initiators text[], triggers text[], beginners text[],
+  keys text[], rooms int4[], times int8[], outbox_keys text[], owners text[], accepted text[], claimed text[],
+  claims text[], ends int8[], waits boolean)
+RETURNS TABLE (place int4, outcome text, ordinal int4, begun boolean, held boolean, waiting int4, earlier text)
+LANGUAGE plpgsql ${by_key} AS $body$
+#variable_conflict use_column
+DECLARE
+  x record;
+  count int4 := cardinality(ids);
+  -- By place.
+  outcomes text[] := array_fill(NULL::text, ARRAY[count]);
+  earliers text[] := array_fill(NULL::text, ARRAY[count]);
+  counts int4[];
+  ordinals int4[] := array_fill(NULL::int4, ARRAY[count]);
+  -- Of the user's message in its conversation.
+  spots int4[] := array_fill(NULL::int4, ARRAY[count]);
+  begins boolean[] := array_fill(false, ARRAY[count]);
+  holds boolean[] := array_fill(false, ARRAY[count]);
+  -- Does its conversation exist, and is that locked here? Is it to be made? Is another transaction in the way?
+  known boolean[] := array_fill(false, ARRAY[count]);
+  fresh boolean[] := array_fill(false, ARRAY[count]);
+  left_out boolean[] := array_fill(false, ARRAY[count]);
+  has_known boolean := false;
+  has_fresh boolean := false;
+  has_begun boolean := false;
+  has_waiting boolean := false;
+  wakes boolean := false;
+  made text[];
+  line int8;
+  turn int4;
+BEGIN
+  -- Of the same key sent twice at once one waits for the other, whatever conversation it is for.
+  IF '' <> ANY (keys) THEN
+    FOR x IN SELECT k.place::int4 AS place, k.lock FROM (
+        SELECT u.place, u.key, hashtextextended('troupe task ' || u.tenant || ' ' || u.key, 0) AS lock
+        FROM unnest(tenants, keys) WITH ORDINALITY AS u(tenant, key, place)) k
+      WHERE k.key <> '' ORDER BY k.lock
+    LOOP
+      IF waits THEN PERFORM pg_advisory_xact_lock(x.lock);
+      ELSE left_out[x.place] := NOT pg_try_advisory_xact_lock(x.lock);
+      END IF;
+    END LOOP;
+    FOR x IN SELECT u.place::int4 AS place, t.id::text AS id,
+        t.message = u.content AND t.conversation = u.conversation AND t.agent = u.agent AS same
+      FROM unnest(tenants, keys, contents, conversations, agents) WITH ORDINALITY
+          AS u(tenant, key, content, conversation, agent, place)
+        CROSS JOIN LATERAL (SELECT t.id, t.message, t.conversation, t.agent FROM troupe.agent_tasks t
+          WHERE t.idempotency_key = u.key AND t.tenant IS NOT DISTINCT FROM u.tenant OFFSET 0) t
+      WHERE u.key <> ''
+    LOOP
+      CONTINUE WHEN left_out[x.place];
+      outcomes[x.place] := CASE WHEN x.same THEN 'known' ELSE 'other_message' END;
+      earliers[x.place] := x.id;
+    END LOOP;
+  END IF;
+  -- The conversation's row orders its tasks and messages.
+  IF waits THEN
+    PERFORM FROM unnest(tenants, conversations) AS u(tenant, conversation) CROSS JOIN LATERAL (
+      SELECT FROM troupe.conversations c WHERE c.id = u.conversation AND c.tenant = u.tenant FOR UPDATE) c;
+  END IF;
+  FOR x IN SELECT u.place::int4 AS place, l.agent IS NOT NULL AS is_locked,
+      l.agent <> u.agent OR l.address_key <> u.address_key AS moved
+    FROM unnest(tenants, conversations, agents, address_keys) WITH ORDINALITY AS u(tenant, conversation, agent, address_key, place)
+      CROSS JOIN LATERAL (SELECT FROM troupe.conversations c WHERE c.id = u.conversation AND c.tenant = u.tenant OFFSET 0) c
+      LEFT JOIN LATERAL (SELECT c.agent, c.address_key FROM troupe.conversations c
+        WHERE c.id = u.conversation AND c.tenant = u.tenant FOR UPDATE SKIP LOCKED) l ON true
+  LOOP
+    -- An INSERT would wait for one that is there and that another transaction holds.
+    IF NOT x.is_locked THEN left_out[x.place] := true;
+    ELSE
+      known[x.place] := true;
+      IF x.moved AND outcomes[x.place] IS NULL THEN outcomes[x.place] := 'other_address'; END IF;
+    END IF;
+  END LOOP;
+  -- Counted no further than it matters.
+  counts := ARRAY (SELECT (SELECT count(*)::int4 FROM (
+      SELECT FROM troupe.agent_tasks t
+      WHERE t.address_key = u.address_key AND t.agent IS NOT DISTINCT FROM u.agent AND t.tenant IS NOT DISTINCT FROM u.tenant
+        AND t.status < 2 LIMIT greatest(u.room, 1)) w)
+    FROM unnest(tenants, agents, address_keys, rooms) WITH ORDINALITY AS u(tenant, agent, address_key, room, place)
+    ORDER BY u.place);
+  FOR i IN 1 .. count LOOP
+    IF outcomes[i] IS NULL AND counts[i] >= rooms[i] AND NOT left_out[i] THEN outcomes[i] := 'full'; END IF;
+    IF left_out[i] OR outcomes[i] IS NOT NULL THEN known[i] := false;
+    ELSIF known[i] THEN has_known := true;
+    ELSE
+      fresh[i] := true;
+      has_fresh := true;
+    END IF;
+  END LOOP;
+  IF has_known THEN
+    FOR x IN UPDATE troupe.conversations c SET tasks = c.tasks + 1, messages = c.messages + 1
+      FROM unnest(tenants, conversations, known) WITH ORDINALITY AS u(tenant, conversation, known, place)
+      WHERE u.known AND c.id = u.conversation AND c.tenant = u.tenant AND c.id = ANY (conversations)
+      RETURNING u.place::int4 AS place, c.tasks, c.messages - 1 AS spot
+    LOOP
+      ordinals[x.place] := x.tasks;
+      spots[x.place] := x.spot;
+    END LOOP;
+  END IF;
+  IF has_fresh THEN
+    WITH made AS (
+      INSERT INTO troupe.conversations AS c
+        (id, tenant, agent, address_key, initiated_by, trigger_event_id, created_at, begun_by, tasks, messages)
+      SELECT u.conversation, u.tenant, u.agent, u.address_key, u.initiator, nullif(u.trigger, ''), u.at, u.beginner, 1, 1
+      FROM unnest(conversations, tenants, agents, address_keys, initiators, triggers, times, beginners, fresh)
+        AS u(conversation, tenant, agent, address_key, initiator, trigger, at, beginner, fresh)
+      -- In their order, because one that another transaction makes just now is waited for.
+      WHERE u.fresh ORDER BY u.tenant, u.conversation
+      ON CONFLICT DO NOTHING
+      RETURNING c.tenant || '/' || c.id || '/' || c.agent || '/' || c.address_key AS name)
+    SELECT coalesce(array_agg(m.name), '{}') INTO made FROM made m;
+    FOR i IN 1 .. count LOOP
+      -- Otherwise another transaction has it, and the task is left out.
+      IF fresh[i] AND tenants[i] || '/' || conversations[i] || '/' || agents[i] || '/' || address_keys[i] = ANY (made) THEN
+        ordinals[i] := 1;
+        spots[i] := 0;
+      END IF;
+    END LOOP;
+  END IF;
+  FOR i IN 1 .. count LOOP
+    CONTINUE WHEN ordinals[i] IS NULL;
+    outcomes[i] := 'created';
+    -- Elsewhere two conversations of one address might begin their runs at the same moment.
+    begins[i] := owners[i] <> '' AND counts[i] = 0 AND address_keys[i] = conversations[i];
+    IF begins[i] THEN has_begun := true;
+    ELSE has_waiting := true;
+    END IF;
+  END LOOP;
+  IF has_begun OR has_waiting THEN
+    INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, run_id, created_at)
+    SELECT u.tenant, u.conversation, u.spot, 'user', u.content, u.channel, u.id, u.at
+    FROM unnest(tenants, conversations, spots, contents, channels, ids, times)
+      AS u(tenant, conversation, spot, content, channel, id, at)
+    WHERE u.spot IS NOT NULL;
+    INSERT INTO troupe.agent_tasks (id, tenant, agent, address_key, conversation, ordinal, idempotency_key, message, by,
+      trace_id, channel_origin, created_at, message_id, status)
+    SELECT u.id, u.tenant, u.agent, u.address_key, u.conversation, u.ordinal, nullif(u.key, ''), u.content, u.sender,
+      u.trace, u.channel, u.at, u.message, u.begins::int4
+    FROM unnest(ids, tenants, agents, address_keys, conversations, ordinals, keys, contents, senders, traces, channels, times,
+        messages, begins)
+      AS u(id, tenant, agent, address_key, conversation, ordinal, key, content, sender, trace, channel, at, message, begins)
+    WHERE u.ordinal IS NOT NULL;
+  END IF;
+  IF has_begun THEN
+    INSERT INTO troupe.runs (run_id, tenant, epoch, length, status)
+    SELECT u.id, u.tenant, 1, 2, 1 FROM unnest(ids, tenants, begins) AS u(id, tenant, begins) WHERE u.begins;
+    INSERT INTO troupe.run_details (run_id, tenant, agent, address_key, conversation, ordinal, owner, created_at)
+    SELECT u.id, u.tenant, u.agent, u.address_key, u.conversation, u.ordinal, u.owner, u.at
+    FROM unnest(ids, tenants, agents, address_keys, conversations, ordinals, owners, times, begins)
+      AS u(id, tenant, agent, address_key, conversation, ordinal, owner, at, begins)
+    WHERE u.begins;
+    INSERT INTO troupe.run_events (run_id, seq, at, type, payload)
+    SELECT u.id, e.seq, u.at, e.type, e.payload
+    FROM unnest(ids, times, accepted, claimed, begins) AS u(id, at, accepted, claimed, begins)
+      CROSS JOIN LATERAL (VALUES (0, 'RunAccepted', u.accepted), (1, 'RunClaimed', u.claimed)) AS e(seq, type, payload)
+    WHERE u.begins;
+  END IF;
+  IF has_waiting THEN
+    FOR x IN SELECT u.*, u.n::int4 AS spot FROM unnest(ids, messages, tenants, agents, outbox_keys, times, claims, ends)
+        WITH ORDINALITY AS u(id, message, tenant, agent, outbox_key, at, claim, until, n)
+      ORDER BY u.tenant, u.outbox_key
+    LOOP
+      CONTINUE WHEN ordinals[x.spot] IS NULL OR begins[x.spot];
+      line := nextval('troupe.outbox_place');
+      held := x.claim <> '' AND counts[x.spot] = 0;
+      -- A row without messages is one that its transaction has not deleted yet: none is ever committed.
+      INSERT INTO troupe.outbox_keys AS k (tenant, key, seq, pending, due_at, place, topic, agent)
+      VALUES (x.tenant, x.outbox_key, 1, 1, CASE WHEN held THEN x.until ELSE x.at END, line,
+        'agent.task.dispatched', x.agent)
+      ON CONFLICT (tenant, key) DO UPDATE SET seq = k.seq + 1, pending = k.pending + 1
+      RETURNING k.seq, held AND k.pending = 1 INTO turn, held;
+      INSERT INTO troupe.outbox
+        (tenant, key, key_seq, id, place, topic, agent, payload, attempts, created_at, replayed, lease_owner)
+      VALUES (x.tenant, x.outbox_key, turn, x.message, line, 'agent.task.dispatched', x.agent,
+        '{"task_id":"' || x.id || '"}', held::int4, x.at, false, CASE WHEN held THEN x.claim END);
+      holds[x.spot] := held;
+      wakes := wakes OR NOT held;
+    END LOOP;
+    IF wakes THEN PERFORM pg_notify('troupe_outbox', ''); END IF;
+  END IF;
+  RETURN QUERY SELECT u.place::int4, u.outcome, u.ordinal, u.begins, u.holds, u.waiting, u.earlier
+    FROM unnest(outcomes, ordinals, begins, holds, counts, earliers) WITH ORDINALITY
+      AS u(outcome, ordinal, begins, holds, waiting, earlier, place)
+    WHERE u.outcome IS NOT NULL;
+END $body$`
+
+/**
+ * Appends of several runs, as `troupe.append_batch`, and what most ends project in statements for all of them.
+ *
+ * - `ended`: the places of appends that end their run and project nothing but that: `closing` is the status of the task,
+ *   `reasons` why it failed, `answers` the assistant's message; an empty text means that there is none.
+ * - `projecting`, `projections`: the others that project anything, one by one.
+ */
+const append = `CREATE FUNCTION troupe.append_runs(
+  runs uuid[], epochs int4[], lengths int4[], counts int4[], statuses int4[], times int8[],
+  places int4[], positions int4[], types text[], payloads text[],
+  ended int4[], closing int4[], reasons text[], answers text[],
+  projecting int4[], projections text[])
+RETURNS SETOF int4 LANGUAGE plpgsql ${by_key} AS $body$
+#variable_conflict use_column
+DECLARE
+  accepted int4[];
+  are_all boolean;
+  -- Of the runs that end: each with its place among them, its conversation, and the place of its answer in that.
+  endings uuid[];
+  tenants text[];
+  conversations text[];
+  spots int4[];
+BEGIN
+  WITH head AS (
+    UPDATE troupe.runs r SET length = w.length + w.count, status = w.status::int2
+    FROM unnest(runs, epochs, lengths, counts, statuses) WITH ORDINALITY AS w(run_id, epoch, length, count, status, place)
+    WHERE r.run_id = w.run_id AND r.run_id = ANY (runs) AND r.epoch = w.epoch AND r.length = w.length AND r.status < 3
+    RETURNING w.place::int4 AS place)
+  SELECT coalesce(array_agg(h.place), '{}') INTO accepted FROM head h;
+  are_all := cardinality(accepted) = cardinality(runs);
+  INSERT INTO troupe.run_events (run_id, seq, at, type, payload)
+  SELECT runs[e.place], lengths[e.place] + e.position, times[e.place], e.type, e.payload
+  FROM unnest(places, positions, types, payloads) AS e(place, position, type, payload)
+  WHERE are_all OR e.place = ANY (accepted);
+  IF cardinality(ended) > 0 THEN
+    endings := ARRAY (SELECT CASE WHEN are_all OR e.place = ANY (accepted) THEN runs[e.place] END
+      FROM unnest(ended) WITH ORDINALITY AS e(place, n) ORDER BY e.n);
+    -- A task that is over stays as it is.
+    UPDATE troupe.agent_tasks t SET status = e.status, reason = nullif(e.reason, '')
+    FROM unnest(endings, closing, reasons) AS e(run_id, status, reason)
+    WHERE t.id = e.run_id AND t.id = ANY (endings) AND t.status + 0 < 2;
+    -- The next run of its address may begin.
+    UPDATE troupe.run_details d SET open = false WHERE d.run_id = ANY (endings);
+    SELECT array_agg(d.tenant ORDER BY e.n), array_agg(d.conversation ORDER BY e.n) INTO tenants, conversations
+    FROM unnest(endings, answers) WITH ORDINALITY AS e(run_id, answer, n) LEFT JOIN LATERAL (
+      SELECT d.tenant, d.conversation FROM troupe.run_details d WHERE d.run_id = e.run_id AND e.answer <> '' OFFSET 0) d ON true;
+    -- The assistant's messages, at the ends of their conversations. A conversation may have several.
+    WITH answered AS MATERIALIZED (
+      SELECT u.tenant, u.conversation, u.n, row_number() OVER (PARTITION BY u.tenant, u.conversation ORDER BY u.n) AS nth,
+        count(*) OVER (PARTITION BY u.tenant, u.conversation) AS total
+      FROM unnest(tenants, conversations) WITH ORDINALITY AS u(tenant, conversation, n) WHERE u.conversation IS NOT NULL),
+    home AS (
+      UPDATE troupe.conversations c SET messages = c.messages + a.total FROM answered a
+      WHERE a.nth = 1 AND c.id = a.conversation AND c.tenant = a.tenant AND c.id = ANY (conversations)
+      RETURNING c.tenant, c.id, c.messages - a.total AS first)
+    INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, run_id, created_at)
+    SELECT a.tenant, a.conversation, h.first + a.nth - 1, 'assistant', answers[a.n::int4],
+      coalesce((SELECT t.channel_origin FROM troupe.agent_tasks t WHERE t.id = endings[a.n::int4]), 'api'), endings[a.n::int4], times[ended[a.n::int4]]
+    FROM home h JOIN answered a ON a.conversation = h.id AND a.tenant = h.tenant;
+  END IF;
+  IF cardinality(projecting) > 0 THEN
+    PERFORM troupe.append_projection(runs[x.place], lengths[x.place], times[x.place], x.projection::json)
+    FROM unnest(projecting, projections) AS x(place, projection) WHERE are_all OR x.place = ANY (accepted);
+  END IF;
+  IF NOT are_all THEN
+    RETURN QUERY SELECT x.place FROM generate_series(1, cardinality(runs)) AS x(place) WHERE x.place <> ALL (accepted);
+  END IF;
+END $body$`
+
+export const migration = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  for (const statement of [room, accept, append]) yield* sql.unsafe(statement)
+})

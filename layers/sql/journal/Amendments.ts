@@ -1,0 +1,228 @@
+/**
+ * Commands from outside. Those of several runs are made together: their runs are read in one statement, and what the
+ * commands return is appended in another, which compares each run with what was read. A run that was written in between is
+ * read again; one that another transaction holds, or that others keep writing, is amended alone under its lock. Private to
+ * this room.
+ */
+import { Clock, Context, Effect } from "effect"
+import type { Scope } from "effect"
+import type { SqlClient, SqlError } from "effect/sql"
+import type { Append, RunHead, RunJournal } from "../../../services/RunJournal.ts"
+import { amendmentOf, JournalError } from "../../../services/RunJournal.ts"
+import { canonical } from "../../../src/Canonical.ts"
+import type { RunId } from "../../../src/Ids.ts"
+import { stillNeeded } from "../../../src/run/Needs.ts"
+import type { RunQuarantined } from "../../../src/run/Quarantine.ts"
+import type { Amendment } from "../../../src/run/RunCommand.ts"
+import { RunNotFound } from "../../../src/run/RunCommand.ts"
+import type { RunEvent } from "../../../src/run/RunEvent.ts"
+import type { RunState } from "../../../src/run/RunState.ts"
+import { isParkable, statusOf } from "../../../src/run/RunState.ts"
+import { inTransaction, orJournalError } from "../engine/SqlFailure.ts"
+import type { AmendmentWakeups, ClaimFor } from "./AmendmentWakeups.ts"
+import { channel } from "./AmendmentWakeups.ts"
+import type { EncodedAppend } from "./AppendStatement.ts"
+import { batchParams } from "./AppendStatement.ts"
+import type { CommitListeners } from "./CommittedEntries.ts"
+import * as GroupCommit from "./GroupCommit.ts"
+import { appendWithin, decodePlaces, encoded } from "./JournalWriter.ts"
+import type { marking } from "./QuarantineRows.ts"
+import * as RunLeases from "./RunLeases.ts"
+import { entries, find, whyOf } from "./RunRows.ts"
+import * as RunReads from "./RunReads.ts"
+
+/** Amendments of one statement, and the characters of their texts. */
+const batch_max = 512
+const batch_size_max = 8_000_000
+/** Amendments that may wait. */
+const queue_max = 100_000
+/** Tries without a lock. */
+const tries_max = 3
+
+/** An append that may claim its run: its last event is then the claim. */
+interface Amending extends EncodedAppend {
+  readonly claims: ClaimFor | undefined
+}
+
+/**
+ * Appends a batch, raises the epochs of the runs that it claims, and notifies the other processes of what it has appended.
+ * A run whose head another transaction holds is refused, so that nobody waits for it: it is given a length that no run has.
+ * The rows are locked and the epochs raised before the function looks at them, because its arguments are made of those that
+ * were.
+ */
+const statement = `WITH wanted AS MATERIALIZED (
+  SELECT * FROM unnest($1::text[]::uuid[], $2::int4[], $3::int4[], $13::text[]) WITH ORDINALITY AS w(run_id, epoch, length, owner, place)),
+free AS MATERIALIZED (
+  SELECT r.run_id FROM troupe.runs r WHERE r.run_id = ANY ($1::text[]::uuid[]) FOR UPDATE SKIP LOCKED),
+claimed AS (
+  UPDATE troupe.runs r SET epoch = r.epoch + 1 FROM wanted w
+  WHERE r.run_id = w.run_id AND r.run_id = ANY ($1::text[]::uuid[]) AND r.run_id IN (SELECT f.run_id FROM free f)
+    AND w.owner <> '' AND r.epoch = w.epoch AND r.length = w.length AND r.status < 3
+  RETURNING r.run_id, r.epoch, w.owner),
+owned AS (
+  UPDATE troupe.run_details d SET owner = c.owner, needs = '{}' FROM claimed c
+  WHERE d.run_id = c.run_id AND d.run_id = ANY ($1::text[]::uuid[])),
+expected AS MATERIALIZED (
+  SELECT array_agg(coalesce(c.epoch, w.epoch) ORDER BY w.place) AS epochs,
+    array_agg(CASE WHEN f.run_id IS NULL THEN -1 ELSE w.length END ORDER BY w.place) AS lengths
+  FROM wanted w LEFT JOIN free f ON f.run_id = w.run_id LEFT JOIN claimed c ON c.run_id = w.run_id),
+refused AS MATERIALIZED (
+  SELECT b.place FROM expected x CROSS JOIN LATERAL troupe.append_batch($1::text[]::uuid[], x.epochs, x.lengths,
+    $4::int4[], $5::int4[], $6::text[]::int8[], $7::int4[], $8::int4[], $9::text[], $10::text[], $11::int4[], $12::text[]) AS b(place)),
+notified AS MATERIALIZED (
+  SELECT count(pg_notify('${channel}', $14::text || w.run_id)) AS runs FROM wanted w
+  WHERE w.place NOT IN (SELECT x.place FROM refused x))
+SELECT place FROM refused UNION ALL SELECT 0 FROM notified WHERE runs < 0`
+
+/** Whether each of the batch was appended. */
+const committing =
+  (sql: SqlClient.SqlClient, sender: string) => (batch: ReadonlyArray<Amending>) => {
+    const owners = batch.map(({ claims }) => claims?.claim.head.owner ?? "")
+    const params = [...batchParams(batch), owners, sender]
+    return Effect.mapError(
+      Effect.map(Effect.flatMap(sql.unsafe(statement, params), decodePlaces), (rows) => {
+        const refused = new Set(rows.map(({ place }) => place))
+        return batch.map((_, index) => !refused.has(index + 1))
+      }),
+      orJournalError
+    )
+  }
+
+const appendOf = (
+  { epoch, length, run_id }: RunHead,
+  events: ReadonlyArray<RunEvent>,
+  after: RunState
+): Append => ({
+  run: run_id,
+  fence: { epoch, length },
+  events,
+  status: statusOf(after),
+  parkable: isParkable(after)
+})
+
+/** The claim as it is stored. */
+const claimEvent = ({ claim }: ClaimFor): EncodedAppend["events"][number] => {
+  const { epoch, owner } = claim.head
+  return { type: "RunClaimed", payload: canonical({ _tag: "RunClaimed", epoch, owner }) }
+}
+
+/** The claim that is made with the amendment, where a process of this journal is to go on with the run. */
+const claimWith = (
+  wakeups: AmendmentWakeups,
+  { entries: all, head }: RunReads.WholeRun,
+  { events, parkable = false, status }: Append,
+  at: number
+): ClaimFor | undefined => {
+  const length = head.length + events.length
+  const amended = { ...head, length, status, parkable }
+  const listener = wakeups.claimingListener(amended)
+  const owner = listener?.claimant?.owner
+  if (listener === undefined || owner === undefined) return undefined
+  const epoch = head.epoch + 1
+  const claimed: RunEvent = { _tag: "RunClaimed", epoch, owner }
+  const added = [...events, claimed].map((event, i) => ({ seq: head.length + i, at, event }))
+  const claim = {
+    head: { ...amended, epoch, owner, length: length + 1 },
+    entries: [...all, ...added]
+  }
+  return { listener, claim }
+}
+
+type Command<A, E> = (state: RunState, now: number) => Amendment<A, E>
+
+export interface Services {
+  readonly sql: SqlClient.SqlClient
+  readonly listeners: CommitListeners
+  readonly wakeups: AmendmentWakeups
+  readonly mark: ReturnType<typeof marking>
+}
+
+/** Under the run's lock, in a transaction, or in the ambient one. */
+const amendLocked = Effect.fnUntraced(function* <A, E>(
+  { listeners, sql, wakeups }: Services,
+  run: RunId,
+  command: Command<A, E>
+) {
+  const head = yield* find(sql, run, "FOR UPDATE OF r")
+  if (head === undefined) return yield* new RunNotFound({ run_id: run })
+  if (head.quarantined === true) return yield* Effect.flatMap(whyOf(sql, run), Effect.fail)
+  const all = yield* entries(sql, run, 0, head.length)
+  const now = yield* Clock.currentTimeMillis
+  const { after, answer, events } = yield* Effect.fromResult(
+    amendmentOf(run, all, head.length, command, now)
+  )
+  if (events.length === 0) return answer
+  yield* appendWithin(sql, listeners, appendOf(head, events, after)).pipe(
+    Effect.catchTag(["FencedOff", "StaleAppend"], () =>
+      Effect.fail(new JournalError({ message: "a locked run was written by another", lost: false }))
+    )
+  )
+  if (head.needs !== undefined) {
+    yield* RunLeases.needing(sql, run, stillNeeded(head.needs, after))
+  }
+  yield* wakeups.wake(run)
+  return answer
+})
+
+export const make = Effect.fnUntraced(function* (
+  services: Services
+): Effect.fn.Return<RunJournal["Service"]["amend"], never, Scope.Scope> {
+  const { listeners, mark, sql, wakeups } = services
+  const read = yield* RunReads.make(sql)
+  const append = yield* GroupCommit.make({
+    commit: committing(sql, wakeups.sender),
+    batch_max,
+    batch_size_max,
+    queue_max,
+    overflow: () => new JournalError({ message: "too many amendments wait", lost: false })
+  })
+
+  /** What was committed is told and rung, also where the caller is interrupted meanwhile. */
+  const write = (item: Amending) =>
+    Effect.uninterruptible(
+      Effect.tap(append(item), (isAppended) =>
+        Effect.sync(() => {
+          if (!isAppended) return
+          listeners.tellAppend(item)
+          wakeups.call(item.append.run, item.claims)
+        })
+      )
+    )
+
+  /** Undefined: the run was written in between, or is to be amended under its lock. */
+  const together = Effect.fnUntraced(function* <A, E>(run: RunId, command: Command<A, E>) {
+    const found = yield* read(run)
+    if (found === undefined) return yield* new RunNotFound({ run_id: run })
+    const { entries: all, head } = found
+    if (head.quarantined === true) return yield* Effect.flatMap(whyOf(sql, run), Effect.fail)
+    if (head.needs !== undefined) return undefined
+    const now = yield* Clock.currentTimeMillis
+    const { after, answer, events } = yield* Effect.fromResult(
+      amendmentOf(run, all, head.length, command, now)
+    )
+    if (events.length === 0) return answer
+    const append = appendOf(head, events, after)
+    const claims = claimWith(wakeups, found, append, now)
+    const item = yield* encoded(append, now)
+    const events_stored = claims === undefined ? item.events : [...item.events, claimEvent(claims)]
+    return (yield* write({ ...item, events: events_stored, claims })) ? answer : undefined
+  })
+
+  const amend = Effect.fnUntraced(function* <A, E>(run: RunId, command: Command<A, E>) {
+    const { context } = yield* Effect.fiber
+    const isWithin = Context.getOrUndefined(context, sql.transactionService) !== undefined
+    for (let tries = isWithin ? tries_max : 0; tries < tries_max; tries++) {
+      const answer = yield* together(run, command)
+      if (answer !== undefined) return answer
+    }
+    return yield* inTransaction(sql)(amendLocked(services, run, command))
+  })
+
+  return Effect.fn("RunJournal.amend")(function* <A, E>(run: RunId, command: Command<A, E>) {
+    const answer = yield* Effect.mapError(
+      mark(amend(run, command)),
+      orJournalError<RunNotFound | RunQuarantined | JournalError | SqlError.SqlError>
+    )
+    return yield* Effect.fromResult(answer)
+  })
+})

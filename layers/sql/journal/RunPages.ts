@@ -1,0 +1,157 @@
+/**
+ * Reads of single runs, those of concurrent callers in one statement: the page of a watcher, and the first unfinished run of
+ * an address. Private to this room.
+ */
+import { Effect, Schema } from "effect"
+import type { Scope } from "effect"
+import type { SqlClient } from "effect/sql"
+import type { RunHead, RunJournal } from "../../../services/RunJournal.ts"
+import type { Address, RunId, Tenant } from "../../../src/Ids.ts"
+import type { JournalEntry } from "../../../src/run/RunEvent.ts"
+import { journalRowDecoder } from "../engine/DecodedRows.ts"
+import * as GroupedReads from "../engine/GroupedReads.ts"
+import { orJournalError } from "../engine/SqlFailure.ts"
+import { isQuarantined, RunCode } from "./Codes.ts"
+import { entriesIn, head_columns, HeadRow, headOf, page, wholeHeads } from "./RunRows.ts"
+
+/** Keys of one statement. */
+const batch_max = 128
+const read_max = 10_000
+const runs_max = 10_000
+
+/** Entries and heads that a statement brings for one of its keys: whoever wants more has a statement of its own. */
+const few_entries = 16
+const few_heads = 4
+/** Bytes of the events of one key; beyond that they are read alone. */
+const few_bytes = 100_000
+
+interface Page {
+  readonly run: RunId
+  readonly from: number
+  readonly limit: number
+}
+
+const decodePages = journalRowDecoder(
+  Schema.Struct({
+    place: Schema.Int,
+    length: Schema.Int,
+    status: RunCode,
+    entries: Schema.NullOr(Schema.String)
+  }),
+  "events of runs"
+)
+
+// Each row is found by a probe for its key: joined in another way a table would be read whole.
+const pages = `SELECT w.place::int4 AS place, r.length, r.status,
+  CASE WHEN (SELECT sum(octet_length(e.payload)) FROM troupe.run_events e
+      WHERE e.run_id = r.run_id AND e.seq >= w.first AND e.seq < least(w.last, r.length)) <= ${few_bytes} THEN
+    (SELECT '[' || string_agg('[' || e.at || ',' || e.payload || ']', ',' ORDER BY e.seq) || ']' FROM troupe.run_events e
+      WHERE e.run_id = r.run_id AND e.seq >= w.first AND e.seq < least(w.last, r.length)) END AS entries
+  FROM unnest($1::text[], $2::int4[], $3::int4[]) WITH ORDINALITY AS w(run, first, last, place)
+  CROSS JOIN LATERAL (SELECT run_id, length, status FROM troupe.runs WHERE run_id = w.run::uuid OFFSET 0) r`
+
+/** The entries that a row has for its key; undefined where the key is to be read alone, which also says what is wrong. */
+const entriesOf = (
+  { from, limit }: Page,
+  row: Effect.Success<ReturnType<typeof decodePages>>[number] | undefined
+): ReadonlyArray<JournalEntry> | undefined => {
+  if (row === undefined) return []
+  const count = Math.max(0, Math.min(row.length - from, limit))
+  if (count === 0) return isQuarantined(row.status) ? undefined : []
+  const entries = row.entries === null ? undefined : entriesIn(row.entries, from)
+  return entries?.length === count ? entries : undefined
+}
+
+const reading = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
+  const few = yield* GroupedReads.make({
+    sql,
+    batch_max,
+    read: (of: ReadonlyArray<Page>) =>
+      Effect.map(
+        Effect.flatMap(
+          sql.unsafe(pages, [
+            of.map(({ run }) => run),
+            of.map(({ from }) => from),
+            of.map(({ from, limit }) => from + limit)
+          ]),
+          decodePages
+        ),
+        (rows) => {
+          const found = new Map(rows.map((row) => [row.place, row]))
+          return of.map((each, i) => entriesOf(each, found.get(i + 1)))
+        }
+      )
+  })
+  return (run: RunId, from: number, limit: number) =>
+    limit > few_entries
+      ? page(sql, run, from, limit)
+      : Effect.flatMap(Effect.mapError(few({ run, from, limit }), orJournalError), (entries) =>
+          entries === undefined ? page(sql, run, from, limit) : Effect.succeed(entries)
+        )
+})
+
+interface First {
+  readonly tenant: Tenant
+  readonly address: Address
+  readonly limit: number
+}
+
+const decodeHeads = journalRowDecoder(
+  Schema.Struct({ place: Schema.Int, ...HeadRow.fields }),
+  "heads of runs"
+)
+
+const firsts = `SELECT w.place::int4 AS place, ${head_columns}
+  FROM unnest($1::text[], $2::text[], $3::text[], $4::int4[]) WITH ORDINALITY AS w(tenant, agent, address_key, n, place)
+  CROSS JOIN LATERAL (SELECT * FROM troupe.run_details
+    WHERE tenant = w.tenant AND agent = w.agent AND address_key = w.address_key AND open ORDER BY ordinal LIMIT w.n) d
+  CROSS JOIN LATERAL (SELECT * FROM troupe.runs WHERE run_id = d.run_id OFFSET 0) r
+  ORDER BY w.place, d.ordinal`
+
+const unfinishing = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
+  const few = yield* GroupedReads.make({
+    sql,
+    batch_max,
+    read: (of: ReadonlyArray<First>) =>
+      Effect.map(
+        Effect.flatMap(
+          sql.unsafe(firsts, [
+            of.map(({ tenant }) => tenant),
+            of.map(({ address }) => address.agent),
+            of.map(({ address }) => address.key),
+            of.map(({ limit }) => limit)
+          ]),
+          decodeHeads
+        ),
+        (rows) => {
+          const heads: Array<Array<RunHead>> = of.map(() => [])
+          for (const row of rows) heads[row.place - 1]?.push(headOf(row))
+          return heads
+        }
+      )
+  })
+  return (tenant: Tenant, address: Address, limit: number) =>
+    limit > few_heads
+      ? wholeHeads(
+          sql.unsafe(
+            `SELECT ${head_columns} FROM troupe.run_details d JOIN troupe.runs r ON r.run_id = d.run_id
+             WHERE d.tenant = $1::text AND d.agent = $2::text AND d.address_key = $3::text AND d.open
+             ORDER BY d.ordinal LIMIT $4::int4`,
+            [tenant, address.agent, address.key, Math.min(limit, runs_max)]
+          )
+        )
+      : Effect.mapError(few({ tenant, address, limit }), orJournalError)
+})
+
+type Reads = Pick<RunJournal["Service"], "read" | "unfinished">
+
+export const make = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient
+): Effect.fn.Return<Reads, never, Scope.Scope> {
+  const read = yield* reading(sql)
+  return {
+    read: (run, from, limit) =>
+      read(run, Math.max(from, 0), Math.min(Math.max(limit, 0), read_max)),
+    unfinished: yield* unfinishing(sql)
+  }
+})

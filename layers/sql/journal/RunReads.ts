@@ -1,0 +1,75 @@
+/**
+ * Whole runs, those of concurrent readers in one statement: each with its head and its events, as they are at one moment.
+ * Private to this room.
+ */
+import { Effect, Schema } from "effect"
+import type { Scope } from "effect"
+import type { SqlClient, SqlConnection } from "effect/sql"
+import type { RunHead } from "../../../services/RunJournal.ts"
+import type { JournalError } from "../../../services/RunJournal.ts"
+import type { RunId } from "../../../src/Ids.ts"
+import type { RunQuarantined } from "../../../src/run/Quarantine.ts"
+import type { JournalEntry } from "../../../src/run/RunEvent.ts"
+import { journalRowDecoder } from "../engine/DecodedRows.ts"
+import * as GroupedReads from "../engine/GroupedReads.ts"
+import { orJournalError } from "../engine/SqlFailure.ts"
+import { entries, entriesIn, head_columns, headOf, HeadRow } from "./RunRows.ts"
+
+/** Runs of one statement, and the bytes of their events: the runs beyond that are read one by one. */
+const batch_max = 512
+const bytes_max = 8_000_000
+
+export interface WholeRun {
+  readonly head: RunHead
+  /** As many as the head says. */
+  readonly entries: ReadonlyArray<JournalEntry>
+}
+
+const decodeRows = journalRowDecoder(
+  Schema.Struct({
+    ...HeadRow.fields,
+    /** Null where the events are too many for one row, or for one statement. */
+    entries: Schema.NullOr(Schema.String)
+  }),
+  "runs"
+)
+
+// The array stands at both tables, so that either is found by its key whatever the planner begins with.
+const statement = `WITH wanted AS MATERIALIZED (
+  SELECT w.run_id, sum(s.size) OVER (ORDER BY w.place) AS total
+  FROM unnest($1::text[]::uuid[]) WITH ORDINALITY AS w(run_id, place) CROSS JOIN LATERAL
+    (SELECT coalesce(sum(octet_length(e.payload)), 0) AS size FROM troupe.run_events e WHERE e.run_id = w.run_id OFFSET 0) s)
+SELECT ${head_columns}, CASE WHEN w.total <= ${bytes_max} THEN (
+    SELECT '[' || string_agg('[' || e.at || ',' || e.payload || ']', ',' ORDER BY e.seq) || ']'
+    FROM troupe.run_events e WHERE e.run_id = w.run_id) END AS entries
+FROM wanted w JOIN troupe.runs r ON r.run_id = w.run_id AND r.run_id = ANY ($1::text[]::uuid[])
+  JOIN troupe.run_details d ON d.run_id = w.run_id AND d.run_id = ANY ($1::text[]::uuid[])`
+
+type ReadRun = (run: RunId) => Effect.Effect<WholeRun | undefined, RunQuarantined | JournalError>
+
+/** Reads a run as it is now, with those that others ask for meanwhile. Undefined = there is none. */
+export const make = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient
+): Effect.fn.Return<ReadRun, never, Scope.Scope> {
+  const read = yield* GroupedReads.make({
+    sql,
+    batch_max,
+    read: (runs: ReadonlyArray<RunId>) =>
+      Effect.map(
+        // Of a run that several read there is one row.
+        sql.unsafe<SqlConnection.Row>(statement, [[...new Set(runs)]]),
+        (rows) => {
+          const found = new Map(rows.map((row) => [row["run_id"], [row]]))
+          return runs.map((run) => found.get(run) ?? [])
+        }
+      )
+  })
+  return Effect.fnUntraced(function* (run: RunId) {
+    const [row] = yield* Effect.mapError(Effect.flatMap(read(run), decodeRows), orJournalError)
+    if (row === undefined) return undefined
+    const head = headOf(row)
+    const all = row.entries === null ? undefined : entriesIn(row.entries)
+    const whole = all?.length === head.length ? all : yield* entries(sql, run, 0, head.length)
+    return { head, entries: whole }
+  })
+})

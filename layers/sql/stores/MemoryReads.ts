@@ -1,0 +1,165 @@
+/**
+ * What is read of memories in SQL: single rows, pages, candidates of a recall, and scopes that wait for their end.
+ */
+import { Effect, Schema } from "effect"
+import type { SqlClient } from "effect/sql"
+import type { MemoryPage, MemoryPlace, StaleScope } from "../../../services/MemoryStore.ts"
+import { candidates_max, page_max, scopes_max } from "../../../services/MemoryStore.ts"
+import { AgentName, Tenant } from "../../../src/Ids.ts"
+import type { MemoryScope, MemoryTier, NewMemoryRow } from "../../../src/memory/MemoryRow.ts"
+import { query_words_max } from "../../../src/memory/SearchWords.ts"
+import { rowDecoder } from "../engine/DecodedRows.ts"
+import { storedStatus } from "../engine/StoredStatus.ts"
+import { columns, joined, readRows, tiers } from "./MemoryRows.ts"
+
+export const where_scope =
+  "s.anchor = $1::text AND s.agent = $2::text AND s.tier = $3::int2 AND s.tenant = $4::text"
+
+/** The first four parameters of a statement with `where_scope`. */
+export const scopeValues = ({ agent, anchor, tenant, tier }: MemoryScope): Array<unknown> => [
+  anchor,
+  agent,
+  tiers[tier],
+  tenant
+]
+
+const rowsOf = (sql: SqlClient.SqlClient, text: string, params: ReadonlyArray<unknown>) =>
+  Effect.flatMap(sql.unsafe(text, params), readRows)
+
+/** `lock`: with its scope, so that nobody else writes there. */
+export const findRow = (
+  sql: SqlClient.SqlClient,
+  { agent, id, tenant }: MemoryPlace,
+  lock = false
+) =>
+  Effect.map(
+    rowsOf(
+      sql,
+      `SELECT ${columns} FROM ${joined} WHERE r.id = $1::uuid AND r.tenant = $2::text AND r.agent = $3::text
+       ${lock ? "FOR UPDATE OF s, r" : ""}`,
+      [id, tenant, agent]
+    ),
+    ([row]) => row
+  )
+
+export const findKey = (sql: SqlClient.SqlClient, { agent, key, tenant }: NewMemoryRow) =>
+  key === undefined
+    ? Effect.succeed(undefined)
+    : Effect.map(
+        rowsOf(
+          sql,
+          `SELECT ${columns} FROM ${joined} WHERE r.key = $1::text AND r.agent = $2::text AND r.tenant = $3::text`,
+          [key, agent, tenant]
+        ),
+        ([row]) => row
+      )
+
+export const listRows = (
+  sql: SqlClient.SqlClient,
+  scope: MemoryScope,
+  { after, all = false, limit }: MemoryPage
+) =>
+  rowsOf(
+    sql,
+    `SELECT ${columns} FROM ${joined} WHERE ${where_scope}
+       ${all ? "" : "AND r.superseded_by IS NULL AND r.undone_by IS NULL"}
+       ${after === undefined ? "" : "AND r.position < (SELECT p.position FROM troupe.memory_rows p WHERE p.id = $6::uuid)"}
+     ORDER BY r.position DESC LIMIT $5::int4`,
+    [
+      ...scopeValues(scope),
+      Math.min(Math.max(limit, 0), page_max),
+      ...(after === undefined ? [] : [after])
+    ]
+  )
+
+/**
+ * Of each word the newest rows of each scope, each worth the more the fewer rows its word has; and the newest rows. Each is
+ * found by an index of a bounded length, however many rows a scope has.
+ */
+const candidates_query = `WITH home AS MATERIALIZED (
+    SELECT s.id FROM unnest($1::text[], $2::text[], $3::int2[], $4::text[]) AS w(anchor, agent, tier, tenant)
+    JOIN troupe.memory_scopes s ON s.anchor = w.anchor AND s.agent = w.agent AND s.tier = w.tier AND s.tenant = w.tenant),
+  found AS (
+    SELECT f.position, 1.0::float8 / count(*) OVER (PARTITION BY h.id, q.word) AS worth
+    FROM home h CROSS JOIN unnest($5::text[]) AS q(word) CROSS JOIN LATERAL (
+      SELECT w.position FROM troupe.memory_words w WHERE w.scope = h.id AND w.word = q.word
+      ORDER BY w.position DESC LIMIT ${candidates_max.of_word}) f),
+  best AS (
+    SELECT f.position FROM found f GROUP BY f.position
+    ORDER BY sum(f.worth) DESC, f.position DESC LIMIT ${candidates_max.all}),
+  newest AS (
+    SELECT n.position FROM home h CROSS JOIN LATERAL (
+      SELECT r.position FROM troupe.memory_rows r
+      WHERE r.scope = h.id AND r.superseded_by IS NULL AND r.undone_by IS NULL
+      ORDER BY r.position DESC LIMIT ${candidates_max.newest}) n)
+  SELECT ${columns} FROM (SELECT position FROM best UNION SELECT position FROM newest) c
+  JOIN troupe.memory_rows r ON r.position = c.position JOIN troupe.memory_scopes s ON s.id = r.scope`
+
+export const candidateRows = (
+  sql: SqlClient.SqlClient,
+  scopes: ReadonlyArray<MemoryScope>,
+  words: ReadonlyArray<string>
+) => {
+  const wanted = scopes.slice(0, scopes_max)
+  return rowsOf(sql, candidates_query, [
+    wanted.map(({ anchor }) => anchor),
+    wanted.map(({ agent }) => agent),
+    wanted.map(({ tier }) => tiers[tier]),
+    wanted.map(({ tenant }) => tenant),
+    words.slice(0, query_words_max)
+  ])
+}
+
+const ScopeRow = Schema.Struct({
+  tenant: Tenant,
+  agent: AgentName,
+  tier: storedStatus(tiers),
+  anchor: Schema.String,
+  place: Schema.String,
+  session: Schema.String
+})
+const decodeScopes = rowDecoder(ScopeRow, "scopes of memories")
+
+const scopesOf = (sql: SqlClient.SqlClient, where: string, params: ReadonlyArray<unknown>) =>
+  Effect.map(
+    Effect.flatMap(
+      sql.unsafe(
+        `SELECT s.tenant, s.agent, s.tier, s.anchor, s.place, s.session FROM troupe.memory_scopes s WHERE ${where}`,
+        params
+      ),
+      decodeScopes
+    ),
+    (rows) =>
+      rows.map(({ place, session, ...scope }): StaleScope => ({
+        scope,
+        place,
+        session
+      }))
+  )
+
+export const runScopes = (
+  sql: SqlClient.SqlClient,
+  { agent, anchor, tenant }: MemoryScope,
+  limit: number
+) =>
+  Effect.map(
+    scopesOf(
+      sql,
+      `s.session = $1::text AND s.agent = $2::text AND s.tenant = $3::text AND s.tier = 0
+       ORDER BY s.touched_at LIMIT $4::int4`,
+      [anchor, agent, tenant, limit]
+    ),
+    (found) => found.map(({ scope }) => scope)
+  )
+
+export const staleScopes = (
+  sql: SqlClient.SqlClient,
+  tier: MemoryTier,
+  before: number,
+  limit: number
+) =>
+  scopesOf(
+    sql,
+    `s.tier = $1::int2 AND s.touched_at < $2::int8 ORDER BY s.touched_at LIMIT $3::int4`,
+    [tiers[tier], before, Math.min(limit, page_max)]
+  )

@@ -1,0 +1,214 @@
+/**
+ * What is written of memories in SQL. Each runs in a transaction that locks the scope first, so that rows are counted and
+ * superseded one after the other. `memory_words` has the words of live rows: what is superseded or undone leaves it.
+ */
+import { Clock, Effect, Schema } from "effect"
+import type { SqlClient } from "effect/sql"
+import type { Compounded, MemoryPlace } from "../../../services/MemoryStore.ts"
+import { rows_max } from "../../../services/MemoryStore.ts"
+import { MemoryRefused } from "../../../src/memory/MemoryRefused.ts"
+import type { MemoryRow, MemoryScope, NewMemoryRow } from "../../../src/memory/MemoryRow.ts"
+import { isCurrent, MemoryId } from "../../../src/memory/MemoryRow.ts"
+import { rowDecoder } from "../engine/DecodedRows.ts"
+import { findRow, scopeValues, where_scope } from "./MemoryReads.ts"
+import { inserted, typologies, valuesOf } from "./MemoryRows.ts"
+
+type Sql = SqlClient.SqlClient
+
+const decodeInserted = rowDecoder(
+  Schema.Struct({ id: MemoryId, position: Schema.BigInt }),
+  "new memories"
+)
+const decodeHomes = rowDecoder(
+  Schema.Struct({
+    id: Schema.BigInt,
+    rows: Schema.Int,
+    place: Schema.String,
+    session: Schema.String
+  }),
+  "scopes of memories"
+)
+const decodePositions = rowDecoder(Schema.Struct({ position: Schema.BigInt }), "memories")
+
+const refused = (reason: MemoryRefused["reason"], message: string) =>
+  new MemoryRefused({ reason, message })
+
+/** Positions of the rows that the statement gives back. */
+const positions = (sql: Sql, text: string, params: ReadonlyArray<unknown>) =>
+  Effect.map(Effect.flatMap(sql.unsafe(text, params), decodePositions), (rows) =>
+    rows.map(({ position }) => String(position))
+  )
+
+/** Puts the words of these rows into the index, where they are live. */
+const index = (sql: Sql, rows: ReadonlyArray<string>) =>
+  sql.unsafe(
+    `INSERT INTO troupe.memory_words (scope, word, position)
+     SELECT r.scope, w.word, r.position FROM troupe.memory_rows r CROSS JOIN unnest(r.words) AS w(word)
+     WHERE r.position = ANY ($1::int8[]) AND r.superseded_by IS NULL AND r.undone_by IS NULL`,
+    [rows]
+  )
+
+/** Takes the words of these rows out of the index. */
+const unindex = (sql: Sql, rows: ReadonlyArray<string>) =>
+  sql.unsafe(
+    `DELETE FROM troupe.memory_words w USING troupe.memory_rows r
+     WHERE r.position = ANY ($1::int8[]) AND w.scope = r.scope AND w.word = ANY (r.words) AND w.position = r.position`,
+    [rows]
+  )
+
+/** Locks the scope, which it makes where there is none, and counts so many rows more. */
+const enter = (
+  sql: Sql,
+  scope: MemoryScope & Pick<MemoryRow, "place" | "session" | "at">,
+  count: number
+) =>
+  Effect.flatMap(
+    Effect.flatMap(
+      sql.unsafe(
+        `INSERT INTO troupe.memory_scopes AS s (anchor, agent, tier, tenant, place, session, rows, touched_at)
+         VALUES ($1::text, $2::text, $3::int2, $4::text, $5::text, $6::text, $7::int4, $8::int8)
+         ON CONFLICT (anchor, agent, tier, tenant)
+         DO UPDATE SET rows = s.rows + excluded.rows, touched_at = greatest(s.touched_at, excluded.touched_at)
+         RETURNING id, rows, place, session`,
+        [...scopeValues(scope), scope.place, scope.session, count, scope.at]
+      ),
+      decodeHomes
+    ),
+    ([home]) =>
+      home === undefined ? Effect.die(new Error("a scope was not written")) : Effect.succeed(home)
+  )
+
+const supersede = Effect.fnUntraced(function* (
+  sql: Sql,
+  home: bigint,
+  older: MemoryId,
+  by: MemoryId
+) {
+  const found = yield* positions(
+    sql,
+    `UPDATE troupe.memory_rows SET superseded_by = $1::uuid WHERE id = $2::uuid AND scope = $3::int8
+       AND superseded_by IS NULL AND undone_by IS NULL RETURNING position`,
+    [by, older, String(home)]
+  )
+  if (found.length === 0) {
+    return yield* refused("superseded", "there is no such row to supersede, or it has a successor")
+  }
+  yield* unindex(sql, found)
+})
+
+export const addRow = Effect.fnUntraced(function* (sql: Sql, row: NewMemoryRow) {
+  const { tier } = row
+  const home = yield* enter(sql, row, 1)
+  if (home.rows > rows_max[tier]) {
+    return yield* refused("full", `the ${tier} tier holds ${rows_max[tier]} rows already`)
+  }
+  const [added] = yield* Effect.flatMap(
+    sql.unsafe(inserted, [...valuesOf(row), String(home.id)]),
+    decodeInserted
+  )
+  if (added === undefined) return yield* Effect.die(new Error("a memory was not written"))
+  if (row.supersedes !== undefined) yield* supersede(sql, home.id, row.supersedes, added.id)
+  yield* index(sql, [String(added.position)])
+  const stored: MemoryRow = { ...row, id: added.id, seen: 1 }
+  return stored
+})
+
+export const undoRow = Effect.fnUntraced(function* (sql: Sql, place: MemoryPlace, by: string) {
+  const row = yield* findRow(sql, place, true)
+  if (row === undefined) return yield* refused("superseded", "there is no such row")
+  if (row.superseded_by !== undefined) {
+    return yield* refused("superseded", "the row has a successor")
+  }
+  if (!isCurrent(row)) return row
+  const gone = yield* positions(
+    sql,
+    `UPDATE troupe.memory_rows SET undone_by = $2::text WHERE id = $1::uuid RETURNING position`,
+    [place.id, by]
+  )
+  yield* unindex(sql, gone)
+  const restored = yield* positions(
+    sql,
+    `UPDATE troupe.memory_rows SET superseded_by = NULL WHERE id = $1::uuid AND superseded_by = $2::uuid RETURNING position`,
+    [row.supersedes ?? null, place.id]
+  )
+  yield* index(sql, restored)
+  const undone: MemoryRow = { ...row, undone_by: by }
+  return undone
+})
+
+/** Removes rows, the words of which are in the index, and the scopes that have none any more. */
+export const removeRows = Effect.fnUntraced(function* (sql: Sql, rows: ReadonlyArray<string>) {
+  if (rows.length === 0) return
+  yield* unindex(sql, rows)
+  const homes = yield* Effect.flatMap(
+    sql.unsafe(
+      `WITH gone AS (DELETE FROM troupe.memory_rows r WHERE r.position = ANY ($1::int8[]) RETURNING r.scope),
+       fewer AS (SELECT g.scope, count(*)::int4 AS rows FROM gone g GROUP BY g.scope)
+       UPDATE troupe.memory_scopes s SET rows = s.rows - f.rows FROM fewer f WHERE s.id = f.scope
+       RETURNING s.id, s.rows, s.place, s.session`,
+      [rows]
+    ),
+    decodeHomes
+  )
+  const empty = homes.filter(({ rows }) => rows <= 0).map(({ id }) => String(id))
+  yield* sql.unsafe(`DELETE FROM troupe.memory_scopes s WHERE s.id = ANY ($1::int8[])`, [empty])
+})
+
+export const compoundScope = Effect.fnUntraced(function* (
+  sql: Sql,
+  { from, promoted, repeated, to }: Compounded
+) {
+  const [old] = yield* Effect.flatMap(
+    sql.unsafe(
+      `SELECT s.id, s.rows, s.place, s.session FROM troupe.memory_scopes s WHERE ${where_scope} FOR UPDATE`,
+      scopeValues(from)
+    ),
+    decodeHomes
+  )
+  if (old === undefined) return { promoted: 0, dropped: 0 }
+  const { place, session } = old
+  const at = yield* Clock.currentTimeMillis
+  const target = String((yield* enter(sql, { ...to, place, session, at }, 0)).id)
+  const all = yield* positions(
+    sql,
+    `SELECT position FROM troupe.memory_rows WHERE scope = $1::int8`,
+    [String(old.id)]
+  )
+  yield* unindex(sql, all)
+  const moved = yield* positions(
+    sql,
+    `UPDATE troupe.memory_rows r SET scope = $1::int8, typology = p.typology
+     FROM unnest($2::uuid[], $3::int2[]) AS p(id, typology)
+     WHERE r.id = p.id AND r.scope = $4::int8 RETURNING r.position`,
+    [
+      target,
+      promoted.map(({ id }) => id),
+      promoted.map(({ typology }) => typologies[typology]),
+      String(old.id)
+    ]
+  )
+  yield* index(sql, moved)
+  yield* sql.unsafe(`DELETE FROM troupe.memory_rows WHERE scope = $1::int8`, [String(old.id)])
+  yield* sql.unsafe(`DELETE FROM troupe.memory_scopes WHERE id = $1::int8`, [String(old.id)])
+  yield* sql.unsafe(`UPDATE troupe.memory_scopes SET rows = rows + $2::int4 WHERE id = $1::int8`, [
+    target,
+    moved.length
+  ])
+  yield* sql.unsafe(
+    `UPDATE troupe.memory_rows SET seen = seen + 1 WHERE id = ANY ($1::uuid[]) AND scope = $2::int8`,
+    [repeated, target]
+  )
+  return { promoted: moved.length, dropped: all.length - moved.length }
+})
+
+/** The oldest persistent rows from before a time. */
+export const expireRows = Effect.fnUntraced(function* (sql: Sql, before: number, limit: number) {
+  const old = yield* positions(
+    sql,
+    `SELECT r.position FROM troupe.memory_rows r JOIN troupe.memory_scopes s ON s.id = r.scope
+     WHERE r.at < $1::int8 AND s.tier = 2 ORDER BY r.at LIMIT $2::int4 FOR UPDATE OF s`,
+    [before, Math.min(limit, 1_000)]
+  )
+  yield* removeRows(sql, old)
+  return old.length
+})

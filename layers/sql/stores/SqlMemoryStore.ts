@@ -1,0 +1,127 @@
+/**
+ * Memories and canonical texts in SQL.
+ */
+import { Effect, Layer } from "effect"
+import { SqlClient, SqlError } from "effect/sql"
+import { canonicals_max, MemoryStore } from "../../../services/MemoryStore.ts"
+import type { StoreError } from "../../../services/StoreError.ts"
+import type { Tenant } from "../../../src/Ids.ts"
+import { CanonicalText } from "../../../src/memory/CanonicalText.ts"
+import { MemoryRefused } from "../../../src/memory/MemoryRefused.ts"
+import type { NewMemoryRow } from "../../../src/memory/MemoryRow.ts"
+import { rowDecoder } from "../engine/DecodedRows.ts"
+import { inTransaction, orStoreError } from "../engine/SqlFailure.ts"
+import { eraseSubject } from "./MemoryErasure.ts"
+import { candidateRows, findKey, findRow, listRows, runScopes, staleScopes } from "./MemoryReads.ts"
+import { addRow, compoundScope, expireRows, undoRow } from "./MemoryWrites.ts"
+
+/** Runs of a conversation that wait for their end. */
+const runs_max = 100
+
+/** What the trigger refused: the gateway has seen no such text, because it was registered in between. */
+const refusedCopy = (error: SqlError.SqlError): MemoryRefused | undefined => {
+  const { cause } = error.reason
+  if (!(cause instanceof Error) || !("constraint" in cause)) return undefined
+  if (cause.constraint !== "memory_canonical") return undefined
+  const canonical = "detail" in cause && typeof cause.detail === "string" ? cause.detail : undefined
+  return new MemoryRefused({
+    reason: "canonical",
+    message: "the text is a copy of a canonical text, or holds one",
+    ...(canonical === undefined ? undefined : { canonical })
+  })
+}
+
+/** Adds a row. Where another transaction has written a row of the same key meanwhile, that is the row. */
+const adder = (sql: SqlClient.SqlClient) =>
+  Effect.fn("MemoryStore.add")(function* (row: NewMemoryRow) {
+    const known = yield* findKey(sql, row)
+    if (known !== undefined) return known
+    return yield* Effect.catch(
+      inTransaction(sql)(addRow(sql, row)),
+      Effect.fnUntraced(function* (error: MemoryRefused | StoreError | SqlError.SqlError) {
+        if (!SqlError.isSqlError(error)) return yield* error
+        const other = error.reason._tag === "UniqueViolation" ? yield* findKey(sql, row) : undefined
+        if (other !== undefined) return other
+        return yield* refusedCopy(error) ?? error
+      })
+    )
+  }, Effect.mapError(orStoreError))
+
+const decodeCanonicals = rowDecoder(CanonicalText, "canonical texts")
+
+const canonicalTexts = (sql: SqlClient.SqlClient) => ({
+  register: Effect.fn("MemoryStore.register")(function* ({
+    name,
+    place,
+    tenant,
+    text,
+    threshold
+  }: CanonicalText) {
+    const written = yield* sql.unsafe(
+      `INSERT INTO troupe.memory_canonical_texts (tenant, place, name, text, threshold)
+         SELECT $1::text, $2::text, $3::text, $4::text, $5::float8 WHERE EXISTS (
+             SELECT FROM troupe.memory_canonical_texts c WHERE c.tenant = $1::text AND c.place = $2::text AND c.name = $3::text)
+           OR (SELECT count(*) FROM troupe.memory_canonical_texts c WHERE c.tenant = $1::text AND c.place = $2::text)
+             < ${canonicals_max}
+         ON CONFLICT (place, name, tenant) DO UPDATE SET text = excluded.text, threshold = excluded.threshold RETURNING 1`,
+      [tenant, place, name, text, threshold]
+    )
+    if (written.length > 0) return
+    const message = `a place has at most ${canonicals_max} canonical texts`
+    return yield* new MemoryRefused({ reason: "full", message })
+  }, Effect.mapError(orStoreError)),
+  unregister: (tenant: Tenant, place: string, name: string) =>
+    Effect.mapBoth(
+      sql.unsafe(
+        `DELETE FROM troupe.memory_canonical_texts WHERE place = $1::text AND name = $2::text AND tenant = $3::text`,
+        [place, name, tenant]
+      ),
+      { onSuccess: () => undefined, onFailure: orStoreError }
+    ),
+  canonicals: (tenant: Tenant, place: string) =>
+    sql
+      .unsafe(
+        `SELECT tenant, place, name, text, threshold FROM troupe.memory_canonical_texts
+         WHERE place = $1::text AND tenant = $2::text LIMIT ${canonicals_max}`,
+        [place, tenant]
+      )
+      .pipe(
+        Effect.flatMap(decodeCanonicals),
+        Effect.mapError(orStoreError),
+        // Not by the database, whose collation is not ours.
+        Effect.map((texts) => [...texts].sort((a, b) => (a.name < b.name ? -1 : 1)))
+      )
+})
+
+const make = Effect.map(SqlClient.SqlClient, (sql) => {
+  const atomic = inTransaction(sql)
+  return MemoryStore.of({
+    ...canonicalTexts(sql),
+    add: adder(sql),
+    repeat: ({ agent, id, tenant }) =>
+      Effect.mapBoth(
+        sql.unsafe(
+          `UPDATE troupe.memory_rows SET seen = seen + 1 WHERE id = $1::uuid AND tenant = $2::text AND agent = $3::text`,
+          [id, tenant, agent]
+        ),
+        { onSuccess: () => undefined, onFailure: orStoreError }
+      ),
+    get: (place) => Effect.mapError(findRow(sql, place), orStoreError),
+    candidates: (scopes, words) => Effect.mapError(candidateRows(sql, scopes, words), orStoreError),
+    list: (scope, page) => Effect.mapError(listRows(sql, scope, page), orStoreError),
+    undo: (place, by) => Effect.mapError(atomic(undoRow(sql, place, by)), orStoreError),
+    compound: (ended) => Effect.mapError(atomic(compoundScope(sql, ended)), orStoreError),
+    interactions: (scope) => Effect.mapError(runScopes(sql, scope, runs_max), orStoreError),
+    stale: (tier, before, limit) =>
+      Effect.mapError(staleScopes(sql, tier, before, limit), orStoreError),
+    expire: (before, limit) =>
+      Effect.mapError(atomic(expireRows(sql, before, limit)), orStoreError),
+    erase: (tenant, subject) =>
+      Effect.mapError(atomic(eraseSubject(sql, tenant, subject)), orStoreError)
+  })
+})
+
+export const layer: Layer.Layer<MemoryStore, never, SqlClient.SqlClient> = Layer.effect(
+  MemoryStore,
+  make
+)

@@ -1,0 +1,27 @@
+/**
+ * The queue of rule candidates. A candidate changes no rule.
+ */
+import { Context } from "effect"
+import type { Effect } from "effect"
+import type { Tenant } from "../../src/Ids.ts"
+import type { WorldUnknown } from "../../src/worlds/contracts/WorldAnswer.ts"
+import type { WorldId } from "../../src/worlds/contracts/WorldId.ts"
+import type { RuleCandidate, TooManyCandidates } from "../../src/worlds/RuleCandidate.ts"
+import type { StoreError } from "../StoreError.ts"
+
+export class RuleProposals extends Context.Service<
+  RuleProposals,
+  {
+    /** Queues it, once for each `candidate_id`: a repeated proposal gives what was queued first. */
+    propose(
+      tenant: Tenant,
+      candidate: Omit<RuleCandidate, "proposed_at" | "status">
+    ): Effect.Effect<RuleCandidate, WorldUnknown | TooManyCandidates | StoreError>
+    /** Those that wait for a decision, oldest first; at most `limit`. */
+    open(
+      tenant: Tenant,
+      world: WorldId,
+      limit: number
+    ): Effect.Effect<ReadonlyArray<RuleCandidate>, StoreError>
+  }
+>()("troupe/services/worlds/RuleProposals") {}

@@ -1,0 +1,31 @@
+/**
+ * Reads worlds, their rules and their evaluation. Nothing here writes: versions are published by `WorldPublisher`.
+ */
+import { Context } from "effect"
+import type { Effect } from "effect"
+import type { Tenant } from "../../src/Ids.ts"
+import type { WorldUnknown } from "../../src/worlds/contracts/WorldAnswer.ts"
+import type { WorldId } from "../../src/worlds/contracts/WorldId.ts"
+import type { EvalSet, Rule, RuleNotFound, World } from "../../src/worlds/World.ts"
+import type { StoreError } from "../StoreError.ts"
+
+/** Worlds of one tenant that are listed. */
+export const worlds_max = 1_000
+
+export class WorldReader extends Context.Service<
+  WorldReader,
+  {
+    /** By id; at most 1,000. */
+    worlds(tenant: Tenant): Effect.Effect<ReadonlyArray<World>, StoreError>
+    world(tenant: Tenant, id: WorldId): Effect.Effect<World, WorldUnknown | StoreError>
+    /** Of the newest version, by id; at most 5,000. Of an unknown world none. */
+    rules(tenant: Tenant, id: WorldId): Effect.Effect<ReadonlyArray<Rule>, StoreError>
+    rule(
+      tenant: Tenant,
+      id: WorldId,
+      rule_id: string
+    ): Effect.Effect<Rule, RuleNotFound | StoreError>
+    /** By id; at most 200. Of an unknown world none. */
+    evalSets(tenant: Tenant, id: WorldId): Effect.Effect<ReadonlyArray<EvalSet>, StoreError>
+  }
+>()("troupe/services/worlds/WorldReader") {}

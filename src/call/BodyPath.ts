@@ -1,0 +1,92 @@
+/**
+ * Dotted paths into a JSON object, such as `data.inputs`. Only own members are followed, and no segment can reach a
+ * prototype. Every function leaves its arguments unchanged.
+ */
+import { Result } from "effect"
+import type { Json } from "../Canonical.ts"
+
+export type JsonObject = { readonly [name: string]: Json }
+export type BodyPath = ReadonlyArray<string>
+export type PathRefusal = "unsafe-path-segment" | "empty-path-segment"
+
+/** The names by which a value reaches the prototype that it shares with others. */
+const unsafe_names: ReadonlySet<string> = new Set(["__proto__", "constructor", "prototype"])
+
+export const isUnsafeName = (name: string): boolean => unsafe_names.has(name)
+
+/** An object that is no list. */
+export const isJsonObject = (value: unknown): value is JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+export const parsePath = (text: string): Result.Result<BodyPath, PathRefusal> => {
+  const segments = text.split(".")
+  if (segments.includes("")) return Result.fail("empty-path-segment")
+  return segments.some(isUnsafeName) ? Result.fail("unsafe-path-segment") : Result.succeed(segments)
+}
+
+/** The own member of an object; undefined where the value is no object or has none of this name. */
+export const memberOf = (value: unknown, name: string): Json | undefined =>
+  isJsonObject(value) && Object.hasOwn(value, name) ? value[name] : undefined
+
+/** The value at a path; undefined where the path leaves the objects. */
+export const valueAt = (value: unknown, path: BodyPath): Json | undefined => {
+  let found = value as Json | undefined
+  for (const name of path) found = memberOf(found, name)
+  return found
+}
+
+/** The object with a value at the path. Anything but an object on the way is replaced by one. */
+export const withValueAt = (body: JsonObject, path: BodyPath, value: Json): JsonObject => {
+  const [name, ...rest] = path
+  if (name === undefined) return body
+  if (rest.length === 0) return { ...body, [name]: value }
+  const inner = memberOf(body, name)
+  return { ...body, [name]: withValueAt(isJsonObject(inner) ? inner : {}, rest, value) }
+}
+
+/** The object without what is at the path, and without objects that are empty for it. */
+export const withoutValueAt = (body: JsonObject, path: BodyPath): JsonObject => {
+  const [name, ...rest] = path
+  if (name === undefined || !Object.hasOwn(body, name)) return body
+  const { [name]: inner, ...others } = body
+  if (rest.length === 0) return others
+  if (!isJsonObject(inner)) return body
+  const left = withoutValueAt(inner, rest)
+  if (left === inner) return body
+  return Object.keys(left).length === 0 ? others : { ...body, [name]: left }
+}
+
+/** A deep copy without members of unsafe names. */
+export const safeCopy = (value: Json): Json => {
+  if (Array.isArray(value)) return value.map(safeCopy)
+  if (!isJsonObject(value)) return value
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([name, member]) =>
+      isUnsafeName(name) ? [] : [[name, safeCopy(member)] as const]
+    )
+  )
+}
+
+/** Two objects as one: objects within them are merged too; of any other two values the second counts. */
+export const merged = (under: JsonObject, over: JsonObject): JsonObject => {
+  const members = Object.entries(over).map(([name, member]) => {
+    const beneath = memberOf(under, name)
+    return [
+      name,
+      isJsonObject(member) && isJsonObject(beneath) ? merged(beneath, member) : member
+    ] as const
+  })
+  return { ...under, ...Object.fromEntries(members) }
+}
+
+/** The paths of all values in an object that are not objects with members. */
+export const leafPaths = (body: JsonObject): ReadonlyArray<BodyPath> =>
+  Object.entries(body).flatMap(([name, member]): ReadonlyArray<BodyPath> => {
+    if (isUnsafeName(name)) return []
+    if (!isJsonObject(member) || Object.keys(member).length === 0) return [[name]]
+    return leafPaths(member).map((path) => [name, ...path])
+  })
+
+/** Does the second path begin with the first, or equal it? */
+export const isPrefix = (first: BodyPath, second: BodyPath): boolean =>
+  first.length <= second.length && first.every((name, index) => second[index] === name)

@@ -1,0 +1,60 @@
+/**
+ * A request to an endpoint of the host platform that the runtime sends itself. The descriptor names a method and a path,
+ * never a host; the values that the model may not choose are in it.
+ */
+import { Schema } from "effect"
+import { canonical } from "../Canonical.ts"
+import type { JsonObject } from "./BodyPath.ts"
+import { tokenPath } from "./RunContext.ts"
+
+/** The greatest canonical text of the fixed body, in UTF-16 units. */
+const body_units_max = 65_536
+const fields_max = 64
+
+export const CallPath = Schema.String.check(
+  Schema.isMaxLength(2_000),
+  Schema.isPattern(/^\/(?!\/)/, { description: "a path that begins with one slash" })
+)
+
+/** A path into the body, such as `data.inputs`. */
+export const PathText = Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(500))
+
+/** A reference to the run's context, such as `$ctx.trace.trace_id`. */
+export const ContextToken = Schema.String.check(
+  Schema.isMaxLength(500),
+  Schema.makeFilter((text) => tokenPath(text) !== undefined || "it is no $ctx.<path> token")
+)
+
+/** Fields of the body, by path, that are filled from the run's context. */
+export const Bindings = Schema.Record(PathText, ContextToken).check(
+  Schema.isMaxProperties(fields_max)
+)
+
+export const FixedBody = Schema.Record(Schema.String, Schema.Json).check(
+  Schema.makeFilter(
+    (body) =>
+      canonical(body).length <= body_units_max || `it has more than ${body_units_max} characters`
+  )
+)
+
+export const CallMethod = Schema.Literals(["GET", "POST", "PUT", "DELETE"])
+export type CallMethod = typeof CallMethod.Type
+
+export const CallDescriptor = Schema.Struct({
+  method: CallMethod,
+  path: CallPath,
+  /** Fixed values, which no argument of the model overrides. */
+  body: Schema.optionalKey(FixedBody),
+  /** Filled at dispatch from the run's context, after everything else. */
+  context: Schema.optionalKey(Bindings),
+  /** Where the model's arguments are placed. Absent = at the root. */
+  args_into: Schema.optionalKey(PathText)
+})
+export interface CallDescriptor extends Schema.Schema.Type<typeof CallDescriptor> {}
+
+/** The parts of a descriptor from which its body is assembled. */
+export interface BodyParts {
+  readonly body?: JsonObject
+  readonly context?: Readonly<Record<string, string>>
+  readonly args_into?: string
+}

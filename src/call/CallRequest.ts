@@ -1,0 +1,78 @@
+/**
+ * The request of a direct call from its assembled body: parameters of the path are taken out of the body, and a method
+ * without a body sends the rest as its query.
+ */
+import { Result } from "effect"
+import type { Json } from "../Canonical.ts"
+import type { BodyPath, JsonObject } from "./BodyPath.ts"
+import { memberOf, valueAt, withoutValueAt } from "./BodyPath.ts"
+import type { CallDescriptor, CallMethod } from "./CallDescriptor.ts"
+import type { CallProfile, TargetRefusal } from "./CallTarget.ts"
+import { parametersOf, targetOf } from "./CallTarget.ts"
+
+export type RequestRefusal = TargetRefusal | "non-scalar-argument" | "query-too-long"
+
+export interface CallRequest {
+  readonly method: CallMethod
+  readonly url: URL
+  readonly body: string | undefined
+}
+
+/** The longest URL, in characters. */
+const url_max = 8_000
+
+export const hasBody = (method: CallMethod): boolean => method === "POST" || method === "PUT"
+
+/** The places in the body of the path's parameters, each by its dotted name. */
+export const parameterPaths = (path: string): ReadonlyArray<BodyPath> =>
+  parametersOf(path).map((name) => name.split("."))
+
+/**
+ * The values of the path's parameters. A member whose own name has the dots counts only where there is nothing at the path,
+ * so that no argument takes the place of a bound field.
+ */
+const parameterValues = (path: string, body: JsonObject): JsonObject =>
+  Object.fromEntries(
+    parametersOf(path).flatMap((name) => {
+      const value = valueAt(body, name.split(".")) ?? memberOf(body, name)
+      return value === undefined ? [] : [[name, value] as const]
+    })
+  )
+
+/** The body without the parameters of the path, which is what is sent, and what the endpoint's schema speaks of. */
+export const bodyOfRequest = ({ path }: CallDescriptor, body: JsonObject): JsonObject =>
+  parametersOf(path).reduce(
+    (rest, name) => withoutValueAt(withoutValueAt(rest, name.split(".")), [name]),
+    body
+  )
+
+const isScalar = (value: Json): value is string | number | boolean =>
+  typeof value === "string" || typeof value === "number" || typeof value === "boolean"
+
+/** Adds the members as a query. One that the path's own query has stands: the path is fixed. Null is left out. */
+const withQuery = (url: URL, body: JsonObject): Result.Result<URL, RequestRefusal> => {
+  const whole = new URL(url)
+  for (const [name, value] of Object.entries(body)) {
+    if (value === null || url.searchParams.has(name)) continue
+    if (!isScalar(value)) return Result.fail("non-scalar-argument")
+    whole.searchParams.append(name, String(value))
+  }
+  return whole.href.length > url_max ? Result.fail("query-too-long") : Result.succeed(whole)
+}
+
+/** The request, or why it is refused. `endpoint` is the run's callback, whose origin the URL has. */
+export const requestOf = (
+  endpoint: string,
+  call: CallDescriptor,
+  body: JsonObject,
+  profile: CallProfile
+): Result.Result<CallRequest, RequestRefusal> => {
+  const { method, path } = call
+  const target = targetOf(endpoint, { method, path }, parameterValues(path, body), profile)
+  if (Result.isFailure(target)) return Result.fail(target.failure)
+  const rest = bodyOfRequest(call, body)
+  if (hasBody(method)) {
+    return Result.succeed({ method, url: target.success, body: JSON.stringify(rest) })
+  }
+  return Result.map(withQuery(target.success, rest), (url) => ({ method, url, body: undefined }))
+}

@@ -1,0 +1,61 @@
+/**
+ * Types of the platform that schemas of its operations name by `x-ag-type-ref`. They are expanded from here, never from a
+ * document that is fetched.
+ */
+import { Result } from "effect"
+import type { Json } from "../Canonical.ts"
+import type { JsonObject } from "./BodyPath.ts"
+import { isJsonObject } from "./BodyPath.ts"
+
+const marker = "x-ag-type-ref"
+
+const message: JsonObject = {
+  type: "object",
+  properties: {
+    role: { type: "string", enum: ["system", "developer", "user", "assistant", "tool"] },
+    content: { type: ["string", "array", "null"], description: "The text, or a list of parts." },
+    name: { type: "string" },
+    tool_call_id: { type: "string" }
+  },
+  required: ["role"]
+}
+
+export const call_types: Readonly<Record<string, JsonObject>> = {
+  message,
+  messages: { type: "array", items: message, description: "A conversation, oldest first." },
+  references: {
+    type: "object",
+    description: "Entities of the platform, each by its id or its slug.",
+    additionalProperties: {
+      type: "object",
+      properties: { id: { type: "string" }, slug: { type: "string" }, version: { type: "string" } }
+    }
+  }
+}
+
+export const isCallType = (name: string): boolean => Object.hasOwn(call_types, name)
+
+/** The schema with each reference replaced by its type; members beside it stay. Fails with the unknown name. */
+export const expandedTypes = (schema: Json): Result.Result<Json, string> => {
+  if (Array.isArray(schema)) {
+    const all = schema.map(expandedTypes)
+    const failed = all.find(Result.isFailure)
+    return (
+      failed ??
+      Result.succeed(all.flatMap((each) => (Result.isSuccess(each) ? [each.success] : [])))
+    )
+  }
+  if (!isJsonObject(schema)) return Result.succeed(schema)
+  const { [marker]: ref, ...beside } = schema
+  const members: Array<readonly [string, Json]> = []
+  for (const [name, member] of Object.entries(beside)) {
+    const expanded = expandedTypes(member)
+    if (Result.isFailure(expanded)) return expanded
+    members.push([name, expanded.success])
+  }
+  const rest = Object.fromEntries(members)
+  if (ref === undefined) return Result.succeed(rest)
+  return typeof ref === "string" && isCallType(ref)
+    ? Result.succeed({ ...call_types[ref], ...rest })
+    : Result.fail(String(ref).slice(0, 100))
+}

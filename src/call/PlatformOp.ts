@@ -1,0 +1,160 @@
+/**
+ * Operations of the platform: existing endpoints that an agent may be given as tools, one request each. A catalogue of them
+ * is data, and is validated when it is loaded.
+ */
+import { Result, Schema } from "effect"
+import type { Permission } from "../tool/SideEffects.ts"
+import { Permission as PermissionSchema, permissionOf } from "../tool/SideEffects.ts"
+import { readJsonValue } from "../entry/BoundedJson.ts"
+import { suggestNames } from "../tool/Nearest.ts"
+import { partsConflict } from "./BodyAssembly.ts"
+import type { JsonObject } from "./BodyPath.ts"
+import { isJsonObject } from "./BodyPath.ts"
+import { Bindings, CallMethod, CallPath, FixedBody, PathText } from "./CallDescriptor.ts"
+import { platform_prefix } from "./CallRef.ts"
+import { expandedTypes, isCallType } from "./CallTypes.ts"
+import { issueText } from "./ToolConfig.ts"
+import type { ToolConfigRefused } from "./ToolConfigRefused.ts"
+import { refuseConfig } from "./ToolConfigRefused.ts"
+
+/** The most entries of a catalogue. */
+const ops_max = 1_000
+
+export const PlatformOp = Schema.Struct({
+  /** The name that models use; the stable id is `tools.agenta.<op>`. */
+  op: Schema.String.check(
+    Schema.isPattern(/^[A-Za-z0-9_-]{1,64}$/, { description: "1 to 64 letters, digits, _ or -" })
+  ),
+  description: Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(4_000)),
+  method: CallMethod,
+  path: CallPath,
+  /** JSON Schema of the endpoint's request, or of its part at `args_into`. May name types by `x-ag-type-ref`. */
+  input_schema: Schema.optionalKey(FixedBody),
+  /** The name of a type that is the whole schema. */
+  input_schema_ref: Schema.optionalKey(Schema.String),
+  /** Fields of the body that the run's context fills in; the model does not see them. */
+  bind: Schema.optionalKey(Bindings),
+  /** Bound fields by which the endpoint refuses a run whose view of the platform is out of date. */
+  precondition: Schema.optionalKey(Bindings),
+  args_into: Schema.optionalKey(PathText),
+  /** A bound field lies within `args_into`. Absent = none does. */
+  allow_nested_bind: Schema.optionalKey(Schema.Boolean),
+  /** Absent = it may write. */
+  read_only: Schema.optionalKey(Schema.Boolean),
+  /** Absent = a read is allowed, anything else asks. */
+  default_permission: Schema.optionalKey(PermissionSchema),
+  /** `true` stands for the default permission `ask`. */
+  default_needs_approval: Schema.optionalKey(Schema.Boolean)
+}).check(
+  Schema.makeFilter(
+    ({ input_schema, input_schema_ref }) =>
+      (input_schema === undefined) !== (input_schema_ref === undefined) ||
+      "exactly one of input_schema and input_schema_ref has to be given"
+  ),
+  Schema.makeFilter(
+    ({ input_schema_ref: ref }) =>
+      ref === undefined || isCallType(ref) || `"${ref.slice(0, 100)}" is no known type`
+  )
+)
+export interface PlatformOp extends Schema.Schema.Type<typeof PlatformOp> {}
+
+/** All fields that the run's context fills in. */
+export const bindingsOf = ({
+  bind,
+  precondition
+}: PlatformOp): Readonly<Record<string, string>> => ({
+  ...bind,
+  ...precondition
+})
+
+/** The endpoint's own schema, with every type expanded. Fails with the unknown type. */
+export const schemaOfOp = ({
+  input_schema,
+  input_schema_ref
+}: PlatformOp): Result.Result<JsonObject, string> =>
+  Result.map(expandedTypes(input_schema ?? { "x-ag-type-ref": input_schema_ref ?? "" }), (schema) =>
+    isJsonObject(schema) ? schema : {}
+  )
+
+export const reservedId = (op: string): string => `${platform_prefix}${op}`
+
+/** The permission of an op where neither a configuration nor a policy speaks of it. */
+export const defaultPermissionOf = ({
+  default_needs_approval,
+  default_permission,
+  read_only = false
+}: PlatformOp): Permission =>
+  default_permission ??
+  (default_needs_approval === true
+    ? "ask"
+    : permissionOf({ category: read_only ? "read" : "mutate" }))
+
+const decode = Schema.decodeUnknownResult(PlatformOp, { onExcessProperty: "error" })
+
+const nameOf = (entry: unknown, at: number): string =>
+  typeof entry === "object" && entry !== null && "op" in entry && typeof entry.op === "string"
+    ? entry.op
+    : `catalogue.${at}`
+
+/** Decodes one entry. A member that no entry has is refused: each names one endpoint, and a handler is none. */
+export const decodePlatformOp = (
+  entry: unknown,
+  at = 0
+): Result.Result<PlatformOp, ToolConfigRefused> => {
+  const name = nameOf(entry, at)
+  const refuse = (message: string) => Result.fail(refuseConfig("InvalidPlatformOp", name, message))
+  const read = readJsonValue(entry)
+  if (Result.isFailure(read)) return refuse(read.failure.message)
+  const decoded = decode(read.success)
+  if (Result.isFailure(decoded)) return refuse(issueText(decoded.failure))
+  const op = decoded.success
+  const schema = schemaOfOp(op)
+  if (Result.isFailure(schema)) return refuse(`"${schema.failure}" is no known type`)
+  const { allow_nested_bind = false, args_into } = op
+  const conflict = partsConflict(
+    { context: bindingsOf(op), ...(args_into === undefined ? undefined : { args_into }) },
+    { allowNestedBind: allow_nested_bind }
+  )
+  return conflict === undefined ? Result.succeed(op) : refuse(conflict)
+}
+
+export type PlatformCatalogue = ReadonlyMap<string, PlatformOp>
+
+/** Loads a catalogue; fails with its first entry that cannot be right, or that names an op twice. */
+export const loadCatalogue = (
+  entries: ReadonlyArray<unknown>
+): Result.Result<PlatformCatalogue, ToolConfigRefused> => {
+  const ops = new Map<string, PlatformOp>()
+  if (entries.length > ops_max) {
+    return Result.fail(
+      refuseConfig("InvalidPlatformOp", "catalogue", `it has more than ${ops_max} entries`)
+    )
+  }
+  for (const [at, entry] of entries.entries()) {
+    const decoded = decodePlatformOp(entry, at)
+    if (Result.isFailure(decoded)) return Result.fail(decoded.failure)
+    const { op } = decoded.success
+    if (ops.has(op)) {
+      return Result.fail(refuseConfig("InvalidPlatformOp", op, "the catalogue has it twice"))
+    }
+    ops.set(op, decoded.success)
+  }
+  return Result.succeed(ops)
+}
+
+export const platformOp = (
+  catalogue: PlatformCatalogue,
+  op: string
+): Result.Result<PlatformOp, ToolConfigRefused> => {
+  const found = catalogue.get(op)
+  return found === undefined
+    ? Result.fail(
+        refuseConfig(
+          "UnknownPlatformOp",
+          op,
+          `the catalogue has no such op.${suggestNames(op, [...catalogue.keys()])} ` +
+            `Available: ${[...catalogue.keys()].slice(0, 50).join(", ")}.`
+        )
+      )
+    : Result.succeed(found)
+}

@@ -1,0 +1,426 @@
+/**
+ * Resolves the tools of a configuration: what a model is shown of each, and the request that its calls become. Whatever
+ * cannot be right is refused here, before anything runs.
+ */
+import { Result } from "effect"
+import type { Permission } from "../tool/SideEffects.ts"
+import { permissionOf } from "../tool/SideEffects.ts"
+import { partsConflict } from "./BodyAssembly.ts"
+import type { BodyPath, JsonObject } from "./BodyPath.ts"
+import { isPrefix, leafPaths, withValueAt } from "./BodyPath.ts"
+import type { CallDescriptor } from "./CallDescriptor.ts"
+import { bodyOfRequest, hasBody, parameterPaths } from "./CallRequest.ts"
+import { modelNameOf, parseCallRef } from "./CallRef.ts"
+import type { CallProfile } from "./CallTarget.ts"
+import { parametersOf, targetOf } from "./CallTarget.ts"
+import type { PlatformCatalogue, PlatformOp } from "./PlatformOp.ts"
+import {
+  bindingsOf,
+  defaultPermissionOf,
+  platformOp,
+  reservedId,
+  schemaOfOp
+} from "./PlatformOp.ts"
+import { assembledSchema, sentSchema } from "./RequestSchema.ts"
+import { isImmutableToken, tokenValue } from "./RunContext.ts"
+import { isSupplied, showsPath, strippedSchema, unsuppliedFields } from "./SchemaStrip.ts"
+import type {
+  CallbackTool,
+  GatewayTool,
+  PlatformTool,
+  ReferenceTool,
+  ToolConfig
+} from "./ToolConfig.ts"
+import { decodeToolConfig } from "./ToolConfig.ts"
+import type { ToolConfigRefused } from "./ToolConfigRefused.ts"
+import { refuseConfig } from "./ToolConfigRefused.ts"
+import type { WorkflowRevision } from "./WorkflowReference.ts"
+import { invocationOf, referenceIdentity, referenceName } from "./WorkflowReference.ts"
+
+/** A request that the runtime sends itself. */
+export interface DirectTarget {
+  readonly _tag: "Direct"
+  readonly call: CallDescriptor
+  /** JSON Schema of the merged body without the parameters of the path. */
+  readonly request_schema: JsonObject
+  /** The paths of fixed and bound fields: what is wrong there is not the model's. */
+  readonly set: ReadonlyArray<BodyPath>
+  /** A workflow whose revision each run asks for; then the model reads its outputs and its trace. Absent = none. */
+  readonly reference?: string
+}
+
+/** A reference that the platform's gateway runs. */
+export interface GatewayTarget {
+  readonly _tag: "Gateway"
+  readonly ref: string
+}
+
+export interface ResolvedTool {
+  readonly name: string
+  readonly namespace: "platform" | "gateway" | "reference" | "callback"
+  /** The server that policies name. */
+  readonly provider: string
+  /** The stable id on the platform. */
+  readonly id: string
+  readonly description: string
+  /** What the model is shown. */
+  readonly input_schema: JsonObject
+  readonly read_only: boolean
+  readonly permission?: Permission
+  readonly needs_approval?: boolean
+  readonly target: DirectTarget | GatewayTarget
+}
+
+export interface Resolution {
+  readonly catalogue: PlatformCatalogue
+  /** The URL of the platform's callback; undefined = there is none, and no call can be made. */
+  readonly endpoint: string | undefined
+  readonly profile: CallProfile
+  /** The revisions that references stand for, by their identities. */
+  readonly revisions: ReadonlyMap<string, WorkflowRevision>
+  /** Values of tokens that hold for the whole deployment; they are written into the fixed body. */
+  readonly identity: JsonObject
+}
+
+type Refused = Result.Result<never, ToolConfigRefused>
+
+const open_schema: JsonObject = { type: "object", properties: {}, additionalProperties: true }
+
+const pathOf = (text: string): BodyPath => text.split(".")
+
+/** The call with those of its bound fields in the fixed body that the identity fills in. */
+const withIdentity = (call: CallDescriptor, identity: JsonObject): CallDescriptor => {
+  const { body = {}, context = {}, ...rest } = call
+  let fixed: JsonObject = body
+  const left: Record<string, string> = {}
+  for (const [path, token] of Object.entries(context)) {
+    const value = isImmutableToken(token) ? tokenValue(token, identity) : undefined
+    if (value === undefined) left[path] = token
+    else fixed = withValueAt(fixed, pathOf(path), value)
+  }
+  return {
+    ...rest,
+    ...(Object.keys(fixed).length === 0 ? undefined : { body: fixed }),
+    ...(Object.keys(left).length === 0 ? undefined : { context: left })
+  }
+}
+
+/** Why a call without a body cannot carry these parts; undefined = it can. */
+const queryProblem = (call: CallDescriptor): string | undefined => {
+  const { args_into, body = {}, context = {}, method, path } = call
+  if (hasBody(method)) return undefined
+  if (args_into !== undefined) {
+    return `${method} sends its arguments as a query and takes no args_into`
+  }
+  const fixed = Object.entries(bodyOfRequest(call, body)).find(
+    ([, value]) => typeof value === "object"
+  )
+  const parameters = parametersOf(path)
+  const bound = Object.keys(context).find(
+    (text) => text.includes(".") && !parameters.includes(text)
+  )
+  const nested = fixed?.[0] ?? bound
+  return nested === undefined
+    ? undefined
+    : `${method} sends its fields as a query, and "${nested}" is no scalar`
+}
+
+/** The endpoint of the platform, and the path checked against it with any values in its parameters. */
+const checkTarget = (
+  name: string,
+  { endpoint, profile }: Resolution,
+  { method, path }: CallDescriptor
+): Result.Result<string, ToolConfigRefused> => {
+  if (endpoint === undefined) {
+    const problem = "it needs the API base URL of the platform: give the callback's endpoint"
+    return Result.fail(refuseConfig("MissingCallback", name, problem))
+  }
+  const stand_ins = Object.fromEntries(parametersOf(path).map((each) => [each, "x"]))
+  const target = targetOf(endpoint, { method, path }, stand_ins, profile)
+  return Result.isSuccess(target)
+    ? Result.succeed(endpoint)
+    : Result.fail(
+        refuseConfig("InvalidToolConfig", name, `${method} ${path} is refused: ${target.failure}`)
+      )
+}
+
+interface Direct {
+  readonly name: string
+  readonly call: CallDescriptor
+  /** The endpoint's schema of the arguments. */
+  readonly schema: JsonObject
+  /** Of the whole body. Absent = it follows from `schema`. */
+  readonly request_schema?: JsonObject | undefined
+  readonly allowNestedBind: boolean
+}
+
+const directTarget = (
+  { allowNestedBind, call: given, name, request_schema, schema }: Direct,
+  resolution: Resolution
+): Result.Result<
+  { readonly target: DirectTarget; readonly input_schema: JsonObject },
+  ToolConfigRefused
+> => {
+  const refuse = (reason: ToolConfigRefused["reason"], problem: string): Refused =>
+    Result.fail(refuseConfig(reason, name, problem))
+  const checked = checkTarget(name, resolution, given)
+  if (Result.isFailure(checked)) return Result.fail(checked.failure)
+  const conflict = partsConflict(given, { allowNestedBind })
+  if (conflict !== undefined) return refuse("PathConflict", conflict)
+  const call = withIdentity(given, resolution.identity)
+  const problem = queryProblem(call)
+  if (problem !== undefined) return refuse("InvalidToolConfig", problem)
+  const args_into = call.args_into === undefined ? [] : pathOf(call.args_into)
+  const bound = Object.keys(call.context ?? {}).map(pathOf)
+  const set = [...leafPaths(call.body ?? {}), ...bound]
+  const within = set.flatMap((path) =>
+    isPrefix(args_into, path) ? [path.slice(args_into.length)] : []
+  )
+  const input_schema = strippedSchema(schema, within)
+  const shown = within.find((path) => showsPath(input_schema, path))
+  if (shown !== undefined) {
+    return refuse(
+      "PathConflict",
+      `the model is shown "${shown.join(".")}", which is filled in for it`
+    )
+  }
+  const assembled = request_schema ?? assembledSchema({ schema, args_into, set })
+  const parameters = parameterPaths(call.path)
+  const suppliers = { model: input_schema, args_into, set }
+  const lacking = [
+    ...unsuppliedFields(assembled, suppliers),
+    ...parameters.filter((path) => !isSupplied(suppliers, path)).map((path) => path.join("."))
+  ]
+  if (lacking.length > 0) {
+    const names = [...new Set(lacking)].slice(0, 10).join(", ")
+    return refuse("UnsuppliedField", `nobody supplies what the endpoint requires: ${names}`)
+  }
+  const sent = sentSchema(assembled, parameters)
+  return Result.succeed({
+    input_schema,
+    target: { _tag: "Direct", call, request_schema: sent, set }
+  })
+}
+
+const permissionsOf = ({
+  needs_approval,
+  permission
+}: Pick<ToolConfig, "needs_approval" | "permission">) => ({
+  ...(permission === undefined ? undefined : { permission }),
+  ...(needs_approval === undefined ? undefined : { needs_approval })
+})
+
+/** The permission of an op that its catalogue gives it, where that is not what a tool of its kind has anyway. */
+const opPermission = (op: PlatformOp, config: PlatformTool) => {
+  const given = permissionsOf(config)
+  if (given.permission !== undefined || given.needs_approval === true) return given
+  const permission = defaultPermissionOf(op)
+  const usual = permissionOf({ category: op.read_only === true ? "read" : "mutate" })
+  return permission === usual ? given : { ...given, permission }
+}
+
+const resolvePlatform = (
+  config: PlatformTool,
+  resolution: Resolution
+): Result.Result<ResolvedTool, ToolConfigRefused> => {
+  const found = platformOp(resolution.catalogue, config.op)
+  if (Result.isFailure(found)) return Result.fail(found.failure)
+  const op = found.success
+  const schema = schemaOfOp(op)
+  if (Result.isFailure(schema)) {
+    return Result.fail(refuseConfig("InvalidPlatformOp", op.op, `no type "${schema.failure}"`))
+  }
+  const context = bindingsOf(op)
+  const call: CallDescriptor = {
+    method: op.method,
+    path: op.path,
+    ...(Object.keys(context).length === 0 ? undefined : { context }),
+    ...(op.args_into === undefined ? undefined : { args_into: op.args_into })
+  }
+  const allowNestedBind = op.allow_nested_bind === true
+  return Result.map(
+    directTarget({ name: op.op, call, schema: schema.success, allowNestedBind }, resolution),
+    ({ input_schema, target }): ResolvedTool => ({
+      name: op.op,
+      namespace: "platform",
+      provider: "platform",
+      id: reservedId(op.op),
+      description: op.description,
+      input_schema,
+      read_only: op.read_only === true,
+      ...opPermission(op, config),
+      target
+    })
+  )
+}
+
+/** `tools.{provider}.{integration}.{action}.{connection}` */
+export const gatewayRefOf = ({
+  action,
+  connection,
+  integration,
+  provider = "composio"
+}: GatewayTool): string => ["tools", provider, integration, action, connection].join(".")
+
+interface Gateway extends Pick<ToolConfig, "needs_approval" | "permission"> {
+  readonly name?: string | undefined
+  readonly description?: string | undefined
+  readonly input_schema?: JsonObject | undefined
+  readonly read_only?: boolean | undefined
+  readonly ref: string
+}
+
+const resolveGateway = (
+  {
+    description,
+    input_schema = open_schema,
+    name: given,
+    read_only = false,
+    ref,
+    ...rest
+  }: Gateway,
+  { endpoint }: Resolution
+): Result.Result<ResolvedTool, ToolConfigRefused> => {
+  const name = given === undefined ? modelNameOf(ref) : Result.succeed(given)
+  if (Result.isFailure(name)) {
+    return Result.fail(refuseConfig("InvalidToolConfig", ref, `give it a name: ${name.failure}`))
+  }
+  const refuse = (reason: ToolConfigRefused["reason"], problem: string): Refused =>
+    Result.fail(refuseConfig(reason, name.success, problem))
+  if (endpoint === undefined) {
+    return refuse("MissingCallback", "it needs the platform's callback: give its endpoint")
+  }
+  const parsed = parseCallRef(ref)
+  if (Result.isFailure(parsed)) return refuse("InvalidToolConfig", parsed.failure)
+  if (parsed.success._tag !== "Gateway") {
+    return refuse("NotOffered", `the gateway does not serve "${ref}": it is called directly`)
+  }
+  const { action, integration, provider } = parsed.success
+  return Result.succeed({
+    name: name.success,
+    namespace: "gateway",
+    provider: `gateway:${provider}`,
+    id: ref,
+    description: description ?? `Runs "${action}" of ${integration}.`,
+    input_schema,
+    read_only,
+    ...permissionsOf(rest),
+    target: { _tag: "Gateway", ref }
+  })
+}
+
+const resolveCallback = (
+  config: CallbackTool,
+  resolution: Resolution
+): Result.Result<ResolvedTool, ToolConfigRefused> => {
+  const { allow_nested_bind = false, call, callRef, name, request_schema } = config
+  const { description = "", input_schema: schema = open_schema, read_only = false } = config
+  if (callRef !== undefined) return resolveGateway({ ...config, ref: callRef }, resolution)
+  if (call === undefined) {
+    return Result.fail(refuseConfig("InvalidToolConfig", name, "it has neither call nor callRef"))
+  }
+  const shown = Object.keys(call.context ?? {}).find((text) => {
+    const into = call.args_into === undefined ? [] : pathOf(call.args_into)
+    return isPrefix(into, pathOf(text)) && showsPath(schema, pathOf(text).slice(into.length))
+  })
+  if (shown !== undefined && call.args_into !== undefined) {
+    const problem = `the model is shown "${shown}", which the run's context fills in`
+    return Result.fail(refuseConfig("PathConflict", name, problem))
+  }
+  const direct = { name, call, schema, request_schema, allowNestedBind: allow_nested_bind }
+  return Result.map(directTarget(direct, resolution), ({ input_schema, target }): ResolvedTool => ({
+    name,
+    namespace: "callback",
+    provider: "platform",
+    id: name,
+    description,
+    input_schema,
+    read_only,
+    ...permissionsOf(config),
+    target
+  }))
+}
+
+const elsewhere = {
+  builtin: "a registered tool is named in its agent's tools",
+  code: "code does not call the platform: register it with CodeTool",
+  client: "the runtime runs no tool of a browser"
+}
+
+const resolveReference = (
+  config: ReferenceTool,
+  resolution: Resolution
+): Result.Result<ResolvedTool, ToolConfigRefused> => {
+  const name = referenceName(config)
+  const identity = referenceIdentity(config)
+  const found = resolution.revisions.get(identity)
+  if (found === undefined) {
+    return Result.fail(refuseConfig("NotOffered", name, `no revision is known for "${identity}"`))
+  }
+  const schema = config.input_schema ?? found.input_schema
+  const call = invocationOf(found.revision)
+  return Result.map(
+    directTarget({ name, call, schema, allowNestedBind: false }, resolution),
+    ({ input_schema, target }): ResolvedTool => ({
+      name,
+      namespace: "reference",
+      provider: "platform",
+      id: identity,
+      description: config.description ?? found.description ?? `Runs the workflow ${config.slug}.`,
+      input_schema,
+      read_only: false,
+      ...permissionsOf(config),
+      target: { ...target, reference: identity }
+    })
+  )
+}
+
+const resolveOne = (
+  config: ToolConfig,
+  resolution: Resolution
+): Result.Result<ResolvedTool, ToolConfigRefused> => {
+  if ("kind" in config) return resolveCallback(config, resolution)
+  switch (config.type) {
+    case "platform":
+      return resolvePlatform(config, resolution)
+    case "gateway":
+      return resolveGateway({ ...config, ref: gatewayRefOf(config) }, resolution)
+    case "reference":
+      return resolveReference(config, resolution)
+    case "builtin":
+    case "code":
+    case "client":
+      return Result.fail(refuseConfig("NotOffered", config.name, elsewhere[config.type]))
+  }
+}
+
+/** The most tools of one configuration. */
+const tools_max = 1_000
+
+/** Resolves a list of configurations; fails with the first that cannot be right. Names are unique. */
+export const resolveTools = (
+  configs: ReadonlyArray<unknown>,
+  resolution: Resolution
+): Result.Result<ReadonlyArray<ResolvedTool>, ToolConfigRefused> => {
+  const tools = new Map<string, ResolvedTool>()
+  if (configs.length > tools_max) {
+    const problem = `there may be at most ${tools_max}`
+    return Result.fail(refuseConfig("InvalidToolConfig", "tools", problem))
+  }
+  for (const [at, value] of configs.entries()) {
+    const config = decodeToolConfig(value, `tools.${at}`)
+    if (Result.isFailure(config)) return Result.fail(config.failure)
+    const resolved = resolveOne(config.success, resolution)
+    if (Result.isFailure(resolved)) return Result.fail(resolved.failure)
+    const { name, namespace } = resolved.success
+    if (tools.has(name)) {
+      const problem =
+        namespace === "platform"
+          ? "Duplicate platform tool: it is listed twice"
+          : "two tools have this name"
+      return Result.fail(refuseConfig("DuplicateTool", name, problem))
+    }
+    tools.set(name, resolved.success)
+  }
+  return Result.succeed([...tools.values()])
+}

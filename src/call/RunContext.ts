@@ -1,0 +1,101 @@
+/**
+ * What a run knows of itself: the workflow that it belongs to, its trace, its session. A call binds fields of its request
+ * to it by tokens such as `$ctx.workflow.variant.id`. No model reads it, and no model can set a bound field.
+ */
+import { Result, Schema } from "effect"
+import type { Json } from "../Canonical.ts"
+import type { BodyPath, JsonObject } from "./BodyPath.ts"
+import { parsePath, safeCopy, valueAt, withValueAt } from "./BodyPath.ts"
+
+const Id = Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(500))
+const Named = Schema.Struct({ id: Schema.optionalKey(Id) })
+
+/** An id may be given in either form: `workflow.variant_id` and `workflow.variant.id` are the same one. */
+export const RunContext = Schema.Struct({
+  workflow: Schema.optionalKey(
+    Schema.Struct({
+      artifact_id: Schema.optionalKey(Id),
+      variant_id: Schema.optionalKey(Id),
+      variant_name: Schema.optionalKey(Id),
+      revision_id: Schema.optionalKey(Id),
+      latest_revision_id: Schema.optionalKey(Id),
+      version: Schema.optionalKey(Schema.Union([Id, Schema.Int])),
+      is_draft: Schema.optionalKey(Schema.Boolean),
+      artifact: Schema.optionalKey(Named),
+      variant: Schema.optionalKey(Named),
+      revision: Schema.optionalKey(Named)
+    })
+  ),
+  trace: Schema.optionalKey(
+    Schema.Struct({ trace_id: Schema.optionalKey(Id), span_id: Schema.optionalKey(Id) })
+  ),
+  session_id: Schema.optionalKey(Id),
+  session: Schema.optionalKey(Named)
+})
+export interface RunContext extends Schema.Schema.Type<typeof RunContext> {}
+
+/** Decodes a context from outside; a member that no context has is refused. */
+export const decodeRunContext = Schema.decodeUnknownResult(RunContext, {
+  onExcessProperty: "error"
+})
+
+/** The two forms of one id. */
+const forms: ReadonlyArray<readonly [BodyPath, BodyPath]> = [
+  [
+    ["workflow", "artifact_id"],
+    ["workflow", "artifact", "id"]
+  ],
+  [
+    ["workflow", "variant_id"],
+    ["workflow", "variant", "id"]
+  ],
+  [
+    ["workflow", "revision_id"],
+    ["workflow", "revision", "id"]
+  ],
+  [["session_id"], ["session", "id"]]
+]
+
+/** The context with each id in both forms. The nested one counts where they differ. */
+export const withBothForms = (context: RunContext): JsonObject => {
+  let whole: JsonObject = { ...context } as JsonObject
+  for (const [flat, nested] of forms) {
+    const id = valueAt(whole, nested) ?? valueAt(whole, flat)
+    if (id !== undefined) whole = withValueAt(withValueAt(whole, flat, id), nested, id)
+  }
+  return whole
+}
+
+/** The workflow and its variant stay the same for as long as a deployment does; everything else may change with a turn. */
+const immutable: ReadonlyArray<BodyPath> = [
+  ["workflow", "artifact_id"],
+  ["workflow", "artifact", "id"],
+  ["workflow", "variant_id"],
+  ["workflow", "variant", "id"]
+]
+
+const written = /^\$ctx\.(.+)$/s
+
+/** The path in the context that a token names; undefined where the text is no token. */
+export const tokenPath = (token: string): BodyPath | undefined => {
+  const [, text] = written.exec(token) ?? []
+  const path = text === undefined ? undefined : parsePath(text)
+  return path === undefined || Result.isFailure(path) ? undefined : path.success
+}
+
+/** Does the token name an identity that holds for the whole deployment? */
+export const isImmutableToken = (token: string): boolean => {
+  const path = tokenPath(token)?.join(".")
+  return immutable.some((each) => each.join(".") === path)
+}
+
+/**
+ * The value that a token names. Undefined where it is no token, and where the context has nothing there: null identifies
+ * nothing and counts as absent.
+ */
+export const tokenValue = (token: string, context: JsonObject | undefined): Json | undefined => {
+  const path = tokenPath(token)
+  if (path === undefined || context === undefined) return undefined
+  const found = valueAt(context, path)
+  return found === undefined || found === null ? undefined : safeCopy(found)
+}

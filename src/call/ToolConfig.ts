@@ -1,0 +1,195 @@
+/**
+ * Tools as an agent's configuration names them, by `type`: builtin, gateway, code, client, reference, platform. A host that
+ * resolves tools itself gives them as callbacks instead, with the request of each. Unknown members are refused.
+ */
+import { Result, Schema, SchemaIssue } from "effect"
+import { Permission } from "../tool/SideEffects.ts"
+import { readJsonValue } from "../entry/BoundedJson.ts"
+import { isJsonObject } from "./BodyPath.ts"
+import { CallDescriptor, FixedBody } from "./CallDescriptor.ts"
+import { isRefSegment, parseCallRef } from "./CallRef.ts"
+import type { ToolConfigRefused } from "./ToolConfigRefused.ts"
+import { refuseConfig } from "./ToolConfigRefused.ts"
+
+const Name = Schema.String.check(
+  Schema.isPattern(/^[A-Za-z0-9_-]{1,64}$/, { description: "1 to 64 letters, digits, _ or -" })
+)
+const Part = Schema.String.check(
+  Schema.makeFilter((text) => isRefSegment(text) || "it is no part of a reference")
+)
+const Text = Schema.String.check(Schema.isMaxLength(4_000))
+
+/** What every type takes. `needs_approval: true` stands for the permission `ask`. */
+const common = {
+  permission: Schema.optionalKey(Permission),
+  needs_approval: Schema.optionalKey(Schema.Boolean)
+}
+/** What a type takes whose description and schema nobody else knows. */
+const described = {
+  ...common,
+  name: Schema.optionalKey(Name),
+  description: Schema.optionalKey(Text),
+  input_schema: Schema.optionalKey(FixedBody)
+}
+const named = { ...described, name: Name }
+
+/** A tool that is registered in the runtime. */
+const BuiltinTool = Schema.Struct({ ...common, type: Schema.Literal("builtin"), name: Name })
+
+/** An action of a provider, which the platform's gateway runs with its own secrets. */
+const GatewayTool = Schema.Struct({
+  ...described,
+  type: Schema.Literal("gateway"),
+  provider: Schema.optionalKey(Part),
+  integration: Part,
+  action: Part,
+  connection: Part,
+  /** Absent = it may write. */
+  read_only: Schema.optionalKey(Schema.Boolean)
+})
+
+const CodeTool = Schema.Struct({
+  ...named,
+  type: Schema.Literal("code"),
+  runtime: Schema.optionalKey(Text),
+  script: Schema.String.check(Schema.isMaxLength(262_144)),
+  /** The names of the secrets that its process is given. */
+  secrets: Schema.optionalKey(Schema.Array(Name).check(Schema.isMaxLength(64)))
+})
+
+const ClientTool = Schema.Struct({ ...named, type: Schema.Literal("client") })
+
+/** A workflow that is stored on the platform, as a tool. */
+const ReferenceTool = Schema.Struct({
+  ...described,
+  type: Schema.Literal("reference"),
+  /** Absent = variant. */
+  ref_by: Schema.optionalKey(Schema.Literals(["variant", "environment"])),
+  slug: Part,
+  /** Of a variant. Absent = its latest revision. */
+  version: Schema.optionalKey(Part),
+  environment: Schema.optionalKey(Part)
+}).check(
+  Schema.makeFilter(({ environment, ref_by = "variant", version }) => {
+    if (ref_by === "variant") {
+      return environment === undefined || "a variant is not chosen by environment"
+    }
+    if (environment === undefined) return "the environment is missing"
+    return version === undefined || "an environment has one revision: leave version out"
+  })
+)
+
+/** An endpoint of the platform, by its name in the catalogue. */
+const PlatformTool = Schema.Struct({
+  ...common,
+  type: Schema.Literal("platform"),
+  op: Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(200))
+})
+
+const GatewayRef = Schema.String.check(
+  Schema.isMaxLength(1_000),
+  Schema.makeFilter((text) => Result.isSuccess(parseCallRef(text)) || "it is no reference")
+)
+
+/** A tool that a host has resolved: with the request that the runtime sends, or with the gateway's reference. */
+export const CallbackTool = Schema.Struct({
+  ...named,
+  kind: Schema.Literal("callback"),
+  call: Schema.optionalKey(CallDescriptor),
+  callRef: Schema.optionalKey(GatewayRef),
+  /** JSON Schema of the whole body. Absent = it follows from `input_schema`, and fixed and bound fields may be anything. */
+  request_schema: Schema.optionalKey(FixedBody),
+  /** A bound field lies within `args_into`; then `input_schema` must not show it. Absent = it may not lie there. */
+  allow_nested_bind: Schema.optionalKey(Schema.Boolean),
+  /** Absent = it may write. */
+  read_only: Schema.optionalKey(Schema.Boolean)
+}).check(
+  Schema.makeFilter(
+    ({ call, callRef }) =>
+      (call === undefined) !== (callRef === undefined) ||
+      "exactly one of call and callRef has to be given"
+  )
+)
+export interface CallbackTool extends Schema.Schema.Type<typeof CallbackTool> {}
+
+const types = {
+  builtin: BuiltinTool,
+  gateway: GatewayTool,
+  code: CodeTool,
+  client: ClientTool,
+  reference: ReferenceTool,
+  platform: PlatformTool
+}
+
+export type CodeTool = typeof CodeTool.Type
+export type GatewayTool = typeof GatewayTool.Type
+export type ReferenceTool = typeof ReferenceTool.Type
+export type PlatformTool = typeof PlatformTool.Type
+export type ToolConfig =
+  | typeof BuiltinTool.Type
+  | GatewayTool
+  | CodeTool
+  | typeof ClientTool.Type
+  | ReferenceTool
+  | PlatformTool
+  | CallbackTool
+
+const strictly = { onExcessProperty: "error" } as const
+const decoders: Readonly<
+  Record<string, (value: unknown) => Result.Result<ToolConfig, Schema.SchemaError>>
+> = {
+  builtin: Schema.decodeUnknownResult(types.builtin, strictly),
+  gateway: Schema.decodeUnknownResult(types.gateway, strictly),
+  code: Schema.decodeUnknownResult(types.code, strictly),
+  client: Schema.decodeUnknownResult(types.client, strictly),
+  reference: Schema.decodeUnknownResult(types.reference, strictly),
+  platform: Schema.decodeUnknownResult(types.platform, strictly)
+}
+const decodeCallback = Schema.decodeUnknownResult(CallbackTool, strictly)
+
+const formatted = SchemaIssue.makeFormatterStandardSchemaV1()
+
+/** The first issue, with where it is. */
+export const issueText = ({ issue }: Schema.SchemaError): string => {
+  const [first] = formatted(issue).issues
+  const path = (first?.path ?? []).map((part) =>
+    String(typeof part === "object" ? part.key : part).slice(0, 64)
+  )
+  const text = (first?.message ?? "it does not fit").slice(0, 300)
+  return path.length === 0 ? text : `${path.join(".")}: ${text}`
+}
+
+const nameIn = (record: Readonly<Record<string, unknown>>, at: string): string => {
+  const given = [record["name"], record["op"], record["slug"]].find(
+    (each) => typeof each === "string" && each !== ""
+  )
+  return typeof given === "string" ? given : at
+}
+
+/** Decodes one configuration. `at` is its place, for the error of one without a name. */
+export const decodeToolConfig = (
+  value: unknown,
+  at: string
+): Result.Result<ToolConfig, ToolConfigRefused> => {
+  // A copy within bounds: undefined members count as left out, and nobody changes it later.
+  const read = readJsonValue(value)
+  if (Result.isFailure(read)) {
+    return Result.fail(refuseConfig("InvalidToolConfig", at, read.failure.message))
+  }
+  const record: Readonly<Record<string, unknown>> = isJsonObject(read.success) ? read.success : {}
+  const type = record["type"]
+  const decode =
+    record["kind"] === "callback"
+      ? decodeCallback
+      : typeof type === "string" && Object.hasOwn(decoders, type)
+        ? decoders[type]
+        : undefined
+  const name = nameIn(record, at)
+  if (decode === undefined) {
+    const known = Object.keys(decoders).join(", ")
+    return Result.fail(refuseConfig("InvalidToolConfig", name, `its type is none of ${known}`))
+  }
+  return Result.mapError(decode(record), (error) =>
+    refuseConfig("InvalidToolConfig", name, issueText(error))
+  )
+}

@@ -1,0 +1,30 @@
+/**
+ * A tool's configuration, or an entry of the platform's catalogue, that cannot be right. It ends the start.
+ */
+import { Schema } from "effect"
+
+export class ToolConfigRefused extends Schema.TaggedError<ToolConfigRefused>()(
+  "ToolConfigRefused",
+  {
+    reason: Schema.Literals([
+      "InvalidToolConfig",
+      "InvalidPlatformOp",
+      "UnknownPlatformOp",
+      "DuplicateTool",
+      "MissingCallback",
+      "UnsuppliedField",
+      "PathConflict",
+      "NotOffered"
+    ]),
+    /** The tool's name, or its place in the list. */
+    tool: Schema.String,
+    message: Schema.String
+  }
+) {}
+
+export const refuseConfig = (
+  reason: ToolConfigRefused["reason"],
+  tool: string,
+  message: string
+): ToolConfigRefused =>
+  new ToolConfigRefused({ reason, tool, message: `tool "${tool.slice(0, 100)}": ${message}` })

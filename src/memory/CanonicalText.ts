@@ -1,0 +1,94 @@
+/**
+ * Texts of record, such as the rules of a world: they are kept where they belong, and no copy of one becomes a memory.
+ * A text is a copy where it as a whole, or a passage of it as long as the canonical text, is similar enough. The function
+ * `troupe.memory_resembles` says the same in SQL.
+ */
+import { Effect, Schema } from "effect"
+import { Tenant } from "../Ids.ts"
+import { MemoryName } from "./MemoryRow.ts"
+import { sharedBy, similarityOf, trigramsOf, trigramsOfWords, wordsOf } from "./Trigram.ts"
+
+/** From this similarity on a text is a copy, where its canonical text says nothing else. */
+export const threshold_default = 0.6
+export const canonical_units_max = 20_000
+/** A shorter canonical text is compared with whole texts alone: its words are in many texts. */
+export const passage_words_min = 4
+
+export const CanonicalText = Schema.Struct({
+  tenant: Tenant,
+  /** The anchor of the persistent tier for which it is registered. */
+  place: MemoryName,
+  /** Unique within its place. */
+  name: MemoryName,
+  text: Schema.String.check(
+    Schema.isMinLength(1),
+    Schema.isMaxLength(canonical_units_max),
+    Schema.makeFilter(
+      (text) => wordsOf(text).length > 0 || "it has no letter and no digit to compare"
+    ),
+    Schema.makeFilter(
+      (text) =>
+        (!text.includes("\0") && text.isWellFormed()) || "it has a NUL or half of a surrogate pair"
+    )
+  ),
+  threshold: Schema.Finite.check(Schema.isBetween({ minimum: 0.3, maximum: 1 })).pipe(
+    Schema.withDecodingDefaultKey(Effect.succeed(threshold_default)),
+    Schema.withConstructorDefault(Effect.succeed(threshold_default))
+  )
+})
+export interface CanonicalText extends Schema.Schema.Type<typeof CanonicalText> {}
+
+/** A canonical text, with what each comparison needs of it. */
+export interface ComparedText {
+  readonly name: string
+  readonly threshold: number
+  readonly trigrams: ReadonlySet<string>
+  readonly words: number
+}
+
+export const comparedText = ({
+  name,
+  text,
+  threshold
+}: Pick<CanonicalText, "name" | "text" | "threshold">): ComparedText => {
+  const words = wordsOf(text)
+  return {
+    name,
+    threshold: Math.fround(threshold),
+    trigrams: trigramsOfWords(words),
+    words: words.length
+  }
+}
+
+/** The similarity of the text, or of its first passage that is similar enough; undefined where the text is no copy. */
+const copied = (
+  words: ReadonlyArray<string>,
+  whole: ReadonlySet<string>,
+  { threshold, trigrams, words: size }: ComparedText
+): number | undefined => {
+  const similarity = similarityOf(whole, trigrams)
+  if (similarity >= threshold) return similarity
+  if (size < passage_words_min || words.length <= size) return undefined
+  // No passage has more of the canonical trigrams than the text has.
+  if (Math.fround(sharedBy(whole, trigrams) / trigrams.size) < threshold) return undefined
+  const stride = Math.max(1, Math.floor(size / 4))
+  for (let at = 0; at < words.length; at += stride) {
+    const passage = similarityOf(trigramsOfWords(words.slice(at, at + size)), trigrams)
+    if (passage >= threshold) return passage
+  }
+  return undefined
+}
+
+/** The first canonical text that the text is a copy of or holds; undefined of none. */
+export const findCanonical = (
+  text: string,
+  canonicals: Iterable<ComparedText>
+): { readonly name: string; readonly similarity: number } | undefined => {
+  const words = wordsOf(text)
+  const whole = trigramsOf(text)
+  for (const each of canonicals) {
+    const similarity = copied(words, whole, each)
+    if (similarity !== undefined) return { name: each.name, similarity }
+  }
+  return undefined
+}

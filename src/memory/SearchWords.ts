@@ -1,0 +1,43 @@
+/**
+ * The words by which a memory is found: in lower case, without the commonest words of English, the plural as the singular.
+ */
+import { wordsOf } from "./Trigram.ts"
+
+/** Words of one row's index, and of one query. */
+export const row_words_max = 200
+export const query_words_max = 12
+const word_units_max = 40
+
+const common = new Set(
+  (
+    "a an and are s t as at be been but by can could did do does for from had has have he her his how i if in into is it its " +
+    "me my no not of on or our she should so than that the their them then there they this to up us was we were what " +
+    "when where which who why will with would you your s t"
+  ).split(" ")
+)
+
+const singular = (word: string): string => {
+  if (word.length > 4 && word.endsWith("ies")) return `${word.slice(0, -3)}y`
+  return word.length > 3 && word.endsWith("s") && !/(?:ss|us|is)$/.test(word)
+    ? word.slice(0, -1)
+    : word
+}
+
+const found = (text: string, words_max: number): ReadonlyArray<string> => {
+  const words = new Set<string>()
+  for (const word of wordsOf(text)) {
+    if (common.has(word)) continue
+    words.add(singular(word.slice(0, word_units_max)))
+    if (words.size === words_max) break
+  }
+  return [...words]
+}
+
+/** Each word once, in the order of the text; at most 200. */
+export const rowWords = (text: string): ReadonlyArray<string> => found(text, row_words_max)
+
+/** The same of a query: its longest 12, because a long word tells more texts apart. */
+export const queryWords = (text: string): ReadonlyArray<string> =>
+  found(text, row_words_max)
+    .toSorted((a, b) => b.length - a.length)
+    .slice(0, query_words_max)

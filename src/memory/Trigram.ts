@@ -1,0 +1,46 @@
+/**
+ * How similar two texts are by their trigrams, as PostgreSQL's extension pg_trgm counts them: a word in lower case between
+ * two spaces and one, its sequences of three characters, each counted once. So the gateway and the database's trigger agree.
+ */
+
+const word = /[\p{Alphabetic}\p{Nd}]+/gu
+
+/** Each character alone, because the database's lower case of a character is one character. */
+const lowered = (character: string): string => {
+  const [first = character] = character.toLowerCase()
+  return first
+}
+
+/** The words of a text in lower case, with repetitions. */
+export const wordsOf = (text: string): ReadonlyArray<string> =>
+  (text.match(word) ?? []).map((found) => Array.from(found, lowered).join(""))
+
+const addTrigrams = (to: Set<string>, each: string): void => {
+  const padded = ["", " ", " ", ...each, " "]
+  for (let i = 1; i + 2 < padded.length; i++) {
+    to.add(`${padded[i]}${padded[i + 1]}${padded[i + 2]}`)
+  }
+}
+
+export const trigramsOfWords = (words: ReadonlyArray<string>): ReadonlySet<string> => {
+  const trigrams = new Set<string>()
+  for (const each of words) addTrigrams(trigrams, each)
+  return trigrams
+}
+
+export const trigramsOf = (text: string): ReadonlySet<string> => trigramsOfWords(wordsOf(text))
+
+/** How many trigrams both have. */
+export const sharedBy = (a: ReadonlySet<string>, b: ReadonlySet<string>): number => {
+  const [small, large] = a.size < b.size ? [a, b] : [b, a]
+  let shared = 0
+  for (const each of small) if (large.has(each)) shared++
+  return shared
+}
+
+/** Shared trigrams by all trigrams, 0 to 1, in single precision as the database has it; 0 where neither has any. */
+export const similarityOf = (a: ReadonlySet<string>, b: ReadonlySet<string>): number => {
+  const shared = sharedBy(a, b)
+  const all = a.size + b.size - shared
+  return all === 0 ? 0 : Math.fround(shared / all)
+}

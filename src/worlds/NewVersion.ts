@@ -1,0 +1,34 @@
+/**
+ * What a version of a world consists of when it is published.
+ */
+import { Schema } from "effect"
+import { bounds_result } from "../entry/BoundedJson.ts"
+import type { JsonBounds } from "../entry/BoundedJson.ts"
+import { EvalSet, eval_sets_max, Rule, rules_max, World } from "./World.ts"
+
+const distinct = <A>(what: string, idOf: (item: A) => string) =>
+  Schema.makeFilter((items: ReadonlyArray<A>) =>
+    new Set(items.map(idOf)).size === items.length ? undefined : `${what} with distinct ids`
+  )
+
+export const NewVersion = Schema.Struct({
+  world: World,
+  /** All rules of the version. */
+  rules: Schema.Array(Rule).check(
+    Schema.isMaxLength(rules_max),
+    distinct("rules", ({ rule_id }: Rule) => rule_id)
+  ),
+  /** All EvalSets of the world. */
+  eval_sets: Schema.Array(EvalSet).check(
+    Schema.isMaxLength(eval_sets_max),
+    distinct("EvalSets", ({ eval_set_id }: EvalSet) => eval_set_id)
+  )
+})
+export interface NewVersion extends Schema.Schema.Type<typeof NewVersion> {}
+
+/** Of a version as JSON: room for 5,000 rules of the longest texts. */
+export const version_bounds: JsonBounds = {
+  ...bounds_result,
+  values_max: 1_000_000,
+  units_max: 100_000_000
+}

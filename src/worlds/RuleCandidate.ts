@@ -1,0 +1,49 @@
+/**
+ * A rule that somebody proposes. It changes nothing: people decide about it in the pipeline that publishes versions.
+ */
+import { Schema } from "effect"
+import { WorldId } from "./contracts/WorldId.ts"
+import { ItemId, Topic } from "./World.ts"
+
+export const CandidateStatus = Schema.Literals(["proposed", "accepted", "rejected"])
+
+const Sentence = (most: number) =>
+  Schema.String.check(
+    Schema.isPattern(/\S/, { description: "a text that is not blank" }),
+    Schema.isMaxLength(most)
+  )
+
+export const evidence_max = 20
+
+/** What a proposer says of it. */
+export const CandidateDraft = Schema.Struct({
+  topic: Topic,
+  title: Sentence(200),
+  body: Sentence(8_000),
+  /** Why the world needs it. */
+  rationale: Sentence(2_000),
+  /** Ids of rules and EvalSets that show the need. */
+  evidence: Schema.Array(ItemId).check(Schema.isMaxLength(evidence_max))
+})
+export interface CandidateDraft extends Schema.Schema.Type<typeof CandidateDraft> {}
+
+export const RuleCandidate = Schema.Struct({
+  /** The key of the call that proposed it, so that a repeated call proposes nothing new. */
+  candidate_id: Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(200)),
+  world_id: WorldId,
+  ...CandidateDraft.fields,
+  /** The principal whose message led to it. */
+  proposed_by: Schema.String,
+  proposed_at: Schema.Int,
+  status: CandidateStatus
+})
+export interface RuleCandidate extends Schema.Schema.Type<typeof RuleCandidate> {}
+
+/** So many candidates of one world may wait for a decision. */
+export const candidates_open_max = 1_000
+
+/** Too many candidates of the world wait for a decision. */
+export class TooManyCandidates extends Schema.TaggedError<TooManyCandidates>()(
+  "TooManyCandidates",
+  { world_id: WorldId, open_max: Schema.Int }
+) {}

@@ -1,0 +1,91 @@
+/** Scripts of a configuration in processes of their own. */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Redacted } from "effect"
+import type { Options } from "../../layers/agents/CodeTool.ts"
+import * as CodeTool from "../../layers/agents/CodeTool.ts"
+import { runBody } from "../calls/Platform.ts"
+
+const code = (script: string, more: object = {}, options: Partial<Options> = {}) =>
+  Effect.map(
+    CodeTool.tools({ tools: [{ type: "code", name: "run", script, ...more }], ...options }),
+    ([tool]) => tool
+  )
+
+const failure = Effect.fnUntraced(function* (script: string, options: Partial<Options> = {}) {
+  const error = yield* Effect.flip(runBody(yield* code(script, {}, options), {}))
+  return error as { readonly _tag: string; readonly reason: string; readonly message: string }
+})
+
+describe("a code tool", () => {
+  it.live("AG-56 has only its named secrets in its environment, and shows none of them", () =>
+    Effect.gen(function* () {
+      const secrets = { TOKEN: Redacted.make("hidden-token"), OTHER: "hidden-other" }
+      const script =
+        "export default (args) => ({ names: Object.keys(process.env), args, said: `a ${process.env.TOKEN}` })"
+      const tool = yield* code(script, { secrets: ["TOKEN"] }, { secrets })
+      const value = yield* runBody(tool, { city: "Paris" })
+      assert.deepInclude(value, { names: ["TOKEN"], args: { city: "Paris" } })
+      assert.notInclude(JSON.stringify(value), "hidden")
+    })
+  )
+
+  it.live("AG-56 reads no file of this machine and starts no process", () =>
+    Effect.gen(function* () {
+      const script = `export default async () => {
+        const codes = []
+        for (const attempt of [
+          async () => (await import("node:fs")).readFileSync("/etc/hostname"),
+          async () => (await import("node:fs")).writeFileSync("/tmp/troupe-code", ""),
+          async () => (await import("node:child_process")).execSync("true")
+        ]) {
+          try { await attempt(); codes.push("done") } catch (error) { codes.push(error.code) }
+        }
+        return codes
+      }`
+      const value = yield* runBody(yield* code(script), {})
+      assert.deepStrictEqual(value, ["ERR_ACCESS_DENIED", "ERR_ACCESS_DENIED", "ERR_ACCESS_DENIED"])
+    })
+  )
+
+  it.live(
+    "fails without the text of what it threw, unless it says that the arguments are wrong",
+    () =>
+      Effect.gen(function* () {
+        const thrown = yield* failure('export default () => { throw new Error("secret") }')
+        assert.deepInclude(thrown, { _tag: "ToolTerminalError", reason: "CODE_FAILED" })
+        assert.notInclude(thrown.message, "secret")
+        const refused = yield* failure(
+          'export default () => { throw Object.assign(new Error("no such city"), { name: "ToolUserError" }) }'
+        )
+        assert.deepInclude(refused, { _tag: "ToolUserError", message: "no such city" })
+        for (const script of ["no script", "export const a = 1", "process.exit(0)"]) {
+          assert.strictEqual((yield* failure(script)).reason, "CODE_FAILED", script)
+        }
+        const late = yield* failure(
+          "export default () => new Promise(() => setInterval(() => {}, 9))",
+          {
+            timeout_ms: 500
+          }
+        )
+        assert.deepInclude(late, { _tag: "ToolTransientError", reason: "CODE_TIMEOUT" })
+      })
+  )
+
+  it.effect(
+    "AG-56 is refused at start with a secret that has no value or would change the process",
+    () =>
+      Effect.gen(function* () {
+        const script = "export default () => 1"
+        for (const [more, options] of [
+          [{ secrets: ["TOKEN"] }, {}],
+          [{ secrets: ["NODE_OPTIONS"] }, { secrets: { NODE_OPTIONS: "--inspect" } }],
+          [{ runtime: "python" }, {}]
+        ] as const) {
+          const refused = yield* Effect.flip(code(script, more, options))
+          assert.strictEqual(refused._tag, "ToolConfigRefused")
+        }
+        const tool = yield* code(script)
+        assert.strictEqual(tool?.spec.category, "mutate")
+      })
+  )
+})

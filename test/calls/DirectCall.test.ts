@@ -1,0 +1,337 @@
+/** Direct calls against real servers: what is sent, what is not, and what a model reads. */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber, Redacted } from "effect"
+import { isToolError } from "../../src/error/ToolError.ts"
+import type { CallContext } from "../../src/tool/GovernedTool.ts"
+import { platform_ops } from "../../src/call/PlatformOps.ts"
+import { configured, platform, runBody } from "./Platform.ts"
+import { web } from "./Web.ts"
+
+const variant = { workflow: { variant: { id: "own-variant" } } }
+const latest = (revision: string) => () => ({ workflow: { latest_revision_id: revision } })
+const commit = { workflow_revision: { message: "colder", data: { temperature: 0.2 } } }
+
+const errorOf = (exit: unknown) => {
+  assert.isTrue(isToolError(exit), String(exit))
+  return exit as {
+    readonly _tag: string
+    readonly kind: string
+    readonly reason?: string
+    readonly message: string
+  }
+}
+
+describe("a direct call", () => {
+  it.live("AG-13 AG-25 AG-32 AG-34 sends the arguments with its fixed and bound fields", () =>
+    Effect.gen(function* () {
+      const web = yield* platform(() => ({ body: '{"revision":{"id":"r9"}}' }))
+      const [tool] = yield* configured(web, [{ type: "platform", op: "commit_revision" }], {
+        identity: variant,
+        context: latest("r8")
+      })
+      // The workflow's variant stands in the fixed body from the start; the revision is asked for at the call.
+      assert.deepInclude(JSON.parse(String(tool?.target)), {
+        body: { workflow_revision: { workflow_variant_id: "own-variant" } },
+        context: { "workflow_revision.expected_revision_id": "$ctx.workflow.latest_revision_id" }
+      })
+      const guess = { ...commit.workflow_revision, workflow_variant_id: "someone-elses" }
+      const value = yield* runBody(tool, { workflow_revision: guess })
+      assert.deepStrictEqual(value, { revision: { id: "r9" } })
+      assert.deepStrictEqual(
+        web.seen.map(({ body, method, url }) => [method, url, JSON.parse(body)]),
+        [
+          [
+            "POST",
+            "/api/workflows/revisions/commit",
+            {
+              workflow_revision: {
+                ...commit.workflow_revision,
+                workflow_variant_id: "own-variant",
+                expected_revision_id: "r8"
+              }
+            }
+          ]
+        ]
+      )
+    })
+  )
+
+  it.live("AG-30 uses the trace of its own turn", () =>
+    Effect.gen(function* () {
+      const web = yield* platform()
+      const [tool] = yield* configured(web, [{ type: "platform", op: "annotate_trace" }], {
+        context: ({ trace_id }) => ({ trace: { trace_id, span_id: "00f067aa0ba902b7" } })
+      })
+      const note = { references: { evaluator: { slug: "tone" } }, data: { outputs: { ok: true } } }
+      for (const trace_id of ["turn-1", "turn-2"]) yield* runBody(tool, note, { trace_id })
+      assert.deepStrictEqual(
+        web.seen.map(({ body }) => JSON.parse(body).annotation.links.invocation.trace_id),
+        ["turn-1", "turn-2"]
+      )
+    })
+  )
+
+  it.live("AG-33 fails as the model's to correct when the platform has a later revision", () =>
+    Effect.gen(function* () {
+      const web = yield* platform(({ body }) =>
+        body.includes('"expected_revision_id":"r1"')
+          ? { status: 409, body: '{"detail":"The variant has revision r2 by now."}' }
+          : undefined
+      )
+      const [tool] = yield* configured(web, [{ type: "platform", op: "commit_revision" }], {
+        identity: variant,
+        context: latest("r1")
+      })
+      const error = errorOf(yield* Effect.flip(runBody(tool, commit)))
+      assert.strictEqual(error._tag, "ToolUserError")
+      assert.include(error.message, "HTTP 409: The variant has revision r2 by now.")
+    })
+  )
+
+  it.live("AG-18 sends nothing when the run's context lacks a bound field or cannot be had", () =>
+    Effect.gen(function* () {
+      const web = yield* platform()
+      for (const context of [
+        undefined,
+        () => ({}),
+        () => ({ workflow: { latest_revision_id: "" } }),
+        () => Promise.reject(new Error("secret host 10.0.0.4")),
+        () => {
+          throw new Error("secret host 10.0.0.4")
+        }
+      ]) {
+        const [tool] = yield* configured(web, [{ type: "platform", op: "commit_revision" }], {
+          identity: variant,
+          ...(context === undefined ? undefined : { context: context as never })
+        })
+        const error = errorOf(yield* Effect.flip(runBody(tool, commit)))
+        assert.strictEqual(error._tag, "ToolTerminalError")
+        assert.strictEqual(error.reason, "MISSING_RUN_CONTEXT")
+        assert.notInclude(error.message, "10.0.0.4")
+      }
+      assert.lengthOf(web.seen, 0)
+    })
+  )
+
+  it.live("AG-22 sends nothing when the merged body does not fit the endpoint's schema", () =>
+    Effect.gen(function* () {
+      const web = yield* platform()
+      const text = { type: "string" }
+      const endpoint = (note: object, kind: object) => ({
+        type: "object",
+        properties: { note, kind },
+        required: ["note", "kind"],
+        additionalProperties: false
+      })
+      const tools = yield* configured(web, [
+        {
+          kind: "callback",
+          name: "short_note",
+          input_schema: { type: "object", properties: { note: text }, required: ["note"] },
+          call: { method: "POST", path: "/api/notes", body: { kind: "memo" } },
+          request_schema: endpoint({ type: "string", maxLength: 5 }, text)
+        },
+        {
+          kind: "callback",
+          name: "wrong_kind",
+          input_schema: { type: "object", properties: { note: text }, required: ["note"] },
+          call: { method: "POST", path: "/api/notes", body: { kind: "memo" } },
+          request_schema: endpoint(text, { type: "integer" })
+        }
+      ] as never)
+      const ofModel = errorOf(yield* Effect.flip(runBody(tools[0], { note: "much too long" })))
+      assert.deepInclude(ofModel, { _tag: "ToolUserError", reason: "POST_MERGE_SCHEMA" })
+      const ofHost = errorOf(yield* Effect.flip(runBody(tools[1], { note: "a" })))
+      assert.deepInclude(ofHost, { _tag: "ToolTerminalError", reason: "POST_MERGE_SCHEMA" })
+      assert.lengthOf(web.seen, 0)
+      yield* runBody(tools[0], { note: "short" })
+      assert.lengthOf(web.seen, 1)
+    })
+  )
+
+  it.live("AG-23 AG-24 sends scalars of a GET as its query, and no body", () =>
+    Effect.gen(function* () {
+      const web = yield* platform()
+      const [tool] = yield* configured(web, [
+        {
+          kind: "callback",
+          name: "list_items",
+          read_only: true,
+          input_schema: {
+            type: "object",
+            properties: { kind: { type: "string" }, page: { type: "integer" }, tags: {} },
+            required: ["kind"]
+          },
+          call: { method: "GET", path: "/api/items/{kind}?limit=5" }
+        }
+      ])
+      // The path's own query is fixed: no argument adds to it.
+      yield* runBody(tool, { kind: "a b", page: 2, limit: 500 })
+      assert.deepInclude(web.seen[0], { url: "/api/items/a%20b?limit=5&page=2", body: "" })
+      const error = errorOf(yield* Effect.flip(runBody(tool, { kind: "a", tags: ["x"] })))
+      assert.deepInclude(error, { _tag: "ToolUserError", reason: "NON_SCALAR_ARGUMENT" })
+      assert.lengthOf(web.seen, 1)
+    })
+  )
+
+  it.live(
+    "AG-23 AG-34 fills a path from its bound fields, and from no argument of their name",
+    () =>
+      Effect.gen(function* () {
+        const web = yield* platform()
+        const path = "/api/workflows/{workflow.id}/runs/{run}"
+        const call = { path, context: { "workflow.id": "$ctx.workflow.artifact.id" } }
+        const input_schema = { type: "object", properties: { run: {} }, required: ["run"] }
+        const tools = yield* configured(
+          web,
+          [
+            { kind: "callback", name: "stop", input_schema, call: { ...call, method: "POST" } },
+            { kind: "callback", name: "read", input_schema, call: { ...call, method: "GET" } }
+          ],
+          { context: () => ({ workflow: { artifact: { id: "own" } } }) }
+        )
+        const guess = { run: "r", "workflow.id": "someone-elses", workflow: { id: "another" } }
+        for (const tool of tools) yield* runBody(tool, guess)
+        assert.deepStrictEqual(
+          web.seen.map(({ body, url }) => [url, body]),
+          [
+            ["/api/workflows/own/runs/r", "{}"],
+            ["/api/workflows/own/runs/r", ""]
+          ]
+        )
+      })
+  )
+
+  it.live("AG-10 ends after its time, and says nothing of where it went", () =>
+    Effect.gen(function* () {
+      const server = yield* web(() => {})
+      const tools = [{ type: "platform", op: "query_workflows" }] as const
+      const [tool] = yield* configured(server, tools, { timeout_ms: 50 })
+      const error = errorOf(yield* Effect.flip(runBody(tool, {})))
+      assert.deepInclude(error, {
+        _tag: "ToolTransientError",
+        kind: "timeout",
+        message: "direct tool call failed"
+      })
+    })
+  )
+
+  it.live("leaves no outcome open when no connection was made", () =>
+    Effect.gen(function* () {
+      const [tool] = yield* configured({ port: 1 }, [{ type: "platform", op: "pause_schedule" }])
+      const error = errorOf(yield* Effect.flip(runBody(tool, { id: "s" })))
+      // A failure of the kind `network` would make a write unknown.
+      assert.deepInclude(error, { _tag: "ToolTransientError", kind: "external" })
+      const cut = yield* web((_, response) => response.destroy())
+      const [again] = yield* configured(cut, [{ type: "platform", op: "pause_schedule" }])
+      assert.deepInclude(errorOf(yield* Effect.flip(runBody(again, { id: "s" }))), {
+        _tag: "ToolTransientError",
+        kind: "network"
+      })
+    })
+  )
+
+  it.live("AG-47 AG-55 of each operation of the catalogue is one request to its endpoint", () =>
+    Effect.gen(function* () {
+      const web = yield* platform()
+      const args: Readonly<Record<string, object>> = {
+        find_capabilities: { use_cases: ["open an issue"] },
+        query_workflows: {},
+        commit_revision: commit,
+        annotate_trace: {
+          references: { evaluator: { slug: "tone" } },
+          data: { outputs: { ok: true } }
+        },
+        create_schedule: { name: "nightly", data: { event_key: "night", schedule: "0 3 * * *" } },
+        remove_schedule: { id: "s" },
+        pause_schedule: { id: "s" },
+        rename_session: { name: "Cold" }
+      }
+      const tools = yield* configured(
+        web,
+        platform_ops.map(({ op }) => ({ type: "platform", op })),
+        {
+          profile: "extended",
+          identity: variant,
+          context: () => ({
+            workflow: { latest_revision_id: "r1" },
+            trace: { trace_id: "t", span_id: "s" }
+          })
+        }
+      )
+      for (const tool of tools) {
+        yield* runBody(tool, args[tool.spec.name])
+        const op = platform_ops.find(({ op }) => op === tool.spec.name)
+        const [, path = ""] = /^([^?{]*)/.exec(op?.path ?? "") ?? []
+        const sent = web.seen.splice(0)
+        assert.lengthOf(sent, 1)
+        assert.strictEqual(sent[0]?.method, op?.method)
+        assert.isTrue(sent[0]?.url.startsWith(path), sent[0]?.url)
+      }
+      assert.strictEqual(tools.length, Object.keys(args).length)
+    })
+  )
+
+  it.live("AG-07 AG-08 has the one authorization of its run, and none means no request", () =>
+    Effect.gen(function* () {
+      const web = yield* platform()
+      const asked: Array<string> = []
+      const authorization = ({ run }: { readonly run: string }) => {
+        asked.push(run)
+        return Promise.resolve(run === "none" ? undefined : Redacted.make(`ApiKey ${run}`))
+      }
+      const callback = { endpoint: `http://127.0.0.1:${web.port}/api/tools/call`, authorization }
+      const tools = yield* configured(
+        web,
+        [
+          { type: "platform", op: "query_workflows" },
+          { type: "platform", op: "pause_schedule" }
+        ],
+        { callback }
+      )
+      const of = (run: string) => ({ run: run as CallContext["run"] })
+      yield* Effect.all([runBody(tools[0], {}, of("a")), runBody(tools[1], { id: "s" }, of("a"))], {
+        concurrency: 2
+      })
+      yield* runBody(tools[0], {}, of("b"))
+      assert.deepStrictEqual(asked, ["a", "b"])
+      assert.deepStrictEqual(web.seen.map(({ headers }) => headers["authorization"]).sort(), [
+        "ApiKey a",
+        "ApiKey a",
+        "ApiKey b"
+      ])
+      const error = errorOf(yield* Effect.flip(runBody(tools[0], {}, of("none"))))
+      assert.strictEqual(error.reason, "NO_AUTHORIZATION")
+      assert.lengthOf(web.seen, 3)
+    })
+  )
+
+  it.live("AG-10 closes its connection when it is interrupted", () =>
+    Effect.gen(function* () {
+      let arrived = () => {}
+      const first = new Promise<void>((resolve) => (arrived = resolve))
+      const server = yield* web(() => arrived())
+      const [tool] = yield* configured(server, [{ type: "platform", op: "query_workflows" }])
+      const fiber = yield* Effect.forkChild(runBody(tool, {}))
+      yield* Effect.promise(() => first)
+      assert.strictEqual(server.connections.open, 1)
+      yield* Fiber.interrupt(fiber)
+      yield* Effect.promise(async () => {
+        while (server.connections.open > 0) await new Promise((next) => setTimeout(next, 5))
+      }).pipe(Effect.timeout("5 seconds"))
+    })
+  )
+
+  it.live("sends the key of a dispatched call and the span in which it is made", () =>
+    Effect.gen(function* () {
+      const web = yield* platform()
+      const [tool] = yield* configured(web, [{ type: "platform", op: "pause_schedule" }])
+      yield* Effect.withSpan(runBody(tool, { id: "s" }, { key: "k-1" }), "turn")
+      assert.strictEqual(web.seen[0]?.headers["idempotency-key"], "k-1")
+      assert.match(
+        String(web.seen[0]?.headers["traceparent"]),
+        /^00-[0-9a-f]{32}-[0-9a-f]{16}-0[01]$/
+      )
+    })
+  )
+})

@@ -1,0 +1,111 @@
+/** Calls that the platform's gateway runs, against real servers. */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Result } from "effect"
+import { isRefSegment, modelNameOf, parseCallRef, refOf } from "../../src/call/CallRef.ts"
+import type { ToolConfig } from "../../src/call/ToolConfig.ts"
+import { configured, platform, runBody } from "./Platform.ts"
+
+const create: ToolConfig = {
+  type: "gateway",
+  integration: "github",
+  action: "create_issue",
+  connection: "my-gh"
+}
+const answer = (content: unknown, status: unknown = { code: "STATUS_CODE_OK" }) => ({
+  body: JSON.stringify({ call: { id: "1", data: { content }, status } })
+})
+
+describe("a gateway call", () => {
+  it.live("AG-38 AG-39 posts its arguments as an object, and returns the content as it is", () =>
+    Effect.gen(function* () {
+      const content = '{"issue":{"url":"https://github.example/1"}}'
+      const web = yield* platform(() => answer(content))
+      const [tool] = yield* configured(web, [create])
+      const args = { title: "Broken" }
+      for (const given of [args, JSON.stringify(args)]) {
+        assert.strictEqual(yield* runBody(tool, given, { key: "k" }), content)
+      }
+      for (const { body, method, url } of web.seen) {
+        assert.deepStrictEqual([method, url], ["POST", "/api/tools/call"])
+        assert.deepStrictEqual(JSON.parse(body), {
+          data: {
+            id: "k",
+            type: "function",
+            function: { name: "tools.composio.github.create_issue.my-gh", arguments: args }
+          }
+        })
+      }
+      assert.lengthOf(web.seen, 2)
+    })
+  )
+
+  it.live("AG-40 fails when the status of its answer is an error, whatever the HTTP status", () =>
+    Effect.gen(function* () {
+      for (const [reply, tag, part] of [
+        [
+          answer("no such repository", { code: "STATUS_CODE_ERROR" }),
+          "ToolUserError",
+          "no such repository"
+        ],
+        [answer(null, { code: 422, message: "bad title" }), "ToolUserError", "bad title"],
+        [{ body: "<html>10.0.0.4</html>" }, "ToolTerminalError", "no result"],
+        [{ body: '{"call":7}' }, "ToolTerminalError", "no result"],
+        [{ status: 500, body: "trace of 10.0.0.4" }, "ToolTransientError", "HTTP 500"]
+      ] as const) {
+        const web = yield* platform(() => reply)
+        const [tool] = yield* configured(web, [create])
+        const error = (yield* Effect.flip(runBody(tool, {}))) as {
+          readonly _tag: string
+          readonly message: string
+        }
+        assert.strictEqual(error._tag, tag)
+        assert.include(error.message, part)
+        assert.notInclude(error.message, "10.0.0.4")
+      }
+    })
+  )
+
+  it.live("AG-57 is not made for what is called directly, and a gateway's 404 has a class", () =>
+    Effect.gen(function* () {
+      const web = yield* platform(() => ({ status: 404, body: '{"detail":"no such action"}' }))
+      for (const callRef of ["tools.agenta.commit_revision", "workflow.variant.summarize"]) {
+        const refused = yield* Effect.flip(
+          configured(web, [{ kind: "callback", name: "x", callRef }])
+        )
+        assert.deepInclude(refused, { _tag: "ToolConfigRefused", reason: "NotOffered" })
+      }
+      const [tool] = yield* configured(web, [create])
+      const error = yield* Effect.flip(runBody(tool, {}))
+      assert.deepInclude(error, { _tag: "ToolUserError", kind: "not_found", reason: "HTTP_404" })
+    })
+  )
+})
+
+describe("a reference of the gateway", () => {
+  it("AG-37 maps to a legal name of a model and back, or is refused", () => {
+    for (const ref of [
+      "tools.composio.github.create_issue.my-gh",
+      "workflow.variant.summarize.3",
+      "workflow.environment.production.summarize"
+    ]) {
+      const name = Result.getOrThrow(modelNameOf(ref))
+      assert.match(name, /^[A-Za-z0-9_-]{1,64}$/)
+      assert.strictEqual(refOf(name), ref)
+      assert.isTrue(Result.isSuccess(parseCallRef(ref)))
+    }
+    const long = `tools.composio.${"a".repeat(60)}.b.c`
+    assert.isTrue(Result.isFailure(modelNameOf(long)))
+    for (const wrong of ["", "a__b", "_a", "a_", "a.b", "ä", "../x"]) {
+      assert.isFalse(isRefSegment(wrong), wrong)
+    }
+    for (const wrong of [
+      "tools.a.b.c",
+      "tools.a.b.c.d.e",
+      "workflow.variant",
+      "other.a",
+      "tools..b.c.d"
+    ]) {
+      assert.isTrue(Result.isFailure(parseCallRef(wrong)), wrong)
+    }
+  })
+})

@@ -1,0 +1,184 @@
+/** Worlds and the candidates of their rules, on every store alike. */
+import type { Vitest } from "@effect/vitest"
+import { assert } from "@effect/vitest"
+import { Effect } from "effect"
+import { RuleProposals } from "../../services/worlds/RuleProposals.ts"
+import { WorldPublisher } from "../../services/worlds/WorldPublisher.ts"
+import { WorldReader } from "../../services/worlds/WorldReader.ts"
+import { WorldId } from "../../src/worlds/contracts/WorldId.ts"
+import type { NewVersion } from "../../src/worlds/NewVersion.ts"
+import { candidates_open_max } from "../../src/worlds/RuleCandidate.ts"
+import type { Tenant } from "../../src/Ids.ts"
+import { credit, privacy } from "../worlds/Worlds.ts"
+import { contract } from "./Contract.ts"
+import * as Samples from "./Samples.ts"
+
+type Needs = WorldReader | WorldPublisher | RuleProposals
+
+const { world_id } = credit.world
+const publish = (tenant: Tenant, version: NewVersion) =>
+  WorldPublisher.use((publisher) => publisher.publish(tenant, version))
+const next = (version: number, changed: Partial<NewVersion> = {}): NewVersion => ({
+  ...credit,
+  ...changed,
+  world: { ...credit.world, version }
+})
+
+const read = (tenant: Tenant, id = world_id) =>
+  WorldReader.use((reader) =>
+    Effect.all({
+      world: reader.world(tenant, id),
+      rules: reader.rules(tenant, id),
+      eval_sets: reader.evalSets(tenant, id)
+    })
+  )
+
+const byRuleId = (version: NewVersion) =>
+  version.rules.toSorted((a, b) => (a.rule_id < b.rule_id ? -1 : 1))
+
+const publishing = (it: Vitest.MethodsNonLive<Needs>): void => {
+  it.effect("a published version is read as it was given, rules by id", () =>
+    Effect.gen(function* () {
+      const tenant = Samples.tenant()
+      const odd = { ...credit.rules[0]!, rule_id: "odd", body: 'nul \u0000, "quoted", ü €😀' }
+      const version = { ...credit, rules: [...credit.rules, odd] }
+      yield* publish(tenant, version)
+      yield* publish(tenant, privacy)
+      assert.deepEqual(yield* read(tenant), { ...version, rules: byRuleId(version) })
+      const reader = yield* WorldReader
+      assert.deepEqual(yield* reader.worlds(tenant), [credit.world, privacy.world])
+      assert.deepEqual(yield* reader.rule(tenant, world_id, "odd"), odd)
+    })
+  )
+
+  it.effect("the next version takes the place of the one before; any other is refused whole", () =>
+    Effect.gen(function* () {
+      const tenant = Samples.tenant()
+      assert.strictEqual((yield* Effect.flip(publish(tenant, next(2))))._tag, "VersionRefused")
+      yield* publish(tenant, next(1))
+      yield* publish(tenant, next(2, { rules: credit.rules.slice(0, 1), eval_sets: [] }))
+      const second = yield* read(tenant)
+      assert.lengthOf(second.rules, 1)
+      assert.lengthOf(second.eval_sets, 0)
+      for (const version of [1, 2, 4]) {
+        const error = yield* Effect.flip(publish(tenant, next(version)))
+        assert.strictEqual(error._tag, "VersionRefused")
+        assert.include(error.message, `version ${version} of credit is not the next one`)
+      }
+      assert.deepEqual(yield* read(tenant), second)
+    })
+  )
+
+  it.effect("of two who publish the same version at once, one is refused", () =>
+    Effect.gen(function* () {
+      const tenant = Samples.tenant()
+      yield* publish(tenant, next(1))
+      const both = yield* Effect.all(
+        [Effect.result(publish(tenant, next(2))), Effect.result(publish(tenant, next(2)))],
+        { concurrency: "unbounded" }
+      )
+      assert.sameMembers(
+        both.map(({ _tag }) => _tag),
+        ["Success", "Failure"]
+      )
+    })
+  )
+
+  it.effect("a version that is none is refused, and says where", () =>
+    Effect.gen(function* () {
+      const tenant = Samples.tenant()
+      const [rule] = credit.rules
+      const wrong: ReadonlyArray<readonly [unknown, string]> = [
+        [null, "version"],
+        [{ ...credit, rules: [rule, rule] }, "version.rules"],
+        [{ ...credit, rules: [{ ...rule, topic: "Not A Topic" }] }, "version.rules.0.topic"],
+        [{ ...credit, world: { ...credit.world, version: 0 } }, "version.world.version"],
+        [{ ...credit, extra: 1 }, "version"],
+        [
+          { ...credit, eval_sets: [{ ...credit.eval_sets[0], pass_rate: 2 }] },
+          "version.eval_sets.0"
+        ]
+      ]
+      for (const [version, where] of wrong) {
+        const error = yield* Effect.flip(publish(tenant, version as NewVersion))
+        assert.strictEqual(error._tag, "VersionRefused")
+        assert.include(error.message, where)
+      }
+      assert.deepEqual(yield* WorldReader.use((reader) => reader.worlds(tenant)), [])
+    })
+  )
+}
+
+const reading = (it: Vitest.MethodsNonLive<Needs>): void => {
+  it.effect("an unknown world or rule is not found, and another tenant's is unknown", () =>
+    Effect.gen(function* () {
+      const [tenant, other] = [Samples.tenant(), Samples.tenant()]
+      yield* publish(tenant, credit)
+      const reader = yield* WorldReader
+      const proposals = yield* RuleProposals
+      assert.strictEqual((yield* Effect.flip(reader.world(other, world_id)))._tag, "WorldUnknown")
+      assert.deepEqual(yield* reader.worlds(other), [])
+      assert.deepEqual(yield* reader.rules(other, world_id), [])
+      assert.deepEqual(yield* reader.evalSets(other, world_id), [])
+      assert.deepEqual(yield* proposals.open(other, world_id, 10), [])
+      const missing = yield* Effect.flip(reader.rule(tenant, world_id, "nothing"))
+      assert.deepInclude(missing, { _tag: "RuleNotFound", rule_id: "nothing" })
+      const foreign = yield* Effect.flip(reader.rule(other, world_id, "apr-shown"))
+      assert.strictEqual(foreign._tag, "RuleNotFound")
+    })
+  )
+}
+
+const draft = (candidate_id: string, id = world_id) => ({
+  candidate_id,
+  world_id: id,
+  topic: "sales",
+  title: 'nul \u0000, "quoted", ü €😀',
+  body: "Say it once.",
+  rationale: "Nobody said it.",
+  evidence: ["basics"],
+  proposed_by: "olga"
+})
+
+const proposing = (it: Vitest.MethodsNonLive<Needs>): void => {
+  it.effect(
+    "a candidate is queued once for each id, oldest first, and stays when versions change",
+    () =>
+      Effect.gen(function* () {
+        const tenant = Samples.tenant()
+        const proposals = yield* RuleProposals
+        yield* publish(tenant, next(1))
+        const first = yield* proposals.propose(tenant, draft("b"))
+        const second = yield* proposals.propose(tenant, draft("a"))
+        const again = yield* proposals.propose(tenant, { ...draft("b"), title: "changed" })
+        assert.deepEqual(again, first)
+        assert.deepInclude(first, { ...draft("b"), status: "proposed" })
+        yield* publish(tenant, next(2))
+        assert.deepEqual(yield* proposals.open(tenant, world_id, 10), [first, second])
+        assert.deepEqual(yield* proposals.open(tenant, world_id, 1), [first])
+        const unknown = WorldId.make("unknown")
+        const error = yield* Effect.flip(proposals.propose(tenant, draft("c", unknown)))
+        assert.strictEqual(error._tag, "WorldUnknown")
+      })
+  )
+
+  it.effect("only so many candidates of a world wait; one that waits is still given back", () =>
+    Effect.gen(function* () {
+      const tenant = Samples.tenant()
+      const proposals = yield* RuleProposals
+      yield* publish(tenant, credit)
+      yield* publish(tenant, privacy)
+      for (let n = 0; n < candidates_open_max; n++) yield* proposals.propose(tenant, draft(`c${n}`))
+      const error = yield* Effect.flip(proposals.propose(tenant, draft("one-more")))
+      assert.deepInclude(error, { _tag: "TooManyCandidates", open_max: candidates_open_max })
+      assert.strictEqual((yield* proposals.propose(tenant, draft("c7"))).candidate_id, "c7")
+      yield* proposals.propose(tenant, draft("one-more", privacy.world.world_id))
+    })
+  )
+}
+
+export const worldsContract = contract<Needs>("Worlds", (it) => {
+  publishing(it)
+  reading(it)
+  proposing(it)
+})

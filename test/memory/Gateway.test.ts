@@ -1,0 +1,345 @@
+/** The gateway of an address, on each store: what it refuses, counts, recalls, passes on and drops. */
+import { randomUUID } from "node:crypto"
+import type { Vitest } from "@effect/vitest"
+import { assert, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import * as EphemeralMemoryStore from "../../layers/ephemeral/EphemeralMemoryStore.ts"
+import * as GatewayAgentMemory from "../../layers/memory/GatewayAgentMemory.ts"
+import type { Note } from "../../services/AgentMemory.ts"
+import { AgentMemory } from "../../services/AgentMemory.ts"
+import { MemoryEmbedder, EmbeddingFailed } from "../../services/MemoryEmbedder.ts"
+import { MemoryStore } from "../../services/MemoryStore.ts"
+import { AgentName, ConversationId, RunId } from "../../src/Ids.ts"
+import { CanonicalText } from "../../src/memory/CanonicalText.ts"
+import type { AnchorKind } from "../../src/memory/MemoryAnchors.ts"
+import type { Provenance } from "../../src/memory/MemoryRow.ts"
+import * as Samples from "../contracts/Samples.ts"
+import { onBothEngines } from "../sql/Engines.ts"
+
+const newRun = () => RunId.make(randomUUID())
+
+interface Options {
+  readonly tenant?: ReturnType<typeof Samples.tenant>
+  readonly key?: string
+  readonly kind?: AnchorKind
+  readonly agent?: string
+}
+
+/** The memory of a new address, unless it is given another. */
+const memoryOf = ({ agent = "shop", key, kind = "workspace", tenant }: Options = {}) =>
+  Effect.provide(
+    AgentMemory,
+    GatewayAgentMemory.layer(
+      tenant ?? Samples.tenant(),
+      { agent: AgentName.make(agent), key: ConversationId.make(key ?? Samples.unique("c")) },
+      kind
+    )
+  )
+
+const byModel = (run: RunId): Provenance => ({ source: "tool_call", author: "model", run, step: 2 })
+const byTool = (run: RunId): Provenance => ({ source: "tool_call", author: "tool", run })
+const byEvent: Provenance = { source: "event_handler", author: "event" }
+
+const texts = (rows: ReadonlyArray<{ readonly text: string }>) => rows.map(({ text }) => text)
+const reasonOf = (error: unknown) =>
+  typeof error === "object" && error !== null && "reason" in error ? error.reason : error
+
+const rule = "No refund is paid later than thirty days after the order, whoever asks for it."
+
+const refusals = (it: Vitest.MethodsNonLive<MemoryStore>): void => {
+  it.effect("SA-35 a semantic or procedural note for a run or a conversation is refused", () =>
+    Effect.gen(function* () {
+      const memory = yield* memoryOf()
+      const run = newRun()
+      for (const tier of ["interaction", "session"] as const) {
+        for (const typology of ["semantic", "procedural"] as const) {
+          const note = { text: "Olga is the owner", tier, typology }
+          const error = yield* Effect.flip(memory.remember(note, byModel(run)))
+          assert.strictEqual(reasonOf(error), "typology")
+        }
+        const kept = yield* memory.remember({ text: `Olga is here: ${tier}`, tier }, byModel(run))
+        assert.strictEqual(kept.row.typology, "episodic")
+      }
+      const fact = { text: "Olga is the owner", tier: "persistent" } as const
+      assert.strictEqual((yield* memory.remember(fact, byModel(run))).row.typology, "semantic")
+    })
+  )
+
+  it.effect("a note that no store can hold, or that has no run to belong to, is refused", () =>
+    Effect.gen(function* () {
+      const memory = yield* memoryOf()
+      const run = newRun()
+      const bad: ReadonlyArray<Note> = [
+        { text: "" },
+        { text: "x".repeat(4_001) },
+        { text: "a\0b" },
+        { text: "a", key: "" },
+        { text: "a", subject: "x".repeat(201) }
+      ]
+      for (const note of bad) {
+        assert.strictEqual(
+          reasonOf(yield* Effect.flip(memory.remember(note, byModel(run)))),
+          "invalid"
+        )
+      }
+      const error = yield* Effect.flip(memory.remember({ text: "of no run" }, byEvent))
+      assert.strictEqual(reasonOf(error), "invalid")
+      assert.deepStrictEqual(yield* memory.list("interaction", { limit: 10 }, run), [])
+    })
+  )
+
+  it.effect(
+    "ST-51 ST-52 ST-53 the gateway refuses canonical texts, whoever writes and in any tier",
+    () =>
+      Effect.gen(function* () {
+        const store = yield* MemoryStore
+        const tenant = Samples.tenant()
+        const memory = yield* memoryOf({ tenant, key: "mars@3:s1", kind: "world" })
+        const canonical = { tenant, place: "world/mars", name: "rule 7", text: rule }
+        yield* store.register(CanonicalText.make(canonical))
+        const output = JSON.stringify({ world: "mars", rules: [{ id: 7, body: rule }], by: "Olga" })
+        for (const text of [rule, output, rule.replace("thirty", "30")]) {
+          for (const tier of ["interaction", "session", "persistent"] as const) {
+            for (const origin of [byModel(newRun()), byTool(newRun())]) {
+              const error = yield* Effect.flip(memory.remember({ text, tier }, origin))
+              assert.deepInclude(error, { reason: "canonical", canonical: "rule 7" })
+            }
+          }
+        }
+        assert.deepStrictEqual(yield* memory.list("persistent", { limit: 10, all: true }), [])
+        yield* memory.remember({ text: "Olga asked for a refund" }, byModel(newRun()))
+      })
+  )
+
+  it.effect("what came out of memory is refused as a new fact; an event may tell it again", () =>
+    Effect.gen(function* () {
+      const memory = yield* memoryOf()
+      const run = newRun()
+      const fact = { text: "Olga of the northern shop prefers tea", tier: "persistent" } as const
+      const first = yield* memory.remember(fact, byEvent)
+      const echo = "I remember that Olga of the northern shop prefers tea, so I offered it."
+      for (const text of [fact.text, echo]) {
+        for (const origin of [byModel(run), byTool(run)]) {
+          const error = yield* Effect.flip(memory.remember({ text }, origin))
+          assert.strictEqual(reasonOf(error), "from_memory", text)
+        }
+      }
+      const copied = "[memory 2026-11-02 session episodic, tool_call by tool] Paul called"
+      const error = yield* Effect.flip(memory.remember({ text: copied }, byModel(run)))
+      assert.strictEqual(reasonOf(error), "from_memory")
+      const again = yield* memory.remember({ text: fact.text, tier: "session" }, byEvent)
+      assert.deepInclude(again, { isNew: false })
+      assert.deepInclude(again.row, { id: first.row.id, seen: 2 })
+    })
+  )
+
+  it.effect(
+    "the same note of a tier is one row, counted; one with another number is another row",
+    () =>
+      Effect.gen(function* () {
+        const memory = yield* memoryOf()
+        const run = newRun()
+        const told = (text: string) => memory.remember({ text }, byTool(run))
+        assert.isTrue((yield* told("Order 1003 of the customer in the north was sent")).isNew)
+        assert.isFalse((yield* told("order 1003 of the customer in the North was sent.")).isNew)
+        assert.isTrue((yield* told("Order 1004 of the customer in the north was sent")).isNew)
+        const rows = yield* memory.list("interaction", { limit: 10 }, run)
+        assert.deepStrictEqual(
+          rows.map(({ seen }) => seen),
+          [1, 2]
+        )
+      })
+  )
+}
+
+const sharing = (it: Vitest.MethodsNonLive<MemoryStore>): void => {
+  it.effect(
+    "SA-32 SA-02 users of a workspace share its persistent rows; conversations and agents do not",
+    () =>
+      Effect.gen(function* () {
+        const tenant = Samples.tenant()
+        const [olga, paul] = [yield* memoryOf({ tenant }), yield* memoryOf({ tenant })]
+        const other = yield* memoryOf({ tenant, agent: "other" })
+        yield* olga.remember({ text: "The shop is in the north", tier: "persistent" }, byEvent)
+        yield* olga.remember({ text: "Olga asked for tea", tier: "session" }, byEvent)
+        const of = (memory: AgentMemory["Service"]) =>
+          Effect.map(memory.recall({ text: "shop tea", tokens_max: 500 }), ({ lines }) =>
+            texts(lines)
+          )
+        assert.sameMembers(yield* of(olga), ["Olga asked for tea", "The shop is in the north"])
+        assert.deepStrictEqual(yield* of(paul), ["The shop is in the north"])
+        assert.deepStrictEqual(yield* of(other), [])
+      })
+  )
+
+  it.effect("SA-33 rows of a world are there in its next version and in no other world", () =>
+    Effect.gen(function* () {
+      const tenant = Samples.tenant()
+      const at = (key: string) => memoryOf({ tenant, key, kind: "world" })
+      const note = { text: "The bridge is closed", tier: "persistent" } as const
+      yield* (yield* at("mars@3:s1")).remember(note, byEvent)
+      const found = (memory: AgentMemory["Service"]) => memory.list("persistent", { limit: 10 })
+      assert.lengthOf(yield* found(yield* at("mars@4:s2")), 1)
+      assert.lengthOf(yield* found(yield* at("venus@3:s1")), 0)
+    })
+  )
+
+  it.effect(
+    "SA-34 an operator does not read, recall or undo what another one's agent remembers",
+    () =>
+      Effect.gen(function* () {
+        const tenant = Samples.tenant()
+        const at = (key: string) => memoryOf({ tenant, key, kind: "operator" })
+        const [a, b] = [yield* at("olga:t1"), yield* at("paul:t1")]
+        for (const tier of ["session", "persistent"] as const) {
+          yield* a.remember({ text: `The password rotation is due: ${tier}`, tier }, byEvent)
+        }
+        for (const tier of ["session", "persistent"] as const) {
+          assert.deepStrictEqual(yield* b.list(tier, { limit: 10 }), [])
+        }
+        const { lines } = yield* b.recall({ text: "password rotation", tokens_max: 500 })
+        assert.deepStrictEqual(lines, [])
+        const second = yield* at("olga:t2")
+        assert.lengthOf(yield* second.list("persistent", { limit: 10 }), 1)
+        assert.lengthOf(yield* second.list("session", { limit: 10 }), 0)
+      })
+  )
+}
+
+const recalls = (it: Vitest.MethodsNonLive<MemoryStore>): void => {
+  it.effect("a recall gives the best lines within its tokens, each with its origin", () =>
+    Effect.gen(function* () {
+      const memory = yield* memoryOf()
+      const run = newRun()
+      yield* memory.remember({ text: "Paul likes coffee", tier: "persistent" }, byEvent)
+      yield* memory.remember({ text: "Olga likes tea", tier: "persistent" }, byModel(run))
+      yield* memory.remember({ text: "Tea was out of stock" }, byTool(run))
+      const { lines } = yield* memory.recall({
+        text: "Which tea does Olga like?",
+        tokens_max: 500,
+        run
+      })
+      assert.deepStrictEqual(texts(lines).slice(0, 1), ["Olga likes tea"])
+      assert.include(texts(lines), "Tea was out of stock")
+      assert.deepInclude(lines[0], { run, step: 2, author: "model", source: "tool_call" })
+      const without = yield* memory.recall({ text: "tea", tokens_max: 500 })
+      assert.notInclude(texts(without.lines), "Tea was out of stock")
+      assert.deepStrictEqual(yield* memory.recall({ text: "tea", tokens_max: 5 }), {
+        lines: [],
+        text: "",
+        tokens: 0
+      })
+    })
+  )
+
+  it.effect("a row that supersedes is recalled in the other's place, until it is undone", () =>
+    Effect.gen(function* () {
+      const memory = yield* memoryOf()
+      const tea = yield* memory.remember({ text: "Olga likes tea", tier: "persistent" }, byEvent)
+      const coffee = yield* memory.remember(
+        { text: "Olga likes tea no more", tier: "persistent", supersedes: tea.row.id },
+        byEvent
+      )
+      const told = Effect.map(memory.recall({ text: "Olga tea", tokens_max: 500 }), ({ lines }) =>
+        texts(lines)
+      )
+      assert.deepStrictEqual(yield* told, ["Olga likes tea no more"])
+      yield* memory.undo(coffee.row.id, "ada")
+      assert.deepStrictEqual(yield* told, ["Olga likes tea"])
+    })
+  )
+
+  it.effect("an embedder takes the default's place, and one that fails costs no memory", () =>
+    Effect.gen(function* () {
+      const tenant = Samples.tenant()
+      const embed = (text: string) =>
+        text.includes("fail")
+          ? Effect.fail(new EmbeddingFailed({ message: "away" }))
+          : Effect.succeed(/tea|drink/.test(text) ? [1, 0] : [0, 1])
+      const memory = yield* memoryOf({ tenant }).pipe(
+        Effect.provideService(MemoryEmbedder, { name: "two", embed })
+      )
+      for (const text of ["a pot of tea was made", "a chair was made", "to fail was easy"]) {
+        yield* memory.remember({ text, tier: "session" }, byEvent)
+      }
+      const { lines } = yield* memory.recall({ text: "something to drink", tokens_max: 500 })
+      assert.strictEqual(lines[0]?.text, "a pot of tea was made")
+      assert.lengthOf(lines, 3)
+    })
+  )
+}
+
+const ends = (it: Vitest.MethodsNonLive<MemoryStore>): void => {
+  it.effect(
+    "SA-36 at a run's end what lasts goes to the conversation, once; the rest is dropped",
+    () =>
+      Effect.gen(function* () {
+        const memory = yield* memoryOf()
+        const run = newRun()
+        yield* memory.remember({ text: "Olga asked for a refund" }, byModel(run))
+        yield* memory.remember({ text: "The list of orders was read" }, byTool(run))
+        yield* memory.remember({ text: "Order 1003 was opened" }, byTool(run))
+        yield* memory.remember({ text: "Order 1003 was opened" }, byTool(run))
+        assert.deepStrictEqual(yield* memory.endRun(run), { promoted: 2, dropped: 1 })
+        assert.deepStrictEqual(yield* memory.endRun(run), { promoted: 0, dropped: 0 })
+        assert.deepStrictEqual(yield* memory.list("interaction", { limit: 10, all: true }, run), [])
+        const kept = ["Olga asked for a refund", "Order 1003 was opened"]
+        assert.sameMembers(texts(yield* memory.list("session", { limit: 10 })), kept)
+      })
+  )
+
+  it.effect(
+    "SA-36 a run that died before its end is ended with the next run of its conversation",
+    () =>
+      Effect.gen(function* () {
+        const tenant = Samples.tenant()
+        const first = yield* memoryOf({ tenant, key: "c-1" })
+        const elsewhere = yield* memoryOf({ tenant, key: "c-2" })
+        const [died, next, other] = [newRun(), newRun(), newRun()]
+        yield* first.remember({ text: "Olga asked for a refund" }, byModel(died))
+        yield* elsewhere.remember({ text: "Paul asked for tea" }, byModel(other))
+        const restarted = yield* memoryOf({ tenant, key: "c-1" })
+        yield* restarted.remember({ text: "Olga asked for a refund!" }, byModel(next))
+        assert.deepStrictEqual(yield* restarted.endRun(next), { promoted: 1, dropped: 1 })
+        const [row, ...more] = yield* restarted.list("session", { limit: 10 })
+        assert.deepInclude(row, { text: "Olga asked for a refund!", seen: 2 })
+        assert.deepStrictEqual(more, [])
+        assert.lengthOf(yield* elsewhere.list("interaction", { limit: 10 }, other), 1)
+      })
+  )
+
+  it.effect(
+    "SA-36 at a conversation's end what lasts goes to its place, with the kind of its text",
+    () =>
+      Effect.gen(function* () {
+        const memory = yield* memoryOf()
+        const run = newRun()
+        yield* memory.remember({ text: "Olga prefers tea" }, byModel(run))
+        yield* memory.remember({ text: "Always ask Olga before a refund" }, byModel(run))
+        yield* memory.remember({ text: "The list was read" }, byTool(run))
+        yield* memory.remember({ text: "Olga prefers tea", tier: "persistent" }, byEvent)
+        const ended = yield* memory.endConversation
+        assert.deepInclude(ended, { promoted: 1 })
+        const rows = yield* memory.list("persistent", { limit: 10 })
+        assert.deepStrictEqual(
+          rows.map(({ seen, text, typology }) => [text, typology, seen]),
+          [
+            ["Olga prefers tea", "semantic", 2],
+            ["Always ask Olga before a refund", "procedural", 1]
+          ]
+        )
+        assert.deepStrictEqual(yield* memory.list("session", { limit: 10, all: true }), [])
+        assert.deepStrictEqual(yield* memory.endConversation, { promoted: 0, dropped: 0 })
+      })
+  )
+}
+
+const tests = (it: Vitest.MethodsNonLive<MemoryStore>): void => {
+  refusals(it)
+  sharing(it)
+  recalls(it)
+  ends(it)
+}
+
+layer(EphemeralMemoryStore.layer, { excludeTestServices: true })("the gateway (ephemeral)", tests)
+onBothEngines("the gateway", tests)

@@ -1,0 +1,75 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as PromptMeter from "../../layers/runtime/loop/PromptMeter.ts"
+import type { ResolvedAgent } from "../../services/AgentDirectory.ts"
+import { AgentSpec } from "../../src/agent/AgentSpec.ts"
+import { no_past } from "../../src/conversation/Compaction.ts"
+import { sizeOf } from "../../src/conversation/PromptSize.ts"
+import { estimateTokens } from "../../src/conversation/TokenEstimate.ts"
+import { AgentName, rootFrame } from "../../src/Ids.ts"
+import { frameOf } from "../../src/run/RunLookup.ts"
+import * as Scenes from "../run/Scenes.ts"
+
+const results = 60
+const json = JSON.stringify({ text: "a result of some length, in words" })
+
+const agentWith = (context_tokens_max: number): ResolvedAgent => ({
+  spec: AgentSpec.make({ name: AgentName.make("a"), instructions: "", context_tokens_max }),
+  tools: new Map(),
+  specialists: new Map(),
+  modelTools: [],
+  pins: { definition: "", tools: "" }
+})
+
+/** A run whose first turn made so many calls, each with a result. */
+const answered = () => {
+  const play = Scenes.started({ calls_max: 1_000 })
+  Scenes.proposes(play, results)
+  for (const call of frameOf(play.state, rootFrame).calls) {
+    Scenes.ends(play, call, { _tag: "Value", json })
+  }
+  return play.state
+}
+
+describe("the meter of a run's prompts", () => {
+  it("says that a prompt is over its bound exactly where its counted tokens are", () => {
+    const state = answered()
+    const frame = frameOf(state, rootFrame)
+    const fixed = PromptMeter.make({ count: estimateTokens }).of(agentWith(1)).fixed
+    const exact = fixed + sizeOf(frame.transcript, estimateTokens)
+    for (const [most, isOver] of [
+      [exact - 1, true],
+      [exact, false],
+      [exact * 2, false],
+      [1, true]
+    ] as const) {
+      const meter = new PromptMeter.PromptMeter(
+        PromptMeter.make({ count: estimateTokens }),
+        no_past
+      )
+      const agent = agentWith(most)
+      // The second look takes what the first one has counted.
+      assert.strictEqual(meter.isOver(state, agent, frame), isOver, `${most} of ${exact}`)
+      assert.strictEqual(meter.isOver(state, agent, frame), isOver, `${most} of ${exact}, again`)
+    }
+  })
+
+  it("counts no more entries than it takes until the bound of the others fits", () => {
+    const state = answered()
+    const frame = frameOf(state, rootFrame)
+    const exact = sizeOf(frame.transcript, estimateTokens)
+    const countedOf = (context_tokens_max: number): number => {
+      let counted = 0
+      const count = (text: string) => {
+        if (text === json) counted++
+        return estimateTokens(text)
+      }
+      const meter = new PromptMeter.PromptMeter(PromptMeter.make({ count }), no_past)
+      assert.isFalse(meter.isOver(state, agentWith(context_tokens_max), frame))
+      return counted
+    }
+    assert.strictEqual(countedOf(1_000_000), 0)
+    const some = countedOf(Math.ceil(exact * 2))
+    assert.isAbove(some, 0)
+    assert.isBelow(some, results)
+  })
+})

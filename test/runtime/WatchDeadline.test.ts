@@ -1,0 +1,99 @@
+/** A watcher whom nobody wakes, as where another process runs what it watches: it reads the journal every `watch_ms`. */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber, Stream } from "effect"
+import { TestClock } from "effect/testing"
+import { text } from "../../layers/model/ScriptedModelGateway.ts"
+import { watch } from "../../layers/runtime/actor/Watch.ts"
+import { channelKey, Feed } from "../../layers/runtime/loop/Feed.ts"
+import * as Deadlines from "../../layers/runtime/tool/Deadlines.ts"
+import { RunJournal } from "../../services/RunJournal.ts"
+import { TaskStore } from "../../services/TaskStore.ts"
+import { ConversationId } from "../../src/Ids.ts"
+import * as H from "./Harness.ts"
+
+const conversation = ConversationId.make("c-1")
+const watch_ms = 1_000
+
+/** A watcher over the stores of the runtime, whose feed is not told of what the runtime commits. */
+const watching = Effect.gen(function* () {
+  const deadlines = yield* Deadlines.make
+  const feed = new Feed()
+  const services = {
+    journal: yield* RunJournal,
+    tasks: yield* TaskStore,
+    deadlines,
+    feed,
+    watch_ms
+  }
+  const seen: Array<string> = []
+  const items = watch(services, H.tenant, conversation, { ordinal: 0, seq: -1 })
+  const fiber = yield* Effect.forkChild(
+    Stream.runForEach(items, (item) =>
+      Effect.sync(() => {
+        if (item._tag === "CaughtUp") seen.push("caught up")
+        else if (item._tag === "Event" && item.entry.event._tag === "RunEnded") {
+          seen.push(`end of ${item.ordinal}`)
+        }
+      })
+    ),
+    { startImmediately: true }
+  )
+  yield* TestClock.adjust(0)
+  return { deadlines, feed, fiber, seen }
+})
+
+const run = (what: string) => Effect.flatMap(H.send(what), (id) => H.ended(id))
+
+const layer = H.layer({ script: () => text("ok") })
+
+describe("a watcher whom nobody wakes", () => {
+  it.effect("reads the journal `watch_ms` after its last read, and again after that", () =>
+    Effect.gen(function* () {
+      yield* run("one")
+      const { seen } = yield* watching
+      assert.deepStrictEqual(seen, ["end of 1", "caught up"])
+      yield* run("two")
+      yield* TestClock.adjust(watch_ms - 1)
+      assert.strictEqual(seen.length, 2)
+      yield* TestClock.adjust(1)
+      assert.deepStrictEqual(seen.slice(2), ["end of 2"])
+      yield* run("three")
+      yield* TestClock.adjust(watch_ms - 1)
+      assert.strictEqual(seen.length, 3)
+      yield* TestClock.adjust(1)
+      assert.deepStrictEqual(seen.slice(3), ["end of 3"])
+    }).pipe(Effect.provide(layer))
+  )
+
+  it.effect("waits `watch_ms` from the last wakeup on, and not from the one before", () =>
+    Effect.gen(function* () {
+      yield* run("one")
+      const { feed, seen } = yield* watching
+      yield* run("two")
+      yield* TestClock.adjust(600)
+      feed.wake(channelKey(H.tenant, conversation))
+      yield* TestClock.adjust(0)
+      assert.deepStrictEqual(seen.slice(2), ["end of 2"])
+      yield* run("three")
+      // The deadline of its first wait.
+      yield* TestClock.adjust(400)
+      assert.strictEqual(seen.length, 3)
+      yield* TestClock.adjust(600)
+      assert.deepStrictEqual(seen.slice(3), ["end of 3"])
+    }).pipe(Effect.provide(layer))
+  )
+
+  it.effect("leaves no deadline behind when it leaves", () =>
+    Effect.gen(function* () {
+      yield* run("one")
+      const { deadlines, feed, fiber } = yield* watching
+      assert.strictEqual(deadlines.armed(), 1)
+      feed.wake(channelKey(H.tenant, conversation))
+      yield* TestClock.adjust(0)
+      assert.strictEqual(deadlines.armed(), 1)
+      yield* Fiber.interrupt(fiber)
+      assert.strictEqual(deadlines.armed(), 0)
+      assert.strictEqual(feed.size, 0)
+    }).pipe(Effect.provide(layer))
+  )
+})

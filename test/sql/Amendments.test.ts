@@ -1,0 +1,140 @@
+/** Amendments of many runs at once: what they share, and what keeps one from the others. */
+import type { Vitest } from "@effect/vitest"
+import { assert, layer } from "@effect/vitest"
+import { Deferred, Effect, Fiber, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import * as SqlStores from "../../layers/sql/stores/SqlStores.ts"
+import { ApprovalRecords } from "../../services/ApprovalRecords.ts"
+import { RunJournal } from "../../services/RunJournal.ts"
+import type { RunId } from "../../src/Ids.ts"
+import { cancelRun } from "../../src/run/RunCommand.ts"
+import * as Samples from "../contracts/Samples.ts"
+import * as EmbeddedPostgres from "./EmbeddedPostgres.ts"
+import type { Needs } from "./Engines.ts"
+import { onBothEngines } from "./Engines.ts"
+import * as Statements from "./Statements.ts"
+
+const cancel = (run: RunId) =>
+  RunJournal.use((journal) => journal.amend(run, (state) => cancelRun(state, run, "ada", "enough")))
+
+const statusOf = (run: RunId) =>
+  RunJournal.use((journal) => Effect.map(journal.head(run), ({ status }) => status))
+
+const many = (count: number) =>
+  Effect.forEach(Array.from({ length: count }), () =>
+    Samples.begin({}, [Samples.modelTurned(1, 1), Samples.approvalRequested()])
+  )
+
+const together = (it: Vitest.MethodsNonLive<Needs>) => {
+  it.effect("runs whose events are too many for one statement are amended together", () =>
+    Effect.gen(function* () {
+      const large = "x".repeat(3_000_000)
+      const runs = yield* Effect.forEach(Array.from({ length: 4 }), () =>
+        Samples.begin({}, [Samples.modelTurned(1, 0, undefined, large)])
+      )
+      yield* Effect.forEach(runs, ({ run }) => cancel(run), { concurrency: "unbounded" })
+      for (const { run } of runs) assert.strictEqual(yield* statusOf(run), "cancelled")
+    })
+  )
+
+  it.effect(
+    "32 cancels of one run at once: it ends once, and all of them succeed or say that",
+    () =>
+      Effect.gen(function* () {
+        const [begun] = yield* many(1)
+        const { run } = begun!
+        const results = yield* Effect.forEach(
+          Array.from({ length: 32 }),
+          () => Effect.result(cancel(run)),
+          { concurrency: "unbounded" }
+        )
+        const tags = results.flatMap((each) => (each._tag === "Failure" ? [each.failure._tag] : []))
+        assert.deepStrictEqual(tags, Array<string>(31).fill("RunIsOver"))
+        const { entries } = yield* Samples.snapshot(run)
+        assert.strictEqual(entries.filter(({ event }) => event._tag === "RunEnded").length, 1)
+      })
+  )
+
+  it.effect("an amendment inside a transaction is made with it or not at all", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const journal = yield* RunJournal
+      const [begun] = yield* many(1)
+      const { run } = begun!
+      const heard: Array<RunId | undefined> = []
+      yield* journal.amended((id) => void heard.push(id))
+      const before = yield* Samples.snapshot(run)
+      yield* Effect.exit(sql.withTransaction(Effect.andThen(cancel(run), Effect.fail("no"))))
+      assert.deepStrictEqual(yield* Samples.snapshot(run), before)
+      assert.deepStrictEqual(heard, [])
+      yield* sql.withTransaction(cancel(run))
+      assert.strictEqual(yield* statusOf(run), "cancelled")
+      assert.deepStrictEqual(heard, [run])
+    })
+  )
+}
+
+onBothEngines("amendments", together)
+
+const counted = Statements.make()
+const stores = Layer.provideMerge(SqlStores.layer, EmbeddedPostgres.layer)
+
+layer(Layer.provideMerge(stores, counted.layer), {
+  excludeTestServices: true,
+  timeout: "2 minutes"
+})("amendments beside each other (PostgreSQL)", (it) => {
+  it.effect("64 at once of as many runs share at most eight statements", () =>
+    Effect.gen(function* () {
+      const runs = yield* many(64)
+      counted.reset()
+      yield* Effect.forEach(runs, ({ run }) => cancel(run), { concurrency: "unbounded" })
+      assert.isAtMost(counted.sent.length, 8, counted.sent.join("\n"))
+      for (const { run } of runs) assert.strictEqual(yield* statusOf(run), "cancelled")
+    })
+  )
+
+  it.effect("64 records read at once share at most four statements", () =>
+    Effect.gen(function* () {
+      const asked = Array.from({ length: 64 }, () => Samples.approvalRequested())
+      yield* Effect.forEach(asked, (request) =>
+        Samples.begin({}, [Samples.modelTurned(1, 1), request])
+      )
+      counted.reset()
+      const records = yield* Effect.forEach(
+        asked,
+        ({ approval }) => ApprovalRecords.use(({ get }) => get(approval)),
+        { concurrency: "unbounded" }
+      )
+      assert.isAtMost(counted.sent.length, 4, counted.sent.join("\n"))
+      assert.deepStrictEqual(
+        records.map((record) => record?.id),
+        asked.map(({ approval }) => approval)
+      )
+    })
+  )
+
+  it.effect("a run that a slow body holds delays no other, and is amended after the body", () =>
+    Effect.gen(function* () {
+      const journal = yield* RunJournal
+      const gate = Deferred.makeUnsafe<void>()
+      const entered = Deferred.makeUnsafe<void>()
+      const body = Effect.andThen(Deferred.succeed(entered, undefined), Deferred.await(gate))
+      const held = yield* Samples.begin({}, [Samples.modelTurned(1, 1)])
+      const holder = yield* Effect.forkChild(
+        journal.transact(held.run, held.fence, body, () => held.next(Samples.callSettled()))
+      )
+      yield* Deferred.await(entered)
+      const waiting = yield* Effect.forkChild(cancel(held.run))
+      const others = yield* many(16)
+      yield* Effect.forEach(others, ({ run }) => cancel(run), { concurrency: "unbounded" })
+      assert.isUndefined(holder.pollUnsafe())
+      assert.isUndefined(waiting.pollUnsafe())
+      yield* Deferred.succeed(gate, undefined)
+      yield* Fiber.join(holder)
+      yield* Fiber.join(waiting)
+      const { entries } = yield* Samples.snapshot(held.run)
+      const tags = entries.map(({ event }) => event._tag)
+      assert.isAbove(tags.indexOf("RunStopping"), tags.indexOf("CallSettled"))
+    })
+  )
+})

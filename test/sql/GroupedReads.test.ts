@@ -1,0 +1,224 @@
+/** Reads of concurrent callers share statements, and each caller gets what it would have got alone. */
+import { assert } from "@effect/vitest"
+import { Effect, Exit, Fiber, Logger, Result, Scope } from "effect"
+import { SqlClient } from "effect/sql"
+import * as GroupedReads from "../../layers/sql/engine/GroupedReads.ts"
+import { ConversationStore } from "../../services/ConversationStore.ts"
+import { RunJournal } from "../../services/RunJournal.ts"
+import { TaskStore } from "../../services/TaskStore.ts"
+import * as Samples from "../contracts/Samples.ts"
+import { onBothEngines } from "./Engines.ts"
+
+const numbers = (count: number) => Array.from({ length: count }, (_, n) => n)
+
+const together = { concurrency: "unbounded" } as const
+
+/** Doubles numbers in the database; `statements` has the numbers of each. */
+const doubling = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const statements: Array<ReadonlyArray<number>> = []
+  const double = yield* GroupedReads.make({
+    sql,
+    batch_max: 50,
+    read: (keys: ReadonlyArray<number>) =>
+      Effect.suspend(() => {
+        statements.push(keys)
+        return Effect.map(
+          sql.unsafe<{ double: number }>(
+            `SELECT 2 * k * (1000 - k) / (1000 - k) AS double FROM unnest($1::int4[]) AS u(k)`,
+            [keys]
+          ),
+          (rows) => rows.map((row) => row.double)
+        )
+      })
+  })
+  return { double, statements }
+})
+
+onBothEngines("grouped reads", (it) => {
+  it.effect("64 callers at once are answered by two statements of at most 50", () =>
+    Effect.gen(function* () {
+      const { double, statements } = yield* doubling
+      const answers = yield* Effect.forEach(numbers(64), double, together)
+      assert.deepStrictEqual(
+        answers,
+        numbers(64).map((n) => 2 * n)
+      )
+      assert.deepStrictEqual(
+        statements.map(({ length }) => length),
+        [50, 14]
+      )
+    })
+  )
+
+  it.effect("a read that the database refuses fails alone", () =>
+    Effect.gen(function* () {
+      const { double } = yield* doubling
+      // The database divides by 0 for it.
+      const answers = yield* Effect.forEach(
+        [1, 1_000, 2],
+        (n) => Effect.result(double(n)),
+        together
+      )
+      assert.deepStrictEqual(answers.map(Result.isSuccess), [true, false, true])
+    })
+  )
+
+  it.effect("a caller that leaves before its statement is not read, and the others are", () =>
+    Effect.gen(function* () {
+      const { double, statements } = yield* doubling
+      const leaving = yield* Effect.forkChild(double(7), { startImmediately: true })
+      const staying = yield* Effect.forkChild(double(8), { startImmediately: true })
+      yield* Fiber.interrupt(leaving)
+      yield* Fiber.join(staying)
+      assert.deepStrictEqual(statements, [[8]])
+    })
+  )
+
+  it.effect("a caller that leaves while it reads for others leaves them their answers", () =>
+    Effect.gen(function* () {
+      const { double, statements } = yield* doubling
+      const reading = yield* Effect.forkChild(double(1), { startImmediately: true })
+      const others = yield* Effect.forkChild(Effect.forEach([2, 3], double, together), {
+        startImmediately: true
+      })
+      while (statements.length === 0) yield* Effect.yieldNow
+      yield* Fiber.interrupt(reading)
+      assert.deepStrictEqual(yield* Fiber.join(others), [4, 6])
+      assert.deepStrictEqual(statements[0], [1, 2, 3])
+    })
+  )
+
+  it.effect("who reads inside a transaction sees what it has written", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const tasks = yield* TaskStore
+      const { task } = yield* Samples.begin()
+      const within = yield* sql.withTransaction(
+        Effect.andThen(
+          sql.unsafe(`UPDATE troupe.agent_tasks SET status = 3 WHERE id = $1::uuid`, [task.id]),
+          tasks.get(task.id)
+        )
+      )
+      assert.strictEqual(within?.status, "failed")
+    })
+  )
+
+  it.effect("who asks after the end is interrupted, and waits for nothing", () =>
+    Effect.gen(function* () {
+      const scope = yield* Scope.make()
+      const { double } = yield* Scope.provide(doubling, scope)
+      const waiting = yield* Effect.forkChild(double(1), { startImmediately: true })
+      yield* Scope.close(scope, Exit.void)
+      assert.isTrue(Exit.isFailure(yield* Fiber.await(waiting)))
+      assert.isTrue(Exit.isFailure(yield* Effect.exit(double(2))))
+    })
+  )
+})
+
+onBothEngines("what watchers and actors read at once", (it) => {
+  const begun = Effect.forEach(numbers(20), () => Samples.begin())
+
+  it.effect("is for each caller what it would have got alone", () =>
+    Effect.gen(function* () {
+      const journal = yield* RunJournal
+      const tasks = yield* TaskStore
+      const conversations = yield* ConversationStore
+      const runs = yield* begun
+      const read = Effect.fnUntraced(function* ({ run, task }: (typeof runs)[number]) {
+        const { address, conversation, tenant } = task
+        return {
+          task: yield* tasks.get(run),
+          listed: yield* tasks.ofConversation(tenant, conversation, 0, 100),
+          none: yield* tasks.ofConversation(tenant, conversation, 1, 100),
+          home: yield* conversations.get(tenant, conversation),
+          first: yield* journal.read(run, 0, 1),
+          page: yield* journal.read(run, 0, 16),
+          behind: yield* journal.read(run, 1, 16),
+          unfinished: yield* journal.unfinished(tenant, address, 1)
+        }
+      })
+      const atOnce = yield* Effect.forEach(runs, read, together)
+      for (const [index, begun] of runs.entries()) {
+        const { run, task } = begun
+        const alone = yield* read(begun)
+        assert.deepStrictEqual(atOnce[index], alone)
+        assert.strictEqual(alone.task?.id, run)
+        assert.deepStrictEqual(
+          alone.listed.map(({ id }) => id),
+          [run]
+        )
+        assert.deepStrictEqual(alone.none, [])
+        assert.strictEqual(alone.home?.id, task.conversation)
+        assert.strictEqual(alone.first.length, 1)
+        assert.isAbove(alone.page.length, 1)
+        assert.deepStrictEqual(alone.behind, alone.page.slice(1))
+        assert.deepStrictEqual(alone.page, yield* journal.read(run, 0, 10_000))
+        assert.deepStrictEqual(
+          alone.unfinished.map(({ run_id }) => run_id),
+          [run]
+        )
+      }
+    })
+  )
+
+  it.effect("hides no run behind one whose event cannot be read", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const journal = yield* RunJournal
+      const [spoilt, gap, ...others] = yield* begun
+      assert.isDefined(spoilt)
+      assert.isDefined(gap)
+      yield* sql.unsafe(
+        `UPDATE troupe.run_events SET payload = '{"_tag":"Unheard"}' WHERE run_id = $1::uuid AND seq = 1`,
+        [spoilt.run]
+      )
+      yield* sql.unsafe(`DELETE FROM troupe.run_events WHERE run_id = $1::uuid AND seq = 0`, [
+        gap.run
+      ])
+      const read = (run: (typeof others)[number]["run"]) => Effect.result(journal.read(run, 0, 16))
+      const [first, second, ...rest] = yield* Effect.forEach(
+        [spoilt, gap, ...others],
+        ({ run }) => read(run),
+        together
+      )
+      assert.deepInclude(Result.getOrUndefined(Result.flip(first ?? Result.succeed([]))), {
+        _tag: "RunQuarantined",
+        reason: "unknown_event",
+        seq: 1
+      })
+      assert.deepInclude(Result.getOrUndefined(Result.flip(second ?? Result.succeed([]))), {
+        _tag: "RunQuarantined",
+        reason: "gap",
+        seq: 0
+      })
+      for (const each of rest) assert.isTrue(Result.isSuccess(each))
+    }).pipe(Effect.provide(Logger.layer([])))
+  )
+
+  it.effect(
+    "is read alone where it is long: many tasks, and more bytes than a statement shares",
+    () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const journal = yield* RunJournal
+        const tasks = yield* TaskStore
+        const { run, task } = yield* Samples.begin()
+        const { conversation, tenant } = task
+        for (const _ of numbers(4)) yield* Samples.begin({ conversation, address: task.address })
+        const listed = yield* tasks.ofConversation(tenant, conversation, 0, 100)
+        assert.deepStrictEqual(
+          listed.map(({ ordinal }) => ordinal),
+          [1, 2, 3, 4, 5]
+        )
+        assert.strictEqual((yield* tasks.ofConversation(tenant, conversation, 0, 2)).length, 2)
+        yield* sql.unsafe(
+          `UPDATE troupe.run_events SET payload = replace(payload, '"message":"', '"message":"' || repeat('x', 200000))
+         WHERE run_id = $1::uuid AND seq = 0`,
+          [run]
+        )
+        const [long] = yield* journal.read(run, 0, 16)
+        assert.isTrue(long?.event._tag === "RunAccepted" && long.event.message.length > 200_000)
+      })
+  )
+})

@@ -1,0 +1,278 @@
+/** The agents of worlds on a real runtime: asked from outside, asked by another agent, and talked to in sessions. */
+import { assert, describe, it } from "@effect/vitest"
+import { Deferred, Effect, Fiber, Result } from "effect"
+import * as LocalWorldAgentRunner from "../../layers/agents/worlds/LocalWorldAgentRunner.ts"
+import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
+import type { Script } from "../../layers/model/ScriptedModelGateway.ts"
+import { AgentRuntime } from "../../services/AgentRuntime.ts"
+import type { ModelRequest } from "../../services/ModelGateway.ts"
+import { RunJournal } from "../../services/RunJournal.ts"
+import { RuleProposals } from "../../services/worlds/RuleProposals.ts"
+import { WorldReader } from "../../services/worlds/WorldReader.ts"
+import { WorldAgentRunner } from "../../services/worlds/contracts/WorldAgentRunner.ts"
+import type { RunId } from "../../src/Ids.ts"
+import { worldAgents } from "../../src/worlds/WorldAgent.ts"
+import { eventually } from "../contracts/Contract.ts"
+import { asker, credit, layer, olga, person, privacy, tenant } from "./Worlds.ts"
+
+const said = ({ history, transcript }: ModelRequest): string =>
+  JSON.stringify([...history, ...transcript])
+
+/** Answers with what it can see of the questions. */
+const echo: Script = (request) =>
+  text(
+    `${request.agent}: ${["first", "second"].filter((word) => said(request).includes(word)).join(" ")}`
+  )
+
+const events = (run: RunId) =>
+  Effect.map(
+    RunJournal.use((journal) => journal.read(run, 0, 1_000)),
+    (entries) => entries.map(({ event }) => event)
+  )
+
+const ended = (run: RunId) => eventually(events(run), (found) => found.at(-1)?._tag === "RunEnded")
+
+const ask = (question: string, world = "credit", by = olga) =>
+  WorldAgentRunner.use((runner) => runner.ask(question, world, by))
+const chat = (message: string, session: string, by = olga, world = "credit") =>
+  WorldAgentRunner.use((runner) => runner.chat(message, session, world, by))
+
+describe("a question to a world's agent", () => {
+  it.live("ST-36 SA-33 is stateless: the second sees nothing of the first", () =>
+    Effect.gen(function* () {
+      const first = yield* ask("first")
+      const second = yield* ask("second")
+      assert.strictEqual(first.text, "world-credit: first")
+      assert.strictEqual(second.text, "world-credit: second")
+      assert.notStrictEqual(first.run, second.run)
+    }).pipe(Effect.provide(layer(echo)))
+  )
+
+  it.live("is answered by the agent of that world, whose tools see that world alone", () =>
+    Effect.gen(function* () {
+      const { run } = yield* ask("first", "privacy")
+      const settled = (yield* events(run)).filter((event) => event._tag === "CallSettled")
+      assert.deepEqual(
+        settled.map(({ outcome }) =>
+          outcome._tag === "Value"
+            ? JSON.parse(outcome.json)
+            : outcome._tag === "Failed" && outcome.error.reason
+        ),
+        [
+          {
+            rules: [
+              {
+                rule_id: "purpose-named",
+                topic: "purpose",
+                title: "Rule purpose-named",
+                support: "strong"
+              }
+            ],
+            more: false
+          },
+          "RULE_NOT_FOUND"
+        ]
+      )
+    }).pipe(
+      Effect.provide(
+        layer(({ step }) =>
+          step === 1
+            ? call("list_rules")
+            : step === 2
+              ? call("get_rule", { rule_id: "apr-shown" })
+              : text("done")
+        )
+      )
+    )
+  )
+
+  it.live(
+    "fails with WorldUnknown for a world without an agent, and with WorldRefused for a bad question or asker",
+    () =>
+      Effect.gen(function* () {
+        for (const world of ["nowhere", "Credit", "", "credit/x", 7 as never, null as never]) {
+          assert.strictEqual((yield* Effect.flip(ask("first", world)))._tag, "WorldUnknown")
+        }
+        for (const question of ["", "  \n", "x".repeat(20_001), null as never, {} as never]) {
+          assert.strictEqual((yield* Effect.flip(ask(question)))._tag, "WorldRefused")
+        }
+        const strangers = [
+          person("carl", ["customer"]),
+          person("vera", ["viewer"]),
+          person("ann", ["approver"]),
+          person("nobody", []),
+          null as never,
+          {} as never
+        ]
+        for (const by of strangers) {
+          assert.strictEqual((yield* Effect.flip(ask("first", "credit", by)))._tag, "WorldRefused")
+          const refused = yield* Effect.flip(chat("first", "s", by))
+          assert.strictEqual(refused._tag, "WorldRefused")
+        }
+        for (const session of ["", "a b", "x".repeat(101), null as never]) {
+          assert.strictEqual((yield* Effect.flip(chat("first", session)))._tag, "WorldRefused")
+        }
+        assert.strictEqual(
+          (yield* ask("first", "credit", person("root", ["admin"]))).world,
+          "credit"
+        )
+      }).pipe(Effect.provide(layer(echo)))
+  )
+
+  it.live("is cancelled with its caller, and after the longest answer", () => {
+    const asked = Deferred.makeUnsafe<RunId>()
+    const silent: Script = ({ run }) => Effect.andThen(Deferred.succeed(asked, run), Effect.never)
+    return Effect.gen(function* () {
+      const waiting = yield* Effect.forkChild(ask("first"))
+      const run = yield* Deferred.await(asked)
+      yield* Fiber.interrupt(waiting)
+      const end = (yield* ended(run)).at(-1)!
+      assert.include(end, { _tag: "RunEnded", status: "cancelled" })
+      const late = yield* Effect.flip(
+        Effect.provideService(ask("second"), LocalWorldAgentRunner.AnswerLimit, 20)
+      )
+      assert.deepInclude(late, { _tag: "WorldUnanswered", kind: "unavailable" })
+    }).pipe(Effect.provide(layer(silent)))
+  })
+
+  it.live("fails where its run fails, and before there is a runtime", () =>
+    Effect.gen(function* () {
+      const failed = yield* Effect.flip(ask("first"))
+      assert.deepInclude(failed, { _tag: "WorldUnanswered", kind: "failed" })
+      assert.include(failed.message, "recursion_limit")
+      const early = yield* Effect.flip(
+        Effect.provide(ask("first"), LocalWorldAgentRunner.layer, { local: true })
+      )
+      assert.deepInclude(early, { _tag: "WorldUnanswered", kind: "unavailable" })
+    }).pipe(Effect.provide(layer(() => call("list_rules"))))
+  )
+})
+
+describe("a session with a world's agent", () => {
+  it.live("ST-37 remembers its messages, and no other session's", () =>
+    Effect.gen(function* () {
+      assert.strictEqual((yield* chat("first", "s1")).text, "world-credit: first")
+      assert.strictEqual((yield* chat("second", "s1")).text, "world-credit: first second")
+      assert.strictEqual((yield* chat("second", "s2")).text, "world-credit: second")
+      assert.strictEqual(
+        (yield* chat("second", "s1", olga, "privacy")).text,
+        "world-privacy: second"
+      )
+    }).pipe(Effect.provide(layer(echo)))
+  )
+
+  it.live("belongs to its principal: the same id of another is another session", () =>
+    Effect.gen(function* () {
+      yield* chat("first", "s1")
+      const other = yield* chat("second", "s1", person("oscar"))
+      assert.strictEqual(other.text, "world-credit: second")
+      const abroad = yield* chat(
+        "second",
+        "s1",
+        person("olga", ["operator"], "beta" as typeof tenant)
+      )
+      assert.strictEqual(abroad.text, "world-credit: second")
+    }).pipe(Effect.provide(layer(echo)))
+  )
+
+  it.live("does not wait for other sessions of the same world", () => {
+    const held = Deferred.makeUnsafe<void>()
+    const script: Script = (request) =>
+      said(request).includes("first")
+        ? Effect.as(Deferred.await(held), text("late"))
+        : text("at once")
+    return Effect.gen(function* () {
+      const slow = yield* Effect.forkChild(chat("first", "s1"))
+      assert.strictEqual((yield* chat("second", "s2")).text, "at once")
+      yield* Deferred.succeed(held, undefined)
+      assert.strictEqual((yield* Fiber.join(slow)).text, "late")
+    }).pipe(Effect.provide(layer(script)))
+  })
+})
+
+describe("the bridge", () => {
+  const bridged =
+    (world: string): Script =>
+    ({ agent, step }) =>
+      agent !== asker
+        ? text("forty rules")
+        : step === 1
+          ? call("ask_world_agent", { world_id: world, question: "How many rules?" })
+          : text("It has forty.")
+
+  const send = (by = olga) =>
+    Effect.flatMap(
+      AgentRuntime.use((agents) => agents.send({ agent: asker, text: "go" }, by)),
+      ({ task }) => ended(task.id)
+    )
+
+  const outcomeIn = (found: Effect.Success<ReturnType<typeof ended>>) =>
+    found.find((event) => event._tag === "CallSettled")?.outcome
+
+  it.live("ST-39 SA-47 gives an agent the answer of a world as the result of a read", () =>
+    Effect.gen(function* () {
+      const before = yield* WorldReader.use((reader) => reader.rules(tenant, credit.world.world_id))
+      const found = yield* send()
+      const outcome = outcomeIn(found)
+      assert.strictEqual(outcome?._tag, "Value")
+      if (outcome?._tag === "Value") {
+        assert.deepInclude(JSON.parse(outcome.json), { world_id: "credit", answer: "forty rules" })
+      }
+      assert.isFalse(found.some((event) => event._tag === "ApprovalRequested"))
+      const after = yield* WorldReader.use((reader) => reader.rules(tenant, credit.world.world_id))
+      assert.deepEqual(after, before)
+    }).pipe(Effect.provide(layer(bridged("credit"))))
+  )
+
+  it.live("SA-44 ST-41 shows the model an unknown world as its own mistake", () =>
+    Effect.gen(function* () {
+      const outcome = outcomeIn(yield* send())
+      assert.strictEqual(outcome?._tag, "Failed")
+      if (outcome?._tag === "Failed") {
+        assert.deepInclude(outcome.error, { class: "ToolUserError", reason: "WORLD_NOT_FOUND" })
+      }
+    }).pipe(Effect.provide(layer(bridged("atlantis"))))
+  )
+})
+
+describe("rule candidates", () => {
+  const draft = {
+    topic: "withdrawal",
+    title: "Withdrawal in writing",
+    body: "A withdrawal is confirmed in writing.",
+    rationale: "No rule says how a withdrawal is confirmed.",
+    evidence: ["cooling-off"]
+  }
+
+  it.live("SA-45 are proposed without an approval, once each, and change no rule", () =>
+    Effect.gen(function* () {
+      const { run } = yield* ask("Propose it")
+      assert.isFalse((yield* events(run)).some((event) => event._tag === "ApprovalRequested"))
+      const open = yield* RuleProposals.use((queue) =>
+        queue.open(tenant, credit.world.world_id, 10)
+      )
+      assert.lengthOf(open, 1)
+      assert.deepInclude(open[0]!, { ...draft, proposed_by: "olga", status: "proposed" })
+      const again = yield* RuleProposals.use((queue) => queue.propose(tenant, open[0]!))
+      assert.deepEqual(again, open[0])
+      assert.deepEqual(
+        yield* RuleProposals.use((queue) => queue.open(tenant, privacy.world.world_id, 10)),
+        []
+      )
+      const rules = yield* WorldReader.use((reader) => reader.rules(tenant, credit.world.world_id))
+      assert.lengthOf(rules, credit.rules.length)
+    }).pipe(
+      Effect.provide(
+        layer(({ step }) => (step === 1 ? call("propose_rule_candidate", draft) : text("done")))
+      )
+    )
+  )
+})
+
+describe("the agents of worlds", () => {
+  it("SA-44 are one for each world: a second registration is refused", () => {
+    const twice = worldAgents([credit.world, privacy.world, credit.world])
+    assert.isTrue(Result.isFailure(twice))
+    if (Result.isFailure(twice)) assert.include(twice.failure.message, "credit is registered twice")
+  })
+})
