@@ -1,5 +1,5 @@
 /**
- * Where a dispatched task goes: the handler of the outbox topic `agent.task.dispatched`.
+ * Where a dispatched task goes: the handler of the outbox topic `agent.task.dispatched`. And when no more may begin.
  */
 import { Context } from "effect"
 import type { Effect } from "effect"
@@ -14,5 +14,10 @@ export class TaskDispatch extends Context.Service<
     readonly agents: ReadonlyArray<AgentName>
     /** Begins the task's run, once, and wakes its actor. Delivered again it does nothing. */
     deliver(task: RunId): Effect.Effect<void, JournalError | StoreError>
+    /**
+     * The process is about to stop: from here on no run starts a turn or a call, and no message is accepted. Gives back at
+     * once; what is in flight goes on until the runtime's scope closes, and is waited for then. Once and again are the same.
+     */
+    readonly drain: Effect.Effect<void>
   }
 >()("troupe/services/TaskDispatch") {}

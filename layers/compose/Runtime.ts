@@ -88,10 +88,10 @@ export type Foundation =
   | RunJournal
   | TaskStore
 
-/** Dispatched tasks go to their actors. */
 /** The payload of a dispatched task. */
 const decodeDispatched = Schema.decodeUnknownOption(Schema.Struct({ task_id: RunId }))
 
+/** Dispatched tasks go to their actors. */
 const taskDeliveries: Effect.Effect<RoomHandlers, never, TaskDispatch> = Effect.map(
   TaskDispatch,
   (dispatch): RoomHandlers => [
@@ -119,6 +119,11 @@ const checked = (
       Effect.forEach(graphs, (graph) => checkNodes(graph, registry), { discard: true })
     )
   )
+
+/** Built last and closed first: no run starts anything while the relay and the sweeps end what they have in flight. */
+const drainedFirst: Layer.Layer<never, never, TaskDispatch> = Layer.effectDiscard(
+  TaskDispatch.use(({ drain }) => Effect.addFinalizer(() => drain))
+)
 
 const make = <E, R>(options: Options<E, R>) => {
   const crypto = Layer.merge(NodeCrypto.layerDigest, PooledRandom.layer)
@@ -154,7 +159,10 @@ const make = <E, R>(options: Options<E, R>) => {
     ),
     Layer.provide(crypto)
   )
-  return Layer.merge(relay, JournalAudit.layer).pipe(Layer.provideMerge(runtime))
+  return drainedFirst.pipe(
+    Layer.provideMerge(Layer.merge(relay, JournalAudit.layer)),
+    Layer.provideMerge(runtime)
+  )
 }
 
 export const layer = <O extends Options>(

@@ -78,9 +78,17 @@ for (const [engine, home] of Homes.both) {
         const waiting = yield* first.send("waiting", ["gated"], ["read"])
         const { id } = yield* Service.question(first, waiting)
         yield* judge.received("stepping")
+        // The relay ends what it has in flight before the actors do, and no run begins a step meanwhile.
+        yield* first.hold("send", "delivered")
+        yield* first.webhooks("delivered")
+        yield* first.reached("send", "delivered")
         yield* first.child.signal("SIGTERM")
         yield* first.child.heard((it) => it.notice === "stopping")
         yield* judge.release
+        yield* Service.until(Service.journal(first, stepping), (entries) =>
+          Service.events(entries).some((event) => event._tag === "CallSettled")
+        )
+        yield* first.release("send", "delivered")
         const { code, signal } = yield* first.child.ended
         assert.strictEqual(signal, null, first.child.text())
         assert.strictEqual(code, 143)

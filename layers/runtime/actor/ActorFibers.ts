@@ -80,13 +80,17 @@ class ActorFibers {
     }
   }
 
+  /** No actor starts work from here on. */
+  readonly drain: Effect.Effect<void> = Effect.sync(() => {
+    for (const { wakeup } of this.#host.table.drain()) drainRun(wakeup)
+  })
+
   /** Ends what is in flight within `drain_ms`, interrupts the rest, and lets other processes have the runs at once. */
   readonly stop: Effect.Effect<void> = Effect.suspend(() => {
-    const { config, dispatches, loop, owner, table } = this.#host
-    const actors = table.drain()
+    const { config, dispatches, loop, owner } = this.#host
     this.#idle.clear()
-    for (const { wakeup } of actors) drainRun(wakeup)
-    return Effect.timeoutOption(Fiber.awaitAll(this.#fibers), config.drain_ms).pipe(
+    return this.drain.pipe(
+      Effect.andThen(Effect.timeoutOption(Fiber.awaitAll(this.#fibers), config.drain_ms)),
       Effect.andThen(this.interrupt),
       Effect.andThen(dispatches.giveBackAll),
       Effect.andThen(Effect.ignore(loop.journal.release(owner)))

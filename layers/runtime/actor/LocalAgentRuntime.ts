@@ -34,7 +34,7 @@ const make = Effect.gen(function* () {
   const host = yield* ActorHost.make
   const { config, feed, hosting, loop, table, tasks } = host
   const { deadlines, journal } = loop
-  const { begin, resume, stop, wake } = yield* ActorFibers.make(host)
+  const { begin, drain, resume, stop, wake } = yield* ActorFibers.make(host)
   const { deliver, interrupt, send, settle } = yield* Ingress.make(host, { begin, wake })
   const watched = { journal, tasks, deadlines, feed, watch_ms: config.watch_ms }
   yield* journal.committed(feed.listener)
@@ -51,7 +51,7 @@ const make = Effect.gen(function* () {
     }
   )
   return Context.make(AgentRuntime, runtime).pipe(
-    Context.add(TaskDispatch, TaskDispatch.of({ agents: hosting.agents, deliver }))
+    Context.add(TaskDispatch, TaskDispatch.of({ agents: hosting.agents, deliver, drain }))
   )
 })
 
