@@ -99,6 +99,7 @@ const decodeProblem = Schema.decodeUnknownSync(
     Schema.Struct({
       title: Schema.optionalKey(Schema.String),
       detail: Schema.optionalKey(Schema.String),
+      available: Schema.optionalKey(Schema.Array(Schema.String)),
       errors: Schema.optionalKey(
         Schema.Array(
           Schema.Struct({
@@ -115,9 +116,10 @@ const decodeProblem = Schema.decodeUnknownSync(
 const textOf = async (response: Response): Promise<string> => {
   const text = await response.text()
   try {
-    const { detail, errors, title } = decodeProblem(text)
+    const { available = [], detail, errors, title } = decodeProblem(text)
+    const instead = available.length === 0 ? "" : ` There is: ${available.join(", ")}.`
     const places = (errors ?? []).map(({ message, path }) => `\n  ${path.join(".")}: ${message}`)
-    return `${title ?? response.statusText}. ${detail ?? ""}${places.join("")}`
+    return `${title ?? response.statusText}. ${detail ?? ""}${instead}${places.join("")}`
   } catch {
     return `The service answered ${response.status}.`
   }

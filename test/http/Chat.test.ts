@@ -471,7 +471,7 @@ describe("the chat client", () => {
         assert.include(refused.out, "A valid token is needed.")
         const nobody = yield* runs(directory, "--message", "x", "--agent", "nobody")
         assert.strictEqual(nobody.code, 1)
-        assert.include(nobody.out, `There is no agent "nobody".`)
+        assert.include(nobody.out, `There is no agent "nobody". There is: operations.`)
         const lost = yield* runs(os.tmpdir(), "--message", "x")
         assert.strictEqual(lost.code, 1)
         assert.include(lost.out, "There is no address to use.")
