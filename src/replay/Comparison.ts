@@ -3,9 +3,10 @@
  * they ended. Times, ids of questions, owners and the order of parallel work are not compared.
  */
 import type { Json } from "../Canonical.ts"
+import { isSameJson } from "../Canonical.ts"
 import type { JournalEntry, RunEvent } from "../run/RunEvent.ts"
 import type { Divergence } from "./Divergence.ts"
-import { isSameJson, placeOf } from "./Divergence.ts"
+import { placeOf } from "./Divergence.ts"
 
 /** One thing that a run did, comparable under its key. */
 interface Deed {

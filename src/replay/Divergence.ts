@@ -1,7 +1,6 @@
 /**
  * The first difference between a replay and its recording.
  */
-import { canonical } from "../Canonical.ts"
 import type { Json } from "../Canonical.ts"
 import type { RunEvent } from "../run/RunEvent.ts"
 
@@ -36,7 +35,3 @@ export const placeOf = (event: RunEvent): EventPlace => {
     ? { step: stepOfCall(event.call), call: event.call }
     : { step: undefined, call: undefined }
 }
-
-/** Are two values the same JSON? */
-export const isSameJson = (a: unknown, b: unknown): boolean =>
-  a === b || canonical(a ?? null) === canonical(b ?? null)

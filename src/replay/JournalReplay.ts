@@ -4,6 +4,7 @@
  * has made the same journal, event for event. It is pure: it calls no model and no tool, and asks no person.
  */
 import type { Decision } from "../approval/Approval.ts"
+import { isSameJson } from "../Canonical.ts"
 import type { ApprovalId, RunId } from "../Ids.ts"
 import { Principal } from "../Principal.ts"
 import { decideApproval, expireApproval, settleCall } from "../run/RunCommand.ts"
@@ -14,7 +15,7 @@ import type { CallSettled, JournalEntry, RunEvent } from "../run/RunEvent.ts"
 import type { FoldState, RunState } from "../run/RunState.ts"
 import { evolve, isAccepted, emptyState, questionOf } from "../run/RunState.ts"
 import type { Divergence } from "./Divergence.ts"
-import { isSameJson, placeOf } from "./Divergence.ts"
+import { placeOf } from "./Divergence.ts"
 import { frameOf } from "../run/RunLookup.ts"
 
 export interface JournalReplay {
