@@ -6,7 +6,7 @@
 import { lookup } from "node:dns/promises"
 import { Effect, Result, Schema } from "effect"
 import type { AddressRange } from "../../src/call/Address.ts"
-import { mayDial } from "../../src/call/Dialling.ts"
+import { literalAddress, mayDial, portOf } from "../../src/call/Dialling.ts"
 
 /** Why a fetch failed. `message` is a sentence without addresses and without text of the server. */
 export class FetchError extends Schema.TaggedError<FetchError>()("FetchError", {
@@ -72,7 +72,7 @@ const parsed = (text: string, rules: Rules): Result.Result<URL, FetchError> => {
   if (url.username !== "" || url.password !== "") {
     return Result.fail(refuse("url", "a URL must not hold a user name or a password"))
   }
-  const port = url.port === "" ? (url.protocol === "http:" ? 80 : 443) : Number(url.port)
+  const port = portOf(url)
   if (!rules.ports.includes(port)) {
     return Result.fail(refuse("port", `port ${port} is not among those that may be used`))
   }
@@ -82,14 +82,6 @@ const parsed = (text: string, rules: Rules): Result.Result<URL, FetchError> => {
     : Result.succeed(url)
 }
 
-/** A host that is an address itself: WHATWG's parser has made one form of decimal, octal and hexadecimal ones. */
-const literal = (hostname: string): string | undefined =>
-  hostname.startsWith("[")
-    ? hostname.slice(1, -1)
-    : /^\d+(?:\.\d+){3}$/.test(hostname)
-      ? hostname
-      : undefined
-
 /** Judges a URL, resolving its name once. One address that may not be dialled refuses them all. */
 export const admit = Effect.fnUntraced(function* (
   text: string,
@@ -98,7 +90,7 @@ export const admit = Effect.fnUntraced(function* (
   const form = parsed(text, rules)
   if (Result.isFailure(form)) return yield* form.failure
   const url = form.success
-  const own = literal(url.hostname)
+  const own = literalAddress(url)
   const addresses =
     own === undefined
       ? yield* Effect.tryPromise({

@@ -8,6 +8,7 @@ import type { LookupFunction } from "node:net"
 import type { Transform } from "node:stream"
 import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib"
 import { Effect } from "effect"
+import { portOf } from "../../src/call/Dialling.ts"
 import type { Admitted } from "./Admission.ts"
 import { FetchError, refuse } from "./Admission.ts"
 
@@ -126,7 +127,7 @@ export const exchange = (
     const options: https.RequestOptions = {
       method: outgoing.method,
       host,
-      port: url.port === "" ? (url.protocol === "https:" ? 443 : 80) : url.port,
+      port: portOf(url),
       path: url.pathname + url.search,
       headers: { ...outgoing.headers, host: url.host },
       lookup: pinned(addresses),

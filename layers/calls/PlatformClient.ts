@@ -13,6 +13,7 @@ import {
 } from "../../src/error/ToolError.ts"
 import type { ToolError } from "../../src/error/ToolError.ts"
 import type { CallRequest } from "../../src/call/CallRequest.ts"
+import { portOf } from "../../src/call/Dialling.ts"
 import { detailOf } from "../../src/call/ErrorDetail.ts"
 import { bounds_result, readJson } from "../../src/entry/BoundedJson.ts"
 import type { Json } from "../../src/Canonical.ts"
@@ -188,10 +189,10 @@ export const make = ({
   timeout_ms
 }: ClientOptions): PlatformClient => {
   const authorize = authorizer(callback)
-  const { hostname, port, protocol } = new URL(callback.endpoint)
+  const endpoint = new URL(callback.endpoint)
   const rules: Rules = {
-    hosts: [hostname.replace(/\.$/, "")],
-    ports: [port === "" ? (protocol === "http:" ? 80 : 443) : Number(port)],
+    hosts: [endpoint.hostname.replace(/\.$/, "")],
+    ports: [portOf(endpoint)],
     allow: [],
     named: true,
     resolve

@@ -1,6 +1,6 @@
 /**
- * The addresses at which a host named by an operator may be dialled. A host that a model chose is judged by
- * `isGlobalAddress` alone.
+ * Where a URL leads, and whether the address there may be dialled: a public one, one that an operator allows, or any but
+ * a metadata service where the operator named the host.
  */
 import type { AddressRange } from "./Address.ts"
 import { isGlobalAddress, isMetadataAddress } from "./Address.ts"
@@ -16,7 +16,14 @@ export interface Reach {
 export const mayDial = (address: string, { allow, named = false }: Reach): boolean =>
   isGlobalAddress(address, allow) || (named && !isMetadataAddress(address))
 
-/** The address in a URL whose host is an address; undefined = the host is a name, which has to be resolved. */
+/** The port that is dialled for an http or https URL. */
+export const portOf = ({ port, protocol }: URL): number =>
+  port === "" ? (protocol === "http:" ? 80 : 443) : Number(port)
+
+/**
+ * The address in a URL whose host is an address; undefined = the host is a name, which has to be resolved.
+ * WHATWG's parser has made one form of decimal, octal and hexadecimal addresses.
+ */
 export const literalAddress = ({ hostname }: URL): string | undefined => {
   const host = hostname.replace(/\.$/, "")
   if (host.startsWith("[")) return host.slice(1, -1)
