@@ -1,6 +1,6 @@
 /**
  * A fetch that dials only checked addresses: the connection is made to the addresses that were checked, so that a later
- * answer of the resolver has no effect. No redirects, no proxy of the environment.
+ * answer of the resolver has no effect. Redirects are not followed, and no proxy of the environment is used.
  */
 import { lookup } from "node:dns"
 import type { LookupFunction } from "node:net"
@@ -20,7 +20,7 @@ const judged =
         : done(refused(), [])
     })
 
-/** Fails like `fetch` does where the host may not be reached. */
+/** Fails like `fetch` does where the host may not be reached, and at a redirect unless `manual` is asked for. */
 export const judgedFetch = (reach: Reach): typeof globalThis.fetch => {
   const dispatcher = new Agent({ connect: { lookup: judged(reach) } })
   // One and the same fetch as Node's own, of another release: the types differ in what they leave out.
@@ -29,6 +29,10 @@ export const judgedFetch = (reach: Reach): typeof globalThis.fetch => {
     const address = literalAddress(new URL(input instanceof Request ? input.url : input))
     return address !== undefined && !mayDial(address, reach)
       ? Promise.reject(refused())
-      : send(input, { ...init, dispatcher })
+      : send(input, {
+          ...init,
+          redirect: init?.redirect === "manual" ? "manual" : "error",
+          dispatcher
+        })
   }
 }
