@@ -9,8 +9,8 @@ import type { Transform } from "node:stream"
 import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib"
 import { Effect } from "effect"
 import { portOf } from "../../src/call/Dialling.ts"
-import type { Admitted } from "./Admission.ts"
-import { FetchError, refuse } from "./Admission.ts"
+import type { Admitted } from "./UrlAdmission.ts"
+import { FetchError, refuse } from "./UrlAdmission.ts"
 
 export interface Outgoing {
   readonly method: string

@@ -16,7 +16,7 @@ import { totalMetric } from "../../src/TotalMetric.ts"
 import type { Problem } from "../../src/api/Problem.ts"
 import { makeProblem } from "../../src/api/Problem.ts"
 import { exceptionFrom, unreadableException as unreadableError } from "../../src/error/Exception.ts"
-import { refusalOf } from "./Admission.ts"
+import { refusalOf } from "./RequestAdmission.ts"
 import { contentPolicy, makeHostCheck, withCorrelation, newCorrelation } from "./Edge.ts"
 import { HttpSettings } from "./HttpSettings.ts"
 

@@ -1,11 +1,11 @@
 /**
- * The official Streamable HTTP transport over the guarded fetch. A request whose stream ends without its answer fails
+ * The official Streamable HTTP transport over the fetch that is bound to the origin of the server. A request whose stream ends without its answer fails
  * at once; without this the client would wait for its timeout.
  */
 import type { JSONRPCMessage, StreamableHTTPClientTransport } from "@modelcontextprotocol/client"
 import type { Reach } from "../../src/call/Dialling.ts"
 import type { McpHttpServer } from "../../src/tool/McpServer.ts"
-import { guardedFetch } from "./GuardedFetch.ts"
+import { originFetch } from "./OriginFetch.ts"
 import type { Sdk } from "./Sdk.ts"
 
 type SendOptions = Parameters<StreamableHTTPClientTransport["send"]>[1]
@@ -40,6 +40,6 @@ export const httpTransport = (
     }
   }
   return new AnsweringTransport(new URL(server.url), {
-    fetch: guardedFetch(server, message_bytes_max, reach)
+    fetch: originFetch(server, message_bytes_max, reach)
   })
 }

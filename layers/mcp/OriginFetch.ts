@@ -52,7 +52,7 @@ const bounded = (
 }
 
 /** For the official client. */
-export const guardedFetch = (server: McpHttpServer, message_bytes_max: number, reach: Reach) => {
+export const originFetch = (server: McpHttpServer, message_bytes_max: number, reach: Reach) => {
   const fetch = judgedFetch(reach)
   const { origin } = new URL(server.url)
   const own = headersOf(server)
