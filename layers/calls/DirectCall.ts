@@ -2,8 +2,9 @@
  * Direct calls: the runtime assembles the body of each, checks it by the endpoint's schema and sends one request to the
  * platform. Nothing is sent where any of it is refused.
  */
-import { Cause, Effect, Exit, Result, Schema, SchemaIssue } from "effect"
+import { Cause, Effect, Exit, Result, Schema } from "effect"
 import type { Json } from "../../src/Canonical.ts"
+import { firstSchemaIssue } from "../../src/entry/SchemaIssues.ts"
 import { classifyName } from "../../src/error/Classify.ts"
 import { ToolTerminalError, ToolUserError } from "../../src/error/ToolError.ts"
 import type { ToolError } from "../../src/error/ToolError.ts"
@@ -94,15 +95,9 @@ const contextOf = Effect.fnUntraced(function* (
   return merged(known, withBothForms(decoded.success))
 })
 
-const formatted = SchemaIssue.makeFormatterStandardSchemaV1()
-
 /** Where a value does not fit; undefined = nobody can say. */
 const placeOf = (error: unknown): BodyPath | undefined =>
-  Schema.isSchemaError(error)
-    ? formatted(error.issue).issues[0]?.path?.map((step) =>
-        String(typeof step === "object" ? step.key : step)
-      )
-    : undefined
+  Schema.isSchemaError(error) ? firstSchemaIssue(error.issue).path : undefined
 
 /** Checks the merged body. What is wrong at a fixed or bound field is not the model's to correct. */
 const checkBody = (

@@ -3,7 +3,7 @@
  * not fit their schema.
  */
 import { isUtf8 } from "node:buffer"
-import { ByteSize, Context, Effect, Layer, Result, SchemaAST, SchemaIssue } from "effect"
+import { ByteSize, Context, Effect, Layer, Result, SchemaAST } from "effect"
 import { HttpIncomingMessage, HttpMethod, HttpServerRequest } from "effect/http"
 import { HttpApiMiddleware } from "effect/http-api"
 import type { HttpApiEndpoint, HttpApiError } from "effect/http-api"
@@ -19,6 +19,7 @@ import type { Problem, ProblemIssue } from "../../src/api/Problem.ts"
 import { makeProblem } from "../../src/api/Problem.ts"
 import { readJson } from "../../src/entry/BoundedJson.ts"
 import type { JsonRefused } from "../../src/entry/BoundedJson.ts"
+import { schemaIssues } from "../../src/entry/SchemaIssues.ts"
 import { principalHasRole } from "../../src/Principal.ts"
 import type { Principal } from "../../src/Principal.ts"
 import { hasBody } from "./RequestAdmission.ts"
@@ -56,13 +57,6 @@ const authentication: Layer.Layer<Authentication, never, Credentials | Limits> =
 /** A schema's message may quote what was sent, so it is not shown. */
 const message_max = 300
 
-const formatted = SchemaIssue.makeFormatterStandardSchemaV1()
-
-const segment = (part: PropertyKey | { readonly key: PropertyKey }): string | number => {
-  const key = typeof part === "object" ? part.key : part
-  return typeof key === "number" ? key : String(key)
-}
-
 const bodiesOf = (endpoint: HttpApiEndpoint.Top): ReadonlyArray<SchemaAST.AST> =>
   [...endpoint.payload.values()].map(({ schemas }) => schemas[0].ast)
 
@@ -77,11 +71,10 @@ const issuesOf = (
   endpoint: HttpApiEndpoint.Top
 ): ReadonlyArray<ProblemIssue> => {
   const whole = error.kind === "Payload" ? bodyMessage(endpoint) : undefined
-  return formatted(error.cause.issue)
-    .issues.slice(0, issues_max)
-    .map((issue) => {
-      const path = (issue.path ?? []).map(segment)
-      const message = path.length === 0 && whole !== undefined ? whole : issue.message
+  return schemaIssues(error.cause.issue)
+    .slice(0, issues_max)
+    .map(({ message: text, path }) => {
+      const message = path.length === 0 && whole !== undefined ? whole : text
       return {
         path: [error.kind.toLowerCase(), ...path],
         message: message.length > message_max ? `${message.slice(0, message_max)}...` : message

@@ -2,9 +2,10 @@
  * Tools as an agent's configuration names them, by `type`: builtin, gateway, code, client, reference, platform. A host that
  * resolves tools itself gives them as callbacks instead, with the request of each. Unknown members are refused.
  */
-import { Result, Schema, SchemaIssue } from "effect"
+import { Result, Schema } from "effect"
 import { Permission } from "../tool/SideEffects.ts"
 import { readJsonValue } from "../entry/BoundedJson.ts"
+import { firstSchemaIssue } from "../entry/SchemaIssues.ts"
 import { isJsonObject } from "./BodyPath.ts"
 import { CallDescriptor, FixedBody } from "./CallDescriptor.ts"
 import { isRefSegment, parseCallRef } from "./CallRef.ts"
@@ -147,16 +148,11 @@ const decoders: Readonly<
 }
 const decodeCallback = Schema.decodeUnknownResult(CallbackTool, strictly)
 
-const formatted = SchemaIssue.makeFormatterStandardSchemaV1()
-
 /** The first issue, with where it is. */
 export const issueText = ({ issue }: Schema.SchemaError): string => {
-  const [first] = formatted(issue).issues
-  const path = (first?.path ?? []).map((part) =>
-    String(typeof part === "object" ? part.key : part).slice(0, 64)
-  )
-  const text = (first?.message ?? "it does not fit").slice(0, 300)
-  return path.length === 0 ? text : `${path.join(".")}: ${text}`
+  const { message = "it does not fit", path } = firstSchemaIssue(issue)
+  const text = message.slice(0, 300)
+  return path.length === 0 ? text : `${path.map((part) => part.slice(0, 64)).join(".")}: ${text}`
 }
 
 const nameIn = (record: Readonly<Record<string, unknown>>, at: string): string => {

@@ -1,9 +1,11 @@
 /**
  * The error for a value from outside that does not have its expected form, and the readers that check bounds and decode.
  */
-import { Effect, Result, Schema, SchemaIssue } from "effect"
+import { Effect, Result, Schema } from "effect"
+import type { SchemaIssue } from "effect"
 import type { JsonBounds } from "./BoundedJson.ts"
 import { readJsonValue } from "./BoundedJson.ts"
+import { firstSchemaIssue } from "./SchemaIssues.ts"
 
 /** The call had no effect. `field` is a path such as `by.roles.0`; `message` says what is expected there. */
 export class InvalidInput extends Schema.TaggedError<InvalidInput>()("InvalidInput", {
@@ -20,16 +22,12 @@ const cut = (text: string): string =>
 /** The longest name of a member in a path, in UTF-16 units. */
 const segment_max = 64
 
-const formatted = SchemaIssue.makeFormatterStandardSchemaV1()
-
 const invalid = (field: string, issue: SchemaIssue.Issue, expected: string | undefined) => {
-  const [first] = formatted(issue).issues
-  const path = (first?.path ?? []).map((part) =>
-    String(typeof part === "object" ? part.key : part).slice(0, segment_max)
-  )
+  const { message = "it is not what is expected", path } = firstSchemaIssue(issue)
+  const segments = path.map((part) => part.slice(0, segment_max))
   return new InvalidInput({
-    field: [field, ...path].filter((part) => part !== "").join(".") || "options",
-    message: cut(expected ?? first?.message ?? "it is not what is expected")
+    field: [field, ...segments].filter((part) => part !== "").join(".") || "options",
+    message: cut(expected ?? message)
   })
 }
 

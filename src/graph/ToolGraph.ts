@@ -13,10 +13,12 @@
  * A node runs when the nodes whose results it reads, and those that it names in `after`, have ended. Nodes that do not
  * depend on each other run at the same time. Contradictions are found when the graph is loaded.
  */
-import { Cause, Effect, Exit, Result, Schema, SchemaIssue } from "effect"
+import { Cause, Effect, Exit, Result, Schema } from "effect"
+import type { SchemaIssue } from "effect"
 import { Capability } from "../capability/Capability.ts"
 import { canonical } from "../Canonical.ts"
 import type { Json } from "../Canonical.ts"
+import { firstSchemaIssue } from "../entry/SchemaIssues.ts"
 import { bounds_default, isWithinBounds } from "../entry/BoundedJson.ts"
 import { AgentName } from "../Ids.ts"
 import { didYouMean } from "../tool/Nearest.ts"
@@ -131,11 +133,6 @@ const nameOf = (value: unknown): string =>
     ? value.name.slice(0, 64)
     : "(unnamed)"
 
-const formatter = SchemaIssue.makeFormatterStandardSchemaV1()
-
-const keyOf = (step: PropertyKey | { readonly key: PropertyKey }): string =>
-  String(typeof step === "object" ? step.key : step)
-
 const node_keys = [...Object.keys(ToolNode.fields), ...Object.keys(BrokerNode.fields)]
 
 const issueText = (message: string, field: string, ofNode: boolean): string =>
@@ -147,8 +144,7 @@ const issueText = (message: string, field: string, ofNode: boolean): string =>
 
 /** The refusal of a graph of the wrong shape: its first issue, and the node that has it. */
 const misshapen = (value: unknown, issue: SchemaIssue.Issue): GraphRefused => {
-  const [first] = formatter(issue).issues
-  const path = (first?.path ?? []).map(keyOf)
+  const { message = "it cannot be read", path } = firstSchemaIssue(issue)
   const nodes = typeof value === "object" && value !== null && "nodes" in value ? value.nodes : []
   const index = path[0] === "nodes" && path.length > 1 ? Number(path[1]) : -1
   const node: unknown = Array.isArray(nodes) ? nodes[index] : undefined
@@ -159,7 +155,7 @@ const misshapen = (value: unknown, issue: SchemaIssue.Issue): GraphRefused => {
     nameOf(value),
     index < 0 ? undefined : id === "" ? `nodes.${index}` : id,
     field,
-    issueText(first?.message ?? "it cannot be read", field, index >= 0)
+    issueText(message, field, index >= 0)
   )
 }
 

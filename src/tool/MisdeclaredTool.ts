@@ -1,7 +1,9 @@
 /**
  * A declaration that cannot be right. It ends the start, so that its text has to be enough to fix it.
  */
-import { Schema, SchemaIssue } from "effect"
+import { Schema } from "effect"
+import type { SchemaIssue } from "effect"
+import { firstSchemaIssue } from "../entry/SchemaIssues.ts"
 import { Role } from "../Principal.ts"
 import { didYouMean } from "./Nearest.ts"
 
@@ -74,8 +76,6 @@ const fixes: Readonly<Record<string, string>> = {
   text_result: truth
 }
 
-const formatter = SchemaIssue.makeFormatterStandardSchemaV1()
-
 /** An author's name of a field that has Stargraph's name on the wire. */
 const fieldNameOf = (key: string): string => (key === "permissions" ? "capabilities" : key)
 
@@ -85,17 +85,15 @@ export const misdeclaredByIssue = (
   issue: SchemaIssue.Issue,
   known: Iterable<string>
 ): MisdeclaredTool => {
-  const [first] = formatter(issue).issues
-  const path = (first?.path ?? []).map((step) =>
-    fieldNameOf(String(typeof step === "object" ? step.key : step))
-  )
+  const { message = "it does not fit", path: keys } = firstSchemaIssue(issue)
+  const path = keys.map(fieldNameOf)
   const [field = "spec"] = path
   const names = [...known]
   return names.includes(field)
     ? misdeclared(
         tool,
         path.join("."),
-        (first?.message ?? "it does not fit").slice(0, 300),
+        message.slice(0, 300),
         fixes[field] ?? "Write what its type says, or leave it out"
       )
     : misdeclared(

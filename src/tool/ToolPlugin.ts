@@ -2,7 +2,8 @@
  * Tools of plugins. A manifest declares a plugin's name, its namespaces and its order; a tool outside these namespaces is
  * refused. Manifest and bounds are Stargraph's.
  */
-import { Effect, Schema, SchemaIssue } from "effect"
+import { Effect, Schema } from "effect"
+import { firstSchemaIssue } from "../entry/SchemaIssues.ts"
 import type { GovernedTool } from "./GovernedTool.ts"
 import type { DuplicateTool, EmptyFamily, Registry } from "./Registry.ts"
 import { register } from "./Registry.ts"
@@ -47,20 +48,16 @@ const refuse = (plugin: string, field: string, problem: string, fix: string): Pl
   })
 
 const decodeManifest = Schema.decodeUnknownEffect(PluginManifest, { onExcessProperty: "error" })
-const formatter = SchemaIssue.makeFormatterStandardSchemaV1()
 
 const read = <R, E, RX>({ manifest, tools }: ToolPlugin<R, E, RX>) =>
   decodeManifest(manifest).pipe(
     Effect.mapError(({ issue }) => {
-      const [first] = formatter(issue).issues
-      const path = (first?.path ?? []).map((step) =>
-        String(typeof step === "object" ? step.key : step)
-      )
+      const { message = "it cannot be read", path } = firstSchemaIssue(issue)
       const name = typeof manifest?.name === "string" ? manifest.name.slice(0, 64) : "?"
       return refuse(
         name,
         path.join(".") || "manifest",
-        (first?.message ?? "it cannot be read").slice(0, 300),
+        message.slice(0, 300),
         'A manifest has name, version, api_version "1", namespaces, and order from 0 to 10000'
       )
     }),

@@ -1,0 +1,29 @@
+/**
+ * What a schema found wrong with a value: for each issue where it is, and the schema's sentence, which may quote the value.
+ */
+import { SchemaIssue } from "effect"
+
+/** `path` leads from the value to the place; it is empty where the value itself is wrong. */
+export interface PlacedIssue {
+  readonly path: ReadonlyArray<string | number>
+  readonly message: string
+}
+
+const formatted = SchemaIssue.makeFormatterStandardSchemaV1()
+
+const segmentOf = (part: PropertyKey | { readonly key: PropertyKey }): string | number => {
+  const key = typeof part === "object" ? part.key : part
+  return typeof key === "number" ? key : String(key)
+}
+
+/** All issues in the order in which the schema found them. */
+export const schemaIssues = (issue: SchemaIssue.Issue): ReadonlyArray<PlacedIssue> =>
+  formatted(issue).issues.map(({ message, path = [] }) => ({ path: path.map(segmentOf), message }))
+
+/** The first issue, with its path as texts, for an error that names one. */
+export const firstSchemaIssue = (
+  issue: SchemaIssue.Issue
+): { readonly path: ReadonlyArray<string>; readonly message: string | undefined } => {
+  const [first] = schemaIssues(issue)
+  return { path: (first?.path ?? []).map(String), message: first?.message }
+}
