@@ -20,7 +20,7 @@ export const CallPath = Schema.String.check(
 export const PathText = Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(500))
 
 /** A reference to the run's context, such as `$ctx.trace.trace_id`. */
-export const ContextToken = Schema.String.check(
+const ContextToken = Schema.String.check(
   Schema.isMaxLength(500),
   Schema.makeFilter((text) => tokenPath(text) !== undefined || "it is no $ctx.<path> token")
 )

@@ -20,7 +20,7 @@ const message: JsonObject = {
   required: ["role"]
 }
 
-export const call_types: Readonly<Record<string, JsonObject>> = {
+const call_types: Readonly<Record<string, JsonObject>> = {
   message,
   messages: { type: "array", items: message, description: "A conversation, oldest first." },
   references: {

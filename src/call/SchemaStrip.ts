@@ -138,7 +138,7 @@ const propertiesOf = (
   })
 
 /** Does a schema oblige whoever follows it to give a value at this path? */
-export const requiresPath = (schema: JsonObject, path: BodyPath): boolean => {
+const requiresPath = (schema: JsonObject, path: BodyPath): boolean => {
   let nodes: ReadonlyArray<JsonObject> = [schema]
   for (const name of path) {
     const all = nodes.flatMap((node) => together(node, schema))

@@ -6,7 +6,7 @@ import { comparedText, findCanonical } from "./CanonicalText.ts"
 import { similarityOf, trigramsOfWords, wordsOf } from "./Trigram.ts"
 
 /** From this similarity on a text repeats another. */
-export const duplicate_similarity = 0.85
+const duplicate_similarity = 0.85
 
 const negations = new Set([
   "not",

@@ -4,7 +4,7 @@
 import { wordsOf } from "./Trigram.ts"
 
 /** Words of one row's index, and of one query. */
-export const row_words_max = 200
+const row_words_max = 200
 export const query_words_max = 12
 const word_units_max = 40
 

@@ -4,7 +4,7 @@
 import type { EvalSet, Provenance, Rule } from "./World.ts"
 
 /** A topic with rules needs at least so many cases. */
-export const cases_min = 5
+const cases_min = 5
 
 export interface CoverageGap {
   readonly topic: string

@@ -13,7 +13,7 @@ const Sentence = (most: number) =>
     Schema.isMaxLength(most)
   )
 
-export const evidence_max = 20
+const evidence_max = 20
 
 /** What a proposer says of it. */
 export const CandidateDraft = Schema.Struct({

@@ -21,7 +21,7 @@ export const ItemId = Schema.String.check(
 )
 
 /** 1 for the first published version. */
-export const VersionNumber = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000_000 }))
+const VersionNumber = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000_000 }))
 
 export const World = Schema.Struct({
   world_id: WorldId,
@@ -43,7 +43,7 @@ export const Provenance = Schema.Struct({
 })
 export interface Provenance extends Schema.Schema.Type<typeof Provenance> {}
 
-export const provenance_max = 20
+const provenance_max = 20
 
 export const Rule = Schema.Struct({
   rule_id: ItemId,
@@ -56,7 +56,7 @@ export const Rule = Schema.Struct({
 })
 export interface Rule extends Schema.Schema.Type<typeof Rule> {}
 
-export const eval_topics_max = 200
+const eval_topics_max = 200
 
 /** Cases with known verdicts, by which a version is evaluated. */
 export const EvalSet = Schema.Struct({

@@ -29,14 +29,14 @@ const RuleSummary = Schema.Struct({
 
 const More = Schema.Boolean
 
-export const GetWorldModelCard = Tool.make("get_world_model_card", {
+const GetWorldModelCard = Tool.make("get_world_model_card", {
   description:
     "This world on one page: its version, how many rules, topics and evaluation cases it has, how much is covered, and how well its rules are supported.",
   success: WorldModelCard,
   failure: ToolError
 })
 
-export const ListRules = Tool.make("list_rules", {
+const ListRules = Tool.make("list_rules", {
   description: "Rules of this world by id, with the strength of their support. Page with after.",
   parameters: Schema.Struct({
     topic: Schema.optionalKey(Topic.annotate({ description: "Only rules of this topic." })),
@@ -49,20 +49,20 @@ export const ListRules = Tool.make("list_rules", {
   failure: ToolError
 })
 
-export const GetRule = Tool.make("get_rule", {
+const GetRule = Tool.make("get_rule", {
   description: "One rule of this world, with its text and where it comes from.",
   parameters: Schema.Struct({ rule_id: ItemId }),
   success: Rule,
   failure: ToolError
 })
 
-export const ListEvalSets = Tool.make("list_eval_sets", {
+const ListEvalSets = Tool.make("list_eval_sets", {
   description: "The EvalSets of this world: how many cases each topic has, and how it went.",
   success: Schema.Struct({ eval_sets: Schema.Array(EvalSet) }),
   failure: ToolError
 })
 
-export const ListCoverageGaps = Tool.make("list_coverage_gaps", {
+const ListCoverageGaps = Tool.make("list_coverage_gaps", {
   description:
     "Topics that are tested too little: untested (rules, no case), thin (fewer than 5 cases), unruled (cases, no rule). The worst first.",
   parameters: Schema.Struct({ limit: Limit }),
@@ -80,14 +80,14 @@ export const ListCoverageGaps = Tool.make("list_coverage_gaps", {
   failure: ToolError
 })
 
-export const ListWeakProvenance = Tool.make("list_weak_provenance", {
+const ListWeakProvenance = Tool.make("list_weak_provenance", {
   description: "Rules that nothing supports, then those with only weak support.",
   parameters: Schema.Struct({ limit: Limit }),
   success: Schema.Struct({ rules: Schema.Array(RuleSummary), more: More }),
   failure: ToolError
 })
 
-export const ListRuleCandidates = Tool.make("list_rule_candidates", {
+const ListRuleCandidates = Tool.make("list_rule_candidates", {
   description: "Candidates for rules of this world that wait for a decision, oldest first.",
   parameters: Schema.Struct({ limit: Limit }),
   success: Schema.Struct({
@@ -105,7 +105,7 @@ export const ListRuleCandidates = Tool.make("list_rule_candidates", {
   failure: ToolError
 })
 
-export const ProposeRuleCandidate = Tool.make("propose_rule_candidate", {
+const ProposeRuleCandidate = Tool.make("propose_rule_candidate", {
   description:
     "Proposes a rule for this world to the people who publish its versions. It changes no rule. Look first whether such a rule or candidate exists.",
   parameters: CandidateDraft,
@@ -171,7 +171,7 @@ export class DuplicateWorld extends Schema.TaggedError<DuplicateWorld>()("Duplic
   }
 }
 
-export const worldAgent = (world: World): AgentSpec => {
+const worldAgent = (world: World): AgentSpec => {
   const name = worldAgentName(world.world_id)
   return AgentSpec.make({
     name,

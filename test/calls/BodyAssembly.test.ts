@@ -4,20 +4,16 @@ import { Effect, Result, Schema } from "effect"
 import type { Json } from "../../src/Canonical.ts"
 import { assembleBody, partsConflict } from "../../src/call/BodyAssembly.ts"
 import type { BodyPath, JsonObject } from "../../src/call/BodyPath.ts"
-import {
-  isJsonObject,
-  isUnsafeName,
-  leafPaths,
-  valueAt,
-  withValueAt
-} from "../../src/call/BodyPath.ts"
+import { isJsonObject, leafPaths, valueAt, withValueAt } from "../../src/call/BodyPath.ts"
 import type { BodyParts } from "../../src/call/CallDescriptor.ts"
 import { CallDescriptor } from "../../src/call/CallDescriptor.ts"
 import { strippedSchema } from "../../src/call/SchemaStrip.ts"
 
 /** Few names, so that generated paths meet. */
 const Name = Schema.Literals(["a", "b", "c"])
-const HostileName = Schema.Literals(["a", "b", "c", "__proto__", "constructor", "prototype"])
+const unsafe_names = ["__proto__", "constructor", "prototype"] as const
+const isUnsafeName = (name: string): boolean => unsafe_names.some((each) => each === name)
+const HostileName = Schema.Literals(["a", "b", "c", ...unsafe_names])
 const pathOf = <S extends Schema.Constraint>(name: S) =>
   Schema.Array(name).check(Schema.isMinLength(1), Schema.isMaxLength(3))
 const Path = pathOf(Name)

@@ -6,7 +6,7 @@ import { RunId } from "../../Ids.ts"
 import { WorldId } from "./WorldId.ts"
 
 /** The longest question or message, in UTF-16 units. */
-export const question_units_max = 20_000
+const question_units_max = 20_000
 
 export const WorldQuestion = Schema.String.check(
   Schema.isPattern(/\S/, { description: "a text that is not blank" }),
