@@ -113,13 +113,25 @@ const tunnelled = (bytes: Bytes): Bytes | undefined =>
     ? [...mapped, ...bytes.slice(12)]
     : undefined
 
+/**
+ * IPv6 ranges that embed an IPv4 address, with the place of its first byte: mapped and NAT64, NAT64 of a network's own,
+ * IPv4-compatible, IPv4-translated (RFC 2765), 6to4.
+ */
+const embedding: ReadonlyArray<readonly [range: AddressRange, at: number]> = [
+  ...four_in_six.map((range) => [range, 12] as const),
+  [rangeOf("64:ff9b:1::/48"), 12],
+  [rangeOf("::/96"), 12],
+  [rangeOf("::ffff:0:0:0/96"), 12],
+  [rangeOf("2002::/16"), 2]
+]
+
 /** Whether the address, or an IPv4 address embedded in it, is a metadata service of a cloud. */
 export const isMetadataAddress = (address: string): boolean => {
   const bytes = parse(address)
   if (bytes === undefined) return false
-  const held = four_in_six.some((range) => isIn(bytes, range))
-    ? [...mapped, ...bytes.slice(12)]
-    : (tunnelled(bytes) ?? bytes)
+  const [, at] = embedding.find(([range]) => isIn(bytes, range)) ?? []
+  const held =
+    at === undefined ? (tunnelled(bytes) ?? bytes) : [...mapped, ...bytes.slice(at, at + 4)]
   return metadata.some((range) => isIn(held, range))
 }
 

@@ -3,7 +3,7 @@
  * a metadata service where the operator named the host.
  */
 import type { AddressRange } from "./Address.ts"
-import { isGlobalAddress, isMetadataAddress } from "./Address.ts"
+import { isAddress, isGlobalAddress, isMetadataAddress } from "./Address.ts"
 
 /** What an operator allows beyond the public internet. */
 export interface Reach {
@@ -13,8 +13,9 @@ export interface Reach {
   readonly named?: boolean
 }
 
+/** False for a text that is no address, also of a host allowed by name: nobody knows what would be dialled. */
 export const mayDial = (address: string, { allow, named = false }: Reach): boolean =>
-  isGlobalAddress(address, allow) || (named && !isMetadataAddress(address))
+  isGlobalAddress(address, allow) || (named && isAddress(address) && !isMetadataAddress(address))
 
 /** The port that is dialled for an http or https URL. */
 export const portOf = ({ port, protocol }: URL): number =>
