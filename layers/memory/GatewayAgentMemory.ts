@@ -9,8 +9,14 @@ import { MemoryStore } from "../../services/MemoryStore.ts"
 import { Tokenizer } from "../../services/Tokenizer.ts"
 import type { Address, Tenant } from "../../src/Ids.ts"
 import type { AnchorKind, MemoryOwner } from "../../src/memory/MemoryAnchors.ts"
-import { persistentScope, sessionScope, interactionScope } from "../../src/memory/MemoryAnchors.ts"
-import type { MemoryRow, MemoryScope, Provenance } from "../../src/memory/MemoryRow.ts"
+import {
+  interactionScope,
+  isOfOwner,
+  persistentScope,
+  sessionScope
+} from "../../src/memory/MemoryAnchors.ts"
+import { MemoryRefused } from "../../src/memory/MemoryRefused.ts"
+import type { MemoryId, MemoryRow, MemoryScope, Provenance } from "../../src/memory/MemoryRow.ts"
 import { nearness } from "../../src/memory/TextVector.ts"
 import { rank } from "../../src/memory/Ranking.ts"
 import { lineOf, promptText, withinTokens } from "../../src/memory/RecalledLines.ts"
@@ -21,6 +27,21 @@ import { checkCanonical, checkNote, checkRepetition } from "./NoteChecks.ts"
 
 /** Questions longer than this are cut: their words are found in the first part. */
 const question_units_max = 8_000
+
+/** A row of another place or conversation is refused as one that is not there: its id says nothing. */
+const undo = Effect.fn("AgentMemory.undo")(function* (
+  store: MemoryStore["Service"],
+  owner: MemoryOwner,
+  id: MemoryId,
+  by: string
+) {
+  const place = { tenant: owner.tenant, agent: owner.address.agent, id }
+  const row = yield* store.get(place)
+  if (row === undefined || !isOfOwner(owner, row)) {
+    return yield* new MemoryRefused({ reason: "superseded", message: "there is no such row" })
+  }
+  return yield* store.undo(place, by)
+})
 
 const make = (owner: MemoryOwner) =>
   Effect.gen(function* () {
@@ -34,6 +55,9 @@ const make = (owner: MemoryOwner) =>
       run === undefined
         ? [session, persistent]
         : [interactionScope(owner, run), session, persistent]
+
+    /** A caller may name a run of another conversation. */
+    const ofOwner = (rows: ReadonlyArray<MemoryRow>) => rows.filter((row) => isOfOwner(owner, row))
 
     const remember = Effect.fn("AgentMemory.remember")(function* (note: Note, origin: Provenance) {
       const row = yield* checkNote(owner, note, origin, yield* Clock.currentTimeMillis)
@@ -51,7 +75,7 @@ const make = (owner: MemoryOwner) =>
     const recall = Effect.fn("AgentMemory.recall")(function* (question: Question) {
       const text = question.text.slice(0, question_units_max)
       const words = queryWords(text)
-      const rows = yield* store.candidates(scopesOf(question.run), words)
+      const rows = yield* Effect.map(store.candidates(scopesOf(question.run), words), ofOwner)
       if (rows.length === 0) return { lines: [], text: "", tokens: 0 }
       const { embedded_by, embedding } = yield* embedded(embedder, text)
       const ranked = rank(rows, {
@@ -75,9 +99,11 @@ const make = (owner: MemoryOwner) =>
       recall,
       list: (tier, page, run) => {
         const scope = scopesOf(run).find((each) => each.tier === tier)
-        return scope === undefined ? Effect.succeed([]) : store.list(scope, page)
+        return scope === undefined
+          ? Effect.succeed([])
+          : Effect.map(store.list(scope, page), ofOwner)
       },
-      undo: (id, by) => store.undo({ tenant: owner.tenant, agent: owner.address.agent, id }, by),
+      undo: (id, by) => undo(store, owner, id, by),
       endRun: (run) => endRun(store, owner, run),
       endConversation: endConversation(store, owner)
     })

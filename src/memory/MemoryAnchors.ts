@@ -4,7 +4,7 @@
  */
 import { Schema } from "effect"
 import type { Address, RunId, Tenant } from "../Ids.ts"
-import type { MemoryScope, MemoryTier } from "./MemoryRow.ts"
+import type { MemoryRow, MemoryScope, MemoryTier } from "./MemoryRow.ts"
 
 /**
  * The place of the persistent tier. `workspace`: the tenant, never a user. `world`: the world of a key
@@ -64,3 +64,13 @@ export const sessionScope = (owner: MemoryOwner): MemoryScope =>
 
 export const persistentScope = (owner: MemoryOwner): MemoryScope =>
   scope(owner, "persistent", placeOf(owner))
+
+/** Does the row belong to the address: to its place, and below the persistent tier to its conversation? */
+export const isOfOwner = (
+  owner: MemoryOwner,
+  { agent, place, session, tenant, tier }: MemoryRow
+): boolean =>
+  tenant === owner.tenant &&
+  agent === owner.address.agent &&
+  place === placeOf(owner) &&
+  (tier === "persistent" || session === owner.address.key)

@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto"
 import type { Vitest } from "@effect/vitest"
 import { assert, layer } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Exit } from "effect"
 import * as EphemeralMemoryStore from "../../layers/ephemeral/EphemeralMemoryStore.ts"
 import * as GatewayAgentMemory from "../../layers/memory/GatewayAgentMemory.ts"
 import type { Note } from "../../services/AgentMemory.ts"
@@ -12,7 +12,7 @@ import { MemoryStore } from "../../services/MemoryStore.ts"
 import { AgentName, ConversationId, RunId } from "../../src/Ids.ts"
 import { CanonicalText } from "../../src/memory/CanonicalText.ts"
 import type { AnchorKind } from "../../src/memory/MemoryAnchors.ts"
-import type { Provenance } from "../../src/memory/MemoryRow.ts"
+import type { MemoryRow, Provenance } from "../../src/memory/MemoryRow.ts"
 import * as Samples from "../contracts/Samples.ts"
 import { onBothEngines } from "../sql/Engines.ts"
 
@@ -191,17 +191,32 @@ const sharing = (it: Vitest.MethodsNonLive<MemoryStore>): void => {
         const tenant = Samples.tenant()
         const at = (key: string) => memoryOf({ tenant, key, kind: "operator" })
         const [a, b] = [yield* at("olga:t1"), yield* at("paul:t1")]
+        const rows: Array<MemoryRow> = []
         for (const tier of ["session", "persistent"] as const) {
-          yield* a.remember({ text: `The password rotation is due: ${tier}`, tier }, byEvent)
+          const note = { text: `The password rotation is due: ${tier}`, tier }
+          rows.push((yield* a.remember(note, byEvent)).row)
         }
         for (const tier of ["session", "persistent"] as const) {
           assert.deepStrictEqual(yield* b.list(tier, { limit: 10 }), [])
         }
-        const { lines } = yield* b.recall({ text: "password rotation", tokens_max: 500 })
+        const run = newRun()
+        yield* a.remember({ text: "The password rotation failed" }, byTool(run))
+        assert.lengthOf(yield* a.list("interaction", { limit: 10 }, run), 1)
+        assert.deepStrictEqual(yield* b.list("interaction", { limit: 10 }, run), [])
+        const { lines } = yield* b.recall({ text: "password rotation", tokens_max: 500, run })
         assert.deepStrictEqual(lines, [])
+        for (const { id } of rows) {
+          const refused = yield* Effect.flip(b.undo(id, "paul"))
+          assert.deepInclude(refused, { _tag: "MemoryRefused", reason: "superseded" })
+        }
         const second = yield* at("olga:t2")
         assert.lengthOf(yield* second.list("persistent", { limit: 10 }), 1)
         assert.lengthOf(yield* second.list("session", { limit: 10 }), 0)
+        // The operator's other task may undo what belongs to the operator, and not what belongs to a task.
+        const [ofTask, ofOperator] = rows
+        assert.isTrue(Exit.isFailure(yield* Effect.exit(second.undo(ofTask!.id, "olga"))))
+        assert.strictEqual((yield* second.undo(ofOperator!.id, "olga")).undone_by, "olga")
+        assert.lengthOf(yield* a.list("session", { limit: 10 }), 1)
       })
   )
 }
