@@ -37,7 +37,7 @@ const table = {
   },
   /** Everything that no other row covers. */
   inspect: {
-    embed: ["runs", "pending", "unknown", "unhosted", "records"],
+    embed: ["runs", "pending", "unknown", "unhosted", "records", "memories"],
     http: [
       "GET /v1/runs",
       "/v1/approvals",
@@ -73,6 +73,11 @@ const table = {
   repair: {
     embed: ["quarantined", "rawEvents", "releaseRun"],
     http: ["/v1/quarantine"],
+    reach: forOperators
+  },
+  curate: {
+    embed: ["undoMemory", "eraseMemories", "registerText"],
+    http: [],
     reach: forOperators
   },
   redeliver: {

@@ -25,6 +25,7 @@ import type { CallRecord } from "../../src/tool/CallRecord.ts"
 import type { McpPin } from "../../src/tool/McpPin.ts"
 import type { McpOptions } from "../../src/tool/McpServer.ts"
 import type { ToolListing } from "../../src/tool/Registry.ts"
+import type { MemoryRow, MemoryTier } from "../../src/memory/MemoryRow.ts"
 import type { FeedItem } from "../../services/AgentRuntime.ts"
 import type { RoomHandlers } from "../../services/DeliveryHandlers.ts"
 import type { ModelGateway } from "../../services/ModelGateway.ts"
@@ -32,6 +33,7 @@ import type { ComponentCatalog } from "../../services/ComponentCatalog.ts"
 import type { FlowState } from "../../services/FlowState.ts"
 import type { LoopStore } from "../../services/LoopStore.ts"
 import type { McpServerStatus } from "../../services/McpServers.ts"
+import type { Erasure } from "../../services/MemoryStore.ts"
 import type { OutboxReader } from "../../services/OutboxReader.ts"
 import type { OutboxReplayer } from "../../services/OutboxReplayer.ts"
 import type * as CodeTool from "../agents/CodeTool.ts"
@@ -119,6 +121,35 @@ export interface Sent {
   readonly created: boolean
 }
 
+/** Whose memory: that of a conversation with an agent, with the place it shares with others. */
+export interface MemoryOf {
+  readonly agent: string
+  readonly conversation: string
+}
+
+export interface MemoriesQuery extends MemoryOf {
+  /** Absent = `persistent`, which lasts beyond conversations. */
+  readonly tier?: MemoryTier
+  /** The run whose `interaction` rows are meant. */
+  readonly run?: string
+  readonly limit?: number
+  /** The id of the last row of the page before. */
+  readonly after?: string
+  /** With rows that are superseded or undone. */
+  readonly all?: boolean
+}
+
+export interface TextOfRecord {
+  /** Unique within its place; 1 to 200 characters. */
+  readonly name: string
+  /** 1 to 20,000 characters. */
+  readonly text: string
+  /** How similar a text has to be to count as a copy: 0.3 to 1. Absent = 0.6. */
+  readonly threshold?: number
+  /** The anchor of the persistent tier that it is for. Absent = `workspace/<tenant>`. */
+  readonly place?: string
+}
+
 /**
  * Every method rejects with the typed error that the port declares, by its `_tag`. Whatever is given is decoded first: a
  * value that is not what its type says is `InvalidInput`, with its `field` and what is expected there, and nothing is done.
@@ -184,6 +215,20 @@ export interface NodeService {
    * `RunNotFound` where there is no such run.
    */
   readonly records: (run: string, by?: Principal) => Promise<ReadonlyArray<CallRecord>>
+  /** What an agent remembers for an address, newest first: 50 a page unless `limit` (to 500) says otherwise. */
+  readonly memories: (query: MemoriesQuery, by?: Principal) => Promise<ReadonlyArray<MemoryRow>>
+  /**
+   * Takes a row out of the memory, which then has the row that it superseded again. Rejects with `MemoryRefused` where the
+   * address has no such row, or the row is superseded itself.
+   */
+  readonly undoMemory: (of: MemoryOf, id: string, by: Principal) => Promise<MemoryRow>
+  /**
+   * Removes every row of the tenant that names the subject (1 to 200 characters), as its subject, in its text or in an
+   * anchor, and says what of it still stands in other tables. Journals keep what was said.
+   */
+  readonly eraseMemories: (subject: string, by: Principal) => Promise<Erasure>
+  /** Registers a text of record, or replaces the one of its name: no copy of it becomes a memory. At most 1,000 a place. */
+  readonly registerText: (text: TextOfRecord, by: Principal) => Promise<void>
   /** What workers offer to run for `remote` tools, sorted by name; also of those that are gone, as not available. */
   readonly workerTools: () => Promise<ReadonlyArray<ToolListing>>
   /** MCP servers, what they offer, and what of it is accepted. */

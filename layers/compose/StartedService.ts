@@ -32,6 +32,7 @@ import { asyncIterable } from "./AsyncStream.ts"
 import { checkOptions } from "./CheckedOptions.ts"
 import { checkCustomerAgents, CustomerAgents } from "./CustomerAccess.ts"
 import { listRuns } from "./ListedRuns.ts"
+import * as Memories from "./Memories.ts"
 import type { NodeService, Options, Send, Sent, Store } from "./NodeService.ts"
 import { service_principal } from "./NodeService.ts"
 import * as Quarantine from "./Quarantine.ts"
@@ -195,6 +196,14 @@ const runListMethods = (run: Run) =>
       run(listRuns(by, ({ here, tenant }, runs) => runs.unhosted({ tenant, here })))
   }) satisfies Partial<NodeService>
 
+const memoryMethods = (run: Run) =>
+  ({
+    memories: (query, by = service_principal) => run(Memories.list(query, by)),
+    undoMemory: (of, id, by) => run(Memories.undo(of, id, by)),
+    eraseMemories: (subject, by) => run(Memories.erase(subject, by)),
+    registerText: (text, by) => run(Memories.register(text, by))
+  }) satisfies Partial<NodeService>
+
 const toolMethods = (run: Run) =>
   ({
     workerTools: async () => discoverOffers(await run(ToolQueue.use((queue) => queue.list()))),
@@ -212,6 +221,7 @@ export const startService = async (options: Options): Promise<NodeService> => {
     ...conversationMethods(run, services),
     ...decisionMethods(run),
     ...runListMethods(run),
+    ...memoryMethods(run),
     ...toolMethods(run),
     stop: () => runtime.dispose()
   }

@@ -48,6 +48,10 @@ const methods: Readonly<Record<string, Use>> = {
   quarantined: (troupe, by) => troupe.quarantined(by),
   rawEvents: (troupe, by) => troupe.rawEvents(none, 0, by),
   releaseRun: (troupe, by) => troupe.releaseRun(none, by),
+  memories: (troupe, by) => troupe.memories({ agent: "shop", conversation: "c-1" }, by),
+  undoMemory: (troupe, by) => troupe.undoMemory({ agent: "shop", conversation: "c-1" }, none, by),
+  eraseMemories: (troupe, by) => troupe.eraseMemories("nobody", by),
+  registerText: (troupe, by) => troupe.registerText({ name: "law", text: "the text of it" }, by),
   acceptMcpTool: (troupe, by) => troupe.acceptMcpTool("files", "read", "abc", by)
 }
 
@@ -85,6 +89,7 @@ const requests: Readonly<Record<RightName, ReadonlyArray<Request>>> = {
     [`/v1/quarantine/${none}/events`],
     [`/v1/quarantine/${none}/release`, undefined, "POST"]
   ],
+  curate: [],
   redeliver: [
     [`/v1/dead-letters/${none}/replay`, { reason: "mended" }],
     [`/v1/dead-letters/${none}/discard`, { reason: "old" }]
