@@ -52,7 +52,10 @@ export interface MemoryPage {
 export interface Compounded {
   readonly from: MemoryScope
   readonly to: MemoryScope
-  /** Rows that go on to `to`, of the kind that they have there; at most 1,000. */
+  /**
+   * Rows that go on to `to`, of the kind that they have there; at most 1,000. Where `to` has room for fewer, the first of
+   * them go on.
+   */
   readonly promoted: ReadonlyArray<{ readonly id: MemoryId; readonly typology: Typology }>
   /** Rows of `to` that say the same as a row of `from` did: each is counted once more. */
   readonly repeated: ReadonlyArray<MemoryId>
@@ -105,8 +108,8 @@ export class MemoryStore extends Context.Service<
      */
     undo(place: MemoryPlace, by: string): Effect.Effect<MemoryRow, MemoryRefused | StoreError>
     /**
-     * Ends a scope: promoted rows move on, all others are removed. Once it has ended, the same again changes nothing. Gives
-     * how many rows moved and how many are gone.
+     * Ends a scope: promoted rows move on as far as there is room, all others are removed. Once it has ended, the same again
+     * changes nothing. Gives how many rows moved and how many are gone.
      */
     compound(
       ended: Compounded

@@ -187,9 +187,15 @@ const candidates = (
 }
 
 const compound = (memory: Memory, { from, promoted, repeated, to }: Compounded, now: number) => {
-  const ended = memory.scopes.get(scopeKey(from))
-  const kinds = new Map(promoted.map(({ id, typology }) => [id, typology]))
-  const { rows = [] } = ended ?? {}
+  const rows = memory.scopes.get(scopeKey(from))?.rows ?? []
+  const own = new Set(rows.map(({ row }) => row.id))
+  const room = Math.max(0, rows_max[to.tier] - (memory.scopes.get(scopeKey(to))?.rows.length ?? 0))
+  const kinds = new Map(
+    promoted
+      .filter(({ id }) => own.has(id))
+      .slice(0, room)
+      .map(({ id, typology }) => [id, typology])
+  )
   const gone = new Set(rows.filter(({ row }) => !kinds.has(row.id)))
   const moving = rows.filter((stored) => !gone.has(stored))
   if (rows.length === 0) return { promoted: 0, dropped: 0 }

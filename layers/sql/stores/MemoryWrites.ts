@@ -168,7 +168,8 @@ export const compoundScope = Effect.fnUntraced(function* (
   if (old === undefined) return { promoted: 0, dropped: 0 }
   const { place, session } = old
   const at = yield* Clock.currentTimeMillis
-  const target = String((yield* enter(sql, { ...to, place, session, at }, 0)).id)
+  const home = yield* enter(sql, { ...to, place, session, at }, 0)
+  const target = String(home.id)
   const all = yield* positions(
     sql,
     `SELECT position FROM troupe.memory_rows WHERE scope = $1::int8`,
@@ -178,13 +179,16 @@ export const compoundScope = Effect.fnUntraced(function* (
   const moved = yield* positions(
     sql,
     `UPDATE troupe.memory_rows r SET scope = $1::int8, typology = p.typology
-     FROM unnest($2::uuid[], $3::int2[]) AS p(id, typology)
-     WHERE r.id = p.id AND r.scope = $4::int8 RETURNING r.position`,
+     FROM (SELECT o.position, q.typology
+       FROM unnest($2::uuid[], $3::int2[]) WITH ORDINALITY AS q(id, typology, place)
+       JOIN troupe.memory_rows o ON o.id = q.id WHERE o.scope = $4::int8 ORDER BY q.place LIMIT $5::int4) p
+     WHERE r.position = p.position RETURNING r.position`,
     [
       target,
       promoted.map(({ id }) => id),
       promoted.map(({ typology }) => typologies[typology]),
-      String(old.id)
+      String(old.id),
+      Math.max(0, rows_max[to.tier] - home.rows)
     ]
   )
   yield* index(sql, moved)
