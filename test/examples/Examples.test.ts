@@ -1,19 +1,56 @@
 /** Every example runs as its README prints it, against the sources as the package. */
 import { execFile } from "node:child_process"
+import { readdirSync } from "node:fs"
 import { readFile } from "node:fs/promises"
 import { join } from "node:path"
 import { promisify } from "node:util"
-import { assert, describe, it } from "@effect/vitest"
+import { assert, beforeAll, describe, it } from "@effect/vitest"
 import { flags } from "../process/Bundle.ts"
 import { blocksOf, root } from "./Readmes.ts"
 
 const execute = promisify(execFile)
 
+const names = readdirSync(import.meta.dirname).flatMap((file) =>
+  /^[a-z]+\.ts$/.test(file) ? [file.slice(0, -3)] : []
+)
+
+/**
+ * One process runs them one after another, and ends by itself: starting one costs far more than an example does. A line for
+ * each, of what it printed and how it failed.
+ */
+const all = `
+  import { format } from "node:util"
+  for (const name of ${JSON.stringify(names)}) {
+    const lines = []
+    console.log = (...args) => lines.push(format(...args) + "\\n")
+    const error = await import("./test/examples/" + name + ".ts").then(() => undefined, (error) => error.stack ?? String(error))
+    process.stdout.write(JSON.stringify([name, { error, printed: lines.join("") }]) + "\\n")
+  }`
+
+interface Ran {
+  readonly error?: string
+  readonly printed: string
+}
+
+let ran: ReadonlyMap<string, Ran>
+/** Why the process did not end well: an example that fails may leave something open. */
+let failure: Error | undefined
+
+beforeAll(async () => {
+  const args = [...flags, "-C", "troupe-source", "--input-type=module", "--eval", all]
+  const ended = await execute(process.execPath, args, { cwd: root, timeout: 120_000 }).catch(
+    (error: Error & { readonly stdout: string }) => (failure = error) && error
+  )
+  const lines = ended.stdout.split("\n").filter((line) => line !== "")
+  ran = new Map(lines.map((line) => JSON.parse(line) as [string, Ran]))
+}, 150_000)
+
 /** What an example prints. */
 const outputOf = async (name: string): Promise<string> => {
-  const args = [...flags, "-C", "troupe-source", `test/examples/${name}.ts`]
-  const { stdout } = await execute(process.execPath, args, { cwd: root, timeout: 120_000 })
-  return stdout
+  const of = ran.get(name)
+  if (of === undefined) throw failure ?? new Error(`there is no example ${name}`)
+  assert.isUndefined(of.error)
+  return of.printed
 }
 
 const linesOf = async (name: string) => (await outputOf(name)).trim().split("\n")
@@ -24,6 +61,13 @@ const printedOf = async (readme: string, name: string, language = "ts") => {
   const blocks = blocksOf(await readFile(join(root, readme), "utf8"), language)
   return { example, blocks: blocks.filter((code) => example.includes(code)) }
 }
+
+describe("the examples", () => {
+  it("leave nothing open that keeps their process", () => {
+    assert.isUndefined(failure)
+    assert.deepStrictEqual([...ran.keys()], names)
+  })
+})
 
 describe("the embedding example", () => {
   it("is printed whole in the README, and asks before it pays", async () => {
