@@ -29,6 +29,7 @@ const together = [
   "http",
   "incident",
   "mcp",
+  "memory",
   "model",
   "permission",
   "queue",
@@ -38,7 +39,8 @@ const together = [
   "semstreams",
   "sql",
   "telemetry",
-  "tool"
+  "tool",
+  "worlds"
 ].map((folder) => `test/${folder}/**/*.test.ts`)
 
 /**
@@ -55,6 +57,12 @@ const alone = [
   "test/sql/SqlStores.test.ts"
 ]
 
+/**
+ * PGlite is WebAssembly, which V8 need not compile a second time, better, in processes of seconds; and what a test allocates
+ * is copied less often where the young generation has room, in MiB.
+ */
+const execArgv = ["--liftoff-only", "--min-semi-space-size=16", "--max-semi-space-size=64"]
+
 /** Left to the long form, unless a file is named. */
 const left = isFull || process.argv.some((each) => each.includes("test/process")) ? [] : late
 
@@ -62,7 +70,14 @@ const project = (name: string, test: object) => ({
   root,
   resolve: { conditions: ["troupe-source"] },
   ssr: { resolve: { conditions: ["troupe-source"] } },
-  test: { name, testTimeout: 30_000, hookTimeout: 60_000, pool: "forks" as const, ...test }
+  test: {
+    name,
+    testTimeout: 30_000,
+    hookTimeout: 60_000,
+    pool: "forks" as const,
+    execArgv,
+    ...test
+  }
 })
 
 export default defineConfig({
