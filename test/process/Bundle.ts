@@ -15,6 +15,7 @@ const compiled_files = join(root, "node_modules/.cache/troupe-test/compiled")
 /** All at once, because they share nearly all that they import. */
 const scripts = [
   "scripts/chat.ts",
+  "scripts/start.ts",
   "test/delivery/deliverer.ts",
   "test/process/counter.ts",
   "test/process/host.ts",

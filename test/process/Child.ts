@@ -151,14 +151,15 @@ class Ear {
 const contains = (text: string, what: string | RegExp): boolean =>
   typeof what === "string" ? text.includes(what) : what.test(text)
 
-/** `script` is a path from the repository's root. */
+/** `script` is a path from the repository's root; `form` gives what to start for it. */
 export const start = (
   script: string,
   args: ReadonlyArray<string>,
-  env: NodeJS.ProcessEnv = {}
+  env: NodeJS.ProcessEnv = {},
+  form = runnable
 ): Effect.Effect<Child, never, Scope.Scope> =>
   Effect.gen(function* () {
-    const { compiled, file } = yield* runnable(script)
+    const { compiled, file } = yield* form(script)
     const child = yield* Effect.acquireRelease(
       Effect.sync(() =>
         spawn(process.execPath, [...flags, file, ...args], {

@@ -4,6 +4,7 @@ import { join } from "node:path"
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { JournalEntry, RunEvent } from "../../src/run/RunEvent.ts"
+import { bundled, runnable } from "./Bundle.ts"
 import * as Children from "./Child.ts"
 import * as Homes from "./Homes.ts"
 
@@ -12,26 +13,27 @@ const order = "5f2c7d1e-93ab-4c04-8e6d-000000001001"
 /** A model from the environment of whoever runs the tests would not follow the script. */
 const unset = { TROUPE_MODEL: "", TROUPE_MODEL_BASE_URL: "", TROUPE_DATABASE_URL: undefined }
 
-const launch = (data: string) =>
-  Children.start("scripts/start.ts", [], { ...unset, TROUPE_DATA: data, TROUPE_PORT: "0" })
+/** The first process of each script is what users start; those after it are its bundle, which starts with less. */
+const launch = (data: string, form = bundled) =>
+  Children.start("scripts/start.ts", [], { ...unset, TROUPE_DATA: data, TROUPE_PORT: "0" }, form)
 
 /** The service when it is up and has nothing more to say. */
-const up = Effect.fnUntraced(function* (data: string) {
-  const child = yield* launch(data)
+const up = Effect.fnUntraced(function* (data: string, form = bundled) {
+  const child = yield* launch(data, form)
   yield* child.printed("npm run chat")
   return child
 })
 
 const textOf = (data: string, name: string) => readFileSync(join(data, name), "utf8").trim()
 
-const chat = Effect.fnUntraced(function* (data: string, ...args: ReadonlyArray<string>) {
-  const child = yield* Children.start("scripts/chat.ts", args, {
-    TROUPE_URL: textOf(data, "url"),
-    TROUPE_TOKEN: textOf(data, "token")
+const chatOf = (form: typeof bundled) =>
+  Effect.fnUntraced(function* (data: string, ...args: ReadonlyArray<string>) {
+    const env = { TROUPE_URL: textOf(data, "url"), TROUPE_TOKEN: textOf(data, "token") }
+    const child = yield* Children.start("scripts/chat.ts", args, env, form)
+    const { code } = yield* child.ended
+    return { code, text: child.text() }
   })
-  const { code } = yield* child.ended
-  return { code, text: child.text() }
-})
+const chat = chatOf(bundled)
 
 const get = (data: string, path: string) =>
   Effect.promise(async () => {
@@ -68,7 +70,7 @@ it.live(
   () =>
     Effect.gen(function* () {
       const data = yield* home
-      const first = yield* up(data)
+      const first = yield* up(data, runnable)
       // What kill -9 is given, where other services run on the machine too.
       assert.include(first.text(), `process         ${first.pid}\n`)
       // The chat finds the service with what is printed.
@@ -81,7 +83,7 @@ it.live(
       assert.include(second.text(), `did not start: ${join(data, "db")} is in use by process`)
       assert.notMatch(second.text(), /^\s+at /m)
 
-      const asked = yield* chat(data, "--message", "Replay order 1001")
+      const asked = yield* chatOf(runnable)(data, "--message", "Replay order 1001")
       assert.strictEqual(asked.code, 0, asked.text)
       assert.include(asked.text, "--approve ")
       const [line] = yield* pending(data)
