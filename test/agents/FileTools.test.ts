@@ -206,7 +206,7 @@ describe("read_file and list_dir", () => {
       })
       const outcomes = new Map<string, number>()
       const read = Effect.gen(function* () {
-        for (let i = 0; i < 1_500; i++) {
+        for (let i = 0; i < 500; i++) {
           const seen = yield* use(tools, "read_file", { path: "sub/secret" }).pipe(
             Effect.map(({ content }) => String(content)),
             Effect.catch((error) => Effect.succeed((error as { reason?: string }).reason ?? "?"))
