@@ -27,12 +27,16 @@ import { operations } from "../src/agents/Operations.ts"
 import { Tenant } from "../src/Ids.ts"
 import { Principal } from "../src/Principal.ts"
 import type { NewVersion } from "../src/worlds/NewVersion.ts"
+import type { ModelRequest } from "../services/ModelGateway.ts"
 import { WorldPublisher } from "../services/worlds/WorldPublisher.ts"
 import { WorldReader } from "../services/worlds/WorldReader.ts"
-import { runCommandLine } from "./command/CommandLine.ts"
+import { runCommandLine, toggle } from "./command/CommandLine.ts"
 import * as Incident from "./incident/Incident.ts"
 import * as Receiver from "./incident/Receiver.ts"
 import { script } from "./incident/Script.ts"
+import { keeper } from "./platform/Keeper.ts"
+import { keeperScript } from "./platform/Script.ts"
+import * as PlatformWalk from "./platform/Walk.ts"
 import * as Environment from "./start/Environment.ts"
 import { sampleWorlds } from "./worlds/SampleWorlds.ts"
 
@@ -71,6 +75,10 @@ const banner = Effect.fnUntraced(function* (
   yield* say()
 })
 
+/** The chat looks for the service where a start without a variable puts it. */
+const chatOf = (data: string): string =>
+  `${data === Environment.data_default ? "" : `TROUPE_DATA=${data} `}npm run chat --`
+
 const walk = Effect.fnUntraced(function* (data: string, receiver: Receiver.Receiver) {
   yield* Effect.gen(function* () {
     if (!receiver.repaired()) {
@@ -87,9 +95,7 @@ const walk = Effect.fnUntraced(function* (data: string, receiver: Receiver.Recei
         : "  All events of the incident were delivered."
     )
     yield* say()
-    // The chat looks for the service where a start without a variable puts it.
-    const where = data === Environment.data_default ? "" : `TROUPE_DATA=${data} `
-    yield* say(`  Next, in another terminal:   ${where}npm run chat -- --conversation walk`)
+    yield* say(`  Next, in another terminal:   ${chatOf(data)} --conversation walk`)
     yield* say(
       '  and ask it: "What is stuck?", then "Replay the first". While the approval waits, kill this process'
     )
@@ -121,24 +127,38 @@ const relayConfig = Layer.effect(
   Effect.map(OutboxRelay.RelayConfig, (config) => ({ ...config, ...Incident.relay }))
 )
 
-const main = Effect.gen(function* () {
+const scriptOf = (request: ModelRequest) =>
+  request.agent === keeper.name ? keeperScript(request) : script(request)
+
+interface Flags {
+  readonly platform: boolean
+}
+
+const main = Effect.fnUntraced(function* (flags: Flags) {
   const { data, database, model_ignored, port } = yield* Environment.readSettings
   const kept = yield* Environment.prepareDirectory(data)
   const chosen = yield* ModelFromEnv.choose()
   const receiver = yield* Receiver.start(join(data, "receiver"))
+  const host = flags.platform ? yield* PlatformWalk.start(data) : undefined
   const worlds = sampleWorlds()
   const published = worlds.map(({ world }) => world)
   const runtime = Runtime.layer({
     agents: [
       { ...operations, tools: [...operations.tools, "ask_world_agent"] },
-      ...(yield* Effect.fromResult(Worlds.agents(published)))
+      ...(yield* Effect.fromResult(Worlds.agents(published))),
+      ...(host?.agents ?? [])
     ],
-    tools: [OperationsTools.tools, Worlds.askWorldAgent, ...Worlds.tools(published)],
+    tools: [
+      OperationsTools.tools,
+      Worlds.askWorldAgent,
+      ...Worlds.tools(published),
+      ...(host?.tools ?? [])
+    ],
     deliveries: [webhooksTo(receiver)]
   }).pipe(
     Layer.provide(
       Option.match(chosen, {
-        onNone: () => ScriptedModelGateway.layer(script, { piece_units: 24, piece_delay_ms: 15 }),
+        onNone: () => ScriptedModelGateway.layer(scriptOf, { piece_units: 24, piece_delay_ms: 15 }),
         onSome: (model) => model.layer
       })
     ),
@@ -180,6 +200,7 @@ const main = Effect.gen(function* () {
     ),
     context
   )
+  for (const line of host?.text(chatOf(data)) ?? []) yield* say(line)
   return yield* Effect.never
 })
 
@@ -193,7 +214,7 @@ const explained = (cause: Cause.Cause<unknown>) => {
     : text
 }
 
-const description = `Runs an operations agent with its HTTP API, until it is stopped. Its options are variables of the environment:
+const description = `Runs an operations agent with its HTTP API, until it is stopped. Its settings are variables of the environment:
 
   TROUPE_DATA              the directory of its data (${Environment.data_default})
   TROUPE_PORT              the port of its HTTP API (${Environment.port_default}); 0 takes a free one
@@ -204,8 +225,8 @@ const description = `Runs an operations agent with its HTTP API, until it is sto
   TROUPE_MODEL_API_KEY     the model's key
   OTEL_...                 where traces, metrics and logs go (layers/telemetry/README.md)`
 
-const program = (): Effect.Effect<void> =>
-  Effect.scoped(main).pipe(
+const program = (flags: Flags): Effect.Effect<void> =>
+  Effect.scoped(main(flags)).pipe(
     Effect.catchCause((cause) =>
       Cause.hasInterruptsOnly(cause)
         ? Effect.interrupt
@@ -220,6 +241,13 @@ const program = (): Effect.Effect<void> =>
     Effect.provideService(References.MinimumLogLevel, "Info")
   )
 
-const start = Command.make("start", {}, program).pipe(Command.withDescription(description))
+const flags = {
+  platform: toggle(
+    "platform",
+    "a reference host platform on loopback too, and an agent whose tools call it (layers/calls/README.md)"
+  )
+}
+
+const start = Command.make("start", flags, program).pipe(Command.withDescription(description))
 
 NodeMain.run(runCommandLine(start), { disableErrorReporting: true })

@@ -48,11 +48,17 @@ const unescaped = (value: unknown): unknown => {
   return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, unescaped(each)]))
 }
 
-/** The value of a step that succeeded, its texts unescaped; undefined for one that was cut. */
-export const valueOf = (step: Step): Readonly<Record<string, unknown>> | undefined => {
+/** The JSON of a step that succeeded, its texts unescaped; undefined for one that was cut. */
+export const jsonOf = (step: Step): unknown => {
   if (step.outcome._tag !== "Value") return undefined
   const read = readJson(step.outcome.json, bounds_result)
-  return Result.isSuccess(read) ? record(unescaped(read.success)) : undefined
+  return Result.isSuccess(read) ? unescaped(read.success) : undefined
+}
+
+/** The object that a step gave; an empty one where it gave another value. */
+export const valueOf = (step: Step): Readonly<Record<string, unknown>> | undefined => {
+  const json = jsonOf(step)
+  return json === undefined ? undefined : record(json)
 }
 
 /** Looks at nothing but the request, so that a new process says what the old one would have said. */

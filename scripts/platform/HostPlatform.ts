@@ -1,0 +1,211 @@
+/**
+ * A reference host platform on loopback, in memory: the endpoints that the catalogue of platform operations names, and the
+ * gateway's `/api/tools/call`. Who calls it needs its authorization; it keeps a bounded log of its requests, so that calls
+ * are counted by somebody else than who makes them.
+ */
+import { randomBytes } from "node:crypto"
+import { createServer } from "node:http"
+import type { IncomingMessage, Server, ServerResponse } from "node:http"
+import { Effect, Schema } from "effect"
+import type { Scope } from "effect"
+import { readJson } from "../../src/entry/BoundedJson.ts"
+import type { Asked, Route } from "./Route.ts"
+import { route, routesAt } from "./Route.ts"
+import * as Services from "./Services.ts"
+import type { Reply } from "./Wire.ts"
+import { body_bytes_max, bodyOf, isSameSecret, ok, problem, send, sha256 } from "./Wire.ts"
+import * as Workflows from "./Workflows.ts"
+
+export interface Logged {
+  /** Its number among all requests, from 1. */
+  readonly n: number
+  readonly at: string
+  readonly method: string
+  readonly path: string
+  readonly status: number
+  /** The answer of an earlier request with this key, given again. */
+  readonly repeated: boolean
+  readonly idempotency_key: string | null
+  readonly traceparent: string | null
+  /** Of a request with the authorization: at most its first 4,000 UTF-16 units. */
+  readonly body: string
+}
+
+export interface HostPlatform {
+  readonly url: string
+  /** Of the gateway, which is what a callback is given. */
+  readonly endpoint: string
+  readonly port: number
+  /** How many requests have arrived, whatever became of them; those for the log are left out. */
+  readonly total: () => number
+  /** The newest 200 requests, oldest first. */
+  readonly requests: () => ReadonlyArray<Logged>
+  readonly latest: Workflows.Workflows["latest"]
+  readonly reference: Workflows.Workflows["reference"]
+}
+
+export interface Options {
+  /** The value of the Authorization header that is let in. */
+  readonly authorization: string
+  readonly workflows: ReadonlyArray<Workflows.Seed>
+}
+
+const log_max = 200
+const logged_units_max = 4_000
+/** Answers that are kept by their Idempotency-Key. */
+const answers_max = 1_000
+const log_path = "/api/requests"
+
+const headerOf = (request: IncomingMessage, name: string): string | null => {
+  const value = request.headers[name]
+  return typeof value === "string" ? value.slice(0, 500) : null
+}
+
+const traceOf = (request: IncomingMessage): string =>
+  /^00-([0-9a-f]{32})-/.exec(headerOf(request, "traceparent") ?? "")?.[1] ??
+  randomBytes(16).toString("hex")
+
+/** The answer of the routes to a request that was let in. */
+const routed = (routes: ReadonlyArray<Route>, request: IncomingMessage, body: string): Reply => {
+  const url = URL.parse(request.url ?? "", "http://platform")
+  const found = url === null ? [] : routesAt(routes, url.pathname)
+  if (url === null || found.length === 0) return problem(404, "there is no such endpoint")
+  const { method } = request
+  const one = found.find(({ route }) => route.method === method)
+  if (one === undefined) {
+    const allow = found.map(({ route }) => route.method).join(", ")
+    return problem(405, `this endpoint takes ${allow}`, { allow })
+  }
+  const read = readJson(body === "" ? "{}" : body)
+  if (read._tag === "Failure") return problem(400, "the body is no JSON")
+  const asked: Asked = { params: one.params, query: url.searchParams, trace_id: traceOf(request) }
+  try {
+    return one.route.answer(read.success, asked)
+  } catch {
+    return problem(500, "the platform failed")
+  }
+}
+
+interface Answered {
+  readonly reply: Reply
+  readonly repeated: boolean
+}
+
+/** Gives the first answer again where a request comes again with its key; the newest answers are kept. */
+const onceByKey = (routes: ReadonlyArray<Route>) => {
+  const known = new Map<string, { readonly digest: string; readonly reply: Reply }>()
+  return (request: IncomingMessage, body: string): Answered => {
+    const key = request.method === "GET" ? null : headerOf(request, "idempotency-key")
+    if (key === null) return { reply: routed(routes, request, body), repeated: false }
+    const digest = sha256(`${request.method} ${request.url}\n${body}`).toString("hex")
+    const before = known.get(key)
+    if (before !== undefined) {
+      return before.digest === digest
+        ? { reply: before.reply, repeated: true }
+        : { reply: problem(422, "another request had this Idempotency-Key"), repeated: false }
+    }
+    const reply = routed(routes, request, body)
+    const [oldest] = known.keys()
+    if (known.size >= answers_max && oldest !== undefined) known.delete(oldest)
+    known.set(key, { digest, reply })
+    return { reply, repeated: false }
+  }
+}
+
+const makeLog = () => {
+  const log: Array<Logged> = []
+  let total = 0
+  return {
+    log,
+    total: () => total,
+    count: () => ++total,
+    add: (n: number, request: IncomingMessage, body: string, answered: Answered): void => {
+      const { reply, repeated } = answered
+      log.push({
+        n,
+        at: new Date().toISOString(),
+        method: request.method ?? "",
+        path: (request.url ?? "").slice(0, 500),
+        status: reply.status,
+        repeated,
+        idempotency_key: headerOf(request, "idempotency-key"),
+        traceparent: headerOf(request, "traceparent"),
+        body: body.slice(0, logged_units_max)
+      })
+      if (log.length > log_max) log.shift()
+    }
+  }
+}
+
+const listen = (server: Server): Effect.Effect<number> =>
+  Effect.callback((resume) => {
+    server.once("error", (error) => resume(Effect.die(error)))
+    server.listen(0, "127.0.0.1", () => {
+      const address = server.address()
+      resume(Effect.succeed(typeof address === "object" && address !== null ? address.port : 0))
+    })
+  })
+
+const close = (server: Server): Effect.Effect<void> =>
+  Effect.callback((resume) => {
+    server.close(() => resume(Effect.void))
+    server.closeAllConnections()
+  })
+
+const serverOf = (
+  answer: (request: IncomingMessage, response: ServerResponse) => void
+): Effect.Effect<number, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const server = yield* Effect.acquireRelease(
+      Effect.sync(() => createServer({ requestTimeout: 30_000, headersTimeout: 10_000 }, answer)),
+      close
+    )
+    server.maxConnections = 100
+    return yield* listen(server)
+  })
+
+/** Listens on a free port until the scope closes. */
+export const start = ({
+  authorization,
+  workflows: seeds
+}: Options): Effect.Effect<HostPlatform, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const workflows = Workflows.make(seeds)
+    const { add, count, log, total } = makeLog()
+    const answerTo = onceByKey([
+      ...workflows.routes,
+      ...Services.routes(),
+      route("GET", log_path, Schema.Unknown, () =>
+        ok({ total: total(), items: log.map((each) => ({ ...each })) })
+      )
+    ])
+    const refused = (reply: Reply): Answered => ({ reply, repeated: false })
+    const port = yield* serverOf((request, response) => {
+      // Counted when it arrives: also one that breaks off.
+      const n = request.url === log_path ? undefined : count()
+      const isKnown = isSameSecret(request.headers.authorization ?? "", authorization)
+      bodyOf(request, isKnown, (body) => {
+        const answered = !isKnown
+          ? refused(
+              problem(401, "the authorization is missing or wrong", {
+                "www-authenticate": "ApiKey"
+              })
+            )
+          : body === undefined
+            ? refused(problem(413, `a body has at most ${body_bytes_max} bytes`))
+            : answerTo(request, body)
+        if (n !== undefined) add(n, request, isKnown ? (body ?? "") : "", answered)
+        send(response, answered.reply)
+      })
+    })
+    const url = `http://127.0.0.1:${port}`
+    return {
+      url,
+      endpoint: `${url}/api/tools/call`,
+      port,
+      total,
+      requests: () => [...log],
+      latest: workflows.latest,
+      reference: workflows.reference
+    }
+  })

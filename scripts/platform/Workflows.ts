@@ -1,0 +1,209 @@
+/** Workflows of the reference platform, in memory: variants with revisions, queried, committed and run. */
+import { Schema } from "effect"
+import type { Json } from "../../src/Canonical.ts"
+import type { WorkflowRevision } from "../../src/call/WorkflowReference.ts"
+import type { JsonObject } from "../../src/call/BodyPath.ts"
+import type { Route } from "./Route.ts"
+import { Id, Members, route } from "./Route.ts"
+import { ok, problem } from "./Wire.ts"
+
+/** A workflow with its one variant, and the first revision of that. */
+export interface Seed {
+  readonly id: string
+  readonly slug: string
+  readonly name: string
+  readonly variant: string
+  readonly revision: string
+  readonly data: JsonObject
+  /** Absent = it cannot be run. */
+  readonly input_schema?: JsonObject
+}
+
+interface Revision {
+  readonly id: string
+  readonly variant: string
+  readonly version: number
+  readonly message: string
+  readonly data: JsonObject
+}
+
+interface Workflow extends Seed {
+  /** Oldest first; never empty. */
+  readonly revisions: Array<Revision>
+}
+
+const revisions_max = 10_000
+const page_max = 100
+const words_default = 8
+
+const QueryBody = Schema.Struct({
+  workflow: Schema.optionalKey(Members),
+  workflow_refs: Schema.optionalKey(
+    Schema.Array(Schema.Struct({ id: Schema.optionalKey(Id), slug: Schema.optionalKey(Id) })).check(
+      Schema.isMaxLength(page_max)
+    )
+  ),
+  include_archived: Schema.optionalKey(Schema.Boolean),
+  windowing: Schema.optionalKey(
+    Schema.Struct({
+      limit: Schema.optionalKey(
+        Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: page_max }))
+      ),
+      order: Schema.optionalKey(Schema.Literals(["ascending", "descending"])),
+      next: Schema.optionalKey(Id)
+    })
+  )
+})
+type QueryBody = typeof QueryBody.Type
+
+const CommitBody = Schema.Struct({
+  workflow_revision: Schema.Struct({
+    workflow_variant_id: Id,
+    expected_revision_id: Schema.optionalKey(Id),
+    message: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(1_000))),
+    data: Schema.optionalKey(Members)
+  })
+})
+
+const InvokeBody = Schema.Struct({
+  references: Schema.Struct({ workflow_revision: Schema.Struct({ id: Id }) }),
+  data: Schema.Struct({ inputs: Members })
+})
+
+const last = ({ revisions }: Workflow): Revision => revisions.at(-1) as Revision
+
+const shown = ({ data, id, message, variant, version }: Revision) => ({
+  id,
+  workflow_variant_id: variant,
+  version,
+  message,
+  data
+})
+
+const listed = (workflow: Workflow) => ({
+  id: workflow.id,
+  slug: workflow.slug,
+  name: workflow.name,
+  flags: { is_archived: false },
+  latest_revision: shown(last(workflow))
+})
+
+/** Has the value each of these members, to any depth? */
+const holds = (value: Json | undefined, members: Json): boolean =>
+  typeof members === "object" && members !== null && !Array.isArray(members)
+    ? typeof value === "object" &&
+      value !== null &&
+      !Array.isArray(value) &&
+      Object.entries(members).every(
+        ([name, each]) => Object.hasOwn(value, name) && holds((value as JsonObject)[name], each)
+      )
+    : JSON.stringify(value) === JSON.stringify(members)
+
+const pageOf = (all: ReadonlyArray<Workflow>, query: QueryBody) => {
+  const { workflow, workflow_refs, windowing = {} } = query
+  const found = all.filter(
+    (each) =>
+      (workflow_refs === undefined ||
+        workflow_refs.some(
+          ({ id = each.id, slug = each.slug }) => id === each.id && slug === each.slug
+        )) &&
+      (workflow === undefined || holds(listed(each), workflow))
+  )
+  if (windowing.order !== "ascending") found.reverse()
+  const from = found.findIndex(({ id }) => id === windowing.next) + 1
+  const page = found.slice(from, from + (windowing.limit ?? page_max))
+  const isLast = from + page.length >= found.length
+  return {
+    count: page.length,
+    workflows: page.map(listed),
+    ...(isLast ? undefined : { windowing: { next: page.at(-1)?.id ?? null } })
+  }
+}
+
+/** What running a revision gives: as many first words of the text as its data says. */
+const outputsOf = ({ data }: Revision, inputs: JsonObject): JsonObject => {
+  const words = typeof data["words"] === "number" ? data["words"] : words_default
+  const text = typeof inputs["text"] === "string" ? inputs["text"] : ""
+  return { summary: text.split(/\s+/).slice(0, words).join(" ") }
+}
+
+export interface Workflows {
+  readonly routes: ReadonlyArray<Route>
+  /** The id of a variant's latest revision. */
+  readonly latest: (variant: string) => string | undefined
+  /** What a reference such as `workflow.environment.production.summarize` stands for now. */
+  readonly reference: (identity: string) => WorkflowRevision | undefined
+}
+
+type Find = (variant: string) => Workflow | undefined
+
+const commit = (variantOf: Find): Route =>
+  route(
+    "POST",
+    "/api/workflows/revisions/commit",
+    CommitBody,
+    ({ workflow_revision: { data, expected_revision_id, message = "", workflow_variant_id } }) => {
+      const workflow = variantOf(workflow_variant_id)
+      if (workflow === undefined) return problem(404, "there is no such workflow variant")
+      const before = last(workflow)
+      if (expected_revision_id !== undefined && expected_revision_id !== before.id) {
+        return problem(
+          409,
+          `the variant has another latest revision ("${before.message}"): read it, and propose the change again`
+        )
+      }
+      if (workflow.revisions.length >= revisions_max) {
+        return problem(507, "the variant has too many revisions")
+      }
+      const { variant } = workflow
+      const version = before.version + 1
+      const id = `${variant}-r${version}`
+      const made: Revision = { id, variant, version, message, data: data ?? before.data }
+      workflow.revisions.push(made)
+      return ok({ count: 1, workflow_revision: shown(made) })
+    }
+  )
+
+const invoke = (all: ReadonlyArray<Workflow>): Route =>
+  route("POST", "/api/workflows/invoke", InvokeBody, ({ data, references }, { trace_id }) => {
+    const { id } = references.workflow_revision
+    const workflow = all.find(({ revisions }) => revisions.some((each) => each.id === id))
+    const revision = workflow?.revisions.find((each) => each.id === id)
+    if (workflow?.input_schema === undefined || revision === undefined) {
+      return problem(404, "there is no such revision that can be run")
+    }
+    return ok({ data: { outputs: outputsOf(revision, data.inputs) }, trace_id })
+  })
+
+const firstOf = ({ data, revision, variant }: Seed): Revision => ({
+  id: revision,
+  variant,
+  version: 1,
+  message: "Made.",
+  data
+})
+
+const referenced = /^workflow\.(?:environment\.production|variant)\.([^.]+)$/
+
+export const make = (seeds: ReadonlyArray<Seed>): Workflows => {
+  const all = seeds.map((seed): Workflow => ({ ...seed, revisions: [firstOf(seed)] }))
+  const variantOf: Find = (variant) => all.find((each) => each.variant === variant)
+  return {
+    routes: [
+      route("POST", "/api/workflows/query", QueryBody, (body) => ok(pageOf(all, body))),
+      commit(variantOf),
+      invoke(all)
+    ],
+    latest: (variant) => {
+      const workflow = variantOf(variant)
+      return workflow === undefined ? undefined : last(workflow).id
+    },
+    reference: (identity) => {
+      const slug = referenced.exec(identity)?.[1]
+      const workflow = all.find((each) => each.slug === slug)
+      return workflow?.input_schema === undefined
+        ? undefined
+        : { revision: last(workflow).id, input_schema: workflow.input_schema }
+    }
+  }
+}
