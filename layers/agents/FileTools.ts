@@ -12,6 +12,7 @@ import {
   writingGovernance,
   WritingTools
 } from "../../src/agents/FileTools.ts"
+import { truncateUnits } from "../../src/CutText.ts"
 import { ToolUserError } from "../../src/error/ToolError.ts"
 import type { GovernedTool, MisdeclaredTool } from "../../src/tool/GovernedTool.ts"
 import { govern } from "../../src/tool/GovernedTool.ts"
@@ -96,7 +97,7 @@ const binary = (path: string) =>
   new ToolUserError({
     kind: "invalid_args",
     reason: "FILE_BINARY",
-    message: `${JSON.stringify(path.slice(0, 300))} is not a text file in UTF-8`
+    message: `${JSON.stringify(truncateUnits(path, 300))} is not a text file in UTF-8`
   })
 
 /** `read_file` and `list_dir`, for a registry. They need the capability `fs.read`. */

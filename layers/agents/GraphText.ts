@@ -3,6 +3,7 @@
  */
 import { Effect, Result } from "effect"
 import { parse } from "yaml"
+import { truncateUnits } from "../../src/CutText.ts"
 import type { ToolGraph } from "../../src/graph/ToolGraph.ts"
 import { GraphRefused, loadGraph } from "../../src/graph/ToolGraph.ts"
 
@@ -20,5 +21,7 @@ export const read = (text: string): Effect.Effect<ToolGraph, GraphRefused> => {
   const value = Result.try((): unknown => parse(text, { maxAliasCount: 0, schema: "core" }))
   if (Result.isSuccess(value)) return loadGraph(value.success)
   const error: unknown = value.failure
-  return Effect.fail(unreadable(error instanceof Error ? error.message.slice(0, 500) : "it is odd"))
+  return Effect.fail(
+    unreadable(error instanceof Error ? truncateUnits(error.message, 500) : "it is odd")
+  )
 }

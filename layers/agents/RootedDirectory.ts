@@ -10,6 +10,7 @@ import type { FileHandle } from "node:fs/promises"
 import { isAbsolute, join } from "node:path"
 import { Effect, Schema } from "effect"
 import type { Scope } from "effect"
+import { truncateUnits } from "../../src/CutText.ts"
 import { misdeclared } from "../../src/tool/MisdeclaredTool.ts"
 import type { MisdeclaredTool } from "../../src/tool/MisdeclaredTool.ts"
 
@@ -70,7 +71,7 @@ const codeOf = (error: unknown): string =>
 const toPathError = (error: unknown, path: string): PathError => {
   if (error instanceof PathError) return error
   const say = (reason: PathError["reason"], what: string) =>
-    new PathError({ reason, message: `${JSON.stringify(path.slice(0, 300))} ${what}` })
+    new PathError({ reason, message: `${JSON.stringify(truncateUnits(path, 300))} ${what}` })
   switch (codeOf(error)) {
     case "ENOENT":
       return say("not_found", "does not exist")
@@ -101,7 +102,10 @@ const toPathError = (error: unknown, path: string): PathError => {
 /** The names of a relative path. `.` and doubled slashes are nothing; what could climb or change its meaning is refused. */
 const namesOf = (path: string): ReadonlyArray<string> => {
   const refuse = (what: string) =>
-    new PathError({ reason: "path", message: `${JSON.stringify(path.slice(0, 300))} ${what}` })
+    new PathError({
+      reason: "path",
+      message: `${JSON.stringify(truncateUnits(path, 300))} ${what}`
+    })
   if (isAbsolute(path) || path.startsWith("/")) {
     throw refuse("is absolute: give a path relative to the working directory")
   }

@@ -26,6 +26,7 @@ import type { ToolConfigRefused } from "../../src/call/ToolConfigRefused.ts"
 import { refuseConfig } from "../../src/call/ToolConfigRefused.ts"
 import { referenceIdentity } from "../../src/call/WorkflowReference.ts"
 import type { WorkflowRevision } from "../../src/call/WorkflowReference.ts"
+import { cutText } from "../../src/CutText.ts"
 import { ToolTransientError } from "../../src/error/ToolError.ts"
 import type { ToolError } from "../../src/error/ToolError.ts"
 import type { Governance } from "../../src/tool/Governance.ts"
@@ -86,14 +87,10 @@ export const timeout_ms_default = 30_000
 const margin_ms = 1_000
 const target_units_max = 4_000
 const description_units_max = 1_000
-const description_cut = "…"
 
 const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex")
 
-const cut = (text: string): string =>
-  text.length <= description_units_max
-    ? text
-    : text.slice(0, description_units_max - 1).replace(/[\ud800-\udbff]$/, "") + description_cut
+const cut = (text: string): string => cutText(text, description_units_max)
 
 /** What a call is bound to, as one canonical text. */
 const boundTo = ({ target }: ResolvedTool, endpoint: string): string =>

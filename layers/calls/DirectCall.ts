@@ -4,6 +4,7 @@
  */
 import { Cause, Effect, Exit, Result, Schema } from "effect"
 import type { Json } from "../../src/Canonical.ts"
+import { truncateUnits } from "../../src/CutText.ts"
 import { firstSchemaIssue } from "../../src/entry/SchemaIssues.ts"
 import { classifyName } from "../../src/error/Classify.ts"
 import { ToolTerminalError, ToolUserError } from "../../src/error/ToolError.ts"
@@ -118,7 +119,7 @@ const checkBody = (
     new ToolUserError({
       kind: "invalid_args",
       reason: "POST_MERGE_SCHEMA",
-      message: `${what} was not sent: ${refusalText(error).slice(0, 500)}`
+      message: `${what} was not sent: ${truncateUnits(refusalText(error), 500)}`
     })
   )
 }

@@ -3,6 +3,7 @@
  * result as its content.
  */
 import { Effect, Exit, Option, Result, Schema } from "effect"
+import { truncateUnits } from "../../src/CutText.ts"
 import { readJson } from "../../src/entry/BoundedJson.ts"
 import { ToolTerminalError, ToolUserError } from "../../src/error/ToolError.ts"
 import type { GovernedTool } from "../../src/tool/GovernedTool.ts"
@@ -66,7 +67,7 @@ const contentOf = (body: string): Exit.Exit<Schema.Json, ToolTerminalError | Too
     new ToolUserError({
       kind: "external",
       reason: "GATEWAY_TOOL_ERROR",
-      message: `${what} failed: ${detail.slice(0, detail_max) || "it gave no reason"}`
+      message: `${what} failed: ${truncateUnits(detail, detail_max) || "it gave no reason"}`
     })
   )
 }

@@ -2,6 +2,7 @@
  * The queue of tool calls in one process: for tests, and for tools that need a queue's bounds but not its durability.
  */
 import { Clock, Deferred, Effect, Layer } from "effect"
+import { truncateUnits } from "../../src/CutText.ts"
 import type { DeadToolMessage, NewToolMessage } from "../../services/ToolQueue.ts"
 import {
   ToolMessageConflict,
@@ -171,7 +172,7 @@ const outcomeMethods = ({
   acknowledge: (id, owner) => calls.change(id, owner, (call) => finish(call, "over", now())),
   failed: (id, owner, error, retry_at) =>
     calls.change(id, owner, (call) => {
-      call.error = error.slice(0, error_max)
+      call.error = truncateUnits(error, error_max)
       if (retry_at === undefined) return finish(call, "dead", now())
       call.owner = undefined
       call.due_at = retry_at

@@ -17,6 +17,7 @@ import {
 } from "../../src/api/Boundary.ts"
 import type { Problem, ProblemIssue } from "../../src/api/Problem.ts"
 import { makeProblem } from "../../src/api/Problem.ts"
+import { cutText } from "../../src/CutText.ts"
 import { readJson } from "../../src/entry/BoundedJson.ts"
 import type { JsonRefused } from "../../src/entry/BoundedJson.ts"
 import { schemaIssues } from "../../src/entry/SchemaIssues.ts"
@@ -77,7 +78,7 @@ const issuesOf = (
       const message = path.length === 0 && whole !== undefined ? whole : text
       return {
         path: [error.kind.toLowerCase(), ...path],
-        message: message.length > message_max ? `${message.slice(0, message_max)}...` : message
+        message: cutText(message, message_max)
       }
     })
 }

@@ -4,6 +4,7 @@
  */
 import { SchemaAST } from "effect"
 import type { HttpApiEndpoint } from "effect/http-api"
+import { truncateUnits } from "../../src/CutText.ts"
 import type { Problem, ProblemIssue } from "../../src/api/Problem.ts"
 import { makeProblem } from "../../src/api/Problem.ts"
 
@@ -71,7 +72,7 @@ export const issuesIn = (url: string, known: Parameters): ReadonlyArray<ProblemI
     const message = mistake(name, decoded(after), !seen.has(name), known)
     seen.add(name)
     if (message === undefined || issues.has(name)) continue
-    issues.set(name, { path: ["query", name.slice(0, name_max).toWellFormed()], message })
+    issues.set(name, { path: ["query", truncateUnits(name, name_max).toWellFormed()], message })
     if (issues.size === issues_max) break
   }
   return [...issues.values()]

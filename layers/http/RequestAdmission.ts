@@ -4,6 +4,7 @@
  */
 import { HttpServerResponse, ProblemDetails } from "effect/http"
 import type { HttpServerRequest } from "effect/http"
+import { truncateUnits } from "../../src/CutText.ts"
 import type { Problem } from "../../src/api/Problem.ts"
 import { makeProblem } from "../../src/api/Problem.ts"
 import { invalidRequest, issuesIn } from "./Parameters.ts"
@@ -49,7 +50,7 @@ const noRoute = (path: string) =>
       "no-such-route",
       "There is nothing here",
       `See ${docs_path} for what there is. A path has one spelling: lower case, no slash more than it needs.`,
-      { instance: path.slice(0, 200).toWellFormed() }
+      { instance: truncateUnits(path, 200).toWellFormed() }
     )
   )
 

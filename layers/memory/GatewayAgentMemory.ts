@@ -2,6 +2,7 @@
  * The memory of one address over a store: the gateway that every write passes.
  */
 import { Clock, Effect, Layer } from "effect"
+import { truncateUnits } from "../../src/CutText.ts"
 import type { Note, Question } from "../../services/AgentMemory.ts"
 import { AgentMemory } from "../../services/AgentMemory.ts"
 import { MemoryEmbedder } from "../../services/MemoryEmbedder.ts"
@@ -73,7 +74,7 @@ const make = (owner: MemoryOwner) =>
     })
 
     const recall = Effect.fn("AgentMemory.recall")(function* (question: Question) {
-      const text = question.text.slice(0, question_units_max)
+      const text = truncateUnits(question.text, question_units_max)
       const words = queryWords(text)
       const rows = yield* Effect.map(store.candidates(scopesOf(question.run), words), ofOwner)
       if (rows.length === 0) return { lines: [], text: "", tokens: 0 }

@@ -4,6 +4,7 @@
  */
 import type { SharedV4Warning } from "@ai-sdk/provider"
 import { Effect } from "effect"
+import { truncateUnits } from "../../src/CutText.ts"
 import { logText } from "../../src/LogText.ts"
 
 const known_max = 200
@@ -30,7 +31,7 @@ export const make = (): Warn => {
   const known = new Set<string>()
   return Effect.fnUntraced(function* (model: string, warnings: ReadonlyArray<SharedV4Warning>) {
     for (const warning of warnings) {
-      const text = `the client of the model ${model} says: ${textOf(warning)}`.slice(0, 500)
+      const text = truncateUnits(`the client of the model ${model} says: ${textOf(warning)}`, 500)
       if (known.has(text) || known.size >= known_max) continue
       known.add(text)
       yield* Effect.logWarning(logText(text))

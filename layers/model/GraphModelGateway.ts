@@ -3,6 +3,7 @@
  * node's call returned is read from the journal, whole, because a transcript holds a model's copy of it.
  */
 import { Effect, Layer, Result } from "effect"
+import { truncateUnits } from "../../src/CutText.ts"
 import type { RunId } from "../../src/Ids.ts"
 import { nextTurn } from "../../src/graph/GraphTurn.ts"
 import type { ToolGraph } from "../../src/graph/ToolGraph.ts"
@@ -28,7 +29,7 @@ const make = Effect.fnUntraced(function* (graphs: ReadonlyArray<ToolGraph>) {
     function* (graph: ToolGraph, { frame, run, step }: ModelRequest) {
       const next = nextTurn(graph, frame, step, yield* eventsOf(run))
       if (Result.isSuccess(next)) return { ...next.success, model: "graph" }
-      const message = `graph "${graph.spec.name}": ${next.failure}`.slice(0, 2_000)
+      const message = truncateUnits(`graph "${graph.spec.name}": ${next.failure}`, 2_000)
       return yield* new ModelError({ kind: "refused", reason: "graph_stopped", message })
     },
     Effect.catchTag(

@@ -9,6 +9,7 @@ import * as Prompt from "effect/ai/Prompt"
 import * as Tool from "effect/ai/Tool"
 import * as Toolkit from "effect/ai/Toolkit"
 import type { AiError } from "effect/ai"
+import { truncateUnits } from "../../src/CutText.ts"
 import { ModelError, ModelGateway } from "../../services/ModelGateway.ts"
 import type { ModelDelta, ModelRequest, ModelTool } from "../../services/ModelGateway.ts"
 import { withDefaults } from "../../src/Defaults.ts"
@@ -159,7 +160,7 @@ const ofAiError = (error: AiError.AiError): ModelError => {
     new ModelError({
       kind,
       ...(reason === undefined ? undefined : { reason }),
-      message: (said === "" ? message : `${message}: ${said}`).slice(0, 500),
+      message: truncateUnits(said === "" ? message : `${message}: ${said}`, 500),
       ...(error.retryAfter === undefined || kind !== "transient"
         ? undefined
         : { retry_after_ms: Math.ceil(Duration.toMillis(error.retryAfter)) })

@@ -4,6 +4,7 @@
  */
 import { APICallError, LoadAPIKeyError } from "@ai-sdk/provider"
 import { Result } from "effect"
+import { truncateUnits } from "../../src/CutText.ts"
 import { readJson } from "../../src/entry/BoundedJson.ts"
 import { ModelError } from "../../services/ModelGateway.ts"
 import type { ModelErrorKind } from "../../services/ModelGateway.ts"
@@ -19,7 +20,7 @@ const retry_after_ms_max = 86_400_000
 /** One line without addresses and keys, at most 500 characters. `secrets` are left out wherever they stand. */
 export const sanitise = (text: string, secrets: ReadonlyArray<string>): string => {
   // Cut first, so that a huge body costs nothing; again after, because a replacement may be longer.
-  let safe = text.slice(0, message_max * 4)
+  let safe = truncateUnits(text, message_max * 4)
   for (const secret of secrets) if (secret !== "") safe = safe.split(secret).join("[hidden]")
   safe = safe
     .replace(/[a-z][a-z0-9+.-]*:\/\/[^\s"'<>)\]]*/gi, "[address]")
@@ -29,7 +30,7 @@ export const sanitise = (text: string, secrets: ReadonlyArray<string>): string =
     // oxlint-disable-next-line no-control-regex -- a provider's text may hold them, a log line must not
     .replace(/[\u0000-\u0020\u007f-\u009f\u2028\u2029]+/g, " ")
     .trim()
-  return safe.length > message_max ? safe.slice(0, message_max) : safe
+  return truncateUnits(safe, message_max)
 }
 
 const record = (value: unknown): Record<string, unknown> | undefined =>
@@ -149,7 +150,7 @@ const keyMissing = (status: number | undefined, keyed: boolean): string => {
 const unknownModel = "the provider does not know the model or the address"
 
 const withReason = (said: string, reason: string): string =>
-  (reason === "" ? said : `${said}: ${reason}`).slice(0, message_max)
+  truncateUnits(reason === "" ? said : `${said}: ${reason}`, message_max)
 
 export interface Redaction {
   /** Texts that must not be shown: the key, the host. */
@@ -209,7 +210,7 @@ const messageOf = (status: number, reason: string): string => {
   if (status === 404) return withReason(`${unknownModel} (404)`, reason)
   return reason === ""
     ? `the provider answered ${status}`
-    : `${status}: ${reason}`.slice(0, message_max)
+    : truncateUnits(`${status}: ${reason}`, message_max)
 }
 
 /** The first system code (`ECONNREFUSED`, `UND_ERR_SOCKET`) in a chain of causes. */

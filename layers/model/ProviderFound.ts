@@ -6,6 +6,7 @@ import type {
   LanguageModelV4ToolCall,
   LanguageModelV4ToolResult
 } from "@ai-sdk/provider"
+import { truncateUnits } from "../../src/CutText.ts"
 import type { ProviderRan, Source } from "../../src/run/ProviderWork.ts"
 import {
   ran_max,
@@ -29,7 +30,7 @@ export interface Found {
 
 const whole = (text: string): string => text.toWellFormed()
 
-const cut = (text: string, units: number): string => whole(text.slice(0, units))
+const cut = (text: string, units: number): string => whole(truncateUnits(text, units))
 
 /** As JSON; what is nested too deep to be written is nothing. */
 export const jsonText = (value: unknown): string => {

@@ -9,6 +9,7 @@ import type {
   LanguageModelV4ToolCall,
   SharedV4ProviderMetadata
 } from "@ai-sdk/provider"
+import { truncateUnits } from "../../src/CutText.ts"
 import { ModelError } from "../../services/ModelGateway.ts"
 import type { ModelDelta } from "../../services/ModelGateway.ts"
 import type { Usage } from "../../src/run/RunEvent.ts"
@@ -286,5 +287,8 @@ const unreadableText = (
   metadata: SharedV4ProviderMetadata | undefined
 ): string => {
   const said = metadata?.["google"]?.["finishMessage"]
-  return `${raw ?? ""}${typeof said === "string" ? `: ${said}` : ""}`.slice(0, unreadable_units_max)
+  return truncateUnits(
+    `${raw ?? ""}${typeof said === "string" ? `: ${said}` : ""}`,
+    unreadable_units_max
+  )
 }

@@ -2,6 +2,7 @@
  * How a provider says that its answer ended, and what it counted, in the words of a turn.
  */
 import type { LanguageModelV4FinishReason, LanguageModelV4Usage } from "@ai-sdk/provider"
+import { truncateUnits } from "../../src/CutText.ts"
 import type { FinishReason, Usage } from "../../src/run/RunEvent.ts"
 import { unstated_finish } from "./ChatWire.ts"
 
@@ -114,5 +115,5 @@ const plain = words(
 /** The wire's finish reason where it says more than `finish`; undefined for one that the wire did not give. */
 export const rawFinishOf = (raw: string | undefined, finish: FinishReason): string | undefined => {
   if (raw === undefined || raw === "" || raw === unstated_finish) return undefined
-  return finish !== "other" && plain.has(raw.toLowerCase()) ? undefined : raw.slice(0, 200)
+  return finish !== "other" && plain.has(raw.toLowerCase()) ? undefined : truncateUnits(raw, 200)
 }

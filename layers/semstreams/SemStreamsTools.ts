@@ -4,6 +4,7 @@
  * worker's, which also publishes the result before it acknowledges the call.
  */
 import { Clock, Context, Effect, Layer, Option, Result, Schema } from "effect"
+import { truncateUnits } from "../../src/CutText.ts"
 import type { Platform } from "../../src/agents/Triple.ts"
 import { readJsonValue } from "../../src/entry/BoundedJson.ts"
 import * as Entries from "../../src/entry/Entries.ts"
@@ -97,7 +98,7 @@ const readCall = (message: unknown): Effect.Effect<CallMessage, InvalidInput> =>
   const plain = readJsonValue(message)
   if (Result.isFailure(plain)) return refuse(plain.failure.message)
   const call = decodeCall(plain.success)
-  if (Result.isFailure(call)) return refuse(call.failure.message.slice(0, 300))
+  if (Result.isFailure(call)) return refuse(truncateUnits(call.failure.message, 300))
   if (!isMessageName(call.success.id)) return refuse("id has 1 to 200 printable characters")
   return Effect.succeed(call.success)
 }

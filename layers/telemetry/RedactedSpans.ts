@@ -4,6 +4,7 @@
  */
 import { Cause, Exit } from "effect"
 import type { Tracer } from "effect"
+import { truncateUnits } from "../../src/CutText.ts"
 import { exceptionFrom, unreadableException } from "../../src/error/Exception.ts"
 import type { Exception } from "../../src/error/Exception.ts"
 import { redact } from "../../src/error/Redaction.ts"
@@ -42,7 +43,7 @@ const redactedAttributes = (
         Object.entries(attributes).map(([name, value]) => [
           name,
           quotes(name) && typeof value === "string"
-            ? redact(value.slice(0, cause_max)).slice(0, cause_max)
+            ? truncateUnits(redact(truncateUnits(value, cause_max)), cause_max)
             : value
         ])
       )
@@ -53,6 +54,10 @@ export const redactSpan = <Span extends Tracer.Span>(span: Span): Span => {
   const event = span.event.bind(span)
   span.end = (at, exit) => end(at, redactedExit(exit))
   span.event = (name, at, attributes) =>
-    event(redact(name.slice(0, line_max)).slice(0, line_max), at, redactedAttributes(attributes))
+    event(
+      truncateUnits(redact(truncateUnits(name, line_max)), line_max),
+      at,
+      redactedAttributes(attributes)
+    )
   return span
 }

@@ -3,6 +3,7 @@
  * published twice is stored once.
  */
 import { Result, Schema } from "effect"
+import { truncateUnits } from "../CutText.ts"
 
 const named = (most: number) => Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(most))
 
@@ -43,7 +44,7 @@ export const triplesRefusal = (triples: ReadonlyArray<Triple>): TripleRefused | 
   for (const [index, triple] of triples.entries()) {
     const checked = decode(triple)
     if (Result.isFailure(checked)) {
-      return new TripleRefused({ index, message: checked.failure.message.slice(0, 500) })
+      return new TripleRefused({ index, message: truncateUnits(checked.failure.message, 500) })
     }
   }
   return undefined

@@ -2,6 +2,7 @@
  * What a person is shown of a call's arguments: enough to decide, without secrets and personal data, with every
  * amount, and with invisible characters written out.
  */
+import { cutText, truncateUnits } from "../CutText.ts"
 import { redact } from "../error/Redaction.ts"
 import { isAmountName, isSecretName } from "../error/SecretNames.ts"
 import { withVisible } from "../tool/InvisibleText.ts"
@@ -21,10 +22,9 @@ const isAmount = (text: string): boolean =>
 const read_units_max = 4_000
 
 const short = (text: string, units_max: number): string => {
-  const clean = withVisible(redact(text.slice(0, read_units_max)))
-  if (clean.length <= units_max) return text.length > read_units_max ? `${clean}…` : clean
-  const cut = clean.slice(0, units_max)
-  return `${/[\ud800-\udbff]$/.test(cut) ? cut.slice(0, -1) : cut}…`
+  const clean = withVisible(redact(truncateUnits(text, read_units_max)))
+  const isCut = clean.length > units_max || text.length > read_units_max
+  return isCut ? `${truncateUnits(clean, units_max)}…` : clean
 }
 
 /** How one summary is written. */
@@ -84,5 +84,5 @@ export const argsSummary = (args: unknown): string => {
     text = written(args, { text_units_max, amountsFirst })
     if (text.length <= summary_max) return text
   }
-  return `${text.slice(0, summary_max - 1)}…`
+  return cutText(text, summary_max)
 }

@@ -3,6 +3,7 @@
  * special-purpose ranges. From IANA's special-purpose registries for IPv4 (RFC 6890) and IPv6.
  */
 import { Result } from "effect"
+import { truncateUnits } from "../CutText.ts"
 
 /** The 16 bytes of an address; an IPv4 one is mapped (`::ffff:a.b.c.d`). */
 type Bytes = ReadonlyArray<number>
@@ -67,10 +68,10 @@ export interface AddressRange {
 export const parseAddressRange = (text: string): Result.Result<AddressRange, string> => {
   const [, address = "", length] = /^([^/]*)(?:\/(\d{1,3}))?$/.exec(text) ?? []
   const bytes = parse(address)
-  if (bytes === undefined) return Result.fail(`not an address range: ${text.slice(0, 64)}`)
+  if (bytes === undefined) return Result.fail(`not an address range: ${truncateUnits(text, 64)}`)
   const [most, before] = address.includes(":") ? [128, 0] : [32, 96]
   const bits = length === undefined ? most : Number(length)
-  if (bits > most) return Result.fail(`more than ${most} bits: ${text.slice(0, 64)}`)
+  if (bits > most) return Result.fail(`more than ${most} bits: ${truncateUnits(text, 64)}`)
   return Result.succeed({ bytes, bits: bits + before })
 }
 

@@ -3,6 +3,7 @@
  * under which models see them. A model's name has no dots: `__` stands for each, and can be mapped back.
  */
 import { Result } from "effect"
+import { truncateUnits } from "../CutText.ts"
 
 const segment = /^[A-Za-z0-9](?:[A-Za-z0-9_-]*[A-Za-z0-9])?$/
 const model_name = /^[A-Za-z0-9_-]{1,64}$/
@@ -64,7 +65,7 @@ export const parseCallRef = (text: string): Result.Result<CallRef, string> => {
           ? environmentOf(rest)
           : undefined
   return found === undefined
-    ? Result.fail(`"${text.slice(0, 200)}" is no reference to a tool`)
+    ? Result.fail(`"${truncateUnits(text, 200)}" is no reference to a tool`)
     : Result.succeed(found)
 }
 
@@ -73,12 +74,12 @@ export const modelNameOf = (ref: string): Result.Result<string, string> => {
   const name = ref.replaceAll(".", "__")
   if (!model_name.test(name)) {
     return Result.fail(
-      `"${name.slice(0, 100)}" is longer than 64 characters, or has others than letters, digits, _ and -`
+      `"${truncateUnits(name, 100)}" is longer than 64 characters, or has others than letters, digits, _ and -`
     )
   }
   return refOf(name) === ref
     ? Result.succeed(name)
-    : Result.fail(`"${ref.slice(0, 100)}" cannot be mapped back from "${name}"`)
+    : Result.fail(`"${truncateUnits(ref, 100)}" cannot be mapped back from "${name}"`)
 }
 
 /** The reference of a model's name that `modelNameOf` made. */

@@ -3,6 +3,7 @@
  * document that is fetched.
  */
 import { Result } from "effect"
+import { truncateUnits } from "../CutText.ts"
 import type { Json } from "../Canonical.ts"
 import type { JsonObject } from "./BodyPath.ts"
 import { isJsonObject } from "./BodyPath.ts"
@@ -57,5 +58,5 @@ export const expandedTypes = (schema: Json): Result.Result<Json, string> => {
   if (ref === undefined) return Result.succeed(rest)
   return typeof ref === "string" && isCallType(ref)
     ? Result.succeed({ ...call_types[ref], ...rest })
-    : Result.fail(String(ref).slice(0, 100))
+    : Result.fail(truncateUnits(String(ref), 100))
 }

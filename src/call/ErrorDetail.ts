@@ -3,6 +3,7 @@
  * may contain hosts, addresses and stacks.
  */
 import { Option, Result, Schema } from "effect"
+import { truncateUnits } from "../CutText.ts"
 import { readJson } from "../entry/BoundedJson.ts"
 
 /** The longest detail, in UTF-16 units. */
@@ -23,7 +24,5 @@ export const detailOf = (body: string): string | null => {
   const detail = envelope?.detail
   if (detail === null || detail === undefined || detail === "") return null
   const text = typeof detail === "string" ? detail : JSON.stringify(detail)
-  if (text.length <= detail_max) return text
-  const cut = text.slice(0, detail_max)
-  return (/[\ud800-\udbff]$/.test(cut) ? cut.slice(0, -1) : cut) + cut_mark
+  return text.length <= detail_max ? text : truncateUnits(text, detail_max) + cut_mark
 }

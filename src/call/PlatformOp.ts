@@ -3,6 +3,7 @@
  * is data, and is validated when it is loaded.
  */
 import { Result, Schema } from "effect"
+import { truncateUnits } from "../CutText.ts"
 import type { Permission } from "../tool/SideEffects.ts"
 import { Permission as PermissionSchema, permissionOf } from "../tool/SideEffects.ts"
 import { readJsonValue } from "../entry/BoundedJson.ts"
@@ -53,7 +54,7 @@ export const PlatformOp = Schema.Struct({
   ),
   Schema.makeFilter(
     ({ input_schema_ref: ref }) =>
-      ref === undefined || isCallType(ref) || `"${ref.slice(0, 100)}" is no known type`
+      ref === undefined || isCallType(ref) || `"${truncateUnits(ref, 100)}" is no known type`
   )
 )
 export interface PlatformOp extends Schema.Schema.Type<typeof PlatformOp> {}

@@ -3,6 +3,7 @@
  * resolves tools itself gives them as callbacks instead, with the request of each. Unknown members are refused.
  */
 import { Result, Schema } from "effect"
+import { truncateUnits } from "../CutText.ts"
 import { Permission } from "../tool/SideEffects.ts"
 import { readJsonValue } from "../entry/BoundedJson.ts"
 import { firstSchemaIssue } from "../entry/SchemaIssues.ts"
@@ -151,8 +152,10 @@ const decodeCallback = Schema.decodeUnknownResult(CallbackTool, strictly)
 /** The first issue, with where it is. */
 export const issueText = ({ issue }: Schema.SchemaError): string => {
   const { message = "it does not fit", path } = firstSchemaIssue(issue)
-  const text = message.slice(0, 300)
-  return path.length === 0 ? text : `${path.map((part) => part.slice(0, 64)).join(".")}: ${text}`
+  const text = truncateUnits(message, 300)
+  return path.length === 0
+    ? text
+    : `${path.map((part) => truncateUnits(part, 64)).join(".")}: ${text}`
 }
 
 const nameIn = (record: Readonly<Record<string, unknown>>, at: string): string => {

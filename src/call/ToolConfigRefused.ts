@@ -2,6 +2,7 @@
  * A tool's configuration, or an entry of the platform's catalogue, that cannot be right. It ends the start.
  */
 import { Schema } from "effect"
+import { truncateUnits } from "../CutText.ts"
 
 export class ToolConfigRefused extends Schema.TaggedError<ToolConfigRefused>()(
   "ToolConfigRefused",
@@ -27,4 +28,4 @@ export const refuseConfig = (
   tool: string,
   message: string
 ): ToolConfigRefused =>
-  new ToolConfigRefused({ reason, tool, message: `tool "${tool.slice(0, 100)}": ${message}` })
+  new ToolConfigRefused({ reason, tool, message: `tool "${truncateUnits(tool, 100)}": ${message}` })

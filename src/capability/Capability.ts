@@ -3,6 +3,7 @@
  * exactly; a granted scope is a glob, and one with a URL compares URLs (`UrlGrant.ts`). An empty scope is no scope.
  */
 import { Schema } from "effect"
+import { truncateUnits } from "../CutText.ts"
 import type { ToolFailure } from "../error/ToolError.ts"
 import { ToolPolicyError } from "../error/ToolError.ts"
 import { globMatches } from "./Glob.ts"
@@ -98,7 +99,7 @@ export const capabilityDenied = (tool: string, missing: Capability): ToolPolicyE
   new ToolPolicyError({
     kind: "permission",
     reason: "CAPABILITY_DENIED",
-    message: `"${tool.slice(0, 64)}" needs the capability "${missing.slice(0, 200)}", which ${scopeClimbs(missing) ? "nobody can be granted" : "this agent does not have"}.`
+    message: `"${truncateUnits(tool, 64)}" needs the capability "${truncateUnits(missing, 200)}", which ${scopeClimbs(missing) ? "nobody can be granted" : "this agent does not have"}.`
   })
 
 const denial =

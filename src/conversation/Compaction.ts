@@ -3,6 +3,7 @@
  * become notes of their size first; then whole runs and steps are left out, oldest first, never a call without its result. The
  * run's message and its last step always stay.
  */
+import { truncateUnits } from "../CutText.ts"
 import type { FrameCut, HistoryCut, Summary } from "./Cut.ts"
 import type { TranscriptEntry } from "./Transcript.ts"
 import { resultText } from "./Transcript.ts"
@@ -42,13 +43,6 @@ const elidedEntry = (entry: TranscriptEntry): TranscriptEntry => {
   return json.length < elided_units_min
     ? entry
     : shortened(entry, `[a result of ${json.length} characters is left out here]`)
-}
-
-/** The text up to so many UTF-16 units, never half a character. */
-export const truncateUnits = (text: string, units_max: number): string => {
-  if (text.length <= units_max) return text
-  const last = text.charCodeAt(units_max - 1)
-  return text.slice(0, last >= 0xd800 && last <= 0xdbff ? units_max - 1 : units_max)
 }
 
 /** Can the result be cut to `capped_units_min` units and be shorter for it? */

@@ -2,7 +2,7 @@
  * How a model is asked to summarise what a prompt leaves out. It reads one text, because providers refuse calls in a prompt
  * that offers no tools.
  */
-import { truncateUnits } from "./Compaction.ts"
+import { truncateUnits } from "../CutText.ts"
 import type { Measure } from "./PromptSize.ts"
 import type { TranscriptEntry } from "./Transcript.ts"
 import { resultText } from "./Transcript.ts"

@@ -9,6 +9,7 @@
  * ```
  */
 import { BigDecimal, Result, Schema } from "effect"
+import { truncateUnits } from "../CutText.ts"
 import type { AgentName } from "../Ids.ts"
 import { Decimal, parseDecimal, decimalText } from "./Decimal.ts"
 import type { TurnCost } from "./TurnCost.ts"
@@ -78,7 +79,7 @@ const decodePrice = Schema.decodeUnknownResult(Price, { onExcessProperty: "error
 const nameOf = (entry: unknown, index: number): string => {
   const model = typeof entry === "object" && entry !== null && "model" in entry ? entry.model : ""
   return typeof model === "string" && model !== ""
-    ? `prices[${index}] (${model.slice(0, 200)})`
+    ? `prices[${index}] (${truncateUnits(model, 200)})`
     : `prices[${index}]`
 }
 

@@ -2,6 +2,7 @@
  * What the body of a tool spent on models, as it is journaled with the outcome of its call.
  */
 import { BigDecimal, Schema } from "effect"
+import { truncateUnits } from "../CutText.ts"
 import type { AgentName } from "../Ids.ts"
 import { parseDecimal, decimalText } from "./Decimal.ts"
 import type { Prices } from "./PriceTable.ts"
@@ -81,7 +82,7 @@ export const modelUseOf = (
   { model = "", turns, usage: given }: ModelSpent
 ): ModelUse => {
   const usage = usageOf(given)
-  const name = model.slice(0, model_length_max)
+  const name = truncateUnits(model, model_length_max)
   const turn = usage === undefined ? { model: name } : { model: name, usage }
   return {
     ...turn,

@@ -1,6 +1,7 @@
 /**
  * The text of an error as it may leave the process: one sentence without secrets, addresses, paths or stack.
  */
+import { cutText } from "../CutText.ts"
 import { redact } from "../error/Redaction.ts"
 import { withoutInvisible } from "../tool/InvisibleText.ts"
 
@@ -54,8 +55,5 @@ export const sanitiseError = (text: string): string => {
   let clean = firstSentence(read)
   for (const [pattern, replacement] of rules) clean = clean.replace(pattern, replacement)
   clean = withoutInvisible(redact(clean)).replace(/\s+/g, " ").trim()
-  if (clean === "") return "no reason was given"
-  if (clean.length <= error_text_max) return clean
-  const cut = clean.slice(0, error_text_max - 1)
-  return (/[\ud800-\udbff]$/.test(cut) ? cut.slice(0, -1) : cut) + "…"
+  return clean === "" ? "no reason was given" : cutText(clean, error_text_max)
 }

@@ -3,6 +3,7 @@
  */
 import { Effect, Result, Schema } from "effect"
 import type { SchemaIssue } from "effect"
+import { cutText, truncateUnits } from "../CutText.ts"
 import type { JsonBounds } from "./BoundedJson.ts"
 import { readJsonValue } from "./BoundedJson.ts"
 import { firstSchemaIssue } from "./SchemaIssues.ts"
@@ -16,18 +17,15 @@ export class InvalidInput extends Schema.TaggedError<InvalidInput>()("InvalidInp
 /** The longest message in UTF-16 units; it may quote the value. */
 const message_max = 300
 
-const cut = (text: string): string =>
-  text.length > message_max ? `${text.slice(0, message_max)}...` : text
-
 /** The longest name of a member in a path, in UTF-16 units. */
 const segment_max = 64
 
 const invalid = (field: string, issue: SchemaIssue.Issue, expected: string | undefined) => {
   const { message = "it is not what is expected", path } = firstSchemaIssue(issue)
-  const segments = path.map((part) => part.slice(0, segment_max))
+  const segments = path.map((part) => truncateUnits(part, segment_max))
   return new InvalidInput({
     field: [field, ...segments].filter((part) => part !== "").join(".") || "options",
-    message: cut(expected ?? message)
+    message: cutText(expected ?? message, message_max)
   })
 }
 

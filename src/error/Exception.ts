@@ -3,6 +3,7 @@
  * goes to logs, spans and records, and never to a model, a customer or the journal.
  */
 import { Cause, Schema } from "effect"
+import { cutText, truncateUnits } from "../CutText.ts"
 import { redact } from "./Redaction.ts"
 
 const type_max = 200
@@ -26,8 +27,8 @@ const control = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g
 
 /** Cuts the text before it is redacted, which bounds the time. */
 const bounded = (text: string, most: number): string => {
-  const read = text.length > most ? `${text.slice(0, most - 1)}…` : text
-  return redact(read.replace(control, "")).slice(0, most)
+  const read = cutText(text, most)
+  return truncateUnits(redact(read.replace(control, "")), most)
 }
 
 /** Throws where reading a member of the error throws. */

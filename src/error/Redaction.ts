@@ -7,6 +7,7 @@
  * digests.
  */
 import { countrySpecs, isValidIBAN } from "ibantools"
+import { truncateUnits } from "../CutText.ts"
 import { isAddress } from "../call/Address.ts"
 import { withoutInvisible } from "../tool/InvisibleText.ts"
 import { cardNumbers } from "./CardNumbers.ts"
@@ -209,7 +210,7 @@ const marked = /^\[(?:secret|e-mail|card|iban|ip|phone|address|path|redacted)\]/
  */
 export const redact = (text: string, names: ReadonlyArray<string> = []): string => {
   const isLong = text.length > read_units_max
-  const read = isLong ? text.slice(0, wordsEnd(text, read_units_max)) : text
+  const read = isLong ? truncateUnits(text, wordsEnd(text, read_units_max)) : text
   const { positions, text: plain } = folded(read)
   let clean = ""
   let place = 0

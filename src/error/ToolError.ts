@@ -3,6 +3,7 @@
  * (policy), another try later (transient), or nothing (terminal).
  */
 import { Schema } from "effect"
+import { truncateUnits } from "../CutText.ts"
 
 /** What went wrong, one level finer than the class. The names are SemStreams'. */
 export const ToolErrorKind = Schema.Literals([
@@ -89,7 +90,7 @@ export const failureOf = (error: ToolError): ToolFailure => ({
   class: error._tag,
   kind: error.kind,
   ...(error.reason === undefined ? undefined : { reason: error.reason }),
-  message: error.message.length > message_max ? error.message.slice(0, message_max) : error.message,
+  message: truncateUnits(error.message, message_max),
   ...(error._tag === "ToolTransientError" && error.retry_after_ms !== undefined
     ? { retry_after_ms: error.retry_after_ms }
     : undefined)

@@ -4,6 +4,7 @@
  */
 import { Cause, Effect, Exit, Result } from "effect"
 import { parseCapability, grantsOf, uncoveredCapability } from "../capability/Capability.ts"
+import { truncateUnits } from "../CutText.ts"
 import type { Json } from "../Canonical.ts"
 import type { GovernedTool } from "../tool/GovernedTool.ts"
 import { suggestNames } from "../tool/Nearest.ts"
@@ -82,9 +83,7 @@ const either = (types: ReadonlySet<string>): string => [...types].join(" or ")
 
 /** The refusal on one line; an issue has its path on a line of its own. */
 const refusalOf = (cause: Cause.Cause<unknown>): string =>
-  refusalText(Cause.squash(cause))
-    .replaceAll(/\s*\n\s*/g, " ")
-    .slice(0, 300)
+  truncateUnits(refusalText(Cause.squash(cause)).replaceAll(/\s*\n\s*/g, " "), 300)
 
 /** Why a value does not fit this schema of an argument. Undefined if it fits, or the schema cannot be checked alone. */
 const literalRefusal = Effect.fnUntraced(function* (

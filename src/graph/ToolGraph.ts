@@ -15,6 +15,7 @@
  */
 import { Cause, Effect, Exit, Result, Schema } from "effect"
 import type { SchemaIssue } from "effect"
+import { truncateUnits } from "../CutText.ts"
 import { Capability } from "../capability/Capability.ts"
 import { canonical } from "../Canonical.ts"
 import type { Json } from "../Canonical.ts"
@@ -130,7 +131,7 @@ const nodeOf = (written: Written): GraphNode =>
 
 const nameOf = (value: unknown): string =>
   typeof value === "object" && value !== null && "name" in value && typeof value.name === "string"
-    ? value.name.slice(0, 64)
+    ? truncateUnits(value.name, 64)
     : "(unnamed)"
 
 const node_keys = [...Object.keys(ToolNode.fields), ...Object.keys(BrokerNode.fields)]
@@ -140,7 +141,7 @@ const issueText = (message: string, field: string, ofNode: boolean): string =>
     ? `there is no such key.${didYouMean(field, ofNode ? node_keys : Object.keys(GraphSpec.fields))}`
     : field === "kind"
       ? "write kind: tool, with id and tool, or kind: broker, with id, agent_id_field, intent_field and output_field"
-      : message.slice(0, 300)
+      : truncateUnits(message, 300)
 
 /** The refusal of a graph of the wrong shape: its first issue, and the node that has it. */
 const misshapen = (value: unknown, issue: SchemaIssue.Issue): GraphRefused => {
@@ -149,7 +150,9 @@ const misshapen = (value: unknown, issue: SchemaIssue.Issue): GraphRefused => {
   const index = path[0] === "nodes" && path.length > 1 ? Number(path[1]) : -1
   const node: unknown = Array.isArray(nodes) ? nodes[index] : undefined
   const id =
-    typeof node === "object" && node !== null && "id" in node ? String(node.id).slice(0, 64) : ""
+    typeof node === "object" && node !== null && "id" in node
+      ? truncateUnits(String(node.id), 64)
+      : ""
   const field = (index >= 0 ? path.slice(2) : path).join(".") || (index >= 0 ? "kind" : "nodes")
   return graphRefused(
     nameOf(value),

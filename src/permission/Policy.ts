@@ -6,6 +6,7 @@
  * tool's category (a mutation asks). A tool on `approval_required` asks where it would have been allowed.
  */
 import { Effect, Result, Schema } from "effect"
+import { truncateUnits } from "../CutText.ts"
 import type { Roles } from "../Principal.ts"
 import type { ApprovalGate, Permission as Answer, ToolCategory } from "../tool/SideEffects.ts"
 import { Permission, permissionOf as permissionOfCategory } from "../tool/SideEffects.ts"
@@ -64,10 +65,7 @@ export const no_policy: Policy = Policy.make({})
 const decoded = Schema.decodeUnknownResult(Policy, { onExcessProperty: "error", errors: "all" })
 
 const mistakeOf = (message: string): string =>
-  message
-    .slice(0, mistake_units_max * 2)
-    .replaceAll(/\s+/g, " ")
-    .slice(0, mistake_units_max)
+  truncateUnits(message.slice(0, mistake_units_max * 2).replaceAll(/\s+/g, " "), mistake_units_max)
 
 /**
  * Decodes a policy from outside, such as a file or a request. A value that cannot be decoded becomes a policy that asks

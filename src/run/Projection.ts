@@ -2,6 +2,7 @@
  * What commits with events beside them: approval records, the task's status, the answer in the conversation, what turns and
  * tools cost. A pure function, so that every journal writes the same.
  */
+import { truncateUnits } from "../CutText.ts"
 import type { Approval, ApprovalStatus, Decision } from "../approval/Approval.ts"
 import type { ConversationMessage } from "../conversation/Conversation.ts"
 import type { TaskStatus } from "../delivery/AgentTask.ts"
@@ -72,7 +73,8 @@ export interface Projection {
 const no_usage: Usage = { input_tokens: 0, output_tokens: 0 }
 
 /** A name from outside as a database takes it: no NUL, whole characters, at most 200. */
-const nameOf = (model: string): string => model.slice(0, 200).replaceAll("\0", "").toWellFormed()
+const nameOf = (model: string): string =>
+  truncateUnits(model, 200).replaceAll("\0", "").toWellFormed()
 
 const costEntry = (
   { model, usage }: { readonly model?: string; readonly usage?: Usage },

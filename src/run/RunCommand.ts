@@ -3,6 +3,7 @@
  * by `RunJournal.amend` under the run's lock, and gives the events to append and the answer for the caller.
  */
 import { Result, Schema } from "effect"
+import { truncateUnits } from "../CutText.ts"
 import type { Decision } from "../approval/Approval.ts"
 import {
   ApprovalExpired,
@@ -193,7 +194,7 @@ const isKnown = (decision: Decision): boolean => Object.hasOwn(known, decision._
 const unknownDecision = (id: ApprovalId, decision: Decision) =>
   new DecisionUnfit({
     id,
-    decision: String(decision._tag).slice(0, 64),
+    decision: truncateUnits(String(decision._tag), 64),
     fits: Object.keys(known)
   })
 

@@ -2,6 +2,7 @@
  * `decide` turns an input into events: a pure function of the run's state. An input that no longer fits the state yields none.
  * What follows from the state alone is in `RunConclusion`, what has to be in flight in `RunWork`.
  */
+import { truncateUnits } from "../CutText.ts"
 import type { Json } from "../Canonical.ts"
 import type { Spending } from "../cost/Spending.ts"
 import { failureOf, ToolUserError } from "../error/ToolError.ts"
@@ -144,7 +145,7 @@ const duplicateRefused = (
   const error = new ToolUserError({
     kind: "invalid_args",
     reason: "DUPLICATE_CALL",
-    message: `this turn asks for the same thing twice: "${call.proposed.name.slice(0, 64)}" with these arguments is call ${callOf(state, earlier).index + 1} of it, and runs once. If you mean it twice, call it again in your next turn.`
+    message: `this turn asks for the same thing twice: "${truncateUnits(call.proposed.name, 64)}" with these arguments is call ${callOf(state, earlier).index + 1} of it, and runs once. If you mean it twice, call it again in your next turn.`
   })
   return [callSettled(call.id, { _tag: "Failed", error: failureOf(error) })]
 }

@@ -1,6 +1,7 @@
 /**
  * Detects a run without progress: the model's own mistakes, a call that fails again and again, two equal calls in one turn.
  */
+import { truncateUnits } from "../CutText.ts"
 import type { CallId } from "../Ids.ts"
 import { sanitiseText } from "../tool/Sanitise.ts"
 import { endedWell } from "./CutTurn.ts"
@@ -27,8 +28,8 @@ export const isMistake = (outcome: Outcome): boolean =>
 /** A mistake in words for an operator, at most 300 UTF-16 units. */
 export const mistakeOf = ({ proposed }: CallState, outcome: Outcome): string =>
   outcome._tag === "Failed"
-    ? `${outcome.error.reason ?? outcome.error.kind} of "${proposed.name.slice(0, 64)}": ${outcome.error.message}`.slice(
-        0,
+    ? truncateUnits(
+        `${outcome.error.reason ?? outcome.error.kind} of "${truncateUnits(proposed.name, 64)}": ${outcome.error.message}`,
         300
       )
     : ""
@@ -57,7 +58,7 @@ const unreadable_shown_max = 2_000
 export const emptyText = ({ unreadable }: Pick<ModelTurned, "unreadable">): string =>
   unreadable === undefined
     ? empty_text
-    : `[runtime] Your last turn was lost: it called a tool in a way that could not be read. Call it again with its name and with arguments that are valid JSON, or answer in words. What was wrong: ${sanitiseText(unreadable.slice(0, unreadable_shown_max))}`
+    : `[runtime] Your last turn was lost: it called a tool in a way that could not be read. Call it again with its name and with arguments that are valid JSON, or answer in words. What was wrong: ${sanitiseText(truncateUnits(unreadable, unreadable_shown_max))}`
 
 /** Are two values the same JSON, in any order of keys? */
 const isSame = (a: unknown, b: unknown): boolean => {

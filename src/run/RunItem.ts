@@ -2,6 +2,7 @@
  * A run as lists show it, made of its task and its head. No events are read for it.
  */
 import { Schema } from "effect"
+import { truncateUnits } from "../CutText.ts"
 import type { AgentTask } from "../delivery/AgentTask.ts"
 import { TaskStatus } from "../delivery/AgentTask.ts"
 import { AgentName, ConversationId, RunId } from "../Ids.ts"
@@ -69,7 +70,7 @@ export const runItem = (
   ordinal: task.ordinal,
   status,
   task_status: task.status,
-  message: task.message.slice(0, message_shown).toWellFormed(),
+  message: truncateUnits(task.message, message_shown).toWellFormed(),
   by: task.by,
   trace_id: task.trace_id,
   created_at: task.created_at,

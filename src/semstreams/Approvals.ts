@@ -3,6 +3,7 @@
  * named by its id; SemStreams names it by loop and call, where the call's id is the model's own.
  */
 import { Result, Schema } from "effect"
+import { truncateUnits } from "../CutText.ts"
 import type { Decision } from "../approval/Approval.ts"
 import { ToolPolicyError } from "../error/ToolError.ts"
 import type { ApprovalId } from "../Ids.ts"
@@ -18,7 +19,7 @@ export const approvalRequired = (tool: string): ToolPolicyError =>
   new ToolPolicyError({
     kind: "permission",
     reason: approval_required_reason,
-    message: `${required_prefix}Tool '${tool.slice(0, 64)}' requires human approval before execution`
+    message: `${required_prefix}Tool '${truncateUnits(tool, 64)}' requires human approval before execution`
   })
 
 /** Is this the text of such a refusal? */

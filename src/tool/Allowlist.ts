@@ -2,6 +2,7 @@
  * The tools that an executor runs at all, by exact name. No list and an empty list allow every tool. The list is checked
  * before a tool is resolved or a person is asked.
  */
+import { truncateUnits } from "../CutText.ts"
 import { ToolPolicyError } from "../error/ToolError.ts"
 
 export type Allowlist = ReadonlyArray<string> | null | undefined
@@ -14,7 +15,7 @@ export const notAllowed = (name: string): ToolPolicyError =>
   new ToolPolicyError({
     kind: "not_found",
     reason: "NOT_ALLOWED",
-    message: `tool '${name.slice(0, 64)}' is not allowed`
+    message: `tool '${truncateUnits(name, 64)}' is not allowed`
   })
 
 /** Why a batch cannot run, with every name that is not allowed; null = it can. */

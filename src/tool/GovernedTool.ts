@@ -14,6 +14,7 @@ import { Cause, Effect, Exit } from "effect"
 import type { Context, Schema } from "effect"
 import * as Tool from "effect/ai/Tool"
 import type { Toolkit } from "effect/ai"
+import { truncateUnits } from "../CutText.ts"
 import type { Spend } from "../cost/Spending.ts"
 import type { ToolError } from "../error/ToolError.ts"
 import type { Json } from "../Canonical.ts"
@@ -163,7 +164,7 @@ export interface ToolParts<R> extends Pick<GovernedTool<R>, "handler" | "reconci
 }
 
 const refusalOf = (exit: Exit.Exit<unknown, unknown>): string | undefined =>
-  Exit.isSuccess(exit) ? undefined : refusalText(Cause.squash(exit.cause)).slice(0, 300)
+  Exit.isSuccess(exit) ? undefined : truncateUnits(refusalText(Cause.squash(exit.cause)), 300)
 
 /** Joins a spec and its parts. Fails where an example does not fit the tool's schemas. */
 export const bindTool = <R>(

@@ -2,6 +2,7 @@
  * The result of an MCP server as a value: its structured content where there is one, else its content as one text, in which
  * everything that is not text is replaced by a description.
  */
+import { truncateUnits } from "../CutText.ts"
 import type { Json } from "../Canonical.ts"
 
 /** The answer to `tools/call`, of which only the form of an object is known. */
@@ -16,7 +17,7 @@ type Block = Readonly<Record<string, unknown>>
 const isBlock = (value: unknown): value is Block => typeof value === "object" && value !== null
 
 const text = (value: unknown, otherwise: string): string =>
-  typeof value === "string" ? value.slice(0, 1_000) : otherwise
+  typeof value === "string" ? truncateUnits(value, 1_000) : otherwise
 
 /** Bytes of base64 data. */
 const bytesOf = (data: unknown): number =>
@@ -46,7 +47,7 @@ const blockText = (block: unknown): string => {
     case "resource_link":
       return `[link to resource ${text(block["uri"], "without a URI")}: ${text(block["name"], "without a name")}]`
     default:
-      return `[content of the type ${text(block["type"], "unknown").slice(0, 64)}, not shown]`
+      return `[content of the type ${truncateUnits(text(block["type"], "unknown"), 64)}, not shown]`
   }
 }
 

@@ -3,6 +3,7 @@
  * server declares of itself is a claim, and never more.
  */
 import { Result, Schema } from "effect"
+import { cutText, truncateUnits } from "../CutText.ts"
 import type { Json } from "../Canonical.ts"
 import { canonical } from "../Canonical.ts"
 import { sanitiseText, sanitiseTexts } from "./Sanitise.ts"
@@ -31,7 +32,7 @@ const decode = Schema.decodeUnknownResult(McpDefinition)
 /** The part of a listed tool that is pinned, or why the tool cannot be used. Other members are left out. */
 export const definitionOf = (listed: unknown): Result.Result<McpDefinition, string> => {
   const decoded = decode(listed)
-  if (Result.isFailure(decoded)) return Result.fail(decoded.failure.message.slice(0, 300))
+  if (Result.isFailure(decoded)) return Result.fail(truncateUnits(decoded.failure.message, 300))
   return canonical(decoded.success).length > definition_chars_max
     ? Result.fail(`the definition is larger than ${definition_chars_max} characters`)
     : Result.succeed(decoded.success)
@@ -44,7 +45,7 @@ export const pinnedText = (definition: McpDefinition): string => canonical(defin
 export const listedName = (listed: unknown): string => {
   const name =
     typeof listed === "object" && listed !== null && "name" in listed ? listed.name : undefined
-  return typeof name === "string" && name !== "" ? name.slice(0, 200) : "(without a name)"
+  return typeof name === "string" && name !== "" ? truncateUnits(name, 200) : "(without a name)"
 }
 
 /** A server's name of a tool as a model's name: whatever is not a letter, digit, `_` or `-` becomes `_`; at most 64 characters. */
@@ -71,18 +72,12 @@ const unseen =
 
 const description_max = 4_000
 
-const cut = (text: string, most: number): string => {
-  if (text.length <= most) return text
-  const kept = text.slice(0, most - 1)
-  return (/[\ud800-\udbff]$/.test(kept) ? kept.slice(0, -1) : kept) + "…"
-}
-
 /** A text of the server without invisible characters and role markers. */
 const prose = (text: string): string => sanitiseText(text.replace(unseen, ""))
 
 /** The sanitised description for a model, at most 4,000 characters. The pin is that of the description as it came. */
 export const shownDescription = (definition: McpDefinition): string =>
-  cut(prose(definition.description ?? definition.title ?? ""), description_max)
+  cutText(prose(definition.description ?? definition.title ?? ""), description_max)
 
 const proseIn = (value: Json): Json => {
   if (typeof value !== "object" || value === null) return value
@@ -112,6 +107,6 @@ export const effectDescription = (namespace: string, definition: McpDefinition):
   return (
     `Runs "${prose(definition.name)}" on the MCP server "${namespace}". ` +
     (destroys ? "It may overwrite or delete. " : "") +
-    `The server describes it so: ${cut(shownDescription(definition), 500)}`
+    `The server describes it so: ${cutText(shownDescription(definition), 500)}`
   )
 }

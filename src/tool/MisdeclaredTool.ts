@@ -4,6 +4,7 @@
 import { Schema } from "effect"
 import type { SchemaIssue } from "effect"
 import { firstSchemaIssue } from "../entry/SchemaIssues.ts"
+import { truncateUnits } from "../CutText.ts"
 import { Role } from "../Principal.ts"
 import { didYouMean } from "./Nearest.ts"
 
@@ -93,13 +94,13 @@ export const misdeclaredByIssue = (
     ? misdeclared(
         tool,
         path.join("."),
-        message.slice(0, 300),
+        truncateUnits(message, 300),
         fixes[field] ?? "Write what its type says, or leave it out"
       )
     : misdeclared(
         tool,
         path.join("."),
-        `no tool has this field.${didYouMean(field.slice(0, 64), names)}`,
+        `no tool has this field.${didYouMean(truncateUnits(field, 64), names)}`,
         "Leave it out, or correct its name"
       )
 }

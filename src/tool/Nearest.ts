@@ -1,6 +1,7 @@
 /**
  * Suggestions for a name that is not known.
  */
+import { truncateUnits } from "../CutText.ts"
 
 /** How many characters of a name are compared: the time grows with the product of two lengths. */
 const names_units_max = 64
@@ -58,6 +59,6 @@ export const strayMembers = (given: unknown, schema: Readonly<Record<string, unk
   return Object.keys(given)
     .filter((name) => !Object.hasOwn(properties, name))
     .slice(0, 3)
-    .map((name) => ` It takes no "${name.slice(0, 64)}".${suggestNames(name, names)}`)
+    .map((name) => ` It takes no "${truncateUnits(name, 64)}".${suggestNames(name, names)}`)
     .join("")
 }

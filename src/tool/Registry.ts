@@ -3,6 +3,7 @@
  * stands for a tool where it can mean only one.
  */
 import { Effect, Result, Schema } from "effect"
+import { truncateUnits } from "../CutText.ts"
 import { ToolUserError } from "../error/ToolError.ts"
 import type { GovernedTool } from "./GovernedTool.ts"
 import { didYouMean } from "./Nearest.ts"
@@ -60,7 +61,7 @@ const byKey = <R>(tools: ReadonlyArray<GovernedTool<R>>): ReadonlyArray<Governed
   [...tools].sort((a, b) => ascending(a.key, b.key))
 
 const notFound = (name: string, known: Iterable<string>, old: ReadonlyArray<string>) => {
-  const shown = name.slice(0, 64)
+  const shown = truncateUnits(name, 64)
   return new ToolNotFound({
     name: shown,
     message:

@@ -2,6 +2,7 @@
  * Schemas from JSON Schema whose patterns run, and whose `uniqueItems` are checked, in linear time. For codecs only.
  */
 import { Result, Schema, SchemaRepresentation } from "effect"
+import { truncateUnits } from "../CutText.ts"
 import { canonical } from "../Canonical.ts"
 import { linearPattern } from "../entry/LinearPattern.ts"
 
@@ -12,7 +13,7 @@ const linear: SchemaRepresentation.FilterReviver<{
   ...SchemaRepresentation.isPatternReviver,
   revive: ({ annotations, payload: { source } }) => {
     const pattern = Result.getOrThrowWith(linearPattern(source), (why) => new Error(why))
-    const expected = `a string matching the RegExp ${source.slice(0, 200)}`
+    const expected = `a string matching the RegExp ${truncateUnits(source, 200)}`
     return Schema.makeFilter((text: string) => pattern.test(text), { expected, ...annotations })
   }
 }

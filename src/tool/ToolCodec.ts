@@ -4,6 +4,7 @@
  */
 import { Effect, Exit, JsonSchema, Result, Schema, SchemaAST, SchemaRepresentation } from "effect"
 import type { StandardSchema } from "effect"
+import { truncateUnits } from "../CutText.ts"
 import { flatNames, hasOnly } from "./FlatObject.ts"
 import { withLinearPatterns } from "./SchemaPatterns.ts"
 import type { MisdeclaredTool } from "./MisdeclaredTool.ts"
@@ -75,7 +76,7 @@ const issueText = (issues: ReadonlyArray<StandardSchema.StandardSchemaV1.Issue>)
     .slice(0, 5)
     .map(({ message, path = [] }) => {
       const at = path.map((step) => String(typeof step === "object" ? step.key : step)).join(".")
-      return (at === "" ? message : `${message} at ${at}`).slice(0, 300)
+      return truncateUnits(at === "" ? message : `${message} at ${at}`, 300)
     })
     .join("; ")
 
@@ -115,7 +116,7 @@ const standardDecoder = (schema: Standard, json_schema: JsonObject): InputCodec[
         : undefined
     return stray === undefined
       ? validated(schema, args)
-      : refused(`Unexpected key at ${stray.slice(0, 64)}`)
+      : refused(`Unexpected key at ${truncateUnits(stray, 64)}`)
   }
 }
 
@@ -152,7 +153,7 @@ const derived = (
       tool,
       side,
       Result.isFailure(found)
-        ? `the schema cannot be said in JSON Schema: ${String(found.failure).slice(0, 300)}`
+        ? `the schema cannot be said in JSON Schema: ${truncateUnits(String(found.failure), 300)}`
         : "the schema offers no JSON Schema",
       `Give ${side}_schema beside it, or wrap it with its library's JSON Schema package`
     )
@@ -215,7 +216,7 @@ const emptyDecoder = (schema: Schema.Decoder<unknown>): InputCodec["decode"] => 
     return refused(
       given === undefined
         ? "the arguments are no object"
-        : `Unexpected key at ${given.slice(0, 64)}`
+        : `Unexpected key at ${truncateUnits(given, 64)}`
     )
   }
 }
@@ -283,7 +284,7 @@ export const jsonSchemaInput = (
         misdeclared(
           tool,
           "input_schema",
-          String(schema.failure).slice(0, 300),
+          truncateUnits(String(schema.failure), 300),
           "Say it with the part of JSON Schema 2020-12 that can be checked, or give input a schema"
         )
       )

@@ -3,6 +3,7 @@
  * not the category that follows from side effects.
  */
 import { Schema } from "effect"
+import { truncateUnits } from "../CutText.ts"
 import { ToolPolicyError } from "../error/ToolError.ts"
 import type { Roles } from "../Principal.ts"
 import { hasRole, Role, rolesText } from "../Principal.ts"
@@ -72,5 +73,5 @@ export const groupDenied = (
   new ToolPolicyError({
     kind: "permission",
     reason: "ROLE_DENIED",
-    message: `"${tool.slice(0, 64)}" is a tool of the group "${group}", which is not for whoever sent the message (${rolesText(roles)}).`
+    message: `"${truncateUnits(tool, 64)}" is a tool of the group "${group}", which is not for whoever sent the message (${rolesText(roles)}).`
   })

@@ -4,6 +4,7 @@
  */
 import { Effect, Schema } from "effect"
 import { firstSchemaIssue } from "../entry/SchemaIssues.ts"
+import { truncateUnits } from "../CutText.ts"
 import type { GovernedTool } from "./GovernedTool.ts"
 import type { DuplicateTool, EmptyFamily, Registry } from "./Registry.ts"
 import { register } from "./Registry.ts"
@@ -53,11 +54,11 @@ const read = <R, E, RX>({ manifest, tools }: ToolPlugin<R, E, RX>) =>
   decodeManifest(manifest).pipe(
     Effect.mapError(({ issue }) => {
       const { message = "it cannot be read", path } = firstSchemaIssue(issue)
-      const name = typeof manifest?.name === "string" ? manifest.name.slice(0, 64) : "?"
+      const name = typeof manifest?.name === "string" ? truncateUnits(manifest.name, 64) : "?"
       return refuse(
         name,
         path.join(".") || "manifest",
-        message.slice(0, 300),
+        truncateUnits(message, 300),
         'A manifest has name, version, api_version "1", namespaces, and order from 0 to 10000'
       )
     }),

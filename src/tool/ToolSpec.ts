@@ -4,6 +4,7 @@
  * because a `permission` is allow, ask or deny.
  */
 import { Effect, Schema, SchemaTransformation } from "effect"
+import { truncateUnits } from "../CutText.ts"
 import { RequestedCapability } from "../capability/Capability.ts"
 import { Role } from "../Principal.ts"
 import { IdempotencyKey } from "./IdempotencyKey.ts"
@@ -191,7 +192,7 @@ export const ToolSpec = Wire.pipe(
         capabilities: permissions,
         category: wire.category ?? categoryOf(wire.side_effects, wire.produces),
         effect_description:
-          wire.effect_description ?? wire.description.slice(0, effect_description_max),
+          wire.effect_description ?? truncateUnits(wire.description, effect_description_max),
         idempotent: wire.idempotent ?? wire.idempotency_key !== null,
         timeout_ms:
           wire.timeout_ms ?? (wire.transactional ? transaction_ms_max : timeout_ms_default)

@@ -4,6 +4,7 @@
  */
 import { Effect, Layer, Result, Schema } from "effect"
 import { Digest } from "effect/crypto"
+import { truncateUnits } from "../../../src/CutText.ts"
 import { AgentSpec } from "../../../src/agent/AgentSpec.ts"
 import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"
 import { AgentDirectory } from "../../../services/AgentDirectory.ts"
@@ -21,13 +22,13 @@ export const decodeAgentSpec = (
   const read = decode(spec)
   if (Result.isSuccess(read)) return Effect.succeed(read.success)
   const named = typeof spec === "object" && spec !== null && "name" in spec ? spec.name : ""
-  const agent = String(named).slice(0, 64)
+  const agent = truncateUnits(String(named), 64)
   return Effect.fail(
     new MisdeclaredAgent({
       agent,
       field: `agents.${index}`,
       name: agent,
-      message: read.failure.message.slice(0, 500)
+      message: truncateUnits(read.failure.message, 500)
     })
   )
 }

@@ -2,6 +2,7 @@
  * Why the gate refuses a call, as what the model reads of it.
  */
 import { Cause, Exit } from "effect"
+import { truncateUnits } from "../../../src/CutText.ts"
 import type { ToolError } from "../../../src/error/ToolError.ts"
 import { ToolPolicyError, ToolUserError } from "../../../src/error/ToolError.ts"
 import type { CallId } from "../../../src/Ids.ts"
@@ -20,7 +21,7 @@ export const malformedArguments = (text: string): ToolUserError =>
   new ToolUserError({
     kind: "invalid_args",
     reason: "MALFORMED_JSON",
-    message: `the arguments were not JSON: ${text.slice(0, 200)}`
+    message: `the arguments were not JSON: ${truncateUnits(text, 200)}`
   })
 
 /** `more` follows the text of the schema's issue. */
@@ -46,7 +47,7 @@ export const unknownTool = (name: string, { agent }: CallHost): ToolUserError =>
   return new ToolUserError({
     kind: "not_found",
     reason: "UNKNOWN_TOOL",
-    message: `there is no tool "${name.slice(0, 64)}".${known}`
+    message: `there is no tool "${truncateUnits(name, 64)}".${known}`
   })
 }
 

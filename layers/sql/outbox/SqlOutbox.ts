@@ -5,6 +5,7 @@
  */
 import { Clock, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
+import { truncateUnits } from "../../../src/CutText.ts"
 import { Outbox } from "../../../services/Outbox.ts"
 import type { OutboxClaim, OutboxRoutes } from "../../../services/Outbox.ts"
 import { OutboxMessage } from "../../../src/delivery/Outbox.ts"
@@ -96,7 +97,7 @@ const removed = (sql: SqlClient.SqlClient, id: MessageId, owner: string, now: nu
 /** A message's failures with one more, as JSON texts, the newest hundred. */
 const failuresWith = (sql: SqlClient.SqlClient, error: string, now: number) => sql`
   (o.failures || concat(
-    '{"at":', ${now}::int8, ',"attempt":', o.attempts, ',"error":', ${JSON.stringify(error.slice(0, error_max))}::text, '}'
+    '{"at":', ${now}::int8, ',"attempt":', o.attempts, ',"error":', ${JSON.stringify(truncateUnits(error, error_max))}::text, '}'
   ))[greatest(1, cardinality(o.failures) + 2 - ${failures_max}::int4):]`
 
 const retry = (

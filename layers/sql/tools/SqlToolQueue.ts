@@ -4,6 +4,7 @@
  */
 import { Clock, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
+import { truncateUnits } from "../../../src/CutText.ts"
 import type { NewToolMessage } from "../../../services/ToolQueue.ts"
 import {
   ToolMessageConflict,
@@ -259,7 +260,7 @@ const running = (
   }, Effect.mapError(toStoreError)),
   failed: Effect.fn("ToolQueue.failed")(function* (id, owner, error, retry_at) {
     const now = yield* Clock.currentTimeMillis
-    const text = JSON.stringify(error.slice(0, error_max))
+    const text = JSON.stringify(truncateUnits(error, error_max))
     return yield* changes(
       retry_at === undefined
         ? sql`
