@@ -26,9 +26,9 @@ export const NewVersion = Schema.Struct({
 })
 export interface NewVersion extends Schema.Schema.Type<typeof NewVersion> {}
 
-/** Of a version as JSON: room for 5,000 rules of the longest texts. */
+/** Of a version as JSON: room for 5,000 rules of 2,000 units each. What sums a world up reads all of its rules at once. */
 export const version_bounds: JsonBounds = {
   ...bounds_result,
   values_max: 1_000_000,
-  units_max: 100_000_000
+  units_max: 10_000_000
 }

@@ -3,8 +3,8 @@ import type { Vitest } from "@effect/vitest"
 import { assert } from "@effect/vitest"
 import { Effect } from "effect"
 import { RuleProposals } from "../../services/worlds/RuleProposals.ts"
-import { WorldPublisher } from "../../services/worlds/WorldPublisher.ts"
-import { WorldReader } from "../../services/worlds/WorldReader.ts"
+import { readVersion, WorldPublisher } from "../../services/worlds/WorldPublisher.ts"
+import { rule_page_max, WorldReader } from "../../services/worlds/WorldReader.ts"
 import { WorldId } from "../../src/worlds/contracts/WorldId.ts"
 import type { NewVersion } from "../../src/worlds/NewVersion.ts"
 import { candidates_open_max } from "../../src/worlds/RuleCandidate.ts"
@@ -129,6 +129,57 @@ const reading = (it: Vitest.MethodsNonLive<Needs>): void => {
   )
 }
 
+const paging = (it: Vitest.MethodsNonLive<Needs>): void => {
+  it.effect("pages of rules go by id, each rule once, and are no longer than their bound", () =>
+    Effect.gen(function* () {
+      const [tenant, other] = [Samples.tenant(), Samples.tenant()]
+      const count = rule_page_max + 3
+      // Their order by the rules of a language is another: it has no regard for hyphens.
+      const ids = Array.from({ length: count }, (_, i) => `${i % 2 === 0 ? "a-" : "a"}${i}`)
+      const version = { ...credit, rules: ids.map((rule_id) => ({ ...credit.rules[0]!, rule_id })) }
+      yield* publish(tenant, version)
+      yield* publish(tenant, privacy)
+      const reader = yield* WorldReader
+      const idsOf = (limit: number, after?: string) =>
+        Effect.map(reader.rulePage(tenant, world_id, { limit, after }), (rules) =>
+          rules.map(({ rule_id }) => rule_id)
+        )
+      const sorted = byRuleId(version).map(({ rule_id }) => rule_id)
+      const first = yield* idsOf(1e6)
+      assert.deepEqual(first, sorted.slice(0, rule_page_max))
+      assert.deepEqual(yield* idsOf(50, first.at(-1)), sorted.slice(rule_page_max))
+      assert.deepEqual(yield* idsOf(2, first[0]), sorted.slice(1, 3))
+      assert.deepEqual(yield* idsOf(2, `${first[0]}-no-such-rule`), sorted.slice(1, 3))
+      assert.deepEqual(yield* idsOf(2, "zzz"), [])
+      for (const none of [0, -1]) assert.deepEqual(yield* idsOf(none), [])
+      assert.deepEqual(yield* reader.rulePage(other, world_id, { limit: 10 }), [])
+      const [whole] = yield* reader.rulePage(tenant, world_id, { limit: 1 })
+      assert.deepEqual(whole, { ...credit.rules[0]!, rule_id: sorted[0]! })
+    })
+  )
+
+  it.effect(
+    "a version with more than 10,000,000 characters is refused, and one with less is not",
+    () =>
+      Effect.gen(function* () {
+        const tenant = Samples.tenant()
+        const long = (count: number): NewVersion => ({
+          ...credit,
+          rules: Array.from({ length: count }, (_, i) => ({
+            ...credit.rules[0]!,
+            rule_id: `rule-${i}`,
+            body: "x".repeat(8_000)
+          }))
+        })
+        const error = yield* Effect.flip(publish(tenant, long(1_250)))
+        assert.strictEqual(error._tag, "VersionRefused")
+        assert.include(error.message, "10000000")
+        assert.deepEqual(yield* WorldReader.use((reader) => reader.worlds(tenant)), [])
+        assert.lengthOf((yield* readVersion(long(1_200))).rules, 1_200)
+      })
+  )
+}
+
 const draft = (candidate_id: string, id = world_id) => ({
   candidate_id,
   world_id: id,
@@ -180,5 +231,6 @@ const proposing = (it: Vitest.MethodsNonLive<Needs>): void => {
 export const worldsContract = contract<Needs>("Worlds", (it) => {
   publishing(it)
   reading(it)
+  paging(it)
   proposing(it)
 })

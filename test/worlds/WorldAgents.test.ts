@@ -1,14 +1,16 @@
 /** The agents of worlds on a real runtime: asked from outside, asked by another agent, and talked to in sessions. */
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Fiber, Result } from "effect"
+import { Deferred, Effect, Fiber, Layer, Result } from "effect"
 import * as LocalWorldAgentRunner from "../../layers/agents/worlds/LocalWorldAgentRunner.ts"
+import * as EphemeralWorlds from "../../layers/ephemeral/worlds/EphemeralWorlds.ts"
 import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
 import type { Script } from "../../layers/model/ScriptedModelGateway.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import type { ModelRequest } from "../../services/ModelGateway.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
 import { RuleProposals } from "../../services/worlds/RuleProposals.ts"
-import { WorldReader } from "../../services/worlds/WorldReader.ts"
+import { WorldPublisher } from "../../services/worlds/WorldPublisher.ts"
+import { rule_page_max, WorldReader } from "../../services/worlds/WorldReader.ts"
 import { WorldAgentRunner } from "../../services/worlds/contracts/WorldAgentRunner.ts"
 import type { RunId } from "../../src/Ids.ts"
 import { worldAgents } from "../../src/worlds/WorldAgent.ts"
@@ -145,6 +147,58 @@ describe("a question to a world's agent", () => {
       )
       assert.deepInclude(early, { _tag: "WorldUnanswered", kind: "unavailable" })
     }).pipe(Effect.provide(layer(() => call("list_rules"))))
+  )
+})
+
+describe("the rules of a long world", () => {
+  /** The last rules of three topics, in a world of three pages. */
+  const count = 2 * rule_page_max + 10
+  const idOf = (i: number) => `rule-${1_000 + i}`
+  const rules = Array.from({ length: count }, (_, i) => ({
+    ...credit.rules[0]!,
+    rule_id: idOf(i),
+    topic: i >= count - 3 ? "late" : "early"
+  }))
+  const version = { ...credit, rules, world: { ...credit.world, version: 2 } }
+
+  /** No tool that lists may read them all. */
+  const paged = Layer.effect(
+    WorldReader,
+    Effect.map(WorldReader, (reader) => ({
+      ...reader,
+      rules: () => Effect.die(new Error("all rules were read at once"))
+    }))
+  ).pipe(Layer.provideMerge(EphemeralWorlds.layer))
+
+  const pages = [
+    [{ limit: 2 }, [0, 1], true],
+    [{ limit: 2, after: idOf(count - 2) }, [count - 1], false],
+    [{ limit: 100, after: idOf(4) }, Array.from({ length: 100 }, (_, i) => i + 5), true],
+    [{ limit: 2, topic: "late" }, [count - 3, count - 2], true],
+    [{ limit: 2, topic: "late", after: idOf(count - 3) }, [count - 2, count - 1], false],
+    [{ limit: 3, topic: "nothing" }, [], false]
+  ] as const
+
+  it.live("are listed page by page, those of one topic too", () =>
+    Effect.gen(function* () {
+      yield* WorldPublisher.use((publisher) => publisher.publish(tenant, version))
+      const { run } = yield* ask("first")
+      const settled = (yield* events(run)).filter((event) => event._tag === "CallSettled")
+      assert.deepEqual(
+        settled.map(({ outcome }) => {
+          const { more, rules: listed } = JSON.parse(outcome._tag === "Value" ? outcome.json : "{}")
+          return [listed?.map((rule: { rule_id: string }) => rule.rule_id), more]
+        }),
+        pages.map(([, found, more]) => [found.map(idOf), more])
+      )
+    }).pipe(
+      Effect.provide(
+        layer(({ step }) => {
+          const page = pages[step - 1]
+          return page === undefined ? text("done") : call("list_rules", page[0])
+        }, paged)
+      )
+    )
   )
 })
 

@@ -92,7 +92,7 @@ const askerSpec = AgentSpec.make({
 const registered = [credit.world, privacy.world]
 
 /** Worlds published, a runtime with their agents and the asker, and the runner over it. */
-export const layer = (script: Script) =>
+export const layer = (script: Script, worlds = EphemeralWorlds.layer) =>
   LocalWorldAgentRunner.connected.pipe(
     Layer.provideMerge(
       Runtime.layer({
@@ -111,7 +111,7 @@ export const layer = (script: Script) =>
         )
       )
     ),
-    Layer.provideMerge(EphemeralWorlds.layer),
+    Layer.provideMerge(worlds),
     Layer.provideMerge(Stores.ephemeral)
   )
 

@@ -4,6 +4,8 @@
  */
 import { Effect } from "effect"
 import { ToolTransientError, ToolUserError } from "../../../src/error/ToolError.ts"
+import type { Enough } from "../../../src/Pages.ts"
+import { forEachPage } from "../../../src/Pages.ts"
 import type { GovernedTool, MisdeclaredTool } from "../../../src/tool/GovernedTool.ts"
 import { callOf, govern } from "../../../src/tool/GovernedTool.ts"
 import type { WorldUnknown } from "../../../src/worlds/contracts/WorldAnswer.ts"
@@ -14,7 +16,7 @@ import type { Rule, RuleNotFound } from "../../../src/worlds/World.ts"
 import { worldGovernance, WorldTools } from "../../../src/worlds/WorldAgent.ts"
 import { worldModelCard } from "../../../src/worlds/WorldModelCard.ts"
 import { RuleProposals } from "../../../services/worlds/RuleProposals.ts"
-import { WorldReader } from "../../../services/worlds/WorldReader.ts"
+import { rule_page_max, WorldReader } from "../../../services/worlds/WorldReader.ts"
 
 /** The store's own message is left out: a model can do nothing about it. */
 const storeFailed = () =>
@@ -65,6 +67,8 @@ const page = <A>(items: ReadonlyArray<A>, limit: number) => ({
   more: items.length > limit
 })
 
+const enough = Effect.succeed<Enough>("enough")
+
 type Handlers = Parameters<typeof WorldTools.of>[0]
 
 type OnRules = "list_rules" | "get_rule" | "list_weak_provenance"
@@ -72,16 +76,23 @@ type OnRules = "list_rules" | "get_rule" | "list_weak_provenance"
 const onRules = (world: WorldId, reader: WorldReader["Service"]): Pick<Handlers, OnRules> => ({
   list_rules: Effect.fnUntraced(
     function* ({ after, limit, topic }, context) {
-      const rules = yield* reader.rules(callOf(context).tenant, world)
-      const { items, more } = page(
-        rules.filter(
-          (rule) =>
-            (topic === undefined || rule.topic === topic) &&
-            (after === undefined || rule.rule_id > after)
-        ),
-        limit
+      const { tenant } = callOf(context)
+      const found: Array<ReturnType<typeof summaryOf>> = []
+      // Without a topic one page has all that is asked for, and one rule more.
+      const page_max = topic === undefined ? limit + 1 : rule_page_max
+      yield* forEachPage(
+        page_max,
+        (last: Rule | undefined) =>
+          reader.rulePage(tenant, world, { limit: page_max, after: last?.rule_id ?? after }),
+        (rules) => {
+          for (const rule of rules) {
+            if (topic === undefined || rule.topic === topic) found.push(summaryOf(rule))
+          }
+          return found.length > limit ? enough : undefined
+        }
       )
-      return { rules: items.map(summaryOf), more }
+      const { items, more } = page(found, limit)
+      return { rules: items, more }
     },
     Effect.catchTag("StoreError", storeFailed)
   ),

@@ -15,7 +15,7 @@ import {
   VersionRefused,
   WorldPublisher
 } from "../../../services/worlds/WorldPublisher.ts"
-import { worlds_max, WorldReader } from "../../../services/worlds/WorldReader.ts"
+import { rule_page_max, worlds_max, WorldReader } from "../../../services/worlds/WorldReader.ts"
 import { tenantKey } from "../EphemeralStore.ts"
 
 interface StoredWorld {
@@ -54,6 +54,13 @@ const reader = (worlds: Worlds): WorldReader["Service"] => {
           : Effect.succeed(found.world)
       }),
     rules: (tenant, id) => Effect.sync(() => get(tenant, id)?.rules ?? []),
+    rulePage: (tenant, id, { after = "", limit }) =>
+      Effect.sync(() => {
+        const rules = get(tenant, id)?.rules ?? []
+        const from = rules.findIndex(({ rule_id }) => rule_id > after)
+        const count = Math.min(Math.max(limit, 0), rule_page_max)
+        return from < 0 ? [] : rules.slice(from, from + count)
+      }),
     rule: (tenant, id, rule_id) =>
       Effect.suspend(() => {
         const found = get(tenant, id)?.rules.find((rule) => rule.rule_id === rule_id)

@@ -6,6 +6,7 @@ import { Clock, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Tenant } from "../../../src/Ids.ts"
 import { WorldUnknown } from "../../../src/worlds/contracts/WorldAnswer.ts"
+import type { WorldId } from "../../../src/worlds/contracts/WorldId.ts"
 import type { NewVersion } from "../../../src/worlds/NewVersion.ts"
 import {
   CandidateDraft,
@@ -27,7 +28,8 @@ import {
   VersionRefused,
   WorldPublisher
 } from "../../../services/worlds/WorldPublisher.ts"
-import { worlds_max, WorldReader } from "../../../services/worlds/WorldReader.ts"
+import { rule_page_max, worlds_max, WorldReader } from "../../../services/worlds/WorldReader.ts"
+import type { RulePage } from "../../../services/worlds/WorldReader.ts"
 import { rowDecoder } from "../engine/DecodedRows.ts"
 import { inTransaction, orStoreError } from "../engine/SqlFailure.ts"
 
@@ -42,6 +44,22 @@ const decodeEvalSets = rowDecoder(
   Schema.Struct({ eval_set: Schema.fromJsonString(EvalSet) }),
   "EvalSets"
 )
+
+/** By id. No id is empty, so all are behind the empty text. */
+const rulesBehind = (sql: Sql, tenant: Tenant, id: WorldId, { after = "", limit }: RulePage) =>
+  sql
+    .unsafe(
+      `SELECT rule FROM troupe.world_rules WHERE tenant = $1::text AND world_id = $2::text AND rule_id > $3::text
+       ORDER BY rule_id LIMIT $4::int4`,
+      [tenant, id, after, limit]
+    )
+    .pipe(
+      Effect.flatMap(decodeRules),
+      Effect.mapBoth({
+        onSuccess: (rows) => rows.map(({ rule }) => rule),
+        onFailure: orStoreError
+      })
+    )
 
 const reader = (sql: Sql): WorldReader["Service"] => ({
   worlds: (tenant) =>
@@ -65,20 +83,9 @@ const reader = (sql: Sql): WorldReader["Service"] => ({
     const [row] = yield* decodeWorlds(rows)
     return row === undefined ? yield* new WorldUnknown({ world: id }) : row.world
   }, Effect.mapError(orStoreError)),
-  rules: (tenant, id) =>
-    sql
-      .unsafe(
-        `SELECT rule FROM troupe.world_rules WHERE tenant = $1::text AND world_id = $2::text
-         ORDER BY rule_id LIMIT ${rules_max}`,
-        [tenant, id]
-      )
-      .pipe(
-        Effect.flatMap(decodeRules),
-        Effect.mapBoth({
-          onSuccess: (rows) => rows.map(({ rule }) => rule),
-          onFailure: orStoreError
-        })
-      ),
+  rules: (tenant, id) => rulesBehind(sql, tenant, id, { limit: rules_max }),
+  rulePage: (tenant, id, { after, limit }) =>
+    rulesBehind(sql, tenant, id, { after, limit: Math.min(Math.max(limit, 0), rule_page_max) }),
   rule: Effect.fnUntraced(function* (tenant, id, rule_id) {
     const rows = yield* sql.unsafe(
       `SELECT rule FROM troupe.world_rules
