@@ -28,8 +28,8 @@ export const parameterPaths = (path: string): ReadonlyArray<BodyPath> =>
   parametersOf(path).map((name) => name.split("."))
 
 /**
- * The values of the path's parameters. A member whose own name has the dots counts only where there is nothing at the path,
- * so that no argument takes the place of a bound field.
+ * The values of the path's parameters, each by its dotted name. For `{a.b}` the field `b` of `a` comes before a member that is
+ * itself called `a.b`: bound fields are placed by their path, and an argument of that name must not replace one.
  */
 const parameterValues = (path: string, body: JsonObject): JsonObject =>
   Object.fromEntries(

@@ -3,11 +3,13 @@
  * path, and no path can lead elsewhere.
  */
 import { Result } from "effect"
+import type { Json } from "../Canonical.ts"
+import { memberOf, valueAt } from "./BodyPath.ts"
 
 /** `seed`: GET and POST below /api/. `extended`: PUT and DELETE too, below the callback's own mount. */
 export type CallProfile = "seed" | "extended"
 
-export interface CallPath {
+interface RequestLine {
   readonly method: string
   readonly path: string
 }
@@ -41,18 +43,12 @@ const unsafe = /[\s\\#\u0000-\u001f\u007f]/u
 /** A path of the seed profile before its parameters are filled in. */
 const grammar = /^\/api\/[A-Za-z0-9._~!$&'()*+,;=:@/{}-]+(?:\?[^#\s\\]*)?$/
 
-/** Reads `a.b` by own members only. A member with the dotted name itself comes first. */
-const valueAt = (params: unknown, name: string): unknown => {
-  if (typeof params === "object" && params !== null && Object.hasOwn(params, name)) {
-    return (params as Record<string, unknown>)[name]
-  }
-  let value: unknown = params
-  for (const key of name.split(".")) {
-    if (typeof value !== "object" || value === null || !Object.hasOwn(value, key)) return undefined
-    value = (value as Record<string, unknown>)[key]
-  }
-  return value
-}
+/**
+ * The value of a parameter such as `a.b`: of the member with this name, which is how `requestOf` gives values that it has
+ * already chosen, or else at the path.
+ */
+const parameterValue = (params: unknown, name: string): Json | undefined =>
+  memberOf(params, name) ?? valueAt(params, name.split("."))
 
 interface Filled {
   readonly path: string
@@ -64,7 +60,7 @@ const substituted = (path: string, params: unknown): Result.Result<Filled, Targe
   let refusal: TargetRefusal | undefined
   const values: Array<string> = []
   const filled = path.replaceAll(parameter, (_, name: string) => {
-    const value = valueAt(params, name)
+    const value = parameterValue(params, name)
     if (value === undefined || value === null) {
       refusal ??= "path-param-missing"
       return ""
@@ -113,7 +109,7 @@ const isBelow = (pathname: string, mount: string, profile: CallProfile): boolean
  */
 export const targetOf = (
   endpoint: string,
-  { method, path }: CallPath,
+  { method, path }: RequestLine,
   params: unknown,
   profile: CallProfile = "seed"
 ): Result.Result<URL, TargetRefusal> => {

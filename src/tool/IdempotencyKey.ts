@@ -23,8 +23,12 @@ export const IdempotencyKey = Schema.String.check(
 export const argumentsNamed = (key: string): ReadonlyArray<string> =>
   [...key.matchAll(argument)].map(([, path = ""]) => path)
 
-const valueAt = (value: unknown, path: string): unknown => {
-  let found = value
+/**
+ * The value of the argument at a path; null where there is none. Lists have a `length`, unlike in the paths of a call's
+ * body: with `{items.length}` their number tells two side effects apart.
+ */
+const argumentAt = (args: unknown, path: string): unknown => {
+  let found = args
   for (const name of path.split(".")) {
     if (typeof found !== "object" || found === null || !Object.hasOwn(found, name)) return null
     found = (found as Record<string, unknown>)[name]
@@ -46,5 +50,5 @@ export const sideEffectIdentity = (
     : canonical([
         tool.key,
         tool.idempotency_key,
-        argumentsNamed(tool.idempotency_key).map((path) => valueAt(args, path))
+        argumentsNamed(tool.idempotency_key).map((path) => argumentAt(args, path))
       ])
