@@ -10,7 +10,7 @@ import type { RunInput } from "../../../src/run/RunDecider.ts"
 import { decide } from "../../../src/run/RunDecider.ts"
 import type { Outcome, RunEvent } from "../../../src/run/RunEvent.ts"
 import type { RunQuarantined } from "../../../src/run/Quarantine.ts"
-import type { RunState } from "../../../src/run/RunState.ts"
+import type { FoldState, RunState } from "../../../src/run/RunState.ts"
 import { evolve, isAccepted, isParkable, emptyState, statusOf } from "../../../src/run/RunState.ts"
 import type { AgentMemory } from "../../../services/AgentMemory.ts"
 import type { Fence, StaleAppend } from "../../../services/RunJournal.ts"
@@ -261,13 +261,30 @@ export class RunWriter {
   static readonly #catchUp = Effect.fnUntraced(function* (self: RunWriter) {
     while (self.#wakeup.pending) {
       self.#wakeup.pending = false
-      const page = yield* self.#read(self.#fence.length)
-      for (const entry of page) evolve(self.#state, entry.event)
-      self.#follow(self.#fence.length + page.length)
-      if (page.length === page_max) self.#wakeup.pending = true
-      if (page.length > 0) self.#services.onAmended(self.run, self.#state)
+      const { length } = self.#fence
+      yield* RunWriter.#fold(self, self.#state, length, (to) => {
+        self.#follow(to)
+        self.#services.onAmended(self.run, self.#state)
+      })
     }
     yield* self.#checkEpoch(self.#state.epoch)
+  })
+
+  /** Folds what the journal has from `from` on into the state. `folded` is given the length after each page. */
+  static readonly #fold = Effect.fnUntraced(function* (
+    self: RunWriter,
+    state: FoldState,
+    from: number,
+    folded: (length: number) => void
+  ) {
+    for (let length = from; ;) {
+      const page = yield* self.#read(length)
+      if (page.length === 0) return
+      for (const entry of page) evolve(state, entry.event)
+      length += page.length
+      folded(length)
+      if (page.length < page_max) return
+    }
   })
 
   /** After a refusal: fails if it is final, otherwise waits and folds the state anew. */
@@ -300,11 +317,7 @@ export class RunWriter {
     // Before the read: a wakeup that comes while it runs is about something that the read may not have seen.
     self.#wakeup.pending = false
     const state = emptyState()
-    for (;;) {
-      const page = yield* self.#read(state.length)
-      for (const entry of page) evolve(state, entry.event)
-      if (page.length < page_max) break
-    }
+    yield* RunWriter.#fold(self, state, 0, () => {})
     // A run that is not there any more is not this owner's.
     if (!isAccepted(state)) return yield* new FencedOff({ run_id: self.run, epoch: state.epoch })
     self.#state = state
