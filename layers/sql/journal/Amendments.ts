@@ -177,13 +177,13 @@ export const make = Effect.fnUntraced(function* (
     overflow: () => new JournalError({ message: "too many amendments wait", lost: false })
   })
 
-  /** What was committed is told and rung, also where the caller is interrupted meanwhile. */
+  /** Once committed, the events are published and the owners woken, also where the caller is interrupted meanwhile. */
   const write = (item: Amending) =>
     Effect.uninterruptible(
       Effect.tap(append(item), (isAppended) =>
         Effect.sync(() => {
           if (!isAppended) return
-          listeners.tellAppend(item)
+          listeners.publishAppend(item)
           wakeups.call(item.append.run, item.claims)
         })
       )

@@ -33,7 +33,7 @@ export class CommitListeners {
   readonly #listeners = new Set<CommitListener>()
 
   /** Call it after the commit. It is decoded when first asked for, once for all listeners. */
-  tell(stored: Stored): void {
+  publish(stored: Stored): void {
     const { events, from, run } = stored
     let entries: ReadonlyArray<JournalEntry> | undefined
     for (const listener of this.#listeners) {
@@ -50,12 +50,12 @@ export class CommitListeners {
   }
 
   /** Call it after the commit. */
-  tellAppend({ append, at, events }: EncodedAppend): void {
-    this.tell({ run: append.run, from: append.fence.length, at, events })
+  publishAppend({ append, at, events }: EncodedAppend): void {
+    this.publish({ run: append.run, from: append.fence.length, at, events })
   }
 
   /** Call it after the commit. Of what it brings only the claim itself is new. */
-  tellClaim({ entries, head: { run_id: run } }: Claim): void {
+  publishClaim({ entries, head: { run_id: run } }: Claim): void {
     const last = entries.at(-1)
     if (last === undefined) return
     for (const listener of this.#listeners) {

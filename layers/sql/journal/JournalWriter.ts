@@ -104,5 +104,5 @@ export const appendWithin = Effect.fnUntraced(function* (
   const item = yield* encoded(append, yield* Clock.currentTimeMillis)
   const [refused] = yield* Effect.mapError(inTransaction(sql)(commit(sql)([item])), orJournalError)
   if (refused !== undefined) return yield* refused
-  yield* sql.afterCommit(Effect.sync(() => listeners.tellAppend(item)))
+  yield* sql.afterCommit(Effect.sync(() => listeners.publishAppend(item)))
 })

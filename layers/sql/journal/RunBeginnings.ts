@@ -146,7 +146,7 @@ export const make = Effect.fnUntraced(function* (
     const begun =
       (isWithin ? undefined : yield* together(wanted)) ?? (yield* alone(wanted, isWithin))
     if (!begun) return undefined
-    yield* sql.afterCommit(Effect.sync(() => listeners.tell(storedOf(wanted))))
+    yield* sql.afterCommit(Effect.sync(() => listeners.publish(storedOf(wanted))))
     return claimOf({ ...beginning, at: wanted.at, owner })
   })
 })

@@ -70,7 +70,7 @@ const creating = (sql: SqlClient.SqlClient, listeners: CommitListeners) =>
       .pipe(Effect.mapError(toJournalError))
     if (rows.length === 0) return false
     const stored = { run, from: 0, at: now, events: [{ type: accepted._tag, payload }] }
-    yield* sql.afterCommit(Effect.sync(() => listeners.tell(stored)))
+    yield* sql.afterCommit(Effect.sync(() => listeners.publish(stored)))
     return true
   })
 
@@ -155,7 +155,7 @@ const appending = Effect.fnUntraced(function* (
       return Effect.flatMap(encoded(append, now), (item) =>
         Effect.flatMap(write(item), (refused) => {
           if (refused !== undefined) return Effect.fail(refused)
-          listeners.tellAppend(item)
+          listeners.publishAppend(item)
           return Effect.void
         })
       )
@@ -172,7 +172,7 @@ const make = Effect.gen(function* () {
   const reads = yield* RunPages.make(sql)
   const claim = Effect.fnUntraced(function* (...of: Parameters<typeof take>) {
     const claimed = yield* take(...of)
-    yield* sql.afterCommit(Effect.sync(() => listeners.tellClaim(claimed)))
+    yield* sql.afterCommit(Effect.sync(() => listeners.publishClaim(claimed)))
     return claimed
   })
   return RunJournal.of({
