@@ -90,12 +90,12 @@ const encode = Schema.encodeEffect(Schema.fromJsonString(RecordedTurn))
 
 const outputOf = (
   request: ModelRequest,
-  said: Result.Result<Turn, ModelError>
+  result: Result.Result<Turn, ModelError>
 ): RecordedTurn["output"] => {
-  if (Result.isSuccess(said)) {
-    return { _tag: "ModelTurned", frame: request.frame, step: request.step, ...said.success }
+  if (Result.isSuccess(result)) {
+    return { _tag: "ModelTurned", frame: request.frame, step: request.step, ...result.success }
   }
-  const { kind, message, reason, retry_after_ms } = said.failure
+  const { kind, message, reason, retry_after_ms } = result.failure
   return {
     _tag: "ModelFailed",
     kind,
@@ -110,9 +110,9 @@ const lineOf = Effect.fnUntraced(function* (
   request: ModelRequest,
   digest: RequestDigest,
   entries: number,
-  said: Result.Result<Turn, ModelError>
+  result: Result.Result<Turn, ModelError>
 ) {
-  const calls = Result.isSuccess(said) ? said.success.calls : []
+  const calls = Result.isSuccess(result) ? result.success.calls : []
   const hashed = yield* Effect.forEach(calls, (call) =>
     Effect.map(digests.of(call.arguments), (tool_args_hash) => ({
       tool_name: call.name,
@@ -123,10 +123,10 @@ const lineOf = Effect.fnUntraced(function* (
     v: 1,
     node_name: nodeOf(request),
     step_id: request.step,
-    model_id: Result.isSuccess(said) ? (said.success.model ?? null) : null,
+    model_id: Result.isSuccess(result) ? (result.success.model ?? null) : null,
     ...digest,
     entries,
-    output: outputOf(request, said),
+    output: outputOf(request, result),
     calls: hashed,
     wall_clock_ts: yield* Clock.currentTimeMillis
   })
@@ -154,11 +154,11 @@ const makeRecorder = Effect.fnUntraced(function* (tape: Tape, options: RecordOpt
       return yield* configuration("the recording is full", "cassette_full")
     }
     turns++
-    const said = yield* Effect.result(model.turn(request, sink))
-    const line = hide(yield* Effect.orDie(lineOf(digests, request, digest, entries, said)))
+    const result = yield* Effect.result(model.turn(request, sink))
+    const line = hide(yield* Effect.orDie(lineOf(digests, request, digest, entries, result)))
     bytes += line.length
     yield* Effect.mapError(tape.append(line), (error) => configuration(error.message))
-    return yield* Effect.fromResult(said)
+    return yield* Effect.fromResult(result)
   })
   return Context.make(ModelGateway, { turn }).pipe(
     Context.add(Cassette, { turns: Effect.sync(() => turns), assertComplete: Effect.void })
@@ -233,10 +233,10 @@ const makePlayer = Effect.fnUntraced(function* (tape: Tape, bounds: Partial<Tape
       return yield* configuration(found.message, "cassette_diverged")
     }
     turns++
-    const said = turnOf(found.output)
-    if (said instanceof ModelError) return yield* said
-    speak(said, sink)
-    return said
+    const answer = turnOf(found.output)
+    if (answer instanceof ModelError) return yield* answer
+    speak(answer, sink)
+    return answer
   })
   const assertComplete = Effect.suspend(
     (): Effect.Effect<void, CassetteDiverged | CassetteLeft> => {

@@ -33,8 +33,8 @@ interface Progress {
   readonly request: ModelRequest
   readonly sink: (delta: ModelDelta) => void
   readonly span: Tracer.Span | undefined
-  /** Kinds of text that a failed attempt has said, to be taken back before the next. */
-  readonly said: Set<ModelDelta["kind"]>
+  /** Kinds of text that this attempt has given to the sink. After a failure they are taken back before the next attempt. */
+  readonly streamed: Set<ModelDelta["kind"]>
   attempts: number
   models: number
 }
@@ -74,9 +74,9 @@ const countedTokens = (turn: Turn): number | undefined =>
 /** One request to one model, with a permit of its provider, through its circuit. */
 const attempt = (services: Services, model: PlannedModel, progress: Progress) => {
   const { breaker, clock, estimate, retry } = services
-  const { request, said } = progress
+  const { request, streamed } = progress
   const sink = (delta: ModelDelta) => {
-    said.add(delta.kind)
+    streamed.add(delta.kind)
     progress.sink(delta)
   }
   const adapted = model.model === undefined ? request : { ...request, model: model.model }
@@ -132,9 +132,9 @@ const again = (retry: RetryPolicy, n: number, error: ModelError, more: boolean):
   return error.reason !== "circuit_open" && (error.retry_after_ms ?? 0) <= retry.retry_after_ms_max
 }
 
-const takeBack = ({ said, sink }: Progress) => {
-  for (const kind of said) sink({ kind, text: "", offset: 0 })
-  said.clear()
+const takeBack = ({ streamed, sink }: Progress) => {
+  for (const kind of streamed) sink({ kind, text: "", offset: 0 })
+  streamed.clear()
 }
 
 const note = (services: Services, { attempts, span }: Progress, model: string, error: ModelError) =>
@@ -191,7 +191,7 @@ const follow = Effect.fnUntraced(function* (
     request,
     sink,
     span: span._tag === "Some" ? span.value : undefined,
-    said: new Set(),
+    streamed: new Set(),
     attempts: 0,
     models: 0
   }
