@@ -28,9 +28,9 @@ export interface Note {
   readonly typology?: Typology
   /** Whom or what it is about, for an erasure; at most 200 characters. */
   readonly subject?: string
-  /** The same key is the same memory: for a handler that may see an event again. */
+  /** A second note of the agent with this key is not written: for a handler that may see one event twice. */
   readonly key?: string
-  /** The row, of the same tier, that is true no more. */
+  /** A row of the same tier that is no longer true, because of this note. */
   readonly supersedes?: MemoryId
 }
 
@@ -40,7 +40,7 @@ export interface Remembered {
   readonly isNew: boolean
 }
 
-/** What a prompt is to be told. */
+/** Which memories a prompt needs. */
 export interface Question {
   /** What it is about: the message, or the words to look for. */
   readonly text: string

@@ -49,7 +49,7 @@ export type RevisionOf = (identity: string, caller: CallerOf) => Effect.Effect<s
 
 const what = "direct tool call"
 
-/** Of the kind `external`, for a failure of the kind `internal` is told to have taken effect perhaps. */
+/** Its kind is `external`: to a failure of the kind `internal` the runtime adds that the call may have taken effect. */
 const notSent = (reason: string, problem: string): ToolError =>
   new ToolTerminalError({
     kind: "external",

@@ -81,9 +81,9 @@ const value = /^[\t\x20-\x7e]{0,4000}$/
 const forbidden =
   /^(?:host|connection|content-length|transfer-encoding|te|trailer|upgrade|expect|keep-alive|accept-encoding|proxy-.*|sec-.*)$/
 /**
- * What says who asks, for whom, by which way or how a request is to be read: nothing of it is a model's to give. Credentials,
- * sessions, methods and paths behind the line (`X-HTTP-Method-Override`), proxies' words, and what clouds want to see
- * before they tell their secrets.
+ * Headers that a model may not give: credentials and sessions; those that name the user on whose behalf a request comes;
+ * those that replace its method or path behind the first server (`X-HTTP-Method-Override`); those that proxies add; and
+ * those that a cloud's metadata service demands.
  */
 const withheld = new RegExp(
   [

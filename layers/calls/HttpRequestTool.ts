@@ -1,7 +1,7 @@
 /**
- * `http_request` over the guarded fetch. Only GET and HEAD make it a read; any other method makes it an effect outside,
- * which asks a person and is never sent twice. What was sent so ends with the answer, whatever it is, or as a loss: a
- * failure of any other reason comes about before a connection does.
+ * `http_request` over the guarded fetch. Where its methods are GET and HEAD alone, it is a read. With any other method it has
+ * an external side effect: a person approves each call, and no request is sent twice. Once sent, such a request ends with its
+ * answer, whatever the status, or with an unknown outcome; failures of all other reasons come before a connection is made.
  */
 import { Effect } from "effect"
 import { http_capability, HttpTools, shown_headers } from "../../src/call/HttpRequest.ts"

@@ -1,7 +1,7 @@
 /**
- * The end of a run and of a conversation: what lasts goes on, the rest is gone. Each is one transaction of the store, so
- * that a process which dies before or after it has done it not at all or once; whoever ends the next run of the
- * conversation, or sweeps, ends what it left.
+ * Ends the memory of a run or of a conversation: rows that last move to the next tier, and the rest are deleted. The store
+ * does this for each scope in one transaction, so that a process which dies has done all of it or nothing. A scope that it
+ * did not end is ended after the conversation's next run, or by a sweep.
  */
 import { Effect } from "effect"
 import type { Ended } from "../../services/AgentMemory.ts"

@@ -190,7 +190,7 @@ export const unsuppliedFields = (
     const all = schemas.flatMap((schema) => together(schema, request))
     return [...requiredOf(all)].flatMap((name) => {
       const path = [...at, name]
-      // Who sets the whole object answers for its members.
+      // A fixed or bound field that is the whole object: its own members are not looked at.
       if (suppliers.set.some((each) => isPrefix(each, path))) return []
       return isSupplied(suppliers, path) ? walk(propertiesOf(all, name), path) : [path.join(".")]
     })

@@ -148,7 +148,7 @@ const refusalOfUrl = (server: McpHttpServer, allow: McpAllow): string | undefine
   const address = literalAddress(url)
   if (address !== undefined && !mayDial(address, reachOf(server, allow))) {
     return isMetadataAddress(address)
-      ? "no server of tools is where a cloud tells its machines their secrets"
+      ? "its address is the metadata service of a cloud, which is no server of tools"
       : `its address is not public: add ${JSON.stringify(url.host)} to allow.hosts`
   }
   return undefined
