@@ -12,7 +12,7 @@ export type PathRefusal = "unsafe-path-segment" | "empty-path-segment"
 /** The names by which a value reaches the prototype that it shares with others. */
 const unsafe_names: ReadonlySet<string> = new Set(["__proto__", "constructor", "prototype"])
 
-const isUnsafeName = (name: string): boolean => unsafe_names.has(name)
+export const isUnsafeName = (name: string): boolean => unsafe_names.has(name)
 
 /** An object that is no list. */
 export const isJsonObject = (value: unknown): value is JsonObject =>

@@ -8,7 +8,7 @@ import type { JsonObject } from "./BodyPath.ts"
 import { tokenPath } from "./RunContext.ts"
 
 /** The greatest canonical text of the fixed body, in UTF-16 units. */
-const body_units_max = 65_536
+export const body_units_max = 65_536
 const fields_max = 64
 
 export const CallPath = Schema.String.check(

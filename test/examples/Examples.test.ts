@@ -127,6 +127,19 @@ describe("the example of a platform's operation", () => {
   }, 60_000)
 })
 
+describe("the example of an OpenAPI document", () => {
+  it("reads at once and refunds after the approval, as the README prints it", async () => {
+    const { blocks } = await printedOf("layers/calls/README.md", "openapi")
+    assert.isTrue(blocks.some((code) => code.includes("OpenApiImport.operations(document")))
+    assert.deepStrictEqual(await linesOf("openapi"), [
+      "GET /api/orders?customer=Olga ",
+      "awaiting_approval",
+      'POST /api/orders/1003/refund {"amount":20,"note":null}',
+      "Order 1003 is paid back."
+    ])
+  }, 60_000)
+})
+
 describe("the example of HTTP over a runtime", () => {
   it("is printed whole in the README, and answers a message with a token", async () => {
     const { blocks, example } = await printedOf("layers/http/README.md", "http")

@@ -1,0 +1,86 @@
+/**
+ * The schema of a request's body as one plain object. Providers refuse a tool whose schema is a union or an intersection at
+ * its top, so the members of all parts stand side by side, and the endpoint judges what goes with what.
+ */
+import type { Json } from "../Canonical.ts"
+import type { JsonObject } from "./BodyPath.ts"
+import { isJsonObject, memberOf } from "./BodyPath.ts"
+
+export interface ObjectParts {
+  readonly properties: JsonObject
+  readonly required: ReadonlyArray<string>
+  /** `additionalProperties`; undefined = nothing is said. */
+  readonly others: Json | undefined
+}
+
+const listOf = (value: Json | undefined): ReadonlyArray<Json> =>
+  Array.isArray(value) ? (value as ReadonlyArray<Json>) : []
+
+/** Schemas of one property from several parts, each once. */
+const joined = (keyword: "allOf" | "anyOf", all: ReadonlyArray<ObjectParts>): JsonObject => {
+  const found = new Map<string, Map<string, Json>>()
+  for (const { properties } of all) {
+    for (const [name, schema] of Object.entries(properties)) {
+      const each = found.get(name) ?? new Map<string, Json>()
+      found.set(name, each.set(JSON.stringify(schema), schema))
+    }
+  }
+  return Object.fromEntries(
+    [...found].map(([name, each]) => {
+      const [first = {}, ...more] = each.values()
+      return [name, more.length === 0 ? first : { [keyword]: [first, ...more] }] as const
+    })
+  )
+}
+
+/** Closed where every part that has properties is; anything else is said only by a part that stands alone. */
+const othersOf = (all: ReadonlyArray<ObjectParts>): Json | undefined => {
+  const telling = all.filter(
+    ({ others, properties }) => others !== undefined || Object.keys(properties).length > 0
+  )
+  const [first, ...more] = telling
+  if (more.length === 0) return first?.others
+  return telling.every(({ others }) => others === false) ? false : undefined
+}
+
+const withAll = (all: ReadonlyArray<ObjectParts>): ObjectParts => ({
+  properties: joined("allOf", all),
+  required: [...new Set(all.flatMap(({ required }) => required))],
+  others: othersOf(all)
+})
+
+const withOne = (all: ReadonlyArray<ObjectParts>): ObjectParts => ({
+  properties: joined("anyOf", all),
+  required: (all[0]?.required ?? []).filter((name) =>
+    all.every(({ required }) => required.includes(name))
+  ),
+  others: othersOf(all)
+})
+
+/** What it says of objects; undefined = no object fits it. */
+export const objectParts = (schema: Json): ObjectParts | undefined => {
+  if (schema === true) return { properties: {}, required: [], others: undefined }
+  if (!isJsonObject(schema)) return undefined
+  const { additionalProperties, allOf, anyOf, oneOf, required, type } = schema
+  if (type !== undefined && !(Array.isArray(type) ? type : [type]).includes("object"))
+    return undefined
+  const properties = memberOf(schema, "properties")
+  const own: ObjectParts = {
+    properties: isJsonObject(properties) ? properties : {},
+    required: listOf(required).filter((name): name is string => typeof name === "string"),
+    others: additionalProperties
+  }
+  const parts = [own]
+  for (const each of listOf(allOf)) {
+    const part = objectParts(each)
+    if (part === undefined) return undefined
+    parts.push(part)
+  }
+  for (const union of [anyOf, oneOf]) {
+    if (union === undefined) continue
+    const some = listOf(union).flatMap((each) => objectParts(each) ?? [])
+    if (some.length === 0) return undefined
+    parts.push(withOne(some))
+  }
+  return parts.length === 1 ? own : withAll(parts)
+}

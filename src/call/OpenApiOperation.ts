@@ -1,0 +1,321 @@
+/**
+ * An operation of an OpenAPI document as an entry of the catalogue: its parameters and its body as one input schema.
+ */
+import { Result, Schema } from "effect"
+import type { Json } from "../Canonical.ts"
+import { canonical } from "../Canonical.ts"
+import { Permission, SideEffects } from "../tool/SideEffects.ts"
+import type { JsonObject } from "./BodyPath.ts"
+import { isUnsafeName, memberOf } from "./BodyPath.ts"
+import { body_units_max, CallMethod } from "./CallDescriptor.ts"
+import { hasBody } from "./CallRequest.ts"
+import type { ObjectParts } from "./OpenApiBody.ts"
+import { objectParts } from "./OpenApiBody.ts"
+import type { Dialect, WrittenOperation } from "./OpenApiDocument.ts"
+import type { OpenApiRefused } from "./OpenApiRefused.ts"
+import { refuseOpenApi } from "./OpenApiRefused.ts"
+import { isScalarSchema, schema2020 } from "./OpenApiSchema.ts"
+import type { PlatformOp } from "./PlatformOp.ts"
+import { decodePlatformOp } from "./PlatformOp.ts"
+import { issueText } from "./ToolConfig.ts"
+
+const Choice = Schema.Struct({
+  /** Its `operationId`, or its method and path, such as `GET /items/{id}`. */
+  operation: Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(1_000)),
+  /** Absent = the operation's id, in letters, digits, `_` and `-`. */
+  name: Schema.optionalKey(Schema.String),
+  /** Absent = the operation's summary and description. */
+  description: Schema.optionalKey(Schema.String),
+  /** Absent = `read` for GET, `external` for any other method. */
+  side_effects: Schema.optionalKey(SideEffects),
+  /** Absent = a read is allowed, anything else asks. */
+  permission: Schema.optionalKey(Permission)
+})
+export interface Choice extends Schema.Schema.Type<typeof Choice> {}
+
+const decodeStruct = Schema.decodeUnknownResult(Choice, { onExcessProperty: "error" })
+const isCallMethod = Schema.is(CallMethod)
+const isBodied = (method: string): boolean => isCallMethod(method) && hasBody(method)
+
+export const decodeChoice = (value: unknown, at: number): Result.Result<Choice, OpenApiRefused> =>
+  Result.mapError(decodeStruct(typeof value === "string" ? { operation: value } : value), (error) =>
+    refuseOpenApi("InvalidChoice", `choice ${at + 1}`, issueText(error))
+  )
+
+const name_units_max = 64
+const description_units_max = 4_000
+/** The names of properties that every provider takes. */
+const legal = /^[A-Za-z0-9_.-]{1,64}$/
+const isLegal = (name: string): boolean => legal.test(name) && !isUnsafeName(name)
+/** A header of these names is no parameter, by OpenAPI. */
+const no_parameters = new Set(["accept", "authorization", "content-type"])
+
+/** Cut without half of a character. */
+const cut = (text: string, max: number): string =>
+  text.slice(0, max).replace(/[\ud800-\udbff]$/, "")
+
+const modelName = (id: string): string =>
+  id
+    .replaceAll(/[^A-Za-z0-9_-]+/g, "_")
+    .replaceAll(/^_+|_+$/g, "")
+    .slice(0, name_units_max)
+
+/** A name for a part of the path that nothing else has. */
+const aliasOf = (name: string, where: string, taken: ReadonlySet<string>): string => {
+  const plain = name.replaceAll(/[^A-Za-z0-9_]/g, "_").replace(/^(?=\d|$)/, "_")
+  const wanted = isUnsafeName(plain) ? `${where}_${plain}` : plain
+  let alias = wanted.slice(0, 50)
+  if (taken.has(alias)) alias = `${where}_${alias}`
+  for (let n = 2; taken.has(alias); n++) alias = `${where}_${wanted.slice(0, 40)}_${n}`
+  return alias
+}
+
+interface Parameter {
+  readonly name: string
+  readonly where: string
+  readonly required: boolean
+  /** Undefined = it cannot be sent. */
+  readonly schema: JsonObject | undefined
+}
+
+const parameterOf = (parameter: JsonObject, dialect: Dialect): Parameter => {
+  const { description, in: place, name, required, schema: given } = parameter
+  const schema = given === undefined ? undefined : schema2020(given, dialect)
+  const where = typeof place === "string" ? place : ""
+  const said = typeof description === "string" ? { description } : undefined
+  return {
+    name: typeof name === "string" ? name : "",
+    where,
+    required: required === true || where === "path",
+    schema: schema !== undefined && isScalarSchema(schema) ? { ...said, ...schema } : undefined
+  }
+}
+
+/** The schema of the JSON body; undefined = the operation sends none. */
+const bodyOf = (
+  { id, method, requestBody }: WrittenOperation,
+  dialect: Dialect
+): Result.Result<ObjectParts | undefined, OpenApiRefused> => {
+  if (requestBody === undefined) return Result.succeed(undefined)
+  const refuse = (problem: string) => Result.fail(refuseOpenApi("UnsupportedBody", id, problem))
+  const required = requestBody["required"] === true
+  if (!isBodied(method)) {
+    return required ? refuse(`${method} sends no body`) : Result.succeed(undefined)
+  }
+  const content = Object.entries(memberOf(requestBody, "content") ?? {})
+  const json = content.find(([type]) =>
+    /^\s*application\/(?:json|\*)\s*(?:;|$)|^\*\/\*$/i.test(type)
+  )
+  if (json === undefined) {
+    const types = content.map(([type]) => type.slice(0, 60)).slice(0, 5)
+    return required
+      ? refuse(`its body is ${types.join(" or ")} and no application/json`)
+      : Result.succeed(undefined)
+  }
+  const parts = objectParts(schema2020(memberOf(json[1], "schema"), dialect))
+  return parts === undefined
+    ? refuse("its body is no JSON object, and a model gives a tool one object")
+    : Result.succeed(parts)
+}
+
+/** A parameter that can be sent. */
+interface Sent extends Parameter {
+  readonly schema: JsonObject
+}
+
+/** The input schema and the path as they grow. */
+interface Request {
+  readonly operation: WrittenOperation
+  readonly properties: Map<string, Json>
+  readonly required: Set<string>
+}
+
+const placeholders = /\{([^{}]*)\}/g
+
+/** Parameters that cannot be sent and need not be are left out. */
+const sendable = (
+  { id, parameters }: WrittenOperation,
+  dialect: Dialect
+): Result.Result<ReadonlyArray<Sent>, OpenApiRefused> => {
+  const found: Array<Sent> = []
+  for (const raw of parameters) {
+    const parameter = parameterOf(raw, dialect)
+    const { name, required, schema, where } = parameter
+    if (where === "header" && no_parameters.has(name.toLowerCase())) continue
+    const isSent = where === "path" || where === "query"
+    if (isSent && schema !== undefined) found.push({ ...parameter, schema })
+    else if (required) {
+      const why = isSent ? "its value is no text, number or boolean" : `it is sent as a ${where}`
+      const problem = `the parameter "${name.slice(0, 64)}" is required, and ${why}`
+      return Result.fail(refuseOpenApi("UnsupportedParameter", id, problem))
+    }
+  }
+  return Result.succeed(found)
+}
+
+const unnamed = "which is no name that models may be given"
+
+/** Adds the members of the body. One that no model may name is left out, unless the endpoint requires it. */
+const addBody = (
+  { operation, properties, required }: Request,
+  body: ObjectParts
+): OpenApiRefused | undefined => {
+  for (const [name, schema] of Object.entries(body.properties)) {
+    if (isLegal(name)) properties.set(name, schema)
+  }
+  for (const name of body.required) {
+    if (!isLegal(name)) {
+      const problem = `its body requires "${name.slice(0, 64)}", ${unnamed}`
+      return refuseOpenApi("UnsupportedBody", operation.id, problem)
+    }
+    required.add(name)
+  }
+  return undefined
+}
+
+/** Adds the parameters of the query of a method without a body, whose members are sent by their own names. */
+const addQuery = (
+  { operation, properties, required }: Request,
+  parameters: ReadonlyArray<Sent>
+): OpenApiRefused | undefined => {
+  for (const parameter of parameters) {
+    const { name, schema } = parameter
+    if (isLegal(name)) {
+      properties.set(name, schema)
+      if (parameter.required) required.add(name)
+    } else if (parameter.required) {
+      const problem = `the parameter "${name.slice(0, 64)}" is required, ${unnamed}`
+      return refuseOpenApi("UnsupportedParameter", operation.id, problem)
+    }
+  }
+  return undefined
+}
+
+/** Adds a part of the path; gives the name under which it stands in the arguments. */
+const addPart = ({ properties, required }: Request, { name, schema, where }: Sent): string => {
+  const alias = aliasOf(name, where, new Set([...properties.keys(), ...required]))
+  properties.set(alias, schema)
+  required.add(alias)
+  return alias
+}
+
+/** The path with each placeholder by the name that its value has in the arguments. */
+const filledPath = (
+  request: Request,
+  parameters: ReadonlyArray<Sent>
+): Result.Result<string, OpenApiRefused> => {
+  const { id, path } = request.operation
+  const aliases = new Map<string, string>()
+  let unknown: string | undefined
+  const filled = path.replaceAll(placeholders, (_, name: string) => {
+    const parameter = parameters.find((each) => each.where === "path" && each.name === name)
+    if (parameter === undefined) {
+      unknown ??= name
+      return ""
+    }
+    const alias = aliases.get(name) ?? addPart(request, parameter)
+    aliases.set(name, alias)
+    return `{${alias}}`
+  })
+  if (unknown === undefined) return Result.succeed(filled)
+  const problem = `its path names "${unknown.slice(0, 64)}", which is none of its parameters`
+  return Result.fail(refuseOpenApi("UnsupportedParameter", id, problem))
+}
+
+/** Adds everything that is sent; gives the path of the entry. */
+const pathOf = (
+  request: Request,
+  body: ObjectParts | undefined,
+  dialect: Dialect
+): Result.Result<string, OpenApiRefused> => {
+  const { operation } = request
+  const all = sendable(operation, dialect)
+  if (Result.isFailure(all)) return Result.fail(all.failure)
+  const query = all.success.filter(({ where }) => where === "query")
+  const inPath = isBodied(operation.method)
+  const refused =
+    (body === undefined ? undefined : addBody(request, body)) ??
+    (inPath ? undefined : addQuery(request, query))
+  if (refused !== undefined) return Result.fail(refused)
+  return Result.map(filledPath(request, all.success), (path) => {
+    if (!inPath) return path
+    // The query of a method with a body is part of its path, where nothing can be left open.
+    const parts = query
+      .filter(({ required }) => required)
+      .map((each) => `${encodeURIComponent(each.name)}={${addPart(request, each)}}`)
+    return parts.length === 0 ? path : `${path}?${parts.join("&")}`
+  })
+}
+
+/** The entry. `base` is the part of the URL between the origin and the document's paths. */
+export const platformOpOf = (
+  operation: WrittenOperation,
+  choice: Choice,
+  { base, dialect }: { readonly base: string; readonly dialect: Dialect }
+): Result.Result<PlatformOp, OpenApiRefused> => {
+  const { description, id, method, path } = operation
+  const refuse = (reason: OpenApiRefused["reason"], problem: string) =>
+    Result.fail(refuseOpenApi(reason, id, problem))
+  if (!isCallMethod(method)) {
+    return refuse("UnsupportedMethod", `${method} is none of ${CallMethod.literals.join(", ")}`)
+  }
+  if (/[?#]/.test(path)) return refuse("InvalidDocument", "its path has a query or a fragment")
+  const op = choice.name ?? modelName(id)
+  if (op === "") return refuse("InvalidChoice", "give it a name: its id has no letter or digit")
+  const body = bodyOf(operation, dialect)
+  if (Result.isFailure(body)) return Result.fail(body.failure)
+  const request: Request = { operation, properties: new Map(), required: new Set() }
+  const filled = pathOf(request, body.success, dialect)
+  if (Result.isFailure(filled)) return Result.fail(filled.failure)
+  const { properties, required } = request
+  const { permission, side_effects = method === "GET" ? "read" : "external" } = choice
+  const others = body.success === undefined ? false : body.success.others
+  const input_schema = {
+    type: "object",
+    properties: Object.fromEntries(properties),
+    ...(required.size === 0 ? undefined : { required: [...required] }),
+    ...(others === undefined ? undefined : { additionalProperties: others })
+  }
+  if (canonical(input_schema).length > body_units_max) {
+    return refuse("TooLarge", `its schema has more than ${body_units_max} characters`)
+  }
+  const decoded = decodePlatformOp({
+    op,
+    description: cut(
+      choice.description ?? (description === "" ? `${method} ${path}` : description),
+      description_units_max
+    ),
+    method,
+    path: `${base}${filled.success}`,
+    input_schema,
+    ...(side_effects === "read" || side_effects === "none" ? { read_only: true } : undefined),
+    ...(permission === undefined ? undefined : { default_permission: permission })
+  })
+  if (Result.isSuccess(decoded)) return Result.succeed(decoded.success)
+  return refuse(
+    choice.name === undefined ? "UnsupportedSchema" : "InvalidChoice",
+    decoded.failure.message
+  )
+}
+
+/** The path of the document's first server, which its paths follow. */
+export const basePath = (root: JsonObject): Result.Result<string, OpenApiRefused> => {
+  const servers = memberOf(root, "servers")
+  const first: Json | undefined = Array.isArray(servers)
+    ? (servers as ReadonlyArray<Json>)[0]
+    : undefined
+  const text = memberOf(first, "url")
+  if (typeof text !== "string") return Result.succeed("")
+  const variables = memberOf(first, "variables")
+  const filled = text.replaceAll(placeholders, (whole, name: string) => {
+    const value = memberOf(memberOf(variables, name), "default")
+    return typeof value === "string" ? value : whole
+  })
+  const url = URL.parse(filled, "https://host.invalid")
+  const path = url?.pathname.replace(/\/+$/, "") ?? ""
+  return url === null || /[{}]|%7b/i.test(path)
+    ? Result.fail(
+        refuseOpenApi("NotOpenApi", "document", "its first server is no URL: give base_path")
+      )
+    : Result.succeed(path)
+}

@@ -1,0 +1,44 @@
+/**
+ * An OpenAPI document, or an operation of it, that cannot become an entry of the catalogue. It ends the import.
+ */
+import { Schema } from "effect"
+
+export class OpenApiRefused extends Schema.TaggedError<OpenApiRefused>()("OpenApiRefused", {
+  reason: Schema.Literals([
+    /** Neither JSON nor YAML, or not OpenAPI 3.0 or 3.1. */
+    "NotOpenApi",
+    /** The official schema of OpenAPI refuses the chosen operations. */
+    "InvalidDocument",
+    "TooLarge",
+    "InvalidChoice",
+    "UnknownOperation",
+    /** The document has an operation's id twice, or two entries would have one name. */
+    "DuplicateOperation",
+    "UnsupportedMethod",
+    "UnsupportedParameter",
+    "UnsupportedBody",
+    "UnsupportedSchema",
+    "ExternalReference",
+    "UnknownReference",
+    "CircularReference",
+    /** The parser is not installed. */
+    "MissingPackage"
+  ]),
+  /** The operation's id, or `document`. */
+  operation: Schema.String,
+  message: Schema.String
+}) {}
+
+export const refuseOpenApi = (
+  reason: OpenApiRefused["reason"],
+  operation: string,
+  message: string
+): OpenApiRefused =>
+  new OpenApiRefused({
+    reason,
+    operation: operation.slice(0, 200),
+    message:
+      operation === "document"
+        ? `the OpenAPI document: ${message}`
+        : `operation "${operation.slice(0, 100)}": ${message}`
+  })

@@ -1,0 +1,151 @@
+/**
+ * Schema Objects of OpenAPI 3.0 and 3.1, with their references written out, as JSON Schema 2020-12 for what a client sends.
+ */
+import { Result } from "effect"
+import type { Json } from "../Canonical.ts"
+import { linearPattern } from "../entry/LinearPattern.ts"
+import type { JsonObject } from "./BodyPath.ts"
+import { isJsonObject, memberOf } from "./BodyPath.ts"
+import type { Dialect } from "./OpenApiDocument.ts"
+
+const schemas = new Set(["items", "additionalProperties", "propertyNames"])
+const lists = new Set(["allOf", "anyOf", "oneOf", "prefixItems"])
+const maps = new Set(["properties", "patternProperties"])
+const types = new Set(["string", "number", "integer", "boolean", "object", "array", "null"])
+/**
+ * Keywords that are not of JSON Schema 2020-12, that speak of other places than the value, or that the runtime cannot check
+ * and leaves to the endpoint.
+ */
+const dropped = new Set([
+  "nullable",
+  "readOnly",
+  "writeOnly",
+  "$schema",
+  "$id",
+  "$anchor",
+  "$comment",
+  "$defs",
+  "definitions",
+  "if",
+  "then",
+  "else",
+  "not",
+  "contains",
+  "minContains",
+  "maxContains",
+  "dependentRequired",
+  "dependentSchemas",
+  "unevaluatedItems",
+  "unevaluatedProperties"
+])
+
+const listOf = (value: Json | undefined): ReadonlyArray<Json> =>
+  Array.isArray(value) ? (value as ReadonlyArray<Json>) : []
+
+/** Boolean bounds of OpenAPI 3.0 as the numbers of 2020-12. */
+const withBounds = (schema: JsonObject): JsonObject => {
+  let changed = schema
+  for (const [exclusive, inclusive] of [
+    ["exclusiveMinimum", "minimum"],
+    ["exclusiveMaximum", "maximum"]
+  ] as const) {
+    const { [exclusive]: flag, [inclusive]: bound, ...rest } = changed
+    if (typeof flag !== "boolean") continue
+    changed = bound === undefined ? rest : { ...rest, [flag ? exclusive : inclusive]: bound }
+  }
+  return changed
+}
+
+/** `nullable` as 2020-12 has it. In 3.0 it counts only beside a type; beside a reference people mean the same by it. */
+const withNull = (schema: JsonObject): JsonObject => {
+  const { const: only, enum: values, type } = schema
+  if (typeof type === "string") {
+    const choices = Array.isArray(values) && !values.includes(null) ? [...values, null] : values
+    return {
+      ...schema,
+      type: [type, "null"],
+      ...(choices === undefined ? undefined : { enum: choices })
+    }
+  }
+  if (type !== undefined || only === null || Object.keys(schema).length === 0) return schema
+  const { description, ...rest } = schema
+  return {
+    ...(description === undefined ? undefined : { description }),
+    anyOf: [rest, { type: "null" }]
+  }
+}
+
+/** Without the properties that only answers have; they are not required of a request either. */
+const withoutAnswers = (schema: JsonObject): JsonObject => {
+  const { properties, required, ...rest } = schema
+  if (!isJsonObject(properties)) return schema
+  const isSent = ([, property]: readonly [string, Json]): boolean =>
+    memberOf(property, "readOnly") !== true
+  const sent = Object.entries(properties).filter(isSent)
+  const names = listOf(required).filter(
+    (name) =>
+      typeof name === "string" &&
+      (!Object.hasOwn(properties, name) || sent.some(([each]) => each === name))
+  )
+  return {
+    ...rest,
+    properties: Object.fromEntries(sent),
+    ...(names.length === 0 ? undefined : { required: names })
+  }
+}
+
+const isType = (value: Json): boolean => typeof value === "string" && types.has(value)
+
+/** So are types that JSON has not, and patterns that cannot run in linear time. */
+const isLeftOut = (name: string, value: Json): boolean =>
+  dropped.has(name) ||
+  (name === "type" && !(Array.isArray(value) ? value.every(isType) : isType(value))) ||
+  (name === "pattern" && (typeof value !== "string" || Result.isFailure(linearPattern(value))))
+
+const converted = (value: Json, dialect: Dialect): Json => {
+  if (!isJsonObject(value)) return value
+  const each = (member: Json): Json => converted(member, dialect)
+  const members = Object.entries(withoutAnswers(value)).flatMap(
+    ([name, member]): Array<readonly [string, Json]> => {
+      if (isLeftOut(name, member)) return []
+      if (schemas.has(name)) return [[name, each(member)]]
+      if (lists.has(name)) return [[name, listOf(member).map(each)]]
+      if (!maps.has(name) || !isJsonObject(member)) return [[name, member]]
+      const all = Object.entries(member).map(([key, inner]) => [key, each(inner)] as const)
+      return [[name, Object.fromEntries(all)]]
+    }
+  )
+  const schema: JsonObject = Object.fromEntries(members)
+  if (dialect === "3.1") return schema
+  const bounded = withBounds(schema)
+  return value["nullable"] === true ? withNull(bounded) : bounded
+}
+
+/** The schema in JSON Schema 2020-12; where it is none, one that anything fits. */
+export const schema2020 = (schema: Json | undefined, dialect: Dialect): JsonObject => {
+  const found = converted(schema ?? {}, dialect)
+  return isJsonObject(found) ? found : {}
+}
+
+const isScalarType = (type: Json | undefined): boolean =>
+  type === "string" || type === "number" || type === "integer" || type === "boolean"
+
+/** Does it allow nothing but texts, numbers, booleans and null? */
+export const isScalarSchema = (schema: Json): boolean => {
+  if (!isJsonObject(schema)) return false
+  const { allOf, anyOf, const: only, enum: values, oneOf, type } = schema
+  if (typeof type === "string") return isScalarType(type)
+  if (Array.isArray(type)) {
+    return (
+      type.some(isScalarType) && type.every((each: Json) => each === "null" || isScalarType(each))
+    )
+  }
+  if (only !== undefined) return typeof only !== "object"
+  if (Array.isArray(values))
+    return values.every((each: Json) => each === null || typeof each !== "object")
+  if (Array.isArray(allOf)) return allOf.some(isScalarSchema)
+  const union = [...listOf(anyOf), ...listOf(oneOf)].filter(
+    (each) => memberOf(each, "type") !== "null"
+  )
+  return union.length > 0 && union.every(isScalarSchema)
+}
