@@ -6,6 +6,7 @@
  * const operations = yield* OpenApiImport.operations(text, ["getItem", { operation: "createItem", permission: "allow" }])
  * ```
  */
+import type { Validator } from "@seriousme/openapi-schema-validator"
 import { Effect, Result } from "effect"
 import type { Json } from "../../src/Canonical.ts"
 import type { JsonObject } from "../../src/call/BodyPath.ts"
@@ -91,16 +92,25 @@ const readDocument = Effect.fnUntraced(function* (
   return yield* Effect.fromResult(Result.mapError(readJsonValue(value, bounds), notRead))
 })
 
+const validator_name = "@seriousme/openapi-schema-validator"
+
+/** Made once, because it compiles the schemas of OpenAPI. */
+let validator: Promise<Validator> | undefined
+
+const makeValidator = async (): Promise<Validator> => {
+  const { Validator } = await import("@seriousme/openapi-schema-validator")
+  return new Validator()
+}
+
 /** What the validator says of the chosen operations. */
 const validated = Effect.fnUntraced(function* (
   document: OpenApiDocument,
   chosen: ReadonlyArray<WrittenOperation>
 ): Effect.fn.Return<void, OpenApiRefused> {
-  const name = "@seriousme/openapi-schema-validator"
-  const { Validator } = yield* load(name, () => import("@seriousme/openapi-schema-validator"))
+  const made = yield* load(validator_name, () => (validator ??= makeValidator()))
   // Given a text, it could take it for a file's name: it gets an object.
   const { errors, valid } = yield* Effect.promise(() =>
-    new Validator().validate({ ...documentOf(document, chosen) })
+    made.validate({ ...documentOf(document, chosen) })
   )
   if (valid) return
   const [first] = typeof errors === "string" ? [] : (errors ?? [])
