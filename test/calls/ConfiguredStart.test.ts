@@ -12,7 +12,7 @@ import { AgentName, Tenant } from "../../src/Ids.ts"
 import { policyOf } from "../../src/permission/Policy.ts"
 import { Principal } from "../../src/Principal.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
-import { endpointOf, platform } from "./Platform.ts"
+import { endpointOf, hostPlatform, platform } from "./Platform.ts"
 import type { Web } from "./Web.ts"
 
 const boss = new Principal({ id: "boss", tenant: Tenant.make("default"), roles: ["approver"] })
@@ -96,11 +96,11 @@ const keeper: Play = {
 describe("a configured tool of an agent", () => {
   it.live("AG-54 AG-58 makes exactly one request once a person has approved it", () =>
     Effect.gen(function* () {
-      const web = yield* platform(() => ({ body: '{"revision":{"id":"r9"}}' }))
+      const web = yield* hostPlatform(secret)
       yield* play(web, keeper, async ({ events, troupe }) => {
         const asked = await troupe.ask({ agent: "keeper", text: "colder" })
         assert.strictEqual(asked.status, "awaiting_approval")
-        assert.lengthOf(web.seen, 0)
+        assert.strictEqual(web.total(), 0)
         const [question] = await troupe.pending(boss)
         // The person reads where the call goes and with what; the key names the target.
         const shown = question?.payload.effect_description ?? ""
@@ -114,9 +114,10 @@ describe("a configured tool of an agent", () => {
         await troupe.decide(question!.id, { _tag: "Approve" }, boss)
         const ended = await troupe.result(asked.run)
         assert.strictEqual(ended.status, "complete")
-        assert.lengthOf(web.seen, 1)
-        assert.strictEqual(web.seen[0]?.headers["authorization"], secret)
-        assert.match(String(web.seen[0]?.headers["idempotency-key"]), /^[0-9a-f]{64}$/)
+        assert.strictEqual(web.total(), 1)
+        assert.strictEqual(web.requests()[0]?.status, 200)
+        assert.strictEqual(web.latest("own-variant"), "own-variant-r2")
+        assert.match(web.requests()[0]?.idempotency_key ?? "", /^[0-9a-f]{64}$/)
         const journal = await events(asked.run)
         const dispatched = journal.find(({ _tag }) => _tag === "CallDispatched")
         assert.deepInclude(JSON.parse(String((dispatched as { target?: string }).target)), {
@@ -147,7 +148,7 @@ describe("a configured tool of an agent", () => {
 
   it.live("AG-16 AG-34 keeps its fixed and bound fields when a person changes the arguments", () =>
     Effect.gen(function* () {
-      const web = yield* platform()
+      const web = yield* hostPlatform(secret)
       yield* play(web, keeper, async ({ troupe }) => {
         const asked = await troupe.ask({ agent: "keeper", text: "colder" })
         const [question] = await troupe.pending(boss)
@@ -162,7 +163,7 @@ describe("a configured tool of an agent", () => {
         assert.strictEqual((await troupe.result(asked.run)).status, "complete")
       })
       assert.deepStrictEqual(
-        web.seen.map(({ body }) => JSON.parse(body)),
+        web.requests().map(({ body }) => JSON.parse(body)),
         [
           {
             workflow_revision: {
@@ -231,6 +232,7 @@ describe("a configured tool of an agent", () => {
     "AG-31 AG-35 AG-41 AG-45 shows a model nothing of the run's context, the fixed body or secrets",
     () =>
       Effect.gen(function* () {
+        // Its answers say nothing, so whatever is found came from the runtime.
         const web = yield* platform()
         const scene: Play = {
           tools: [
@@ -322,7 +324,7 @@ describe("a configured tool of an agent", () => {
     "AG-59 AG-63 has the permission of its configuration, then its server's, then its kind's",
     () =>
       Effect.gen(function* () {
-        const web = yield* platform()
+        const web = yield* hostPlatform(secret)
         const read = (config: object): Play => ({
           tools: [{ type: "platform", op: "query_workflows", ...config }],
           agentTools: ["query_workflows"],
@@ -334,7 +336,7 @@ describe("a configured tool of an agent", () => {
             play(web, scene, async ({ troupe }) => {
               status = (await troupe.ask({ agent: "keeper", text: "go" })).status
             }),
-            () => [status, web.seen.length]
+            () => [status, web.total()]
           )
         }
         const denied = policyOf({ servers: { platform: "deny" } })

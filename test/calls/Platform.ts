@@ -5,6 +5,7 @@ import type { Scope } from "effect"
 import type { Options } from "../../layers/calls/ConfiguredTools.ts"
 import * as ConfiguredTools from "../../layers/calls/ConfiguredTools.ts"
 import { handlerEffect } from "../../layers/runtime/tool/HandlerEffect.ts"
+import * as HostPlatform from "../../scripts/platform/HostPlatform.ts"
 import type { ToolConfig } from "../../src/call/ToolConfig.ts"
 import type { CallContext, GovernedTool } from "../../src/tool/GovernedTool.ts"
 import { contextOf } from "../tool/CallContexts.ts"
@@ -17,7 +18,23 @@ export interface Reply {
   readonly body?: string
 }
 
-/** Answers each request with what `answer` gives; 200 and `{}` where that is nothing. */
+/** The reference platform, which stores the variant `own-variant` and lets in who has the authorization. */
+export const hostPlatform = (authorization: string) =>
+  HostPlatform.start({
+    authorization,
+    workflows: [
+      {
+        id: "own-workflow",
+        slug: "own",
+        name: "The own workflow",
+        variant: "own-variant",
+        revision: "revision-own",
+        data: {}
+      }
+    ]
+  })
+
+/** For answers that no sound platform gives: answers each request with what `answer` gives; 200 and `{}` where that is nothing. */
 export const platform = (
   answer: (request: Seen) => Reply | undefined = () => undefined
 ): Effect.Effect<Web, never, Scope.Scope> =>
