@@ -24,7 +24,6 @@ import type { InputCodec } from "../../src/tool/ToolCodec.ts"
 import { jsonSchemaInput, refusalText } from "../../src/tool/ToolCodec.ts"
 import type { CallerOf } from "./OncePerRun.ts"
 import type { PlatformClient } from "./PlatformClient.ts"
-import { valueOfText } from "./PlatformClient.ts"
 
 /** The turn that a call belongs to. */
 export interface Turn extends CallerOf {
@@ -152,7 +151,7 @@ export const handlerOf = Effect.fnUntraced(function* (
     yield* checkBody(request, target, bodyOfRequest(descriptor, body.success))
     const made = requestOf(endpoint, descriptor, body.success, profile)
     if (Result.isFailure(made)) return yield* refusalError(made.failure)
-    const value = valueOfText(yield* client.send(what, made.success, call))
+    const value = yield* client.send(what, made.success, call)
     return reference === undefined ? value : outputsOf(value)
   })
 })

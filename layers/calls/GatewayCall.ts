@@ -4,12 +4,12 @@
  */
 import { Effect, Exit, Option, Result, Schema } from "effect"
 import { truncateUnits } from "../../src/CutText.ts"
+import { withoutHost } from "../../src/call/ErrorDetail.ts"
 import { readJson } from "../../src/entry/BoundedJson.ts"
 import { ToolTerminalError, ToolUserError } from "../../src/error/ToolError.ts"
 import type { GovernedTool } from "../../src/tool/GovernedTool.ts"
 import type { InputCodec } from "../../src/tool/ToolCodec.ts"
 import type { PlatformClient } from "./PlatformClient.ts"
-import { valueOfText } from "./PlatformClient.ts"
 
 const what = "gateway tool call"
 /** The longest detail of a failure, in UTF-16 units. */
@@ -48,8 +48,11 @@ const asText = (value: Schema.Json): string =>
   typeof value === "string" ? value : JSON.stringify(value)
 
 /** The content of an answer, as it is. A status that says error fails the call, whatever the HTTP status was. */
-const contentOf = (body: string): Exit.Exit<Schema.Json, ToolTerminalError | ToolUserError> => {
-  const reply = Option.getOrUndefined(decode(valueOfText(body)))
+const contentOf = (
+  answer: Schema.Json,
+  endpoint: string
+): Exit.Exit<Schema.Json, ToolTerminalError | ToolUserError> => {
+  const reply = Option.getOrUndefined(decode(answer))
   if (reply === undefined) {
     return Exit.fail(
       new ToolTerminalError({
@@ -62,7 +65,8 @@ const contentOf = (body: string): Exit.Exit<Schema.Json, ToolTerminalError | Too
   const { data, status } = reply.call
   const content = data?.content ?? null
   if (!isError(status?.code)) return Exit.succeed(content)
-  const detail = content === null ? (status?.message ?? "") : asText(content)
+  const text = content === null ? (status?.message ?? "") : asText(content)
+  const detail = withoutHost(text, endpoint)
   return Exit.fail(
     new ToolUserError({
       kind: "external",
@@ -83,5 +87,5 @@ export const handlerOf =
       }
     })
     const request = { method: "POST", url: new URL(endpoint), body } as const
-    return Effect.flatMap(client.send(what, request, call), contentOf)
+    return Effect.flatMap(client.send(what, request, call), (answer) => contentOf(answer, endpoint))
   }

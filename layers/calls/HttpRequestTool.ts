@@ -4,6 +4,7 @@
  * answer, whatever the status, or with an unknown outcome; failures of all other reasons come before a connection is made.
  */
 import { Effect } from "effect"
+import { headerSecrets } from "../../src/call/HeaderSecrets.ts"
 import { http_capability, HttpTools, shown_headers } from "../../src/call/HttpRequest.ts"
 import {
   ToolPolicyError,
@@ -14,6 +15,7 @@ import {
 import type { ToolError } from "../../src/error/ToolError.ts"
 import type { GovernedTool, MisdeclaredTool } from "../../src/tool/GovernedTool.ts"
 import { callOf, govern } from "../../src/tool/GovernedTool.ts"
+import { redacted } from "../../src/tool/McpResult.ts"
 import type { FetchError } from "./UrlAdmission.ts"
 import type { Fetched, Options } from "./GuardedFetch.ts"
 import * as GuardedFetch from "./GuardedFetch.ts"
@@ -56,7 +58,11 @@ const textOf = (body: Uint8Array, content_type: string): string => {
   return decoder.decode(body, { stream: true })
 }
 
-const shown = ({ body, encoded, headers, status, truncated, url }: Fetched) => {
+/** What a model reads of an answer: it does not give back the credentials that were sent with the request. */
+const shown = (
+  { body, encoded, headers, status, truncated, url }: Fetched,
+  secrets: ReadonlyArray<string>
+) => {
   const content_type = headers["content-type"] ?? ""
   const binary = encoded || !text_type.test(content_type.trim()) || body.includes(0)
   return {
@@ -65,10 +71,12 @@ const shown = ({ body, encoded, headers, status, truncated, url }: Fetched) => {
     content_type: content_type.slice(0, 200),
     headers: Object.fromEntries(
       shown_headers.flatMap((name) =>
-        headers[name] === undefined ? [] : [[name, headers[name].slice(0, 2_000)] as const]
+        headers[name] === undefined
+          ? []
+          : [[name, redacted(headers[name], secrets).slice(0, 2_000)] as const]
       )
     ),
-    body: binary ? "" : textOf(body, content_type),
+    body: binary ? "" : redacted(textOf(body, content_type), secrets),
     bytes: body.length,
     truncated,
     binary
@@ -81,6 +89,9 @@ export const tools = (
 ): Effect.Effect<ReadonlyArray<GovernedTool>, MisdeclaredTool> =>
   Effect.gen(function* () {
     const guard = yield* GuardedFetch.make("http_request", options)
+    const secrets = Object.values(options.credentials ?? {})
+      .flatMap((headers) => Object.values(headers))
+      .flatMap(headerSecrets)
     const isRead = guard.methods.every((method) => method === "GET" || method === "HEAD")
     return yield* govern(
       HttpTools,
@@ -103,7 +114,7 @@ export const tools = (
           const { permits } = callOf(context)
           const follows = (to: string) => permits?.({ ...args, url: to }) !== false
           return Effect.mapBoth(guard.fetch({ url, method, headers, body, follows }), {
-            onSuccess: shown,
+            onSuccess: (fetched) => shown(fetched, secrets),
             onFailure: errorOf
           })
         }

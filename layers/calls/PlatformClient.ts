@@ -15,8 +15,10 @@ import type { ToolError } from "../../src/error/ToolError.ts"
 import type { CallRequest } from "../../src/call/CallRequest.ts"
 import { portOf } from "../../src/call/Dialling.ts"
 import { detailOf } from "../../src/call/ErrorDetail.ts"
+import { headerSecrets } from "../../src/call/HeaderSecrets.ts"
 import { bounds_result, readJson } from "../../src/entry/BoundedJson.ts"
 import type { Json } from "../../src/Canonical.ts"
+import { withoutSecrets } from "../../src/tool/McpResult.ts"
 import { traceparentOf } from "../../src/run/Traceparent.ts"
 import type { CallContext } from "../../src/tool/GovernedTool.ts"
 import type { FetchError, Resolver, Rules } from "./UrlAdmission.ts"
@@ -50,12 +52,15 @@ export interface ClientOptions {
 }
 
 export interface PlatformClient {
-  /** The answer's body as text. Fails with what a model may read of the failure; `what` begins its sentence. */
+  /**
+   * The JSON of the answer, or its text where it is none, without the authorization. Fails with what a model may read of
+   * the failure; `what` begins its sentence.
+   */
   readonly send: (
     what: string,
     request: CallRequest,
     caller: CallContext
-  ) => Effect.Effect<string, ToolError>
+  ) => Effect.Effect<Json, ToolError>
 }
 
 const response_bytes_max = 4_000_000
@@ -90,9 +95,12 @@ const retryAfter = (seconds: string | undefined): { readonly retry_after_ms?: nu
     : {}
 
 /** The failure that an answer's status says, with the platform's own detail where the body is its envelope. */
-const statusError = (what: string, { headers, status }: Answer, body: string): ToolError => {
+const statusError = (
+  what: string,
+  { headers, status }: Answer,
+  detail: string | null
+): ToolError => {
   const { class: as, kind } = classifyHttpStatus(status)
-  const detail = detailOf(body)
   const message = `${what} failed: HTTP ${status}${detail === null ? "" : `: ${detail}`}`
   const fields = { kind, reason: `HTTP_${status}`, message }
   switch (as) {
@@ -108,7 +116,7 @@ const statusError = (what: string, { headers, status }: Answer, body: string): T
 }
 
 /** The JSON of an answer, or its text where it is none. */
-export const valueOfText = (text: string): Json => {
+const valueOfText = (text: string): Json => {
   const read = readJson(text, bounds_result)
   return Result.isSuccess(read) ? read.success : text
 }
@@ -165,11 +173,18 @@ const headersOf = (
 }
 
 /** The body of an answer that says success; a longer one than the bound was not read whole. */
-const readAnswer = (what: string, answer: Answer): Effect.Effect<string, ToolError> => {
+const readAnswer = (
+  what: string,
+  endpoint: string,
+  answer: Answer,
+  secrets: ReadonlyArray<string>
+): Effect.Effect<Json, ToolError> => {
   const { body, encoded, status, truncated } = answer
   const text = encoded ? "" : new TextDecoder().decode(body)
-  if (status < 200 || status > 299) return Effect.fail(statusError(what, answer, text))
-  if (!truncated && !encoded) return Effect.succeed(text)
+  if (status < 200 || status > 299) {
+    return Effect.fail(statusError(what, answer, detailOf(text, secrets, endpoint)))
+  }
+  if (!truncated && !encoded) return Effect.succeed(withoutSecrets(valueOfText(text), secrets))
   const problem = truncated
     ? `the answer has more than ${response_bytes_max} bytes`
     : "the answer has an encoding that is not supported"
@@ -223,7 +238,8 @@ export const make = ({
         duration: timeout_ms,
         orElse: () => Effect.fail(refuse("timeout", "the platform did not answer in time"))
       }).pipe(Effect.mapError((error) => transportError(what, error)))
-      return yield* readAnswer(what, answer)
+      const secrets = authorization === null ? [] : headerSecrets(Redacted.value(authorization))
+      return yield* readAnswer(what, callback.endpoint, answer, secrets)
     })
   }
 }

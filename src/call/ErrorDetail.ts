@@ -5,6 +5,7 @@
 import { Option, Result, Schema } from "effect"
 import { truncateUnits } from "../CutText.ts"
 import { readJson } from "../entry/BoundedJson.ts"
+import { withoutSecrets } from "../tool/McpResult.ts"
 
 /** The longest detail, in UTF-16 units. */
 const detail_max = 2_000
@@ -16,13 +17,30 @@ const decode = Schema.decodeUnknownOption(
   Schema.Struct({ detail: Schema.optionalKey(Schema.Json) })
 )
 
-/** The detail of an error answer, cut at 2,000 characters with a mark; null where there is none. */
-export const detailOf = (body: string): string | null => {
+/** A failure's text without the host that an operator's endpoint names; a name without a dot may be a word of the text. */
+export const withoutHost = (text: string, endpoint: string): string => {
+  const { host, hostname, origin } = new URL(endpoint)
+  return [origin, ...(/[.:]/.test(hostname) ? [host, hostname] : [])].reduce(
+    (clean, name) => clean.replaceAll(name, "[host]"),
+    text
+  )
+}
+
+/**
+ * The detail of an error answer, without the secrets and cut at 2,000 characters with a mark; null where there is none.
+ */
+export const detailOf = (
+  body: string,
+  secrets: ReadonlyArray<string> = [],
+  endpoint?: string
+): string | null => {
   if (body.length > body_max) return null
   const read = readJson(body)
   const envelope = Result.isSuccess(read) ? Option.getOrUndefined(decode(read.success)) : undefined
   const detail = envelope?.detail
   if (detail === null || detail === undefined || detail === "") return null
-  const text = typeof detail === "string" ? detail : JSON.stringify(detail)
+  const clean = withoutSecrets(detail, secrets)
+  const whole = typeof clean === "string" ? clean : JSON.stringify(clean)
+  const text = endpoint === undefined ? whole : withoutHost(whole, endpoint)
   return text.length <= detail_max ? text : truncateUnits(text, detail_max) + cut_mark
 }
