@@ -44,7 +44,10 @@ const template = Effect.suspend(() =>
   kept("pglite", digest(), (path) =>
     Effect.gen(function* () {
       const made = join(yield* temporary, "db")
-      const worker = yield* Service.start({ store: { directory: made }, counter: "" })
+      const worker = yield* Service.start({
+        store: { directory: made },
+        counter: "http://127.0.0.1:1"
+      })
       yield* worker.stop
       cpSync(made, path, { recursive: true })
     })

@@ -6,7 +6,7 @@ import { assert, layer } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
 import * as Homes from "./Homes.ts"
 import * as Judge from "./Judge.ts"
-import type { Hold, ToolName } from "./Plan.ts"
+import type { Hold, Seen, ToolName } from "./Plan.ts"
 import * as Service from "./Service.ts"
 
 const held: ReadonlyArray<Hold> = [
@@ -15,6 +15,7 @@ const held: ReadonlyArray<Hold> = [
   { point: "dispatch", tag: "decided" },
   { point: "dispatched", tag: "dispatched" },
   { point: "dispatched", tag: "approved-and-dispatched" },
+  { point: "dispatched", tag: "unsent-post" },
   { point: "settle", tag: "answered" },
   { point: "model", tag: "row" },
   { point: "transaction", tag: "row" },
@@ -30,12 +31,18 @@ const runs: ReadonlyArray<readonly [tag: string, tool: ToolName]> = [
   ["received", "once"],
   ["answered", "once"],
   ["keyed", "keyed"],
+  ["unsent-post", "posted"],
+  ["posted", "posted"],
+  ["reposted", "reposted"],
   ["waiting", "gated"],
   ["decided", "gated"],
   ["approved-and-dispatched", "gated"],
   ["committed-row", "row"],
   ["row", "row"]
 ]
+
+/** Whose first effect is received and not answered. */
+const at_judge = ["received", "keyed", "posted", "reposted"]
 
 class Aftermath extends Context.Service<
   Aftermath,
@@ -51,7 +58,7 @@ class Aftermath extends Context.Service<
 /** Brings each run to its point, and kills the process. */
 const crash = Effect.fnUntraced(function* (options: Service.Options, judge: Judge.Judge) {
   const service = yield* Service.start({ ...options, holds: held })
-  for (const tag of ["received", "keyed"]) yield* judge.hold(tag)
+  for (const tag of at_judge) yield* judge.hold(tag)
   const ids = new Map<string, string>()
   // Its sender is never answered.
   yield* Effect.forkScoped(Effect.ignore(service.send("begun", ["once"], ["read"])))
@@ -64,8 +71,7 @@ const crash = Effect.fnUntraced(function* (options: Service.Options, judge: Judg
   for (const { point, tag } of held) {
     if (point !== "transaction") yield* service.reached(point, tag)
   }
-  yield* judge.received("received")
-  yield* judge.received("keyed")
+  for (const tag of at_judge) yield* judge.received(tag)
   // From here on the relay takes nothing: what is written now is never begun or sent by this process.
   yield* service.hold("claim", "relay")
   const accepted = service.sendBehind("before-the-answer", "accepted", ["once"], ["read"])
@@ -92,6 +98,13 @@ const aftermath = (home: Homes.Home) =>
       return { before, run, judge, service: yield* Service.start(options) }
     })
   )
+
+/** Every request had the key of the one call. */
+const assertOneKey = (seen: ReadonlyArray<Seen>) => {
+  const [key, ...more] = new Set(seen.map((each) => each.key))
+  assert.match(key ?? "", /^[0-9a-f]{64}$/)
+  assert.lengthOf(more, 0)
+}
 
 const tagsOf = (entries: Service.Journal) => Service.events(entries).map((event) => event._tag)
 
@@ -162,6 +175,43 @@ for (const [engine, home] of Homes.both) {
             assert.notInclude(tags, "CallUnknown")
             const keys = Judge.of(judge, run("keyed")).map(({ key }) => key)
             assert.strictEqual(new Set(keys).size, 1)
+          })
+      )
+
+      it.effect(
+        "after a direct POST was received: it is unknown, and sent again by a person's word alone, with the same key",
+        () =>
+          Effect.gen(function* () {
+            const { judge, run, service } = yield* Aftermath
+            const call = yield* Service.unknown(service, run("posted"))
+            assert.strictEqual(Judge.of(judge, run("posted")).length, 1)
+            yield* service.settle(run("posted"), call, { _tag: "RunAgain" })
+            yield* ends("posted", 2)
+            assertOneKey(Judge.of(judge, run("posted")))
+          })
+      )
+
+      it.effect(
+        "before a direct POST was sent: it is unknown, and sent once when a person says so",
+        () =>
+          Effect.gen(function* () {
+            const { judge, run, service } = yield* Aftermath
+            const call = yield* Service.unknown(service, run("unsent-post"))
+            assert.strictEqual(Judge.of(judge, run("unsent-post")).length, 0)
+            yield* service.settle(run("unsent-post"), call, { _tag: "RunAgain" })
+            yield* ends("unsent-post")
+            assertOneKey(Judge.of(judge, run("unsent-post")))
+          })
+      )
+
+      it.effect(
+        "after an idempotent direct POST was received: it is sent again with the same key, and nobody is asked",
+        () =>
+          Effect.gen(function* () {
+            const { judge, run } = yield* Aftermath
+            const tags = yield* ends("reposted", 2)
+            assert.notInclude(tags, "CallUnknown")
+            assertOneKey(Judge.of(judge, run("reposted")))
           })
       )
 

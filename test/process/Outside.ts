@@ -2,8 +2,11 @@
  * What tools of the processes under test do outside, and what those declare whose bodies are in a worker of the queue.
  */
 import { Effect, Schema } from "effect"
+import * as ConfiguredTools from "../../layers/calls/ConfiguredTools.ts"
 import { ToolTransientError } from "../../src/error/ToolError.ts"
+import type { CallbackTool } from "../../src/call/ToolConfig.ts"
 import type { CallContext, Reconciled } from "../../src/tool/GovernedTool.ts"
+import { ToolSpec } from "../../src/tool/ToolSpec.ts"
 
 /** To the counter. An answer that does not come says nothing about the effect. */
 export const effect = (
@@ -49,3 +52,39 @@ export const remote = [
   { ...declared, name: "far" },
   { ...declared, name: "sure", idempotent: true }
 ] as const
+
+const posting = (name: string): CallbackTool => ({
+  kind: "callback",
+  name,
+  permission: "allow",
+  input_schema: {
+    type: "object",
+    properties: { step: { type: "integer" }, index: { type: "integer" } }
+  },
+  call: {
+    method: "POST",
+    path: `/api/${name}`,
+    body: { tool: name },
+    context: {
+      tag: "$ctx.session.id",
+      run: "$ctx.workflow.artifact_id",
+      call: "$ctx.workflow.revision_id"
+    }
+  }
+})
+
+/** Direct calls to the counter. The platform behind `reposted` takes each key once, which its owner declares. */
+export const direct = (counter: string) =>
+  Effect.map(
+    ConfiguredTools.tools({
+      tools: [posting("posted"), posting("reposted")],
+      callback: { endpoint: `${counter}/api/tools/call` },
+      context: ({ call, run }) => ({ workflow: { artifact_id: run, revision_id: call } })
+    }),
+    (tools) =>
+      tools.map((tool) =>
+        tool.spec.name === "reposted"
+          ? { ...tool, spec: ToolSpec.make({ ...tool.spec, idempotent: true }) }
+          : tool
+      )
+  ).pipe(Effect.orDie)

@@ -7,9 +7,19 @@ import type { Settlement } from "../../src/run/RunCommand.ts"
 /**
  * `read`: no effect. `once`: an effect outside, at most once. `gated`: the same, and a person is asked. `keyed`: declares
  * idempotency. `told`: can be asked what became of it. `row`: a row of the side table, committed with its event. `far` and
- * `sure`: what `once` and `keyed` are, in a worker of the queue.
+ * `sure`: what `once` and `keyed` are, in a worker of the queue. `posted` and `reposted`: the same as direct calls.
  */
-export type ToolName = "read" | "once" | "gated" | "keyed" | "told" | "row" | "far" | "sure"
+export type ToolName =
+  | "read"
+  | "once"
+  | "gated"
+  | "keyed"
+  | "told"
+  | "row"
+  | "far"
+  | "sure"
+  | "posted"
+  | "reposted"
 
 export interface Plan {
   /** Names the run for stop points. */

@@ -36,9 +36,12 @@ const server = createServer((request, response) => {
   let body = ""
   request.on("data", (chunk: Buffer) => (body += chunk.toString()))
   request.on("end", () => {
-    writeSync(log, `${body}\n`)
+    const said = JSON.parse(body) as Record<"key" | "tag" | "tool", string>
+    // A direct call has its key in the header.
+    const key = said.key ?? String(request.headers["idempotency-key"])
+    writeSync(log, `${JSON.stringify({ ...said, key })}\n`)
     fsyncSync(log)
-    const { key, tag, tool } = JSON.parse(body) as Record<"key" | "tag" | "tool", string>
+    const { tag, tool } = said
     keys.add(key)
     const answer = () => response.writeHead(200).end("{}")
     // An answer takes its time, so that a kill at random finds calls that wait for one.

@@ -147,6 +147,8 @@ const agent = AgentSpec.make({
     "keyed",
     "told",
     "row",
+    "posted",
+    "reposted",
     ...(config.remote ? Outside.remote.map(({ name }) => name) : [])
   ],
   limits: RunLimits.make({ steps_max: 100 })
@@ -242,7 +244,7 @@ const watched = Layer.effectContext(
 
 const runtime = Runtime.layer({
   agents: [agent],
-  tools: [tools, toldTool, ...far],
+  tools: [tools, toldTool, Outside.direct(config.counter), ...far],
   deliveries: [Effect.succeed(webhook)]
 }).pipe(
   Layer.provide(scripted(model, { requests_max: 0 })),
