@@ -213,12 +213,12 @@ describe("the declaration of a server", () => {
           ["https://user:pass@example.com/mcp", /credentials/],
           ["mcp", /absolute URL/],
           ["https://example.com/mcp", /add "example.com" to allow.hosts/, ["example.org"]],
-          ["https://169.254.169.254", /where a cloud tells/],
-          ["https://169.254.169.254", /where a cloud tells/, ["169.254.169.254"]],
-          ["https://168.63.129.16", /where a cloud tells/, ["168.63.129.16"]],
-          ["https://[fd00:ec2::254]/", /where a cloud tells/, ["[fd00:ec2::254]"]],
-          ["https://[::ffff:a9fe:a9fe]/", /where a cloud tells/],
-          ["https://2852039166/mcp", /where a cloud tells/],
+          ["https://169.254.169.254", /the metadata service of a cloud/],
+          ["https://169.254.169.254", /the metadata service of a cloud/, ["169.254.169.254"]],
+          ["https://168.63.129.16", /the metadata service of a cloud/, ["168.63.129.16"]],
+          ["https://[fd00:ec2::254]/", /the metadata service of a cloud/, ["[fd00:ec2::254]"]],
+          ["https://[::ffff:a9fe:a9fe]/", /the metadata service of a cloud/],
+          ["https://2852039166/mcp", /the metadata service of a cloud/],
           ["https://10.0.0.5/mcp", /not public: add "10.0.0.5" to allow.hosts/],
           ["https://[fd12::1]:8443/mcp", /add "\[fd12::1\]:8443" to allow.hosts/]
         ] as const) {
