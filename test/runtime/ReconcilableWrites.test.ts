@@ -47,7 +47,7 @@ const losing = (lost: number, more: Parameters<typeof H.writes>[1] = {}) => {
   const bodies: Array<CallContext> = []
   const tool = H.writes(
     (n, context) => (bodies.push(context) <= lost ? Effect.fail(network) : Effect.succeed(n)),
-    { timeout_ms: 30, ...more }
+    { timeout_ms: 120, ...more }
   )
   return { bodies, tool }
 }
