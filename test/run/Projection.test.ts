@@ -193,6 +193,6 @@ describe("what commits beside events", () => {
       project(run, [{ ...turn, model, cost: priced }], 7).costs[0]?.model
     assert.strictEqual(modelOf("a\0b\0c"), "abc")
     assert.strictEqual(modelOf("m".repeat(201)), "m".repeat(200))
-    assert.strictEqual(modelOf(`${"m".repeat(199)}\u{1f600}`), `${"m".repeat(199)}\ufffd`)
+    assert.strictEqual(modelOf(`${"m".repeat(199)}\u{1f600}`), "m".repeat(199))
   })
 })

@@ -63,7 +63,7 @@ it("a run in a list shows 200 units of its message, and never half a character",
   const shown = (message: string) => runItem({ ...task, message }, "pending", []).message
   assert.strictEqual(shown("m".repeat(200)), "m".repeat(200))
   assert.strictEqual(shown("m".repeat(201)), "m".repeat(200))
-  assert.strictEqual(shown(`${"m".repeat(199)}\u{1f600}`), `${"m".repeat(199)}\ufffd`)
+  assert.strictEqual(shown(`${"m".repeat(199)}\u{1f600}`), "m".repeat(199))
 })
 
 it("a list may be filtered by each status, and by what its runs wait for", () => {
