@@ -22,7 +22,7 @@ import type { ToolError } from "../../src/error/ToolError.ts"
 import { declaredSpec } from "../../src/tool/DeclaredSpec.ts"
 import type { GovernedTool, MisdeclaredTool } from "../../src/tool/GovernedTool.ts"
 import { bindTool } from "../../src/tool/GovernedTool.ts"
-import { redacted, withoutSecrets } from "../../src/tool/McpResult.ts"
+import { redacted, withoutSecrets } from "../../src/error/KnownSecrets.ts"
 import * as ProcessGroup from "./ProcessGroup.ts"
 
 export interface Options {

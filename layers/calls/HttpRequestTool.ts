@@ -15,7 +15,7 @@ import {
 import type { ToolError } from "../../src/error/ToolError.ts"
 import type { GovernedTool, MisdeclaredTool } from "../../src/tool/GovernedTool.ts"
 import { callOf, govern } from "../../src/tool/GovernedTool.ts"
-import { redacted } from "../../src/tool/McpResult.ts"
+import { redacted } from "../../src/error/KnownSecrets.ts"
 import type { FetchError } from "./UrlAdmission.ts"
 import type { Fetched, Options } from "./GuardedFetch.ts"
 import * as GuardedFetch from "./GuardedFetch.ts"

@@ -15,7 +15,8 @@ import {
   shownDescription,
   shownSchema
 } from "../../src/tool/McpTool.ts"
-import { contentText, redacted, resultValue, withoutSecrets } from "../../src/tool/McpResult.ts"
+import { redacted, withoutSecrets } from "../../src/error/KnownSecrets.ts"
+import { contentText, resultValue } from "../../src/tool/McpResult.ts"
 import { secretsOf } from "../../src/tool/McpServer.ts"
 import type { MisdeclaredTool } from "../../src/tool/MisdeclaredTool.ts"
 import { ValueRefused } from "../../src/tool/ToolCodec.ts"

@@ -7,7 +7,7 @@ import type { Client, jsonSchemaValidator, Progress, Transport } from "@modelcon
 import { sanitiseError } from "../../src/delivery/SanitisedError.ts"
 import type { ToolError } from "../../src/error/ToolError.ts"
 import type { McpCallResult } from "../../src/tool/McpResult.ts"
-import { redacted } from "../../src/tool/McpResult.ts"
+import { redacted } from "../../src/error/KnownSecrets.ts"
 import type { Reach } from "../../src/call/Dialling.ts"
 import type { McpServer } from "../../src/tool/McpServer.ts"
 import { commandLine, secretsOf } from "../../src/tool/McpServer.ts"

@@ -9,7 +9,7 @@ import {
   ToolTransientError,
   ToolUserError
 } from "../../src/error/ToolError.ts"
-import { redacted } from "../../src/tool/McpResult.ts"
+import { redacted } from "../../src/error/KnownSecrets.ts"
 import { stream_lost } from "./HttpTransport.ts"
 import type { Sdk } from "./Sdk.ts"
 

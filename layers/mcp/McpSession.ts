@@ -6,7 +6,7 @@ import { Clock, Deferred, Effect, Exit, Latch } from "effect"
 import type { Scope } from "effect"
 import { logText } from "../../src/LogText.ts"
 import { secretsOf } from "../../src/tool/McpServer.ts"
-import { redacted } from "../../src/tool/McpResult.ts"
+import { redacted } from "../../src/error/KnownSecrets.ts"
 import type { ConnectionEvents, McpConnection } from "./McpConnection.ts"
 import {
   connect_timeout_ms_default,

@@ -5,7 +5,7 @@
 import { Option, Result, Schema } from "effect"
 import { truncateUnits } from "../CutText.ts"
 import { readJson } from "../entry/BoundedJson.ts"
-import { withoutSecrets } from "../tool/McpResult.ts"
+import { withoutSecrets } from "../error/KnownSecrets.ts"
 
 /** The longest detail, in UTF-16 units. */
 const detail_max = 2_000

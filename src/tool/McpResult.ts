@@ -58,24 +58,3 @@ export const contentText = (result: McpCallResult): string =>
 /** The value of a result that the server marks as a success. */
 export const resultValue = (result: McpCallResult): Json =>
   result.structuredContent === undefined ? contentText(result) : (result.structuredContent as Json)
-
-/** The JSON with each of the secrets replaced, in names of members too. */
-export const withoutSecrets = (value: Json, secrets: ReadonlyArray<string>): Json => {
-  if (secrets.length === 0) return value
-  if (typeof value === "string") return redacted(value, secrets)
-  if (typeof value !== "object" || value === null) return value
-  if (Array.isArray(value)) return value.map((item: Json) => withoutSecrets(item, secrets))
-  return Object.fromEntries(
-    Object.entries(value).map(([name, member]) => [
-      redacted(name, secrets),
-      withoutSecrets(member as Json, secrets)
-    ])
-  )
-}
-
-/** The text with each of the secrets replaced. */
-export const redacted = (text: string, secrets: ReadonlyArray<string>): string => {
-  let clean = text
-  for (const secret of secrets) clean = clean.replaceAll(secret, "[secret]")
-  return clean
-}

@@ -15,7 +15,7 @@ import { fillTemplates, malformedTemplate, pathsReadBy } from "../../src/graph/S
 import { Policy, permissionFor } from "../../src/permission/Policy.ts"
 import { stepOfCall } from "../../src/replay/Divergence.ts"
 import { shownDescription } from "../../src/tool/McpTool.ts"
-import { redacted } from "../../src/tool/McpResult.ts"
+import { redacted } from "../../src/error/KnownSecrets.ts"
 import { didYouMean, strayMembers, suggestNames } from "../../src/tool/Nearest.ts"
 import { cleanResult, sanitiseText } from "../../src/tool/Sanitise.ts"
 import { timeoutMs } from "../../src/tool/ToolTimeout.ts"
