@@ -11,11 +11,11 @@ import {
   readFileSync,
   writeSync
 } from "node:fs"
-import { createServer } from "node:http"
-import type { IncomingMessage, Server, ServerResponse } from "node:http"
+import type { IncomingMessage, ServerResponse } from "node:http"
 import { join } from "node:path"
 import { Effect, Schema } from "effect"
 import type { Scope } from "effect"
+import { serve } from "../start/LoopbackServer.ts"
 
 /** The greatest envelope, in bytes. */
 const body_bytes_max = 1_000_000
@@ -73,21 +73,6 @@ const bodyOf = (request: IncomingMessage, done: (body: string | undefined) => vo
   )
 }
 
-const listen = (server: Server): Effect.Effect<number> =>
-  Effect.callback((resume) => {
-    server.once("error", (error) => resume(Effect.die(error)))
-    server.listen(0, "127.0.0.1", () => {
-      const address = server.address()
-      resume(Effect.succeed(typeof address === "object" && address !== null ? address.port : 0))
-    })
-  })
-
-const close = (server: Server): Effect.Effect<void> =>
-  Effect.callback((resume) => {
-    server.close(() => resume(Effect.void))
-    server.closeAllConnections()
-  })
-
 /** Listens until the scope closes. `directory` holds what outlives it; it is made if it is missing. */
 export const start = (directory: string): Effect.Effect<Receiver, never, Scope.Scope> =>
   Effect.gen(function* () {
@@ -111,11 +96,7 @@ export const start = (directory: string): Effect.Effect<Receiver, never, Scope.S
       })
     }
 
-    const server = yield* Effect.acquireRelease(
-      Effect.sync(() => createServer(answer)),
-      close
-    )
-    const port = yield* listen(server)
+    const port = yield* serve(answer)
     return {
       url: `http://127.0.0.1:${port}/orders`,
       repair: () => {

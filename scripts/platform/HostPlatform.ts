@@ -4,11 +4,11 @@
  * are counted by somebody else than who makes them.
  */
 import { randomBytes } from "node:crypto"
-import { createServer } from "node:http"
-import type { IncomingMessage, Server, ServerResponse } from "node:http"
+import type { IncomingMessage } from "node:http"
 import { Effect, Schema } from "effect"
 import type { Scope } from "effect"
 import { readJson } from "../../src/entry/BoundedJson.ts"
+import { serve } from "../start/LoopbackServer.ts"
 import type { Asked, Route } from "./Route.ts"
 import { route, routesAt } from "./Route.ts"
 import * as Services from "./Services.ts"
@@ -137,33 +137,6 @@ const makeLog = () => {
   }
 }
 
-const listen = (server: Server): Effect.Effect<number> =>
-  Effect.callback((resume) => {
-    server.once("error", (error) => resume(Effect.die(error)))
-    server.listen(0, "127.0.0.1", () => {
-      const address = server.address()
-      resume(Effect.succeed(typeof address === "object" && address !== null ? address.port : 0))
-    })
-  })
-
-const close = (server: Server): Effect.Effect<void> =>
-  Effect.callback((resume) => {
-    server.close(() => resume(Effect.void))
-    server.closeAllConnections()
-  })
-
-const serverOf = (
-  answer: (request: IncomingMessage, response: ServerResponse) => void
-): Effect.Effect<number, never, Scope.Scope> =>
-  Effect.gen(function* () {
-    const server = yield* Effect.acquireRelease(
-      Effect.sync(() => createServer({ requestTimeout: 30_000, headersTimeout: 10_000 }, answer)),
-      close
-    )
-    server.maxConnections = 100
-    return yield* listen(server)
-  })
-
 /** Listens on a free port until the scope closes. */
 export const start = ({
   authorization,
@@ -180,7 +153,7 @@ export const start = ({
       )
     ])
     const refused = (reply: Reply): Answered => ({ reply, repeated: false })
-    const port = yield* serverOf((request, response) => {
+    const port = yield* serve((request, response) => {
       // Counted when it arrives: also one that breaks off.
       const n = request.url === log_path ? undefined : count()
       const isKnown = isSameSecret(request.headers.authorization ?? "", authorization)
