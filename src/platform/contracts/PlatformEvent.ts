@@ -1,0 +1,156 @@
+/**
+ * What the platform publishes for other contexts: messages of the outbox, whose topic is the event's name and whose id is the
+ * event's id, the same at every delivery. Their payloads are what was observed, and hold no state of an agent.
+ */
+import { Effect, Schema } from "effect"
+import type { InvalidInput } from "../../entry/InvalidInput.ts"
+import { inputReader } from "../../entry/InvalidInput.ts"
+import { ChangesetId, CycleId, FrameworkId, RecordId, ScanId, SystemId } from "./RecordId.ts"
+
+const Text = (most: number) =>
+  Schema.String.check(
+    Schema.isPattern(/\S/, { description: "a text that is not blank" }),
+    Schema.isMaxLength(most)
+  )
+
+/** In ms since 1970. */
+const Moment = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 8_640_000_000_000_000 }))
+
+const Count = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000_000 }))
+
+/** 0 to 1; 1 is the best. */
+const Share = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 }))
+
+/** `observe_only`: nothing is proposed. `propose`: changes wait for a person. `autonomous`: those of low risk do not. */
+export const AutonomyMode = Schema.Literals(["observe_only", "propose", "autonomous"])
+export type AutonomyMode = typeof AutonomyMode.Type
+
+/** Of a cycle: it gets better, it does not any more, it is at the best that was seen, or there are too few scans to tell. */
+export const ModeClassification = Schema.Literals(["ACTIVE", "PLATEAU", "FRONTIER", "NO_DATA"])
+export type ModeClassification = typeof ModeClassification.Type
+
+export const VerdictOutcome = Schema.Literals(["pass", "warn", "fail"])
+export type VerdictOutcome = typeof VerdictOutcome.Type
+
+/** Rubrics of one framework. */
+export const rubrics_max = 50
+
+/** A scan is over, with a result or without one. */
+export const ScanCompleted = Schema.Struct({
+  scan_id: ScanId,
+  cycle_id: CycleId,
+  system_id: SystemId,
+  framework_id: FrameworkId,
+  status: Schema.Literals(["completed", "failed"]),
+  /** How many were evaluated, and how many of them failed a rubric. */
+  traces: Count,
+  failures: Count,
+  /** The mean over the rubrics. Absent = the scan failed. */
+  score: Schema.optionalKey(Share),
+  completed_at: Moment
+})
+export interface ScanCompleted extends Schema.Schema.Type<typeof ScanCompleted> {}
+
+/** A scan was judged. A scan that is judged again has another verdict, about the same scan. */
+export const VerdictIssued = Schema.Struct({
+  verdict_id: RecordId,
+  scan_id: ScanId,
+  cycle_id: CycleId,
+  system_id: SystemId,
+  outcome: VerdictOutcome,
+  summary: Text(2_000),
+  scores: Schema.Array(
+    Schema.Struct({ rubric_id: RecordId, score: Share, threshold: Share })
+  ).check(Schema.isMaxLength(rubrics_max)),
+  autonomy_mode: AutonomyMode,
+  /** The changes that are proposed for it; never with `observe_only`. */
+  changeset_id: Schema.optionalKey(ChangesetId),
+  issued_at: Moment
+}).check(
+  Schema.makeFilter(({ autonomy_mode, changeset_id }) =>
+    autonomy_mode === "observe_only" && changeset_id !== undefined
+      ? { path: ["changeset_id"], issue: "Expected no change set with observe_only" }
+      : undefined
+  )
+)
+export interface VerdictIssued extends Schema.Schema.Type<typeof VerdictIssued> {}
+
+/** A change set waits for a person's review. That review is not the approval of a call. */
+export const ApprovalRequired = Schema.Struct({
+  changeset_id: ChangesetId,
+  scan_id: ScanId,
+  cycle_id: CycleId,
+  system_id: SystemId,
+  title: Text(200),
+  rationale: Text(2_000),
+  /** How many settings it changes. */
+  changes: Count,
+  risk: Schema.Literals(["low", "medium", "high"]),
+  requested_at: Moment
+})
+export interface ApprovalRequired extends Schema.Schema.Type<typeof ApprovalRequired> {}
+
+/** What the supervision of a cycle recommends. */
+export const SupervisorRecommendationIssued = Schema.Struct({
+  recommendation_id: RecordId,
+  cycle_id: CycleId,
+  system_id: SystemId,
+  mode_classification: ModeClassification,
+  recommendation: Text(2_000),
+  /** The scans that it was concluded from, newest first. */
+  evidence: Schema.Array(ScanId).check(Schema.isMaxLength(20)),
+  issued_at: Moment
+})
+export interface SupervisorRecommendationIssued extends Schema.Schema.Type<
+  typeof SupervisorRecommendationIssued
+> {}
+
+/** Each event's payload by its topic. */
+export const platform_events = {
+  "scan.completed": ScanCompleted,
+  "verdict.issued": VerdictIssued,
+  "approval.required": ApprovalRequired,
+  "supervisor.recommendation.issued": SupervisorRecommendationIssued
+} as const
+
+export type PlatformTopic = keyof typeof platform_events
+
+type Payloads = { readonly [T in PlatformTopic]: (typeof platform_events)[T]["Type"] }
+
+export type PlatformEvent = {
+  readonly [T in PlatformTopic]: { readonly topic: T; readonly payload: Payloads[T] }
+}[PlatformTopic]
+
+const readers: {
+  readonly [T in PlatformTopic]: (
+    value: unknown,
+    field: string
+  ) => Effect.Effect<Payloads[T], InvalidInput>
+} = {
+  "scan.completed": inputReader(ScanCompleted),
+  "verdict.issued": inputReader(VerdictIssued),
+  "approval.required": inputReader(ApprovalRequired),
+  "supervisor.recommendation.issued": inputReader(SupervisorRecommendationIssued)
+}
+
+/** The payload of a message with this topic, for its handler. Fails where it is not what the topic says. */
+export const readPlatformEvent = <T extends PlatformTopic>(
+  topic: T,
+  payload: unknown
+): Effect.Effect<Payloads[T], InvalidInput> => readers[topic](payload, "payload")
+
+/**
+ * What an event is about. Events of one subject belong together: a scan and its verdicts, a change set, a cycle. It is the key
+ * of the event's message, so that they are delivered in order.
+ */
+export const subjectOf = ({ payload, topic }: PlatformEvent): string => {
+  switch (topic) {
+    case "scan.completed":
+    case "verdict.issued":
+      return `scan/${payload.scan_id}`
+    case "approval.required":
+      return `changeset/${payload.changeset_id}`
+    case "supervisor.recommendation.issued":
+      return `cycle/${payload.cycle_id}`
+  }
+}
