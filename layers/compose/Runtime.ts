@@ -64,6 +64,8 @@ export interface Options<E = unknown, R = unknown> {
   readonly shared?: ReadonlyArray<LocalToolRegistry.Family<E, R>>
   /** Tools under a manifest; `tools` may take their place as well. */
   readonly plugins?: ReadonlyArray<LocalToolRegistry.Plugin<E, R>>
+  /** Make tools of the registered ones, whose place they take: `BuiltinTools.tools` of `troupe/tools`. */
+  readonly resolved?: ReadonlyArray<LocalToolRegistry.Resolver<E, R>>
   /** Handlers of outbox topics beside the runtime's own. */
   readonly deliveries?: ReadonlyArray<Effect.Effect<RoomHandlers, E, R>>
 }
@@ -78,6 +80,7 @@ type Listed<O, Field> = Field extends keyof O
 type Built<O> =
   | Listed<O, "tools" | "shared" | "deliveries">
   | (Listed<O, "plugins"> extends { readonly tools: infer Tools } ? Tools : never)
+  | (Listed<O, "resolved"> extends (registered: never) => infer Tools ? Tools : never)
 
 /** What a runtime stands on. */
 export type Foundation =

@@ -3,8 +3,12 @@
  * alone loads no runtime.
  */
 import type { Context } from "effect"
-import { Effect, Layer, ManagedRuntime, Redacted } from "effect"
+import { Effect, Layer, ManagedRuntime, Redacted, Result } from "effect"
+import { decodeBuiltins } from "../../src/call/BuiltinTool.ts"
+import { memberOf } from "../../src/call/BodyPath.ts"
 import type { ToolConfig } from "../../src/call/ToolConfig.ts"
+import { refuseConfig } from "../../src/call/ToolConfigRefused.ts"
+import { readJsonValue } from "../../src/entry/BoundedJson.ts"
 import * as Entries from "../../src/entry/Entries.ts"
 import type { ToolGraph } from "../../src/graph/ToolGraph.ts"
 import type { ApprovalId, CallId, RunId } from "../../src/Ids.ts"
@@ -25,6 +29,7 @@ import type { RunJournal } from "../../services/RunJournal.ts"
 import { RunList } from "../../services/RunList.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
 import { ToolQueue } from "../../services/ToolQueue.ts"
+import type { Resolver } from "../runtime/desk/LocalToolRegistry.ts"
 import * as OpenTelemetry from "../telemetry/OpenTelemetry.ts"
 import * as UnhostedTelemetry from "../telemetry/UnhostedTelemetry.ts"
 import * as UnknownCallsTelemetry from "../telemetry/UnknownCallsTelemetry.ts"
@@ -33,7 +38,7 @@ import { checkOptions } from "./CheckedOptions.ts"
 import { checkCustomerAgents, CustomerAgents } from "./CustomerAccess.ts"
 import { listRuns } from "./ListedRuns.ts"
 import * as Memories from "./Memories.ts"
-import type { NodeService, Options, Send, Sent, Store } from "./NodeService.ts"
+import type { ForTools, NodeService, Options, Send, Sent, Store } from "./NodeService.ts"
 import { service_principal } from "./NodeService.ts"
 import * as Quarantine from "./Quarantine.ts"
 import * as Runtime from "./Runtime.ts"
@@ -59,18 +64,43 @@ const mcpOf = async (
   return (await import("../mcp/ImportedMcpServers.ts")).layer(options)
 }
 
+/** One that cannot be read is of no type here: its resolver says what is wrong with it. */
+const isOf =
+  (type: string) =>
+  (config: ToolConfig): boolean => {
+    const read = readJsonValue(config)
+    return Result.isSuccess(read) && memberOf(read.success, "type") === type
+  }
+
 /** Resolves the configured tools before anything is opened; loads what runs them only where there are some. */
 const configuredOf = async ({ toolConfigs }: Options): Promise<ReadonlyArray<GovernedTool>> => {
   if (toolConfigs === undefined) return []
   const { secrets = {}, tools, ...calling } = toolConfigs
-  const isCode = (config: ToolConfig) => "type" in config && config.type === "code"
-  const code = tools.filter(isCode)
-  const calls = tools.filter((config) => !isCode(config))
+  const code = tools.filter(isOf("code"))
+  const calls = tools.filter((config) => !isOf("code")(config) && !isOf("builtin")(config))
   const ConfiguredTools = await import("../calls/ConfiguredTools.ts")
   const called = await Effect.runPromise(ConfiguredTools.tools({ ...calling, tools: calls }))
   if (code.length === 0) return called
   const CodeTool = await import("../agents/CodeTool.ts")
   return [...called, ...(await Effect.runPromise(CodeTool.tools({ secrets, tools: code })))]
+}
+
+/** What makes tools of those that are registered. No two configurations have one name. */
+const resolversOf = async (
+  { toolConfigs }: Options,
+  configured: ReadonlyArray<GovernedTool>
+): Promise<ReadonlyArray<Resolver<unknown, ForTools>>> => {
+  const builtin = await Effect.runPromise(
+    Effect.fromResult(decodeBuiltins(toolConfigs?.tools.filter(isOf("builtin")) ?? []))
+  )
+  const names = new Set<string>()
+  for (const name of [...configured.map(({ spec }) => spec.name), ...builtin.map((b) => b.name)]) {
+    if (names.has(name)) throw refuseConfig("DuplicateTool", name, "two tools have this name")
+    names.add(name)
+  }
+  if (builtin.length === 0) return []
+  const BuiltinTools = await import("./BuiltinTools.ts")
+  return [BuiltinTools.tools(builtin)]
 }
 
 /** Reads the graphs, and wraps the model so that they answer first; without graphs nothing is loaded. */
@@ -100,6 +130,7 @@ const mcpTools = McpServers.useSync(({ tools }) => tools)
 const layerOf = async (options: Options) => {
   const checked = await Effect.runPromise(checkOptions(options))
   const configured = await configuredOf(options)
+  const resolved = await resolversOf(options, configured)
   const stores = storesOf(options.store ?? "ephemeral")
   const mcp = await mcpOf(options.mcp)
   const { graphs, model } = await withGraphs(options)
@@ -117,6 +148,7 @@ const layerOf = async (options: Options) => {
     tools: [...(options.tools ?? []), Effect.succeed(configured), mcpTools],
     shared: options.shared ?? [],
     plugins: options.plugins ?? [],
+    resolved,
     deliveries: options.deliveries ?? []
   })
   return UnhostedTelemetry.layer.pipe(

@@ -342,7 +342,7 @@ const resolveCallback = (
 }
 
 const elsewhere = {
-  builtin: "a registered tool is named in its agent's tools",
+  builtin: "a registered tool does not call the platform: resolve it with BuiltinTools",
   code: "code does not call the platform: register it with CodeTool",
   client: "the runtime runs no tool of a browser"
 }

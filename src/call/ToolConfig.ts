@@ -35,7 +35,7 @@ const described = {
 }
 const named = { ...described, name: Name }
 
-/** A tool that is registered in the runtime. */
+/** A tool that is registered in the runtime, or that comes along. */
 const BuiltinTool = Schema.Struct({ ...common, type: Schema.Literal("builtin"), name: Name })
 
 /** An action of a provider, which the platform's gateway runs with its own secrets. */
@@ -123,12 +123,13 @@ const types = {
   platform: PlatformTool
 }
 
+export type BuiltinTool = typeof BuiltinTool.Type
 export type CodeTool = typeof CodeTool.Type
 export type GatewayTool = typeof GatewayTool.Type
 export type ReferenceTool = typeof ReferenceTool.Type
 export type PlatformTool = typeof PlatformTool.Type
 export type ToolConfig =
-  | typeof BuiltinTool.Type
+  | BuiltinTool
   | GatewayTool
   | CodeTool
   | typeof ClientTool.Type

@@ -15,7 +15,8 @@ export class ToolConfigRefused extends Schema.TaggedError<ToolConfigRefused>()(
       "MissingCallback",
       "UnsuppliedField",
       "PathConflict",
-      "NotOffered"
+      "NotOffered",
+      "UnknownTool"
     ]),
     /** The tool's name, or its place in the list. */
     tool: Schema.String,

@@ -13,6 +13,9 @@ import { ToolRegistry } from "../../../services/ToolRegistry.ts"
 /** Tools that are built together, with the services that their handlers need. */
 export type Family<E, R> = Effect.Effect<ReadonlyArray<GovernedTool<AgentMemory>>, E, R>
 
+/** Makes tools of those that are registered, such as one under another permission. */
+export type Resolver<E, R> = (registered: Registry.Registry<AgentMemory>) => Family<E, R>
+
 export type Plugin<E, R> = ToolPlugin.ToolPlugin<AgentMemory, E, R>
 
 export interface Sources<E, R> {
@@ -20,15 +23,21 @@ export interface Sources<E, R> {
   readonly tools: ReadonlyArray<Family<E, R>>
   readonly shared?: ReadonlyArray<Family<E, R>>
   readonly plugins?: ReadonlyArray<Plugin<E, R>>
+  /** In turn: the tools of each take the place of those before that have their plain names. */
+  readonly resolved?: ReadonlyArray<Resolver<E, R>>
 }
 
 const gathered = <E, R>(families: ReadonlyArray<Family<E, R>>) =>
   Effect.flatMap(Effect.all(families), (tools) => Registry.make(tools.flat()))
 
 const make = Effect.fnUntraced(function* <E, R>(sources: Sources<E, R>) {
-  const { plugins = [], shared = [], tools } = sources
+  const { plugins = [], resolved = [], shared = [], tools } = sources
   const beneath = yield* ToolPlugin.loadPlugins(yield* gathered(shared), plugins)
-  return Registry.shadow(beneath, yield* gathered(tools))
+  let registry = Registry.shadow(beneath, yield* gathered(tools))
+  for (const resolve of resolved) {
+    registry = Registry.shadow(registry, yield* gathered([resolve(registry)]))
+  }
+  return registry
 })
 
 /** Families and plugins are built in the layer's scope; what they need is what the layer needs. */
