@@ -10,7 +10,10 @@ export class Prompter {
   #waiting: ((line: string | undefined) => void) | undefined
   #closed = false
 
-  /** `left` is called when a person goes away, whatever is going on; at the end of a pipe nobody is. */
+  /**
+   * `left` is called when a person goes away, whatever is going on: closes the terminal, or what reads the output. At the
+   * end of a pipe with lines nobody goes.
+   */
   constructor(left: () => void) {
     this.#lines = createInterface({ input: process.stdin, output: process.stdout })
     this.#lines.on("line", (line) => {
@@ -24,6 +27,8 @@ export class Prompter {
       if (process.stdin.isTTY) return left()
       this.#waiting?.(undefined)
     })
+    // Questions that nobody sees must not be answered by the lines that come next.
+    process.stdout.once("error", left)
   }
 
   /** The next line, trimmed; undefined when there are no more. */

@@ -31,11 +31,24 @@ const environment = Layer.mergeAll(
   CliConfig.layer({ builtIns: [GlobalFlag.Help] })
 )
 
+const ignoreClosedPipe = (error: NodeJS.ErrnoException): void => {
+  if (error.code !== "EPIPE") throw error
+}
+
+/**
+ * Who reads the output may go before its end, as `head` does. What is printed after that is dropped; the program goes
+ * on, because its exit code is to be what it would have been.
+ */
+const dropUnreadOutput = Effect.sync(() => {
+  for (const stream of [process.stdout, process.stderr]) stream.on("error", ignoreClosedPipe)
+})
+
 /** Runs a command with this process's arguments; sets the exit code 2 when they cannot be read. */
 export const runCommandLine = <Name extends string, Input, Shared, E, R>(
   command: Command.Command<Name, Input, Shared, E, R>
 ) =>
-  Command.runWith(command, { version: "" })(process.argv.slice(2)).pipe(
+  dropUnreadOutput.pipe(
+    Effect.andThen(Command.runWith(command, { version: "" })(process.argv.slice(2))),
     Effect.catchIf(
       (error): error is CliError.ShowHelp =>
         CliError.isCliError(error) && error._tag === "ShowHelp",

@@ -1,8 +1,10 @@
 /**
  * A process of its own that is spoken to over IPC, and killed when the scope closes, however the test ends.
  */
-import { spawn } from "node:child_process"
+import { spawn, spawnSync } from "node:child_process"
 import type { ChildProcess } from "node:child_process"
+import { closeSync, constants, mkdtempSync, openSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Deferred, Effect, Schema } from "effect"
 import type { Scope } from "effect"
@@ -151,12 +153,36 @@ class Ear {
 const contains = (text: string, what: string | RegExp): boolean =>
   typeof what === "string" ? text.includes(what) : what.test(text)
 
+interface Streams {
+  /** "pipe" = stays open and says nothing; "ignore" is at its end. */
+  readonly stdin?: "ignore" | "pipe"
+  /** A file descriptor, or a pipe that is read. */
+  readonly stdout?: number | "pipe"
+}
+
+/** The end of a pipe that is written to, when who reads its other end has gone. */
+export const unread: Effect.Effect<number, never, Scope.Scope> = Effect.acquireRelease(
+  Effect.sync(() => {
+    const folder = mkdtempSync(join(tmpdir(), "troupe-pipe-"))
+    const path = join(folder, "pipe")
+    const { status } = spawnSync("mkfifo", [path])
+    if (status !== 0) throw new Error("mkfifo made no pipe")
+    const reader = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
+    const writer = openSync(path, constants.O_WRONLY)
+    closeSync(reader)
+    rmSync(folder, { recursive: true })
+    return writer
+  }),
+  (writer) => Effect.sync(() => closeSync(writer))
+)
+
 /** `script` is a path from the repository's root; `form` gives what to start for it. */
 export const start = (
   script: string,
   args: ReadonlyArray<string>,
   env: NodeJS.ProcessEnv = {},
-  form = runnable
+  form = runnable,
+  { stdin = "ignore", stdout = "pipe" }: Streams = {}
 ): Effect.Effect<Child, never, Scope.Scope> =>
   Effect.gen(function* () {
     const { compiled, file } = yield* form(script)
@@ -165,7 +191,7 @@ export const start = (
         spawn(process.execPath, [...flags, file, ...args], {
           cwd: root,
           env: { ...process.env, NODE_COMPILE_CACHE: compiled, ...env },
-          stdio: ["ignore", "pipe", "pipe", "ipc"]
+          stdio: [stdin, stdout, "pipe", "ipc"]
         })
       ),
       killed
