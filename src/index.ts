@@ -2,9 +2,11 @@
  * The facts of Troupe: shapes and pure rules. The facade for a Node service is in `troupe/embed`, ports are in
  * `troupe/services/*`, and the Layers that implement them in `troupe/layers`, `troupe/http` and `troupe/models`.
  */
+export * from "./agent/AgentKind.ts"
 export * from "./agent/AgentSpec.ts"
 export * from "./agent/ModelSettings.ts"
 export * as Operations from "./agents/Operations.ts"
+export * as Spectral from "./agents/Spectral.ts"
 export * from "./approval/Approval.ts"
 export * from "./Canonical.ts"
 export * from "./cost/CostTotal.ts"

@@ -3,6 +3,8 @@
  * what `CustomerView` lists.
  */
 import { Context, Effect } from "effect"
+import { mayServeCustomers } from "../../src/agent/AgentKind.ts"
+import type { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import type { FeedItem } from "../../services/AgentRuntime.ts"
 import type { NotForCustomers } from "../../src/conversation/CustomerAccess.ts"
 import { agentRefusal } from "../../src/conversation/CustomerAccess.ts"
@@ -19,19 +21,33 @@ export const CustomerAgents: Context.Reference<ReadonlyArray<AgentName>> = Conte
   ReadonlyArray<AgentName>
 >("troupe/compose/CustomerAgents", { defaultValue: () => [] })
 
-/** Checks that each name is that of an agent. Fails with the first that is not, and lists those that there are. */
+/**
+ * Checks that each name is that of an agent which may be for customers. Fails with the first that is not: a name that no agent
+ * has, with those that there are, or an agent of a kind that is for others.
+ */
 export const checkCustomerAgents = Effect.fnUntraced(function* (
   customer_agents: ReadonlyArray<AgentName>,
-  names: ReadonlyArray<string>,
+  agents: ReadonlyArray<Pick<AgentSpec, "kind" | "name">>,
   field: string
 ) {
-  const index = customer_agents.findIndex((name) => !names.includes(name))
-  if (index < 0) return customer_agents
-  const given = JSON.stringify(customer_agents[index])
-  return yield* new InvalidInput({
-    field: `${field}.${index}`,
-    message: `there is no agent ${given}.${listNames(names)}`
-  })
+  const known = new Map(agents.map(({ kind, name }) => [name, kind]))
+  for (const [index, name] of customer_agents.entries()) {
+    const given = JSON.stringify(name)
+    if (!known.has(name)) {
+      return yield* new InvalidInput({
+        field: `${field}.${index}`,
+        message: `there is no agent ${given}.${listNames([...known.keys()])}`
+      })
+    }
+    const kind = known.get(name)
+    if (kind !== undefined && !mayServeCustomers(kind)) {
+      return yield* new InvalidInput({
+        field: `${field}.${index}`,
+        message: `${given} is an agent of the kind "${kind}", which is never for customers`
+      })
+    }
+  }
+  return customer_agents
 })
 
 /** Fails where the principal may not send to the agent, or follow it. */

@@ -29,8 +29,8 @@ export interface Options {
 
 const make = Effect.fnUntraced(function* (options: Options) {
   const { credentials, listen, settings } = yield* checkServerOptions(options)
-  const names = (yield* AgentDirectory).all.map(({ spec }) => spec.name)
-  yield* checkCustomerAgents(settings.customer_agents, names, "settings.customer_agents")
+  const agents = (yield* AgentDirectory).all.map(({ spec }) => spec)
+  yield* checkCustomerAgents(settings.customer_agents, agents, "settings.customer_agents")
   return HttpService.layer.pipe(
     // The gauges and warnings of the service itself.
     Layer.merge(UnhostedTelemetry.layer),

@@ -134,9 +134,12 @@ const layerOf = async (options: Options) => {
   const stores = storesOf(options.store ?? "ephemeral")
   const mcp = await mcpOf(options.mcp)
   const { graphs, model } = await withGraphs(options)
-  const names = [...options.agents, ...graphs.map(({ spec }) => spec)].map(({ name }) => name)
   const customer_agents = await Effect.runPromise(
-    checkCustomerAgents(checked.customer_agents, names, "customer_agents")
+    checkCustomerAgents(
+      checked.customer_agents,
+      [...options.agents, ...graphs.map(({ spec }) => spec)],
+      "customer_agents"
+    )
   )
   const recorder = await recorderOf(options.record)
   const telemetry = await OpenTelemetry.layer(options.telemetry, process.env)

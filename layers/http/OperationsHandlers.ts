@@ -55,6 +55,7 @@ const agents: Layer.Layer<
         return {
           items: directory.all.map(({ spec, specialists, tools }) => ({
             name: spec.name,
+            ...(spec.kind === undefined ? undefined : { kind: spec.kind }),
             description: spec.description,
             ...(spec.model === undefined ? undefined : { model: spec.model }),
             tools: Array.from(tools, ([name, { key }]) => ({ name, key })),

@@ -7,6 +7,7 @@ import { AgentName } from "../Ids.ts"
 import { MemorySpec } from "../memory/MemorySpec.ts"
 import { RunLimits } from "../run/RunLimits.ts"
 import { GroupsByRole, ToolGroup } from "../tool/ToolGroup.ts"
+import { AgentKind } from "./AgentKind.ts"
 import { ModelSettings } from "./ModelSettings.ts"
 
 const defaulted = <S extends Schema.Top & Schema.WithoutConstructorDefault>(
@@ -60,6 +61,8 @@ export type CompactionPolicy = typeof CompactionPolicy.Type
 
 export const AgentSpec = Schema.Struct({
   name: AgentName,
+  /** Of an agent of the reference application. Those of a kind that is not for customers are never open to them. */
+  kind: Schema.optionalKey(AgentKind),
   description: defaulted(Schema.String, ""),
   instructions: Schema.String,
   /** The model's name for the gateway; absent = the gateway's default. */

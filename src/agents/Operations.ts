@@ -129,6 +129,7 @@ const instructions = `You help an operator to run this system. You look at dead 
 
 export const operations: AgentSpec = AgentSpec.make({
   name: AgentName.make("operations"),
+  kind: "operations",
   description:
     "Looks at what could not be delivered, and sends it again with an operator's approval.",
   instructions,

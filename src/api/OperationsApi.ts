@@ -4,6 +4,7 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { DeadLetter, DeadLetterStatus } from "../delivery/Outbox.ts"
+import { AgentKind } from "../agent/AgentKind.ts"
 import { AgentName, ConversationId, MessageId, RunId } from "../Ids.ts"
 import { UnhostedWork } from "../run/UnhostedWork.ts"
 import { rolesFor } from "../Rights.ts"
@@ -20,6 +21,7 @@ const Actor = Schema.Struct({
 
 const Agent = Schema.Struct({
   name: AgentName,
+  kind: Schema.optionalKey(AgentKind),
   description: Schema.String,
   model: Schema.optionalKey(Schema.String),
   /** Tools by the names that the model uses, with the keys of the registry. */

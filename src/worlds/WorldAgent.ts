@@ -175,6 +175,7 @@ const worldAgent = (world: World): AgentSpec => {
   const name = worldAgentName(world.world_id)
   return AgentSpec.make({
     name,
+    kind: "world",
     description: `Answers questions about the world model ${world.name}.`,
     instructions: instructions(world),
     tools: Object.keys(WorldTools.tools).map((tool) => `${name}.${tool}@1`)

@@ -1,5 +1,6 @@
 import { assert } from "@effect/vitest"
 import { Effect, Schema } from "effect"
+import { spectral_name } from "../../src/agents/Spectral.ts"
 import * as Classify from "../../src/error/Classify.ts"
 import type { AgentName } from "../../src/Ids.ts"
 import { RunId } from "../../src/Ids.ts"
@@ -9,8 +10,9 @@ import { permissionOf, ToolCategory } from "../../src/tool/SideEffects.ts"
 import { AgentDirectory } from "../../services/AgentDirectory.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { WorldAgentRunner } from "../../services/worlds/contracts/WorldAgentRunner.ts"
-import { call, calls, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { call, calls, ModelScript, text } from "../../layers/model/ScriptedModelGateway.ts"
 import type { Script } from "../../layers/model/ScriptedModelGateway.ts"
+import * as Spectral from "../spectral/Workspace.ts"
 import * as Worlds from "../worlds/Worlds.ts"
 import type { StageTool } from "./Stage.ts"
 import * as Stage from "./Stage.ts"
@@ -19,7 +21,6 @@ import { conformance, hasShape, isRecord, rowsOf } from "./Vectors.ts"
 
 /** Features that are not there yet, by the prefix of the ids of their cases. */
 const later: ReadonlyArray<readonly [prefix: string, feature: string]> = [
-  ["supervisor-no-tools", "the Spectral Agent's definition"],
   ["preauth", "grants: WorkspaceAgentAuthorization"]
 ]
 
@@ -215,6 +216,24 @@ const specialists = (given: Readonly<Record<string, unknown>>, expect: unknown):
   }
 }
 
+/** The tools that the model of the Spectral Agent's supervisor is shown, without the delegations. */
+const supervisorTools = (expect: ReadonlyArray<unknown>): Driven => ({
+  rows: "SA-06",
+  run: Effect.gen(function* () {
+    const run = yield* Spectral.send("hello")
+    yield* Spectral.ended(run)
+    const agent = (yield* AgentDirectory).get(spectral_name)!
+    const [first] = yield* ModelScript.use((script) => script.requests)
+    const own = first!.tools.filter(({ name }) => !agent.specialists.has(name))
+    assert.deepEqual(
+      own.map(({ name }) => name),
+      [...expect]
+    )
+    assert.deepEqual([...agent.tools.keys()], [...expect])
+    assert.isAbove(first!.tools.length, 0)
+  }).pipe(Effect.provide(Spectral.layer({ script: [text("hello")] })))
+})
+
 const isCategory = Schema.is(ToolCategory)
 
 /** A model that calls a tool in every turn, under the given or the default limit. */
@@ -289,6 +308,7 @@ conformance("spectral_shapes", ({ expect, id, input }): Driven => {
   const waits = later.find(([prefix]) => id.startsWith(prefix))
   if (waits !== undefined) return { later: waits[1] }
   if (input === "ToolCallMetadata" && Array.isArray(expect)) return metadataKeys(expect)
+  if (input === "supervisor.tools" && Array.isArray(expect)) return supervisorTools(expect)
   if (hasShape(input, ["tool"]) && typeof input.tool === "string" && isRecord(expect)) {
     return metadata(input.tool, expect)
   }
