@@ -18,11 +18,14 @@ import { View } from "../../scripts/chat/View.ts"
 import type { ModelRequest } from "../../services/ModelGateway.ts"
 import { Outbox } from "../../services/Outbox.ts"
 import { OutboxReader } from "../../services/OutboxReader.ts"
-import { operations } from "../../src/agents/Operations.ts"
+import { operations as forOperators } from "../../src/agents/Operations.ts"
 import { MessageId, Tenant } from "../../src/Ids.ts"
 import { Principal } from "../../src/Principal.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
 import { bundled } from "../process/Bundle.ts"
+
+/** Without its kind, which is never for customers: here one talks with it. */
+const { kind: _, ...operations } = forOperators
 
 const tenant = Tenant.make("acme")
 const letter = MessageId.make("22222222-2222-4222-8222-222222222222")

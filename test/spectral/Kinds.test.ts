@@ -89,8 +89,8 @@ const ask = Effect.fnUntraced(function* (as: string, path: string, json?: unknow
       ...(json === undefined ? undefined : { body: JSON.stringify(json) })
     })
     const body = await response.text()
-    const json: Json = JSON.parse(body)
-    return { status: response.status, text: body, json }
+    const read: Json = JSON.parse(body)
+    return { status: response.status, text: body, json: read }
   })
 })
 
@@ -187,16 +187,12 @@ describe("a customer", () => {
         assert.deepInclude(wrong, { _tag: "InvalidInput", field: "settings.customer_agents.1" })
         assert.include((wrong as Error).message, `"${String(kind)}"`)
       }
-      const embedded = yield* Effect.flip(
-        Effect.tryPromise({
-          try: () =>
-            start({
-              agents: [{ ...operations, tools: [] }],
-              model: ScriptedModelGateway.layer([]),
-              customer_agents: ["operations"]
-            }),
-          catch: (error) => error
-        })
+      const embedded: unknown = yield* Effect.promise(() =>
+        start({
+          agents: [{ ...operations, tools: [] }],
+          model: ScriptedModelGateway.layer([]),
+          customer_agents: ["operations"]
+        }).catch((error) => error)
       )
       assert.deepInclude(embedded as object, { _tag: "InvalidInput", field: "customer_agents.0" })
     })
