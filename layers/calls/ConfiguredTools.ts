@@ -10,7 +10,7 @@
  * ```
  */
 import { createHash } from "node:crypto"
-import { Context, Effect, Result } from "effect"
+import { Context, Effect, Result, Schema } from "effect"
 import { canonical } from "../../src/Canonical.ts"
 import type { CallProfile } from "../../src/call/CallTarget.ts"
 import { loadCatalogue } from "../../src/call/PlatformOp.ts"
@@ -35,7 +35,7 @@ import type { GovernedTool } from "../../src/tool/GovernedTool.ts"
 import { bindTool } from "../../src/tool/GovernedTool.ts"
 import type { MisdeclaredTool } from "../../src/tool/MisdeclaredTool.ts"
 import { jsonSchemaInput, outputCodec } from "../../src/tool/ToolCodec.ts"
-import { Schema } from "effect"
+import type { OutputCodec } from "../../src/tool/ToolCodec.ts"
 import type { Resolver } from "./UrlAdmission.ts"
 import type { RevisionOf, RunContextOf } from "./DirectCall.ts"
 import * as DirectCall from "./DirectCall.ts"
@@ -134,6 +134,8 @@ const governanceOf = (tool: ResolvedTool, bound: string, endpoint: string, timeo
 }
 
 interface Built {
+  /** Of every result: any JSON. */
+  readonly output: OutputCodec
   readonly endpoint: string
   readonly timeout_ms: number
   readonly calls: DirectCall.Services
@@ -141,12 +143,11 @@ interface Built {
 
 const governed = Effect.fnUntraced(function* (
   tool: ResolvedTool,
-  { calls, endpoint, timeout_ms }: Built
+  { calls, endpoint, output, timeout_ms }: Built
 ): Effect.fn.Return<GovernedTool, MisdeclaredTool> {
   const { description, input_schema, name, provider, target } = tool
   const declared = yield* jsonSchemaInput(name, input_schema)
   const input = target._tag === "Gateway" ? GatewayCall.textOrObject(declared) : declared
-  const output = yield* outputCodec(name, Schema.Json)
   const bound = boundTo(tool, endpoint)
   const spec = yield* specOf(
     {
@@ -161,7 +162,7 @@ const governed = Effect.fnUntraced(function* (
   const handler =
     target._tag === "Gateway"
       ? GatewayCall.handlerOf(calls.client, endpoint, target.ref)
-      : yield* DirectCall.handlerOf(calls, endpoint, name, target)
+      : yield* DirectCall.handlerOf(calls, endpoint, { input, input_schema, name, target })
   const made = yield* bindTool<never>(spec, { input, output, handler, services: Context.empty() })
   const reference = target._tag === "Direct" ? target.reference : undefined
   return {
@@ -264,6 +265,7 @@ export const tools = (
     const client = PlatformClient.make({ callback, timeout_ms, resolve, ca })
     const revisionOf = revisionsByRun(options)
     const calls = { client, context: options.context, identity, profile, revisionOf }
-    const built: Built = { endpoint: callback.endpoint, timeout_ms, calls }
+    const output = yield* outputCodec("result", Schema.Json)
+    const built: Built = { calls, endpoint: callback.endpoint, output, timeout_ms }
     return yield* Effect.forEach(resolved, (tool) => governed(tool, built))
   })

@@ -3,22 +3,23 @@
  * platform. Nothing is sent where any of it is refused.
  */
 import { Cause, Effect, Exit, Result, Schema } from "effect"
+import { isSameJson } from "../../src/Canonical.ts"
 import type { Json } from "../../src/Canonical.ts"
 import { truncateUnits } from "../../src/CutText.ts"
 import { firstSchemaIssue } from "../../src/entry/SchemaIssues.ts"
 import { classifyName } from "../../src/error/Classify.ts"
 import { ToolTerminalError, ToolUserError } from "../../src/error/ToolError.ts"
 import type { ToolError } from "../../src/error/ToolError.ts"
-import { assembleBody } from "../../src/call/BodyAssembly.ts"
+import { bodyAssembler } from "../../src/call/BodyAssembly.ts"
 import type { BodyPath, JsonObject } from "../../src/call/BodyPath.ts"
 import { isPrefix, memberOf, merged } from "../../src/call/BodyPath.ts"
 import { bodyOfRequest, requestOf } from "../../src/call/CallRequest.ts"
 import type { CallProfile } from "../../src/call/CallTarget.ts"
-import type { DirectTarget } from "../../src/call/ResolvedTool.ts"
+import type { DirectTarget, ResolvedTool } from "../../src/call/ResolvedTool.ts"
 import type { RunContext } from "../../src/call/RunContext.ts"
 import { decodeRunContext, withBothForms } from "../../src/call/RunContext.ts"
 import { invocationOf } from "../../src/call/WorkflowReference.ts"
-import type { CallContext, GovernedTool } from "../../src/tool/GovernedTool.ts"
+import type { CallContext, EffectHandler } from "../../src/tool/GovernedTool.ts"
 import type { MisdeclaredTool } from "../../src/tool/MisdeclaredTool.ts"
 import type { InputCodec } from "../../src/tool/ToolCodec.ts"
 import { jsonSchemaInput, refusalText } from "../../src/tool/ToolCodec.ts"
@@ -129,22 +130,36 @@ const outputsOf = (value: Json): Json => ({
   trace_id: memberOf(value, "trace_id") ?? null
 })
 
-/** The handler of a direct tool. Fails where the endpoint's schema cannot be checked. */
+/**
+ * The handler of a direct tool, whose arguments `input` decodes. Fails where the endpoint's schema cannot be checked.
+ */
 export const handlerOf = Effect.fnUntraced(function* (
   services: Services,
   endpoint: string,
-  name: string,
-  target: DirectTarget
-): Effect.fn.Return<GovernedTool["handler"], MisdeclaredTool> {
+  {
+    input,
+    input_schema,
+    name,
+    target
+  }: Pick<ResolvedTool, "name" | "input_schema"> & {
+    readonly input: InputCodec
+    readonly target: DirectTarget
+  }
+): Effect.fn.Return<EffectHandler, MisdeclaredTool> {
   const { client, profile, revisionOf } = services
   const { reference, request_schema } = target
-  const request = yield* jsonSchemaInput(name, request_schema)
+  // Where nothing is filled in, the body is the arguments: one schema is compiled, not two.
+  const request = isSameJson(request_schema, input_schema)
+    ? input
+    : yield* jsonSchemaInput(name, request_schema)
   const needsContext = Object.keys(target.call.context ?? {}).length > 0
+  const assembler = bodyAssembler(target.call)
   return Effect.fnUntraced(function* (args, { call }) {
     const context = needsContext ? yield* contextOf(services, call) : undefined
     const descriptor =
       reference === undefined ? target.call : invocationOf(yield* revisionOf(reference, call))
-    const body = assembleBody(descriptor, args, context)
+    const assemble = descriptor === target.call ? assembler : bodyAssembler(descriptor)
+    const body = Result.flatMap(assemble, (bodyOf) => bodyOf(args, context))
     if (Result.isFailure(body)) {
       return yield* body.failure === "missing-run-context" ? noContext : refusalError(body.failure)
     }

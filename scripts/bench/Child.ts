@@ -12,6 +12,7 @@ const variants: Readonly<Record<string, () => Promise<unknown>>> = {
   send: () => import("./SendVariants.ts"),
   "send-durable": () => import("./SendDurableVariants.ts"),
   http: () => import("./HttpVariants.ts"),
+  calls: () => import("./CallsVariants.ts"),
   durable: () => import("./DurableVariants.ts"),
   bytes: () => import("./BytesVariants.ts"),
   answers: () => import("./AnswersVariants.ts"),

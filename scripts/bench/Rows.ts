@@ -11,6 +11,7 @@ export const rows: Readonly<Record<string, () => Promise<{ readonly row: Row }>>
   send: () => import("./Send.ts"),
   "send-durable": () => import("./SendDurable.ts"),
   http: () => import("./Http.ts"),
+  calls: () => import("./Calls.ts"),
   durable: () => import("./Durable.ts"),
   bytes: () => import("./Bytes.ts"),
   answers: () => import("./Answers.ts"),

@@ -58,13 +58,16 @@ export const withoutValueAt = (body: JsonObject, path: BodyPath): JsonObject => 
 
 /** A deep copy without members of unsafe names. */
 export const safeCopy = (value: Json): Json => {
-  if (Array.isArray(value)) return value.map(safeCopy)
-  if (!isJsonObject(value)) return value
-  return Object.fromEntries(
-    Object.entries(value).flatMap(([name, member]) =>
-      isUnsafeName(name) ? [] : [[name, safeCopy(member)] as const]
-    )
-  )
+  if (typeof value !== "object" || value === null) return value
+  return Array.isArray(value) ? value.map(safeCopy) : safeMembers(value as JsonObject)
+}
+
+const safeMembers = (value: JsonObject): Record<string, Json> => {
+  const copy: Record<string, Json> = {}
+  for (const name of Object.keys(value)) {
+    if (!isUnsafeName(name)) copy[name] = safeCopy(value[name] as Json)
+  }
+  return copy
 }
 
 /** Two objects as one: objects within them are merged too; of any other two values the second counts. */

@@ -3,7 +3,7 @@
  * never a host; the values that the model may not choose are in it.
  */
 import { Schema } from "effect"
-import { canonical } from "../Canonical.ts"
+import { JsonObject as AnyObject } from "../entry/JsonObject.ts"
 import type { JsonObject } from "./BodyPath.ts"
 import { tokenPath } from "./RunContext.ts"
 
@@ -30,10 +30,11 @@ export const Bindings = Schema.Record(PathText, ContextToken).check(
   Schema.isMaxProperties(fields_max)
 )
 
-export const FixedBody = Schema.Record(Schema.String, Schema.Json).check(
+export const FixedBody = AnyObject.check(
   Schema.makeFilter(
     (body) =>
-      canonical(body).length <= body_units_max || `it has more than ${body_units_max} characters`
+      JSON.stringify(body).length <= body_units_max ||
+      `it has more than ${body_units_max} characters`
   )
 )
 

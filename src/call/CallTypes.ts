@@ -36,10 +36,23 @@ const call_types: Readonly<Record<string, JsonObject>> = {
 
 export const isCallType = (name: string): boolean => Object.hasOwn(call_types, name)
 
+/** Is a type named somewhere within? Most schemas name none. */
+const namesTypes = (schema: Json): boolean => {
+  if (typeof schema !== "object" || schema === null) return false
+  if (Array.isArray(schema)) return schema.some(namesTypes)
+  for (const name of Object.keys(schema)) {
+    if (name === marker || namesTypes((schema as JsonObject)[name] ?? null)) return true
+  }
+  return false
+}
+
 /** The schema with each reference replaced by its type; members beside it stay. Fails with the unknown name. */
-export const expandedTypes = (schema: Json): Result.Result<Json, string> => {
+export const expandedTypes = (schema: Json): Result.Result<Json, string> =>
+  namesTypes(schema) ? expanded(schema) : Result.succeed(schema)
+
+const expanded = (schema: Json): Result.Result<Json, string> => {
   if (Array.isArray(schema)) {
-    const all = schema.map(expandedTypes)
+    const all = schema.map(expanded)
     const failed = all.find(Result.isFailure)
     return (
       failed ??
@@ -50,9 +63,9 @@ export const expandedTypes = (schema: Json): Result.Result<Json, string> => {
   const { [marker]: ref, ...beside } = schema
   const members: Array<readonly [string, Json]> = []
   for (const [name, member] of Object.entries(beside)) {
-    const expanded = expandedTypes(member)
-    if (Result.isFailure(expanded)) return expanded
-    members.push([name, expanded.success])
+    const inner = expanded(member)
+    if (Result.isFailure(inner)) return inner
+    members.push([name, inner.success])
   }
   const rest = Object.fromEntries(members)
   if (ref === undefined) return Result.succeed(rest)

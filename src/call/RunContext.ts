@@ -89,13 +89,14 @@ export const isImmutableToken = (token: string): boolean => {
   return immutable.some((each) => each.join(".") === path)
 }
 
-/**
- * The value that a token names. Undefined where it is no token, and where the context has nothing there: null identifies
- * nothing and counts as absent.
- */
-export const tokenValue = (token: string, context: JsonObject | undefined): Json | undefined => {
-  const path = tokenPath(token)
-  if (path === undefined || context === undefined) return undefined
+/** The value at a token's path. Undefined where there is none: null identifies nothing and counts as absent. */
+export const contextValue = (path: BodyPath, context: JsonObject | undefined): Json | undefined => {
   const found = valueAt(context, path)
   return found === undefined || found === null ? undefined : safeCopy(found)
+}
+
+/** The value that a token names; undefined where it is no token, and where the context has nothing there. */
+export const tokenValue = (token: string, context: JsonObject | undefined): Json | undefined => {
+  const path = tokenPath(token)
+  return path === undefined ? undefined : contextValue(path, context)
 }

@@ -6,6 +6,7 @@
 import { Effect, Schema, SchemaTransformation } from "effect"
 import { truncateUnits } from "../CutText.ts"
 import { RequestedCapability } from "../capability/Capability.ts"
+import { JsonObject } from "../entry/JsonObject.ts"
 import { Role } from "../Principal.ts"
 import { IdempotencyKey } from "./IdempotencyKey.ts"
 import { RetryPolicy } from "./RetryPolicy.ts"
@@ -54,7 +55,7 @@ export interface Circuit extends Schema.Schema.Type<typeof Circuit> {}
 
 /** Arguments as a model would give them, and the result that they have. */
 export const ToolExample = Schema.Struct({
-  input: Schema.Record(Schema.String, Schema.Json),
+  input: JsonObject,
   output: Schema.optionalKey(Schema.Json),
   note: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(1_000)))
 })
@@ -64,7 +65,6 @@ const RuleArguments = Schema.Array(
   Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(200))
 ).check(Schema.isMinLength(1), Schema.isMaxLength(16))
 
-const JsonObject = Schema.Record(Schema.String, Schema.Json)
 const Text = (most: number) => Schema.String.check(Schema.isMaxLength(most))
 const Tag = Schema.String.check(Schema.isPattern(/^\S{1,64}$/, { description: "a word" }))
 

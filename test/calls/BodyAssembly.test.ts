@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Result, Schema } from "effect"
 import type { Json } from "../../src/Canonical.ts"
-import { assembleBody, partsConflict } from "../../src/call/BodyAssembly.ts"
+import { bodyAssembler, partsConflict } from "../../src/call/BodyAssembly.ts"
 import type { BodyPath, JsonObject } from "../../src/call/BodyPath.ts"
 import { isJsonObject, leafPaths, valueAt, withValueAt } from "../../src/call/BodyPath.ts"
 import type { BodyParts } from "../../src/call/CallDescriptor.ts"
@@ -61,7 +61,7 @@ const partsOf = ({
 })
 
 const bodyOf = (parts: BodyParts, args: Json): JsonObject =>
-  Result.getOrThrow(assembleBody(parts, args, context))
+  Result.getOrThrow(Result.getOrThrow(bodyAssembler(parts))(args, context))
 
 describe("the body of a direct call", () => {
   it.effect.prop(

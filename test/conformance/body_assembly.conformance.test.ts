@@ -1,6 +1,6 @@
 import { assert } from "@effect/vitest"
 import { Effect, Result } from "effect"
-import { assembleBody } from "../../src/call/BodyAssembly.ts"
+import { bodyAssembler } from "../../src/call/BodyAssembly.ts"
 import type { BodyParts } from "../../src/call/CallDescriptor.ts"
 import type { JsonObject } from "../../src/call/BodyPath.ts"
 import type { Driven } from "./Vectors.ts"
@@ -40,7 +40,9 @@ conformance("body_assembly", ({ expect, id, input }): Driven => {
     run: Effect.sync(() => {
       const { args, call } = read(input)
       const before = JSON.stringify([call, args, input.runContext])
-      const assembled = assembleBody(call, args, input.runContext as JsonObject | undefined)
+      const assembled = Result.flatMap(bodyAssembler(call), (assemble) =>
+        assemble(args, input.runContext as JsonObject | undefined)
+      )
       const found: Fields = Result.isSuccess(assembled)
         ? { body: assembled.success }
         : { error: assembled.failure }
