@@ -15,9 +15,18 @@ export interface Owners {
   attend(owner: string, hosted?: ReadonlyArray<string>): Effect.Effect<void, never, Scope.Scope>
   /** Calls back when owners are gone and their runs and claims are free, until the scope closes. */
   gone(listener: () => void): Effect.Effect<void, never, Scope.Scope>
+  /**
+   * Did this owner seem gone at the last look? It may still come back: what it holds is free only when `gone` calls. False
+   * for an owner of which nothing is known.
+   */
+  seemsGone(owner: string): boolean
 }
 
 /** The default does nothing: leases alone decide, which is enough for one process. */
 export const Owners = Context.Reference<Owners>("troupe/services/Owners", {
-  defaultValue: () => ({ attend: () => Effect.void, gone: () => Effect.void })
+  defaultValue: () => ({
+    attend: () => Effect.void,
+    gone: () => Effect.void,
+    seemsGone: () => false
+  })
 })

@@ -100,12 +100,17 @@ export interface Beginning {
 
 /**
  * Who claims a run in the append of an amendment after which it has something to do. Asked before the amendment is durable,
- * and only for a run that was claimed before and that no other process has.
+ * and only for a run that was claimed before and that no other process has, or one that seems gone.
  */
 export interface Claimant {
   readonly owner: string
   /** Is the run, of which this is the head after the amendment, to be claimed? Neither throws nor takes long. */
   readonly wants: (head: RunHead) => boolean
+  /**
+   * Is this other owner gone, as far as is known? Asked of the owner of a run that waited for people alone: nothing of it was
+   * in flight, so that an owner who is there after all loses no work. Absent = only its lease tells.
+   */
+  readonly seemsGone?: (owner: string) => boolean
 }
 
 /** Who listens to amendments; `claim` is the claim that was made with the amendment, if it was for the own claimant. */
@@ -114,16 +119,23 @@ export interface AmendmentListener {
   readonly claimant: Claimant | undefined
 }
 
-/** The listener whose claimant takes the run, if the amendment left it to be continued by whoever claims it. */
+const mayTake = ({ owner, seemsGone }: Claimant, { owner: had }: RunHead, waited: boolean) =>
+  had === undefined || had === owner || (waited && seemsGone?.(had) === true)
+
+/**
+ * The listener whose claimant takes the run, if the amendment left it to be continued by whoever claims it. `waited`: before
+ * the amendment it waited for people alone.
+ */
 export const claimingListener = <L extends AmendmentListener>(
   listeners: Iterable<L>,
-  { epoch, owner, parkable, status, ...head }: RunHead
+  head: RunHead,
+  waited: boolean
 ): L | undefined => {
-  if (epoch === 0 || parkable || status !== "processing") return undefined
+  if (head.epoch === 0 || head.parkable || head.status !== "processing") return undefined
   for (const listener of listeners) {
     const { claimant } = listener
-    if (claimant === undefined || (owner !== undefined && owner !== claimant.owner)) continue
-    if (claimant.wants({ epoch, owner, parkable, status, ...head })) return listener
+    if (claimant === undefined || !mayTake(claimant, head, waited)) continue
+    if (claimant.wants(head)) return listener
   }
   return undefined
 }

@@ -251,9 +251,11 @@ const amendRun =
         }
         const { after, answer, events } = amended.success
         if (events.length > 0) {
+          const waited = run.parkable
           appendTo(journal, run, events, statusOf(after), isParkable(after), now)
           if (run.needs.length > 0) run.needs = stillNeeded(run.needs, after)
-          const own = claimingListener(journal.amended, runHeadOf(journal.store, run, now))
+          const head = runHeadOf(journal.store, run, now)
+          const own = claimingListener(journal.amended, head, waited)
           const claim =
             own?.claimant === undefined ? undefined : claimFor(journal, run, own.claimant, now)
           for (const each of journal.store.amended) {

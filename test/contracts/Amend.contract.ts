@@ -269,6 +269,36 @@ const claimantTests = (it: Vitest.MethodsNonLive<Needs>): void => {
     })
   )
 
+  it.effect("a run is taken from an owner that seems gone, if it waited for people alone", () =>
+    Effect.gen(function* () {
+      const journal = yield* RunJournal
+      const owner = Samples.unique("owner")
+      yield* journal.beat(owner, 60_000)
+      const begun = Effect.fnUntraced(function* (calls: number) {
+        const request = Samples.approvalRequested()
+        const turned = Samples.modelTurned(1, calls)
+        return { ...(yield* Samples.begin({}, [turned, request], owner)), request }
+      })
+      const claimant = (gone: string) => ({
+        ...wantsAll(),
+        seemsGone: (other: string) => other === gone
+      })
+      const waiting = yield* begun(1)
+      const heir = claimant(owner)
+      yield* journal.beat(heir.owner, 60_000)
+      const [claim] = yield* approved(waiting, heir)
+      assert.deepStrictEqual(claim, yield* Samples.snapshot(waiting.run))
+      assert.strictEqual(claim?.head.owner, heir.owner)
+      const late = yield* Effect.flip(journal.append(waiting.next(Samples.callSettled())))
+      assert.strictEqual(late._tag, "FencedOff")
+      const other = yield* begun(1)
+      assert.deepStrictEqual(yield* approved(other, claimant("another")), [undefined])
+      // Its second call is at work there.
+      const working = yield* begun(2)
+      assert.deepStrictEqual(yield* approved(working, claimant(owner)), [undefined])
+    })
+  )
+
   it.effect("no run is claimed that has ended with its amendment, or waits still", () =>
     Effect.gen(function* () {
       const journal = yield* RunJournal

@@ -69,14 +69,25 @@ it.live(
         VALUES ('brief', clock_timestamp(), true, '{}')`
       const clock = yield* Clock.Clock
       const from = clock.monotonicTimeNanosUnsafe()
-      yield* Layer.build(SqlOwners.layer).pipe(
+      const watching = yield* Layer.build(SqlOwners.layer).pipe(
         Effect.provideContext(Context.merge(yield* Effect.context<Scope.Scope>(), built)),
         Effect.provideService(Clock.Clock, leaping(clock))
+      )
+      const { attend, seemsGone } = Context.get(watching, Owners)
+      yield* attend("living")
+      yield* eventually(
+        Effect.sync(() => seemsGone("brief")),
+        (isGone) => isGone
       )
       const owners = sql`SELECT owner FROM troupe.processes WHERE owner = 'brief'`
       yield* eventually(owners, (rows) => rows.length === 0)
       const ms = Number(clock.monotonicTimeNanosUnsafe() - from) / 1_000_000
       assert.isAtLeast(ms, 500)
+      yield* eventually(
+        Effect.sync(() => seemsGone("brief")),
+        (isGone) => !isGone
+      )
+      assert.isFalse(seemsGone("living"))
     }).pipe(Effect.scoped, Effect.provide(Logger.layer([]))),
   60_000
 )

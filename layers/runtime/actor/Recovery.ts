@@ -80,8 +80,9 @@ const onAmended =
  * Has a run that nobody has at work claimed with its amendment, where its actor can be started here. Such a claim holds all
  * events of the run, so it is not made where it would wait long to be loaded.
  */
-const claimantOf = ({ hosting, loading, owner, table }: ActorHost): Claimant => ({
+const claimantOf = ({ hosting, loading, owner, table }: ActorHost, owners: Owners): Claimant => ({
   owner,
+  seemsGone: owners.seemsGone,
   wants: ({ address, needs, run_id, tenant }) =>
     !table.isDraining &&
     !loading.isCrowded &&
@@ -114,7 +115,7 @@ export const start = Effect.fnUntraced(function* ({
   const recover = sweep(host, wake)
   yield* beat()
   yield* owners.attend(owner, hosting.hosted)
-  yield* loop.journal.amended(onAmended(host, { resume, wake }), claimantOf(host))
+  yield* loop.journal.amended(onAmended(host, { resume, wake }), claimantOf(host, owners))
   // Finalizers run in reverse: the sweeps end first, then the actors, and what those need is closed after them.
   yield* Effect.addFinalizer(() => stop)
   yield* startPeriodic(Math.max(config.lease_ms / 3, 1), beat())

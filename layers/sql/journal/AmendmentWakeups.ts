@@ -26,8 +26,8 @@ export interface AmendmentWakeups {
   readonly sender: string
   /** Calls the listeners of this process. Call it after the commit. `claim`: for the listener that has the run claimed. */
   readonly call: (run: RunId, claim?: ClaimFor) => void
-  /** The listener that has the run claimed, of which this is the head after its amendment. */
-  readonly claimingListener: (head: RunHead) => AmendmentListener | undefined
+  /** The listener that has the run claimed, of which this is the head after its amendment; `waited` as there. */
+  readonly claimingListener: (head: RunHead, waited: boolean) => AmendmentListener | undefined
   /** In the transaction that amends: notifies the others, and calls this process's listeners once it has committed. */
   readonly wake: (run: RunId) => Effect.Effect<void, SqlError.SqlError>
   readonly amended: (
@@ -56,7 +56,7 @@ export const make = Effect.fnUntraced(function* (
   return {
     sender,
     call,
-    claimingListener: (head) => claimingListener(listeners, head),
+    claimingListener: (head, waited) => claimingListener(listeners, head, waited),
     wake: (run) =>
       Effect.andThen(
         sql.unsafe(`SELECT pg_notify($1::text, $2::text)`, [channel, sender + run]),

@@ -115,7 +115,7 @@ const claimWith = (
 ): ClaimFor | undefined => {
   const length = head.length + events.length
   const amended = { ...head, length, status, parkable }
-  const listener = wakeups.claimingListener(amended)
+  const listener = wakeups.claimingListener(amended, head.parkable)
   const owner = listener?.claimant?.owner
   if (listener === undefined || owner === undefined) return undefined
   const epoch = head.epoch + 1

@@ -116,7 +116,7 @@ const makeJudge = (sql: SqlClient.SqlClient, gone: () => void) => {
   let known = new Set<string>()
   /** Since when the lock of each was found free, in ms of the monotonic clock: the wall clock may be set ahead. */
   const free_since = new Map<string, number>()
-  return Effect.fnUntraced(function* (seen: ReadonlyArray<Seen>) {
+  const look = Effect.fnUntraced(function* (seen: ReadonlyArray<Seen>) {
     const now = Number(yield* Clock.monotonicTimeNanos) / 1_000_000
     const here = new Set(seen.map(({ owner }) => owner))
     for (const { free, owner, settled } of seen) {
@@ -141,6 +141,12 @@ const makeJudge = (sql: SqlClient.SqlClient, gone: () => void) => {
     const due = [...free_since.values()].map((since) => since + grace_ms - now)
     return Math.min(look_ms, ...due.filter((ms) => ms > 0))
   })
+  return {
+    look,
+    isFree: (owner: string) => free_since.has(owner),
+    /** What was seen is of a session that is lost. */
+    forget: () => free_since.clear()
+  }
 }
 
 /** The owners of this process, with the agents that each hosts. */
@@ -156,7 +162,10 @@ const holdSession = (
   Effect.gen(function* () {
     const connection = yield* sql.reserve
     const locked = new Set<string>()
-    yield* Effect.addFinalizer(() => release(connection))
+    yield* Effect.addFinalizer(() => {
+      judge.forget()
+      return release(connection)
+    })
     for (;;) {
       for (const owner of locked) {
         if (own.has(owner)) continue
@@ -173,7 +182,7 @@ const holdSession = (
         if (!seen.some((each) => each.owner === owner))
           yield* run(connection, register, [owner, agents])
       }
-      yield* Effect.timeoutOption(wakeup.await, yield* judge(seen))
+      yield* Effect.timeoutOption(wakeup.await, yield* judge.look(seen))
       yield* wakeup.close
     }
   }).pipe(Effect.scoped)
@@ -217,7 +226,8 @@ const make = Effect.gen(function* () {
           Effect.sync(() => void listeners.add(listener)),
           () => Effect.sync(() => void listeners.delete(listener))
         )
-      )
+      ),
+    seemsGone: judge.isFree
   })
 })
 
