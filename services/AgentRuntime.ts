@@ -10,7 +10,8 @@ import type {
   AgentBusy,
   IdempotencyConflict,
   MailboxFull,
-  MessageTooLarge
+  MessageTooLarge,
+  NestedTooDeep
 } from "../src/delivery/AgentTask.ts"
 import type { ConversationNotFound, InitiatedBy } from "../src/conversation/Conversation.ts"
 import type { InvalidInput } from "../src/entry/InvalidInput.ts"
@@ -25,6 +26,7 @@ import type {
 } from "../src/Ids.ts"
 import type { NotEntitled } from "../src/approval/Approval.ts"
 import type { Principal } from "../src/Principal.ts"
+import type { Nesting } from "../src/run/Nesting.ts"
 import type { RunQuarantined } from "../src/run/Quarantine.ts"
 import type { CallNotUnknown, RunIsOver, RunNotFound, Settlement } from "../src/run/RunCommand.ts"
 import type { JournalEntry } from "../src/run/RunEvent.ts"
@@ -50,6 +52,8 @@ export interface Message {
   readonly channel_origin?: string | undefined
   /** Of a message that begins a conversation. Absent = `customer` where the sender is one, else `system`. */
   readonly initiated_by?: InitiatedBy | undefined
+  /** The run around the message, which sends it through another system. Absent = there is none. */
+  readonly nested?: Nesting | undefined
 }
 
 /** A position in a conversation: events up to and including this one were seen. `{ ordinal: 0, seq: -1 }` = none. */
@@ -124,6 +128,7 @@ export class AgentRuntime extends Context.Service<
       Accepted,
       | AgentNotFound
       | MessageTooLarge
+      | NestedTooDeep
       | MailboxFull
       | AgentBusy
       | IdempotencyConflict

@@ -14,6 +14,7 @@ import type {
 } from "../src/delivery/AgentTask.ts"
 import type { Address, ConversationId, MessageId, RunId, Tenant } from "../src/Ids.ts"
 import type { Roles } from "../src/Principal.ts"
+import type { Nesting } from "../src/run/Nesting.ts"
 import type { RunAccepted } from "../src/run/RunEvent.ts"
 import type { Claim } from "./RunJournal.ts"
 import type { StoreError } from "./StoreError.ts"
@@ -32,6 +33,8 @@ export interface NewTask {
   readonly span_id?: string | undefined
   /** False = the sender does not sample the trace. Absent = it may be sampled. */
   readonly sampled?: false | undefined
+  /** What the sender says of the run around the message. Absent = there is none. */
+  readonly nested?: Nesting | undefined
   readonly channel_origin: string
   readonly initiated_by: InitiatedBy
   readonly trigger_event_id?: string | undefined

@@ -19,10 +19,12 @@ import type { DirectTarget, ResolvedTool } from "../../src/call/ResolvedTool.ts"
 import type { RunContext } from "../../src/call/RunContext.ts"
 import { decodeRunContext, withBothForms } from "../../src/call/RunContext.ts"
 import { invocationOf } from "../../src/call/WorkflowReference.ts"
+import { nestingRefusal } from "../../src/run/NestedRuns.ts"
 import type { CallContext, EffectHandler } from "../../src/tool/GovernedTool.ts"
 import type { MisdeclaredTool } from "../../src/tool/MisdeclaredTool.ts"
 import type { InputCodec } from "../../src/tool/ToolCodec.ts"
 import { jsonSchemaInput, refusalText } from "../../src/tool/ToolCodec.ts"
+import { reportNested } from "./NestedSpending.ts"
 import type { CallerOf } from "./OncePerRun.ts"
 import type { PlatformClient } from "./PlatformClient.ts"
 
@@ -155,6 +157,8 @@ export const handlerOf = Effect.fnUntraced(function* (
   const needsContext = Object.keys(target.call.context ?? {}).length > 0
   const assembler = bodyAssembler(target.call)
   return Effect.fnUntraced(function* (args, { call }) {
+    const refusal = reference === undefined ? undefined : nestingRefusal(call.nested)
+    if (refusal !== undefined) return yield* refusal
     const context = needsContext ? yield* contextOf(services, call) : undefined
     const descriptor =
       reference === undefined ? target.call : invocationOf(yield* revisionOf(reference, call))
@@ -167,6 +171,8 @@ export const handlerOf = Effect.fnUntraced(function* (
     const made = requestOf(endpoint, descriptor, body.success, profile)
     if (Result.isFailure(made)) return yield* refusalError(made.failure)
     const value = yield* client.send(what, made.success, call)
-    return reference === undefined ? value : outputsOf(value)
+    if (reference === undefined) return value
+    reportNested(value, call.spent)
+    return outputsOf(value)
   })
 })

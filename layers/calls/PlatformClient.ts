@@ -19,6 +19,7 @@ import { headerSecrets } from "../../src/call/HeaderSecrets.ts"
 import { bounds_result, readJson } from "../../src/entry/BoundedJson.ts"
 import type { Json } from "../../src/Canonical.ts"
 import { withoutSecrets } from "../../src/error/KnownSecrets.ts"
+import { baggageOf } from "../../src/run/Nesting.ts"
 import { traceparentOf } from "../../src/run/Traceparent.ts"
 import type { CallContext } from "../../src/tool/GovernedTool.ts"
 import type { FetchError, Resolver, Rules } from "./UrlAdmission.ts"
@@ -151,7 +152,7 @@ const authorizer = ({ authorization }: Callback): Authorize => {
 const headersOf = (
   { body, method }: CallRequest,
   authorization: Redacted.Redacted | null,
-  key: string | undefined,
+  { key, nested }: Pick<CallContext, "key" | "nested">,
   traceparent: string | undefined
 ): Result.Result<Readonly<Record<string, string>>, ToolError> => {
   const secret = authorization === null ? undefined : Redacted.value(authorization)
@@ -168,7 +169,9 @@ const headersOf = (
         }),
     ...(secret === undefined ? undefined : { authorization: secret }),
     ...(key === undefined || method === "GET" ? undefined : { "idempotency-key": key }),
-    ...(traceparent === undefined ? undefined : { traceparent })
+    ...(traceparent === undefined ? undefined : { traceparent }),
+    // What a message that this request leads to says of this run (`nestingOf`).
+    ...(nested === undefined ? undefined : { baggage: baggageOf(nested.nesting) })
   })
 }
 
@@ -232,7 +235,7 @@ export const make = ({
       const span = yield* Effect.option(Effect.currentParentSpan)
       const traceparent = span._tag === "Some" ? traceparentOf(span.value) : undefined
       const headers = yield* Effect.fromResult(
-        headersOf(request, authorization, caller.key, traceparent)
+        headersOf(request, authorization, caller, traceparent)
       )
       const answer = yield* Effect.timeoutOrElse(exchanged(request, headers), {
         duration: timeout_ms,

@@ -3,6 +3,7 @@
  */
 import { Schema } from "effect"
 import type { Approval } from "../../src/approval/Approval.ts"
+import type { ModelUse } from "../../src/cost/Spending.ts"
 import type { RunEnded } from "../../src/run/RunEvent.ts"
 
 /** The end of a run. */
@@ -11,6 +12,8 @@ export interface Ended extends RunEnded {
   readonly conversation: string
   /** Why it did not complete, in a sentence for an operator, where the runtime has one. */
   readonly detail?: string
+  /** What it spent on models, with what its tools did: an entry for each turn, or fewer. Absent = nothing that is known of. */
+  readonly usage?: ReadonlyArray<ModelUse>
 }
 
 /** It has not ended: people have to act first, by `decide` and `settle`. `result(run)` waits again. */

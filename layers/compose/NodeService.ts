@@ -111,6 +111,11 @@ export interface Send {
   /** Absent = a new conversation. */
   readonly conversation?: string
   readonly idempotency_key?: string
+  /**
+   * The header `baggage` of the request that led to this message, as a platform got it from a run's tool: the new run is
+   * nested in that one. At most 8,192 characters. Absent = it is nested in none.
+   */
+  readonly baggage?: string
 }
 
 export interface Sent {

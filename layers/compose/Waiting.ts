@@ -3,9 +3,11 @@
  * that ends early does not change the run.
  */
 import type { Pull } from "effect"
-import { Cause, Effect, Schema, Stream } from "effect"
+import { Cause, Effect, Result, Schema, Stream } from "effect"
 import { AgentNotFound } from "../../src/agent/AgentSpec.ts"
 import { ConversationNotFound } from "../../src/conversation/Conversation.ts"
+import type { ModelUse } from "../../src/cost/Spending.ts"
+import { addModelUse } from "../../src/cost/Spending.ts"
 import { isOpenTo } from "../../src/conversation/CustomerAccess.ts"
 import { customerEnd } from "../../src/conversation/CustomerView.ts"
 import type { AgentTask } from "../../src/delivery/AgentTask.ts"
@@ -16,7 +18,7 @@ import { RunId as RunIds } from "../../src/Ids.ts"
 import type { Principal } from "../../src/Principal.ts"
 import { isLimitedToOwn } from "../../src/Rights.ts"
 import { RunNotFound } from "../../src/run/RunCommand.ts"
-import type { RunEnded, RunEvent } from "../../src/run/RunEvent.ts"
+import type { Compacted, ModelTurned, RunEnded, RunEvent } from "../../src/run/RunEvent.ts"
 import type { Cursor, FeedItem, Message } from "../../services/AgentRuntime.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
@@ -39,26 +41,54 @@ const sendAsCustomer = Effect.fnUntraced(function* (message: Message, by: Princi
   )
 })
 
+const send = (message: Message, by: Principal) =>
+  isLimitedToOwn(by, "send")
+    ? sendAsCustomer(message, by)
+    : AgentRuntime.use((agents) => agents.send(message, by))
+
+/** What cannot even be looked at is refused where the message is decoded. */
+const hasBaggage = (message: unknown): boolean =>
+  Result.getOrElse(
+    Result.try(() => typeof message === "object" && message !== null && "baggage" in message),
+    () => false
+  )
+
 /** Sends a message. */
 export const sendMessage = (message: Message, who: Principal) =>
   Effect.flatMap(Entries.entitled(who, "send"), (by) =>
-    isLimitedToOwn(by, "send")
-      ? sendAsCustomer(message, by)
-      : AgentRuntime.use((agents) => agents.send(message, by))
+    hasBaggage(message)
+      ? Effect.flatMap(Entries.messageWithBaggage(message, "message"), (read) => send(read, by))
+      : send(message, by)
   )
 
 type Place = Pick<AgentTask, "id" | "conversation" | "ordinal">
+
+const turnUse = ({ cost, model = "", usage }: ModelTurned | Compacted): ModelUse => ({
+  model,
+  ...(usage === undefined ? undefined : { usage }),
+  ...(cost === undefined ? undefined : { cost })
+})
 
 /** The open questions and unknown calls of a run, updated by its events. */
 class Progress {
   readonly approvals = new Set<ApprovalId>()
   readonly unknown = new Set<CallId>()
   detail: string | undefined
+  usage: ReadonlyArray<ModelUse> = []
   ended: RunEnded | undefined
   isCurrent = false
 
+  #uses(uses: ReadonlyArray<ModelUse>): void {
+    for (const use of uses) this.usage = addModelUse(this.usage, use)
+  }
+
   see(event: RunEvent): void {
+    if ("spent" in event && event.spent !== undefined) this.#uses(event.spent.uses)
     switch (event._tag) {
+      case "ModelTurned":
+      case "Compacted":
+        if (event.usage !== undefined) this.#uses([turnUse(event)])
+        return
       case "ApprovalRequested":
         this.approvals.add(event.approval)
         return
@@ -112,7 +142,7 @@ const outcome = Effect.fnUntraced(function* ({ conversation, id, ordinal }: Plac
     }),
     Stream.runDrain
   )
-  const { approvals, detail, ended, unknown } = progress
+  const { approvals, detail, ended, unknown, usage } = progress
   const place = { run: id, conversation }
   const isTheirs = isCustomer(by)
   const answer: Answer =
@@ -126,7 +156,8 @@ const outcome = Effect.fnUntraced(function* ({ conversation, id, ordinal }: Plac
       : {
           ...(isTheirs ? customerEnd(ended) : ended),
           ...place,
-          ...(detail === undefined || isTheirs ? undefined : { detail })
+          ...(detail === undefined || isTheirs ? undefined : { detail }),
+          ...(usage.length === 0 || isTheirs ? undefined : { usage })
         }
   return answer
 })

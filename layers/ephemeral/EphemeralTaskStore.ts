@@ -98,6 +98,7 @@ const writeTask = (store: Store, request: NewTask, now: number): Accepted => {
     trace_id: request.trace_id,
     ...(request.span_id === undefined ? undefined : { span_id: request.span_id }),
     ...(request.sampled === undefined ? undefined : { sampled: request.sampled }),
+    ...(request.nested === undefined ? undefined : { nested: request.nested }),
     status: "pending",
     created_at: now
   }

@@ -2,7 +2,7 @@
  * Messages in, conversations and their events out.
  */
 import { createHash } from "node:crypto"
-import { Deferred, Effect } from "effect"
+import { Deferred, Effect, Result } from "effect"
 import type { Layer } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder, HttpApiSchema } from "effect/http-api"
@@ -22,6 +22,7 @@ import type { ConversationMessage } from "../../src/conversation/Conversation.ts
 import { customerConversation, customerMessage } from "../../src/conversation/CustomerView.ts"
 import type { AgentName, Tenant } from "../../src/Ids.ts"
 import { ConversationId } from "../../src/Ids.ts"
+import { nestingOf } from "../../src/run/Nesting.ts"
 import type { Principal } from "../../src/Principal.ts"
 import { isLimitedToOwn } from "../../src/Rights.ts"
 import { conversationFor, readsAsCustomer, refusalOf } from "./Access.ts"
@@ -67,6 +68,16 @@ const badCursor = makeProblem(
   "Last-Event-ID and after are the id of an event, `{run_ordinal}.{seq}`, or 0 for the start."
 )
 
+interface MessageHeaders {
+  readonly baggage?: string
+  readonly "idempotency-key"?: string
+}
+
+const headersOf = ({ baggage, "idempotency-key": idempotency_key }: MessageHeaders) => ({
+  baggage,
+  idempotency_key
+})
+
 /** What the handlers need of the process: ports, settings and bounds. */
 interface Surface {
   readonly runtime: AgentRuntime["Service"]
@@ -75,11 +86,18 @@ interface Surface {
   readonly customer_agents: ReadonlyArray<AgentName>
 }
 
+const malformed_title = "The baggage is malformed"
+
 const send = Effect.fnUntraced(function* (
   { customer_agents, limits, runtime }: Surface,
-  message: Message,
+  { baggage, ...given }: Message & { readonly baggage: string | undefined },
   by: Principal
 ) {
+  const nested = nestingOf(baggage)
+  if (Result.isFailure(nested)) {
+    return yield* Effect.fail(makeProblem(400, "bad-baggage", malformed_title, nested.failure))
+  }
+  const message = { ...given, nested: nested.success }
   const refusal = refusalOf(by, "send", message.agent, customer_agents)
   if (refusal !== undefined) return yield* Effect.fail(refusal)
   yield* limits.message(by)
@@ -176,7 +194,7 @@ export const layer: Layer.Layer<
           key === undefined || isLimitedToOwn(by, "send")
             ? undefined
             : conversationOf(by.tenant, key)
-        return yield* send(surface, { ...payload, conversation, idempotency_key: key }, by)
+        return yield* send(surface, { ...payload, ...headersOf(headers), conversation }, by)
       }),
       sendTo: Effect.fnUntraced(function* ({ headers, params, payload }) {
         const by = yield* CurrentPrincipal
@@ -184,10 +202,9 @@ export const layer: Layer.Layer<
         if (isLimitedToOwn(by, "send")) {
           yield* conversationFor(store, by, "send", params.id, customer_agents)
         }
-        const key = headers["idempotency-key"]
         return yield* send(
           surface,
-          { ...payload, conversation: params.id, idempotency_key: key },
+          { ...payload, ...headersOf(headers), conversation: params.id },
           by
         )
       }),

@@ -23,7 +23,8 @@ import type {
   AgentBusy,
   IdempotencyConflict,
   MailboxFull,
-  MessageTooLarge
+  MessageTooLarge,
+  NestedTooDeep
 } from "../../src/delivery/AgentTask.ts"
 import type { DeadLetterNotFound, DeadLetterResolved } from "../../src/delivery/Outbox.ts"
 import type { InvalidInput } from "../../src/entry/InvalidInput.ts"
@@ -48,6 +49,7 @@ export type PortError =
   | JournalError
   | MailboxFull
   | MessageTooLarge
+  | NestedTooDeep
   | NotEntitled
   | RunIsOver
   | RunNotFound
@@ -75,6 +77,7 @@ const kinds = {
   JournalError: [503, "store-unavailable", "A store did not answer"],
   MailboxFull: [429, "mailbox-full", "Too many messages wait"],
   MessageTooLarge: [413, "message-too-large", "The message is too large"],
+  NestedTooDeep: [403, "nested-too-deep", "Runs start one another too deep"],
   NotEntitled: [403, "not-entitled", "Not entitled"],
   RunIsOver: [409, "run-is-over", "The run has ended"],
   RunQuarantined: [409, "run-quarantined", "The run is in quarantine"],
@@ -121,6 +124,8 @@ const detailOf = (error: PortError): string => {
       return `${error.address} has ${error.waiting_max} messages waiting, which is its limit.`
     case "MessageTooLarge":
       return `A message has at most ${error.bytes_max} bytes of UTF-8.`
+    case "NestedTooDeep":
+      return `This run would be nested ${error.depth} deep, and its agent takes ${error.depth_max}. Nothing was accepted.`
     case "NotEntitled":
       return `${error.principal} holds none of the roles that may do this: ${error.needs.join(", ")}.`
     case "RunIsOver":

@@ -101,6 +101,7 @@ const summaryOf = (task: AgentTask, state: FoldState): RunSummary => {
     by: task.by,
     ...(roles === undefined ? undefined : { roles }),
     trace_id: task.trace_id,
+    ...(task.nested === undefined ? undefined : { nested: task.nested }),
     created_at: task.created_at,
     length: state.length,
     steps: state.steps,

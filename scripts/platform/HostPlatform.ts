@@ -66,7 +66,11 @@ const traceOf = (request: IncomingMessage): string =>
   randomBytes(16).toString("hex")
 
 /** The answer of the routes to a request that was let in. */
-const routed = (routes: ReadonlyArray<Route>, request: IncomingMessage, body: string): Reply => {
+const routed = async (
+  routes: ReadonlyArray<Route>,
+  request: IncomingMessage,
+  body: string
+): Promise<Reply> => {
   const url = URL.parse(request.url ?? "", "http://platform")
   const found = url === null ? [] : routesAt(routes, url.pathname)
   if (url === null || found.length === 0) return problem(404, "there is no such endpoint")
@@ -78,9 +82,14 @@ const routed = (routes: ReadonlyArray<Route>, request: IncomingMessage, body: st
   }
   const read = readJson(body === "" ? "{}" : body)
   if (read._tag === "Failure") return problem(400, "the body is no JSON")
-  const asked: Asked = { params: one.params, query: url.searchParams, trace_id: traceOf(request) }
+  const asked: Asked = {
+    params: one.params,
+    query: url.searchParams,
+    trace_id: traceOf(request),
+    baggage: request.headers["baggage"]?.toString()
+  }
   try {
-    return one.route.answer(read.success, asked)
+    return await one.route.answer(read.success, asked)
   } catch {
     return problem(500, "the platform failed")
   }
@@ -93,22 +102,22 @@ interface Answered {
 
 /** Gives the first answer again where a request comes again with its key; the newest answers are kept. */
 const onceByKey = (routes: ReadonlyArray<Route>) => {
-  const known = new Map<string, { readonly digest: string; readonly reply: Reply }>()
-  return (request: IncomingMessage, body: string): Answered => {
+  const known = new Map<string, { readonly digest: string; readonly reply: Promise<Reply> }>()
+  return async (request: IncomingMessage, body: string): Promise<Answered> => {
     const key = request.method === "GET" ? null : headerOf(request, "idempotency-key")
-    if (key === null) return { reply: routed(routes, request, body), repeated: false }
+    if (key === null) return { reply: await routed(routes, request, body), repeated: false }
     const digest = sha256(`${request.method} ${request.url}\n${body}`).toString("hex")
     const before = known.get(key)
     if (before !== undefined) {
       return before.digest === digest
-        ? { reply: before.reply, repeated: true }
+        ? { reply: await before.reply, repeated: true }
         : { reply: problem(422, "another request had this Idempotency-Key"), repeated: false }
     }
     const reply = routed(routes, request, body)
     const [oldest] = known.keys()
     if (known.size >= answers_max && oldest !== undefined) known.delete(oldest)
     known.set(key, { digest, reply })
-    return { reply, repeated: false }
+    return { reply: await reply, repeated: false }
   }
 }
 
@@ -157,7 +166,7 @@ export const start = ({
       // Counted when it arrives: also one that breaks off.
       const n = request.url === log_path ? undefined : count()
       const isKnown = isSameSecret(request.headers.authorization ?? "", authorization)
-      bodyOf(request, isKnown, (body) => {
+      const answer = async (body: string | undefined) => {
         const answered = !isKnown
           ? refused(
               problem(401, "the authorization is missing or wrong", {
@@ -166,10 +175,11 @@ export const start = ({
             )
           : body === undefined
             ? refused(problem(413, `a body has at most ${body_bytes_max} bytes`))
-            : answerTo(request, body)
+            : await answerTo(request, body)
         if (n !== undefined) add(n, request, isKnown ? (body ?? "") : "", answered)
         send(response, answered.reply)
-      })
+      }
+      bodyOf(request, isKnown, (body) => void answer(body))
     })
     const url = `http://127.0.0.1:${port}`
     return {

@@ -11,12 +11,15 @@ export interface Asked {
   readonly params: Readonly<Record<string, string>>
   readonly query: URLSearchParams
   readonly trace_id: string
+  readonly baggage: string | undefined
 }
+
+type Answered = Reply | Promise<Reply>
 
 export interface Route {
   readonly method: string
   readonly segments: ReadonlyArray<string>
-  readonly answer: (body: unknown, asked: Asked) => Reply
+  readonly answer: (body: unknown, asked: Asked) => Answered
 }
 
 /** A route that refuses what its schema does not know with 422. */
@@ -24,7 +27,7 @@ export const route = <A>(
   method: string,
   path: string,
   body: Schema.Codec<A, unknown>,
-  answer: (body: A, asked: Asked) => Reply
+  answer: (body: A, asked: Asked) => Answered
 ): Route => {
   const decode = Schema.decodeUnknownResult(body, { onExcessProperty: "error" })
   return {

@@ -3,7 +3,8 @@ import { Schema } from "effect"
 import type { Json } from "../../src/Canonical.ts"
 import type { WorkflowRevision } from "../../src/call/WorkflowReference.ts"
 import type { JsonObject } from "../../src/call/BodyPath.ts"
-import type { Route } from "./Route.ts"
+import { nestingOf } from "../../src/run/Nesting.ts"
+import type { Asked, Route } from "./Route.ts"
 import { Id, Members, route } from "./Route.ts"
 import { ok, problem } from "./Wire.ts"
 
@@ -17,6 +18,15 @@ export interface Seed {
   readonly data: JsonObject
   /** Absent = it cannot be run. */
   readonly input_schema?: JsonObject
+  /** Runs it in another system. Absent = it summarizes its input. */
+  readonly run?: (inputs: JsonObject, asked: Asked) => Promise<Ran>
+}
+
+/** What running a workflow gave. */
+export interface Ran {
+  readonly outputs: Json
+  /** What it spent on models (`layers/calls/NestedSpending.ts`). Absent = nothing. */
+  readonly usage?: Json
 }
 
 interface Revision {
@@ -164,15 +174,28 @@ const commit = (variantOf: Find): Route =>
     }
   )
 
+/** How deep workflows may start one another here, whatever the runs' own bounds are. */
+const nested_depth_max = 8
+
 const invoke = (all: ReadonlyArray<Workflow>): Route =>
-  route("POST", "/api/workflows/invoke", InvokeBody, ({ data, references }, { trace_id }) => {
+  route("POST", "/api/workflows/invoke", InvokeBody, async ({ data, references }, asked) => {
+    const { baggage, trace_id } = asked
+    const nesting = nestingOf(baggage)
+    if (nesting._tag === "Failure") return problem(400, nesting.failure)
+    if ((nesting.success?.depth ?? 0) > nested_depth_max) {
+      return problem(403, `workflows may start one another ${nested_depth_max} deep`)
+    }
     const { id } = references.workflow_revision
     const workflow = all.find(({ revisions }) => revisions.some((each) => each.id === id))
     const revision = workflow?.revisions.find((each) => each.id === id)
     if (workflow?.input_schema === undefined || revision === undefined) {
       return problem(404, "there is no such revision that can be run")
     }
-    return ok({ data: { outputs: outputsOf(revision, data.inputs) }, trace_id })
+    const { outputs, usage } =
+      workflow.run === undefined
+        ? { outputs: outputsOf(revision, data.inputs) }
+        : await workflow.run(data.inputs, asked)
+    return ok({ data: { outputs }, trace_id, ...(usage === undefined ? undefined : { usage }) })
   })
 
 const firstOf = ({ data, revision, variant }: Seed): Revision => ({

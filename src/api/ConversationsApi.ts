@@ -30,7 +30,9 @@ const posting = {
   headers: {
     "idempotency-key": Schema.optionalKey(
       Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(200))
-    )
+    ),
+    /** W3C Baggage. Its members that begin with `troupe.` say of which run the message is nested. */
+    baggage: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(8_192)))
   },
   payload: MessagePayload,
   success: HttpApiSchema.WithHeaders(AcceptedMessage.pipe(HttpApiSchema.status(202)), {
@@ -40,7 +42,7 @@ const posting = {
 } as const
 
 const postDescription =
-  "The answer comes as a run. The same Idempotency-Key with the same message is the same task; with another message it is refused (422)."
+  "The answer comes as a run. The same Idempotency-Key with the same message is the same task; with another message it is refused (422). Pass on the `baggage` of a request that a run sent: a message that is nested too deep is refused (403), and its run stays within what is left of the outer run's budget."
 
 const send = HttpApiEndpoint.post("send", "/v1/messages", posting)
   .annotate(Needs, rolesFor("send"))

@@ -8,6 +8,7 @@ import { TaskStatus } from "../delivery/AgentTask.ts"
 import { AgentName, CallId, ConversationId, RunId } from "../Ids.ts"
 import { Roles } from "../Principal.ts"
 import { Source } from "../run/ProviderWork.ts"
+import { Nesting } from "../run/Nesting.ts"
 import { FinishReason, RunEvent } from "../run/RunEvent.ts"
 import { LimitName } from "../run/RunLimits.ts"
 import { runFilters, RunItem } from "../run/RunItem.ts"
@@ -52,6 +53,8 @@ export const RunSummary = Schema.Struct({
   /** The sender's roles when the message was sent, which the run keeps. Absent = not known. */
   roles: Schema.optionalKey(Roles),
   trace_id: Schema.String,
+  /** The run around it, which started it through another system. Absent = there is none. */
+  nested: Schema.optionalKey(Nesting),
   created_at: Schema.Int,
   /** Events so far. */
   length: Schema.Int,

@@ -4,6 +4,7 @@
 import { Schema } from "effect"
 import { Address, ConversationId, RunId, Tenant } from "../Ids.ts"
 import { Roles } from "../Principal.ts"
+import { Nesting } from "../run/Nesting.ts"
 
 export const TaskStatus = Schema.Literals(["pending", "processing", "complete", "failed"])
 export type TaskStatus = typeof TaskStatus.Type
@@ -25,6 +26,8 @@ export const AgentTask = Schema.Struct({
   span_id: Schema.optionalKey(Schema.String),
   /** The sender excluded it from tracing (W3C Trace Context, flags 00). Absent = it may be traced. */
   sampled: Schema.optionalKey(Schema.Literal(false)),
+  /** What its sender said of the run around it. Absent = there is none. */
+  nested: Schema.optionalKey(Nesting),
   status: TaskStatus,
   /** Why it failed. */
   reason: Schema.optionalKey(Schema.String),
@@ -48,6 +51,16 @@ export class AgentBusy extends Schema.TaggedError<AgentBusy>()("AgentBusy", {
 }) {
   override get message(): string {
     return `${this.address} handles a message and takes no other until it has ended`
+  }
+}
+
+/** The message comes from a run that is as deep as the agent lets runs start one another (`nested_depth_max`). */
+export class NestedTooDeep extends Schema.TaggedError<NestedTooDeep>()("NestedTooDeep", {
+  depth: Schema.Int,
+  depth_max: Schema.Int
+}) {
+  override get message(): string {
+    return `this run would be nested ${this.depth} deep, and its agent takes ${this.depth_max}`
   }
 }
 

@@ -9,6 +9,7 @@ import { AnyDecision, decision_expected, decisionOf, Reason } from "../approval/
 import { InitiatedBy } from "../conversation/Conversation.ts"
 import * as Ids from "../Ids.ts"
 import { Principal, Role } from "../Principal.ts"
+import { Nesting, nestingOf } from "../run/Nesting.ts"
 import { runFilters } from "../run/RunItem.ts"
 import type { NotEntitled } from "../approval/Approval.ts"
 import type { RightName } from "../Rights.ts"
@@ -155,15 +156,32 @@ const key = Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(200))
 /** Without an upper bound here: `send` limits the bytes, with an error of its own. */
 const text = Schema.String.check(Schema.isMinLength(1))
 
+const message_bounds = { bounds: { depth_max: 2, values_max: 20, units_max: 256_000_000 } }
+const messageFields = {
+  agent: Ids.AgentName,
+  conversation: Schema.optionalKey(Ids.ConversationId),
+  text,
+  idempotency_key: Schema.optionalKey(key),
+  channel_origin: Schema.optionalKey(key),
+  initiated_by: Schema.optionalKey(InitiatedBy)
+}
+
 /** A message to an agent. */
 export const message = inputReader(
-  Schema.Struct({
-    agent: Ids.AgentName,
-    conversation: Schema.optionalKey(Ids.ConversationId),
-    text,
-    idempotency_key: Schema.optionalKey(key),
-    channel_origin: Schema.optionalKey(key),
-    initiated_by: Schema.optionalKey(InitiatedBy)
-  }),
-  { bounds: { depth_max: 2, values_max: 20, units_max: 256_000_000 } }
+  Schema.Struct({ ...messageFields, nested: Schema.optionalKey(Nesting) }),
+  message_bounds
 )
+
+const readBaggage = inputReader(
+  Schema.Struct({ ...messageFields, baggage: Schema.String.check(Schema.isMaxLength(8_192)) }),
+  message_bounds
+)
+
+/** A message with the header `baggage` of the request that led to it. */
+export const messageWithBaggage = (value: unknown, field: string) =>
+  Effect.flatMap(readBaggage(value, field), ({ baggage, ...rest }) =>
+    Effect.mapBoth(Effect.fromResult(nestingOf(baggage)), {
+      onSuccess: (nested) => (nested === undefined ? rest : { ...rest, nested }),
+      onFailure: (problem) => new InvalidInput({ field: `${field}.baggage`, message: problem })
+    })
+  )

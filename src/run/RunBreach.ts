@@ -74,6 +74,20 @@ const costBound = (state: RunState, declared: string): BigDecimal.BigDecimal => 
 
 const zero = BigDecimal.make(0n, 0)
 
+/** What the run may still spend, without what `answer` keeps for the last turn; undefined = there is no bound. May be negative. */
+export const budgetLeft = (
+  state: RunState
+): { readonly tokens: number | undefined; readonly cost: BigDecimal.BigDecimal | undefined } => {
+  const { cost_max, tokens_max } = state.accepted.limits
+  return {
+    tokens: tokens_max > 0 ? tokensBound(state) - state.tokens : undefined,
+    cost:
+      cost_max === undefined
+        ? undefined
+        : BigDecimal.subtract(costBound(state, cost_max), state.used.cost ?? zero)
+  }
+}
+
 /** Calls that count. One that was refused because of `calls_max` does not. */
 export const callsUsed = (state: RunState): number => state.calls.size - state.used.calls_refused
 

@@ -15,6 +15,7 @@ import { Role, Roles } from "../Principal.ts"
 import { OnLoss } from "../tool/ToolSpec.ts"
 import { FinishReason } from "./FinishReason.ts"
 import { ProviderRan, Source } from "./ProviderWork.ts"
+import { Nesting } from "./Nesting.ts"
 import { LimitName, RunLimits } from "./RunLimits.ts"
 
 export { Usage } from "../cost/Usage.ts"
@@ -100,6 +101,8 @@ const RunAccepted = Schema.TaggedStruct("RunAccepted", {
   sampled: Schema.optionalKey(Schema.Literal(false)),
   /** A run that is older than a limit gets the limit's default when it is decoded. */
   limits: RunLimits,
+  /** The run around it, which started it through another system; `limits` are within what is left of that one's. */
+  nested: Schema.optionalKey(Nesting),
   pins: Pins
 })
 const RunClaimed = Schema.TaggedStruct("RunClaimed", { epoch: Schema.Int, owner: Schema.String })

@@ -71,6 +71,11 @@ export const RunLimits = Schema.Struct({
   delegations_per_turn_max: bounded(0, 16, 2),
   /** How deep specialists may delegate in turn: 1 = the supervisor's only. */
   depth_max: bounded(0, 64, 8),
+  /**
+   * How deep runs start one another through workflows of a host platform: a run at this depth starts no other, and none
+   * begins beneath it. 0 = the agent's runs start none, and no run starts one of them.
+   */
+  nested_depth_max: bounded(0, 64, 4),
   on_breach: OnBreach.pipe(
     Schema.withDecodingDefaultKey(Effect.succeed("stop" as const)),
     Schema.withConstructorDefault(Effect.succeed("stop" as const))

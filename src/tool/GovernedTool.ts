@@ -20,6 +20,7 @@ import type { ToolError } from "../error/ToolError.ts"
 import type { Json } from "../Canonical.ts"
 import type { CallId, ConversationId, RunId, Tenant } from "../Ids.ts"
 import type { Role } from "../Principal.ts"
+import type { NestedRuns } from "../run/NestedRuns.ts"
 import type { Governance } from "./Governance.ts"
 import { declaredSpec } from "./DeclaredSpec.ts"
 import type { MisdeclaredTool } from "./MisdeclaredTool.ts"
@@ -58,6 +59,8 @@ export interface CallContext {
   readonly over_at?: number
   /** Do the kill switch and the policy let the tool run with these arguments without a person's approval? For a body that is redirected. */
   readonly permits?: (args: unknown) => boolean
+  /** The runs that this call may start in another system, such as a workflow's. Absent = nobody knows its run. */
+  readonly nested?: NestedRuns
   /** Shows watchers of the run a preliminary result, any JSON, in the place of the one before; it is not stored. */
   readonly show: (result: unknown) => void
   /** Reports what a model that the body called has cost. `metered` (layers/model) reports it for models that it wraps. */

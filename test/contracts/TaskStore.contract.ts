@@ -81,6 +81,23 @@ const acceptanceTests = (it: Vitest.MethodsNonLive<Needs>): void => {
     })
   )
 
+  it.effect("AG-46 a task keeps what its sender says of the run around it", () =>
+    Effect.gen(function* () {
+      const tasks = yield* TaskStore
+      const nested = { depth: 3, tokens_max: 900, cost_max: "0.25", currency: "USD" }
+      const request = Samples.newTask({ nested })
+      assert.deepStrictEqual((yield* accept(request)).task.nested, nested)
+      const { conversation, id, tenant } = request
+      yield* accept(Samples.newTask({ tenant, conversation, span_id: "00f067aa0ba902b7" }))
+      assert.deepStrictEqual((yield* tasks.get(id))?.nested, nested)
+      const listed = yield* tasks.ofConversation(tenant, conversation, 0, 10)
+      assert.deepStrictEqual(
+        listed.map((task) => task.nested),
+        [nested, undefined]
+      )
+    })
+  )
+
   it.effect("a task keeps the roles of its sender, also none, or that they are unknown", () =>
     Effect.gen(function* () {
       const tasks = yield* TaskStore

@@ -4,6 +4,7 @@ import { Effect, Layer } from "effect"
 import * as ToolWorker from "../../layers/compose/ToolWorker.ts"
 import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
 import { remote } from "../../layers/runtime/queue/RemoteTool.ts"
+import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { ToolUserError } from "../../src/error/ToolError.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
 import { replyOf, spentIn } from "../../src/tool/ToolMessage.ts"
@@ -45,6 +46,29 @@ it.live("ST-12 a worker's reply carries what was spent, and the run prices and j
         tools: [remote(read), remote(away)],
         script: [call("one", { n: 1 }), call("two", { n: 2 }), text("done")]
       })
+    ),
+    Effect.scoped
+  )
+)
+
+it.live("AG-46 a body in a worker knows how deep the runs are that it starts", () =>
+  Effect.gen(function* () {
+    const seen: Array<unknown> = []
+    const done = tool(read, (_, { nested }) => {
+      seen.push(nested)
+      return "done"
+    })
+    yield* Layer.build(ToolWorker.layer({ tools: [done] }))
+    const agents = yield* AgentRuntime
+    const message = { agent: H.agentName, text: "go", nested: { depth: 3, tokens_max: 700 } }
+    const { task } = yield* agents.send(message, H.alice)
+    yield* H.ended(task.id, task.conversation)
+    assert.deepStrictEqual(seen, [
+      { nesting: { depth: 4, tokens_max: 700 }, depth_max: 4, spent: false }
+    ])
+  }).pipe(
+    Effect.provide(
+      runtime({ tools: [remote(read)], script: [call("one", { n: 1 }), text("done")] })
     ),
     Effect.scoped
   )

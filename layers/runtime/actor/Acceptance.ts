@@ -6,6 +6,7 @@ import { Effect } from "effect"
 import type { AgentTask } from "../../../src/delivery/AgentTask.ts"
 import type { RunId } from "../../../src/Ids.ts"
 import { forEachPage } from "../../../src/Pages.ts"
+import { limitsWithin } from "../../../src/run/Nesting.ts"
 import { cancelRun, RunNotFound } from "../../../src/run/RunCommand.ts"
 import type { RunAccepted } from "../../../src/run/RunEvent.ts"
 import { RunLimits } from "../../../src/run/RunLimits.ts"
@@ -25,7 +26,7 @@ type Message = Pick<
   AgentTask,
   "tenant" | "address" | "conversation" | "message" | "by" | "trace_id"
 > &
-  Partial<Pick<NewTask, "roles" | "span_id" | "sampled">>
+  Partial<Pick<NewTask, "nested" | "roles" | "span_id" | "sampled">>
 
 /** The first event of the task's run. */
 export const acceptedOf = ({ loop }: ActorHost, task: Message): RunAccepted => {
@@ -41,7 +42,12 @@ export const acceptedOf = ({ loop }: ActorHost, task: Message): RunAccepted => {
     trace_id: task.trace_id,
     ...(task.span_id === undefined ? undefined : { span_id: task.span_id }),
     ...(task.sampled === undefined ? undefined : { sampled: task.sampled }),
-    limits: agent?.spec.limits ?? RunLimits.make({}),
+    limits: limitsWithin(
+      agent?.spec.limits ?? RunLimits.make({}),
+      task.nested,
+      loop.prices?.currency
+    ),
+    ...(task.nested === undefined ? undefined : { nested: task.nested }),
     pins: agent?.pins ?? unpinned
   }
 }

@@ -11,7 +11,7 @@ import type { Cause } from "effect"
 import { Digest, SecureRandom } from "effect/crypto"
 import { AgentNotFound } from "../../../src/agent/AgentSpec.ts"
 import { initiatorOf, message_bytes_max } from "../../../src/conversation/Conversation.ts"
-import { MessageTooLarge } from "../../../src/delivery/AgentTask.ts"
+import { MessageTooLarge, NestedTooDeep } from "../../../src/delivery/AgentTask.ts"
 import type { CallId, ConversationId, MessageId, RunId, Tenant } from "../../../src/Ids.ts"
 import type { Principal } from "../../../src/Principal.ts"
 import { rolesOf } from "../../../src/Principal.ts"
@@ -102,11 +102,15 @@ export const make = Effect.fnUntraced(function* (host: ActorHost, { begin, wake 
     by: Principal
   ) {
     if (table.isDraining) return yield* new ShuttingDown()
-    const { idempotency_key, text } = message
+    const { idempotency_key, nested, text } = message
     const agent = directory.get(message.agent)
     if (agent === undefined) {
       const available = directory.all.map((each) => each.spec.name)
       return yield* new AgentNotFound({ agent: message.agent, available })
+    }
+    const { nested_depth_max: depth_max } = agent.spec.limits
+    if (nested !== undefined && nested.depth > depth_max) {
+      return yield* new NestedTooDeep({ depth: nested.depth, depth_max })
     }
     if (isTooLarge(text)) return yield* new MessageTooLarge({ bytes_max: message_bytes_max })
     const conversation =
@@ -122,6 +126,7 @@ export const make = Effect.fnUntraced(function* (host: ActorHost, { begin, wake 
       by: by.id,
       roles: rolesOf(by),
       ...traceOf(id),
+      nested,
       channel_origin: message.channel_origin ?? "api",
       initiated_by: message.initiated_by ?? initiatorOf(by.roles),
       idempotency_key,

@@ -2,9 +2,10 @@
  * A call from a queue as the host that the gate expects: there is no run in this process, only what the message says of
  * one. A dispatch is recorded in the queue, where a run's loop would append it to the journal.
  */
-import { Context, Effect, Tracer } from "effect"
+import { Context, Effect, Option, Schema, Tracer } from "effect"
 import { ConversationId, rootFrame } from "../../../src/Ids.ts"
 import type { CallId, RunId } from "../../../src/Ids.ts"
+import { NestedRuns } from "../../../src/run/NestedRuns.ts"
 import type { RunAccepted } from "../../../src/run/RunEvent.ts"
 import { RunLimits } from "../../../src/run/RunLimits.ts"
 import type { CallPhase, CallState } from "../../../src/run/RunState.ts"
@@ -26,7 +27,18 @@ interface SenderMetadata {
   readonly permission?: string
   /** The span that calls (W3C Trace Context). */
   readonly traceparent?: string
+  /** The runs that the call may start: `NestedRuns`. */
+  readonly nested?: unknown
 }
+
+const decodeNested = Schema.decodeUnknownOption(NestedRuns)
+
+/** Of a sender that says nothing, a run that no other has started, with nothing spent. */
+const nestedIn = ({ metadata }: CallMessage): { readonly nested?: NestedRuns } =>
+  Option.match(decodeNested(metadata?.["nested"]), {
+    onNone: () => ({}),
+    onSome: (nested) => ({ nested })
+  })
 
 const textIn = (
   metadata: CallMessage["metadata"],
@@ -115,6 +127,7 @@ export const make = (
     context: withSenderSpan(no_memory, call),
     call: () => own,
     state: fold([accepted]),
+    ...nestedIn(call),
     begunSideEffects: new Map<string, BegunSideEffect>(),
     reportFault: (what, exception, tool) =>
       report(what, exception, {

@@ -120,6 +120,8 @@ const messageOf = (
   metadata: {
     call: call.call,
     principal: call.principal,
+    // For a body that starts runs in another system.
+    ...(call.nested === undefined ? undefined : { nested: { ...call.nested } }),
     // The span of the worker is a child of this one.
     ...(span === undefined ? undefined : { traceparent: traceparentOf(span) }),
     // The gate here has let the call run. Where no approval was needed here, the worker's gate requests none either.

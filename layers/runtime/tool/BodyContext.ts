@@ -11,6 +11,8 @@
  */
 import { Context, Effect, Option, Tracer } from "effect"
 import type { Prices } from "../../../src/cost/PriceTable.ts"
+import type { NestedRuns } from "../../../src/run/NestedRuns.ts"
+import { nestedRunsOf } from "../../../src/run/NestedRuns.ts"
 import type { CallContext, GovernedContext } from "../../../src/tool/GovernedTool.ts"
 import { AgentMemory } from "../../../services/AgentMemory.ts"
 import type { ActorContext, AgentTool, CallHost, Fork } from "./CallHost.ts"
@@ -148,6 +150,10 @@ class AttemptCall implements CallContext {
     const host = this.#host
     const body = this.#body
     return (args) => body.permits(host, args)
+  }
+
+  get nested(): NestedRuns {
+    return this.#host.nested ?? nestedRunsOf(this.#host.state)
   }
 
   get show(): CallContext["show"] {

@@ -7,6 +7,7 @@ import { Context } from "effect"
 import type { Spending } from "../../../src/cost/Spending.ts"
 import type { Exception } from "../../../src/error/Exception.ts"
 import type { CallId, RunId } from "../../../src/Ids.ts"
+import type { NestedRuns } from "../../../src/run/NestedRuns.ts"
 import type { RunInput } from "../../../src/run/RunDecider.ts"
 import type { Outcome, RunAccepted } from "../../../src/run/RunEvent.ts"
 import type { CallState, RunState } from "../../../src/run/RunState.ts"
@@ -25,6 +26,8 @@ export interface CallHost {
   readonly call: () => CallState
   /** The current state of the run; read only. */
   readonly state: RunState
+  /** What the sender of a call from a queue says of its run. Absent = it follows from `state`. */
+  readonly nested?: NestedRuns
   /** Side effects that calls of this loop have begun, by identity. Made when it is first read. */
   readonly begunSideEffects: Map<string, BegunSideEffect>
   /** What its bodies have spent on models until now; absent until one of them has. */

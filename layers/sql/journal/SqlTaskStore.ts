@@ -20,7 +20,8 @@ import { StoredText } from "../engine/StoredText.ts"
 const page_max = 500
 
 const Sender = Schema.Struct({ id: Schema.String, roles: Roles })
-const Trace = AgentTask.mapFields(({ sampled, span_id, trace_id }) => ({
+const Trace = AgentTask.mapFields(({ nested, sampled, span_id, trace_id }) => ({
+  nested,
   sampled,
   span_id,
   trace_id

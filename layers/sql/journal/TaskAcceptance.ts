@@ -59,9 +59,11 @@ const senderText = ({ by, roles }: NewTask): string =>
   JSON.stringify(roles === undefined ? by : { id: by, roles })
 
 /** The column `trace_id`: the id of the trace alone where that is all that is known, else an object. */
-const traceText = ({ sampled, span_id, trace_id }: NewTask): string =>
+const traceText = ({ nested, sampled, span_id, trace_id }: NewTask): string =>
   JSON.stringify(
-    span_id === undefined && sampled === undefined ? trace_id : { trace_id, span_id, sampled }
+    span_id === undefined && sampled === undefined && nested === undefined
+      ? trace_id
+      : { trace_id, span_id, sampled, nested }
   )
 
 const textOf = (value: string | undefined): string =>
@@ -137,6 +139,7 @@ const created = ({ at, task }: Wanted, { begun, ordinal }: AcceptanceRow): Agent
   trace_id: task.trace_id,
   ...(task.span_id === undefined ? undefined : { span_id: task.span_id }),
   ...(task.sampled === undefined ? undefined : { sampled: task.sampled }),
+  ...(task.nested === undefined ? undefined : { nested: task.nested }),
   status: begun ? "processing" : "pending",
   created_at: at
 })
