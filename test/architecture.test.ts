@@ -69,6 +69,7 @@ const inner: Readonly<Record<string, Readonly<Record<string, ReadonlyArray<strin
     journal: ["engine"],
     outbox: ["engine"],
     tools: ["engine"],
+    platform: ["engine"],
     worlds: ["engine"],
     engine: []
   }

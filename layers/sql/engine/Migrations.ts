@@ -15,6 +15,7 @@ import { migration as plans } from "./migrations/0003_plans.ts"
 import { migration as worlds } from "./migrations/0004_worlds.ts"
 import { migration as sets } from "./migrations/0005_sets.ts"
 import { migration as memory } from "./migrations/0006_memory.ts"
+import { migration as platform } from "./migrations/0009_platform.ts"
 
 /** By number and name. Only ever appended to. */
 const migrations = {
@@ -23,7 +24,8 @@ const migrations = {
   "0003_plans": plans,
   "0004_worlds": worlds,
   "0005_sets": sets,
-  "0006_memory": memory
+  "0006_memory": memory,
+  "0009_platform": platform
 }
 
 const table = "troupe_migrations"

@@ -2,24 +2,12 @@
  * What the platform publishes for other contexts: messages of the outbox, whose topic is the event's name and whose id is the
  * event's id, the same at every delivery. Their payloads are what was observed, and hold no state of an agent.
  */
-import { Effect, Schema } from "effect"
+import { Schema } from "effect"
+import type { Effect } from "effect"
 import type { InvalidInput } from "../../entry/InvalidInput.ts"
 import { inputReader } from "../../entry/InvalidInput.ts"
+import { Count, Moment, Share, Text } from "./Fact.ts"
 import { ChangesetId, CycleId, FrameworkId, RecordId, ScanId, SystemId } from "./RecordId.ts"
-
-const Text = (most: number) =>
-  Schema.String.check(
-    Schema.isPattern(/\S/, { description: "a text that is not blank" }),
-    Schema.isMaxLength(most)
-  )
-
-/** In ms since 1970. */
-const Moment = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 8_640_000_000_000_000 }))
-
-const Count = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000_000 }))
-
-/** 0 to 1; 1 is the best. */
-const Share = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 }))
 
 /** `observe_only`: nothing is proposed. `propose`: changes wait for a person. `autonomous`: those of low risk do not. */
 export const AutonomyMode = Schema.Literals(["observe_only", "propose", "autonomous"])

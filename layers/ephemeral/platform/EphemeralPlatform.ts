@@ -1,0 +1,228 @@
+/**
+ * The records of workspaces in one process, lost at its end. It has no transactions: what is written stays, whatever becomes of
+ * the call that wrote it.
+ */
+import { Clock, Effect, Layer } from "effect"
+import { ChangesetStore } from "../../../services/platform/contracts/ChangesetStore.ts"
+import { FailureClusterReader } from "../../../services/platform/contracts/FailureClusterReader.ts"
+import { ScanReader } from "../../../services/platform/contracts/ScanReader.ts"
+import { FailureClusterTriage } from "../../../services/platform/FailureClusterTriage.ts"
+import type { PlatformStores } from "../../../services/platform/PlatformStores.ts"
+import { readRecords, RecordImporter } from "../../../services/platform/RecordImporter.ts"
+import { WorkspaceReader } from "../../../services/platform/WorkspaceReader.ts"
+import { WorkspaceSettings } from "../../../services/platform/WorkspaceSettings.ts"
+import { WorldViews } from "../../../services/platform/WorldViews.ts"
+import { Outbox } from "../../../services/Outbox.ts"
+import { severityRank } from "../../../src/platform/contracts/FailureCluster.ts"
+import { ChangeRefused } from "../../../src/platform/contracts/RecordErrors.ts"
+import { appliedChangeset, reviewedChangeset } from "../../../src/platform/ChangesetSteps.ts"
+import { changedFramework } from "../../../src/platform/Framework.ts"
+import type { PlatformRecords } from "../../../src/platform/PlatformRecords.ts"
+import {
+  frameworks_max,
+  messageOf,
+  unlinkedFailure
+} from "../../../src/platform/PlatformRecords.ts"
+import { changedWorkspace } from "../../../src/platform/Workspace.ts"
+import type { Place, WorkspaceMaps } from "./PlatformMaps.ts"
+import * as PlatformMaps from "./PlatformMaps.ts"
+import { found, pageOf } from "./PlatformMaps.ts"
+
+type Maps = PlatformMaps.PlatformMaps["Service"]
+
+const newestFirst = (at: number, id: string): Place => ({ numbers: [-at], id, descends: true })
+
+const scans = ({ of }: Maps): ScanReader["Service"] => ({
+  scans: (tenant, query) =>
+    Effect.sync(() =>
+      pageOf(
+        of(tenant).scans,
+        query,
+        ({ scan }) => newestFirst(scan.started_at, scan.scan_id),
+        ({ scan }) => query.status === undefined || scan.status === query.status
+      )
+    ),
+  scan: (tenant, id) => Effect.suspend(() => found(of(tenant).scans.get(id), "scan", id))
+})
+
+const changesets = ({ of }: Maps): ChangesetStore["Service"] => {
+  const get = (tenant: Parameters<Maps["of"]>[0], id: string) =>
+    Effect.suspend(() => found(of(tenant).changesets.get(id), "change set", id))
+  return {
+    changesets: (tenant, query) =>
+      Effect.sync(() =>
+        pageOf(
+          of(tenant).changesets,
+          query,
+          ({ changeset }) => newestFirst(changeset.proposed_at, changeset.changeset_id),
+          ({ state }) => query.status === undefined || state.status === query.status
+        )
+      ),
+    changeset: get,
+    review: Effect.fnUntraced(function* (tenant, id, review) {
+      const now = yield* Clock.currentTimeMillis
+      const record = yield* get(tenant, id)
+      const reviewed = yield* Effect.fromResult(reviewedChangeset(record, review, now))
+      of(tenant).changesets.set(id, reviewed)
+      return reviewed
+    }),
+    apply: Effect.fnUntraced(function* (tenant, id, by) {
+      const now = yield* Clock.currentTimeMillis
+      const record = yield* get(tenant, id)
+      const applied = yield* Effect.fromResult(appliedChangeset(record, by, now))
+      of(tenant).changesets.set(id, applied)
+      return applied
+    })
+  }
+}
+
+const clusters = ({ of }: Maps): FailureClusterReader["Service"] => ({
+  clusters: (tenant, { severity, status, ...page }) =>
+    Effect.sync(() =>
+      pageOf(
+        of(tenant).clusters,
+        page,
+        ({ cluster }) => ({
+          numbers: [severityRank(cluster.severity), -cluster.last_seen_at],
+          id: cluster.cluster_id,
+          descends: false
+        }),
+        ({ cluster, triage }) =>
+          (severity === undefined || cluster.severity === severity) &&
+          (status === undefined || triage.status === status)
+      )
+    ),
+  cluster: (tenant, id) =>
+    Effect.suspend(() => found(of(tenant).clusters.get(id), "failure cluster", id)),
+  failures: (tenant, id, page) =>
+    Effect.sync(() => {
+      const maps = of(tenant)
+      // A page behind a failure of another cluster has nothing.
+      const { after } = page
+      if (after !== undefined && maps.failures.get(after)?.cluster_id !== id) return []
+      return pageOf(
+        maps.failures,
+        page,
+        ({ failure_id, occurred_at }) => newestFirst(occurred_at, failure_id),
+        ({ cluster_id }) => cluster_id === id
+      )
+    })
+})
+
+const triage = ({ of }: Maps): FailureClusterTriage["Service"] => ({
+  triage: Effect.fnUntraced(function* (tenant, id, { by, notes, status }) {
+    const triaged_at = yield* Clock.currentTimeMillis
+    const known = of(tenant).clusters
+    const { cluster } = yield* found(known.get(id), "failure cluster", id)
+    const record = { cluster, triage: { status, notes, triaged_by: by, triaged_at } }
+    known.set(id, record)
+    return record
+  })
+})
+
+const byId = (a: { readonly framework_id: string }, b: { readonly framework_id: string }) =>
+  a.framework_id < b.framework_id ? -1 : 1
+
+const workspaces = ({ of }: Maps): WorkspaceReader["Service"] => ({
+  workspace: (tenant) => Effect.suspend(() => found(of(tenant).workspace, "workspace", tenant)),
+  frameworks: (tenant) =>
+    Effect.sync(() => [...of(tenant).frameworks.values()].toSorted(byId).slice(0, frameworks_max)),
+  framework: (tenant, id) =>
+    Effect.suspend(() => found(of(tenant).frameworks.get(id), "framework", id)),
+  systemCard: (tenant, id) => Effect.suspend(() => found(of(tenant).systems.get(id), "system", id)),
+  errors: (tenant, { scan_id, source, ...page }) =>
+    Effect.sync(() =>
+      pageOf(
+        of(tenant).errors,
+        page,
+        ({ at, error_id }) => newestFirst(at, error_id),
+        (error) =>
+          (source === undefined || error.source === source) &&
+          (scan_id === undefined || error.scan_id === scan_id)
+      )
+    )
+})
+
+const settings = ({ of }: Maps): WorkspaceSettings["Service"] => ({
+  updateFramework: Effect.fnUntraced(function* (tenant, change, by) {
+    const now = yield* Clock.currentTimeMillis
+    const { framework_id: id } = change
+    const known = of(tenant).frameworks
+    const framework = yield* found(known.get(id), "framework", id)
+    const next = yield* Effect.fromResult(changedFramework(framework, change, by, now))
+    known.set(id, next)
+    return next
+  }),
+  changeConfiguration: Effect.fnUntraced(function* (tenant, change, by) {
+    const now = yield* Clock.currentTimeMillis
+    const maps = of(tenant)
+    const workspace = yield* found(maps.workspace, "workspace", tenant)
+    const next = yield* Effect.fromResult(changedWorkspace(workspace, change, by, now))
+    maps.workspace = next
+    return next
+  })
+})
+
+const worldViews = ({ of, own }: Maps): WorldViews["Service"] => ({
+  view: (tenant, world) =>
+    Effect.suspend(() => found(of(tenant).worlds.get(world), "world", world)),
+  observe: (tenant, published) =>
+    Effect.sync(() => {
+      const { worlds } = own(tenant)
+      const known = worlds.get(published.world_id)
+      if (known === undefined || known.version < published.version) {
+        worlds.set(published.world_id, published)
+      }
+    })
+})
+
+const keepKnown = <A>(known: Map<string, A>, id: string, record: A): void => {
+  if (!known.has(id)) known.set(id, record)
+}
+
+const write = (maps: WorkspaceMaps, records: PlatformRecords): void => {
+  maps.workspace ??= records.workspace
+  for (const each of records.frameworks) keepKnown(maps.frameworks, each.framework_id, each)
+  for (const each of records.systems) maps.systems.set(each.system_id, each)
+  for (const each of records.scans) maps.scans.set(each.scan.scan_id, each)
+  for (const each of records.changesets) {
+    keepKnown(maps.changesets, each.changeset.changeset_id, each)
+  }
+  for (const cluster of records.clusters) {
+    const known = maps.clusters.get(cluster.cluster_id)
+    maps.clusters.set(cluster.cluster_id, {
+      cluster,
+      triage: known?.triage ?? { status: "new" }
+    })
+  }
+  for (const each of records.failures) keepKnown(maps.failures, each.failure_id, each)
+  for (const each of records.errors) keepKnown(maps.errors, each.error_id, each)
+}
+
+const importer = ({ of, own }: Maps, outbox: Outbox["Service"]): RecordImporter["Service"] => ({
+  record: Effect.fnUntraced(function* (tenant, given) {
+    const records = yield* readRecords(given)
+    const unlinked = unlinkedFailure(records, (id) => of(tenant).clusters.has(id))
+    if (unlinked !== undefined) return yield* new ChangeRefused({ message: unlinked })
+    write(own(tenant), records)
+    yield* outbox.enqueue(records.events.map((event) => messageOf(tenant, event)))
+    return undefined
+  })
+})
+
+export const layer: Layer.Layer<PlatformStores, never, Outbox> = Layer.unwrap(
+  Effect.gen(function* () {
+    const maps = yield* PlatformMaps.PlatformMaps
+    const outbox = yield* Outbox
+    return Layer.mergeAll(
+      Layer.succeed(ScanReader, scans(maps)),
+      Layer.succeed(ChangesetStore, changesets(maps)),
+      Layer.succeed(FailureClusterReader, clusters(maps)),
+      Layer.succeed(FailureClusterTriage, triage(maps)),
+      Layer.succeed(WorkspaceReader, workspaces(maps)),
+      Layer.succeed(WorkspaceSettings, settings(maps)),
+      Layer.succeed(WorldViews, worldViews(maps)),
+      Layer.succeed(RecordImporter, importer(maps, outbox))
+    )
+  })
+).pipe(Layer.provide(PlatformMaps.layer))

@@ -1,0 +1,194 @@
+/**
+ * Scans, change sets and failure clusters in SQL. A step of a change set and a triage commit with the transaction of the call
+ * that takes them.
+ */
+import { Clock, Effect, Schema } from "effect"
+import type { SqlClient } from "effect/sql"
+import type { ChangesetStore } from "../../../services/platform/contracts/ChangesetStore.ts"
+import type { FailureClusterReader } from "../../../services/platform/contracts/FailureClusterReader.ts"
+import type { ScanReader } from "../../../services/platform/contracts/ScanReader.ts"
+import type { FailureClusterTriage } from "../../../services/platform/FailureClusterTriage.ts"
+import type { Tenant } from "../../../src/Ids.ts"
+import { appliedChangeset, reviewedChangeset } from "../../../src/platform/ChangesetSteps.ts"
+import {
+  Changeset,
+  ChangesetState,
+  ChangesetStatus
+} from "../../../src/platform/contracts/Changeset.ts"
+import type { ChangesetRecord } from "../../../src/platform/contracts/Changeset.ts"
+import {
+  ClusterStatus,
+  ClusterTriage,
+  FailureCluster,
+  LinkedFailure,
+  severityRank
+} from "../../../src/platform/contracts/FailureCluster.ts"
+import { ScanRecord, ScanStatus } from "../../../src/platform/contracts/Scan.ts"
+import { rowDecoder } from "../engine/DecodedRows.ts"
+import { inTransaction, orStoreError } from "../engine/SqlFailure.ts"
+import { firstOf, oneOf, pageReader } from "./RecordRows.ts"
+
+type Sql = SqlClient.SqlClient
+
+const decodeScans = rowDecoder(
+  Schema.Struct({ record: Schema.fromJsonString(ScanRecord) }),
+  "scans"
+)
+
+export const scanStatus = (status: ScanStatus): number => ScanStatus.literals.indexOf(status)
+
+export const scans = (sql: Sql): ScanReader["Service"] => {
+  const page = pageReader(sql, {
+    table: "platform_scans",
+    columns: "record",
+    id: "scan_id",
+    order: ["started_at", "scan_id"],
+    direction: "DESC",
+    filters: [["status", "int2"]],
+    decode: decodeScans
+  })
+  const one = oneOf(
+    sql,
+    "SELECT record FROM troupe.platform_scans WHERE tenant = $1::text AND scan_id = $2::text",
+    decodeScans,
+    "scan"
+  )
+  return {
+    scans: (tenant, { status, ...query }) =>
+      Effect.map(
+        page(tenant, query, status === undefined ? undefined : scanStatus(status)),
+        (rows) => rows.map(({ record }) => record)
+      ),
+    scan: (tenant, id) =>
+      Effect.mapBoth(one(tenant, id), {
+        onSuccess: ({ record }) => record,
+        onFailure: orStoreError
+      })
+  }
+}
+
+const decodeChangesets = rowDecoder(
+  Schema.Struct({
+    changeset: Schema.fromJsonString(Changeset),
+    state: Schema.fromJsonString(ChangesetState)
+  }),
+  "change sets"
+)
+
+const changeset_by_id =
+  "SELECT changeset, state FROM troupe.platform_changesets WHERE tenant = $1::text AND changeset_id = $2::text"
+
+export const changesetStatus = (status: ChangesetStatus): number =>
+  ChangesetStatus.literals.indexOf(status)
+
+/** Takes a step of a change set whose row nobody else changes meanwhile. */
+const stepTaker = (sql: Sql) => {
+  const locked = oneOf(sql, `${changeset_by_id} FOR UPDATE`, decodeChangesets, "change set")
+  return (
+    tenant: Tenant,
+    id: string,
+    step: (record: ChangesetRecord, now: number) => ReturnType<typeof appliedChangeset>
+  ) =>
+    Effect.gen(function* () {
+      const now = yield* Clock.currentTimeMillis
+      const next = yield* Effect.fromResult(step(yield* locked(tenant, id), now))
+      yield* sql.unsafe(
+        `UPDATE troupe.platform_changesets SET status = $3::int2, state = $4::text
+         WHERE tenant = $1::text AND changeset_id = $2::text`,
+        [tenant, id, changesetStatus(next.state.status), JSON.stringify(next.state)]
+      )
+      return next
+    }).pipe(inTransaction(sql), Effect.mapError(orStoreError))
+}
+
+export const changesets = (sql: Sql): ChangesetStore["Service"] => {
+  const page = pageReader(sql, {
+    table: "platform_changesets",
+    columns: "changeset, state",
+    id: "changeset_id",
+    order: ["proposed_at", "changeset_id"],
+    direction: "DESC",
+    filters: [["status", "int2"]],
+    decode: decodeChangesets
+  })
+  const one = oneOf(sql, changeset_by_id, decodeChangesets, "change set")
+  const take = stepTaker(sql)
+  return {
+    changesets: (tenant, { status, ...query }) =>
+      page(tenant, query, status === undefined ? undefined : changesetStatus(status)),
+    changeset: (tenant, id) => Effect.mapError(one(tenant, id), orStoreError),
+    review: (tenant, id, review) =>
+      take(tenant, id, (record, now) => reviewedChangeset(record, review, now)),
+    apply: (tenant, id, by) => take(tenant, id, (record, now) => appliedChangeset(record, by, now))
+  }
+}
+
+const decodeClusters = rowDecoder(
+  Schema.Struct({
+    cluster: Schema.fromJsonString(FailureCluster),
+    triage: Schema.fromJsonString(ClusterTriage)
+  }),
+  "failure clusters"
+)
+const decodeFailures = rowDecoder(
+  Schema.Struct({ failure: Schema.fromJsonString(LinkedFailure) }),
+  "failures"
+)
+
+const clusterStatus = (status: ClusterStatus): number => ClusterStatus.literals.indexOf(status)
+
+export const clusters = (sql: Sql): FailureClusterReader["Service"] => {
+  const page = pageReader(sql, {
+    table: "platform_clusters",
+    columns: "cluster, triage",
+    id: "cluster_id",
+    order: ["severity", "(-last_seen_at)", "cluster_id"],
+    direction: "ASC",
+    filters: [
+      ["severity", "int2"],
+      ["status", "int2"]
+    ],
+    decode: decodeClusters
+  })
+  const failures = pageReader(sql, {
+    table: "platform_failures",
+    columns: "failure",
+    // A page behind a failure of another cluster has nothing.
+    id: "cluster_id = $4::text AND failure_id",
+    order: ["occurred_at", "failure_id"],
+    direction: "DESC",
+    filters: [["cluster_id", "text"]],
+    decode: decodeFailures
+  })
+  const one = oneOf(
+    sql,
+    "SELECT cluster, triage FROM troupe.platform_clusters WHERE tenant = $1::text AND cluster_id = $2::text",
+    decodeClusters,
+    "failure cluster"
+  )
+  return {
+    clusters: (tenant, { severity, status, ...query }) =>
+      page(
+        tenant,
+        query,
+        severity === undefined ? undefined : severityRank(severity),
+        status === undefined ? undefined : clusterStatus(status)
+      ),
+    cluster: (tenant, id) => Effect.mapError(one(tenant, id), orStoreError),
+    failures: (tenant, id, query) =>
+      Effect.map(failures(tenant, query, id), (rows) => rows.map(({ failure }) => failure))
+  }
+}
+
+export const triage = (sql: Sql): FailureClusterTriage["Service"] => ({
+  triage: Effect.fnUntraced(function* (tenant, id, { by, notes, status }) {
+    const triaged_at = yield* Clock.currentTimeMillis
+    const next: ClusterTriage = { status, notes, triaged_by: by, triaged_at }
+    const rows = yield* sql.unsafe(
+      `UPDATE troupe.platform_clusters SET status = $3::int2, triage = $4::text
+       WHERE tenant = $1::text AND cluster_id = $2::text RETURNING cluster, triage`,
+      [tenant, id, clusterStatus(status), JSON.stringify(next)]
+    )
+    return yield* firstOf(yield* decodeClusters(rows), "failure cluster", id)
+  }, Effect.mapError(orStoreError))
+})

@@ -1,0 +1,28 @@
+/**
+ * Sets what operators manage of a failure cluster. What was found about it is beyond this port.
+ */
+import { Context } from "effect"
+import type { Effect } from "effect"
+import type { Tenant } from "../../src/Ids.ts"
+import type { ClusterRecord, ClusterStatus } from "../../src/platform/contracts/FailureCluster.ts"
+import type { RecordNotFound } from "../../src/platform/contracts/RecordErrors.ts"
+import type { StoreError } from "../StoreError.ts"
+
+export interface Triage {
+  readonly status: ClusterStatus
+  /** Not blank; at most 2,000 UTF-16 units. */
+  readonly notes: string
+  readonly by: string
+}
+
+export class FailureClusterTriage extends Context.Service<
+  FailureClusterTriage,
+  {
+    /** In the ambient transaction if there is one. The last triage counts. */
+    triage(
+      tenant: Tenant,
+      id: string,
+      triage: Triage
+    ): Effect.Effect<ClusterRecord, RecordNotFound | StoreError>
+  }
+>()("troupe/services/platform/FailureClusterTriage") {}

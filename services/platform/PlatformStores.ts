@@ -1,0 +1,21 @@
+/**
+ * Everything that is stored of workspaces. Each kind of store gives all of it, over one database or one memory.
+ */
+import type { ChangesetStore } from "./contracts/ChangesetStore.ts"
+import type { FailureClusterReader } from "./contracts/FailureClusterReader.ts"
+import type { ScanReader } from "./contracts/ScanReader.ts"
+import type { FailureClusterTriage } from "./FailureClusterTriage.ts"
+import type { RecordImporter } from "./RecordImporter.ts"
+import type { WorkspaceReader } from "./WorkspaceReader.ts"
+import type { WorkspaceSettings } from "./WorkspaceSettings.ts"
+import type { WorldViews } from "./WorldViews.ts"
+
+export type PlatformStores =
+  | ScanReader
+  | ChangesetStore
+  | FailureClusterReader
+  | FailureClusterTriage
+  | WorkspaceReader
+  | WorkspaceSettings
+  | WorldViews
+  | RecordImporter

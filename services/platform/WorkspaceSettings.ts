@@ -1,0 +1,28 @@
+/**
+ * Changes frameworks and the configuration of a workspace, each on the version that the author of the change saw.
+ */
+import { Context } from "effect"
+import type { Effect } from "effect"
+import type { Tenant } from "../../src/Ids.ts"
+import type { ChangeRefused, RecordNotFound } from "../../src/platform/contracts/RecordErrors.ts"
+import type { Framework, FrameworkChange } from "../../src/platform/Framework.ts"
+import type { ConfigurationChange, Workspace } from "../../src/platform/Workspace.ts"
+import type { StoreError } from "../StoreError.ts"
+
+export class WorkspaceSettings extends Context.Service<
+  WorkspaceSettings,
+  {
+    /** Makes the next version, with a revision that says who and why. In the ambient transaction if there is one. */
+    updateFramework(
+      tenant: Tenant,
+      change: FrameworkChange,
+      by: string
+    ): Effect.Effect<Framework, RecordNotFound | ChangeRefused | StoreError>
+    /** Makes the next version. In the ambient transaction if there is one. */
+    changeConfiguration(
+      tenant: Tenant,
+      change: ConfigurationChange,
+      by: string
+    ): Effect.Effect<Workspace, RecordNotFound | ChangeRefused | StoreError>
+  }
+>()("troupe/services/platform/WorkspaceSettings") {}

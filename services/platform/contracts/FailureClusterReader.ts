@@ -1,0 +1,38 @@
+/**
+ * Reads failure clusters and the failures that are linked to them. Needs no agent.
+ */
+import { Context } from "effect"
+import type { Effect } from "effect"
+import type { Tenant } from "../../../src/Ids.ts"
+import type {
+  ClusterRecord,
+  ClusterSeverity,
+  ClusterStatus,
+  LinkedFailure
+} from "../../../src/platform/contracts/FailureCluster.ts"
+import type { RecordNotFound } from "../../../src/platform/contracts/RecordErrors.ts"
+import type { StoreError } from "../../StoreError.ts"
+import type { RecordPage } from "./RecordPage.ts"
+
+export interface ClusterQuery extends RecordPage {
+  readonly severity?: ClusterSeverity | undefined
+  readonly status?: ClusterStatus | undefined
+}
+
+export class FailureClusterReader extends Context.Service<
+  FailureClusterReader,
+  {
+    /** The most severe first, and of one severity the one that was seen last. */
+    clusters(
+      tenant: Tenant,
+      query: ClusterQuery
+    ): Effect.Effect<ReadonlyArray<ClusterRecord>, StoreError>
+    cluster(tenant: Tenant, id: string): Effect.Effect<ClusterRecord, RecordNotFound | StoreError>
+    /** Newest first. Of an unknown cluster none. */
+    failures(
+      tenant: Tenant,
+      id: string,
+      page: RecordPage
+    ): Effect.Effect<ReadonlyArray<LinkedFailure>, StoreError>
+  }
+>()("troupe/services/platform/contracts/FailureClusterReader") {}

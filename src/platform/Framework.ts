@@ -1,0 +1,117 @@
+/**
+ * By what a workspace's systems are evaluated: frameworks with their rubrics, and where each version of a framework comes from.
+ */
+import { Result, Schema } from "effect"
+import { WorldId } from "../worlds/contracts/WorldId.ts"
+import { Moment, Share, Text, Version } from "./contracts/Fact.ts"
+import { rubrics_max } from "./contracts/PlatformEvent.ts"
+import { ChangeRefused } from "./contracts/RecordErrors.ts"
+import { FrameworkId, RecordId } from "./contracts/RecordId.ts"
+
+export const Rubric = Schema.Struct({
+  rubric_id: RecordId,
+  name: Text(200),
+  description: Text(2_000),
+  /** What an evaluated trace has to fulfil. */
+  criteria: Schema.Array(Text(500)).check(Schema.isMinLength(1), Schema.isMaxLength(20)),
+  /** A score below it fails the rubric. */
+  threshold: Share,
+  /** A rubric that is off is not evaluated. */
+  enabled: Schema.Boolean
+})
+export interface Rubric extends Schema.Schema.Type<typeof Rubric> {}
+
+/** Why there is a version, oldest first. */
+export const FrameworkRevision = Schema.Struct({
+  version: Version,
+  at: Moment,
+  by: Text(200),
+  reason: Text(1_000),
+  /** Where its rubrics come from: a regulation's paragraph, a study, an interview. */
+  sources: Schema.Array(Text(500)).check(Schema.isMaxLength(20))
+})
+export interface FrameworkRevision extends Schema.Schema.Type<typeof FrameworkRevision> {}
+
+/** Versions of one framework that are kept. A framework with so many is changed no more. */
+export const revisions_max = 200
+
+export const Framework = Schema.Struct({
+  framework_id: FrameworkId,
+  name: Text(200),
+  version: Version,
+  /** The world whose rules it evaluates. Absent = it stands on its own. */
+  world_id: Schema.optionalKey(WorldId),
+  rubrics: Schema.Array(Rubric).check(Schema.isMinLength(1), Schema.isMaxLength(rubrics_max)),
+  revisions: Schema.Array(FrameworkRevision).check(
+    Schema.isMinLength(1),
+    Schema.isMaxLength(revisions_max)
+  )
+}).check(
+  Schema.makeFilter(({ revisions, rubrics, version }) => {
+    if (new Set(rubrics.map(({ rubric_id }) => rubric_id)).size !== rubrics.length) {
+      return { path: ["rubrics"], issue: "Expected rubrics with distinct ids" }
+    }
+    return revisions.at(-1)?.version === version
+      ? undefined
+      : { path: ["version"], issue: "Expected the version of the last revision" }
+  })
+)
+export interface Framework extends Schema.Schema.Type<typeof Framework> {}
+
+/** What is to become of one rubric; what is left out stays. */
+export const RubricChange = Schema.Struct({
+  rubric_id: RecordId,
+  threshold: Schema.optionalKey(Share),
+  enabled: Schema.optionalKey(Schema.Boolean)
+}).check(
+  Schema.makeFilter(({ enabled, threshold }) =>
+    enabled === undefined && threshold === undefined ? "a threshold or enabled" : undefined
+  )
+)
+
+/** A change of a framework, made on the version that its author saw. */
+export const FrameworkChange = Schema.Struct({
+  framework_id: FrameworkId,
+  version: Version,
+  rubrics: Schema.Array(RubricChange).check(Schema.isMinLength(1), Schema.isMaxLength(rubrics_max)),
+  reason: Text(1_000)
+})
+export interface FrameworkChange extends Schema.Schema.Type<typeof FrameworkChange> {}
+
+/** The framework after the change, or why there is none. */
+export const changedFramework = (
+  framework: Framework,
+  { reason, rubrics: changes, version }: FrameworkChange,
+  by: string,
+  at: number
+): Result.Result<Framework, ChangeRefused> => {
+  const wrong = wrongOf(framework, changes, version)
+  if (wrong !== undefined) return Result.fail(new ChangeRefused({ message: wrong }))
+  const byId = new Map(changes.map((change) => [change.rubric_id, change]))
+  const revision = { version: version + 1, at, by, reason, sources: [] }
+  return Result.succeed({
+    ...framework,
+    version: revision.version,
+    rubrics: framework.rubrics.map((rubric) => ({ ...rubric, ...byId.get(rubric.rubric_id) })),
+    revisions: [...framework.revisions, revision]
+  })
+}
+
+const wrongOf = (
+  { framework_id, revisions, rubrics, version: known }: Framework,
+  changes: FrameworkChange["rubrics"],
+  version: number
+): string | undefined => {
+  if (version !== known)
+    return `the framework ${framework_id} is at version ${known}, not ${version}`
+  if (revisions.length >= revisions_max) {
+    return `the framework ${framework_id} has ${revisions_max} versions, which is the most`
+  }
+  const named = new Set(changes.map(({ rubric_id }) => rubric_id))
+  if (named.size !== changes.length) return "a rubric is named twice"
+  const own = new Set(rubrics.map(({ rubric_id }) => rubric_id))
+  const unknown = changes.find(({ rubric_id }) => !own.has(rubric_id))
+  return unknown === undefined
+    ? undefined
+    : `the framework ${framework_id} has no rubric ${unknown.rubric_id}`
+}

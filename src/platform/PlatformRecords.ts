@@ -1,0 +1,103 @@
+/**
+ * Records of a workspace that come together, as the pipeline that evaluates its systems gives them.
+ */
+import { Schema } from "effect"
+import { MessageId } from "../Ids.ts"
+import type { Tenant } from "../Ids.ts"
+import type { NewOutboxMessage } from "../delivery/Outbox.ts"
+import { bounds_result } from "../entry/BoundedJson.ts"
+import type { JsonBounds } from "../entry/BoundedJson.ts"
+import { ChangesetRecord } from "./contracts/Changeset.ts"
+import { FailureCluster, LinkedFailure } from "./contracts/FailureCluster.ts"
+import { platform_events, subjectOf } from "./contracts/PlatformEvent.ts"
+import type { PlatformEvent, PlatformTopic } from "./contracts/PlatformEvent.ts"
+import { ScanRecord } from "./contracts/Scan.ts"
+import { Framework } from "./Framework.ts"
+import { SystemCard, Workspace, WorkspaceError } from "./Workspace.ts"
+
+/** Frameworks of one workspace, and systems. */
+export const frameworks_max = 100
+
+/** Scans, change sets, clusters or errors that come together. */
+const records_max = 5_000
+const failures_max = 50_000
+
+const distinct = <A>(idOf: (item: A) => string) =>
+  Schema.makeFilter((items: ReadonlyArray<A>) =>
+    new Set(items.map(idOf)).size === items.length ? undefined : "records with distinct ids"
+  )
+
+const eventOf = <T extends PlatformTopic>(topic: T) =>
+  Schema.Struct({
+    /** The same for the same event, which is published once. */
+    id: MessageId,
+    topic: Schema.Literal(topic),
+    payload: platform_events[topic]
+  })
+
+export const PublishedEvent = Schema.Union([
+  eventOf("scan.completed"),
+  eventOf("verdict.issued"),
+  eventOf("approval.required"),
+  eventOf("supervisor.recommendation.issued")
+])
+export type PublishedEvent = typeof PublishedEvent.Type
+
+export const PlatformRecords = Schema.Struct({
+  workspace: Schema.optionalKey(Workspace),
+  frameworks: Schema.Array(Framework).check(
+    Schema.isMaxLength(frameworks_max),
+    distinct(({ framework_id }: Framework) => framework_id)
+  ),
+  systems: Schema.Array(SystemCard).check(
+    Schema.isMaxLength(frameworks_max),
+    distinct(({ system_id }: SystemCard) => system_id)
+  ),
+  scans: Schema.Array(ScanRecord).check(
+    Schema.isMaxLength(records_max),
+    distinct(({ scan }: ScanRecord) => scan.scan_id)
+  ),
+  changesets: Schema.Array(ChangesetRecord).check(
+    Schema.isMaxLength(records_max),
+    distinct(({ changeset }: ChangesetRecord) => changeset.changeset_id)
+  ),
+  clusters: Schema.Array(FailureCluster).check(
+    Schema.isMaxLength(records_max),
+    distinct(({ cluster_id }: FailureCluster) => cluster_id)
+  ),
+  failures: Schema.Array(LinkedFailure).check(
+    Schema.isMaxLength(failures_max),
+    distinct(({ failure_id }: LinkedFailure) => failure_id)
+  ),
+  errors: Schema.Array(WorkspaceError).check(
+    Schema.isMaxLength(records_max),
+    distinct(({ error_id }: WorkspaceError) => error_id)
+  ),
+  /** Published with the records: all of them or none. */
+  events: Schema.Array(PublishedEvent).check(Schema.isMaxLength(records_max))
+})
+export interface PlatformRecords extends Schema.Schema.Type<typeof PlatformRecords> {}
+
+/** Of records as JSON: room for 50,000 failures. */
+export const records_bounds: JsonBounds = { ...bounds_result, units_max: 32_000_000 }
+
+/** Says which failure belongs to no cluster; undefined = each belongs to one of these or to one that is known. */
+export const unlinkedFailure = (
+  { clusters, failures }: PlatformRecords,
+  isKnown: (cluster: string) => boolean
+): string | undefined => {
+  const given = new Set<string>(clusters.map(({ cluster_id }) => cluster_id))
+  const unlinked = failures.find(({ cluster_id }) => !given.has(cluster_id) && !isKnown(cluster_id))
+  return unlinked === undefined
+    ? undefined
+    : `records.failures: there is no failure cluster ${unlinked.cluster_id}`
+}
+
+/** The event as a message of the outbox. Events of one subject are delivered in order. */
+export const messageOf = (tenant: Tenant, { id, ...event }: PublishedEvent): NewOutboxMessage => ({
+  id,
+  tenant,
+  key: `platform/${tenant}/${subjectOf(event as PlatformEvent)}`,
+  topic: event.topic,
+  payload: event.payload
+})

@@ -1,0 +1,24 @@
+/**
+ * What the platform's facts are made of.
+ */
+import { Schema } from "effect"
+
+/** A text that is not blank, of at most so many UTF-16 units. */
+export const Text = (units_max: number) =>
+  Schema.String.check(
+    Schema.isPattern(/\S/, { description: "a text that is not blank" }),
+    Schema.isMaxLength(units_max)
+  )
+
+/** In ms since 1970, up to the last that `Date` can hold. */
+export const Moment = Schema.Int.check(
+  Schema.isBetween({ minimum: 0, maximum: 8_640_000_000_000_000 })
+)
+
+export const Count = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000_000 }))
+
+/** 0 to 1. */
+export const Share = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 }))
+
+/** 1 for the first. */
+export const Version = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000_000 }))

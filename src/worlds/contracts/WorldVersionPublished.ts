@@ -1,0 +1,43 @@
+/**
+ * The event of a published version of a world: a message of the outbox, written in the transaction that publishes. Others keep
+ * their own view of worlds by it and ask nobody.
+ */
+import { Schema } from "effect"
+import type { Effect } from "effect"
+import type { InvalidInput } from "../../entry/InvalidInput.ts"
+import { inputReader } from "../../entry/InvalidInput.ts"
+import { WorldId } from "./WorldId.ts"
+
+/** The topic of its messages. */
+export const world_published_topic = "world.version.published"
+
+const Count = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000_000 }))
+
+const Share = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 }))
+
+/** A version as its world's card shows it. */
+export const WorldVersionPublished = Schema.Struct({
+  world_id: WorldId,
+  version: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000_000 })),
+  name: Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(200)),
+  /** What it judges, in a sentence. */
+  domain: Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(1_000)),
+  /** In ms since 1970. */
+  published_at: Schema.Int,
+  rules: Count,
+  topics: Count,
+  /** Evaluation cases with known verdicts. */
+  cases: Count,
+  /** Of the topics with rules, those with enough cases. */
+  coverage: Share,
+  /** The worst of its EvalSets. Absent = none was run. */
+  pass_rate_min: Schema.optionalKey(Share)
+})
+export interface WorldVersionPublished extends Schema.Schema.Type<typeof WorldVersionPublished> {}
+
+const read = inputReader(WorldVersionPublished)
+
+/** The payload of a message with this topic. Fails where it is none. */
+export const readWorldPublished = (
+  payload: unknown
+): Effect.Effect<WorldVersionPublished, InvalidInput> => read(payload, "payload")

@@ -1,0 +1,18 @@
+import { Layer } from "effect"
+import * as EphemeralPlatform from "../../layers/ephemeral/platform/EphemeralPlatform.ts"
+import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
+import * as SqlPlatform from "../../layers/sql/platform/SqlPlatform.ts"
+import * as SqlStores from "../../layers/sql/stores/SqlStores.ts"
+import { platformContract } from "../contracts/Platform.contract.ts"
+import { engines } from "../sql/Engines.ts"
+
+platformContract(
+  "ephemeral",
+  EphemeralPlatform.layer.pipe(Layer.provideMerge(EphemeralStores.layer))
+)
+for (const [engine, client] of engines) {
+  platformContract(
+    engine,
+    SqlPlatform.layer.pipe(Layer.provideMerge(SqlStores.layer), Layer.provide(client))
+  )
+}
