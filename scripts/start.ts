@@ -12,6 +12,7 @@ import { SqlError } from "effect/sql"
 import * as OperationsTools from "../layers/agents/OperationsTools.ts"
 import * as WebhookDelivery from "../layers/channel/WebhookDelivery.ts"
 import * as NodeMain from "../layers/compose/NodeMain.ts"
+import * as Platform from "../layers/compose/Platform.ts"
 import * as Runtime from "../layers/compose/Runtime.ts"
 import * as Server from "../layers/compose/Server.ts"
 import * as Stores from "../layers/compose/Stores.ts"
@@ -144,7 +145,10 @@ const main = Effect.fnUntraced(function* (flags: Flags) {
   const published = worlds.map(({ world }) => world)
   const runtime = Runtime.layer({
     agents: [
-      { ...operations, tools: [...operations.tools, "ask_world_agent"] },
+      {
+        ...operations,
+        tools: [...operations.tools, "ask_world_agent", ...Platform.failure_cluster_tools]
+      },
       ...(yield* Effect.fromResult(Worlds.agents(published))),
       ...(host?.agents ?? [])
     ],
@@ -152,9 +156,10 @@ const main = Effect.fnUntraced(function* (flags: Flags) {
       OperationsTools.tools,
       Worlds.askWorldAgent,
       ...Worlds.tools(published),
+      ...Platform.tools,
       ...(host?.tools ?? [])
     ],
-    deliveries: [webhooksTo(receiver)]
+    deliveries: [webhooksTo(receiver), Platform.worldViews]
   }).pipe(
     Layer.provide(
       Option.match(chosen, {
@@ -178,6 +183,7 @@ const main = Effect.fnUntraced(function* (flags: Flags) {
     Layer.provideMerge(runtime),
     Layer.provideMerge(Worlds.runner),
     Layer.provideMerge(Worlds.sql),
+    Layer.provideMerge(Platform.sql),
     Layer.provideMerge(stores),
     Layer.provideMerge(telemetry)
   )

@@ -1,14 +1,58 @@
 /**
- * The platform's records beside a runtime: what is evaluated, judged and proposed in a workspace. `scripts/platform` is
- * something else: a host platform whose endpoints agents call directly.
+ * The platform's records beside a runtime: what is evaluated, judged and proposed in a workspace, which is a tenant, and the tools
+ * of the agents that speak of it. `scripts/platform` is something else: a host platform whose endpoints agents call directly.
+ *
+ * ```ts
+ * Runtime.layer({
+ *   agents: [...spectralAgents, operationsAgent],
+ *   tools: [...Platform.tools],
+ *   deliveries: [Platform.worldViews]
+ * }).pipe(Layer.provideMerge(Platform.sql), Layer.provideMerge(Stores.directory("data")))
+ * ```
  */
+import type { Effect } from "effect"
+import type { PlatformStores } from "../../services/platform/PlatformStores.ts"
+import type { GovernedTool, MisdeclaredTool } from "../../src/tool/GovernedTool.ts"
+import { failureClusterGovernance } from "../../src/platform/FailureClusterTools.ts"
+import * as ChangeTools from "../agents/platform/ChangeTools.ts"
+import * as FailureClusterTools from "../agents/platform/FailureClusterTools.ts"
+import * as SpecialistTools from "../agents/platform/SpecialistTools.ts"
+
+export { handlers as worldViews } from "../agents/platform/WorldViewProjection.ts"
+export { layer as ephemeral } from "../ephemeral/platform/EphemeralPlatform.ts"
+export { layer as sql } from "../sql/platform/SqlPlatform.ts"
+export { RecordImporter } from "../../services/platform/RecordImporter.ts"
 export {
   platform_events,
   readPlatformEvent,
   subjectOf
 } from "../../src/platform/contracts/PlatformEvent.ts"
-export {
-  change_tools,
-  failure_cluster_tools,
-  specialist_tools
-} from "../../src/platform/contracts/PlatformToolNames.ts"
+type Family = Effect.Effect<ReadonlyArray<GovernedTool>, MisdeclaredTool, PlatformStores>
+
+/** The tools of each of the Spectral Agent's specialists; they only read. */
+export const specialists: Readonly<
+  Record<"scan-analyst" | "onboarding-guide" | "framework-advisor" | "troubleshooter", Family>
+> = {
+  "scan-analyst": SpecialistTools.scanAnalyst,
+  "onboarding-guide": SpecialistTools.onboardingGuide,
+  "framework-advisor": SpecialistTools.frameworkAdvisor,
+  troubleshooter: SpecialistTools.troubleshooter
+}
+
+/** The tools that change a workspace; each call asks a person. */
+export const changes: Family = ChangeTools.tools
+
+/** The Operations Agent's tools for failure clusters. */
+export const failureClusters: Family = FailureClusterTools.tools
+
+/** Their keys, for the agent's list of tools. */
+export const failure_cluster_tools: ReadonlyArray<string> = Object.entries(
+  failureClusterGovernance
+).map(([name, { namespace }]) => `${namespace}.${name}@1`)
+
+/** For a registry: all of them. */
+export const tools: ReadonlyArray<Family> = [
+  ...Object.values(specialists),
+  changes,
+  failureClusters
+]

@@ -24,7 +24,10 @@ export const readVersion = (version: unknown): Effect.Effect<NewVersion, Version
 export class WorldPublisher extends Context.Service<
   WorldPublisher,
   {
-    /** Replaces rules and EvalSets by those of the version: 1 for a new world, else one more than the version before. */
+    /**
+     * Replaces rules and EvalSets by those of the version: 1 for a new world, else one more than the version before. The event
+     * `world.version.published` goes to the outbox with it.
+     */
     publish(tenant: Tenant, version: NewVersion): Effect.Effect<void, VersionRefused | StoreError>
   }
 >()("troupe/services/worlds/WorldPublisher") {}

@@ -429,8 +429,8 @@ const deciding = (it: Vitest.MethodsNonLive<Needs>): void => {
         const after = yield* workspaces.framework(tenant, "support")
         assert.strictEqual(after.version, 2)
         assert.deepEqual(after.rubrics, [
-          sample.frameworks[0]!.rubrics[0],
-          { ...sample.frameworks[0]!.rubrics[1], threshold: 0.7 }
+          sample.frameworks[0]!.rubrics[0]!,
+          { ...sample.frameworks[0]!.rubrics[1]!, threshold: 0.7 }
         ])
         assert.lengthOf(after.revisions, 2)
         assert.deepInclude(after.revisions[1], { version: 2, reason: "Customers complain." })

@@ -2,10 +2,13 @@
 import type { Vitest } from "@effect/vitest"
 import { assert } from "@effect/vitest"
 import { Effect } from "effect"
+import { Outbox } from "../../services/Outbox.ts"
 import { RuleProposals } from "../../services/worlds/RuleProposals.ts"
 import { readVersion, WorldPublisher } from "../../services/worlds/WorldPublisher.ts"
 import { rule_page_max, WorldReader } from "../../services/worlds/WorldReader.ts"
+import type { OutboxMessage } from "../../src/delivery/Outbox.ts"
 import { WorldId } from "../../src/worlds/contracts/WorldId.ts"
+import { world_published_topic } from "../../src/worlds/contracts/WorldVersionPublished.ts"
 import type { NewVersion } from "../../src/worlds/NewVersion.ts"
 import { candidates_open_max } from "../../src/worlds/RuleCandidate.ts"
 import type { Tenant } from "../../src/Ids.ts"
@@ -13,7 +16,7 @@ import { credit, privacy } from "../worlds/Worlds.ts"
 import { contract } from "./Contract.ts"
 import * as Samples from "./Samples.ts"
 
-type Needs = WorldReader | WorldPublisher | RuleProposals
+type Needs = WorldReader | WorldPublisher | RuleProposals | Outbox
 
 const { world_id } = credit.world
 const publish = (tenant: Tenant, version: NewVersion) =>
@@ -66,6 +69,46 @@ const publishing = (it: Vitest.MethodsNonLive<Needs>): void => {
         assert.include(error.message, `version ${version} of credit is not the next one`)
       }
       assert.deepEqual(yield* read(tenant), second)
+    })
+  )
+
+  it.effect("ST-42 a published version is told by one event, and one that is refused by none", () =>
+    Effect.gen(function* () {
+      const tenant = Samples.tenant()
+      yield* publish(tenant, next(1))
+      yield* Effect.flip(publish(tenant, next(3)))
+      yield* publish(tenant, next(2, { rules: credit.rules.slice(0, 1), eval_sets: [] }))
+      const told: Array<OutboxMessage> = []
+      const outbox = yield* Outbox
+      const claim = {
+        owner: Samples.unique("owner"),
+        topics: [world_published_topic],
+        limit: 500,
+        lease_ms: 60_000
+      }
+      for (;;) {
+        const claimed = yield* outbox.claim(claim)
+        if (claimed.length === 0) break
+        for (const message of claimed) {
+          yield* outbox.delivered(message.id, claim.owner)
+          if (message.tenant === tenant) told.push(message)
+        }
+      }
+      const [first, second] = told.map(({ payload }) => payload)
+      assert.lengthOf(told, 2)
+      assert.deepEqual(first, {
+        world_id,
+        version: 1,
+        name: "Consumer credit",
+        domain: "Judges offers of consumer credit.",
+        published_at: 0,
+        rules: 4,
+        topics: 3,
+        cases: 45,
+        coverage: 1 / 3,
+        pass_rate_min: 0.9
+      })
+      assert.deepInclude(second, { version: 2, rules: 1, cases: 0, coverage: 0 })
     })
   )
 

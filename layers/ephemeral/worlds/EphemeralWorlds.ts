@@ -2,6 +2,7 @@
  * Worlds and the candidates of their rules in one process, lost at its end.
  */
 import { Clock, Effect, Layer } from "effect"
+import { SecureRandom } from "effect/crypto"
 import type { Tenant } from "../../../src/Ids.ts"
 import { WorldUnknown } from "../../../src/worlds/contracts/WorldAnswer.ts"
 import type { WorldId } from "../../../src/worlds/contracts/WorldId.ts"
@@ -9,6 +10,8 @@ import type { RuleCandidate } from "../../../src/worlds/RuleCandidate.ts"
 import { candidates_open_max, TooManyCandidates } from "../../../src/worlds/RuleCandidate.ts"
 import { RuleNotFound } from "../../../src/worlds/World.ts"
 import type { EvalSet, Rule, World } from "../../../src/worlds/World.ts"
+import { publishedMessage } from "../../../src/worlds/PublishedMessage.ts"
+import { Outbox } from "../../../services/Outbox.ts"
 import { RuleProposals } from "../../../services/worlds/RuleProposals.ts"
 import {
   readVersion,
@@ -72,28 +75,32 @@ const reader = (worlds: Worlds): WorldReader["Service"] => {
   }
 }
 
-const publisher = (worlds: Worlds): WorldPublisher["Service"] => ({
-  publish: (tenant, version) =>
-    Effect.flatMap(readVersion(version), ({ eval_sets, rules, world }) => {
-      const key = tenantKey(tenant, world.world_id)
-      const before = worlds.get(key)
-      const next = (before?.world.version ?? 0) + 1
-      if (world.version !== next) {
-        return Effect.fail(
-          new VersionRefused({
-            message: `version ${world.version} of ${world.world_id} is not the next one`
-          })
-        )
-      }
-      worlds.set(key, {
-        tenant,
-        world,
-        rules: rules.toSorted(byId("rule_id")),
-        eval_sets: eval_sets.toSorted(byId("eval_set_id")),
-        candidates: before?.candidates ?? new Map()
+const publisher = (
+  worlds: Worlds,
+  outbox: Outbox["Service"],
+  random: SecureRandom.SecureRandom["Service"]
+): WorldPublisher["Service"] => ({
+  publish: Effect.fnUntraced(function* (tenant, given) {
+    const version = yield* readVersion(given)
+    const id = yield* random.uuidV7()
+    const { eval_sets, rules, world } = version
+    const key = tenantKey(tenant, world.world_id)
+    const before = worlds.get(key)
+    const next = (before?.world.version ?? 0) + 1
+    if (world.version !== next) {
+      return yield* new VersionRefused({
+        message: `version ${world.version} of ${world.world_id} is not the next one`
       })
-      return Effect.void
+    }
+    worlds.set(key, {
+      tenant,
+      world,
+      rules: rules.toSorted(byId("rule_id")),
+      eval_sets: eval_sets.toSorted(byId("eval_set_id")),
+      candidates: before?.candidates ?? new Map()
     })
+    return yield* outbox.enqueue([publishedMessage(tenant, id, version)])
+  })
 })
 
 const proposals = (worlds: Worlds): RuleProposals["Service"] => ({
@@ -118,13 +125,16 @@ const proposals = (worlds: Worlds): RuleProposals["Service"] => ({
     )
 })
 
-export const layer: Layer.Layer<WorldReader | WorldPublisher | RuleProposals> = Layer.unwrap(
-  Effect.sync(() => {
-    const worlds: Worlds = new Map()
-    return Layer.mergeAll(
-      Layer.succeed(WorldReader, reader(worlds)),
-      Layer.succeed(WorldPublisher, publisher(worlds)),
-      Layer.succeed(RuleProposals, proposals(worlds))
-    )
-  })
-)
+export const layer: Layer.Layer<WorldReader | WorldPublisher | RuleProposals, never, Outbox> =
+  Layer.unwrap(
+    Effect.gen(function* () {
+      const outbox = yield* Outbox
+      const random = yield* SecureRandom.SecureRandom
+      const worlds: Worlds = new Map()
+      return Layer.mergeAll(
+        Layer.succeed(WorldReader, reader(worlds)),
+        Layer.succeed(WorldPublisher, publisher(worlds, outbox, random)),
+        Layer.succeed(RuleProposals, proposals(worlds))
+      )
+    })
+  ).pipe(Layer.provide(SecureRandom.layerWebCrypto))

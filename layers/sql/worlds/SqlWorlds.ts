@@ -3,6 +3,7 @@
  * that makes it; a version is published in a transaction of its own.
  */
 import { Clock, Effect, Layer, Schema } from "effect"
+import { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
 import type { Tenant } from "../../../src/Ids.ts"
 import { WorldUnknown } from "../../../src/worlds/contracts/WorldAnswer.ts"
@@ -22,6 +23,8 @@ import {
   rules_max,
   World
 } from "../../../src/worlds/World.ts"
+import { publishedMessage } from "../../../src/worlds/PublishedMessage.ts"
+import { Outbox } from "../../../services/Outbox.ts"
 import { RuleProposals } from "../../../services/worlds/RuleProposals.ts"
 import {
   readVersion,
@@ -123,8 +126,15 @@ const replaced = [
   `DELETE FROM troupe.world_eval_sets WHERE tenant = $1::text AND world_id = $2::text`
 ]
 
-const publish = (sql: Sql, tenant: Tenant, { eval_sets, rules, world }: NewVersion) =>
+const publish = (
+  sql: Sql,
+  outbox: Outbox["Service"],
+  tenant: Tenant,
+  version: NewVersion,
+  event_id: string
+) =>
   Effect.gen(function* () {
+    const { eval_sets, rules, world } = version
     const id = world.world_id
     const taken = yield* sql.unsafe(take, [tenant, id, world.version, JSON.stringify(world)])
     if (taken.length === 0) {
@@ -151,6 +161,7 @@ const publish = (sql: Sql, tenant: Tenant, { eval_sets, rules, world }: NewVersi
         JSON.stringify(eval_sets.map((set) => ({ id: set.eval_set_id, text: JSON.stringify(set) })))
       ]
     )
+    return yield* outbox.enqueue([publishedMessage(tenant, event_id, version)])
   }).pipe(inTransaction(sql), Effect.mapError(orStoreError))
 
 /** What a candidate says and who proposed it, as the column `draft` holds it. */
@@ -220,16 +231,21 @@ const proposals = (sql: Sql): RuleProposals["Service"] => ({
 export const layer: Layer.Layer<
   WorldReader | WorldPublisher | RuleProposals,
   never,
-  SqlClient.SqlClient
+  SqlClient.SqlClient | Outbox
 > = Layer.unwrap(
-  Effect.map(SqlClient.SqlClient, (sql) =>
-    Layer.mergeAll(
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const outbox = yield* Outbox
+    const random = yield* SecureRandom.SecureRandom
+    return Layer.mergeAll(
       Layer.succeed(WorldReader, reader(sql)),
       Layer.succeed(WorldPublisher, {
-        publish: (tenant, version) =>
-          Effect.flatMap(readVersion(version), (read) => publish(sql, tenant, read))
+        publish: Effect.fnUntraced(function* (tenant, version) {
+          const read = yield* readVersion(version)
+          yield* publish(sql, outbox, tenant, read, yield* random.uuidV7())
+        })
       }),
       Layer.succeed(RuleProposals, proposals(sql))
     )
-  )
-)
+  })
+).pipe(Layer.provide(SecureRandom.layerWebCrypto))

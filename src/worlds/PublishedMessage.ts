@@ -1,0 +1,38 @@
+/**
+ * The event of a published version, as a message of the outbox. Versions of one world are told in their order.
+ */
+import type { NewOutboxMessage } from "../delivery/Outbox.ts"
+import { MessageId } from "../Ids.ts"
+import type { Tenant } from "../Ids.ts"
+import { world_published_topic } from "./contracts/WorldVersionPublished.ts"
+import type { WorldVersionPublished } from "./contracts/WorldVersionPublished.ts"
+import type { NewVersion } from "./NewVersion.ts"
+import { worldModelCard } from "./WorldModelCard.ts"
+
+/** `id`: a new UUID. */
+export const publishedMessage = (
+  tenant: Tenant,
+  id: string,
+  { eval_sets, rules, world }: NewVersion
+): NewOutboxMessage => {
+  const card = worldModelCard(world, rules, eval_sets)
+  const payload: WorldVersionPublished = {
+    world_id: world.world_id,
+    version: world.version,
+    name: world.name,
+    domain: world.domain,
+    published_at: world.published_at,
+    rules: card.rules,
+    topics: card.topics,
+    cases: card.cases,
+    coverage: card.coverage,
+    ...(card.pass_rate_min === undefined ? undefined : { pass_rate_min: card.pass_rate_min })
+  }
+  return {
+    id: MessageId.make(id),
+    tenant,
+    key: `worlds/${tenant}/${world.world_id}`,
+    topic: world_published_topic,
+    payload: { ...payload }
+  }
+}
