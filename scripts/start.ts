@@ -131,6 +131,14 @@ const relayConfig = Layer.effect(
 const scriptOf = (request: ModelRequest) =>
   request.agent === keeper.name ? keeperScript(request) : script(request)
 
+const scripted = ScriptedModelGateway.layer(scriptOf, { piece_units: 24, piece_delay_ms: 15 })
+
+/** With the worlds and the failure clusters of this process beside the dead letters. */
+const operationsHere = {
+  ...operations,
+  tools: [...operations.tools, "ask_world_agent", ...Platform.failure_cluster_tools]
+}
+
 interface Flags {
   readonly platform: boolean
 }
@@ -145,10 +153,7 @@ const main = Effect.fnUntraced(function* (flags: Flags) {
   const published = worlds.map(({ world }) => world)
   const runtime = Runtime.layer({
     agents: [
-      {
-        ...operations,
-        tools: [...operations.tools, "ask_world_agent", ...Platform.failure_cluster_tools]
-      },
+      operationsHere,
       ...(yield* Effect.fromResult(Worlds.agents(published))),
       ...(host?.agents ?? [])
     ],
@@ -161,12 +166,7 @@ const main = Effect.fnUntraced(function* (flags: Flags) {
     ],
     deliveries: [webhooksTo(receiver), Platform.worldViews]
   }).pipe(
-    Layer.provide(
-      Option.match(chosen, {
-        onNone: () => ScriptedModelGateway.layer(scriptOf, { piece_units: 24, piece_delay_ms: 15 }),
-        onSome: (model) => model.layer
-      })
-    ),
+    Layer.provide(Option.match(chosen, { onNone: () => scripted, onSome: (model) => model.layer })),
     Layer.provide(ToolCallTelemetry.layer),
     Layer.provide(ModelUsageTelemetry.layer),
     Layer.provide(relayConfig)

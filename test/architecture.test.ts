@@ -2,46 +2,23 @@
  * Rooms, imports and names, checked over the real files. Each rule is also given a violation, because a rule that no
  * longer finds one would always pass.
  */
-import { readdirSync, readFileSync } from "node:fs"
-import { dirname, join, posix } from "node:path"
-import { fileURLToPath } from "node:url"
+import { readdirSync } from "node:fs"
 import { assert, describe, it } from "vitest"
-
-const root = fileURLToPath(new URL("..", import.meta.url))
-
-/** Path from the root, with slashes, to text. */
-type Tree = ReadonlyMap<string, string>
-
-const load = (...folders: ReadonlyArray<string>): Tree =>
-  new Map(
-    folders
-      .flatMap((folder) =>
-        readdirSync(join(root, folder), { recursive: true, encoding: "utf8" }).map((name) =>
-          posix.join(folder, name.replaceAll("\\", "/"))
-        )
-      )
-      .filter((path) => path.endsWith(".ts"))
-      .toSorted()
-      .map((path) => [path, readFileSync(join(root, path), "utf8")])
-  )
-
-const withoutComments = (text: string): string =>
-  text.replaceAll(/\/\*[\s\S]*?\*\//g, "").replaceAll(/^\s*\/\/.*$/gm, "")
-
-const importPattern =
-  /(?:^|[\s;])(?:import|export)\s[^"';]*?from\s*["']([^"']+)["']|(?:^|[\s;])import\s*["']([^"']+)["']|\bimport\(\s*["']([^"']+)["']/g
-
-/** What a file imports: own files as paths from the root, packages by their name. */
-const importsOf = (path: string, text: string): ReadonlyArray<string> =>
-  [...withoutComments(text).matchAll(importPattern)].map((match) => {
-    const name = (match[1] ?? match[2] ?? match[3])!
-    return name.startsWith(".") ? posix.join(dirname(path), name) : name
-  })
-
-const isOwn = (name: string): boolean => /^(src|services|layers|test|scripts)\//.test(name)
-const roomOf = (path: string): string | undefined => /^layers\/([^/]+)\//.exec(path)?.[1]
-const under = (name: string, ...packages: ReadonlyArray<string>): boolean =>
-  packages.some((each) => name === each || name.startsWith(`${each}/`))
+import {
+  root,
+  load,
+  withoutComments,
+  importsOf,
+  isOwn,
+  roomOf,
+  under,
+  contexts,
+  contextOf,
+  isContract,
+  reach,
+  plant
+} from "./HouseTree.ts"
+import type { Tree } from "./HouseTree.ts"
 
 const drivers = /^(@effect\/sql-|@electric-sql\/|effect\/sql(\/|$)|node:sqlite$|pg$|postgres$)/
 const providers = /^(@ai-sdk\/|ai$|openai$|@anthropic-ai\/|@google\/)/
@@ -80,18 +57,6 @@ const innerRoomOf = (path: string): readonly [room: string, inner: string] | und
   const [, room, within] = /^layers\/([^/]+)\/([^/]+)\//.exec(path) ?? []
   return room !== undefined && inner[room] !== undefined ? [room, within!] : undefined
 }
-
-/** Areas of the reference application. Each has sub-rooms of its own, and shows the others nothing but its contracts. */
-const contexts: ReadonlyArray<string> = ["platform", "worlds", "core"]
-
-/** The context that a file belongs to: `layers/agents/worlds/WorldTools.ts` to worlds. */
-const contextOf = (path: string): string | undefined => {
-  const [, context] = /^(?:src|services|layers\/[^/]+)\/([^/]+)\//.exec(path) ?? []
-  return context !== undefined && contexts.includes(context) ? context : undefined
-}
-
-const isContract = (path: string): boolean =>
-  contextOf(path) !== undefined && path.includes(`/${contextOf(path)}/contracts/`)
 
 const contextRefusal = (path: string, name: string): string | undefined => {
   const to = contextOf(name)
@@ -174,20 +139,6 @@ const refusals = (tree: Tree): ReadonlyArray<string> =>
     })
   )
 
-/** Everything that a file reaches through imports of own files, with the way to it. */
-const reach = (tree: Tree, from: string): ReadonlyMap<string, string> => {
-  const ways = new Map<string, string>([[from, from]])
-  const queue = [from]
-  for (let path = queue.pop(); path !== undefined; path = queue.pop()) {
-    for (const name of importsOf(path, tree.get(path) ?? "")) {
-      if (!tree.has(name) || ways.has(name)) continue
-      ways.set(name, `${ways.get(path)!} > ${name}`)
-      queue.push(name)
-    }
-  }
-  return ways
-}
-
 /** Ways from the HTTP layer to the loop or to the body of a tool. */
 const waysToTheLoop = (tree: Tree): ReadonlyArray<string> =>
   [...tree.keys()]
@@ -232,7 +183,6 @@ const misnamed = (path: string): string | undefined => {
 
 const house = load("src", "services", "layers")
 const everything = load("src", "services", "layers", "scripts", "test")
-const plant = (path: string, text: string): Tree => new Map([[path, text]])
 
 describe("architecture", () => {
   it("sees the files that it judges", () => {
@@ -279,6 +229,13 @@ describe("architecture", () => {
       ["src/worlds/contracts/A.ts", "../World.ts"],
       ["services/core/A.ts", "../worlds/WorldReader.ts"],
       ["layers/agents/platform/A.ts", "../worlds/WorldTools.ts"],
+      ["layers/agents/platform/A.ts", "../../../services/worlds/WorldReader.ts"],
+      ["layers/sql/platform/A.ts", "../worlds/SqlWorlds.ts"],
+      ["layers/ephemeral/platform/A.ts", "../worlds/EphemeralWorlds.ts"],
+      ["layers/agents/worlds/A.ts", "../../../services/platform/WorkspaceReader.ts"],
+      ["src/worlds/A.ts", "../platform/Framework.ts"],
+      ["src/agents/A.ts", "../platform/Framework.ts"],
+      ["services/platform/contracts/A.ts", "../WorkspaceReader.ts"],
       ["layers/agents/A.ts", "./worlds/WorldTools.ts"],
       ["layers/ephemeral/core/A.ts", "../../../services/worlds/RuleProposals.ts"]
     ]
@@ -300,6 +257,8 @@ describe("architecture", () => {
       ["layers/mcp/A.ts", "../dialling/B.ts"],
       ["layers/sql/engine/migrations/0001_schema.ts", "./0001_runs.ts"],
       ["src/platform/A.ts", "../worlds/contracts/WorldId.ts"],
+      ["src/agents/A.ts", "../platform/contracts/PlatformEvent.ts"],
+      ["layers/http/A.ts", "../../services/platform/contracts/ScanReader.ts"],
       ["layers/agents/core/A.ts", "../../../services/worlds/contracts/WorldAgentRunner.ts"],
       ["layers/compose/A.ts", "../agents/worlds/WorldTools.ts"]
     ]
@@ -338,6 +297,32 @@ describe("architecture", () => {
     ])
     assert.deepEqual(waysToTheLoop(tree), [
       "layers/http/A.ts > layers/compose/B.ts > layers/runtime/C.ts"
+    ])
+  })
+
+  it("ST-35 SA-48 gives no context a way to what another keeps to itself", () => {
+    const ways = (tree: Tree, context: string) =>
+      [...tree.keys()]
+        .filter((path) => contextOf(path) === context)
+        .flatMap((path) =>
+          [...reach(tree, path)].filter(
+            ([to]) => contextOf(to) !== undefined && contextOf(to) !== context && !isContract(to)
+          )
+        )
+        .map(([, way]) => way)
+    for (const context of ["platform", "worlds"]) {
+      const files = [...house.keys()].filter((path) => contextOf(path) === context)
+      assert.isAtLeast(files.length, 10, context)
+      assert.deepEqual(ways(house, context), [])
+    }
+    // Also not through a file of no context.
+    const planted = new Map([
+      ["layers/agents/platform/A.ts", `import { b } from "../B.ts"\n`],
+      ["layers/agents/B.ts", `import { x } from "../../services/worlds/WorldReader.ts"\n`],
+      ["services/worlds/WorldReader.ts", ""]
+    ])
+    assert.deepEqual(ways(planted, "platform"), [
+      "layers/agents/platform/A.ts > layers/agents/B.ts > services/worlds/WorldReader.ts"
     ])
   })
 

@@ -83,7 +83,7 @@ export interface Place {
 
 const compare = (a: Place, b: Place): number => {
   for (const [i, number] of a.numbers.entries()) {
-    const difference = number - b.numbers[i]!
+    const difference = number - (b.numbers[i] ?? 0)
     if (difference !== 0) return difference
   }
   if (a.id === b.id) return 0

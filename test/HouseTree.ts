@@ -1,0 +1,70 @@
+/**
+ * The files of the house as texts, what each imports, and where it belongs: for the rules of `architecture.test.ts`.
+ */
+import { readdirSync, readFileSync } from "node:fs"
+import { dirname, join, posix } from "node:path"
+import { fileURLToPath } from "node:url"
+
+export const root = fileURLToPath(new URL("..", import.meta.url))
+
+/** Path from the root, with slashes, to text. */
+export type Tree = ReadonlyMap<string, string>
+
+export const load = (...folders: ReadonlyArray<string>): Tree =>
+  new Map(
+    folders
+      .flatMap((folder) =>
+        readdirSync(join(root, folder), { recursive: true, encoding: "utf8" }).map((name) =>
+          posix.join(folder, name.replaceAll("\\", "/"))
+        )
+      )
+      .filter((path) => path.endsWith(".ts"))
+      .toSorted()
+      .map((path) => [path, readFileSync(join(root, path), "utf8")])
+  )
+
+export const withoutComments = (text: string): string =>
+  text.replaceAll(/\/\*[\s\S]*?\*\//g, "").replaceAll(/^\s*\/\/.*$/gm, "")
+
+const importPattern =
+  /(?:^|[\s;])(?:import|export)\s[^"';]*?from\s*["']([^"']+)["']|(?:^|[\s;])import\s*["']([^"']+)["']|\bimport\(\s*["']([^"']+)["']/g
+
+/** What a file imports: own files as paths from the root, packages by their name. */
+export const importsOf = (path: string, text: string): ReadonlyArray<string> =>
+  [...withoutComments(text).matchAll(importPattern)].map((match) => {
+    const name = (match[1] ?? match[2] ?? match[3])!
+    return name.startsWith(".") ? posix.join(dirname(path), name) : name
+  })
+
+export const isOwn = (name: string): boolean => /^(src|services|layers|test|scripts)\//.test(name)
+export const roomOf = (path: string): string | undefined => /^layers\/([^/]+)\//.exec(path)?.[1]
+export const under = (name: string, ...packages: ReadonlyArray<string>): boolean =>
+  packages.some((each) => name === each || name.startsWith(`${each}/`))
+
+/** Areas of the reference application. Each has sub-rooms of its own, and shows the others nothing but its contracts. */
+export const contexts: ReadonlyArray<string> = ["platform", "worlds", "core"]
+
+/** The context that a file belongs to: `layers/agents/worlds/WorldTools.ts` to worlds. */
+export const contextOf = (path: string): string | undefined => {
+  const [, context] = /^(?:src|services|layers\/[^/]+)\/([^/]+)\//.exec(path) ?? []
+  return context !== undefined && contexts.includes(context) ? context : undefined
+}
+
+export const isContract = (path: string): boolean =>
+  contextOf(path) !== undefined && path.includes(`/${contextOf(path)}/contracts/`)
+
+/** Everything that a file reaches through imports of own files, with the way to it. */
+export const reach = (tree: Tree, from: string): ReadonlyMap<string, string> => {
+  const ways = new Map<string, string>([[from, from]])
+  const queue = [from]
+  for (let path = queue.pop(); path !== undefined; path = queue.pop()) {
+    for (const name of importsOf(path, tree.get(path) ?? "")) {
+      if (!tree.has(name) || ways.has(name)) continue
+      ways.set(name, `${ways.get(path)!} > ${name}`)
+      queue.push(name)
+    }
+  }
+  return ways
+}
+
+export const plant = (path: string, text: string): Tree => new Map([[path, text]])
