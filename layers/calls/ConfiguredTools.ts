@@ -54,7 +54,7 @@ export interface Options {
   readonly tools: ReadonlyArray<ToolConfig>
   /** Absent = there is none: the start fails where a tool needs it. */
   readonly callback?: Callback
-  /** `seed`: GET and POST below /api/. `extended`: PUT and DELETE too, below the callback's own mount. Absent = `seed`. */
+  /** `seed`: GET and POST below /api/. `extended`: PUT, PATCH and DELETE too, below the callback's own mount. Absent = `seed`. */
   readonly profile?: CallProfile
   /** Operations beside those of `platform_ops`; one of the same name takes its place. */
   readonly operations?: ReadonlyArray<PlatformOp>

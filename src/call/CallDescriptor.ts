@@ -38,7 +38,13 @@ export const FixedBody = AnyObject.check(
   )
 )
 
-export const CallMethod = Schema.Literals(["GET", "POST", "PUT", "DELETE"])
+/** Parameters of a query, each by the field of the body that gives it. */
+export const QueryFields = Schema.Record(
+  Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(200)),
+  PathText
+).check(Schema.isMaxProperties(fields_max))
+
+export const CallMethod = Schema.Literals(["GET", "POST", "PUT", "PATCH", "DELETE"])
 export type CallMethod = typeof CallMethod.Type
 
 export const CallDescriptor = Schema.Struct({
@@ -52,6 +58,12 @@ export const CallDescriptor = Schema.Struct({
   args_into: Schema.optionalKey(PathText)
 })
 export interface CallDescriptor extends Schema.Schema.Type<typeof CallDescriptor> {}
+
+/** A descriptor with what only entries of the catalogue have. */
+export interface DirectRequest extends CallDescriptor {
+  /** Parameters of the query beside a body. One whose field has no value is left out. */
+  readonly query?: Readonly<Record<string, string>>
+}
 
 /** The parts of a descriptor from which its body is assembled. */
 export interface BodyParts {

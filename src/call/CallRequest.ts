@@ -6,7 +6,7 @@ import { Result } from "effect"
 import type { Json } from "../Canonical.ts"
 import type { BodyPath, JsonObject } from "./BodyPath.ts"
 import { memberOf, valueAt, withoutValueAt } from "./BodyPath.ts"
-import type { CallDescriptor, CallMethod } from "./CallDescriptor.ts"
+import type { CallMethod, DirectRequest } from "./CallDescriptor.ts"
 import type { CallProfile, TargetRefusal } from "./CallTarget.ts"
 import { parametersOf, targetOf } from "./CallTarget.ts"
 
@@ -21,7 +21,8 @@ export interface CallRequest {
 /** The longest URL, in characters. */
 const url_max = 8_000
 
-export const hasBody = (method: CallMethod): boolean => method === "POST" || method === "PUT"
+export const hasBody = (method: CallMethod): boolean =>
+  method === "POST" || method === "PUT" || method === "PATCH"
 
 /** The places in the body of the path's parameters, each by its dotted name. */
 export const parameterPaths = (path: string): ReadonlyArray<BodyPath> =>
@@ -39,11 +40,23 @@ const parameterValues = (path: string, body: JsonObject): JsonObject =>
     })
   )
 
-/** The body without the parameters of the path, which is what is sent, and what the endpoint's schema speaks of. */
-export const bodyOfRequest = ({ path }: CallDescriptor, body: JsonObject): JsonObject =>
-  parametersOf(path).reduce(
+/** The fields of the parameters of a query beside a body. */
+export const queryPaths = ({ query = {} }: DirectRequest): ReadonlyArray<BodyPath> =>
+  Object.values(query).map((field) => field.split("."))
+
+/** The body without the parameters of the path and the query, which is what is sent, and what the endpoint's schema speaks of. */
+export const bodyOfRequest = (call: DirectRequest, body: JsonObject): JsonObject => {
+  const inPath = parametersOf(call.path).reduce(
     (rest, name) => withoutValueAt(withoutValueAt(rest, name.split(".")), [name]),
     body
+  )
+  return queryPaths(call).reduce(withoutValueAt, inPath)
+}
+
+/** The values of the parameters of a query beside a body. */
+const queryValues = ({ query = {} }: DirectRequest, body: JsonObject): JsonObject =>
+  Object.fromEntries(
+    Object.entries(query).map(([name, field]) => [name, valueAt(body, field.split(".")) ?? null])
   )
 
 const isScalar = (value: Json): value is string | number | boolean =>
@@ -63,7 +76,7 @@ const withQuery = (url: URL, body: JsonObject): Result.Result<URL, RequestRefusa
 /** The request, or why it is refused. `endpoint` is the run's callback, whose origin the URL has. */
 export const requestOf = (
   endpoint: string,
-  call: CallDescriptor,
+  call: DirectRequest,
   body: JsonObject,
   profile: CallProfile
 ): Result.Result<CallRequest, RequestRefusal> => {
@@ -71,8 +84,13 @@ export const requestOf = (
   const target = targetOf(endpoint, { method, path }, parameterValues(path, body), profile)
   if (Result.isFailure(target)) return Result.fail(target.failure)
   const rest = bodyOfRequest(call, body)
-  if (hasBody(method)) {
-    return Result.succeed({ method, url: target.success, body: JSON.stringify(rest) })
+  if (!hasBody(method)) {
+    return Result.map(withQuery(target.success, rest), (url) => ({ method, url, body: undefined }))
   }
-  return Result.map(withQuery(target.success, rest), (url) => ({ method, url, body: undefined }))
+  const text = JSON.stringify(rest)
+  return Result.map(withQuery(target.success, queryValues(call, body)), (url) => ({
+    method,
+    url,
+    body: text
+  }))
 }

@@ -6,7 +6,7 @@ import { Result } from "effect"
 import type { Json } from "../Canonical.ts"
 import { memberOf, valueAt } from "./BodyPath.ts"
 
-/** `seed`: GET and POST below /api/. `extended`: PUT and DELETE too, below the callback's own mount. */
+/** `seed`: GET and POST below /api/. `extended`: PUT, PATCH and DELETE too, below the callback's own mount. */
 export type CallProfile = "seed" | "extended"
 
 interface RequestLine {
@@ -27,7 +27,7 @@ export type TargetRefusal =
 
 const methods: Record<CallProfile, ReadonlySet<string>> = {
   seed: new Set(["GET", "POST"]),
-  extended: new Set(["GET", "POST", "PUT", "DELETE"])
+  extended: new Set(["GET", "POST", "PUT", "PATCH", "DELETE"])
 }
 
 const parameter = /\{([A-Za-z_][A-Za-z0-9_.-]*)\}/g

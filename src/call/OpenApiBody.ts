@@ -3,6 +3,7 @@
  * its top, so the members of all parts stand side by side, and the endpoint judges what goes with what.
  */
 import type { Json } from "../Canonical.ts"
+import { definitionOf } from "../tool/SchemaDefinitions.ts"
 import type { JsonObject } from "./BodyPath.ts"
 import { isJsonObject, memberOf } from "./BodyPath.ts"
 
@@ -57,10 +58,25 @@ const withOne = (all: ReadonlyArray<ObjectParts>): ObjectParts => ({
   others: othersOf(all)
 })
 
-/** What it says of objects; undefined = no object fits it. */
-export const objectParts = (schema: Json): ObjectParts | undefined => {
-  if (schema === true) return { properties: {}, required: [], others: undefined }
-  if (!isJsonObject(schema)) return undefined
+/** What a schema says of objects; undefined = no object fits it. `checkDefinitions` has to find no fault. */
+export const objectParts = (schema: Json, definitions: JsonObject): ObjectParts | undefined => {
+  const known = new Map<string, ObjectParts | undefined>()
+  const partsOf = (given: Json): ObjectParts | undefined => {
+    if (given === true) return { properties: {}, required: [], others: undefined }
+    if (!isJsonObject(given)) return undefined
+    const name = definitionOf(given)
+    if (name === undefined) return ownParts(given, partsOf)
+    // Several may lead to one definition, and each of them on to others.
+    if (!known.has(name)) known.set(name, partsOf(memberOf(definitions, name) ?? true))
+    return known.get(name)
+  }
+  return partsOf(schema)
+}
+
+const ownParts = (
+  schema: JsonObject,
+  partsOf: (schema: Json) => ObjectParts | undefined
+): ObjectParts | undefined => {
   const { additionalProperties, allOf, anyOf, oneOf, required, type } = schema
   if (type !== undefined && !(Array.isArray(type) ? type : [type]).includes("object"))
     return undefined
@@ -72,13 +88,13 @@ export const objectParts = (schema: Json): ObjectParts | undefined => {
   }
   const parts = [own]
   for (const each of listOf(allOf)) {
-    const part = objectParts(each)
+    const part = partsOf(each)
     if (part === undefined) return undefined
     parts.push(part)
   }
   for (const union of [anyOf, oneOf]) {
     if (union === undefined) continue
-    const some = listOf(union).flatMap((each) => objectParts(each) ?? [])
+    const some = listOf(union).flatMap((each) => partsOf(each) ?? [])
     if (some.length === 0) return undefined
     parts.push(withOne(some))
   }

@@ -1,12 +1,21 @@
 /**
- * Operations of an OpenAPI 3.0 or 3.1 document, each with its own references written out. A reference leads to a place in
- * the same document; nothing is ever fetched or read from a file.
+ * Operations of an OpenAPI 3.0 or 3.1 document, each with its own references written out, and schemas that refer to themselves
+ * beside it. A reference leads to a place in the same document; nothing is ever fetched or read from a file.
  */
 import { Result } from "effect"
 import type { Json } from "../Canonical.ts"
 import { suggestNames } from "../tool/Nearest.ts"
 import type { JsonObject } from "./BodyPath.ts"
-import { isJsonObject, isUnsafeName, memberOf } from "./BodyPath.ts"
+import { isJsonObject, memberOf } from "./BodyPath.ts"
+import type { References } from "./OpenApiReference.ts"
+import {
+  definitionName,
+  definitions_place,
+  isRecursive,
+  memberKind,
+  namedBy,
+  referencesOf
+} from "./OpenApiReference.ts"
 import { OpenApiRefused, refuseOpenApi } from "./OpenApiRefused.ts"
 
 export type Dialect = "3.0" | "3.1"
@@ -14,6 +23,7 @@ export type Dialect = "3.0" | "3.1"
 export interface OpenApiDocument {
   readonly dialect: Dialect
   readonly root: JsonObject
+  readonly references: References
 }
 
 export interface FoundOperation {
@@ -44,7 +54,7 @@ export const openApiDocument = (value: Json): Result.Result<OpenApiDocument, Ope
     )
   }
   return isJsonObject(memberOf(value, "paths"))
-    ? Result.succeed({ dialect, root: value })
+    ? Result.succeed({ dialect, root: value, references: referencesOf(value) })
     : Result.fail(refuseOpenApi("NotOpenApi", "document", "it has no paths"))
 }
 
@@ -90,28 +100,6 @@ export const operationOf = (
   return Result.fail(refuseOpenApi("DuplicateOperation", id, problem))
 }
 
-/** Members whose own members are names of an author and no keywords. */
-const maps = new Set([
-  "properties",
-  "patternProperties",
-  "dependentSchemas",
-  "$defs",
-  "definitions",
-  "content"
-])
-/** Members whose values are data, in which nothing is a reference. */
-const data = new Set(["default", "enum", "const"])
-/** Members that say nothing of what is sent. */
-const dropped = new Set([
-  "example",
-  "examples",
-  "externalDocs",
-  "xml",
-  "discriminator",
-  "encoding",
-  "headers",
-  "links"
-])
 /** What may stand beside a reference and adds nothing to check. In 3.0 nothing else beside it counts. */
 const annotations = new Set([
   "description",
@@ -125,9 +113,18 @@ const annotations = new Set([
 interface Walk {
   readonly document: OpenApiDocument
   readonly id: string
-  /** The references that lead to where the walk is. */
-  readonly open: Array<string>
+  /** The references that lead to themselves, by the names of their definitions. */
+  readonly definitions: Map<string, string>
   values: number
+}
+
+/** Where a walk is. */
+interface Place {
+  readonly depth: number
+  /** The names of the value's members are an author's. */
+  readonly isMap: boolean
+  /** It is a schema, or within one. */
+  readonly inSchema: boolean
 }
 
 const fail = ({ id }: Walk, reason: OpenApiRefused["reason"], message: string): OpenApiRefused =>
@@ -139,33 +136,29 @@ const named = (walk: Walk, reference: string): Json => {
   if (!reference.startsWith("#")) {
     throw fail(walk, "ExternalReference", `${shown} leads out of the document`)
   }
-  const parts = reference.startsWith("#/") ? reference.slice(2).split("/") : undefined
-  let found: Json | undefined = parts === undefined ? undefined : walk.document.root
-  for (const part of parts ?? []) {
-    const decoded = Result.try(() => decodeURIComponent(part))
-    if (Result.isFailure(decoded)) {
-      found = undefined
-      break
-    }
-    const name = decoded.success.replaceAll("~1", "/").replaceAll("~0", "~")
-    found = Array.isArray(found)
-      ? /^(?:0|[1-9]\d{0,6})$/.test(name)
-        ? (found as ReadonlyArray<Json>)[Number(name)]
-        : undefined
-      : memberOf(found, name)
-  }
+  const found = namedBy(walk.document.references, reference)
   if (found === undefined) throw fail(walk, "UnknownReference", `${shown} leads nowhere`)
   return found
 }
 
-const followed = (walk: Walk, reference: string, beside: JsonObject, depth: number): Json => {
-  if (walk.open.includes(reference)) {
-    const problem = `"${reference.slice(0, 200)}" leads to itself, and a tool's schema has to end`
+/** A reference to a definition, which is written out later, once for the operation. */
+const defined = (walk: Walk, reference: string, { inSchema }: Place): JsonObject => {
+  if (!inSchema) {
+    const problem = `"${reference.slice(0, 200)}" leads to itself, and only a schema can`
     throw fail(walk, "CircularReference", problem)
   }
-  walk.open.push(reference)
-  const target = written(walk, named(walk, reference), depth, false)
-  walk.open.pop()
+  const name = definitionName(walk.document.references, reference)
+  walk.definitions.set(name, reference)
+  const $ref = `${definitions_place}${name}`
+  // What only answers have is told by the property, which is this reference.
+  const isAnswered = memberOf(named(walk, reference), "readOnly") === true
+  return isAnswered ? { $ref, readOnly: true } : { $ref }
+}
+
+const followed = (walk: Walk, reference: string, beside: JsonObject, place: Place): Json => {
+  const target = isRecursive(walk.document.references, reference)
+    ? defined(walk, reference, place)
+    : written(walk, named(walk, reference), { ...place, isMap: false })
   const members = Object.entries(beside)
   const isPlain = ([name]: readonly [string, Json]): boolean => annotations.has(name)
   if (!isJsonObject(target) || members.length === 0) return target
@@ -179,8 +172,8 @@ const followed = (walk: Walk, reference: string, beside: JsonObject, depth: numb
   return { ...beside, allOf: [...(Array.isArray(allOf) ? allOf : []), target] }
 }
 
-/** A copy with references written out. `isMap`: its members' names are an author's. Throws what refuses it. */
-const written = (walk: Walk, value: Json, depth: number, isMap: boolean): Json => {
+/** A copy with references written out. Throws what refuses it. */
+const written = (walk: Walk, value: Json, { depth, inSchema, isMap }: Place): Json => {
   if (++walk.values > values_max || depth > depth_max) {
     throw fail(
       walk,
@@ -188,24 +181,26 @@ const written = (walk: Walk, value: Json, depth: number, isMap: boolean): Json =
       `with its references it has over ${values_max} values, or is too deep`
     )
   }
-  if (Array.isArray(value)) {
-    return value.map((item: Json) => written(walk, item, depth + 1, false))
-  }
+  const within = { depth: depth + 1, inSchema, isMap: false }
+  if (Array.isArray(value)) return value.map((item: Json) => written(walk, item, within))
   if (!isJsonObject(value)) return value
   const reference = isMap ? undefined : memberOf(value, "$ref")
   const members = Object.entries(value).flatMap(
     ([name, member]): Array<readonly [string, Json]> => {
-      if (isUnsafeName(name) || (!isMap && (dropped.has(name) || name.startsWith("x-")))) return []
+      const kind = memberKind(name, isMap)
+      if (kind === "dropped") return []
       if (!isMap && typeof reference === "string" && name === "$ref") return []
-      if (!isMap && data.has(name)) {
+      if (kind === "data") {
         walk.values += JSON.stringify(member).length >> 3
         return [[name, member]]
       }
-      return [[name, written(walk, member, depth + 1, !isMap && maps.has(name))]]
+      const isSchema = inSchema || (!isMap && name === "schema")
+      const place = { depth: depth + 1, inSchema: isSchema, isMap: kind === "map" }
+      return [[name, written(walk, member, place)]]
     }
   )
   const own = Object.fromEntries(members)
-  return typeof reference === "string" ? followed(walk, reference, own, depth + 1) : own
+  return typeof reference === "string" ? followed(walk, reference, own, within) : own
 }
 
 export interface WrittenOperation {
@@ -216,6 +211,8 @@ export interface WrittenOperation {
   readonly parameters: ReadonlyArray<JsonObject>
   /** Absent = it has none. */
   readonly requestBody?: JsonObject
+  /** Schemas that refer to themselves, by their names. */
+  readonly definitions: JsonObject
 }
 
 const textOf = (value: Json | undefined): string => (typeof value === "string" ? value.trim() : "")
@@ -242,17 +239,23 @@ export const writtenOperation = (
   document: OpenApiDocument,
   { id, method, operation, path, shared }: FoundOperation
 ): Result.Result<WrittenOperation, OpenApiRefused> => {
-  const walk: Walk = { document, id, open: [], values: 0 }
+  const walk: Walk = { document, id, definitions: new Map(), values: 0 }
+  const top: Place = { depth: 0, isMap: false, inSchema: false }
   const list = (value: Json | undefined): ReadonlyArray<JsonObject> => {
-    const items = written(walk, value ?? [], 0, false)
+    const items = written(walk, value ?? [], top)
     return Array.isArray(items) ? (items as ReadonlyArray<Json>).filter(isJsonObject) : []
   }
   const read = Result.try((): WrittenOperation => {
     const parameters = together(list(memberOf(operation, "parameters")), list(shared))
     const body = memberOf(operation, "requestBody")
-    const requestBody = body === undefined ? undefined : written(walk, body, 0, false)
+    const requestBody = body === undefined ? undefined : written(walk, body, top)
     const description = described(operation)
-    const parts = { id, method, path, description, parameters }
+    const definitions: Record<string, Json> = {}
+    // Writing one out may add others, which the loop meets too.
+    for (const [name, reference] of walk.definitions) {
+      definitions[name] = written(walk, named(walk, reference), { ...top, inSchema: true })
+    }
+    const parts = { id, method, path, description, parameters, definitions }
     return isJsonObject(requestBody) ? { ...parts, requestBody } : parts
   })
   if (Result.isSuccess(read)) return Result.succeed(read.success)
@@ -267,7 +270,9 @@ export const documentOf = (
   operations: ReadonlyArray<WrittenOperation>
 ): JsonObject => {
   const paths = new Map<string, JsonObject>()
-  for (const { method, parameters, path, requestBody } of operations) {
+  const schemas: Record<string, Json> = {}
+  for (const { definitions, method, parameters, path, requestBody } of operations) {
+    Object.assign(schemas, definitions)
     const operation = {
       parameters,
       ...(requestBody === undefined ? undefined : { requestBody }),
@@ -277,5 +282,5 @@ export const documentOf = (
   }
   const version = root["openapi"] ?? dialect
   const info = { title: "chosen operations", version: "1" }
-  return { openapi: version, info, paths: Object.fromEntries(paths) }
+  return { openapi: version, info, paths: Object.fromEntries(paths), components: { schemas } }
 }

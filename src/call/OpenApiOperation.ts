@@ -4,6 +4,7 @@
 import { Result, Schema } from "effect"
 import type { Json } from "../Canonical.ts"
 import { canonical } from "../Canonical.ts"
+import { checkDefinitions, neededDefinitions } from "../tool/SchemaDefinitions.ts"
 import { Permission, SideEffects } from "../tool/SideEffects.ts"
 import type { JsonObject } from "./BodyPath.ts"
 import { isUnsafeName, memberOf } from "./BodyPath.ts"
@@ -94,6 +95,7 @@ const parameterOf = (parameter: JsonObject, dialect: Dialect): Parameter => {
 /** The schema of the JSON body; undefined = the operation sends none. */
 const bodyOf = (
   { id, method, requestBody }: WrittenOperation,
+  definitions: JsonObject,
   dialect: Dialect
 ): Result.Result<ObjectParts | undefined, OpenApiRefused> => {
   if (requestBody === undefined) return Result.succeed(undefined)
@@ -112,10 +114,30 @@ const bodyOf = (
       ? refuse(`its body is ${types.join(" or ")} and no application/json`)
       : Result.succeed(undefined)
   }
-  const parts = objectParts(schema2020(memberOf(json[1], "schema"), dialect))
+  const parts = objectParts(schema2020(memberOf(json[1], "schema"), dialect), definitions)
   return parts === undefined
     ? refuse("its body is no JSON object, and a model gives a tool one object")
     : Result.succeed(parts)
+}
+
+/** The schemas that refer to themselves, in JSON Schema 2020-12. */
+const definitionsOf = (
+  { definitions, id }: WrittenOperation,
+  dialect: Dialect
+): Result.Result<JsonObject, OpenApiRefused> => {
+  const found = Object.fromEntries(
+    Object.entries(definitions).map(([name, schema]) => [name, schema2020(schema, dialect)])
+  )
+  switch (checkDefinitions(found)) {
+    case "endless": {
+      const problem = "a schema refers to itself with no object or list between, so nothing fits it"
+      return Result.fail(refuseOpenApi("CircularReference", id, problem))
+    }
+    case "large":
+      return Result.fail(refuseOpenApi("TooLarge", id, "its schemas refer to too many others"))
+    case undefined:
+      return Result.succeed(found)
+  }
 }
 
 /** A parameter that can be sent. */
@@ -128,6 +150,8 @@ interface Request {
   readonly operation: WrittenOperation
   readonly properties: Map<string, Json>
   readonly required: Set<string>
+  /** The parameters of the query beside a body, each with its name in the arguments. */
+  readonly query: Map<string, string>
 }
 
 const placeholders = /\{([^{}]*)\}/g
@@ -191,11 +215,14 @@ const addQuery = (
   return undefined
 }
 
-/** Adds a part of the path; gives the name under which it stands in the arguments. */
-const addPart = ({ properties, required }: Request, { name, schema, where }: Sent): string => {
+/** Adds a parameter; gives the name under which it stands in the arguments. */
+const addPart = (
+  { properties, required }: Request,
+  { name, required: isRequired, schema, where }: Sent
+): string => {
   const alias = aliasOf(name, where, new Set([...properties.keys(), ...required]))
   properties.set(alias, schema)
-  required.add(alias)
+  if (isRequired) required.add(alias)
   return alias
 }
 
@@ -232,19 +259,15 @@ const pathOf = (
   const all = sendable(operation, dialect)
   if (Result.isFailure(all)) return Result.fail(all.failure)
   const query = all.success.filter(({ where }) => where === "query")
-  const inPath = isBodied(operation.method)
+  const isWithBody = isBodied(operation.method)
   const refused =
     (body === undefined ? undefined : addBody(request, body)) ??
-    (inPath ? undefined : addQuery(request, query))
+    (isWithBody ? undefined : addQuery(request, query))
   if (refused !== undefined) return Result.fail(refused)
-  return Result.map(filledPath(request, all.success), (path) => {
-    if (!inPath) return path
-    // The query of a method with a body is part of its path, where nothing can be left open.
-    const parts = query
-      .filter(({ required }) => required)
-      .map((each) => `${encodeURIComponent(each.name)}={${addPart(request, each)}}`)
-    return parts.length === 0 ? path : `${path}?${parts.join("&")}`
-  })
+  const path = filledPath(request, all.success)
+  if (!isWithBody) return path
+  for (const each of query) request.query.set(each.name, addPart(request, each))
+  return path
 }
 
 /** The entry. `base` is the part of the URL between the origin and the document's paths. */
@@ -262,20 +285,29 @@ export const platformOpOf = (
   if (/[?#]/.test(path)) return refuse("InvalidDocument", "its path has a query or a fragment")
   const op = choice.name ?? modelName(id)
   if (op === "") return refuse("InvalidChoice", "give it a name: its id has no letter or digit")
-  const body = bodyOf(operation, dialect)
+  const definitions = definitionsOf(operation, dialect)
+  if (Result.isFailure(definitions)) return Result.fail(definitions.failure)
+  const body = bodyOf(operation, definitions.success, dialect)
   if (Result.isFailure(body)) return Result.fail(body.failure)
-  const request: Request = { operation, properties: new Map(), required: new Set() }
+  const request: Request = {
+    operation,
+    properties: new Map(),
+    required: new Set(),
+    query: new Map()
+  }
   const filled = pathOf(request, body.success, dialect)
   if (Result.isFailure(filled)) return Result.fail(filled.failure)
-  const { properties, required } = request
+  const { properties, query, required } = request
   const { permission, side_effects = method === "GET" ? "read" : "external" } = choice
   const others = body.success === undefined ? false : body.success.others
-  const input_schema = {
+  const schema = {
     type: "object",
     properties: Object.fromEntries(properties),
     ...(required.size === 0 ? undefined : { required: [...required] }),
     ...(others === undefined ? undefined : { additionalProperties: others })
   }
+  const $defs = neededDefinitions(schema, definitions.success)
+  const input_schema = Object.keys($defs).length === 0 ? schema : { ...schema, $defs }
   if (canonical(input_schema).length > body_units_max) {
     return refuse("TooLarge", `its schema has more than ${body_units_max} characters`)
   }
@@ -288,6 +320,7 @@ export const platformOpOf = (
     method,
     path: `${base}${filled.success}`,
     input_schema,
+    ...(query.size === 0 ? undefined : { query: Object.fromEntries(query) }),
     ...(side_effects === "read" || side_effects === "none" ? { read_only: true } : undefined),
     ...(permission === undefined ? undefined : { default_permission: permission })
   })

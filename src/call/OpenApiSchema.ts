@@ -7,6 +7,8 @@ import { linearPattern } from "../entry/LinearPattern.ts"
 import type { JsonObject } from "./BodyPath.ts"
 import { isJsonObject, memberOf } from "./BodyPath.ts"
 import type { Dialect } from "./OpenApiDocument.ts"
+import { definitions_at } from "../tool/SchemaDefinitions.ts"
+import { definitions_place } from "./OpenApiReference.ts"
 
 const schemas = new Set(["items", "additionalProperties", "propertyNames"])
 const lists = new Set(["allOf", "anyOf", "oneOf", "prefixItems"])
@@ -108,6 +110,9 @@ const converted = (value: Json, dialect: Dialect): Json => {
   const members = Object.entries(withoutAnswers(value)).flatMap(
     ([name, member]): Array<readonly [string, Json]> => {
       if (isLeftOut(name, member)) return []
+      if (name === "$ref" && typeof member === "string") {
+        return [[name, member.replace(definitions_place, definitions_at)]]
+      }
       if (schemas.has(name)) return [[name, each(member)]]
       if (lists.has(name)) return [[name, listOf(member).map(each)]]
       if (!maps.has(name) || !isJsonObject(member)) return [[name, member]]

@@ -10,9 +10,17 @@ import { readJsonValue } from "../entry/BoundedJson.ts"
 import { suggestNames } from "../tool/Nearest.ts"
 import { partsConflict } from "./BodyAssembly.ts"
 import type { JsonObject } from "./BodyPath.ts"
-import { isJsonObject } from "./BodyPath.ts"
-import { Bindings, CallMethod, CallPath, FixedBody, PathText } from "./CallDescriptor.ts"
+import { isJsonObject, parsePath } from "./BodyPath.ts"
+import {
+  Bindings,
+  CallMethod,
+  CallPath,
+  FixedBody,
+  PathText,
+  QueryFields
+} from "./CallDescriptor.ts"
 import { platform_prefix } from "./CallRef.ts"
+import { hasBody } from "./CallRequest.ts"
 import { expandedTypes, isCallType } from "./CallTypes.ts"
 import { issueText } from "./ToolConfig.ts"
 import type { ToolConfigRefused } from "./ToolConfigRefused.ts"
@@ -38,6 +46,8 @@ export const PlatformOp = Schema.Struct({
   /** Bound fields by which the endpoint refuses a run whose view of the platform is out of date. */
   precondition: Schema.optionalKey(Bindings),
   args_into: Schema.optionalKey(PathText),
+  /** Parameters of the query of a method with a body, such as `{ dry_run: "dry_run" }`; each is taken out of the body. */
+  query: Schema.optionalKey(QueryFields),
   /** A bound field lies within `args_into`. Absent = none does. */
   allow_nested_bind: Schema.optionalKey(Schema.Boolean),
   /** Absent = it may write. */
@@ -116,7 +126,21 @@ export const decodePlatformOp = (
     { context: bindingsOf(op), ...(args_into === undefined ? undefined : { args_into }) },
     { allowNestedBind: allow_nested_bind }
   )
-  return conflict === undefined ? Result.succeed(op) : refuse(conflict)
+  const problem = conflict ?? queryProblem(op)
+  return problem === undefined ? Result.succeed(op) : refuse(problem)
+}
+
+/** Why an entry cannot have these parameters of its query; undefined = it can. */
+const queryProblem = ({ method, path, query }: PlatformOp): string | undefined => {
+  if (query === undefined) return undefined
+  if (!hasBody(method)) return `query: ${method} sends all its fields as a query: leave it out`
+  const own = new URLSearchParams(path.split("?", 2)[1] ?? "")
+  for (const [name, field] of Object.entries(query)) {
+    const said = `query.${truncateUnits(name, 64)}`
+    if (own.has(name)) return `${said}: the path has a parameter of this name`
+    if (Result.isFailure(parsePath(field))) return `${said}: it is no path of a field`
+  }
+  return undefined
 }
 
 export type PlatformCatalogue = ReadonlyMap<string, PlatformOp>

@@ -8,8 +8,8 @@ import { permissionOf } from "../tool/SideEffects.ts"
 import { partsConflict } from "./BodyAssembly.ts"
 import type { BodyPath, JsonObject } from "./BodyPath.ts"
 import { isPrefix, leafPaths, withValueAt } from "./BodyPath.ts"
-import type { CallDescriptor } from "./CallDescriptor.ts"
-import { bodyOfRequest, hasBody, parameterPaths } from "./CallRequest.ts"
+import type { DirectRequest } from "./CallDescriptor.ts"
+import { bodyOfRequest, hasBody, parameterPaths, queryPaths } from "./CallRequest.ts"
 import { modelNameOf, parseCallRef } from "./CallRef.ts"
 import type { CallProfile } from "./CallTarget.ts"
 import { parametersOf, targetOf } from "./CallTarget.ts"
@@ -40,8 +40,8 @@ import { invocationOf, referenceIdentity, referenceName } from "./WorkflowRefere
 /** A request that the runtime sends itself. */
 export interface DirectTarget {
   readonly _tag: "Direct"
-  readonly call: CallDescriptor
-  /** JSON Schema of the merged body without the parameters of the path. */
+  readonly call: DirectRequest
+  /** JSON Schema of the merged body without the parameters of the path and the query. */
   readonly request_schema: JsonObject
   /** The paths of fixed and bound fields: what is wrong there is not the model's. */
   readonly set: ReadonlyArray<BodyPath>
@@ -89,7 +89,7 @@ const open_schema: JsonObject = { type: "object", properties: {}, additionalProp
 const pathOf = (text: string): BodyPath => text.split(".")
 
 /** The call with those of its bound fields in the fixed body that the identity fills in. */
-const withIdentity = (call: CallDescriptor, identity: JsonObject): CallDescriptor => {
+const withIdentity = (call: DirectRequest, identity: JsonObject): DirectRequest => {
   const { body = {}, context = {}, ...rest } = call
   let fixed: JsonObject = body
   const left: Record<string, string> = {}
@@ -106,7 +106,7 @@ const withIdentity = (call: CallDescriptor, identity: JsonObject): CallDescripto
 }
 
 /** Why a call without a body cannot carry these parts; undefined = it can. */
-const queryProblem = (call: CallDescriptor): string | undefined => {
+const queryProblem = (call: DirectRequest): string | undefined => {
   const { args_into, body = {}, context = {}, method, path } = call
   if (hasBody(method)) return undefined
   if (args_into !== undefined) {
@@ -129,7 +129,7 @@ const queryProblem = (call: CallDescriptor): string | undefined => {
 const checkTarget = (
   name: string,
   { endpoint, profile }: Resolution,
-  { method, path }: CallDescriptor
+  { method, path }: DirectRequest
 ): Result.Result<string, ToolConfigRefused> => {
   if (endpoint === undefined) {
     const problem = "it needs the API base URL of the platform: give the callback's endpoint"
@@ -146,7 +146,7 @@ const checkTarget = (
 
 interface Direct {
   readonly name: string
-  readonly call: CallDescriptor
+  readonly call: DirectRequest
   /** The endpoint's schema of the arguments. */
   readonly schema: JsonObject
   /** Of the whole body. Absent = it follows from `schema`. */
@@ -195,7 +195,7 @@ const directTarget = (
     const names = [...new Set(lacking)].slice(0, 10).join(", ")
     return refuse("UnsuppliedField", `nobody supplies what the endpoint requires: ${names}`)
   }
-  const sent = sentSchema(assembled, parameters)
+  const sent = sentSchema(assembled, [...parameters, ...queryPaths(call)])
   return Result.succeed({
     input_schema,
     target: { _tag: "Direct", call, request_schema: sent, set }
@@ -231,11 +231,12 @@ const resolvePlatform = (
     return Result.fail(refuseConfig("InvalidPlatformOp", op.op, `no type "${schema.failure}"`))
   }
   const context = bindingsOf(op)
-  const call: CallDescriptor = {
+  const call: DirectRequest = {
     method: op.method,
     path: op.path,
     ...(Object.keys(context).length === 0 ? undefined : { context }),
-    ...(op.args_into === undefined ? undefined : { args_into: op.args_into })
+    ...(op.args_into === undefined ? undefined : { args_into: op.args_into }),
+    ...(op.query === undefined ? undefined : { query: op.query })
   }
   const allowNestedBind = op.allow_nested_bind === true
   return Result.map(

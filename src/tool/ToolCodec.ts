@@ -6,6 +6,7 @@ import { Effect, Exit, JsonSchema, Result, Schema, SchemaAST, SchemaRepresentati
 import type { StandardSchema } from "effect"
 import { truncateUnits } from "../CutText.ts"
 import { flatNames, hasOnly } from "./FlatObject.ts"
+import { checkDefinitions, isDeeper, valueDepthMax } from "./SchemaDefinitions.ts"
 import { withLinearPatterns } from "./SchemaPatterns.ts"
 import type { MisdeclaredTool } from "./MisdeclaredTool.ts"
 import { misdeclared } from "./MisdeclaredTool.ts"
@@ -261,11 +262,35 @@ export const outputCodec = (
     }
   })
 
-/** Decodes arguments that only a JSON Schema describes. Patterns run in linear time; one that cannot is refused. */
+const definition_faults = {
+  endless: "a definition refers to itself with no object or list between, so nothing fits it",
+  large: "its definitions refer to too many others"
+}
+
+/** Refuses arguments that are so deep that checking them would take too long. */
+const within = (depth_max: number, decode: InputCodec["decode"]): InputCodec["decode"] =>
+  depth_max === Infinity
+    ? decode
+    : (args) =>
+        isDeeper(args, depth_max)
+          ? refused(`the arguments nest deeper than ${depth_max}, which this schema does not allow`)
+          : decode(args)
+
+/**
+ * Decodes arguments that only a JSON Schema describes. Patterns run in linear time; one that cannot is refused, and so are
+ * definitions by which a check would not end.
+ */
 export const jsonSchemaInput = (
   tool: string,
   json_schema: JsonObject
 ): Effect.Effect<InputCodec, MisdeclaredTool> => {
+  const { $defs } = json_schema
+  const definitions = typeof $defs === "object" && $defs !== null ? ($defs as JsonObject) : {}
+  const fault = checkDefinitions(definitions)
+  if (fault !== undefined) {
+    const problem = definition_faults[fault]
+    return Effect.fail(misdeclared(tool, "input_schema", problem, "Give it another schema"))
+  }
   const schema = Result.try(() =>
     withLinearPatterns(
       SchemaRepresentation.fromJsonSchemaDocument(
@@ -278,7 +303,10 @@ export const jsonSchemaInput = (
   return Result.isSuccess(schema)
     ? Effect.map(objectSchema(tool, "input_schema", atTop(json_schema)), (shown) => ({
         json_schema: shown,
-        decode: Schema.decodeUnknownExit(schema.success as Schema.Decoder<unknown>, strictly)
+        decode: within(
+          valueDepthMax(definitions),
+          Schema.decodeUnknownExit(schema.success as Schema.Decoder<unknown>, strictly)
+        )
       }))
     : Effect.fail(
         misdeclared(

@@ -117,7 +117,8 @@ describe("the body of a direct call", () => {
     assert.isTrue(Result.isSuccess(decode(call)))
     for (const wrong of [
       { ...call, host: "evil.example" },
-      { ...call, method: "PATCH" },
+      { ...call, method: "TRACE" },
+      { ...call, query: { dry_run: "dry_run" } },
       { ...call, path: "//evil.example/api/x" },
       { ...call, path: "https://evil.example/api/x" },
       { ...call, context: { id: "trace.trace_id" } },

@@ -1,0 +1,139 @@
+/**
+ * Definitions of a JSON Schema, which may refer to themselves: which of them a schema needs, and whether a value can be checked
+ * by them within bounds. A few short definitions can keep a check busy for ever, or for longer than anybody waits.
+ */
+type JsonObject = Readonly<Record<string, unknown>>
+
+export const definitions_at = "#/$defs/"
+
+/** Keywords whose schemas speak of the same value. */
+const same_value = ["allOf", "anyOf", "oneOf"]
+/** Keywords whose schemas speak of members or items whatever their names. */
+const any_member = ["items", "additionalProperties", "prefixItems", "patternProperties"]
+
+/** The most definitions that one value has to fit at once, and the longest chain of them. */
+const same_value_max = 1_000
+const chain_max = 100
+/** The most schemas that are looked at to tell how often members are checked. */
+const looks_max = 200_000
+/** The most checks of a value that several branches multiply, in all. */
+const checks_max = 20_000
+
+const isObject = (value: unknown): value is JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+const listOf = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])
+
+/** The name of the definition that a schema refers to; undefined = it refers to none. */
+export const definitionOf = (schema: unknown): string | undefined => {
+  const reference = isObject(schema) ? schema["$ref"] : undefined
+  return typeof reference === "string" && reference.startsWith(definitions_at)
+    ? reference.slice(definitions_at.length).replaceAll("~1", "/").replaceAll("~0", "~")
+    : undefined
+}
+
+const branchesOf = (schema: JsonObject): ReadonlyArray<unknown> =>
+  same_value.flatMap((keyword) => listOf(schema[keyword]))
+
+/** The definitions that the value of a schema has to fit as it is, beside those within it. */
+const sameValue = (schema: unknown): ReadonlyArray<string> => {
+  if (!isObject(schema)) return []
+  const name = definitionOf(schema)
+  return [...(name === undefined ? [] : [name]), ...branchesOf(schema).flatMap(sameValue)]
+}
+
+/**
+ * Why definitions cannot be checked: `endless` = one asks the same value to fit it again, for ever; `large` = a value would
+ * have to fit more than 1,000 of them. Undefined = they can.
+ */
+export const checkDefinitions = (definitions: JsonObject): "endless" | "large" | undefined => {
+  /** How many definitions a value of each has to fit; Infinity while it is counted. */
+  const counts = new Map<string, number>()
+  let deepest = 0
+  const countOf = (name: string, depth: number): number => {
+    const known = counts.get(name)
+    if (known !== undefined) return known
+    deepest = Math.max(deepest, depth)
+    if (depth > chain_max) return 0
+    counts.set(name, Infinity)
+    let count = 1
+    for (const each of sameValue(definitions[name])) count += countOf(each, depth + 1)
+    counts.set(name, count)
+    return count
+  }
+  let most = 0
+  for (const name of Object.keys(definitions)) most = Math.max(most, countOf(name, 0))
+  if (most === Infinity) return "endless"
+  return most > same_value_max || deepest > chain_max ? "large" : undefined
+}
+
+const mentioned = (schema: unknown): ReadonlyArray<string> => {
+  if (Array.isArray(schema)) return schema.flatMap(mentioned)
+  if (!isObject(schema)) return []
+  const name = definitionOf(schema)
+  return [...(name === undefined ? [] : [name]), ...Object.values(schema).flatMap(mentioned)]
+}
+
+/** The definitions that a schema needs, over others or at once. */
+export const neededDefinitions = <A>(
+  schema: unknown,
+  definitions: Readonly<Record<string, A>>
+): Readonly<Record<string, A>> => {
+  const needed = new Set(mentioned(schema))
+  // What one needs is met by the loop too.
+  for (const name of needed) for (const each of mentioned(definitions[name])) needed.add(each)
+  return Object.fromEntries(Object.entries(definitions).filter(([name]) => needed.has(name)))
+}
+
+/** How often a check of one value of a definition checks each of its members by definitions, by the member's place. */
+const timesOf = (
+  schema: unknown,
+  definitions: JsonObject,
+  looks: { left: number }
+): ReadonlyMap<string, number> => {
+  const times = new Map<string, number>()
+  const look = (at: unknown, place: string): void => {
+    if (!isObject(at) || --looks.left < 0) return
+    const name = definitionOf(at)
+    if (name !== undefined && place === "") look(definitions[name], place)
+    else if (name !== undefined) times.set(place, (times.get(place) ?? 0) + 1)
+    for (const each of branchesOf(at)) look(each, place)
+    for (const [member, each] of Object.entries(isObject(at["properties"]) ? at["properties"] : {}))
+      look(each, `${place}/${member.replaceAll("/", "~1")}`)
+    for (const keyword of any_member) {
+      const found = at[keyword]
+      const all = keyword === "patternProperties" && isObject(found) ? Object.values(found) : found
+      for (const each of Array.isArray(all) ? all : [all]) look(each, `${place}/*`)
+    }
+  }
+  look(schema, "")
+  return times
+}
+
+/**
+ * How deep a value may be, so that its check ends in time: where a schema refers to itself in several branches, each level of a
+ * value multiplies the checks. Infinity = no branches do; 0 = nobody can tell. `checkDefinitions` has to find no fault.
+ */
+export const valueDepthMax = (definitions: JsonObject): number => {
+  const looks = { left: looks_max }
+  let growth = 1
+  for (const schema of Object.values(definitions)) {
+    const times = timesOf(schema, definitions, looks)
+    for (const [place, count] of times) {
+      const others = place.endsWith("/*") ? 0 : (times.get(place.replace(/[^/]*$/, "*")) ?? 0)
+      growth = Math.max(growth, (count + others) ** (1 / (place.split("/").length - 1)))
+    }
+  }
+  if (looks.left < 0) return 0
+  return growth === 1 ? Infinity : Math.floor(Math.log(checks_max) / Math.log(growth))
+}
+
+/** Does a value nest deeper than this? A text or a number has depth 0. */
+export const isDeeper = (value: unknown, most: number): boolean => {
+  if (typeof value !== "object" || value === null) return false
+  if (most <= 0) return true
+  for (const member of Array.isArray(value) ? value : Object.values(value)) {
+    if (isDeeper(member, most - 1)) return true
+  }
+  return false
+}
