@@ -25,6 +25,7 @@ import type {
   Tenant
 } from "../src/Ids.ts"
 import type { NotEntitled } from "../src/approval/Approval.ts"
+import type { AnchorMismatch } from "../src/memory/MemoryAnchors.ts"
 import type { Principal } from "../src/Principal.ts"
 import type { Nesting } from "../src/run/Nesting.ts"
 import type { RunQuarantined } from "../src/run/Quarantine.ts"
@@ -43,7 +44,10 @@ export class ShuttingDown extends Schema.TaggedError<ShuttingDown>()("ShuttingDo
 
 export interface Message {
   readonly agent: AgentName
-  /** Absent = a new conversation. */
+  /**
+   * Absent = a new conversation. For an agent whose memory belongs to operators it is `OPERATOR:TASK`, with the sender's id
+   * first; to worlds, `WORLD:SESSION` or `WORLD@VERSION:SESSION`.
+   */
   readonly conversation?: ConversationId | undefined
   /** 1 to 1,000,000 bytes of UTF-8. */
   readonly text: string
@@ -133,6 +137,7 @@ export class AgentRuntime extends Context.Service<
       | AgentBusy
       | IdempotencyConflict
       | AddressConflict
+      | AnchorMismatch
       | ConversationNotFound
       | InvalidInput
       | NotEntitled

@@ -1,7 +1,6 @@
 /**
  * Messages in, conversations and their events out.
  */
-import { createHash } from "node:crypto"
 import { Deferred, Effect, Result } from "effect"
 import type { Layer } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
@@ -20,7 +19,7 @@ import { makeProblem } from "../../src/api/Problem.ts"
 import { TroupeApi } from "../../src/api/TroupeApi.ts"
 import type { ConversationMessage } from "../../src/conversation/Conversation.ts"
 import { customerConversation, customerMessage } from "../../src/conversation/CustomerView.ts"
-import type { AgentName, Tenant } from "../../src/Ids.ts"
+import type { AgentName } from "../../src/Ids.ts"
 import { ConversationId } from "../../src/Ids.ts"
 import { nestingOf } from "../../src/run/Nesting.ts"
 import type { Principal } from "../../src/Principal.ts"
@@ -51,15 +50,6 @@ const acceptedResponse = ({ task }: Accepted, by: Principal) =>
         : `/v1/runs/${task.id}`
     }
   })
-
-/**
- * The conversation that a message with an idempotency key begins. It is derived from the key, because a message that is
- * sent again must name the conversation of the first time, whose id its sender may never have received.
- */
-const conversationOf = (tenant: Tenant, key: string): ConversationId =>
-  ConversationId.make(
-    `k-${createHash("sha256").update(`${tenant}\n${key}`).digest("hex").slice(0, 40)}`
-  )
 
 const badCursor = makeProblem(
   400,
@@ -188,13 +178,7 @@ export const layer: Layer.Layer<
     return handlers.handleAll({
       send: Effect.fnUntraced(function* ({ headers, payload }) {
         const by = yield* CurrentPrincipal
-        const key = headers["idempotency-key"]
-        // The runtime derives the conversation of a customer's key itself, within what the customer began.
-        const conversation =
-          key === undefined || isLimitedToOwn(by, "send")
-            ? undefined
-            : conversationOf(by.tenant, key)
-        return yield* send(surface, { ...payload, ...headersOf(headers), conversation }, by)
+        return yield* send(surface, { ...payload, ...headersOf(headers) }, by)
       }),
       sendTo: Effect.fnUntraced(function* ({ headers, params, payload }) {
         const by = yield* CurrentPrincipal

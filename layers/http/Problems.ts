@@ -28,6 +28,7 @@ import type {
 } from "../../src/delivery/AgentTask.ts"
 import type { DeadLetterNotFound, DeadLetterResolved } from "../../src/delivery/Outbox.ts"
 import type { InvalidInput } from "../../src/entry/InvalidInput.ts"
+import type { AnchorMismatch } from "../../src/memory/MemoryAnchors.ts"
 import type { RunQuarantined } from "../../src/run/Quarantine.ts"
 import type { CallNotUnknown, RunIsOver, RunNotFound } from "../../src/run/RunCommand.ts"
 
@@ -35,6 +36,7 @@ export type PortError =
   | AddressConflict
   | AgentBusy
   | AgentNotFound
+  | AnchorMismatch
   | ApprovalAltered
   | ApprovalExpired
   | ApprovalNotFound
@@ -63,6 +65,7 @@ const kinds = {
   AddressConflict: [409, "address-conflict", "The conversation belongs to another agent"],
   AgentBusy: [409, "agent-busy", "The agent is busy"],
   AgentNotFound: [404, "agent-not-found", "Agent not found"],
+  AnchorMismatch: [422, "anchor-mismatch", "The conversation does not fit the agent's memory"],
   ApprovalAltered: [409, "approval-altered", "The approval is not what its run asked"],
   ApprovalExpired: [410, "approval-expired", "The approval has expired"],
   ApprovalNotFound: [404, "approval-not-found", "Approval not found"],
@@ -95,6 +98,8 @@ const detailOf = (error: PortError): string => {
       return `${error.address} handles a message and takes no other until it has ended.`
     case "AgentNotFound":
       return `There is no agent ${quoted(error.agent)}.`
+    case "AnchorMismatch":
+      return `Agent ${error.agent} needs ${error.needs}.`
     case "ApprovalAltered":
       return `The record of approval ${error.id} was changed since its run asked; nothing was decided. Tell an operator.`
     case "ApprovalExpired":

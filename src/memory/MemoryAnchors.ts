@@ -1,28 +1,20 @@
 /**
- * What the tiers of an address belong to. The interaction tier belongs to a run and the session tier to a conversation; the
- * persistent tier belongs to a place, which addresses of one agent may share.
+ * What the tiers of an address belong to: the interaction tier to a run, the session tier to a conversation, and the
+ * persistent tier to a place, which addresses of one agent may share. A place is named by the conversation's id, and so a
+ * message may not name a conversation that would reach somebody else's place.
  */
-import { Schema } from "effect"
+import { Result, Schema } from "effect"
+import { AgentName, ConversationId } from "../Ids.ts"
 import type { Address, RunId, Tenant } from "../Ids.ts"
 import type { MemoryRow, MemoryScope, MemoryTier } from "./MemoryRow.ts"
 
 /**
- * The place of the persistent tier. `workspace`: the tenant, never a user. `world`: the world of a key
- * `world@version:session`, the same in every version. `operator`: the operator of a key `operator:task`.
+ * The place of the persistent tier. `workspace`: the tenant, never a user. `world`: the world of a conversation
+ * `world@version:session` or `world:session`, the same in every version. `operator`: the operator of a conversation
+ * `operator:task`, which is the id of the principal who sends.
  */
 export const AnchorKind = Schema.Literals(["workspace", "world", "operator"])
 export type AnchorKind = typeof AnchorKind.Type
-
-/** What each agent family calls the anchors of its tiers. */
-export const anchor_names: Readonly<Record<AnchorKind, Readonly<Record<MemoryTier, string>>>> = {
-  workspace: { interaction: "cycle", session: "run", persistent: "workspace" },
-  world: {
-    interaction: "agent_interaction_id",
-    session: "agent_session_id",
-    persistent: "world_id"
-  },
-  operator: { interaction: "run", session: "task", persistent: "operator" }
-}
 
 /** An address of a tenant, and what its memory belongs to. */
 export interface MemoryOwner {
@@ -46,6 +38,65 @@ export const placeOf = ({ address, kind, tenant }: MemoryOwner): string => {
       return `world/${before(before(address.key, ":"), "@")}`
     case "operator":
       return `operator/${before(address.key, ":")}`
+  }
+}
+
+/** The conversation does not name the place that the agent's memory needs, or names another operator's. */
+export class AnchorMismatch extends Schema.TaggedError<AnchorMismatch>()("AnchorMismatch", {
+  agent: AgentName,
+  /** Empty for a new one. */
+  conversation: Schema.String,
+  /** How a conversation of the sender is named. */
+  needs: Schema.String
+}) {
+  override get message(): string {
+    const conversation = this.conversation === "" ? "a new conversation" : this.conversation
+    return `${conversation} does not fit the memory of agent ${this.agent}, which needs ${this.needs}`
+  }
+}
+
+const isConversationId = Schema.is(ConversationId)
+const world_form = /^[^:@]{1,100}(?:@[^:@]+)?:./
+/** With a task behind it, it is the id of a conversation; with `operator/` before it, the name of a place. */
+const sender_form = /^[^:]{1,150}$/
+
+/** A message, as far as its conversation depends on it. */
+interface Sent {
+  readonly agent: AgentName
+  readonly kind: AnchorKind
+  /** The id of the principal who sends. */
+  readonly sender: string
+  /** Absent = a new conversation. */
+  readonly conversation: ConversationId | undefined
+}
+
+/**
+ * The conversation of a message to an agent with memory; `fresh` is an id that no conversation has, which a new one gets. A new
+ * one is the sender's with the anchor `operator`; with `world` it belongs to no world, and shares its place with no other.
+ */
+export const anchoredConversation = (
+  { agent, conversation, kind, sender }: Sent,
+  fresh: ConversationId
+): Result.Result<ConversationId, AnchorMismatch> => {
+  const refused = (needs: string) =>
+    Result.fail(new AnchorMismatch({ agent, conversation: conversation ?? "", needs }))
+  switch (kind) {
+    case "workspace":
+      return Result.succeed(conversation ?? fresh)
+    case "world":
+      return conversation === undefined || world_form.test(conversation)
+        ? Result.succeed(conversation ?? fresh)
+        : refused("WORLD:SESSION or WORLD@VERSION:SESSION")
+    case "operator": {
+      const own = conversation ?? `${sender}:${fresh}`
+      if (!sender_form.test(sender) || !isConversationId(own)) {
+        return refused(
+          "a sender whose id has at most 150 characters: letters, digits and . _ @ ~ -"
+        )
+      }
+      const fits = own.startsWith(`${sender}:`) && own.length > sender.length + 1
+      return fits ? Result.succeed(own) : refused(`${sender}:TASK`)
+    }
   }
 }
 

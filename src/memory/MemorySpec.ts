@@ -5,7 +5,7 @@ import { Effect, Schema } from "effect"
 import { AnchorKind } from "./MemoryAnchors.ts"
 
 export const MemorySpec = Schema.Struct({
-  /** What the persistent tier belongs to. */
+  /** What the persistent tier belongs to; `world` and `operator` need conversations that name it. */
   anchor: AnchorKind.pipe(
     Schema.withDecodingDefaultKey(Effect.succeed("workspace" as const)),
     Schema.withConstructorDefault(Effect.succeed("workspace" as const))

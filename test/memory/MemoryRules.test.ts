@@ -24,11 +24,6 @@ describe("anchors of a memory", () => {
     assert.strictEqual(Anchors.sessionScope(a).anchor, "of-olga")
     assert.deepStrictEqual(Anchors.persistentScope(a), Anchors.persistentScope(b))
     assert.notDeepEqual(Anchors.sessionScope(a), Anchors.sessionScope(b))
-    assert.deepStrictEqual(Anchors.anchor_names.workspace, {
-      interaction: "cycle",
-      session: "run",
-      persistent: "workspace"
-    })
   })
 
   it("SA-33 a world agent's persistent rows belong to the world, whatever its version", () => {
@@ -37,11 +32,6 @@ describe("anchors of a memory", () => {
     assert.strictEqual(place("mars@4:s2"), place("mars@3:s1"))
     assert.strictEqual(place("mars"), place("mars:s9"))
     assert.notStrictEqual(place("venus@3:s1"), place("mars@3:s1"))
-    assert.deepStrictEqual(Anchors.anchor_names.world, {
-      interaction: "agent_interaction_id",
-      session: "agent_session_id",
-      persistent: "world_id"
-    })
   })
 
   it("SA-34 an operations agent's memory belongs to its operator, and its session to the task", () => {

@@ -49,10 +49,10 @@ const refused = ({ field, message }: InvalidInput) =>
 
 const unavailable = (message: string) => new WorldUnanswered({ kind: "unavailable", message })
 
-/** Sessions of two principals are two conversations, whatever their ids. */
+/** Sessions of two principals are two conversations, whatever their ids; a memory of the agent would be the world's. */
 const conversationOf = (world: WorldId, session: SessionId, by: Principal): ConversationId =>
   ConversationId.make(
-    `w-${createHash("sha256")
+    `${world}:${createHash("sha256")
       .update(JSON.stringify([world, session, by.id]))
       .digest("hex")
       .slice(0, 40)}`

@@ -13,6 +13,7 @@ import { AgentNotFound } from "../../../src/agent/AgentSpec.ts"
 import { initiatorOf, message_bytes_max } from "../../../src/conversation/Conversation.ts"
 import { MessageTooLarge, NestedTooDeep } from "../../../src/delivery/AgentTask.ts"
 import type { CallId, ConversationId, MessageId, RunId, Tenant } from "../../../src/Ids.ts"
+import { anchoredConversation } from "../../../src/memory/MemoryAnchors.ts"
 import type { Principal } from "../../../src/Principal.ts"
 import { rolesOf } from "../../../src/Principal.ts"
 import { cancelBy, settleBy } from "../../../src/run/RunCommand.ts"
@@ -69,8 +70,8 @@ interface Ids {
   readonly random: SecureRandom.SecureRandom["Service"]
 }
 
-/** A new id; with an idempotency key always the same, so that a retry finds what the first try accepted. */
-const newConversation = (
+/** With an idempotency key always the same, so that a retry finds what the first try accepted. */
+const freshConversation = (
   { digest, random }: Ids,
   tenant: Tenant,
   idempotency_key: string | undefined
@@ -113,9 +114,14 @@ export const make = Effect.fnUntraced(function* (host: ActorHost, { begin, wake 
       return yield* new NestedTooDeep({ depth: nested.depth, depth_max })
     }
     if (isTooLarge(text)) return yield* new MessageTooLarge({ bytes_max: message_bytes_max })
-    const conversation =
-      message.conversation ??
-      (yield* newConversation({ digest, random }, by.tenant, idempotency_key))
+    const { anchor: kind = "workspace" } = agent.spec.memory ?? {}
+    const conversation = yield* Effect.fromResult(
+      anchoredConversation(
+        { agent: message.agent, kind, sender: by.id, conversation: message.conversation },
+        message.conversation ??
+          (yield* freshConversation({ digest, random }, by.tenant, idempotency_key))
+      )
+    )
     const id = (yield* random.uuidV7()) as RunId
     return yield* accept({
       id,
