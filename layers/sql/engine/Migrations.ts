@@ -19,12 +19,17 @@ import { migration as platform } from "./migrations/0009_platform.ts"
 
 /** By number and name. Only ever appended to. */
 const migrations = {
+  /** Every table of the first release, and its functions. */
   "0001_schema": schema,
+  /** Messages are accepted, and their runs begun, several in a statement. */
   "0002_messages": messages,
+  /** Functions whose statements can be planned in one way only. */
   "0003_plans": plans,
   "0004_worlds": worlds,
+  /** Messages and ends of runs: one statement for all rows of a batch, in place of one for each row. */
   "0005_sets": sets,
   "0006_memory": memory,
+  /** Records of workspaces. */
   "0009_platform": platform
 }
 
