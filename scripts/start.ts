@@ -5,7 +5,7 @@
 import { createHash } from "node:crypto"
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { Cause, Effect, Layer, Logger, Option, References } from "effect"
+import { Cause, Clock, Effect, Layer, Logger, Option, References } from "effect"
 import { Command } from "effect/cli"
 import { HttpServer } from "effect/http"
 import { SqlError } from "effect/sql"
@@ -29,6 +29,8 @@ import { Tenant } from "../src/Ids.ts"
 import { Principal } from "../src/Principal.ts"
 import type { NewVersion } from "../src/worlds/NewVersion.ts"
 import type { ModelRequest } from "../services/ModelGateway.ts"
+import { RecordImporter } from "../services/platform/RecordImporter.ts"
+import { WorkspaceReader } from "../services/platform/WorkspaceReader.ts"
 import { WorldPublisher } from "../services/worlds/WorldPublisher.ts"
 import { WorldReader } from "../services/worlds/WorldReader.ts"
 import { runCommandLine, toggle } from "./command/CommandLine.ts"
@@ -38,6 +40,7 @@ import { script } from "./incident/Script.ts"
 import { keeper } from "./platform/Keeper.ts"
 import { keeperScript } from "./platform/Script.ts"
 import * as PlatformWalk from "./platform/Walk.ts"
+import { sampleRecords } from "./scans/SampleRecords.ts"
 import * as Environment from "./start/Environment.ts"
 import { sampleWorlds } from "./worlds/SampleWorlds.ts"
 
@@ -117,6 +120,15 @@ const publish = Effect.fnUntraced(function* (worlds: ReadonlyArray<NewVersion>) 
   }
 })
 
+/** Gives the tenant a workspace with records, unless it has one. All of them are there or none. */
+const fill = Effect.gen(function* () {
+  const workspaces = yield* WorkspaceReader
+  const importer = yield* RecordImporter
+  yield* Effect.catchTag(workspaces.workspace(tenant), "RecordNotFound", () =>
+    Effect.flatMap(Clock.currentTimeMillis, (now) => importer.record(tenant, sampleRecords(1, now)))
+  )
+})
+
 /** The receiver of the incident is in this process. */
 const webhooksTo = ({ url }: Receiver.Receiver) =>
   WebhookDelivery.handlers.pipe(
@@ -193,7 +205,7 @@ const main = Effect.fnUntraced(function* (flags: Flags) {
       : error
   )
   yield* Environment.forgetSecrets
-  yield* Effect.provideContext(publish(worlds), context)
+  yield* Effect.provideContext(Effect.andThen(publish(worlds), fill), context)
   yield* Effect.provideContext(
     Effect.andThen(
       banner(

@@ -5,6 +5,7 @@
 import type { EvalSet, Provenance, Rule } from "../../src/worlds/World.ts"
 import { NewVersion } from "../../src/worlds/NewVersion.ts"
 import { WorldId } from "../../src/worlds/contracts/WorldId.ts"
+import { randomFrom } from "../start/SeededRandom.ts"
 
 interface Outline {
   readonly id: string
@@ -62,17 +63,6 @@ const outlines: ReadonlyArray<Outline> = [
     ]
   }
 ]
-
-/** Mulberry32: the same numbers for the same seed, on every machine. */
-const randomFrom = (seed: number) => {
-  let state = seed
-  return (): number => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
-  }
-}
 
 const published_at = Date.UTC(2026, 0, 12)
 
