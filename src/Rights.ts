@@ -45,6 +45,9 @@ const table = {
       "/v1/agents",
       "/v1/unhosted",
       "/v1/dead-letters",
+      "/v1/scans",
+      "/v1/failure-clusters",
+      "/v1/changesets",
       "/v1/kill-switch",
       "/metrics"
     ],
@@ -69,6 +72,12 @@ const table = {
     embed: ["stopTools"],
     http: ["PUT /v1/kill-switch"],
     reach: forOperators
+  },
+  /** Of change sets, which is no decision about a call. */
+  review: {
+    embed: [],
+    http: ["POST /v1/changesets/{changeset_id}/review"],
+    reach: { approver: "all", operator: "all" }
   },
   repair: {
     embed: ["quarantined", "rawEvents", "releaseRun"],

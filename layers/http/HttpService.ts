@@ -33,6 +33,7 @@ import * as Outcomes from "./Outcomes.ts"
 import * as Readiness from "./Readiness.ts"
 import * as Routes from "./Routes.ts"
 import * as QuarantineHandlers from "./QuarantineHandlers.ts"
+import * as RecordsHandlers from "./RecordsHandlers.ts"
 import * as RunsHandlers from "./RunsHandlers.ts"
 
 const handlers = Layer.mergeAll(
@@ -42,6 +43,7 @@ const handlers = Layer.mergeAll(
   CostsHandlers.layer,
   KillSwitchHandlers.layer,
   QuarantineHandlers.layer,
+  RecordsHandlers.layer,
   OperationsHandlers.layer
 ).pipe(Layer.provide(Boundary.layer), Layer.provide(Limits.layer))
 

@@ -29,6 +29,7 @@ import type {
 import type { DeadLetterNotFound, DeadLetterResolved } from "../../src/delivery/Outbox.ts"
 import type { InvalidInput } from "../../src/entry/InvalidInput.ts"
 import type { AnchorMismatch } from "../../src/memory/MemoryAnchors.ts"
+import type { ChangeRefused, RecordNotFound } from "../../src/platform/contracts/RecordErrors.ts"
 import type { RunQuarantined } from "../../src/run/Quarantine.ts"
 import type { CallNotUnknown, RunIsOver, RunNotFound } from "../../src/run/RunCommand.ts"
 
@@ -42,6 +43,7 @@ export type PortError =
   | ApprovalNotFound
   | ApprovalSettled
   | CallNotUnknown
+  | ChangeRefused
   | ConversationNotFound
   | DeadLetterNotFound
   | DeadLetterResolved
@@ -53,6 +55,7 @@ export type PortError =
   | MessageTooLarge
   | NestedTooDeep
   | NotEntitled
+  | RecordNotFound
   | RunIsOver
   | RunNotFound
   | RunQuarantined
@@ -71,6 +74,7 @@ const kinds = {
   ApprovalNotFound: [404, "approval-not-found", "Approval not found"],
   ApprovalSettled: [409, "approval-settled", "The approval is settled"],
   CallNotUnknown: [409, "call-not-unknown", "The call does not wait to be settled"],
+  ChangeRefused: [409, "change-refused", "The change cannot be made"],
   ConversationNotFound: [404, "conversation-not-found", "Conversation not found"],
   DeadLetterNotFound: [404, "dead-letter-not-found", "Dead letter not found"],
   DeadLetterResolved: [409, "dead-letter-resolved", "The dead letter is resolved"],
@@ -82,6 +86,7 @@ const kinds = {
   MessageTooLarge: [413, "message-too-large", "The message is too large"],
   NestedTooDeep: [403, "nested-too-deep", "Runs start one another too deep"],
   NotEntitled: [403, "not-entitled", "Not entitled"],
+  RecordNotFound: [404, "record-not-found", "Record not found"],
   RunIsOver: [409, "run-is-over", "The run has ended"],
   RunQuarantined: [409, "run-quarantined", "The run is in quarantine"],
   RunNotFound: [404, "run-not-found", "Run not found"],
@@ -110,6 +115,8 @@ const detailOf = (error: PortError): string => {
       return `Approval ${error.id} is ${error.status}; nothing was changed.`
     case "CallNotUnknown":
       return `Call ${quoted(error.call)} is in phase ${error.phase}; only an unknown call can be settled.`
+    case "ChangeRefused":
+      return `${error.message}. Nothing was changed.`
     case "ConversationNotFound":
       return `There is no conversation ${quoted(error.id)}.`
     case "DeadLetterNotFound":
@@ -133,6 +140,8 @@ const detailOf = (error: PortError): string => {
       return `This run would be nested ${error.depth} deep, and its agent takes ${error.depth_max}. Nothing was accepted.`
     case "NotEntitled":
       return `${error.principal} holds none of the roles that may do this: ${error.needs.join(", ")}.`
+    case "RecordNotFound":
+      return `There is no ${error.kind} ${quoted(error.id)}.`
     case "RunIsOver":
       return `Run ${error.run_id} is ${error.status}.`
     case "RunNotFound":

@@ -8,6 +8,7 @@ import { CostsApi } from "./CostsApi.ts"
 import { KillSwitchApi } from "./KillSwitchApi.ts"
 import { AgentsApi, DeadLettersApi, HealthApi } from "./OperationsApi.ts"
 import { QuarantineApi } from "./QuarantineApi.ts"
+import { RecordsApi } from "./RecordsApi.ts"
 import { RunsApi } from "./RunsApi.ts"
 
 export class TroupeApi extends HttpApi.make("troupe")
@@ -20,6 +21,7 @@ export class TroupeApi extends HttpApi.make("troupe")
     DeadLettersApi,
     KillSwitchApi,
     QuarantineApi,
+    RecordsApi,
     HealthApi
   )
   // An unknown member is a mistake or a false claim (`approved_by`), so it is refused; all issues are reported

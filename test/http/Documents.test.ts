@@ -30,6 +30,14 @@ const routes = [
   "post /v1/runs/{id}/cancel",
   "get /v1/runs/{id}/events",
   "post /v1/runs/{id}/settle",
+  "get /v1/scans",
+  "get /v1/scans/{scan_id}",
+  "get /v1/failure-clusters",
+  "get /v1/failure-clusters/{cluster_id}",
+  "get /v1/failure-clusters/{cluster_id}/failures",
+  "get /v1/changesets",
+  "get /v1/changesets/{changeset_id}",
+  "post /v1/changesets/{changeset_id}/review",
   "get /v1/unhosted"
 ]
 

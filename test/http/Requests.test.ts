@@ -114,6 +114,10 @@ describe("a query", () => {
         "/v1/costs": ["from", "to", "limit"],
         "/v1/dead-letters": ["dead_from", "dead_to", "limit"],
         "/v1/quarantine": ["limit"],
+        "/v1/scans": ["limit"],
+        "/v1/failure-clusters": ["limit"],
+        "/v1/failure-clusters/c-1/failures": ["limit"],
+        "/v1/changesets": ["limit"],
         [`/v1/quarantine/${id}/events`]: ["limit", "after"]
       }
       for (const [path, names] of Object.entries(numbers)) {

@@ -77,6 +77,12 @@ const requests: Readonly<Record<RightName, ReadonlyArray<Request>>> = {
     ["/v1/unhosted"],
     ["/v1/agents"],
     ["/v1/dead-letters"],
+    ["/v1/scans"],
+    ["/v1/scans/nothing"],
+    ["/v1/failure-clusters"],
+    ["/v1/failure-clusters/nothing/failures"],
+    ["/v1/changesets"],
+    ["/v1/changesets/nothing"],
     ["/v1/kill-switch"],
     ["/metrics"]
   ],
@@ -84,6 +90,7 @@ const requests: Readonly<Record<RightName, ReadonlyArray<Request>>> = {
   cancel: [[`/v1/runs/${none}/cancel`, { reason: "enough" }]],
   settle: [[`/v1/runs/${none}/settle`, { call: "0/1.0", outcome: "run_again" }]],
   stopTools: [["/v1/kill-switch", { on: false }, "PUT"]],
+  review: [["/v1/changesets/nothing/review", { decision: "approved" }]],
   repair: [
     ["/v1/quarantine"],
     [`/v1/quarantine/${none}/events`],

@@ -41,13 +41,14 @@ export interface Changeset extends Schema.Schema.Type<typeof Changeset> {}
 /** Who took a step, and when. */
 export const Signed = Schema.Struct({ by: Text(200), at: Moment })
 
+/** Why it was decided so; may be empty. */
+export const ReviewNote = Schema.String.check(Schema.isMaxLength(2_000))
+
 /** What became of it. */
 export const ChangesetState = Schema.Struct({
   status: ChangesetStatus,
   /** The review. */
-  reviewed: Schema.optionalKey(
-    Schema.Struct({ ...Signed.fields, note: Schema.String.check(Schema.isMaxLength(2_000)) })
-  ),
+  reviewed: Schema.optionalKey(Schema.Struct({ ...Signed.fields, note: ReviewNote })),
   applied: Schema.optionalKey(Signed)
 })
 export interface ChangesetState extends Schema.Schema.Type<typeof ChangesetState> {}
