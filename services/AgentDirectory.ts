@@ -4,6 +4,8 @@
 import { Context } from "effect"
 import type { AgentSpec } from "../src/agent/AgentSpec.ts"
 import type { AgentName } from "../src/Ids.ts"
+import type { Principal } from "../src/Principal.ts"
+import { isLimitedToOwn } from "../src/Rights.ts"
 import type { Need } from "../src/run/Needs.ts"
 import { toolOf, versionOf } from "../src/run/Needs.ts"
 import type { Pins } from "../src/run/RunEvent.ts"
@@ -38,6 +40,21 @@ export const hostedBy = (agents: ReadonlyArray<ResolvedAgent>): ReadonlyArray<Ne
       .filter((tool) => readOnlyHintOf(tool.spec.side_effects) === false)
       .map(({ key }) => toolOf(spec.name, key))
   ])
+
+/** The agents that the principal may know of: for a customer those for customers, with their specialists. Undefined = all. */
+export const knownTo = (
+  directory: Pick<AgentDirectory["Service"], "get">,
+  by: Principal,
+  customer_agents: ReadonlyArray<AgentName>
+): ReadonlyArray<AgentName> | undefined => {
+  if (!isLimitedToOwn(by, "follow")) return undefined
+  // A set is read to its end while it grows: specialists may have specialists.
+  const known = new Set(customer_agents)
+  for (const name of known) {
+    for (const specialist of directory.get(name)?.specialists.values() ?? []) known.add(specialist)
+  }
+  return [...known]
+}
 
 export class AgentDirectory extends Context.Service<
   AgentDirectory,

@@ -3,6 +3,7 @@
  * reader sees what a run's events project.
  */
 import type { ApprovalRecords } from "./ApprovalRecords.ts"
+import type { AuthorizationRecords } from "./AuthorizationRecords.ts"
 import type { CallRecords } from "./CallRecords.ts"
 import type { ComponentCatalog } from "./ComponentCatalog.ts"
 import type { ConversationStore } from "./ConversationStore.ts"
@@ -22,6 +23,7 @@ import type { TriplePublisher } from "./TriplePublisher.ts"
 
 export type Stores =
   | ApprovalRecords
+  | AuthorizationRecords
   | CallRecords
   | ComponentCatalog
   | ConversationStore

@@ -24,6 +24,9 @@ export const isRunId = Schema.is(RunId)
 export const ApprovalId = Uuid.pipe(Schema.brand("ApprovalId"))
 export type ApprovalId = typeof ApprovalId.Type
 
+export const AuthorizationId = Uuid.pipe(Schema.brand("AuthorizationId"))
+export type AuthorizationId = typeof AuthorizationId.Type
+
 /** The id of an outbox message; the same at every delivery. */
 export const MessageId = Uuid.pipe(Schema.brand("MessageId"))
 export type MessageId = typeof MessageId.Type

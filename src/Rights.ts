@@ -56,7 +56,12 @@ const table = {
   decide: {
     embed: ["decide"],
     http: ["POST /v1/approvals/{id}/decision"],
-    reach: { viewer: "named", approver: "all", operator: "all" }
+    reach: { viewer: "named", approver: "all", operator: "all", customer: "own" }
+  },
+  authorize: {
+    embed: ["authorize", "authorizations", "revokeAuthorization"],
+    http: ["/v1/authorizations"],
+    reach: { viewer: "named", approver: "all", operator: "all", customer: "named" }
   },
   cancel: {
     embed: ["cancel"],

@@ -350,24 +350,6 @@ describe("architecture", () => {
     )
   })
 
-  it("SA-03 gives the tools of agents one way to a mailbox, which is the bridge to worlds", () => {
-    const mailboxes = ["AgentRuntime", "TaskStore", "TaskDispatch", "Outbox"].map(
-      (name) => `services/${name}.ts`
-    )
-    const ways = (tree: Tree) =>
-      [...tree.keys()]
-        .filter((path) => path.startsWith("layers/agents/"))
-        .filter((path) => mailboxes.some((mailbox) => reach(tree, path).has(mailbox)))
-    for (const mailbox of mailboxes) assert.isTrue(house.has(mailbox), mailbox)
-    assert.deepEqual(ways(house), ["layers/agents/worlds/LocalWorldAgentRunner.ts"])
-    const planted = new Map([
-      ["layers/agents/A.ts", `import { x } from "../../services/B.ts"\n`],
-      ["services/B.ts", `import type { x } from "./TaskStore.ts"\n`],
-      ["services/TaskStore.ts", ""]
-    ])
-    assert.deepEqual(ways(planted), ["layers/agents/A.ts"])
-  })
-
   it("names a provider only in layers/model", () => {
     const names = /open_?ai|anthropic|gemini|mistral|bedrock|\bclaude|\bgpt-/i
     const ownModelFile = /from "\.\.\/model\/[^"]*"/g

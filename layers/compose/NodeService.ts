@@ -11,6 +11,7 @@ import type { Effect, Layer } from "effect"
 import type { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import type { ToolGraph } from "../../src/graph/ToolGraph.ts"
 import type { Approval } from "../../src/approval/Approval.ts"
+import type { WorkspaceAgentAuthorization } from "../../src/permission/Authorization.ts"
 import type { Policy } from "../../src/permission/Policy.ts"
 import type { PriceTable } from "../../src/cost/PriceTable.ts"
 import type { AnyDecision } from "../../src/approval/DecisionPayload.ts"
@@ -187,6 +188,27 @@ export interface NodeService {
   readonly pending: (by?: Principal) => Promise<ReadonlyArray<Approval>>
   /** Takes a `Decision`, or what the HTTP API takes: `{ decision: "deny", reason: "fraud" }`. Anything else is refused. */
   readonly decide: (approval: string, decision: AnyDecision, by: Principal) => Promise<void>
+  /**
+   * Authorises calls of one tool by one agent in `by`'s workspace in advance: they ask nobody, for `holds_ms` (absent = 30
+   * days), and each says in its run by what it ran. Rejects with `AuthorizationRefused` where the tool asks nobody, is denied,
+   * or always asks.
+   */
+  readonly authorize: (
+    request: {
+      readonly agent: string
+      readonly action: string
+      readonly holds_ms?: number
+      readonly uses_max?: number
+    },
+    by: Principal
+  ) => Promise<WorkspaceAgentAuthorization>
+  /** From when it resolves, calls of the action ask a person again. */
+  readonly revokeAuthorization: (id: string, by: Principal) => Promise<WorkspaceAgentAuthorization>
+  /** What `by`'s workspace has authorised, newest first: 50 a page unless `limit` (to 500) says otherwise. */
+  readonly authorizations: (
+    page?: { readonly limit?: number; readonly all?: boolean; readonly after?: string },
+    by?: Principal
+  ) => Promise<ReadonlyArray<WorkspaceAgentAuthorization>>
   /** Runs of the principal's tenant, newest first: 50 a page unless `limit` (to 500) says otherwise. */
   readonly runs: (query?: RunsQuery, by?: Principal) => Promise<ReadonlyArray<RunItem>>
   /** Calls whose outcome is unknown, oldest first, at most 500: `settle` says what became of each. */

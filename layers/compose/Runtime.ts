@@ -19,6 +19,8 @@ import type { AgentMemories } from "../../services/AgentMemory.ts"
 import type { AgentRuntime } from "../../services/AgentRuntime.ts"
 import type { ApprovalDesk } from "../../services/ApprovalDesk.ts"
 import type { ApprovalRecords } from "../../services/ApprovalRecords.ts"
+import type { AuthorizationDesk } from "../../services/AuthorizationDesk.ts"
+import type { AuthorizationRecords } from "../../services/AuthorizationRecords.ts"
 import type { RoomHandlers } from "../../services/DeliveryHandlers.ts"
 import { DeliveryFailed, DeliveryRefused } from "../../services/DeliveryHandlers.ts"
 import type { KillSwitch } from "../../services/KillSwitch.ts"
@@ -36,6 +38,7 @@ import * as JournalAudit from "../runtime/actor/JournalAudit.ts"
 import * as LocalAgentDirectory from "../runtime/desk/LocalAgentDirectory.ts"
 import * as LocalAgentRuntime from "../runtime/actor/LocalAgentRuntime.ts"
 import * as LocalApprovalDesk from "../runtime/desk/LocalApprovalDesk.ts"
+import * as LocalAuthorizationDesk from "../runtime/desk/LocalAuthorizationDesk.ts"
 import * as LocalKillSwitch from "../runtime/desk/LocalKillSwitch.ts"
 import * as LocalToolRegistry from "../runtime/desk/LocalToolRegistry.ts"
 import * as OpenQuestions from "../runtime/desk/OpenQuestions.ts"
@@ -86,6 +89,7 @@ type Built<O> =
 export type Foundation =
   | AgentMemories
   | ApprovalRecords
+  | AuthorizationRecords
   | ModelGateway
   | Outbox
   | RunJournal
@@ -142,7 +146,7 @@ const make = <E, R>(options: Options<E, R>) => {
   const prices: Layer.Layer<never, MisdeclaredPrice> =
     options.prices === undefined ? Layer.empty : DeclaredPriceBook.layer(options.prices)
   const runtime = LocalAgentRuntime.layer.pipe(
-    Layer.provideMerge(LocalApprovalDesk.layer),
+    Layer.provideMerge(Layer.merge(LocalApprovalDesk.layer, LocalAuthorizationDesk.layer)),
     Layer.provideMerge(OpenQuestions.layer),
     Layer.provideMerge(agents),
     Layer.provide(prices),
@@ -174,6 +178,7 @@ export const layer = <O extends Options>(
   | AgentDirectory
   | AgentRuntime
   | ApprovalDesk
+  | AuthorizationDesk
   | KillSwitch
   | OpenQuestions.OpenQuestions
   | TaskDispatch

@@ -11,15 +11,18 @@ import { refuseConfig } from "../../src/call/ToolConfigRefused.ts"
 import { readJsonValue } from "../../src/entry/BoundedJson.ts"
 import * as Entries from "../../src/entry/Entries.ts"
 import type { ToolGraph } from "../../src/graph/ToolGraph.ts"
-import type { ApprovalId, CallId, RunId } from "../../src/Ids.ts"
+import type { AgentName, ApprovalId, AuthorizationId, CallId, RunId } from "../../src/Ids.ts"
 import type { Principal } from "../../src/Principal.ts"
 import { RunNotFound } from "../../src/run/RunCommand.ts"
 import type { GovernedTool } from "../../src/tool/GovernedTool.ts"
 import { discoverOffers } from "../../src/tool/ToolOffer.ts"
 import type { McpOptions } from "../../src/tool/McpServer.ts"
+import { AgentDirectory, knownTo } from "../../services/AgentDirectory.ts"
 import type { Message } from "../../services/AgentRuntime.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
+import type { AuthorizationsPage } from "../../services/AuthorizationDesk.ts"
+import { AuthorizationDesk } from "../../services/AuthorizationDesk.ts"
 import { CallRecords } from "../../services/CallRecords.ts"
 import { KillSwitch } from "../../services/KillSwitch.ts"
 import type { McpPins } from "../../services/McpPins.ts"
@@ -202,6 +205,35 @@ const decisionMethods = (run: Run) =>
     stopAllTools: (stopped) => run(KillSwitch.use(({ turnAll }) => turnAll(stopped)))
   }) satisfies Partial<NodeService>
 
+/** The desk, with the agents that the principal may know of. */
+const authorized = <A, E>(
+  by: Principal,
+  does: (
+    desk: AuthorizationDesk["Service"],
+    known: ReadonlyArray<AgentName> | undefined
+  ) => Effect.Effect<A, E>
+) =>
+  Effect.gen(function* () {
+    // Decoded first: who it is decides what it may know of.
+    const who = yield* Entries.principal(by, "by")
+    const known = knownTo(yield* AgentDirectory, who, yield* CustomerAgents)
+    return yield* does(yield* AuthorizationDesk, known)
+  })
+
+const authorizationMethods = (run: Run) =>
+  ({
+    authorize: (request, by) =>
+      run(authorized(by, (desk, known) => desk.grant(request, by, known))),
+    revokeAuthorization: (id, by) =>
+      run(authorized(by, (desk, known) => desk.revoke(id as AuthorizationId, by, known))),
+    authorizations: (page = {}, by = service_principal) =>
+      run(
+        authorized(by, (desk, known) =>
+          desk.list({ limit: 50, ...page } as AuthorizationsPage, by, known)
+        )
+      )
+  }) satisfies Partial<NodeService>
+
 const runListMethods = (run: Run) =>
   ({
     quarantined: (by = service_principal) => run(Quarantine.list(by)),
@@ -255,6 +287,7 @@ export const startService = async (options: Options): Promise<NodeService> => {
   return {
     ...conversationMethods(run, services),
     ...decisionMethods(run),
+    ...authorizationMethods(run),
     ...runListMethods(run),
     ...memoryMethods(run),
     ...toolMethods(run),

@@ -5,6 +5,7 @@
 import { Layer } from "effect"
 import type { Stores } from "../../services/Stores.ts"
 import * as EphemeralApprovalRecords from "./EphemeralApprovalRecords.ts"
+import * as EphemeralAuthorizationRecords from "./EphemeralAuthorizationRecords.ts"
 import * as EphemeralConversationStore from "./EphemeralConversationStore.ts"
 import * as EphemeralCostLedger from "./EphemeralCostLedger.ts"
 import * as EphemeralMcpPins from "./EphemeralMcpPins.ts"
@@ -26,6 +27,7 @@ export const layer: Layer.Layer<Stores | EphemeralStore.EphemeralStore> = Layer.
   EphemeralConversationStore.layer,
   EphemeralCostLedger.layer,
   EphemeralApprovalRecords.layer,
+  EphemeralAuthorizationRecords.layer,
   EphemeralMcpPins.layer,
   EphemeralMemoryStore.layer,
   EphemeralOutbox.layer,

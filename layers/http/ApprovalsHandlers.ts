@@ -14,6 +14,7 @@ import { CurrentPrincipal } from "../../src/api/Boundary.ts"
 import { limit_default } from "../../src/api/Page.ts"
 import { TroupeApi } from "../../src/api/TroupeApi.ts"
 import type { Approval } from "../../src/approval/Approval.ts"
+import { ApprovalNotFound } from "../../src/approval/Approval.ts"
 import { decisionOf } from "../../src/approval/DecisionPayload.ts"
 import { boundedPage } from "./BoundedPage.ts"
 import { problemOf } from "./Problems.ts"
@@ -69,7 +70,11 @@ export const layer: Layer.Layer<
         yield* Effect.mapError(desk.decide(params.id, decisionOf(payload), by), (error) =>
           problemOf(error)
         )
-        return yield* Effect.mapError(desk.get(params.id, by), (error) => problemOf(error))
+        // Who may decide may read what was decided, also a customer, who may read no other.
+        const decided = yield* Effect.mapError(records.get(params.id), (error) => problemOf(error))
+        return decided?.tenant === by.tenant
+          ? decided
+          : yield* Effect.fail(problemOf(new ApprovalNotFound({ id: params.id })))
       })
     })
   })

@@ -11,6 +11,7 @@ import type { AgentDirectory } from "../../services/AgentDirectory.ts"
 import type { AgentRuntime } from "../../services/AgentRuntime.ts"
 import type { ApprovalDesk } from "../../services/ApprovalDesk.ts"
 import type { ApprovalRecords } from "../../services/ApprovalRecords.ts"
+import type { AuthorizationDesk } from "../../services/AuthorizationDesk.ts"
 import type { ConversationStore } from "../../services/ConversationStore.ts"
 import type { CostLedger } from "../../services/CostLedger.ts"
 import type { Credentials } from "../../services/Credentials.ts"
@@ -22,6 +23,7 @@ import type { RunList } from "../../services/RunList.ts"
 import type { TaskStore } from "../../services/TaskStore.ts"
 import { TroupeApi } from "../../src/api/TroupeApi.ts"
 import * as ApprovalsHandlers from "./ApprovalsHandlers.ts"
+import * as AuthorizationsHandlers from "./AuthorizationsHandlers.ts"
 import * as Boundary from "./Boundary.ts"
 import * as ConversationsHandlers from "./ConversationsHandlers.ts"
 import * as CostsHandlers from "./CostsHandlers.ts"
@@ -40,6 +42,7 @@ const handlers = Layer.mergeAll(
   ConversationsHandlers.layer,
   RunsHandlers.layer,
   ApprovalsHandlers.layer,
+  AuthorizationsHandlers.layer,
   CostsHandlers.layer,
   KillSwitchHandlers.layer,
   QuarantineHandlers.layer,
@@ -77,6 +80,7 @@ export const layer: Layer.Layer<
   | AgentRuntime
   | ApprovalDesk
   | ApprovalRecords
+  | AuthorizationDesk
   | ConversationStore
   | CostLedger
   | Credentials

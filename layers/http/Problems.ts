@@ -30,6 +30,11 @@ import type { DeadLetterNotFound, DeadLetterResolved } from "../../src/delivery/
 import type { InvalidInput } from "../../src/entry/InvalidInput.ts"
 import type { AnchorMismatch } from "../../src/memory/MemoryAnchors.ts"
 import type { ChangeRefused, RecordNotFound } from "../../src/platform/contracts/RecordErrors.ts"
+import type {
+  AuthorizationNotFound,
+  AuthorizationRefused,
+  TooManyAuthorizations
+} from "../../src/permission/Authorization.ts"
 import type { RunQuarantined } from "../../src/run/Quarantine.ts"
 import type { CallNotUnknown, RunIsOver, RunNotFound } from "../../src/run/RunCommand.ts"
 
@@ -42,6 +47,8 @@ export type PortError =
   | ApprovalExpired
   | ApprovalNotFound
   | ApprovalSettled
+  | AuthorizationNotFound
+  | AuthorizationRefused
   | CallNotUnknown
   | ChangeRefused
   | ConversationNotFound
@@ -61,6 +68,7 @@ export type PortError =
   | RunQuarantined
   | ShuttingDown
   | StoreError
+  | TooManyAuthorizations
   | Unauthorized
 
 /** Status, name and title by the error's tag. */
@@ -73,6 +81,8 @@ const kinds = {
   ApprovalExpired: [410, "approval-expired", "The approval has expired"],
   ApprovalNotFound: [404, "approval-not-found", "Approval not found"],
   ApprovalSettled: [409, "approval-settled", "The approval is settled"],
+  AuthorizationNotFound: [404, "authorization-not-found", "Authorisation not found"],
+  AuthorizationRefused: [409, "authorization-refused", "The action cannot be authorised"],
   CallNotUnknown: [409, "call-not-unknown", "The call does not wait to be settled"],
   ChangeRefused: [409, "change-refused", "The change cannot be made"],
   ConversationNotFound: [404, "conversation-not-found", "Conversation not found"],
@@ -92,6 +102,7 @@ const kinds = {
   RunNotFound: [404, "run-not-found", "Run not found"],
   ShuttingDown: [503, "shutting-down", "The service is stopping"],
   StoreError: [503, "store-unavailable", "A store did not answer"],
+  TooManyAuthorizations: [409, "too-many-authorizations", "Too many authorisations"],
   Unauthorized: [401, "unauthorized", "A valid token is needed"]
 } as const satisfies Record<PortError["_tag"], readonly [number, string, string]>
 
@@ -113,6 +124,10 @@ const detailOf = (error: PortError): string => {
       return `There is no approval ${quoted(error.id)}.`
     case "ApprovalSettled":
       return `Approval ${error.id} is ${error.status}; nothing was changed.`
+    case "AuthorizationNotFound":
+      return `There is no authorisation ${quoted(error.id)}.`
+    case "AuthorizationRefused":
+      return `${quoted(error.action)} of ${error.agent} cannot be authorised in advance: ${error.reason}.`
     case "CallNotUnknown":
       return `Call ${quoted(error.call)} is in phase ${error.phase}; only an unknown call can be settled.`
     case "ChangeRefused":
@@ -150,6 +165,8 @@ const detailOf = (error: PortError): string => {
       return `The journal of run ${error.run_id} does not fold at event ${error.seq} (${error.reason}). Nothing was changed; operators read it at /v1/quarantine.`
     case "ShuttingDown":
       return "It takes no new work. Try again when it is back."
+    case "TooManyAuthorizations":
+      return `${error.authorizations_max} authorisations are in force in this workspace, which is the most. Revoke one first.`
     case "Unauthorized":
       return "Send `Authorization: Bearer <token>` with a token that this service knows."
   }

@@ -6,14 +6,15 @@ import { Context, Effect, Layer, Result } from "effect"
 import type {
   ApprovalExpired,
   ApprovalNotFound,
-  ApprovalSettled,
-  NotEntitled
+  ApprovalSettled
 } from "../../src/approval/Approval.ts"
+import { NotEntitled } from "../../src/approval/Approval.ts"
 import { readJsonValue } from "../../src/entry/BoundedJson.ts"
 import * as Entries from "../../src/entry/Entries.ts"
 import { InvalidInput } from "../../src/entry/InvalidInput.ts"
 import { isRunId } from "../../src/Ids.ts"
 import type { Principal } from "../../src/Principal.ts"
+import { isLimitedToOwn } from "../../src/Rights.ts"
 import { RunNotFound } from "../../src/run/RunCommand.ts"
 import type { JournalEntry } from "../../src/run/RunEvent.ts"
 import type { RunQuarantined } from "../../src/run/Quarantine.ts"
@@ -86,6 +87,10 @@ const make = Effect.gen(function* () {
     }),
     respond: Effect.fn("SemStreamsLoops.respond")(function* (message, sender) {
       const who = yield* Entries.entitled(sender, "decide")
+      // A response names whom it is from, so that it is for peers alone: a customer could name another one.
+      if (isLimitedToOwn(who, "decide")) {
+        return yield* new NotEntitled({ principal: who.id, needs: ["approver", "operator"] })
+      }
       const response = yield* readResponse(message)
       const { approved_by, call_id, loop_id } = response
       const id = approved_by ?? who.id

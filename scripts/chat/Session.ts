@@ -231,8 +231,10 @@ export class Session {
         return { pause: { how: "ended", status: event.status }, shown: seq + 1 }
       }
       if (run.own) {
-        if (event._tag === "ApprovalRequested") return { pause: { how: "waits" }, shown: seq + 1 }
-        continue
+        if (event._tag !== "ApprovalRequested") continue
+        const pause: Pause =
+          "payload" in event ? { how: "asked", questions: [event.payload] } : { how: "waits" }
+        return { pause, shown: seq + 1 }
       }
       if (seq + 1 > known.length && tellsOfPeople.has(event._tag)) known = await this.run(id)
       const pause = seq + 1 === known.length ? pauseOf(known) : undefined

@@ -133,6 +133,11 @@ export class View {
         )
       case "ApprovalClosed":
         return this.line(`  · the question is ${event.how}`)
+      case "CallDispatched":
+        if (event.authorized === undefined) return
+        return this.line(
+          `  · ${this.#name(event.call)} asks nobody: ${oneLine(event.authorized.by)} authorised it in advance`
+        )
       case "CallUnknown":
         return this.line(
           `  ! ${this.#name(event.call)} was started and nobody knows whether it took effect: an operator must settle it (call ${event.call})`
@@ -160,6 +165,7 @@ export class View {
       case "ModelTurned":
         return this.#turned({ ...event, finish: event.finish ?? "stop" })
       case "ApprovalRequested":
+        if ("payload" in event) return
         return this.line("  · a person of the service is asked, and the answer waits for them")
       case "ApprovalDecided":
         return this.line("  · they have answered")

@@ -7,13 +7,10 @@
 import { Result, Schema } from "effect"
 import { AgentSpec } from "../agent/AgentSpec.ts"
 import { AgentName } from "../Ids.ts"
+import type { AutonomyMode } from "../platform/contracts/PlatformEvent.ts"
 import { MemorySpec } from "../memory/MemorySpec.ts"
 import { RunLimits } from "../run/RunLimits.ts"
 import { specialistPrompts, supervisorPrompt } from "./SpectralPrompts.ts"
-
-/** What the agent may do in a workspace. `observe_only`: no change is proposed. `with_approval`: each change asks a person. */
-export const AutonomyMode = Schema.Literals(["observe_only", "with_approval"])
-export type AutonomyMode = typeof AutonomyMode.Type
 
 export const SpecialistName = Schema.Literals([
   "scan-analyst",
@@ -71,7 +68,7 @@ export class ForeignTool extends Schema.TaggedError<ForeignTool>()("ForeignTool"
 }
 
 export interface Options {
-  /** Absent = `with_approval`. */
+  /** With `observe_only` it proposes no change; otherwise each one asks a person. Absent = `propose`. */
   readonly autonomy?: AutonomyMode
   /** The tools that there are for a specialist, of those in its table; absent = all of them. Without any it is left out. */
   readonly tools?: Readonly<Partial<Record<SpecialistName, ReadonlyArray<string>>>>
@@ -93,7 +90,7 @@ const supervisor = (mode: AutonomyMode, specialists: ReadonlyArray<AgentName>): 
     name: spectral_name,
     kind: "spectral",
     description: "Answers customers about their workspace, with the help of its specialists.",
-    instructions: supervisorPrompt(mode),
+    instructions: supervisorPrompt(mode === "observe_only"),
     specialists,
     // A customer gets an answer even where the run may take no more steps.
     limits: RunLimits.make({ delegations_per_turn_max: 2, depth_max: 1, on_breach: "answer" }),
@@ -101,10 +98,10 @@ const supervisor = (mode: AutonomyMode, specialists: ReadonlyArray<AgentName>): 
   })
 
 /** The supervisor first, then its specialists. */
-export const spectralAgents = ({
-  autonomy = "with_approval",
-  tools = {}
-}: Options = {}): Result.Result<ReadonlyArray<AgentSpec>, ForeignTool> => {
+export const spectralAgents = ({ autonomy = "propose", tools = {} }: Options = {}): Result.Result<
+  ReadonlyArray<AgentSpec>,
+  ForeignTool
+> => {
   const specialists: Array<AgentSpec> = []
   for (const name of SpecialistName.literals) {
     const table: ReadonlyArray<string> = specialistTools[name]

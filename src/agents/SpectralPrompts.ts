@@ -11,12 +11,12 @@ const specialist_rules = `- Answer the task that you are given and nothing else.
 - If a tool fails, name the tool and the failure. Do not call it again with the same arguments.
 ${data_rule}`
 
-const with_approval = `- The customer may want something changed: a change set applied, a framework updated, a configuration changed. Only change-manager does this. Delegate to it only what the customer has asked for, or has agreed to, with the exact ids and values. The customer is asked before anything happens; a denial is final for this conversation.`
+const with_approval = `- The customer may want something changed: a change set applied, a framework updated, a configuration changed. Only change-manager does this. Delegate to it only what the customer has asked for, or has agreed to, with the exact ids and values. The customer is asked before it happens, unless the workspace has authorised such changes in advance; a denial is final for this conversation.`
 
 const observe_only = `- This workspace only observes. You cannot change anything, and you propose no change set and no other change: say what you see and what it means. If the customer asks for a change, say that the workspace is set to observe only, and that its administrator can change that.`
 
 /** Of the supervisor. */
-export const supervisorPrompt = (mode: "observe_only" | "with_approval"): string =>
+export const supervisorPrompt = (onlyObserves: boolean): string =>
   `You answer customers about their workspace on the platform: its scans and their scores, its set-up, its evaluation frameworks, and what goes wrong. You have no access to the platform yourself. Your specialists have.
 
 How you work:
@@ -26,7 +26,7 @@ How you work:
 - Then write one answer, in your own words and in the customer's language. Put the findings together; do not name specialists or tools, and do not repeat what they said one after the other. Where two findings contradict each other, say so.
 - If a specialist could not find something out, say what is missing and what the customer can do about it.
 - Say only what was found. Never invent a score, an id, a state or a reason.
-${mode === "observe_only" ? observe_only : with_approval}
+${onlyObserves ? observe_only : with_approval}
 ${data_rule}`
 
 export const specialistPrompts = {

@@ -3,6 +3,7 @@
  */
 import { HttpApi, OpenApi } from "effect/http-api"
 import { ApprovalsApi } from "./ApprovalsApi.ts"
+import { AuthorizationsApi } from "./AuthorizationsApi.ts"
 import { ConversationsApi } from "./ConversationsApi.ts"
 import { CostsApi } from "./CostsApi.ts"
 import { KillSwitchApi } from "./KillSwitchApi.ts"
@@ -16,6 +17,7 @@ export class TroupeApi extends HttpApi.make("troupe")
     ConversationsApi,
     RunsApi,
     ApprovalsApi,
+    AuthorizationsApi,
     CostsApi,
     AgentsApi,
     DeadLettersApi,

@@ -4,10 +4,18 @@
  */
 import type { ToolFailure } from "../error/ToolError.ts"
 import { failureTextForUser } from "../error/ToolError.ts"
-import type { CallId, FrameId } from "../Ids.ts"
+import type { ApprovalPayload } from "../approval/Approval.ts"
+import type { ApprovalId, CallId, FrameId } from "../Ids.ts"
 import { frameDepth, frameOpenedBy, rootFrame } from "../Ids.ts"
 import type { Source } from "../run/ProviderWork.ts"
-import type { EndStatus, FinishReason, Outcome, RunEnded, RunEvent } from "../run/RunEvent.ts"
+import type {
+  ApprovalRequested,
+  EndStatus,
+  FinishReason,
+  Outcome,
+  RunEnded,
+  RunEvent
+} from "../run/RunEvent.ts"
 import type { Conversation, ConversationMessage } from "./Conversation.ts"
 
 /** What failed, in words for end users: no name of a tool, no argument of a call, no kind of an error. */
@@ -33,6 +41,13 @@ export type CustomerEvent =
     }
   /** That a person is asked, has answered, or is asked no more; not who, what or how. */
   | { readonly _tag: "ApprovalRequested" | "ApprovalDecided" | "ApprovalClosed" }
+  /** A question that customers may decide, because its tool names them among its `approvers`. */
+  | {
+      readonly _tag: "ApprovalRequested"
+      readonly approval: ApprovalId
+      readonly payload: ApprovalPayload
+      readonly expires_at?: number
+    }
   | {
       readonly _tag: "CallSettled"
       readonly outcome: { readonly _tag: "Failed"; readonly error: CustomerFailure }
@@ -97,6 +112,22 @@ const settled = (call: CallId, outcome: Outcome, by: string | undefined) => {
   } as const
 }
 
+const asked = ({ approval, approvers, expires_at, payload }: ApprovalRequested): CustomerEvent =>
+  approvers.includes("customer")
+    ? {
+        _tag: "ApprovalRequested",
+        approval,
+        payload: {
+          tool_name: payload.tool_name,
+          agent_name: payload.agent_name,
+          args_summary: payload.args_summary,
+          effect_description: payload.effect_description,
+          correlation_id: payload.correlation_id
+        },
+        ...(expires_at === undefined ? undefined : { expires_at })
+      }
+    : { _tag: "ApprovalRequested" }
+
 export const customerEnd = (event: RunEnded) => {
   const { finish, status, text } = event
   const ended = { _tag: "RunEnded", status, reason: status } as const
@@ -118,6 +149,7 @@ export const customerEvent = (event: RunEvent): CustomerEvent | undefined => {
         : undefined
     }
     case "ApprovalRequested":
+      return asked(event)
     case "ApprovalDecided":
     case "ApprovalClosed":
       return { _tag: event._tag }

@@ -136,13 +136,17 @@ const byMode = (policy: Policy, subject: Subject): Answer => {
   }
 }
 
+/** Whether the policy has a person asked at every call of the tool that is allowed. */
+export const alwaysAsks = ({ approval_required }: Policy, { key, name }: Subject): boolean =>
+  approval_required.includes(name) || (key !== undefined && approval_required.includes(key))
+
 /**
  * The permission of one tool, decided as far as possible before a call: an answer, or a function of the call where a rule
  * reads its arguments or the sender's roles. Does not consider the kill switch.
  */
 export const permissionFor = (policy: Policy, subject: Subject): Answer | PermissionOf => {
   const names = subject.key === undefined ? [subject.name] : [subject.name, subject.key]
-  const always_asks = names.some((name) => policy.approval_required.includes(name))
+  const always_asks = alwaysAsks(policy, subject)
   const restricted = (answer: Answer): Answer =>
     always_asks && answer === "allow" ? "ask" : answer
   const server = subject.server

@@ -48,7 +48,9 @@ const change = {
   namespace: "platform",
   side_effects: "write",
   transactional: true,
-  timeout_ms: 5_000
+  timeout_ms: 5_000,
+  // The customer whose message asked for it, or somebody of the staff.
+  approvers: ["customer", "approver", "operator"]
 } as const
 
 export const changeGovernance = {

@@ -86,8 +86,9 @@ const settlementEvents = (
 
 const dispatchInput = (
   state: RunState,
-  { call, key, on_loss, over_at, target, tool, via }: Extract<RunEvent, { _tag: "CallDispatched" }>
+  event: Extract<RunEvent, { _tag: "CallDispatched" }>
 ): RunInput => {
+  const { authorized, call, key, on_loss, over_at, target, tool, via } = event
   const phase = state.calls.get(call)?.phase
   return {
     _tag: "Dispatches",
@@ -98,6 +99,7 @@ const dispatchInput = (
     ...(over_at === undefined ? undefined : { over_at }),
     ...(via === undefined ? undefined : { via }),
     ...(target === undefined ? undefined : { target }),
+    ...(authorized === undefined ? undefined : { authorized }),
     ...(phase?._tag === "Dispatched" && phase.on_loss === "ask" ? { reconciled: true } : undefined)
   }
 }

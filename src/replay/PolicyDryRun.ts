@@ -62,6 +62,8 @@ const before: ReadonlySet<string | undefined> = new Set([
 ])
 
 const wasOf = (recording: Recording, call: RecordedCall): Permission => {
+  // The policy asked for one that was authorised in advance, too.
+  if (call.authorized !== undefined) return "ask"
   if (recording.questions.some(({ request }) => request.call === call.id)) return "ask"
   return reasonOf(call) === "PERMISSION_DENIED" ? "deny" : "allow"
 }

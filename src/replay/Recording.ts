@@ -3,6 +3,7 @@
  * question was answered.
  */
 import type { Spending } from "../cost/Spending.ts"
+import type { Authorized } from "../permission/Authorization.ts"
 import type { CallId } from "../Ids.ts"
 import type {
   ApprovalRequested,
@@ -34,6 +35,8 @@ export interface RecordedCall {
   readonly outcome: Outcome | undefined
   /** What its body had spent on models by then. */
   readonly spent?: Spending
+  /** What its workspace had authorised in advance, where it ran by that. */
+  readonly authorized?: Authorized
 }
 
 /** A question and its answer. */
@@ -61,16 +64,19 @@ export const turnPlace = (frame: string, step: number): string => `${frame}/${st
 
 const callsOf = (
   state: RunState,
-  results: ReadonlyMap<string, CallSettled>
+  results: ReadonlyMap<string, CallSettled>,
+  authorized: ReadonlyMap<string, Authorized>
 ): ReadonlyArray<RecordedCall> =>
   [...state.calls.values()].map((call) => {
     const result = results.get(call.id)
+    const by = authorized.get(call.id)
     return {
       id: call.id,
       name: call.proposed.name,
       arguments: call.arguments,
       outcome: result?.outcome,
-      ...(result?.spent === undefined ? undefined : { spent: result.spent })
+      ...(result?.spent === undefined ? undefined : { spent: result.spent }),
+      ...(by === undefined ? undefined : { authorized: by })
     }
   })
 
@@ -81,6 +87,7 @@ export const recordingOf = (entries: ReadonlyArray<JournalEntry>): Recording | u
   const turns = new Map<string, ModelTurned>()
   const compactions = new Map<string, Array<Compacted>>()
   const results = new Map<string, CallSettled>()
+  const authorized = new Map<string, Authorized>()
   const questions = new Map<string, RecordedQuestion>()
   for (const { event } of entries) {
     switch (event._tag) {
@@ -92,6 +99,9 @@ export const recordingOf = (entries: ReadonlyArray<JournalEntry>): Recording | u
         compactions.set(place, [...(compactions.get(place) ?? []), event])
         break
       }
+      case "CallDispatched":
+        if (event.authorized !== undefined) authorized.set(event.call, event.authorized)
+        break
       case "CallSettled":
         results.set(event.call, event)
         break
@@ -114,7 +124,7 @@ export const recordingOf = (entries: ReadonlyArray<JournalEntry>): Recording | u
     turns,
     compactions,
     recalled: state.recalled,
-    calls: callsOf(state, results),
+    calls: callsOf(state, results, authorized),
     questions: [...questions.values()],
     stopping: state.stopping,
     ended: state.ended

@@ -13,6 +13,7 @@ import {
   NotEntitled
 } from "../approval/Approval.ts"
 import type { ApprovalId, CallId, RunId, Tenant } from "../Ids.ts"
+import { isOpenTo } from "../conversation/CustomerAccess.ts"
 import type { Principal, Role } from "../Principal.ts"
 import { principalHasRole } from "../Principal.ts"
 import type { Outcome, RunEvent } from "./RunEvent.ts"
@@ -102,6 +103,10 @@ export const decideApproval = (
   const phase = state.calls.get(call)?.phase
   const request = questionOf(state, approval)
   if (request === undefined || by.tenant !== state.accepted.tenant) {
+    return refused(new ApprovalNotFound({ id: approval }))
+  }
+  // A customer decides about its own messages alone; of others it is not told.
+  if (!isOpenTo(by, "decide", state.accepted.by)) {
     return refused(new ApprovalNotFound({ id: approval }))
   }
   const { approvers, expires_at } = request

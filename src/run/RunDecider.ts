@@ -8,6 +8,7 @@ import type { Spending } from "../cost/Spending.ts"
 import { failureOf, ToolUserError } from "../error/ToolError.ts"
 import type { AgentName, CallId, FrameId } from "../Ids.ts"
 import { frameDepth, frameOpenedBy, rootFrame } from "../Ids.ts"
+import type { Authorized } from "../permission/Authorization.ts"
 import type { OnLoss } from "../tool/ToolSpec.ts"
 import { breachOf, onBreach } from "./RunBreach.ts"
 import { duplicatedBy } from "./RunGuard.ts"
@@ -72,6 +73,8 @@ export type RunInput =
       readonly via?: "queue"
       /** What the call is bound to beside its arguments. */
       readonly target?: Json
+      /** What its workspace had authorised in advance, in place of a person's approval. */
+      readonly authorized?: Authorized
     }
   /** `reconciled`: the dispatch was lost, and this is what its tool reports of it. */
   | { readonly _tag: "Finished"; readonly settled: CallSettled; readonly reconciled?: true }
@@ -311,7 +314,8 @@ export const decide = (state: RunState, input: RunInput): ReadonlyArray<RunEvent
           ...(input.tool === undefined ? undefined : { tool: input.tool }),
           ...(input.over_at === undefined ? undefined : { over_at: input.over_at }),
           ...(input.via === undefined ? undefined : { via: input.via }),
-          ...(input.target === undefined ? undefined : { target: input.target })
+          ...(input.target === undefined ? undefined : { target: input.target }),
+          ...(input.authorized === undefined ? undefined : { authorized: input.authorized })
         }
       ]
     }

@@ -11,6 +11,7 @@ import { Usage } from "../cost/Usage.ts"
 import { ToolErrorClass, ToolErrorKind, ToolFailure } from "../error/ToolError.ts"
 import { Address, AgentName, ApprovalId, CallId, ConversationId, FrameId, Tenant } from "../Ids.ts"
 import { RecalledLine } from "../memory/RecalledLines.ts"
+import { Authorized } from "../permission/Authorization.ts"
 import { Role, Roles } from "../Principal.ts"
 import { OnLoss } from "../tool/ToolSpec.ts"
 import { FinishReason } from "./FinishReason.ts"
@@ -229,7 +230,9 @@ const CallDispatched = Schema.TaggedStruct("CallDispatched", {
    */
   via: Schema.optionalKey(Schema.Literal("queue")),
   /** What it is bound to beside its arguments: the endpoint of a direct call, its fixed body, the tokens of its bound fields. */
-  target: Schema.optionalKey(Schema.Json)
+  target: Schema.optionalKey(Schema.Json),
+  /** What its workspace had authorised in advance, so that no person was asked. Absent = a person was, or nobody had to be. */
+  authorized: Schema.optionalKey(Authorized)
 })
 const CallUnknown = Schema.TaggedStruct("CallUnknown", {
   call: CallId,

@@ -70,7 +70,7 @@ export interface CallState {
   /** What runs: the proposed arguments, or an operator's replacement. */
   arguments: unknown
   modified: { readonly by: string; readonly arguments: unknown } | undefined
-  /** The person whose decision let it run; stamped by the runtime only. */
+  /** The person whose decision or authorisation let it run; stamped by the runtime only. */
   approved_by: string | undefined
   phase: CallPhase
 }
@@ -279,6 +279,7 @@ const approvalDecided = (state: RunState, event: ApprovalDecided) => {
 const dispatched = (state: RunState, event: CallDispatched) => {
   const call = callOf(state, event.call)
   if (call.phase._tag !== "Dispatched") state.dispatches++
+  if (event.authorized !== undefined) call.approved_by = event.authorized.by
   moveTo(state, call, {
     _tag: "Dispatched",
     key: event.key,

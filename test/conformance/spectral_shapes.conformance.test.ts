@@ -8,6 +8,7 @@ import { project } from "../../src/run/Projection.ts"
 import { RunLimits } from "../../src/run/RunLimits.ts"
 import { permissionOf, ToolCategory } from "../../src/tool/SideEffects.ts"
 import { AgentDirectory } from "../../services/AgentDirectory.ts"
+import { AuthorizationDesk } from "../../services/AuthorizationDesk.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { WorldAgentRunner } from "../../services/worlds/contracts/WorldAgentRunner.ts"
 import { call, calls, ModelScript, text } from "../../layers/model/ScriptedModelGateway.ts"
@@ -18,11 +19,6 @@ import type { StageTool } from "./Stage.ts"
 import * as Stage from "./Stage.ts"
 import type { Driven } from "./Vectors.ts"
 import { conformance, hasShape, isRecord, rowsOf } from "./Vectors.ts"
-
-/** Features that are not there yet, by the prefix of the ids of their cases. */
-const later: ReadonlyArray<readonly [prefix: string, feature: string]> = [
-  ["preauth", "grants: WorkspaceAgentAuthorization"]
-]
 
 /** The tool that a case describes in words, and how long its call takes. */
 const described = (
@@ -236,6 +232,38 @@ const supervisorTools = (expect: ReadonlyArray<unknown>): Driven => ({
 
 const isCategory = Schema.is(ToolCategory)
 
+/** A call of a tool of this category in a workspace that has authorised these actions: does it interrupt its run? */
+const preauthorised = (
+  category: ToolCategory,
+  authorised: ReadonlyArray<string>,
+  action: string,
+  interrupt: unknown
+): Driven => {
+  const tool: StageTool = {
+    governance: { side_effects: "write", category },
+    body: () => Effect.succeed("done")
+  }
+  const tools = Object.fromEntries([...authorised, action].map((name) => [name, tool]))
+  return {
+    rows: "SA-28",
+    run: Stage.stage(
+      { tools, script: [call(action), text("done")] },
+      Effect.gen(function* () {
+        const desk = yield* AuthorizationDesk
+        for (const each of authorised) {
+          yield* desk.grant({ agent: Stage.supervisor, action: each }, Stage.operator)
+        }
+        const all = yield* Stage.events(yield* Stage.begin)
+        const asked = Stage.tagged(all, "ApprovalRequested").length > 0
+        assert.strictEqual(asked, interrupt)
+        // Skipped or not, the call is audited.
+        const by = Stage.tagged(all, "CallDispatched").map((event) => event.authorized?.by)
+        assert.deepEqual(by, asked ? [] : [Stage.operator.id])
+      })
+    )
+  }
+}
+
 /** A model that calls a tool in every turn, under the given or the default limit. */
 const recursion = (limit: unknown, stopsAfter: number): Driven => {
   const limits = limit === undefined ? {} : { steps_max: Number(limit) }
@@ -304,9 +332,7 @@ const sessions = ([one, two]: ReadonlyArray<unknown>, expect: unknown): Driven =
 
 const limitKeys = ["limit", "recursion_limit", "recursionLimit", "steps_max", "max_iterations"]
 
-conformance("spectral_shapes", ({ expect, id, input }): Driven => {
-  const waits = later.find(([prefix]) => id.startsWith(prefix))
-  if (waits !== undefined) return { later: waits[1] }
+conformance("spectral_shapes", ({ expect, input }): Driven => {
   if (input === "ToolCallMetadata" && Array.isArray(expect)) return metadataKeys(expect)
   if (input === "supervisor.tools" && Array.isArray(expect)) return supervisorTools(expect)
   if (hasShape(input, ["tool"]) && typeof input.tool === "string" && isRecord(expect)) {
@@ -330,6 +356,15 @@ conformance("spectral_shapes", ({ expect, id, input }): Driven => {
     hasShape(expect, ["leak"])
   ) {
     return input.sessions.length === 2 ? sessions(input.sessions, expect.leak) : undefined
+  }
+  if (hasShape(input, ["category", "workspaceAuthorization", "action"])) {
+    const { action, category, workspaceAuthorization: authorised } = input
+    return isCategory(category) &&
+      Array.isArray(authorised) &&
+      typeof action === "string" &&
+      hasShape(expect, ["interrupt"])
+      ? preauthorised(category, authorised.map(String), action, expect.interrupt)
+      : undefined
   }
   if (isCategory(input) && hasShape(expect, ["approvalRequired"])) {
     return {

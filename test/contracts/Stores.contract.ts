@@ -3,6 +3,7 @@ import { layer } from "@effect/vitest"
 import type { Layer } from "effect"
 import type { Stores } from "../../services/Stores.ts"
 import { approvalRecordsTests } from "./ApprovalRecords.contract.ts"
+import { authorizationRecordsTests } from "./AuthorizationRecords.contract.ts"
 import { beginTests } from "./Begin.contract.ts"
 import { callRecordsTests } from "./CallRecords.contract.ts"
 import { conversationStoreTests } from "./ConversationStore.contract.ts"
@@ -32,6 +33,7 @@ export const storesContract = <R, E>(
     conversationStoreTests(it)
     tenantsTests(it)
     approvalRecordsTests(it)
+    authorizationRecordsTests(it)
     callRecordsTests(it)
     costLedgerTests(it)
     mcpPinsTests(it)

@@ -58,6 +58,32 @@ const bytesOf = (items: ReadonlyArray<FeedItem>) =>
   )
 
 describe("what a customer sees", () => {
+  it("of a question that it may decide is what people are shown, and of any other nothing", () => {
+    const request = {
+      _tag: "ApprovalRequested",
+      approval: "a",
+      approvers: ["customer", "operator"],
+      payload: {
+        tool_name: "t",
+        agent_name: "n",
+        args_summary: "s",
+        effect_description: "e",
+        correlation_id: "a",
+        unheard_of: secret
+      },
+      arguments: { secret },
+      tool_key: secret,
+      digest: secret
+    }
+    const { unheard_of: _, ...payload } = request.payload
+    const own = customerEvent(request as never)
+    assert.deepStrictEqual(own as object, { _tag: "ApprovalRequested", approval: "a", payload })
+    for (const approvers of [[], ["operator"], ["viewer", "approver"]]) {
+      const other = customerEvent({ ...request, approvers } as never)
+      assert.deepStrictEqual(other as object, { _tag: "ApprovalRequested" })
+    }
+  })
+
   it.effect("of any event is its listed members, whatever else it has", () =>
     Effect.gen(function* () {
       const seen = new Set<string>()

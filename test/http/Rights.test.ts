@@ -42,6 +42,9 @@ const methods: Readonly<Record<string, Use>> = {
   unhosted: (troupe, by) => troupe.unhosted(by),
   records: (troupe, by) => troupe.records(none, by),
   decide: (troupe, by) => troupe.decide(none, { decision: "approve" }, by),
+  authorize: (troupe, by) => troupe.authorize({ agent: "shop", action: "refund" }, by),
+  authorizations: (troupe, by) => troupe.authorizations({}, by),
+  revokeAuthorization: (troupe, by) => troupe.revokeAuthorization(none, by),
   cancel: (troupe, by) => troupe.cancel(none, by, "enough"),
   settle: (troupe, by) => troupe.settle(none, "0/1.0", { _tag: "RunAgain" }, by),
   stopTools: (troupe, by) => troupe.stopTools(false, by),
@@ -87,6 +90,11 @@ const requests: Readonly<Record<RightName, ReadonlyArray<Request>>> = {
     ["/metrics"]
   ],
   decide: [[`/v1/approvals/${none}/decision`, { decision: "approve" }]],
+  authorize: [
+    ["/v1/authorizations"],
+    ["/v1/authorizations", { agent: "nobody", action: "refund" }],
+    [`/v1/authorizations/${none}/revoke`, undefined, "POST"]
+  ],
   cancel: [[`/v1/runs/${none}/cancel`, { reason: "enough" }]],
   settle: [[`/v1/runs/${none}/settle`, { call: "0/1.0", outcome: "run_again" }]],
   stopTools: [["/v1/kill-switch", { on: false }, "PUT"]],

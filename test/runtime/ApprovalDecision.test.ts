@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit } from "effect"
+import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { ApprovalId, Tenant } from "../../src/Ids.ts"
 import type { Role } from "../../src/Principal.ts"
 import type { Governance } from "../../src/tool/GovernedTool.ts"
@@ -82,8 +83,30 @@ describe("a decision", () => {
     })
 
   refuses("is refused to a viewer", [], ["viewer"])
-  refuses("is refused to a customer", [], ["customer"])
   refuses("is refused to an approver where the tool wants an operator", ["operator"], ["approver"])
+
+  for (const [whose, sender, approvers, tag] of [
+    ["its own message, unless the tool names customers", "carl", [], "NotEntitled"],
+    ["its own message, where the tool names others", "carl", ["operator"], "NotEntitled"],
+    ["the message of another one", "cora", ["customer"], "ApprovalNotFound"],
+    ["a message of the staff", "alice", ["customer"], "ApprovalNotFound"]
+  ] as const) {
+    it.live(`is refused to a customer about ${whose}`, () => {
+      const { layer, ran } = gated({ approvers })
+      return Effect.gen(function* () {
+        const carl = H.person("carl", ["customer"])
+        const by = sender === "alice" ? H.alice : H.person(sender, ["customer"])
+        const { task } = yield* AgentRuntime.use((runtime) =>
+          runtime.send({ agent: H.agentName, text: "hello" }, by)
+        )
+        const { approval } = yield* H.question(task.id, 1, task.conversation)
+        const error = yield* Effect.flip(H.decide(approval, H.approve, carl))
+        assert.strictEqual(error._tag, tag)
+        assert.strictEqual((yield* H.pending).length, 1)
+        assert.deepStrictEqual(ran, [])
+      }).pipe(Effect.provide(layer))
+    })
+  }
 
   it.live("is allowed to the roles that the tool names, and its maker's name is kept", () => {
     const { layer, ran } = gated({ approvers: ["operator"] })

@@ -94,7 +94,7 @@ const rows: ReadonlyArray<Row> = [
   {
     moment: "that waits",
     by: customer,
-    decide: "NotEntitled",
+    decide: "ApprovalNotFound",
     cancel: "RunNotFound",
     settle: "NotEntitled"
   },

@@ -10,6 +10,7 @@ import { make, LoopScheduling } from "../../layers/runtime/loop/LoopScheduler.ts
 import * as RuntimeConfig from "../../layers/runtime/actor/RuntimeConfig.ts"
 import * as ActorMemories from "../../layers/compose/ActorMemories.ts"
 import * as Runtime from "../../layers/compose/Runtime.ts"
+import * as EphemeralAuthorizationRecords from "../../layers/ephemeral/EphemeralAuthorizationRecords.ts"
 import * as EphemeralMemoryStore from "../../layers/ephemeral/EphemeralMemoryStore.ts"
 import * as GatewayAgentMemory from "../../layers/memory/GatewayAgentMemory.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
@@ -123,6 +124,7 @@ const runtime = (world: World, process: Process, mutation: Mutation, policy_vers
     Layer.provide(
       Layer.provide(ActorMemories.layer(GatewayAgentMemory.layer), EphemeralMemoryStore.layer)
     ),
+    Layer.provide(EphemeralAuthorizationRecords.layer),
     Layer.provide(Layer.succeed(ModelGateway, mutation.model?.(gateway, world) ?? gateway)),
     Layer.provideMerge(stores),
     Layer.provide(settings)

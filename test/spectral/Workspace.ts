@@ -42,7 +42,9 @@ export const tools = (
       name,
       bodies[name] ??
         (changeTools.includes(name)
-          ? H.asks((n) => Effect.sync(() => (done.push(`${name} ${n}`), `${name} ${n}`)))
+          ? H.asks((n) => Effect.sync(() => (done.push(`${name} ${n}`), `${name} ${n}`)), {
+              approvers: ["customer", "approver", "operator"]
+            })
           : H.reads((n) => Effect.succeed(`${name} ${n}`)))
     ])
   )

@@ -6,6 +6,7 @@ import { Effect } from "effect"
 import type { Exit } from "effect"
 import type { Exception } from "../../../src/error/Exception.ts"
 import type { CallId, RunId } from "../../../src/Ids.ts"
+import type { Authorized } from "../../../src/permission/Authorization.ts"
 import type { RunInput } from "../../../src/run/RunDecider.ts"
 import type { Outcome, RunAccepted } from "../../../src/run/RunEvent.ts"
 import type { CallState, RunState } from "../../../src/run/RunState.ts"
@@ -15,6 +16,8 @@ import type { ActorContext, BegunSideEffect, CallHost } from "../tool/CallHost.t
 import type { LoopHost } from "./LoopHost.ts"
 import { callOf } from "../../../src/run/RunLookup.ts"
 
+type Dispatches = Extract<RunInput, { _tag: "Dispatches" }>
+
 export class LoopCall implements CallHost {
   readonly #loop: LoopHost
   readonly #id: CallId
@@ -22,6 +25,7 @@ export class LoopCall implements CallHost {
   #call: CallState
   #callOf: RunState
   readonly agent: ResolvedAgent
+  #authorized: Authorized | undefined
 
   constructor(loop: LoopHost, call: CallState, agent: ResolvedAgent) {
     this.#loop = loop
@@ -70,9 +74,24 @@ export class LoopCall implements CallHost {
     this.#loop.showOutput(frame, step, { kind: "output", call: this.#id, value })
   }
 
+  get authorized(): Authorized | undefined {
+    return this.#authorized
+  }
+
+  authorize(by: Authorized): void {
+    this.#authorized = by
+  }
+
+  /** The dispatch, with what was authorised in advance. */
+  #audited<Input extends Dispatches>(input: Input): Input {
+    return this.#authorized === undefined ? input : { ...input, authorized: this.#authorized }
+  }
+
   dispatch(input: Extract<RunInput, { _tag: "Dispatches" }>): Effect.Effect<boolean> {
     return Effect.callback((resume) => {
-      this.#loop.submit(input, () => resume(Effect.sync(() => this.#isDispatched(input))))
+      this.#loop.submit(this.#audited(input), () =>
+        resume(Effect.sync(() => this.#isDispatched(input)))
+      )
     })
   }
 
@@ -92,7 +111,12 @@ export class LoopCall implements CallHost {
     record: (exit: Exit.Exit<Outcome, unknown>) => RunInput
   ): Effect.Effect<void> {
     return Effect.callback((resume) => {
-      const dispatches = { _tag: "Dispatches", call: this.#id, key, on_loss: "unknown" } as const
+      const dispatches = this.#audited({
+        _tag: "Dispatches",
+        call: this.#id,
+        key,
+        on_loss: "unknown"
+      })
       this.#loop.transact({ dispatches, body, record }, () => resume(Effect.void))
     })
   }

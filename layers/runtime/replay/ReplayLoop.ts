@@ -30,6 +30,7 @@ import { makeFaultReporter } from "../tool/Faults.ts"
 import * as ToolInvoker from "../tool/ToolInvoker.ts"
 import type { ReplayedCalls } from "./ReplayedCalls.ts"
 import { recallOf } from "./ReplayMemory.ts"
+import { authorizationsOf } from "./ReplayAuthorizations.ts"
 import * as ReplayModel from "./ReplayModel.ts"
 import * as ReplayTools from "./ReplayTools.ts"
 
@@ -109,7 +110,18 @@ export const make = Effect.fnUntraced(function* (options: Options, wakeup: RunWa
     const agent = directory.get(name)
     return agent === undefined ? undefined : tools.agent(agent)
   }
-  const gate = { registry, digest, random, clock, deadlines, policy, policy_version, agentOf }
+  const authorize = authorizationsOf(recording)
+  const gate = {
+    registry,
+    digest,
+    random,
+    clock,
+    deadlines,
+    policy,
+    policy_version,
+    authorize,
+    agentOf
+  }
   // Without limits of tools: a recorded result is not one call more.
   const invoker = ToolInvoker.make(gate)
   const loop: LoopServices = {

@@ -137,7 +137,7 @@ class AttemptCall implements CallContext {
     this.tenant = accepted.tenant
     this.trace_id = accepted.trace_id
     this.principal = accepted.by
-    this.approved_by = approved_by
+    this.approved_by = approved_by ?? host.authorized?.by
     this.key = key
     if (over_at !== undefined) this.over_at = over_at
   }

@@ -1,22 +1,26 @@
 /**
- * Requests approval of a call, unless a person has approved exactly this call of this tool. The request ends the work
- * of the call: whatever is decided, the call passes the gate again from its arguments on, in this process or another.
+ * Requests approval of a call, unless a person has approved exactly this call of this tool, or its workspace has authorised the
+ * action in advance. The request ends the work of the call: whatever is decided, the call passes the gate again from its
+ * arguments on, in this process or another.
  */
 import type { Clock } from "effect"
 import type { Schema } from "effect"
-import { Effect } from "effect"
+import { Cause, Effect } from "effect"
 import type { Digest, SecureRandom } from "effect/crypto"
 import type { Decision } from "../../../src/approval/Approval.ts"
 import { argsSummary } from "../../../src/approval/ArgsSummary.ts"
 import { shownByRequest } from "../../../src/approval/ShownApproval.ts"
 import { ApprovalId } from "../../../src/Ids.ts"
 import type { ToolError } from "../../../src/error/ToolError.ts"
+import type { Authorized, AuthorizedAction } from "../../../src/permission/Authorization.ts"
 import type { RunInput } from "../../../src/run/RunDecider.ts"
+import type { StoreError } from "../../../services/StoreError.ts"
 import type { Proposal } from "./CallDigests.ts"
 import { approvalDigest, proposalDigest, shownDigest, toolDigest } from "./CallDigests.ts"
 import type { AgentTool, CallHost } from "./CallHost.ts"
 import { callFinished } from "./CallOutcome.ts"
 import { failedOutcome } from "./Failures.ts"
+import type { ToolGate } from "./ToolGate.ts"
 
 export interface ApprovalServices {
   readonly clock: Clock.Clock
@@ -24,6 +28,13 @@ export interface ApprovalServices {
   readonly random: SecureRandom.SecureRandom["Service"]
   /** Part of every approval digest: a changed policy requests approval again. */
   readonly policy_version: string
+  /**
+   * Uses what the workspace has authorised for this action, once; undefined = nothing. Absent = nothing is ever authorised in
+   * advance.
+   */
+  readonly authorize?: (
+    action: AuthorizedAction
+  ) => Effect.Effect<Authorized | undefined, StoreError>
 }
 
 /** The two decisions that let a call run. */
@@ -99,24 +110,72 @@ const question = Effect.fnUntraced(function* (
   return { ...request, shown_digest: yield* shownDigest(digest, shown) }
 })
 
+/** What the workspace authorised. A store that does not answer, or fails in any way, authorises nothing. */
+const lookUp = (
+  authorize: NonNullable<ApprovalServices["authorize"]>,
+  action: AuthorizedAction
+): Effect.Effect<Authorized | undefined> =>
+  Effect.suspend(() => authorize(action)).pipe(
+    Effect.catchCause((cause) =>
+      Cause.hasInterrupts(cause)
+        ? Effect.interrupt
+        : Effect.as(
+            Effect.annotateLogs(
+              Effect.logWarning(
+                "what a workspace has authorised could not be looked up: a person is asked"
+              ),
+              { tenant: action.tenant, tool: action.tool_key }
+            ),
+            undefined
+          )
+    )
+  )
+
+/**
+ * Has the call run by what its workspace authorised for this action of this agent, if it may. Not for a proposal that a person
+ * denied in this run.
+ */
+const isAuthorized = Effect.fnUntraced(function* (
+  { authorize, digest }: ApprovalServices,
+  host: CallHost,
+  { mayBeAuthorized, tool }: Asked,
+  proposal: Proposal
+) {
+  if (authorize === undefined || host.authorize === undefined || !mayBeAuthorized) return false
+  const { refused } = host.state
+  if (refused !== undefined && refused.has(yield* proposalDigest(digest, proposal))) return false
+  const found = yield* lookUp(authorize, {
+    tenant: host.accepted.tenant,
+    agent: host.agent.spec.name,
+    tool_key: tool.key,
+    tool_digest: yield* toolDigest(digest, tool.spec, undefined)
+  })
+  if (found !== undefined) host.authorize(found)
+  return found !== undefined
+})
+
+/** A tool whose calls ask, and whether they may be authorised in advance. */
+type Asked = Pick<ToolGate, "mayBeAuthorized" | "tool">
+
 /**
  * The approval that the call has to request, or its failure where nobody can say what it is bound to; undefined = it is
- * approved, as it is and of the tool as it is.
+ * approved, as it is and of the tool as it is, or authorised in advance.
  */
 export const approvalFor = (
   services: ApprovalServices,
   host: CallHost,
-  tool: AgentTool
+  asked: Asked
 ): Effect.Effect<RunInput | undefined> =>
-  Effect.catch(requestFor(services, host, tool), (error) =>
+  Effect.catch(requestFor(services, host, asked), (error) =>
     Effect.succeed(callFinished(host.call().id, failedOutcome(error)))
   )
 
 const requestFor = Effect.fnUntraced(function* (
   services: ApprovalServices,
   host: CallHost,
-  tool: AgentTool
+  asked: Asked
 ): Effect.fn.Return<RunInput | undefined, ToolError> {
+  const { tool } = asked
   const digests = yield* digestsOf(services, host, tool)
   const { phase } = host.call()
   const isApproved =
@@ -125,5 +184,6 @@ const requestFor = Effect.fnUntraced(function* (
     isApproving(phase.decision) &&
     phase.digest === digests.approval
   if (isApproved) return undefined
+  if (yield* isAuthorized(services, host, asked, digests.proposal)) return undefined
   return { _tag: "RequestsApproval", request: yield* question(services, host, tool, digests) }
 })

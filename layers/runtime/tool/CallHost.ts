@@ -8,6 +8,7 @@ import type { Spending } from "../../../src/cost/Spending.ts"
 import type { Exception } from "../../../src/error/Exception.ts"
 import type { CallId, RunId } from "../../../src/Ids.ts"
 import type { NestedRuns } from "../../../src/run/NestedRuns.ts"
+import type { Authorized } from "../../../src/permission/Authorization.ts"
 import type { RunInput } from "../../../src/run/RunDecider.ts"
 import type { Outcome, RunAccepted } from "../../../src/run/RunEvent.ts"
 import type { CallState, RunState } from "../../../src/run/RunState.ts"
@@ -32,6 +33,13 @@ export interface CallHost {
   readonly begunSideEffects: Map<string, BegunSideEffect>
   /** What its bodies have spent on models until now; absent until one of them has. */
   spent?: Spending
+  /** What its workspace had authorised in advance, in place of a person's approval. Absent = a person approved it, or nobody had to. */
+  readonly authorized?: Authorized | undefined
+  /**
+   * Has the call run by what was authorised in advance, which its dispatch then says. Absent = no journal would say so, and a
+   * person is asked.
+   */
+  readonly authorize?: (by: Authorized) => void
   /** Reports broken code of the call to operators only. `what` is the line of the log. */
   readonly reportFault: (what: string, exception: Exception, tool: string) => void
   /** Shows watchers of the run a preliminary result. */

@@ -5,9 +5,12 @@
 import { Clock, Effect } from "effect"
 import type { Scope } from "effect"
 import { Digest, SecureRandom } from "effect/crypto"
+import type { AuthorizedAction } from "../../../src/permission/Authorization.ts"
+import { authorizedBy } from "../../../src/permission/Authorization.ts"
 import { warningsOf } from "../../../src/permission/Policy.ts"
 import type { MisdeclaredPolicy } from "../../../src/permission/PolicyCheck.ts"
 import { AgentDirectory } from "../../../services/AgentDirectory.ts"
+import { AuthorizationRecords } from "../../../services/AuthorizationRecords.ts"
 import { KillSwitch } from "../../../services/KillSwitch.ts"
 import { PermissionPolicy } from "../../../services/PermissionPolicy.ts"
 import { PriceBook } from "../../../services/PriceBook.ts"
@@ -38,6 +41,8 @@ export const make = Effect.fnUntraced(function* (
   const digest = yield* Digest.Digest
   const registry = yield* ToolRegistry
   const switched = yield* Effect.serviceOption(KillSwitch)
+  const authorizations = yield* Effect.serviceOption(AuthorizationRecords)
+  const clock = yield* Clock.Clock
   const policy = yield* validatePolicyFor(yield* PermissionPolicy, registry)
   const policy_version = yield* policyVersionOf(digest, policy)
   for (const warning of [...warningsOf(policy), ...capabilityWarnings(directory.all, policy)]) {
@@ -47,7 +52,7 @@ export const make = Effect.fnUntraced(function* (
     registry,
     digest,
     random: yield* SecureRandom.SecureRandom,
-    clock: yield* Clock.Clock,
+    clock,
     deadlines,
     policy,
     policy_version,
@@ -55,6 +60,14 @@ export const make = Effect.fnUntraced(function* (
     guards: yield* ToolGuards.make(directory.all.flatMap(({ tools }) => [...tools.values()])),
     attempted: yield* ToolAttemptObservers,
     agentOf: (name) => directory.get(name),
+    ...(authorizations._tag === "Some"
+      ? {
+          authorize: (action: AuthorizedAction) =>
+            Effect.map(authorizations.value.use(action, clock.currentTimeMillisUnsafe()), (used) =>
+              used === undefined ? undefined : authorizedBy(used)
+            )
+        }
+      : undefined),
     ...(switched._tag === "Some" ? { killSwitch: switched.value } : undefined)
   })
   return { invoker, policy_version }

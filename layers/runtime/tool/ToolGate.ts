@@ -13,9 +13,10 @@ import {
 import type { Capability } from "../../../src/capability/Capability.ts"
 import type { ToolPolicyError } from "../../../src/error/ToolError.ts"
 import type { PermissionOf, Policy, Subject } from "../../../src/permission/Policy.ts"
-import { permissionFor } from "../../../src/permission/Policy.ts"
+import { alwaysAsks, permissionFor } from "../../../src/permission/Policy.ts"
 import type { Permission } from "../../../src/tool/SideEffects.ts"
 import { readOnlyHintOf } from "../../../src/tool/SideEffects.ts"
+import { isDispatched } from "../../../src/tool/ToolSpec.ts"
 import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"
 import type { AgentTool, StartBody } from "./CallHost.ts"
 import type { ToolBody } from "./ToolBody.ts"
@@ -26,6 +27,8 @@ export interface ToolGate {
   readonly missingCapability: ToolPolicyError | undefined
   /** Of every call, or of each by its arguments as they were given. */
   readonly permission: Permission | PermissionOf
+  /** Whether a workspace may authorise its calls in advance. */
+  readonly mayBeAuthorized: boolean
   readonly start: StartBody
 }
 
@@ -72,16 +75,25 @@ export const capabilityWarnings = (
     })
   )
 
+/**
+ * Whether calls of the tool may be authorised in advance: the policy does not always have a person asked, and a journaled
+ * dispatch says by what a call ran.
+ */
+export const mayBeAuthorized = (policy: Policy, tool: AgentTool): boolean =>
+  !alwaysAsks(policy, policySubjectOf(tool)) && isDispatched(tool.spec)
+
 /** Gives the gates of an agent's tools, by the name that the model uses. */
 export const makeToolGates = (policy: Policy, body: Pick<ToolBody, "starterOf">) => {
   const known = new WeakMap<ResolvedAgent, ReadonlyMap<string, ToolGate>>()
   const gateOf = (agent: ResolvedAgent, tool: AgentTool): ToolGate => {
     const missing = missingCapability(agent, tool, policy.default_deny)
+    const subject = policySubjectOf(tool)
     return {
       tool,
       missingCapability:
         missing === undefined ? undefined : capabilityDenied(tool.spec.name, missing),
-      permission: permissionFor(policy, policySubjectOf(tool)),
+      permission: permissionFor(policy, subject),
+      mayBeAuthorized: mayBeAuthorized(policy, tool),
       start: body.starterOf(tool)
     }
   }

@@ -12,8 +12,8 @@
  * 7. A dispatch that an earlier owner lost may be taken over by this tool; otherwise the call is lost (here).
  * 8. No other call of the run has the same side effect; otherwise the call gets that one's result, or is refused as a
  *    duplicate (`IdempotentCalls.ts`).
- * 9. If the policy says `ask`: a person has approved exactly this call; otherwise the call requests approval
- *    (`CallApproval.ts`). A call that was dispatched before needs no further approval.
+ * 9. If the policy says `ask`: a person has approved exactly this call, or the workspace has authorised the action in advance;
+ *    otherwise the call requests approval (`CallApproval.ts`). A call that was dispatched before needs no further approval.
  *
  * Then the body runs (`ToolBody.ts`): limits of the tool, dispatch, attempts, output schema, size limit.
  *
@@ -123,10 +123,12 @@ export const make = (services: Services): ToolInvoker => {
     agentOf: services.agentOf ?? (() => undefined)
   })
 
-  /** Runs the body of a call that a person has approved; otherwise the call ends with a request for approval. */
-  const startOrRequest = (host: CallHost, { start, tool }: ToolGate, args: unknown) =>
-    Effect.flatMap(approvalFor(services, host, tool), (request) =>
-      request === undefined ? body.run(start(host, host.call().id, args)) : Effect.succeed(request)
+  /** Runs the body of a call that a person has approved, or its workspace authorised; otherwise the call ends with a request for approval. */
+  const startOrRequest = (host: CallHost, gate: ToolGate, args: unknown) =>
+    Effect.flatMap(approvalFor(services, host, gate), (request) =>
+      request === undefined
+        ? body.run(gate.start(host, host.call().id, args))
+        : Effect.succeed(request)
     )
 
   const startBody = (host: CallHost, gate: ToolGate, args: unknown, needsApproval: boolean) =>

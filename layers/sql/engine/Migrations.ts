@@ -16,6 +16,7 @@ import { migration as worlds } from "./migrations/0004_worlds.ts"
 import { migration as sets } from "./migrations/0005_sets.ts"
 import { migration as memory } from "./migrations/0006_memory.ts"
 import { migration as platform } from "./migrations/0009_platform.ts"
+import { migration as authorizations } from "./migrations/0010_authorizations.ts"
 
 /** By number and name. Only ever appended to. */
 const migrations = {
@@ -30,7 +31,9 @@ const migrations = {
   "0005_sets": sets,
   "0006_memory": memory,
   /** Records of workspaces. */
-  "0009_platform": platform
+  "0009_platform": platform,
+  /** What workspaces authorised in advance. */
+  "0010_authorizations": authorizations
 }
 
 const table = "troupe_migrations"

@@ -6,6 +6,7 @@ import type { Migrator, SqlClient, SqlError } from "effect/sql"
 import type { Stores } from "../../../services/Stores.ts"
 import * as Migrations from "../engine/Migrations.ts"
 import * as SqlApprovalRecords from "../journal/SqlApprovalRecords.ts"
+import * as SqlAuthorizationRecords from "./SqlAuthorizationRecords.ts"
 import * as SqlConversationStore from "./SqlConversationStore.ts"
 import * as SqlCostLedger from "./SqlCostLedger.ts"
 import * as SqlMemoryStore from "./SqlMemoryStore.ts"
@@ -34,6 +35,7 @@ export const layer: Layer.Layer<Stores, StartError, SqlClient.SqlClient | SqlNot
     SqlConversationStore.layer,
     SqlCostLedger.layer,
     SqlApprovalRecords.layer,
+    SqlAuthorizationRecords.layer,
     SqlMcpPins.layer,
     SqlMemoryStore.layer,
     SqlOutboxReader.layer,

@@ -1,0 +1,80 @@
+/**
+ * What workspaces authorised in advance, in one process.
+ */
+import { Effect, Layer } from "effect"
+import { AuthorizationRecords } from "../../services/AuthorizationRecords.ts"
+import type { AuthorizationId, Tenant } from "../../src/Ids.ts"
+import type { WorkspaceAgentAuthorization } from "../../src/permission/Authorization.ts"
+import {
+  AuthorizationNotFound,
+  authorizations_max,
+  covers,
+  isInForce,
+  TooManyAuthorizations
+} from "../../src/permission/Authorization.ts"
+
+const page_max = 500
+
+const make = Effect.sync(() => {
+  /** In the order in which they were granted. */
+  const records = new Map<AuthorizationId, WorkspaceAgentAuthorization>()
+  const ofTenant = (tenant: Tenant) =>
+    [...records.values()].filter((each) => each.tenant === tenant)
+  const find = (tenant: Tenant, id: AuthorizationId) => {
+    const found = records.get(id)
+    return found?.tenant === tenant
+      ? Effect.succeed(found)
+      : Effect.fail(new AuthorizationNotFound({ id }))
+  }
+  const keep = (record: WorkspaceAgentAuthorization) => {
+    records.set(record.id, record)
+    return record
+  }
+  return AuthorizationRecords.of({
+    add: (given) =>
+      Effect.suspend(() => {
+        const { action, agent, granted_at, granted_by, tenant } = given
+        const others = ofTenant(tenant)
+        const same = others.filter(
+          (each) => each.agent === agent && each.action === action && each.revoked_at === undefined
+        )
+        const standing = others.filter((each) => isInForce(each, granted_at))
+        const left = standing.filter((each) => !same.includes(each))
+        if (left.length >= authorizations_max) {
+          return Effect.fail(new TooManyAuthorizations({ authorizations_max }))
+        }
+        for (const each of same) keep({ ...each, revoked_by: granted_by, revoked_at: granted_at })
+        keep(given)
+        return Effect.void
+      }),
+    get: (tenant, id) => Effect.suspend(() => find(tenant, id)),
+    list: ({ after, agents, in_force_at, limit, tenant }) =>
+      Effect.sync(() => {
+        const newest = ofTenant(tenant).reverse()
+        const at = after === undefined ? -1 : newest.findIndex(({ id }) => id === after)
+        const behind = after !== undefined && at < 0 ? [] : newest.slice(at + 1)
+        return behind
+          .filter((each) => agents === undefined || agents.includes(each.agent))
+          .filter((each) => in_force_at === undefined || isInForce(each, in_force_at))
+          .slice(0, Math.min(limit, page_max))
+      }),
+    revoke: (tenant, id, by, at) =>
+      Effect.suspend(() =>
+        Effect.map(find(tenant, id), (found) =>
+          found.revoked_at === undefined
+            ? keep({ ...found, revoked_by: by, revoked_at: at })
+            : found
+        )
+      ),
+    use: (action, now) =>
+      Effect.sync(() => {
+        const found = ofTenant(action.tenant).find((each) => covers(each, action, now))
+        return found === undefined
+          ? undefined
+          : keep({ ...found, uses: found.uses + 1, last_used_at: now })
+      })
+  })
+})
+
+/** New records at every build. */
+export const layer: Layer.Layer<AuthorizationRecords> = Layer.effect(AuthorizationRecords, make)

@@ -1,0 +1,154 @@
+/**
+ * Grants, revokes and lists what workspaces authorise in advance, by the tools and the policy of this process. Who may decide
+ * about a call may authorise such calls, and nobody else.
+ */
+import { Clock, Effect, Layer, Schema } from "effect"
+import { Digest, SecureRandom } from "effect/crypto"
+import { AgentNotFound } from "../../../src/agent/AgentSpec.ts"
+import { NotEntitled } from "../../../src/approval/Approval.ts"
+import * as Entries from "../../../src/entry/Entries.ts"
+import { inputReader } from "../../../src/entry/InvalidInput.ts"
+import type { AgentName } from "../../../src/Ids.ts"
+import { AuthorizationId } from "../../../src/Ids.ts"
+import type { WorkspaceAgentAuthorization } from "../../../src/permission/Authorization.ts"
+import {
+  AuthorizationNotFound,
+  AuthorizationRefused,
+  AuthorizationRequest
+} from "../../../src/permission/Authorization.ts"
+import type { Policy } from "../../../src/permission/Policy.ts"
+import { permissionFor } from "../../../src/permission/Policy.ts"
+import type { Principal, Role } from "../../../src/Principal.ts"
+import { principalHasRole } from "../../../src/Principal.ts"
+import { AgentDirectory } from "../../../services/AgentDirectory.ts"
+import { AuthorizationDesk } from "../../../services/AuthorizationDesk.ts"
+import { AuthorizationRecords } from "../../../services/AuthorizationRecords.ts"
+import { PermissionPolicy } from "../../../services/PermissionPolicy.ts"
+import { toolDigest } from "../tool/CallDigests.ts"
+import type { AgentTool } from "../tool/CallHost.ts"
+import { mayBeAuthorized, policySubjectOf } from "../tool/ToolGate.ts"
+
+const readRequest = inputReader(AuthorizationRequest)
+const readId = inputReader(AuthorizationId)
+const readPage = inputReader(
+  Schema.Struct({
+    limit: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 500 })),
+    all: Schema.optionalKey(Schema.Boolean),
+    after: Schema.optionalKey(AuthorizationId)
+  })
+)
+
+const approver: ReadonlyArray<Role> = ["approver", "operator"]
+
+/** Why calls of the tool cannot be authorised in advance; undefined = they can. */
+const refusalOf = (policy: Policy, tool: AgentTool): string | undefined => {
+  const permission = permissionFor(policy, policySubjectOf(tool))
+  if (permission === "deny") return "its calls are denied"
+  if (permission === "allow") return "nobody is asked about it"
+  return mayBeAuthorized(policy, tool) ? undefined : "a person is asked about each of its calls"
+}
+
+const isKnown = (known: ReadonlyArray<AgentName> | undefined, agent: AgentName): boolean =>
+  known === undefined || known.includes(agent)
+
+interface Services {
+  readonly records: AuthorizationRecords["Service"]
+  readonly directory: AgentDirectory["Service"]
+  readonly policy: Policy
+  readonly digest: Digest.Digest["Service"]
+  readonly random: SecureRandom.SecureRandom["Service"]
+  readonly clock: Clock.Clock
+}
+
+const grant = Effect.fnUntraced(function* (
+  { clock, digest, directory, policy, random, records }: Services,
+  { action, agent, holds_ms, uses_max }: AuthorizationRequest,
+  by: Principal,
+  known: ReadonlyArray<AgentName> | undefined
+) {
+  const found = isKnown(known, agent) ? directory.get(agent) : undefined
+  if (found === undefined) {
+    const available = known ?? directory.all.map(({ spec }) => spec.name)
+    return yield* new AgentNotFound({ agent, available })
+  }
+  const refused = (reason: string) => new AuthorizationRefused({ agent, action, reason })
+  const tool = found.tools.get(action)
+  if (tool === undefined) return yield* refused("the agent has no such tool")
+  const needs = tool.spec.approvers.length === 0 ? approver : tool.spec.approvers
+  if (!principalHasRole(by, needs)) return yield* new NotEntitled({ principal: by.id, needs })
+  const reason = refusalOf(policy, tool)
+  if (reason !== undefined) return yield* refused(reason)
+  const granted_at = clock.currentTimeMillisUnsafe()
+  const given: WorkspaceAgentAuthorization = {
+    id: AuthorizationId.make(yield* random.uuidV4()),
+    tenant: by.tenant,
+    agent,
+    action,
+    tool_key: tool.key,
+    tool_digest: yield* toolDigest(digest, tool.spec, undefined),
+    granted_by: by.id,
+    granted_at,
+    expires_at: granted_at + holds_ms,
+    ...(uses_max === undefined ? undefined : { uses_max }),
+    uses: 0
+  }
+  yield* records.add(given)
+  return given
+})
+
+const logged = (
+  what: string,
+  { action, agent, id, tenant }: WorkspaceAgentAuthorization,
+  by: string
+) => Effect.annotateLogs(Effect.logInfo(what), { authorization: id, tenant, agent, action, by })
+
+const make = Effect.gen(function* () {
+  const services: Services = {
+    records: yield* AuthorizationRecords,
+    directory: yield* AgentDirectory,
+    policy: yield* PermissionPolicy,
+    digest: yield* Digest.Digest,
+    random: yield* SecureRandom.SecureRandom,
+    clock: yield* Clock.Clock
+  }
+  const { clock, records } = services
+  return AuthorizationDesk.of({
+    grant: Effect.fn("AuthorizationDesk.grant")(function* (request, who, known) {
+      const by = yield* Entries.entitled(who, "authorize")
+      const given = yield* grant(services, yield* readRequest(request, "request"), by, known)
+      yield* logged("an action of an agent is authorised in advance", given, by.id)
+      return given
+    }),
+    revoke: Effect.fn("AuthorizationDesk.revoke")(function* (id, who, known) {
+      const by = yield* Entries.entitled(who, "authorize")
+      const which = yield* readId(id, "id")
+      const found = yield* records.get(by.tenant, which)
+      if (!isKnown(known, found.agent)) return yield* new AuthorizationNotFound({ id: which })
+      const revoked = yield* records.revoke(
+        by.tenant,
+        which,
+        by.id,
+        clock.currentTimeMillisUnsafe()
+      )
+      yield* logged("an authorisation is revoked", revoked, by.id)
+      return revoked
+    }),
+    list: Effect.fn("AuthorizationDesk.list")(function* (page, who, known) {
+      const { tenant } = yield* Entries.entitled(who, "authorize")
+      const { after, all, limit } = yield* readPage(page, "page")
+      return yield* records.list({
+        tenant,
+        agents: known,
+        in_force_at: all === true ? undefined : clock.currentTimeMillisUnsafe(),
+        limit,
+        after
+      })
+    })
+  })
+})
+
+export const layer: Layer.Layer<
+  AuthorizationDesk,
+  never,
+  AgentDirectory | AuthorizationRecords | Digest.Digest | SecureRandom.SecureRandom
+> = Layer.effect(AuthorizationDesk, make)

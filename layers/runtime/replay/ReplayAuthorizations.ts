@@ -1,0 +1,20 @@
+/**
+ * What a workspace had authorised in advance when a run was recorded: in its replay the same actions of the same agents ask
+ * nobody, whatever is authorised now.
+ */
+import { Effect } from "effect"
+import type { Authorized, AuthorizedAction } from "../../../src/permission/Authorization.ts"
+import type { Recording } from "../../../src/replay/Recording.ts"
+
+const keyOf = ({ agent, tool_key }: Pick<Authorized, "agent" | "tool_key">): string =>
+  `${agent} ${tool_key}`
+
+export const authorizationsOf = (
+  recording: Recording
+): ((action: AuthorizedAction) => Effect.Effect<Authorized | undefined>) => {
+  const recorded = new Map<string, Authorized>()
+  for (const { authorized } of recording.calls) {
+    if (authorized !== undefined) recorded.set(keyOf(authorized), authorized)
+  }
+  return (action) => Effect.succeed(recorded.get(keyOf(action)))
+}

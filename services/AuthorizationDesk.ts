@@ -1,0 +1,74 @@
+/**
+ * Where people authorise an action of an agent in advance, for their workspace. Owns who may do so and for what; keeps nothing
+ * itself, and knows nothing of approvals. Every method decodes what it is given: a value that is not what its type says is
+ * `InvalidInput`, and nothing is done.
+ */
+import { Context } from "effect"
+import type { Effect } from "effect"
+import type { AgentNotFound } from "../src/agent/AgentSpec.ts"
+import type { NotEntitled } from "../src/approval/Approval.ts"
+import type { InvalidInput } from "../src/entry/InvalidInput.ts"
+import type { AgentName, AuthorizationId } from "../src/Ids.ts"
+import type {
+  AuthorizationNotFound,
+  AuthorizationRefused,
+  AuthorizationRequest,
+  TooManyAuthorizations,
+  WorkspaceAgentAuthorization
+} from "../src/permission/Authorization.ts"
+import type { Principal } from "../src/Principal.ts"
+import type { StoreError } from "./StoreError.ts"
+
+export interface AuthorizationsPage {
+  /** 1 to 500. */
+  readonly limit: number
+  /** Also those that have expired, were revoked or are used up. Absent = false. */
+  readonly all?: boolean
+  /** Continue behind this one. */
+  readonly after?: AuthorizationId
+}
+
+/** The agents that the principal may know of; absent = all. A customer's are those for customers, with their specialists. */
+type Known = ReadonlyArray<AgentName> | undefined
+
+export class AuthorizationDesk extends Context.Service<
+  AuthorizationDesk,
+  {
+    /**
+     * Authorises calls of one tool by one agent in the principal's workspace, until it expires; it takes the place of one that
+     * stood. Only for those who may decide about such a call: they hold a role that the tool names in its `approvers`. Refused
+     * for a tool that asks nobody, that the policy always has a person asked about, or that is denied.
+     */
+    grant(
+      request: typeof AuthorizationRequest.Encoded,
+      by: Principal,
+      known?: Known
+    ): Effect.Effect<
+      WorkspaceAgentAuthorization,
+      | AgentNotFound
+      | AuthorizationRefused
+      | InvalidInput
+      | NotEntitled
+      | StoreError
+      | TooManyAuthorizations
+    >
+    /** Takes one back: when it returns, no further call runs by it. One that was revoked before stays as it is. */
+    revoke(
+      id: AuthorizationId,
+      by: Principal,
+      known?: Known
+    ): Effect.Effect<
+      WorkspaceAgentAuthorization,
+      AuthorizationNotFound | InvalidInput | NotEntitled | StoreError
+    >
+    /** Those of the principal's workspace, newest first. */
+    list(
+      page: AuthorizationsPage,
+      by: Principal,
+      known?: Known
+    ): Effect.Effect<
+      ReadonlyArray<WorkspaceAgentAuthorization>,
+      InvalidInput | NotEntitled | StoreError
+    >
+  }
+>()("troupe/services/AuthorizationDesk") {}
