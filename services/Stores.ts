@@ -5,13 +5,16 @@
 import type { ApprovalRecords } from "./ApprovalRecords.ts"
 import type { AuthorizationRecords } from "./AuthorizationRecords.ts"
 import type { CallRecords } from "./CallRecords.ts"
+import type { ChannelBindings } from "./ChannelBindings.ts"
 import type { ComponentCatalog } from "./ComponentCatalog.ts"
 import type { ConversationStore } from "./ConversationStore.ts"
 import type { CostLedger } from "./CostLedger.ts"
+import type { EventInbox } from "./EventInbox.ts"
 import type { FlowState } from "./FlowState.ts"
 import type { LoopStore } from "./LoopStore.ts"
 import type { McpPins } from "./McpPins.ts"
 import type { MemoryStore } from "./MemoryStore.ts"
+import type { Notices } from "./Notices.ts"
 import type { Outbox } from "./Outbox.ts"
 import type { OutboxReader } from "./OutboxReader.ts"
 import type { OutboxReplayer } from "./OutboxReplayer.ts"
@@ -25,13 +28,16 @@ export type Stores =
   | ApprovalRecords
   | AuthorizationRecords
   | CallRecords
+  | ChannelBindings
   | ComponentCatalog
   | ConversationStore
   | CostLedger
+  | EventInbox
   | FlowState
   | LoopStore
   | McpPins
   | MemoryStore
+  | Notices
   | Outbox
   | OutboxReader
   | OutboxReplayer

@@ -4,8 +4,18 @@
 import { Schema } from "effect"
 import { Tenant } from "./Ids.ts"
 
-/** `admin` includes every other role; a `customer` sees only its own conversations and runs. */
-export const Role = Schema.Literals(["viewer", "approver", "operator", "admin", "customer"])
+/**
+ * `admin` includes every other role; a `customer` sees only its own conversations and runs; a `publisher` is a system that sends
+ * events and may do nothing else.
+ */
+export const Role = Schema.Literals([
+  "viewer",
+  "approver",
+  "operator",
+  "admin",
+  "customer",
+  "publisher"
+])
 export type Role = typeof Role.Type
 
 export class Principal extends Schema.Class<Principal>("troupe/Principal")({

@@ -99,6 +99,22 @@ const table = {
     http: ["POST /v1/dead-letters/{event_id}/replay", "/discard"],
     reach: forOperators
   },
+  publish: {
+    embed: ["publish"],
+    http: ["POST /v1/events"],
+    reach: { operator: "all", publisher: "all" }
+  },
+  bind: {
+    embed: ["bind", "unbind", "bindings"],
+    http: ["/v1/conversations/{id}/bindings"],
+    reach: forOperators
+  },
+  /** What the principal itself was told. */
+  readNotices: {
+    embed: ["notices", "readNotices", "preferences", "prefer"],
+    http: ["/v1/notices"],
+    reach: { viewer: "own", approver: "own", operator: "own", customer: "own" }
+  },
   acceptMcpTool: {
     embed: ["acceptMcpTool"],
     http: [],
@@ -110,7 +126,7 @@ export type RightName = keyof typeof table
 
 export const rights: Readonly<Record<RightName, Right>> = table
 
-const ranks: ReadonlyArray<Rank> = ["viewer", "approver", "operator", "customer"]
+const ranks: ReadonlyArray<Rank> = ["viewer", "approver", "operator", "customer", "publisher"]
 
 /** By right: the roles that have it with a reach that `isMeant`. */
 const ranksWith = (

@@ -6,6 +6,7 @@ import { Effect, Redacted, Schema } from "effect"
 import { shapeReader } from "../../src/entry/InvalidInput.ts"
 import type { PriceTable } from "../../src/cost/PriceTable.ts"
 import { compilePriceTable } from "../../src/cost/PriceTable.ts"
+import { BindingTarget, bindings_max } from "../../src/conversation/ChannelBinding.ts"
 import { AgentName } from "../../src/Ids.ts"
 import type { Policy } from "../../src/permission/Policy.ts"
 import { decodeAgentSpec } from "../runtime/desk/LocalAgentDirectory.ts"
@@ -22,6 +23,7 @@ import {
   layer,
   listOf,
   objectOf,
+  optionalBetween,
   secret,
   Telemetry,
   text,
@@ -98,6 +100,13 @@ const Plugin = Schema.Struct({ manifest: objectOf("an object"), tools: family })
 const isGraph = (value: unknown): boolean =>
   typeof value === "string" || (isObject(value) && "spec" in value && "waves" in value)
 
+const EventOptions = Schema.Struct({
+  agent: AgentName,
+  bindings: Schema.optionalKey(Schema.Array(BindingTarget).check(Schema.isMaxLength(bindings_max))),
+  // Up to a year.
+  retention_ms: optionalBetween(60_000, 31_536_000_000)
+})
+
 const fields = {
   agents: Schema.Array(objectOf("what `AgentSpec.make` makes")),
   graphs: listOf(is("a text in YAML or JSON, or a loaded graph", isGraph)),
@@ -114,7 +123,8 @@ const fields = {
   store: Schema.optionalKey(Store),
   customer_agents: Schema.optionalKey(Schema.Array(AgentName).check(Schema.isMaxLength(1_000))),
   telemetry: Schema.optionalKey(Telemetry),
-  record: Schema.optionalKey(Schema.Boolean)
+  record: Schema.optionalKey(Schema.Boolean),
+  events: Schema.optionalKey(EventOptions)
 } satisfies Record<keyof Options, unknown>
 
 const read = shapeReader(Schema.Struct(fields))
@@ -123,9 +133,9 @@ const read = shapeReader(Schema.Struct(fields))
  * Fails with the first option that is wrong. Agents, policy and prices are checked elsewhere, with errors of their own.
  */
 export const checkOptions = Effect.fnUntraced(function* (options: Options) {
-  const { agents, customer_agents = [], policy, prices } = yield* read(given(options), "")
+  const { agents, customer_agents = [], events, policy, prices } = yield* read(given(options), "")
   for (const [index, spec] of agents.entries()) yield* decodeAgentSpec(spec, index)
   if (policy !== undefined) yield* validatePolicy(policy)
   if (prices !== undefined) yield* Effect.fromResult(compilePriceTable(prices))
-  return { customer_agents }
+  return { customer_agents, events }
 })

@@ -1,6 +1,7 @@
 /**
  * The package's entry `troupe/layers`: the Layers from which an Effect program composes a runtime, and their settings.
  */
+export * as Channels from "./Channels.ts"
 export * as WebhookDelivery from "../channel/WebhookDelivery.ts"
 export * as ImportedMcpServers from "../mcp/ImportedMcpServers.ts"
 export { Retention, RetentionConfig } from "../memory/MemoryRetention.ts"

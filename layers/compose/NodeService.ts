@@ -26,6 +26,9 @@ import type { CallRecord } from "../../src/tool/CallRecord.ts"
 import type { McpPin } from "../../src/tool/McpPin.ts"
 import type { McpOptions } from "../../src/tool/McpServer.ts"
 import type { ToolListing } from "../../src/tool/Registry.ts"
+import type { ChannelBinding } from "../../src/conversation/ChannelBinding.ts"
+import type { ReceivedEvent } from "../../src/delivery/IncomingEvent.ts"
+import type { Notice, NoticePreferences } from "../../src/delivery/Notice.ts"
 import type { MemoryRow, MemoryTier } from "../../src/memory/MemoryRow.ts"
 import type { FeedItem } from "../../services/AgentRuntime.ts"
 import type { RoomHandlers } from "../../services/DeliveryHandlers.ts"
@@ -104,6 +107,43 @@ export interface Options {
   readonly telemetry?: boolean | Telemetry
   /** Keeps a record of every call beside the journal, for audits (`records`). Absent = no. */
   readonly record?: boolean
+  /** The agent of this process that is told of events (`publish`). Absent = no events are taken. */
+  readonly events?: EventOptions
+}
+
+export interface EventOptions {
+  readonly agent: string
+  /** Where a conversation is held that an event begins. Absent = nowhere but here. */
+  readonly bindings?: ReadonlyArray<BindTo>
+  /** How long events are remembered, in ms; one that happened earlier is refused. Absent = 30 days. */
+  readonly retention_ms?: number
+}
+
+/** Where a conversation is held, and whose preferences and in-app copies count there. 1 to 200 characters each. */
+export interface BindTo {
+  /** `in_app`, or the name of a channel. */
+  readonly channel: string
+  readonly address: string
+  readonly recipient: string
+}
+
+/** A CloudEvent 1.0 in structured form, without extension attributes that matter here. */
+export interface PublishedEvent {
+  readonly specversion: "1.0"
+  readonly id: string
+  readonly source: string
+  readonly type: string
+  /** RFC 3339, with a zone. */
+  readonly time: string
+  readonly subject?: string
+  readonly data: unknown
+}
+
+export interface NoticesQuery {
+  readonly unread?: boolean
+  readonly limit?: number
+  /** The id of the last notice of the page before. */
+  readonly after?: string
 }
 
 export interface Send {
@@ -256,6 +296,28 @@ export interface NodeService {
   readonly eraseMemories: (subject: string, by: Principal) => Promise<Erasure>
   /** Registers a text of record, or replaces the one of its name: no copy of it becomes a memory. At most 1,000 a place. */
   readonly registerText: (text: TextOfRecord, by: Principal) => Promise<void>
+  /**
+   * Takes an event for the principal's tenant: durable when it resolves. The same source and id again does nothing more
+   * (`isNew: false`). Rejects with `EventTypeUnknown` where nothing is done about its type.
+   */
+  readonly publish: (event: PublishedEvent, by: Principal) => Promise<ReceivedEvent>
+  /** Binds a conversation to a channel, where the agent's answers and questions go from then on; at most 16. */
+  readonly bind: (conversation: string, to: BindTo, by: Principal) => Promise<void>
+  /** False = there was no such binding. */
+  readonly unbind: (
+    conversation: string,
+    channel: string,
+    address: string,
+    by: Principal
+  ) => Promise<boolean>
+  readonly bindings: (conversation: string, by: Principal) => Promise<ReadonlyArray<ChannelBinding>>
+  /** What the principal was told, newest first: 50 a page unless `limit` (to 500) says otherwise. */
+  readonly notices: (query: NoticesQuery, by: Principal) => Promise<ReadonlyArray<Notice>>
+  /** Marks notices of the principal as read, at most 500; how many were not read before. */
+  readonly readNotices: (ids: ReadonlyArray<string>, by: Principal) => Promise<number>
+  /** Which channels the principal wants; a channel that is not named is `immediately`. */
+  readonly preferences: (by: Principal) => Promise<NoticePreferences>
+  readonly prefer: (preferences: NoticePreferences, by: Principal) => Promise<void>
   /** What workers offer to run for `remote` tools, sorted by name; also of those that are gone, as not available. */
   readonly workerTools: () => Promise<ReadonlyArray<ToolListing>>
   /** MCP servers, what they offer, and what of it is accepted. */

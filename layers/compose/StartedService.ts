@@ -10,6 +10,7 @@ import type { ToolConfig } from "../../src/call/ToolConfig.ts"
 import { refuseConfig } from "../../src/call/ToolConfigRefused.ts"
 import { readJsonValue } from "../../src/entry/BoundedJson.ts"
 import * as Entries from "../../src/entry/Entries.ts"
+import { graphAgent } from "../../src/graph/GraphAgent.ts"
 import type { ToolGraph } from "../../src/graph/ToolGraph.ts"
 import type { AgentName, ApprovalId, AuthorizationId, CallId, RunId } from "../../src/Ids.ts"
 import type { Principal } from "../../src/Principal.ts"
@@ -38,6 +39,8 @@ import * as UnhostedTelemetry from "../telemetry/UnhostedTelemetry.ts"
 import * as UnknownCallsTelemetry from "../telemetry/UnknownCallsTelemetry.ts"
 import { asyncIterable } from "./AsyncStream.ts"
 import { checkOptions } from "./CheckedOptions.ts"
+import * as Channels from "./Channels.ts"
+import * as ChannelMethods from "./ChannelMethods.ts"
 import { checkCustomerAgents, CustomerAgents } from "./CustomerAccess.ts"
 import { listRuns } from "./ListedRuns.ts"
 import * as Memories from "./Memories.ts"
@@ -144,6 +147,11 @@ const layerOf = async (options: Options) => {
       "customer_agents"
     )
   )
+  const channels = Channels.make({
+    events: await Effect.runPromise(
+      ChannelMethods.intakeOf(checked.events, [...options.agents, ...graphs.map(graphAgent)])
+    )
+  })
   const recorder = await recorderOf(options.record)
   const telemetry = await OpenTelemetry.layer(options.telemetry, process.env)
   const agents = Runtime.layer({
@@ -155,12 +163,12 @@ const layerOf = async (options: Options) => {
     shared: options.shared ?? [],
     plugins: options.plugins ?? [],
     resolved,
-    deliveries: options.deliveries ?? []
+    deliveries: [...channels.deliveries, ...(options.deliveries ?? [])]
   })
   return UnhostedTelemetry.layer.pipe(
     Layer.provideMerge(agents),
     Layer.merge(UnknownCallsTelemetry.layer),
-    Layer.provideMerge(mcp),
+    Layer.provideMerge(Layer.merge(mcp, channels.layer)),
     Layer.provide(recorder),
     Layer.provide(model),
     Layer.provide(options.tokenizer ?? Layer.empty),
@@ -271,6 +279,19 @@ const memoryMethods = (run: Run) =>
     registerText: (text, by) => run(Memories.register(text, by))
   }) satisfies Partial<NodeService>
 
+const channelMethods = (run: Run) =>
+  ({
+    publish: (event, by) => run(ChannelMethods.publish(event, by)),
+    bind: (conversation, to, by) => run(ChannelMethods.bind(conversation, to, by)),
+    unbind: (conversation, channel, address, by) =>
+      run(ChannelMethods.unbind(conversation, channel, address, by)),
+    bindings: (conversation, by) => run(ChannelMethods.bindings(conversation, by)),
+    notices: (query, by) => run(ChannelMethods.notices(query, by)),
+    readNotices: (ids, by) => run(ChannelMethods.read(ids, by)),
+    preferences: (by) => run(ChannelMethods.preferences(by)),
+    prefer: (preferences, by) => run(ChannelMethods.prefer(preferences, by))
+  }) satisfies Partial<NodeService>
+
 const toolMethods = (run: Run) =>
   ({
     workerTools: async () => discoverOffers(await run(ToolQueue.use((queue) => queue.list()))),
@@ -290,6 +311,7 @@ export const startService = async (options: Options): Promise<NodeService> => {
     ...authorizationMethods(run),
     ...runListMethods(run),
     ...memoryMethods(run),
+    ...channelMethods(run),
     ...toolMethods(run),
     stop: () => runtime.dispose()
   }

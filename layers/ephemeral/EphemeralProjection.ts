@@ -1,6 +1,7 @@
 /**
  * Appends events to a run, together with their projections. Private to this room.
  */
+import { answered_topic, asked_topic } from "../../services/ChannelBindings.ts"
 import type { Approval } from "../../src/approval/Approval.ts"
 import type { Answer, Projection } from "../../src/run/Projection.ts"
 import { project } from "../../src/run/Projection.ts"
@@ -10,7 +11,7 @@ import type { RunEvent } from "../../src/run/RunEvent.ts"
 import type { RunStatus } from "../../src/run/RunState.ts"
 import type { UnknownCall } from "../../src/run/UnknownCall.ts"
 import type { Store, StoredRun } from "./EphemeralStore.ts"
-import { pushed, tenantKey } from "./EphemeralStore.ts"
+import { announce, pushed, tenantKey } from "./EphemeralStore.ts"
 
 const isOver = (status: RunStatus): boolean =>
   status === "complete" || status === "failed" || status === "cancelled"
@@ -55,15 +56,19 @@ const close = (store: Store, run: StoredRun) => {
 
 const writeApprovals = (
   store: Store,
-  { tenant }: StoredRun,
+  { conversation, tenant }: StoredRun,
   projection: Projection,
   at: number
 ) => {
+  const place = store.conversations.get(tenantKey(tenant, conversation))
   for (const request of projection.requested) {
     const record: Approval = { ...request, tenant }
     const stored = { place: ++store.place, record }
     store.approvals.set(record.id, stored)
     store.pending.set(record.id, stored)
+    if (place !== undefined) {
+      announce(store, place, asked_topic, { conversation, approval: record.id }, at)
+    }
   }
   for (const change of projection.answered) {
     const stored = store.pending.get(change.id)
@@ -138,4 +143,6 @@ const writeAnswer = (store: Store, run: StoredRun, answer: Answer, at: number) =
     run_id: run.run_id,
     created_at: at
   })
+  const { conversation } = run
+  announce(store, stored, answered_topic, { conversation, seq: stored.messages.length - 1 }, at)
 }

@@ -6,6 +6,7 @@ import { Context, Effect, Layer } from "effect"
 import type { Deferred } from "effect"
 import type { AmendmentListener } from "../../services/RunJournal.ts"
 import type { Approval } from "../../src/approval/Approval.ts"
+import type { ChannelBinding } from "../../src/conversation/ChannelBinding.ts"
 import type { Conversation, ConversationMessage } from "../../src/conversation/Conversation.ts"
 import type { AgentTask } from "../../src/delivery/AgentTask.ts"
 import type {
@@ -63,6 +64,8 @@ export interface StoredConversation {
   messages: Array<ConversationMessage>
   /** In the order of their ordinals; the first is 1. */
   tasks: Array<StoredTask>
+  /** First bound first. Absent = none. */
+  bindings?: ReadonlyArray<ChannelBinding>
 }
 
 interface StoredApproval {
@@ -186,6 +189,30 @@ export const enqueueMessage = (
 export const isHead = (store: Store, { message, ...stored }: StoredMessage): boolean => {
   const [first] = store.keys.get(tenantKey(message.tenant, message.key))?.waiting ?? []
   return first?.place === stored.place
+}
+
+/** A UUID that no other of this store has. */
+export const newId = (store: Store): string =>
+  `00000000-0000-4000-8000-${(++store.place).toString(16).padStart(12, "0")}`
+
+/** Puts a message of a bound conversation into the outbox, for the channels. Of one that is not bound nothing is put there. */
+export const announce = (
+  store: Store,
+  { conversation: { id, tenant }, bindings = [] }: StoredConversation,
+  topic: string,
+  payload: OutboxMessage["payload"],
+  now: number
+): void => {
+  if (bindings.length === 0) return
+  const message = {
+    id: newId(store) as MessageId,
+    tenant,
+    key: `conversation/${id}`,
+    topic,
+    payload
+  }
+  enqueueMessage(store, message, now, false)
+  for (const listener of store.written) listener()
 }
 
 /** Gives the message to a claim, and counts the attempt. */

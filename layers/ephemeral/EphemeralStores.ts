@@ -6,10 +6,13 @@ import { Layer } from "effect"
 import type { Stores } from "../../services/Stores.ts"
 import * as EphemeralApprovalRecords from "./EphemeralApprovalRecords.ts"
 import * as EphemeralAuthorizationRecords from "./EphemeralAuthorizationRecords.ts"
+import * as EphemeralChannelBindings from "./EphemeralChannelBindings.ts"
 import * as EphemeralConversationStore from "./EphemeralConversationStore.ts"
 import * as EphemeralCostLedger from "./EphemeralCostLedger.ts"
+import * as EphemeralEventInbox from "./EphemeralEventInbox.ts"
 import * as EphemeralMcpPins from "./EphemeralMcpPins.ts"
 import * as EphemeralMemoryStore from "./EphemeralMemoryStore.ts"
+import * as EphemeralNotices from "./EphemeralNotices.ts"
 import * as EphemeralOutbox from "./EphemeralOutbox.ts"
 import * as EphemeralOutboxReader from "./EphemeralOutboxReader.ts"
 import * as EphemeralOutboxReplayer from "./EphemeralOutboxReplayer.ts"
@@ -23,16 +26,20 @@ import * as EphemeralToolStores from "./EphemeralToolStores.ts"
 export const layer: Layer.Layer<Stores | EphemeralStore.EphemeralStore> = Layer.mergeAll(
   EphemeralRunJournal.layer,
   EphemeralRunList.layer,
-  EphemeralTaskStore.layer,
+  EphemeralEventInbox.layer,
   EphemeralConversationStore.layer,
+  EphemeralChannelBindings.layer,
   EphemeralCostLedger.layer,
   EphemeralApprovalRecords.layer,
   EphemeralAuthorizationRecords.layer,
   EphemeralMcpPins.layer,
   EphemeralMemoryStore.layer,
-  EphemeralOutbox.layer,
+  EphemeralNotices.layer,
   EphemeralOutboxReader.layer,
   EphemeralOutboxReplayer.layer,
   EphemeralToolQueue.layer,
   EphemeralToolStores.layer
-).pipe(Layer.provideMerge(EphemeralStore.layer))
+).pipe(
+  Layer.provideMerge(Layer.merge(EphemeralTaskStore.layer, EphemeralOutbox.layer)),
+  Layer.provideMerge(EphemeralStore.layer)
+)

@@ -10,6 +10,7 @@ import type { HttpApiEndpoint, HttpApiError } from "effect/http-api"
 import { Credentials } from "../../services/Credentials.ts"
 import {
   Authentication,
+  BodyTypes,
   CurrentPrincipal,
   Needs,
   RequestBody,
@@ -123,12 +124,13 @@ const unreadable = makeProblem(
   "The body could not be read",
   "The connection ended before the body did."
 )
-const unsupported = makeProblem(
-  415,
-  "unsupported-media-type",
-  "Unsupported media type",
-  "Send the body as application/json in UTF-8."
-)
+const unsupported = (types: ReadonlyArray<string>) =>
+  makeProblem(
+    415,
+    "unsupported-media-type",
+    "Unsupported media type",
+    `Send the body as ${types.join(" or ")} in UTF-8.`
+  )
 
 const encodedBody = makeProblem(
   415,
@@ -161,10 +163,10 @@ const problemIn = (error: HttpApiError.HttpApiSchemaError, endpoint: HttpApiEndp
       )
 
 /** JSON must be declared as such and be UTF-8. */
-const isJson = (contentType: string): boolean => {
+const isJson = (contentType: string, types: ReadonlyArray<string>): boolean => {
   const [type = "", ...parameters] = contentType.toLowerCase().split(";")
   return (
-    type.trim() === "application/json" &&
+    types.includes(type.trim()) &&
     parameters.every((each) => !/^\s*charset\b/.test(each) || /=\s*"?utf-?8"?\s*$/.test(each))
   )
 }
@@ -192,10 +194,15 @@ const requestBody: Layer.Layer<RequestBody> = Layer.effect(
       `A body has at most ${body_bytes_max} bytes.`
     )
     const size = ByteSize.bytes(body_bytes_max)
-    const read = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
+    const read = Effect.fnUntraced(function* (
+      request: HttpServerRequest.HttpServerRequest,
+      types: ReadonlyArray<string>
+    ) {
       if (!HttpMethod.hasBody(request.method)) return
       const type = request.headers["content-type"] ?? (hasBody(request) ? "" : undefined)
-      if (type !== undefined && !isJson(type)) return yield* Effect.fail(unsupported)
+      if (type !== undefined && !isJson(type, types)) {
+        return yield* Effect.fail(unsupported(types))
+      }
       if (!isPlain(request.headers["content-encoding"])) return yield* Effect.fail(encodedBody)
       if (Number(request.headers["content-length"] ?? 0) > body_bytes_max) {
         return yield* Effect.fail(tooLarge)
@@ -214,9 +221,13 @@ const requestBody: Layer.Layer<RequestBody> = Layer.effect(
       const json = readJson(text)
       if (Result.isFailure(json)) return yield* Effect.fail(beyond(json.failure))
     })
-    return RequestBody.of((httpEffect) =>
+    return RequestBody.of((httpEffect, { endpoint }) =>
       Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
-        Effect.provideService(read(request), HttpIncomingMessage.MaxBodySize, size)
+        Effect.provideService(
+          read(request, Context.get(endpoint.annotations, BodyTypes)),
+          HttpIncomingMessage.MaxBodySize,
+          size
+        )
       ).pipe(Effect.andThen(httpEffect))
     )
   })

@@ -12,10 +12,12 @@ import type { AgentRuntime } from "../../services/AgentRuntime.ts"
 import type { ApprovalDesk } from "../../services/ApprovalDesk.ts"
 import type { ApprovalRecords } from "../../services/ApprovalRecords.ts"
 import type { AuthorizationDesk } from "../../services/AuthorizationDesk.ts"
+import type { ChannelBindings } from "../../services/ChannelBindings.ts"
 import type { ConversationStore } from "../../services/ConversationStore.ts"
 import type { CostLedger } from "../../services/CostLedger.ts"
 import type { Credentials } from "../../services/Credentials.ts"
 import type { KillSwitch } from "../../services/KillSwitch.ts"
+import type { Notices } from "../../services/Notices.ts"
 import type { OutboxReader } from "../../services/OutboxReader.ts"
 import type { OutboxReplayer } from "../../services/OutboxReplayer.ts"
 import type { RunJournal } from "../../services/RunJournal.ts"
@@ -27,9 +29,11 @@ import * as AuthorizationsHandlers from "./AuthorizationsHandlers.ts"
 import * as Boundary from "./Boundary.ts"
 import * as ConversationsHandlers from "./ConversationsHandlers.ts"
 import * as CostsHandlers from "./CostsHandlers.ts"
+import * as EventsHandlers from "./EventsHandlers.ts"
 import * as KillSwitchHandlers from "./KillSwitchHandlers.ts"
 import * as Limits from "./Limits.ts"
 import * as Metrics from "./Metrics.ts"
+import * as NoticesHandlers from "./NoticesHandlers.ts"
 import * as OperationsHandlers from "./OperationsHandlers.ts"
 import * as Outcomes from "./Outcomes.ts"
 import * as Readiness from "./Readiness.ts"
@@ -47,6 +51,8 @@ const handlers = Layer.mergeAll(
   KillSwitchHandlers.layer,
   QuarantineHandlers.layer,
   RecordsHandlers.layer,
+  EventsHandlers.layer,
+  NoticesHandlers.layer,
   OperationsHandlers.layer
 ).pipe(Layer.provide(Boundary.layer), Layer.provide(Limits.layer))
 
@@ -81,10 +87,12 @@ export const layer: Layer.Layer<
   | ApprovalDesk
   | ApprovalRecords
   | AuthorizationDesk
+  | ChannelBindings
   | ConversationStore
   | CostLedger
   | Credentials
   | KillSwitch
+  | Notices
   | OutboxReader
   | OutboxReplayer
   | RunJournal

@@ -17,6 +17,7 @@ import type {
   DecisionUnfit,
   NotEntitled
 } from "../../src/approval/Approval.ts"
+import type { BindingsFull } from "../../src/conversation/ChannelBinding.ts"
 import type { ConversationNotFound } from "../../src/conversation/Conversation.ts"
 import type {
   AddressConflict,
@@ -26,6 +27,11 @@ import type {
   MessageTooLarge,
   NestedTooDeep
 } from "../../src/delivery/AgentTask.ts"
+import type {
+  EventConflict,
+  EventOutOfTime,
+  EventTypeUnknown
+} from "../../src/delivery/IncomingEvent.ts"
 import type { DeadLetterNotFound, DeadLetterResolved } from "../../src/delivery/Outbox.ts"
 import type { InvalidInput } from "../../src/entry/InvalidInput.ts"
 import type { AnchorMismatch } from "../../src/memory/MemoryAnchors.ts"
@@ -49,12 +55,16 @@ export type PortError =
   | ApprovalSettled
   | AuthorizationNotFound
   | AuthorizationRefused
+  | BindingsFull
   | CallNotUnknown
   | ChangeRefused
   | ConversationNotFound
   | DeadLetterNotFound
   | DeadLetterResolved
   | DecisionUnfit
+  | EventConflict
+  | EventOutOfTime
+  | EventTypeUnknown
   | IdempotencyConflict
   | InvalidInput
   | JournalError
@@ -83,12 +93,16 @@ const kinds = {
   ApprovalSettled: [409, "approval-settled", "The approval is settled"],
   AuthorizationNotFound: [404, "authorization-not-found", "Authorisation not found"],
   AuthorizationRefused: [409, "authorization-refused", "The action cannot be authorised"],
+  BindingsFull: [409, "bindings-full", "The conversation has too many channels"],
   CallNotUnknown: [409, "call-not-unknown", "The call does not wait to be settled"],
   ChangeRefused: [409, "change-refused", "The change cannot be made"],
   ConversationNotFound: [404, "conversation-not-found", "Conversation not found"],
   DeadLetterNotFound: [404, "dead-letter-not-found", "Dead letter not found"],
   DeadLetterResolved: [409, "dead-letter-resolved", "The dead letter is resolved"],
   DecisionUnfit: [409, "decision-unfit", "The decision does not fit the question"],
+  EventConflict: [409, "event-conflict", "The event came before with another content"],
+  EventOutOfTime: [422, "event-out-of-time", "The event is too old, or not yet due"],
+  EventTypeUnknown: [422, "event-type-unknown", "Nothing is done about events of this type"],
   IdempotencyConflict: [422, "idempotency-conflict", "The idempotency key was used before"],
   InvalidInput: [400, "invalid-input", "A value is not what it must be"],
   JournalError: [503, "store-unavailable", "A store did not answer"],
@@ -128,6 +142,8 @@ const detailOf = (error: PortError): string => {
       return `There is no authorisation ${quoted(error.id)}.`
     case "AuthorizationRefused":
       return `${quoted(error.action)} of ${error.agent} cannot be authorised in advance: ${error.reason}.`
+    case "BindingsFull":
+      return `${error.message}.`
     case "CallNotUnknown":
       return `Call ${quoted(error.call)} is in phase ${error.phase}; only an unknown call can be settled.`
     case "ChangeRefused":
@@ -140,6 +156,12 @@ const detailOf = (error: PortError): string => {
       return `Dead letter ${error.event_id} was ${error.status} before.`
     case "DecisionUnfit":
       return `Approval ${error.id} is about a limit of its run: it takes ${error.fits.join(" or ")}, not ${error.decision}. Nothing was changed.`
+    case "EventConflict":
+      return "An event of this source and id came before and said something else. Nothing was changed."
+    case "EventOutOfTime":
+      return `Events are taken for ${Math.round(error.retention_ms / 86_400_000)} days from their time on, and up to an hour before it. Nothing was changed.`
+    case "EventTypeUnknown":
+      return `No agent is told of events of the type ${quoted(error.type)}.`
     case "IdempotencyConflict":
       return "This Idempotency-Key came with another message before."
     case "InvalidInput":
@@ -186,7 +208,9 @@ export const problemOf = <E extends PortError>(error: E): ProblemOf<E> => {
     name,
     title,
     detailOf(error),
-    error._tag === "AgentNotFound" ? { available: error.available } : undefined
+    error._tag === "AgentNotFound" || error._tag === "EventTypeUnknown"
+      ? { available: error.available }
+      : undefined
   )
   return problem as ProblemOf<E>
 }

@@ -32,7 +32,8 @@ const repeated = ({ source }: HttpServerRequest.HttpServerRequest): string | und
   const seen = new Set<string>()
   for (let i = 0; i < source.rawHeaders.length; i += 2) {
     const name = String(source.rawHeaders[i]).toLowerCase()
-    if (!single.has(name)) continue
+    // Those of an event name it, and what it is.
+    if (!single.has(name) && !name.startsWith("ce-")) continue
     if (seen.has(name)) return name
     seen.add(name)
   }

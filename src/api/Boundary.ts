@@ -31,6 +31,11 @@ export const Needs: Context.Reference<ReadonlyArray<Role>> = Context.Reference<R
   { defaultValue: () => staff_roles }
 )
 
+/** An endpoint's annotation: the media types of its body. */
+export const BodyTypes: Context.Reference<ReadonlyArray<string>> = Context.Reference<
+  ReadonlyArray<string>
+>("troupe/api/BodyTypes", { defaultValue: () => ["application/json"] })
+
 /** A bearer token. 401 without a valid one, 403 without a role that the endpoint needs, 429 beyond the rate limit. */
 export class Authentication extends HttpApiMiddleware.Service<
   Authentication,
@@ -45,7 +50,7 @@ export class Validation extends HttpApiMiddleware.Service<Validation>()("troupe/
   error: [Problem400, Problem500, Problem503]
 }) {}
 
-/** Reads a body within its bound: JSON in UTF-8 and nothing else. */
+/** Reads a body within its bound: JSON in UTF-8, of the media types of `BodyTypes`, and nothing else. */
 export class RequestBody extends HttpApiMiddleware.Service<RequestBody>()(
   "troupe/api/RequestBody",
   { error: [Problem400, Problem413, Problem415] }

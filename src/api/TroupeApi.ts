@@ -6,7 +6,9 @@ import { ApprovalsApi } from "./ApprovalsApi.ts"
 import { AuthorizationsApi } from "./AuthorizationsApi.ts"
 import { ConversationsApi } from "./ConversationsApi.ts"
 import { CostsApi } from "./CostsApi.ts"
+import { EventsApi } from "./EventsApi.ts"
 import { KillSwitchApi } from "./KillSwitchApi.ts"
+import { NoticesApi } from "./NoticesApi.ts"
 import { AgentsApi, DeadLettersApi, HealthApi } from "./OperationsApi.ts"
 import { QuarantineApi } from "./QuarantineApi.ts"
 import { RecordsApi } from "./RecordsApi.ts"
@@ -24,6 +26,8 @@ export class TroupeApi extends HttpApi.make("troupe")
     KillSwitchApi,
     QuarantineApi,
     RecordsApi,
+    EventsApi,
+    NoticesApi,
     HealthApi
   )
   // An unknown member is a mistake or a false claim (`approved_by`), so it is refused; all issues are reported

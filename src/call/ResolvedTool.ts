@@ -8,8 +8,7 @@ import { permissionOf } from "../tool/SideEffects.ts"
 import { partsConflict } from "./BodyAssembly.ts"
 import type { BodyPath, JsonObject } from "./BodyPath.ts"
 import { isPrefix, leafPaths, withValueAt } from "./BodyPath.ts"
-import type { DirectRequest, Repeating } from "./CallDescriptor.ts"
-import { repeatingOf } from "./CallDescriptor.ts"
+import type { DirectRequest } from "./CallDescriptor.ts"
 import { bodyOfRequest, hasBody, parameterPaths, queryPaths } from "./CallRequest.ts"
 import { modelNameOf, parseCallRef } from "./CallRef.ts"
 import type { CallProfile } from "./CallTarget.ts"
@@ -56,7 +55,7 @@ export interface GatewayTarget {
   readonly ref: string
 }
 
-export interface ResolvedTool extends Repeating {
+export interface ResolvedTool {
   readonly name: string
   readonly namespace: "platform" | "gateway" | "reference" | "callback"
   /** The server that policies name. */
@@ -250,7 +249,6 @@ const resolvePlatform = (
       description: op.description,
       input_schema,
       read_only: op.read_only === true,
-      ...repeatingOf(op),
       ...opPermission(op, config),
       target
     })
@@ -265,7 +263,7 @@ export const gatewayRefOf = ({
   provider = "composio"
 }: GatewayTool): string => ["tools", provider, integration, action, connection].join(".")
 
-interface Gateway extends Pick<ToolConfig, "needs_approval" | "permission">, Repeating {
+interface Gateway extends Pick<ToolConfig, "needs_approval" | "permission"> {
   readonly name?: string | undefined
   readonly description?: string | undefined
   readonly input_schema?: JsonObject | undefined
@@ -307,7 +305,6 @@ const resolveGateway = (
     description: description ?? `Runs "${action}" of ${integration}.`,
     input_schema,
     read_only,
-    ...repeatingOf(rest),
     ...permissionsOf(rest),
     target: { _tag: "Gateway", ref }
   })
@@ -340,7 +337,6 @@ const resolveCallback = (
     description,
     input_schema,
     read_only,
-    ...repeatingOf(config),
     ...permissionsOf(config),
     target
   }))
@@ -374,7 +370,6 @@ const resolveReference = (
       description: config.description ?? found.description ?? `Runs the workflow ${config.slug}.`,
       input_schema,
       read_only: false,
-      ...repeatingOf(config),
       ...permissionsOf(config),
       target: { ...target, reference: identity }
     })

@@ -8,7 +8,7 @@ import { Permission } from "../tool/SideEffects.ts"
 import { readJsonValue } from "../entry/BoundedJson.ts"
 import { firstSchemaIssue } from "../entry/SchemaIssues.ts"
 import { isJsonObject } from "./BodyPath.ts"
-import { CallDescriptor, FixedBody, repeating } from "./CallDescriptor.ts"
+import { CallDescriptor, FixedBody } from "./CallDescriptor.ts"
 import { isRefSegment, parseCallRef } from "./CallRef.ts"
 import type { ToolConfigRefused } from "./ToolConfigRefused.ts"
 import { refuseConfig } from "./ToolConfigRefused.ts"
@@ -47,8 +47,7 @@ const GatewayTool = Schema.Struct({
   action: Part,
   connection: Part,
   /** Absent = it may write. */
-  read_only: Schema.optionalKey(Schema.Boolean),
-  ...repeating
+  read_only: Schema.optionalKey(Schema.Boolean)
 })
 
 const CodeTool = Schema.Struct({
@@ -71,8 +70,7 @@ const ReferenceTool = Schema.Struct({
   slug: Part,
   /** Of a variant. Absent = its latest revision. */
   version: Schema.optionalKey(Part),
-  environment: Schema.optionalKey(Part),
-  ...repeating
+  environment: Schema.optionalKey(Part)
 }).check(
   Schema.makeFilter(({ environment, ref_by = "variant", version }) => {
     if (ref_by === "variant") {
@@ -106,8 +104,7 @@ export const CallbackTool = Schema.Struct({
   /** A bound field lies within `args_into`; then `input_schema` must not show it. Absent = it may not lie there. */
   allow_nested_bind: Schema.optionalKey(Schema.Boolean),
   /** Absent = it may write. */
-  read_only: Schema.optionalKey(Schema.Boolean),
-  ...repeating
+  read_only: Schema.optionalKey(Schema.Boolean)
 }).check(
   Schema.makeFilter(
     ({ call, callRef }) =>

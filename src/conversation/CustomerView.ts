@@ -6,6 +6,7 @@ import type { ToolFailure } from "../error/ToolError.ts"
 import { failureTextForUser } from "../error/ToolError.ts"
 import type { ApprovalPayload } from "../approval/Approval.ts"
 import type { ApprovalId, CallId, FrameId } from "../Ids.ts"
+import type { Notice } from "../delivery/Notice.ts"
 import { frameDepth, frameOpenedBy, rootFrame } from "../Ids.ts"
 import type { Source } from "../run/ProviderWork.ts"
 import type {
@@ -135,6 +136,14 @@ export const customerEnd = (event: RunEnded) => {
     ? { ...ended, text, ...ofAnswer(event) }
     : { ...ended, text: "", ...ofFinish(finish) }
 }
+
+/** That a person is asked, and not what; of an answer what the conversation shows of it. */
+export const customerNotice = ({
+  approval: _approval,
+  run_id: _run_id,
+  ...notice
+}: Notice): Notice =>
+  notice.kind === "question" ? { ...notice, text: "A person is asked to decide." } : notice
 
 /** Undefined = a customer sees nothing of it. */
 export const customerEvent = (event: RunEvent): CustomerEvent | undefined => {

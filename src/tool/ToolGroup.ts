@@ -56,7 +56,8 @@ export const GroupsByRole = Schema.Struct({
   approver: groups,
   operator: groups,
   admin: groups,
-  customer: groups
+  customer: groups,
+  publisher: groups
 } satisfies Record<Role, typeof groups>)
 export interface GroupsByRole extends Schema.Schema.Type<typeof GroupsByRole> {}
 

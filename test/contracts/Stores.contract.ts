@@ -9,8 +9,10 @@ import { callRecordsTests } from "./CallRecords.contract.ts"
 import { conversationStoreTests } from "./ConversationStore.contract.ts"
 import { costLedgerTests } from "./CostLedger.contract.ts"
 import { deadLetterTests } from "./DeadLetters.contract.ts"
+import { eventInboxTests } from "./EventInbox.contract.ts"
 import { handOverTests } from "./HandOver.contract.ts"
 import { mcpPinsTests } from "./McpPins.contract.ts"
+import { channelTests } from "./Notices.contract.ts"
 import { outboxTests } from "./Outbox.contract.ts"
 import type { Options } from "./RunJournal.contract.ts"
 import { runJournalTests } from "./RunJournal.contract.ts"
@@ -32,6 +34,8 @@ export const storesContract = <R, E>(
     handOverTests(it)
     conversationStoreTests(it)
     tenantsTests(it)
+    eventInboxTests(it)
+    channelTests(it)
     approvalRecordsTests(it)
     authorizationRecordsTests(it)
     callRecordsTests(it)

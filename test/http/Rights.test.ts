@@ -16,7 +16,7 @@ import { ask, layer } from "./Service.ts"
 
 const none = "00000000-0000-4000-8000-000000000000"
 const names = Object.keys(rights) as ReadonlyArray<RightName>
-const ranks = ["viewer", "approver", "operator", "customer"] as const
+const ranks = ["viewer", "approver", "operator", "customer", "publisher"] as const
 
 const reachOf = (right: RightName, role: Role | undefined): Reach | undefined =>
   role === undefined ? undefined : role === "admin" ? "all" : rights[right].reach[role]
@@ -27,6 +27,15 @@ const open: ReadonlyArray<keyof NodeService> = ["stop", "stopAllTools", "workerT
 type Use = (troupe: NodeService, by: Principal) => Promise<unknown>
 
 const message = { agent: "shop", text: "hello" }
+const event = {
+  specversion: "1.0",
+  id: "e-1",
+  source: "/platform",
+  type: "nothing.of.ours",
+  time: "2026-01-01T00:00:00Z",
+  data: {}
+} as const
+const place = { channel: "in_app", address: "olga", recipient: "olga" }
 const first = async (items: AsyncIterable<unknown>) => {
   for await (const _ of items) return
 }
@@ -55,6 +64,14 @@ const methods: Readonly<Record<string, Use>> = {
   undoMemory: (troupe, by) => troupe.undoMemory({ agent: "shop", conversation: "c-1" }, none, by),
   eraseMemories: (troupe, by) => troupe.eraseMemories("nobody", by),
   registerText: (troupe, by) => troupe.registerText({ name: "law", text: "the text of it" }, by),
+  publish: (troupe, by) => troupe.publish(event, by),
+  bind: (troupe, by) => troupe.bind("nobody", place, by),
+  unbind: (troupe, by) => troupe.unbind("nobody", "slack", "C1", by),
+  bindings: (troupe, by) => troupe.bindings("nobody", by),
+  notices: (troupe, by) => troupe.notices({}, by),
+  readNotices: (troupe, by) => troupe.readNotices([none], by),
+  preferences: (troupe, by) => troupe.preferences(by),
+  prefer: (troupe, by) => troupe.prefer({ channels: {} }, by),
   acceptMcpTool: (troupe, by) => troupe.acceptMcpTool("files", "read", "abc", by)
 }
 
@@ -109,6 +126,18 @@ const requests: Readonly<Record<RightName, ReadonlyArray<Request>>> = {
     [`/v1/dead-letters/${none}/replay`, { reason: "mended" }],
     [`/v1/dead-letters/${none}/discard`, { reason: "old" }]
   ],
+  publish: [["/v1/events", event]],
+  bind: [
+    ["/v1/conversations/nobody/bindings"],
+    ["/v1/conversations/nobody/bindings", place],
+    ["/v1/conversations/nobody/bindings?channel=slack&address=C1", undefined, "DELETE"]
+  ],
+  readNotices: [
+    ["/v1/notices"],
+    ["/v1/notices/read", { ids: [none] }],
+    ["/v1/notices/preferences"],
+    ["/v1/notices/preferences", { channels: {} }, "PUT"]
+  ],
   acceptMcpTool: []
 }
 
@@ -157,6 +186,7 @@ describe("what each role may do", () => {
         ["ada", "approver"],
         ["olga", "operator"],
         ["carl", "customer"],
+        ["pia", "publisher"],
         ["admin", "admin"],
         ["nemo", undefined]
       ]
@@ -188,8 +218,8 @@ describe("what each role may do", () => {
     })
     const readme = readFileSync(new URL("../../src/permission/README.md", import.meta.url), "utf8")
     const table = [
-      "| in code | over HTTP | viewer | approver | operator | customer |",
-      "|---|---|---|---|---|---|",
+      "| in code | over HTTP | viewer | approver | operator | customer | publisher |",
+      "|---|---|---|---|---|---|---|",
       ...rows
     ]
     assert.include(readme.replaceAll(/ {2,}/g, " "), table.join("\n"))

@@ -34,11 +34,22 @@ export const credentials = [
   credential("admin", "acme", ["admin"]),
   credential("carl", "acme", ["customer"]),
   credential("cora", "acme", ["customer"]),
+  credential("pia", "acme", ["publisher"]),
   credential("nemo", "acme", []),
   credential("otto", "other", ["operator"]),
   credential("stranger", "other", ["admin"])
 ]
-export type Who = "vera" | "ada" | "olga" | "admin" | "carl" | "cora" | "nemo" | "otto" | "stranger"
+export type Who =
+  | "vera"
+  | "ada"
+  | "olga"
+  | "admin"
+  | "carl"
+  | "cora"
+  | "pia"
+  | "nemo"
+  | "otto"
+  | "stranger"
 
 /** The real runtime over ephemeral stores; a stop does not wait for models that have no turn yet. */
 const ports = Layer.mergeAll(

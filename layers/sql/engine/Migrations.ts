@@ -17,6 +17,7 @@ import { migration as sets } from "./migrations/0005_sets.ts"
 import { migration as memory } from "./migrations/0006_memory.ts"
 import { migration as platform } from "./migrations/0009_platform.ts"
 import { migration as authorizations } from "./migrations/0010_authorizations.ts"
+import { migration as channels } from "./migrations/0011_channels.ts"
 
 /** By number and name. Only ever appended to. */
 const migrations = {
@@ -33,7 +34,9 @@ const migrations = {
   /** Records of workspaces. */
   "0009_platform": platform,
   /** What workspaces authorised in advance. */
-  "0010_authorizations": authorizations
+  "0010_authorizations": authorizations,
+  /** Events that came in, channels of conversations, and what people were told. */
+  "0011_channels": channels
 }
 
 const table = "troupe_migrations"

@@ -7,10 +7,13 @@ import type { Stores } from "../../../services/Stores.ts"
 import * as Migrations from "../engine/Migrations.ts"
 import * as SqlApprovalRecords from "../journal/SqlApprovalRecords.ts"
 import * as SqlAuthorizationRecords from "./SqlAuthorizationRecords.ts"
+import * as SqlChannelBindings from "./SqlChannelBindings.ts"
 import * as SqlConversationStore from "./SqlConversationStore.ts"
 import * as SqlCostLedger from "./SqlCostLedger.ts"
+import * as SqlEventInbox from "./SqlEventInbox.ts"
 import * as SqlMemoryStore from "./SqlMemoryStore.ts"
 import * as SqlMcpPins from "../tools/SqlMcpPins.ts"
+import * as SqlNotices from "./SqlNotices.ts"
 import type { SqlNotify } from "../engine/SqlNotify.ts"
 import * as SqlOutbox from "../outbox/SqlOutbox.ts"
 import * as SqlOutboxReader from "../outbox/SqlOutboxReader.ts"
@@ -31,8 +34,10 @@ export const layer: Layer.Layer<Stores, StartError, SqlClient.SqlClient | SqlNot
   Layer.mergeAll(
     SqlRunJournal.layer,
     SqlRunList.layer,
-    SqlTaskStore.layer,
+    SqlEventInbox.layer,
+    SqlNotices.layer,
     SqlConversationStore.layer,
+    SqlChannelBindings.layer,
     SqlCostLedger.layer,
     SqlApprovalRecords.layer,
     SqlAuthorizationRecords.layer,
@@ -42,4 +47,7 @@ export const layer: Layer.Layer<Stores, StartError, SqlClient.SqlClient | SqlNot
     SqlOutboxReplayer.layer,
     SqlToolQueue.layer,
     SqlToolStores.layer
-  ).pipe(Layer.provideMerge(SqlOutbox.layer), Layer.provide(Migrations.layer))
+  ).pipe(
+    Layer.provideMerge(Layer.merge(SqlOutbox.layer, SqlTaskStore.layer)),
+    Layer.provide(Migrations.layer)
+  )

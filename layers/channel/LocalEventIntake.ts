@@ -1,0 +1,227 @@
+/**
+ * Takes events for one agent: over HTTP and from programs (`EventIntake`), and from the outbox, where this service's own
+ * platform puts them.
+ */
+import { Clock, Context, Effect, Layer, Schedule } from "effect"
+import { SecureRandom } from "effect/crypto"
+import { createHash } from "node:crypto"
+import { AgentMemories, AgentMemory } from "../../services/AgentMemory.ts"
+import type { RoomHandlers } from "../../services/DeliveryHandlers.ts"
+import { DeliveryFailed, DeliveryRefused } from "../../services/DeliveryHandlers.ts"
+import type { EventKey } from "../../services/EventInbox.ts"
+import { EventInbox } from "../../services/EventInbox.ts"
+import type { EventRefusal } from "../../services/EventIntake.ts"
+import { EventIntake } from "../../services/EventIntake.ts"
+import type { AgentSpec } from "../../src/agent/AgentSpec.ts"
+import { canonical } from "../../src/Canonical.ts"
+import type { BindingTarget } from "../../src/conversation/ChannelBinding.ts"
+import type { EventEffect } from "../../src/delivery/EventMessage.ts"
+import { effectOf } from "../../src/delivery/EventMessage.ts"
+import type { IncomingEvent } from "../../src/delivery/IncomingEvent.ts"
+import { EventOutOfTime, EventTypeUnknown, readEvent } from "../../src/delivery/IncomingEvent.ts"
+import type { OutboxMessage } from "../../src/delivery/Outbox.ts"
+import * as Entries from "../../src/entry/Entries.ts"
+import type { MessageId, RunId } from "../../src/Ids.ts"
+import { platform_events } from "../../src/platform/contracts/PlatformEvent.ts"
+import { Principal, rolesOf } from "../../src/Principal.ts"
+
+const day_ms = 86_400_000
+/** How far an event's clock may be ahead of ours. */
+const ahead_ms = 3_600_000
+/** Events that one sweep forgets. */
+const sweep_max = 1_000
+
+const retention_ms_default = 30 * day_ms
+
+/** Whom events are for. */
+export class EventIntakeConfig extends Context.Service<
+  EventIntakeConfig,
+  {
+    /** The agent that is told, and that remembers. */
+    readonly agent: AgentSpec
+    /** Where a conversation is held that an event begins. Absent = nowhere but in the API. */
+    readonly bindings?: ReadonlyArray<BindingTarget>
+    /** How long events are remembered, in ms; one that happened earlier is refused. Absent = 30 days. */
+    readonly retention_ms?: number
+  }
+>()("troupe/layers/channel/EventIntakeConfig") {}
+
+const hexOf = (text: string): string => createHash("sha256").update(text).digest("hex")
+
+const keyOf = (
+  { data, id, source, time, type }: IncomingEvent,
+  { tenant }: Principal
+): EventKey => ({
+  tenant,
+  source,
+  id,
+  digest: hexOf(canonical({ type, time, data }))
+})
+
+type Effects<Tag> = Extract<EventEffect, { readonly _tag: Tag }>
+
+/** An event of any other time may have come before, and been forgotten. */
+const failOutOfTime = Effect.fnUntraced(function* ({ time }: IncomingEvent, retention_ms: number) {
+  const age = (yield* Clock.currentTimeMillis) - Date.parse(time)
+  if (age > retention_ms || age < -ahead_ms) {
+    return yield* new EventOutOfTime({ time, retention_ms })
+  }
+})
+
+/** Queues a task for the agent, in the conversation of what the event is about. */
+const makeTell = Effect.gen(function* () {
+  const { agent, bindings = [] } = yield* EventIntakeConfig
+  const inbox = yield* EventInbox
+  const random = yield* SecureRandom.SecureRandom
+
+  return Effect.fnUntraced(function* (
+    event: IncomingEvent,
+    { conversation, text }: Effects<"Tell">,
+    by: Principal
+  ) {
+    const id = (yield* random.uuidV7()) as RunId
+    const task = {
+      id,
+      tenant: by.tenant,
+      address: { agent: agent.name, key: conversation },
+      conversation,
+      message: text,
+      by: by.id,
+      roles: rolesOf(by),
+      trace_id: id.replaceAll("-", ""),
+      channel_origin: "event",
+      initiated_by: "system" as const,
+      trigger_event_id: event.id,
+      waiting_max: agent.mailbox_max,
+      reject_when_busy: agent.mailbox === "reject",
+      message_id: (yield* random.uuidV7()) as MessageId
+    }
+    return yield* inbox.accept(keyOf(event, by), task, bindings)
+  })
+})
+
+/** Writes a memory of the agent. Its key is the event: a process that dies before the event is remembered writes no second one. */
+const makeRemember = Effect.gen(function* () {
+  const { agent } = yield* EventIntakeConfig
+  const inbox = yield* EventInbox
+  const memories = yield* AgentMemories
+
+  return Effect.fnUntraced(function* (
+    event: IncomingEvent,
+    { conversation, subject, text }: Effects<"Remember">,
+    by: Principal
+  ) {
+    const known = yield* inbox.known(keyOf(event, by))
+    if (known !== undefined) return known
+    const address = { agent: agent.name, key: conversation }
+    const context = yield* memories.get(by.tenant, address, agent.memory?.anchor)
+    const note = {
+      text,
+      tier: "persistent" as const,
+      typology: "episodic" as const,
+      key: `event-${hexOf(canonical([event.source, event.id]))}`,
+      ...(subject === undefined ? undefined : { subject })
+    }
+    const origin = { source: "event_handler", author: "event" } as const
+    yield* Effect.catchTag(
+      Context.get(context, AgentMemory).remember(note, origin),
+      "MemoryRefused",
+      ({ message, reason }) =>
+        // No other delivery of the event would be remembered either.
+        Effect.annotateLogs(Effect.logWarning(`an event was not remembered: ${message}`), {
+          event: event.id,
+          reason
+        })
+    )
+    return { isNew: yield* inbox.remember(keyOf(event, by)) }
+  }, Effect.scoped)
+})
+
+/** At the start, and then every hour. */
+const forgetOld = Effect.fnUntraced(function* (retention_ms: number) {
+  const inbox = yield* EventInbox
+  const sweep = Effect.gen(function* () {
+    const before = (yield* Clock.currentTimeMillis) - retention_ms - ahead_ms
+    while ((yield* inbox.forget(before, sweep_max)) >= sweep_max) yield* Effect.yieldNow
+  })
+  yield* Effect.catch(sweep, ({ message }) =>
+    Effect.logWarning(`old events were not forgotten: ${message}`)
+  ).pipe(Effect.repeat(Schedule.spaced("1 hour")))
+})
+
+const make = Effect.gen(function* () {
+  const { retention_ms = retention_ms_default } = yield* EventIntakeConfig
+  const tell = yield* makeTell
+  const remember = yield* makeRemember
+  yield* Effect.forkScoped(forgetOld(retention_ms))
+  return EventIntake.of({
+    publish: Effect.fn("EventIntake.publish")(function* (given, by) {
+      const who = yield* Entries.entitled(by, "publish")
+      const event = yield* readEvent(given)
+      yield* failOutOfTime(event, retention_ms)
+      const effect = yield* effectOf(event)
+      return effect._tag === "Tell"
+        ? yield* tell(event, effect, who)
+        : yield* remember(event, effect, who)
+    })
+  })
+})
+
+export const layer: Layer.Layer<
+  EventIntake,
+  never,
+  EventIntakeConfig | EventInbox | AgentMemories | SecureRandom.SecureRandom
+> = Layer.effect(EventIntake, make)
+
+/** Nobody is told of events here. */
+export const none: Layer.Layer<EventIntake> = Layer.succeed(
+  EventIntake,
+  EventIntake.of({
+    publish: Effect.fn("EventIntake.publish")(function* (given, by) {
+      yield* Entries.entitled(by, "publish")
+      const { type } = yield* readEvent(given)
+      return yield* new EventTypeUnknown({ type, available: [] })
+    })
+  })
+)
+
+/** The source of events that this service's own platform puts into the outbox. */
+const own_source = "troupe/platform"
+
+const eventOf = ({ created_at, id, payload, topic }: OutboxMessage): IncomingEvent => ({
+  specversion: "1.0",
+  id,
+  source: own_source,
+  type: topic,
+  time: new Date(created_at).toISOString(),
+  data: payload
+})
+
+const failureOf = (error: EventRefusal): DeliveryFailed | DeliveryRefused => {
+  const { message } = error
+  switch (error._tag) {
+    case "MailboxFull":
+    case "AgentBusy":
+    case "StoreError":
+      return new DeliveryFailed({ message })
+    default:
+      return new DeliveryRefused({ message })
+  }
+}
+
+/** Delivers the platform's events from the outbox. */
+export const handlers: Effect.Effect<RoomHandlers, never, EventIntake> = Effect.map(
+  EventIntake,
+  (intake): RoomHandlers =>
+    Object.keys(platform_events).map((topic) => [
+      topic,
+      (message) => {
+        const by = new Principal({
+          id: own_source,
+          tenant: message.tenant,
+          roles: ["publisher"]
+        })
+        return Effect.mapError(Effect.asVoid(intake.publish(eventOf(message), by)), failureOf)
+      }
+    ])
+)

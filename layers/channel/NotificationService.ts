@@ -1,0 +1,261 @@
+/**
+ * Tells people what agents say and ask in conversations that are bound to channels. The in-app copy comes first: it commits
+ * together with one outbox message for each channel, so that a channel that fails is tried again by itself and delays no
+ * other. Preferences decide which channels; the in-app copy is always written.
+ */
+import { Clock, Context, Effect, Layer, Option, Schedule, Schema } from "effect"
+import { SecureRandom } from "effect/crypto"
+import { ApprovalRecords } from "../../services/ApprovalRecords.ts"
+import { answered_topic, asked_topic, ChannelBindings } from "../../services/ChannelBindings.ts"
+import { ConversationStore } from "../../services/ConversationStore.ts"
+import type { DeliveryHandler, RoomHandlers } from "../../services/DeliveryHandlers.ts"
+import { DeliveryFailed, DeliveryRefused } from "../../services/DeliveryHandlers.ts"
+import type { DigestItem, Told } from "../../services/Notices.ts"
+import { Notices } from "../../services/Notices.ts"
+import { StoreError } from "../../services/StoreError.ts"
+import type { Approval } from "../../src/approval/Approval.ts"
+import type { ChannelBinding, ChannelName } from "../../src/conversation/ChannelBinding.ts"
+import { ChannelPlace, in_app } from "../../src/conversation/ChannelBinding.ts"
+import type { ConversationMessage } from "../../src/conversation/Conversation.ts"
+import { cutText } from "../../src/CutText.ts"
+import { modeOf, NoticeContent, notice_units_max } from "../../src/delivery/Notice.ts"
+import type { NewOutboxMessage, OutboxMessage } from "../../src/delivery/Outbox.ts"
+import { ApprovalId, ConversationId } from "../../src/Ids.ts"
+import type { MessageId, Tenant } from "../../src/Ids.ts"
+
+/** What a channel has to say at one place: one thing, or the things of a digest. */
+export const Outgoing = Schema.Struct({
+  address: ChannelPlace,
+  recipient: ChannelPlace,
+  contents: Schema.Array(NoticeContent).check(Schema.isMinLength(1), Schema.isMaxLength(100))
+})
+export interface Outgoing extends Schema.Schema.Type<typeof Outgoing> {}
+
+/** One way to reach people. */
+export interface ChannelAdapter {
+  readonly name: ChannelName
+  /** Called again for what it delivered, with the same message id, if the process died before it was written down. */
+  readonly deliver: (
+    outgoing: Outgoing,
+    message: OutboxMessage
+  ) => Effect.Effect<void, DeliveryFailed | DeliveryRefused>
+}
+
+export class NotificationConfig extends Context.Reference<{
+  /** How long what is for a digest waits, in ms. */
+  readonly digest_ms: number
+  /** How long notices are kept, in ms. */
+  readonly retention_ms: number
+}>("troupe/layers/channel/NotificationConfig", {
+  defaultValue: () => ({ digest_ms: 86_400_000, retention_ms: 90 * 86_400_000 })
+}) {}
+
+/** Items of one digest. */
+const digest_max = 100
+/** Notices that one sweep removes. */
+const sweep_max = 1_000
+
+const topicOf = (channel: ChannelName): string => `channel.${channel}`
+
+const decodeAnswered = Schema.decodeUnknownOption(
+  Schema.Struct({ conversation: ConversationId, seq: Schema.Int })
+)
+const decodeAsked = Schema.decodeUnknownOption(
+  Schema.Struct({ conversation: ConversationId, approval: ApprovalId })
+)
+const decodeOutgoing = Schema.decodeUnknownOption(Outgoing)
+
+const unreadable = new DeliveryRefused({ message: "the payload names nothing to be told" })
+
+const textOf = ({ content, finish }: ConversationMessage): string =>
+  cutText(
+    content === "" ? `The agent gave no text (${finish ?? "it is empty"}).` : content,
+    notice_units_max
+  )
+
+const questionOf = ({ payload }: Approval): string =>
+  cutText(
+    `${payload.agent_name} asks to run ${payload.tool_name}. ${payload.effect_description}\n${payload.args_summary}`,
+    notice_units_max
+  )
+
+/** A store that does not answer is tried again. */
+const retried = <A, E, R>(
+  effect: Effect.Effect<A, E | StoreError, R>
+): Effect.Effect<A, Exclude<E, StoreError> | DeliveryFailed, R> =>
+  Effect.mapError(effect, (error) =>
+    error instanceof StoreError
+      ? new DeliveryFailed({ message: error.message })
+      : (error as Exclude<E, StoreError>)
+  )
+
+const newMessageId = SecureRandom.SecureRandom.use((random) =>
+  Effect.map(random.uuidV7(), (id) => id as MessageId)
+)
+
+/** Writes the copies of those who are told, and what goes to their channels. */
+const teller = Effect.fnUntraced(function* (channels: ReadonlySet<ChannelName>) {
+  const bindings = yield* ChannelBindings
+  const notices = yield* Notices
+  const random = yield* SecureRandom.SecureRandom
+
+  const toldOf = Effect.fnUntraced(function* (
+    tenant: Tenant,
+    recipient: string,
+    mine: ReadonlyArray<ChannelBinding>,
+    content: NoticeContent
+  ) {
+    const preferences = yield* notices.preferences(tenant, recipient)
+    const messages: Array<NewOutboxMessage> = []
+    const digest: Array<DigestItem> = []
+    for (const { address, channel } of mine) {
+      if (channel === in_app) continue
+      if (!channels.has(channel)) {
+        // A message that nobody delivers would wait for ever.
+        yield* Effect.logWarning(`there is no channel ${channel} here, so nobody is told there`)
+        continue
+      }
+      const mode = modeOf(preferences, channel)
+      if (mode === "digest") digest.push({ tenant, channel, address, recipient, content })
+      if (mode !== "immediately") continue
+      messages.push({
+        id: yield* Effect.provideService(newMessageId, SecureRandom.SecureRandom, random),
+        tenant,
+        key: `channel/${channel}/${content.conversation}/${address}`,
+        topic: topicOf(channel),
+        payload: { address, recipient, contents: [content] }
+      })
+    }
+    const told: Told = { recipient, messages, digest }
+    return told
+  })
+
+  return Effect.fnUntraced(function* (tenant: Tenant, about: string, content: NoticeContent) {
+    const all = yield* bindings.of(tenant, content.conversation)
+    const recipients = yield* Effect.forEach(
+      [...Map.groupBy(all, ({ recipient }) => recipient)],
+      ([recipient, mine]) => toldOf(tenant, recipient, mine, content)
+    )
+    yield* notices.record({ tenant, about, content, recipients })
+  })
+})
+
+const delivering =
+  ({ deliver, name }: ChannelAdapter): DeliveryHandler =>
+  (message) => {
+    const outgoing = Option.getOrUndefined(decodeOutgoing(message.payload))
+    if (outgoing === undefined) return Effect.fail(unreadable)
+    return Effect.tapError(deliver(outgoing, message), (error) =>
+      Effect.annotateLogs(Effect.logWarning(`the channel ${name} failed: ${error.message}`), {
+        message_id: message.id,
+        tenant: message.tenant,
+        attempt: message.attempts
+      })
+    )
+  }
+
+const makeHandlers = Effect.fnUntraced(function* (adapters: ReadonlyArray<ChannelAdapter>) {
+  const conversations = yield* ConversationStore
+  const approvals = yield* ApprovalRecords
+  const tell = yield* teller(new Set(adapters.map(({ name }) => name)))
+
+  const answered: DeliveryHandler = Effect.fnUntraced(function* ({ payload, tenant }) {
+    const said = Option.getOrUndefined(decodeAnswered(payload))
+    if (said === undefined) return yield* unreadable
+    const { conversation, seq } = said
+    const found = yield* conversations.get(tenant, conversation)
+    const [message] = yield* conversations.messages(tenant, conversation, seq - 1, 1)
+    if (found === undefined || message?.seq !== seq) {
+      return yield* new DeliveryRefused({ message: "what was said is gone" })
+    }
+    yield* tell(tenant, `answer/${conversation}/${seq}`, {
+      kind: "answer",
+      conversation,
+      agent: found.address.agent,
+      text: textOf(message),
+      ...(message.run_id === undefined ? undefined : { run_id: message.run_id })
+    })
+  }, retried)
+
+  const asked: DeliveryHandler = Effect.fnUntraced(function* ({ payload, tenant }) {
+    const question = Option.getOrUndefined(decodeAsked(payload))
+    if (question === undefined) return yield* unreadable
+    const { approval: id, conversation } = question
+    const found = yield* conversations.get(tenant, conversation)
+    const approval = yield* approvals.get(id)
+    if (found === undefined || approval?.tenant !== tenant) {
+      return yield* new DeliveryRefused({ message: "the question is gone" })
+    }
+    if (approval.status !== "pending") return
+    yield* tell(tenant, `question/${id}`, {
+      kind: "question",
+      conversation,
+      agent: found.address.agent,
+      text: questionOf(approval),
+      run_id: approval.run_id,
+      approval: id
+    })
+  }, retried)
+
+  const rooms: RoomHandlers = [
+    [answered_topic, answered],
+    [asked_topic, asked],
+    ...adapters.map((adapter) => [topicOf(adapter.name), delivering(adapter)] as const)
+  ]
+  return rooms
+})
+
+/** Everything that the handlers stand on. */
+export type Foundation =
+  | ApprovalRecords
+  | ChannelBindings
+  | ConversationStore
+  | Notices
+  | SecureRandom.SecureRandom
+
+/** The handlers that tell people, and those of the channels. A channel that is not among them is not told. */
+export const handlers = <E, R>(
+  adapters: ReadonlyArray<Effect.Effect<ChannelAdapter, E, R>>
+): Effect.Effect<RoomHandlers, E, R | Foundation> =>
+  Effect.flatMap(Effect.all(adapters), makeHandlers)
+
+const sendDigests = Effect.fnUntraced(function* (digest_ms: number) {
+  const notices = yield* Notices
+  for (;;) {
+    const before = (yield* Clock.currentTimeMillis) - digest_ms
+    const id = yield* newMessageId
+    const isTold = yield* notices.digest(before, digest_max, (items) => {
+      const [{ address, channel, recipient, tenant }] = items as [DigestItem]
+      return {
+        id,
+        tenant,
+        key: `channel/${channel}/digest/${address}`,
+        topic: topicOf(channel),
+        payload: { address, recipient, contents: items.map(({ content }) => content) }
+      }
+    })
+    if (!isTold) return
+  }
+})
+
+const forgetOld = Effect.fnUntraced(function* (retention_ms: number) {
+  const notices = yield* Notices
+  const before = (yield* Clock.currentTimeMillis) - retention_ms
+  while ((yield* notices.forget(before, sweep_max)) >= sweep_max) yield* Effect.yieldNow
+})
+
+/** Sends digests whose time has come, and removes old notices: at the start, and then every minute. */
+export const sweeps: Layer.Layer<never, never, Notices | SecureRandom.SecureRandom> =
+  Layer.effectDiscard(
+    Effect.gen(function* () {
+      const { digest_ms, retention_ms } = yield* NotificationConfig
+      yield* Effect.forkScoped(
+        Effect.andThen(sendDigests(digest_ms), forgetOld(retention_ms)).pipe(
+          Effect.catch(({ message }) =>
+            Effect.logWarning(`digests were not sent, or old notices not removed: ${message}`)
+          ),
+          Effect.repeat(Schedule.spaced("1 minute"))
+        )
+      )
+    })
+  )

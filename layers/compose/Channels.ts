@@ -1,0 +1,59 @@
+/**
+ * Events in, and people told, beside a runtime.
+ *
+ * ```ts
+ * const channels = Channels.make({ events: { agent: spectral, bindings: [olga] } })
+ * Runtime.layer({ agents: [spectral], tools: [], deliveries: channels.deliveries }).pipe(
+ *   Layer.provideMerge(channels.layer),
+ *   Layer.provideMerge(Stores.ephemeral)
+ * )
+ * ```
+ */
+import { Effect, Layer } from "effect"
+import type { SecureRandom } from "effect/crypto"
+import type { AgentMemories } from "../../services/AgentMemory.ts"
+import type { RoomHandlers } from "../../services/DeliveryHandlers.ts"
+import type { EventInbox } from "../../services/EventInbox.ts"
+import type { EventIntake } from "../../services/EventIntake.ts"
+import type { Notices } from "../../services/Notices.ts"
+import * as LocalEventIntake from "../channel/LocalEventIntake.ts"
+import * as NotificationService from "../channel/NotificationService.ts"
+import * as PooledRandom from "./PooledRandom.ts"
+
+export { NotificationConfig } from "../channel/NotificationService.ts"
+export type { ChannelAdapter, Outgoing } from "../channel/NotificationService.ts"
+
+/** `E` and `R`: how building an adapter may fail, and what it needs. */
+export interface Options<E = never, R = never> {
+  /** Absent = this service takes no events. */
+  readonly events?: LocalEventIntake.EventIntakeConfig["Service"] | undefined
+  /** Channels beside the in-app copy. */
+  readonly adapters?: ReadonlyArray<Effect.Effect<NotificationService.ChannelAdapter, E, R>>
+}
+
+/** What a runtime delivers, and the Layer that stands beneath it. */
+export interface Channels<E, R> {
+  readonly deliveries: ReadonlyArray<
+    Effect.Effect<
+      RoomHandlers,
+      E,
+      R | EventIntake | Exclude<NotificationService.Foundation, SecureRandom.SecureRandom>
+    >
+  >
+  readonly layer: Layer.Layer<EventIntake, never, AgentMemories | EventInbox | Notices>
+}
+
+export const make = <E = never, R = never>(options: Options<E, R> = {}): Channels<E, R> => {
+  const { adapters = [], events } = options
+  const intake =
+    events === undefined
+      ? LocalEventIntake.none
+      : LocalEventIntake.layer.pipe(
+          Layer.provide(Layer.succeed(LocalEventIntake.EventIntakeConfig, events))
+        )
+  const told = NotificationService.handlers(adapters).pipe(Effect.provide(PooledRandom.layer))
+  return {
+    deliveries: events === undefined ? [told] : [told, LocalEventIntake.handlers],
+    layer: Layer.merge(intake, NotificationService.sweeps).pipe(Layer.provide(PooledRandom.layer))
+  }
+}

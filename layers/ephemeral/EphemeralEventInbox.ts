@@ -1,0 +1,102 @@
+/**
+ * Events that came in, in one process.
+ */
+import { Clock, Effect, Layer } from "effect"
+import type { EventKey } from "../../services/EventInbox.ts"
+import { EventInbox } from "../../services/EventInbox.ts"
+import type { NewTask } from "../../services/TaskStore.ts"
+import { TaskStore } from "../../services/TaskStore.ts"
+import { bindings_max } from "../../src/conversation/ChannelBinding.ts"
+import type { BindingTarget } from "../../src/conversation/ChannelBinding.ts"
+import type { ReceivedEvent } from "../../src/delivery/IncomingEvent.ts"
+import { EventConflict } from "../../src/delivery/IncomingEvent.ts"
+import type { Store } from "./EphemeralStore.ts"
+import { EphemeralStore, tenantKey } from "./EphemeralStore.ts"
+
+const forget_max = 1_000
+
+interface Seen {
+  readonly digest: string
+  readonly at: number
+  /** Undefined while its task is being accepted: a second delivery at that moment finds nothing to give. */
+  done: Omit<ReceivedEvent, "isNew">
+}
+
+const nameOf = ({ id, source, tenant }: EventKey): string => tenantKey(tenant, `${source}\0${id}`)
+
+/** Writes the task's message as one of the system, and binds the conversation if the task began it. */
+const written = (store: Store, task: NewTask, targets: ReadonlyArray<BindingTarget>): void => {
+  const { conversation, id, tenant } = task
+  const stored = store.conversations.get(tenantKey(tenant, conversation))
+  if (stored === undefined) return
+  stored.messages = stored.messages.map((each) =>
+    each.run_id === id && each.role === "user" ? { ...each, role: "system" } : each
+  )
+  if (stored.tasks.length > 1 || targets.length === 0) return
+  stored.bindings = targets
+    .slice(0, bindings_max)
+    .map((target) => ({ tenant, conversation, ...target }))
+}
+
+const make = Effect.gen(function* () {
+  const store = yield* EphemeralStore
+  const tasks = yield* TaskStore
+  /** Oldest first. */
+  const seen = new Map<string, Seen>()
+
+  const known = (event: EventKey): Effect.Effect<Seen, EventConflict> | undefined => {
+    const before = seen.get(nameOf(event))
+    if (before === undefined) return undefined
+    const { id, source } = event
+    return before.digest === event.digest
+      ? Effect.succeed(before)
+      : Effect.fail(new EventConflict({ source, id }))
+  }
+
+  return EventInbox.of({
+    known: (event) =>
+      Effect.suspend(() => {
+        const before = known(event)
+        return before === undefined
+          ? Effect.succeed(undefined)
+          : Effect.map(before, ({ done }): ReceivedEvent => ({ isNew: false, ...done }))
+      }),
+    accept: Effect.fn("EventInbox.accept")(function* (event, task, targets) {
+      const before = known(event)
+      if (before !== undefined) return { isNew: false, ...(yield* before).done }
+      const done = { conversation: task.conversation, task: task.id }
+      const at = yield* Clock.currentTimeMillis
+      const name = nameOf(event)
+      // Kept before the task is accepted, so that the same event, delivered meanwhile, queues no second one.
+      seen.set(name, { digest: event.digest, at, done })
+      yield* tasks.accept(task).pipe(
+        Effect.catchTag("IdempotencyConflict", Effect.die),
+        Effect.onError(() => Effect.sync(() => seen.delete(name)))
+      )
+      written(store, task, targets)
+      return { isNew: true, ...done }
+    }, Effect.uninterruptible),
+    remember: Effect.fn("EventInbox.remember")(function* (event) {
+      const before = known(event)
+      if (before !== undefined) return (yield* before) === undefined
+      const at = yield* Clock.currentTimeMillis
+      seen.set(nameOf(event), { digest: event.digest, at, done: {} })
+      return true
+    }),
+    forget: (before, limit) =>
+      Effect.sync(() => {
+        let forgotten = 0
+        for (const [name, { at }] of seen) {
+          if (at >= before || forgotten >= Math.min(limit, forget_max)) break
+          seen.delete(name)
+          forgotten++
+        }
+        return forgotten
+      })
+  })
+})
+
+export const layer: Layer.Layer<EventInbox, never, EphemeralStore | TaskStore> = Layer.effect(
+  EventInbox,
+  make
+)

@@ -1,0 +1,123 @@
+/**
+ * What people were told, in one process.
+ */
+import { Clock, Effect, Layer } from "effect"
+import type { DigestItem } from "../../services/Notices.ts"
+import { Notices } from "../../services/Notices.ts"
+import { Outbox } from "../../services/Outbox.ts"
+import type { Notice, NoticeId, NoticePreferences } from "../../src/delivery/Notice.ts"
+import { noPreferences } from "../../src/delivery/Notice.ts"
+import type { Tenant } from "../../src/Ids.ts"
+import { EphemeralStore, newId, tenantKey } from "./EphemeralStore.ts"
+
+const page_max = 500
+const unread_max = 1_000
+const digest_max = 100
+const forget_max = 1_000
+
+interface Stored {
+  readonly about: string
+  readonly notice: Notice
+}
+
+interface Waiting extends DigestItem {
+  readonly at: number
+}
+
+const isAtSame = (a: DigestItem, b: DigestItem): boolean =>
+  a.tenant === b.tenant && a.channel === b.channel && a.address === b.address
+
+/** What people have of it, and which channels they want. */
+const ofPeople = (notices: ReadonlyMap<string, Array<Stored>>) => {
+  const preferences = new Map<string, NoticePreferences>()
+  const of = (tenant: Tenant, recipient: string) => notices.get(tenantKey(tenant, recipient)) ?? []
+  return {
+    list: ({ after, limit, recipient, tenant, unread = false }) =>
+      Effect.sync(() => {
+        const all = of(tenant, recipient).map(({ notice }) => notice)
+        const end = after === undefined ? all.length : all.findIndex(({ id }) => id === after)
+        return all
+          .slice(0, Math.max(end, 0))
+          .filter(({ read_at }) => !unread || read_at === undefined)
+          .toReversed()
+          .slice(0, Math.min(limit, page_max))
+      }),
+    unread: (tenant, recipient) =>
+      Effect.sync(() => {
+        const all = of(tenant, recipient).filter(({ notice }) => notice.read_at === undefined)
+        return Math.min(all.length, unread_max)
+      }),
+    read: Effect.fn("Notices.read")(function* (tenant, recipient, ids) {
+      const read_at = yield* Clock.currentTimeMillis
+      const wanted = new Set<string>(ids.slice(0, page_max))
+      const all = of(tenant, recipient)
+      let marked = 0
+      for (const [index, { about, notice }] of all.entries()) {
+        if (!wanted.has(notice.id) || notice.read_at !== undefined) continue
+        all[index] = { about, notice: { ...notice, read_at } }
+        marked++
+      }
+      return marked
+    }),
+    preferences: (tenant, recipient) =>
+      Effect.sync(() => preferences.get(tenantKey(tenant, recipient)) ?? noPreferences),
+    prefer: (tenant, recipient, given) =>
+      Effect.sync(() => void preferences.set(tenantKey(tenant, recipient), given))
+  } satisfies Partial<Notices["Service"]>
+}
+
+/** Removes the oldest of each person; how many. */
+const forget = (notices: Map<string, Array<Stored>>, before: number, limit: number): number => {
+  let gone = 0
+  for (const [key, all] of notices) {
+    const kept = all.findIndex(({ notice }) => notice.created_at >= before)
+    const old = kept < 0 ? all.length : kept
+    gone += all.splice(0, Math.min(old, Math.min(limit, forget_max) - gone)).length
+    if (all.length === 0) notices.delete(key)
+  }
+  return gone
+}
+
+const make = Effect.gen(function* () {
+  const store = yield* EphemeralStore
+  const outbox = yield* Outbox
+  /** By person, oldest first. */
+  const notices = new Map<string, Array<Stored>>()
+  let waiting: Array<Waiting> = []
+
+  return Notices.of({
+    ...ofPeople(notices),
+    record: Effect.fn("Notices.record")(function* ({ about, content, recipients, tenant }) {
+      const created_at = yield* Clock.currentTimeMillis
+      let count = 0
+      for (const { digest, messages, recipient } of recipients) {
+        const key = tenantKey(tenant, recipient)
+        const all = notices.get(key) ?? []
+        if (all.some((each) => each.about === about)) continue
+        const id = newId(store) as NoticeId
+        all.push({ about, notice: { id, tenant, recipient, ...content, created_at } })
+        notices.set(key, all)
+        waiting.push(...digest.map((item) => ({ ...item, at: created_at })))
+        yield* outbox.enqueue(messages)
+        count++
+      }
+      return count
+    }, Effect.uninterruptible),
+    digest: Effect.fn("Notices.digest")(function* (before, limit, message) {
+      const first = waiting.find(({ at }) => at < before)
+      if (first === undefined) return false
+      const taken = waiting
+        .filter((each) => isAtSame(each, first))
+        .slice(0, Math.min(limit, digest_max))
+      waiting = waiting.filter((each) => !taken.includes(each))
+      yield* outbox.enqueue([message(taken.map(({ at: _at, ...item }) => item))])
+      return true
+    }, Effect.uninterruptible),
+    forget: (before, limit) => Effect.sync(() => forget(notices, before, limit))
+  })
+})
+
+export const layer: Layer.Layer<Notices, never, EphemeralStore | Outbox> = Layer.effect(
+  Notices,
+  make
+)

@@ -1,0 +1,189 @@
+/**
+ * A service with an agent that is told of events, over real HTTP, on stores in memory or in a directory.
+ */
+import { createHash } from "node:crypto"
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { Effect, Layer } from "effect"
+import { HttpServer } from "effect/http"
+import * as Channels from "../../layers/compose/Channels.ts"
+import * as Runtime from "../../layers/compose/Runtime.ts"
+import * as Server from "../../layers/compose/Server.ts"
+import * as Stores from "../../layers/compose/Stores.ts"
+import * as ScriptedModelGateway from "../../layers/model/ScriptedModelGateway.ts"
+import { defaults, RuntimeConfig } from "../../layers/runtime/actor/RuntimeConfig.ts"
+import { RelayConfig } from "../../layers/runtime/relay/OutboxRelay.ts"
+import { AgentSpec } from "../../src/agent/AgentSpec.ts"
+import type { BindingTarget } from "../../src/conversation/ChannelBinding.ts"
+import { in_app } from "../../src/conversation/ChannelBinding.ts"
+import { AgentName, Tenant } from "../../src/Ids.ts"
+import type { Role } from "../../src/Principal.ts"
+import { Principal } from "../../src/Principal.ts"
+import type { GovernedTool } from "../../src/tool/GovernedTool.ts"
+
+export const tokenOf = (id: string): string => `token-of-${id}`
+export const acme = Tenant.make("acme")
+
+export const principal = (id: string, roles: ReadonlyArray<Role>, tenant = acme) =>
+  new Principal({ id, tenant, roles })
+
+const people = [
+  principal("platform", ["publisher"]),
+  principal("olga", ["operator"]),
+  principal("vera", ["viewer"]),
+  principal("carl", ["customer"]),
+  principal("stranger", ["admin"], Tenant.make("other"))
+]
+export type Who = "platform" | "olga" | "vera" | "carl" | "stranger"
+
+export const olga: BindingTarget = { channel: in_app, address: "olga", recipient: "olga" }
+
+export interface Given<E = never> {
+  readonly adapters?: ReadonlyArray<Effect.Effect<Channels.ChannelAdapter, E>>
+  readonly bindings?: ReadonlyArray<BindingTarget>
+  readonly model?: Parameters<typeof ScriptedModelGateway.layer>[0]
+  readonly tools?: ReadonlyArray<GovernedTool>
+  readonly mailbox_max?: number
+  readonly relay?: Partial<RelayConfig>
+  readonly retention_ms?: number
+}
+
+export const spectral = (given: Given<unknown> = {}): AgentSpec =>
+  AgentSpec.make({
+    name: AgentName.make("spectral"),
+    instructions: "Explain what happened.",
+    tools: given.tools === undefined ? [] : ["apply"],
+    ...(given.mailbox_max === undefined ? undefined : { mailbox_max: given.mailbox_max })
+  })
+
+/** A new directory that goes with the layer. */
+export const directory = Layer.unwrap(
+  Effect.map(
+    Effect.acquireRelease(
+      Effect.sync(() => mkdtempSync(join(tmpdir(), "troupe-channels-"))),
+      (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
+    ),
+    Stores.directory
+  )
+)
+
+export const stores = [
+  ["in memory", Stores.ephemeral],
+  ["in a directory", directory]
+] as const
+
+/** The whole of it. */
+export const service = <E = never, E2 = never>(
+  given: Given<E> = {},
+  over: Layer.Layer<Stores.Stores, E2> = Stores.ephemeral
+) => {
+  const agent = spectral(given)
+  const channels = Channels.make({
+    adapters: given.adapters ?? [],
+    events: {
+      agent,
+      bindings: given.bindings ?? [olga],
+      ...(given.retention_ms === undefined ? undefined : { retention_ms: given.retention_ms })
+    }
+  })
+  const credentials = people.map((each) => ({
+    sha256: createHash("sha256").update(tokenOf(each.id)).digest("hex"),
+    principal: each
+  }))
+  return Server.layer({ listen: { port: 0 }, credentials }).pipe(
+    Layer.provideMerge(
+      Runtime.layer({
+        agents: [agent],
+        tools: [Effect.succeed(given.tools ?? [])],
+        deliveries: channels.deliveries
+      })
+    ),
+    Layer.provideMerge(channels.layer),
+    Layer.provide(
+      ScriptedModelGateway.layer(given.model ?? (() => ScriptedModelGateway.text("understood")))
+    ),
+    Layer.provide(Layer.succeed(RuntimeConfig, { ...defaults, drain_ms: 1, sweep_ms: 50 })),
+    Layer.provide(
+      Layer.effect(
+        RelayConfig,
+        Effect.map(RelayConfig, (relay) => ({
+          ...relay,
+          sweep_ms: 50,
+          backoff_initial_ms: 1,
+          ...given.relay
+        }))
+      )
+    ),
+    Layer.provideMerge(over)
+  )
+}
+
+export interface Ask {
+  readonly as?: Who
+  readonly method?: string
+  readonly json?: unknown
+  readonly body?: string
+  readonly headers?: Record<string, string>
+}
+
+/** One request. Null = the text is not JSON. */
+export const ask = Effect.fnUntraced(function* (path: string, options: Ask = {}) {
+  const { as, body, headers, json, method } = options
+  const url = HttpServer.formatAddress((yield* HttpServer.HttpServer).address)
+  return yield* Effect.promise(async () => {
+    const sent = json === undefined ? body : JSON.stringify(json)
+    const response = await fetch(url + path, {
+      method: method ?? (sent === undefined ? "GET" : "POST"),
+      headers: {
+        ...(as === undefined ? undefined : { authorization: `Bearer ${tokenOf(as)}` }),
+        ...(sent === undefined ? undefined : { "content-type": "application/json" }),
+        ...headers
+      },
+      ...(sent === undefined ? undefined : { body: sent })
+    })
+    const text = await response.text()
+    // oxlint-disable-next-line typescript/no-explicit-any -- what a foreign client sees has no type
+    let parsed: any = null
+    try {
+      parsed = JSON.parse(text)
+    } catch {
+      parsed = null
+    }
+    return { status: response.status, text, json: parsed }
+  })
+})
+
+export const structured = { "content-type": "application/cloudevents+json" }
+
+export const verdict = (given: Record<string, unknown> = {}) => ({
+  verdict_id: "v-1",
+  scan_id: "s-1",
+  cycle_id: "c-1",
+  system_id: "shop",
+  outcome: "fail",
+  summary: "Two rubrics failed.",
+  scores: [{ rubric_id: "r-1", score: 0.4, threshold: 0.6 }],
+  autonomy_mode: "propose",
+  changeset_id: "cs-1",
+  issued_at: 1_790_000_000_000,
+  ...given
+})
+
+/** An event that happens now, unless `given` says otherwise. */
+export const event = (
+  type: string,
+  data: unknown,
+  given: Record<string, unknown> = {}
+): Record<string, unknown> => ({
+  specversion: "1.0",
+  id: "e-1",
+  source: "/platform",
+  type,
+  time: new Date().toISOString(),
+  data,
+  ...given
+})
+
+export const publish = (json: unknown, as: Who = "platform") =>
+  ask("/v1/events", { as, json, headers: structured })
