@@ -30,7 +30,7 @@ export const files: ReadonlyArray<string> = [
 
 /** What `npm test` leaves to the long form, one line each. */
 export const left: ReadonlyArray<string> = [
-  "test/bench: every row but step, in small sizes",
+  "test/bench: every row but step and calls, in small sizes",
   "test/entry: hostile texts of 100,000 characters; those of 30,000 are searched here",
   "test/run: the seeds 1,000 to 2,499 of runs in any order of their inputs",
   "test/simulation: seeds 101 to 1,500, and whether all seeds together met every fault",

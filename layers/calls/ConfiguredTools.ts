@@ -12,6 +12,7 @@
 import { createHash } from "node:crypto"
 import { Context, Effect, Result, Schema } from "effect"
 import { canonical } from "../../src/Canonical.ts"
+import { repeatingOf } from "../../src/call/CallDescriptor.ts"
 import type { CallProfile } from "../../src/call/CallTarget.ts"
 import { loadCatalogue } from "../../src/call/PlatformOp.ts"
 import type { PlatformOp } from "../../src/call/PlatformOp.ts"
@@ -124,6 +125,7 @@ const governanceOf = (tool: ResolvedTool, bound: string, endpoint: string, timeo
     // Another target is another tool: neither a decision nor a lost dispatch holds for it.
     version: `1-${sha256(bound).slice(0, 16)}`,
     side_effects: read_only ? "read" : "external",
+    ...repeatingOf(tool),
     timeout_ms: timeout_ms + margin_ms,
     effect_description: effectOf(tool, endpoint),
     ...(id.length <= 64 ? { tags: [id] } : undefined),

@@ -2,8 +2,10 @@
  * A request to an endpoint of the host platform that the runtime sends itself. The descriptor names a method and a path,
  * never a host; the values that the model may not choose are in it.
  */
-import { Schema } from "effect"
+import { Schema, Struct } from "effect"
 import { JsonObject as AnyObject } from "../entry/JsonObject.ts"
+import type { RetryConfig } from "../tool/RetryPolicy.ts"
+import { RetryPolicy } from "../tool/RetryPolicy.ts"
 import type { JsonObject } from "./BodyPath.ts"
 import { tokenPath } from "./RunContext.ts"
 
@@ -43,6 +45,28 @@ export const QueryFields = Schema.Record(
   Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(200)),
   PathText
 ).check(Schema.isMaxProperties(fields_max))
+
+/** What a configuration says of sending a request again. */
+export const repeating = {
+  /**
+   * The endpoint takes each `Idempotency-Key` once, and answers a repeated one as it did the first: a lost call is sent again
+   * with its key. Absent = nobody says so, and a lost call is unknown.
+   */
+  idempotent: Schema.optionalKey(Schema.Boolean),
+  /** Attempts within one call, all with its key. Absent = one; more need `idempotent`, unless the tool only reads. */
+  retry: Schema.optionalKey(RetryPolicy.mapFields(Struct.map(Schema.optionalKey)))
+}
+
+/** The same of a tool. */
+export interface Repeating {
+  readonly idempotent?: boolean
+  readonly retry?: RetryConfig
+}
+
+export const repeatingOf = ({ idempotent, retry }: Repeating): Repeating => ({
+  ...(idempotent === undefined ? undefined : { idempotent }),
+  ...(retry === undefined ? undefined : { retry })
+})
 
 export const CallMethod = Schema.Literals(["GET", "POST", "PUT", "PATCH", "DELETE"])
 export type CallMethod = typeof CallMethod.Type

@@ -8,7 +8,7 @@ import { checkDefinitions, neededDefinitions } from "../tool/SchemaDefinitions.t
 import { Permission, SideEffects } from "../tool/SideEffects.ts"
 import type { JsonObject } from "./BodyPath.ts"
 import { isUnsafeName, memberOf } from "./BodyPath.ts"
-import { body_units_max, CallMethod } from "./CallDescriptor.ts"
+import { body_units_max, CallMethod, repeating, repeatingOf } from "./CallDescriptor.ts"
 import { hasBody } from "./CallRequest.ts"
 import type { ObjectParts } from "./OpenApiBody.ts"
 import { objectParts } from "./OpenApiBody.ts"
@@ -30,7 +30,8 @@ const Choice = Schema.Struct({
   /** Absent = `read` for GET, `external` for any other method. */
   side_effects: Schema.optionalKey(SideEffects),
   /** Absent = a read is allowed, anything else asks. */
-  permission: Schema.optionalKey(Permission)
+  permission: Schema.optionalKey(Permission),
+  ...repeating
 })
 export interface Choice extends Schema.Schema.Type<typeof Choice> {}
 
@@ -322,6 +323,7 @@ export const platformOpOf = (
     input_schema,
     ...(query.size === 0 ? undefined : { query: Object.fromEntries(query) }),
     ...(side_effects === "read" || side_effects === "none" ? { read_only: true } : undefined),
+    ...repeatingOf(choice),
     ...(permission === undefined ? undefined : { default_permission: permission })
   })
   if (Result.isSuccess(decoded)) return Result.succeed(decoded.success)

@@ -16,6 +16,7 @@ import {
   CallMethod,
   CallPath,
   FixedBody,
+  repeating,
   PathText,
   QueryFields
 } from "./CallDescriptor.ts"
@@ -52,6 +53,7 @@ export const PlatformOp = Schema.Struct({
   allow_nested_bind: Schema.optionalKey(Schema.Boolean),
   /** Absent = it may write. */
   read_only: Schema.optionalKey(Schema.Boolean),
+  ...repeating,
   /** Absent = a read is allowed, anything else asks. */
   default_permission: Schema.optionalKey(PermissionSchema),
   /** `true` stands for the default permission `ask`. */

@@ -8,7 +8,8 @@ import { permissionOf } from "../tool/SideEffects.ts"
 import { partsConflict } from "./BodyAssembly.ts"
 import type { BodyPath, JsonObject } from "./BodyPath.ts"
 import { isPrefix, leafPaths, withValueAt } from "./BodyPath.ts"
-import type { DirectRequest } from "./CallDescriptor.ts"
+import type { DirectRequest, Repeating } from "./CallDescriptor.ts"
+import { repeatingOf } from "./CallDescriptor.ts"
 import { bodyOfRequest, hasBody, parameterPaths, queryPaths } from "./CallRequest.ts"
 import { modelNameOf, parseCallRef } from "./CallRef.ts"
 import type { CallProfile } from "./CallTarget.ts"
@@ -55,7 +56,7 @@ export interface GatewayTarget {
   readonly ref: string
 }
 
-export interface ResolvedTool {
+export interface ResolvedTool extends Repeating {
   readonly name: string
   readonly namespace: "platform" | "gateway" | "reference" | "callback"
   /** The server that policies name. */
@@ -249,6 +250,7 @@ const resolvePlatform = (
       description: op.description,
       input_schema,
       read_only: op.read_only === true,
+      ...repeatingOf(op),
       ...opPermission(op, config),
       target
     })
@@ -263,7 +265,7 @@ export const gatewayRefOf = ({
   provider = "composio"
 }: GatewayTool): string => ["tools", provider, integration, action, connection].join(".")
 
-interface Gateway extends Pick<ToolConfig, "needs_approval" | "permission"> {
+interface Gateway extends Pick<ToolConfig, "needs_approval" | "permission">, Repeating {
   readonly name?: string | undefined
   readonly description?: string | undefined
   readonly input_schema?: JsonObject | undefined
@@ -305,6 +307,7 @@ const resolveGateway = (
     description: description ?? `Runs "${action}" of ${integration}.`,
     input_schema,
     read_only,
+    ...repeatingOf(rest),
     ...permissionsOf(rest),
     target: { _tag: "Gateway", ref }
   })
@@ -337,6 +340,7 @@ const resolveCallback = (
     description,
     input_schema,
     read_only,
+    ...repeatingOf(config),
     ...permissionsOf(config),
     target
   }))
@@ -370,6 +374,7 @@ const resolveReference = (
       description: config.description ?? found.description ?? `Runs the workflow ${config.slug}.`,
       input_schema,
       read_only: false,
+      ...repeatingOf(config),
       ...permissionsOf(config),
       target: { ...target, reference: identity }
     })

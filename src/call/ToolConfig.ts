@@ -8,7 +8,7 @@ import { Permission } from "../tool/SideEffects.ts"
 import { readJsonValue } from "../entry/BoundedJson.ts"
 import { firstSchemaIssue } from "../entry/SchemaIssues.ts"
 import { isJsonObject } from "./BodyPath.ts"
-import { CallDescriptor, FixedBody } from "./CallDescriptor.ts"
+import { CallDescriptor, FixedBody, repeating } from "./CallDescriptor.ts"
 import { isRefSegment, parseCallRef } from "./CallRef.ts"
 import type { ToolConfigRefused } from "./ToolConfigRefused.ts"
 import { refuseConfig } from "./ToolConfigRefused.ts"
@@ -47,7 +47,8 @@ const GatewayTool = Schema.Struct({
   action: Part,
   connection: Part,
   /** Absent = it may write. */
-  read_only: Schema.optionalKey(Schema.Boolean)
+  read_only: Schema.optionalKey(Schema.Boolean),
+  ...repeating
 })
 
 const CodeTool = Schema.Struct({
@@ -70,7 +71,8 @@ const ReferenceTool = Schema.Struct({
   slug: Part,
   /** Of a variant. Absent = its latest revision. */
   version: Schema.optionalKey(Part),
-  environment: Schema.optionalKey(Part)
+  environment: Schema.optionalKey(Part),
+  ...repeating
 }).check(
   Schema.makeFilter(({ environment, ref_by = "variant", version }) => {
     if (ref_by === "variant") {
@@ -104,7 +106,8 @@ export const CallbackTool = Schema.Struct({
   /** A bound field lies within `args_into`; then `input_schema` must not show it. Absent = it may not lie there. */
   allow_nested_bind: Schema.optionalKey(Schema.Boolean),
   /** Absent = it may write. */
-  read_only: Schema.optionalKey(Schema.Boolean)
+  read_only: Schema.optionalKey(Schema.Boolean),
+  ...repeating
 }).check(
   Schema.makeFilter(
     ({ call, callRef }) =>

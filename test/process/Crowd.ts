@@ -27,8 +27,12 @@ export const tools: ReadonlyArray<ToolName> = [
   "keyed",
   "row",
   "read",
-  "once"
+  "once",
+  "posted",
+  "reposted"
 ]
+/** Whose effects with one key are one effect. */
+const keyed: ReadonlySet<string> = new Set(["keyed", "sure", "reposted"])
 const ended: ReadonlySet<string> = new Set(["complete", "failed", "cancelled"])
 
 /** What people know, whichever service they speak with. */
@@ -234,7 +238,7 @@ const assertCalls = (
       // Its row and its result are one transaction: a result that is none, as when the server died in it, has no row.
       const rows_expected = name === "row" && outcome?._tag === "Value" ? 1 : 0
       assert.strictEqual(written, rows_expected, `rows of ${what}: ${JSON.stringify(outcome)}`)
-      const once = name === "keyed" || name === "sure" ? new Set(keys).size : keys.length
+      const once = keyed.has(name) ? new Set(keys).size : keys.length
       const [min, max] = effectsOf(name, outcome)
       assert.isAtLeast(once, min, `effects of ${what}`)
       assert.isAtMost(once, max, `effects of ${what}`)

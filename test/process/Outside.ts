@@ -6,7 +6,6 @@ import * as ConfiguredTools from "../../layers/calls/ConfiguredTools.ts"
 import { ToolTransientError } from "../../src/error/ToolError.ts"
 import type { CallbackTool } from "../../src/call/ToolConfig.ts"
 import type { CallContext, Reconciled } from "../../src/tool/GovernedTool.ts"
-import { ToolSpec } from "../../src/tool/ToolSpec.ts"
 
 /** To the counter. An answer that does not come says nothing about the effect. */
 export const effect = (
@@ -73,18 +72,12 @@ const posting = (name: string): CallbackTool => ({
   }
 })
 
-/** Direct calls to the counter. The platform behind `reposted` takes each key once, which its owner declares. */
+/** Direct calls to the counter, which takes each key of `reposted` once. */
 export const direct = (counter: string) =>
-  Effect.map(
+  Effect.orDie(
     ConfiguredTools.tools({
-      tools: [posting("posted"), posting("reposted")],
+      tools: [posting("posted"), { ...posting("reposted"), idempotent: true }],
       callback: { endpoint: `${counter}/api/tools/call` },
       context: ({ call, run }) => ({ workflow: { artifact_id: run, revision_id: call } })
-    }),
-    (tools) =>
-      tools.map((tool) =>
-        tool.spec.name === "reposted"
-          ? { ...tool, spec: ToolSpec.make({ ...tool.spec, idempotent: true }) }
-          : tool
-      )
-  ).pipe(Effect.orDie)
+    })
+  )
