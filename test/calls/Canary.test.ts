@@ -8,16 +8,11 @@ import { calls, call, layer, text } from "../../layers/model/ScriptedModelGatewa
 import * as HttpRequestTool from "../../layers/calls/HttpRequestTool.ts"
 import type { ModelRequest } from "../../services/ModelGateway.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
-import type { ToolConfig } from "../../src/call/ToolConfig.ts"
 import { AgentName } from "../../src/Ids.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
 import { policyOf } from "../../src/permission/Policy.ts"
+import { answers, authorization, canaries, host, tools } from "./Canaries.ts"
 import { names, web } from "./Web.ts"
-
-const authorization = "ApiKey canary-authorization"
-const host = "canary-host.internal.example"
-/** None may be seen; those of the upstream's bodies and of the scripts' streams too. */
-const canaries = ["canary-authorization", "canary-token", "canary-body", "canary-stream"]
 
 /** A collector of telemetry on this machine, with the texts that it was sent. */
 const collector = Effect.acquireRelease(
@@ -41,71 +36,6 @@ const collector = Effect.acquireRelease(
   ),
   ({ end }) => Effect.sync(end)
 )
-
-const direct = (name: string): ToolConfig => ({
-  kind: "callback",
-  name,
-  call: { method: "POST", path: `/api/${name}` }
-})
-const code = (name: string, script: string): ToolConfig => ({
-  type: "code",
-  name,
-  secrets: ["TOKEN"],
-  script
-})
-const tools: ReadonlyArray<ToolConfig> = [
-  direct("echo"),
-  direct("detail"),
-  direct("nested"),
-  direct("html"),
-  direct("moved"),
-  { type: "gateway", integration: "github", action: "star", connection: "gh", name: "star" },
-  { type: "reference", slug: "summarize", name: "summarize" },
-  code("gives", "export default () => ({ got: process.env.TOKEN })"),
-  code("throws", "export default () => { throw new Error(process.env.TOKEN) }"),
-  code(
-    "prints",
-    'export default () => { console.log("canary-stream", process.env.TOKEN); console.error("canary-stream"); process.exit(3) }'
-  )
-]
-
-interface Answer {
-  readonly status?: number
-  readonly body: string
-  readonly headers?: Readonly<Record<string, string>>
-}
-
-/** Quotes what it was sent and where it runs, in each place of an answer. */
-const answers = (at: string): Readonly<Record<string, Answer>> => ({
-  "/api/echo": { body: JSON.stringify({ sent: { [authorization]: authorization } }) },
-  "/api/detail": {
-    status: 422,
-    body: JSON.stringify({ detail: `canary-authorization is not known at http://${at}/api/x` })
-  },
-  "/api/nested": {
-    status: 500,
-    body: JSON.stringify({
-      detail: [{ key: authorization, url: `${host}/y` }],
-      trace: "canary-body"
-    })
-  },
-  "/api/html": { status: 502, body: `<html>canary-body ${authorization} ${at}</html>` },
-  "/api/moved": {
-    status: 307,
-    body: "canary-body",
-    headers: { location: `http://${at}/canary-body` }
-  },
-  "/api/tools/call": {
-    body: JSON.stringify({
-      call: {
-        data: { content: `no ${authorization} at http://${at}/z` },
-        status: { code: "STATUS_CODE_ERROR" }
-      }
-    })
-  },
-  "/api/workflows/invoke": { status: 503, body: JSON.stringify({ error: "canary-body", host }) },
-  "/page": { body: `you are ${authorization}`, headers: { etag: `"canary-authorization"` } }
-})
 
 const all = tools.map((tool) => String((tool as { readonly name?: string }).name))
 
