@@ -11,7 +11,7 @@ import type {
   MemoryId,
   MemoryRow,
   MemoryTier,
-  Provenance,
+  MemoryOrigin,
   Typology
 } from "../src/memory/MemoryRow.ts"
 import type { RecalledLine } from "../src/memory/RecalledLines.ts"
@@ -41,7 +41,7 @@ export interface Remembered {
 }
 
 /** Which memories a prompt needs. */
-export interface Question {
+export interface RecallQuery {
   /** What it is about: the message, or the words to look for. */
   readonly text: string
   /** Tokens of the lines with their heading, as the tokenizer counts. */
@@ -59,7 +59,7 @@ export interface Recalled {
 }
 
 /** Rows that went on and rows that are gone. */
-export interface Ended {
+export interface Compounded {
   readonly promoted: number
   readonly dropped: number
 }
@@ -68,8 +68,11 @@ export class AgentMemory extends Context.Service<
   AgentMemory,
   {
     /** Durable when it returns, where the store is. Refused: see `MemoryRefused`. */
-    remember(note: Note, origin: Provenance): Effect.Effect<Remembered, MemoryRefused | StoreError>
-    recall(question: Question): Effect.Effect<Recalled, StoreError>
+    remember(
+      note: Note,
+      origin: MemoryOrigin
+    ): Effect.Effect<Remembered, MemoryRefused | StoreError>
+    recall(query: RecallQuery): Effect.Effect<Recalled, StoreError>
     /** Newest first, at most 500. `run` names the interaction tier's run; without one that tier is empty. */
     list(
       tier: MemoryTier,
@@ -79,9 +82,9 @@ export class AgentMemory extends Context.Service<
     /** Takes a row of this address out of the memory, which then has the row that it superseded again. */
     undo(id: MemoryId, by: string): Effect.Effect<MemoryRow, MemoryRefused | StoreError>
     /** The run is over: what lasts goes on to the conversation, also of runs that died before; the rest is gone. */
-    endRun(run: RunId): Effect.Effect<Ended, StoreError>
+    endRun(run: RunId): Effect.Effect<Compounded, StoreError>
     /** The conversation is over: what lasts goes on to its place; the rest is gone. */
-    readonly endConversation: Effect.Effect<Ended, StoreError>
+    readonly endConversation: Effect.Effect<Compounded, StoreError>
   }
 >()("troupe/services/AgentMemory") {}
 

@@ -7,7 +7,7 @@ import type { DeadLetterNotFound, DeadLetterResolved } from "../src/delivery/Out
 import type { Tenant } from "../src/Ids.ts"
 import type { StoreError } from "./StoreError.ts"
 
-export interface Resolution {
+export interface DeadLetterResolution {
   readonly tenant: Tenant
   readonly event_id: string
   /** Not empty. */
@@ -20,10 +20,10 @@ export class OutboxReplayer extends Context.Service<
   {
     /** Appends the message to the end of its key, once, under its own id, in the ambient transaction if there is one. */
     replay(
-      resolution: Resolution
+      resolution: DeadLetterResolution
     ): Effect.Effect<void, DeadLetterNotFound | DeadLetterResolved | StoreError>
     discard(
-      resolution: Resolution
+      resolution: DeadLetterResolution
     ): Effect.Effect<void, DeadLetterNotFound | DeadLetterResolved | StoreError>
   }
 >()("troupe/services/OutboxReplayer") {}

@@ -74,7 +74,7 @@ const failed = (reason: string, message: string): ToolError =>
 
 /** What the script gave. Its own text is read only where it says so: any other may hold secrets. */
 const resultOf = (
-  { exit_code, stdout, timed_out, truncated }: ProcessGroup.Ended,
+  { exit_code, stdout, timed_out, truncated }: ProcessGroup.EndedProcess,
   mark: string,
   secrets: ReadonlyArray<string>
 ): Result.Result<unknown, ToolError> => {
@@ -83,8 +83,8 @@ const resultOf = (
     return Result.fail(new ToolTransientError({ kind: "timeout", reason: "CODE_TIMEOUT", message }))
   }
   if (truncated) return Result.fail(failed("CODE_OUTPUT", "the code's output is too long"))
-  const [, said] = stdout.split(mark)
-  const read = said === undefined ? undefined : readJson(said, bounds_result)
+  const [, marked] = stdout.split(mark)
+  const read = marked === undefined ? undefined : readJson(marked, bounds_result)
   const end =
     exit_code === 0 && read !== undefined && Result.isSuccess(read)
       ? Option.getOrUndefined(decodeEnd(read.success))

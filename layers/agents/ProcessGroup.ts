@@ -21,7 +21,7 @@ export interface Command {
   readonly output_bytes_max: number
 }
 
-export interface Ended {
+export interface EndedProcess {
   readonly exit_code: number | null
   readonly signal: string | null
   readonly stdout: string
@@ -63,8 +63,8 @@ const kept = (stream: NodeJS.ReadableStream | null, bytes_max: number) => {
 }
 
 /** Fails with the system's code where the program could not be started. Interrupting it kills the group, and waits. */
-export const run = (command: Command): Effect.Effect<Ended, string> =>
-  Effect.callback<Ended, string>((resume) => {
+export const run = (command: Command): Effect.Effect<EndedProcess, string> =>
+  Effect.callback<EndedProcess, string>((resume) => {
     let child: ChildProcess
     try {
       child = spawn(command.file, command.args, {

@@ -17,7 +17,7 @@ import type { CallProfile } from "../../src/call/CallTarget.ts"
 import { loadCatalogue } from "../../src/call/PlatformOp.ts"
 import type { PlatformOp } from "../../src/call/PlatformOp.ts"
 import { platform_ops } from "../../src/call/PlatformOps.ts"
-import type { Resolution, ResolvedTool } from "../../src/call/ResolvedTool.ts"
+import type { ToolResolution, ResolvedTool } from "../../src/call/ResolvedTool.ts"
 import { resolveTools } from "../../src/call/ResolvedTool.ts"
 import type { RunContext } from "../../src/call/RunContext.ts"
 import { decodeRunContext, withBothForms } from "../../src/call/RunContext.ts"
@@ -48,14 +48,14 @@ import * as PlatformClient from "./PlatformClient.ts"
 
 export type { CallerOf } from "./OncePerRun.ts"
 export type { Callback } from "./PlatformClient.ts"
-export type { RunContextOf, Turn } from "./DirectCall.ts"
+export type { RunContextOf, CallingTurn } from "./DirectCall.ts"
 
 export interface Options {
   /** Configurations by `type`, and callbacks that a host has resolved. */
   readonly tools: ReadonlyArray<ToolConfig>
   /** Absent = there is none: the start fails where a tool needs it. */
   readonly callback?: Callback
-  /** `seed`: GET and POST below /api/. `extended`: PUT, PATCH and DELETE too, below the callback's own mount. Absent = `seed`. */
+  /** `base`: GET and POST below /api/. `extended`: PUT, PATCH and DELETE too, below the callback's own mount. Absent = `base`. */
   readonly profile?: CallProfile
   /** Operations beside those of `platform_ops`; one of the same name takes its place. */
   readonly operations?: ReadonlyArray<PlatformOp>
@@ -246,7 +246,7 @@ export const tools = (
   options: Options
 ): Effect.Effect<ReadonlyArray<GovernedTool>, MisdeclaredTool | ToolConfigRefused> =>
   Effect.gen(function* () {
-    const { ca, callback, profile = "seed", resolve, timeout_ms = timeout_ms_default } = options
+    const { ca, callback, profile = "base", resolve, timeout_ms = timeout_ms_default } = options
     if (!Number.isSafeInteger(timeout_ms) || timeout_ms < 1 || timeout_ms > 600_000) {
       return yield* wrong("timeout_ms", "it is no whole number from 1 to 600000")
     }
@@ -254,7 +254,7 @@ export const tools = (
       return yield* wrong("callback", "its endpoint is no http or https URL without a user")
     }
     const identity = withBothForms(yield* Effect.fromResult(checkedContext(options.identity)))
-    const resolution: Resolution = {
+    const resolution: ToolResolution = {
       catalogue: yield* Effect.fromResult(catalogueOf(options.operations ?? [])),
       endpoint: callback?.endpoint,
       profile,

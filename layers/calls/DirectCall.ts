@@ -29,12 +29,12 @@ import type { CallerOf } from "./OncePerRun.ts"
 import type { PlatformClient } from "./PlatformClient.ts"
 
 /** The turn that a call belongs to. */
-export interface Turn extends CallerOf {
+export interface CallingTurn extends CallerOf {
   readonly call: CallContext["call"]
 }
 
 /** What the host knows of a turn. It is never shown to a model. */
-export type RunContextOf = (turn: Turn) => RunContext | PromiseLike<RunContext>
+export type RunContextOf = (turn: CallingTurn) => RunContext | PromiseLike<RunContext>
 
 export interface Services {
   readonly client: PlatformClient
@@ -88,7 +88,7 @@ const contextOf = Effect.fnUntraced(function* (
   const own = withBothForms({ trace, session_id: conversation })
   const known = merged(own, identity)
   if (context === undefined) return known
-  const turn: Turn = { call: call.call, conversation, principal, run, tenant, trace_id }
+  const turn: CallingTurn = { call: call.call, conversation, principal, run, tenant, trace_id }
   const given = yield* Effect.tryPromise({
     try: async () => context(turn),
     catch: () => noContext

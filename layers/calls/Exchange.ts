@@ -18,7 +18,7 @@ export interface Outgoing {
   readonly body: string | undefined
 }
 
-export interface Answer {
+export interface HttpAnswer {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   /** Decoded unless `encoded`, and no longer than the bound. */
@@ -68,7 +68,7 @@ const read = (
   method: string,
   message: http.IncomingMessage,
   { bytes_max, takesEncoded }: Reading,
-  done: (result: Effect.Effect<Answer, FetchError>) => void
+  done: (result: Effect.Effect<HttpAnswer, FetchError>) => void
 ): void => {
   const [status, headers] = [message.statusCode ?? 0, headersOf(message)]
   const isEmpty = method === "HEAD" || status === 204 || status === 304
@@ -121,8 +121,8 @@ export const exchange = (
   outgoing: Outgoing,
   reading: Reading,
   ca: string | undefined
-): Effect.Effect<Answer, FetchError> =>
-  Effect.callback<Answer, FetchError>((resume) => {
+): Effect.Effect<HttpAnswer, FetchError> =>
+  Effect.callback<HttpAnswer, FetchError>((resume) => {
     let over = false
     const options: https.RequestOptions = {
       method: outgoing.method,
@@ -137,7 +137,7 @@ export const exchange = (
       ...(ca === undefined ? undefined : { ca })
     }
     const request = (url.protocol === "https:" ? https : http).request(options)
-    const done = (result: Effect.Effect<Answer, FetchError>) => {
+    const done = (result: Effect.Effect<HttpAnswer, FetchError>) => {
       if (over) return
       over = true
       resume(result)

@@ -10,7 +10,7 @@ import type { MisdeclaredTool } from "../../src/tool/MisdeclaredTool.ts"
 import { strayOption } from "../../src/tool/ToolOptions.ts"
 import type { Admitted, FetchError, Resolver, Rules } from "./UrlAdmission.ts"
 import { admit, refuse, systemResolver } from "./UrlAdmission.ts"
-import type { Answer, Outgoing } from "./Exchange.ts"
+import type { HttpAnswer, Outgoing } from "./Exchange.ts"
 import { exchange } from "./Exchange.ts"
 
 export interface Options {
@@ -61,7 +61,7 @@ export interface Fetch {
   readonly follows?: (url: string) => boolean
 }
 
-export interface Fetched extends Answer {
+export interface Fetched extends HttpAnswer {
   /** After redirects. */
   readonly url: string
 }

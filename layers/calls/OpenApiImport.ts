@@ -114,11 +114,11 @@ const validated = Effect.fnUntraced(function* (
   )
   if (valid) return
   const [first] = typeof errors === "string" ? [] : (errors ?? [])
-  const said =
+  const fault =
     first === undefined
       ? String(errors)
       : `${first.instancePath || "its root"} ${first.message ?? "is wrong"}`
-  return yield* refuse("InvalidDocument", `it breaks the schema of OpenAPI: ${said.slice(0, 500)}`)
+  return yield* refuse("InvalidDocument", `it breaks the schema of OpenAPI: ${fault.slice(0, 500)}`)
 })
 
 const choicesOf = (

@@ -24,7 +24,7 @@ import { traceparentOf } from "../../src/run/Traceparent.ts"
 import type { CallContext } from "../../src/tool/GovernedTool.ts"
 import type { FetchError, Resolver, Rules } from "./UrlAdmission.ts"
 import { admit, refuse, systemResolver } from "./UrlAdmission.ts"
-import type { Answer } from "./Exchange.ts"
+import type { HttpAnswer } from "./Exchange.ts"
 import { exchange } from "./Exchange.ts"
 import type { CallerOf } from "./OncePerRun.ts"
 import { oncePerRun } from "./OncePerRun.ts"
@@ -98,7 +98,7 @@ const retryAfter = (seconds: string | undefined): { readonly retry_after_ms?: nu
 /** The failure that an answer's status says, with the platform's own detail where the body is its envelope. */
 const statusError = (
   what: string,
-  { headers, status }: Answer,
+  { headers, status }: HttpAnswer,
   detail: string | null
 ): ToolError => {
   const { class: as, kind } = classifyHttpStatus(status)
@@ -179,7 +179,7 @@ const headersOf = (
 const readAnswer = (
   what: string,
   endpoint: string,
-  answer: Answer,
+  answer: HttpAnswer,
   secrets: ReadonlyArray<string>
 ): Effect.Effect<Json, ToolError> => {
   const { body, encoded, status, truncated } = answer

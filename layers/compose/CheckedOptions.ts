@@ -84,7 +84,7 @@ const ToolConfigs = Schema.Struct({
       authorization: Schema.optionalKey(Schema.Union([secret, func]))
     })
   ),
-  profile: Schema.optionalKey(Schema.Literals(["seed", "extended"])),
+  profile: Schema.optionalKey(Schema.Literals(["base", "extended"])),
   operations: listOf(objectOf("an operation of the platform")),
   identity: Schema.optionalKey(objectOf("a context of runs")),
   context: Schema.optionalKey(func),

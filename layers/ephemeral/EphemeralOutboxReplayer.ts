@@ -2,7 +2,7 @@
  * Replays or discards the dead letters of one process.
  */
 import { Clock, Effect, Layer } from "effect"
-import type { Resolution } from "../../services/OutboxReplayer.ts"
+import type { DeadLetterResolution } from "../../services/OutboxReplayer.ts"
 import { OutboxReplayer } from "../../services/OutboxReplayer.ts"
 import type { DeadLetterStatus } from "../../src/delivery/Outbox.ts"
 import { DeadLetterNotFound, DeadLetterResolved } from "../../src/delivery/Outbox.ts"
@@ -11,7 +11,7 @@ import { EphemeralStore, enqueueMessage } from "./EphemeralStore.ts"
 
 const resolve = Effect.fnUntraced(function* (
   store: Store,
-  { by, event_id, reason, tenant }: Resolution,
+  { by, event_id, reason, tenant }: DeadLetterResolution,
   status: Exclude<DeadLetterStatus, "dead">
 ) {
   const now = yield* Clock.currentTimeMillis

@@ -3,7 +3,7 @@
  */
 import { answered_topic, asked_topic } from "../../services/ChannelBindings.ts"
 import type { Approval } from "../../src/approval/Approval.ts"
-import type { Answer, Projection } from "../../src/run/Projection.ts"
+import type { AnswerMessage, Projection } from "../../src/run/Projection.ts"
 import { project } from "../../src/run/Projection.ts"
 import type { CallId } from "../../src/Ids.ts"
 import { actorKey } from "../../src/Ids.ts"
@@ -131,7 +131,7 @@ const writeTask = (
   else store.waiting.delete(key)
 }
 
-const writeAnswer = (store: Store, run: StoredRun, answer: Answer, at: number) => {
+const writeAnswer = (store: Store, run: StoredRun, answer: AnswerMessage, at: number) => {
   const stored = store.conversations.get(tenantKey(run.tenant, run.conversation))
   if (stored === undefined) return
   stored.messages = pushed(stored.messages, {

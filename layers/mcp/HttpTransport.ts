@@ -3,7 +3,7 @@
  * at once; without this the client would wait for its timeout.
  */
 import type { JSONRPCMessage, StreamableHTTPClientTransport } from "@modelcontextprotocol/client"
-import type { Reach } from "../../src/call/Dialling.ts"
+import type { DialAllowance } from "../../src/call/Dialling.ts"
 import type { McpHttpServer } from "../../src/tool/McpServer.ts"
 import { originFetch } from "./OriginFetch.ts"
 import type { Sdk } from "./Sdk.ts"
@@ -17,7 +17,7 @@ export const httpTransport = (
   sdk: Sdk,
   server: McpHttpServer,
   message_bytes_max: number,
-  reach: Reach
+  allowance: DialAllowance
 ): StreamableHTTPClientTransport => {
   class AnsweringTransport extends sdk.StreamableHTTPClientTransport {
     override send(
@@ -40,6 +40,6 @@ export const httpTransport = (
     }
   }
   return new AnsweringTransport(new URL(server.url), {
-    fetch: originFetch(server, message_bytes_max, reach)
+    fetch: originFetch(server, message_bytes_max, allowance)
   })
 }

@@ -24,7 +24,7 @@ import type { McpAcceptance, McpPin } from "../../src/tool/McpPin.ts"
 import type { McpAllow, McpOptions, McpServer } from "../../src/tool/McpServer.ts"
 import {
   McpServerRefused,
-  reachOf,
+  allowanceOf,
   serverRefusalOf,
   servers_max
 } from "../../src/tool/McpServer.ts"
@@ -133,7 +133,7 @@ const importServer = Effect.fnUntraced(function* (
 > {
   const offers: Offers = {
     server,
-    reach: reachOf(server, allow),
+    allowance: allowanceOf(server, allow),
     connected: yield* Latch.make(false),
     connection: undefined,
     listed: undefined,
@@ -216,10 +216,10 @@ const make = Effect.fnUntraced(function* (options: McpOptions) {
   return McpServers.of({
     tools: imported.flatMap(({ tools }) => tools),
     status: Effect.sync(() => sorted.map(({ keys, offers }) => statusOf(offers, keys))),
-    accept: Effect.fn("McpServers.accept")(function* (given, which, said, who) {
+    accept: Effect.fn("McpServers.accept")(function* (given, which, text, who) {
       const server = yield* Entries.word(given, "server")
       const tool = yield* Entries.name(which, "tool")
-      const hash = yield* Entries.word(said, "hash")
+      const hash = yield* Entries.word(text, "hash")
       const by = yield* Entries.entitled(who, "acceptMcpTool")
       const offers = byName.get(server)
       const offer = offers?.listed?.get(tool)

@@ -8,7 +8,7 @@ import { sanitiseError } from "../../src/delivery/SanitisedError.ts"
 import type { ToolError } from "../../src/error/ToolError.ts"
 import type { McpCallResult } from "../../src/tool/McpResult.ts"
 import { redacted } from "../../src/error/KnownSecrets.ts"
-import type { Reach } from "../../src/call/Dialling.ts"
+import type { DialAllowance } from "../../src/call/Dialling.ts"
 import type { McpServer } from "../../src/tool/McpServer.ts"
 import { commandLine, secretsOf } from "../../src/tool/McpServer.ts"
 import type { McpDefinition } from "../../src/tool/McpTool.ts"
@@ -64,11 +64,11 @@ const unchecked: jsonSchemaValidator = {
   getValidator: () => (input) => ({ valid: true, data: input as never, errorMessage: undefined })
 }
 
-const transportOf = (sdk: Sdk, server: McpServer, reach: Reach): Transport => {
+const transportOf = (sdk: Sdk, server: McpServer, allowance: DialAllowance): Transport => {
   const most = server.message_bytes_max ?? message_bytes_default
   return server.transport === "stdio"
     ? new StdioTransport(server, most)
-    : httpTransport(sdk, server, most, reach)
+    : httpTransport(sdk, server, most, allowance)
 }
 
 /** What is started or reached, for logs and operators. */
@@ -82,13 +82,13 @@ const openFailure = (server: McpServer, error: unknown, complaint: string): stri
   if (server.transport === "stdio" && codeOf(error) === "ENOENT") {
     return `its program or directory was not found: give an absolute path, or let it inherit PATH`
   }
-  const said = sanitiseError(
+  const message = sanitiseError(
     redacted(error instanceof Error ? error.message : "it failed", secretsOf(server))
   )
   const last = complaint.trim().split("\n").at(-1) ?? ""
   return last === ""
-    ? said
-    : `${said}; its last words: ${sanitiseError(redacted(last, secretsOf(server)))}`
+    ? message
+    : `${message}; its last words: ${sanitiseError(redacted(last, secretsOf(server)))}`
 }
 
 const unavailable = (server: McpServer, message: string) =>
@@ -251,14 +251,14 @@ const makeCall = (
 export const openConnection = Effect.fnUntraced(function* (
   sdk: Sdk,
   server: McpServer,
-  reach: Reach,
+  allowance: DialAllowance,
   { changed, ended }: ConnectionEvents
 ): Effect.fn.Return<McpConnection, McpServerUnavailable, Scope.Scope> {
   const lost = yield* Deferred.make<string>()
   const end = (reason: string): void => {
     if (Deferred.doneUnsafe(lost, Effect.succeed(reason))) ended()
   }
-  const transport = transportOf(sdk, server, reach)
+  const transport = transportOf(sdk, server, allowance)
   const complaint = () => (transport instanceof StdioTransport ? transport.complaint : "")
   const client = makeClient(sdk, server, changed, end)
   yield* Effect.addFinalizer(() => close(sdk, client, transport))

@@ -32,7 +32,7 @@ const backoff = (failures: number): number =>
 const connectAndList = (sdk: Sdk, offers: Offers, events: ConnectionEvents) =>
   Effect.gen(function* () {
     const { server } = offers
-    const connection = yield* openConnection(sdk, server, offers.reach, events)
+    const connection = yield* openConnection(sdk, server, offers.allowance, events)
     return { connection, listed: offersOf(server, yield* connection.list) }
   }).pipe(
     Effect.timeoutOrElse({

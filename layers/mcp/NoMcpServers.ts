@@ -11,10 +11,10 @@ export const layer: Layer.Layer<McpServers> = Layer.succeed(
   McpServers.of({
     tools: [],
     status: Effect.succeed([]),
-    accept: Effect.fn("McpServers.accept")(function* (given, which, said, who) {
+    accept: Effect.fn("McpServers.accept")(function* (given, which, text, who) {
       const server = yield* Entries.word(given, "server")
       const tool = yield* Entries.name(which, "tool")
-      yield* Entries.word(said, "hash")
+      yield* Entries.word(text, "hash")
       yield* Entries.entitled(who, "acceptMcpTool")
       return yield* new McpToolNotFound({ server, tool })
     }),

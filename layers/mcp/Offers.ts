@@ -6,7 +6,7 @@ import { Result } from "effect"
 import type { Latch } from "effect"
 import type { ToolError } from "../../src/error/ToolError.ts"
 import { ToolPolicyError, ToolTerminalError, ToolUserError } from "../../src/error/ToolError.ts"
-import type { Reach } from "../../src/call/Dialling.ts"
+import type { DialAllowance } from "../../src/call/Dialling.ts"
 import type { McpPin, McpToolState } from "../../src/tool/McpPin.ts"
 import type { McpServer } from "../../src/tool/McpServer.ts"
 import type { McpDefinition } from "../../src/tool/McpTool.ts"
@@ -25,7 +25,7 @@ type Offer =
 export interface Offers {
   readonly server: McpServer
   /** The addresses that an HTTP server may have. */
-  readonly reach: Reach
+  readonly allowance: DialAllowance
   /** Open while there is a connection. */
   readonly connected: Latch.Latch
   connection: McpConnection | undefined

@@ -3,7 +3,7 @@
  * known nowhere else, and bounds on each message of the response before it is parsed.
  */
 import { Redacted } from "effect"
-import type { Reach } from "../../src/call/Dialling.ts"
+import type { DialAllowance } from "../../src/call/Dialling.ts"
 import type { McpHttpServer } from "../../src/tool/McpServer.ts"
 import { judgedFetch } from "../dialling/JudgedFetch.ts"
 import { judgedBody, judgedEvents } from "./MessageText.ts"
@@ -52,8 +52,12 @@ const bounded = (
 }
 
 /** For the official client. */
-export const originFetch = (server: McpHttpServer, message_bytes_max: number, reach: Reach) => {
-  const fetch = judgedFetch(reach)
+export const originFetch = (
+  server: McpHttpServer,
+  message_bytes_max: number,
+  allowance: DialAllowance
+) => {
+  const fetch = judgedFetch(allowance)
   const { origin } = new URL(server.url)
   const own = headersOf(server)
   return async (input: string | URL, init?: RequestInit): Promise<Response> => {

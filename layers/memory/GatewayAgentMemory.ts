@@ -3,7 +3,7 @@
  */
 import { Clock, Effect, Layer } from "effect"
 import { truncateUnits } from "../../src/CutText.ts"
-import type { Note, Question } from "../../services/AgentMemory.ts"
+import type { Note, RecallQuery } from "../../services/AgentMemory.ts"
 import { AgentMemory } from "../../services/AgentMemory.ts"
 import { MemoryEmbedder } from "../../services/MemoryEmbedder.ts"
 import { MemoryStore } from "../../services/MemoryStore.ts"
@@ -17,7 +17,7 @@ import {
   sessionScope
 } from "../../src/memory/MemoryAnchors.ts"
 import { MemoryRefused } from "../../src/memory/MemoryRefused.ts"
-import type { MemoryId, MemoryRow, MemoryScope, Provenance } from "../../src/memory/MemoryRow.ts"
+import type { MemoryId, MemoryRow, MemoryScope, MemoryOrigin } from "../../src/memory/MemoryRow.ts"
 import { nearness } from "../../src/memory/TextVector.ts"
 import { rank } from "../../src/memory/Ranking.ts"
 import { lineOf, promptText, withinTokens } from "../../src/memory/RecalledLines.ts"
@@ -27,7 +27,7 @@ import { endConversation, endRun } from "./MemoryEnds.ts"
 import { checkCanonical, checkNote, checkRepetition } from "./NoteChecks.ts"
 
 /** Questions longer than this are cut: their words are found in the first part. */
-const question_units_max = 8_000
+const query_units_max = 8_000
 
 /** A row of another place or conversation is refused as one that is not there: its id says nothing. */
 const undo = Effect.fn("AgentMemory.undo")(function* (
@@ -52,7 +52,7 @@ const make = (owner: MemoryOwner) =>
     const session = sessionScope(owner)
     const persistent = persistentScope(owner)
 
-    const scopesOf = (run: Provenance["run"]): ReadonlyArray<MemoryScope> =>
+    const scopesOf = (run: MemoryOrigin["run"]): ReadonlyArray<MemoryScope> =>
       run === undefined
         ? [session, persistent]
         : [interactionScope(owner, run), session, persistent]
@@ -60,7 +60,10 @@ const make = (owner: MemoryOwner) =>
     /** A caller may name a run of another conversation. */
     const ofOwner = (rows: ReadonlyArray<MemoryRow>) => rows.filter((row) => isOfOwner(owner, row))
 
-    const remember = Effect.fn("AgentMemory.remember")(function* (note: Note, origin: Provenance) {
+    const remember = Effect.fn("AgentMemory.remember")(function* (
+      note: Note,
+      origin: MemoryOrigin
+    ) {
       const row = yield* checkNote(owner, note, origin, yield* Clock.currentTimeMillis)
       yield* checkCanonical(store, row)
       const candidates = yield* store.candidates(scopesOf(origin.run), queryWords(row.text))
@@ -73,10 +76,10 @@ const make = (owner: MemoryOwner) =>
       return { row: stored, isNew: true }
     })
 
-    const recall = Effect.fn("AgentMemory.recall")(function* (question: Question) {
-      const text = truncateUnits(question.text, question_units_max)
+    const recall = Effect.fn("AgentMemory.recall")(function* (query: RecallQuery) {
+      const text = truncateUnits(query.text, query_units_max)
       const words = queryWords(text)
-      const rows = yield* Effect.map(store.candidates(scopesOf(question.run), words), ofOwner)
+      const rows = yield* Effect.map(store.candidates(scopesOf(query.run), words), ofOwner)
       if (rows.length === 0) return { lines: [], text: "", tokens: 0 }
       const { embedded_by, embedding } = yield* embedded(embedder, text)
       const ranked = rank(rows, {
@@ -89,7 +92,7 @@ const make = (owner: MemoryOwner) =>
       })
       const within = withinTokens(
         ranked.map(({ row }) => lineOf(row)),
-        question.tokens_max,
+        query.tokens_max,
         (line) => tokenizer.count(line, undefined)
       )
       return { ...within, text: promptText(within.lines) }

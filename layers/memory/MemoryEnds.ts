@@ -4,7 +4,7 @@
  * did not end is ended after the conversation's next run, or by a sweep.
  */
 import { Effect } from "effect"
-import type { Ended } from "../../services/AgentMemory.ts"
+import type { Compounded } from "../../services/AgentMemory.ts"
 import type { MemoryStore } from "../../services/MemoryStore.ts"
 import { page_max } from "../../services/MemoryStore.ts"
 import type { RunId } from "../../src/Ids.ts"
@@ -55,7 +55,7 @@ export const endScope = Effect.fnUntraced(function* (store: Store, { from, to }:
   })
 })
 
-const sum = (ended: ReadonlyArray<Ended>): Ended => ({
+const sum = (ended: ReadonlyArray<Compounded>): Compounded => ({
   promoted: ended.reduce((all, each) => all + each.promoted, 0),
   dropped: ended.reduce((all, each) => all + each.dropped, 0)
 })

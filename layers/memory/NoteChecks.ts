@@ -18,7 +18,7 @@ import type {
   MemoryRow,
   MemoryScope,
   NewMemoryRow,
-  Provenance
+  MemoryOrigin
 } from "../../src/memory/MemoryRow.ts"
 import { MemoryName, textFault, typologyFault } from "../../src/memory/MemoryRow.ts"
 import { comparableText, holds, isDuplicate } from "../../src/memory/NearDuplicate.ts"
@@ -29,7 +29,11 @@ const refused = (reason: MemoryRefused["reason"], message: string) =>
 
 const isName = Schema.is(MemoryName)
 
-const scopeOf = (owner: MemoryOwner, note: Note, { run }: Provenance): MemoryScope | undefined => {
+const scopeOf = (
+  owner: MemoryOwner,
+  note: Note,
+  { run }: MemoryOrigin
+): MemoryScope | undefined => {
   switch (note.tier ?? "interaction") {
     case "interaction":
       return run === undefined ? undefined : interactionScope(owner, run)
@@ -44,7 +48,7 @@ const scopeOf = (owner: MemoryOwner, note: Note, { run }: Provenance): MemorySco
 export const checkNote = Effect.fnUntraced(function* (
   owner: MemoryOwner,
   note: Note,
-  origin: Provenance,
+  origin: MemoryOrigin,
   at: number
 ) {
   const { key, subject, supersedes, text } = note

@@ -155,11 +155,11 @@ const streamed = Effect.fnUntraced(function* (
 })
 
 /** The request continued with the parts that the provider gave before it paused. */
-const continued = (each: Attempt, said: ReadonlyArray<AssistantPart>): Attempt => ({
+const continued = (each: Attempt, given: ReadonlyArray<AssistantPart>): Attempt => ({
   ...each,
   options: {
     ...each.options,
-    prompt: [...each.options.prompt, { role: "assistant", content: [...said] }]
+    prompt: [...each.options.prompt, { role: "assistant", content: [...given] }]
   }
 })
 

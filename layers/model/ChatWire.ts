@@ -28,11 +28,11 @@ const record = (value: unknown): Record<string, unknown> =>
   typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {}
 
 /** Arguments that are objects become text; absent ones stay absent. */
-const callsOf = (said: Record<string, unknown>): Record<string, unknown> => {
-  const calls = said["tool_calls"]
-  if (!Array.isArray(calls)) return said
+const callsOf = (message: Record<string, unknown>): Record<string, unknown> => {
+  const calls = message["tool_calls"]
+  if (!Array.isArray(calls)) return message
   return {
-    ...said,
+    ...message,
     tool_calls: calls.map((call) => {
       const made = record(call)["function"]
       const given = record(made)["arguments"]
@@ -72,14 +72,14 @@ const wholeOf = (text: string): string => {
 /** A choice of a whole answer as the only chunk of a stream; calls get the index that a stream has. */
 const chunkOf = (choice: unknown): unknown => {
   const { finish_reason, index, message } = record(choice)
-  const said = callsOf(record(message))
-  const calls = said["tool_calls"]
+  const fields = callsOf(record(message))
+  const calls = fields["tool_calls"]
   return {
     index,
     finish_reason: finish_reason ?? unstated_finish,
     delta: Array.isArray(calls)
-      ? { ...said, tool_calls: calls.map((call, index) => ({ ...record(call), index })) }
-      : said
+      ? { ...fields, tool_calls: calls.map((call, index) => ({ ...record(call), index })) }
+      : fields
   }
 }
 
@@ -103,7 +103,7 @@ const unstatedFinish = eventText(
 )
 
 /** Groq gives a malformed call in a field that clients drop: it is appended to the error's message. */
-const withGenerationSaid = (line: string): string => {
+const withGenerationQuoted = (line: string): string => {
   const body = parsed(line.slice("data:".length))
   if (body === undefined) return line
   const error = record(record(body)["error"])
@@ -127,7 +127,7 @@ class Choices {
   /** A corrected line of the stream; undefined = the line is dropped. */
   fixed(line: string): string | undefined {
     if (!/^data:\s*\{/.test(line)) return line
-    if (/"failed_generation"\s*:/.test(line)) return withGenerationSaid(line)
+    if (/"failed_generation"\s*:/.test(line)) return withGenerationQuoted(line)
     this.cut ||= /"finish_reason"\s*:\s*"length"/.test(line)
     if (this.cut && /"error"\s*:\s*\{/.test(line)) return withoutError(line)
     if (!/"index"\s*:\s*[1-9]|"x_groq"|"arguments"\s*:\s*\{/.test(line)) {

@@ -44,19 +44,19 @@ export class CompatibleFound {
   /** `body` is an answer or a chunk of one, `message` its message or delta. */
   add(body: unknown, message: unknown): void {
     const whole = record(body)
-    const said = record(message)
-    for (const each of list(said["annotations"])) {
+    const fields = record(message)
+    for (const each of list(fields["annotations"])) {
       const annotation = record(each)
       const cited = record(annotation["url_citation"] ?? annotation)
       this.source(sourceOf(cited["url"], cited["title"]))
     }
-    for (const each of [...list(whole["search_results"]), ...list(said["search_results"])]) {
+    for (const each of [...list(whole["search_results"]), ...list(fields["search_results"])]) {
       this.source(sourceOf(record(each)["url"], record(each)["title"]))
     }
-    for (const each of [...list(whole["citations"]), ...list(said["citations"])]) {
+    for (const each of [...list(whole["citations"]), ...list(fields["citations"])]) {
       this.source(typeof each === "string" ? sourceOf(each) : sourceOf(record(each)["url"]))
     }
-    for (const each of list(said["executed_tools"])) {
+    for (const each of list(fields["executed_tools"])) {
       const key = String(record(each)["index"] ?? this.ran.size)
       if (this.ran.has(key) || this.ran.size < ran_max) this.ran.set(key, ranOf(each))
     }

@@ -155,12 +155,12 @@ const inexpressible = ({ agent, settings }: ModelRequest): ModelError | undefine
 const ofAiError = (error: AiError.AiError): ModelError => {
   const { reason } = error
   const description = "description" in reason ? reason.description : undefined
-  const said = sanitise(description ?? "", [])
+  const explained = sanitise(description ?? "", [])
   const as = (kind: ModelError["kind"], message: string, reason?: string) =>
     new ModelError({
       kind,
       ...(reason === undefined ? undefined : { reason }),
-      message: truncateUnits(said === "" ? message : `${message}: ${said}`, 500),
+      message: truncateUnits(explained === "" ? message : `${message}: ${explained}`, 500),
       ...(error.retryAfter === undefined || kind !== "transient"
         ? undefined
         : { retry_after_ms: Math.ceil(Duration.toMillis(error.retryAfter)) })

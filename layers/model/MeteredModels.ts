@@ -3,7 +3,7 @@
  *
  * ```ts
  * const summarise = tool({ ... }, ({ text }, call) =>
- *   metered(call)(Effect.map(LanguageModel.generateText({ prompt: text }), (said) => said.text))
+ *   metered(call)(Effect.map(LanguageModel.generateText({ prompt: text }), (response) => response.text))
  * )
  * ```
  *
@@ -43,10 +43,10 @@ export const gateway = (
 const listener = (spent: Spend, name: string | undefined) => {
   let model = name
   return (part: StreamedPart): boolean => {
-    const said = partOf(part)
-    if (said?.type === "response-metadata") model = said.modelId
-    if (said?.type !== "finish") return false
-    spent({ model, usage: usageOf(said.usage) })
+    const known = partOf(part)
+    if (known?.type === "response-metadata") model = known.modelId
+    if (known?.type !== "finish") return false
+    spent({ model, usage: usageOf(known.usage) })
     return true
   }
 }

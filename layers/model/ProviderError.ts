@@ -10,7 +10,7 @@ import { ModelError } from "../../services/ModelGateway.ts"
 import type { ModelErrorKind } from "../../services/ModelGateway.ts"
 import { isFiltered, reasonOf as ownReason, withGeneration } from "./ErrorReason.ts"
 import { answerRefused } from "./JudgedAnswer.ts"
-import { rateLimitSaid } from "./RateLimitHeaders.ts"
+import { statedRateLimit } from "./RateLimitHeaders.ts"
 
 type Kind = typeof ModelErrorKind.Type
 
@@ -130,10 +130,10 @@ const limitResetMs = (
   headers: Readonly<Record<string, string>> | undefined,
   now: number
 ): number | undefined => {
-  const said = headers === undefined ? undefined : rateLimitSaid(headers, now)
+  const limit = headers === undefined ? undefined : statedRateLimit(headers, now)
   const waits = [
-    said?.requests_left === 0 ? said.requests_reset_ms : undefined,
-    said?.tokens_left === 0 ? said.tokens_reset_ms : undefined
+    limit?.requests_left === 0 ? limit.requests_reset_ms : undefined,
+    limit?.tokens_left === 0 ? limit.tokens_reset_ms : undefined
   ].filter((ms) => ms !== undefined)
   return waits.length === 0 ? undefined : Math.max(...waits)
 }
@@ -141,16 +141,16 @@ const limitResetMs = (
 const clamp = (ms: number): number => Math.min(Math.max(0, Math.ceil(ms)), retry_after_ms_max)
 
 const keyMissing = (status: number | undefined, keyed: boolean): string => {
-  const said = keyed
+  const sentence = keyed
     ? "the provider refused the key or what it may use"
     : "the provider asks for a key and none is configured"
-  return status === undefined ? said : `${said} (${status})`
+  return status === undefined ? sentence : `${sentence} (${status})`
 }
 
 const unknownModel = "the provider does not know the model or the address"
 
-const withReason = (said: string, reason: string): string =>
-  truncateUnits(reason === "" ? said : `${said}: ${reason}`, message_max)
+const withReason = (sentence: string, reason: string): string =>
+  truncateUnits(reason === "" ? sentence : `${sentence}: ${reason}`, message_max)
 
 export interface Redaction {
   /** Texts that must not be shown: the key, the host. */
@@ -276,12 +276,12 @@ export const errorOfEvent = (event: unknown, redaction: Redaction, now: number):
   const error = errorObject(event)
   const code = Number(error["code"] ?? error["status"])
   const status = Number.isInteger(code) && code >= 400 && code <= 599 ? code : undefined
-  const said = names(error)
+  const byName = names(error)
     .map(kindOfName)
     .find((kind) => kind !== undefined)
   const kind = isFiltered(error, names(error))
     ? "refused"
-    : (said ?? (status === undefined ? "transient" : kindOfStatus(status)))
+    : (byName ?? (status === undefined ? "transient" : kindOfStatus(status)))
   const text = typeof event === "string" ? event : withGeneration(error, reasonOf(error))
   const reason = sanitise(text, redaction.secrets)
   if (kind === "configuration") {

@@ -4,7 +4,7 @@
  */
 import { Clock, Deferred, Effect } from "effect"
 import { ModelError } from "../../services/ModelGateway.ts"
-import type { RateLimitSaid } from "./RateLimitHeaders.ts"
+import type { StatedRateLimit } from "./RateLimitHeaders.ts"
 
 export interface ProviderLimits {
   /** Requests at the same time, at least 1. */
@@ -37,7 +37,7 @@ export interface Permit {
   /** Replaces the estimate by what the provider counted. */
   readonly counted: (tokens: number) => void
   /** Takes over the limits that the provider gave in an answer. */
-  readonly setLimits: (said: RateLimitSaid, now: number) => void
+  readonly setLimits: (stated: StatedRateLimit, now: number) => void
 }
 
 const limited = (reason: string, message: string, retry_after_ms?: number) =>
@@ -198,18 +198,18 @@ export class ProviderLimiter {
       counted: (tokens) => {
         this.#tokens += ticket.tokens - tokens
       },
-      setLimits: (said, now) => this.#setLimits(said, now)
+      setLimits: (stated, now) => this.#setLimits(stated, now)
     }
   }
 
-  #setLimits(said: RateLimitSaid, now: number): void {
+  #setLimits(stated: StatedRateLimit, now: number): void {
     // The provider has counted the tokens of requests in flight or will count them; the lower number is the safe one.
-    if (said.tokens_left !== undefined && this.#limits.tokens_per_minute > 0) {
-      this.#tokens = Math.min(this.#tokens, said.tokens_left)
+    if (stated.tokens_left !== undefined && this.#limits.tokens_per_minute > 0) {
+      this.#tokens = Math.min(this.#tokens, stated.tokens_left)
     }
     const reset = Math.max(
-      said.tokens_left === 0 ? (said.tokens_reset_ms ?? 0) : 0,
-      said.requests_left === 0 ? (said.requests_reset_ms ?? 0) : 0
+      stated.tokens_left === 0 ? (stated.tokens_reset_ms ?? 0) : 0,
+      stated.requests_left === 0 ? (stated.requests_reset_ms ?? 0) : 0
     )
     if (reset > 0) {
       this.#closed_until = Math.max(

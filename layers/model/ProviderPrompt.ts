@@ -103,11 +103,11 @@ class PromptBuilder {
     let called = 0
     let whole: { providerOptions?: SharedV4ProviderOptions } = {}
     const text = (units: number, part: object) => {
-      const said = entry.text.slice(spoken, spoken + units)
+      const piece = entry.text.slice(spoken, spoken + units)
       spoken += units
       const options = optionsFor(part)
-      if (said !== "" || options.providerOptions !== undefined) {
-        content.push({ type: "text", text: said, ...options })
+      if (piece !== "" || options.providerOptions !== undefined) {
+        content.push({ type: "text", text: piece, ...options })
       }
     }
     const call = () => {

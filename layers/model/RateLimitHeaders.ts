@@ -5,7 +5,7 @@
 import { Context } from "effect"
 
 /** What is left, and in how many ms it is whole again. Absent = the provider did not say. */
-export interface RateLimitSaid {
+export interface StatedRateLimit {
   readonly tokens_left?: number | undefined
   readonly tokens_reset_ms?: number | undefined
   readonly requests_left?: number | undefined
@@ -81,7 +81,10 @@ const least = (
 }
 
 /** The limits in the known headers; undefined where none of them is present. */
-export const rateLimitSaid = (headers: AnswerHeaders, now: number): RateLimitSaid | undefined => {
+export const statedRateLimit = (
+  headers: AnswerHeaders,
+  now: number
+): StatedRateLimit | undefined => {
   const tokens = least(headers, now, ["tokens", "input-tokens", "output-tokens"])
   const requests = least(headers, now, ["requests"])
   return tokens === undefined && requests === undefined

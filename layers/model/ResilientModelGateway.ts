@@ -16,7 +16,7 @@ import type { ModelPlan, PlannedModel, RetryPolicy } from "./ModelPlan.ts"
 import { PromptEstimate } from "./PromptEstimate.ts"
 import { limits_default, ProviderLimiter } from "./ProviderLimiter.ts"
 import type { Permit } from "./ProviderLimiter.ts"
-import { AnswerHeard, rateLimitSaid } from "./RateLimitHeaders.ts"
+import { AnswerHeard, statedRateLimit } from "./RateLimitHeaders.ts"
 
 interface Services {
   readonly plan: ModelPlan
@@ -95,7 +95,7 @@ const attempt = (services: Services, model: PlannedModel, progress: Progress) =>
       breaker.execute({ key: model.name, classify: outcomeOf }),
       Effect.provideService(AnswerHeard, (headers) => {
         const now = clock.currentTimeMillisUnsafe()
-        const limits = rateLimitSaid(headers, now)
+        const limits = statedRateLimit(headers, now)
         if (limits !== undefined) permit.setLimits(limits, now)
       }),
       Effect.map((turn) => {

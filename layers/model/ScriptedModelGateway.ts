@@ -61,8 +61,8 @@ export class ModelScript extends Context.Service<
 >()("troupe/layers/model/ModelScript") {}
 
 /** A turn that answers. */
-export const text = (said: string, also?: Partial<Turn>): Turn => ({
-  text: said,
+export const text = (content: string, also?: Partial<Turn>): Turn => ({
+  text: content,
   calls: [],
   finish: "stop",
   ...also
@@ -213,22 +213,22 @@ const make = (script: Script, options: ScriptOptions) => {
 
   const turn: ModelGateway["Service"]["turn"] = (request, sink) => {
     record(request)
-    let said: ScriptedTurn | undefined
+    let scripted: ScriptedTurn | undefined
     try {
-      said = turns.next(request)
+      scripted = turns.next(request)
     } catch (defect) {
       return Exit.die(defect)
     }
-    if (said === undefined) {
+    if (scripted === undefined) {
       const who = describe(request)
       if (beyond.length < mismatches_max) beyond.push(who)
       return Exit.fail(
         new ModelError({ kind: "configuration", message: `the script has no turn for ${who}` })
       )
     }
-    if (!Effect.isEffect(said)) return spoken(said, sink, options)
-    if (Exit.isExit(said) && Exit.isFailure(said)) return said
-    return Effect.flatMap(said, (turn) => spoken(turn, sink, options))
+    if (!Effect.isEffect(scripted)) return spoken(scripted, sink, options)
+    if (Exit.isExit(scripted) && Exit.isFailure(scripted)) return scripted
+    return Effect.flatMap(scripted, (turn) => spoken(turn, sink, options))
   }
 
   return Context.make(ModelGateway, { turn }).pipe(

@@ -25,7 +25,7 @@ const parsed = (text: string): unknown => Result.getOrElse(readJson(text), () =>
 export class SoFar {
   private readonly list: Array<() => AssistantPart> = []
 
-  said(type: "text" | "reasoning", piece: Piece): void {
+  wrote(type: "text" | "reasoning", piece: Piece): void {
     // The piece grows until it is asked for.
     this.list.push(() => ({ type, text: piece.text, ...options(piece.provider) }))
   }

@@ -95,14 +95,14 @@ export class TurnAssembly {
     switch (part.type) {
       case "text-start":
       case "text-end":
-        return this.said("text", part.id, "", part.providerMetadata)
+        return this.wrote("text", part.id, "", part.providerMetadata)
       case "text-delta":
-        return this.said("text", part.id, part.delta, part.providerMetadata)
+        return this.wrote("text", part.id, part.delta, part.providerMetadata)
       case "reasoning-start":
       case "reasoning-end":
-        return this.said("reasoning", part.id, "", part.providerMetadata)
+        return this.wrote("reasoning", part.id, "", part.providerMetadata)
       case "reasoning-delta":
-        return this.said("reasoning", part.id, part.delta, part.providerMetadata)
+        return this.wrote("reasoning", part.id, part.delta, part.providerMetadata)
       case "tool-input-start":
       case "tool-input-delta":
         this.inputs.take(part)
@@ -147,7 +147,7 @@ export class TurnAssembly {
     switch (part.type) {
       case "text":
       case "reasoning":
-        return this.said(part.type, id, part.text, part.providerMetadata)
+        return this.wrote(part.type, id, part.text, part.providerMetadata)
       case "tool-call":
       case "tool-result":
       case "source":
@@ -177,7 +177,7 @@ export class TurnAssembly {
   }
 
   /** A piece goes on where the newest of its kind has its id; texts stand in `text` in the order of their pieces. */
-  private said(
+  private wrote(
     of: "text" | "reasoning",
     id: string,
     delta: string,
@@ -190,7 +190,7 @@ export class TurnAssembly {
       this.slots.push(
         of === "text" && isCompaction(provider) ? { of: "compaction", piece } : { of, piece }
       )
-      this.soFar.said(of, piece)
+      this.soFar.wrote(of, piece)
     } else piece.provider = mergeMetadata(piece.provider, provider)
     if (delta === "") return this.oversize()
     piece.text += delta
@@ -286,9 +286,9 @@ const unreadableText = (
   raw: string | undefined,
   metadata: SharedV4ProviderMetadata | undefined
 ): string => {
-  const said = metadata?.["google"]?.["finishMessage"]
+  const explained = metadata?.["google"]?.["finishMessage"]
   return truncateUnits(
-    `${raw ?? ""}${typeof said === "string" ? `: ${said}` : ""}`,
+    `${raw ?? ""}${typeof explained === "string" ? `: ${explained}` : ""}`,
     unreadable_units_max
   )
 }

@@ -143,7 +143,7 @@ const resolvedTool = () => {
   const resolved = resolveTools([{ type: "platform", op: "op_0" }], {
     catalogue: new Map([["op_0", operation(0)]]),
     endpoint,
-    profile: "seed",
+    profile: "base",
     revisions: new Map(),
     identity: {}
   })
@@ -177,7 +177,7 @@ export const request = async (): Promise<Sample> => {
         client: { send: () => Effect.succeed(null) },
         context: undefined,
         identity: {},
-        profile: "seed",
+        profile: "base",
         revisionOf: () => Effect.succeed("")
       },
       endpoint,

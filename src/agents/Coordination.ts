@@ -16,7 +16,7 @@ const Text = Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(16_38
 const Entry = Schema.String.check(Schema.isMaxLength(2_000))
 const optional = <S extends Schema.Top>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
 
-export const Decision = Schema.Struct({
+export const LoopDecision = Schema.Struct({
   action: Text.annotate({ description: "The decision; your instructions name the valid ones." }),
   reason: Text.annotate({ description: "Why, in a sentence or two." }),
   subtopics: optional(
@@ -30,14 +30,14 @@ export const Decision = Schema.Struct({
     })
   )
 })
-export interface Decision extends Schema.Schema.Type<typeof Decision> {}
+export interface LoopDecision extends Schema.Schema.Type<typeof LoopDecision> {}
 
 const Decide = Tool.make("decide", {
   description:
     "Ends this loop with a decision. Call it once, with an action that your instructions name. The action and its reason become facts about this loop; the whole decision is the loop's result.",
-  parameters: Decision,
+  parameters: LoopDecision,
   /** The arguments as given: they are the loop's answer. */
-  success: Decision,
+  success: LoopDecision,
   failure: ToolError
 })
 
@@ -123,7 +123,7 @@ const tripleMaker =
 export const decisionTriples = (
   platform: Platform,
   loop_id: string,
-  { action, reason }: Decision,
+  { action, reason }: LoopDecision,
   timestamp: string
 ): ReadonlyArray<Triple> => {
   const triple = tripleMaker(loopEntity(platform, loop_id), "coordinator-decide", timestamp, 1)

@@ -6,8 +6,8 @@ import { Result } from "effect"
 import type { Json } from "../Canonical.ts"
 import { memberOf, valueAt } from "./BodyPath.ts"
 
-/** `seed`: GET and POST below /api/. `extended`: PUT, PATCH and DELETE too, below the callback's own mount. */
-export type CallProfile = "seed" | "extended"
+/** `base`: GET and POST below /api/. `extended`: PUT, PATCH and DELETE too, below the callback's own mount. */
+export type CallProfile = "base" | "extended"
 
 interface RequestLine {
   readonly method: string
@@ -26,7 +26,7 @@ export type TargetRefusal =
   | "outside-mount"
 
 const methods: Record<CallProfile, ReadonlySet<string>> = {
-  seed: new Set(["GET", "POST"]),
+  base: new Set(["GET", "POST"]),
   extended: new Set(["GET", "POST", "PUT", "PATCH", "DELETE"])
 }
 
@@ -40,7 +40,7 @@ export const parametersOf = (path: string): ReadonlyArray<string> => [
 // oxlint-disable-next-line no-control-regex -- control characters are what is refused
 const unsafe = /[\s\\#\u0000-\u001f\u007f]/u
 
-/** A path of the seed profile before its parameters are filled in. */
+/** A path of the base profile before its parameters are filled in. */
 const grammar = /^\/api\/[A-Za-z0-9._~!$&'()*+,;=:@/{}-]+(?:\?[^#\s\\]*)?$/
 
 /**
@@ -93,11 +93,11 @@ const climbs = (path: string): boolean =>
   })
 
 const mountOf = (profile: CallProfile, endpoint: URL): string =>
-  profile === "seed"
+  profile === "base"
     ? "/api"
     : endpoint.pathname.replace(/\/tools\/call\/?$/, "").replace(/\/$/, "")
 
-/** A path of the seed profile has a segment below the mount; one of the extended profile may be the mount itself. */
+/** A path of the base profile has a segment below the mount; one of the extended profile may be the mount itself. */
 const isBelow = (pathname: string, mount: string, profile: CallProfile): boolean =>
   profile === "extended"
     ? mount === "" || pathname === mount || pathname.startsWith(`${mount}/`)
@@ -111,7 +111,7 @@ export const targetOf = (
   endpoint: string,
   { method, path }: RequestLine,
   params: unknown,
-  profile: CallProfile = "seed"
+  profile: CallProfile = "base"
 ): Result.Result<URL, TargetRefusal> => {
   if (!methods[profile].has(method)) return Result.fail("method-not-allowed")
   const filled = substituted(path, params)
@@ -129,7 +129,7 @@ export const targetOf = (
     return Result.fail("origin-mismatch")
   }
   if (!isBelow(url.pathname, mountOf(profile, base), profile)) return Result.fail("outside-mount")
-  if (profile === "seed" && !grammar.test(path)) return Result.fail("unsafe-path")
+  if (profile === "base" && !grammar.test(path)) return Result.fail("unsafe-path")
   const [probed = ""] = probe.split("?", 1)
   if (climbs(probed)) return Result.fail("unsafe-path")
   return Result.succeed(url)

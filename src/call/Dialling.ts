@@ -6,7 +6,7 @@ import type { AddressRange } from "./Address.ts"
 import { isAddress, isGlobalAddress, isMetadataAddress } from "./Address.ts"
 
 /** What an operator allows beyond the public internet. */
-export interface Reach {
+export interface DialAllowance {
   /** Ranges that may be dialled although they are not public. */
   readonly allow: ReadonlyArray<AddressRange>
   /** The host is allowed by name: any address but a metadata service may be dialled. Absent = false. */
@@ -14,7 +14,7 @@ export interface Reach {
 }
 
 /** False for a text that is no address, also of a host allowed by name: nobody knows what would be dialled. */
-export const mayDial = (address: string, { allow, named = false }: Reach): boolean =>
+export const mayDial = (address: string, { allow, named = false }: DialAllowance): boolean =>
   isGlobalAddress(address, allow) || (named && isAddress(address) && !isMetadataAddress(address))
 
 /** The port that is dialled for an http or https URL. */

@@ -72,7 +72,7 @@ export interface ResolvedTool extends Repeating {
   readonly target: DirectTarget | GatewayTarget
 }
 
-export interface Resolution {
+export interface ToolResolution {
   readonly catalogue: PlatformCatalogue
   /** The URL of the platform's callback; undefined = there is none, and no call can be made. */
   readonly endpoint: string | undefined
@@ -129,7 +129,7 @@ const queryProblem = (call: DirectRequest): string | undefined => {
 /** The endpoint of the platform, and the path checked against it with any values in its parameters. */
 const checkTarget = (
   name: string,
-  { endpoint, profile }: Resolution,
+  { endpoint, profile }: ToolResolution,
   { method, path }: DirectRequest
 ): Result.Result<string, ToolConfigRefused> => {
   if (endpoint === undefined) {
@@ -157,7 +157,7 @@ interface Direct {
 
 const directTarget = (
   { allowNestedBind, call: given, name, request_schema, schema }: Direct,
-  resolution: Resolution
+  resolution: ToolResolution
 ): Result.Result<
   { readonly target: DirectTarget; readonly input_schema: JsonObject },
   ToolConfigRefused
@@ -222,7 +222,7 @@ const opPermission = (op: PlatformOp, config: PlatformTool) => {
 
 const resolvePlatform = (
   config: PlatformTool,
-  resolution: Resolution
+  resolution: ToolResolution
 ): Result.Result<ResolvedTool, ToolConfigRefused> => {
   const found = platformOp(resolution.catalogue, config.op)
   if (Result.isFailure(found)) return Result.fail(found.failure)
@@ -282,7 +282,7 @@ const resolveGateway = (
     ref,
     ...rest
   }: Gateway,
-  { endpoint }: Resolution
+  { endpoint }: ToolResolution
 ): Result.Result<ResolvedTool, ToolConfigRefused> => {
   const name = given === undefined ? modelNameOf(ref) : Result.succeed(given)
   if (Result.isFailure(name)) {
@@ -315,7 +315,7 @@ const resolveGateway = (
 
 const resolveCallback = (
   config: CallbackTool,
-  resolution: Resolution
+  resolution: ToolResolution
 ): Result.Result<ResolvedTool, ToolConfigRefused> => {
   const { allow_nested_bind = false, call, callRef, name, request_schema } = config
   const { description = "", input_schema: schema = open_schema, read_only = false } = config
@@ -354,7 +354,7 @@ const elsewhere = {
 
 const resolveReference = (
   config: ReferenceTool,
-  resolution: Resolution
+  resolution: ToolResolution
 ): Result.Result<ResolvedTool, ToolConfigRefused> => {
   const name = referenceName(config)
   const identity = referenceIdentity(config)
@@ -383,7 +383,7 @@ const resolveReference = (
 
 const resolveOne = (
   config: ToolConfig,
-  resolution: Resolution
+  resolution: ToolResolution
 ): Result.Result<ResolvedTool, ToolConfigRefused> => {
   if ("kind" in config) return resolveCallback(config, resolution)
   switch (config.type) {
@@ -406,7 +406,7 @@ const tools_max = 1_000
 /** Resolves a list of configurations; fails with the first that cannot be right. Names are unique. */
 export const resolveTools = (
   configs: ReadonlyArray<unknown>,
-  resolution: Resolution
+  resolution: ToolResolution
 ): Result.Result<ReadonlyArray<ResolvedTool>, ToolConfigRefused> => {
   const tools = new Map<string, ResolvedTool>()
   if (configs.length > tools_max) {

@@ -65,7 +65,7 @@ export const MemoryScope = Schema.Struct({
 export interface MemoryScope extends Schema.Schema.Type<typeof MemoryScope> {}
 
 /** Who wrote a row, and where. */
-export const Provenance = Schema.Struct({
+export const MemoryOrigin = Schema.Struct({
   source: MemorySource,
   author: MemoryAuthor,
   /** Absent = it was written outside of a run. */
@@ -74,7 +74,7 @@ export const Provenance = Schema.Struct({
   step: Schema.optionalKey(Schema.Int),
   call: Schema.optionalKey(CallId)
 })
-export interface Provenance extends Schema.Schema.Type<typeof Provenance> {}
+export interface MemoryOrigin extends Schema.Schema.Type<typeof MemoryOrigin> {}
 
 /** A row before it is stored. */
 export const NewMemoryRow = Schema.Struct({
@@ -85,7 +85,7 @@ export const NewMemoryRow = Schema.Struct({
   session: MemoryName,
   typology: Typology,
   text: MemoryText,
-  provenance: Provenance,
+  provenance: MemoryOrigin,
   /** Whom or what the row is about, for an erasure. */
   subject: Schema.optionalKey(MemoryName),
   /** The same key of one agent is the same row. */

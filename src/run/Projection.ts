@@ -39,9 +39,15 @@ export interface CostEntry {
 }
 
 /** The assistant's message. Without `finish` and `sources` it is its text alone. */
-export type Answer = Pick<ConversationMessage, "content" | "finish" | "reason" | "sources">
+export type AnswerMessage = Pick<ConversationMessage, "content" | "finish" | "reason" | "sources">
 
-const answerOf = ({ finish, reason, sources, status, text }: RunEnded): Answer | undefined => {
+const answerOf = ({
+  finish,
+  reason,
+  sources,
+  status,
+  text
+}: RunEnded): AnswerMessage | undefined => {
   // An end that was cut, refused or filtered is shown, also without a text.
   if (text === "" && finish === undefined) return undefined
   return {
@@ -61,7 +67,7 @@ export interface Projection {
   /** The task's new status, when it changes. */
   readonly task: { readonly status: TaskStatus; readonly reason?: string } | undefined
   /** The assistant's message, when the run ends with one. */
-  readonly answer: Answer | undefined
+  readonly answer: AnswerMessage | undefined
   /** Turns and uses of models by tools that have a cost, or that should have one. */
   readonly costs: ReadonlyArray<CostEntry>
   /** Calls that became unknown. */
@@ -124,7 +130,7 @@ interface Draft {
   readonly requested: Array<RequestedApproval>
   readonly answered: Array<ApprovalChange>
   task: Projection["task"]
-  answer: Answer | undefined
+  answer: AnswerMessage | undefined
   readonly costs: Array<CostEntry>
   readonly unknown: Array<Projection["unknown"][number]>
   readonly known: Array<CallId>

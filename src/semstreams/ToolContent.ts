@@ -3,7 +3,7 @@
  * of a result message. Any other tool's value is its content, as JSON text.
  */
 import { Option, Schema } from "effect"
-import { actionRefusal, Decision } from "../agents/Coordination.ts"
+import { actionRefusal, LoopDecision } from "../agents/Coordination.ts"
 import type { Platform } from "../agents/Triple.ts"
 import { loopEntity } from "../agents/Triple.ts"
 import type { ToolUserError } from "../error/ToolError.ts"
@@ -11,7 +11,7 @@ import type { CallMessage, ResultMessage } from "./CallMessage.ts"
 
 type Content = Pick<ResultMessage, "content" | "metadata">
 
-const readDecision = Schema.decodeUnknownOption(Decision)
+const readDecision = Schema.decodeUnknownOption(LoopDecision)
 const readDiagnosis = Schema.decodeUnknownOption(Schema.Struct({ entity_id: Schema.String }))
 const readPage = Schema.decodeUnknownOption(
   Schema.Struct({
@@ -21,7 +21,7 @@ const readPage = Schema.decodeUnknownOption(
 )
 
 const decisionMetadata = (
-  { action, reason, retry_hint, subtopics }: Decision,
+  { action, reason, retry_hint, subtopics }: LoopDecision,
   call: CallMessage,
   platform: Platform
 ) => ({

@@ -4,7 +4,7 @@
  */
 import { Redacted, Result, Schema } from "effect"
 import { isMetadataAddress, parseAddressRange } from "../call/Address.ts"
-import type { Reach } from "../call/Dialling.ts"
+import type { DialAllowance } from "../call/Dialling.ts"
 import { literalAddress, mayDial } from "../call/Dialling.ts"
 import type { Governance } from "./GovernedTool.ts"
 
@@ -122,7 +122,7 @@ const isListed = (url: URL, { hosts = [] }: McpAllow): boolean =>
 const loopback = ["127.0.0.0/8", "::1"].map((text) => Result.getOrThrow(parseAddressRange(text)))
 
 /** The addresses at which a server may be dialled: public ones, loopback if it is declared there, private ones if it is listed. */
-export const reachOf = (server: McpServer, allow: McpAllow): Reach => {
+export const allowanceOf = (server: McpServer, allow: McpAllow): DialAllowance => {
   const url = server.transport === "http" ? URL.parse(server.url) : null
   if (url === null) return { allow: [] }
   return { allow: isLoopback(url.hostname) ? loopback : [], named: isListed(url, allow) }
@@ -146,7 +146,7 @@ const refusalOfUrl = (server: McpHttpServer, allow: McpAllow): string | undefine
     return `its host is not allowed: add ${JSON.stringify(url.host)} to allow.hosts`
   }
   const address = literalAddress(url)
-  if (address !== undefined && !mayDial(address, reachOf(server, allow))) {
+  if (address !== undefined && !mayDial(address, allowanceOf(server, allow))) {
     return isMetadataAddress(address)
       ? "its address is the metadata service of a cloud, which is no server of tools"
       : `its address is not public: add ${JSON.stringify(url.host)} to allow.hosts`

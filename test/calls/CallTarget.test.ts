@@ -6,7 +6,7 @@ import { targetOf } from "../../src/call/CallTarget.ts"
 
 const endpoint = "https://agenta.example:8443/base/api/tools/call"
 
-const target = (path: string, params: unknown = {}, profile: CallProfile = "seed") => {
+const target = (path: string, params: unknown = {}, profile: CallProfile = "base") => {
   const found = targetOf(endpoint, { method: "POST", path }, params, profile)
   return Result.isSuccess(found) ? found.success.href : found.failure
 }

@@ -35,7 +35,7 @@ const resolved = ({ apiBase, config }: Fields) =>
   resolveTools(config as ReadonlyArray<unknown>, {
     catalogue,
     endpoint: apiBase === null ? undefined : "https://agenta.example/api/tools/call",
-    profile: "seed",
+    profile: "base",
     identity: {},
     revisions: new Map()
   })

@@ -19,7 +19,7 @@ import { redacted } from "../../src/error/KnownSecrets.ts"
 import { didYouMean, strayMembers, suggestNames } from "../../src/tool/Nearest.ts"
 import { cleanResult, sanitiseText } from "../../src/tool/Sanitise.ts"
 import { timeoutMs } from "../../src/tool/ToolTimeout.ts"
-import { rateLimitSaid } from "../../layers/model/RateLimitHeaders.ts"
+import { statedRateLimit } from "../../layers/model/RateLimitHeaders.ts"
 import { isTooLong } from "../../layers/model/ContextLength.ts"
 import { errorOfThrown } from "../../layers/model/ProviderError.ts"
 import { parseCursor } from "../../layers/http/EventStream.ts"
@@ -86,7 +86,7 @@ const table: Readonly<Record<string, (text: string) => unknown>> = {
     shownDescription({ name: "t", description: text.slice(0, 65_536), inputSchema: {} } as never),
   mcpRedacted: (text) => redacted(text, ["canary"]),
   rateLimit: (text) =>
-    rateLimitSaid({ "retry-after": text, "x-ratelimit-reset-requests": text }, 0),
+    statedRateLimit({ "retry-after": text, "x-ratelimit-reset-requests": text }, 0),
   contextLength: (text) => isTooLong([text], text),
   providerError: (text) => errorOfThrown(new Error(text), redaction, 0),
   cursor: parseCursor

@@ -5,11 +5,11 @@ import * as ImportedMcpServers from "../../layers/mcp/ImportedMcpServers.ts"
 import { McpPins } from "../../services/McpPins.ts"
 import { McpServers } from "../../services/McpServers.ts"
 import type { McpServer } from "../../src/tool/McpServer.ts"
-import { commandLine, reachOf } from "../../src/tool/McpServer.ts"
+import { commandLine, allowanceOf } from "../../src/tool/McpServer.ts"
 import { eventually } from "../contracts/Contract.ts"
 import * as H from "../runtime/Harness.ts"
 import { web } from "../calls/Web.ts"
-import type { Reach } from "../../src/call/Dialling.ts"
+import type { DialAllowance } from "../../src/call/Dialling.ts"
 import { judgedFetch } from "../../layers/dialling/JudgedFetch.ts"
 import * as S from "./Servers.ts"
 
@@ -233,14 +233,17 @@ describe("the declaration of a server", () => {
     Effect.gen(function* () {
       const { port } = yield* web((_, response) => response.end("here"))
       const server: McpServer = { namespace: "n", transport: "http", url: "https://mcp.example" }
-      const get = (host: string, reach: Reach) =>
-        Effect.tryPromise(() => judgedFetch(reach)(`http://${host}:${port}/`)).pipe(
+      const get = (host: string, allowance: DialAllowance) =>
+        Effect.tryPromise(() => judgedFetch(allowance)(`http://${host}:${port}/`)).pipe(
           Effect.flatMap((response) => Effect.promise(() => response.text()))
         )
-      const unlisted = reachOf(server, {})
+      const unlisted = allowanceOf(server, {})
       for (const host of ["localhost", "127.0.0.1"]) {
         assert.strictEqual((yield* Effect.flip(get(host, unlisted)))._tag, "UnknownError")
-        assert.strictEqual(yield* get(host, reachOf(server, { hosts: ["mcp.example"] })), "here")
+        assert.strictEqual(
+          yield* get(host, allowanceOf(server, { hosts: ["mcp.example"] })),
+          "here"
+        )
       }
     }).pipe(Effect.scoped)
   )

@@ -12,7 +12,7 @@ import { MemoryStore } from "../../services/MemoryStore.ts"
 import { AgentName, ConversationId, RunId } from "../../src/Ids.ts"
 import { CanonicalText } from "../../src/memory/CanonicalText.ts"
 import type { AnchorKind } from "../../src/memory/MemoryAnchors.ts"
-import type { MemoryRow, Provenance } from "../../src/memory/MemoryRow.ts"
+import type { MemoryRow, MemoryOrigin } from "../../src/memory/MemoryRow.ts"
 import * as Samples from "../contracts/Samples.ts"
 import { onBothEngines } from "../sql/Engines.ts"
 
@@ -36,9 +36,14 @@ const memoryOf = ({ agent = "shop", key, kind = "workspace", tenant }: Options =
     )
   )
 
-const byModel = (run: RunId): Provenance => ({ source: "tool_call", author: "model", run, step: 2 })
-const byTool = (run: RunId): Provenance => ({ source: "tool_call", author: "tool", run })
-const byEvent: Provenance = { source: "event_handler", author: "event" }
+const byModel = (run: RunId): MemoryOrigin => ({
+  source: "tool_call",
+  author: "model",
+  run,
+  step: 2
+})
+const byTool = (run: RunId): MemoryOrigin => ({ source: "tool_call", author: "tool", run })
+const byEvent: MemoryOrigin = { source: "event_handler", author: "event" }
 
 const texts = (rows: ReadonlyArray<{ readonly text: string }>) => rows.map(({ text }) => text)
 const reasonOf = (error: unknown) =>

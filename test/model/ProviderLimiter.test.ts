@@ -5,7 +5,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Clock, Deferred, Effect, Exit, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { limits_default, ProviderLimiter } from "../../layers/model/ProviderLimiter.ts"
-import { rateLimitSaid } from "../../layers/model/RateLimitHeaders.ts"
+import { statedRateLimit } from "../../layers/model/RateLimitHeaders.ts"
 import { rng } from "../simulation/Kernel.ts"
 
 const limiter = (limits: Partial<typeof limits_default>) =>
@@ -94,12 +94,12 @@ describe("ProviderLimiter", () => {
     Effect.gen(function* () {
       const line = limiter({ wait_ms_max: 60_000 })
       const now = yield* Clock.currentTimeMillis
-      const said = rateLimitSaid(
+      const stated = statedRateLimit(
         { "x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "1m2s" },
         now
       )
-      assert.deepInclude(said, { requests_left: 0, requests_reset_ms: 62_000 })
-      yield* line.withPermit(0, (permit) => Effect.sync(() => permit.setLimits(said!, now)))
+      assert.deepInclude(stated, { requests_left: 0, requests_reset_ms: 62_000 })
+      yield* line.withPermit(0, (permit) => Effect.sync(() => permit.setLimits(stated!, now)))
       const waiter = yield* Effect.forkChild(
         line.withPermit(0, () => Effect.succeed("in")),
         {
@@ -116,9 +116,9 @@ describe("ProviderLimiter", () => {
 
   it("reads the rate headers of both forms, and applies the strictest", () => {
     const now = Date.parse("2026-01-01T00:00:00Z")
-    assert.isUndefined(rateLimitSaid({ "content-type": "text/event-stream" }, now))
+    assert.isUndefined(statedRateLimit({ "content-type": "text/event-stream" }, now))
     assert.deepStrictEqual(
-      rateLimitSaid(
+      statedRateLimit(
         {
           "anthropic-ratelimit-requests-remaining": "49",
           "anthropic-ratelimit-tokens-remaining": "9000",
@@ -136,13 +136,13 @@ describe("ProviderLimiter", () => {
       }
     )
     assert.deepInclude(
-      rateLimitSaid(
+      statedRateLimit(
         { "x-ratelimit-remaining-tokens": "7", "x-ratelimit-reset-tokens": "20ms" },
         now
       ),
       { tokens_left: 7, tokens_reset_ms: 20 }
     )
-    assert.isUndefined(rateLimitSaid({ "x-ratelimit-remaining-tokens": "many" }, now))
+    assert.isUndefined(statedRateLimit({ "x-ratelimit-remaining-tokens": "many" }, now))
   })
 
   it.effect(

@@ -37,7 +37,7 @@ export class ActorMemory implements Memory {
   }
 
   get recall(): Memory["recall"] {
-    return (question) => Effect.flatMap(this.#memory, (memory) => memory.recall(question))
+    return (query) => Effect.flatMap(this.#memory, (memory) => memory.recall(query))
   }
 
   get list(): Memory["list"] {

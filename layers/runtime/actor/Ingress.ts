@@ -10,6 +10,7 @@ import { Effect, Exit } from "effect"
 import type { Cause } from "effect"
 import { Digest, SecureRandom } from "effect/crypto"
 import { AgentNotFound } from "../../../src/agent/AgentSpec.ts"
+import type { AgentSpec } from "../../../src/agent/AgentSpec.ts"
 import { initiatorOf, message_bytes_max } from "../../../src/conversation/Conversation.ts"
 import { MessageTooLarge, NestedTooDeep } from "../../../src/delivery/AgentTask.ts"
 import type { CallId, ConversationId, MessageId, RunId, Tenant } from "../../../src/Ids.ts"
@@ -83,6 +84,19 @@ const freshConversation = (
     (id) => id as ConversationId
   )
 
+/** The conversation that the message names, where the sender may name it; else a new one. */
+const conversationOf = Effect.fnUntraced(function* (
+  ids: Ids,
+  { memory }: AgentSpec,
+  { agent, conversation, idempotency_key }: Message,
+  by: Principal
+) {
+  const fresh = conversation ?? (yield* freshConversation(ids, by.tenant, idempotency_key))
+  const kind = memory?.anchor ?? "workspace"
+  const sent = { agent, kind, sender: by.id, conversation }
+  return yield* Effect.fromResult(anchoredConversation(sent, fresh))
+})
+
 /** How actors are started. */
 interface Actors {
   readonly begin: BeginTask
@@ -92,8 +106,8 @@ interface Actors {
 export const make = Effect.fnUntraced(function* (host: ActorHost, { begin, wake }: Actors) {
   const { feed, hosting, loop, table, tasks, onDurable } = host
   const { directory, journal } = loop
-  const digest = yield* Digest.Digest
   const random = yield* SecureRandom.SecureRandom
+  const ids = { digest: yield* Digest.Digest, random }
 
   const accept = accepting(host, begin)
 
@@ -114,14 +128,7 @@ export const make = Effect.fnUntraced(function* (host: ActorHost, { begin, wake 
       return yield* new NestedTooDeep({ depth: nested.depth, depth_max })
     }
     if (isTooLarge(text)) return yield* new MessageTooLarge({ bytes_max: message_bytes_max })
-    const { anchor: kind = "workspace" } = agent.spec.memory ?? {}
-    const conversation = yield* Effect.fromResult(
-      anchoredConversation(
-        { agent: message.agent, kind, sender: by.id, conversation: message.conversation },
-        message.conversation ??
-          (yield* freshConversation({ digest, random }, by.tenant, idempotency_key))
-      )
-    )
+    const conversation = yield* conversationOf(ids, agent.spec, message, by)
     const id = (yield* random.uuidV7()) as RunId
     return yield* accept({
       id,

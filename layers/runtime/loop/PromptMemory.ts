@@ -10,20 +10,20 @@ import type { RunInput } from "../../../src/run/RunDecider.ts"
 import type { MemoryRecalled } from "../../../src/run/RunEvent.ts"
 import type { FrameState, RunState } from "../../../src/run/RunState.ts"
 import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"
-import type { Question, Recalled } from "../../../services/AgentMemory.ts"
+import type { RecallQuery, Recalled } from "../../../services/AgentMemory.ts"
 import { AgentMemory } from "../../../services/AgentMemory.ts"
 import type { StoreError } from "../../../services/StoreError.ts"
 import type { InputWork } from "../tool/CallHost.ts"
 
 /** Asks the memory of the run's actor, or of a recording. */
-export type Recall = (question: Question) => Effect.Effect<Recalled, StoreError, AgentMemory>
+export type Recall = (query: RecallQuery) => Effect.Effect<Recalled, StoreError, AgentMemory>
 
-const recallLive: Recall = (question) => AgentMemory.use((memory) => memory.recall(question))
+const recallLive: Recall = (query) => AgentMemory.use((memory) => memory.recall(query))
 
 /** A turn before which memory may have to be asked. */
 interface Subject {
   readonly services: { readonly recall?: Recall | undefined }
-  readonly run: Question["run"]
+  readonly run: RecallQuery["run"]
   readonly state: RunState
   readonly frame: FrameState
   readonly agent: ResolvedAgent

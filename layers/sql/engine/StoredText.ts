@@ -4,13 +4,13 @@
  */
 import { Schema } from "effect"
 import { ConversationMessage } from "../../../src/conversation/Conversation.ts"
-import type { Answer } from "../../../src/run/Projection.ts"
+import type { AnswerMessage } from "../../../src/run/Projection.ts"
 
 /** A column that holds such a text. */
 export const StoredText = Schema.fromJsonString(Schema.String)
 
 /** An answer as JSON text: its text alone, or an object where it did not end well or has sources. */
-export const storedAnswer = (answer: Answer): string => {
+export const storedAnswer = (answer: AnswerMessage): string => {
   const { content, ...more } = answer
   return JSON.stringify(Object.keys(more).length === 0 ? content : answer)
 }

@@ -4,7 +4,7 @@
  */
 import { Clock, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import type { Resolution } from "../../../services/OutboxReplayer.ts"
+import type { DeadLetterResolution } from "../../../services/OutboxReplayer.ts"
 import { OutboxReplayer } from "../../../services/OutboxReplayer.ts"
 import type { DeadLetterStatus, NewOutboxMessage } from "../../../src/delivery/Outbox.ts"
 import { DeadLetterNotFound, DeadLetterResolved } from "../../../src/delivery/Outbox.ts"
@@ -28,7 +28,7 @@ const decodeLetters = rowDecoder(
 /** Resolves a letter that is open, and gives its message. The second of two waits for the row and fails. */
 const resolve = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
-  { by, event_id, reason, tenant }: Resolution,
+  { by, event_id, reason, tenant }: DeadLetterResolution,
   status: Exclude<DeadLetterStatus, "dead">
 ) {
   if (!isEventId(event_id)) return yield* new DeadLetterNotFound({ event_id })
