@@ -23,41 +23,57 @@ export interface RecordList<A> {
   /** The columns of the order, the id last; all in one direction. */
   readonly order: ReadonlyArray<string>
   readonly direction: "ASC" | "DESC"
-  /** Columns that a query may compare: the parameters from $4 on, each undefined or a value. */
+  /** Columns that a query may compare. */
   readonly filters: ReadonlyArray<readonly [column: string, type: "int2" | "text"]>
+  /** The first filter, which is always given, is also true of the record behind which a page begins. */
+  readonly within?: boolean
   readonly decode: Decode<A>
 }
 
-/** The statement of a page. $1 is the tenant, $2 the limit, $3 the id behind which the page begins. */
-const pageText = <A>({ columns, direction, filters, id, order, table }: RecordList<A>): string => {
+type Filters = ReadonlyArray<string | number | undefined>
+
+/**
+ * The statement of a page. $1 is the tenant and $2 the limit; a comparison that is not asked for is not in it, so that an index
+ * serves those that are.
+ */
+const pageStatement = <A>(
+  { columns, direction, filters, id, order, table, within }: RecordList<A>,
+  after: string | undefined,
+  values: Filters
+): readonly [text: string, rest: ReadonlyArray<string | number>] => {
+  const rest: Array<string | number> = []
+  const given = filters.flatMap(([column, type], i) => {
+    const value = values[i]
+    return value === undefined ? [] : [`${column} = $${rest.push(value) + 2}::${type}`]
+  })
   const places = order.join(", ")
-  const behind = direction === "ASC" ? ">" : "<"
-  const matching = filters.map(
-    ([column, type], i) => `AND ($${i + 4}::${type} IS NULL OR ${column} = $${i + 4}::${type})`
-  )
-  return `SELECT ${columns} FROM troupe.${table} WHERE tenant = $1::text ${matching.join(" ")}
-    AND ($3::text IS NULL OR (${places}) ${behind}
-      (SELECT ${places} FROM troupe.${table} WHERE tenant = $1::text AND ${id} = $3::text))
+  const conditions = ["tenant = $1::text", ...given]
+  if (after !== undefined) {
+    const same = ["tenant = $1::text", ...(within === true ? given.slice(0, 1) : [])]
+    const last = [...same, `${id} = $${rest.push(after) + 2}::text`].join(" AND ")
+    conditions.push(
+      `(${places}) ${direction === "ASC" ? ">" : "<"} (SELECT ${places} FROM troupe.${table} WHERE ${last})`
+    )
+  }
+  const text = `SELECT ${columns} FROM troupe.${table} WHERE ${conditions.join(" AND ")}
     ORDER BY ${order.map((column) => `${column} ${direction}`).join(", ")} LIMIT $2::int4`
+  return [text, rest]
 }
 
 /** A reader of its pages. Behind an id that is not known there is nothing. */
-export const pageReader = <A>(sql: Sql, list: RecordList<A>) => {
-  const text = pageText(list)
-  return (
+export const pageReader =
+  <A>(sql: Sql, list: RecordList<A>) =>
+  (
     tenant: Tenant,
     { after, limit }: RecordPage,
-    ...filters: ReadonlyArray<string | number | undefined>
-  ): Effect.Effect<ReadonlyArray<A>, StoreError> =>
-    sql
-      .unsafe(text, [
-        tenant,
-        Math.min(Math.max(limit, 0), record_page_max),
-        after ?? null,
-        ...filters.map((value) => value ?? null)
-      ])
+    ...filters: Filters
+  ): Effect.Effect<ReadonlyArray<A>, StoreError> => {
+    const [text, rest] = pageStatement(list, after, filters)
+    const count = Math.min(Math.max(limit, 0), record_page_max)
+    return sql
+      .unsafe(text, [tenant, count, ...rest])
       .pipe(Effect.flatMap(list.decode), Effect.mapError(orStoreError))
-}
+  }
 
 /** The only row of what was asked for by its id. */
 export const firstOf = <A>(

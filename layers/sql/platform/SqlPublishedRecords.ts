@@ -153,11 +153,12 @@ export const clusters = (sql: Sql): FailureClusterReader["Service"] => {
   const failures = pageReader(sql, {
     table: "platform_failures",
     columns: "failure",
-    // A page behind a failure of another cluster has nothing.
-    id: "cluster_id = $4::text AND failure_id",
+    id: "failure_id",
     order: ["occurred_at", "failure_id"],
     direction: "DESC",
     filters: [["cluster_id", "text"]],
+    // A page behind a failure of another cluster has nothing.
+    within: true,
     decode: decodeFailures
   })
   const one = oneOf(
