@@ -326,22 +326,24 @@ describe("architecture", () => {
     ])
   })
 
-  it("SA-05 ST-38 gives no agent a way to what publishes rules, and finds contracts where their context is", () => {
-    const publisher = "services/worlds/WorldPublisher.ts"
+  it("SA-05 ST-38 gives no agent a way to what publishes rules or imports records, and finds contracts where their context is", () => {
+    const publishers = ["services/worlds/WorldPublisher.ts", "services/platform/RecordImporter.ts"]
     const ways = (tree: Tree) =>
       [...tree.keys()]
         .filter((path) => path.startsWith("layers/agents/"))
-        .flatMap((path) => reach(tree, path).get(publisher) ?? [])
-    assert.isTrue(house.has(publisher))
+        .flatMap((path) => publishers.flatMap((each) => reach(tree, path).get(each) ?? []))
+    assert.deepEqual(
+      publishers.filter((path) => !house.has(path)),
+      []
+    )
     assert.deepEqual(ways(house), [])
-    const planted = new Map([
-      [
-        "layers/agents/worlds/A.ts",
-        `import { x } from "../../../services/worlds/WorldPublisher.ts"\n`
-      ],
-      [publisher, ""]
-    ])
-    assert.lengthOf(ways(planted), 1)
+    for (const publisher of publishers) {
+      const planted = new Map([
+        ["layers/agents/worlds/A.ts", `import { x } from "../../../${publisher}"\n`],
+        [publisher, ""]
+      ])
+      assert.lengthOf(ways(planted), 1)
+    }
     const runner = "services/worlds/contracts/WorldAgentRunner.ts"
     assert.isTrue(house.has(runner))
     assert.deepEqual(

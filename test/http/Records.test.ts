@@ -1,18 +1,19 @@
 /** The platform's published records over HTTP. */
-import { mkdtempSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
+import * as ActorMemories from "../../layers/compose/ActorMemories.ts"
 import * as Platform from "../../layers/compose/Platform.ts"
 import * as Runtime from "../../layers/compose/Runtime.ts"
 import * as Server from "../../layers/compose/Server.ts"
 import * as Stores from "../../layers/compose/Stores.ts"
+import * as GatewayAgentMemory from "../../layers/memory/GatewayAgentMemory.ts"
 import * as ScriptedModelGateway from "../../layers/model/ScriptedModelGateway.ts"
+import * as SqlStores from "../../layers/sql/stores/SqlStores.ts"
 import { RecordImporter } from "../../services/platform/RecordImporter.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { AgentName, Tenant } from "../../src/Ids.ts"
 import { failure, sample, some } from "../platform/Records.ts"
+import * as EmptyPglite from "../sql/EmptyPglite.ts"
 import type { Who } from "./Service.ts"
 import { ask, credentials, layer as withoutRecords } from "./Service.ts"
 
@@ -48,21 +49,20 @@ const idsIn = (items: ReadonlyArray<{ readonly cluster: { readonly cluster_id: s
 
 describe("records over HTTP", () => {
   it.live("SA-50 are readable where every agent is down, from what was recorded before", () => {
-    const directory = mkdtempSync(join(tmpdir(), "troupe-records-"))
-    const over = (agents: ReadonlyArray<AgentSpec>) =>
-      serverOf(agents).pipe(
-        Layer.provideMerge(Platform.sql),
-        Layer.provide(Stores.directory(directory)),
-        Layer.orDie,
-        Layer.fresh
-      )
+    const stores = Platform.sql.pipe(
+      Layer.provideMerge(ActorMemories.layer(GatewayAgentMemory.layer)),
+      Layer.provideMerge(SqlStores.layer),
+      Layer.provideMerge(EmptyPglite.layer)
+    )
+    // The runtime with its actors ends with its server; the stores stay.
+    const serving = (agents: ReadonlyArray<AgentSpec>) => Layer.fresh(serverOf(agents))
     const send = ask("/v1/messages", { as: "olga", json: { agent: "spectral", text: "hello" } })
     return Effect.gen(function* () {
       const before = yield* Effect.gen(function* () {
         yield* filled
         assert.strictEqual((yield* send).status, 202)
         return yield* Effect.forEach(reads, (path) => ask(path, { as: "vera" }))
-      }).pipe(Effect.provide(over([spectral])))
+      }).pipe(Effect.provide(serving([spectral])))
       yield* Effect.gen(function* () {
         assert.strictEqual((yield* send).status, 404)
         for (const [i, path] of reads.entries()) {
@@ -70,8 +70,8 @@ describe("records over HTTP", () => {
           assert.strictEqual(status, 200, path)
           assert.strictEqual(text, before[i]!.text)
         }
-      }).pipe(Effect.provide(over([])))
-    }).pipe(Effect.ensuring(Effect.sync(() => rmSync(directory, { recursive: true }))))
+      }).pipe(Effect.provide(serving([])))
+    }).pipe(Effect.provide(Layer.orDie(stores)))
   })
 
   it.live("are listed by pages and filters, each with the cursor of the next", () =>
