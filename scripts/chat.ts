@@ -67,6 +67,7 @@ const report = (session: Session, run: Run, pause: Pause): number => {
     }
   }
   if (pause.how === "unknown") session.view.line("  ! an operator must say what became of the call")
+  if (pause.how === "client") session.view.line("  · another client of the conversation answers it")
   if (pause.how === "waits") {
     session.view.line(
       `    read on with: npm run chat -- --agent ${run.agent} --conversation ${run.conversation}`

@@ -15,12 +15,15 @@ import type {
   ApprovalExpired,
   ApprovalNotFound,
   ApprovalSettled,
+  ClientResultRefused,
   DecisionUnfit,
   NotEntitled
 } from "../src/approval/Approval.ts"
+import type { ClientAnswer, ClientCall } from "../src/approval/ClientCall.ts"
 import type { AnyDecision } from "../src/approval/DecisionPayload.ts"
+import type { ConversationNotFound } from "../src/conversation/Conversation.ts"
 import type { InvalidInput } from "../src/entry/InvalidInput.ts"
-import type { ApprovalId } from "../src/Ids.ts"
+import type { ApprovalId, ConversationId } from "../src/Ids.ts"
 import type { RunQuarantined } from "../src/run/Quarantine.ts"
 import type { Principal } from "../src/Principal.ts"
 import type { JournalError } from "./RunJournal.ts"
@@ -62,6 +65,27 @@ export class ApprovalDesk extends Context.Service<
       limit: number,
       after?: ApprovalId
     ): Effect.Effect<ReadonlyArray<Approval>, InvalidInput | NotEntitled | StoreError>
+    /**
+     * Calls of a conversation that wait for a result of its client, oldest first; at most 100 of each unfinished run. For
+     * operators, and for the customer that began the conversation.
+     */
+    clientCalls(
+      conversation: ConversationId,
+      by: Principal
+    ): Effect.Effect<
+      ReadonlyArray<ClientCall>,
+      ConversationNotFound | InvalidInput | NotEntitled | JournalError | StoreError
+    >
+    /**
+     * Gives a call the result of its client, once: durable when it returns. A result that does not fit what the call takes
+     * (its schema, 1,000,000 bytes, the bounds of JSON) is refused, and the call waits on. For operators, and for the
+     * customer that sent the run's message.
+     */
+    answer(
+      id: ApprovalId,
+      answer: ClientAnswer,
+      by: Principal
+    ): Effect.Effect<void, DecisionError | ClientResultRefused>
     /** Closes questions whose time is over, at most `limit`; how many. One whose run does not answer is left for later. */
     expire(limit: number): Effect.Effect<number, StoreError>
   }

@@ -12,11 +12,19 @@ export interface ApprovalQuery {
   readonly tenant: Tenant
   readonly status?: ApprovalStatus | undefined
   readonly run_id?: RunId | undefined
+  /** `approval`: questions to approvers. `client`: calls that a client answers. Absent = both. */
+  readonly kind?: "approval" | "client" | undefined
   /** 1 to 500. */
   readonly limit: number
   /** Continue after this one. */
   readonly after?: ApprovalId | undefined
 }
+
+/** Is a record among those that a query asks for by their kind? */
+export const isOfKind =
+  ({ kind }: ApprovalQuery) =>
+  ({ client }: Approval): boolean =>
+    kind === undefined || (kind === "client") === (client !== undefined)
 
 export class ApprovalRecords extends Context.Service<
   ApprovalRecords,

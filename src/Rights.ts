@@ -63,6 +63,11 @@ const table = {
     http: ["/v1/authorizations"],
     reach: { viewer: "named", approver: "all", operator: "all", customer: "named" }
   },
+  answer: {
+    embed: ["clientCalls", "answerClientCall"],
+    http: ["/v1/conversations/{id}/client-calls", "POST /v1/client-calls/{id}/result"],
+    reach: { operator: "all", customer: "own" }
+  },
   cancel: {
     embed: ["cancel"],
     http: ["POST /v1/runs/{id}/cancel"],

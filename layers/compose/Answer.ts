@@ -3,6 +3,7 @@
  */
 import { Schema } from "effect"
 import type { Approval } from "../../src/approval/Approval.ts"
+import type { ClientCall } from "../../src/approval/ClientCall.ts"
 import type { ModelUse } from "../../src/cost/Spending.ts"
 import type { RunEnded } from "../../src/run/RunEvent.ts"
 
@@ -23,6 +24,8 @@ export interface Awaiting {
   readonly conversation: string
   /** Its open questions, oldest first. */
   readonly approvals: ReadonlyArray<Approval>
+  /** Its calls that wait for the client of the conversation; `answerClientCall` answers them. */
+  readonly client_calls: ReadonlyArray<ClientCall>
   /** Its calls whose outcome is unknown: an operator settles them. */
   readonly unknown: ReadonlyArray<string>
   readonly text?: undefined

@@ -14,6 +14,7 @@ import type { Approval } from "../../src/approval/Approval.ts"
 import type { WorkspaceAgentAuthorization } from "../../src/permission/Authorization.ts"
 import type { Policy } from "../../src/permission/Policy.ts"
 import type { PriceTable } from "../../src/cost/PriceTable.ts"
+import type { ClientAnswer, ClientCall } from "../../src/approval/ClientCall.ts"
 import type { AnyDecision } from "../../src/approval/DecisionPayload.ts"
 import { Tenant } from "../../src/Ids.ts"
 import { Principal } from "../../src/Principal.ts"
@@ -249,6 +250,13 @@ export interface NodeService {
     page?: { readonly limit?: number; readonly all?: boolean; readonly after?: string },
     by?: Principal
   ) => Promise<ReadonlyArray<WorkspaceAgentAuthorization>>
+  /** Calls of a conversation that wait for a result of its client, such as a browser, oldest first. */
+  readonly clientCalls: (conversation: string, by?: Principal) => Promise<ReadonlyArray<ClientCall>>
+  /**
+   * Gives a call the result of its client, once: `{ result }`, or `{ error }` with the reason why there is none. A result that
+   * does not fit the tool's `output_schema` rejects with `ClientResultRefused`, and the call waits on.
+   */
+  readonly answerClientCall: (id: string, answer: ClientAnswer, by: Principal) => Promise<void>
   /** Runs of the principal's tenant, newest first: 50 a page unless `limit` (to 500) says otherwise. */
   readonly runs: (query?: RunsQuery, by?: Principal) => Promise<ReadonlyArray<RunItem>>
   /** Calls whose outcome is unknown, oldest first, at most 500: `settle` says what became of each. */

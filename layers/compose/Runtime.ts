@@ -21,6 +21,7 @@ import type { ApprovalDesk } from "../../services/ApprovalDesk.ts"
 import type { ApprovalRecords } from "../../services/ApprovalRecords.ts"
 import type { AuthorizationDesk } from "../../services/AuthorizationDesk.ts"
 import type { AuthorizationRecords } from "../../services/AuthorizationRecords.ts"
+import type { ConversationStore } from "../../services/ConversationStore.ts"
 import type { RoomHandlers } from "../../services/DeliveryHandlers.ts"
 import { DeliveryFailed, DeliveryRefused } from "../../services/DeliveryHandlers.ts"
 import type { KillSwitch } from "../../services/KillSwitch.ts"
@@ -90,6 +91,7 @@ export type Foundation =
   | AgentMemories
   | ApprovalRecords
   | AuthorizationRecords
+  | ConversationStore
   | ModelGateway
   | Outbox
   | RunJournal

@@ -12,7 +12,14 @@ import { readJsonValue } from "../../src/entry/BoundedJson.ts"
 import * as Entries from "../../src/entry/Entries.ts"
 import { graphAgent } from "../../src/graph/GraphAgent.ts"
 import type { ToolGraph } from "../../src/graph/ToolGraph.ts"
-import type { AgentName, ApprovalId, AuthorizationId, CallId, RunId } from "../../src/Ids.ts"
+import type {
+  AgentName,
+  ApprovalId,
+  AuthorizationId,
+  CallId,
+  ConversationId,
+  RunId
+} from "../../src/Ids.ts"
 import type { Principal } from "../../src/Principal.ts"
 import { RunNotFound } from "../../src/run/RunCommand.ts"
 import type { GovernedTool } from "../../src/tool/GovernedTool.ts"
@@ -83,12 +90,17 @@ const configuredOf = async ({ toolConfigs }: Options): Promise<ReadonlyArray<Gov
   if (toolConfigs === undefined) return []
   const { secrets = {}, tools, ...calling } = toolConfigs
   const code = tools.filter(isOf("code"))
-  const calls = tools.filter((config) => !isOf("code")(config) && !isOf("builtin")(config))
+  const client = tools.filter(isOf("client"))
+  const others = ["code", "builtin", "client"].map(isOf)
+  const calls = tools.filter((config) => !others.some((is) => is(config)))
   const ConfiguredTools = await import("../calls/ConfiguredTools.ts")
   const called = await Effect.runPromise(ConfiguredTools.tools({ ...calling, tools: calls }))
-  if (code.length === 0) return called
+  const ClientTools = await import("../agents/ClientTools.ts")
+  const answered = await Effect.runPromise(ClientTools.tools({ tools: client }))
+  if (code.length === 0) return [...called, ...answered]
   const CodeTool = await import("../agents/CodeTool.ts")
-  return [...called, ...(await Effect.runPromise(CodeTool.tools({ secrets, tools: code })))]
+  const scripts = await Effect.runPromise(CodeTool.tools({ secrets, tools: code }))
+  return [...called, ...answered, ...scripts]
 }
 
 /** What makes tools of those that are registered. No two configurations have one name. */
@@ -205,6 +217,10 @@ const decisionMethods = (run: Run) =>
     pending: (by = service_principal) => run(ApprovalDesk.use((desk) => desk.pending(by, 500))),
     decide: (approval, decision, by) =>
       run(ApprovalDesk.use((desk) => desk.decide(approval as ApprovalId, decision, by))),
+    clientCalls: (conversation, by = service_principal) =>
+      run(ApprovalDesk.use((desk) => desk.clientCalls(conversation as ConversationId, by))),
+    answerClientCall: (id, answer, by) =>
+      run(ApprovalDesk.use((desk) => desk.answer(id as ApprovalId, answer, by))),
     cancel: (id, by, reason) =>
       run(AgentRuntime.use((agents) => agents.interrupt(id as RunId, by, reason))),
     settle: (id, call, settlement, by) =>

@@ -2,6 +2,7 @@
  * The package's entry `troupe/tools`: tools that come with the package. None is there unless it is registered.
  */
 export * as BrokerTools from "../agents/BrokerTools.ts"
+export * as ClientTools from "../agents/ClientTools.ts"
 export * as CodeTool from "../agents/CodeTool.ts"
 export * as CommandTool from "../agents/CommandTool.ts"
 export * as CoordinationTools from "../agents/CoordinationTools.ts"

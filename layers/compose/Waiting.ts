@@ -13,10 +13,10 @@ import { customerEnd } from "../../src/conversation/CustomerView.ts"
 import type { AgentTask } from "../../src/delivery/AgentTask.ts"
 import * as Entries from "../../src/entry/Entries.ts"
 import { InvalidInput } from "../../src/entry/InvalidInput.ts"
-import type { ApprovalId, CallId, RunId } from "../../src/Ids.ts"
+import type { ApprovalId, CallId, ConversationId, RunId } from "../../src/Ids.ts"
 import { RunId as RunIds } from "../../src/Ids.ts"
 import type { Principal } from "../../src/Principal.ts"
-import { isLimitedToOwn } from "../../src/Rights.ts"
+import { isLimitedToOwn, rightRefusal } from "../../src/Rights.ts"
 import { RunNotFound } from "../../src/run/RunCommand.ts"
 import type { Compacted, ModelTurned, RunEnded, RunEvent } from "../../src/run/RunEvent.ts"
 import type { Cursor, FeedItem, Message } from "../../services/AgentRuntime.ts"
@@ -90,6 +90,7 @@ class Progress {
         if (event.usage !== undefined) this.#uses([turnUse(event)])
         return
       case "ApprovalRequested":
+      case "ClientRequested":
         this.approvals.add(event.approval)
         return
       case "ApprovalDecided":
@@ -131,6 +132,24 @@ const approvalsOf = Effect.fnUntraced(function* (approvals: Iterable<ApprovalId>
   return found.filter((each) => each !== undefined)
 })
 
+/** Questions to approvers, and what the client of the conversation is asked for. */
+const questionsOf = Effect.fnUntraced(function* (
+  ids: ReadonlySet<ApprovalId>,
+  conversation: ConversationId,
+  by: Principal,
+  isTheirs: boolean
+) {
+  const found = isTheirs ? [] : yield* approvalsOf(ids, by)
+  const mayAnswer = rightRefusal(by, "answer") === undefined
+  const calls = mayAnswer
+    ? yield* ApprovalDesk.use((desk) => desk.clientCalls(conversation, by))
+    : []
+  return {
+    approvals: found.filter(({ client }) => client === undefined),
+    client_calls: calls.filter(({ id }) => ids.has(id))
+  }
+})
+
 const outcome = Effect.fnUntraced(function* ({ conversation, id, ordinal }: Place, by: Principal) {
   const agents = yield* AgentRuntime
   const progress = new Progress()
@@ -150,7 +169,7 @@ const outcome = Effect.fnUntraced(function* ({ conversation, id, ordinal }: Plac
       ? {
           status: "awaiting_approval",
           ...place,
-          approvals: isTheirs ? [] : yield* approvalsOf(approvals, by),
+          ...(yield* questionsOf(approvals, conversation, by, isTheirs)),
           unknown: isTheirs ? [] : [...unknown]
         }
       : {

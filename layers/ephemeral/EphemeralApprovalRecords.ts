@@ -2,8 +2,8 @@
  * Approval records in one process.
  */
 import { Effect, Layer } from "effect"
-import type { ApprovalRequested } from "../../src/run/RunEvent.ts"
-import { ApprovalRecords } from "../../services/ApprovalRecords.ts"
+import type { Question } from "../../src/run/RunEvent.ts"
+import { ApprovalRecords, isOfKind } from "../../services/ApprovalRecords.ts"
 import { marksOf } from "../../src/approval/ShownApproval.ts"
 import type { Approval } from "../../src/approval/Approval.ts"
 import type { Store } from "./EphemeralStore.ts"
@@ -15,9 +15,10 @@ const page_max = 500
 const withMarks = (store: Store, record: Approval): Approval => {
   if (record.status !== "pending") return record
   const run = store.runs.get(record.run_id)
-  let requested: ApprovalRequested | undefined
+  let requested: Question | undefined
   for (const { event } of run?.entries ?? []) {
-    if (event._tag === "ApprovalRequested" && event.approval === record.id) requested = event
+    const isQuestion = event._tag === "ApprovalRequested" || event._tag === "ClientRequested"
+    if (isQuestion && event.approval === record.id) requested = event
   }
   const quarantined = run?.quarantined !== undefined
   return {
@@ -45,6 +46,7 @@ const make = Effect.map(EphemeralStore, (store) =>
           if (place <= after || record.tenant !== query.tenant) continue
           if (query.status !== undefined && record.status !== query.status) continue
           if (query.run_id !== undefined && record.run_id !== query.run_id) continue
+          if (!isOfKind(query)(record)) continue
           found.push(withMarks(store, record))
         }
         return found

@@ -41,7 +41,14 @@ export const layer: Layer.Layer<
         const { items, last } = yield* boundedPage<Approval, StoreError>(
           query.limit ?? limit_default,
           (before, limit) =>
-            records.list({ tenant, status, run_id, limit, after: before?.id ?? query.after })
+            records.list({
+              tenant,
+              status,
+              run_id,
+              kind: "approval",
+              limit,
+              after: before?.id ?? query.after
+            })
         ).pipe(Effect.mapError(problemOf))
         // Approvers also see the calls that wait for an operator.
         const unknown_calls =

@@ -27,6 +27,7 @@ import { TroupeApi } from "../../src/api/TroupeApi.ts"
 import * as ApprovalsHandlers from "./ApprovalsHandlers.ts"
 import * as AuthorizationsHandlers from "./AuthorizationsHandlers.ts"
 import * as Boundary from "./Boundary.ts"
+import * as ClientCallsHandlers from "./ClientCallsHandlers.ts"
 import * as ConversationsHandlers from "./ConversationsHandlers.ts"
 import * as CostsHandlers from "./CostsHandlers.ts"
 import * as EventsHandlers from "./EventsHandlers.ts"
@@ -47,6 +48,7 @@ const handlers = Layer.mergeAll(
   RunsHandlers.layer,
   ApprovalsHandlers.layer,
   AuthorizationsHandlers.layer,
+  ClientCallsHandlers.layer,
   CostsHandlers.layer,
   KillSwitchHandlers.layer,
   QuarantineHandlers.layer,

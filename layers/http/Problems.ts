@@ -14,6 +14,7 @@ import type {
   ApprovalExpired,
   ApprovalNotFound,
   ApprovalSettled,
+  ClientResultRefused,
   DecisionUnfit,
   NotEntitled
 } from "../../src/approval/Approval.ts"
@@ -58,6 +59,7 @@ export type PortError =
   | BindingsFull
   | CallNotUnknown
   | ChangeRefused
+  | ClientResultRefused
   | ConversationNotFound
   | DeadLetterNotFound
   | DeadLetterResolved
@@ -94,6 +96,7 @@ const kinds = {
   AuthorizationNotFound: [404, "authorization-not-found", "Authorisation not found"],
   AuthorizationRefused: [409, "authorization-refused", "The action cannot be authorised"],
   BindingsFull: [409, "bindings-full", "The conversation has too many channels"],
+  ClientResultRefused: [422, "client-result-refused", "The result does not fit the call"],
   CallNotUnknown: [409, "call-not-unknown", "The call does not wait to be settled"],
   ChangeRefused: [409, "change-refused", "The change cannot be made"],
   ConversationNotFound: [404, "conversation-not-found", "Conversation not found"],
@@ -144,6 +147,8 @@ const detailOf = (error: PortError): string => {
       return `${quoted(error.action)} of ${error.agent} cannot be authorised in advance: ${error.reason}.`
     case "BindingsFull":
       return `${error.message}.`
+    case "ClientResultRefused":
+      return `${error.message}. The call waits on.`
     case "CallNotUnknown":
       return `Call ${quoted(error.call)} is in phase ${error.phase}; only an unknown call can be settled.`
     case "ChangeRefused":
@@ -155,7 +160,7 @@ const detailOf = (error: PortError): string => {
     case "DeadLetterResolved":
       return `Dead letter ${error.event_id} was ${error.status} before.`
     case "DecisionUnfit":
-      return `Approval ${error.id} is about a limit of its run: it takes ${error.fits.join(" or ")}, not ${error.decision}. Nothing was changed.`
+      return `${error.id} takes ${error.fits.join(" or ")}, not ${error.decision}. Nothing was changed.`
     case "EventConflict":
       return "An event of this source and id came before and said something else. Nothing was changed."
     case "EventOutOfTime":

@@ -72,8 +72,12 @@ const endOf = (ended: RunEnded | undefined): Pick<RunSummary, "text" | "finish" 
 const summaryOf = (task: AgentTask, state: FoldState): RunSummary => {
   const pending_approvals: Array<RunSummary["pending_approvals"][number]> = []
   const unknown_calls: Array<RunSummary["unknown_calls"][number]> = []
+  const client_calls: Array<RunSummary["client_calls"][number]> = []
   for (const { arguments: args, id, phase, proposed } of state.open) {
-    if (phase._tag === "AwaitingApproval") {
+    if (phase._tag === "AwaitingApproval" && phase.request._tag === "ClientRequested") {
+      const { approval, payload } = phase.request
+      client_calls.push({ id: approval, call: id, tool: payload.tool_name })
+    } else if (phase._tag === "AwaitingApproval") {
       pending_approvals.push({ call: id, payload: phase.request.payload })
     } else if (phase._tag === "Unknown") {
       unknown_calls.push({
@@ -109,6 +113,7 @@ const summaryOf = (task: AgentTask, state: FoldState): RunSummary => {
     ...costOf(state.used),
     pending_approvals,
     unknown_calls,
+    client_calls,
     ...(reason === undefined || reason === "" ? undefined : { reason }),
     ...(state.stopping?.message === undefined ? undefined : { detail: state.stopping.message }),
     ...endOf(state.ended)

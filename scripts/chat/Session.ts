@@ -23,7 +23,8 @@ const RunAnswer = Schema.Struct({
   status: Schema.String,
   length: Schema.Int,
   pending_approvals: Schema.Array(Schema.Struct({ payload: Payload })),
-  unknown_calls: Schema.Array(Schema.Struct({ call: Schema.String }))
+  unknown_calls: Schema.Array(Schema.Struct({ call: Schema.String })),
+  client_calls: Schema.Array(Schema.Struct({ id: Schema.String }))
 })
 
 export interface Run extends Omit<typeof RunAnswer.Type, "ordinal"> {
@@ -58,6 +59,8 @@ export type Pause =
   | { readonly how: "ended"; readonly status: string }
   | { readonly how: "asked"; readonly questions: ReadonlyArray<Payload> }
   | { readonly how: "unknown" }
+  /** Another client of the conversation has to give a call its result. */
+  | { readonly how: "client" }
   /** People are asked, and this token may not answer. */
   | { readonly how: "waits" }
 
@@ -116,7 +119,7 @@ export class Session {
       return await this.run(known.id)
     } catch (error) {
       if (!(error instanceof ApiError) || error.status !== 403) throw error
-      const nothing = { length: 0, pending_approvals: [], unknown_calls: [] }
+      const nothing = { length: 0, pending_approvals: [], unknown_calls: [], client_calls: [] }
       return { ...known, ...nothing, status: "processing", own: true }
     }
   }
@@ -249,15 +252,22 @@ const tellsOfPeople: ReadonlySet<string> = new Set<RunEvent["_tag"]>([
   "ApprovalRequested",
   "ApprovalDecided",
   "ApprovalClosed",
+  "ClientRequested",
   "CallUnknown",
   "CallSettled"
 ])
 
 /** What a run waits for; undefined if it goes on without a person. */
-const pauseOf = ({ pending_approvals, status, unknown_calls }: Run): Pause | undefined => {
+const pauseOf = ({
+  client_calls,
+  pending_approvals,
+  status,
+  unknown_calls
+}: Run): Pause | undefined => {
   if (status !== "awaiting_approval") return undefined
   if (pending_approvals.length > 0) {
     return { how: "asked", questions: pending_approvals.map(({ payload }) => payload) }
   }
-  return unknown_calls.length > 0 ? { how: "unknown" } : undefined
+  if (unknown_calls.length > 0) return { how: "unknown" }
+  return client_calls.length > 0 ? { how: "client" } : undefined
 }

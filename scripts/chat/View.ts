@@ -138,6 +138,8 @@ export class View {
         return this.line(
           `  · ${this.#name(event.call)} asks nobody: ${oneLine(event.authorized.by)} authorised it in advance`
         )
+      case "ClientRequested":
+        return this.client(event.payload)
       case "CallUnknown":
         return this.line(
           `  ! ${this.#name(event.call)} was started and nobody knows whether it took effect: an operator must settle it (call ${event.call})`
@@ -171,6 +173,8 @@ export class View {
         return this.line("  · they have answered")
       case "ApprovalClosed":
         return this.line("  · they are asked no more")
+      case "ClientRequested":
+        return this.line("  · your client is asked for the result of a call")
       case "CallSettled":
         return this.line(`  · ${oneLine(event.outcome.error.message, 600)}`)
       case "RunStopping":
@@ -190,6 +194,15 @@ export class View {
     this.line(`    effect:    ${oneLine(payload.effect_description, 600)}`)
     this.line(`    arguments: ${oneLine(payload.args_summary, 600)}`)
     this.line(`    approval:  ${payload.correlation_id}`)
+  }
+
+  /** This client has no tools of its own: another one of the conversation answers. */
+  client(payload: Payload): void {
+    this.line(
+      `  ? ${oneLine(payload.agent_name)} waits for the client's result of ${oneLine(payload.tool_name)}`
+    )
+    this.line(`    arguments: ${oneLine(payload.args_summary, 600)}`)
+    this.line(`    answer:    POST /v1/client-calls/${payload.correlation_id}/result`)
   }
 
   #asked(approval: string): string {

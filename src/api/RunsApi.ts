@@ -5,7 +5,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { ApprovalPayload } from "../approval/Approval.ts"
 import { TaskStatus } from "../delivery/AgentTask.ts"
-import { AgentName, CallId, ConversationId, RunId } from "../Ids.ts"
+import { AgentName, ApprovalId, CallId, ConversationId, RunId } from "../Ids.ts"
 import { Roles } from "../Principal.ts"
 import { Source } from "../run/ProviderWork.ts"
 import { Nesting } from "../run/Nesting.ts"
@@ -66,6 +66,8 @@ export const RunSummary = Schema.Struct({
   cost: Schema.optionalKey(RunCost),
   pending_approvals: Schema.Array(PendingApproval),
   unknown_calls: Schema.Array(UnknownCall),
+  /** Calls that wait for the client of the conversation. */
+  client_calls: Schema.Array(Schema.Struct({ id: ApprovalId, call: CallId, tool: Schema.String })),
   /** Why the run ended, or is being stopped. */
   reason: Schema.optionalKey(Schema.String),
   /** The reason in a sentence for operators, where there is one. */

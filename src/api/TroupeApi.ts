@@ -4,6 +4,7 @@
 import { HttpApi, OpenApi } from "effect/http-api"
 import { ApprovalsApi } from "./ApprovalsApi.ts"
 import { AuthorizationsApi } from "./AuthorizationsApi.ts"
+import { ClientCallsApi } from "./ClientCallsApi.ts"
 import { ConversationsApi } from "./ConversationsApi.ts"
 import { CostsApi } from "./CostsApi.ts"
 import { EventsApi } from "./EventsApi.ts"
@@ -20,6 +21,7 @@ export class TroupeApi extends HttpApi.make("troupe")
     RunsApi,
     ApprovalsApi,
     AuthorizationsApi,
+    ClientCallsApi,
     CostsApi,
     AgentsApi,
     DeadLettersApi,

@@ -17,6 +17,13 @@ export const ApprovalPayload = Schema.Struct({
 })
 export interface ApprovalPayload extends Schema.Schema.Type<typeof ApprovalPayload> {}
 
+/** What the client of a call may answer. */
+export const ClientResult = Schema.Struct({
+  /** JSON Schema of the result. Absent = any JSON. */
+  output_schema: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json))
+})
+export interface ClientResult extends Schema.Schema.Type<typeof ClientResult> {}
+
 const Note = Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(4_000))
 
 /** What a person may answer. `modify` carries the full replacement arguments, which pass the whole gate again. */
@@ -54,6 +61,8 @@ export const Approval = Schema.Struct({
   approvers: Schema.Array(Role),
   requested_at: Schema.Int,
   expires_at: Schema.optionalKey(Schema.Int),
+  /** The client of the conversation gives the call's result; nobody decides. Absent = it is a question to approvers. */
+  client: Schema.optionalKey(ClientResult),
   status: ApprovalStatus,
   decision: Schema.optionalKey(Decision),
   decided_by: Schema.optionalKey(Schema.String),
@@ -107,7 +116,7 @@ export class NotEntitled extends Schema.TaggedError<NotEntitled>()("NotEntitled"
   }
 }
 
-/** The question does not take this decision: one about a limit is approved or denied. */
+/** The question does not take this decision: one about a limit is approved or denied, a client's call is answered. */
 export class DecisionUnfit extends Schema.TaggedError<DecisionUnfit>()("DecisionUnfit", {
   id: Schema.String,
   decision: Schema.String,
@@ -117,6 +126,12 @@ export class DecisionUnfit extends Schema.TaggedError<DecisionUnfit>()("Decision
     return `approval ${this.id} takes ${this.fits.join(" or ")}, not ${this.decision}`
   }
 }
+
+/** The result of a client does not fit the call. Nothing was changed: the call waits for another one. */
+export class ClientResultRefused extends Schema.TaggedError<ClientResultRefused>()(
+  "ClientResultRefused",
+  { id: Schema.String, message: Schema.String }
+) {}
 
 /**
  * The record that people were shown is not what the run asked: `fields` names the differences. Nothing was decided. Only a

@@ -4,7 +4,7 @@
  */
 import { isSameJson } from "../Canonical.ts"
 import type { RunId, Tenant } from "../Ids.ts"
-import type { ApprovalRequested } from "../run/RunEvent.ts"
+import type { Question } from "../run/RunEvent.ts"
 import type { Approval } from "./Approval.ts"
 
 /** All of a question but its times of asking and answering, and its answer. */
@@ -21,6 +21,7 @@ export type ShownApproval = Pick<
   | "policy_version"
   | "approvers"
   | "expires_at"
+  | "client"
 >
 
 /** From a record. */
@@ -28,6 +29,7 @@ export const shownOf = ({
   approvers,
   arguments: args,
   call,
+  client,
   digest,
   expires_at,
   id,
@@ -47,14 +49,15 @@ export const shownOf = ({
   digest,
   policy_version,
   approvers,
-  ...(expires_at === undefined ? undefined : { expires_at })
+  ...(expires_at === undefined ? undefined : { expires_at }),
+  ...(client === undefined ? undefined : { client })
 })
 
 /** From the run's event that requests the approval. */
 export const shownByRequest = (
   run_id: RunId,
   tenant: Tenant,
-  request: Omit<ApprovalRequested, "_tag">
+  request: Omit<Question, "_tag">
 ): ShownApproval => shownOf({ ...request, id: request.approval, run_id, tenant })
 
 /** All members, in alphabetical order. */
@@ -62,6 +65,7 @@ const members: Readonly<Record<keyof ShownApproval, true>> = {
   approvers: true,
   arguments: true,
   call: true,
+  client: true,
   digest: true,
   expires_at: true,
   id: true,
@@ -87,7 +91,7 @@ export const marksOf = (
     readonly tenant: Tenant
     readonly quarantined: boolean
     /** What the run's journal says; undefined = there is no such question in it. */
-    readonly requested: Omit<ApprovalRequested, "_tag"> | undefined
+    readonly requested: Omit<Question, "_tag"> | undefined
   }
 ): Pick<Approval, "quarantined" | "altered"> => {
   if (record.status !== "pending") return {}

@@ -349,7 +349,7 @@ const resolveCallback = (
 const elsewhere = {
   builtin: "a registered tool does not call the platform: resolve it with BuiltinTools",
   code: "code does not call the platform: register it with CodeTool",
-  client: "the runtime runs no tool of a browser"
+  client: "a client does not call the platform: register it with ClientTools"
 }
 
 const resolveReference = (

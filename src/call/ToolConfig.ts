@@ -60,7 +60,19 @@ const CodeTool = Schema.Struct({
   secrets: Schema.optionalKey(Schema.Array(Name).check(Schema.isMaxLength(64)))
 })
 
-const ClientTool = Schema.Struct({ ...named, type: Schema.Literal("client") })
+/** A tool whose results the client of the conversation gives, such as a browser. */
+const ClientTool = Schema.Struct({
+  ...named,
+  type: Schema.Literal("client"),
+  /** JSON Schema of the result. Absent = any JSON. */
+  output_schema: Schema.optionalKey(FixedBody),
+  /** How long a call waits for its result, 1,000 to 2,592,000,000 ms (30 days). Absent = an hour. */
+  expires_ms: Schema.optionalKey(
+    Schema.Int.check(Schema.isBetween({ minimum: 1_000, maximum: 2_592_000_000 }))
+  ),
+  /** Absent = it may write. */
+  read_only: Schema.optionalKey(Schema.Boolean)
+})
 
 /** A workflow that is stored on the platform, as a tool. */
 const ReferenceTool = Schema.Struct({
@@ -127,6 +139,7 @@ const types = {
 }
 
 export type BuiltinTool = typeof BuiltinTool.Type
+export type ClientTool = typeof ClientTool.Type
 export type CodeTool = typeof CodeTool.Type
 export type GatewayTool = typeof GatewayTool.Type
 export type ReferenceTool = typeof ReferenceTool.Type
@@ -135,7 +148,7 @@ export type ToolConfig =
   | BuiltinTool
   | GatewayTool
   | CodeTool
-  | typeof ClientTool.Type
+  | ClientTool
   | ReferenceTool
   | PlatformTool
   | CallbackTool

@@ -49,6 +49,8 @@ export type CustomerEvent =
       readonly payload: ApprovalPayload
       readonly expires_at?: number
     }
+  /** Its client is asked for the result of a call, which is in the list of those that wait. */
+  | { readonly _tag: "ClientRequested" }
   | {
       readonly _tag: "CallSettled"
       readonly outcome: { readonly _tag: "Failed"; readonly error: CustomerFailure }
@@ -161,6 +163,7 @@ export const customerEvent = (event: RunEvent): CustomerEvent | undefined => {
       return asked(event)
     case "ApprovalDecided":
     case "ApprovalClosed":
+    case "ClientRequested":
       return { _tag: event._tag }
     case "CallSettled":
       return settled(event.call, event.outcome, event.by)

@@ -5,6 +5,7 @@
  */
 import { Effect, Schema } from "effect"
 import type { Decision } from "../approval/Approval.ts"
+import { ClientAnswer, client_answer_expected } from "../approval/ClientCall.ts"
 import { AnyDecision, decision_expected, decisionOf, Reason } from "../approval/DecisionPayload.ts"
 import { InitiatedBy } from "../conversation/Conversation.ts"
 import * as Ids from "../Ids.ts"
@@ -124,6 +125,12 @@ const readDecision = inputReader(AnyDecision, {
 /** A `Decision`, or what the HTTP API takes in its place. */
 export const decision = (value: unknown, field: string): Effect.Effect<Decision, InvalidInput> =>
   Effect.map(readDecision(value, field), decisionOf)
+
+/** What a client says of its call; the result's own bounds are checked where it is used. */
+export const clientAnswer = inputReader(ClientAnswer, {
+  expected: client_answer_expected,
+  bounds: bounds_result
+})
 
 const readSettlement = inputReader(
   Schema.Union([

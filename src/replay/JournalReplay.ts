@@ -43,12 +43,30 @@ const decisionEvents = (
   event: Extract<RunEvent, { _tag: "ApprovalDecided" }>
 ): ReadonlyArray<RunEvent> => {
   // The stop that follows from a refused extension is concluded like any other.
-  if (questionOf(state, event.approval)?.limit !== undefined) {
+  const question = questionOf(state, event.approval)
+  if (question?._tag === "ApprovalRequested" && question.limit !== undefined) {
     return state.question?.approval === event.approval ? [event] : none
   }
   const { approval, call, decision, digest } = event
   const verdict = { approval, call, decision, digest, by: approverOf(state, event) }
   return decideApproval(state, verdict, 0).events
+}
+
+/** A client's result is the event behind the one that closes its call. */
+const closedEvents = (
+  state: RunState,
+  event: Extract<RunEvent, { _tag: "ApprovalClosed" }>,
+  at: number
+): ReadonlyArray<RunEvent> => {
+  const { approval, call, how } = event
+  if (how === "expired") return expireApproval(state, call, approval, at).events
+  const phase = state.calls.get(call)?.phase
+  return how === "answered" &&
+    phase?._tag === "AwaitingApproval" &&
+    phase.request._tag === "ClientRequested" &&
+    phase.request.approval === approval
+    ? [event]
+    : none
 }
 
 const settlementEvents = (
@@ -124,6 +142,10 @@ const inputOf = (state: RunState, event: RunEvent): RunInput | undefined => {
         request
       }
     }
+    case "ClientRequested": {
+      const { _tag, ...request } = event
+      return { _tag: "RequestsClient", request }
+    }
     case "CallDispatched":
       return dispatchInput(state, event)
     case "CallUnknown":
@@ -155,9 +177,7 @@ const decidedAgain = (
     case "ApprovalDecided":
       return decisionEvents(state, event)
     case "ApprovalClosed":
-      return event.how === "expired"
-        ? expireApproval(state, event.call, event.approval, at).events
-        : none
+      return closedEvents(state, event, at)
     case "CallReopened":
       return settleCall(state, run, event.call, { _tag: "RunAgain" }, event.by, at).events
     case "CallSettled":

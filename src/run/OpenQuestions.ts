@@ -18,7 +18,8 @@ export const openQuestions = (
   state: RunState
 ): ReadonlyArray<Approval> =>
   entries.flatMap(({ at, event }) =>
-    event._tag === "ApprovalRequested" && isOpen(state, event.approval)
+    (event._tag === "ApprovalRequested" || event._tag === "ClientRequested") &&
+    isOpen(state, event.approval)
       ? project(run.run_id, [event], at).requested.map((request) => ({
           ...request,
           tenant: run.tenant

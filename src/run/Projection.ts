@@ -9,7 +9,7 @@ import type { TaskStatus } from "../delivery/AgentTask.ts"
 import type { Spending } from "../cost/Spending.ts"
 import type { TurnCost } from "../cost/TurnCost.ts"
 import type { AgentName, ApprovalId, CallId, RunId } from "../Ids.ts"
-import type { ApprovalRequested, RunEnded, RunEvent, Usage } from "./RunEvent.ts"
+import type { Question, RunEnded, RunEvent, Usage } from "./RunEvent.ts"
 
 interface ApprovalChange {
   readonly id: ApprovalId
@@ -109,7 +109,7 @@ const spentEntries = ({ tool, uses }: Spending, offset: number): ReadonlyArray<C
         ]
   )
 
-const approvalOf = (run_id: RunId, event: ApprovalRequested, at: number): RequestedApproval => ({
+const approvalOf = (run_id: RunId, event: Question, at: number): RequestedApproval => ({
   id: event.approval,
   run_id,
   call: event.call,
@@ -122,6 +122,7 @@ const approvalOf = (run_id: RunId, event: ApprovalRequested, at: number): Reques
   approvers: event.approvers,
   requested_at: at,
   ...(event.expires_at === undefined ? undefined : { expires_at: event.expires_at }),
+  ...(event._tag === "ClientRequested" ? { client: event.client } : undefined),
   status: "pending"
 })
 
@@ -205,7 +206,8 @@ const withEvent = (
       projected.task = { status: "processing" }
       return projected
     }
-    case "ApprovalRequested": {
+    case "ApprovalRequested":
+    case "ClientRequested": {
       const projected = draft ?? empty()
       projected.requested.push(approvalOf(run, event, at))
       return projected
@@ -217,7 +219,8 @@ const withEvent = (
       return projected
     }
     case "ApprovalClosed": {
-      const { approval: id, by, how: status } = event
+      const { approval: id, by, how } = event
+      const status = how === "answered" ? "decided" : how
       const projected = draft ?? empty()
       projected.answered.push({ id, status, ...(by === undefined ? undefined : { by }) })
       return projected

@@ -81,6 +81,27 @@ const expired = (call: CallId, approval: ApprovalId): ReadonlyArray<RunEvent> =>
   { _tag: "CallSettled", call, outcome: { _tag: "Expired" } }
 ]
 
+/** Why a call failed that its client left without a result. */
+export const client_timeout = "CLIENT_TIMEOUT"
+
+/** The time of a call is over that waits for its client's result. */
+export const clientExpired = (call: CallId, approval: ApprovalId): ReadonlyArray<RunEvent> => [
+  { _tag: "ApprovalClosed", call, approval, how: "expired", by: "system:expiry" },
+  {
+    _tag: "CallSettled",
+    call,
+    outcome: {
+      _tag: "Failed",
+      error: {
+        class: "ToolTransientError",
+        kind: "timeout",
+        reason: client_timeout,
+        message: "the user's client gave no result in time"
+      }
+    }
+  }
+]
+
 export interface Verdict {
   readonly call: CallId
   readonly approval: ApprovalId
@@ -113,6 +134,10 @@ export const decideApproval = (
   const needs = approvers.length === 0 ? approver : approvers
   if (!principalHasRole(by, needs)) return refused(new NotEntitled({ principal: by.id, needs }))
   if (!isKnown(decision)) return refused(unknownDecision(approval, decision))
+  if (request._tag === "ClientRequested") {
+    const { _tag: given } = decision
+    return refused(new DecisionUnfit({ id: approval, decision: given, fits: ["its result"] }))
+  }
   if (request.limit !== undefined) return decideLimit(state, verdict, request.limit)
   if (phase?._tag !== "AwaitingApproval" || phase.request.approval !== approval) {
     return phase?._tag === "Settled" && phase.outcome._tag === "Expired" && expires_at !== undefined
@@ -227,7 +252,11 @@ export const expireApproval = (
     phase.request.approval === approval &&
     phase.request.expires_at !== undefined &&
     now >= phase.request.expires_at
-    ? done(expired(call, approval))
+    ? done(
+        phase.request._tag === "ClientRequested"
+          ? clientExpired(call, approval)
+          : expired(call, approval)
+      )
     : done([])
 }
 

@@ -15,6 +15,7 @@ import { duplicatedBy } from "./RunGuard.ts"
 import type {
   ApprovalRequested,
   CallSettled,
+  ClientRequested,
   Compacted,
   MemoryRecalled,
   ModelTurned,
@@ -55,6 +56,8 @@ export type RunInput =
       readonly input: string
     }
   | { readonly _tag: "RequestsApproval"; readonly request: Omit<ApprovalRequested, "_tag"> }
+  /** The client of the conversation is to give the call's result. */
+  | { readonly _tag: "RequestsClient"; readonly request: Omit<ClientRequested, "_tag"> }
   /** A limit of the run is reached, and a person decides whether the run goes on; `request.limit` names it. */
   | { readonly _tag: "RequestsLimitApproval"; readonly request: Omit<ApprovalRequested, "_tag"> }
   /** `wall_ms_max` has passed. */
@@ -197,15 +200,26 @@ const requestApproval = (
       )
     ]
   }
-  if (state.questions >= state.accepted.limits.questions_max) {
-    return [
-      callSettled(
-        request.call,
-        policyFailure("QUESTIONS_MAX", "this run may ask no more questions")
-      )
-    ]
-  }
-  return [{ _tag: "ApprovalRequested", ...request }]
+  return mayAsk(state) ? [{ _tag: "ApprovalRequested", ...request }] : askedTooOften(request.call)
+}
+
+const mayAsk = (state: RunState): boolean => state.questions < state.accepted.limits.questions_max
+
+const askedTooOften = (call: CallId): ReadonlyArray<RunEvent> => [
+  callSettled(call, policyFailure("QUESTIONS_MAX", "this run may ask no more questions"))
+]
+
+const requestClient = (
+  state: RunState,
+  request: Omit<ClientRequested, "_tag">
+): ReadonlyArray<RunEvent> => {
+  const call = startable(state, request.call)
+  if (call === undefined || questionOf(state, request.approval) !== undefined) return none
+  if (call.phase._tag === "Dispatched") return [lost(call)]
+  return (
+    duplicateRefused(state, call) ??
+    (mayAsk(state) ? [{ _tag: "ClientRequested", ...request }] : askedTooOften(request.call))
+  )
 }
 
 const delegates = (
@@ -289,6 +303,8 @@ export const decide = (state: RunState, input: RunInput): ReadonlyArray<RunEvent
       return delegates(state, input)
     case "RequestsApproval":
       return requestApproval(state, input.request)
+    case "RequestsClient":
+      return requestClient(state, input.request)
     case "RequestsLimitApproval":
       return requestLimitApproval(state, input.request)
     case "TimeIsUp":

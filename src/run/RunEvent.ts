@@ -3,7 +3,7 @@
  * the journal's row, and no randomness, so ids of approvals enter as inputs.
  */
 import { Schema } from "effect"
-import { ApprovalPayload, Decision } from "../approval/Approval.ts"
+import { ApprovalPayload, ClientResult, Decision } from "../approval/Approval.ts"
 import { FrameCut, HistoryCut } from "../conversation/Cut.ts"
 import { Spending } from "../cost/Spending.ts"
 import { TurnCost } from "../cost/TurnCost.ts"
@@ -176,11 +176,10 @@ const FrameOpened = Schema.TaggedStruct("FrameOpened", {
   agent: AgentName,
   input: Schema.String
 })
-const ApprovalRequested = Schema.TaggedStruct("ApprovalRequested", {
+/** What a person is shown of a call that waits, and what the answer is bound to. */
+const question = {
   /** The call that waits; for a question about a limit an id that no call has. */
   call: CallId,
-  /** The limit that the run as a whole has reached: an approval extends it, a denial stops the run. */
-  limit: Schema.optionalKey(LimitName),
   approval: ApprovalId,
   digest: Schema.String,
   /** Of all that people are shown. Absent in events of releases that had none. */
@@ -195,6 +194,16 @@ const ApprovalRequested = Schema.TaggedStruct("ApprovalRequested", {
   policy_version: Schema.String,
   approvers: Schema.Array(Role),
   expires_at: Schema.optionalKey(Schema.Int)
+}
+const ApprovalRequested = Schema.TaggedStruct("ApprovalRequested", {
+  ...question,
+  /** The limit that the run as a whole has reached: an approval extends it, a denial stops the run. */
+  limit: Schema.optionalKey(LimitName)
+})
+/** The gate has let a call through whose result the client of the conversation gives: the run waits for it, as for a decision. */
+const ClientRequested = Schema.TaggedStruct("ClientRequested", {
+  ...question,
+  client: ClientResult
 })
 const ApprovalDecided = Schema.TaggedStruct("ApprovalDecided", {
   call: CallId,
@@ -207,7 +216,8 @@ const ApprovalDecided = Schema.TaggedStruct("ApprovalDecided", {
 const ApprovalClosed = Schema.TaggedStruct("ApprovalClosed", {
   call: CallId,
   approval: ApprovalId,
-  how: Schema.Literals(["expired", "cancelled"]),
+  /** `answered`: by the client of a call, whose result is the event behind this one. */
+  how: Schema.Literals(["expired", "cancelled", "answered"]),
   by: Schema.optionalKey(Schema.String)
 })
 const CallDispatched = Schema.TaggedStruct("CallDispatched", {
@@ -283,6 +293,7 @@ export const RunEvent = Schema.Union([
   MemoryRecalled,
   FrameOpened,
   ApprovalRequested,
+  ClientRequested,
   ApprovalDecided,
   ApprovalClosed,
   CallDispatched,
@@ -300,6 +311,9 @@ export type ModelTurned = typeof ModelTurned.Type
 export type Compacted = typeof Compacted.Type
 export type MemoryRecalled = typeof MemoryRecalled.Type
 export type ApprovalRequested = typeof ApprovalRequested.Type
+export type ClientRequested = typeof ClientRequested.Type
+/** What a run waits for a person with. */
+export type Question = ApprovalRequested | ClientRequested
 export type ApprovalDecided = typeof ApprovalDecided.Type
 export type CallDispatched = typeof CallDispatched.Type
 export type CallSettled = typeof CallSettled.Type

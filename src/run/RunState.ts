@@ -13,11 +13,13 @@ import type {
   ApprovalDecided,
   ApprovalRequested,
   CallDispatched,
+  ClientRequested,
   Compacted,
   FinishReason,
   MemoryRecalled,
   Outcome,
   ProposedCall,
+  Question,
   RunAccepted,
   RunEnded,
   RunEvent,
@@ -33,7 +35,7 @@ import { callOf } from "./RunLookup.ts"
 export type CallPhase =
   | { readonly _tag: "Proposed" }
   | { readonly _tag: "Delegated"; readonly frame: FrameId }
-  | { readonly _tag: "AwaitingApproval"; readonly request: ApprovalRequested }
+  | { readonly _tag: "AwaitingApproval"; readonly request: Question }
   | {
       readonly _tag: "Decided"
       readonly approval: ApprovalId
@@ -142,7 +144,7 @@ export interface FoldState {
   readonly frames: Map<FrameId, FrameState>
   readonly calls: Map<CallId, CallState>
   /** All questions, oldest first, so that a late answer differs from one to an unknown question: see `questionOf`. */
-  requested: Array<ApprovalRequested> | undefined
+  requested: Array<Question> | undefined
   stopping: RunStopping | undefined
   ended: RunEnded | undefined
 }
@@ -194,7 +196,7 @@ export const statusOf = (state: FoldState): RunStatus =>
 export const questionOf = (
   { requested }: Pick<FoldState, "requested">,
   id: ApprovalId
-): ApprovalRequested | undefined => requested?.findLast(({ approval }) => approval === id)
+): Question | undefined => requested?.findLast(({ approval }) => approval === id)
 
 /** Does the run wait for nothing but answers of people? Then it may leave the process. */
 export const isParkable = (state: FoldState): boolean => {
@@ -250,11 +252,20 @@ const approvalRequested = (state: RunState, event: ApprovalRequested) => {
   moveTo(state, call, { _tag: "AwaitingApproval", request: event })
 }
 
+const clientRequested = (state: RunState, event: ClientRequested) => {
+  if (state.requested === undefined) state.requested = [event]
+  else state.requested.push(event)
+  state.questions++
+  moveTo(state, callOf(state, event.call), { _tag: "AwaitingApproval", request: event })
+}
+
 const approvalDecided = (state: RunState, event: ApprovalDecided) => {
   const { by, decision } = event
   const question = questionOf(state, event.approval)
   if (question === undefined) throw new TypeError("nobody asked for this decision")
-  const { limit, proposal, tool_digest } = question
+  const { proposal, tool_digest } = question
+  if (question._tag === "ClientRequested") throw new TypeError("nobody decides a client's call")
+  const { limit } = question
   if (limit !== undefined) {
     if (decision._tag === "Approve") extendLimit(state.used, limit)
     return limitAnswered(state)
@@ -330,6 +341,8 @@ export const evolve = (state: FoldState, event: RunEvent): void => {
       return openFrame(state, frameOpenedBy(event.call), event.agent, event.input)
     case "ApprovalRequested":
       return approvalRequested(state, event)
+    case "ClientRequested":
+      return clientRequested(state, event)
     case "ApprovalDecided":
       return approvalDecided(state, event)
     case "ApprovalClosed":

@@ -103,8 +103,8 @@ export const callIdOf = ({ id, proposed }: Pick<CallState, "id" | "proposed">): 
 export const approvalOf = (state: RunState, call_id: string): ApprovalId | undefined => {
   for (const call of state.open) {
     const { phase } = call
-    if (phase._tag === "AwaitingApproval" && callIdOf(call) === call_id)
-      return phase.request.approval
+    if (phase._tag !== "AwaitingApproval" || phase.request._tag === "ClientRequested") continue
+    if (callIdOf(call) === call_id) return phase.request.approval
   }
   return undefined
 }

@@ -145,6 +145,11 @@ export interface GovernedTool<out R = never> {
   readonly reconcile?: ToolHandler<R>
   /** The services that the handler was built with. */
   readonly services: Context.Context<never>
+  /**
+   * The client of the conversation, such as a browser, gives its results: its handler never runs, and no interceptor sees its
+   * calls. `expires_ms`: how long a call waits. Absent = its handler does.
+   */
+  readonly client?: { readonly expires_ms: number }
   /** What its calls are bound to beside their arguments, such as an endpoint; journaled with each dispatch. Absent = nothing. */
   readonly target?: Json
   /**

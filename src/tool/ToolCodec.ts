@@ -267,29 +267,33 @@ const definition_faults = {
   large: "its definitions refer to too many others"
 }
 
-/** Refuses arguments that are so deep that checking them would take too long. */
+/** Refuses values that are so deep that checking them would take too long. */
 const within = (depth_max: number, decode: InputCodec["decode"]): InputCodec["decode"] =>
   depth_max === Infinity
     ? decode
     : (args) =>
         isDeeper(args, depth_max)
-          ? refused(`the arguments nest deeper than ${depth_max}, which this schema does not allow`)
+          ? refused(`the value nests deeper than ${depth_max}, which this schema does not allow`)
           : decode(args)
 
+/** What is wrong with a schema, and what to do about it. */
+interface Unchecked {
+  readonly problem: string
+  readonly fix: string
+}
+
 /**
- * Decodes arguments that only a JSON Schema describes. Patterns run in linear time; one that cannot is refused, and so are
- * definitions by which a check would not end.
+ * Checks any value that only a JSON Schema describes. Patterns run in linear time; a schema with one that cannot fails, and
+ * so does one with definitions by which a check would not end.
  */
-export const jsonSchemaInput = (
-  tool: string,
+export const jsonSchemaCheck = (
   json_schema: JsonObject
-): Effect.Effect<InputCodec, MisdeclaredTool> => {
+): Result.Result<OutputCodec["check"], Unchecked> => {
   const { $defs } = json_schema
   const definitions = typeof $defs === "object" && $defs !== null ? ($defs as JsonObject) : {}
   const fault = checkDefinitions(definitions)
   if (fault !== undefined) {
-    const problem = definition_faults[fault]
-    return Effect.fail(misdeclared(tool, "input_schema", problem, "Give it another schema"))
+    return Result.fail({ problem: definition_faults[fault], fix: "Give it another schema" })
   }
   const schema = Result.try(() =>
     withLinearPatterns(
@@ -300,20 +304,31 @@ export const jsonSchemaInput = (
       json_schema
     )
   )
-  return Result.isSuccess(schema)
-    ? Effect.map(objectSchema(tool, "input_schema", atTop(json_schema)), (shown) => ({
-        json_schema: shown,
-        decode: within(
-          valueDepthMax(definitions),
-          Schema.decodeUnknownExit(schema.success as Schema.Decoder<unknown>, strictly)
-        )
-      }))
-    : Effect.fail(
-        misdeclared(
-          tool,
-          "input_schema",
-          truncateUnits(String(schema.failure), 300),
-          "Say it with the part of JSON Schema 2020-12 that can be checked, or give input a schema"
-        )
-      )
+  return Result.mapBoth(schema, {
+    onSuccess: (found) =>
+      within(
+        valueDepthMax(definitions),
+        Schema.decodeUnknownExit(found as Schema.Decoder<unknown>, strictly)
+      ),
+    onFailure: (failure) => ({
+      problem: truncateUnits(String(failure), 300),
+      fix: "Say it with the part of JSON Schema 2020-12 that can be checked, or give input a schema"
+    })
+  })
+}
+
+/** Decodes arguments that only a JSON Schema describes, as `jsonSchemaCheck` does. */
+export const jsonSchemaInput = (
+  tool: string,
+  json_schema: JsonObject
+): Effect.Effect<InputCodec, MisdeclaredTool> => {
+  const check = jsonSchemaCheck(json_schema)
+  if (Result.isFailure(check)) {
+    const { fix, problem } = check.failure
+    return Effect.fail(misdeclared(tool, "input_schema", problem, fix))
+  }
+  return Effect.map(objectSchema(tool, "input_schema", atTop(json_schema)), (shown) => ({
+    json_schema: shown,
+    decode: check.success
+  }))
 }

@@ -29,7 +29,8 @@ const shown: Required<ShownApproval> = {
   digest: "d",
   policy_version: "1",
   approvers: ["operator"],
-  expires_at: 1_000
+  expires_at: 1_000,
+  client: { output_schema: { type: "string" } }
 }
 
 /** Each member as somebody might have changed it. */
@@ -45,7 +46,8 @@ const changed: ShownApproval = {
   digest: "e",
   policy_version: "2",
   approvers: [],
-  expires_at: 1_001
+  expires_at: 1_001,
+  client: {}
 }
 
 const names = Object.keys(shown).sort()

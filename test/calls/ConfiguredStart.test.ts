@@ -398,7 +398,7 @@ describe("a start with configured tools", () => {
             "nobody supplies what the endpoint requires: id"
           ],
           [[{ type: "code", name: "run", script: "1", secrets: ["TOKEN"] }], "has no value"],
-          [[{ type: "client", name: "pick" }], "the runtime runs no tool of a browser"],
+          [[{ type: "client", name: "pick", script: "1" }], "script"],
           [[{ type: "magic", name: "run" }], "its type is none of builtin"],
           [
             [custom({ call: undefined, callRef: "tools.agenta.commit_revision" })],

@@ -7,6 +7,7 @@ import { RunJournal } from "../../services/RunJournal.ts"
 import type { TaskStore } from "../../services/TaskStore.ts"
 import type { ApprovalId, Tenant } from "../../src/Ids.ts"
 import { callId, rootFrame } from "../../src/Ids.ts"
+import { answerClient } from "../../src/run/ClientAnswer.ts"
 import { cancelRun, decideApproval } from "../../src/run/RunCommand.ts"
 import { contract } from "./Contract.ts"
 import * as Samples from "./Samples.ts"
@@ -99,6 +100,62 @@ const listTests = (it: Vitest.MethodsNonLive<Needs>): void => {
 }
 
 const overdueTests = (it: Vitest.MethodsNonLive<Needs>): void => {
+  it.effect("records are listed by their kind, in whole pages", () =>
+    Effect.gen(function* () {
+      const records = yield* ApprovalRecords
+      const tenant = Samples.tenant()
+      const requests = Array.from({ length: 6 }, (_, i) =>
+        i % 2 === 0
+          ? Samples.approvalRequested(callId(rootFrame, 1, i))
+          : Samples.clientRequested(callId(rootFrame, 1, i), {
+              expires_at: 9_000_000_000_000,
+              client: { output_schema: { type: "string" } }
+            })
+      )
+      yield* Samples.begin({ tenant }, [Samples.modelTurned(1, 6), ...requests])
+      const idsOf = (odd: number) =>
+        requests.flatMap(({ approval }, i) => (i % 2 === odd ? [approval] : []))
+      const pending = { tenant, status: "pending", limit: 3 } as const
+      assert.deepStrictEqual(ids(yield* records.list({ ...pending, kind: "approval" })), idsOf(0))
+      const clients = yield* records.list({ ...pending, kind: "client" })
+      assert.deepStrictEqual(ids(clients), idsOf(1))
+      assert.deepStrictEqual<unknown>(
+        clients.map(({ altered, client, status }) => [client, altered, status]),
+        idsOf(1).map(() => [{ output_schema: { type: "string" } }, undefined, "pending"])
+      )
+      const second = yield* records.list({
+        ...pending,
+        kind: "client",
+        limit: 1,
+        after: idsOf(1)[0]
+      })
+      assert.deepStrictEqual(ids(second), [idsOf(1)[1]])
+      const due = yield* records.overdue(9_000_000_000_000, 500)
+      assert.deepStrictEqual(ids(due.filter((record) => record.tenant === tenant)), idsOf(1))
+    })
+  )
+
+  it.effect("a client's answer settles its record and its call, once", () =>
+    Effect.gen(function* () {
+      const records = yield* ApprovalRecords
+      const journal = yield* RunJournal
+      const tenant = Samples.tenant()
+      const request = Samples.clientRequested()
+      const { run } = yield* Samples.begin({ tenant }, [Samples.modelTurned(1, 1), request])
+      const by = Samples.principal(["operator"], tenant)
+      const answers = journal.amend(run, (state, now) =>
+        answerClient(state, request.approval, { _tag: "Value", json: "1" }, by, now)
+      )
+      yield* answers
+      const record = yield* records.get(request.approval)
+      assert.deepInclude(record, { status: "decided", decided_by: by.id })
+      assert.notProperty(record, "decision")
+      assert.strictEqual((yield* Effect.flip(answers))._tag, "ApprovalSettled")
+      const entries = yield* journal.read(run, 0, 100)
+      assert.strictEqual(entries.filter(({ event }) => event._tag === "CallSettled").length, 1)
+    })
+  )
+
   it.effect("pending records of every tenant that have expired are overdue", () =>
     Effect.gen(function* () {
       const records = yield* ApprovalRecords

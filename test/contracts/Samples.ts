@@ -23,6 +23,7 @@ import type { Role } from "../../src/Principal.ts"
 import { Principal } from "../../src/Principal.ts"
 import type {
   ApprovalRequested,
+  ClientRequested,
   ModelTurned,
   Outcome,
   ProposedCall,
@@ -140,6 +141,21 @@ export const approvalRequested = (
     approvers: [],
     ...given
   }
+}
+
+/** A call that waits for the client of its conversation. */
+export const clientRequested = (
+  call: CallId = firstCall,
+  given: Partial<ClientRequested> = {}
+): ClientRequested => {
+  const {
+    _tag,
+    limit: _none,
+    ...question
+  } = approvalRequested(call, {
+    ...(given.approval === undefined ? undefined : { approval: given.approval })
+  })
+  return { ...question, client: { output_schema: {} }, ...given, _tag: "ClientRequested" }
 }
 
 export const callSettled = (

@@ -18,6 +18,7 @@ const shown: Readonly<Record<string, ReadonlyArray<string>>> = {
   RunAccepted: ["message"],
   ModelTurned: ["frame", "text", "finish"],
   ApprovalRequested: [],
+  ClientRequested: [],
   ApprovalDecided: [],
   ApprovalClosed: [],
   CallSettled: ["outcome.error.class", "outcome.error.reason", "outcome.error.message"],

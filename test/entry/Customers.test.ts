@@ -82,6 +82,7 @@ describe("a customer, embedded", () => {
         run: asked.run,
         conversation: asked.conversation,
         approvals: [],
+        client_calls: [],
         unknown: []
       })
       const [question] = await troupe.pending(ann)

@@ -127,6 +127,18 @@ describe("the example of a platform's operation", () => {
   }, 60_000)
 })
 
+describe("the example of a client's tool", () => {
+  it("AG-56 waits for its result and goes on with it, as the README prints it", async () => {
+    const { blocks } = await printedOf("layers/calls/README.md", "client")
+    assert.isTrue(blocks.some((code) => code.includes("answerClientCall(id, {")))
+    assert.deepStrictEqual(await linesOf("client"), [
+      "awaiting_approval",
+      "pick_date { title: 'Dentist' }",
+      "You come on 2027-01-08."
+    ])
+  }, 60_000)
+})
+
 describe("the example of an OpenAPI document", () => {
   it("reads at once and refunds after the approval, as the README prints it", async () => {
     const { blocks } = await printedOf("layers/calls/README.md", "openapi")

@@ -13,6 +13,8 @@ const routes = [
   "get /v1/authorizations",
   "post /v1/authorizations",
   "post /v1/authorizations/{id}/revoke",
+  "get /v1/conversations/{id}/client-calls",
+  "post /v1/client-calls/{id}/result",
   "get /v1/conversations",
   "get /v1/conversations/{id}",
   "get /v1/conversations/{id}/events",

@@ -54,6 +54,8 @@ const methods: Readonly<Record<string, Use>> = {
   authorize: (troupe, by) => troupe.authorize({ agent: "shop", action: "refund" }, by),
   authorizations: (troupe, by) => troupe.authorizations({}, by),
   revokeAuthorization: (troupe, by) => troupe.revokeAuthorization(none, by),
+  clientCalls: (troupe, by) => troupe.clientCalls("nobody", by),
+  answerClientCall: (troupe, by) => troupe.answerClientCall(none, { result: 1 }, by),
   cancel: (troupe, by) => troupe.cancel(none, by, "enough"),
   settle: (troupe, by) => troupe.settle(none, "0/1.0", { _tag: "RunAgain" }, by),
   stopTools: (troupe, by) => troupe.stopTools(false, by),
@@ -111,6 +113,10 @@ const requests: Readonly<Record<RightName, ReadonlyArray<Request>>> = {
     ["/v1/authorizations"],
     ["/v1/authorizations", { agent: "nobody", action: "refund" }],
     [`/v1/authorizations/${none}/revoke`, undefined, "POST"]
+  ],
+  answer: [
+    ["/v1/conversations/nobody/client-calls"],
+    [`/v1/client-calls/${none}/result`, { result: 1 }]
   ],
   cancel: [[`/v1/runs/${none}/cancel`, { reason: "enough" }]],
   settle: [[`/v1/runs/${none}/settle`, { call: "0/1.0", outcome: "run_again" }]],

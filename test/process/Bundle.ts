@@ -17,6 +17,7 @@ const scripts = [
   "scripts/chat.ts",
   "scripts/start.ts",
   "test/delivery/deliverer.ts",
+  "test/process/asker.ts",
   "test/process/counter.ts",
   "test/process/host.ts",
   "test/process/toolworker.ts",

@@ -4,6 +4,7 @@ import { ToolUserError } from "../../src/error/ToolError.ts"
 import type { RunId } from "../../src/Ids.ts"
 import { RunId as RunIds } from "../../src/Ids.ts"
 import type { Turn } from "../../src/run/RunDecider.ts"
+import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
 import type { ModelGateway, ModelRequest } from "../../services/ModelGateway.ts"
 import * as Replay from "../../layers/compose/Replay.ts"
 import { call, calls, text } from "../../layers/model/ScriptedModelGateway.ts"
@@ -40,7 +41,11 @@ const counted = () => {
 
 const appOf = (options: Harness.Options): Replay.App<unknown, never> => ({
   agents: Harness.agentsOf(options),
-  tools: [Harness.toolsOf(options.tools ?? {})]
+  tools: [
+    Effect.map(Harness.toolsOf(options.tools ?? {}), (tools) =>
+      tools.map(options.spied ?? ((is) => is))
+    )
+  ]
 })
 
 const throughGate = (report: Replay.Report) => {
@@ -90,6 +95,36 @@ describe("a replay of a run", () => {
         ["0/1", "0/2", "0/3", "0/4"]
       )
       assert.lengthOf(yield* Harness.pending, 0)
+    }).pipe(Effect.provide(Harness.layer(options)))
+  })
+
+  it.live("gives a client's call its recorded result, and asks no client", () => {
+    const { ran, tools } = counted()
+    const options: Harness.Options = {
+      tools: { file: tools.file },
+      script: [call("file", { n: 2 }), text("Filed.")],
+      spied: (tool) => ({ ...tool, client: { expires_ms: 60_000 } })
+    }
+    return Effect.gen(function* () {
+      const run = yield* Harness.send("go")
+      yield* Harness.happened(run, "ClientRequested")
+      const requested = (yield* Harness.events(run)).find(
+        (event) => event._tag === "ClientRequested"
+      )
+      yield* ApprovalDesk.use((desk) =>
+        desk.answer(requested!.approval, { result: "filed" }, Harness.alice)
+      )
+      yield* Harness.ended(run)
+      const report = yield* Replay.replay(run, { app: appOf(options) })
+      assert.isUndefined(report.divergence)
+      const gate = throughGate(report)
+      assert.isUndefined(gate.divergence, JSON.stringify(gate.divergence))
+      assert.strictEqual(gate.state.ended?.text, "Filed.")
+      assert.deepEqual(
+        gate.calls.map(({ how }) => how),
+        ["replayed"]
+      )
+      assert.deepEqual(ran, [])
     }).pipe(Effect.provide(Harness.layer(options)))
   })
 

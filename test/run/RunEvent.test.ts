@@ -201,7 +201,15 @@ const whole: {
     by: "ada",
     digest: "d"
   })),
-  ApprovalClosed: (["expired", "cancelled"] as const).map((how) => ({
+  ClientRequested: [
+    Samples.clientRequested(call, {
+      shown_digest: "s",
+      tool_digest: "t",
+      expires_at: 9,
+      client: { output_schema: { type: "string" } }
+    })
+  ],
+  ApprovalClosed: (["expired", "cancelled", "answered"] as const).map((how) => ({
     _tag: "ApprovalClosed",
     call,
     approval: Samples.approvalId(),
@@ -267,7 +275,11 @@ describe("an event", () => {
   it("with a member of another type is not decoded", () => {
     for (const events of Object.values(whole)) {
       for (const event of events) {
-        for (const [path, strange] of corrupted(event, ["arguments", "provider"])) {
+        for (const [path, strange] of corrupted(event, [
+          "arguments",
+          "output_schema",
+          "provider"
+        ])) {
           assert.throws(() => decode(strange), undefined, undefined, `${event._tag}.${path}`)
         }
       }

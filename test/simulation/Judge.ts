@@ -123,7 +123,8 @@ const illegalOfCall = (
   switch (event._tag) {
     case "FrameOpened":
       return phase._tag !== "Proposed" || stopping ? `a frame opened from ${phase._tag}` : undefined
-    case "ApprovalRequested": {
+    case "ApprovalRequested":
+    case "ClientRequested": {
       if ((phase._tag !== "Proposed" && phase._tag !== "Decided") || stopping)
         return `a question from ${phase._tag}`
       const bound = digestOf(run, call.id, event.tool_key, event.arguments, event.policy_version)

@@ -6,11 +6,13 @@ import { Context, Deferred, Effect, Exit, Layer, References } from "effect"
 import type { StoredMessage } from "../../layers/ephemeral/EphemeralStore.ts"
 import { EphemeralStore } from "../../layers/ephemeral/EphemeralStore.ts"
 import * as EphemeralApprovalRecords from "../../layers/ephemeral/EphemeralApprovalRecords.ts"
+import * as EphemeralConversationStore from "../../layers/ephemeral/EphemeralConversationStore.ts"
 import * as EphemeralOutbox from "../../layers/ephemeral/EphemeralOutbox.ts"
 import * as EphemeralOutboxReplayer from "../../layers/ephemeral/EphemeralOutboxReplayer.ts"
 import * as EphemeralRunJournal from "../../layers/ephemeral/EphemeralRunJournal.ts"
 import * as EphemeralTaskStore from "../../layers/ephemeral/EphemeralTaskStore.ts"
 import { ApprovalRecords } from "../../services/ApprovalRecords.ts"
+import type { ConversationStore } from "../../services/ConversationStore.ts"
 import { Outbox } from "../../services/Outbox.ts"
 import { OutboxReplayer } from "../../services/OutboxReplayer.ts"
 import type { Append, Fence, FencedOff, StaleAppend } from "../../services/RunJournal.ts"
@@ -286,12 +288,19 @@ export const layer = (
   process: Process,
   mutate: (ports: Ports) => Partial<Ports>
 ): Layer.Layer<
-  RunJournal | Outbox | OutboxReplayer | TaskStore | ApprovalRecords | EphemeralStore
+  | RunJournal
+  | Outbox
+  | OutboxReplayer
+  | TaskStore
+  | ApprovalRecords
+  | ConversationStore
+  | EphemeralStore
 > => {
   const inner = Layer.mergeAll(
     EphemeralRunJournal.layer,
     EphemeralTaskStore.layer,
     EphemeralApprovalRecords.layer,
+    EphemeralConversationStore.layer,
     EphemeralOutbox.layer,
     EphemeralOutboxReplayer.layer
   ).pipe(Layer.provideMerge(Layer.succeed(EphemeralStore, world.store)))
@@ -301,7 +310,13 @@ export const layer = (
       (
         built
       ): Context.Context<
-        RunJournal | Outbox | OutboxReplayer | TaskStore | ApprovalRecords | EphemeralStore
+        | RunJournal
+        | Outbox
+        | OutboxReplayer
+        | TaskStore
+        | ApprovalRecords
+        | ConversationStore
+        | EphemeralStore
       > => {
         const wrapped: Ports = {
           journal: journalOf(world, process, Context.get(built, RunJournal)),

@@ -97,7 +97,9 @@ const settled = (
     Stream.filterMap((item) => {
       if (item._tag !== "Event" || item.run !== id) return Result.fail(undefined)
       const { event } = item.entry
-      return event._tag === "RunEnded" || event._tag === "ApprovalRequested"
+      return event._tag === "RunEnded" ||
+        event._tag === "ApprovalRequested" ||
+        event._tag === "ClientRequested"
         ? Result.succeed(event)
         : Result.fail(undefined)
     }),

@@ -210,7 +210,7 @@ const onDurableOf =
     const { feed, questions } = host
     for (const event of events) {
       if (event._tag === "ModelTurned") feed.endTurn(channel, run, event.frame)
-      else if (event._tag === "ApprovalRequested")
+      else if (event._tag === "ApprovalRequested" || event._tag === "ClientRequested")
         OpenQuestions.openQuestion(questions, run, event.approval)
       else if (event._tag === "RunEnded") feed.endRun(channel, run)
       else if (event._tag === "RunStopping" && event.status === "failed")

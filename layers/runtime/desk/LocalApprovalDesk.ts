@@ -12,26 +12,37 @@ import { Digest } from "effect/crypto"
 import type { Approval, Decision } from "../../../src/approval/Approval.ts"
 import { ApprovalAltered, ApprovalNotFound } from "../../../src/approval/Approval.ts"
 import { shownByRequest, differencesOf } from "../../../src/approval/ShownApproval.ts"
+import type { ClientAnswer } from "../../../src/approval/ClientCall.ts"
+import { clientCallOf } from "../../../src/approval/ClientCall.ts"
+import { ConversationNotFound } from "../../../src/conversation/Conversation.ts"
+import { isOpenTo } from "../../../src/conversation/CustomerAccess.ts"
 import * as Entries from "../../../src/entry/Entries.ts"
-import type { ApprovalId } from "../../../src/Ids.ts"
+import type { ApprovalId, ConversationId } from "../../../src/Ids.ts"
 import type { Principal } from "../../../src/Principal.ts"
+import { answerClient } from "../../../src/run/ClientAnswer.ts"
 import type { Amendment } from "../../../src/run/RunCommand.ts"
 import { decideApproval, expireApproval } from "../../../src/run/RunCommand.ts"
 import type { RunState } from "../../../src/run/RunState.ts"
 import { questionOf } from "../../../src/run/RunState.ts"
 import { ApprovalDesk } from "../../../services/ApprovalDesk.ts"
 import { ApprovalRecords } from "../../../services/ApprovalRecords.ts"
+import { ConversationStore } from "../../../services/ConversationStore.ts"
 import { RunJournal } from "../../../services/RunJournal.ts"
 import { ToolCallObservers } from "../../../services/ToolCallObserver.ts"
 import { approvalDigest, shownDigest } from "../tool/CallDigests.ts"
 import { makeFaultReporter } from "../tool/Faults.ts"
+import { clientOutcome } from "./ClientResults.ts"
 import type { OnDurable } from "./Observers.ts"
 import { amend, observeCalls } from "./Observers.ts"
 import * as OpenQuestions from "./OpenQuestions.ts"
 
 const pendingLimit = Entries.limitUpTo(500)
 
+/** Of an answer to a question that takes none. */
+const no_outcome = { _tag: "Value", json: "null" } as const
+
 interface Services {
+  readonly conversations: ConversationStore["Service"]
   readonly journal: RunJournal["Service"]
   readonly records: ApprovalRecords["Service"]
   readonly questions: OpenQuestions.OpenQuestions["Service"]
@@ -52,11 +63,12 @@ interface ShownRecord {
 const unlessAltered = <A, E>(
   state: RunState,
   { digest, record }: ShownRecord,
-  decision: Decision,
+  decision: Decision | "answer",
   decide: () => Amendment<A, E>
 ): Amendment<A, E | ApprovalAltered> => {
   const request = questionOf(state, record.id)
-  if (request === undefined || decision._tag === "Deny") return decide()
+  const isDenial = decision !== "answer" && decision._tag === "Deny"
+  if (request === undefined || isDenial) return decide()
   const fields = differencesOf(
     record,
     shownByRequest(record.run_id, state.accepted.tenant, request)
@@ -124,6 +136,53 @@ const decideRecord = Effect.fnUntraced(function* (
   )
 })
 
+/** Runs of one conversation that are looked at: they go on one after the other, so that one of them waits. */
+const runs_max = 100
+/** Calls of one run that are listed. */
+const calls_max = 100
+
+/** Oldest first. For a customer a conversation that it did not begin is not there. */
+const clientCallsOf = Effect.fnUntraced(function* (
+  { conversations, journal, records }: Services,
+  id: ConversationId,
+  by: Principal
+) {
+  const { tenant } = by
+  const found = yield* conversations.get(tenant, id)
+  if (found === undefined || !isOpenTo(by, "answer", found.begun_by)) {
+    return yield* new ConversationNotFound({ id })
+  }
+  const heads = yield* journal.unfinished(tenant, found.address, runs_max)
+  const lists = yield* Effect.forEach(
+    heads.filter(({ conversation }) => conversation === id),
+    ({ run_id }) =>
+      records.list({ tenant, run_id, status: "pending", kind: "client", limit: calls_max })
+  )
+  return lists.flat().flatMap((record) => clientCallOf(record) ?? [])
+})
+
+const answerRecord = Effect.fnUntraced(function* (
+  { digest, journal, onDurable, questions }: Services,
+  record: Approval,
+  answer: ClientAnswer,
+  by: Principal
+) {
+  const { id, run_id } = record
+  const shown = { record, digest: yield* shownDigest(digest, record) }
+  // What the record was changed to is compared with what the run asked before the result counts.
+  const outcome = yield* record.client === undefined
+    ? Effect.succeed(no_outcome)
+    : clientOutcome(record, answer)
+  yield* amend(journal, onDurable, run_id, (state, now) =>
+    unlessAltered(state, shown, "answer", () => answerClient(state, id, outcome, by, now))
+  ).pipe(
+    Effect.tap(() => Effect.sync(() => OpenQuestions.dropQuestions(questions, run_id, "amended"))),
+    // The caller may be interrupted in between: what is durable is observed all the same.
+    Effect.uninterruptible,
+    Effect.catchTag("RunNotFound", () => new ApprovalNotFound({ id }))
+  )
+})
+
 /** Closes one question whose time is over. False: its run could not be amended now, and a later sweep tries again. */
 const expireRecord = (
   { journal, onDurable }: Services,
@@ -143,6 +202,7 @@ const expireRecord = (
 const make = Effect.gen(function* () {
   const clock = yield* Clock.Clock
   const services: Services = {
+    conversations: yield* ConversationStore,
     journal: yield* RunJournal,
     records: yield* ApprovalRecords,
     questions: yield* OpenQuestions.OpenQuestions,
@@ -166,9 +226,20 @@ const make = Effect.gen(function* () {
       return yield* records.list({
         tenant,
         status: "pending",
+        kind: "approval",
         limit: yield* pendingLimit(limit, "limit"),
         after: after === undefined ? undefined : yield* Entries.approvalId(after, "after")
       })
+    }),
+    clientCalls: Effect.fn("ApprovalDesk.clientCalls")(function* (conversation, by) {
+      const which = yield* Entries.conversationId(conversation, "conversation")
+      return yield* clientCallsOf(services, which, yield* Entries.entitled(by, "answer"))
+    }),
+    answer: Effect.fn("ApprovalDesk.answer")(function* (id, answer, by) {
+      const which = yield* Entries.approvalId(id, "id")
+      const what = yield* Entries.clientAnswer(answer, "answer")
+      const who = yield* Entries.entitled(by, "answer")
+      yield* answerRecord(services, yield* recordOf(services, which, who), what, who)
     }),
     expire: Effect.fn("ApprovalDesk.expire")(function* (limit) {
       const overdue = yield* records.overdue(clock.currentTimeMillisUnsafe(), limit)
@@ -181,5 +252,5 @@ const make = Effect.gen(function* () {
 export const layer: Layer.Layer<
   ApprovalDesk,
   never,
-  ApprovalRecords | Digest.Digest | OpenQuestions.OpenQuestions | RunJournal
+  ApprovalRecords | ConversationStore | Digest.Digest | OpenQuestions.OpenQuestions | RunJournal
 > = Layer.effect(ApprovalDesk, make)

@@ -19,7 +19,9 @@ export const openRequests = (state: RunState): ReadonlyArray<ApprovalRequested> 
   const questions: Array<ApprovalRequested> = []
   if (state.question !== undefined) questions.push(state.question)
   for (const { phase } of state.open) {
-    if (phase._tag === "AwaitingApproval") questions.push(phase.request)
+    // No client is asked in a replay, so none is among them.
+    if (phase._tag !== "AwaitingApproval") continue
+    if (phase.request._tag === "ApprovalRequested") questions.push(phase.request)
   }
   return questions
 }

@@ -7,7 +7,7 @@ import type { Clock } from "effect"
 import type { Schema } from "effect"
 import { Cause, Effect } from "effect"
 import type { Digest, SecureRandom } from "effect/crypto"
-import type { Decision } from "../../../src/approval/Approval.ts"
+import type { ClientResult, Decision } from "../../../src/approval/Approval.ts"
 import { argsSummary } from "../../../src/approval/ArgsSummary.ts"
 import { shownByRequest } from "../../../src/approval/ShownApproval.ts"
 import { ApprovalId } from "../../../src/Ids.ts"
@@ -72,11 +72,16 @@ const digestsOf = Effect.fnUntraced(function* (
   }
 })
 
-const question = Effect.fnUntraced(function* (
+type Digests = Effect.Success<ReturnType<typeof digestsOf>>
+
+/** What is shown of the call; `wait_ms`: how long it waits, absent = for ever. */
+const question = Effect.fnUntraced(function* <More extends { readonly client?: ClientResult }>(
   { clock, digest, policy_version, random }: ApprovalServices,
   host: CallHost,
   tool: AgentTool,
-  digests: Effect.Success<ReturnType<typeof digestsOf>>
+  digests: Digests,
+  wait_ms: number | undefined,
+  more: More
 ) {
   const { spec } = tool
   const call = host.call()
@@ -102,9 +107,10 @@ const question = Effect.fnUntraced(function* (
           : `${digests.binding} ${spec.effect_description}`,
       correlation_id: approval
     },
-    ...(spec.approval_expires_ms === undefined
+    ...(wait_ms === undefined
       ? undefined
-      : { expires_at: clock.currentTimeMillisUnsafe() + spec.approval_expires_ms })
+      : { expires_at: clock.currentTimeMillisUnsafe() + wait_ms }),
+    ...more
   }
   const shown = shownByRequest(host.run, host.accepted.tenant, request)
   return { ...request, shown_digest: yield* shownDigest(digest, shown) }
@@ -185,5 +191,30 @@ const requestFor = Effect.fnUntraced(function* (
     phase.digest === digests.approval
   if (isApproved) return undefined
   if (yield* isAuthorized(services, host, asked, digests.proposal)) return undefined
-  return { _tag: "RequestsApproval", request: yield* question(services, host, tool, digests) }
+  const { approval_expires_ms } = tool.spec
+  return {
+    _tag: "RequestsApproval",
+    request: yield* question(services, host, tool, digests, approval_expires_ms, {})
+  }
 })
+
+/**
+ * The request of a result by the client, which ends the work of the call like a request for approval. The gate has let the
+ * call through, so nothing else comes between it and its result.
+ */
+export const clientRequest = (
+  services: ApprovalServices,
+  host: CallHost,
+  tool: AgentTool,
+  expires_ms: number
+): Effect.Effect<RunInput> =>
+  Effect.gen(function* (): Effect.fn.Return<RunInput, ToolError> {
+    const digests = yield* digestsOf(services, host, tool)
+    const client: ClientResult = {
+      output_schema: tool.spec.output_schema as ClientResult["output_schema"] & object
+    }
+    const request = yield* question(services, host, tool, digests, expires_ms, { client })
+    return { _tag: "RequestsClient", request }
+  }).pipe(
+    Effect.catch((error) => Effect.succeed(callFinished(host.call().id, failedOutcome(error))))
+  )

@@ -77,10 +77,10 @@ export const capabilityWarnings = (
 
 /**
  * Whether calls of the tool may be authorised in advance: the policy does not always have a person asked, and a journaled
- * dispatch says by what a call ran.
+ * dispatch says by what a call ran. A client's call has none.
  */
 export const mayBeAuthorized = (policy: Policy, tool: AgentTool): boolean =>
-  !alwaysAsks(policy, policySubjectOf(tool)) && isDispatched(tool.spec)
+  !alwaysAsks(policy, policySubjectOf(tool)) && isDispatched(tool.spec) && tool.client === undefined
 
 /** Gives the gates of an agent's tools, by the name that the model uses. */
 export const makeToolGates = (policy: Policy, body: Pick<ToolBody, "starterOf">) => {

@@ -15,7 +15,8 @@
  * 9. If the policy says `ask`: a person has approved exactly this call, or the workspace has authorised the action in advance;
  *    otherwise the call requests approval (`CallApproval.ts`). A call that was dispatched before needs no further approval.
  *
- * Then the body runs (`ToolBody.ts`): limits of the tool, dispatch, attempts, output schema, size limit.
+ * Then the body runs (`ToolBody.ts`): limits of the tool, dispatch, attempts, output schema, size limit. A tool whose
+ * results the client of the conversation gives has no body: its call asks for one, and waits (`CallApproval.ts`).
  *
  * What cannot change between two calls is decided once for an agent and a tool (`ToolGate.ts`). Checks 1 to 7 are
  * synchronous, and so are 8 and 9 where they do not apply: such a call costs one fiber and no queue (bench row `step`).
@@ -32,7 +33,7 @@ import type { Permission } from "../../../src/tool/SideEffects.ts"
 import { onLossOf } from "../../../src/tool/ToolSpec.ts"
 import type { KillSwitch } from "../../../services/KillSwitch.ts"
 import type { ApprovalServices } from "./CallApproval.ts"
-import { approvalFor } from "./CallApproval.ts"
+import { approvalFor, clientRequest } from "./CallApproval.ts"
 import type { AgentTool, CallHost, StartedWork } from "./CallHost.ts"
 import { callFinished } from "./CallOutcome.ts"
 import {
@@ -111,6 +112,23 @@ const refuseDenied = (
   return refuseCall(id, permissionDenied(tool, roles))
 }
 
+/** A tool without a body here: behind an approval, where one is needed, its client is asked for the result. */
+const startClient = (
+  services: Services,
+  host: CallHost,
+  gate: ToolGate,
+  { expires_ms }: NonNullable<AgentTool["client"]>,
+  needsApproval: boolean
+): StartedWork => ({
+  effect: Effect.flatMap(
+    needsApproval ? approvalFor(services, host, gate) : Effect.undefined,
+    (request) =>
+      request === undefined
+        ? clientRequest(services, host, gate.tool, expires_ms)
+        : Effect.succeed(request)
+  )
+})
+
 export const make = (services: Services): ToolInvoker => {
   const rules: Rules = { ...services, policy: services.policy ?? no_policy }
   const body = ToolBody.make({
@@ -132,9 +150,11 @@ export const make = (services: Services): ToolInvoker => {
     )
 
   const startBody = (host: CallHost, gate: ToolGate, args: unknown, needsApproval: boolean) =>
-    needsApproval
-      ? { effect: startOrRequest(host, gate, args) }
-      : gate.start(host, host.call().id, args)
+    gate.tool.client !== undefined
+      ? startClient(services, host, gate, gate.tool.client, needsApproval)
+      : needsApproval
+        ? { effect: startOrRequest(host, gate, args) }
+        : gate.start(host, host.call().id, args)
 
   const start = (host: CallHost): StartedWork => {
     const { arguments: given, id, phase, proposed } = host.call()

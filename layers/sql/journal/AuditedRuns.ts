@@ -45,8 +45,8 @@ const counted = (sql: SqlClient.SqlClient, limit: number, after: RunId | undefin
   sql.unsafe(
     `SELECT r.run_id, r.length,
        (SELECT count(*)::int4 FROM troupe.run_events e WHERE e.run_id = r.run_id AND e.seq < r.length) AS events,
-       (SELECT coalesce(sum(CASE WHEN e.type = 'ApprovalRequested' THEN 1 ELSE -1 END), 0)::int4 FROM troupe.run_events e
-         WHERE e.run_id = r.run_id AND e.type IN ('ApprovalRequested', 'ApprovalDecided', 'ApprovalClosed')) AS approvals,
+       (SELECT coalesce(sum(CASE WHEN e.type IN ('ApprovalRequested', 'ClientRequested') THEN 1 ELSE -1 END), 0)::int4 FROM troupe.run_events e
+         WHERE e.run_id = r.run_id AND e.type IN ('ApprovalRequested', 'ClientRequested', 'ApprovalDecided', 'ApprovalClosed')) AS approvals,
        (SELECT count(*)::int4 FROM troupe.approvals a WHERE a.run_id = r.run_id AND a.status + 0 = 0) AS records
      FROM (${running} UNION ALL ${parked} ORDER BY run_id LIMIT $2::int4) r ORDER BY r.run_id`,
     [after ?? "00000000-0000-0000-0000-000000000000", Math.min(Math.max(limit, 1), page_max)]

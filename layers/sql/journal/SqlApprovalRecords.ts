@@ -6,12 +6,12 @@ import { SqlClient } from "effect/sql"
 import type { Scope } from "effect"
 import type { SqlConnection, SqlError } from "effect/sql"
 import type { ApprovalQuery } from "../../../services/ApprovalRecords.ts"
-import { ApprovalRecords } from "../../../services/ApprovalRecords.ts"
+import { ApprovalRecords, isOfKind } from "../../../services/ApprovalRecords.ts"
 import { StoreError } from "../../../services/StoreError.ts"
 import { Approval } from "../../../src/approval/Approval.ts"
 import { marksOf } from "../../../src/approval/ShownApproval.ts"
 import { ApprovalId, Tenant } from "../../../src/Ids.ts"
-import type { ApprovalRequested } from "../../../src/run/RunEvent.ts"
+import type { Question } from "../../../src/run/RunEvent.ts"
 import { approvalCode, run_quarantined, run_parked, StoredApprovalStatus } from "./Codes.ts"
 import { eventIn } from "./RunRows.ts"
 import * as GroupedReads from "../engine/GroupedReads.ts"
@@ -41,7 +41,7 @@ type ApprovalRow = typeof ApprovalRow.Type
 const columns = `a.id, a.tenant, a.status, a.payload, a.answer, r.tenant AS run_tenant,
   coalesce(r.status >= ${run_quarantined + run_parked}, false) AS quarantined,
   ARRAY(SELECT e.payload FROM troupe.run_events e WHERE a.status = 0 AND e.run_id = a.run_id
-    AND e.type = 'ApprovalRequested' AND strpos(e.payload, a.id::text) > 0 ORDER BY e.seq LIMIT ${requests_max}) AS requests`
+    AND e.type IN ('ApprovalRequested', 'ClientRequested') AND strpos(e.payload, a.id::text) > 0 ORDER BY e.seq LIMIT ${requests_max}) AS requests`
 const records = "(troupe.approvals a LEFT JOIN troupe.runs r ON r.run_id = a.run_id)"
 const byIds = `SELECT ${columns} FROM ${records} WHERE a.id = ANY ($1::text[]::uuid[])`
 const pending = approvalCode("pending")
@@ -62,10 +62,11 @@ const approvalOf = (found: unknown): Approval | undefined => {
 }
 
 /** The event that requests the approval, if it is one of these texts. */
-const requestIn = (texts: ReadonlyArray<string>, id: ApprovalId): ApprovalRequested | undefined => {
+const requestIn = (texts: ReadonlyArray<string>, id: ApprovalId): Question | undefined => {
   for (const text of texts) {
     const event = eventIn(text)
-    if (event?._tag === "ApprovalRequested" && event.approval === id) return event
+    const isQuestion = event?._tag === "ApprovalRequested" || event?._tag === "ClientRequested"
+    if (isQuestion && event.approval === id) return event
   }
   return undefined
 }
@@ -107,7 +108,7 @@ const whole = Effect.fnUntraced(function* (
   while (true) {
     const wanted = limit - found.length
     const rows = yield* Effect.mapError(rowsOf({ ...query, after, limit: wanted }), toStoreError)
-    found.push(...(yield* approvals(Effect.succeed(rows))))
+    found.push(...(yield* approvals(Effect.succeed(rows))).filter(isOfKind(query)))
     if (rows.length < wanted || found.length === limit) return found
     after = ApprovalId.make(String(rows.at(-1)?.["id"]))
   }

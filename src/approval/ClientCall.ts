@@ -1,0 +1,58 @@
+/**
+ * A call whose result the client of its conversation gives, as the client reads it, and the result as it is sent.
+ */
+import { Schema } from "effect"
+import { ApprovalId, CallId, RunId } from "../Ids.ts"
+import type { Approval } from "./Approval.ts"
+import { Reason } from "./DecisionPayload.ts"
+
+export const ClientCall = Schema.Struct({
+  id: ApprovalId,
+  run_id: RunId,
+  call: CallId,
+  tool: Schema.String,
+  /** The model's, or those that an approver put in their place. */
+  arguments: Schema.Json,
+  /** JSON Schema of the result; `{}` = any JSON. */
+  output_schema: Schema.Record(Schema.String, Schema.Json),
+  /** ms since 1970. */
+  requested_at: Schema.Int,
+  /** The call fails then; ms since 1970. */
+  expires_at: Schema.optionalKey(Schema.Int)
+}).annotate({ identifier: "ClientCall" })
+export interface ClientCall extends Schema.Schema.Type<typeof ClientCall> {}
+
+/** Undefined where the record is a question to approvers. */
+export const clientCallOf = ({
+  arguments: args,
+  call,
+  client,
+  expires_at,
+  id,
+  payload,
+  requested_at,
+  run_id
+}: Approval): ClientCall | undefined =>
+  client === undefined
+    ? undefined
+    : {
+        id,
+        run_id,
+        call,
+        tool: payload.tool_name,
+        arguments: args,
+        output_schema: client.output_schema ?? {},
+        requested_at,
+        ...(expires_at === undefined ? undefined : { expires_at })
+      }
+
+/** The message to a sender of anything else. */
+export const client_answer_expected =
+  "Expected an object with result, which is any JSON, or with error, a text of 1 to 4,000 characters"
+
+/** What the client sends: the result, or in words why there is none, which the model reads. */
+export const ClientAnswer = Schema.Union([
+  Schema.Struct({ result: Schema.Json }),
+  Schema.Struct({ error: Reason })
+]).annotate({ identifier: "ClientAnswer", message: client_answer_expected })
+export type ClientAnswer = typeof ClientAnswer.Type
