@@ -9,7 +9,8 @@ import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
 import type { Script } from "../../layers/model/ScriptedModelGateway.ts"
 import { spectral_name } from "../../src/agents/Spectral.ts"
 import type { RunId } from "../../src/Ids.ts"
-import { Tenant } from "../../src/Ids.ts"
+import { AgentSpec } from "../../src/agent/AgentSpec.ts"
+import { AgentName, Tenant } from "../../src/Ids.ts"
 import type { Role } from "../../src/Principal.ts"
 import * as H from "../runtime/Harness.ts"
 import { ask as delegate, ended, over, question } from "./Workspace.ts"
@@ -37,13 +38,20 @@ const applies: Script = ({ agent, step }) =>
       ? call("apply_changeset", { n: 7 })
       : text("reported")
 
+/** For the staff, though one of its tools names customers. */
+const backoffice = AgentSpec.make({
+  name: AgentName.make("backoffice"),
+  instructions: "Help the staff.",
+  tools: ["apply_changeset"]
+})
+
 const served = (done: Changes, bodies: Readonly<Record<string, H.TestTool>> = {}) =>
   Server.layer({
     listen: { port: 0 },
     credentials,
     settings: { customer_agents: [spectral_name] }
   }).pipe(
-    Layer.provideMerge(over({ done, bodies, script: applies })),
+    Layer.provideMerge(over({ done, bodies, script: applies, others: [backoffice] })),
     Layer.provideMerge(Stores.ephemeral)
   )
 
@@ -188,6 +196,7 @@ describe("a customer", () => {
       const wrong: ReadonlyArray<readonly [body: object, status: number]> = [
         [{ ...authorise, agent: "operations" }, 404],
         [{ ...authorise, agent: "nobody" }, 404],
+        [{ ...authorise, agent: "backoffice" }, 404],
         [{ ...authorise, action: "list_recent_scans" }, 409],
         [{ ...authorise, agent: "spectral" }, 409],
         [{ ...authorise, granted_by: "olga" }, 400],
@@ -200,6 +209,14 @@ describe("a customer", () => {
         assert.notInclude(answer.json.available ?? [], "operations")
       }
       assert.strictEqual((yield* ask("vera", "/v1/authorizations", authorise)).status, 403)
+      const theirs = yield* ask("olga", "/v1/authorizations", {
+        ...authorise,
+        agent: "backoffice"
+      })
+      assert.strictEqual(theirs.status, 201)
+      assert.deepStrictEqual((yield* ask("carl", "/v1/authorizations")).json.items, [])
+      const revoke = `/v1/authorizations/${theirs.json.id}/revoke`
+      assert.strictEqual((yield* ask("carl", revoke, no_body)).status, 404)
       const bad = yield* ask("carl", "/v1/authorizations/not-an-id/revoke", no_body)
       assert.include([400, 404], bad.status)
       assert.strictEqual((yield* ask("carl", "/v1/authorizations?limit=501")).status, 400)

@@ -16,6 +16,7 @@ import {
   specialistTools
 } from "../../src/agents/Spectral.ts"
 import type { SpecialistName } from "../../src/agents/Spectral.ts"
+import type { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import type { RunId } from "../../src/Ids.ts"
 import type { Policy } from "../../src/permission/Policy.ts"
 import * as H from "../runtime/Harness.ts"
@@ -54,23 +55,33 @@ export interface Options extends AgentOptions {
   readonly done?: Changes
   readonly bodies?: Readonly<Record<string, H.TestTool>>
   readonly policy?: Policy
+  readonly config?: Partial<RuntimeConfig.RuntimeConfig>
+  /** Beside the Spectral Agent. */
+  readonly others?: ReadonlyArray<AgentSpec>
 }
 
 /** Over stores that the test holds. */
-export const over = ({ autonomy, bodies, done = [], policy, script, tools: given }: Options) =>
+export const over = ({ done = [], ...options }: Options) =>
   Runtime.layer({
-    agents: Result.getOrThrow(
-      spectralAgents({
-        ...(autonomy === undefined ? undefined : { autonomy }),
-        ...(given === undefined ? undefined : { tools: given })
-      })
-    ),
-    tools: [H.toolsOf(tools(done, bodies))],
-    policy
+    agents: [
+      ...Result.getOrThrow(
+        spectralAgents({
+          ...(options.autonomy === undefined ? undefined : { autonomy: options.autonomy }),
+          ...(options.tools === undefined ? undefined : { tools: options.tools })
+        })
+      ),
+      ...(options.others ?? [])
+    ],
+    tools: [H.toolsOf(tools(done, options.bodies))],
+    policy: options.policy
   }).pipe(
-    Layer.provideMerge(ScriptedModelGateway.layer(script)),
+    Layer.provideMerge(ScriptedModelGateway.layer(options.script)),
     Layer.provide(
-      Layer.succeed(RuntimeConfig.RuntimeConfig, { ...RuntimeConfig.defaults, drain_ms: 1 })
+      Layer.succeed(RuntimeConfig.RuntimeConfig, {
+        ...RuntimeConfig.defaults,
+        drain_ms: 1,
+        ...options.config
+      })
     )
   )
 
