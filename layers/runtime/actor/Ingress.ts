@@ -97,6 +97,14 @@ const conversationOf = Effect.fnUntraced(function* (
   return yield* Effect.fromResult(anchoredConversation(sent, fresh))
 })
 
+/** Why the message may not begin one more run below the run that sends it; undefined if it may. */
+const nestingRefused = ({ nested }: Message, { limits }: AgentSpec): NestedTooDeep | undefined => {
+  const { nested_depth_max: depth_max } = limits
+  return nested === undefined || nested.depth <= depth_max
+    ? undefined
+    : new NestedTooDeep({ depth: nested.depth, depth_max })
+}
+
 /** How actors are started. */
 interface Actors {
   readonly begin: BeginTask
@@ -123,10 +131,8 @@ export const make = Effect.fnUntraced(function* (host: ActorHost, { begin, wake 
       const available = directory.all.map((each) => each.spec.name)
       return yield* new AgentNotFound({ agent: message.agent, available })
     }
-    const { nested_depth_max: depth_max } = agent.spec.limits
-    if (nested !== undefined && nested.depth > depth_max) {
-      return yield* new NestedTooDeep({ depth: nested.depth, depth_max })
-    }
+    const nestedTooDeep = nestingRefused(message, agent.spec)
+    if (nestedTooDeep !== undefined) return yield* nestedTooDeep
     if (isTooLarge(text)) return yield* new MessageTooLarge({ bytes_max: message_bytes_max })
     const conversation = yield* conversationOf(ids, agent.spec, message, by)
     const id = (yield* random.uuidV7()) as RunId
