@@ -7,7 +7,8 @@ import type { ModelRequest } from "../../services/ModelGateway.ts"
 import type { Turn } from "../../src/run/RunDecider.ts"
 import { call, calls, text } from "../../layers/model/ScriptedModelGateway.ts"
 import type { Seen, Step } from "./Transcript.ts"
-import { read, valueOf } from "./Transcript.ts"
+import { outcomeOf, read, valueOf } from "./Transcript.ts"
+import { clusterScript, speaksOfClusters } from "../scans/ClusterScript.ts"
 import { worldScript } from "../worlds/Script.ts"
 
 const footer =
@@ -16,7 +17,8 @@ const footer =
 const help =
   'I look after what this system could not deliver. Ask me "what is stuck?", then for example "replay the first", "replay order 1003" or "replay all". ' +
   "I look at an event before I propose to send it again, and that needs your approval. " +
-  'Ask me "what does the advertising world lack?" too: I ask that world\'s agent.'
+  'Ask me "what does the advertising world lack?" too: I ask that world\'s agent. ' +
+  'And "which failure clusters are critical?", then "show cluster <id>" or "acknowledge cluster <id>".'
 
 const answer = (said: string): Turn => text(said + footer)
 
@@ -147,26 +149,6 @@ const detailText = (detail: Detail): string =>
   `Its ${detail.failures.length} failed tries: ${detail.failures.map((failure) => failure.error).join("; ")}.\n` +
   `Payload: ${JSON.stringify(detail.payload)}`
 
-/** What became of a call, for a person: a model is told the class of an error and what to do about it too. */
-const said = ({ outcome }: Step): string => {
-  switch (outcome._tag) {
-    case "Value":
-      return "the result is too long to be read"
-    case "Failed":
-      return outcome.error.message
-    case "Denied":
-      return `${outcome.by} denied it (${outcome.reason})`
-    case "Revised":
-      return `${outcome.by} asked for another proposal: ${outcome.note}`
-    case "Expired":
-      return "nobody decided in time"
-    case "Cancelled":
-      return "the proposal was cancelled"
-    case "Unknown":
-      return "nobody knows whether it took effect: an operator must say"
-  }
-}
-
 const reasonOf = (detail: Detail, proposals: ReadonlyArray<Step>): string => {
   const notes = proposals.flatMap(({ outcome }) =>
     outcome._tag === "Revised" ? [`${outcome.by} asked: ${outcome.note}`] : []
@@ -186,11 +168,11 @@ const outcomeText = (step: Step, detail: Detail | undefined): string => {
       }
       return `${name} is on its way again, approved by ${String(valueOf(step)?.["replayed_by"] ?? "somebody")}, under its own id.`
     case "Denied":
-      return `${name} was not sent: ${said(step)}. I will not propose it again.`
+      return `${name} was not sent: ${outcomeOf(step)}. I will not propose it again.`
     case "Unknown":
-      return `${name} may have been sent: ${said(step)}.`
+      return `${name} may have been sent: ${outcomeOf(step)}.`
     default:
-      return `${name} was not sent: ${said(step)}.`
+      return `${name} was not sent: ${outcomeOf(step)}.`
   }
 }
 
@@ -214,7 +196,7 @@ const replay = (seen: Seen, ids: ReadonlyArray<string>): Turn => {
       lines.push(outcomeText(last, detail))
     } else if (detail === undefined) {
       const step = seen.now.findLast((each) => each.args["event_id"] === event_id)
-      lines.push(`I could not look at ${event_id}: ${step === undefined ? "" : said(step)}`)
+      lines.push(`I could not look at ${event_id}: ${step === undefined ? "" : outcomeOf(step)}`)
     } else if (detail.status === "dead") {
       const reason = reasonOf(detail, mine)
       proposals.push(call("replay_dlq_event", { event_id, reason }))
@@ -241,7 +223,7 @@ const inspect = (seen: Seen, ids: ReadonlyArray<string>): Turn => {
         const detail = details.get(id)
         if (detail !== undefined) return [detailText(detail)]
         const step = asked.findLast((each) => each.args["event_id"] === id)
-        return step === undefined ? [] : [said(step)]
+        return step === undefined ? [] : [outcomeOf(step)]
       })
       .join("\n\n")
   )
@@ -259,7 +241,7 @@ const askWorld = (seen: Seen, world_id: string): Turn => {
   const value = valueOf(step)
   return answer(
     value === undefined
-      ? `The agent of the world ${world_id} did not answer: ${said(step)}.`
+      ? `The agent of the world ${world_id} did not answer: ${outcomeOf(step)}.`
       : `The agent of the world ${world_id} says:\n${String(value["answer"])}`
   )
 }
@@ -274,6 +256,10 @@ export const script = (request: ModelRequest): Turn => {
   if (world !== undefined && request.tools.some(({ name }) => name === "ask_world_agent")) {
     return askWorld(seen, world)
   }
+  if (speaksOfClusters(seen) && request.tools.some(({ name }) => name === "triage_cluster")) {
+    const next = clusterScript(seen)
+    return typeof next === "string" ? answer(next) : next
+  }
   const act =
     wantsReplay.test(seen.asked) && !asks.test(seen.asked)
       ? replay
@@ -285,7 +271,7 @@ export const script = (request: ModelRequest): Turn => {
     const last = seen.now.at(-1)
     if (last === undefined) return call("list_dlq_events")
     const events = listed(seen.now)
-    return answer(events === undefined ? `I could not look: ${said(last)}` : listText(events))
+    return answer(events === undefined ? `I could not look: ${outcomeOf(last)}` : listText(events))
   }
   // The newest list that the user has seen is what "the first" refers to.
   const events = listed(seen.all)
@@ -293,7 +279,7 @@ export const script = (request: ModelRequest): Turn => {
     const failed = seen.now.find((step) => step.name === "list_dlq_events")
     return failed === undefined
       ? call("list_dlq_events")
-      : answer(`I could not look: ${said(failed)}`)
+      : answer(`I could not look: ${outcomeOf(failed)}`)
   }
   const targets = targetsOf(seen, events)
   switch (targets._tag) {

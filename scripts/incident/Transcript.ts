@@ -96,3 +96,23 @@ export const read = ({ history, transcript }: ModelRequest): Seen => {
   }
   return { asked, all, now: all.slice(from) }
 }
+
+/** What became of a call, for a person: a model is told the class of an error and what to do about it too. */
+export const outcomeOf = ({ outcome }: Step): string => {
+  switch (outcome._tag) {
+    case "Value":
+      return "the result is too long to be read"
+    case "Failed":
+      return outcome.error.message
+    case "Denied":
+      return `${outcome.by} denied it (${outcome.reason})`
+    case "Revised":
+      return `${outcome.by} asked for another proposal: ${outcome.note}`
+    case "Expired":
+      return "nobody decided in time"
+    case "Cancelled":
+      return "the proposal was cancelled"
+    case "Unknown":
+      return "nobody knows whether it took effect: an operator must say"
+  }
+}

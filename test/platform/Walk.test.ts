@@ -1,0 +1,152 @@
+/** The Operations Agent's script over the records of `npm start`, and the platform's events on their way to an agent. */
+import { randomUUID } from "node:crypto"
+import { assert, describe, it } from "@effect/vitest"
+import { Clock, Effect, Layer, Option, Stream } from "effect"
+import * as OperationsTools from "../../layers/agents/OperationsTools.ts"
+import * as Channels from "../../layers/compose/Channels.ts"
+import * as Platform from "../../layers/compose/Platform.ts"
+import * as Runtime from "../../layers/compose/Runtime.ts"
+import * as Stores from "../../layers/compose/Stores.ts"
+import * as ScriptedModelGateway from "../../layers/model/ScriptedModelGateway.ts"
+import { script } from "../../scripts/incident/Script.ts"
+import { sampleRecords } from "../../scripts/scans/SampleRecords.ts"
+import { AgentRuntime } from "../../services/AgentRuntime.ts"
+import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
+import { ConversationStore } from "../../services/ConversationStore.ts"
+import { FailureClusterReader } from "../../services/platform/contracts/FailureClusterReader.ts"
+import { RecordImporter } from "../../services/platform/RecordImporter.ts"
+import { AgentSpec } from "../../src/agent/AgentSpec.ts"
+import { operations } from "../../src/agents/Operations.ts"
+import type { Decision } from "../../src/approval/Approval.ts"
+import { AgentName, ConversationId, Tenant } from "../../src/Ids.ts"
+import { Principal } from "../../src/Principal.ts"
+import { eventually } from "../contracts/Contract.ts"
+import * as Events from "./Events.ts"
+import { some } from "./Records.ts"
+
+const tenant = Tenant.make("acme")
+const olga = new Principal({ id: "olga", tenant, roles: ["operator"] })
+const ann = new Principal({ id: "ann", tenant, roles: ["approver"] })
+const conversation = ConversationId.make("c-1")
+
+const service = Runtime.layer({
+  agents: [{ ...operations, tools: [...operations.tools, ...Platform.failure_cluster_tools] }],
+  tools: [OperationsTools.tools, Platform.failureClusters]
+}).pipe(
+  Layer.provide(ScriptedModelGateway.layer(script)),
+  Layer.provideMerge(Platform.ephemeral),
+  Layer.provideMerge(Stores.ephemeral),
+  Layer.orDie
+)
+
+const send = (text: string) =>
+  AgentRuntime.use((it) => it.send({ agent: operations.name, conversation, text }, olga)).pipe(
+    Effect.map(({ task }) => task.id)
+  )
+
+const said = (run: string) =>
+  AgentRuntime.use((it) =>
+    it.watch(conversation, { ordinal: 0, seq: -1 }, olga).pipe(
+      Stream.flatMap((item) =>
+        item._tag === "Event" && item.run === run && item.entry.event._tag === "RunEnded"
+          ? Stream.succeed(item.entry.event.text ?? "")
+          : Stream.empty
+      ),
+      Stream.runHead,
+      Effect.map(Option.getOrThrow)
+    )
+  )
+
+const ask = (text: string) => Effect.flatMap(send(text), said)
+
+const decided = Effect.fnUntraced(function* (text: string, decision: Decision) {
+  const run = yield* send(text)
+  const desk = yield* ApprovalDesk
+  const [approval] = yield* eventually(desk.pending(ann, 10), (all) => all.length === 1)
+  yield* desk.decide(approval!.id, decision, ann)
+  return yield* said(run)
+})
+
+const test = (title: string, body: Effect.Effect<void, unknown, Layer.Success<typeof service>>) =>
+  it.live(title, () =>
+    Effect.gen(function* () {
+      const now = yield* Clock.currentTimeMillis
+      yield* RecordImporter.use((importer) => importer.record(tenant, sampleRecords(1, now)))
+      yield* body
+    }).pipe(Effect.provide(service))
+  )
+
+const id = "support-bot-invented-deadline"
+const triage = FailureClusterReader.use((reader) =>
+  Effect.map(reader.cluster(tenant, id), (record) => record.triage)
+)
+
+describe("the walk through failure clusters", () => {
+  test(
+    "ST-47 ST-48 asked which clusters are critical it lists them, and shows one",
+    Effect.gen(function* () {
+      const list = yield* ask("Which failure clusters are critical?")
+      assert.include(list, `${id} (critical, new)`)
+      assert.notInclude(list, "(high")
+      const shown = yield* ask(`Show cluster ${id}`)
+      assert.include(shown, "Names a deadline that no source has")
+      assert.match(shown, /- failure-\d+: Contract/)
+      assert.include(yield* ask("Show cluster nothing"), "I could not look")
+    })
+  )
+
+  test(
+    "ST-49 a triage is proposed after a look; denied it changes nothing, approved it is kept",
+    Effect.gen(function* () {
+      const denied = yield* decided(`Resolve cluster ${id}`, { _tag: "Deny", reason: "not yet" })
+      assert.include(denied, "was not changed: ann denied it (not yet)")
+      assert.deepEqual(yield* triage, { status: "new" })
+      const approved = yield* decided(`Acknowledge cluster ${id}`, { _tag: "Approve" })
+      assert.include(approved, `${id} is acknowledged now, approved by ann`)
+      assert.deepInclude(yield* triage, { status: "acknowledged", triaged_by: "ann" })
+    })
+  )
+})
+
+const spectral = AgentSpec.make({
+  name: AgentName.make("spectral"),
+  kind: "spectral",
+  instructions: "Help."
+})
+const channels = Channels.make({ events: { agent: spectral } })
+const listening = Runtime.layer({
+  agents: [spectral],
+  tools: [],
+  deliveries: channels.deliveries
+}).pipe(
+  Layer.provide(ScriptedModelGateway.layer(() => ScriptedModelGateway.text("I looked at it."))),
+  Layer.provideMerge(channels.layer),
+  Layer.provideMerge(Platform.ephemeral),
+  Layer.provideMerge(Stores.ephemeral),
+  Layer.orDie
+)
+
+describe("the platform's events", () => {
+  it.live(
+    "SA-17 SA-22 a recorded verdict begins one conversation with the agent, also if it is recorded twice",
+    () =>
+      Effect.gen(function* () {
+        const event = { id: randomUUID(), topic: "verdict.issued", payload: Events.verdictIssued }
+        const importer = yield* RecordImporter
+        yield* importer.record(tenant, some({ events: [event] }))
+        yield* importer.record(tenant, some({ events: [event] }))
+        const store = yield* ConversationStore
+        const [begun] = yield* eventually(store.list(tenant, 10), (found) => found.length > 0)
+        assert.deepInclude(begun, { initiated_by: "system", trigger_event_id: event.id })
+        const messages = yield* eventually(
+          store.messages(tenant, begun!.id, -1, 10),
+          (found) => found.length > 1
+        )
+        assert.deepEqual(
+          messages.map(({ role }) => role),
+          ["system", "assistant"]
+        )
+        assert.include(messages[0]!.content, Events.verdictIssued.summary)
+      }).pipe(Effect.provide(listening))
+  )
+})
