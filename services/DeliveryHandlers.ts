@@ -9,7 +9,9 @@ import type { AgentName } from "../src/Ids.ts"
 
 /** This try failed and another may succeed. The message is sanitised before it is stored. */
 export class DeliveryFailed extends Schema.TaggedError<DeliveryFailed>()("DeliveryFailed", {
-  message: Schema.String
+  message: Schema.String,
+  /** The next try is not before this many ms have passed; a quarter of an hour at most. */
+  retry_after_ms: Schema.optionalKey(Schema.Int)
 }) {}
 
 /** No try can succeed: the message is a dead letter at once. */

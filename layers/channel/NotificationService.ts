@@ -219,10 +219,10 @@ export const handlers = <E, R>(
 ): Effect.Effect<RoomHandlers, E, R | Foundation> =>
   Effect.flatMap(Effect.all(adapters), makeHandlers)
 
-const sendDigests = Effect.fnUntraced(function* (digest_ms: number) {
+/** Tells in one message for each address what waits since before `before` (ms since 1970), and all that waits with it. */
+export const sendDigests = Effect.fnUntraced(function* (before: number) {
   const notices = yield* Notices
   for (;;) {
-    const before = (yield* Clock.currentTimeMillis) - digest_ms
     const id = yield* newMessageId
     const isTold = yield* notices.digest(before, digest_max, (items) => {
       const [{ address, channel, recipient, tenant }] = items as [DigestItem]
@@ -249,8 +249,11 @@ export const sweeps: Layer.Layer<never, never, Notices | SecureRandom.SecureRand
   Layer.effectDiscard(
     Effect.gen(function* () {
       const { digest_ms, retention_ms } = yield* NotificationConfig
+      const dueDigests = Effect.flatMap(Clock.currentTimeMillis, (now) =>
+        sendDigests(now - digest_ms)
+      )
       yield* Effect.forkScoped(
-        Effect.andThen(sendDigests(digest_ms), forgetOld(retention_ms)).pipe(
+        Effect.andThen(dueDigests, forgetOld(retention_ms)).pipe(
           Effect.catch(({ message }) =>
             Effect.logWarning(`digests were not sent, or old notices not removed: ${message}`)
           ),

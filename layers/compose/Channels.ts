@@ -23,27 +23,33 @@ import * as PooledRandom from "./PooledRandom.ts"
 export { NotificationConfig } from "../channel/NotificationService.ts"
 export type { ChannelAdapter, Outgoing } from "../channel/NotificationService.ts"
 
-/** `E` and `R`: how building an adapter may fail, and what it needs. */
-export interface Options<E = never, R = never> {
+type Adapter = Effect.Effect<NotificationService.ChannelAdapter, unknown, unknown>
+
+/** `A`: the adapters, each with how building it may fail and what it needs. */
+export interface Options<A extends Adapter = Adapter> {
   /** Absent = this service takes no events. */
   readonly events?: LocalEventIntake.EventIntakeConfig["Service"] | undefined
   /** Channels beside the in-app copy. */
-  readonly adapters?: ReadonlyArray<Effect.Effect<NotificationService.ChannelAdapter, E, R>>
+  readonly adapters?: ReadonlyArray<A>
 }
+
+type Deliveries<E, R> = ReadonlyArray<
+  Effect.Effect<
+    RoomHandlers,
+    E,
+    R | EventIntake | Exclude<NotificationService.Foundation, SecureRandom.SecureRandom>
+  >
+>
 
 /** What a runtime delivers, and the Layer that stands beneath it. */
 export interface Channels<E, R> {
-  readonly deliveries: ReadonlyArray<
-    Effect.Effect<
-      RoomHandlers,
-      E,
-      R | EventIntake | Exclude<NotificationService.Foundation, SecureRandom.SecureRandom>
-    >
-  >
+  readonly deliveries: Deliveries<E, R>
   readonly layer: Layer.Layer<EventIntake, never, AgentMemories | EventInbox | Notices>
 }
 
-export const make = <E = never, R = never>(options: Options<E, R> = {}): Channels<E, R> => {
+export const make = <A extends Adapter = never>(
+  options: Options<A> = {}
+): Channels<Effect.Error<A>, Effect.Services<A>> => {
   const { adapters = [], events } = options
   const intake =
     events === undefined
@@ -51,7 +57,11 @@ export const make = <E = never, R = never>(options: Options<E, R> = {}): Channel
       : LocalEventIntake.layer.pipe(
           Layer.provide(Layer.succeed(LocalEventIntake.EventIntakeConfig, events))
         )
-  const told = NotificationService.handlers(adapters).pipe(Effect.provide(PooledRandom.layer))
+  const told = NotificationService.handlers(
+    adapters as ReadonlyArray<
+      Effect.Effect<NotificationService.ChannelAdapter, Effect.Error<A>, Effect.Services<A>>
+    >
+  ).pipe(Effect.provide(PooledRandom.layer))
   return {
     deliveries: events === undefined ? [told] : [told, LocalEventIntake.handlers],
     layer: Layer.merge(intake, NotificationService.sweeps).pipe(Layer.provide(PooledRandom.layer))

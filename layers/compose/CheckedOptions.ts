@@ -124,6 +124,7 @@ const fields = {
   customer_agents: Schema.optionalKey(Schema.Array(AgentName).check(Schema.isMaxLength(1_000))),
   telemetry: Schema.optionalKey(Telemetry),
   record: Schema.optionalKey(Schema.Boolean),
+  channels: listOf(is("an Effect of a channel", Effect.isEffect)),
   events: Schema.optionalKey(EventOptions)
 } satisfies Record<keyof Options, unknown>
 

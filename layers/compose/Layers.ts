@@ -2,6 +2,9 @@
  * The package's entry `troupe/layers`: the Layers from which an Effect program composes a runtime, and their settings.
  */
 export * as Channels from "./Channels.ts"
+export * as EmailChannel from "../channel/EmailChannel.ts"
+export * as SlackChannel from "../channel/slack/SlackChannel.ts"
+export * as SlackIngress from "../channel/slack/SlackIngress.ts"
 export * as WebhookDelivery from "../channel/WebhookDelivery.ts"
 export * as ImportedMcpServers from "../mcp/ImportedMcpServers.ts"
 export { Retention, RetentionConfig } from "../memory/MemoryRetention.ts"

@@ -41,6 +41,8 @@ import type { McpServerStatus } from "../../services/McpServers.ts"
 import type { Erasure } from "../../services/MemoryStore.ts"
 import type { OutboxReader } from "../../services/OutboxReader.ts"
 import type { OutboxReplayer } from "../../services/OutboxReplayer.ts"
+import type { ChannelBindings } from "../../services/ChannelBindings.ts"
+import type { ChannelAdapter } from "../channel/NotificationService.ts"
 import type * as CodeTool from "../agents/CodeTool.ts"
 import type * as ConfiguredTools from "../calls/ConfiguredTools.ts"
 import type * as LocalToolRegistry from "../runtime/desk/LocalToolRegistry.ts"
@@ -108,6 +110,10 @@ export interface Options {
   readonly telemetry?: boolean | Telemetry
   /** Keeps a record of every call beside the journal, for audits (`records`). Absent = no. */
   readonly record?: boolean
+  /** Channels beside the copy in the application: such as `SlackChannel.adapter` of `troupe/layers`. */
+  readonly channels?: ReadonlyArray<
+    Effect.Effect<ChannelAdapter, unknown, ForTools | ChannelBindings>
+  >
   /** The agent of this process that is told of events (`publish`). Absent = no events are taken. */
   readonly events?: EventOptions
 }

@@ -160,6 +160,7 @@ const layerOf = async (options: Options) => {
     )
   )
   const channels = Channels.make({
+    adapters: options.channels ?? [],
     events: await Effect.runPromise(
       ChannelMethods.intakeOf(checked.events, [...options.agents, ...graphs.map(graphAgent)])
     )

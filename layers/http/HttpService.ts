@@ -28,6 +28,7 @@ import * as ApprovalsHandlers from "./ApprovalsHandlers.ts"
 import * as AuthorizationsHandlers from "./AuthorizationsHandlers.ts"
 import * as Boundary from "./Boundary.ts"
 import * as ClientCallsHandlers from "./ClientCallsHandlers.ts"
+import * as ChannelRoutes from "./ChannelRoutes.ts"
 import * as ConversationsHandlers from "./ConversationsHandlers.ts"
 import * as CostsHandlers from "./CostsHandlers.ts"
 import * as EventsHandlers from "./EventsHandlers.ts"
@@ -62,6 +63,7 @@ const routes = Layer.mergeAll(
   HttpApiBuilder.layer(TroupeApi, { openapiPath: Routes.openapi_path }),
   HttpApiSwagger.layer(TroupeApi, { path: Routes.docs_path }),
   Metrics.layer,
+  ChannelRoutes.layer,
   Outcomes.layer
 ).pipe(Layer.provide(handlers))
 

@@ -123,6 +123,23 @@ const kinds = {
   Unauthorized: [401, "unauthorized", "A valid token is needed"]
 } as const satisfies Record<PortError["_tag"], readonly [number, string, string]>
 
+const day_ms = 86_400_000
+
+const channelDetail = (
+  error: BindingsFull | EventConflict | EventOutOfTime | EventTypeUnknown
+): string => {
+  switch (error._tag) {
+    case "BindingsFull":
+      return `${error.message}.`
+    case "EventConflict":
+      return "An event of this source and id came before and said something else. Nothing was changed."
+    case "EventOutOfTime":
+      return `Events are taken for ${Math.round(error.retention_ms / day_ms)} days from their time on, and up to an hour before it. Nothing was changed.`
+    case "EventTypeUnknown":
+      return `No agent is told of events of the type ${quoted(error.type)}.`
+  }
+}
+
 const detailOf = (error: PortError): string => {
   switch (error._tag) {
     case "AddressConflict":
@@ -145,8 +162,6 @@ const detailOf = (error: PortError): string => {
       return `There is no authorisation ${quoted(error.id)}.`
     case "AuthorizationRefused":
       return `${quoted(error.action)} of ${error.agent} cannot be authorised in advance: ${error.reason}.`
-    case "BindingsFull":
-      return `${error.message}.`
     case "ClientResultRefused":
       return `${error.message}. The call waits on.`
     case "CallNotUnknown":
@@ -161,12 +176,11 @@ const detailOf = (error: PortError): string => {
       return `Dead letter ${error.event_id} was ${error.status} before.`
     case "DecisionUnfit":
       return `${error.id} takes ${error.fits.join(" or ")}, not ${error.decision}. Nothing was changed.`
+    case "BindingsFull":
     case "EventConflict":
-      return "An event of this source and id came before and said something else. Nothing was changed."
     case "EventOutOfTime":
-      return `Events are taken for ${Math.round(error.retention_ms / 86_400_000)} days from their time on, and up to an hour before it. Nothing was changed.`
     case "EventTypeUnknown":
-      return `No agent is told of events of the type ${quoted(error.type)}.`
+      return channelDetail(error)
     case "IdempotencyConflict":
       return "This Idempotency-Key came with another message before."
     case "InvalidInput":

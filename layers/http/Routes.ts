@@ -22,6 +22,8 @@ interface Route {
 export const openapi_path = "/openapi.json"
 export const docs_path = "/docs"
 export const metrics_path = "/metrics"
+/** Of channels' own servers, which carry no token of ours. */
+export const channels_path = "/v1/channels/:name"
 
 /** How long a part of a path may be, in UTF-16 units: an id of 200 characters, each of them encoded. */
 export const part_max = 600
@@ -41,6 +43,13 @@ const routes = ((): ReadonlyArray<Route> => {
     guarded: path === metrics_path,
     takesBody: false
   }))
+  found.push({
+    method: "POST",
+    path: exactly(channels_path),
+    parameters: noParameters,
+    guarded: false,
+    takesBody: true
+  })
   HttpApi.reflect(TroupeApi, {
     onGroup: () => undefined,
     onEndpoint: ({ endpoint }) => {

@@ -14,13 +14,17 @@ import * as Stores from "../../layers/compose/Stores.ts"
 import * as ScriptedModelGateway from "../../layers/model/ScriptedModelGateway.ts"
 import { defaults, RuntimeConfig } from "../../layers/runtime/actor/RuntimeConfig.ts"
 import { RelayConfig } from "../../layers/runtime/relay/OutboxRelay.ts"
+import type { AgentRuntime } from "../../services/AgentRuntime.ts"
+import type { ApprovalDesk } from "../../services/ApprovalDesk.ts"
+import type { ChannelBindings } from "../../services/ChannelBindings.ts"
+import type { ConversationStore } from "../../services/ConversationStore.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import type { BindingTarget } from "../../src/conversation/ChannelBinding.ts"
 import { in_app } from "../../src/conversation/ChannelBinding.ts"
 import { AgentName, Tenant } from "../../src/Ids.ts"
 import type { Role } from "../../src/Principal.ts"
 import { Principal } from "../../src/Principal.ts"
-import type { GovernedTool } from "../../src/tool/GovernedTool.ts"
+import type { MisdeclaredTool } from "../../src/tool/GovernedTool.ts"
 
 export const tokenOf = (id: string): string => `token-of-${id}`
 export const acme = Tenant.make("acme")
@@ -39,17 +43,17 @@ export type Who = "platform" | "olga" | "vera" | "carl" | "stranger"
 
 export const olga: BindingTarget = { channel: in_app, address: "olga", recipient: "olga" }
 
-export interface Given<E = never> {
-  readonly adapters?: ReadonlyArray<Effect.Effect<Channels.ChannelAdapter, E>>
+export interface Given<E = never, R = ChannelBindings> {
+  readonly adapters?: ReadonlyArray<Effect.Effect<Channels.ChannelAdapter, E, R>>
   readonly bindings?: ReadonlyArray<BindingTarget>
   readonly model?: Parameters<typeof ScriptedModelGateway.layer>[0]
-  readonly tools?: ReadonlyArray<GovernedTool>
+  readonly tools?: Runtime.Options<MisdeclaredTool, never>["tools"]
   readonly mailbox_max?: number
   readonly relay?: Partial<RelayConfig>
   readonly retention_ms?: number
 }
 
-export const spectral = (given: Given<unknown> = {}): AgentSpec =>
+export const spectral = (given: Given<unknown, unknown> = {}): AgentSpec =>
   AgentSpec.make({
     name: AgentName.make("spectral"),
     instructions: "Explain what happened.",
@@ -74,9 +78,14 @@ export const stores = [
 ] as const
 
 /** The whole of it. */
-export const service = <E = never, E2 = never>(
-  given: Given<E> = {},
-  over: Layer.Layer<Stores.Stores, E2> = Stores.ephemeral
+export const service = <E = never, E2 = never, E3 = never>(
+  given: Given<E, ChannelBindings> = {},
+  over: Layer.Layer<Stores.Stores, E2> = Stores.ephemeral,
+  ingress: Layer.Layer<
+    never,
+    E3,
+    AgentRuntime | ApprovalDesk | ChannelBindings | ConversationStore
+  > = Layer.empty
 ) => {
   const agent = spectral(given)
   const channels = Channels.make({
@@ -92,10 +101,11 @@ export const service = <E = never, E2 = never>(
     principal: each
   }))
   return Server.layer({ listen: { port: 0 }, credentials }).pipe(
+    Layer.provide(ingress),
     Layer.provideMerge(
       Runtime.layer({
         agents: [agent],
-        tools: [Effect.succeed(given.tools ?? [])],
+        tools: given.tools ?? [],
         deliveries: channels.deliveries
       })
     ),

@@ -237,6 +237,24 @@ describe("the example of SemStreams' messages", () => {
   }, 60_000)
 })
 
+describe("the examples of channels", () => {
+  it("takes an event once and tells who is bound, as the README prints it", async () => {
+    const { blocks } = await printedOf("layers/channel/README.md", "events")
+    assert.lengthOf(blocks, 2)
+    assert.deepStrictEqual(await linesOf("events"), [
+      "event~changeset:cs-1 true false",
+      "[ 'Answers are too long. Change set cs-1 waits for your review.' ]",
+      "1"
+    ])
+  }, 60_000)
+
+  it("serves a channel's own requests, and refuses one that is not signed", async () => {
+    const { blocks } = await printedOf("layers/channel/README.md", "channels")
+    assert.lengthOf(blocks, 1)
+    assert.deepStrictEqual(await linesOf("channels"), ["401 the request is not signed by Slack"])
+  }, 60_000)
+})
+
 describe("the example of a webhook", () => {
   it("delivers what was written to the outbox, as the README prints it", async () => {
     const { blocks } = await printedOf("layers/channel/README.md", "webhook")

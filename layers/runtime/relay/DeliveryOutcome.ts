@@ -19,6 +19,9 @@ export interface RetryBounds {
   readonly backoff_initial_ms: number
 }
 
+/** The longest wait that a receiver may ask for. */
+const wait_max_ms = 900_000
+
 type DeliveryExit = Exit.Exit<void, DeliveryFailed | DeliveryRefused>
 
 const delivered_total = totalMetric(
@@ -38,23 +41,26 @@ interface Failure {
   readonly error: string
   /** No other try can succeed. */
   readonly isFinal: boolean
+  /** The least wait before the next try, in ms. */
+  readonly wait_ms: number
   /** The handler failed by neither of its two declared errors. */
   readonly isBroken: boolean
 }
 
 const failureOf = (cause: Cause.Cause<DeliveryFailed | DeliveryRefused>): Failure => {
   if (Cause.hasInterruptsOnly(cause)) {
-    return { error: "the handler interrupted itself", isFinal: false, isBroken: false }
+    return { error: "the handler interrupted itself", isFinal: false, isBroken: false, wait_ms: 0 }
   }
   const error = Cause.squash(cause)
   if (error instanceof DeliveryRefused) {
-    return { error: error.message, isFinal: true, isBroken: false }
+    return { error: error.message, isFinal: true, isBroken: false, wait_ms: 0 }
   }
   if (error instanceof DeliveryFailed) {
-    return { error: error.message, isFinal: false, isBroken: false }
+    const wait_ms = Math.min(error.retry_after_ms ?? 0, wait_max_ms)
+    return { error: error.message, isFinal: false, isBroken: false, wait_ms }
   }
   const text = error instanceof Error ? error.message : "it threw something that is no error"
-  return { error: `the handler broke: ${text}`, isFinal: false, isBroken: true }
+  return { error: `the handler broke: ${text}`, isFinal: false, isBroken: true, wait_ms: 0 }
 }
 
 /** Reports outcomes to the outbox under the name of the claim that took the message. None of it fails. */
@@ -116,13 +122,13 @@ export const makeDeliveryOutcomes = (
       return
     }
     yield* count(failed_total, topic)
-    const { error, isBroken, isFinal } = failureOf(exit.cause)
+    const { error, isBroken, isFinal, wait_ms } = failureOf(exit.cause)
     if (isBroken) {
       const about = { message_id: id, topic, tenant }
       yield* logFault("a delivery handler broke", exceptionOf(exit.cause), about)
     }
     if (isFinal || attempts >= attempts_max) return yield* deadLetter(message, owner, error)
-    const retry_at = now + backoffMs(attempts, backoff_initial_ms)
+    const retry_at = now + Math.max(backoffMs(attempts, backoff_initial_ms), wait_ms)
     yield* written(message, outbox.failed(id, owner, sanitiseError(error), retry_at))
   })
 

@@ -1,0 +1,150 @@
+/**
+ * Tells people by e-mail, over SMTP. Needs the package `nodemailer`, which is loaded when the adapter is built. A message has
+ * the same Message-ID at every try, so that a mailbox that has it already shows it once.
+ */
+import { Context, Effect, Redacted, Schema } from "effect"
+import type { SentMessageInfo, Transporter } from "nodemailer"
+import { DeliveryFailed, DeliveryRefused } from "../../services/DeliveryHandlers.ts"
+import { ChannelName } from "../../src/conversation/ChannelBinding.ts"
+import { cutText } from "../../src/CutText.ts"
+import type { NoticeContent } from "../../src/delivery/Notice.ts"
+import type { ChannelAdapter, Outgoing } from "./NotificationService.ts"
+
+const email = ChannelName.make("email")
+
+export class EmailConfig extends Context.Service<
+  EmailConfig,
+  {
+    readonly host: string
+    readonly port: number
+    /** TLS from the first byte (port 465). Absent = STARTTLS, which the server must offer. */
+    readonly secure?: boolean | undefined
+    /** Goes on without TLS where the server offers none: only for a server on this machine. Absent = no. */
+    readonly plain?: boolean | undefined
+    readonly user?: string | undefined
+    readonly password?: Redacted.Redacted | undefined
+    /** The sender, such as `Troupe <troupe@example.com>`. */
+    readonly from: string
+    /** How long the server may be silent, in ms; absent = 10,000. */
+    readonly timeout_ms?: number | undefined
+  }
+>()("troupe/layers/channel/EmailConfig") {}
+
+/** The package `nodemailer` is not installed. */
+export class EmailDriverMissing extends Schema.TaggedError<EmailDriverMissing>()(
+  "EmailDriverMissing",
+  { message: Schema.String }
+) {}
+
+const timeout_ms_default = 10_000
+const subject_max = 120
+
+/** One mailbox, without a name, a comment or a second one: who is told is what the binding says and nobody else. */
+const mailbox = /^[^\s@<>()[\]\\,;:"']{1,64}@[A-Za-z0-9](?:[A-Za-z0-9.-]{0,188}[A-Za-z0-9])?$/
+
+const load = Effect.tryPromise({
+  try: () => import("nodemailer"),
+  catch: () => new EmailDriverMissing({ message: "e-mail needs a package: npm install nodemailer" })
+})
+
+/** The status of SMTP: 4xx may pass, 5xx will not (RFC 5321, section 4.2.1). Anything else is the way there. */
+const failureOf = (error: unknown): DeliveryFailed | DeliveryRefused => {
+  const { code, responseCode } = Object(error) as {
+    readonly code?: unknown
+    readonly responseCode?: unknown
+  }
+  if (typeof responseCode === "number" && responseCode >= 500 && code !== "EAUTH") {
+    return new DeliveryRefused({ message: `the mail server refused the message (${responseCode})` })
+  }
+  const why = typeof responseCode === "number" ? String(responseCode) : String(code ?? "no answer")
+  return new DeliveryFailed({
+    message: `the mail server did not take the message (${/^[A-Z0-9_]{1,32}$/.test(why) ? why : "no answer"})`
+  })
+}
+
+const firstLine = (text: string): string =>
+  cutText(text.split(/\r|\n/, 1)[0]?.trim() ?? "", subject_max)
+
+const subjectOf = ([first, ...more]: ReadonlyArray<NoticeContent>): string => {
+  if (more.length > 0) return `${more.length + 1} messages`
+  const about = first?.kind === "question" ? "A question" : `From ${first?.agent ?? "an agent"}`
+  return cutText(`${about}: ${firstLine(first?.text ?? "")}`, subject_max)
+}
+
+const textOf = (contents: ReadonlyArray<NoticeContent>): string =>
+  contents
+    .map(({ agent, approval, conversation, text }) =>
+      [
+        text,
+        approval === undefined ? "" : `\nDecide it in the application: approval ${approval}.`,
+        `\n-- \n${agent}, conversation ${conversation}`
+      ].join("\n")
+    )
+    .join("\n\n")
+    .toWellFormed()
+
+/** Messages of one conversation have one ancestor, by which a mailbox shows them together. */
+const threadOf = ([first, ...more]: ReadonlyArray<NoticeContent>, host: string) => {
+  if (first === undefined || more.length > 0) return {}
+  const root = `<${encodeURIComponent(first.conversation)}@${host}>`
+  return { inReplyTo: root, references: root }
+}
+
+const send = (
+  transport: Transporter<SentMessageInfo>,
+  from: string,
+  { address, contents }: Outgoing,
+  id: string
+) => {
+  const host = from.replace(/^.*@/, "").replace(/[^A-Za-z0-9.-].*$/, "")
+  return Effect.tryPromise({
+    try: () =>
+      transport.sendMail({
+        from,
+        to: { name: "", address },
+        subject: subjectOf(contents),
+        text: textOf(contents),
+        messageId: `<${id}@${host}>`,
+        ...threadOf(contents, host),
+        // No answer of a machine comes back (RFC 3834).
+        headers: { "Auto-Submitted": "auto-generated" },
+        disableFileAccess: true,
+        disableUrlAccess: true
+      }),
+    catch: failureOf
+  })
+}
+
+export const adapter: Effect.Effect<ChannelAdapter, EmailDriverMissing, EmailConfig> = Effect.gen(
+  function* () {
+    const config = yield* EmailConfig
+    const { from, host, plain = false, port, secure = false } = config
+    const { timeout_ms = timeout_ms_default } = config
+    const { createTransport } = yield* load
+    const transport = createTransport({
+      host,
+      port,
+      secure,
+      requireTLS: !secure && !plain,
+      ignoreTLS: plain,
+      ...(config.user === undefined
+        ? undefined
+        : {
+            auth: {
+              user: config.user,
+              pass: config.password === undefined ? "" : Redacted.value(config.password)
+            }
+          }),
+      connectionTimeout: timeout_ms,
+      greetingTimeout: timeout_ms,
+      socketTimeout: timeout_ms
+    })
+    return {
+      name: email,
+      deliver: (outgoing, { id }) =>
+        mailbox.test(outgoing.address)
+          ? Effect.asVoid(send(transport, from, outgoing, id))
+          : Effect.fail(new DeliveryRefused({ message: "the address is no mailbox" }))
+    }
+  }
+)

@@ -1,0 +1,140 @@
+/**
+ * Slack's Web API, as far as it is used: one POST with JSON, and its answers. No package of Slack's is used: its client has
+ * a queue and retries of its own, which the outbox has already, and its calls cannot be interrupted.
+ */
+import { Context, Effect, Layer, Option, Redacted, Result, Schema, Stream } from "effect"
+import { FetchHttpClient, HttpBody, HttpClient, HttpClientRequest } from "effect/http"
+import { DeliveryFailed, DeliveryRefused } from "../../../services/DeliveryHandlers.ts"
+import type { AddressRange } from "../../../src/call/Address.ts"
+import { parseAddressRange } from "../../../src/call/Address.ts"
+import { judgedFetch } from "../../dialling/JudgedFetch.ts"
+import { SlackConfig, SlackMisconfigured } from "./SlackConfig.ts"
+
+/** Of an answer, in bytes. */
+const answer_max = 1_000_000
+const timeout_ms_default = 10_000
+const api_url_default = "https://slack.com/api"
+
+/** Errors that pass by themselves (https://docs.slack.dev/reference/methods/chat.postMessage). */
+const passing: ReadonlySet<string> = new Set([
+  "fatal_error",
+  "internal_error",
+  "message_limit_exceeded",
+  "ratelimited",
+  "rate_limited",
+  "request_timeout",
+  "service_unavailable",
+  "team_added_to_org"
+])
+
+const Answer = Schema.Struct({
+  ok: Schema.Boolean,
+  error: Schema.optionalKey(Schema.String),
+  ts: Schema.optionalKey(Schema.String)
+})
+const decodeAnswer = Schema.decodeUnknownOption(Schema.fromJsonString(Answer))
+
+/** Words of Slack's, as they may stand in a log. */
+const isName = (error: string): boolean => /^[a-z0-9_]{1,64}$/.test(error)
+
+const rangesOf = (
+  texts: ReadonlyArray<string>
+): Effect.Effect<ReadonlyArray<AddressRange>, SlackMisconfigured> =>
+  Effect.forEach(texts, (text) => {
+    const range = parseAddressRange(text)
+    return Result.isSuccess(range)
+      ? Effect.succeed(range.success)
+      : Effect.fail(new SlackMisconfigured({ field: "allow_ranges", message: `${range.failure}.` }))
+  })
+
+/** Seconds, as Slack gives them. Absent or of another form = not said. */
+const waitOf = (header: string | undefined): { readonly retry_after_ms?: number } =>
+  /^\d{1,6}$/.test(header ?? "") ? { retry_after_ms: Number(header) * 1_000 } : {}
+
+const judge = (
+  status: number,
+  retry_after: string | undefined,
+  text: string
+): Effect.Effect<typeof Answer.Type, DeliveryFailed | DeliveryRefused> => {
+  if (status === 429) {
+    return Effect.fail(
+      new DeliveryFailed({ message: "Slack limits the rate", ...waitOf(retry_after) })
+    )
+  }
+  if (status < 200 || status > 299) {
+    const message = `Slack answered ${status}`
+    return Effect.fail(
+      status >= 500 ? new DeliveryFailed({ message }) : new DeliveryRefused({ message })
+    )
+  }
+  const answer = Option.getOrUndefined(decodeAnswer(text))
+  if (answer === undefined) {
+    return Effect.fail(new DeliveryFailed({ message: "Slack's answer could not be read" }))
+  }
+  if (answer.ok) return Effect.succeed(answer)
+  const { error = "" } = answer
+  const message = `Slack refused the message: ${isName(error) ? error : "it does not say why"}`
+  return Effect.fail(
+    passing.has(error) ? new DeliveryFailed({ message }) : new DeliveryRefused({ message })
+  )
+}
+
+/** Calls a method of the Web API. */
+export type SlackCall = (
+  method: string,
+  body: Schema.Json
+) => Effect.Effect<typeof Answer.Type, DeliveryFailed | DeliveryRefused>
+
+const read = (bytes: Uint8Array, chunk: Uint8Array) => {
+  if (bytes.length + chunk.length > answer_max) {
+    return Effect.fail(new DeliveryFailed({ message: "Slack's answer is too large" }))
+  }
+  const whole = new Uint8Array(bytes.length + chunk.length)
+  whole.set(bytes)
+  whole.set(chunk, bytes.length)
+  return Effect.succeed(whole)
+}
+
+export const makeSlackCall: Effect.Effect<SlackCall, SlackMisconfigured, SlackConfig> = Effect.gen(
+  function* () {
+    const config = yield* SlackConfig
+    const { api_url = api_url_default, timeout_ms = timeout_ms_default } = config
+    const fetch = judgedFetch({ allow: yield* rangesOf(config.allow_ranges ?? []) })
+    const context = yield* Layer.build(FetchHttpClient.layer)
+    const client = HttpClient.withScope(Context.get(context, HttpClient.HttpClient))
+
+    const call: SlackCall = Effect.fnUntraced(
+      function* (method, body) {
+        const away = new DeliveryFailed({ message: "Slack could not be reached" })
+        const request = HttpClientRequest.post(`${api_url}/${method}`).pipe(
+          HttpClientRequest.bearerToken(Redacted.value(config.token)),
+          HttpClientRequest.setBody(
+            HttpBody.text(JSON.stringify(body), "application/json; charset=utf-8")
+          )
+        )
+        return yield* Effect.gen(function* () {
+          const response = yield* Effect.mapError(client.execute(request), () => away)
+          const bytes = yield* response.stream.pipe(
+            Stream.mapError(() => away),
+            Stream.runFoldEffect((): Uint8Array => new Uint8Array(0), read)
+          )
+          const text = new TextDecoder().decode(bytes)
+          return yield* judge(response.status, response.headers["retry-after"], text)
+        }).pipe(
+          Effect.timeoutOrElse({
+            duration: timeout_ms,
+            orElse: () =>
+              Effect.fail(
+                new DeliveryFailed({ message: `Slack did not answer within ${timeout_ms} ms` })
+              )
+          })
+        )
+      },
+      Effect.scoped,
+      Effect.provideService(FetchHttpClient.Fetch, fetch),
+      Effect.provideService(FetchHttpClient.RequestInit, { redirect: "manual" }),
+      Effect.provideService(HttpClient.TracerDisabledWhen, () => true)
+    )
+    return call
+  }
+).pipe(Effect.scoped)

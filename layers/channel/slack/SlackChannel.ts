@@ -1,0 +1,60 @@
+/**
+ * Tells people in Slack. A binding's address is a channel's id. The first message of a conversation begins a thread there,
+ * in which the rest of the conversation is: the binding keeps its name.
+ */
+import { Effect } from "effect"
+import { ChannelBindings } from "../../../services/ChannelBindings.ts"
+import { DeliveryFailed, DeliveryRefused } from "../../../services/DeliveryHandlers.ts"
+import type { ConversationId, Tenant } from "../../../src/Ids.ts"
+import type { ChannelAdapter } from "../NotificationService.ts"
+import { makeSlackCall } from "./SlackApi.ts"
+import type { SlackMisconfigured } from "./SlackConfig.ts"
+import { slack, SlackConfig } from "./SlackConfig.ts"
+import { messageOf } from "./SlackMessage.ts"
+
+export { SlackConfig, SlackMisconfigured } from "./SlackConfig.ts"
+export type { SlackUser } from "./SlackConfig.ts"
+
+export const adapter: Effect.Effect<
+  ChannelAdapter,
+  SlackMisconfigured,
+  SlackConfig | ChannelBindings
+> = Effect.gen(function* () {
+  const { tenant: own } = yield* SlackConfig
+  const call = yield* makeSlackCall
+  const bindings = yield* ChannelBindings
+
+  const bindingOf = (tenant: Tenant, conversation: ConversationId, address: string) =>
+    Effect.mapBoth(bindings.of(tenant, conversation), {
+      onSuccess: (all) => all.find((each) => each.channel === slack && each.address === address),
+      onFailure: ({ message }) => new DeliveryFailed({ message })
+    })
+
+  return {
+    name: slack,
+    deliver: Effect.fnUntraced(function* ({ address, contents }, { tenant }) {
+      if (tenant !== own) {
+        return yield* new DeliveryRefused({
+          message: "this workspace of Slack is another tenant's"
+        })
+      }
+      const [{ conversation } = { conversation: undefined }] = contents
+      const binding =
+        conversation === undefined || contents.length > 1
+          ? undefined
+          : yield* bindingOf(tenant, conversation, address)
+      const { ts } = yield* call("chat.postMessage", {
+        channel: address,
+        ...messageOf(contents),
+        unfurl_links: false,
+        unfurl_media: false,
+        ...(binding?.thread === undefined ? undefined : { thread_ts: binding.thread })
+      })
+      if (binding === undefined || binding.thread !== undefined || ts === undefined) return
+      // Where it cannot be kept, the message is there, and the next one begins a thread.
+      yield* Effect.catch(bindings.begin(binding, ts), ({ message }) =>
+        Effect.logWarning(`a thread of Slack was not kept: ${message}`)
+      )
+    })
+  }
+})

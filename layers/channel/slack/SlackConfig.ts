@@ -1,0 +1,44 @@
+/**
+ * One Slack workspace: the tenant that it is for, and who its users are here.
+ */
+import { Context, Schema } from "effect"
+import type { Redacted } from "effect"
+import type { Tenant } from "../../../src/Ids.ts"
+import { ChannelName } from "../../../src/conversation/ChannelBinding.ts"
+import type { Principal } from "../../../src/Principal.ts"
+
+export const slack = ChannelName.make("slack")
+
+export interface SlackUser {
+  /** The user's id in Slack, such as `U012AB3CD`. */
+  readonly user: string
+  /** Who it is here: its roles decide what the user may do. */
+  readonly principal: Principal
+}
+
+export class SlackConfig extends Context.Service<
+  SlackConfig,
+  {
+    /** The bot's token, with the scopes `chat:write` and those of the events. */
+    readonly token: Redacted.Redacted
+    /** The app's signing secret: it shows that a request comes from Slack. */
+    readonly signing_secret: Redacted.Redacted
+    /** The workspace's id, such as `T012AB3CD`; requests of another one are refused. */
+    readonly team: string
+    readonly tenant: Tenant
+    /** Users that are not here may read and do nothing. */
+    readonly people: ReadonlyArray<SlackUser>
+    /** Absent = `https://slack.com/api`. */
+    readonly api_url?: string | undefined
+    /** How long one answer of Slack may take, in ms; absent = 10,000. */
+    readonly timeout_ms?: number | undefined
+    /** Address ranges to be reached although they are not public, such as `127.0.0.0/8`. Absent = none. */
+    readonly allow_ranges?: ReadonlyArray<string> | undefined
+  }
+>()("troupe/layers/channel/SlackConfig") {}
+
+/** The configuration is invalid. */
+export class SlackMisconfigured extends Schema.TaggedError<SlackMisconfigured>()(
+  "SlackMisconfigured",
+  { field: Schema.String, message: Schema.String }
+) {}

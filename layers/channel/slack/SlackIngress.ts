@@ -1,0 +1,239 @@
+/**
+ * What people do in Slack: they write in the thread of a conversation, and click the buttons of a question. Both arrive at
+ * `POST /v1/channels/slack`, signed by Slack; a click takes the same decision as `POST /v1/approvals/{id}/decision`.
+ */
+import { createHmac, timingSafeEqual } from "node:crypto"
+import { Clock, Effect, Layer, Option, Redacted, Result, Schema } from "effect"
+import { AgentRuntime } from "../../../services/AgentRuntime.ts"
+import { ApprovalDesk } from "../../../services/ApprovalDesk.ts"
+import { ChannelBindings } from "../../../services/ChannelBindings.ts"
+import type { IngressAnswer, IngressHandler } from "../../../services/ChannelIngress.ts"
+import { ChannelIngress } from "../../../services/ChannelIngress.ts"
+import { ConversationStore } from "../../../services/ConversationStore.ts"
+import { StoreError } from "../../../services/StoreError.ts"
+import type { AnyDecision } from "../../../src/approval/DecisionPayload.ts"
+import { readJson } from "../../../src/entry/BoundedJson.ts"
+import { ApprovalId } from "../../../src/Ids.ts"
+import type { Principal } from "../../../src/Principal.ts"
+import type { SlackCall } from "./SlackApi.ts"
+import { makeSlackCall } from "./SlackApi.ts"
+import { slack, SlackConfig, SlackMisconfigured } from "./SlackConfig.ts"
+import { approve_action, deny_action, sentenceOf, unescaped } from "./SlackMessage.ts"
+
+/** Slack's own: an older request is a replay (https://docs.slack.dev/authentication/verifying-requests-from-slack). */
+const window_s = 300
+/** Slack waits 3 s for an answer; what is told besides must not take it. */
+const courtesy_ms = 1_500
+
+const done: IngressAnswer = { status: 200, body: "" }
+const unsigned: IngressAnswer = { status: 401, body: "the request is not signed by Slack" }
+const unreadable: IngressAnswer = { status: 400, body: "the request cannot be read" }
+/** Slack sends the same again. */
+const later: IngressAnswer = { status: 503, body: "try again" }
+
+/** Was it sent by Slack, and just now? */
+const isSigned = (
+  secret: Redacted.Redacted,
+  { body, headers }: Parameters<IngressHandler>[0],
+  now_ms: number
+): boolean => {
+  const timestamp = headers["x-slack-request-timestamp"] ?? ""
+  if (!/^\d{1,12}$/.test(timestamp)) return false
+  if (Math.abs(now_ms / 1_000 - Number(timestamp)) > window_s) return false
+  const expected = `v0=${createHmac("sha256", Redacted.value(secret)).update(`v0:${timestamp}:${body}`).digest("hex")}`
+  const given = Buffer.from(headers["x-slack-signature"] ?? "")
+  return given.length === expected.length && timingSafeEqual(given, Buffer.from(expected))
+}
+
+const Name = Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(200))
+
+const Challenge = Schema.Struct({
+  type: Schema.Literal("url_verification"),
+  challenge: Schema.String.check(Schema.isMaxLength(1_000))
+})
+const Said = Schema.Struct({
+  type: Schema.Literal("event_callback"),
+  team_id: Name,
+  event_id: Name,
+  event: Schema.Struct({
+    type: Schema.Literal("message"),
+    /** Of a message that no person wrote just now: an edit, a join, a bot's. */
+    subtype: Schema.optionalKey(Schema.String),
+    bot_id: Schema.optionalKey(Schema.String),
+    user: Schema.optionalKey(Name),
+    channel: Name,
+    text: Schema.optionalKey(Schema.String),
+    thread_ts: Schema.optionalKey(Name)
+  })
+})
+type Said = typeof Said.Type
+const Clicked = Schema.Struct({
+  type: Schema.Literal("block_actions"),
+  team: Schema.Struct({ id: Name }),
+  user: Schema.Struct({ id: Name }),
+  channel: Schema.Struct({ id: Name }),
+  message: Schema.Struct({ ts: Name }),
+  actions: Schema.Array(Schema.Struct({ action_id: Name, value: Schema.optionalKey(Name) })).check(
+    Schema.isMinLength(1),
+    Schema.isMaxLength(25)
+  )
+})
+type Clicked = typeof Clicked.Type
+
+const decodeChallenge = Schema.decodeUnknownOption(Challenge)
+const decodeSaid = Schema.decodeUnknownOption(Said)
+const decodeClicked = Schema.decodeUnknownOption(Clicked)
+const isApprovalId = Schema.is(ApprovalId)
+
+/** What the handlers need. */
+interface Surface {
+  readonly config: SlackConfig["Service"]
+  readonly call: SlackCall
+  readonly agents: AgentRuntime["Service"]
+  readonly bindings: ChannelBindings["Service"]
+  readonly conversations: ConversationStore["Service"]
+  readonly desk: ApprovalDesk["Service"]
+  readonly people: ReadonlyMap<string, Principal>
+}
+
+/** A message in the thread of a conversation goes to the conversation's agent; any other is for somebody else. */
+const hear = Effect.fnUntraced(
+  function* (surface: Surface, { event, event_id, team_id }: Said) {
+    const { agents, bindings, config, conversations, people } = surface
+    const { bot_id, channel, subtype, text = "", thread_ts, user } = event
+    if (bot_id !== undefined || subtype !== undefined || user === undefined) return done
+    if (thread_ts === undefined || text.trim() === "") return done
+    const binding = yield* bindings.at(config.tenant, slack, channel, thread_ts)
+    if (binding === undefined) return done
+    const by = people.get(user)
+    if (by === undefined) {
+      yield* Effect.logWarning("a user of Slack who is nobody here wrote in a conversation")
+      return done
+    }
+    const found = yield* conversations.get(config.tenant, binding.conversation)
+    if (found === undefined) return done
+    yield* agents.send(
+      {
+        agent: found.address.agent,
+        conversation: binding.conversation,
+        text: unescaped(text),
+        idempotency_key: `slack-${team_id}-${event_id}`.slice(0, 200),
+        channel_origin: slack
+      },
+      by
+    )
+    return done
+  },
+  Effect.catch((error) =>
+    error instanceof StoreError || error._tag === "MailboxFull" || error._tag === "ShuttingDown"
+      ? Effect.succeed(later)
+      : Effect.as(Effect.logWarning(`a message from Slack was not taken: ${error.message}`), done)
+  )
+)
+
+/** The form in which the HTTP API takes it. */
+const decisionOf = (action: string, user: string): AnyDecision | undefined => {
+  switch (action) {
+    case approve_action:
+      return { decision: "approve" }
+    case deny_action:
+      return { decision: "deny", reason: `Denied in Slack by ${user}.` }
+    default:
+      return undefined
+  }
+}
+
+/** What somebody sees who clicks. Nothing depends on it, so that a Slack that is away changes nothing. */
+const courtesy = (call: ReturnType<SlackCall>): Effect.Effect<void> =>
+  Effect.ignore(Effect.timeoutOption(call, courtesy_ms))
+
+const decide = Effect.fnUntraced(function* (surface: Surface, clicked: Clicked) {
+  const { call, desk, people } = surface
+  const { channel, message, user } = clicked
+  const [{ action_id, value }] = clicked.actions as unknown as readonly [Clicked["actions"][0] & {}]
+  const tell = (text: string) =>
+    courtesy(
+      call("chat.postEphemeral", { channel: channel.id, user: user.id, ...sentenceOf(text) })
+    )
+  const decision = decisionOf(action_id, user.id)
+  if (decision === undefined || !isApprovalId(value)) return done
+  const by = people.get(user.id)
+  if (by === undefined) {
+    yield* Effect.logWarning("a user of Slack who is nobody here tried to decide")
+    yield* tell("You may not decide this: nobody said who you are here.")
+    return done
+  }
+  return yield* desk.decide(value, decision, by).pipe(
+    Effect.andThen(
+      courtesy(
+        call("chat.update", {
+          channel: channel.id,
+          ts: message.ts,
+          ...sentenceOf(`${action_id === approve_action ? "Approved" : "Denied"} by ${by.id}.`)
+        })
+      )
+    ),
+    Effect.as(done),
+    Effect.catch((error) =>
+      error._tag === "StoreError" || error._tag === "JournalError"
+        ? Effect.as(tell("Nobody knows whether it was decided. Try again."), done)
+        : Effect.as(tell(`Nothing was decided: ${error.message}.`), done)
+    )
+  )
+})
+
+const ofEvents = Effect.fnUntraced(function* (surface: Surface, body: string) {
+  const json = readJson(body)
+  if (Result.isFailure(json)) return unreadable
+  const challenge = Option.getOrUndefined(decodeChallenge(json.success))
+  if (challenge !== undefined) return { ...done, body: challenge.challenge }
+  const said = Option.getOrUndefined(decodeSaid(json.success))
+  // Anything else that the app is subscribed to is nothing to us; Slack would send it again.
+  if (said === undefined) return done
+  return said.team_id === surface.config.team ? yield* hear(surface, said) : unsigned
+})
+
+const ofClicks = Effect.fnUntraced(function* (surface: Surface, body: string) {
+  const json = readJson(new URLSearchParams(body).get("payload") ?? "")
+  if (Result.isFailure(json)) return unreadable
+  const clicked = Option.getOrUndefined(decodeClicked(json.success))
+  if (clicked === undefined) return done
+  return clicked.team.id === surface.config.team ? yield* decide(surface, clicked) : unsigned
+})
+
+const isForm = (type: string | undefined): boolean =>
+  /^\s*application\/x-www-form-urlencoded\s*(?:;|$)/i.test(type ?? "")
+
+const make = Effect.gen(function* () {
+  const config = yield* SlackConfig
+  const stray = config.people.findIndex(({ principal }) => principal.tenant !== config.tenant)
+  if (stray >= 0) {
+    const message = "this principal is of another tenant"
+    return yield* new SlackMisconfigured({ field: `people.${stray}.principal`, message })
+  }
+  const surface: Surface = {
+    config,
+    call: yield* makeSlackCall,
+    agents: yield* AgentRuntime,
+    bindings: yield* ChannelBindings,
+    conversations: yield* ConversationStore,
+    desk: yield* ApprovalDesk,
+    people: new Map(config.people.map(({ principal, user }) => [user, principal]))
+  }
+  const handler: IngressHandler = Effect.fn("SlackIngress.handle")(function* (request) {
+    const now = yield* Clock.currentTimeMillis
+    if (!isSigned(config.signing_secret, request, now)) return unsigned
+    const { body, headers } = request
+    return yield* isForm(headers["content-type"])
+      ? ofClicks(surface, body)
+      : ofEvents(surface, body)
+  })
+  return new Map([[slack as string, handler]])
+})
+
+/** Takes what people do in Slack, for `Server.layer`. */
+export const layer: Layer.Layer<
+  never,
+  SlackMisconfigured,
+  SlackConfig | AgentRuntime | ApprovalDesk | ChannelBindings | ConversationStore
+> = Layer.effect(ChannelIngress, make)

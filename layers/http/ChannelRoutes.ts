@@ -1,0 +1,63 @@
+/**
+ * Requests of channels' own servers. They carry no token of this service: each channel's handler checks that they are its.
+ */
+import { isUtf8 } from "node:buffer"
+import { ByteSize, Effect } from "effect"
+import type { Layer } from "effect"
+import {
+  HttpIncomingMessage,
+  HttpRouter,
+  HttpServerRequest,
+  HttpServerResponse,
+  ProblemDetails
+} from "effect/http"
+import { ChannelIngress } from "../../services/ChannelIngress.ts"
+import { makeProblem } from "../../src/api/Problem.ts"
+import type { Problem } from "../../src/api/Problem.ts"
+import { channels_path } from "./Routes.ts"
+
+const body_max = 1_000_000
+
+const refused = (problem: Problem): HttpServerResponse.HttpServerResponse =>
+  ProblemDetails.toResponse({ ...problem })
+
+const noChannel = makeProblem(
+  404,
+  "no-such-channel",
+  "There is no such channel",
+  "No channel of this name takes requests here."
+)
+const tooLarge = makeProblem(
+  413,
+  "body-too-large",
+  "The body is too large",
+  `A body has at most ${body_max} bytes.`
+)
+const brokenText = makeProblem(400, "broken-utf8", "Broken UTF-8", "The body is not valid UTF-8.")
+
+const decoder = new TextDecoder()
+
+export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter> = HttpRouter.use(
+  Effect.fnUntraced(function* (router) {
+    const handlers = yield* ChannelIngress
+    const handle = Effect.gen(function* () {
+      const { params } = yield* HttpRouter.RouteContext
+      const handler = handlers.get(params["name"] ?? "")
+      if (handler === undefined) return refused(noChannel)
+      const request = yield* HttpServerRequest.HttpServerRequest
+      if (Number(request.headers["content-length"] ?? 0) > body_max) return refused(tooLarge)
+      const bytes = new Uint8Array(yield* request.arrayBuffer)
+      if (!isUtf8(bytes)) return refused(brokenText)
+      const { body, status } = yield* handler({
+        headers: request.headers,
+        body: decoder.decode(bytes)
+      })
+      return HttpServerResponse.text(body, { status, contentType: "text/plain; charset=utf-8" })
+    }).pipe(
+      Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(body_max)),
+      // The body was larger than it said, or ended early.
+      Effect.catch(() => Effect.succeed(refused(tooLarge)))
+    )
+    yield* router.add("POST", channels_path, handle)
+  })
+)

@@ -1,0 +1,27 @@
+/**
+ * What a channel's own servers send to this service, such as messages and clicks of people: each channel shows by its own
+ * means that a request is its. Without any, requests to channels find nothing.
+ */
+import { Context } from "effect"
+import type { Effect } from "effect"
+
+export interface IngressRequest {
+  /** Names in lower case. */
+  readonly headers: Readonly<Record<string, string | undefined>>
+  /** As it was sent, at most 1,000,000 bytes: signatures are over its text. */
+  readonly body: string
+}
+
+export interface IngressAnswer {
+  readonly status: 200 | 400 | 401 | 503
+  /** Plain text; empty = none. */
+  readonly body: string
+}
+
+export type IngressHandler = (request: IngressRequest) => Effect.Effect<IngressAnswer>
+
+/** By the channel's name: `POST /v1/channels/<name>`. */
+export const ChannelIngress: Context.Reference<ReadonlyMap<string, IngressHandler>> =
+  Context.Reference<ReadonlyMap<string, IngressHandler>>("troupe/services/ChannelIngress", {
+    defaultValue: () => new Map()
+  })

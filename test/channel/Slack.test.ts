@@ -1,0 +1,394 @@
+/** Slack: what is told there, what people do there, and what is refused. */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer, Redacted, Schema } from "effect"
+import * as SlackChannel from "../../layers/channel/slack/SlackChannel.ts"
+import * as SlackIngress from "../../layers/channel/slack/SlackIngress.ts"
+import * as Stores from "../../layers/compose/Stores.ts"
+import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
+import { ChannelBindings } from "../../services/ChannelBindings.ts"
+import { ConversationStore } from "../../services/ConversationStore.ts"
+import { Outbox } from "../../services/Outbox.ts"
+import { TaskStore } from "../../services/TaskStore.ts"
+import { ChannelName } from "../../src/conversation/ChannelBinding.ts"
+import { ConversationId, Tenant } from "../../src/Ids.ts"
+import { tool } from "../../src/tool/DeclaredTool.ts"
+import { eventually } from "../contracts/Contract.ts"
+import * as S from "./Service.ts"
+import type { SlackServer } from "./SlackServer.ts"
+import { clicked, form, fromSlack, said, secret, slackServer, token } from "./SlackServer.ts"
+
+const channel = ChannelName.make("slack")
+const room = { channel, address: "C1", recipient: "olga" } as const
+const scan = ConversationId.make("event~scan:s-1")
+
+const people = [
+  { user: "U-OLGA", principal: S.principal("olga", ["operator"]) },
+  { user: "U-VERA", principal: S.principal("vera", ["viewer"]) }
+]
+
+const configOf = ({ url }: SlackServer, users: ReadonlyArray<SlackChannel.SlackUser> = people) =>
+  Layer.succeed(SlackChannel.SlackConfig, {
+    token: Redacted.make(token),
+    signing_secret: Redacted.make(secret),
+    team: "T1",
+    tenant: S.acme,
+    people: users,
+    api_url: url,
+    timeout_ms: 300,
+    allow_ranges: ["127.0.0.0/8"]
+  })
+
+const applied: Array<string> = []
+const apply = tool(
+  {
+    namespace: "test",
+    name: "apply",
+    description: "Applies a change set.",
+    side_effects: "external",
+    input: Schema.Struct({ id: Schema.String })
+  },
+  async ({ id }) => {
+    applied.push(id)
+    return "applied"
+  }
+)
+
+/** A service whose conversations are bound to a channel of this Slack and to the application. */
+const service = (slack: SlackServer, given: S.Given = {}) =>
+  S.service(
+    {
+      bindings: [S.olga, room],
+      adapters: [SlackChannel.adapter.pipe(Effect.provide(configOf(slack)))],
+      ...given
+    },
+    Stores.ephemeral,
+    SlackIngress.layer.pipe(Layer.provide(configOf(slack)))
+  )
+
+const withSlack = <A, E>(
+  use: (slack: SlackServer) => Effect.Effect<A, E, Layer.Success<ReturnType<typeof service>>>,
+  given: S.Given = {}
+) =>
+  Effect.scoped(
+    Effect.flatMap(slackServer, (slack) => Effect.provide(use(slack), service(slack, given)))
+  )
+
+const posted = (slack: SlackServer, count: number) =>
+  eventually(
+    Effect.sync(() => slack.posted),
+    (all) => all.length >= count
+  )
+
+const told = (count: number) =>
+  eventually(S.ask("/v1/notices", { as: "olga" }), ({ json }) => json.items.length >= count)
+
+const letters = eventually(
+  S.ask("/v1/dead-letters", { as: "olga" }),
+  ({ json }) => json.items.length > 0
+)
+
+const asking = {
+  model: [call("apply", { id: "cs-1" }), text("It is applied.")],
+  tools: [apply]
+}
+
+const question = eventually(
+  ApprovalDesk.use((desk) => desk.pending(S.principal("olga", ["operator"]), 10)),
+  (all) => all.length > 0
+)
+
+describe("Slack", () => {
+  it.live(
+    "SA-38 a reply reaches every channel; the thread is the conversation, in both directions",
+    () =>
+      withSlack(
+        (slack) =>
+          Effect.gen(function* () {
+            yield* S.publish(S.event("verdict.issued", S.verdict()))
+            const [first] = yield* posted(slack, 1)
+            assert.strictEqual(first?.method, "chat.postMessage")
+            assert.deepInclude(first?.body, { channel: "C1", text: "answer 1" })
+            assert.isUndefined(first?.body.thread_ts)
+            yield* told(1)
+            const thread_ts = "1700000000.000001"
+            const bound = yield* eventually(
+              ChannelBindings.use((all) => all.at(S.acme, channel, "C1", thread_ts)),
+              (found) => found !== undefined
+            )
+            assert.strictEqual(bound?.conversation, scan)
+            const body = said("What does &lt;b&gt; mean?", { thread_ts })
+            const answers = yield* Effect.forEach([body, body, body], (each) => fromSlack(each))
+            assert.deepStrictEqual(
+              answers.map(({ status }) => status),
+              [200, 200, 200]
+            )
+            const [, second] = yield* posted(slack, 2)
+            assert.deepInclude(second?.body, { channel: "C1", text: "answer 2", thread_ts })
+            assert.strictEqual((yield* told(2)).json.items[0].text, "answer 2")
+            const messages = yield* ConversationStore.use((all) =>
+              all.messages(S.acme, scan, -1, 10)
+            )
+            const heard = messages.filter(({ channel_origin }) => channel_origin === "slack")
+            assert.deepStrictEqual(
+              heard.map(({ content, role }) => [role, content]),
+              [
+                ["user", "What does <b> mean?"],
+                ["assistant", "answer 2"]
+              ]
+            )
+            const tasks = yield* TaskStore.use((all) => all.ofConversation(S.acme, scan, 0, 10))
+            assert.deepStrictEqual(
+              tasks.map(({ by }) => by),
+              ["platform", "olga"]
+            )
+          }),
+        { model: [text("answer 1"), text("answer 2")] }
+      )
+  )
+
+  it.live("SA-29 a button in Slack and HTTP take the same decision, and of both one wins", () =>
+    withSlack(
+      (slack) =>
+        Effect.gen(function* () {
+          applied.length = 0
+          yield* S.publish(S.event("verdict.issued", S.verdict()))
+          const [asked] = yield* posted(slack, 1)
+          const [pending] = yield* question
+          const actions = asked?.body.blocks.at(-1)
+          assert.deepStrictEqual(
+            actions.elements.map((each: { readonly action_id: string; readonly value: string }) => [
+              each.action_id,
+              each.value
+            ]),
+            [
+              ["troupe.approve", pending!.id],
+              ["troupe.deny", pending!.id]
+            ]
+          )
+          const click = clicked("troupe.approve", pending!.id)
+          assert.strictEqual((yield* fromSlack(click, { headers: form })).status, 200)
+          yield* posted(slack, 3)
+          assert.deepStrictEqual(applied, ["cs-1"])
+          const path = `/v1/approvals/${pending!.id}`
+          const { json } = yield* S.ask(path, { as: "olga" })
+          assert.deepInclude(json, { status: "decided", decided_by: "olga" })
+          assert.deepStrictEqual(json.decision, { _tag: "Approve" })
+          const late = yield* S.ask(`${path}/decision`, {
+            as: "olga",
+            json: { decision: "approve" }
+          })
+          assert.strictEqual(late.status, 409)
+          assert.deepStrictEqual(slack.posted.map(({ method }) => method).toSorted(), [
+            "chat.postMessage",
+            "chat.postMessage",
+            "chat.update"
+          ])
+          yield* fromSlack(click, { headers: form })
+          const all = yield* posted(slack, 4)
+          assert.deepInclude(all[3], { method: "chat.postEphemeral" })
+          assert.include(all[3]?.body.text, "Nothing was decided")
+          assert.deepStrictEqual(applied, ["cs-1"])
+        }),
+      asking
+    )
+  )
+
+  it.live(
+    "SA-29 who is nobody here, who lacks the role and who is of another team does not decide",
+    () =>
+      withSlack(
+        (slack) =>
+          Effect.gen(function* () {
+            applied.length = 0
+            yield* S.publish(S.event("verdict.issued", S.verdict()))
+            const [pending] = yield* question
+            const click = (user: string, given: Record<string, unknown> = {}) =>
+              fromSlack(clicked("troupe.approve", pending!.id, user, given), { headers: form })
+            assert.strictEqual((yield* click("U-NOBODY")).status, 200)
+            assert.strictEqual((yield* click("U-VERA")).status, 200)
+            assert.strictEqual((yield* click("U-OLGA", { team: { id: "T2" } })).status, 401)
+            assert.strictEqual((yield* click("__proto__")).status, 200)
+            const open = yield* S.ask(`/v1/approvals/${pending!.id}`, { as: "olga" })
+            assert.strictEqual(open.json.status, "pending")
+            assert.deepStrictEqual(applied, [])
+            const denied = clicked("troupe.deny", pending!.id)
+            yield* fromSlack(denied, { headers: form })
+            const settled = yield* S.ask(`/v1/approvals/${pending!.id}`, { as: "olga" })
+            assert.deepInclude(settled.json.decision, { _tag: "Deny" })
+            assert.include(slack.posted.map(({ method }) => method).join(), "chat.postEphemeral")
+          }),
+        asking
+      )
+  )
+
+  it.live("a forged, replayed or altered request does nothing", () =>
+    withSlack((slack) =>
+      Effect.gen(function* () {
+        yield* S.publish(S.event("verdict.issued", S.verdict()))
+        yield* posted(slack, 1)
+        yield* eventually(
+          ChannelBindings.use((all) => all.at(S.acme, channel, "C1", "1700000000.000001")),
+          (found) => found !== undefined
+        )
+        const body = said("do it", { thread_ts: "1700000000.000001" })
+        const now = Math.floor(Date.now() / 1_000)
+        const refused = [
+          { key: "another secret" },
+          { at: now - 301 },
+          { at: now + 301 },
+          { sent: body.replace("do it", "do no") },
+          { headers: { "x-slack-signature": "" } },
+          { headers: { "x-slack-signature": `v0=${"0".repeat(64)}` } },
+          { headers: { "x-slack-signature": "é".repeat(67) } },
+          { headers: { "x-slack-request-timestamp": "NaN" } },
+          { headers: { "x-slack-request-timestamp": "1e9" } },
+          { headers: { "x-slack-request-timestamp": "9".repeat(400) } }
+        ]
+        for (const options of refused) {
+          const { status } = yield* Effect.catchDefect(fromSlack(body, options), () =>
+            // A header that is no header never leaves the client.
+            Effect.succeed({ status: 401 })
+          )
+          assert.strictEqual(status, 401, JSON.stringify(options))
+        }
+        const tasks = yield* TaskStore.use((all) => all.ofConversation(S.acme, scan, 0, 10))
+        assert.lengthOf(tasks, 1)
+        const big = yield* fromSlack("x".repeat(1_000_001))
+        assert.strictEqual(big.status, 413)
+        assert.strictEqual((yield* fromSlack("{")).status, 400)
+        assert.strictEqual((yield* fromSlack("[".repeat(200))).status, 400)
+        assert.strictEqual((yield* fromSlack("null")).status, 200)
+        const none = yield* S.ask("/v1/channels/pigeon", { body: "{}" })
+        assert.strictEqual(none.status, 404)
+      })
+    )
+  )
+
+  it.live("url_verification is answered with its challenge, and only where it is signed", () =>
+    withSlack(() =>
+      Effect.gen(function* () {
+        const body = JSON.stringify({
+          type: "url_verification",
+          token: "x",
+          challenge: "3eZbrw1aB"
+        })
+        assert.deepStrictEqual(yield* fromSlack(body), { status: 200, text: "3eZbrw1aB" })
+        assert.strictEqual((yield* fromSlack(body, { key: "no" })).status, 401)
+      })
+    )
+  )
+
+  it.live("messages of bots, edits, strangers and other threads are nobody's", () =>
+    withSlack((slack) =>
+      Effect.gen(function* () {
+        yield* S.publish(S.event("verdict.issued", S.verdict()))
+        yield* posted(slack, 1)
+        const thread_ts = "1700000000.000001"
+        yield* eventually(
+          ChannelBindings.use((all) => all.at(S.acme, channel, "C1", thread_ts)),
+          (found) => found !== undefined
+        )
+        const ignored = [
+          { thread_ts, bot_id: "B1" },
+          { thread_ts, subtype: "message_changed" },
+          { thread_ts, user: "U-NOBODY" },
+          // A viewer may not send.
+          { thread_ts, user: "U-VERA" },
+          { thread_ts, user: undefined },
+          { thread_ts, channel: "C2" },
+          { thread_ts: "9.9" },
+          {}
+        ]
+        for (const [index, given] of ignored.entries()) {
+          const answer = yield* fromSlack(said("hello", given, `Ev-${index}`))
+          assert.strictEqual(answer.status, 200)
+        }
+        const foreign = said("hello", { thread_ts }).replace('"T1"', '"T2"')
+        assert.strictEqual((yield* fromSlack(foreign)).status, 401)
+        const tasks = yield* TaskStore.use((all) => all.ofConversation(S.acme, scan, 0, 10))
+        assert.lengthOf(tasks, 1)
+      })
+    )
+  )
+
+  it.live("an error that passes, silence and a broken answer are tried again", () =>
+    withSlack((slack) =>
+      Effect.gen(function* () {
+        slack.next(
+          { json: { ok: false, error: "internal_error" } },
+          { silent: true },
+          { status: 503, json: {} },
+          { json: "no object" }
+        )
+        yield* S.publish(S.event("verdict.issued", S.verdict()))
+        const [message] = yield* posted(slack, 1)
+        assert.deepInclude(message?.body, { text: "understood" })
+      })
+    )
+  )
+
+  it.live("Retry-After is waited for, up to a quarter of an hour", () =>
+    withSlack((slack) =>
+      Effect.gen(function* () {
+        const outbox = yield* Outbox
+        const json = { ok: false, error: "ratelimited" }
+        slack.next({ status: 429, headers: { "retry-after": "999999" }, json })
+        const before = Date.now()
+        yield* S.publish(S.event("verdict.issued", S.verdict()))
+        const due = yield* eventually(
+          outbox.nextDueAt({ topics: ["channel.slack"] }),
+          (at) => at !== undefined && at >= before + 900_000
+        )
+        assert.isBelow(due ?? 0, before + 999_999_000)
+        assert.lengthOf(slack.posted, 0)
+      })
+    )
+  )
+
+  it.live("an error that no other try changes is a dead letter at once, and names no secret", () =>
+    withSlack((slack) =>
+      Effect.gen(function* () {
+        slack.next({ json: { ok: false, error: "channel_not_found" } })
+        yield* S.publish(S.event("verdict.issued", S.verdict()))
+        const { json, text: whole } = yield* letters
+        assert.deepInclude(json.items[0], { handler_name: "channel.slack", attempts: 1 })
+        assert.include(json.items[0].failures[0].error, "channel_not_found")
+        for (const secretText of [token, secret, slack.url]) assert.notInclude(whole, secretText)
+        yield* told(1)
+      })
+    )
+  )
+
+  it.live("what an agent says cannot mention, link or outgrow a message", () =>
+    withSlack(
+      (slack) =>
+        Effect.gen(function* () {
+          yield* S.publish(S.event("verdict.issued", S.verdict()))
+          const [message] = yield* posted(slack, 1)
+          const texts: ReadonlyArray<string> = message?.body.blocks.map(
+            (block: { readonly text: { readonly text: string } }) => block.text.text
+          )
+          assert.isTrue(texts.every((each) => each.length > 0 && each.length <= 3_000))
+          assert.isAtMost(texts.length, 50)
+          assert.notInclude(texts.join(""), "<!channel>")
+          assert.include(texts.join(""), "&lt;!channel&gt;")
+        }),
+      { model: () => text(`<!channel> ${"<&>🚀".repeat(2_000)}`) }
+    )
+  )
+
+  it.live("a principal of another tenant in the list of people stops the start", () =>
+    Effect.gen(function* () {
+      const slack = yield* slackServer
+      const stranger = { user: "U-X", principal: S.principal("x", ["admin"], Tenant.make("other")) }
+      const config = configOf(slack, [...people, stranger])
+      const start = Effect.provide(
+        Effect.void,
+        S.service({}, Stores.ephemeral, SlackIngress.layer.pipe(Layer.provide(config)))
+      )
+      const error = yield* Effect.flip(start)
+      assert.deepInclude(error, { _tag: "SlackMisconfigured", field: "people.2.principal" })
+    }).pipe(Effect.scoped)
+  )
+})
