@@ -129,7 +129,7 @@ const namesOf = (path: string): ReadonlyArray<string> => {
 const has_proc = process.platform === "linux"
 
 /** Where an open directory's entries are reached: through the open directory itself, whatever its path now leads to. */
-const placeOf = (handle: FileHandle, path: string): string =>
+const pathThrough = (handle: FileHandle, path: string): string =>
   has_proc ? `/proc/self/fd/${handle.fd}` : path
 
 /** Without a way through the open directory: is the path that was opened still what it says? */
@@ -163,7 +163,7 @@ const step = async (from: OpenDirectory, name: string, flags: number, shown: str
     await handle.close()
     throw error
   }
-  return { handle, at: placeOf(handle, path) }
+  return { handle, at: pathThrough(handle, path) }
 }
 
 /** Walks from the root; every directory on the way is closed again, and the last one is the caller's to close. */
@@ -173,7 +173,7 @@ const reach = async (
   create: boolean
 ): Promise<OpenDirectory> => {
   const handle = await fs.open(root, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
-  let here: OpenDirectory = { handle, at: placeOf(handle, root) }
+  let here: OpenDirectory = { handle, at: pathThrough(handle, root) }
   try {
     for (const [i, name] of names.entries()) {
       const shown = names.slice(0, i + 1).join("/")

@@ -99,7 +99,7 @@ const contextOf = Effect.fnUntraced(function* (
 })
 
 /** Where a value does not fit; undefined = nobody can say. */
-const placeOf = (error: unknown): BodyPath | undefined =>
+const pathOfFault = (error: unknown): BodyPath | undefined =>
   Schema.isSchemaError(error) ? firstSchemaIssue(error.issue).path : undefined
 
 /** Checks the merged body. What is wrong at a fixed or bound field is not the model's to correct. */
@@ -111,8 +111,8 @@ const checkBody = (
   const checked = decode(body)
   if (Exit.isSuccess(checked)) return Effect.void
   const error = Cause.squash(checked.cause)
-  const place = placeOf(error)
-  if (place === undefined || set.some((path) => isPrefix(path, place))) {
+  const path = pathOfFault(error)
+  if (path === undefined || set.some((filled) => isPrefix(filled, path))) {
     return Effect.fail(
       notSent("POST_MERGE_SCHEMA", "a field that is filled in does not fit the endpoint")
     )

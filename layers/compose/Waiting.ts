@@ -194,7 +194,7 @@ const waited = (place: Place, by: Principal, timeout_ms: number | undefined) => 
 }
 
 /** A run of the principal's tenant; runs of other tenants, and for a customer those of others, are not found. */
-const placeOf = Effect.fnUntraced(function* (run: RunId, by: Principal) {
+const followedTask = Effect.fnUntraced(function* (run: RunId, by: Principal) {
   const task = yield* TaskStore.use((tasks) => tasks.get(run))
   if (task?.tenant !== by.tenant || !isOpenTo(by, "follow", task.by)) {
     return yield* new RunNotFound({ run_id: run })
@@ -251,7 +251,7 @@ export const answerOf = async (
     Effect.gen(function* () {
       const wait = yield* waitOf(bounds)
       const by = yield* Entries.entitled(who, "follow")
-      return { by, wait, place: yield* placeOf(yield* Entries.runId(given, "run"), by) }
+      return { by, wait, place: yield* followedTask(yield* Entries.runId(given, "run"), by) }
     })
   )
   const { cancel = false, signal, timeout_ms } = wait
@@ -376,7 +376,7 @@ export const watchFeed = (given: string, after: Cursor | undefined, who: Princip
         return shownTo(by, agents.watch(id, after ?? { ordinal: 0, seq: -1 }, by))
       }
       if (!isRunId(id)) return yield* missing
-      const task = yield* Effect.catchTag(placeOf(id, by), "RunNotFound", () => missing)
+      const task = yield* Effect.catchTag(followedTask(id, by), "RunNotFound", () => missing)
       const from =
         after === undefined
           ? { ordinal: task.ordinal, seq: -1 }

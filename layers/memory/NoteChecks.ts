@@ -10,7 +10,7 @@ import type { MemoryOwner } from "../../src/memory/MemoryAnchors.ts"
 import {
   interactionScope,
   persistentScope,
-  placeOf,
+  persistentAnchor,
   sessionScope
 } from "../../src/memory/MemoryAnchors.ts"
 import { MemoryRefused } from "../../src/memory/MemoryRefused.ts"
@@ -71,7 +71,7 @@ export const checkNote = Effect.fnUntraced(function* (
   }
   const row: NewMemoryRow = {
     ...scope,
-    place: placeOf(owner),
+    place: persistentAnchor(owner),
     session: owner.address.key,
     typology,
     text,

@@ -168,7 +168,7 @@ const makeRecorder = Effect.fnUntraced(function* (tape: Tape, options: RecordOpt
 /** The recorded turns of one step of one node that were not replayed yet. */
 type Left = Map<string, Array<RecordedTurn>>
 
-const placeOf = (turn: { readonly node_name: string; readonly step_id: number }): string =>
+const stepName = (turn: { readonly node_name: string; readonly step_id: number }): string =>
   `step ${turn.step_id} of ${turn.node_name}`
 
 const inputNames = Object.keys(InputDigests.fields) as ReadonlyArray<keyof InputDigests>
@@ -184,7 +184,7 @@ const taken = (
   digest: RequestDigest
 ): RecordedTurn | CassetteDiverged => {
   const place = { node_name: nodeOf(request), step_id: request.step }
-  const turns = left.get(placeOf(place)) ?? []
+  const turns = left.get(stepName(place)) ?? []
   const at = turns.findIndex((turn) => turn.input_hash === digest.input_hash)
   const [found] = at < 0 ? [] : turns.splice(at, 1)
   if (found !== undefined) return found
@@ -216,7 +216,7 @@ const makePlayer = Effect.fnUntraced(function* (tape: Tape, bounds: Partial<Tape
   const digests = new RequestDigests(yield* Digest.Digest, (text) => text)
   const left: Left = new Map()
   for (const turn of yield* recordedTurns(tape, withDefaults(bounds_default, bounds))) {
-    const place = placeOf(turn)
+    const place = stepName(turn)
     const turns = left.get(place)
     if (turns === undefined) left.set(place, [turn])
     else turns.push(turn)
@@ -241,7 +241,7 @@ const makePlayer = Effect.fnUntraced(function* (tape: Tape, bounds: Partial<Tape
   const assertComplete = Effect.suspend(
     (): Effect.Effect<void, CassetteDiverged | CassetteLeft> => {
       if (diverged !== undefined) return Effect.fail(diverged)
-      const over = [...left.values()].flat().slice(0, left_max).map(placeOf)
+      const over = [...left.values()].flat().slice(0, left_max).map(stepName)
       return over.length === 0 ? Effect.void : Effect.fail(new CassetteLeft({ left: over }))
     }
   )

@@ -135,11 +135,11 @@ export const addModelUse = (
   use: ModelUse
 ): ReadonlyArray<ModelUse> => {
   if (uses.length < uses_max - kinds_max) return [...uses, use]
-  const placeOf = (model: string) =>
+  const indexOfModel = (model: string) =>
     uses.findLastIndex((each) => each.model === model && kindOf(each) === kindOf(use))
-  const own = placeOf(use.model)
-  const place = own === -1 ? placeOf(other_model) : own
-  return place === -1
+  const own = indexOfModel(use.model)
+  const merge_at = own === -1 ? indexOfModel(other_model) : own
+  return merge_at === -1
     ? [...uses, { ...use, model: other_model }]
-    : uses.map((each, index) => (index === place ? merged(each, use) : each))
+    : uses.map((each, index) => (index === merge_at ? merged(each, use) : each))
 }

@@ -43,7 +43,7 @@ const folded = (text: string): Folded => {
   if (/^[\n\r\t\u0020-\u007e]*$/.test(text)) return { text, positions: undefined }
   let read = ""
   const positions: Array<number> = []
-  let place = 0
+  let position = 0
   const known = new Map<string, string>()
   for (const character of text) {
     let plain = known.get(character)
@@ -51,11 +51,11 @@ const folded = (text: string): Folded => {
       plain = normalized(character)
       known.set(character, plain)
     }
-    for (let i = 0; i < plain.length; i++) positions.push(place)
+    for (let i = 0; i < plain.length; i++) positions.push(position)
     read += plain
-    place += character.length
+    position += character.length
   }
-  positions.push(place)
+  positions.push(position)
   return { text: read, positions }
 }
 
@@ -213,13 +213,13 @@ export const redact = (text: string, names: ReadonlyArray<string> = []): string 
   const read = isLong ? truncateUnits(text, wordsEnd(text, read_units_max)) : text
   const { positions, text: plain } = folded(read)
   let clean = ""
-  let place = 0
+  let done = 0
   for (const { from, label, to } of found(plain, names)) {
     const [begins, ends] = [positions?.[from] ?? from, positions?.[to] ?? to]
     if (marked.test(plain.slice(from))) continue
-    clean += read.slice(place, begins) + label
-    place = ends
+    clean += read.slice(done, begins) + label
+    done = ends
   }
-  clean += read.slice(place)
+  clean += read.slice(done)
   return isLong ? clean + cut_mark : clean
 }

@@ -30,7 +30,7 @@ const before = (key: string, mark: string): string => {
 }
 
 /** The anchor of the persistent tier. */
-export const placeOf = ({ address, kind, tenant }: MemoryOwner): string => {
+export const persistentAnchor = ({ address, kind, tenant }: MemoryOwner): string => {
   switch (kind) {
     case "workspace":
       return `workspace/${tenant}`
@@ -114,7 +114,7 @@ export const sessionScope = (owner: MemoryOwner): MemoryScope =>
   scope(owner, "session", owner.address.key)
 
 export const persistentScope = (owner: MemoryOwner): MemoryScope =>
-  scope(owner, "persistent", placeOf(owner))
+  scope(owner, "persistent", persistentAnchor(owner))
 
 /** Does the row belong to the address: to its place, and below the persistent tier to its conversation? */
 export const isOfOwner = (
@@ -123,5 +123,5 @@ export const isOfOwner = (
 ): boolean =>
   tenant === owner.tenant &&
   agent === owner.address.agent &&
-  place === placeOf(owner) &&
+  place === persistentAnchor(owner) &&
   (tier === "persistent" || session === owner.address.key)

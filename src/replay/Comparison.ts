@@ -6,7 +6,7 @@ import type { Json } from "../Canonical.ts"
 import { isSameJson } from "../Canonical.ts"
 import type { JournalEntry, RunEvent } from "../run/RunEvent.ts"
 import type { Divergence } from "./Divergence.ts"
-import { placeOf } from "./Divergence.ts"
+import { positionOf } from "./Divergence.ts"
 
 /** One thing that a run did, comparable under its key. */
 interface Deed {
@@ -106,14 +106,14 @@ export const firstDifference = (
   if (extra !== undefined && (odd === undefined || extra.before <= odd.before)) {
     const { event, value } = extra.deed
     const what = `the recording has no ${extra.deed.key.replace(/ \d+$/, "")}`
-    return { seq: undefined, ...placeOf(event), what, expected: null, got: value }
+    return { seq: undefined, ...positionOf(event), what, expected: null, got: value }
   }
   if (odd === undefined) return undefined
   const { event, key, seq, value, what } = odd.deed
   const twin = got.get(key)
   return {
     seq,
-    ...placeOf(event),
+    ...positionOf(event),
     what: twin === undefined ? `the replay has no ${key.replace(/ \d+$/, "")}` : what,
     expected: value,
     got: twin?.value ?? null

@@ -18,7 +18,7 @@ export interface Divergence {
   readonly got: Json
 }
 
-interface EventPlace {
+interface EventPosition {
   readonly step: string | undefined
   readonly call: string | undefined
 }
@@ -27,7 +27,7 @@ interface EventPlace {
 export const stepOfCall = (call: string): string | undefined => /^(.*\/\d+)\.\d+$/.exec(call)?.[1]
 
 /** Where in a run an event belongs. */
-export const placeOf = (event: RunEvent): EventPlace => {
+export const positionOf = (event: RunEvent): EventPosition => {
   if (event._tag === "ModelTurned" || event._tag === "Compacted") {
     return { step: `${event.frame}/${event.step}`, call: undefined }
   }

@@ -15,7 +15,7 @@ import type { CallSettled, JournalEntry, RunEvent } from "../run/RunEvent.ts"
 import type { FoldState, RunState } from "../run/RunState.ts"
 import { evolve, isAccepted, emptyState, questionOf } from "../run/RunState.ts"
 import type { Divergence } from "./Divergence.ts"
-import { placeOf } from "./Divergence.ts"
+import { positionOf } from "./Divergence.ts"
 import { frameOf } from "../run/RunLookup.ts"
 
 export interface JournalReplay {
@@ -197,7 +197,7 @@ const diverged = (
   const event = entry?.event ?? got
   return {
     seq: entry?.seq,
-    ...(event === undefined ? { step: undefined, call: undefined } : placeOf(event)),
+    ...(event === undefined ? { step: undefined, call: undefined } : positionOf(event)),
     what,
     // Events are JSON, which their types do not say.
     expected: (entry?.event ?? null) as never,

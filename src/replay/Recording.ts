@@ -5,6 +5,7 @@
 import type { Spending } from "../cost/Spending.ts"
 import type { Authorized } from "../permission/Authorization.ts"
 import type { CallId } from "../Ids.ts"
+import { stepKey } from "../Ids.ts"
 import type {
   ApprovalRequested,
   CallSettled,
@@ -60,8 +61,6 @@ export interface Recording {
   readonly ended: RunEnded | undefined
 }
 
-export const turnPlace = (frame: string, step: number): string => `${frame}/${step}`
-
 const callsOf = (
   state: RunState,
   results: ReadonlyMap<string, CallSettled>,
@@ -92,11 +91,11 @@ export const recordingOf = (entries: ReadonlyArray<JournalEntry>): Recording | u
   for (const { event } of entries) {
     switch (event._tag) {
       case "ModelTurned":
-        turns.set(turnPlace(event.frame, event.step), event)
+        turns.set(stepKey(event.frame, event.step), event)
         break
       case "Compacted": {
-        const place = turnPlace(event.frame, event.step)
-        compactions.set(place, [...(compactions.get(place) ?? []), event])
+        const key = stepKey(event.frame, event.step)
+        compactions.set(key, [...(compactions.get(key) ?? []), event])
         break
       }
       case "CallDispatched":

@@ -9,7 +9,7 @@ import type { TranscriptEntry } from "../../../src/conversation/Transcript.ts"
 import type { RunId } from "../../../src/Ids.ts"
 import { replayJournal } from "../../../src/replay/JournalReplay.ts"
 import type { JournalReplay } from "../../../src/replay/JournalReplay.ts"
-import { turnPlace } from "../../../src/replay/Recording.ts"
+import { stepKey } from "../../../src/Ids.ts"
 import type { RecordedStep } from "../../../src/replay/Fixture.ts"
 import type { JournalEntry, ModelTurned } from "../../../src/run/RunEvent.ts"
 import { digestOf } from "../tool/CallDigests.ts"
@@ -85,7 +85,7 @@ export const replaySteps = Effect.fnUntraced(function* (
       }))
     )
     steps.push({
-      step_id: turnPlace(event.frame, event.step),
+      step_id: stepKey(event.frame, event.step),
       node_name: `${agent}:${event.frame}`,
       model_id: event.model ?? null,
       input_hash: yield* chainedDigest(digest, known, each),

@@ -3,7 +3,7 @@
  */
 import { Effect, Exit } from "effect"
 import type { Recording } from "../../../src/replay/Recording.ts"
-import { turnPlace } from "../../../src/replay/Recording.ts"
+import { stepKey } from "../../../src/Ids.ts"
 import type { Turn } from "../../../src/run/RunDecider.ts"
 import type { ModelGateway, ModelRequest } from "../../../services/ModelGateway.ts"
 import { ModelError } from "../../../services/ModelGateway.ts"
@@ -13,15 +13,15 @@ export const make = (recording: Recording, ended: Effect.Effect<void>): ModelGat
   const { compactions, turns } = recording
   return {
     turn: (request) => {
-      const place = turnPlace(request.frame, request.step)
+      const key = stepKey(request.frame, request.step)
       if (request.purpose === "summary") {
-        const cut = compactions.get(place)?.find(({ how }) => how === "summarised")
+        const cut = compactions.get(key)?.find(({ how }) => how === "summarised")
         const summary = cut?.own?.summary ?? cut?.history?.summary
         return cut === undefined || summary === undefined
-          ? Exit.fail(unrecorded(place, "a summary"))
+          ? Exit.fail(unrecorded(key, "a summary"))
           : Exit.succeed(summaryTurn(summary.text, cut))
       }
-      const turned = turns.get(place)
+      const turned = turns.get(key)
       if (turned !== undefined) {
         const { _tag, frame: _frame, step: _step, ...turn } = turned
         return Exit.succeed(turn)

@@ -1,6 +1,9 @@
 /**
  * Reads of concurrent callers in one statement: what is asked for while the event loop turns, or while the statement of
  * earlier reads runs, is read by the next (bench rows `send-durable` and `http`). Private to this room.
+ *
+ * It shares a shape with `GroupCommit` and no code: a read may be interrupted and asked again, has no lane and no size, and
+ * nobody has to learn what became of it. One queue for both would take each of these as an option.
  */
 import { Context, Deferred, Effect, Exit, Latch } from "effect"
 import type { Scope } from "effect"
