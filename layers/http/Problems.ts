@@ -140,6 +140,19 @@ const channelDetail = (
   }
 }
 
+const authorizationDetail = (
+  error: AuthorizationNotFound | AuthorizationRefused | TooManyAuthorizations
+): string => {
+  switch (error._tag) {
+    case "AuthorizationNotFound":
+      return `There is no authorisation ${quoted(error.id)}.`
+    case "AuthorizationRefused":
+      return `${quoted(error.action)} of ${error.agent} cannot be authorised in advance: ${error.reason}.`
+    case "TooManyAuthorizations":
+      return `${error.authorizations_max} authorisations are in force in this workspace, which is the most. Revoke one first.`
+  }
+}
+
 const detailOf = (error: PortError): string => {
   switch (error._tag) {
     case "AddressConflict":
@@ -159,9 +172,9 @@ const detailOf = (error: PortError): string => {
     case "ApprovalSettled":
       return `Approval ${error.id} is ${error.status}; nothing was changed.`
     case "AuthorizationNotFound":
-      return `There is no authorisation ${quoted(error.id)}.`
     case "AuthorizationRefused":
-      return `${quoted(error.action)} of ${error.agent} cannot be authorised in advance: ${error.reason}.`
+    case "TooManyAuthorizations":
+      return authorizationDetail(error)
     case "ClientResultRefused":
       return `${error.message}. The call waits on.`
     case "CallNotUnknown":
@@ -206,8 +219,6 @@ const detailOf = (error: PortError): string => {
       return `The journal of run ${error.run_id} does not fold at event ${error.seq} (${error.reason}). Nothing was changed; operators read it at /v1/quarantine.`
     case "ShuttingDown":
       return "It takes no new work. Try again when it is back."
-    case "TooManyAuthorizations":
-      return `${error.authorizations_max} authorisations are in force in this workspace, which is the most. Revoke one first.`
     case "Unauthorized":
       return "Send `Authorization: Bearer <token>` with a token that this service knows."
   }

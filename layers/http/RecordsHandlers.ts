@@ -7,6 +7,7 @@ import type { Layer } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import type { HttpApiGroup } from "effect/http-api"
 import { ChangesetStore } from "../../services/platform/contracts/ChangesetStore.ts"
+import type { ChangesetQuery } from "../../services/platform/contracts/ChangesetStore.ts"
 import { FailureClusterReader } from "../../services/platform/contracts/FailureClusterReader.ts"
 import { ScanReader } from "../../services/platform/contracts/ScanReader.ts"
 import type { StoreError } from "../../services/StoreError.ts"
@@ -15,6 +16,7 @@ import { CurrentPrincipal } from "../../src/api/Boundary.ts"
 import { limit_default } from "../../src/api/Page.ts"
 import { makeProblem } from "../../src/api/Problem.ts"
 import { TroupeApi } from "../../src/api/TroupeApi.ts"
+import type { Tenant } from "../../src/Ids.ts"
 import type { ChangesetRecord } from "../../src/platform/contracts/Changeset.ts"
 import { boundedPage } from "./BoundedPage.ts"
 import { problemOf } from "./Problems.ts"
@@ -40,6 +42,24 @@ const make = Effect.gen(function* () {
   const clusters = yield* Effect.serviceOption(FailureClusterReader)
   const changesets = yield* Effect.serviceOption(ChangesetStore)
   return { scans: kept(scans), clusters: kept(clusters), changesets: kept(changesets) }
+})
+
+/** A page that is bounded in characters too: one change set may hold 400,000. */
+const changesetsOf = Effect.fnUntraced(function* (
+  store: ChangesetStore["Service"],
+  tenant: Tenant,
+  query: ChangesetQuery
+) {
+  const { items, last } = yield* boundedPage<ChangesetRecord, StoreError>(
+    query.limit,
+    (before, limit) =>
+      store.changesets(tenant, {
+        ...query,
+        limit,
+        after: before?.changeset.changeset_id ?? query.after
+      })
+  ).pipe(Effect.mapError(problemOf))
+  return last === undefined ? { items } : { items, next_after: last.changeset.changeset_id }
 })
 
 export const layer: Layer.Layer<
@@ -92,19 +112,8 @@ export const layer: Layer.Layer<
       }),
       listChangesets: Effect.fnUntraced(function* ({ query }) {
         const { tenant } = yield* CurrentPrincipal
-        const store = yield* ports.changesets
-        const { after, limit = limit_default, status } = query
-        // One change set may hold 400,000 characters.
-        const { items, last } = yield* boundedPage<ChangesetRecord, StoreError>(
-          limit,
-          (before, count) =>
-            store.changesets(tenant, {
-              status,
-              limit: count,
-              after: before?.changeset.changeset_id ?? after
-            })
-        ).pipe(Effect.mapError(problemOf))
-        return last === undefined ? { items } : { items, next_after: last.changeset.changeset_id }
+        const { limit = limit_default } = query
+        return yield* changesetsOf(yield* ports.changesets, tenant, { ...query, limit })
       }),
       getChangeset: Effect.fnUntraced(function* ({ params }) {
         const { tenant } = yield* CurrentPrincipal
