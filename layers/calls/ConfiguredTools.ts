@@ -22,9 +22,8 @@ import { resolveTools } from "../../src/call/ResolvedTool.ts"
 import type { RunContext } from "../../src/call/RunContext.ts"
 import { decodeRunContext, withBothForms } from "../../src/call/RunContext.ts"
 import type { ToolConfig } from "../../src/call/ToolConfig.ts"
-import { decodeToolConfig, issueText } from "../../src/call/ToolConfig.ts"
-import type { ToolConfigRefused } from "../../src/call/ToolConfigRefused.ts"
-import { refuseConfig } from "../../src/call/ToolConfigRefused.ts"
+import { decodeToolConfig } from "../../src/call/ToolConfig.ts"
+import { ToolConfigRefused } from "../../src/call/ToolConfigRefused.ts"
 import { referenceIdentity } from "../../src/call/WorkflowReference.ts"
 import type { WorkflowRevision } from "../../src/call/WorkflowReference.ts"
 import { cutText } from "../../src/CutText.ts"
@@ -180,21 +179,19 @@ const governed = Effect.fnUntraced(function* (
   }
 })
 
+/** An option that is none of a tool. */
 const wrong = (field: string, problem: string): ToolConfigRefused =>
-  refuseConfig("InvalidToolConfig", field, problem)
+  new ToolConfigRefused({
+    reason: "InvalidToolConfig",
+    tool: field,
+    message: `${field}: ${problem}`
+  })
 
 /** The operations of the platform with those that the options add or replace. */
 const catalogueOf = (operations: ReadonlyArray<PlatformOp>) => {
   const own = loadCatalogue(operations)
   if (Result.isFailure(own)) return own
   return Result.map(loadCatalogue(platform_ops), (all) => new Map([...all, ...own.success]))
-}
-
-const isHttp = (endpoint: string): boolean => {
-  const url = URL.parse(endpoint)
-  return (
-    url !== null && /^https?:$/.test(url.protocol) && url.username === "" && url.password === ""
-  )
 }
 
 /** The revisions of all references among the tools, each asked for once. */
@@ -239,7 +236,7 @@ const revisionsByRun = ({ references }: Options): RevisionOf => {
 }
 
 const checkedContext = (identity: RunContext | undefined) =>
-  Result.mapError(decodeRunContext(identity ?? {}), (error) => wrong("identity", issueText(error)))
+  Result.mapError(decodeRunContext(identity ?? {}), (problem) => wrong("identity", problem))
 
 /** For a registry. Fails with the first tool that cannot be right. */
 export const tools = (
@@ -250,9 +247,8 @@ export const tools = (
     if (!Number.isSafeInteger(timeout_ms) || timeout_ms < 1 || timeout_ms > 600_000) {
       return yield* wrong("timeout_ms", "it is no whole number from 1 to 600000")
     }
-    if (callback !== undefined && !isHttp(callback.endpoint)) {
-      return yield* wrong("callback", "its endpoint is no http or https URL without a user")
-    }
+    const fault = callback === undefined ? undefined : PlatformClient.callbackFault(callback, ca)
+    if (fault !== undefined) return yield* wrong(...fault)
     const identity = withBothForms(yield* Effect.fromResult(checkedContext(options.identity)))
     const resolution: ToolResolution = {
       catalogue: yield* Effect.fromResult(catalogueOf(options.operations ?? [])),

@@ -3,6 +3,7 @@
  * private; no redirect is followed, no answer but the platform's own detail reaches a model, and each run has one
  * authorization, which is nowhere but in the request.
  */
+import { X509Certificate } from "node:crypto"
 import { Effect, Redacted, Result } from "effect"
 import { classifyHttpStatus } from "../../src/error/Classify.ts"
 import {
@@ -147,6 +148,33 @@ const authorizer = ({ authorization }: Callback): Authorize => {
     const secret = await authorization(caller)
     return secret === undefined ? undefined : redacted(secret)
   }, noAuthorization)
+}
+
+const endpoint_units_max = 2_000
+
+/** What cannot be right of a callback, by its field; undefined = nothing. */
+export const callbackFault = (
+  { authorization, endpoint }: Callback,
+  ca: string | undefined
+): readonly [field: string, problem: string] | undefined => {
+  const url = endpoint.length > endpoint_units_max ? null : URL.parse(endpoint)
+  const isPlain = url !== null && url.username === "" && url.password === "" && url.hash === ""
+  if (!isPlain || !/^https?:$/.test(url.protocol)) {
+    return [
+      "callback.endpoint",
+      `it is no http or https URL of at most ${endpoint_units_max} characters without a user and a fragment`
+    ]
+  }
+  if (authorization !== undefined && typeof authorization !== "function") {
+    if (!header_value.test(Redacted.value(redacted(authorization)))) {
+      return [
+        "callback.authorization",
+        "no header can have it: give 1 to 8000 characters of ASCII in one line"
+      ]
+    }
+  }
+  const isRead = ca === undefined || Result.isSuccess(Result.try(() => new X509Certificate(ca)))
+  return isRead ? undefined : ["ca", "it is no certificate in PEM"]
 }
 
 const headersOf = (

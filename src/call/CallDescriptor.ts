@@ -6,7 +6,10 @@ import { Schema, Struct } from "effect"
 import { JsonObject as AnyObject } from "../entry/JsonObject.ts"
 import type { RetryConfig } from "../tool/RetryPolicy.ts"
 import { RetryPolicy } from "../tool/RetryPolicy.ts"
+import { schemaFault } from "../tool/SchemaShape.ts"
 import type { JsonObject } from "./BodyPath.ts"
+import { isUnsafeName } from "./BodyPath.ts"
+import { parameter } from "./CallTarget.ts"
 import { tokenPath } from "./RunContext.ts"
 
 /** The greatest canonical text of the fixed body, in UTF-16 units. */
@@ -15,7 +18,12 @@ const fields_max = 64
 
 export const CallPath = Schema.String.check(
   Schema.isMaxLength(2_000),
-  Schema.isPattern(/^\/(?!\/)/, { description: "a path that begins with one slash" })
+  Schema.isPattern(/^\/(?!\/)/, { expected: "a path that begins with one slash" }),
+  Schema.makeFilter(
+    (path) =>
+      !/[{}]/.test(path.replaceAll(parameter, "")) ||
+      "a brace in it begins or ends no parameter: write one as {name}"
+  )
 )
 
 /** A path into the body, such as `data.inputs`. */
@@ -32,12 +40,33 @@ export const Bindings = Schema.Record(PathText, ContextToken).check(
   Schema.isMaxProperties(fields_max)
 )
 
-export const FixedBody = AnyObject.check(
+const Bounded = AnyObject.check(
   Schema.makeFilter(
     (body) =>
       JSON.stringify(body).length <= body_units_max ||
       `it has more than ${body_units_max} characters`
   )
+)
+
+/** Whether a value has a member, however deep, that reaches a prototype: such a one is never sent. */
+const reachesPrototype = (value: unknown): boolean =>
+  typeof value === "object" &&
+  value !== null &&
+  Object.entries(value).some(
+    ([name, member]) => (!Array.isArray(value) && isUnsafeName(name)) || reachesPrototype(member)
+  )
+
+export const FixedBody = Bounded.check(
+  Schema.makeFilter(
+    (body) =>
+      !reachesPrototype(body) ||
+      "a member of it is called __proto__, constructor or prototype, which is never sent"
+  )
+)
+
+/** A JSON Schema, in the form of 2020-12. */
+export const WrittenSchema = Bounded.check(
+  Schema.makeFilter((schema) => schemaFault(schema) ?? true)
 )
 
 /** Parameters of a query, each by the field of the body that gives it. */

@@ -30,7 +30,8 @@ const methods: Record<CallProfile, ReadonlySet<string>> = {
   extended: new Set(["GET", "POST", "PUT", "PATCH", "DELETE"])
 }
 
-const parameter = /\{([A-Za-z_][A-Za-z0-9_.-]*)\}/g
+/** A part of a path that a value fills, such as `{id}`. */
+export const parameter = /\{([A-Za-z_][A-Za-z0-9_.-]*)\}/g
 /** The names of a path's parameters, each once. */
 export const parametersOf = (path: string): ReadonlyArray<string> => [
   ...new Set([...path.matchAll(parameter)].map(([, name = ""]) => name))

@@ -18,7 +18,7 @@ import { refuseOpenApi } from "./OpenApiRefused.ts"
 import { isScalarSchema, schema2020 } from "./OpenApiSchema.ts"
 import type { PlatformOp } from "./PlatformOp.ts"
 import { decodePlatformOp } from "./PlatformOp.ts"
-import { issueText } from "./ToolConfig.ts"
+import { issueText } from "../entry/SchemaIssues.ts"
 
 const Choice = Schema.Struct({
   /** Its `operationId`, or its method and path, such as `GET /items/{id}`. */

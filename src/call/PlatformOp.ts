@@ -15,15 +15,15 @@ import {
   Bindings,
   CallMethod,
   CallPath,
-  FixedBody,
   repeating,
   PathText,
-  QueryFields
+  QueryFields,
+  WrittenSchema
 } from "./CallDescriptor.ts"
 import { platform_prefix } from "./CallRef.ts"
 import { hasBody } from "./CallRequest.ts"
 import { expandedTypes, isCallType } from "./CallTypes.ts"
-import { issueText } from "./ToolConfig.ts"
+import { issueText } from "../entry/SchemaIssues.ts"
 import type { ToolConfigRefused } from "./ToolConfigRefused.ts"
 import { refuseConfig } from "./ToolConfigRefused.ts"
 
@@ -33,13 +33,13 @@ const ops_max = 1_000
 export const PlatformOp = Schema.Struct({
   /** The name that models use; the stable id is `tools.agenta.<op>`. */
   op: Schema.String.check(
-    Schema.isPattern(/^[A-Za-z0-9_-]{1,64}$/, { description: "1 to 64 letters, digits, _ or -" })
+    Schema.isPattern(/^[A-Za-z0-9_-]{1,64}$/, { expected: "1 to 64 letters, digits, _ or -" })
   ),
   description: Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(4_000)),
   method: CallMethod,
   path: CallPath,
   /** JSON Schema of the endpoint's request, or of its part at `args_into`. May name types by `x-ag-type-ref`. */
-  input_schema: Schema.optionalKey(FixedBody),
+  input_schema: Schema.optionalKey(WrittenSchema),
   /** The name of a type that is the whole schema. */
   input_schema_ref: Schema.optionalKey(Schema.String),
   /** Fields of the body that the run's context fills in; the model does not see them. */
@@ -105,8 +105,8 @@ export const defaultPermissionOf = ({
 const decode = Schema.decodeUnknownResult(PlatformOp, { onExcessProperty: "error" })
 
 const nameOf = (entry: unknown, at: number): string =>
-  typeof entry === "object" && entry !== null && "op" in entry && typeof entry.op === "string"
-    ? entry.op
+  isJsonObject(entry) && typeof entry["op"] === "string" && entry["op"] !== ""
+    ? entry["op"]
     : `catalogue.${at}`
 
 /** Decodes one entry. A member that no entry has is refused: each names one endpoint, and a handler is none. */
@@ -114,9 +114,10 @@ export const decodePlatformOp = (
   entry: unknown,
   at = 0
 ): Result.Result<PlatformOp, ToolConfigRefused> => {
-  const name = nameOf(entry, at)
-  const refuse = (message: string) => Result.fail(refuseConfig("InvalidPlatformOp", name, message))
+  // A copy within bounds: reading the given one may fail.
   const read = readJsonValue(entry)
+  const name = nameOf(Result.isSuccess(read) ? read.success : undefined, at)
+  const refuse = (message: string) => Result.fail(refuseConfig("InvalidPlatformOp", name, message))
   if (Result.isFailure(read)) return refuse(read.failure.message)
   const decoded = decode(read.success)
   if (Result.isFailure(decoded)) return refuse(issueText(decoded.failure))

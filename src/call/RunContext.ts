@@ -4,6 +4,8 @@
  */
 import { Result, Schema } from "effect"
 import type { Json } from "../Canonical.ts"
+import { readJsonValue } from "../entry/BoundedJson.ts"
+import { issueText } from "../entry/SchemaIssues.ts"
 import type { BodyPath, JsonObject } from "./BodyPath.ts"
 import { parsePath, safeCopy, valueAt, withValueAt } from "./BodyPath.ts"
 
@@ -34,10 +36,16 @@ export const RunContext = Schema.Struct({
 })
 export interface RunContext extends Schema.Schema.Type<typeof RunContext> {}
 
-/** Decodes a context from outside; a member that no context has is refused. */
-export const decodeRunContext = Schema.decodeUnknownResult(RunContext, {
-  onExcessProperty: "error"
-})
+const decode = Schema.decodeUnknownResult(RunContext, { onExcessProperty: "error" })
+
+/** Decodes a context from outside; fails with a sentence. A member that no context has is refused. */
+export const decodeRunContext = (value: unknown): Result.Result<RunContext, string> => {
+  // A copy: reading a host's object may fail.
+  const read = readJsonValue(value)
+  return Result.isFailure(read)
+    ? Result.fail(read.failure.message)
+    : Result.mapError(decode(read.success), issueText)
+}
 
 /** The two forms of one id. */
 const forms: ReadonlyArray<readonly [BodyPath, BodyPath]> = [

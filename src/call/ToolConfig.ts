@@ -3,18 +3,17 @@
  * resolves tools itself gives them as callbacks instead, with the request of each. Unknown members are refused.
  */
 import { Result, Schema } from "effect"
-import { truncateUnits } from "../CutText.ts"
 import { Permission } from "../tool/SideEffects.ts"
 import { readJsonValue } from "../entry/BoundedJson.ts"
-import { firstSchemaIssue } from "../entry/SchemaIssues.ts"
+import { issueText } from "../entry/SchemaIssues.ts"
 import { isJsonObject } from "./BodyPath.ts"
-import { CallDescriptor, FixedBody, repeating } from "./CallDescriptor.ts"
+import { CallDescriptor, WrittenSchema, repeating } from "./CallDescriptor.ts"
 import { isRefSegment, parseCallRef } from "./CallRef.ts"
 import type { ToolConfigRefused } from "./ToolConfigRefused.ts"
 import { refuseConfig } from "./ToolConfigRefused.ts"
 
 const Name = Schema.String.check(
-  Schema.isPattern(/^[A-Za-z0-9_-]{1,64}$/, { description: "1 to 64 letters, digits, _ or -" })
+  Schema.isPattern(/^[A-Za-z0-9_-]{1,64}$/, { expected: "1 to 64 letters, digits, _ or -" })
 )
 const Part = Schema.String.check(
   Schema.makeFilter((text) => isRefSegment(text) || "it is no part of a reference")
@@ -31,7 +30,7 @@ const described = {
   ...common,
   name: Schema.optionalKey(Name),
   description: Schema.optionalKey(Text),
-  input_schema: Schema.optionalKey(FixedBody)
+  input_schema: Schema.optionalKey(WrittenSchema)
 }
 const named = { ...described, name: Name }
 
@@ -65,7 +64,7 @@ const ClientTool = Schema.Struct({
   ...named,
   type: Schema.Literal("client"),
   /** JSON Schema of the result. Absent = any JSON. */
-  output_schema: Schema.optionalKey(FixedBody),
+  output_schema: Schema.optionalKey(WrittenSchema),
   /** How long a call waits for its result, 1,000 to 2,592,000,000 ms (30 days). Absent = an hour. */
   expires_ms: Schema.optionalKey(
     Schema.Int.check(Schema.isBetween({ minimum: 1_000, maximum: 2_592_000_000 }))
@@ -114,7 +113,7 @@ export const CallbackTool = Schema.Struct({
   call: Schema.optionalKey(CallDescriptor),
   callRef: Schema.optionalKey(GatewayRef),
   /** JSON Schema of the whole body. Absent = it follows from `input_schema`, and fixed and bound fields may be anything. */
-  request_schema: Schema.optionalKey(FixedBody),
+  request_schema: Schema.optionalKey(WrittenSchema),
   /** A bound field lies within `args_into`; then `input_schema` must not show it. Absent = it may not lie there. */
   allow_nested_bind: Schema.optionalKey(Schema.Boolean),
   /** Absent = it may write. */
@@ -165,15 +164,6 @@ const decoders: Readonly<
   platform: Schema.decodeUnknownResult(types.platform, strictly)
 }
 const decodeCallback = Schema.decodeUnknownResult(CallbackTool, strictly)
-
-/** The first issue, with where it is. */
-export const issueText = ({ issue }: Schema.SchemaError): string => {
-  const { message = "it does not fit", path } = firstSchemaIssue(issue)
-  const text = truncateUnits(message, 300)
-  return path.length === 0
-    ? text
-    : `${path.map((part) => truncateUnits(part, 64)).join(".")}: ${text}`
-}
 
 const nameIn = (record: Readonly<Record<string, unknown>>, at: string): string => {
   const given = [record["name"], record["op"], record["slug"]].find(

@@ -54,6 +54,28 @@ export const inputReader = <S extends Schema.Constraint & { readonly DecodingSer
   return (value, field) => Effect.suspend(() => Effect.fromResult(read(value, field)))
 }
 
+const readable_depth = 4
+
+/** Can all members of an object be read, and theirs, as deep as declarations go? */
+const isReadable = (value: unknown, depth: number): boolean => {
+  if (typeof value !== "object" || value === null || depth === 0) return true
+  const members = Result.try(() => Object.keys(value).map((name) => Reflect.get(value, name)))
+  return (
+    Result.isSuccess(members) && members.success.every((member) => isReadable(member, depth - 1))
+  )
+}
+
+/** The name of the first member that cannot be read; empty where it is the value itself. */
+const unreadable = (value: unknown): string => {
+  const names = Result.try(() => Object.keys(value as object))
+  if (Result.isFailure(names)) return ""
+  const found = names.success.find((name) => {
+    const member = Result.try((): unknown => Reflect.get(value as object, name))
+    return Result.isFailure(member) || !isReadable(member.success, readable_depth)
+  })
+  return truncateUnits(found ?? "", segment_max)
+}
+
 /**
  * A reader of a program's value that is not JSON, such as one with functions or Effects in it. Each member is checked, and
  * unknown members are refused. With an empty `field`, errors name the member alone.
@@ -65,9 +87,18 @@ export const shapeReader = <S extends Schema.Constraint & { readonly DecodingSer
     onExcessProperty: "error"
   })
   return (value, field) =>
-    Effect.suspend(() =>
-      Effect.fromResult(
-        Result.mapError(decode(value), ({ issue }) => invalid(field, issue, undefined))
+    Effect.suspend(() => {
+      // A getter or a proxy may throw anything.
+      const decoded = Result.try(() => decode(value))
+      if (Result.isFailure(decoded)) {
+        const member = unreadable(value)
+        return new InvalidInput({
+          field: [field, member].filter((part) => part !== "").join(".") || "options",
+          message: "it cannot be read: reading a member of it fails"
+        })
+      }
+      return Effect.fromResult(
+        Result.mapError(decoded.success, ({ issue }) => invalid(field, issue, undefined))
       )
-    )
+    })
 }

@@ -2,6 +2,8 @@
  * What a schema found wrong with a value: for each issue where it is, and the schema's sentence, which may quote the value.
  */
 import { SchemaIssue } from "effect"
+import type { Schema } from "effect"
+import { truncateUnits } from "../CutText.ts"
 
 /** `path` leads from the value to the place; it is empty where the value itself is wrong. */
 export interface PlacedIssue {
@@ -26,4 +28,13 @@ export const firstSchemaIssue = (
 ): { readonly path: ReadonlyArray<string>; readonly message: string | undefined } => {
   const [first] = schemaIssues(issue)
   return { path: (first?.path ?? []).map(String), message: first?.message }
+}
+
+/** The first issue as a sentence, with where it is. */
+export const issueText = ({ issue }: Schema.SchemaError): string => {
+  const { message = "it does not fit", path } = firstSchemaIssue(issue)
+  const text = truncateUnits(message, 300)
+  return path.length === 0
+    ? text
+    : `${path.map((part) => truncateUnits(part, 64)).join(".")}: ${text}`
 }
