@@ -25,7 +25,9 @@ import * as OpenTelemetry from "../layers/telemetry/OpenTelemetry.ts"
 import * as ToolCallTelemetry from "../layers/telemetry/ToolCallTelemetry.ts"
 import { logText } from "../src/LogText.ts"
 import { operations } from "../src/agents/Operations.ts"
+import { spectral_name, spectralAgents } from "../src/agents/Spectral.ts"
 import { Tenant } from "../src/Ids.ts"
+import { Policy } from "../src/permission/Policy.ts"
 import { Principal } from "../src/Principal.ts"
 import type { NewVersion } from "../src/worlds/NewVersion.ts"
 import type { ModelRequest } from "../services/ModelGateway.ts"
@@ -41,6 +43,7 @@ import { keeper } from "./platform/Keeper.ts"
 import { keeperScript } from "./platform/Script.ts"
 import * as PlatformWalk from "./platform/Walk.ts"
 import { sampleRecords } from "./scans/SampleRecords.ts"
+import { spectralScript } from "./spectral/Script.ts"
 import * as Environment from "./start/Environment.ts"
 import { sampleWorlds } from "./worlds/SampleWorlds.ts"
 
@@ -106,6 +109,9 @@ const walk = Effect.fnUntraced(function* (data: string, receiver: Receiver.Recei
     yield* say(
       `  (kill -9 ${process.pid} works), start it again, and approve: it is delivered once.`
     )
+    yield* say(
+      "  Others to talk with:   --agent spectral, --agent world-advertising (layers/agents/README.md)"
+    )
     yield* say()
   }).pipe(Effect.catch((error) => Effect.logError("the incident could not be prepared", error)))
 })
@@ -141,7 +147,9 @@ const relayConfig = Layer.effect(
 )
 
 const scriptOf = (request: ModelRequest) =>
-  request.agent === keeper.name ? keeperScript(request) : script(request)
+  request.agent === keeper.name
+    ? keeperScript(request)
+    : (spectralScript(request) ?? script(request))
 
 const scripted = ScriptedModelGateway.layer(scriptOf, { piece_units: 24, piece_delay_ms: 15 })
 
@@ -150,6 +158,19 @@ const operationsHere = {
   ...operations,
   tools: [...operations.tools, "ask_world_agent", ...Platform.failure_cluster_tools]
 }
+
+/** Here an operator sees a rule candidate before it is queued, though it changes no rule. */
+const policy = Policy.make({ approval_required: ["propose_rule_candidate"] })
+
+/** One token, which is an operator's; customers' would be others. */
+const serverOf = (port: number, { token }: Environment.Token) =>
+  Server.layer({
+    listen: { port },
+    credentials: [
+      { sha256: createHash("sha256").update(token).digest("hex"), principal: operator }
+    ],
+    settings: { customer_agents: [spectral_name] }
+  })
 
 interface Flags {
   readonly platform: boolean
@@ -167,6 +188,7 @@ const main = Effect.fnUntraced(function* (flags: Flags) {
     agents: [
       operationsHere,
       ...(yield* Effect.fromResult(Worlds.agents(published))),
+      ...(yield* Effect.fromResult(spectralAgents())),
       ...(host?.agents ?? [])
     ],
     tools: [
@@ -176,15 +198,15 @@ const main = Effect.fnUntraced(function* (flags: Flags) {
       ...Platform.tools,
       ...(host?.tools ?? [])
     ],
-    deliveries: [webhooksTo(receiver), Platform.worldViews]
+    deliveries: [webhooksTo(receiver), Platform.worldViews],
+    policy
   }).pipe(
     Layer.provide(Option.match(chosen, { onNone: () => scripted, onSome: (model) => model.layer })),
     Layer.provide(ToolCallTelemetry.layer),
     Layer.provide(ModelUsageTelemetry.layer),
     Layer.provide(relayConfig)
   )
-  const sha256 = createHash("sha256").update(kept.token).digest("hex")
-  const server = Server.layer({ listen: { port }, credentials: [{ sha256, principal: operator }] })
+  const server = serverOf(port, kept)
   const stores = Option.match(database, {
     onNone: () => Stores.directory(join(data, "db")),
     onSome: (url) => Stores.postgres(url)

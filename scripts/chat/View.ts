@@ -101,9 +101,12 @@ export class View {
     this.#write(`${text}\n`)
   }
 
-  /** A piece that was shown before, after a reconnect, is not shown again. */
+  /**
+   * A piece that was shown before, after a reconnect, is not shown again. Specialists may speak at once, so that their texts are
+   * shown when they are whole.
+   */
   delta({ kind, offset, text, turn }: Delta): void {
-    if (kind !== "text") return
+    if (kind !== "text" || !/^0\/\d+$/.test(turn)) return
     if (turn !== this.#turn) {
       this.#endText()
       this.#turn = turn

@@ -118,6 +118,29 @@ it.live(
   180_000
 )
 
+it.live(
+  "an operator is asked in the walk with the Spectral Agent and in that with a world's agent",
+  () =>
+    Effect.gen(function* () {
+      const data = yield* home
+      yield* up(data)
+      for (const [agent, message, tool, answer] of [
+        ["spectral", "Scan every week", "change_configuration", '"scan_schedule":"weekly"'],
+        ["world-advertising", "Propose a rule", "propose_rule_candidate", "no rule has changed"]
+      ] as const) {
+        const asked = yield* chat(data, "--agent", agent, "--message", message)
+        assert.strictEqual(asked.code, 0, asked.text)
+        const [line] = yield* pending(data)
+        const [id, name] = line!.split("\t")
+        assert.strictEqual(name, tool)
+        const approved = yield* chat(data, "--approve", id!)
+        assert.strictEqual(approved.code, 0, approved.text)
+        assert.include(approved.text, answer)
+      }
+    }),
+  180_000
+)
+
 const delivered = (data: string) =>
   Effect.gen(function* () {
     for (let tries = 0; tries < 400 && received(data).length === 0; tries++) {
