@@ -12,7 +12,7 @@ import { portOf } from "../../src/call/Dialling.ts"
 import type { Admitted } from "./UrlAdmission.ts"
 import { FetchError, refuse } from "./UrlAdmission.ts"
 
-export interface Outgoing {
+export interface HttpMessage {
   readonly method: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: string | undefined
@@ -118,7 +118,7 @@ const isUnconnected = (error: unknown): boolean =>
  */
 export const exchange = (
   { addresses, host, url }: Admitted,
-  outgoing: Outgoing,
+  outgoing: HttpMessage,
   reading: Reading,
   ca: string | undefined
 ): Effect.Effect<HttpAnswer, FetchError> =>

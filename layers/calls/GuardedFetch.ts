@@ -10,7 +10,7 @@ import type { MisdeclaredTool } from "../../src/tool/MisdeclaredTool.ts"
 import { strayOption } from "../../src/tool/ToolOptions.ts"
 import type { Admitted, FetchError, Resolver, Rules } from "./UrlAdmission.ts"
 import { admit, refuse, systemResolver } from "./UrlAdmission.ts"
-import type { HttpAnswer, Outgoing } from "./Exchange.ts"
+import type { HttpAnswer, HttpMessage } from "./Exchange.ts"
 import { exchange } from "./Exchange.ts"
 
 export interface Options {
@@ -258,7 +258,7 @@ const fetchOnce = Effect.fnUntraced(function* (guard: Guard, request: Fetch) {
   const refused = requestRefusal(guard, request)
   if (refused !== undefined) return yield* refused
   const admitted = yield* admit(request.url, guard.rules)
-  const outgoing: Outgoing = {
+  const outgoing: HttpMessage = {
     method: request.method,
     body: request.body,
     headers: {

@@ -35,7 +35,7 @@ import { badSchema, toolOf } from "./ImportedTool.ts"
 import { McpServerUnavailable } from "./McpConnection.ts"
 import { keepConnected, warnOfServer } from "./McpSession.ts"
 import type { Offers } from "./Offers.ts"
-import { collisions, verdictOn } from "./Offers.ts"
+import { collisions, offerStateOf } from "./Offers.ts"
 import { statusOf } from "./Status.ts"
 import type { McpClientMissing, Sdk } from "./Sdk.ts"
 import { load } from "./Sdk.ts"
@@ -108,7 +108,7 @@ const warned_max = 20
 /** An agent that names such a tool starts, and its calls fail, so the log says why. */
 const warnOfRefused = Effect.fnUntraced(function* (offers: Offers, names: ReadonlyArray<string>) {
   const refused = names.flatMap((tool) => {
-    const { message, state } = verdictOn(offers, tool)
+    const { message, state } = offerStateOf(offers, tool)
     return state === "refused" ? [`"${tool}" of an MCP server cannot be called: ${message}`] : []
   })
   for (const message of refused.slice(0, warned_max)) yield* warnOfServer(offers, message)

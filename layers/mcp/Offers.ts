@@ -107,16 +107,16 @@ export const collisions = (
   )
 }
 
-export interface Verdict {
+export interface OfferState {
   readonly state: McpToolState
   /** The reason and the fix; empty if the tool is available. */
   readonly message: string
 }
 
-const available: Verdict = { state: "available", message: "" }
+const available: OfferState = { state: "available", message: "" }
 
 /** Whether a tool may be called now. */
-export const verdictOn = (offers: Offers, tool: string): Verdict => {
+export const offerStateOf = (offers: Offers, tool: string): OfferState => {
   const { namespace } = offers.server
   const refused = offers.refused.get(tool)
   if (refused !== undefined) return { state: "refused", message: refused }
@@ -149,7 +149,7 @@ export const verdictOn = (offers: Offers, tool: string): Verdict => {
 
 /** The verdict as the error of a call; undefined if the tool may be called. */
 export const refusalOn = (offers: Offers, tool: string): ToolError | undefined => {
-  const { message, state } = verdictOn(offers, tool)
+  const { message, state } = offerStateOf(offers, tool)
   switch (state) {
     case "available":
       return undefined

@@ -4,7 +4,7 @@
 import type { McpServerStatus, McpToolStatus } from "../../services/McpServers.ts"
 import { targetOf } from "./McpConnection.ts"
 import type { Offers } from "./Offers.ts"
-import { verdictOn } from "./Offers.ts"
+import { offerStateOf } from "./Offers.ts"
 
 const toolStatus = (
   offers: Offers,
@@ -15,7 +15,7 @@ const toolStatus = (
   return {
     tool,
     key: keys.get(tool),
-    ...verdictOn(offers, tool),
+    ...offerStateOf(offers, tool),
     accepted_hash: offers.pins.get(tool)?.hash,
     offered_hash: offer?.problem === undefined ? offer?.hash : undefined,
     offered: offer?.problem === undefined ? offer?.definition : undefined

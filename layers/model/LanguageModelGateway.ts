@@ -16,7 +16,7 @@ import { withDefaults } from "../../src/Defaults.ts"
 import { partOf } from "./LanguageModelParts.ts"
 import type { StreamedPart } from "./LanguageModelParts.ts"
 import { isUnreadableCall, unreadableTurn } from "./ErrorReason.ts"
-import { errorOfEvent, sanitise } from "./ProviderError.ts"
+import { errorOfEvent, safeSentence } from "./ProviderError.ts"
 import { toOptions } from "./ProviderPrompt.ts"
 import { AnswerHeard } from "./RateLimitHeaders.ts"
 import type { AnswerHeaders } from "./RateLimitHeaders.ts"
@@ -155,7 +155,7 @@ const inexpressible = ({ agent, settings }: ModelRequest): ModelError | undefine
 const ofAiError = (error: AiError.AiError): ModelError => {
   const { reason } = error
   const description = "description" in reason ? reason.description : undefined
-  const explained = sanitise(description ?? "", [])
+  const explained = safeSentence(description ?? "", [])
   const as = (kind: ModelError["kind"], message: string, reason?: string) =>
     new ModelError({
       kind,

@@ -19,7 +19,7 @@ export interface PlannedModel {
 }
 
 /** Tries at one model. Waits double from `backoff_initial_ms`, half of each by chance; all times in ms. */
-export interface RetryPolicy {
+export interface ModelRetry {
   /** Attempts at one model in one turn, at least 1. */
   readonly attempts_max: number
   readonly backoff_initial_ms: number
@@ -30,7 +30,7 @@ export interface RetryPolicy {
   readonly attempt_timeout_ms: number
 }
 
-export const retry_default: RetryPolicy = {
+export const retry_default: ModelRetry = {
   attempts_max: 3,
   backoff_initial_ms: 500,
   backoff_ms_max: 30_000,
@@ -56,7 +56,7 @@ export interface ModelPlan {
   readonly models: ReadonlyArray<PlannedModel>
   /** Errors after which the next model is asked. Absent = `transient` alone. */
   readonly fall_back_on?: ReadonlyArray<typeof ModelErrorKind.Type> | undefined
-  readonly retry?: Partial<RetryPolicy> | undefined
+  readonly retry?: Partial<ModelRetry> | undefined
   readonly circuit?: Partial<CircuitPolicy> | undefined
   /** By provider; absent = the defaults. */
   readonly limits?: Readonly<Record<string, Partial<ProviderLimits>>> | undefined

@@ -18,7 +18,7 @@ const message_max = 500
 const retry_after_ms_max = 86_400_000
 
 /** One line without addresses and keys, at most 500 characters. `secrets` are left out wherever they stand. */
-export const sanitise = (text: string, secrets: ReadonlyArray<string>): string => {
+export const safeSentence = (text: string, secrets: ReadonlyArray<string>): string => {
   // Cut first, so that a huge body costs nothing; again after, because a replacement may be longer.
   let safe = truncateUnits(text, message_max * 4)
   for (const secret of secrets) if (secret !== "") safe = safe.split(secret).join("[hidden]")
@@ -193,7 +193,7 @@ const ofAnswer = (
   }
   const exhausted = names(body).some((name) => /insufficient_quota/i.test(name))
   const kind = exhausted || filtered ? "refused" : kindOfStatus(status)
-  const reason = sanitise(withGeneration(body, reasonOf(body)), redaction.secrets)
+  const reason = safeSentence(withGeneration(body, reasonOf(body)), redaction.secrets)
   const after =
     retryAfterMs(error.responseHeaders, now) ??
     retryInfoMs(body) ??
@@ -283,7 +283,7 @@ export const errorOfEvent = (event: unknown, redaction: Redaction, now: number):
     ? "refused"
     : (byName ?? (status === undefined ? "transient" : kindOfStatus(status)))
   const text = typeof event === "string" ? event : withGeneration(error, reasonOf(error))
-  const reason = sanitise(text, redaction.secrets)
+  const reason = safeSentence(text, redaction.secrets)
   if (kind === "configuration") {
     const missing = status === 404 || names(error).some((name) => /not_found/i.test(name))
     return new ModelError({

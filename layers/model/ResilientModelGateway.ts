@@ -12,7 +12,7 @@ import { Tokenizer } from "../../services/Tokenizer.ts"
 import { withDefaults } from "../../src/Defaults.ts"
 import type { Turn } from "../../src/run/RunDecider.ts"
 import { circuit_default, flawOf, retry_default } from "./ModelPlan.ts"
-import type { ModelPlan, PlannedModel, RetryPolicy } from "./ModelPlan.ts"
+import type { ModelPlan, PlannedModel, ModelRetry } from "./ModelPlan.ts"
 import { PromptEstimate } from "./PromptEstimate.ts"
 import { limits_default, ProviderLimiter } from "./ProviderLimiter.ts"
 import type { Permit } from "./ProviderLimiter.ts"
@@ -20,7 +20,7 @@ import { AnswerHeard, statedRateLimit } from "./RateLimitHeaders.ts"
 
 interface Services {
   readonly plan: ModelPlan
-  readonly retry: RetryPolicy
+  readonly retry: ModelRetry
   readonly breaker: CircuitBreaker.CircuitBreaker
   readonly clock: Clock.Clock
   readonly limiters: ReadonlyMap<string, ProviderLimiter>
@@ -115,7 +115,7 @@ const attempt = (services: Services, model: PlannedModel, progress: Progress) =>
 }
 
 /** How long to wait after the n-th attempt at a model, n from 1. */
-const waitMs = (retry: RetryPolicy, n: number, error: ModelError) =>
+const waitMs = (retry: ModelRetry, n: number, error: ModelError) =>
   Effect.map(Random.next, (chance) => {
     const doubled = Math.min(retry.backoff_initial_ms * 2 ** (n - 1), retry.backoff_ms_max)
     const wait = Math.min(error.retry_after_ms ?? 0, retry.retry_after_ms_max)
@@ -124,7 +124,7 @@ const waitMs = (retry: RetryPolicy, n: number, error: ModelError) =>
   })
 
 /** Whether to try the same model again. `more`: another model may be called instead. */
-const again = (retry: RetryPolicy, n: number, error: ModelError, more: boolean): boolean => {
+const again = (retry: ModelRetry, n: number, error: ModelError, more: boolean): boolean => {
   if (error.kind !== "transient" || n >= retry.attempts_max) return false
   // The request waited in the queue already, or the queue is full.
   if (error.reason === "queue_full" || error.reason === "queue_timeout") return false

@@ -49,4 +49,4 @@ export const resultEntry = (
 const decodeText = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.String))
 
 /** A call's value as an answer: a text as it is, anything else as JSON. */
-export const answerOf = (json: string): string => Option.getOrElse(decodeText(json), () => json)
+export const answerText = (json: string): string => Option.getOrElse(decodeText(json), () => json)

@@ -102,7 +102,8 @@ export const clientExpired = (call: CallId, approval: ApprovalId): ReadonlyArray
   }
 ]
 
-export interface Verdict {
+/** A person's decision, as it is applied to a run. */
+export interface DecisionCommand {
   readonly call: CallId
   readonly approval: ApprovalId
   readonly decision: Decision
@@ -114,13 +115,13 @@ export interface Verdict {
 /** Every channel decides through this: entitlement, expiry and pending are checked here and nowhere else. */
 export const decideApproval = (
   state: RunState,
-  verdict: Verdict,
+  command: DecisionCommand,
   now: number
 ): Amendment<
   void,
   ApprovalNotFound | ApprovalSettled | ApprovalExpired | NotEntitled | DecisionUnfit
 > => {
-  const { approval, by, call, decision, digest } = verdict
+  const { approval, by, call, decision, digest } = command
   const phase = state.calls.get(call)?.phase
   const request = questionOf(state, approval)
   if (request === undefined || by.tenant !== state.accepted.tenant) {
@@ -138,7 +139,7 @@ export const decideApproval = (
     const { _tag: given } = decision
     return refused(new DecisionUnfit({ id: approval, decision: given, fits: ["its result"] }))
   }
-  if (request.limit !== undefined) return decideLimit(state, verdict, request.limit)
+  if (request.limit !== undefined) return decideLimit(state, command, request.limit)
   if (phase?._tag !== "AwaitingApproval" || phase.request.approval !== approval) {
     return phase?._tag === "Settled" && phase.outcome._tag === "Expired" && expires_at !== undefined
       ? refused(new ApprovalExpired({ id: approval, expired_at: expires_at }))
@@ -168,7 +169,7 @@ export const decideApproval = (
 /** Extends the limit that the run has reached, or stops the run: at once, unless something of it is in flight. */
 const decideLimit = (
   state: RunState,
-  { approval, by, call, decision, digest }: Verdict,
+  { approval, by, call, decision, digest }: DecisionCommand,
   limit: LimitName
 ): Amendment<void, ApprovalSettled | DecisionUnfit> => {
   if (state.question?.approval !== approval) {

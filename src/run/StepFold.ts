@@ -3,7 +3,7 @@
  */
 import type { CallId } from "../Ids.ts"
 import { callId } from "../Ids.ts"
-import { answerOf, resultEntry, settledPhase } from "./CallResult.ts"
+import { answerText, resultEntry, settledPhase } from "./CallResult.ts"
 import { callsMax, callsUsed } from "./RunBreach.ts"
 import type { CallSettled, ModelTurned, ProposedCall } from "./RunEvent.ts"
 import { endedWell } from "./CutTurn.ts"
@@ -113,7 +113,7 @@ export const foldResult = (state: RunState, call: CallState, event: CallSettled)
     if (each.phase._tag !== "Settled") continue
     mistaken &&= isMistake(each.phase.outcome)
     if (each.phase.stop === true && each.phase.outcome._tag === "Value") {
-      frame.answer ??= answerOf(each.phase.outcome.json)
+      frame.answer ??= answerText(each.phase.outcome.json)
     }
     frame.transcript.push(resultEntry(each, each.phase))
   }

@@ -7,7 +7,7 @@ import {
   errorOfEvent,
   errorOfThrown,
   retryAfterMs,
-  sanitise
+  safeSentence
 } from "../../layers/model/ProviderError.ts"
 
 const key = "my-own-key-0001"
@@ -55,7 +55,7 @@ describe("ProviderError", () => {
   })
 
   it("leaves out addresses, keys and control characters, and cuts at 500 characters", () => {
-    const text = sanitise(
+    const text = safeSentence(
       `no\n\u0000route to models.internal:8080 (10.1.2.3:443, https://x.test/a?k=1) for ${key}, sk-abcdef0123456789, Bearer abc.def`,
       redaction.secrets
     )
@@ -63,7 +63,7 @@ describe("ProviderError", () => {
       text,
       "no route to [hidden] ([address], [address]) for [hidden], [hidden], [hidden]"
     )
-    assert.strictEqual(sanitise("x".repeat(9_000), []).length, 500)
+    assert.strictEqual(safeSentence("x".repeat(9_000), []).length, 500)
   })
 
   it("reads a wait in ms, in seconds and as a date, from 0 to one day", () => {

@@ -5,7 +5,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import type { ModelDelta } from "../../services/ModelGateway.ts"
-import type { CircuitPolicy, ModelPlan, RetryPolicy } from "../../layers/model/ModelPlan.ts"
+import type { CircuitPolicy, ModelPlan, ModelRetry } from "../../layers/model/ModelPlan.ts"
 import type { ProviderLimits } from "../../layers/model/ProviderLimiter.ts"
 import { text as scripted } from "../../layers/model/ScriptedModelGateway.ts"
 import { fails, inTurn, model, planned, says } from "./Plans.ts"
@@ -100,7 +100,7 @@ describe("ResilientModelGateway", () => {
         Object.fromEntries(names.map((name) => [name, undefined])) as A
       const gateway = yield* planned({
         models: [main],
-        retry: nothing<RetryPolicy>("attempts_max", "backoff_initial_ms", "attempt_timeout_ms"),
+        retry: nothing<ModelRetry>("attempts_max", "backoff_initial_ms", "attempt_timeout_ms"),
         circuit: nothing<CircuitPolicy>("failures_max", "open_ms"),
         limits: { [main.provider]: nothing<ProviderLimits>("concurrent_max", "queue_max") }
       })

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { Spending } from "../../src/cost/Spending.ts"
 import { callId, frameOpenedBy, rootFrame } from "../../src/Ids.ts"
-import { answerOf } from "../../src/run/CallResult.ts"
+import { answerText } from "../../src/run/CallResult.ts"
 import { conclude } from "../../src/run/RunConclusion.ts"
 import { decide } from "../../src/run/RunDecider.ts"
 import type { CallSettled, ModelTurned, Outcome, RunEvent } from "../../src/run/RunEvent.ts"
@@ -252,7 +252,7 @@ describe("a result that stops its loop", () => {
       ["null", "null"],
       [long, JSON.parse(long)]
     ] as const) {
-      assert.strictEqual(answerOf(json), text)
+      assert.strictEqual(answerText(json), text)
       for (const texts of [undefined, true] as const) {
         const play = stopsWith({ _tag: "Value", json }, texts === undefined ? {} : { texts })
         assert.deepInclude(play.state.ended, { status: "complete", text })

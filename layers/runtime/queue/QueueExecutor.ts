@@ -30,8 +30,8 @@ import { makeLostCalls, unrepeatableBegunAt } from "./LostCall.ts"
 import * as QueuedCall from "./QueuedCall.ts"
 import type { Executed } from "./QueueReply.ts"
 import {
-  answerOf,
-  callOf,
+  executedOf,
+  callMessageOf,
   expiredAnswer,
   isUnknown,
   unknownAnswer,
@@ -136,7 +136,7 @@ export const make = Effect.fnUntraced(function* (
   )
 
   const execute: QueueExecutor["execute"] = Effect.fnUntraced(function* (delivery, hooks) {
-    const call = callOf(delivery)
+    const call = callMessageOf(delivery)
     if (call === undefined) return unreadableAnswer(delivery)
     const begun_at = unrepeatableBegunAt(delivery, tools.get(delivery.tool))
     if (begun_at !== undefined) {
@@ -147,14 +147,14 @@ export const make = Effect.fnUntraced(function* (
     if (delivery.expires_at <= now) return expiredAnswer(call)
     const input = yield* invoke(hostOf(delivery, call, hooks), delivery, invoker, body)
     if (input === undefined) return { _tag: "GivesBack", why: "it could not be begun" }
-    return answerOf(call, input)
+    return executedOf(call, input)
   })
 
   const giveUp: QueueExecutor["giveUp"] = Effect.fnUntraced(function* (
     delivery,
     { mayReconcile, why }
   ) {
-    const call = callOf(delivery) ?? unreadCallOf(delivery)
+    const call = callMessageOf(delivery) ?? unreadCallOf(delivery)
     const begun_at = unrepeatableBegunAt(delivery, tools.get(delivery.tool))
     if (begun_at !== undefined) {
       const settled = mayReconcile

@@ -49,7 +49,7 @@ const decodeCall = Schema.decodeUnknownExit(CallMessage)
  * Undefined = the delivery is no call. The tool is the one that the message was routed by, so that a name in the payload
  * cannot reach another.
  */
-export const callOf = ({ id, payload, tool }: ToolDelivery): CallMessage | undefined => {
+export const callMessageOf = ({ id, payload, tool }: ToolDelivery): CallMessage | undefined => {
   if (!isWithinBounds(payload, bounds_default, true)) return undefined
   const call = decodeCall(payload)
   return Exit.isSuccess(call) && call.value.id === id ? { ...call.value, name: tool } : undefined
@@ -59,7 +59,7 @@ export const callOf = ({ id, payload, tool }: ToolDelivery): CallMessage | undef
 export const unreadCallOf = ({ id, tool }: ToolDelivery): CallMessage => ({ id, name: tool })
 
 /** The answer to a call that was run, by what came of it. */
-export const answerOf = (call: CallMessage, input: RunInput): Executed => {
+export const executedOf = (call: CallMessage, input: RunInput): Executed => {
   switch (input._tag) {
     case "Finished": {
       const { outcome, spent, stop } = input.settled
