@@ -189,11 +189,6 @@ const detailOf = (error: PortError): string => {
       return `Dead letter ${error.event_id} was ${error.status} before.`
     case "DecisionUnfit":
       return `${error.id} takes ${error.fits.join(" or ")}, not ${error.decision}. Nothing was changed.`
-    case "BindingsFull":
-    case "EventConflict":
-    case "EventOutOfTime":
-    case "EventTypeUnknown":
-      return channelDetail(error)
     case "IdempotencyConflict":
       return "This Idempotency-Key came with another message before."
     case "InvalidInput":
@@ -221,6 +216,8 @@ const detailOf = (error: PortError): string => {
       return "It takes no new work. Try again when it is back."
     case "Unauthorized":
       return "Send `Authorization: Bearer <token>` with a token that this service knows."
+    default:
+      return channelDetail(error)
   }
 }
 
