@@ -309,6 +309,11 @@ describe("several channels", () => {
         yield* verdict("e-2")
         yield* mailed(mail, 1)
         yield* told(2)
+        // Nothing is on its way any more.
+        yield* eventually(
+          Outbox.use(({ depth }) => depth),
+          (depth) => depth === 0
+        )
         assert.lengthOf(mail.mails, 1)
         assert.strictEqual((yield* prefer({ email: "sometimes" })).status, 400)
         assert.strictEqual((yield* prefer({ "E-Mail!": "off" })).status, 400)
