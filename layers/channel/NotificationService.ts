@@ -46,10 +46,14 @@ export class NotificationConfig extends Context.Reference<{
   readonly digest_ms: number
   /** How long notices are kept, in ms. */
   readonly retention_ms: number
+  /** The wait before a channel is tried again that does not say how long, in ms; each further wait is four times as long. */
+  readonly retry_ms: number
 }>("troupe/layers/channel/NotificationConfig", {
-  defaultValue: () => ({ digest_ms: 86_400_000, retention_ms: 90 * 86_400_000 })
+  defaultValue: () => ({ digest_ms: 86_400_000, retention_ms: 90 * 86_400_000, retry_ms: 15_000 })
 }) {}
 
+/** The longest wait before another try, as the relay's. */
+const retry_max_ms = 900_000
 /** Items of one digest. */
 const digest_max = 100
 /** Notices that one sweep removes. */
@@ -140,23 +144,40 @@ const teller = Effect.fnUntraced(function* (channels: ReadonlySet<ChannelName>) 
   })
 })
 
+/** People are told late rather than not at all: with the relay's five tries, a channel may be away for twenty minutes. */
+const withWait = (
+  error: DeliveryFailed | DeliveryRefused,
+  attempts: number,
+  retry_ms: number
+): DeliveryFailed | DeliveryRefused =>
+  error instanceof DeliveryRefused || error.retry_after_ms !== undefined
+    ? error
+    : new DeliveryFailed({
+        message: error.message,
+        retry_after_ms: Math.min(retry_ms * 4 ** (attempts - 1), retry_max_ms)
+      })
+
 const delivering =
-  ({ deliver, name }: ChannelAdapter): DeliveryHandler =>
+  ({ deliver, name }: ChannelAdapter, retry_ms: number): DeliveryHandler =>
   (message) => {
     const outgoing = Option.getOrUndefined(decodeOutgoing(message.payload))
     if (outgoing === undefined) return Effect.fail(unreadable)
-    return Effect.tapError(deliver(outgoing, message), (error) =>
-      Effect.annotateLogs(Effect.logWarning(`the channel ${name} failed: ${error.message}`), {
-        message_id: message.id,
-        tenant: message.tenant,
-        attempt: message.attempts
-      })
+    return deliver(outgoing, message).pipe(
+      Effect.mapError((error) => withWait(error, message.attempts, retry_ms)),
+      Effect.tapError((error) =>
+        Effect.annotateLogs(Effect.logWarning(`the channel ${name} failed: ${error.message}`), {
+          message_id: message.id,
+          tenant: message.tenant,
+          attempt: message.attempts
+        })
+      )
     )
   }
 
 const makeHandlers = Effect.fnUntraced(function* (adapters: ReadonlyArray<ChannelAdapter>) {
   const conversations = yield* ConversationStore
   const approvals = yield* ApprovalRecords
+  const { retry_ms } = yield* NotificationConfig
   const tell = yield* teller(new Set(adapters.map(({ name }) => name)))
 
   const answered: DeliveryHandler = Effect.fnUntraced(function* ({ payload, tenant }) {
@@ -200,7 +221,7 @@ const makeHandlers = Effect.fnUntraced(function* (adapters: ReadonlyArray<Channe
   const rooms: RoomHandlers = [
     [answered_topic, answered],
     [asked_topic, asked],
-    ...adapters.map((adapter) => [topicOf(adapter.name), delivering(adapter)] as const)
+    ...adapters.map((adapter) => [topicOf(adapter.name), delivering(adapter, retry_ms)] as const)
   ]
   return rooms
 })

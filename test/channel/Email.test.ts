@@ -4,6 +4,9 @@ import { assert, describe, it } from "@effect/vitest"
 import { Clock, Deferred, Effect, Layer } from "effect"
 import { SMTPServer } from "smtp-server"
 import * as EmailChannel from "../../layers/channel/EmailChannel.ts"
+import * as LocalEventIntake from "../../layers/channel/LocalEventIntake.ts"
+import * as Channels from "../../layers/compose/Channels.ts"
+import * as Stores from "../../layers/compose/Stores.ts"
 import { sendDigests } from "../../layers/channel/NotificationService.ts"
 import * as PooledRandom from "../../layers/compose/PooledRandom.ts"
 import { text } from "../../layers/model/ScriptedModelGateway.ts"
@@ -295,6 +298,31 @@ describe("several channels", () => {
           )
         )
       }).pipe(Effect.scoped)
+  )
+
+  it.live("a channel that is away is tried again later each time, by what its failures say", () =>
+    Effect.gen(function* () {
+      const failing = Effect.succeed({
+        name: slack,
+        deliver: () => Effect.fail(new DeliveryFailed({ message: "Slack is away" }))
+      })
+      const [handlers] = Channels.make({ adapters: [failing] }).deliveries
+      const byTopic = new Map((yield* handlers!).map(([topic, handler]) => [topic, handler]))
+      const handler = byTopic.get("channel.slack")!
+      const waits = yield* Effect.forEach([1, 2, 3, 4, 5], (attempts) =>
+        Effect.flip(
+          handler({
+            ...message,
+            attempts,
+            payload: { address: "C1", recipient: "olga", contents: [content] }
+          })
+        )
+      )
+      assert.deepStrictEqual(
+        waits.map((error) => "retry_after_ms" in error && error.retry_after_ms),
+        [15_000, 60_000, 240_000, 900_000, 900_000]
+      )
+    }).pipe(Effect.provide(Layer.merge(Stores.ephemeral, LocalEventIntake.none)))
   )
 
   it.live("a channel that is off is not told; the copy is written", () =>

@@ -125,6 +125,12 @@ export const service = <E = never, E2 = never, E3 = never>(
         }))
       )
     ),
+    Layer.provide(
+      Layer.effect(
+        Channels.NotificationConfig,
+        Effect.map(Channels.NotificationConfig, (config) => ({ ...config, retry_ms: 1 }))
+      )
+    ),
     Layer.provideMerge(over)
   )
 }
