@@ -5,6 +5,7 @@ import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
 import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
 import type { ApprovalId, RunId } from "../../src/Ids.ts"
+import { ConversationId } from "../../src/Ids.ts"
 import * as H from "../runtime/Harness.ts"
 
 const options: H.Options = {
@@ -50,6 +51,35 @@ export const comesBack = <R>(lose: (id: ApprovalId) => Effect.Effect<unknown, un
     yield* audit
     assert.deepStrictEqual(yield* second.run(own(run)), [])
     yield* second.stop
+  }).pipe(Effect.provide(Logger.layer([])))
+
+const asksClient: H.Options = {
+  ...options,
+  tools: { pay: H.writes((n) => Effect.succeed(n)) },
+  spied: (tool) => ({ ...tool, client: { expires_ms: 3_600_000 } })
+}
+
+/** The same of a call that waits for a client: it is listed and answered again. */
+export const clientComesBack = <R>(lose: (id: ApprovalId) => Effect.Effect<unknown, unknown, R>) =>
+  Effect.gen(function* () {
+    const process = yield* H.boot(asksClient)
+    const run = yield* process.run(H.send("pay", "client-lost"))
+    const listed = process.run(
+      ApprovalDesk.use((desk) => desk.clientCalls(ConversationId.make("client-lost"), H.alice))
+    )
+    const [before] = yield* Effect.repeat(Effect.andThen(Effect.sleep(5), listed), {
+      until: (calls) => calls.length > 0
+    })
+    yield* lose(before!.id)
+    assert.deepStrictEqual(yield* listed, [])
+    yield* process.run(RunJournal.use((journal) => journal.audit(1_000)))
+    assert.deepStrictEqual(yield* listed, [before!])
+    yield* process.run(ApprovalDesk.use((desk) => desk.answer(before!.id, { result: 1 }, H.alice)))
+    const all = yield* process.run(H.ended(run, "client-lost"))
+    assert.deepInclude(H.end(all), { status: "complete" })
+    yield* process.run(RunJournal.use((journal) => journal.audit(1_000)))
+    assert.deepStrictEqual(yield* listed, [])
+    yield* process.stop
   }).pipe(Effect.provide(Logger.layer([])))
 
 /** The next start finds a gap in the journal of a run that nothing has read since. */

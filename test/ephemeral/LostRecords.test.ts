@@ -2,11 +2,21 @@ import { describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as EphemeralStore from "../../layers/ephemeral/EphemeralStore.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
-import { comesBack, gapIsFound } from "../contracts/LostRecords.ts"
+import { clientComesBack, comesBack, gapIsFound } from "../contracts/LostRecords.ts"
 
 describe("an approval whose record was lost (ephemeral)", () => {
   it.live("is restored from the journal of its run", () =>
     comesBack(
+      Effect.fnUntraced(function* (id) {
+        const store = yield* EphemeralStore.EphemeralStore
+        store.approvals.delete(id)
+        store.pending.delete(id)
+      })
+    ).pipe(Effect.provide(EphemeralStores.layer))
+  )
+
+  it.live("of a client's call is restored too", () =>
+    clientComesBack(
       Effect.fnUntraced(function* (id) {
         const store = yield* EphemeralStore.EphemeralStore
         store.approvals.delete(id)

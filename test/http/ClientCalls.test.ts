@@ -9,7 +9,9 @@ import { call, layer as scripted, text } from "../../layers/model/ScriptedModelG
 import { defaults, RuntimeConfig } from "../../layers/runtime/actor/RuntimeConfig.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { AgentName } from "../../src/Ids.ts"
+import { View } from "../../scripts/chat/View.ts"
 import { eventually } from "../contracts/Contract.ts"
+import * as Samples from "../contracts/Samples.ts"
 import type { Who } from "./Service.ts"
 import { ask, credentials } from "./Service.ts"
 
@@ -144,5 +146,26 @@ describe("a call of a client, over HTTP", () => {
       assert.strictEqual(late.status, 409, late.text)
       assert.include(late.json.detail, item.id)
     }).pipe(Effect.provide(service))
+  )
+})
+
+describe("the chat", () => {
+  it.live(
+    "shows that a call waits for another client, with its arguments and where to answer",
+    () =>
+      Effect.sync(() => {
+        let out = ""
+        const view = new View((text) => (out += text))
+        const request = Samples.clientRequested()
+        const payload = { ...request.payload, tool_name: "pick\u001b[2J", args_summary: "of: 7" }
+        view.event({ ...request, payload })
+        assert.include(out, "waits for the client's result of pick")
+        assert.notInclude(out, "\u001b")
+        assert.include(out, "of: 7")
+        assert.include(out, `POST /v1/client-calls/${request.payload.correlation_id}/result`)
+        out = ""
+        view.customerEvent({ _tag: "ClientRequested" })
+        assert.include(out, "your client is asked")
+      })
   )
 })

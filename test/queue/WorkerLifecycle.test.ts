@@ -226,6 +226,14 @@ for (const [title, family, field, says] of [
     "provider",
     /sends its calls to a queue itself.*keep remote for the runtime/
   ],
+  [
+    "a tool whose results a client gives",
+    Effect.map(toolNamed("tx", succeedDone), (tools) =>
+      tools.map((tool) => ({ ...tool, client: { expires_ms: 1_000 } }))
+    ),
+    "type",
+    /a worker has no conversation\. Give the tool to the runtime/
+  ],
   ["a tool that is not there", toolNamed("other", succeedDone), "serve", /no such tool/]
 ] as const) {
   it.live(`a worker refuses at start ${title}`, () =>

@@ -170,26 +170,6 @@ describe("a call that waits for a client", () => {
     }).pipe(Effect.provide(H.layer(options)))
   })
 
-  it.effect("is listed again, and can be answered, after its record was lost", () => {
-    const { options } = clients()
-    return Effect.gen(function* () {
-      const run = yield* H.send("hello")
-      const { approval } = yield* requested(run)
-      const task = yield* TaskStore.use((tasks) => tasks.get(run))
-      const listed = ApprovalDesk.use((desk) => desk.clientCalls(task!.conversation, H.alice))
-      const before = yield* listed
-      assert.lengthOf(before, 1)
-      const store = yield* EphemeralStore
-      store.approvals.delete(approval)
-      store.pending.delete(approval)
-      assert.deepStrictEqual(yield* listed, [])
-      yield* RunJournal.use((journal) => journal.audit(1_000))
-      assert.deepStrictEqual(yield* listed, before)
-      yield* answer(approval)
-      assert.deepInclude(H.end(yield* H.ended(run)), { status: "complete" })
-    }).pipe(Effect.provide(H.layer(options)))
-  })
-
   it.effect("takes no answer where its record is not what the run asked", () => {
     const { options } = clients()
     return Effect.gen(function* () {

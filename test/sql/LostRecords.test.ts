@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import * as EphemeralStore from "../../layers/ephemeral/EphemeralStore.ts"
-import { comesBack, gapIsFound } from "../contracts/LostRecords.ts"
+import { clientComesBack, comesBack, gapIsFound } from "../contracts/LostRecords.ts"
 import { onBothEngines } from "./Engines.ts"
 
 const doing = (statement: string) =>
@@ -23,6 +23,14 @@ onBothEngines("a question whose record was lost", (it) => {
         `UPDATE troupe.approvals SET status = 1, answer = '{"decided_by":"eve"}' WHERE id = $1::uuid`
       )
     ).pipe(Effect.provide(EphemeralStore.layer))
+  )
+})
+
+onBothEngines("a client's call whose record was lost", (it) => {
+  it.effect("is listed again, from its run's journal, and can be answered", () =>
+    clientComesBack(doing("DELETE FROM troupe.approvals WHERE id = $1::uuid")).pipe(
+      Effect.provide(EphemeralStore.layer)
+    )
   )
 })
 
