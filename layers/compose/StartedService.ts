@@ -12,14 +12,7 @@ import { readJsonValue } from "../../src/entry/BoundedJson.ts"
 import * as Entries from "../../src/entry/Entries.ts"
 import { graphAgent } from "../../src/graph/GraphAgent.ts"
 import type { ToolGraph } from "../../src/graph/ToolGraph.ts"
-import type {
-  AgentName,
-  ApprovalId,
-  AuthorizationId,
-  CallId,
-  ConversationId,
-  RunId
-} from "../../src/Ids.ts"
+import type { AgentName, ApprovalId, AuthorizationId, CallId, RunId } from "../../src/Ids.ts"
 import type { Principal } from "../../src/Principal.ts"
 import { RunNotFound } from "../../src/run/RunCommand.ts"
 import type { GovernedTool } from "../../src/tool/GovernedTool.ts"
@@ -56,7 +49,7 @@ import { service_principal } from "./NodeService.ts"
 import * as Quarantine from "./Quarantine.ts"
 import * as Runtime from "./Runtime.ts"
 import * as Stores from "./Stores.ts"
-import { answerOf, sendMessage, waitOf, watchFeed } from "./Waiting.ts"
+import { answerOf, clientCallsOf, sendMessage, waitOf, watchFeed } from "./Waiting.ts"
 
 const storesOf = (store: Store): Layer.Layer<Stores.Stores, unknown> =>
   store === "ephemeral"
@@ -218,8 +211,7 @@ const decisionMethods = (run: Run) =>
     pending: (by = service_principal) => run(ApprovalDesk.use((desk) => desk.pending(by, 500))),
     decide: (approval, decision, by) =>
       run(ApprovalDesk.use((desk) => desk.decide(approval as ApprovalId, decision, by))),
-    clientCalls: (conversation, by = service_principal) =>
-      run(ApprovalDesk.use((desk) => desk.clientCalls(conversation as ConversationId, by))),
+    clientCalls: (conversation, by = service_principal) => run(clientCallsOf(conversation, by)),
     answerClientCall: (id, answer, by) =>
       run(ApprovalDesk.use((desk) => desk.answer(id as ApprovalId, answer, by))),
     cancel: (id, by, reason) =>

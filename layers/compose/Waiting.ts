@@ -203,6 +203,20 @@ const followedTask = Effect.fnUntraced(function* (run: RunId, by: Principal) {
   return task
 })
 
+/** For a customer only while the conversation's agent is one for customers, as with everything that it reads. */
+export const clientCallsOf = (conversation: string, who: Principal) =>
+  Effect.gen(function* () {
+    const by = yield* Entries.entitled(who, "answer")
+    const id = yield* Entries.conversationId(conversation, "conversation")
+    const found = isCustomer(by)
+      ? yield* ConversationStore.use((store) => store.get(by.tenant, id))
+      : undefined
+    if (found !== undefined && isOpenTo(by, "answer", found.begun_by)) {
+      yield* agentFor(by, "follow", found.address.agent)
+    }
+    return yield* ApprovalDesk.use((desk) => desk.clientCalls(id, by))
+  })
+
 /** Cancels the run when its wait ended early and `cancel` was set; a run that has ended is not changed. */
 const left = (run: RunId, by: Principal) =>
   AgentRuntime.use((agents) => agents.interrupt(run, by, "whoever waited for it left"))

@@ -331,11 +331,16 @@ describe("a tool of a client", () => {
       const first = await open({ store })
       const { conversation, id, run } = await asked(first, carl)
       await first.stop()
-      await using({ store }, async (second) => {
-        const [waiting] = await second.clientCalls(conversation, carl)
+      // Its agent is not for customers any more, who are shown nothing of it then.
+      await using({ store, customer_agents: [] }, async (second) => {
+        const closed = await refusalOf(second.clientCalls(conversation, carl))
+        assert.strictEqual(closed._tag, "NotForCustomers")
+        const stranger = await refusalOf(second.clientCalls(conversation, cora))
+        assert.strictEqual(stranger._tag, "ConversationNotFound")
+        const [waiting] = await second.clientCalls(conversation, olga)
         assert.strictEqual(waiting?.id, id)
-        await second.answerClientCall(id, date, carl)
-        assert.strictEqual((await second.result(run, carl)).status, "complete")
+        await second.answerClientCall(id, date, olga)
+        assert.strictEqual((await second.result(run, olga)).status, "complete")
         const again = await refusalOf(second.answerClientCall(id, date, carl))
         assert.strictEqual(again._tag, "ApprovalSettled")
       })

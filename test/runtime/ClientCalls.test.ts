@@ -170,6 +170,25 @@ describe("a call that waits for a client", () => {
     }).pipe(Effect.provide(H.layer(options)))
   })
 
+  it.effect("takes a result of 1,000,000 bytes as JSON, and none of more", () => {
+    const { options } = clients()
+    return Effect.gen(function* () {
+      const run = yield* H.send("hello")
+      const { approval } = yield* requested(run)
+      for (const result of [
+        "x".repeat(999_999),
+        "ü".repeat(499_999) + "x",
+        ["x".repeat(999_997)]
+      ]) {
+        const error = yield* Effect.flip(answer(approval, { result: result as never }))
+        assert.strictEqual(error._tag, "ClientResultRefused")
+        assert.include(error.message, "at most 1000000 bytes")
+      }
+      yield* answer(approval, { result: "ü".repeat(499_999) as never })
+      assert.deepInclude(H.end(yield* H.ended(run)), { status: "complete" })
+    }).pipe(Effect.provide(H.layer(options)))
+  })
+
   it.effect("takes no answer where its record is not what the run asked", () => {
     const { options } = clients()
     return Effect.gen(function* () {
