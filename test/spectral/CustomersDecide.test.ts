@@ -7,6 +7,9 @@ import * as Server from "../../layers/compose/Server.ts"
 import * as Stores from "../../layers/compose/Stores.ts"
 import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
 import type { Script } from "../../layers/model/ScriptedModelGateway.ts"
+import { ApiClient } from "../../scripts/chat/ApiClient.ts"
+import { Session } from "../../scripts/chat/Session.ts"
+import { View } from "../../scripts/chat/View.ts"
 import { spectral_name } from "../../src/agents/Spectral.ts"
 import type { RunId } from "../../src/Ids.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
@@ -134,6 +137,34 @@ describe("a customer", () => {
       assert.strictEqual((yield* ask("carl", path, approve)).status, 409)
       assert.strictEqual((yield* ask("carl", `/v1/approvals/${approval}`)).status, 403)
       assert.strictEqual((yield* ask("carl", "/v1/approvals")).status, 403)
+    }).pipe(Effect.provide(served(done)))
+  })
+
+  it.live("is asked in the chat, decides there, and reads the answer", () => {
+    const done: Changes = []
+    let out = ""
+    return Effect.gen(function* () {
+      const { address } = yield* HttpServer.HttpServer
+      const url = HttpServer.formatAddress(address)
+      const session = new Session(
+        new ApiClient(() => ({ url, token: "carl" })),
+        new View((piece) => (out += piece)),
+        undefined
+      )
+      yield* Effect.promise(async () => {
+        const run = await session.send("spectral", "apply 7", false)
+        const { pause, shown: seen } = await session.follow(run, 0)
+        if (pause.how !== "asked") return assert.fail(pause.how)
+        session.view.question(pause.questions[0]!)
+        assert.deepStrictEqual(done, [])
+        await session.decide(pause.questions[0]!.correlation_id, { decision: "approve" })
+        const end = await session.follow(run, seen)
+        assert.deepStrictEqual(end.pause, { how: "ended", status: "complete" })
+      })
+      assert.deepStrictEqual(done, ["apply_changeset 7"])
+      assert.include(out, "change-manager asks for approval of apply_changeset")
+      assert.include(out, "as you say")
+      assert.notInclude(out, "a person of the service")
     }).pipe(Effect.provide(served(done)))
   })
 

@@ -7,6 +7,7 @@ import * as LocalWorldAgentRunner from "../../layers/agents/worlds/LocalWorldAge
 import * as OperationsTools from "../../layers/agents/OperationsTools.ts"
 import * as WorldTools from "../../layers/agents/worlds/WorldTools.ts"
 import { start } from "../../layers/compose/NodeService.ts"
+import * as Platform from "../../layers/compose/Platform.ts"
 import * as Runtime from "../../layers/compose/Runtime.ts"
 import * as Server from "../../layers/compose/Server.ts"
 import * as Stores from "../../layers/compose/Stores.ts"
@@ -35,7 +36,10 @@ const isExact: Same<AgentKind, "spectral" | "world" | "operations"> = true
 const agents = [
   ...Result.getOrThrow(spectralAgents()),
   ...Result.getOrThrow(worldAgents([credit.world, privacy.world])),
-  { ...operations, tools: [...operations.tools, "ask_world_agent"] }
+  {
+    ...operations,
+    tools: [...operations.tools, "ask_world_agent", ...Platform.failure_cluster_tools]
+  }
 ]
 
 const credentials = (["admin", "operator", "customer"] as const).map((role) => ({
@@ -51,6 +55,7 @@ const ports = (script: Script) =>
         tools: [
           H.toolsOf(tools([])),
           OperationsTools.tools,
+          Platform.failureClusters,
           WorldBridge.tools,
           WorldTools.tools(credit.world.world_id),
           WorldTools.tools(privacy.world.world_id)
@@ -63,6 +68,7 @@ const ports = (script: Script) =>
       Layer.effectDiscard(WorldPublisher.use(({ publish }) => publish(H.tenant, credit)))
     ),
     Layer.provideMerge(EphemeralWorlds.layer),
+    Layer.provideMerge(Platform.ephemeral),
     Layer.provideMerge(Stores.ephemeral),
     Layer.provide(
       Layer.succeed(RuntimeConfig.RuntimeConfig, { ...RuntimeConfig.defaults, drain_ms: 1 })
@@ -126,7 +132,10 @@ describe("the kinds of agent", () => {
           ["operations.list_dlq_events@1", "read", "read"],
           ["operations.get_dlq_event_detail@1", "read", "read"],
           ["operations.replay_dlq_event@1", "mutate", "write"],
-          ["worlds.ask_world_agent@1", "read", "read"]
+          ["worlds.ask_world_agent@1", "read", "read"],
+          ["operations.list_failure_clusters@1", "read", "read"],
+          ["operations.get_cluster_detail@1", "read", "read"],
+          ["operations.triage_cluster@1", "mutate", "write"]
         ]
       )
     }).pipe(Effect.provide(ports([])), Effect.scoped, Effect.runPromise))
