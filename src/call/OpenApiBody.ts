@@ -6,6 +6,7 @@ import type { Json } from "../Canonical.ts"
 import { definitionOf } from "../tool/SchemaDefinitions.ts"
 import type { JsonObject } from "./BodyPath.ts"
 import { isJsonObject, memberOf } from "./BodyPath.ts"
+import { listOf } from "./OpenApiSchema.ts"
 
 export interface ObjectParts {
   readonly properties: JsonObject
@@ -13,9 +14,6 @@ export interface ObjectParts {
   /** `additionalProperties`; undefined = nothing is said. */
   readonly others: Json | undefined
 }
-
-const listOf = (value: Json | undefined): ReadonlyArray<Json> =>
-  Array.isArray(value) ? (value as ReadonlyArray<Json>) : []
 
 /** Schemas of one property from several parts, each once. */
 const joined = (keyword: "allOf" | "anyOf", all: ReadonlyArray<ObjectParts>): JsonObject => {

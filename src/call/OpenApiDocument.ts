@@ -4,6 +4,7 @@
  */
 import { Result } from "effect"
 import type { Json } from "../Canonical.ts"
+import { truncateUnits } from "../CutText.ts"
 import { suggestNames } from "../tool/Nearest.ts"
 import type { JsonObject } from "./BodyPath.ts"
 import { isJsonObject, memberOf } from "./BodyPath.ts"
@@ -96,7 +97,7 @@ export const operationOf = (
   }
   if (second === undefined) return Result.succeed(found)
   const places = `${found.method} ${found.path} and ${second.method} ${second.path}`
-  const problem = `the document has it twice, at ${places.slice(0, 300)}: choose it by its method and path`
+  const problem = `the document has it twice, at ${truncateUnits(places, 300)}: choose it by its method and path`
   return Result.fail(refuseOpenApi("DuplicateOperation", id, problem))
 }
 
@@ -132,7 +133,7 @@ const fail = ({ id }: Walk, reason: OpenApiRefused["reason"], message: string): 
 
 /** What a reference names. Throws where it leads out of the document or nowhere. */
 const named = (walk: Walk, reference: string): Json => {
-  const shown = `"${reference.slice(0, 200)}"`
+  const shown = `"${truncateUnits(reference, 200)}"`
   if (!reference.startsWith("#")) {
     throw fail(walk, "ExternalReference", `${shown} leads out of the document`)
   }
@@ -144,7 +145,7 @@ const named = (walk: Walk, reference: string): Json => {
 /** A reference to a definition, which is written out later, once for the operation. */
 const defined = (walk: Walk, reference: string, { inSchema }: Place): JsonObject => {
   if (!inSchema) {
-    const problem = `"${reference.slice(0, 200)}" leads to itself, and only a schema can`
+    const problem = `"${truncateUnits(reference, 200)}" leads to itself, and only a schema can`
     throw fail(walk, "CircularReference", problem)
   }
   const name = definitionName(walk.document.references, reference)

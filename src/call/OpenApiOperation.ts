@@ -5,6 +5,7 @@ import { Result, Schema } from "effect"
 import type { Json } from "../Canonical.ts"
 import { canonical } from "../Canonical.ts"
 import { checkDefinitions, neededDefinitions } from "../tool/SchemaDefinitions.ts"
+import { truncateUnits } from "../CutText.ts"
 import { Permission, SideEffects } from "../tool/SideEffects.ts"
 import type { JsonObject } from "./BodyPath.ts"
 import { isUnsafeName, memberOf } from "./BodyPath.ts"
@@ -51,10 +52,6 @@ const legal = /^[A-Za-z0-9_.-]{1,64}$/
 const isLegal = (name: string): boolean => legal.test(name) && !isUnsafeName(name)
 /** A header of these names is no parameter, by OpenAPI. */
 const no_parameters = new Set(["accept", "authorization", "content-type"])
-
-/** Cut without half of a character. */
-const cut = (text: string, max: number): string =>
-  text.slice(0, max).replace(/[\ud800-\udbff]$/, "")
 
 const modelName = (id: string): string =>
   id
@@ -110,7 +107,7 @@ const bodyOf = (
     /^\s*application\/(?:json|\*)\s*(?:;|$)|^\*\/\*$/i.test(type)
   )
   if (json === undefined) {
-    const types = content.map(([type]) => type.slice(0, 60)).slice(0, 5)
+    const types = content.map(([type]) => truncateUnits(type, 60)).slice(0, 5)
     return required
       ? refuse(`its body is ${types.join(" or ")} and no application/json`)
       : Result.succeed(undefined)
@@ -171,7 +168,7 @@ const sendable = (
     if (isSent && schema !== undefined) found.push({ ...parameter, schema })
     else if (required) {
       const why = isSent ? "its value is no text, number or boolean" : `it is sent as a ${where}`
-      const problem = `the parameter "${name.slice(0, 64)}" is required, and ${why}`
+      const problem = `the parameter "${truncateUnits(name, 64)}" is required, and ${why}`
       return Result.fail(refuseOpenApi("UnsupportedParameter", id, problem))
     }
   }
@@ -190,7 +187,7 @@ const addBody = (
   }
   for (const name of body.required) {
     if (!isLegal(name)) {
-      const problem = `its body requires "${name.slice(0, 64)}", ${unnamed}`
+      const problem = `its body requires "${truncateUnits(name, 64)}", ${unnamed}`
       return refuseOpenApi("UnsupportedBody", operation.id, problem)
     }
     required.add(name)
@@ -209,7 +206,7 @@ const addQuery = (
       properties.set(name, schema)
       if (parameter.required) required.add(name)
     } else if (parameter.required) {
-      const problem = `the parameter "${name.slice(0, 64)}" is required, ${unnamed}`
+      const problem = `the parameter "${truncateUnits(name, 64)}" is required, ${unnamed}`
       return refuseOpenApi("UnsupportedParameter", operation.id, problem)
     }
   }
@@ -246,7 +243,7 @@ const filledPath = (
     return `{${alias}}`
   })
   if (unknown === undefined) return Result.succeed(filled)
-  const problem = `its path names "${unknown.slice(0, 64)}", which is none of its parameters`
+  const problem = `its path names "${truncateUnits(unknown, 64)}", which is none of its parameters`
   return Result.fail(refuseOpenApi("UnsupportedParameter", id, problem))
 }
 
@@ -314,7 +311,7 @@ export const platformOpOf = (
   }
   const decoded = decodePlatformOp({
     op,
-    description: cut(
+    description: truncateUnits(
       choice.description ?? (description === "" ? `${method} ${path}` : description),
       description_units_max
     ),

@@ -2,6 +2,7 @@
  * An OpenAPI document, or an operation of it, that cannot become an entry of the catalogue. It ends the import.
  */
 import { Schema } from "effect"
+import { truncateUnits } from "../CutText.ts"
 
 export class OpenApiRefused extends Schema.TaggedError<OpenApiRefused>()("OpenApiRefused", {
   reason: Schema.Literals([
@@ -36,9 +37,9 @@ export const refuseOpenApi = (
 ): OpenApiRefused =>
   new OpenApiRefused({
     reason,
-    operation: operation.slice(0, 200),
+    operation: truncateUnits(operation, 200),
     message:
       operation === "document"
         ? `the OpenAPI document: ${message}`
-        : `operation "${operation.slice(0, 100)}": ${message}`
+        : `operation "${truncateUnits(operation, 100)}": ${message}`
   })

@@ -41,7 +41,8 @@ const dropped = new Set([
   "unevaluatedProperties"
 ])
 
-const listOf = (value: Json | undefined): ReadonlyArray<Json> =>
+/** A list, or none. */
+export const listOf = (value: Json | undefined): ReadonlyArray<Json> =>
   Array.isArray(value) ? (value as ReadonlyArray<Json>) : []
 
 /** Boolean bounds of OpenAPI 3.0 as the numbers of 2020-12. */

@@ -5,6 +5,7 @@
 import { Result } from "effect"
 import type { Permission } from "../tool/SideEffects.ts"
 import { permissionOf } from "../tool/SideEffects.ts"
+import { schemaFault } from "../tool/SchemaShape.ts"
 import { partsConflict } from "./BodyAssembly.ts"
 import type { BodyPath, JsonObject } from "./BodyPath.ts"
 import { isPrefix, leafPaths, withValueAt } from "./BodyPath.ts"
@@ -363,6 +364,11 @@ const resolveReference = (
     return Result.fail(refuseConfig("NotOffered", name, `no revision is known for "${identity}"`))
   }
   const schema = config.input_schema ?? found.input_schema
+  const fault = schemaFault(schema)
+  if (fault !== undefined) {
+    const problem = `the inputs of its workflow are no JSON Schema: ${fault}`
+    return Result.fail(refuseConfig("InvalidToolConfig", name, problem))
+  }
   const call = invocationOf(found.revision)
   return Result.map(
     directTarget({ name, call, schema, allowNestedBind: false }, resolution),

@@ -69,34 +69,51 @@ const schemas = new Set(["items", "additionalProperties", "propertyNames"])
 const lists = new Set(["allOf", "anyOf", "oneOf", "prefixItems"])
 const maps = new Set(["properties", "patternProperties", "$defs"])
 
-/** The first keyword that cannot be right, with its place, such as `properties.a.type: expected ...`; undefined = none. */
-export const schemaFault = (
-  schema: unknown,
-  place: ReadonlyArray<string> = []
-): string | undefined => {
-  const fault = (path: ReadonlyArray<string>, expected: string) =>
-    [path.map((part) => truncateUnits(part, 64)).join("."), `expected ${expected}`]
-      .filter((part) => part !== "")
-      .join(": ")
-  if (typeof schema === "boolean") return undefined
-  if (!isObject(schema)) return fault(place, "a schema")
-  for (const [name, value] of Object.entries(schema)) {
-    const at = [...place, name]
-    const kind = Object.hasOwn(plain, name) ? plain[name] : undefined
-    if (kind !== undefined && !kind.fits(value)) return fault(at, kind.expected)
-    if (schemas.has(name)) {
-      const found = schemaFault(value, at)
-      if (found !== undefined) return found
-    }
-    if (!lists.has(name) && !maps.has(name)) continue
-    if (lists.has(name) && !(Array.isArray(value) && value.length > 0)) {
-      return fault(at, "a list of schemas")
-    }
-    if (maps.has(name) && !isObject(value)) return fault(at, "an object of schemas")
-    for (const [key, inner] of Object.entries(value as object)) {
-      const found = schemaFault(inner, [...at, key])
-      if (found !== undefined) return found
-    }
+interface Fault {
+  /** Where it is, from the outermost name on. */
+  readonly path: ReadonlyArray<string>
+  readonly expected: string
+}
+
+const within = (name: string, fault: Fault | undefined): Fault | undefined =>
+  fault === undefined ? undefined : { ...fault, path: [name, ...fault.path] }
+
+/** The first fault of schemas in a list or an object. */
+const faultAmong = (all: object): Fault | undefined => {
+  for (const key of Object.keys(all)) {
+    const found = faultIn((all as JsonObject)[key])
+    if (found !== undefined) return within(key, found)
   }
   return undefined
+}
+
+const faultAt = (name: string, value: unknown): Fault | undefined => {
+  const kind = Object.hasOwn(plain, name) ? plain[name] : undefined
+  if (kind !== undefined)
+    return kind.fits(value) ? undefined : { path: [], expected: kind.expected }
+  if (schemas.has(name)) return faultIn(value)
+  if (lists.has(name)) {
+    const isList = Array.isArray(value) && value.length > 0
+    return isList ? faultAmong(value) : { path: [], expected: "a list of schemas" }
+  }
+  if (!maps.has(name)) return undefined
+  return isObject(value) ? faultAmong(value) : { path: [], expected: "an object of schemas" }
+}
+
+const faultIn = (schema: unknown): Fault | undefined => {
+  if (typeof schema === "boolean") return undefined
+  if (!isObject(schema)) return { path: [], expected: "a schema" }
+  for (const name of Object.keys(schema)) {
+    const found = faultAt(name, schema[name])
+    if (found !== undefined) return within(name, found)
+  }
+  return undefined
+}
+
+/** The first keyword that cannot be right, with its place, such as `properties.a.type: expected ...`; undefined = none. */
+export const schemaFault = (schema: unknown): string | undefined => {
+  const fault = faultIn(schema)
+  if (fault === undefined) return undefined
+  const at = fault.path.map((part) => truncateUnits(part, 64)).join(".")
+  return `${at === "" ? "" : `${at}: `}expected ${fault.expected}`
 }

@@ -146,6 +146,13 @@ const cases: ReadonlyArray<readonly [value: unknown, named: string]> = [
   [schema({ properties: { a: { pattern: "(" } } }), "pattern"],
   [schema({ properties: { a: { $ref: "#/$defs/none" } } }), "none"],
   [schema({ properties: { a: { $ref: "https://x/y" } } }), "https://x/y"],
+  [
+    options({
+      tools: [{ type: "reference", slug: "act" }],
+      references: () => ({ revision: "r-1", input_schema: { type: "object", required: true } })
+    }),
+    "required"
+  ],
   ...each(operation, "op", [...no_text, "", "bad name"]),
   ...each(operation, "description", [...no_text, ""]),
   ...each(operation, "method", [...no_text, "get"]),
