@@ -11,6 +11,8 @@ import { AgentName } from "../../src/Ids.ts"
 import type { Policy } from "../../src/permission/Policy.ts"
 import { decodeAgentSpec } from "../runtime/desk/LocalAgentDirectory.ts"
 import { validatePolicy } from "../runtime/tool/CheckedPolicy.ts"
+import { checkHttp } from "./CheckedServerOptions.ts"
+import type { Http } from "./EmbeddedHttp.ts"
 import type { Options } from "./NodeService.ts"
 import {
   family,
@@ -125,7 +127,8 @@ const fields = {
   telemetry: Schema.optionalKey(Telemetry),
   record: Schema.optionalKey(Schema.Boolean),
   channels: listOf(is("an Effect of a channel", Effect.isEffect)),
-  events: Schema.optionalKey(EventOptions)
+  events: Schema.optionalKey(EventOptions),
+  http: Schema.optionalKey(objectOf<Http>("an object with tokens"))
 } satisfies Record<keyof Options, unknown>
 
 const read = shapeReader(Schema.Struct(fields))
@@ -134,9 +137,14 @@ const read = shapeReader(Schema.Struct(fields))
  * Fails with the first option that is wrong. Agents, policy and prices are checked elsewhere, with errors of their own.
  */
 export const checkOptions = Effect.fnUntraced(function* (options: Options) {
-  const { agents, customer_agents = [], events, policy, prices } = yield* read(given(options), "")
+  const shape = yield* read(given(options), "")
+  const { agents, customer_agents = [], events, http, policy, prices } = shape
   for (const [index, spec] of agents.entries()) yield* decodeAgentSpec(spec, index)
   if (policy !== undefined) yield* validatePolicy(policy)
   if (prices !== undefined) yield* Effect.fromResult(compilePriceTable(prices))
-  return { customer_agents, events }
+  return {
+    customer_agents,
+    events,
+    http: http === undefined ? undefined : yield* checkHttp(http, customer_agents)
+  }
 })

@@ -2,14 +2,24 @@
  * Checks the options of an HTTP server before it listens: an option that does not fit its type fails with `InvalidInput`
  * and its field.
  */
-import { Effect, Schema } from "effect"
+import { createHash } from "node:crypto"
+import { Effect, Redacted, Schema } from "effect"
 import * as Entries from "../../src/entry/Entries.ts"
 import { InvalidInput, shapeReader } from "../../src/entry/InvalidInput.ts"
 import { AgentName } from "../../src/Ids.ts"
 import type { Credential } from "../ephemeral/EphemeralCredentials.ts"
 import { HttpSettings } from "../http/HttpSettings.ts"
 import type { Listen } from "../http/NodeServer.ts"
-import { between, given, int32_max, objectOf, optionalBetween, text } from "./OptionShapes.ts"
+import type { Http, Token } from "./EmbeddedHttp.ts"
+import {
+  between,
+  given,
+  int32_max,
+  objectOf,
+  optionalBetween,
+  secret,
+  text
+} from "./OptionShapes.ts"
 import type { Options } from "./Server.ts"
 
 const listen = {
@@ -50,19 +60,37 @@ const fields = {
   settings: Schema.optionalKey(objectOf("an object"))
 } satisfies Record<keyof Options, unknown>
 
+const token = {
+  token: Schema.optionalKey(secret),
+  sha256: Schema.optionalKey(sha256),
+  principal: objectOf("a Principal")
+} satisfies Record<keyof Token, unknown>
+
+const { customer_agents: _agents, ...own_settings } = settings
+
+const http = {
+  ...listen,
+  port: Schema.optionalKey(listen.port),
+  tokens: Schema.Array(Schema.Struct(token)).check(Schema.isMaxLength(100_000)),
+  settings: Schema.optionalKey(objectOf("an object"))
+} satisfies Record<keyof Http, unknown>
+
 const read = shapeReader(Schema.Struct(fields))
+const readHttp = shapeReader(Schema.Struct(http))
+const readOwnSettings = shapeReader(Schema.Struct(own_settings))
 const readSettings = shapeReader(Schema.Struct(settings))
 
 /** Each with its digest in lower case. Two with the same digest would be one token of two people. */
 const checkCredentials = Effect.fnUntraced(function* (
-  all: ReadonlyArray<{ readonly sha256: string; readonly principal: unknown }>
+  all: ReadonlyArray<{ readonly sha256: string; readonly principal: unknown }>,
+  list = "credentials"
 ) {
   const digests = new Set<string>()
   return yield* Effect.forEach(
     all,
     Effect.fnUntraced(function* ({ principal, sha256: given }, index) {
       const digest = given.toLowerCase()
-      const field = `credentials.${index}`
+      const field = `${list}.${index}`
       if (digests.has(digest)) {
         const message = "another credential has this digest"
         return yield* new InvalidInput({ field: `${field}.sha256`, message })
@@ -74,6 +102,53 @@ const checkCredentials = Effect.fnUntraced(function* (
       }
     })
   )
+})
+
+/** What a server is made of, checked. */
+export interface Checked {
+  /** Absent = it does not listen. */
+  readonly listen: Listen | undefined
+  readonly credentials: ReadonlyArray<Credential>
+  readonly settings: HttpSettings
+}
+
+/** In characters: a shorter one can be guessed. */
+const token_min = 16
+
+/** The digest of a token, which is given as such or as the token. */
+const digestOf = Effect.fnUntraced(function* (
+  { sha256: digest, token }: Pick<Token, "sha256" | "token">,
+  field: string
+) {
+  const wrong = (message: string) => new InvalidInput({ field, message })
+  if ((digest === undefined) === (token === undefined)) {
+    return yield* wrong("Expected either a token or its sha256")
+  }
+  if (token === undefined) return digest ?? ""
+  const text = Redacted.isRedacted(token) ? Redacted.value(token) : token
+  // The token is not quoted: whoever reads the error is not to learn it.
+  if (text.length < token_min) {
+    return yield* wrong(`a token has at least ${token_min} characters: take 32 random bytes`)
+  }
+  return createHash("sha256").update(text).digest("hex")
+})
+
+/** The option `http` of a start. Fails with the first member that is wrong. */
+export const checkHttp = Effect.fnUntraced(function* (
+  http: Http,
+  customer_agents: ReadonlyArray<AgentName>
+) {
+  const { port, settings = {}, tokens, ...times } = yield* readHttp(given(http), "http")
+  const own = yield* readOwnSettings(given(settings), "http.settings")
+  const digests = yield* Effect.forEach(tokens, ({ principal, ...token }, index) =>
+    Effect.map(digestOf(token, `http.tokens.${index}`), (sha256) => ({ sha256, principal }))
+  )
+  const checked: Checked = {
+    listen: port === undefined ? undefined : { ...times, port },
+    credentials: yield* checkCredentials(digests, "http.tokens"),
+    settings: { ...(yield* HttpSettings), ...own, customer_agents }
+  }
+  return checked
 })
 
 /** The options, with the settings that are there beneath them. Fails with the first option that is wrong. */

@@ -50,9 +50,11 @@ import type { ToolQueue } from "../../services/ToolQueue.ts"
 import type { TriplePublisher } from "../../services/TriplePublisher.ts"
 import type { Telemetry } from "../telemetry/OpenTelemetry.ts"
 import type { Answer, Wait } from "./Answer.ts"
+import type { Http, HttpMethods } from "./EmbeddedHttp.ts"
 
 export type { Answer, Awaiting, Ended, Wait } from "./Answer.ts"
 export { WaitTimedOut } from "./Answer.ts"
+export type { Http, HttpMethods, Token } from "./EmbeddedHttp.ts"
 
 /**
  * `ephemeral`: gone with the process. `directory`: PGlite, one process; needs the packages `@electric-sql/pglite` and
@@ -114,6 +116,8 @@ export interface Options {
   readonly channels?: ReadonlyArray<
     Effect.Effect<ChannelAdapter, unknown, ForTools | ChannelBindings>
   >
+  /** The HTTP API over this service: on a port, as functions to mount in a server of the application's, or both. Absent = none. */
+  readonly http?: Http
   /** The agent of this process that is told of events (`publish`). Absent = no events are taken. */
   readonly events?: EventOptions
 }
@@ -210,7 +214,7 @@ export interface TextOfRecord {
  * sent itself, of agents that are for customers, and sees of it what `CustomerView` lists: no approvals, no calls, no
  * reasons; events have no other members than those.
  */
-export interface NodeService {
+export interface NodeService extends HttpMethods {
   /** Durable when it resolves; handled after. */
   readonly send: (message: Send, by?: Principal) => Promise<Sent>
   /**

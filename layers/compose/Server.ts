@@ -3,17 +3,21 @@
  */
 import * as NodeCrypto from "@effect/platform-node/NodeCrypto"
 import { Effect, Layer } from "effect"
+import { HttpServer } from "effect/http"
 import { AgentDirectory } from "../../services/AgentDirectory.ts"
 import type { Credential } from "../ephemeral/EphemeralCredentials.ts"
 import * as EphemeralCredentials from "../ephemeral/EphemeralCredentials.ts"
 import * as HttpSettings from "../http/HttpSettings.ts"
 import * as HttpService from "../http/HttpService.ts"
 import type { Listen } from "../http/NodeServer.ts"
+import * as MountedServer from "../http/MountedServer.ts"
 import * as NodeServer from "../http/NodeServer.ts"
 import * as UnhostedTelemetry from "../telemetry/UnhostedTelemetry.ts"
 import * as UnknownCallsTelemetry from "../telemetry/UnknownCallsTelemetry.ts"
+import type { Checked } from "./CheckedServerOptions.ts"
 import { checkServerOptions } from "./CheckedServerOptions.ts"
 import { checkCustomerAgents } from "./CustomerAccess.ts"
+import { Served } from "./EmbeddedHttp.ts"
 
 export { HttpSettings } from "../http/HttpSettings.ts"
 
@@ -27,20 +31,47 @@ export interface Options {
   readonly settings?: Partial<HttpSettings.HttpSettings>
 }
 
+/** The surface with its bounds and tokens, over a server that is given. */
+const surface = (settings: HttpSettings.HttpSettings, credentials: ReadonlyArray<Credential>) =>
+  HttpService.layer.pipe(
+    Layer.provide(Layer.succeed(HttpSettings.HttpSettings, settings)),
+    Layer.provide(EphemeralCredentials.layer(credentials)),
+    Layer.provide(NodeCrypto.layerDigest)
+  )
+
 const make = Effect.fnUntraced(function* (options: Options) {
   const { credentials, listen, settings } = yield* checkServerOptions(options)
   const agents = (yield* AgentDirectory).all.map(({ spec }) => spec)
   yield* checkCustomerAgents(settings.customer_agents, agents, "settings.customer_agents")
-  return HttpService.layer.pipe(
+  return surface(settings, credentials).pipe(
     // The gauges and warnings of the service itself.
     Layer.merge(UnhostedTelemetry.layer),
     Layer.merge(UnknownCallsTelemetry.layer),
-    Layer.provide(Layer.succeed(HttpSettings.HttpSettings, settings)),
-    Layer.provideMerge(NodeServer.layer(listen)),
-    Layer.provide(EphemeralCredentials.layer(credentials)),
-    Layer.provide(NodeCrypto.layerDigest)
+    Layer.provideMerge(NodeServer.layer(listen))
   )
 })
+
+const served = (listens: boolean) =>
+  Layer.effect(
+    Served,
+    Effect.gen(function* () {
+      const { node: nodeListener, web: handler } = yield* MountedServer.Mounted
+      const { address } = yield* HttpServer.HttpServer
+      const url = listens ? HttpServer.formatAddress(address).replace(/\/$/, "") : undefined
+      return { url, nodeListener, handler }
+    })
+  )
+
+/**
+ * The surface of a service that `start` starts, as functions to mount, and with a port as a server that listens too. Needs
+ * the ports of a runtime and its stores.
+ */
+export const mounted = ({ credentials, listen, settings }: Checked) =>
+  served(listen !== undefined).pipe(
+    Layer.merge(surface(settings, credentials)),
+    Layer.provide(MountedServer.layer),
+    Layer.provide(listen === undefined ? MountedServer.services : NodeServer.layer(listen))
+  )
 
 /**
  * Needs the ports of a runtime and its stores; gives the server, whose address has the actual port. Fails with

@@ -38,6 +38,7 @@ import * as OpenTelemetry from "../telemetry/OpenTelemetry.ts"
 import * as UnhostedTelemetry from "../telemetry/UnhostedTelemetry.ts"
 import * as UnknownCallsTelemetry from "../telemetry/UnknownCallsTelemetry.ts"
 import { asyncIterable } from "./AsyncStream.ts"
+import * as EmbeddedHttp from "./EmbeddedHttp.ts"
 import { checkOptions } from "./CheckedOptions.ts"
 import * as Channels from "./Channels.ts"
 import * as ChannelMethods from "./ChannelMethods.ts"
@@ -171,7 +172,8 @@ const layerOf = async (options: Options) => {
     resolved,
     deliveries: [...channels.deliveries, ...(options.deliveries ?? [])]
   })
-  return UnhostedTelemetry.layer.pipe(
+  return EmbeddedHttp.layer(checked.http).pipe(
+    Layer.merge(UnhostedTelemetry.layer),
     Layer.provideMerge(agents),
     Layer.merge(UnknownCallsTelemetry.layer),
     Layer.provideMerge(Layer.merge(mcp, channels.layer)),
@@ -322,6 +324,7 @@ export const startService = async (options: Options): Promise<NodeService> => {
     ...memoryMethods(run),
     ...channelMethods(run),
     ...toolMethods(run),
+    ...EmbeddedHttp.methods(services),
     stop: () => runtime.dispose()
   }
 }

@@ -139,18 +139,21 @@ const read = Effect.fnUntraced(function* (
   }
 })
 
-/** The account of this request's unread text; its connection is closed when it exceeds what may be unread. */
+/** The account of this request's unread text. When it exceeds what may be unread, `cut` is done and the connection closed. */
 const openAccount = Effect.fnUntraced(function* (unread: Unread) {
   const { source } = yield* HttpServerRequest.HttpServerRequest
-  return yield* Effect.acquireRelease(
+  const cut = yield* Deferred.make<void>()
+  const account = yield* Effect.acquireRelease(
     Effect.sync(() =>
-      // A client that reads nothing does not see the end of a stream either, so the connection itself is closed.
       unread.open(() => {
+        Deferred.doneUnsafe(cut, Effect.void)
+        // A client that reads nothing does not see the end of a stream either. A Web request has no connection to close.
         if ("destroy" in source && typeof source.destroy === "function") source.destroy()
       })
     ),
     (opened) => Effect.sync(() => opened.close())
   )
+  return { account, cut: Deferred.await(cut) }
 })
 
 const streamOptions = {
@@ -201,12 +204,12 @@ export const layer: Layer.Layer<
         if (cursor === undefined) return yield* Effect.fail(badCursor)
         yield* conversationFor(store, by, "follow", params.id, customer_agents)
         yield* limits.stream(by)
-        const account = yield* openAccount(unread)
+        const { account, cut } = yield* openAccount(unread)
         const stream = EventStream.bytes(runtime.watch(params.id, cursor, by), {
           customer: readsAsCustomer(by),
           heartbeat_ms,
           account,
-          until: Deferred.await(stopping)
+          until: Effect.raceFirst(Deferred.await(stopping), cut)
         })
         return HttpServerResponse.stream(stream, streamOptions)
       })

@@ -15,6 +15,10 @@ const loopback: ReadonlySet<string> = new Set(["localhost", "127.0.0.1", "[::1]"
 const hostOf = (header: string | undefined): string | undefined =>
   /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?$/.exec((header ?? "").toLowerCase())?.[1]
 
+/** The Host header. A Web request may have none, and says the host in its URL. */
+const sentHost = ({ headers, source }: HttpServerRequest.HttpServerRequest): string | undefined =>
+  headers["host"] ?? (source instanceof Request ? new URL(source.url).host : undefined)
+
 /** Whether the server listens on loopback only. */
 const isLocal = (address: HttpServer.HttpServer["Service"]["address"]): boolean =>
   address._tag === "UnixPathAddress" || NetAddress.isLoopback(address.address)
@@ -34,7 +38,7 @@ export const makeHostCheck = (
   const isChecked = configured.length > 0 || isLocal(address)
   const allowed = new Set([...loopback, ...configured.map((host) => host.toLowerCase())])
   return (request) => {
-    const host = hostOf(request.headers["host"])
+    const host = hostOf(sentHost(request))
     if (host === undefined) {
       return makeProblem(400, "bad-host", "The Host header is missing or malformed", "Send one.")
     }

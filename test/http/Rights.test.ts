@@ -21,8 +21,19 @@ const ranks = ["viewer", "approver", "operator", "customer", "publisher"] as con
 const reachOf = (right: RightName, role: Role | undefined): Reach | undefined =>
   role === undefined ? undefined : role === "admin" ? "all" : rights[right].reach[role]
 
-/** Methods of the facade without a principal: they are for the program that runs the process. */
-const open: ReadonlyArray<keyof NodeService> = ["stop", "stopAllTools", "workerTools", "mcpServers"]
+/**
+ * Members of the facade without a principal: they are for the program that runs the process; the API that it mounts asks for
+ * tokens of its own.
+ */
+const open: ReadonlyArray<keyof NodeService> = [
+  "stop",
+  "stopAllTools",
+  "workerTools",
+  "mcpServers",
+  "url",
+  "nodeListener",
+  "handler"
+]
 
 type Use = (troupe: NodeService, by: Principal) => Promise<unknown>
 

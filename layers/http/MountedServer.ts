@@ -1,0 +1,84 @@
+/**
+ * The service as functions for a server that an application has already: one for `node:http` and what stands on it (Express,
+ * Fastify), one for Web requests (Hono, route handlers of Next.js, Bun, Deno). A server of this service's own may listen beside.
+ */
+import type { IncomingMessage, ServerResponse } from "node:http"
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import { Context, Effect, Layer, Option } from "effect"
+import type { Scope } from "effect"
+import { HttpEffect, HttpServer } from "effect/http"
+import type { HttpServerRequest } from "effect/http"
+import { NetAddress } from "effect/net"
+import { makeProblem, problem_content_type } from "../../src/api/Problem.ts"
+
+export type NodeListener = (request: IncomingMessage, response: ServerResponse) => void
+export type WebHandler = (request: Request) => Promise<Response>
+
+/** What an application mounts. Both answer 503 once the service has stopped. */
+export class Mounted extends Context.Service<
+  Mounted,
+  { readonly node: NodeListener; readonly web: WebHandler }
+>()("troupe/http/Mounted") {}
+
+/**
+ * Where an application's own server listens is not known here. Loopback: hosts that the setting `hosts` does not name are
+ * refused, so that no page of another host reaches a service on this machine.
+ */
+const unknown_address = NetAddress.socketAddressFromInputUnsafe({ address: "127.0.0.1", port: 0 })
+
+const stopped = () =>
+  JSON.stringify(makeProblem(503, "stopped", "The service has stopped", "Ask again later."))
+
+const gone: Mounted["Service"] = {
+  node: (_, response) => {
+    response.writeHead(503, { "content-type": problem_content_type, "retry-after": "1" })
+    response.end(stopped())
+  },
+  web: () =>
+    Promise.resolve(
+      new Response(stopped(), {
+        status: 503,
+        headers: { "content-type": problem_content_type, "retry-after": "1" }
+      })
+    )
+}
+
+/** What a handler is given with each request. */
+type OfRequest = HttpServerRequest.HttpServerRequest | Scope.Scope
+
+/** A server whose requests come by the functions, and by the server below it, if there is one. */
+const make = Effect.gen(function* () {
+  const below = yield* Effect.serviceOption(HttpServer.HttpServer)
+  let current = gone
+  const server = HttpServer.make({
+    address: Option.match(below, {
+      onNone: () => unknown_address,
+      onSome: ({ address }) => address
+    }),
+    serve: Effect.fnUntraced(function* (app, middleware) {
+      const scope = yield* Effect.scope
+      const context = yield* Effect.context<never>()
+      const applied = middleware === undefined ? undefined : { middleware }
+      const node = yield* NodeHttpServer.makeHandler<OfRequest, unknown>(app, { scope, ...applied })
+      const web = HttpEffect.toWebHandlerWith<never, OfRequest>(context)(app, middleware)
+      yield* Effect.acquireRelease(
+        Effect.sync(() => (current = { node, web: (request) => web(request) })),
+        () => Effect.sync(() => (current = gone))
+      )
+      if (Option.isNone(below)) return
+      const { serve } = below.value
+      yield* middleware === undefined ? serve(app) : serve(app, middleware)
+    })
+  })
+  const mounted = Mounted.of({
+    node: (request, response) => current.node(request, response),
+    web: (request) => current.web(request)
+  })
+  return Context.make(HttpServer.HttpServer, server).pipe(Context.add(Mounted, mounted))
+})
+
+/** Put above the layer of a server that listens, or alone. */
+export const layer: Layer.Layer<HttpServer.HttpServer | Mounted> = Layer.effectContext(make)
+
+/** What the surface needs of a platform, where no server of this service listens. */
+export const services = NodeHttpServer.layerHttpServices

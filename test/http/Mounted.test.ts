@@ -1,0 +1,227 @@
+/** The API of a service that `start` starts: on a port, in a server of the application's, and for Web requests. */
+import { createHash } from "node:crypto"
+import { once } from "node:events"
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
+import { assert, describe, it } from "@effect/vitest"
+import { Redacted } from "effect"
+import type { Http, NodeService } from "../../layers/compose/NodeService.ts"
+import { start } from "../../layers/compose/NodeService.ts"
+import { layer as scripted, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { AgentSpec } from "../../src/agent/AgentSpec.ts"
+import { AgentName, Tenant } from "../../src/Ids.ts"
+import type { Role } from "../../src/Principal.ts"
+import { Principal } from "../../src/Principal.ts"
+
+const agent = (name: string) =>
+  AgentSpec.make({ name: AgentName.make(name), instructions: "Help." })
+const principal = (id: string, ...roles: ReadonlyArray<Role>) =>
+  new Principal({ id, tenant: Tenant.make("acme"), roles })
+const olga = { token: "a-token-of-olgas", principal: principal("olga", "operator") }
+const carl = { token: "a-token-of-carls", principal: principal("carl", "customer") }
+
+/** Half a megabyte of answer, which a reader that reads nothing leaves in memory. */
+const long = "x".repeat(500_000)
+
+const started = (http?: Http): Promise<NodeService> =>
+  start({
+    agents: [agent("shop"), agent("back-office")],
+    model: scripted(({ transcript }) =>
+      text(JSON.stringify(transcript).includes("long") ? long : "Good morning.")
+    ),
+    customer_agents: ["shop"],
+    ...(http === undefined ? undefined : { http })
+  })
+
+const using = async (http: Http | undefined, use: (troupe: NodeService) => Promise<void>) => {
+  const troupe = await started(http)
+  try {
+    await use(troupe)
+  } finally {
+    await troupe.stop()
+  }
+}
+
+type Fetch = (path: string, init?: RequestInit) => Promise<Response>
+
+const to =
+  (url: string): Fetch =>
+  (path, init) =>
+    fetch(url + path, init)
+
+/** Web requests as a framework makes them, for the host that its client named. */
+const web =
+  ({ handler }: NodeService, host = "localhost"): Fetch =>
+  (path, init) =>
+    handler(new Request(`http://${host}${path}`, init))
+
+const headersOf = (token: string) => ({
+  authorization: `Bearer ${token}`,
+  "content-type": "application/json"
+})
+
+const send = (api: Fetch, { token = olga.token, agent = "shop", text = "Hello" } = {}) =>
+  api("/v1/messages", {
+    method: "POST",
+    headers: headersOf(token),
+    body: JSON.stringify({ agent, text })
+  })
+
+/** What an event stream says until the run has ended. */
+const readToEnd = async (api: Fetch, conversation: string): Promise<string> => {
+  const { body, status } = await api(`/v1/conversations/${conversation}/events`, {
+    headers: headersOf(olga.token)
+  })
+  assert.strictEqual(status, 200)
+  let said = ""
+  for await (const piece of body!.pipeThrough(new TextDecoderStream())) {
+    said += piece
+    if (said.includes("RunEnded")) break
+  }
+  return said
+}
+
+const conversationOf = async (answer: Response): Promise<string> => {
+  assert.strictEqual(answer.status, 202)
+  return ((await answer.json()) as { readonly conversation_id: string }).conversation_id
+}
+
+const isGone = async (api: Fetch): Promise<void> => {
+  const { headers, status } = await send(api)
+  assert.strictEqual(status, 503)
+  assert.strictEqual(headers.get("content-type"), "application/problem+json")
+}
+
+/** What a client finds, wherever the API is. */
+const isServed = async (api: Fetch): Promise<void> => {
+  const conversation = await conversationOf(await send(api))
+  assert.include(await readToEnd(api, conversation), "Good morning.")
+  assert.strictEqual((await send(api, { token: "a-token-of-nobody" })).status, 401)
+  assert.strictEqual((await send(api, { token: carl.token })).status, 202)
+  assert.strictEqual((await send(api, { token: carl.token, agent: "back-office" })).status, 403)
+  assert.strictEqual((await api("/V1/runs", { headers: headersOf(olga.token) })).status, 404)
+  const body = JSON.stringify({ agent: "shop", text: "x".repeat(2_000_000) })
+  const options = { method: "POST", headers: headersOf(olga.token) }
+  assert.strictEqual((await api("/v1/messages", { ...options, body })).status, 413)
+}
+
+const tokens = [olga, carl]
+
+describe("the API of a service", () => {
+  it("is served on a port, whose address the service says, until it stops", async () => {
+    const troupe = await started({ port: 0, tokens })
+    const url = troupe.url ?? ""
+    assert.match(url, /^http:\/\/127\.0\.0\.1:\d+$/)
+    await isServed(to(url))
+    await troupe.stop()
+    const refused = await send(to(url)).catch((error: unknown) => error)
+    assert.instanceOf(refused, TypeError)
+  })
+
+  it("is mounted in a server of node:http, and answers 503 once the service has stopped", async () => {
+    const troupe = await started({ tokens })
+    const server = createServer(troupe.nodeListener).listen(0, "127.0.0.1")
+    await once(server, "listening")
+    try {
+      assert.isUndefined(troupe.url)
+      const { port } = server.address() as AddressInfo
+      const api = to(`http://localhost:${port}`)
+      await isServed(api)
+      await troupe.stop()
+      await isGone(api)
+    } finally {
+      server.closeAllConnections()
+      server.close()
+    }
+  })
+
+  it("answers Web requests, and 503 once the service has stopped", async () => {
+    const troupe = await started({ tokens })
+    await isServed(web(troupe))
+    await troupe.stop()
+    await isGone(web(troupe))
+  })
+
+  it("is there in all three ways at the same time", () =>
+    using({ port: 0, tokens }, async (troupe) => {
+      const conversation = await conversationOf(await send(to(troupe.url!)))
+      assert.include(await readToEnd(web(troupe), conversation), "Good morning.")
+    }))
+
+  it("answers Web requests for the hosts that it was given, and for localhost, and for no other", async () => {
+    await using({ tokens }, async (troupe) => {
+      assert.strictEqual((await send(web(troupe, "shop.example.org"))).status, 421)
+    })
+    await using({ tokens, settings: { hosts: ["shop.example.org"] } }, async (troupe) => {
+      assert.strictEqual((await send(web(troupe, "shop.example.org:8443"))).status, 202)
+      assert.strictEqual((await send(web(troupe, "localhost:3000"))).status, 202)
+      assert.strictEqual((await send(web(troupe, "evil.example.org"))).status, 421)
+    })
+  })
+
+  it("ends an event stream of a Web request whose reader left too much unread", () =>
+    using({ tokens, settings: { unread_units_max: 600_000 } }, async (troupe) => {
+      const api = web(troupe)
+      /** Reads up to the first event: the next one, of half a megabyte, then waits to be read. */
+      const open = async () => {
+        const conversation = await conversationOf(await send(api, { text: "long" }))
+        await readToEnd(api, conversation)
+        const { body } = await api(`/v1/conversations/${conversation}/events`, {
+          headers: headersOf(olga.token)
+        })
+        const reader = body!.getReader()
+        for (let said = ""; !said.includes("RunAccepted");) {
+          said += Buffer.from((await reader.read()).value ?? []).toString()
+        }
+        return reader
+      }
+      const slow = await open()
+      const other = await open()
+      // The stream of a conversation does not end by itself.
+      while (!(await slow.read()).done);
+      await other.cancel()
+    }))
+
+  it("is not there for a service that was started without it, which says so", () =>
+    using(undefined, async (troupe) => {
+      assert.isUndefined(troupe.url)
+      const refused = await send(web(troupe)).catch((error: unknown) => error)
+      assert.deepInclude(refused, { _tag: "InvalidInput", field: "http" })
+      assert.throws(() => troupe.nodeListener(undefined as never, undefined as never), /tokens/)
+    }))
+
+  it("takes a token that is Redacted, or its digest", () => {
+    const sha256 = createHash("sha256").update(olga.token).digest("hex")
+    const redacted = { ...carl, token: Redacted.make(carl.token) }
+    return using({ tokens: [{ sha256, principal: olga.principal }, redacted] }, (troupe) =>
+      isServed(web(troupe))
+    )
+  })
+
+  const { principal: boss } = olga
+  const wrong: ReadonlyArray<readonly [field: string, http: unknown]> = [
+    ["http", "8080"],
+    ["http.tokens", { port: 0 }],
+    ["http.tokens.0", { tokens: [{ principal: boss }] }],
+    ["http.tokens.0", { tokens: [{ token: "short", principal: boss }] }],
+    [
+      "http.tokens.0",
+      { tokens: [{ token: olga.token, sha256: "ab".repeat(32), principal: boss }] }
+    ],
+    ["http.tokens.0.sha256", { tokens: [{ sha256: "abc", principal: boss }] }],
+    ["http.tokens.0.principal", { tokens: [{ token: olga.token, principal: "olga" }] }],
+    ["http.tokens.1.sha256", { tokens: [olga, olga] }],
+    ["http.port", { port: 65_536, tokens }],
+    ["http.port", { port: "8080", tokens }],
+    ["http.host", { port: 0, host: "", tokens }],
+    ["http.https", { port: 0, tokens, https: true }],
+    ["http.settings", { tokens, settings: [] }],
+    ["http.settings.streams_max", { tokens, settings: { streams_max: 0 } }],
+    ["http.settings.customer_agents", { tokens, settings: { customer_agents: ["shop"] } }]
+  ]
+  it.each(wrong)("names %s where it is %j, and never quotes a token", async (field, http) => {
+    const refused = await started(http as Http).catch((error: unknown) => error)
+    assert.deepInclude(refused, { _tag: "InvalidInput", field })
+    assert.notMatch(String(refused), /short|a-token/)
+  })
+})
