@@ -152,6 +152,14 @@ describe("the example of an OpenAPI document", () => {
   }, 60_000)
 })
 
+describe("the example of HTTP over a service", () => {
+  it("answers on its port and for Web requests, as the README prints it", async () => {
+    const { blocks, example } = await printedOf("layers/http/README.md", "serving")
+    assert.deepStrictEqual(blocks, [example])
+    assert.deepStrictEqual(await linesOf("serving"), ["202", "200"])
+  }, 60_000)
+})
+
 describe("the example of HTTP over a runtime", () => {
   it("is printed whole in the README, and answers a message with a token", async () => {
     const { blocks, example } = await printedOf("layers/http/README.md", "http")
