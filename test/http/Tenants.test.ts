@@ -6,6 +6,7 @@ import * as Server from "../../layers/compose/Server.ts"
 import * as Stores from "../../layers/compose/Stores.ts"
 import * as ScriptedModelGateway from "../../layers/model/ScriptedModelGateway.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
+import { canonical } from "../../src/Canonical.ts"
 import { AgentName } from "../../src/Ids.ts"
 import { ask, credentials, listen } from "./Service.ts"
 import type { Who } from "./Service.ts"
@@ -90,8 +91,9 @@ describe("two tenants over HTTP", () => {
   it.live("cannot take the conversation that the other tenant's key will name", () =>
     Effect.gen(function* () {
       // The id follows from the key, so that anybody can compute it before the tenant has used the key.
-      const digest = createHash("sha256").update("acme\norder-8").digest("hex")
-      const taken = yield* ask(`/v1/conversations/k-${digest.slice(0, 40)}/messages`, {
+      const named = canonical({ tenant: "acme", idempotency_key: "order-8" })
+      const digest = createHash("sha256").update(named).digest("hex")
+      const taken = yield* ask(`/v1/conversations/${digest.slice(0, 32)}/messages`, {
         as: "stranger",
         json: { agent: "spectral", text: "taken" }
       })

@@ -107,19 +107,6 @@ it.live("a database that a newer process migrated further serves this one too", 
   }).pipe(Effect.provide(engines[0]![1]))
 )
 
-it.live("a migration is run although one with a higher number was run before", () =>
-  Effect.gen(function* () {
-    const sql = yield* SqlClient.SqlClient
-    const all = yield* Migrations.run
-    const whole = yield* schema
-    yield* sql.unsafe("DROP SCHEMA troupe CASCADE")
-    yield* sql.unsafe("DELETE FROM troupe_migrations")
-    yield* sql.unsafe("INSERT INTO troupe_migrations (migration_id, name) VALUES (9999, 'later')")
-    assert.deepStrictEqual(yield* Migrations.run, all)
-    assert.deepStrictEqual(yield* schema, whole)
-  }).pipe(Effect.provide(engines[0]![1]))
-)
-
 it("each migration has the dump of a database that it made", () => {
   const numbers = new Set(readdirSync(folder).map((file) => file.slice(0, 4)))
   assert.deepStrictEqual(

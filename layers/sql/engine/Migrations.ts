@@ -6,7 +6,7 @@
  * migration, which imports nothing but `effect` and its own files, so that it stays what it was when it was released; and
  * a dump of a database that it made, which a test upgrades from then on (`test/sql/dump.ts`).
  */
-import { Effect, Layer, Schema } from "effect"
+import { Effect, Layer, Record, Schema } from "effect"
 import { Migrator, SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql"
 import { migration as schema } from "./migrations/0001_schema.ts"
@@ -15,9 +15,9 @@ import { migration as plans } from "./migrations/0003_plans.ts"
 import { migration as worlds } from "./migrations/0004_worlds.ts"
 import { migration as sets } from "./migrations/0005_sets.ts"
 import { migration as memory } from "./migrations/0006_memory.ts"
-import { migration as platform } from "./migrations/0009_platform.ts"
-import { migration as authorizations } from "./migrations/0010_authorizations.ts"
-import { migration as channels } from "./migrations/0011_channels.ts"
+import { migration as platform } from "./migrations/0007_platform.ts"
+import { migration as authorizations } from "./migrations/0008_authorizations.ts"
+import { migration as channels } from "./migrations/0009_channels.ts"
 
 /** By number and name. Only ever appended to. */
 const migrations = {
@@ -32,11 +32,11 @@ const migrations = {
   "0005_sets": sets,
   "0006_memory": memory,
   /** Records of workspaces. */
-  "0009_platform": platform,
+  "0007_platform": platform,
   /** What workspaces authorised in advance. */
-  "0010_authorizations": authorizations,
+  "0008_authorizations": authorizations,
   /** Events that came in, channels of conversations, and what people were told. */
-  "0011_channels": channels
+  "0009_channels": channels
 }
 
 const table = "troupe_migrations"
@@ -49,12 +49,9 @@ const withoutTimeout = <E>(migration: Effect.Effect<void, E, SqlClient.SqlClient
     yield* migration
   })
 
-/** By number. */
-const numbered = Object.entries(migrations)
-  .map(([name, migration]) => ({ id: Number(name.slice(0, 4)), name: name.slice(5), migration }))
-  .sort((a, b) => a.id - b.id)
-
-const names = new Map(numbered.map(({ id, name }) => [id, name]))
+const names = new Map(
+  Object.keys(migrations).map((name) => [Number(name.slice(0, 4)), name.slice(5)])
+)
 
 const decodeRan = Schema.decodeUnknownEffect(
   Schema.Array(Schema.Struct({ migration_id: Schema.Int, name: Schema.String }))
@@ -83,48 +80,9 @@ const refuseForeign = Effect.gen(function* () {
   }
 })
 
-/** Of several processes that find no table, all but one find that another has made it. */
-const ensureTable = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient
-  yield* sql`CREATE TABLE IF NOT EXISTS ${sql(table)} (
-    migration_id integer PRIMARY KEY,
-    created_at timestamp with time zone NOT NULL DEFAULT now(),
-    name text NOT NULL
-  )`.pipe(
-    Effect.catch((error) =>
-      Effect.flatMap(
-        sql.unsafe(`SELECT 1 AS made WHERE to_regclass('${table}') IS NOT NULL`),
-        (found) => (found.length > 0 ? Effect.void : Effect.fail(error))
-      )
-    )
-  )
-})
-
-/**
- * Runs what is missing, by number. Not `Migrator`, which skips each number below the highest one that ran: numbers are given
- * out before they are released, and may be released in another order.
- */
-const migrate = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient
-  yield* sql`LOCK TABLE ${sql(table)} IN ACCESS EXCLUSIVE MODE`
-  const rows = yield* sql.unsafe(`SELECT migration_id, name FROM ${table} ORDER BY migration_id`)
-  const ran = new Set(
-    (yield* Effect.orDie(decodeRan(rows))).map(({ migration_id }) => migration_id)
-  )
-  const missing = numbered.filter(({ id }) => !ran.has(id))
-  for (const { id, migration, name } of missing) {
-    yield* sql`INSERT INTO ${sql(table)} ${sql.insert({ migration_id: id, name })}`
-    yield* Effect.mapError(
-      withoutTimeout(migration),
-      (cause) =>
-        new Migrator.MigrationError({
-          cause,
-          kind: "Failed",
-          message: `Migration "${id}_${name}" failed`
-        })
-    )
-  }
-  return missing.map(({ id, name }) => [id, name] as const)
+const migrate = Migrator.make({})({
+  loader: Migrator.fromRecord(Record.map(migrations, withoutTimeout)),
+  table
 })
 
 /** Brings the database up to date; the numbers and names of what it ran. */
@@ -132,9 +90,7 @@ export const run: Effect.Effect<
   ReadonlyArray<readonly [id: number, name: string]>,
   Migrator.MigrationError | SqlError.SqlError,
   SqlClient.SqlClient
-> = SqlClient.SqlClient.use((sql) =>
-  refuseForeign.pipe(Effect.andThen(ensureTable), Effect.andThen(sql.withTransaction(migrate)))
-)
+> = Effect.andThen(refuseForeign, migrate)
 
 export const layer: Layer.Layer<
   never,

@@ -1586,93 +1586,68 @@ CREATE TABLE troupe.platform_worlds (
     PRIMARY KEY (tenant, world_id)
   );
 ----
-CREATE TABLE troupe.authorizations (
-    authorization_id uuid PRIMARY KEY,
-    position int8 NOT NULL GENERATED ALWAYS AS IDENTITY,
-    tenant text NOT NULL,
-    agent text NOT NULL,
-    action text NOT NULL,
-    tool_key text NOT NULL,
-    tool_digest text NOT NULL,
-    granted_by text NOT NULL,
-    granted_at int8 NOT NULL,
-    expires_at int8 NOT NULL,
-    uses_max int4,
-    uses int4 NOT NULL DEFAULT 0,
-    last_used_at int8,
-    revoked_by text,
-    revoked_at int8
-  );
-----
-CREATE UNIQUE INDEX authorizations_standing ON troupe.authorizations (tenant, agent, action) WHERE revoked_at IS NULL;
-----
-CREATE INDEX authorizations_newest ON troupe.authorizations (tenant, position);
+INSERT INTO troupe.agent_tasks (id, tenant, agent, address_key, conversation, ordinal, status, reason, idempotency_key, message_id, message, by, trace_id, channel_origin, created_at) OVERRIDING SYSTEM VALUE
+VALUES ('01a20934-3c72-71b5-ba2b-acf3abd9e092', 'acme', 'tester', 'c-1', 'c-1', '1', '1', NULL, NULL, '01a20934-3c72-71b5-ba2b-acf43ae16aa4', '"change it"', '{"id":"alice","roles":["admin"]}', '"01a209343c7271b5ba2bacf3abd9e092"', 'api', '1795450748019');
 ----
 INSERT INTO troupe.agent_tasks (id, tenant, agent, address_key, conversation, ordinal, status, reason, idempotency_key, message_id, message, by, trace_id, channel_origin, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a20948-f14d-7178-b890-8549a1645085', 'acme', 'tester', 'c-1', 'c-1', '1', '1', NULL, NULL, '01a20948-f14d-7178-b890-854a976ee15d', '"change it"', '{"id":"alice","roles":["admin"]}', '"01a20948f14d7178b8908549a1645085"', 'api', '1795452105038');
-----
-INSERT INTO troupe.agent_tasks (id, tenant, agent, address_key, conversation, ordinal, status, reason, idempotency_key, message_id, message, by, trace_id, channel_origin, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a20948-f181-7589-a61e-2fa9ad5a1ba1', 'acme', 'tester', 'c-1', 'c-1', '2', '0', NULL, NULL, '01a20948-f181-7589-a61e-2faa5e1bfb8b', '"say so"', '{"id":"alice","roles":["admin"]}', '"01a20948f1817589a61e2fa9ad5a1ba1"', 'api', '1795452105089');
+VALUES ('01a20934-3d36-7700-87a8-9bcc354cf242', 'acme', 'tester', 'c-1', 'c-1', '2', '0', NULL, NULL, '01a20934-3d36-7700-87a8-9bcd6fdcf9e3', '"say so"', '{"id":"alice","roles":["admin"]}', '"01a209343d36770087a89bcc354cf242"', 'api', '1795450748214');
 ----
 INSERT INTO troupe.approvals (id, "position", tenant, run_id, status, expires_at, payload, answer) OVERRIDING SYSTEM VALUE
-VALUES ('657b6530-e6dd-4306-a2c7-426d3a7c7b11', '1', 'acme', '01a20948-f14d-7178-b890-8549a1645085', '0', NULL, '{"approvers":[],"arguments":{"n":1},"call":"0/1.0","digest":"c908b498ba34d18c33e0e7e523180b49faa1cbbadae77fc2c3975dcf75688513","id":"657b6530-e6dd-4306-a2c7-426d3a7c7b11","payload":{"agent_name":"tester","args_summary":"n: 1","correlation_id":"657b6530-e6dd-4306-a2c7-426d3a7c7b11","effect_description":"Changes something.","tool_name":"change"},"policy_version":"1","requested_at":1795452105074,"run_id":"01a20948-f14d-7178-b890-8549a1645085","shown_digest":"f1b0ecdcc9fbee54294e8b6ac06fab1165b026d1dc148cf967bee78d2937b566","tool_key":"test.change@1"}', NULL);
+VALUES ('3352a185-2fe0-4003-98b6-371275833932', '1', 'acme', '01a20934-3c72-71b5-ba2b-acf3abd9e092', '0', NULL, '{"approvers":[],"arguments":{"n":1},"call":"0/1.0","digest":"5521bb22fef4b8579393c5ab62db9d104bbe8af40a5214adec5bf9d5f90bae1b","id":"3352a185-2fe0-4003-98b6-371275833932","payload":{"agent_name":"tester","args_summary":"n: 1","correlation_id":"3352a185-2fe0-4003-98b6-371275833932","effect_description":"Changes something.","tool_name":"change"},"policy_version":"1","requested_at":1795450748115,"run_id":"01a20934-3c72-71b5-ba2b-acf3abd9e092","shown_digest":"34bdc9b47f48decdd9d6712850ba43d9f236d62814c86739fe04fd0a7dd79976","tool_key":"test.change@1"}', NULL);
 ----
 INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, tool_calls, run_id, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'c-1', '0', 'user', '"change it"', 'api', NULL, '01a20948-f14d-7178-b890-8549a1645085', '1795452105038');
+VALUES ('acme', 'c-1', '0', 'user', '"change it"', 'api', NULL, '01a20934-3c72-71b5-ba2b-acf3abd9e092', '1795450748019');
 ----
 INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, tool_calls, run_id, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'c-1', '1', 'user', '"say so"', 'api', NULL, '01a20948-f181-7589-a61e-2fa9ad5a1ba1', '1795452105089');
+VALUES ('acme', 'c-1', '1', 'user', '"say so"', 'api', NULL, '01a20934-3d36-7700-87a8-9bcc354cf242', '1795450748214');
 ----
 INSERT INTO troupe.conversations (tenant, id, "position", agent, address_key, initiated_by, trigger_event_id, begun_by, created_at, tasks, messages) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'c-1', '1', 'tester', 'c-1', 'system', NULL, '"alice"', '1795452105038', '2', '2');
+VALUES ('acme', 'c-1', '1', 'tester', 'c-1', 'system', NULL, '"alice"', '1795450748019', '2', '2');
 ----
 INSERT INTO troupe.outbox (tenant, key, key_seq, id, place, topic, agent, payload, attempts, created_at, replayed, lease_owner, failures) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'tester/c-1', '1', '01a20948-f181-7589-a61e-2faa5e1bfb8b', '1', 'agent.task.dispatched', 'tester', '{"task_id":"01a20948-f181-7589-a61e-2fa9ad5a1ba1"}', '0', '1795452105089', 'false', NULL, '{}');
+VALUES ('acme', 'tester/c-1', '1', '01a20934-3d36-7700-87a8-9bcd6fdcf9e3', '1', 'agent.task.dispatched', 'tester', '{"task_id":"01a20934-3d36-7700-87a8-9bcc354cf242"}', '0', '1795450748214', 'false', NULL, '{}');
 ----
 INSERT INTO troupe.outbox_keys (tenant, key, seq, pending, due_at, place, topic, agent) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'tester/c-1', '1', '1', '1795452105089', '1', 'agent.task.dispatched', 'tester');
+VALUES ('acme', 'tester/c-1', '1', '1', '1795450748214', '1', 'agent.task.dispatched', 'tester');
 ----
 INSERT INTO troupe.run_details (run_id, tenant, agent, address_key, conversation, ordinal, owner, open, needs, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a20948-f14d-7178-b890-8549a1645085', 'acme', 'tester', 'c-1', 'c-1', '1', '44fcd941-8d05-4d16-803d-c66080663ac0', 'true', '{}', '1795452105038');
+VALUES ('01a20934-3c72-71b5-ba2b-acf3abd9e092', 'acme', 'tester', 'c-1', 'c-1', '1', 'bdd78dfc-f08f-49df-947e-35786997a9e0', 'true', '{}', '1795450748019');
 ----
 INSERT INTO troupe.run_events (run_id, seq, at, type, payload) OVERRIDING SYSTEM VALUE
-VALUES ('01a20948-f14d-7178-b890-8549a1645085', '0', '1795452105038', 'RunAccepted', '{"_tag":"RunAccepted","address":{"agent":"tester","key":"c-1"},"by":"alice","conversation":"c-1","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"change it","pins":{"definition":"6e32d7435d63bfef1fe7f25a5ae1d700dec4afe4f5e73a4560e8cbcc102e23a3","tools":"a95de83081fc57842c0f6981af80eeb4458deafde84dcf5a3247af807406ca99"},"roles":["admin"],"tenant":"acme","trace_id":"01a20948f14d7178b8908549a1645085"}');
+VALUES ('01a20934-3c72-71b5-ba2b-acf3abd9e092', '0', '1795450748019', 'RunAccepted', '{"_tag":"RunAccepted","address":{"agent":"tester","key":"c-1"},"by":"alice","conversation":"c-1","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"change it","pins":{"definition":"6a83f7117aac25aa9482732ba9b67a7b07fd8d14fbbdd30eb60b0e88cd3d0848","tools":"a95de83081fc57842c0f6981af80eeb4458deafde84dcf5a3247af807406ca99"},"roles":["admin"],"tenant":"acme","trace_id":"01a209343c7271b5ba2bacf3abd9e092"}');
 ----
 INSERT INTO troupe.run_events (run_id, seq, at, type, payload) OVERRIDING SYSTEM VALUE
-VALUES ('01a20948-f14d-7178-b890-8549a1645085', '1', '1795452105038', 'RunClaimed', '{"_tag":"RunClaimed","epoch":1,"owner":"44fcd941-8d05-4d16-803d-c66080663ac0"}');
+VALUES ('01a20934-3c72-71b5-ba2b-acf3abd9e092', '1', '1795450748019', 'RunClaimed', '{"_tag":"RunClaimed","epoch":1,"owner":"bdd78dfc-f08f-49df-947e-35786997a9e0"}');
 ----
 INSERT INTO troupe.run_events (run_id, seq, at, type, payload) OVERRIDING SYSTEM VALUE
-VALUES ('01a20948-f14d-7178-b890-8549a1645085', '2', '1795452105061', 'ModelTurned', '{"_tag":"ModelTurned","calls":[{"arguments":{"n":1},"model_id":"call_0","name":"change"}],"finish":"tool_calls","frame":"0","step":1,"text":""}');
+VALUES ('01a20934-3c72-71b5-ba2b-acf3abd9e092', '2', '1795450748115', 'ModelTurned', '{"_tag":"ModelTurned","calls":[{"arguments":{"n":1},"model_id":"call_0","name":"change"}],"finish":"tool_calls","frame":"0","step":1,"text":""}');
 ----
 INSERT INTO troupe.run_events (run_id, seq, at, type, payload) OVERRIDING SYSTEM VALUE
-VALUES ('01a20948-f14d-7178-b890-8549a1645085', '3', '1795452105074', 'ApprovalRequested', '{"_tag":"ApprovalRequested","approval":"657b6530-e6dd-4306-a2c7-426d3a7c7b11","approvers":[],"arguments":{"n":1},"call":"0/1.0","digest":"c908b498ba34d18c33e0e7e523180b49faa1cbbadae77fc2c3975dcf75688513","payload":{"agent_name":"tester","args_summary":"n: 1","correlation_id":"657b6530-e6dd-4306-a2c7-426d3a7c7b11","effect_description":"Changes something.","tool_name":"change"},"policy_version":"1","proposal":"acb0d3a86b53387ef50a1d4b5068c979148ed3a2833e2ae10c6db99bf39238f7","shown_digest":"f1b0ecdcc9fbee54294e8b6ac06fab1165b026d1dc148cf967bee78d2937b566","tool_digest":"802754913b114ba1d1d11ae1e185e0933035a08271a2da4622fcf1688bcdafc0","tool_key":"test.change@1"}');
+VALUES ('01a20934-3c72-71b5-ba2b-acf3abd9e092', '3', '1795450748115', 'ApprovalRequested', '{"_tag":"ApprovalRequested","approval":"3352a185-2fe0-4003-98b6-371275833932","approvers":[],"arguments":{"n":1},"call":"0/1.0","digest":"5521bb22fef4b8579393c5ab62db9d104bbe8af40a5214adec5bf9d5f90bae1b","payload":{"agent_name":"tester","args_summary":"n: 1","correlation_id":"3352a185-2fe0-4003-98b6-371275833932","effect_description":"Changes something.","tool_name":"change"},"policy_version":"1","proposal":"acb0d3a86b53387ef50a1d4b5068c979148ed3a2833e2ae10c6db99bf39238f7","shown_digest":"34bdc9b47f48decdd9d6712850ba43d9f236d62814c86739fe04fd0a7dd79976","tool_digest":"802754913b114ba1d1d11ae1e185e0933035a08271a2da4622fcf1688bcdafc0","tool_key":"test.change@1"}');
 ----
 INSERT INTO troupe.runs (run_id, tenant, epoch, length, status) OVERRIDING SYSTEM VALUE
-VALUES ('01a20948-f14d-7178-b890-8549a1645085', 'acme', '1', '4', '-1');
+VALUES ('01a20934-3c72-71b5-ba2b-acf3abd9e092', 'acme', '1', '4', '-1');
 ----
 INSERT INTO troupe_migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('1', '2026-11-23 16:41:44.773+00', 'schema');
+VALUES ('1', '2026-11-23 16:19:07.742+00', 'schema');
 ----
 INSERT INTO troupe_migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('10', '2026-11-23 16:41:44.773+00', 'authorizations');
+VALUES ('2', '2026-11-23 16:19:07.742+00', 'messages');
 ----
 INSERT INTO troupe_migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('2', '2026-11-23 16:41:44.773+00', 'messages');
+VALUES ('3', '2026-11-23 16:19:07.742+00', 'plans');
 ----
 INSERT INTO troupe_migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('3', '2026-11-23 16:41:44.773+00', 'plans');
+VALUES ('4', '2026-11-23 16:19:07.742+00', 'worlds');
 ----
 INSERT INTO troupe_migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('4', '2026-11-23 16:41:44.773+00', 'worlds');
+VALUES ('5', '2026-11-23 16:19:07.742+00', 'sets');
 ----
 INSERT INTO troupe_migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('5', '2026-11-23 16:41:44.773+00', 'sets');
+VALUES ('6', '2026-11-23 16:19:07.742+00', 'memory');
 ----
 INSERT INTO troupe_migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('6', '2026-11-23 16:41:44.773+00', 'memory');
-----
-INSERT INTO troupe_migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('9', '2026-11-23 16:41:44.773+00', 'platform');
+VALUES ('7', '2026-11-23 16:19:07.742+00', 'platform');
 ----
 SELECT setval('troupe.approvals_position_seq', 1)::text;
 ----

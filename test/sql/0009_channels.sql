@@ -1491,6 +1491,123 @@ END $body$;
 CREATE TRIGGER memory_guard BEFORE INSERT OR UPDATE OF text, place, tenant ON troupe.memory_rows
 FOR EACH ROW EXECUTE FUNCTION troupe.memory_guard();
 ----
+CREATE TABLE troupe.platform_workspaces (
+    tenant text NOT NULL PRIMARY KEY,
+    workspace text NOT NULL
+  );
+----
+CREATE TABLE troupe.platform_frameworks (
+    tenant text NOT NULL,
+    framework_id text COLLATE "C" NOT NULL,
+    framework text NOT NULL,
+    PRIMARY KEY (tenant, framework_id)
+  );
+----
+CREATE TABLE troupe.platform_systems (
+    tenant text NOT NULL,
+    system_id text COLLATE "C" NOT NULL,
+    card text NOT NULL,
+    PRIMARY KEY (tenant, system_id)
+  );
+----
+CREATE TABLE troupe.platform_scans (
+    tenant text NOT NULL,
+    scan_id text COLLATE "C" NOT NULL,
+    -- 0 queued, 1 running, 2 completed, 3 failed.
+    status int2 NOT NULL,
+    started_at int8 NOT NULL,
+    record text NOT NULL,
+    PRIMARY KEY (tenant, scan_id)
+  );
+----
+CREATE INDEX platform_scans_newest ON troupe.platform_scans (tenant, started_at, scan_id);
+----
+CREATE TABLE troupe.platform_changesets (
+    tenant text NOT NULL,
+    changeset_id text COLLATE "C" NOT NULL,
+    -- 0 proposed, 1 approved, 2 rejected, 3 applied.
+    status int2 NOT NULL,
+    proposed_at int8 NOT NULL,
+    changeset text NOT NULL,
+    -- What people decided of it.
+    state text NOT NULL,
+    PRIMARY KEY (tenant, changeset_id)
+  );
+----
+CREATE INDEX platform_changesets_newest ON troupe.platform_changesets (tenant, proposed_at, changeset_id);
+----
+CREATE TABLE troupe.platform_clusters (
+    tenant text NOT NULL,
+    cluster_id text COLLATE "C" NOT NULL,
+    -- 0 critical, 1 high, 2 medium, 3 low.
+    severity int2 NOT NULL,
+    last_seen_at int8 NOT NULL,
+    cluster text NOT NULL,
+    -- What operators manage: 0 new, 1 acknowledged, 2 in_progress, 3 resolved, 4 dismissed; and who said so and why.
+    status int2 NOT NULL DEFAULT 0,
+    triage text NOT NULL DEFAULT '{"status":"new"}',
+    PRIMARY KEY (tenant, cluster_id)
+  );
+----
+CREATE INDEX platform_clusters_worst ON troupe.platform_clusters (tenant, severity, (-last_seen_at), cluster_id);
+----
+CREATE TABLE troupe.platform_failures (
+    tenant text NOT NULL,
+    failure_id text COLLATE "C" NOT NULL,
+    cluster_id text COLLATE "C" NOT NULL,
+    occurred_at int8 NOT NULL,
+    failure text NOT NULL,
+    PRIMARY KEY (tenant, failure_id)
+  );
+----
+CREATE INDEX platform_failures_newest ON troupe.platform_failures (tenant, cluster_id, occurred_at, failure_id);
+----
+CREATE TABLE troupe.platform_errors (
+    tenant text NOT NULL,
+    error_id text COLLATE "C" NOT NULL,
+    at int8 NOT NULL,
+    -- 0 ingestion, 1 evaluation, 2 integration.
+    source int2 NOT NULL,
+    -- The scan that it came with, if there is one.
+    scan_id text COLLATE "C",
+    error text NOT NULL,
+    PRIMARY KEY (tenant, error_id)
+  );
+----
+CREATE INDEX platform_errors_newest ON troupe.platform_errors (tenant, at, error_id);
+----
+CREATE INDEX platform_errors_of_scan ON troupe.platform_errors (tenant, scan_id, at, error_id) WHERE scan_id IS NOT NULL;
+----
+CREATE TABLE troupe.platform_worlds (
+    tenant text NOT NULL,
+    world_id text COLLATE "C" NOT NULL,
+    version int4 NOT NULL,
+    world text NOT NULL,
+    PRIMARY KEY (tenant, world_id)
+  );
+----
+CREATE TABLE troupe.authorizations (
+    authorization_id uuid PRIMARY KEY,
+    position int8 NOT NULL GENERATED ALWAYS AS IDENTITY,
+    tenant text NOT NULL,
+    agent text NOT NULL,
+    action text NOT NULL,
+    tool_key text NOT NULL,
+    tool_digest text NOT NULL,
+    granted_by text NOT NULL,
+    granted_at int8 NOT NULL,
+    expires_at int8 NOT NULL,
+    uses_max int4,
+    uses int4 NOT NULL DEFAULT 0,
+    last_used_at int8,
+    revoked_by text,
+    revoked_at int8
+  );
+----
+CREATE UNIQUE INDEX authorizations_standing ON troupe.authorizations (tenant, agent, action) WHERE revoked_at IS NULL;
+----
+CREATE INDEX authorizations_newest ON troupe.authorizations (tenant, position);
+----
 CREATE TABLE troupe.event_inbox (
     tenant text NOT NULL,
     -- JSON strings.
@@ -1612,67 +1729,73 @@ CREATE TRIGGER announce_question AFTER INSERT ON troupe.approvals
 FOR EACH ROW WHEN (NEW.status = 0) EXECUTE FUNCTION troupe.announce_question();
 ----
 INSERT INTO troupe.agent_tasks (id, tenant, agent, address_key, conversation, ordinal, status, reason, idempotency_key, message_id, message, by, trace_id, channel_origin, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a2092d-eae8-76d1-82c7-eb0f4d97323a', 'acme', 'tester', 'c-1', 'c-1', '1', '1', NULL, NULL, '01a2092d-eae8-76d1-82c7-eb106e97a7c9', '"change it"', '{"id":"alice","roles":["admin"]}', '"01a2092deae876d182c7eb0f4d97323a"', 'api', '1795450333929');
+VALUES ('01a2097f-fc25-70f5-83fd-db62d9dcbe7b', 'acme', 'tester', 'c-1', 'c-1', '1', '1', NULL, NULL, '01a2097f-fc25-70f5-83fd-db6320530534', '"change it"', '{"id":"alice","roles":["admin"]}', '"01a2097ffc2570f583fddb62d9dcbe7b"', 'api', '1795455712293');
 ----
 INSERT INTO troupe.agent_tasks (id, tenant, agent, address_key, conversation, ordinal, status, reason, idempotency_key, message_id, message, by, trace_id, channel_origin, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a2092d-eb19-71d9-9499-70efa347c01b', 'acme', 'tester', 'c-1', 'c-1', '2', '0', NULL, NULL, '01a2092d-eb19-71d9-9499-70f0f98ee5bd', '"say so"', '{"id":"alice","roles":["admin"]}', '"01a2092deb1971d9949970efa347c01b"', 'api', '1795450333977');
+VALUES ('01a2097f-fd11-755c-bf04-672ed9981624', 'acme', 'tester', 'c-1', 'c-1', '2', '0', NULL, NULL, '01a2097f-fd11-755c-bf04-672f4bc52d0d', '"say so"', '{"id":"alice","roles":["admin"]}', '"01a2097ffd11755cbf04672ed9981624"', 'api', '1795455712529');
 ----
 INSERT INTO troupe.approvals (id, "position", tenant, run_id, status, expires_at, payload, answer) OVERRIDING SYSTEM VALUE
-VALUES ('3d598802-15cf-4eb0-a21c-e2133c06b1c5', '1', 'acme', '01a2092d-eae8-76d1-82c7-eb0f4d97323a', '0', NULL, '{"approvers":[],"arguments":{"n":1},"call":"0/1.0","digest":"6417112285523443ece9169f76e0283929b0232a5928f49798bb8f1b58e75ecf","id":"3d598802-15cf-4eb0-a21c-e2133c06b1c5","payload":{"agent_name":"tester","args_summary":"n: 1","correlation_id":"3d598802-15cf-4eb0-a21c-e2133c06b1c5","effect_description":"Changes something.","tool_name":"change"},"policy_version":"1","requested_at":1795450333959,"run_id":"01a2092d-eae8-76d1-82c7-eb0f4d97323a","shown_digest":"2fa6bf511a53ad6c3a64e02518c0aa95163fe76154f58d35c33321c45783d257","tool_key":"test.change@1"}', NULL);
+VALUES ('5a1d089b-739a-447a-9a92-38a7ad89ded2', '1', 'acme', '01a2097f-fc25-70f5-83fd-db62d9dcbe7b', '0', NULL, '{"approvers":[],"arguments":{"n":1},"call":"0/1.0","digest":"0bc8c9dd26e5fb5ac3ed42a096e9259711ae17eca8987c4fbba61f6353004c82","id":"5a1d089b-739a-447a-9a92-38a7ad89ded2","payload":{"agent_name":"tester","args_summary":"n: 1","correlation_id":"5a1d089b-739a-447a-9a92-38a7ad89ded2","effect_description":"Changes something.","tool_name":"change"},"policy_version":"1","requested_at":1795455712476,"run_id":"01a2097f-fc25-70f5-83fd-db62d9dcbe7b","shown_digest":"ccd416cfed75d83b9e148a936a2ada7d493b2696c630784574056ed938cb7b24","tool_key":"test.change@1"}', NULL);
 ----
 INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, tool_calls, run_id, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'c-1', '0', 'user', '"change it"', 'api', NULL, '01a2092d-eae8-76d1-82c7-eb0f4d97323a', '1795450333929');
+VALUES ('acme', 'c-1', '0', 'user', '"change it"', 'api', NULL, '01a2097f-fc25-70f5-83fd-db62d9dcbe7b', '1795455712293');
 ----
 INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, tool_calls, run_id, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'c-1', '1', 'user', '"say so"', 'api', NULL, '01a2092d-eb19-71d9-9499-70efa347c01b', '1795450333977');
+VALUES ('acme', 'c-1', '1', 'user', '"say so"', 'api', NULL, '01a2097f-fd11-755c-bf04-672ed9981624', '1795455712529');
 ----
 INSERT INTO troupe.conversations (tenant, id, "position", agent, address_key, initiated_by, trigger_event_id, begun_by, created_at, tasks, messages) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'c-1', '1', 'tester', 'c-1', 'system', NULL, '"alice"', '1795450333929', '2', '2');
+VALUES ('acme', 'c-1', '1', 'tester', 'c-1', 'system', NULL, '"alice"', '1795455712293', '2', '2');
 ----
 INSERT INTO troupe.outbox (tenant, key, key_seq, id, place, topic, agent, payload, attempts, created_at, replayed, lease_owner, failures) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'tester/c-1', '1', '01a2092d-eb19-71d9-9499-70f0f98ee5bd', '1', 'agent.task.dispatched', 'tester', '{"task_id":"01a2092d-eb19-71d9-9499-70efa347c01b"}', '0', '1795450333977', 'false', NULL, '{}');
+VALUES ('acme', 'tester/c-1', '1', '01a2097f-fd11-755c-bf04-672f4bc52d0d', '1', 'agent.task.dispatched', 'tester', '{"task_id":"01a2097f-fd11-755c-bf04-672ed9981624"}', '0', '1795455712529', 'false', NULL, '{}');
 ----
 INSERT INTO troupe.outbox_keys (tenant, key, seq, pending, due_at, place, topic, agent) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'tester/c-1', '1', '1', '1795450333977', '1', 'agent.task.dispatched', 'tester');
+VALUES ('acme', 'tester/c-1', '1', '1', '1795455712529', '1', 'agent.task.dispatched', 'tester');
 ----
 INSERT INTO troupe.run_details (run_id, tenant, agent, address_key, conversation, ordinal, owner, open, needs, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a2092d-eae8-76d1-82c7-eb0f4d97323a', 'acme', 'tester', 'c-1', 'c-1', '1', '4ab98035-91c2-440e-bf81-6117a826cf44', 'true', '{}', '1795450333929');
+VALUES ('01a2097f-fc25-70f5-83fd-db62d9dcbe7b', 'acme', 'tester', 'c-1', 'c-1', '1', 'ed8a33ea-7466-43f7-a4b6-6c97dc275a71', 'true', '{}', '1795455712293');
 ----
 INSERT INTO troupe.run_events (run_id, seq, at, type, payload) OVERRIDING SYSTEM VALUE
-VALUES ('01a2092d-eae8-76d1-82c7-eb0f4d97323a', '0', '1795450333929', 'RunAccepted', '{"_tag":"RunAccepted","address":{"agent":"tester","key":"c-1"},"by":"alice","conversation":"c-1","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"change it","pins":{"definition":"6a83f7117aac25aa9482732ba9b67a7b07fd8d14fbbdd30eb60b0e88cd3d0848","tools":"a95de83081fc57842c0f6981af80eeb4458deafde84dcf5a3247af807406ca99"},"roles":["admin"],"tenant":"acme","trace_id":"01a2092deae876d182c7eb0f4d97323a"}');
+VALUES ('01a2097f-fc25-70f5-83fd-db62d9dcbe7b', '0', '1795455712293', 'RunAccepted', '{"_tag":"RunAccepted","address":{"agent":"tester","key":"c-1"},"by":"alice","conversation":"c-1","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"change it","pins":{"definition":"6e32d7435d63bfef1fe7f25a5ae1d700dec4afe4f5e73a4560e8cbcc102e23a3","tools":"a95de83081fc57842c0f6981af80eeb4458deafde84dcf5a3247af807406ca99"},"roles":["admin"],"tenant":"acme","trace_id":"01a2097ffc2570f583fddb62d9dcbe7b"}');
 ----
 INSERT INTO troupe.run_events (run_id, seq, at, type, payload) OVERRIDING SYSTEM VALUE
-VALUES ('01a2092d-eae8-76d1-82c7-eb0f4d97323a', '1', '1795450333929', 'RunClaimed', '{"_tag":"RunClaimed","epoch":1,"owner":"4ab98035-91c2-440e-bf81-6117a826cf44"}');
+VALUES ('01a2097f-fc25-70f5-83fd-db62d9dcbe7b', '1', '1795455712293', 'RunClaimed', '{"_tag":"RunClaimed","epoch":1,"owner":"ed8a33ea-7466-43f7-a4b6-6c97dc275a71"}');
 ----
 INSERT INTO troupe.run_events (run_id, seq, at, type, payload) OVERRIDING SYSTEM VALUE
-VALUES ('01a2092d-eae8-76d1-82c7-eb0f4d97323a', '2', '1795450333959', 'ModelTurned', '{"_tag":"ModelTurned","calls":[{"arguments":{"n":1},"model_id":"call_0","name":"change"}],"finish":"tool_calls","frame":"0","step":1,"text":""}');
+VALUES ('01a2097f-fc25-70f5-83fd-db62d9dcbe7b', '2', '1795455712454', 'ModelTurned', '{"_tag":"ModelTurned","calls":[{"arguments":{"n":1},"model_id":"call_0","name":"change"}],"finish":"tool_calls","frame":"0","step":1,"text":""}');
 ----
 INSERT INTO troupe.run_events (run_id, seq, at, type, payload) OVERRIDING SYSTEM VALUE
-VALUES ('01a2092d-eae8-76d1-82c7-eb0f4d97323a', '3', '1795450333959', 'ApprovalRequested', '{"_tag":"ApprovalRequested","approval":"3d598802-15cf-4eb0-a21c-e2133c06b1c5","approvers":[],"arguments":{"n":1},"call":"0/1.0","digest":"6417112285523443ece9169f76e0283929b0232a5928f49798bb8f1b58e75ecf","payload":{"agent_name":"tester","args_summary":"n: 1","correlation_id":"3d598802-15cf-4eb0-a21c-e2133c06b1c5","effect_description":"Changes something.","tool_name":"change"},"policy_version":"1","proposal":"acb0d3a86b53387ef50a1d4b5068c979148ed3a2833e2ae10c6db99bf39238f7","shown_digest":"2fa6bf511a53ad6c3a64e02518c0aa95163fe76154f58d35c33321c45783d257","tool_digest":"802754913b114ba1d1d11ae1e185e0933035a08271a2da4622fcf1688bcdafc0","tool_key":"test.change@1"}');
+VALUES ('01a2097f-fc25-70f5-83fd-db62d9dcbe7b', '3', '1795455712476', 'ApprovalRequested', '{"_tag":"ApprovalRequested","approval":"5a1d089b-739a-447a-9a92-38a7ad89ded2","approvers":[],"arguments":{"n":1},"call":"0/1.0","digest":"0bc8c9dd26e5fb5ac3ed42a096e9259711ae17eca8987c4fbba61f6353004c82","payload":{"agent_name":"tester","args_summary":"n: 1","correlation_id":"5a1d089b-739a-447a-9a92-38a7ad89ded2","effect_description":"Changes something.","tool_name":"change"},"policy_version":"1","proposal":"acb0d3a86b53387ef50a1d4b5068c979148ed3a2833e2ae10c6db99bf39238f7","shown_digest":"ccd416cfed75d83b9e148a936a2ada7d493b2696c630784574056ed938cb7b24","tool_digest":"802754913b114ba1d1d11ae1e185e0933035a08271a2da4622fcf1688bcdafc0","tool_key":"test.change@1"}');
 ----
 INSERT INTO troupe.runs (run_id, tenant, epoch, length, status) OVERRIDING SYSTEM VALUE
-VALUES ('01a2092d-eae8-76d1-82c7-eb0f4d97323a', 'acme', '1', '4', '-1');
+VALUES ('01a2097f-fc25-70f5-83fd-db62d9dcbe7b', 'acme', '1', '4', '-1');
 ----
 INSERT INTO troupe_migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('1', '2026-11-23 16:12:13.688+00', 'schema');
+VALUES ('1', '2026-11-23 17:41:51.616+00', 'schema');
 ----
 INSERT INTO troupe_migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('11', '2026-11-23 16:12:13.688+00', 'channels');
+VALUES ('2', '2026-11-23 17:41:51.616+00', 'messages');
 ----
 INSERT INTO troupe_migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('2', '2026-11-23 16:12:13.688+00', 'messages');
+VALUES ('3', '2026-11-23 17:41:51.616+00', 'plans');
 ----
 INSERT INTO troupe_migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('3', '2026-11-23 16:12:13.688+00', 'plans');
+VALUES ('4', '2026-11-23 17:41:51.616+00', 'worlds');
 ----
 INSERT INTO troupe_migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('4', '2026-11-23 16:12:13.688+00', 'worlds');
+VALUES ('5', '2026-11-23 17:41:51.616+00', 'sets');
 ----
 INSERT INTO troupe_migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('5', '2026-11-23 16:12:13.688+00', 'sets');
+VALUES ('6', '2026-11-23 17:41:51.616+00', 'memory');
 ----
 INSERT INTO troupe_migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('6', '2026-11-23 16:12:13.688+00', 'memory');
+VALUES ('7', '2026-11-23 17:41:51.616+00', 'platform');
+----
+INSERT INTO troupe_migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
+VALUES ('8', '2026-11-23 17:41:51.616+00', 'authorizations');
+----
+INSERT INTO troupe_migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
+VALUES ('9', '2026-11-23 17:41:51.616+00', 'channels');
 ----
 SELECT setval('troupe.approvals_position_seq', 1)::text;
 ----
