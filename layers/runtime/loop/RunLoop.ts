@@ -46,7 +46,7 @@ import { callModel, ModelTurn, unknownAgent } from "./ModelTurn.ts"
 import { PromptMeter } from "./PromptMeter.ts"
 import type { RunWakeup } from "./RunWakeup.ts"
 import type { LoopFailure, Transaction } from "./RunWriter.ts"
-import { RunWriter } from "./RunWriter.ts"
+import { durable, RunWriter } from "./RunWriter.ts"
 import type { WallClockLimit } from "./WallClockLimit.ts"
 import * as Wall from "./WallClockLimit.ts"
 
@@ -198,7 +198,9 @@ class Loop implements LoopHost {
       this.#hasNews = false
 
       if (this.writer.isAhead) {
-        const refused = yield* this.writer.append()
+        const appended = this.writer.append()
+        // An append that is durable at once does not stop the generator (bench row `step`).
+        const refused = appended === durable ? undefined : yield* appended
         if (refused !== undefined) yield* this.writer.appendAnew(refused)
       }
       if (waiters.length > 0) this.#notify(waiters)

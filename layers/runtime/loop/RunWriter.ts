@@ -28,8 +28,8 @@ export interface Transaction {
 
 const no_items: ReadonlyArray<never> = []
 
-/** The append is durable. */
-const durable = Exit.succeed(undefined)
+/** What `append` gives where the events were durable at once. */
+export const durable = Exit.succeed(undefined)
 
 /** Why an append was refused, or is not known to be durable. */
 type Refusal = Cause.Cause<FencedOff | JournalError | StaleAppend>
