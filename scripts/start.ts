@@ -35,7 +35,7 @@ import { RecordImporter } from "../services/platform/RecordImporter.ts"
 import { WorkspaceReader } from "../services/platform/WorkspaceReader.ts"
 import { WorldPublisher } from "../services/worlds/WorldPublisher.ts"
 import { WorldReader } from "../services/worlds/WorldReader.ts"
-import { runCommandLine, toggle } from "./command/CommandLine.ts"
+import { optionalText, runCommandLine, toggle } from "./command/CommandLine.ts"
 import * as Incident from "./incident/Incident.ts"
 import * as Receiver from "./incident/Receiver.ts"
 import { script } from "./incident/Script.ts"
@@ -44,7 +44,9 @@ import { keeperScript } from "./platform/Script.ts"
 import * as PlatformWalk from "./platform/Walk.ts"
 import { sampleRecords } from "./scans/SampleRecords.ts"
 import { spectralScript } from "./spectral/Script.ts"
+import { assistant, assistant_name, assistantScript } from "./start/Assistant.ts"
 import * as Environment from "./start/Environment.ts"
+import * as ToolFile from "./start/ToolFile.ts"
 import { sampleWorlds } from "./worlds/SampleWorlds.ts"
 
 const tenant = Tenant.make("default")
@@ -146,10 +148,11 @@ const relayConfig = Layer.effect(
   Effect.map(OutboxRelay.RelayConfig, (config) => ({ ...config, ...Incident.relay }))
 )
 
-const scriptOf = (request: ModelRequest) =>
-  request.agent === keeper.name
-    ? keeperScript(request)
-    : (spectralScript(request) ?? script(request))
+const scriptOf = (request: ModelRequest) => {
+  if (request.agent === keeper.name) return keeperScript(request)
+  if (request.agent === assistant_name) return assistantScript(request)
+  return spectralScript(request) ?? script(request)
+}
 
 const scripted = ScriptedModelGateway.layer(scriptOf, { piece_units: 24, piece_delay_ms: 15 })
 
@@ -174,14 +177,38 @@ const serverOf = (port: number, { token }: Environment.Token) =>
 
 interface Flags {
   readonly platform: boolean
+  /** The path of a file with tool configurations. */
+  readonly tools: string | undefined
 }
+
+/** What the flags add. */
+const addedBy = Effect.fnUntraced(function* ({ platform, tools: path }: Flags, data: string) {
+  const host = platform ? yield* PlatformWalk.start(data) : undefined
+  const file = path === undefined ? undefined : yield* ToolFile.read(path)
+  return {
+    agents: [...(host?.agents ?? []), ...(file === undefined ? [] : [assistant(file.names)])],
+    tools: [...(host?.tools ?? []), Effect.succeed(file?.tools ?? [])],
+    resolved: file?.resolvers ?? [],
+    /** Lines for a person. `chat` is the command that reaches this service. */
+    text: (chat: string) => [
+      ...(host?.text(chat) ?? []),
+      ...(file === undefined
+        ? []
+        : [
+            `  Tools of ${path}: ${file.names.join(", ")}`,
+            `  Talk with the agent that has them:   ${chat} --agent ${assistant_name}`,
+            ""
+          ])
+    ]
+  }
+})
 
 const main = Effect.fnUntraced(function* (flags: Flags) {
   const { data, database, model_ignored, port } = yield* Environment.readSettings
   const kept = yield* Environment.prepareDirectory(data)
   const chosen = yield* ModelFromEnv.choose()
   const receiver = yield* Receiver.start(join(data, "receiver"))
-  const host = flags.platform ? yield* PlatformWalk.start(data) : undefined
+  const added = yield* addedBy(flags, data)
   const worlds = sampleWorlds()
   const published = worlds.map(({ world }) => world)
   const runtime = Runtime.layer({
@@ -189,15 +216,16 @@ const main = Effect.fnUntraced(function* (flags: Flags) {
       operationsHere,
       ...(yield* Effect.fromResult(Worlds.agents(published))),
       ...(yield* Effect.fromResult(spectralAgents())),
-      ...(host?.agents ?? [])
+      ...added.agents
     ],
     tools: [
       OperationsTools.tools,
       Worlds.askWorldAgent,
       ...Worlds.tools(published),
       ...Platform.tools,
-      ...(host?.tools ?? [])
+      ...added.tools
     ],
+    resolved: added.resolved,
     deliveries: [webhooksTo(receiver), Platform.worldViews],
     policy
   }).pipe(
@@ -240,7 +268,7 @@ const main = Effect.fnUntraced(function* (flags: Flags) {
     ),
     context
   )
-  for (const line of host?.text(chatOf(data)) ?? []) yield* say(line)
+  for (const line of added.text(chatOf(data))) yield* say(line)
   return yield* Effect.never
 })
 
@@ -263,6 +291,7 @@ const description = `Runs an operations agent with its HTTP API, until it is sto
   TROUPE_MODEL_PROVIDER    openai, anthropic, google, ... (layers/model/README.md)
   TROUPE_MODEL_BASE_URL    the address of an endpoint that is compatible with OpenAI's
   TROUPE_MODEL_API_KEY     the model's key
+  TROUPE_TOOLS_AUTHORIZATION  the header Authorization of calls of --tools
   OTEL_...                 where traces, metrics and logs go (layers/telemetry/README.md)`
 
 const program = (flags: Flags): Effect.Effect<void> =>
@@ -285,6 +314,11 @@ const flags = {
   platform: toggle(
     "platform",
     "a reference host platform on loopback too, and an agent whose tools call it (layers/calls/README.md)"
+  ),
+  tools: optionalText(
+    "tools",
+    "FILE",
+    "JSON with tool configurations, for an agent of the name assistant (layers/calls/README.md)"
   )
 }
 

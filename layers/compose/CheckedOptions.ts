@@ -133,6 +133,10 @@ const fields = {
 
 const read = shapeReader(Schema.Struct(fields))
 
+/** The option `toolConfigs` alone. Fails with the first member that is wrong. */
+export const checkToolConfigs = (options: object) =>
+  Effect.asVoid(shapeReader(ToolConfigs)(given(options), ""))
+
 /**
  * Fails with the first option that is wrong. Agents, policy and prices are checked elsewhere, with errors of their own.
  */

@@ -3,19 +3,13 @@
  * alone loads no runtime.
  */
 import type { Context } from "effect"
-import { Effect, Layer, ManagedRuntime, Redacted, Result } from "effect"
-import { decodeBuiltins } from "../../src/call/BuiltinTool.ts"
-import { memberOf } from "../../src/call/BodyPath.ts"
-import type { ToolConfig } from "../../src/call/ToolConfig.ts"
-import { refuseConfig } from "../../src/call/ToolConfigRefused.ts"
-import { readJsonValue } from "../../src/entry/BoundedJson.ts"
+import { Effect, Layer, ManagedRuntime, Redacted } from "effect"
 import * as Entries from "../../src/entry/Entries.ts"
 import { graphAgent } from "../../src/graph/GraphAgent.ts"
 import type { ToolGraph } from "../../src/graph/ToolGraph.ts"
 import type { AgentName, ApprovalId, AuthorizationId, CallId, RunId } from "../../src/Ids.ts"
 import type { Principal } from "../../src/Principal.ts"
 import { RunNotFound } from "../../src/run/RunCommand.ts"
-import type { GovernedTool } from "../../src/tool/GovernedTool.ts"
 import { discoverOffers } from "../../src/tool/ToolOffer.ts"
 import type { McpOptions } from "../../src/tool/McpServer.ts"
 import { AgentDirectory, knownTo } from "../../services/AgentDirectory.ts"
@@ -33,7 +27,6 @@ import type { RunJournal } from "../../services/RunJournal.ts"
 import { RunList } from "../../services/RunList.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
 import { ToolQueue } from "../../services/ToolQueue.ts"
-import type { Resolver } from "../runtime/desk/LocalToolRegistry.ts"
 import * as OpenTelemetry from "../telemetry/OpenTelemetry.ts"
 import * as UnhostedTelemetry from "../telemetry/UnhostedTelemetry.ts"
 import * as UnknownCallsTelemetry from "../telemetry/UnknownCallsTelemetry.ts"
@@ -45,9 +38,10 @@ import * as ChannelMethods from "./ChannelMethods.ts"
 import { checkCustomerAgents, CustomerAgents } from "./CustomerAccess.ts"
 import { listRuns } from "./ListedRuns.ts"
 import * as Memories from "./Memories.ts"
-import type { ForTools, NodeService, Options, Send, Sent, Store } from "./NodeService.ts"
+import type { NodeService, Options, Send, Sent, Store } from "./NodeService.ts"
 import { service_principal } from "./NodeService.ts"
 import * as Quarantine from "./Quarantine.ts"
+import { resolveConfigs } from "./ResolvedConfigs.ts"
 import * as Runtime from "./Runtime.ts"
 import * as Stores from "./Stores.ts"
 import { answerOf, clientCallsOf, sendMessage, waitOf, watchFeed } from "./Waiting.ts"
@@ -69,50 +63,6 @@ const mcpOf = async (
 ): Promise<Layer.Layer<McpServers, unknown, McpPins>> => {
   if (options === undefined) return (await import("../mcp/NoMcpServers.ts")).layer
   return (await import("../mcp/ImportedMcpServers.ts")).layer(options)
-}
-
-/** One that cannot be read is of no type here: its resolver says what is wrong with it. */
-const isOf =
-  (type: string) =>
-  (config: ToolConfig): boolean => {
-    const read = readJsonValue(config)
-    return Result.isSuccess(read) && memberOf(read.success, "type") === type
-  }
-
-/** Resolves the configured tools before anything is opened; loads what runs them only where there are some. */
-const configuredOf = async ({ toolConfigs }: Options): Promise<ReadonlyArray<GovernedTool>> => {
-  if (toolConfigs === undefined) return []
-  const { secrets = {}, tools, ...calling } = toolConfigs
-  const code = tools.filter(isOf("code"))
-  const client = tools.filter(isOf("client"))
-  const others = ["code", "builtin", "client"].map(isOf)
-  const calls = tools.filter((config) => !others.some((is) => is(config)))
-  const ConfiguredTools = await import("../calls/ConfiguredTools.ts")
-  const called = await Effect.runPromise(ConfiguredTools.tools({ ...calling, tools: calls }))
-  const ClientTools = await import("../agents/ClientTools.ts")
-  const answered = await Effect.runPromise(ClientTools.tools({ tools: client }))
-  if (code.length === 0) return [...called, ...answered]
-  const CodeTool = await import("../agents/CodeTool.ts")
-  const scripts = await Effect.runPromise(CodeTool.tools({ secrets, tools: code }))
-  return [...called, ...answered, ...scripts]
-}
-
-/** What makes tools of those that are registered. No two configurations have one name. */
-const resolversOf = async (
-  { toolConfigs }: Options,
-  configured: ReadonlyArray<GovernedTool>
-): Promise<ReadonlyArray<Resolver<unknown, ForTools>>> => {
-  const builtin = await Effect.runPromise(
-    Effect.fromResult(decodeBuiltins(toolConfigs?.tools.filter(isOf("builtin")) ?? []))
-  )
-  const names = new Set<string>()
-  for (const name of [...configured.map(({ spec }) => spec.name), ...builtin.map((b) => b.name)]) {
-    if (names.has(name)) throw refuseConfig("DuplicateTool", name, "two tools have this name")
-    names.add(name)
-  }
-  if (builtin.length === 0) return []
-  const BuiltinTools = await import("./BuiltinTools.ts")
-  return [BuiltinTools.tools(builtin)]
 }
 
 /** Reads the graphs, and wraps the model so that they answer first; without graphs nothing is loaded. */
@@ -141,8 +91,7 @@ const mcpTools = McpServers.useSync(({ tools }) => tools)
 /** Everything that a process runs, from its options. Fails with what is wrong with them. */
 const layerOf = async (options: Options) => {
   const checked = await Effect.runPromise(checkOptions(options))
-  const configured = await configuredOf(options)
-  const resolved = await resolversOf(options, configured)
+  const { resolvers: resolved, tools: configured } = await resolveConfigs(options.toolConfigs)
   const stores = storesOf(options.store ?? "ephemeral")
   const mcp = await mcpOf(options.mcp)
   const { graphs, model } = await withGraphs(options)
