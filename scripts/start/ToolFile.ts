@@ -9,7 +9,7 @@ import { checkToolConfigs } from "../../layers/compose/CheckedOptions.ts"
 import type { Resolved } from "../../layers/compose/ResolvedConfigs.ts"
 import { resolveConfigs } from "../../layers/compose/ResolvedConfigs.ts"
 import { readJson } from "../../src/entry/BoundedJson.ts"
-import { shapeReader } from "../../src/entry/InvalidInput.ts"
+import { InvalidInput, shapeReader } from "../../src/entry/InvalidInput.ts"
 
 /** The variable that holds the value of the header `Authorization`. */
 export const authorization_variable = "TROUPE_TOOLS_AUTHORIZATION"
@@ -89,14 +89,19 @@ const optionsOf = Effect.fnUntraced(function* (path: string) {
   return options as NonNullable<Options["toolConfigs"]>
 })
 
+const reasonOf = (error: unknown): string => {
+  if (error instanceof InvalidInput && error.field !== "") {
+    return `${error.field}: ${error.message}`
+  }
+  return error instanceof Error ? error.message : String(error)
+}
+
 /** The tools of a file. Fails with a sentence that names the file and what is wrong in it. */
 export const read = (path: string): Effect.Effect<Resolved, UnusableFile> =>
   Effect.flatMap(optionsOf(path), (options) =>
     Effect.tryPromise({ try: () => resolveConfigs(options), catch: (error) => error })
   ).pipe(
     Effect.mapError((error) =>
-      error instanceof UnusableFile
-        ? error
-        : new UnusableFile({ path, reason: error instanceof Error ? error.message : String(error) })
+      error instanceof UnusableFile ? error : new UnusableFile({ path, reason: reasonOf(error) })
     )
   )
