@@ -1,7 +1,4 @@
 /** Runs that start one another through a workflow of the reference host platform: how deep, and at whose expense. */
-import { mkdtempSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { Answer } from "../../layers/compose/Answer.ts"
@@ -16,6 +13,7 @@ import { AgentName, Tenant } from "../../src/Ids.ts"
 import { Principal } from "../../src/Principal.ts"
 import type { CallSettled, RunAccepted, RunEvent } from "../../src/run/RunEvent.ts"
 import { RunLimits } from "../../src/run/RunLimits.ts"
+import * as Homes from "../process/Homes.ts"
 
 const boss = new Principal({ id: "boss", tenant: Tenant.make("default"), roles: ["operator"] })
 const authorization = "ApiKey of nested runs"
@@ -113,16 +111,10 @@ const allRuns = async (troupe: NodeService) =>
     (await troupe.runs({}, boss)).toReversed().map(async ({ id }) => eventsOf(troupe, id))
   )
 
-const stores: ReadonlyArray<readonly [string, () => NonNullable<Options["store"]>]> = [
-  ["in memory", () => "ephemeral"],
-  ["on PGlite", () => ({ directory: mkdtempSync(join(tmpdir(), "troupe-nested-")) })]
-]
-
-const removed = (store: Options["store"]) => {
-  if (typeof store === "object" && "directory" in store) {
-    rmSync(store.directory, { recursive: true, force: true })
-  }
-}
+const stores = [
+  ["in memory", Effect.succeed("ephemeral" as const)],
+  ["on PGlite", Homes.directory]
+] as const
 
 describe("a workflow that an agent invokes", () => {
   for (const [where, storeOf] of stores) {
@@ -140,7 +132,7 @@ describe("a workflow that an agent invokes", () => {
             })
           )
         })
-        const store = storeOf()
+        const store = yield* storeOf
         yield* Effect.promise(async () => {
           troupe = await open(platform, {
             agents: [agentOf("thinker", { nested_depth_max: 2 })],
@@ -162,7 +154,6 @@ describe("a workflow that an agent invokes", () => {
             assert.strictEqual(platform.total(), 2)
           } finally {
             await troupe.stop()
-            removed(store)
           }
         })
       })
@@ -321,30 +312,26 @@ describe("a workflow that an agent invokes", () => {
         heads.push(baggage)
         return { outputs: "thought" }
       })
+      const store = yield* Homes.directory
+      const scene: Scene = {
+        agents: [agentOf("thinker", { tokens_max: 10_000 })],
+        permission: "ask",
+        store
+      }
       yield* Effect.promise(async () => {
-        const directory = mkdtempSync(join(tmpdir(), "troupe-nested-"))
-        const scene: Scene = {
-          agents: [agentOf("thinker", { tokens_max: 10_000 })],
-          permission: "ask",
-          store: { directory }
-        }
+        const first = await open(platform, scene)
+        const baggage = "user=1,troupe.depth=2,troupe.tokens=700"
+        const asked = await first.ask({ agent: "thinker", text: "go", baggage })
+        assert.strictEqual(asked.status, "awaiting_approval")
+        await first.stop()
+        const second = await open(platform, scene)
         try {
-          const first = await open(platform, scene)
-          const baggage = "user=1,troupe.depth=2,troupe.tokens=700"
-          const asked = await first.ask({ agent: "thinker", text: "go", baggage })
-          assert.strictEqual(asked.status, "awaiting_approval")
-          await first.stop()
-          const second = await open(platform, scene)
-          try {
-            const [question] = await second.pending(boss)
-            await second.decide(question!.id, { _tag: "Approve" }, boss)
-            assert.strictEqual((await second.result(asked.run)).status, "complete")
-            assert.deepStrictEqual(heads, ["troupe.depth=3,troupe.tokens=600"])
-          } finally {
-            await second.stop()
-          }
+          const [question] = await second.pending(boss)
+          await second.decide(question!.id, { _tag: "Approve" }, boss)
+          assert.strictEqual((await second.result(asked.run)).status, "complete")
+          assert.deepStrictEqual(heads, ["troupe.depth=3,troupe.tokens=600"])
         } finally {
-          rmSync(directory, { recursive: true, force: true })
+          await second.stop()
         }
       })
     })

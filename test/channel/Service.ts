@@ -2,9 +2,6 @@
  * A service with an agent that is told of events, over real HTTP, on stores in memory or in a directory.
  */
 import { createHash } from "node:crypto"
-import { mkdtempSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
 import { Effect, Layer } from "effect"
 import { HttpServer } from "effect/http"
 import * as Channels from "../../layers/compose/Channels.ts"
@@ -25,6 +22,7 @@ import { AgentName, Tenant } from "../../src/Ids.ts"
 import type { Role } from "../../src/Principal.ts"
 import { Principal } from "../../src/Principal.ts"
 import type { MisdeclaredTool } from "../../src/tool/GovernedTool.ts"
+import * as Homes from "../process/Homes.ts"
 
 export const tokenOf = (id: string): string => `token-of-${id}`
 export const acme = Tenant.make("acme")
@@ -63,13 +61,7 @@ export const spectral = (given: Given<unknown, unknown> = {}): AgentSpec =>
 
 /** A new directory that goes with the layer. */
 export const directory = Layer.unwrap(
-  Effect.map(
-    Effect.acquireRelease(
-      Effect.sync(() => mkdtempSync(join(tmpdir(), "troupe-channels-"))),
-      (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
-    ),
-    Stores.directory
-  )
+  Effect.map(Effect.orDie(Homes.directory), (home) => Stores.directory(home.directory))
 )
 
 export const stores = [
