@@ -97,11 +97,10 @@ const reasonOf = (error: unknown): string => {
 }
 
 /** The tools of a file. Fails with a sentence that names the file and what is wrong in it. */
-export const read = (path: string): Effect.Effect<Resolved, UnusableFile> =>
-  Effect.flatMap(optionsOf(path), (options) =>
-    Effect.tryPromise({ try: () => resolveConfigs(options), catch: (error) => error })
-  ).pipe(
-    Effect.mapError((error) =>
-      error instanceof UnusableFile ? error : new UnusableFile({ path, reason: reasonOf(error) })
-    )
+export const read = (path: string): Effect.Effect<Resolved, UnusableFile> => {
+  const unusable = (error: unknown) =>
+    error instanceof UnusableFile ? error : new UnusableFile({ path, reason: reasonOf(error) })
+  return Effect.flatMap(Effect.mapError(optionsOf(path), unusable), (options) =>
+    Effect.tryPromise({ try: () => resolveConfigs(options), catch: unusable })
   )
+}
