@@ -3,6 +3,10 @@ import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer, Result } from "effect"
 import * as LocalWorldAgentRunner from "../../layers/agents/worlds/LocalWorldAgentRunner.ts"
 import * as EphemeralWorlds from "../../layers/ephemeral/worlds/EphemeralWorlds.ts"
+import * as Runtime from "../../layers/compose/Runtime.ts"
+import * as Stores from "../../layers/compose/Stores.ts"
+import * as WorldBridge from "../../layers/compose/WorldBridge.ts"
+import * as ScriptedModelGateway from "../../layers/model/ScriptedModelGateway.ts"
 import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
 import type { Script } from "../../layers/model/ScriptedModelGateway.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
@@ -12,10 +16,12 @@ import { RuleProposals } from "../../services/worlds/RuleProposals.ts"
 import { WorldPublisher } from "../../services/worlds/WorldPublisher.ts"
 import { rule_page_max, WorldReader } from "../../services/worlds/WorldReader.ts"
 import { WorldAgentRunner } from "../../services/worlds/contracts/WorldAgentRunner.ts"
-import type { RunId } from "../../src/Ids.ts"
+import { RunId } from "../../src/Ids.ts"
+import { WorldUnanswered } from "../../src/worlds/contracts/WorldAnswer.ts"
+import { WorldId } from "../../src/worlds/contracts/WorldId.ts"
 import { worldAgents } from "../../src/worlds/WorldAgent.ts"
 import { eventually } from "../contracts/Contract.ts"
-import { asker, credit, layer, olga, person, privacy, tenant } from "./Worlds.ts"
+import { asker, askerSpec, credit, layer, olga, person, privacy, tenant } from "./Worlds.ts"
 
 const said = ({ history, transcript }: ModelRequest): string =>
   JSON.stringify([...history, ...transcript])
@@ -286,6 +292,71 @@ describe("the bridge", () => {
         assert.deepInclude(outcome.error, { class: "ToolUserError", reason: "WORLD_NOT_FOUND" })
       }
     }).pipe(Effect.provide(layer(bridged("atlantis"))))
+  )
+})
+
+/** The asker as it is everywhere, over a runner that has no worlds. */
+const over = (runner: WorldAgentRunner["Service"]) =>
+  Runtime.layer({ agents: [askerSpec], tools: [WorldBridge.tools] }).pipe(
+    Layer.provideMerge(
+      ScriptedModelGateway.layer(({ step }) =>
+        step === 1
+          ? call("ask_world_agent", { world_id: "anywhere", question: "How many rules?" })
+          : text("It has three.")
+      )
+    ),
+    Layer.provideMerge(Layer.succeed(WorldAgentRunner, runner)),
+    Layer.provideMerge(Stores.ephemeral)
+  )
+
+describe("the bridge over another runner", () => {
+  const run = RunId.make("00000000-0000-4000-8000-000000000001")
+  const asking = Effect.flatMap(
+    AgentRuntime.use((agents) => agents.send({ agent: asker, text: "go" }, olga)),
+    ({ task }) => ended(task.id)
+  )
+
+  it.live(
+    "ST-40 asks the one that the composition gives, as the sender, and the agent is the same",
+    () => {
+      const asked: Array<ReadonlyArray<string>> = []
+      const runner = WorldAgentRunner.of({
+        ask: (question, world, by) => {
+          asked.push([question, world, by.id])
+          return Effect.succeed({ world: WorldId.make(world), text: "three rules", run })
+        },
+        chat: () => Effect.die("nobody talks here")
+      })
+      return Effect.gen(function* () {
+        const settled = (yield* asking).find((event) => event._tag === "CallSettled")
+        assert.deepStrictEqual(asked, [["How many rules?", "anywhere", "olga"]])
+        assert.deepStrictEqual(settled?.outcome, {
+          _tag: "Value",
+          json: JSON.stringify({ world_id: "anywhere", answer: "three rules", run })
+        })
+      }).pipe(Effect.provide(over(runner)))
+    }
+  )
+
+  it.live("ST-40 ST-41 shows the model what that runner could not do, by its class", () =>
+    Effect.gen(function* () {
+      const settled = (yield* asking).find((event) => event._tag === "CallSettled")
+      assert.strictEqual(settled?.outcome._tag, "Failed")
+      if (settled?.outcome._tag === "Failed") {
+        const { error } = settled.outcome
+        assert.deepInclude(error, { class: "ToolTransientError", reason: "WORLD_UNAVAILABLE" })
+      }
+    }).pipe(
+      Effect.provide(
+        over(
+          WorldAgentRunner.of({
+            ask: () =>
+              Effect.fail(new WorldUnanswered({ kind: "unavailable", message: "it is away" })),
+            chat: () => Effect.die("nobody talks here")
+          })
+        )
+      )
+    )
   )
 })
 

@@ -83,7 +83,7 @@ export const privacy = NewVersion.make({
 
 /** An operators' agent that has the bridge, and no other tool. */
 export const asker = AgentName.make("asker")
-const askerSpec = AgentSpec.make({
+export const askerSpec = AgentSpec.make({
   name: asker,
   instructions: "Ask.",
   tools: ["ask_world_agent"]
