@@ -39,12 +39,13 @@ export interface Reading {
 
 const header_bytes_max = 32_768
 
-const decoders: Readonly<Record<string, () => Transform>> = {
-  gzip: createGunzip,
-  "x-gzip": createGunzip,
-  deflate: createInflate,
-  br: createBrotliDecompress
-}
+/** A map, because the name comes from outside: an object also has what every object has, such as `constructor`. */
+const decoders: ReadonlyMap<string, () => Transform> = new Map<string, () => Transform>([
+  ["gzip", createGunzip],
+  ["x-gzip", createGunzip],
+  ["deflate", createInflate],
+  ["br", createBrotliDecompress]
+])
 
 const headersOf = (message: http.IncomingMessage): Readonly<Record<string, string>> =>
   Object.fromEntries(
@@ -75,7 +76,7 @@ const read = (
   const encoding = isEmpty
     ? "identity"
     : (headers["content-encoding"] ?? "identity").trim().toLowerCase()
-  const decoder = decoders[encoding]?.()
+  const decoder = decoders.get(encoding)?.()
   const encoded = decoder === undefined && encoding !== "identity" && encoding !== ""
   if (encoded && !takesEncoded) {
     return done(Effect.fail(refuse("encoding", "the answer has an encoding that is not supported")))
@@ -144,7 +145,14 @@ export const exchange = (
       request.destroy()
     }
     request.on("error", (error) => done(Effect.fail(isUnconnected(error) ? unconnected : silent)))
-    request.on("response", (message) => read(outgoing.method, message, reading, done))
+    request.on("response", (message) => {
+      // Nobody else catches what a listener throws: it would end the process.
+      try {
+        read(outgoing.method, message, reading, done)
+      } catch {
+        done(Effect.fail(silent))
+      }
+    })
     request.on("upgrade", (_, socket) => {
       socket.destroy()
       done(Effect.fail(silent))

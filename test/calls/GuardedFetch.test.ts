@@ -257,6 +257,22 @@ describe("the guarded fetch", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.live("refuses an encoding by the name of what every object has", () =>
+    Effect.gen(function* () {
+      const names = ["constructor", "__proto__", "toString", "hasOwnProperty", "valueOf"]
+      const { port } = yield* web(({ url }, response) => {
+        response.writeHead(200, { "content-encoding": (url ?? "").slice(1) }).end("x")
+      })
+      for (const name of names) {
+        const get = fetching(
+          { ports: [port], allow_ranges },
+          { url: `http://127.0.0.1:${port}/${name}` }
+        )
+        assert.strictEqual(yield* reasonOf(get), "encoding", name)
+      }
+    }).pipe(Effect.scoped)
+  )
+
   it.live("reads no more than its bound of a long answer and of a compressed one", () =>
     Effect.gen(function* () {
       const bomb = gzipSync(Buffer.alloc(50_000_000))
