@@ -141,12 +141,7 @@ const makeJudge = (sql: SqlClient.SqlClient, gone: () => void) => {
     const due = [...free_since.values()].map((since) => since + grace_ms - now)
     return Math.min(look_ms, ...due.filter((ms) => ms > 0))
   })
-  return {
-    look,
-    isFree: (owner: string) => free_since.has(owner),
-    /** What was seen is of a session that is lost. */
-    forget: () => free_since.clear()
-  }
+  return { look, isFree: (owner: string) => free_since.has(owner) }
 }
 
 /** The owners of this process, with the agents that each hosts. */
@@ -162,10 +157,7 @@ const holdSession = (
   Effect.gen(function* () {
     const connection = yield* sql.reserve
     const locked = new Set<string>()
-    yield* Effect.addFinalizer(() => {
-      judge.forget()
-      return release(connection)
-    })
+    yield* Effect.addFinalizer(() => release(connection))
     for (;;) {
       for (const owner of locked) {
         if (own.has(owner)) continue
