@@ -26,21 +26,44 @@ export class Mounted extends Context.Service<
  */
 const unknown_address = NetAddress.socketAddressFromInputUnsafe({ address: "127.0.0.1", port: 0 })
 
-const stopped = () =>
-  JSON.stringify(makeProblem(503, "stopped", "The service has stopped", "Ask again later."))
+/** What is answered without asking the API. */
+interface Refusal {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+}
+
+const refusal = (...[status, slug, title, detail]: Parameters<typeof makeProblem>): Refusal => ({
+  status,
+  headers: {
+    "content-type": problem_content_type,
+    ...(status === 503 ? { "retry-after": "1" } : undefined)
+  },
+  body: JSON.stringify(makeProblem(status, slug, title, detail))
+})
+
+const stopped = () => refusal(503, "stopped", "The service has stopped", "Ask again later.")
+
+/** A body that is gone would be taken for an empty one, and the client be told that it sent none. */
+const bodyRead = () =>
+  refusal(
+    500,
+    "body-already-read",
+    "Something before the API has read the body",
+    "Mount the API before what parses bodies, as the README of the HTTP layer shows."
+  )
+
+const answerNode = (response: ServerResponse, { body, headers, status }: Refusal): void => {
+  response.writeHead(status, headers)
+  response.end(body)
+}
+
+const webAnswer = ({ body, headers, status }: Refusal): Promise<Response> =>
+  Promise.resolve(new Response(body, { status, headers }))
 
 const gone: Mounted["Service"] = {
-  node: (_, response) => {
-    response.writeHead(503, { "content-type": problem_content_type, "retry-after": "1" })
-    response.end(stopped())
-  },
-  web: () =>
-    Promise.resolve(
-      new Response(stopped(), {
-        status: 503,
-        headers: { "content-type": problem_content_type, "retry-after": "1" }
-      })
-    )
+  node: (_, response) => answerNode(response, stopped()),
+  web: () => webAnswer(stopped())
 }
 
 /** What a handler is given with each request. */
@@ -71,8 +94,9 @@ const make = Effect.gen(function* () {
     })
   })
   const mounted = Mounted.of({
-    node: (request, response) => current.node(request, response),
-    web: (request) => current.web(request)
+    node: (request, response) =>
+      request.readableDidRead ? answerNode(response, bodyRead()) : current.node(request, response),
+    web: (request) => (request.bodyUsed ? webAnswer(bodyRead()) : current.web(request))
   })
   return Context.make(HttpServer.HttpServer, server).pipe(Context.add(Mounted, mounted))
 })

@@ -52,7 +52,13 @@ describe("a start with an ephemeral store", () => {
   const loaded = loadedBy("layers/compose/StartedService.ts")
 
   it("loads no driver, no package of a model, no client, and only the modules of effect that it uses", () => {
-    assert.include(ownIn(loaded), "layers/compose/Runtime.ts")
+    const own = ownIn(loaded)
+    assert.include(own, "layers/compose/Runtime.ts")
+    // Without the option `http` nothing of the API but the type of its settings.
+    assert.deepStrictEqual(
+      own.filter((path) => path.startsWith("layers/http/")),
+      ["layers/http/HttpSettings.ts"]
+    )
     assert.deepStrictEqual(packagesIn(loaded), [
       "@effect/platform-node",
       "@effect/platform-node-shared",

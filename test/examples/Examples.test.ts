@@ -160,6 +160,16 @@ describe("the example of HTTP over a service", () => {
   }, 60_000)
 })
 
+describe("the examples of the API in a framework", () => {
+  it.each(["express", "fastify", "hono", "nextjs"])("take a message in %s", async (name) => {
+    assert.deepStrictEqual(await linesOf(name), ["202"])
+  })
+
+  it.each(["express", "hono"])("are printed in the README of the API: %s", async (name) => {
+    assert.lengthOf((await printedOf("layers/http/README.md", name)).blocks, 1)
+  })
+})
+
 describe("the example of HTTP over a runtime", () => {
   it("is printed whole in the README, and answers a message with a token", async () => {
     const { blocks, example } = await printedOf("layers/http/README.md", "http")

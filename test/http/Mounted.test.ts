@@ -1,10 +1,15 @@
 /** The API of a service that `start` starts: on a port, in a server of the application's, and for Web requests. */
 import { createHash } from "node:crypto"
 import { once } from "node:events"
+import type { Server } from "node:http"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
+import { serve } from "@hono/node-server"
 import { Redacted } from "effect"
+import express from "express"
+import fastify from "fastify"
+import { Hono } from "hono"
 import type { Http, NodeService } from "../../layers/compose/NodeService.ts"
 import { start } from "../../layers/compose/NodeService.ts"
 import { layer as scripted, text } from "../../layers/model/ScriptedModelGateway.ts"
@@ -107,6 +112,66 @@ const isServed = async (api: Fetch): Promise<void> => {
 
 const tokens = [olga, carl]
 
+const isAlreadyRead = async (answer: Response): Promise<void> => {
+  assert.strictEqual(answer.status, 500)
+  assert.include(await answer.text(), "body-already-read")
+}
+
+const listening = async (server: Server, use: (api: Fetch) => Promise<void>): Promise<void> => {
+  server.listen(0, "127.0.0.1")
+  await once(server, "listening")
+  try {
+    await use(to(`http://localhost:${(server.address() as AddressInfo).port}`))
+  } finally {
+    server.closeAllConnections()
+    server.close()
+  }
+}
+
+describe("the API of a service, in a framework", () => {
+  it("is served by Express, under a path of its own, beside a body parser", () =>
+    using({ tokens }, async (troupe) => {
+      const app = express().use("/agents", troupe.nodeListener).use(express.json())
+      app.post("/orders", (request, response) => void response.json(request.body))
+      await listening(createServer(app), async (api) => {
+        await isServed((path, init) => api(`/agents${path}`, init))
+        const order = { method: "POST", headers: headersOf(""), body: '{"order":1}' }
+        assert.strictEqual(await (await api("/orders", order)).text(), '{"order":1}')
+      })
+    }))
+
+  it("is served by Fastify, in a context that leaves bodies alone", () =>
+    using({ tokens }, async (troupe) => {
+      const app = fastify()
+      await app.register((api) => {
+        api.removeAllContentTypeParsers()
+        api.addContentTypeParser("*", (_request, _payload, done) => done(null))
+        api.all("/*", (request, reply) => {
+          reply.hijack()
+          troupe.nodeListener(request.raw, reply.raw)
+        })
+        return Promise.resolve()
+      })
+      const api = to((await app.listen({ port: 0 })).replace("127.0.0.1", "localhost"))
+      await isServed(api)
+      app.server.closeAllConnections()
+      await app.close()
+    }))
+
+  it("is served by Hono, over a socket", () =>
+    using({ tokens }, async (troupe) => {
+      const app = new Hono().all("/*", (context) => troupe.handler(context.req.raw))
+      const server = serve({ fetch: app.fetch, port: 0, hostname: "127.0.0.1" }) as Server
+      await once(server, "listening")
+      try {
+        await isServed(to(`http://localhost:${(server.address() as AddressInfo).port}`))
+      } finally {
+        server.closeAllConnections()
+        server.close()
+      }
+    }))
+})
+
 describe("the API of a service", () => {
   it("is served on a port, whose address the service says, until it stops", async () => {
     const troupe = await started({ port: 0, tokens })
@@ -197,6 +262,24 @@ describe("the API of a service", () => {
       isServed(web(troupe))
     )
   })
+
+  it("says that a body was read before it, instead of taking it for an empty one", () =>
+    using({ tokens }, async (troupe) => {
+      const app = express().use(express.json()).use(troupe.nodeListener)
+      await listening(createServer(app), async (api) => {
+        await isAlreadyRead(await send(api))
+        // A request without a body has nothing that could be read.
+        const runs = await api("/v1/runs", { headers: headersOf(olga.token) })
+        assert.strictEqual(runs.status, 200)
+      })
+      const request = new Request("http://localhost/v1/messages", {
+        method: "POST",
+        headers: headersOf(olga.token),
+        body: JSON.stringify({ agent: "shop", text: "Hello" })
+      })
+      await request.text()
+      await isAlreadyRead(await troupe.handler(request))
+    }))
 
   const { principal: boss } = olga
   const wrong: ReadonlyArray<readonly [field: string, http: unknown]> = [

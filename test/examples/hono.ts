@@ -1,0 +1,26 @@
+import { Hono } from "hono"
+import { AgentName, AgentSpec, Principal, Tenant } from "troupe"
+import { start } from "troupe/embed"
+import { scripted, text } from "troupe/testing"
+
+const shop = AgentSpec.make({ name: AgentName.make("shop"), instructions: "Help customers." })
+const olga = new Principal({ id: "olga", tenant: Tenant.make("default"), roles: ["operator"] })
+const token = "7b0a3c5e9d1f48e2a6c4b8d0f2e4a6c8"
+const troupe = await start({
+  agents: [shop],
+  model: scripted([text("Good morning.")]),
+  http: { tokens: [{ token, principal: olga }] }
+})
+
+const app = new Hono()
+app.all("/v1/*", (context) => troupe.handler(context.req.raw))
+app.get("/", (context) => context.text("the shop"))
+
+const sent = await app.request("http://localhost/v1/messages", {
+  method: "POST",
+  headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+  body: JSON.stringify({ agent: "shop", text: "Hello" })
+})
+console.log(sent.status)
+
+await troupe.stop()
