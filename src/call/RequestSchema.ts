@@ -4,7 +4,9 @@
  */
 import type { BodyPath, JsonObject } from "./BodyPath.ts"
 import { isJsonObject, memberOf } from "./BodyPath.ts"
-import { dereferenced, showsPath, strippedSchema } from "./SchemaStrip.ts"
+import { dereferenced } from "./SchemaReference.ts"
+import { strippedSchema } from "./SchemaStrip.ts"
+import { showsPath } from "./SuppliedFields.ts"
 
 /** A schema of objects that lead to this one. Its definitions move to the top, where references look for them. */
 const nested = (schema: JsonObject, path: BodyPath): JsonObject => {

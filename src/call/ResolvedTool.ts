@@ -25,7 +25,8 @@ import {
 } from "./PlatformOp.ts"
 import { assembledSchema, sentSchema } from "./RequestSchema.ts"
 import { isImmutableToken, tokenValue } from "./RunContext.ts"
-import { isSupplied, showsPath, strippedSchema, unsuppliedFields } from "./SchemaStrip.ts"
+import { strippedSchema, stripProblem } from "./SchemaStrip.ts"
+import { isSupplied, showsPath, unsuppliedFields } from "./SuppliedFields.ts"
 import type {
   CallbackTool,
   GatewayTool,
@@ -178,14 +179,14 @@ const directTarget = (
   const within = set.flatMap((path) =>
     isPrefix(args_into, path) ? [path.slice(args_into.length)] : []
   )
-  const input_schema = strippedSchema(schema, within)
-  const shown = within.find((path) => showsPath(input_schema, path))
-  if (shown !== undefined) {
-    return refuse(
-      "PathConflict",
-      `the model is shown "${shown.join(".")}", which is filled in for it`
-    )
+  for (const path of within) {
+    const reason = stripProblem(schema, path)
+    if (reason !== undefined) {
+      const field = `the field "${path.join(".")}", which is filled in for the model`
+      return refuse("PathConflict", `${field}, cannot be taken out of its schema: ${reason}`)
+    }
   }
+  const input_schema = strippedSchema(schema, within)
   const assembled = request_schema ?? assembledSchema({ schema, args_into, set })
   const parameters = parameterPaths(call.path)
   const suppliers = { model: input_schema, args_into, set }

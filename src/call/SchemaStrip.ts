@@ -1,54 +1,58 @@
 /**
- * The JSON Schema that a model is shown of a call: that of the endpoint without the fields that others fill in. And the
- * check that every field which an endpoint requires is supplied by the model, the fixed body or the run's context.
+ * The JSON Schema that a model is shown of a call: that of the endpoint without the fields that others fill in, wherever it
+ * names them. What it says less than the endpoint's own is checked when the whole body is put together.
  */
 import type { Json } from "../Canonical.ts"
 import type { BodyPath, JsonObject } from "./BodyPath.ts"
-import { isJsonObject, isPrefix, memberOf } from "./BodyPath.ts"
+import { isJsonObject, memberOf, valueAt, withoutValueAt } from "./BodyPath.ts"
+import {
+  branches,
+  dereferenced,
+  subschemas,
+  withoutUnusedDefinitions,
+  withOwnCopy
+} from "./SchemaReference.ts"
 
-/** Keywords whose values are further schemas of the same value. */
-const branches = ["allOf", "anyOf", "oneOf"]
-/** References that lead to references, before they count as none. */
-const references_max = 16
-
-const pointerPath = (reference: string): BodyPath | undefined =>
-  reference.startsWith("#/")
-    ? reference
-        .slice(2)
-        .split("/")
-        .map((part) => part.replaceAll("~1", "/").replaceAll("~0", "~"))
-    : undefined
-
-/** The schema with the local reference at its top replaced by what it names; members beside it stay. */
-export const dereferenced = (schema: JsonObject, root: JsonObject): JsonObject => {
-  let found = schema
-  for (let left = references_max; left > 0; left--) {
-    const { $ref, ...beside } = found
-    const path = typeof $ref === "string" ? pointerPath($ref) : undefined
-    if (path === undefined) return found
-    let named: Json | undefined = root
-    for (const part of path) named = memberOf(named, part)
-    if (!isJsonObject(named)) return found
-    found = { ...named, ...beside }
-  }
-  return found
+/** Of one field to take out: the document, and the schemas of one value that led here, so that a circle ends. */
+interface Place {
+  readonly root: JsonObject
+  readonly path: BodyPath
+  readonly above: ReadonlyArray<JsonObject>
 }
 
-const withoutName = (required: Json | undefined, name: string): ReadonlyArray<Json> =>
-  Array.isArray(required) ? required.filter((each) => each !== name) : []
+const without = (schema: JsonObject, ...names: ReadonlyArray<string>): JsonObject =>
+  Object.fromEntries(Object.entries(schema).filter(([name]) => !names.includes(name)))
 
-/** Sets `properties` and `required`; an empty `required` is left out. */
-const withMembers = (
-  schema: JsonObject,
-  properties: JsonObject,
-  required: ReadonlyArray<Json> | undefined
+/** The members changed; the same object where none was. */
+const mapped = (
+  members: JsonObject,
+  change: (member: Json, name: string) => Json | undefined
 ): JsonObject => {
-  const { required: _, ...others } = schema
-  return {
-    ...others,
-    properties,
-    ...(required === undefined || required.length === 0 ? undefined : { required })
-  }
+  const entries = Object.entries(members).flatMap(([name, member]) => {
+    const changed = change(member, name)
+    return changed === undefined ? [] : [[name, changed] as const]
+  })
+  const isSame =
+    entries.length === Object.keys(members).length &&
+    entries.every(([name, member]) => member === members[name])
+  return isSame ? members : Object.fromEntries(entries)
+}
+
+/** The schema with a keyword's new value; the same schema where it is the old one. */
+const withKeyword = (schema: JsonObject, keyword: string, value: Json): JsonObject =>
+  schema[keyword] === value ? schema : { ...schema, [keyword]: value }
+
+const mappedList = (
+  list: ReadonlyArray<Json>,
+  change: (each: Json) => Json
+): ReadonlyArray<Json> => {
+  const changed = list.map(change)
+  return changed.every((each, index) => each === list[index]) ? list : changed
+}
+
+const withoutName = (names: Json, name: string): Json => {
+  if (!Array.isArray(names) || !names.includes(name)) return names
+  return names.filter((each: Json) => each !== name)
 }
 
 /** Has it lost all of its properties, with nothing left that a model could give? */
@@ -63,137 +67,185 @@ const isHollow = (schema: JsonObject): boolean => {
   )
 }
 
-const strippedBranches = (schema: JsonObject, path: BodyPath, root: JsonObject): JsonObject => {
-  const changed = branches.flatMap((keyword) => {
-    const list = schema[keyword]
-    if (!Array.isArray(list)) return []
-    const each = list.map((one: Json) => (isJsonObject(one) ? strip(one, path, root) : one))
-    return [[keyword, each] as const]
-  })
-  return changed.length === 0 ? schema : { ...schema, ...Object.fromEntries(changed) }
+/** A schema, and what a value must also follow. */
+const also = (schema: JsonObject, further: JsonObject): JsonObject => {
+  const { allOf } = schema
+  return {
+    ...schema,
+    allOf: [...(Array.isArray(allOf) ? (allOf as ReadonlyArray<Json>) : []), further]
+  }
 }
 
-const strip = (schema: JsonObject, path: BodyPath, root: JsonObject): JsonObject => {
+const strippedBranches = (schema: JsonObject, place: Place): JsonObject => {
+  let left = schema
+  for (const keyword of branches) {
+    const list = left[keyword]
+    if (!Array.isArray(list)) continue
+    const each = mappedList(list, (one) => strippedPart(one, place))
+    if (each === list) continue
+    // Without the field that told them apart, several branches of `oneOf` may hold.
+    left =
+      keyword === "oneOf"
+        ? also(without(left, keyword), { anyOf: each })
+        : { ...left, [keyword]: each }
+  }
+  return left
+}
+
+/** Who fills the field in decides a condition on it: the model may follow either side, and `not` falls away. */
+const strippedConditions = (schema: JsonObject, place: Place): JsonObject => {
+  const { else: otherwise = true, if: condition, not, then = true } = schema
+  const isDecided = (each: Json | undefined) =>
+    each !== undefined && strippedPart(each, place) !== each
+  const left = isDecided(not) ? without(schema, "not") : schema
+  if (isDecided(condition)) {
+    const sides = [then, otherwise].map((side) => strippedPart(side, place))
+    return also(without(left, "if", "then", "else"), { anyOf: sides })
+  }
+  return mapped(left, (side, keyword) =>
+    keyword === "then" || keyword === "else" ? strippedPart(side, place) : side
+  )
+}
+
+const strippedDependents = (schema: JsonObject, place: Place): JsonObject => {
+  const { dependentRequired, dependentSchemas } = schema
+  const [name, ...rest] = place.path
+  const isField = (key: string) => rest.length === 0 && key === name
+  let left = schema
+  if (isJsonObject(dependentSchemas)) {
+    const kept = mapped(dependentSchemas, (each, key) =>
+      isField(key) ? undefined : strippedPart(each, place)
+    )
+    left = withKeyword(left, "dependentSchemas", kept)
+  }
+  if (isJsonObject(dependentRequired) && name !== undefined && rest.length === 0) {
+    const kept = mapped(dependentRequired, (names, key) =>
+      isField(key) ? undefined : withoutName(names, name)
+    )
+    left = withKeyword(left, "dependentRequired", kept)
+  }
+  return left
+}
+
+/** Data in the schema: examples lose the field, and what fixes the whole value falls away. */
+const strippedData = (schema: JsonObject, { path }: Place): JsonObject => {
+  const has = (value: Json): boolean => valueAt(value, path) !== undefined
+  const lost = (value: Json): Json =>
+    isJsonObject(value) && has(value) ? withoutValueAt(value, path) : value
+  return mapped(schema, (value, keyword) => {
+    switch (keyword) {
+      case "const":
+        return has(value) ? undefined : value
+      case "enum":
+        return Array.isArray(value) && value.some(has) ? undefined : value
+      case "default":
+      case "example":
+        return lost(value)
+      case "examples":
+        return Array.isArray(value) ? (mappedList(value, lost) as Json) : value
+      default:
+        return value
+    }
+  })
+}
+
+/**
+ * The schema without a property, whatever else it says of it. An empty `required` is left out, and so is `minProperties`,
+ * which counts the property too.
+ */
+const withoutProperty = (schema: JsonObject, name: string): JsonObject => {
+  const isDeclared = memberOf(schema["properties"], name) !== undefined
+  return mapped(schema, (value, keyword) => {
+    switch (keyword) {
+      case "properties":
+        return isJsonObject(value) && isDeclared ? without(value, name) : value
+      case "required": {
+        const left = withoutName(value, name)
+        return Array.isArray(left) && left.length === 0 && left !== value ? undefined : left
+      }
+      case "minProperties":
+        return undefined
+      default:
+        return value
+    }
+  })
+}
+
+const strippedMember = (schema: JsonObject, { path, root }: Place): JsonObject => {
   const [name, ...rest] = path
   if (name === undefined) return schema
-  const found = strippedBranches(dereferenced(schema, root), path, root)
-  const { properties, required } = found
-  if (!isJsonObject(properties)) {
-    return required === undefined || rest.length > 0
-      ? found
-      : withRequired(found, withoutName(required, name))
-  }
+  if (rest.length === 0) return withoutProperty(schema, name)
+  const { properties } = schema
   const member = memberOf(properties, name)
-  const { [name]: _, ...others } = properties
-  const gone = () => withMembers(found, others, withoutName(required, name))
-  if (rest.length === 0) return gone()
-  if (!isJsonObject(member)) return found
-  const inner = strip(member, rest, root)
+  if (!isJsonObject(properties) || !isJsonObject(member)) return schema
+  const inner = strip(member, { root, path: rest, above: [] })
+  if (inner === member) return schema
   const had = memberOf(dereferenced(member, root), "properties")
   const lost = isJsonObject(had) && Object.keys(had).length > 0 && isHollow(inner)
-  if (lost) return gone()
-  return { ...found, properties: { ...properties, [name]: inner } }
+  return lost
+    ? withoutProperty(schema, name)
+    : { ...schema, properties: { ...properties, [name]: inner } }
 }
 
-const withRequired = (schema: JsonObject, required: ReadonlyArray<Json>): JsonObject => {
-  const { required: _, ...others } = schema
-  return required.length === 0 ? others : { ...others, required }
+const strippedPart = (schema: Json, place: Place): Json =>
+  isJsonObject(schema) ? strip(schema, place) : schema
+
+/** The same schema where it says nothing of the path. */
+const strip = (schema: JsonObject, { above, path, root }: Place): JsonObject => {
+  if (path.length === 0 || above.includes(schema)) return schema
+  const place = { root, path, above: [...above, schema] }
+  const found = dereferenced(schema, root)
+  let left = strippedBranches(found, place)
+  left = strippedConditions(left, place)
+  left = strippedDependents(left, place)
+  left = strippedData(left, place)
+  left = strippedMember(left, place)
+  return left === found ? schema : left
 }
 
 /**
  * The schema without the fields at these paths. Everything else stays: other fields of the same name, other constraints,
- * whether the object is closed. An object that loses its last property goes with it. The source is not changed.
+ * whether the object is closed. An object that loses its last property goes with it, and so does a definition that nothing
+ * refers to any more. The source is not changed, and is given back where it has none of the fields.
  */
-export const strippedSchema = (schema: JsonObject, paths: ReadonlyArray<BodyPath>): JsonObject =>
-  paths.reduce((shown, path) => strip(shown, path, shown), schema)
-
-/** All schemas that hold for a value of this one at once: it, and what `allOf` adds. */
-const together = (schema: JsonObject, root: JsonObject): ReadonlyArray<JsonObject> => {
-  const found = dereferenced(schema, root)
-  const { allOf } = found
-  return [
-    found,
-    ...(Array.isArray(allOf)
-      ? allOf.flatMap((each: Json) => (isJsonObject(each) ? [dereferenced(each, root)] : []))
-      : [])
-  ]
+export const strippedSchema = (schema: JsonObject, paths: ReadonlyArray<BodyPath>): JsonObject => {
+  const root = withOwnCopy(schema)
+  const left = paths.reduce((shown, path) => strip(shown, { root: shown, path, above: [] }), root)
+  return left === root ? schema : withoutUnusedDefinitions(left)
 }
 
-const requiredOf = (schemas: ReadonlyArray<JsonObject>): ReadonlySet<string> =>
-  new Set(
-    schemas.flatMap(({ required }) =>
-      Array.isArray(required)
-        ? required.filter((name: Json): name is string => typeof name === "string")
-        : []
-    )
-  )
+/** Schemas that are looked at for one field. More of them make a schema larger than any model reads. */
+const schemas_max = 10_000
 
-const propertiesOf = (
-  schemas: ReadonlyArray<JsonObject>,
-  name: string
-): ReadonlyArray<JsonObject> =>
-  schemas.flatMap((schema) => {
-    const member = memberOf(schema["properties"], name)
-    return isJsonObject(member) ? [member] : []
-  })
-
-/** Does a schema oblige whoever follows it to give a value at this path? */
-const requiresPath = (schema: JsonObject, path: BodyPath): boolean => {
-  let nodes: ReadonlyArray<JsonObject> = [schema]
-  for (const name of path) {
-    const all = nodes.flatMap((node) => together(node, schema))
-    if (!requiredOf(all).has(name)) return false
-    nodes = propertiesOf(all, name)
+/**
+ * Why a field cannot be taken out of a schema: a reference on its way that nobody can follow (of another document, say), one
+ * that leads back to itself, or too many schemas on the way. Undefined = it can. Ask it before `strippedSchema`.
+ */
+export const stripProblem = (schema: JsonObject, field: BodyPath): string | undefined => {
+  const root = withOwnCopy(schema)
+  let left = schemas_max
+  const walk = ({ above, path, schema: given }: Step): string | undefined => {
+    const [name, ...rest] = path
+    if (name === undefined) return undefined
+    if (left-- === 0) return `it has over ${schemas_max} schemas that could say something of it`
+    if (above.includes(given)) return "a reference leads back to itself"
+    const found = dereferenced(given, root)
+    const hidden = [found["$ref"], found["$dynamicRef"]].find((each) => typeof each === "string")
+    if (hidden !== undefined) return `nothing is known of what its reference ${hidden} names`
+    const member = memberOf(found["properties"], name)
+    const inner = isJsonObject(member) ? walk({ schema: member, path: rest, above: [] }) : undefined
+    if (inner !== undefined) return inner
+    for (const each of subschemas(found)) {
+      const problem = walk({ schema: each, path, above: [...above, given] })
+      if (problem !== undefined) return problem
+    }
+    return undefined
   }
-  return true
+  return walk({ schema: root, path: field, above: [] })
 }
 
-/** Does a schema show a property at this path? */
-export const showsPath = (schema: JsonObject, path: BodyPath): boolean => {
-  let nodes: ReadonlyArray<JsonObject> = [schema]
-  for (const name of path) {
-    nodes = propertiesOf(
-      nodes.flatMap((node) => together(node, schema)),
-      name
-    )
-    if (nodes.length === 0) return false
-  }
-  return true
-}
-
-/** Who fills the fields of a body in. */
-export interface Suppliers {
-  /** What the model is shown. */
-  readonly model: JsonObject
-  /** Where its arguments are placed. */
-  readonly args_into: BodyPath
-  /** The paths of fixed and bound fields. */
-  readonly set: ReadonlyArray<BodyPath>
-}
-
-/** Is there always a value at the path: set there, above it or below it, or demanded from the model? */
-export const isSupplied = ({ args_into, model, set }: Suppliers, path: BodyPath): boolean =>
-  set.some((each) => isPrefix(each, path) || isPrefix(path, each)) ||
-  isPrefix(path, args_into) ||
-  (isPrefix(args_into, path) && requiresPath(model, path.slice(args_into.length)))
-
-/** Schemas within schemas that are walked, before a schema that refers to itself ends the walk. */
-const depth_max = 32
-
-/** The required fields of an endpoint's schema that nobody supplies, as dotted paths. */
-export const unsuppliedFields = (
-  request: JsonObject,
-  suppliers: Suppliers
-): ReadonlyArray<string> => {
-  const walk = (schemas: ReadonlyArray<JsonObject>, at: BodyPath): ReadonlyArray<string> => {
-    if (at.length > depth_max) return []
-    const all = schemas.flatMap((schema) => together(schema, request))
-    return [...requiredOf(all)].flatMap((name) => {
-      const path = [...at, name]
-      // A fixed or bound field that is the whole object: its own members are not looked at.
-      if (suppliers.set.some((each) => isPrefix(each, path))) return []
-      return isSupplied(suppliers, path) ? walk(propertiesOf(all, name), path) : [path.join(".")]
-    })
-  }
-  return walk([request], [])
+interface Step {
+  readonly schema: JsonObject
+  readonly path: BodyPath
+  readonly above: ReadonlyArray<JsonObject>
 }

@@ -1,8 +1,9 @@
 /** Fields of an endpoint that a model does not see, and fields that nobody supplies. */
 import { assert, describe, it } from "@effect/vitest"
 import type { BodyPath, JsonObject } from "../../src/call/BodyPath.ts"
-import type { Suppliers } from "../../src/call/SchemaStrip.ts"
-import { showsPath, strippedSchema, unsuppliedFields } from "../../src/call/SchemaStrip.ts"
+import { strippedSchema } from "../../src/call/SchemaStrip.ts"
+import type { Suppliers } from "../../src/call/SuppliedFields.ts"
+import { showsPath, unsuppliedFields } from "../../src/call/SuppliedFields.ts"
 
 const text: JsonObject = { type: "string" }
 const object = (properties: JsonObject, required: ReadonlyArray<string> = []): JsonObject => ({

@@ -1,0 +1,175 @@
+/**
+ * References within a JSON Schema, followed inside its own document, and the schemas that stand beside a schema for one value.
+ */
+import { Result } from "effect"
+import type { Json } from "../Canonical.ts"
+import type { BodyPath, JsonObject } from "./BodyPath.ts"
+import { isJsonObject, memberOf } from "./BodyPath.ts"
+
+/** Keywords whose values are lists of further schemas of the same value. */
+export const branches = ["allOf", "anyOf", "oneOf"]
+/** Where definitions are kept: nothing is taken out of them, because other places may refer to them too. */
+export const definition_keywords = ["$defs", "definitions"]
+/** Keywords whose values are data and no schemas. */
+export const data_keywords: ReadonlySet<string> = new Set([
+  "const",
+  "default",
+  "enum",
+  "example",
+  "examples"
+])
+/** References that lead to references, before they count as none. */
+const references_max = 16
+
+const decodedPart = (part: string): string =>
+  Result.getOrElse(
+    Result.try(() => decodeURIComponent(part)),
+    () => part
+  )
+    .replaceAll("~1", "/")
+    .replaceAll("~0", "~")
+
+const pointerPath = (reference: string): BodyPath | undefined => {
+  if (reference === "#") return []
+  return reference.startsWith("#/") ? reference.slice(2).split("/").map(decodedPart) : undefined
+}
+
+/** The definition that has this anchor, such as `#address`. */
+const anchored = (reference: string, root: JsonObject): Json | undefined =>
+  definition_keywords
+    .flatMap((keyword) => Object.values(isJsonObject(root[keyword]) ? root[keyword] : {}))
+    .find((each) => memberOf(each, "$anchor") === reference.slice(1))
+
+const named = (reference: string, root: JsonObject): Json | undefined => {
+  const path = pointerPath(reference)
+  if (path === undefined) return reference.startsWith("#") ? anchored(reference, root) : undefined
+  let found: Json | undefined = root
+  for (const part of path) {
+    // A number is the place in a list, as in `#/anyOf/0`.
+    found = Array.isArray(found)
+      ? (found as ReadonlyArray<Json>)[Number(part)]
+      : memberOf(found, part)
+  }
+  return found
+}
+
+/** The schema with the local reference at its top replaced by what it names; members beside it stay. */
+export const dereferenced = (schema: JsonObject, root: JsonObject): JsonObject => {
+  let found = schema
+  for (let left = references_max; left > 0; left--) {
+    const { $ref, ...beside } = found
+    const target = typeof $ref === "string" ? named($ref, root) : undefined
+    if (!isJsonObject(target)) return found
+    const { $anchor: _, ...copied } = target
+    found = { ...copied, ...beside }
+  }
+  return found
+}
+
+const listOf = (value: Json | undefined): ReadonlyArray<Json> =>
+  Array.isArray(value) ? (value as ReadonlyArray<Json>) : []
+
+/** Further schemas of the same value, whatever they say of it. */
+export const subschemas = (schema: JsonObject): ReadonlyArray<JsonObject> => {
+  const { dependentSchemas, else: otherwise, if: condition, not, then } = schema
+  return [
+    ...branches.flatMap((keyword) => listOf(schema[keyword])),
+    condition,
+    then,
+    otherwise,
+    not,
+    ...(isJsonObject(dependentSchemas) ? Object.values(dependentSchemas) : [])
+  ].filter(isJsonObject)
+}
+
+/** The reference in a schema, where it names a schema of this document. */
+const isLocal = (reference: Json | undefined): reference is string =>
+  typeof reference === "string" && reference.startsWith("#")
+
+/** Every schema, and every object of keywords, of a schema; not the data in it. */
+const parts = function* (value: Json): Generator<JsonObject> {
+  if (Array.isArray(value)) {
+    for (const each of value as ReadonlyArray<Json>) yield* parts(each)
+  } else if (isJsonObject(value)) {
+    yield value
+    for (const [name, each] of Object.entries(value)) {
+      if (!data_keywords.has(name)) yield* parts(each)
+    }
+  }
+}
+
+const referencesIn = (schema: Json): ReadonlyArray<string> =>
+  [...parts(schema)].flatMap(({ $ref }) => (isLocal($ref) ? [$ref] : []))
+
+const withReferences = (value: Json, change: (reference: string) => string): Json => {
+  if (Array.isArray(value)) {
+    return (value as ReadonlyArray<Json>).map((each) => withReferences(each, change))
+  }
+  if (!isJsonObject(value)) return value
+  return Object.fromEntries(
+    Object.entries(value).map(([name, each]) => {
+      if (name === "$ref" && isLocal(each)) return [name, change(each)]
+      return [name, data_keywords.has(name) ? each : withReferences(each, change)]
+    })
+  )
+}
+
+/** Does a reference name something outside the definitions, which goes where a schema is changed? */
+const isOutside = (reference: string): boolean => {
+  const path = pointerPath(reference)
+  return path !== undefined && !definition_keywords.includes(path[0] ?? "")
+}
+
+/** A name that no definition has. */
+const freshName = (schema: JsonObject): string => {
+  let name = "Whole"
+  while (memberOf(schema["$defs"], name) !== undefined) name += "_"
+  return name
+}
+
+/**
+ * The same schema, in which no reference names a place that is no definition: what refers to the whole, or to a part of it,
+ * refers to a copy among the definitions.
+ */
+export const withOwnCopy = (schema: JsonObject): JsonObject => {
+  if (!referencesIn(schema).some(isOutside)) return schema
+  const name = freshName(schema)
+  const changed = withReferences(schema, (reference) =>
+    isOutside(reference) ? `#/$defs/${name}${reference.slice(1)}` : reference
+  ) as JsonObject
+  const { $defs, $schema: _, definitions: _old, ...body } = changed
+  return { ...changed, $defs: { ...(isJsonObject($defs) ? $defs : {}), [name]: body } }
+}
+
+/** The schema without the definitions that nothing refers to. */
+export const withoutUnusedDefinitions = (schema: JsonObject): JsonObject => {
+  const body = Object.fromEntries(
+    Object.entries(schema).filter(([keyword]) => !definition_keywords.includes(keyword))
+  )
+  const all = definition_keywords.flatMap((keyword) =>
+    Object.entries(isJsonObject(schema[keyword]) ? schema[keyword] : {}).map(
+      ([name, definition]) => ({ keyword, name, definition })
+    )
+  )
+  const used = new Set<(typeof all)[number]>()
+  const pending: Array<Json> = [body]
+  for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+    for (const reference of referencesIn(next)) {
+      const [keyword, name] = pointerPath(reference) ?? []
+      const anchor = reference.slice(1)
+      for (const each of all) {
+        const isNamed = each.keyword === keyword && each.name === name
+        if (!isNamed && memberOf(each.definition, "$anchor") !== anchor) continue
+        if (used.has(each)) continue
+        used.add(each)
+        pending.push(each.definition)
+      }
+    }
+  }
+  const kept = definition_keywords.flatMap((keyword) => {
+    const left = all.filter((each) => each.keyword === keyword && used.has(each))
+    const entries = left.map(({ definition, name }) => [name, definition] as const)
+    return left.length === 0 ? [] : [[keyword, Object.fromEntries(entries)] as const]
+  })
+  return { ...body, ...Object.fromEntries(kept) }
+}

@@ -1,0 +1,98 @@
+/**
+ * The fields that an endpoint requires, and who supplies them: the model, the fixed body or the run's context.
+ */
+import type { Json } from "../Canonical.ts"
+import type { BodyPath, JsonObject } from "./BodyPath.ts"
+import { isJsonObject, isPrefix, memberOf } from "./BodyPath.ts"
+import { dereferenced } from "./SchemaReference.ts"
+
+/** All schemas that hold for a value of this one at once: it, and what `allOf` adds. */
+const together = (schema: JsonObject, root: JsonObject): ReadonlyArray<JsonObject> => {
+  const found = dereferenced(schema, root)
+  const { allOf } = found
+  return [
+    found,
+    ...(Array.isArray(allOf)
+      ? allOf.flatMap((each: Json) => (isJsonObject(each) ? [dereferenced(each, root)] : []))
+      : [])
+  ]
+}
+
+const requiredOf = (schemas: ReadonlyArray<JsonObject>): ReadonlySet<string> =>
+  new Set(
+    schemas.flatMap(({ required }) =>
+      Array.isArray(required)
+        ? required.filter((name: Json): name is string => typeof name === "string")
+        : []
+    )
+  )
+
+const propertiesOf = (
+  schemas: ReadonlyArray<JsonObject>,
+  name: string
+): ReadonlyArray<JsonObject> =>
+  schemas.flatMap((schema) => {
+    const member = memberOf(schema["properties"], name)
+    return isJsonObject(member) ? [member] : []
+  })
+
+/** Does a schema oblige whoever follows it to give a value at this path? */
+const requiresPath = (schema: JsonObject, path: BodyPath): boolean => {
+  let nodes: ReadonlyArray<JsonObject> = [schema]
+  for (const name of path) {
+    const all = nodes.flatMap((node) => together(node, schema))
+    if (!requiredOf(all).has(name)) return false
+    nodes = propertiesOf(all, name)
+  }
+  return true
+}
+
+/** Does a schema show a property at this path? */
+export const showsPath = (schema: JsonObject, path: BodyPath): boolean => {
+  let nodes: ReadonlyArray<JsonObject> = [schema]
+  for (const name of path) {
+    nodes = propertiesOf(
+      nodes.flatMap((node) => together(node, schema)),
+      name
+    )
+    if (nodes.length === 0) return false
+  }
+  return true
+}
+
+/** Who fills the fields of a body in. */
+export interface Suppliers {
+  /** What the model is shown. */
+  readonly model: JsonObject
+  /** Where its arguments are placed. */
+  readonly args_into: BodyPath
+  /** The paths of fixed and bound fields. */
+  readonly set: ReadonlyArray<BodyPath>
+}
+
+/** Is there always a value at the path: set there, above it or below it, or demanded from the model? */
+export const isSupplied = ({ args_into, model, set }: Suppliers, path: BodyPath): boolean =>
+  set.some((each) => isPrefix(each, path) || isPrefix(path, each)) ||
+  isPrefix(path, args_into) ||
+  (isPrefix(args_into, path) && requiresPath(model, path.slice(args_into.length)))
+
+/** Schemas within schemas that are walked, before a schema that refers to itself ends the walk. */
+const depth_max = 32
+
+/** The required fields of an endpoint's schema that nobody supplies, as dotted paths. */
+export const unsuppliedFields = (
+  request: JsonObject,
+  suppliers: Suppliers
+): ReadonlyArray<string> => {
+  const walk = (schemas: ReadonlyArray<JsonObject>, at: BodyPath): ReadonlyArray<string> => {
+    if (at.length > depth_max) return []
+    const all = schemas.flatMap((schema) => together(schema, request))
+    return [...requiredOf(all)].flatMap((name) => {
+      const path = [...at, name]
+      // A fixed or bound field that is the whole object: its own members are not looked at.
+      if (suppliers.set.some((each) => isPrefix(each, path))) return []
+      return isSupplied(suppliers, path) ? walk(propertiesOf(all, name), path) : [path.join(".")]
+    })
+  }
+  return walk([request], [])
+}
