@@ -47,7 +47,7 @@ import * as PlatformClient from "./PlatformClient.ts"
 
 export type { CallerOf } from "./OncePerRun.ts"
 export type { Callback } from "./PlatformClient.ts"
-export type { RunContextOf, CallingTurn } from "./DirectCall.ts"
+export type { RunContextOf } from "./DirectCall.ts"
 
 export interface Options {
   /** Configurations by `type`, and callbacks that a host has resolved. */
@@ -61,8 +61,9 @@ export interface Options {
   /** The workflow and the variant that this runtime runs as: they are written into the fixed bodies of its calls. */
   readonly identity?: RunContext
   /**
-   * What may change between two turns, such as the latest revision; asked for at every call that needs it. The runtime adds
-   * the run's trace and, as the session, its conversation. Absent = these alone.
+   * What may change between two turns, such as the latest revision; asked for once by each call that needs it, before a person
+   * is asked about the call. What it says is journaled and is what is sent. The runtime adds the run's trace and, as the
+   * session, its conversation. Absent = these alone.
    */
   readonly context?: RunContextOf
   /**
@@ -166,6 +167,7 @@ const governed = Effect.fnUntraced(function* (
       : yield* DirectCall.handlerOf(calls, endpoint, { input, input_schema, name, target })
   const made = yield* bindTool<never>(spec, { input, output, handler, services: Context.empty() })
   const reference = target._tag === "Direct" ? target.reference : undefined
+  const fillIn = target._tag === "Direct" ? DirectCall.fillInOf(calls, target) : undefined
   return {
     ...made,
     provider,
@@ -175,6 +177,7 @@ const governed = Effect.fnUntraced(function* (
           binding: (caller: CallerOf) =>
             Effect.map(calls.revisionOf(reference, caller), (id) => `Revision ${id}.`)
         }),
+    ...(fillIn === undefined ? undefined : { fillIn }),
     target: bound.length <= target_units_max ? bound : { sha256: sha256(bound) }
   }
 })
@@ -255,6 +258,7 @@ export const tools = (
       endpoint: callback?.endpoint,
       profile,
       identity,
+      hasContext: options.context !== undefined,
       revisions: yield* revisionsOf(options)
     }
     const resolved = yield* Effect.fromResult(resolveTools(options.tools, resolution))

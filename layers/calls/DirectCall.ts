@@ -12,15 +12,25 @@ import { ToolTerminalError, ToolUserError } from "../../src/error/ToolError.ts"
 import type { ToolError } from "../../src/error/ToolError.ts"
 import { bodyAssembler } from "../../src/call/BodyAssembly.ts"
 import type { BodyPath, JsonObject } from "../../src/call/BodyPath.ts"
-import { isPrefix, memberOf, merged } from "../../src/call/BodyPath.ts"
+import { isPrefix, memberOf, merged, withValueAt } from "../../src/call/BodyPath.ts"
 import { bodyOfRequest, requestOf } from "../../src/call/CallRequest.ts"
 import type { CallProfile } from "../../src/call/CallTarget.ts"
 import type { DirectTarget, ResolvedTool } from "../../src/call/ResolvedTool.ts"
 import type { RunContext } from "../../src/call/RunContext.ts"
-import { decodeRunContext, withBothForms } from "../../src/call/RunContext.ts"
+import {
+  decodeRunContext,
+  tokenPath,
+  tokenValue,
+  withBothForms
+} from "../../src/call/RunContext.ts"
 import { invocationOf } from "../../src/call/WorkflowReference.ts"
 import { nestingRefusal } from "../../src/run/NestedRuns.ts"
-import type { CallContext, EffectHandler } from "../../src/tool/GovernedTool.ts"
+import type {
+  CallContext,
+  CallOfRun,
+  EffectHandler,
+  GovernedTool
+} from "../../src/tool/GovernedTool.ts"
 import type { MisdeclaredTool } from "../../src/tool/MisdeclaredTool.ts"
 import type { InputCodec } from "../../src/tool/ToolCodec.ts"
 import { jsonSchemaInput, refusalText } from "../../src/tool/ToolCodec.ts"
@@ -28,13 +38,8 @@ import { reportNested } from "./NestedSpending.ts"
 import type { CallerOf } from "./OncePerRun.ts"
 import type { PlatformClient } from "./PlatformClient.ts"
 
-/** The turn that a call belongs to. */
-export interface CallingTurn extends CallerOf {
-  readonly call: CallContext["call"]
-}
-
-/** What the host knows of a turn. It is never shown to a model. */
-export type RunContextOf = (turn: CallingTurn) => RunContext | PromiseLike<RunContext>
+/** What the host knows of the turn that a call belongs to. It is never shown to a model. */
+export type RunContextOf = (call: CallOfRun) => RunContext | PromiseLike<RunContext>
 
 export interface Services {
   readonly client: PlatformClient
@@ -77,25 +82,76 @@ const noContext = notSent(
   "the run does not have what the platform needs to know of it"
 )
 
-/** The run's own trace and session, the deployment's identity, and over both what the host knows of the turn. */
-const contextOf = Effect.fnUntraced(function* (
-  { context, identity }: Services,
-  call: CallContext
+/** What the host knows of the turn, with each id in both forms. */
+const askHost = Effect.fnUntraced(function* (
+  ask: RunContextOf,
+  { call, conversation, principal, run, tenant, trace_id }: CallOfRun
 ): Effect.fn.Return<JsonObject, ToolError> {
-  const { conversation, principal, run, tenant, trace_id } = call
-  const span = yield* Effect.option(Effect.currentParentSpan)
-  const trace = span._tag === "Some" ? { trace_id, span_id: span.value.spanId } : { trace_id }
-  const own = withBothForms({ trace, session_id: conversation })
-  const known = merged(own, identity)
-  if (context === undefined) return known
-  const turn: CallingTurn = { call: call.call, conversation, principal, run, tenant, trace_id }
   const given = yield* Effect.tryPromise({
-    try: async () => context(turn),
+    try: async () => ask({ call, conversation, principal, run, tenant, trace_id }),
     catch: () => noContext
   })
   const decoded = decodeRunContext(given)
   if (Result.isFailure(decoded)) return yield* noContext
-  return merged(known, withBothForms(decoded.success))
+  return withBothForms(decoded.success)
+})
+
+/** Of the bound fields, those whose values the host alone knows; what the host says of the others counts too. */
+const valuesOf = (
+  { call }: DirectTarget,
+  asked: JsonObject
+): ReadonlyArray<readonly [place: string, value: Json]> =>
+  Object.entries(call.context ?? {}).flatMap(([place, token]) => {
+    const value = tokenValue(token, asked)
+    return value === undefined ? [] : [[place, value] as const]
+  })
+
+/**
+ * Asks the host once for what it fills in; undefined where there is nothing to ask. Fails where a field would be left empty, so
+ * that no person is asked about a call that could not be sent.
+ */
+export const fillInOf = (
+  { context: ask, identity }: Services,
+  target: DirectTarget
+): GovernedTool["fillIn"] => {
+  const bound = target.call.context ?? {}
+  if (ask === undefined || Object.keys(bound).length === 0) return undefined
+  const own = merged(own_example, identity)
+  const isOwn = (token: string) => tokenValue(token, own) !== undefined
+  return Effect.fnUntraced(function* (call) {
+    const values = Object.fromEntries(valuesOf(target, yield* askHost(ask, call)))
+    const isWhole = Object.entries(bound).every(
+      ([place, token]) => values[place] !== undefined || isOwn(token)
+    )
+    return isWhole ? values : yield* noContext
+  })
+}
+
+/** What the runtime itself knows of every call. */
+const ownOf = (
+  trace: { readonly trace_id: string; readonly span_id?: string },
+  session_id: string
+) => withBothForms({ trace, session_id })
+
+const own_example = ownOf({ trace_id: "0", span_id: "0" }, "0")
+
+/** The run's own trace and session, the deployment's identity, and over both what the host filled in. */
+const contextOf = Effect.fnUntraced(function* (
+  { context: ask, identity }: Services,
+  target: DirectTarget,
+  call: CallContext
+): Effect.fn.Return<JsonObject, ToolError> {
+  const { conversation, filled, trace_id } = call
+  const span = yield* Effect.option(Effect.currentParentSpan)
+  const trace = span._tag === "Some" ? { trace_id, span_id: span.value.spanId } : { trace_id }
+  const known = merged(ownOf(trace, conversation), identity)
+  if (ask === undefined) return known
+  const places =
+    filled === undefined ? valuesOf(target, yield* askHost(ask, call)) : Object.entries(filled)
+  return places.reduce((context, [place, value]) => {
+    const token = tokenPath(target.call.context?.[place] ?? "")
+    return token === undefined ? context : withValueAt(context, token, value)
+  }, known)
 })
 
 /** Where a value does not fit; undefined = nobody can say. */
@@ -159,7 +215,7 @@ export const handlerOf = Effect.fnUntraced(function* (
   return Effect.fnUntraced(function* (args, { call }) {
     const refusal = reference === undefined ? undefined : nestingRefusal(call.nested)
     if (refusal !== undefined) return yield* refusal
-    const context = needsContext ? yield* contextOf(services, call) : undefined
+    const context = needsContext ? yield* contextOf(services, target, call) : undefined
     const descriptor =
       reference === undefined ? target.call : invocationOf(yield* revisionOf(reference, call))
     const assemble = descriptor === target.call ? assembler : bodyAssembler(descriptor)

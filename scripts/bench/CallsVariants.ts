@@ -145,7 +145,8 @@ const resolvedTool = () => {
     endpoint,
     profile: "base",
     revisions: new Map(),
-    identity: {}
+    identity: {},
+    hasContext: true
   })
   const [tool] = Result.getOrThrow(resolved)
   if (tool?.target._tag !== "Direct") throw new Error("the operation is not called directly")
@@ -177,6 +178,7 @@ export const request = async (): Promise<Sample> => {
         client: { send: () => Effect.succeed(null) },
         context: undefined,
         identity: {},
+
         profile: "base",
         revisionOf: () => Effect.succeed("")
       },

@@ -35,62 +35,23 @@ export const keeper = AgentSpec.make({
   tools: [...platform_ops.map(({ op }) => op), "create_issue", "summarize"]
 })
 
-/** Runs and calls whose revision is kept. */
-const known_max = 1_000
-
-/**
- * The latest revision as each commit of a run has to find it. That of its first is what was the latest at the run's first
- * call: where another revision is committed while a person thinks, the approved one is refused. A call that is sent again
- * names what it named before.
- */
-const revisions = (latest: () => string | undefined) => {
-  const known = new Map<string, string | undefined>()
-  const keep = (of: string, revision: string | undefined) => {
-    const [oldest] = known.keys()
-    if (known.size >= known_max && oldest !== undefined) known.delete(oldest)
-    known.set(of, revision)
-    return revision
-  }
-  return {
-    begin: (run: string): void => {
-      keep(run, latest())
-    },
-    of: (run: string, call: string): string | undefined => {
-      const of = `${run}/${call}`
-      if (known.has(of)) return known.get(of)
-      const first = known.get(run)
-      known.delete(run)
-      return keep(of, first ?? latest())
-    }
-  }
-}
-
 /** What a host gives to `toolConfigs`. The callback's host may be dialled, though it is on loopback, because it is named. */
 export const toolConfigs = (
   { endpoint, latest, reference }: HostPlatform,
   authorization: string
-): Options => {
-  const known = revisions(() => latest(keeper_variant))
-  return {
-    tools: configs,
-    // A schedule is removed by DELETE.
-    profile: "extended",
-    callback: {
-      endpoint,
-      // Asked once for each run, before its first request.
-      authorization: ({ run }) => {
-        known.begin(run)
-        return Redacted.make(authorization)
-      }
-    },
-    identity: { workflow: { variant: { id: keeper_variant } } },
-    context: ({ call, run }) => {
-      const latest_revision_id = known.of(run, call)
-      return { workflow: latest_revision_id === undefined ? {} : { latest_revision_id } }
-    },
-    references: reference
-  }
-}
+): Options => ({
+  tools: configs,
+  // A schedule is removed by DELETE.
+  profile: "extended",
+  callback: { endpoint, authorization: Redacted.make(authorization) },
+  identity: { workflow: { variant: { id: keeper_variant } } },
+  // Asked before a person is, so that a commit is refused where another came while the person thought.
+  context: () => {
+    const latest_revision_id = latest(keeper_variant)
+    return { workflow: latest_revision_id === undefined ? {} : { latest_revision_id } }
+  },
+  references: reference
+})
 
 export const tools = (platform: HostPlatform, authorization: string) =>
   Effect.suspend(() => ConfiguredTools.tools(toolConfigs(platform, authorization)))

@@ -24,7 +24,7 @@ import {
   schemaOfOp
 } from "./PlatformOp.ts"
 import { assembledSchema, sentSchema } from "./RequestSchema.ts"
-import { isImmutableToken, tokenValue } from "./RunContext.ts"
+import { isImmutableToken, isOwnToken, tokenValue, unknownToken } from "./RunContext.ts"
 import { strippedSchema, stripProblem } from "./SchemaStrip.ts"
 import { isSupplied, showsPath, unsuppliedFields } from "./SuppliedFields.ts"
 import type {
@@ -83,6 +83,8 @@ export interface ToolResolution {
   readonly revisions: ReadonlyMap<string, WorkflowRevision>
   /** Values of tokens that hold for the whole deployment; they are written into the fixed body. */
   readonly identity: JsonObject
+  /** Is there a host that says what it knows of a turn? */
+  readonly hasContext: boolean
 }
 
 type Refused = Result.Result<never, ToolConfigRefused>
@@ -106,6 +108,20 @@ const withIdentity = (call: DirectRequest, identity: JsonObject): DirectRequest 
     ...(Object.keys(fixed).length === 0 ? undefined : { body: fixed }),
     ...(Object.keys(left).length === 0 ? undefined : { context: left })
   }
+}
+
+/** Why a bound field can never be filled in, of the first such field; undefined = each can. */
+const bindingProblem = (
+  { context = {} }: DirectRequest,
+  { hasContext, identity }: ToolResolution
+): string | undefined => {
+  for (const [place, token] of Object.entries(context)) {
+    const unknown = unknownToken(token)
+    if (unknown !== undefined) return `"${place}" is bound to what is not there: ${unknown}`
+    if (hasContext || isOwnToken(token) || tokenValue(token, identity) !== undefined) continue
+    return `"${place}" is bound to ${token}, which nobody gives: neither "identity" has it, nor is there a "context" that is asked`
+  }
+  return undefined
 }
 
 /** Why a call without a body cannot carry these parts; undefined = it can. */
@@ -171,6 +187,8 @@ const directTarget = (
   const conflict = partsConflict(given, { allowNestedBind })
   if (conflict !== undefined) return refuse("PathConflict", conflict)
   const call = withIdentity(given, resolution.identity)
+  const unbound = bindingProblem(call, resolution)
+  if (unbound !== undefined) return refuse("InvalidToolConfig", unbound)
   const problem = queryProblem(call)
   if (problem !== undefined) return refuse("InvalidToolConfig", problem)
   const args_into = call.args_into === undefined ? [] : pathOf(call.args_into)

@@ -12,25 +12,27 @@ import { parsePath, safeCopy, valueAt, withValueAt } from "./BodyPath.ts"
 const Id = Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(500))
 const Named = Schema.Struct({ id: Schema.optionalKey(Id) })
 
+const workflow_ids = {
+  artifact: Schema.optionalKey(Named),
+  variant: Schema.optionalKey(Named),
+  revision: Schema.optionalKey(Named)
+}
+const workflow = {
+  artifact_id: Schema.optionalKey(Id),
+  variant_id: Schema.optionalKey(Id),
+  variant_name: Schema.optionalKey(Id),
+  revision_id: Schema.optionalKey(Id),
+  latest_revision_id: Schema.optionalKey(Id),
+  version: Schema.optionalKey(Schema.Union([Id, Schema.Int])),
+  is_draft: Schema.optionalKey(Schema.Boolean),
+  ...workflow_ids
+}
+const trace = { trace_id: Schema.optionalKey(Id), span_id: Schema.optionalKey(Id) }
+
 /** An id may be given in either form: `workflow.variant_id` and `workflow.variant.id` are the same one. */
 export const RunContext = Schema.Struct({
-  workflow: Schema.optionalKey(
-    Schema.Struct({
-      artifact_id: Schema.optionalKey(Id),
-      variant_id: Schema.optionalKey(Id),
-      variant_name: Schema.optionalKey(Id),
-      revision_id: Schema.optionalKey(Id),
-      latest_revision_id: Schema.optionalKey(Id),
-      version: Schema.optionalKey(Schema.Union([Id, Schema.Int])),
-      is_draft: Schema.optionalKey(Schema.Boolean),
-      artifact: Schema.optionalKey(Named),
-      variant: Schema.optionalKey(Named),
-      revision: Schema.optionalKey(Named)
-    })
-  ),
-  trace: Schema.optionalKey(
-    Schema.Struct({ trace_id: Schema.optionalKey(Id), span_id: Schema.optionalKey(Id) })
-  ),
+  workflow: Schema.optionalKey(Schema.Struct(workflow)),
+  trace: Schema.optionalKey(Schema.Struct(trace)),
   session_id: Schema.optionalKey(Id),
   session: Schema.optionalKey(Named)
 })
@@ -96,6 +98,28 @@ export const isImmutableToken = (token: string): boolean => {
   const path = tokenPath(token)?.join(".")
   return immutable.some((each) => each.join(".") === path)
 }
+
+/** The places of all values that a context can have, such as `workflow.variant.id`. */
+const places: ReadonlyArray<string> = [
+  ...Object.keys(workflow).flatMap((name) =>
+    name in workflow_ids ? [`workflow.${name}.id`] : [`workflow.${name}`]
+  ),
+  ...Object.keys(trace).map((name) => `trace.${name}`),
+  "session_id",
+  "session.id"
+]
+
+/** Why a token can never have a value, in a sentence; undefined = it can. A whole, such as `$ctx.workflow`, is a value too. */
+export const unknownToken = (token: string): string | undefined => {
+  const path = tokenPath(token)?.join(".") ?? ""
+  return places.some((each) => each === path || each.startsWith(`${path}.`))
+    ? undefined
+    : `no context has ${token}; there are ${places.map((each) => `$ctx.${each}`).join(", ")}`
+}
+
+/** Does the runtime know it of every run, without the host? */
+export const isOwnToken = (token: string): boolean =>
+  ["trace", "session", "session_id"].includes(tokenPath(token)?.[0] ?? "")
 
 /** The value at a token's path. Undefined where there is none: null identifies nothing and counts as absent. */
 export const contextValue = (path: BodyPath, context: JsonObject | undefined): Json | undefined => {

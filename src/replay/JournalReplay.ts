@@ -106,7 +106,7 @@ const dispatchInput = (
   state: RunState,
   event: Extract<RunEvent, { _tag: "CallDispatched" }>
 ): RunInput => {
-  const { authorized, call, key, on_loss, over_at, target, tool, via } = event
+  const { authorized, call, filled, key, on_loss, over_at, target, tool, via } = event
   const phase = state.calls.get(call)?.phase
   return {
     _tag: "Dispatches",
@@ -117,6 +117,7 @@ const dispatchInput = (
     ...(over_at === undefined ? undefined : { over_at }),
     ...(via === undefined ? undefined : { via }),
     ...(target === undefined ? undefined : { target }),
+    ...(filled === undefined ? undefined : { filled }),
     ...(authorized === undefined ? undefined : { authorized }),
     ...(phase?._tag === "Dispatched" && phase.on_loss === "ask" ? { reconciled: true } : undefined)
   }

@@ -17,6 +17,7 @@ import type {
   CallSettled,
   ClientRequested,
   Compacted,
+  HostValues,
   MemoryRecalled,
   ModelTurned,
   RunEvent,
@@ -76,6 +77,8 @@ export type RunInput =
       readonly via?: "queue"
       /** What the call is bound to beside its arguments. */
       readonly target?: Json
+      /** What its host filled in for it. */
+      readonly filled?: HostValues
       /** What its workspace had authorised in advance, in place of a person's approval. */
       readonly authorized?: Authorized
     }
@@ -331,6 +334,7 @@ export const decide = (state: RunState, input: RunInput): ReadonlyArray<RunEvent
           ...(input.over_at === undefined ? undefined : { over_at: input.over_at }),
           ...(input.via === undefined ? undefined : { via: input.via }),
           ...(input.target === undefined ? undefined : { target: input.target }),
+          ...(input.filled === undefined ? undefined : { filled: input.filled }),
           ...(input.authorized === undefined ? undefined : { authorized: input.authorized })
         }
       ]

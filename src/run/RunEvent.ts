@@ -176,6 +176,13 @@ const FrameOpened = Schema.TaggedStruct("FrameOpened", {
   agent: AgentName,
   input: Schema.String
 })
+/** What the host filled in for a call, by the place in its request, and the key of the tool for which it was asked. */
+const HostValues = Schema.Struct({
+  tool: Schema.String,
+  values: Schema.Record(Schema.String, Schema.Json)
+})
+export interface HostValues extends Schema.Schema.Type<typeof HostValues> {}
+
 /** What a person is shown of a call that waits, and what the answer is bound to. */
 const question = {
   /** The call that waits; for a question about a limit an id that no call has. */
@@ -193,7 +200,9 @@ const question = {
   arguments: Schema.Json,
   policy_version: Schema.String,
   approvers: Schema.Array(Role),
-  expires_at: Schema.optionalKey(Schema.Int)
+  expires_at: Schema.optionalKey(Schema.Int),
+  /** These and no others are sent, however long the answer takes. Absent = the host fills in nothing. */
+  filled: Schema.optionalKey(HostValues)
 }
 const ApprovalRequested = Schema.TaggedStruct("ApprovalRequested", {
   ...question,
@@ -241,6 +250,8 @@ const CallDispatched = Schema.TaggedStruct("CallDispatched", {
   via: Schema.optionalKey(Schema.Literal("queue")),
   /** What it is bound to beside its arguments: the endpoint of a direct call, its fixed body, the tokens of its bound fields. */
   target: Schema.optionalKey(Schema.Json),
+  /** What its host filled in for it. Absent = nothing. */
+  filled: Schema.optionalKey(HostValues),
   /** What its workspace had authorised in advance, so that no person was asked. Absent = a person was, or nobody had to be. */
   authorized: Schema.optionalKey(Authorized)
 })

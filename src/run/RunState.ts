@@ -16,6 +16,7 @@ import type {
   ClientRequested,
   Compacted,
   FinishReason,
+  HostValues,
   MemoryRecalled,
   Outcome,
   ProposedCall,
@@ -74,6 +75,8 @@ export interface CallState {
   modified: { readonly by: string; readonly arguments: unknown } | undefined
   /** The person whose decision or authorisation let it run; stamped by the runtime only. */
   approved_by: string | undefined
+  /** What its host filled in for it, which is not asked again. Absent = nothing yet. */
+  filled?: HostValues
   phase: CallPhase
 }
 
@@ -249,6 +252,7 @@ const approvalRequested = (state: RunState, event: ApprovalRequested) => {
   const call = callOf(state, event.call)
   state.questions++
   call.approved_by = undefined
+  if (event.filled !== undefined) call.filled = event.filled
   moveTo(state, call, { _tag: "AwaitingApproval", request: event })
 }
 
@@ -256,7 +260,9 @@ const clientRequested = (state: RunState, event: ClientRequested) => {
   if (state.requested === undefined) state.requested = [event]
   else state.requested.push(event)
   state.questions++
-  moveTo(state, callOf(state, event.call), { _tag: "AwaitingApproval", request: event })
+  const call = callOf(state, event.call)
+  if (event.filled !== undefined) call.filled = event.filled
+  moveTo(state, call, { _tag: "AwaitingApproval", request: event })
 }
 
 const approvalDecided = (state: RunState, event: ApprovalDecided) => {
@@ -291,6 +297,7 @@ const dispatched = (state: RunState, event: CallDispatched) => {
   const call = callOf(state, event.call)
   if (call.phase._tag !== "Dispatched") state.dispatches++
   if (event.authorized !== undefined) call.approved_by = event.authorized.by
+  if (event.filled !== undefined) call.filled = event.filled
   moveTo(state, call, {
     _tag: "Dispatched",
     key: event.key,

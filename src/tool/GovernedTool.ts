@@ -57,6 +57,8 @@ export interface CallContext {
    * asked about a lost call, the call was over then.
    */
   readonly over_at?: number
+  /** What the host filled in for this call (`fillIn` of the tool), by the place in its request. Absent = nothing. */
+  readonly filled?: Readonly<Record<string, Json>> | undefined
   /** Do the kill switch and the policy let the tool run with these arguments without a person's approval? For a body that is redirected. */
   readonly permits?: (args: unknown) => boolean
   /** The runs that this call may start in another system, such as a workflow's. Absent = nobody knows its run. */
@@ -74,6 +76,11 @@ export type BoundRun = Pick<
   CallContext,
   "run" | "conversation" | "tenant" | "principal" | "trace_id"
 >
+
+/** A call before it has a body. */
+export interface CallOfRun extends BoundRun {
+  readonly call: CallId
+}
 
 /** The second argument of a toolkit's handler, as `effect/ai` types it, with the call's context inside. */
 export interface GovernedContext {
@@ -157,6 +164,13 @@ export interface GovernedTool<out R = never> {
    * only; where it fails, the call does. Absent = nothing.
    */
   readonly binding?: (run: BoundRun) => Effect.Effect<string, ToolError>
+  /**
+   * What the host fills in for a call, by the place in its request. Asked for once: before a person is asked about the call, or
+   * else before its dispatch. It is journaled and shown to the approver, a decision holds for it only, and the handler is given
+   * it (`call.filled`), also after a restart. Where it fails, the call does. A read has no dispatch, so that its handler asks
+   * itself; a tool that reconciles or is transactional is not asked about.
+   */
+  readonly fillIn?: (call: CallOfRun) => Effect.Effect<Readonly<Record<string, Json>>, ToolError>
   /** The plugin or server that it comes from. Absent = `internal`. */
   readonly provider?: string
   /** Can it be called now? Absent = yes. */

@@ -397,6 +397,18 @@ describe("a start with configured tools", () => {
             [custom({ request_schema: { ...body, required: ["id"] } })],
             "nobody supplies what the endpoint requires: id"
           ],
+          [[custom({ call: { ...post, context: { a: "$ctx.nope.nada" } } })], "$ctx.trace.span_id"],
+          [[{ type: "platform", op: "commit_revision" }], "which nobody gives"],
+          [
+            [
+              custom({
+                input_schema: { properties: { a: { $ref: "https://example.org/a" } } },
+                call: { ...post, context: { "a.id": "$ctx.session.id" } },
+                allow_nested_bind: true
+              })
+            ],
+            "nothing is known of what its reference"
+          ],
           [[{ type: "code", name: "run", script: "1", secrets: ["TOKEN"] }], "has no value"],
           [[{ type: "client", name: "pick", script: "1" }], "script"],
           [[{ type: "magic", name: "run" }], "its type is none of builtin"],

@@ -92,7 +92,6 @@ describe("a direct call", () => {
     Effect.gen(function* () {
       const web = yield* platform()
       for (const context of [
-        undefined,
         () => ({}),
         () => ({ workflow: { latest_revision_id: "" } }),
         () => Promise.reject(new Error("secret host 10.0.0.4")),
@@ -102,7 +101,7 @@ describe("a direct call", () => {
       ]) {
         const [tool] = yield* configured(web, [{ type: "platform", op: "commit_revision" }], {
           identity: variant,
-          ...(context === undefined ? undefined : { context: context as never })
+          context: context as never
         })
         const error = errorOf(yield* Effect.flip(runBody(tool, commit)))
         assert.strictEqual(error._tag, "ToolTerminalError")

@@ -14,6 +14,18 @@ const object = (properties: JsonObject, more: JsonObject = {}): JsonObject => ({
   ...more
 })
 const kind = (value: string): JsonObject => object({ kind: { const: value } })
+/** Made of entries: an object that is written with a member `then` looks like a promise. */
+const conditional = (
+  condition: JsonObject,
+  side: JsonObject,
+  more: JsonObject = {}
+): JsonObject => ({
+  ...Object.fromEntries([
+    ["if", condition],
+    ["then", side]
+  ]),
+  ...more
+})
 
 describe("a field that is filled in by others", () => {
   const cases: ReadonlyArray<readonly [title: string, schema: JsonObject, shown: JsonObject]> = [
@@ -29,16 +41,13 @@ describe("a field that is filled in by others", () => {
     ],
     [
       "a condition on it",
-      { if: kind("a"), then: { required: ["a"] }, else: { required: ["b", "kind"] } },
+      conditional(kind("a"), { required: ["a"] }, { else: { required: ["b", "kind"] } }),
       { allOf: [{ anyOf: [{ required: ["a"] }, { required: ["b"] }] }] }
     ],
     [
       "one side of another condition",
-      { if: { required: ["a"] }, then: kind("a") },
-      {
-        if: { required: ["a"] },
-        then: object({})
-      }
+      conditional({ required: ["a"] }, kind("a")),
+      conditional({ required: ["a"] }, object({}))
     ],
     ["what must not be", { type: "object", not: kind("a") }, { type: "object" }],
     [
@@ -186,7 +195,7 @@ const randomSchema = (below: (n: number) => number): JsonObject => {
       case 3:
         return { [["anyOf", "oneOf", "allOf"][below(3)]!]: [some(depth - 1), some(depth - 1)] }
       case 4:
-        return { if: some(depth - 1), then: some(depth - 1), else: some(depth - 1) }
+        return conditional(some(depth - 1), some(depth - 1), { else: some(depth - 1) })
       case 5:
         return { not: some(depth - 1) }
       default:

@@ -37,6 +37,7 @@ const resolved = ({ apiBase, config }: Fields) =>
     endpoint: apiBase === null ? undefined : "https://agenta.example/api/tools/call",
     profile: "base",
     identity: {},
+    hasContext: true,
     revisions: new Map()
   })
 

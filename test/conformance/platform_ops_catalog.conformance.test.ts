@@ -34,6 +34,7 @@ const shownSchema = (op: string): JsonObject => {
       endpoint: "https://agenta.example/api/tools/call",
       profile: "extended",
       identity: {},
+      hasContext: true,
       revisions: new Map()
     })
   )

@@ -142,6 +142,10 @@ class AttemptCall implements CallContext {
     if (over_at !== undefined) this.over_at = over_at
   }
 
+  get filled(): CallContext["filled"] {
+    return this.#host.call().filled?.values
+  }
+
   get roles(): CallContext["roles"] {
     return this.#host.accepted.roles ?? []
   }

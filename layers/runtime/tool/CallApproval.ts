@@ -20,6 +20,7 @@ import { approvalDigest, proposalDigest, shownDigest, toolDigest } from "./CallD
 import type { AgentTool, CallHost } from "./CallHost.ts"
 import { callFinished } from "./CallOutcome.ts"
 import { failedOutcome } from "./Failures.ts"
+import { boundRunOf, filledFor } from "./FilledIn.ts"
 import type { ToolGate } from "./ToolGate.ts"
 
 export interface ApprovalServices {
@@ -42,13 +43,10 @@ const isApproving = ({ _tag }: Decision): boolean => _tag === "Approve" || _tag 
 
 /** What the call is bound to in this run beyond its tool; undefined = nothing. */
 const bindingOf = (
-  { accepted, run }: CallHost,
+  host: CallHost,
   { binding }: AgentTool
-): Effect.Effect<string | undefined, ToolError> => {
-  if (binding === undefined) return Effect.undefined
-  const { by, conversation, tenant, trace_id } = accepted
-  return binding({ run, conversation, tenant, principal: by, trace_id })
-}
+): Effect.Effect<string | undefined, ToolError> =>
+  binding === undefined ? Effect.undefined : binding(boundRunOf(host))
 
 /** The digests that bind a decision to this call of this tool. */
 const digestsOf = Effect.fnUntraced(function* (
@@ -58,6 +56,7 @@ const digestsOf = Effect.fnUntraced(function* (
 ) {
   const call = host.call()
   const binding = yield* bindingOf(host, tool)
+  const filled = yield* filledFor(host, tool)
   const proposal: Proposal = {
     tenant: host.accepted.tenant,
     tool: tool.key,
@@ -68,9 +67,22 @@ const digestsOf = Effect.fnUntraced(function* (
     proposal,
     approval: yield* approvalDigest(digest, proposal, host.run, call.id),
     binding,
-    tool: yield* toolDigest(digest, tool.spec, binding)
+    filled,
+    tool: yield* toolDigest(digest, tool.spec, binding, filled?.values)
   }
 })
+
+const isEmpty = (record: object): boolean => Object.keys(record).length === 0
+
+/** What the call does, with what it is bound to in this run. */
+const effectDescription = ({ spec }: AgentTool, { binding, filled }: Digests): string =>
+  [
+    ...(binding === undefined ? [] : [binding]),
+    ...(filled === undefined || isEmpty(filled.values)
+      ? []
+      : [`Filled in: ${argsSummary(filled.values)}.`]),
+    spec.effect_description
+  ].join(" ")
 
 type Digests = Effect.Success<ReturnType<typeof digestsOf>>
 
@@ -101,15 +113,13 @@ const question = Effect.fnUntraced(function* <More extends { readonly client?: C
       tool_name: spec.name,
       agent_name: host.agent.spec.name,
       args_summary: argsSummary(call.arguments),
-      effect_description:
-        digests.binding === undefined
-          ? spec.effect_description
-          : `${digests.binding} ${spec.effect_description}`,
+      effect_description: effectDescription(tool, digests),
       correlation_id: approval
     },
     ...(wait_ms === undefined
       ? undefined
       : { expires_at: clock.currentTimeMillisUnsafe() + wait_ms }),
+    ...(digests.filled === undefined ? undefined : { filled: digests.filled }),
     ...more
   }
   const shown = shownByRequest(host.run, host.accepted.tenant, request)

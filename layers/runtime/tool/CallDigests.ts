@@ -72,8 +72,12 @@ export const proposalDigest = (
 export const toolDigest = (
   digest: Digest.Digest["Service"],
   spec: ToolSpec,
-  binding: string | undefined
-): Effect.Effect<string> => digestOf(digest, binding === undefined ? spec : [spec, binding])
+  binding: string | undefined,
+  filled?: Readonly<Record<string, Json>>
+): Effect.Effect<string> => {
+  if (filled !== undefined) return digestOf(digest, [spec, binding ?? null, filled])
+  return digestOf(digest, binding === undefined ? spec : [spec, binding])
+}
 
 /** What the dispatch of a call says of its way: that it goes to a queue, which runs a key once, and what it is bound to. */
 export const dispatchRouteOf = ({

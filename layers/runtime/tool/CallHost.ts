@@ -10,7 +10,7 @@ import type { CallId, RunId } from "../../../src/Ids.ts"
 import type { NestedRuns } from "../../../src/run/NestedRuns.ts"
 import type { Authorized } from "../../../src/permission/Authorization.ts"
 import type { RunInput } from "../../../src/run/RunDecider.ts"
-import type { Outcome, RunAccepted } from "../../../src/run/RunEvent.ts"
+import type { HostValues, Outcome, RunAccepted } from "../../../src/run/RunEvent.ts"
 import type { CallState, RunState } from "../../../src/run/RunState.ts"
 import type { GovernedTool } from "../../../src/tool/GovernedTool.ts"
 import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"
@@ -31,6 +31,8 @@ export interface CallHost {
   readonly nested?: NestedRuns
   /** Side effects that calls of this loop have begun, by identity. Made when it is first read. */
   readonly begunSideEffects: Map<string, BegunSideEffect>
+  /** What the host of the service filled in for this call, until the journal says it. */
+  filled?: HostValues
   /** What its bodies have spent on models until now; absent until one of them has. */
   spent?: Spending
   /** What its workspace had authorised in advance, in place of a person's approval. Absent = a person approved it, or nobody had to. */

@@ -2,14 +2,15 @@
  * The body of a write or an external call: its dispatch is journaled before it runs. What became of a dispatch that is lost
  * is never guessed: an idempotent call is sent again under its key, any other is unknown.
  */
-import { Effect, Exit } from "effect"
+import { Effect, Exit, Result } from "effect"
 import type { RunInput } from "../../../src/run/RunDecider.ts"
 import type { AgentMemory } from "../../../services/AgentMemory.ts"
 import type { BodyRunner, DispatchedCall } from "./BodyRunner.ts"
 import { dispatchRouteOf } from "./CallDigests.ts"
 import type { AgentTool, StartBody } from "./CallHost.ts"
-import { bodyFinished, bodyOutcome, callLost } from "./CallOutcome.ts"
-import { isOutcomeLost, withPossibleSideEffect } from "./Failures.ts"
+import { bodyFinished, bodyOutcome, callFinished, callLost } from "./CallOutcome.ts"
+import { failedOutcome, isOutcomeLost, withPossibleSideEffect } from "./Failures.ts"
+import { filledFor } from "./FilledIn.ts"
 import { waitForRetry } from "./RetryDecision.ts"
 
 /** How often an idempotent call is sent with its key before its outcome counts as unknown. */
@@ -22,12 +23,16 @@ const write = Effect.fnUntraced(function* (
 ): Effect.fn.Return<RunInput | undefined, never, AgentMemory> {
   const { call, host, key, tool } = body
   const { retry, timeout_ms } = tool.spec
+  const filling = yield* Effect.result(filledFor(host, tool))
+  if (Result.isFailure(filling)) return callFinished(call, failedOutcome(filling.failure))
+  const filled = filling.success
   const stands = yield* host.dispatch({
     _tag: "Dispatches",
     call,
     key,
     on_loss,
     ...dispatchRouteOf(tool),
+    ...(filled === undefined ? undefined : { filled }),
     ...(on_loss === "again" ? { tool: tool.key } : undefined)
   })
   if (!stands) return undefined
