@@ -11,11 +11,12 @@
  */
 import { randomUUID } from "node:crypto"
 import { tmpdir } from "node:os"
-import { Context, Effect, Option, Redacted, Result, Schema } from "effect"
+import { Array as Arr, Context, Effect, Option, Redacted, Result, Schema } from "effect"
 import type { CodeTool, ToolConfig } from "../../src/call/ToolConfig.ts"
 import { decodeToolConfig } from "../../src/call/ToolConfig.ts"
 import type { ToolConfigRefused } from "../../src/call/ToolConfigRefused.ts"
 import { refuseConfig } from "../../src/call/ToolConfigRefused.ts"
+import { cutText } from "../../src/CutText.ts"
 import { bounds_result, readJson } from "../../src/entry/BoundedJson.ts"
 import { ToolTerminalError, ToolTransientError, ToolUserError } from "../../src/error/ToolError.ts"
 import type { ToolError } from "../../src/error/ToolError.ts"
@@ -43,10 +44,15 @@ const forbidden = /^(?:NODE_.*|LD_.*|DYLD_.*|PATH|HOME)$/i
 
 /** What the process runs: the script comes with its arguments, so that no length of a command line bounds it. */
 const main = `
+import { syncBuiltinESMExports } from "node:module"
 process.stdin.setEncoding("utf8")
 let text = ""
 for await (const part of process.stdin) text += part
 const { args, mark, script } = JSON.parse(text)
+// By these a script would signal other processes of its user.
+delete process._kill
+delete process._debugProcess
+syncBuiltinESMExports()
 const end = (member, value) => process.stdout.write("\\n" + mark + JSON.stringify({ [member]: value ?? null }))
 try {
   const module = await import("data:text/javascript;base64," + Buffer.from(script).toString("base64"))
@@ -56,14 +62,41 @@ try {
   end("problem", String(error.message))
 }
 `
-const node_args = [
+const nodeArgs = (text: string, ...flags: ReadonlyArray<string>): ReadonlyArray<string> => [
   "--permission",
   "--no-warnings",
   "--max-old-space-size=256",
+  ...flags,
   "--input-type=module",
   "--eval",
-  main
+  text
 ]
+const run_args = nodeArgs(main)
+
+/** Reads scripts as modules and runs none of them: what is wrong with each, or null. */
+const check = `
+import { SourceTextModule } from "node:vm"
+process.stdin.setEncoding("utf8")
+let text = ""
+for await (const part of process.stdin) text += part
+const faultOf = (script) => {
+  try {
+    new SourceTextModule(script)
+    return null
+  } catch (error) {
+    return String(error.message)
+  }
+}
+process.stdout.write(JSON.stringify(JSON.parse(text).map(faultOf)))
+`
+const check_args = nodeArgs(check, "--experimental-vm-modules")
+const check_timeout_ms = 30_000
+
+const Faults = Schema.fromJsonString(Schema.Array(Schema.NullOr(Schema.String)))
+const decodeFaults = Schema.decodeUnknownOption(Faults)
+
+/** A function has to be there to be called; whether it is one shows at the first call. */
+const exports_default = /\bexport\b[^]*\bdefault\b/
 
 const decodeEnd = Schema.decodeUnknownOption(
   Schema.Union([Schema.Struct({ value: Schema.Json }), Schema.Struct({ problem: Schema.String })])
@@ -112,14 +145,55 @@ const environmentOf = (
   return Result.succeed(env)
 }
 
+/** What is wrong with each script, in their order; undefined = nothing that shows before it runs. */
+const faultsOf = Effect.fnUntraced(function* (scripts: ReadonlyArray<string>) {
+  if (scripts.length === 0) return []
+  const ended = yield* ProcessGroup.run({
+    file: process.execPath,
+    name: "node",
+    args: check_args,
+    cwd: tmpdir(),
+    env: {},
+    stdin: JSON.stringify(scripts),
+    timeout_ms: check_timeout_ms,
+    output_bytes_max
+  }).pipe(Effect.option)
+  const unread = scripts.map((): string => "its script could not be read by a process of node")
+  const read = Option.flatMap(ended, ({ stdout }) => decodeFaults(stdout))
+  return Option.match(read, {
+    onNone: () => unread,
+    onSome: (faults) =>
+      scripts.map((script, at) => {
+        const fault = faults[at]
+        if (fault === undefined || fault !== null) return `its script is no module: ${fault}`
+        return exports_default.test(script) ? undefined : "its script exports no default function"
+      })
+  })
+})
+
+const stderr_units_max = 2_000
+
+/** Tells operators what a model is not told: how a process of a tool failed, without its secrets. */
+const logFailure = (
+  tool: string,
+  { exit_code, signal, stderr }: ProcessGroup.EndedProcess,
+  secrets: ReadonlyArray<string>
+) =>
+  Effect.annotateLogs(Effect.logWarning("the code of a tool failed"), {
+    tool,
+    exit_code,
+    signal,
+    stderr: cutText(redacted(stderr, secrets), stderr_units_max)
+  })
+
 const handlerOf =
-  (script: string, env: Readonly<Record<string, string>>, timeout_ms: number) =>
+  (tool: string, script: string, env: Readonly<Record<string, string>>, timeout_ms: number) =>
   (args: unknown) => {
     const mark = randomUUID()
     return ProcessGroup.run({
       file: process.execPath,
       name: "node",
-      args: node_args,
+      args: run_args,
       cwd: tmpdir(),
       env,
       stdin: JSON.stringify({ args, mark, script }),
@@ -127,7 +201,13 @@ const handlerOf =
       output_bytes_max
     }).pipe(
       Effect.mapError(() => failed("CODE_UNSTARTED", "the code could not be started")),
-      Effect.flatMap((ended) => Effect.fromResult(resultOf(ended, mark, Object.values(env))))
+      Effect.flatMap((ended) => {
+        const secrets = Object.values(env)
+        const result = Effect.fromResult(resultOf(ended, mark, secrets))
+        return Effect.tapError(result, ({ _tag }) =>
+          _tag === "ToolUserError" ? Effect.void : logFailure(tool, ended, secrets)
+        )
+      })
     )
   }
 
@@ -151,20 +231,27 @@ const governed = Effect.fnUntraced(function* (
       ...(needs_approval === undefined ? undefined : { needs_approval })
     }
   )
-  const handler = handlerOf(script, env, timeout_ms)
+  const handler = handlerOf(name, script, env, timeout_ms)
   return yield* bindTool<never>(spec, { input, output, handler, services: Context.empty() })
 })
 
 /** For a registry. Fails with the first tool that cannot be right; configurations of other types are refused. */
-export const tools = (
+export const tools = Effect.fnUntraced(function* (
   options: Options
-): Effect.Effect<ReadonlyArray<GovernedTool>, MisdeclaredTool | ToolConfigRefused> =>
-  Effect.forEach(options.tools, (value, at) =>
+): Effect.fn.Return<ReadonlyArray<GovernedTool>, MisdeclaredTool | ToolConfigRefused> {
+  const configs = yield* Effect.forEach(options.tools, (value, at) =>
     Effect.gen(function* () {
       const config = yield* Effect.fromResult(decodeToolConfig(value, `tools.${at}`))
       if ("kind" in config || config.type !== "code") {
         return yield* refuseConfig("InvalidToolConfig", `tools.${at}`, "it is no code")
       }
-      return yield* governed(config, options)
+      return config
     })
   )
+  const made = yield* Effect.forEach(configs, (config) => governed(config, options))
+  const faults = yield* faultsOf(configs.map(({ script }) => script))
+  for (const [{ name }, fault] of Arr.zip(configs, faults)) {
+    if (fault !== undefined) return yield* refuseConfig("InvalidToolConfig", name, fault)
+  }
+  return made
+})

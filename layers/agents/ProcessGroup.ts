@@ -1,10 +1,12 @@
 /**
  * Runs one program in a process group of its own, which is killed when the program ends, when its time is over, or when
- * its caller is interrupted. A process that leaves the group (`setsid`) is not killed.
+ * its caller is interrupted, and also when this process is killed (`OrphanWatch`). A process that leaves the group (`setsid`) is
+ * not killed.
  */
 import { spawn } from "node:child_process"
 import type { ChildProcess } from "node:child_process"
 import { Effect } from "effect"
+import * as OrphanWatch from "./OrphanWatch.ts"
 
 export interface Command {
   /** An absolute path. */
@@ -79,6 +81,8 @@ export const run = (command: Command): Effect.Effect<EndedProcess, string> =>
     } catch (error) {
       return resume(Effect.fail(codeOf(error)))
     }
+    const group = child.pid
+    if (group !== undefined) OrphanWatch.watch(group)
     const [stdout, stderr] = [
       kept(child.stdout, command.output_bytes_max),
       kept(child.stderr, command.output_bytes_max)
@@ -96,6 +100,7 @@ export const run = (command: Command): Effect.Effect<EndedProcess, string> =>
       clearTimeout(timer)
       // Whatever it left behind in its group ends with it; then the pipes are read to their end.
       killGroup(child)
+      if (group !== undefined) OrphanWatch.unwatch(group)
       setTimeout(() => {
         child.stdout?.destroy()
         child.stderr?.destroy()

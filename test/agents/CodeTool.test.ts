@@ -1,6 +1,6 @@
 /** Scripts of a configuration in processes of their own. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Redacted } from "effect"
+import { Effect, Logger, Redacted } from "effect"
 import type { Options } from "../../layers/agents/CodeTool.ts"
 import * as CodeTool from "../../layers/agents/CodeTool.ts"
 import { runBody } from "../calls/Platform.ts"
@@ -58,7 +58,13 @@ describe("a code tool", () => {
           'export default () => { throw Object.assign(new Error("no such city"), { name: "ToolUserError" }) }'
         )
         assert.deepInclude(refused, { _tag: "ToolUserError", message: "no such city" })
-        for (const script of ["no script", "export const a = 1", "process.exit(0)"]) {
+        for (const script of [
+          "export default 1",
+          "process.exit(0); export default 1",
+          "export default () => process.kill(process.ppid, 0)",
+          "import { kill } from 'node:process'; export default () => kill(process.ppid, 0)",
+          "export default () => process._debugProcess(process.ppid)"
+        ]) {
           assert.strictEqual((yield* failure(script)).reason, "CODE_FAILED", script)
         }
         const late = yield* failure(
@@ -69,6 +75,43 @@ describe("a code tool", () => {
         )
         assert.deepInclude(late, { _tag: "ToolTransientError", reason: "CODE_TIMEOUT" })
       })
+  )
+
+  it.live(
+    "AG-56 is refused at start where its script is no module or exports nothing to call",
+    () =>
+      Effect.gen(function* () {
+        const cases: ReadonlyArray<readonly [script: string, part: string]> = [
+          ["no script", "no module: Unexpected identifier"],
+          ["export default () => {", "no module: Unexpected end of input"],
+          ["", "exports no default"],
+          ["export const a = 1", "exports no default"],
+          ["process.exit(0)", "exports no default"]
+        ]
+        for (const [script, part] of cases) {
+          const error = yield* Effect.flip(code(script))
+          assert.strictEqual(error._tag, "ToolConfigRefused")
+          assert.include(String(error.message), part)
+        }
+        // No script has run: this one would have ended the process that reads it.
+        yield* code("process.exit(1); export default () => 1")
+        yield* code("const f = () => 1; export { f as default }")
+      })
+  )
+
+  it.live("tells operators how its process failed, without its secrets", () =>
+    Effect.gen(function* () {
+      const script = "export default () => { throw new Error(`bad ${process.env.TOKEN}`) }"
+      const secrets = { TOKEN: "hidden-token" }
+      const tool = yield* code(script, { secrets: ["TOKEN"] }, { secrets })
+      const lines: Array<string> = []
+      const logger = Logger.make((entry) => void lines.push(Logger.formatJson.log(entry)))
+      yield* Effect.exit(runBody(tool, {})).pipe(Effect.provide(Logger.layer([logger])))
+      assert.lengthOf(lines, 1)
+      assert.include(lines[0]!, "Error: bad")
+      assert.include(lines[0]!, '"tool":"run"')
+      assert.notInclude(lines[0]!, "hidden-token")
+    })
   )
 
   it.effect(

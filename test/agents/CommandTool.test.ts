@@ -1,5 +1,5 @@
 /** Real programs of this machine: what they see, what they print, and that nothing of them is left. */
-import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync } from "node:fs"
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
@@ -7,8 +7,8 @@ import { Effect, Fiber } from "effect"
 import type { Scope } from "effect"
 import type { Options } from "../../layers/agents/CommandTool.ts"
 import * as CommandTool from "../../layers/agents/CommandTool.ts"
-import { eventually } from "../contracts/Contract.ts"
 import { failure, use } from "./Bodies.ts"
+import { family, gone, idsIn, isAlive } from "./Processes.ts"
 
 const place: Effect.Effect<string, never, Scope.Scope> = Effect.acquireRelease(
   Effect.sync(() => realpathSync(mkdtempSync(join(tmpdir(), "troupe-command-")))),
@@ -24,39 +24,6 @@ const script = (
   code: string,
   more: object = {}
 ) => running({ programs: [node], ...options }, { program: "node", args: ["-e", code], ...more })
-
-/** Is there a process of this id that still runs? A dead one that nobody has waited for is none. */
-const isAlive = (pid: number): boolean => {
-  try {
-    return !/^\d+ \(.*\) [ZX]/.test(readFileSync(`/proc/${pid}/stat`, "utf8"))
-  } catch {
-    return false
-  }
-}
-
-const gone = (pids: ReadonlyArray<number>) =>
-  eventually(
-    Effect.sync(() => pids.filter(isAlive)),
-    (left) => left.length === 0
-  )
-
-/** A program that starts another one in its group, writes both ids, and waits for ever. */
-const family = (file: string) =>
-  `const c = require("node:child_process").spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"], { stdio: "inherit" });
-   require("node:fs").writeFileSync(${JSON.stringify(file)}, process.pid + " " + c.pid);
-   process.on("SIGTERM", () => {}); process.on("SIGINT", () => {}); setInterval(() => {}, 1000)`
-
-const idsIn = (file: string) =>
-  eventually(
-    Effect.sync(() => {
-      try {
-        return readFileSync(file, "utf8").split(" ").map(Number)
-      } catch {
-        return []
-      }
-    }),
-    (ids) => ids.length === 2
-  )
 
 describe("run_command", () => {
   it.live("gives exit code and output, and passes arguments without a shell", () =>

@@ -1,7 +1,7 @@
 /** What a schema says of a field that is filled in for the model, in every keyword that can say something of it. */
 import { assert, describe, it } from "@effect/vitest"
 import { Ajv2020 } from "ajv/dist/2020.js"
-import { Effect, Schema } from "effect"
+import { Array as Arr, Effect, Schema } from "effect"
 import type { BodyPath, JsonObject } from "../../src/call/BodyPath.ts"
 import { isJsonObject, valueAt, withoutValueAt } from "../../src/call/BodyPath.ts"
 import { stripProblem, strippedSchema } from "../../src/call/SchemaStrip.ts"
@@ -14,16 +14,13 @@ const object = (properties: JsonObject, more: JsonObject = {}): JsonObject => ({
   ...more
 })
 const kind = (value: string): JsonObject => object({ kind: { const: value } })
-/** Made of entries: an object that is written with a member `then` looks like a promise. */
+/** Zipped: an object that is written with a member `then` looks like a promise. */
 const conditional = (
   condition: JsonObject,
   side: JsonObject,
   more: JsonObject = {}
 ): JsonObject => ({
-  ...Object.fromEntries([
-    ["if", condition],
-    ["then", side]
-  ]),
+  ...Object.fromEntries(Arr.zip(["if", "then"], [condition, side])),
   ...more
 })
 

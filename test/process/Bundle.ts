@@ -16,6 +16,7 @@ const compiled_files = join(root, "node_modules/.cache/troupe-test/compiled")
 const scripts = [
   "scripts/chat.ts",
   "scripts/start.ts",
+  "test/agents/holder.ts",
   "test/delivery/deliverer.ts",
   "test/process/asker.ts",
   "test/process/counter.ts",
