@@ -35,6 +35,7 @@ import type { MisdeclaredTool } from "../../src/tool/MisdeclaredTool.ts"
 import type { InputCodec } from "../../src/tool/ToolCodec.ts"
 import { jsonSchemaInput, refusalText } from "../../src/tool/ToolCodec.ts"
 import { reportNested } from "./NestedSpending.ts"
+import { spanOfCall } from "./CallSpan.ts"
 import type { CallerOf } from "./OncePerRun.ts"
 import type { PlatformClient } from "./PlatformClient.ts"
 
@@ -129,7 +130,7 @@ export const fillInOf = (
 
 /** What the runtime itself knows of every call. */
 const ownOf = (
-  trace: { readonly trace_id: string; readonly span_id?: string },
+  trace: { readonly trace_id: string; readonly span_id: string },
   session_id: string
 ) => withBothForms({ trace, session_id })
 
@@ -142,9 +143,8 @@ const contextOf = Effect.fnUntraced(function* (
   call: CallContext
 ): Effect.fn.Return<JsonObject, ToolError> {
   const { conversation, filled, trace_id } = call
-  const span = yield* Effect.option(Effect.currentParentSpan)
-  const trace = span._tag === "Some" ? { trace_id, span_id: span.value.spanId } : { trace_id }
-  const known = merged(ownOf(trace, conversation), identity)
+  const { spanId } = yield* spanOfCall(call)
+  const known = merged(ownOf({ trace_id, span_id: spanId }, conversation), identity)
   if (ask === undefined) return known
   const places =
     filled === undefined ? valuesOf(target, yield* askHost(ask, call)) : Object.entries(filled)

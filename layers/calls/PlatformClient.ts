@@ -5,6 +5,7 @@
  */
 import { X509Certificate } from "node:crypto"
 import { Effect, Redacted, Result } from "effect"
+import type { Tracer } from "effect"
 import { classifyHttpStatus } from "../../src/error/Classify.ts"
 import {
   ToolPolicyError,
@@ -21,8 +22,9 @@ import { bounds_result, readJson } from "../../src/entry/BoundedJson.ts"
 import type { Json } from "../../src/Canonical.ts"
 import { withoutSecrets } from "../../src/error/KnownSecrets.ts"
 import { baggageOf } from "../../src/run/Nesting.ts"
-import { traceparentOf } from "../../src/run/Traceparent.ts"
+import { spanOf, traceparentOf } from "../../src/run/Traceparent.ts"
 import type { CallContext } from "../../src/tool/GovernedTool.ts"
+import { spanOfCall } from "./CallSpan.ts"
 import type { FetchError, Resolver, Rules } from "./UrlAdmission.ts"
 import { admit, refuse, systemResolver } from "./UrlAdmission.ts"
 import type { HttpAnswer } from "./Exchange.ts"
@@ -181,10 +183,11 @@ const headersOf = (
   { body, method }: CallRequest,
   authorization: Redacted.Redacted | null,
   { key, nested }: Pick<CallContext, "key" | "nested">,
-  traceparent: string | undefined
+  span: Tracer.AnySpan
 ): Result.Result<Readonly<Record<string, string>>, ToolError> => {
   const secret = authorization === null ? undefined : Redacted.value(authorization)
   if (secret !== undefined && !header_value.test(secret)) return Result.fail(noAuthorization())
+  const traceparent = traceparentOf(span)
   return Result.succeed({
     "user-agent": "troupe",
     accept: "application/json, text/plain;q=0.9, */*;q=0.1",
@@ -197,7 +200,8 @@ const headersOf = (
         }),
     ...(secret === undefined ? undefined : { authorization: secret }),
     ...(key === undefined || method === "GET" ? undefined : { "idempotency-key": key }),
-    ...(traceparent === undefined ? undefined : { traceparent }),
+    // A tool worker may not know the run's trace.
+    ...(spanOf(traceparent) === undefined ? undefined : { traceparent }),
     // What a message that this request leads to says of this run (`nestingOf`).
     ...(nested === undefined ? undefined : { baggage: baggageOf(nested.nesting) })
   })
@@ -260,11 +264,8 @@ export const make = ({
     send: Effect.fnUntraced(function* (what, request, caller) {
       const authorization = yield* authorize(caller)
       if (authorization === undefined) return yield* noAuthorization()
-      const span = yield* Effect.option(Effect.currentParentSpan)
-      const traceparent = span._tag === "Some" ? traceparentOf(span.value) : undefined
-      const headers = yield* Effect.fromResult(
-        headersOf(request, authorization, caller, traceparent)
-      )
+      const span = yield* spanOfCall(caller)
+      const headers = yield* Effect.fromResult(headersOf(request, authorization, caller, span))
       const answer = yield* Effect.timeoutOrElse(exchanged(request, headers), {
         duration: timeout_ms,
         orElse: () => Effect.fail(refuse("timeout", "the platform did not answer in time"))

@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Redacted } from "effect"
 import { isToolError } from "../../src/error/ToolError.ts"
 import type { CallContext } from "../../src/tool/GovernedTool.ts"
+import { CallId } from "../../src/Ids.ts"
 import { platform_ops } from "../../src/call/PlatformOps.ts"
 import { configured, platform, runBody } from "./Platform.ts"
 import { web } from "./Web.ts"
@@ -331,6 +332,37 @@ describe("a direct call", () => {
         String(web.seen[0]?.headers["traceparent"]),
         /^00-[0-9a-f]{32}-[0-9a-f]{16}-0[01]$/
       )
+    })
+  )
+
+  it.live("is in the run's trace without a tracer too, under one span for each call", () =>
+    Effect.gen(function* () {
+      const web = yield* platform()
+      const [pause, annotate] = yield* configured(web, [
+        { type: "platform", op: "pause_schedule" },
+        { type: "platform", op: "annotate_trace" }
+      ])
+      const trace_id = "4bf92f3577b34da6a3ce929d0e0e4736"
+      const of = (call: string) => ({ call: CallId.make(call), trace_id })
+      for (const call of ["0/1.0", "0/1.0", "0/1.1"]) {
+        yield* runBody(pause, { id: "s" }, of(call))
+      }
+      const said = web.seen.map(({ headers }) => String(headers["traceparent"]))
+      for (const each of said) {
+        assert.match(each, new RegExp(`^00-${trace_id}-[0-9a-f]{16}-01$`))
+      }
+      assert.strictEqual(said[0], said[1])
+      assert.notStrictEqual(said[0], said[2])
+      const note = { references: { evaluator: { slug: "tone" } }, data: { outputs: { ok: true } } }
+      yield* runBody(annotate, note, of("0/1.0"))
+      const { annotation } = JSON.parse(String(web.seen[3]?.body))
+      assert.deepStrictEqual(annotation.links.invocation, {
+        trace_id,
+        span_id: said[0]?.split("-")[2]
+      })
+      // A worker that was told of no trace sends none.
+      yield* runBody(pause, { id: "s" }, { ...of("0/1.0"), trace_id: "" })
+      assert.isUndefined(web.seen[4]?.headers["traceparent"])
     })
   )
 })
