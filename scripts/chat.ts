@@ -4,6 +4,7 @@
 import { Effect } from "effect"
 import { Command, Flag } from "effect/cli"
 import { ApiClient, ApiError, resolveEndpoint } from "./chat/ApiClient.ts"
+import { commandAgain } from "./chat/ChatCommand.ts"
 import { talkInteractively } from "./chat/Interactive.ts"
 import type { Pause, Run, Verdict } from "./chat/Session.ts"
 import { parseArguments, Session } from "./chat/Session.ts"
@@ -49,13 +50,13 @@ const description = `Talks with an agent of a running service. In a clone: npm r
   Leaving, with Ctrl-C too, stops nothing: the run goes on. Exit code: 0; 1 when the run failed or the service refused; 2
   when the command line cannot be read.`
 
-const howToAnswer = ({ correlation_id: id }: Payload): string =>
+const howToAnswer = (chat: string, { correlation_id: id }: Payload): string =>
   [
     "    answer it with one of",
-    `      npm run chat -- --approve ${id}`,
-    `      npm run chat -- --deny ${id} --reason "..."`,
-    `      npm run chat -- --revise ${id} --reason "..."`,
-    `      npm run chat -- --modify ${id} --arguments '{...}'`
+    `      ${chat} --approve ${id}`,
+    `      ${chat} --deny ${id} --reason "..."`,
+    `      ${chat} --revise ${id} --reason "..."`,
+    `      ${chat} --modify ${id} --arguments '{...}'`
   ].join("\n")
 
 /** Says where a run stands to someone who will not be asked, and gives the exit code. */
@@ -63,14 +64,14 @@ const report = (session: Session, run: Run, pause: Pause): number => {
   if (pause.how === "asked") {
     for (const question of pause.questions) {
       session.view.question(question)
-      session.view.line(howToAnswer(question))
+      session.view.line(howToAnswer(session.command, question))
     }
   }
   if (pause.how === "unknown") session.view.line("  ! an operator must say what became of the call")
   if (pause.how === "client") session.view.line("  · another client of the conversation answers it")
   if (pause.how === "waits") {
     session.view.line(
-      `    read on with: npm run chat -- --agent ${run.agent} --conversation ${run.conversation}`
+      `    read on with: ${session.command} --agent ${run.agent} --conversation ${run.conversation}`
     )
   }
   session.view.line(`\nconversation ${session.conversation}\nrun ${run.id}`)
@@ -119,7 +120,7 @@ const listPending = async (session: Session): Promise<number> => {
 const talk = async (flags: Flags): Promise<number> => {
   const view = new View((text) => process.stdout.write(text))
   const client = new ApiClient(() => resolveEndpoint(flags))
-  const session = new Session(client, view, flags.conversation)
+  const session = new Session(client, view, commandAgain(flags), flags.conversation)
   if (flags.pending) return listPending(session)
   const verdict = verdictOf(flags)
   if (verdict !== undefined) return decideOnce(session, ...verdict)

@@ -37,6 +37,7 @@ import { WorldPublisher } from "../services/worlds/WorldPublisher.ts"
 import { WorldReader } from "../services/worlds/WorldReader.ts"
 import { optionalText, runCommandLine, toggle } from "./command/CommandLine.ts"
 import * as Incident from "./incident/Incident.ts"
+import { chatCommand, data_default } from "./chat/ChatCommand.ts"
 import * as Receiver from "./incident/Receiver.ts"
 import { script } from "./incident/Script.ts"
 import { keeper } from "./platform/Keeper.ts"
@@ -84,10 +85,6 @@ const banner = Effect.fnUntraced(function* (
   yield* say()
 })
 
-/** The chat looks for the service where a start without a variable puts it. */
-const chatOf = (data: string): string =>
-  `${data === Environment.data_default ? "" : `TROUPE_DATA=${data} `}npm run chat --`
-
 const walk = Effect.fnUntraced(function* (data: string, receiver: Receiver.Receiver) {
   yield* Effect.gen(function* () {
     if (!receiver.repaired()) {
@@ -104,7 +101,7 @@ const walk = Effect.fnUntraced(function* (data: string, receiver: Receiver.Recei
         : "  All events of the incident were delivered."
     )
     yield* say()
-    yield* say(`  Next, in another terminal:   ${chatOf(data)} --conversation walk`)
+    yield* say(`  Next, in another terminal:   ${chatCommand(data)} --conversation walk`)
     yield* say(
       '  and ask it: "What is stuck?", then "Replay the first". While the approval waits, kill this process'
     )
@@ -182,11 +179,14 @@ interface Flags {
 }
 
 /** What the flags add. */
-const addedBy = Effect.fnUntraced(function* ({ platform, tools: path }: Flags, data: string) {
+const addedBy = Effect.fnUntraced(function* (
+  { platform, tools: path }: Flags,
+  file: ToolFile.FileTools | undefined,
+  data: string
+) {
   const host = platform ? yield* PlatformWalk.start(data) : undefined
-  const file = path === undefined ? undefined : yield* ToolFile.read(path)
   return {
-    agents: [...(host?.agents ?? []), ...(file === undefined ? [] : [assistant(file.names)])],
+    agents: [...(host?.agents ?? []), ...(file === undefined ? [] : [assistant(file)])],
     tools: [...(host?.tools ?? []), Effect.succeed(file?.tools ?? [])],
     resolved: file?.resolvers ?? [],
     /** Lines for a person. `chat` is the command that reaches this service. */
@@ -205,10 +205,11 @@ const addedBy = Effect.fnUntraced(function* ({ platform, tools: path }: Flags, d
 
 const main = Effect.fnUntraced(function* (flags: Flags) {
   const { data, database, model_ignored, port } = yield* Environment.readSettings
+  const file = flags.tools === undefined ? undefined : yield* ToolFile.read(flags.tools)
   const kept = yield* Environment.prepareDirectory(data)
   const chosen = yield* ModelFromEnv.choose()
   const receiver = yield* Receiver.start(join(data, "receiver"))
-  const added = yield* addedBy(flags, data)
+  const added = yield* addedBy(flags, file, data)
   const worlds = sampleWorlds()
   const published = worlds.map(({ world }) => world)
   const runtime = Runtime.layer({
@@ -268,7 +269,7 @@ const main = Effect.fnUntraced(function* (flags: Flags) {
     ),
     context
   )
-  for (const line of added.text(chatOf(data))) yield* say(line)
+  for (const line of added.text(chatCommand(data))) yield* say(line)
   return yield* Effect.never
 })
 
@@ -284,7 +285,7 @@ const explained = (cause: Cause.Cause<unknown>) => {
 
 const description = `Runs an operations agent with its HTTP API, until it is stopped. Its settings are variables of the environment:
 
-  TROUPE_DATA              the directory of its data (${Environment.data_default})
+  TROUPE_DATA              the directory of its data (${data_default})
   TROUPE_PORT              the port of its HTTP API (${Environment.port_default}); 0 takes a free one
   TROUPE_DATABASE_URL      a PostgreSQL server, instead of a database in the directory
   TROUPE_MODEL             a model's name; without one a script plays the model's part

@@ -16,7 +16,6 @@ import type { CodeTool, ToolConfig } from "../../src/call/ToolConfig.ts"
 import { decodeToolConfig } from "../../src/call/ToolConfig.ts"
 import type { ToolConfigRefused } from "../../src/call/ToolConfigRefused.ts"
 import { refuseConfig } from "../../src/call/ToolConfigRefused.ts"
-import { cutText } from "../../src/CutText.ts"
 import { bounds_result, readJson } from "../../src/entry/BoundedJson.ts"
 import { ToolTerminalError, ToolTransientError, ToolUserError } from "../../src/error/ToolError.ts"
 import type { ToolError } from "../../src/error/ToolError.ts"
@@ -171,19 +170,21 @@ const faultsOf = Effect.fnUntraced(function* (scripts: ReadonlyArray<string>) {
   })
 })
 
-const stderr_units_max = 2_000
+/** Where the script threw, if it did: `line:column`. */
+const throwsAt = (stderr: string): string | undefined =>
+  /\bdata:text\/javascript;base64,[A-Za-z0-9+/=]*:(\d+:\d+)/.exec(stderr)?.[1]
 
-/** Tells operators what a model is not told: how a process of a tool failed, without its secrets. */
+/** Tells operators what a model is not told: how a process of a tool failed. Never its text, which may hold anything. */
 const logFailure = (
   tool: string,
-  { exit_code, signal, stderr }: ProcessGroup.EndedProcess,
-  secrets: ReadonlyArray<string>
+  { exit_code, signal, stderr, timed_out }: ProcessGroup.EndedProcess
 ) =>
   Effect.annotateLogs(Effect.logWarning("the code of a tool failed"), {
     tool,
     exit_code,
     signal,
-    stderr: cutText(redacted(stderr, secrets), stderr_units_max)
+    timed_out,
+    at: throwsAt(stderr)
   })
 
 const handlerOf =
@@ -202,10 +203,9 @@ const handlerOf =
     }).pipe(
       Effect.mapError(() => failed("CODE_UNSTARTED", "the code could not be started")),
       Effect.flatMap((ended) => {
-        const secrets = Object.values(env)
-        const result = Effect.fromResult(resultOf(ended, mark, secrets))
+        const result = Effect.fromResult(resultOf(ended, mark, Object.values(env)))
         return Effect.tapError(result, ({ _tag }) =>
-          _tag === "ToolUserError" ? Effect.void : logFailure(tool, ended, secrets)
+          _tag === "ToolUserError" ? Effect.void : logFailure(tool, ended)
         )
       })
     )

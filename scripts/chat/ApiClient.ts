@@ -7,6 +7,7 @@ import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { Schema } from "effect"
 import { makeParser } from "effect/encoding/Sse"
+import { data_default } from "./ChatCommand.ts"
 
 export interface Endpoint {
   readonly url: string
@@ -36,7 +37,7 @@ export const resolveEndpoint = (flags: {
   readonly token?: string | undefined
 }): Endpoint => {
   const { TROUPE_DATA, TROUPE_TOKEN, TROUPE_URL } = process.env
-  const data = TROUPE_DATA || ".troupe"
+  const data = TROUPE_DATA || data_default
   const url = flags.url ?? (TROUPE_URL || fileText(join(data, "url")))
   const token = flags.token ?? (TROUPE_TOKEN || fileText(join(data, "token")))
   if (url === undefined || token === undefined) {

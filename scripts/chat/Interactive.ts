@@ -59,7 +59,7 @@ const accompany = async (session: Session, lines: Prompter, run: Run): Promise<v
       session.view.question(question)
       const verdict = await askPerson(session, lines)
       if (verdict === undefined) {
-        session.view.line("  · it waits; `npm run chat -- --pending` lists what does")
+        session.view.line(`  · it waits; \`${session.command} --pending\` lists what does`)
         return session.view.line(`  · run ${run.id}`)
       }
       try {
@@ -90,7 +90,7 @@ export const talkInteractively = async (session: Session, agent: string): Promis
     session.view.line(
       session.conversation === undefined
         ? "\nbye"
-        : `\nbye; go on with: npm run chat -- --agent ${agent} --conversation ${session.conversation}`
+        : `\nbye; go on with: ${session.command} --agent ${agent} --conversation ${session.conversation}`
     )
   await session.client.call("/v1/conversations?limit=1", Schema.Unknown)
   const lines = new Prompter(() => {

@@ -89,11 +89,14 @@ const last_seq = 999_999_999
 export class Session {
   readonly client: ApiClient
   readonly view: View
+  /** The command line that reaches the same service again. */
+  readonly command: string
   conversation: string | undefined
 
-  constructor(client: ApiClient, view: View, conversation: string | undefined) {
+  constructor(client: ApiClient, view: View, command: string, conversation: string | undefined) {
     this.client = client
     this.view = view
+    this.command = command
     this.conversation = conversation
   }
 

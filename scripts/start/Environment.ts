@@ -16,6 +16,7 @@ import { dirname, join, resolve } from "node:path"
 import { Config, Effect, Option, Redacted, Schema } from "effect"
 import { SqlError } from "effect/sql"
 import { isSecretName } from "../../src/error/SecretNames.ts"
+import { data_default } from "../chat/ChatCommand.ts"
 
 /** A variable of the environment cannot be used. The message is for whoever set it. */
 export class Unusable extends Schema.TaggedError<Unusable>()("Unusable", {
@@ -26,9 +27,6 @@ export class Unusable extends Schema.TaggedError<Unusable>()("Unusable", {
     return `${this.variable} cannot be used: ${this.reason}.`
   }
 }
-
-/** Where a service keeps its data, and where the chat looks for it, unless a variable names another place. */
-export const data_default = ".troupe"
 
 export const port_default = 7717
 

@@ -8,6 +8,8 @@ import type { Options } from "../../layers/compose/NodeService.ts"
 import { checkToolConfigs } from "../../layers/compose/CheckedOptions.ts"
 import type { Resolved } from "../../layers/compose/ResolvedConfigs.ts"
 import { resolveConfigs } from "../../layers/compose/ResolvedConfigs.ts"
+import { AgentSpec } from "../../src/agent/AgentSpec.ts"
+import type { Capability } from "../../src/capability/Capability.ts"
 import { readJson } from "../../src/entry/BoundedJson.ts"
 import { InvalidInput, shapeReader } from "../../src/entry/InvalidInput.ts"
 
@@ -20,7 +22,7 @@ export class UnusableFile extends Schema.TaggedError<UnusableFile>()("UnusableFi
   reason: Schema.String
 }) {
   override get message(): string {
-    return `${this.path} cannot be used: ${this.reason}.`
+    return `${this.path} cannot be used: ${this.reason.replace(/\.$/, "")}.`
   }
 }
 
@@ -31,6 +33,8 @@ const document = {
   /** Where calls go. */
   endpoint: Schema.optionalKey(Schema.String),
   profile: Schema.optionalKey(Schema.String),
+  /** What the agent is granted; absent = requests to any public address (`net.fetch`). */
+  capabilities: AgentSpec.fields.capabilities,
   identity: Schema.optionalKey(Schema.Json),
   timeout_ms: Schema.optionalKey(Schema.Finite),
   /** Variables of the environment that scripts are given as secrets of the same name. */
@@ -62,14 +66,14 @@ const parse = (path: string) =>
     })
     const json = readJson(text)
     if (Result.isFailure(json)) {
-      return yield* new UnusableFile({ path, reason: `it is not JSON: ${json.failure.message}` })
+      return yield* new UnusableFile({ path, reason: json.failure.message })
     }
     return yield* readDocument(json.success, "")
   })
 
 /** What `start` is given of such a file. */
 const optionsOf = Effect.fnUntraced(function* (path: string) {
-  const { endpoint, secrets = [], ...given } = yield* parse(path)
+  const { capabilities = ["net.fetch"], endpoint, secrets = [], ...given } = yield* parse(path)
   const authorization = yield* variable(authorization_variable)
   const options = {
     ...given,
@@ -86,7 +90,7 @@ const optionsOf = Effect.fnUntraced(function* (path: string) {
       : { secrets: Object.fromEntries(yield* secretsOf(path, secrets)) })
   }
   yield* checkToolConfigs(options)
-  return options as NonNullable<Options["toolConfigs"]>
+  return { capabilities, options: options as NonNullable<Options["toolConfigs"]> }
 })
 
 const reasonOf = (error: unknown): string => {
@@ -96,11 +100,18 @@ const reasonOf = (error: unknown): string => {
   return error instanceof Error ? error.message : String(error)
 }
 
+export interface FileTools extends Resolved {
+  readonly capabilities: ReadonlyArray<Capability>
+}
+
 /** The tools of a file. Fails with a sentence that names the file and what is wrong in it. */
-export const read = (path: string): Effect.Effect<Resolved, UnusableFile> => {
+export const read = (path: string): Effect.Effect<FileTools, UnusableFile> => {
   const unusable = (error: unknown) =>
     error instanceof UnusableFile ? error : new UnusableFile({ path, reason: reasonOf(error) })
-  return Effect.flatMap(Effect.mapError(optionsOf(path), unusable), (options) =>
-    Effect.tryPromise({ try: () => resolveConfigs(options), catch: unusable })
+  return Effect.flatMap(Effect.mapError(optionsOf(path), unusable), ({ capabilities, options }) =>
+    Effect.tryPromise({
+      try: async () => ({ ...(await resolveConfigs(options)), capabilities }),
+      catch: unusable
+    })
   )
 }

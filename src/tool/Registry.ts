@@ -127,7 +127,7 @@ const registryOf = <R>(
             new AmbiguousTool({
               name,
               candidates,
-              message: `tool "${name}" is ambiguous: name one of ${candidates.join(", ")}`
+              message: `tool "${name}" is ambiguous: name one of ${candidates.join(", ")}, or give yours another name`
             })
           )
     },

@@ -99,19 +99,23 @@ describe("a code tool", () => {
       })
   )
 
-  it.live("tells operators how its process failed, without its secrets", () =>
-    Effect.gen(function* () {
-      const script = "export default () => { throw new Error(`bad ${process.env.TOKEN}`) }"
-      const secrets = { TOKEN: "hidden-token" }
-      const tool = yield* code(script, { secrets: ["TOKEN"] }, { secrets })
-      const lines: Array<string> = []
-      const logger = Logger.make((entry) => void lines.push(Logger.formatJson.log(entry)))
-      yield* Effect.exit(runBody(tool, {})).pipe(Effect.provide(Logger.layer([logger])))
-      assert.lengthOf(lines, 1)
-      assert.include(lines[0]!, "Error: bad")
-      assert.include(lines[0]!, '"tool":"run"')
-      assert.notInclude(lines[0]!, "hidden-token")
-    })
+  it.live(
+    "tells operators where it threw and how its process ended, and nothing that it wrote",
+    () =>
+      Effect.gen(function* () {
+        const script = "export default () => {\n  throw new Error(`inner ${process.env.TOKEN}`)\n}"
+        const secrets = { TOKEN: "hidden-token" }
+        const tool = yield* code(script, { secrets: ["TOKEN"] }, { secrets })
+        const lines: Array<string> = []
+        const logger = Logger.make((entry) => void lines.push(Logger.formatJson.log(entry)))
+        yield* Effect.exit(runBody(tool, {})).pipe(Effect.provide(Logger.layer([logger])))
+        assert.lengthOf(lines, 1)
+        assert.include(lines[0]!, '"at":"2:9"')
+        assert.include(lines[0]!, '"exit_code":1')
+        assert.notInclude(lines[0]!, "inner")
+        assert.include(lines[0]!, '"tool":"run"')
+        assert.notInclude(lines[0]!, "hidden-token")
+      })
   )
 
   it.effect(

@@ -24,7 +24,8 @@ const tools = [
     secrets: ["LOUDNESS"],
     permission: "allow"
   },
-  { type: "builtin", name: "list_dlq_events" }
+  { type: "builtin", name: "list_dlq_events" },
+  { type: "builtin", name: "http_request" }
 ]
 
 const fileOf = Effect.fnUntraced(function* (document: unknown) {
@@ -84,6 +85,11 @@ it.live(
       assert.include(shouted, "HELLO")
       assert.notInclude(shouted, "!!!")
       assert.include(yield* said(data, "list_dlq_events {}"), "list_dlq_events:")
+      // It may ask the network, whose own guard refuses this address.
+      assert.match(
+        yield* said(data, 'http_request {"url":"http://127.0.0.1:1/"}'),
+        /port 1 is not among/
+      )
       assert.include(yield* said(data, "nothing {}"), "There are: query_workflows, shout")
     }),
   60_000
@@ -91,7 +97,10 @@ it.live(
 
 describe("a file of tools that cannot be used", () => {
   const wrong: ReadonlyArray<readonly [why: RegExp, document: unknown]> = [
-    [/it is not JSON/, "{ tools: }"],
+    [/cannot be used: it is not JSON\.$/, "{ tools: }"],
+    [/twice\.$/, '{"tools":[],"tools":[]}'],
+    [/capabilities/, { tools: [], capabilities: "net.fetch" }],
+    [/capabilities/, { tools: [], capabilities: ["net fetch"] }],
     [/tools/, {}],
     [/tools/, { tools: "query_workflows" }],
     [/token/, { tools: [], token: "a secret in the file" }],

@@ -149,6 +149,7 @@ describe("a customer", () => {
       const session = new Session(
         new ApiClient(() => ({ url, token: "carl" })),
         new View((piece) => (out += piece)),
+        "chat",
         undefined
       )
       yield* Effect.promise(async () => {
