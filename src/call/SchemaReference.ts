@@ -86,20 +86,23 @@ export const subschemas = (schema: JsonObject): ReadonlyArray<JsonObject> => {
 const isLocal = (reference: Json | undefined): reference is string =>
   typeof reference === "string" && reference.startsWith("#")
 
-/** Every schema, and every object of keywords, of a schema; not the data in it. */
-const parts = function* (value: Json): Generator<JsonObject> {
+/** Those of every schema in it; what stands in data (`data_keywords`) is none. */
+const collectReferences = (value: Json, into: Array<string>): void => {
   if (Array.isArray(value)) {
-    for (const each of value as ReadonlyArray<Json>) yield* parts(each)
+    for (const each of value as ReadonlyArray<Json>) collectReferences(each, into)
   } else if (isJsonObject(value)) {
-    yield value
+    if (isLocal(value["$ref"])) into.push(value["$ref"])
     for (const [name, each] of Object.entries(value)) {
-      if (!data_keywords.has(name)) yield* parts(each)
+      if (!data_keywords.has(name)) collectReferences(each, into)
     }
   }
 }
 
-const referencesIn = (schema: Json): ReadonlyArray<string> =>
-  [...parts(schema)].flatMap(({ $ref }) => (isLocal($ref) ? [$ref] : []))
+const referencesIn = (schema: Json): ReadonlyArray<string> => {
+  const found: Array<string> = []
+  collectReferences(schema, found)
+  return found
+}
 
 const withReferences = (value: Json, change: (reference: string) => string): Json => {
   if (Array.isArray(value)) {
@@ -143,6 +146,7 @@ export const withOwnCopy = (schema: JsonObject): JsonObject => {
 
 /** The schema without the definitions that nothing refers to. */
 export const withoutUnusedDefinitions = (schema: JsonObject): JsonObject => {
+  if (!definition_keywords.some((keyword) => schema[keyword] !== undefined)) return schema
   const body = Object.fromEntries(
     Object.entries(schema).filter(([keyword]) => !definition_keywords.includes(keyword))
   )
