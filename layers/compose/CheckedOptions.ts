@@ -2,7 +2,7 @@
  * Checks the options of a start before anything is opened: an option that does not fit its type fails with
  * `InvalidInput` and its field, and leaves no directory, no connection and no program behind.
  */
-import { Effect, Redacted, Schema } from "effect"
+import { Effect, Layer, Redacted, Schema } from "effect"
 import { shapeReader } from "../../src/entry/InvalidInput.ts"
 import type { PriceTable } from "../../src/cost/PriceTable.ts"
 import { compilePriceTable } from "../../src/cost/PriceTable.ts"
@@ -109,6 +109,28 @@ const EventOptions = Schema.Struct({
   retention_ms: optionalBetween(60_000, 31_536_000_000)
 })
 
+const isModel = (value: unknown): boolean =>
+  typeof value === "string"
+    ? /^[^/\s]+\/\S+$/.test(value)
+    : isObject(value) &&
+      "specificationVersion" in value &&
+      value.specificationVersion === "v4" &&
+      "doStream" in value &&
+      "doGenerate" in value
+
+const models_max = 64
+
+const Model = is<Options["model"]>(
+  `a text provider/model, a model object of an AI SDK package (specification v4), a list of 1 to ${models_max} of these, or a Layer`,
+  (value) =>
+    Layer.isLayer(value) ||
+    isModel(value) ||
+    (Array.isArray(value) &&
+      value.length >= 1 &&
+      value.length <= models_max &&
+      value.every(isModel))
+)
+
 const fields = {
   agents: Schema.Array(objectOf("what `AgentSpec.make` makes")),
   graphs: listOf(is("a text in YAML or JSON, or a loaded graph", isGraph)),
@@ -118,7 +140,7 @@ const fields = {
   deliveries: listOf(is("an Effect of handlers", Effect.isEffect)),
   mcp: Schema.optionalKey(Mcp),
   toolConfigs: Schema.optionalKey(ToolConfigs),
-  model: layer,
+  model: Model,
   tokenizer: Schema.optionalKey(layer),
   policy: Schema.optionalKey(objectOf<Policy>("a policy: what `policyOf` makes")),
   prices: Schema.optionalKey(objectOf<PriceTable>("a price table")),

@@ -5,6 +5,7 @@
 export * as AiSdkModelGateway from "../model/AiSdkModelGateway.ts"
 export * as CassetteModelGateway from "../model/CassetteModelGateway.ts"
 export { fileTape, memoryTape } from "../model/CassetteTape.ts"
+export * as ChosenModels from "../model/ChosenModels.ts"
 export * as GptTokenizer from "../model/GptTokenizer.ts"
 export * as GraphModelGateway from "../model/GraphModelGateway.ts"
 export * as LanguageModelGateway from "../model/LanguageModelGateway.ts"

@@ -48,6 +48,7 @@ import type * as ConfiguredTools from "../calls/ConfiguredTools.ts"
 import type * as LocalToolRegistry from "../runtime/desk/LocalToolRegistry.ts"
 import type { ToolQueue } from "../../services/ToolQueue.ts"
 import type { TriplePublisher } from "../../services/TriplePublisher.ts"
+import type { ModelChoice } from "../model/ChosenModels.ts"
 import type { Telemetry } from "../telemetry/OpenTelemetry.ts"
 import type { Answer, Wait } from "./Answer.ts"
 import type { Http, HttpMethods } from "./EmbeddedHttp.ts"
@@ -91,7 +92,11 @@ export interface Options {
   readonly mcp?: McpOptions
   /** Tools by their configurations: operations, workflows and gateway actions of a host platform, and scripts. */
   readonly toolConfigs?: ConfiguredTools.Options & Pick<CodeTool.Options, "secrets">
-  readonly model: Layer.Layer<ModelGateway, unknown>
+  /**
+   * A name such as `"anthropic/claude-sonnet-4-5"`, whose key the environment has; a model object of an AI SDK package, such as
+   * `openai("gpt-5")`; a list of these, asked in its order (at most 64); or a Layer, such as those of `troupe/models`.
+   */
+  readonly model: ModelChoice | ReadonlyArray<ModelChoice> | Layer.Layer<ModelGateway, unknown>
   /** Counts the tokens of prompts, for example `GptTokenizer` of `troupe/models`; absent = they are estimated. */
   readonly tokenizer?: Layer.Layer<never, unknown>
   /** Which calls run, need approval or are refused; `policyOf` reads one from JSON. Absent = their categories decide. */

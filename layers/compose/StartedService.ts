@@ -65,11 +65,23 @@ const mcpOf = async (
   return (await import("../mcp/ImportedMcpServers.ts")).layer(options)
 }
 
+/** Loads what speaks with providers only where no Layer does. */
+const modelOf = async (model: Options["model"]): Promise<Layer.Layer<ModelGateway, unknown>> => {
+  if (Layer.isLayer(model)) return model as Layer.Layer<ModelGateway, unknown>
+  const [{ planOf }, { layer }] = await Promise.all([
+    import("../model/ChosenModels.ts"),
+    import("../model/ResilientModelGateway.ts")
+  ])
+  const [first, ...others] = Array.isArray(model) ? model : [model]
+  // Before anything is opened: a name or a key may be wrong.
+  return layer(Effect.succeed(await Effect.runPromise(planOf([first, ...others]))))
+}
+
 /** Reads the graphs, and wraps the model so that they answer first; without graphs nothing is loaded. */
-const withGraphs = async ({
-  graphs = [],
-  model
-}: Options): Promise<{
+const withGraphs = async (
+  { graphs = [] }: Options,
+  model: Layer.Layer<ModelGateway, unknown>
+): Promise<{
   readonly graphs: ReadonlyArray<ToolGraph>
   readonly model: Layer.Layer<ModelGateway, unknown, RunJournal>
 }> => {
@@ -94,7 +106,7 @@ const layerOf = async (options: Options) => {
   const { resolvers: resolved, tools: configured } = await resolveConfigs(options.toolConfigs)
   const stores = storesOf(options.store ?? "ephemeral")
   const mcp = await mcpOf(options.mcp)
-  const { graphs, model } = await withGraphs(options)
+  const { graphs, model } = await withGraphs(options, await modelOf(options.model))
   const customer_agents = await Effect.runPromise(
     checkCustomerAgents(
       checked.customer_agents,

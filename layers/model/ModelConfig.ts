@@ -60,15 +60,35 @@ const textOf = (name: string): Effect.Effect<string | undefined, ModelError> =>
     Effect.catchTag("ConfigError", () => refused(`${name} cannot be read`))
   )
 
+/** The variables that say where a provider is and give its key. */
+interface Variables {
+  readonly base_url: string
+  readonly key: string
+}
+
+const troupe_variables: Variables = {
+  base_url: "TROUPE_MODEL_BASE_URL",
+  key: "TROUPE_MODEL_API_KEY"
+}
+
+/** Those that the providers' own packages read. */
+const own_variables: Readonly<Record<ProviderName, Variables>> = {
+  "openai-compatible": troupe_variables,
+  openai: { base_url: "OPENAI_BASE_URL", key: "OPENAI_API_KEY" },
+  "openai-responses": { base_url: "OPENAI_BASE_URL", key: "OPENAI_API_KEY" },
+  anthropic: { base_url: "ANTHROPIC_BASE_URL", key: "ANTHROPIC_API_KEY" },
+  google: { base_url: "GOOGLE_GENERATIVE_AI_BASE_URL", key: "GOOGLE_GENERATIVE_AI_API_KEY" }
+}
+
 /** The address without a trailing slash, or why it is malformed. */
-const baseUrl = (text: string): Effect.Effect<string, ModelError> => {
+const baseUrl = (text: string, { base_url, key }: Variables): Effect.Effect<string, ModelError> => {
   const url = URL.parse(text)
   if (url === null || (url.protocol !== "http:" && url.protocol !== "https:")) {
-    return refused("TROUPE_MODEL_BASE_URL is not an http or https address")
+    return refused(`${base_url} is not an http or https address`)
   }
   if (url.username !== "" || url.password !== "" || url.search !== "" || url.hash !== "") {
     return refused(
-      "TROUPE_MODEL_BASE_URL must not hold credentials, a query or a fragment: the key goes into TROUPE_MODEL_API_KEY"
+      `${base_url} must not hold credentials, a query or a fragment: the key goes into ${key}`
     )
   }
   return Effect.succeed(url.href.replace(/\/+$/, ""))
@@ -81,16 +101,20 @@ const providerOf = (text: string | undefined): Effect.Effect<ProviderName, Model
     : Effect.succeed(named)
 }
 
-const keyOf = Effect.fnUntraced(function* (provider: ProviderName, elsewhere: boolean) {
-  const key = yield* textOf("TROUPE_MODEL_API_KEY")
+const keyOf = Effect.fnUntraced(function* (
+  provider: ProviderName,
+  elsewhere: boolean,
+  variable: string
+) {
+  const key = yield* textOf(variable)
   if (key === undefined) {
     return elsewhere
       ? undefined
-      : yield* refused(`TROUPE_MODEL_API_KEY is not set, and ${provider} asks for a key`)
+      : yield* refused(`${variable} is not set, and ${provider} asks for a key`)
   }
   // fetch refuses such a character in a header with an error that shows the key.
   if (!/^[\x21-\x7e]+$/.test(key)) {
-    return yield* refused("TROUPE_MODEL_API_KEY holds a space or a character that a header cannot")
+    return yield* refused(`${variable} holds a space or a character that a header cannot`)
   }
   return Redacted.make(key)
 })
@@ -129,14 +153,14 @@ const streamOf = Effect.fnUntraced(function* () {
  */
 export const fromEnv: Effect.Effect<ModelConfig | undefined, ModelError> = Effect.gen(function* () {
   const named = yield* textOf("TROUPE_MODEL_PROVIDER")
-  const elsewhere = yield* textOf("TROUPE_MODEL_BASE_URL")
+  const elsewhere = yield* textOf(troupe_variables.base_url)
   if (named === undefined && elsewhere === undefined) return undefined
   const provider = yield* providerOf(named)
   const address = elsewhere ?? addresses[provider]
   if (address === undefined) {
     return yield* refused(`TROUPE_MODEL_BASE_URL is not set: say where the ${provider} endpoint is`)
   }
-  const base_url = yield* baseUrl(address)
+  const base_url = yield* baseUrl(address, troupe_variables)
   const model = yield* textOf("TROUPE_MODEL")
   if (model === undefined) {
     return yield* refused(
@@ -148,7 +172,7 @@ export const fromEnv: Effect.Effect<ModelConfig | undefined, ModelError> = Effec
   return {
     provider,
     base_url,
-    api_key: yield* keyOf(provider, elsewhere !== undefined),
+    api_key: yield* keyOf(provider, elsewhere !== undefined, troupe_variables.key),
     model,
     timeout_ms:
       (yield* numberOf("TROUPE_MODEL_TIMEOUT_MS", 1, timeout_ms_max)) ?? timeout_ms_default,
@@ -157,4 +181,35 @@ export const fromEnv: Effect.Effect<ModelConfig | undefined, ModelError> = Effec
     concurrent_max: yield* numberOf("TROUPE_MODEL_CONCURRENT", 1, 10_000),
     tokens_per_minute: (yield* numberOf("TROUPE_MODEL_TOKENS_PER_MINUTE", 0, 1_000_000_000)) ?? 0
   }
+})
+
+/**
+ * Of a name such as `anthropic/claude-sonnet-4-5`: the rest is the environment's, in the variables that the provider's own
+ * package reads. Fails with kind `configuration` where the name or a variable cannot be used.
+ */
+export const fromName = Effect.fnUntraced(function* (name: string) {
+  const [, prefix, model] = /^([^/]*)\/(\S{1,200})$/.exec(name) ?? []
+  const provider = providers.find((each) => each === prefix)
+  if (provider === undefined || model === undefined) {
+    return yield* refused(
+      `a model's name is provider/model, with one of the providers ${providers.join(", ")}: give the model of any other as an object of its AI SDK package`
+    )
+  }
+  const variables = own_variables[provider]
+  const elsewhere = yield* textOf(variables.base_url)
+  const address = elsewhere ?? addresses[provider]
+  if (address === undefined) {
+    return yield* refused(`${variables.base_url} is not set: say where the ${provider} endpoint is`)
+  }
+  return {
+    provider,
+    base_url: yield* baseUrl(address, variables),
+    api_key: yield* keyOf(provider, elsewhere !== undefined, variables.key),
+    model,
+    timeout_ms: timeout_ms_default,
+    stream: true,
+    fallbacks: [],
+    concurrent_max: undefined,
+    tokens_per_minute: 0
+  } satisfies ModelConfig
 })

@@ -23,6 +23,9 @@ const semanticNames: Readonly<Partial<Record<ModelConfig.ProviderName, string>>>
   google: "gcp.gemini"
 }
 
+export const semanticName = (provider: ModelConfig.ProviderName): string =>
+  semanticNames[provider] ?? provider
+
 /** Models of one endpoint: they share its limits, and each has a circuit of its own. */
 const planOf = (
   config: ModelConfig.ModelConfig,
@@ -35,7 +38,7 @@ const planOf = (
     ...policy
   }
   const gateway = AiSdkModelGateway.gateway(provider, attempt)
-  const name = semanticNames[config.provider] ?? config.provider
+  const name = semanticName(config.provider)
   const { concurrent_max, tokens_per_minute } = config
   return {
     models: [config.model, ...config.fallbacks].map((model) => ({

@@ -129,6 +129,16 @@ const keyless =
     return inner(input, { ...init, headers })
   }
 
+/** All clients generate ids of 16 letters and digits. */
+export const made_up_ids = /^[0-9A-Za-z]{16}$/
+
+/** What a client's models need, by the name that they give their provider, such as `openai.responses`. */
+export const habitsOf = (provider: string): ProviderHabits => {
+  if (provider === "openai.responses") return wires["openai-responses"].habits ?? {}
+  if (provider === "openai.chat") return wires.openai.habits ?? {}
+  return provider.includes("anthropic") ? (wires.anthropic.habits ?? {}) : {}
+}
+
 /** The provider that the configuration names. Fails with kind `configuration` where its package is not installed. */
 export const load = (config: ModelConfig): Effect.Effect<ModelProvider, ModelError> => {
   const { base_url, model } = config
@@ -142,8 +152,7 @@ export const load = (config: ModelConfig): Effect.Effect<ModelProvider, ModelErr
   return Effect.map(wire.client(settings, key !== undefined), (client) => ({
     model: client,
     model_default: model,
-    // All clients generate ids of 16 letters and digits.
-    made_up_ids: /^[0-9A-Za-z]{16}$/,
+    made_up_ids,
     secrets: [...(key === undefined ? [] : [key]), new URL(base_url).host],
     keyed: key !== undefined,
     stream: config.stream,

@@ -1,0 +1,96 @@
+/**
+ * Models in one line: `"anthropic/claude-sonnet-4-5"`, whose key the environment has, or any model object of an AI SDK
+ * package; several are asked in their order.
+ */
+import type { LanguageModelV4 } from "@ai-sdk/provider"
+import { Effect } from "effect"
+import type { Layer } from "effect"
+import { ModelError } from "../../services/ModelGateway.ts"
+import type { ModelGateway } from "../../services/ModelGateway.ts"
+import { isSecretName } from "../../src/error/SecretNames.ts"
+import * as AiSdkModelGateway from "./AiSdkModelGateway.ts"
+import * as ModelConfig from "./ModelConfig.ts"
+import { semanticName } from "./ModelFromEnv.ts"
+import type { ModelPlan, PlannedModel } from "./ModelPlan.ts"
+import * as Providers from "./Providers.ts"
+import * as ResilientModelGateway from "./ResilientModelGateway.ts"
+
+/** `provider/model`, or a model object of an AI SDK package (`LanguageModelV4`). */
+export type ModelChoice = string | LanguageModelV4
+
+/** Values of the environment that errors of a client must not show: an object's own key cannot be asked for. */
+const secretsOf = (env: NodeJS.ProcessEnv): ReadonlyArray<string> =>
+  Object.entries(env).flatMap(([name, value = ""]) =>
+    value.length >= secret_units_min && isSecretName(name) ? [value] : []
+  )
+const secret_units_min = 8
+
+/** An object is one model: a request for another one is refused. */
+const only = (
+  { modelId }: LanguageModelV4,
+  inner: ModelGateway["Service"]
+): ModelGateway["Service"] => ({
+  turn: (request, sink) =>
+    request.model === undefined || request.model === modelId
+      ? inner.turn(request, sink)
+      : Effect.fail(
+          new ModelError({
+            kind: "configuration",
+            message: `there is no model ${request.model}: add it to the \`model\` of the start`
+          })
+        )
+})
+
+const ofObject = (model: LanguageModelV4): Omit<PlannedModel, "name"> => ({
+  provider: model.provider,
+  model: model.modelId,
+  gateway: only(
+    model,
+    AiSdkModelGateway.gateway({
+      model: () => model,
+      model_default: model.modelId,
+      made_up_ids: Providers.made_up_ids,
+      secrets: secretsOf(process.env),
+      keyed: true,
+      ...Providers.habitsOf(model.provider)
+    })
+  )
+})
+
+const ofText = Effect.fnUntraced(function* (choice: string) {
+  const config = yield* ModelConfig.fromName(choice)
+  const gateway = AiSdkModelGateway.gateway(yield* Providers.load(config), {
+    timeout_ms: config.timeout_ms
+  })
+  const provider = semanticName(config.provider)
+  return { provider, model: config.model, gateway } satisfies Omit<PlannedModel, "name">
+})
+
+/** A model is named by its own name; one whose name is taken already, by its provider's too. */
+const named = (models: ReadonlyArray<Omit<PlannedModel, "name">>): ReadonlyArray<PlannedModel> => {
+  const taken = new Set<string>()
+  return models.map((each) => {
+    const { model = "", provider } = each
+    const name = taken.has(model) ? `${provider}/${model}` : model
+    taken.add(name)
+    return { ...each, name }
+  })
+}
+
+type Choices = readonly [ModelChoice, ...ReadonlyArray<ModelChoice>]
+
+/**
+ * Fails with kind `configuration` where a choice cannot be used: its provider is not known, its key is not set or its
+ * package is not installed.
+ */
+export const planOf = (choices: Choices): Effect.Effect<ModelPlan, ModelError> =>
+  Effect.map(
+    Effect.forEach(choices, (choice) =>
+      typeof choice === "string" ? ofText(choice) : Effect.sync(() => ofObject(choice))
+    ),
+    (models) => ({ models: named(models) })
+  )
+
+/** Asks the first model, and the next one where it cannot answer. Fails as `planOf` does. */
+export const layer = (...choices: Choices): Layer.Layer<ModelGateway, ModelError> =>
+  ResilientModelGateway.layer(planOf(choices))
