@@ -12,6 +12,7 @@ import { Reactivity } from "effect/reactivity"
 import { SqlClient, SqlError } from "effect/sql"
 import type { SqlConnection } from "effect/sql"
 import * as DirectoryLock from "./DirectoryLock.ts"
+import * as PgliteUpkeep from "./PgliteUpkeep.ts"
 import { SqlNotify } from "./SqlNotify.ts"
 
 export interface PgliteOptions {
@@ -20,6 +21,8 @@ export interface PgliteOptions {
   readonly extensions?: Extensions | undefined
   /** A dump to start from instead of an empty database; used where there is no database yet. */
   readonly load?: Blob | undefined
+  /** Absent parts: `upkeep_default`. */
+  readonly upkeep?: Partial<PgliteUpkeep.Upkeep> | undefined
 }
 
 const stateOf = (error: unknown): string | undefined =>
@@ -106,6 +109,9 @@ const connectionOf = (pg: PGlite) => {
  */
 const planning = "SET enable_seqscan = off"
 
+/** Files of the log are used again rather than removed: so many are kept, and no more. */
+const log_settings = ["-c", "min_wal_size=32MB", "-c", "max_wal_size=128MB"]
+
 const open = (
   options: PgliteOptions
 ): Effect.Effect<
@@ -118,6 +124,7 @@ const open = (
     if (directory !== undefined) yield* DirectoryLock.acquire(directory)
     const settings: PGliteOptions = {
       // int8 is a bigint, as it is with `@effect/sql-pg`.
+      startParams: [...PGlite.defaultStartParams, ...log_settings],
       parsers: { [types.INT8]: (value: string) => BigInt(value) },
       ...(directory === undefined ? undefined : { dataDir: join(directory, "pgdata") }),
       // The tables of memories compare texts with it.
@@ -164,6 +171,7 @@ const make = (options: PgliteOptions) =>
       releaseSavepoint: (name) => `RELEASE SAVEPOINT ${name}`,
       spanAttributes: [["db.system.name", "postgresql"]]
     })
+    yield* PgliteUpkeep.start(client, options.upkeep)
     const notify = SqlNotify.of({
       // LISTEN inside somebody's open transaction would begin only at its commit.
       listen: (channel, callback) =>
