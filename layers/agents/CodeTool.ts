@@ -9,13 +9,15 @@
  * })
  * ```
  */
-import { randomUUID } from "node:crypto"
+import { createHash, randomUUID } from "node:crypto"
 import { tmpdir } from "node:os"
 import { Array as Arr, Context, Effect, Option, Redacted, Result, Schema } from "effect"
+import { canonical } from "../../src/Canonical.ts"
 import type { CodeTool, ToolConfig } from "../../src/call/ToolConfig.ts"
 import { decodeToolConfig } from "../../src/call/ToolConfig.ts"
 import type { ToolConfigRefused } from "../../src/call/ToolConfigRefused.ts"
 import { refuseConfig } from "../../src/call/ToolConfigRefused.ts"
+import { cutText } from "../../src/CutText.ts"
 import { bounds_result, readJson } from "../../src/entry/BoundedJson.ts"
 import { ToolTerminalError, ToolTransientError, ToolUserError } from "../../src/error/ToolError.ts"
 import type { ToolError } from "../../src/error/ToolError.ts"
@@ -211,6 +213,8 @@ const handlerOf =
     )
   }
 
+const effect_units_max = 1_000
+
 const governed = Effect.fnUntraced(function* (
   config: CodeTool,
   { secrets = {}, timeout_ms = timeout_ms_default }: Options
@@ -220,10 +224,19 @@ const governed = Effect.fnUntraced(function* (
     return yield* refuseConfig("InvalidToolConfig", name, "the one runtime for code is node")
   }
   const env = yield* Effect.fromResult(environmentOf(config, secrets))
+  const named = Object.keys(env)
+  const bound = canonical({ script, secrets: named })
+  const digest = createHash("sha256").update(bound).digest("hex")
   const { input, output, spec } = yield* declaredSpec(
     { name, description, input: undefined, output: undefined, reconcile: false },
     {
       namespace: "code",
+      // Another script is another tool: neither a decision nor a lost dispatch holds for it.
+      version: `1-${digest.slice(0, 16)}`,
+      effect_description: cutText(
+        `Runs a script in a process of its own, ${named.length === 0 ? "without secrets" : `with the secrets ${named.join(", ")}`}. ${description ?? ""}`.trim(),
+        effect_units_max
+      ),
       side_effects: "external",
       input_schema: input_schema ?? { type: "object", properties: {}, additionalProperties: true },
       timeout_ms: timeout_ms + margin_ms,
@@ -232,7 +245,8 @@ const governed = Effect.fnUntraced(function* (
     }
   )
   const handler = handlerOf(name, script, env, timeout_ms)
-  return yield* bindTool<never>(spec, { input, output, handler, services: Context.empty() })
+  const made = yield* bindTool<never>(spec, { input, output, handler, services: Context.empty() })
+  return { ...made, target: { sha256: digest } }
 })
 
 /** For a registry. Fails with the first tool that cannot be right; configurations of other types are refused. */

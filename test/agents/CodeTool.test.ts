@@ -100,6 +100,32 @@ describe("a code tool", () => {
   )
 
   it.live(
+    "is another tool with another script, so that no decision about the one holds for it",
+    () =>
+      Effect.gen(function* () {
+        const one = yield* code("export default () => 1", { description: "Counts." })
+        const again = yield* code("export default () => 1", { description: "Counts." })
+        const other = yield* code("export default () => 2")
+        const secret = yield* code(
+          "export default () => 1",
+          { secrets: ["TOKEN"] },
+          { secrets: { TOKEN: "hidden-token" } }
+        )
+        const versions = [one, other, secret].map((tool) => tool?.spec.version)
+        assert.strictEqual(again?.spec.version, one?.spec.version)
+        assert.strictEqual(new Set(versions).size, 3)
+        assert.strictEqual(
+          one?.spec.effect_description,
+          "Runs a script in a process of its own, without secrets. Counts."
+        )
+        assert.strictEqual(
+          secret?.spec.effect_description,
+          "Runs a script in a process of its own, with the secrets TOKEN."
+        )
+      })
+  )
+
+  it.live(
     "tells operators where it threw and how its process ended, and nothing that it wrote",
     () =>
       Effect.gen(function* () {
