@@ -26,7 +26,7 @@ const forStaff = { viewer: "all", approver: "all", operator: "all" } as const
 
 const table = {
   send: {
-    embed: ["send", "ask"],
+    embed: ["send", "ask", "stream"],
     http: ["POST /v1/messages", "/v1/conversations/{id}/messages"],
     reach: { operator: "all", customer: "own" }
   },

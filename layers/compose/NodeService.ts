@@ -51,10 +51,12 @@ import type { TriplePublisher } from "../../services/TriplePublisher.ts"
 import type { ModelChoice } from "../model/ChosenModels.ts"
 import type { Telemetry } from "../telemetry/OpenTelemetry.ts"
 import type { Answer, Wait } from "./Answer.ts"
+import type { RunPart } from "./RunStream.ts"
 import type { Http, HttpMethods } from "./EmbeddedHttp.ts"
 
 export type { Answer, Awaiting, Ended, Wait } from "./Answer.ts"
 export { WaitTimedOut } from "./Answer.ts"
+export type { RunPart } from "./RunStream.ts"
 export type { Http, HttpMethods, Token } from "./EmbeddedHttp.ts"
 
 /**
@@ -240,6 +242,12 @@ export interface NodeService extends HttpMethods {
     after?: { readonly ordinal: number; readonly seq: number },
     by?: Principal
   ) => AsyncIterable<FeedItem>
+  /**
+   * Sends the message when the loop over it begins, and goes on until its run has ended: the answer's text as the model writes
+   * it, what happens, and the answer. Each loop sends anew, unless the message has an `idempotency_key`. Leaving it cancels
+   * nothing. Rejects as `send` and `watch` do.
+   */
+  readonly stream: (message: Send, by?: Principal) => AsyncIterable<RunPart>
   /** Questions that wait for a person, oldest first; at most 500. */
   readonly pending: (by?: Principal) => Promise<ReadonlyArray<Approval>>
   /** Takes a `Decision`, or what the HTTP API takes: `{ decision: "deny", reason: "fraud" }`. Anything else is refused. */

@@ -44,7 +44,7 @@ import * as Quarantine from "./Quarantine.ts"
 import { resolveConfigs } from "./ResolvedConfigs.ts"
 import * as Runtime from "./Runtime.ts"
 import * as Stores from "./Stores.ts"
-import { answerOf, clientCallsOf, sendMessage, waitOf, watchFeed } from "./Waiting.ts"
+import { answerOf, clientCallsOf, sendMessage, streamRun, waitOf, watchFeed } from "./Waiting.ts"
 
 const storesOf = (store: Store): Layer.Layer<Stores.Stores, unknown> =>
   store === "ephemeral"
@@ -165,6 +165,7 @@ const conversationMethods = (run: Run, services: Context.Context<Services>) => {
       return answerOf(run, (await send(message, by)).run, by, wait)
     },
     result: (id, by = service, wait) => answerOf(run, id, by, wait),
+    stream: (message, by = service) => asyncIterable(streamRun(message as Message, by), services),
     watch: (id, after, by = service) => asyncIterable(watchFeed(id, after, by), services)
   } satisfies Partial<NodeService>
 }

@@ -26,6 +26,8 @@ import { ConversationStore } from "../../services/ConversationStore.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
 import type { Answer, Wait } from "./Answer.ts"
 import { WaitTimedOut } from "./Answer.ts"
+import type { RunPart } from "./RunStream.ts"
+import { runParts } from "./RunStream.ts"
 import { agentFor, CustomerAgents, customerItem, isCustomer } from "./CustomerAccess.ts"
 
 /** A customer may send only to agents for customers, and is not shown the names of others. */
@@ -180,6 +182,34 @@ const outcome = Effect.fnUntraced(function* ({ conversation, id, ordinal }: Plac
         }
   return answer
 })
+
+/** How the run has ended, or what it waits for; for a run whose place the principal may follow. */
+const endOf = (run: RunId, by: Principal) =>
+  Effect.flatMap(followedTask(run, by), (place) => outcome(place, by))
+
+/**
+ * Sends the message when it is pulled, and goes on to the run's end. Its failures are those of `sendMessage` and `watchFeed`.
+ */
+export const streamRun = (message: Message, who: Principal) =>
+  Stream.unwrap(
+    Effect.gen(function* () {
+      const by = yield* Entries.entitled(who, "follow")
+      const { conversation, id: run } = (yield* sendMessage(message, by)).task
+      const begun: RunPart = { type: "begun", run, conversation }
+      const end = Stream.fromEffect(endOf(run, by)).pipe(
+        // It has ended, unless the feed ended for another reason.
+        Stream.flatMap((answer): Stream.Stream<RunPart> =>
+          answer.status === "awaiting_approval"
+            ? Stream.empty
+            : Stream.make({ type: "end", answer })
+        )
+      )
+      return Stream.make(begun).pipe(
+        Stream.concat(runParts(watchFeed(run, undefined, by))),
+        Stream.concat(end)
+      )
+    })
+  )
 
 /** Waits for at most the given time. */
 const waited = (place: Place, by: Principal, timeout_ms: number | undefined) => {

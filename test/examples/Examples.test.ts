@@ -81,6 +81,14 @@ describe("the embedding example", () => {
   }, 60_000)
 })
 
+describe("the example of streaming", () => {
+  it("is in the README of the room, and prints the text and how the run ended", async () => {
+    const { blocks } = await printedOf("layers/compose/README.md", "streaming")
+    assert.lengthOf(blocks, 1)
+    assert.deepStrictEqual(await linesOf("streaming"), ["It was paid back on Monday.", "complete"])
+  })
+})
+
 describe("the example of watching", () => {
   it("decides on the question that it sees and shows the result, as the README prints it", async () => {
     const { blocks } = await printedOf("layers/compose/README.md", "watching")

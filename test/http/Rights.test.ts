@@ -55,6 +55,7 @@ const methods: Readonly<Record<string, Use>> = {
   send: (troupe, by) => troupe.send(message, by),
   ask: (troupe, by) => troupe.ask(message, by),
   watch: (troupe, by) => first(troupe.watch(none, undefined, by)),
+  stream: (troupe, by) => first(troupe.stream(message, by)),
   result: (troupe, by) => troupe.result(none, by),
   runs: (troupe, by) => troupe.runs({}, by),
   pending: (troupe, by) => troupe.pending(by),

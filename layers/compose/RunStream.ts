@@ -1,0 +1,82 @@
+/**
+ * One message and its run as a stream that ends with it: the text as the model writes it, what happens, and the answer.
+ */
+import { Stream } from "effect"
+import type { RunEvent } from "../../src/run/RunEvent.ts"
+import type { FeedItem } from "../../services/AgentRuntime.ts"
+import { rootFrame } from "../../src/Ids.ts"
+import type { Ended } from "./Answer.ts"
+
+/** A part of `stream`; `step` counts the turns of the run's agent from 1. */
+export type RunPart =
+  /** The message is durable. The first part. */
+  | { readonly type: "begun"; readonly run: string; readonly conversation: string }
+  /** The next piece of what the agent says in this turn. All pieces of a turn are its text. */
+  | { readonly type: "text"; readonly step: number; readonly text: string }
+  /** The turn is written anew, because its request failed: its pieces so far are void. */
+  | { readonly type: "restart"; readonly step: number }
+  /** Something was journaled, such as a question to an approver or the outcome of a call. */
+  | { readonly type: "event"; readonly seq: number; readonly event: RunEvent }
+  /** The run has ended. The last part. */
+  | { readonly type: "end"; readonly answer: Ended }
+
+/** Which text of the turn that is being written was given. */
+class TurnText {
+  #step = 0
+  #given = ""
+  /** Of turns up to this one the journal has the text: what comes of them later is old. */
+  #settled = 0
+
+  delta(step: number, text: string, offset: number): ReadonlyArray<RunPart> {
+    if (step <= this.#settled) return []
+    const parts: Array<RunPart> = []
+    if (step !== this.#step) this.#begin(step)
+    else if (offset === 0 && this.#given !== "") {
+      parts.push({ type: "restart", step })
+      this.#begin(step)
+    }
+    // The watch began within the turn, or pieces were left out: the journal will give the whole.
+    if (offset !== this.#given.length || text === "") return parts
+    this.#given += text
+    return [...parts, { type: "text", step, text }]
+  }
+
+  /** The turn as it was journaled: what of it was not given yet. */
+  turned(step: number, text: string): ReadonlyArray<RunPart> {
+    const given = step === this.#step ? this.#given : ""
+    this.#settled = Math.max(this.#settled, step)
+    if (text.startsWith(given)) {
+      return text.length === given.length
+        ? []
+        : [{ type: "text", step, text: text.slice(given.length) }]
+    }
+    const anew: ReadonlyArray<RunPart> = text === "" ? [] : [{ type: "text", step, text }]
+    return [{ type: "restart", step }, ...anew]
+  }
+
+  #begin(step: number): void {
+    this.#step = step
+    this.#given = ""
+  }
+}
+
+const partsOf = (turn: TurnText, item: FeedItem): ReadonlyArray<RunPart> => {
+  if (item._tag === "Delta") {
+    const isAnswer = item.frame === rootFrame && item.kind === "text"
+    return isAnswer ? turn.delta(item.step, item.text, item.offset) : []
+  }
+  if (item._tag !== "Event") return []
+  const { event, seq } = item.entry
+  const text =
+    event._tag === "ModelTurned" && event.frame === rootFrame
+      ? turn.turned(event.step, event.text)
+      : []
+  return [...text, { type: "event", seq, event }]
+}
+
+/** The feed of one run, which ends with the run, as parts without the first and the last. */
+export const runParts = <E, R>(feed: Stream.Stream<FeedItem, E, R>): Stream.Stream<RunPart, E, R> =>
+  Stream.suspend(() => {
+    const turn = new TurnText()
+    return Stream.flatMap(feed, (item) => Stream.fromIterable(partsOf(turn, item)))
+  })
