@@ -34,12 +34,24 @@ export type MessageId = typeof MessageId.Type
 export const ConversationId = Name.pipe(Schema.brand("ConversationId"))
 export type ConversationId = typeof ConversationId.Type
 
-export const AgentName = Schema.String.check(
-  Schema.isPattern(/^[a-z][a-z0-9_-]{0,63}$/, { description: "lower case, at most 64 characters" })
-).pipe(Schema.brand("AgentName"))
+/**
+ * The same schema; as a field it takes a plain text in a constructor, which checks it and throws where it does not fit, so that
+ * who writes a definition by hand needs no constructor of its own for a name.
+ */
+const plainInConstructors = <S extends Schema.Top>(
+  schema: S
+): Omit<S, "~type.make"> & { readonly "~type.make": S["~type.make.in"] } => schema
+
+export const AgentName = plainInConstructors(
+  Schema.String.check(
+    Schema.isPattern(/^[a-z][a-z0-9_-]{0,63}$/, {
+      description: "lower case, at most 64 characters"
+    })
+  ).pipe(Schema.brand("AgentName"))
+)
 export type AgentName = typeof AgentName.Type
 
-export const Tenant = Name.pipe(Schema.brand("Tenant"))
+export const Tenant = plainInConstructors(Name.pipe(Schema.brand("Tenant")))
 export type Tenant = typeof Tenant.Type
 
 /** `0` is the frame of the run's own agent; a specialist's frame has the id of the call that opened it. */

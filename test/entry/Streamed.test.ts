@@ -1,13 +1,16 @@
 /** `stream`: the text of one run as it is written, what happens in it, and its end. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Schema } from "effect"
+import { Effect, Layer, Schema, Stream } from "effect"
 import type { NodeService, RunPart } from "../../layers/compose/NodeService.ts"
 import { start } from "../../layers/compose/NodeService.ts"
+import { runParts } from "../../layers/compose/RunStream.ts"
 import { layer as scripted, text } from "../../layers/model/ScriptedModelGateway.ts"
 import type { ScriptOptions, Script } from "../../layers/model/ScriptedModelGateway.ts"
 import { call } from "../../layers/model/ScriptedModelGateway.ts"
+import type { FeedItem } from "../../services/AgentRuntime.ts"
 import { ModelError, ModelGateway } from "../../services/ModelGateway.ts"
-import { AgentName, AgentSpec, Principal, Tenant, tool } from "../../src/index.ts"
+import { rootFrame, RunId } from "../../src/Ids.ts"
+import { AgentSpec, Principal, Tenant, tool } from "../../src/index.ts"
 
 const refund = tool(
   {
@@ -20,7 +23,7 @@ const refund = tool(
   () => "paid"
 )
 const shop = AgentSpec.make({
-  name: AgentName.make("shop"),
+  name: "shop",
   instructions: "Sell.",
   tools: ["refund"]
 })
@@ -158,6 +161,44 @@ describe("stream", () => {
         assert.notInclude(JSON.stringify(parts), '"hm"')
       }
     ))
+
+  it("gives a turn whole to a loop that began within it, and nothing of it after it is journaled", async () => {
+    const place = { run: RunId.make("01a20ae2-4e8f-76bf-828b-b684c5729b40"), ordinal: 0 }
+    const delta = (step: number, written: string, offset: number): FeedItem => ({
+      _tag: "Delta",
+      ...place,
+      frame: rootFrame,
+      step,
+      kind: "text",
+      text: written,
+      offset
+    })
+    const turned = (step: number, whole: string): FeedItem => ({
+      _tag: "Event",
+      ...place,
+      entry: {
+        seq: step,
+        at: 0,
+        event: { _tag: "ModelTurned", frame: rootFrame, step, ...text(whole) }
+      }
+    })
+    const feed = Stream.make(
+      delta(1, "is", 3),
+      turned(1, "It is"),
+      delta(1, " late", 5),
+      delta(2, "Paid", 0),
+      delta(2, "back", 9),
+      turned(2, "Paid and back"),
+      delta(2, " late", 4)
+    )
+    const parts = await Effect.runPromise(Stream.runCollect(runParts(feed)))
+    const written = parts.filter(({ type }) => type !== "event")
+    assert.deepStrictEqual(written, [
+      { type: "text", step: 1, text: "It is" },
+      { type: "text", step: 2, text: "Paid" },
+      { type: "text", step: 2, text: " and back" }
+    ])
+  })
 
   it("ends with a run that fails, and says why", () =>
     withModel(

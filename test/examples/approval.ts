@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Schema } from "effect"
-import { AgentName, AgentSpec, Principal, Tenant, tool } from "troupe"
+import { AgentSpec, Principal, tool } from "troupe"
 import { start } from "troupe/embed"
 import { call, scripted, text } from "troupe/testing"
 
@@ -18,11 +18,11 @@ const refund = tool(
   async ({ order }) => `order ${order} is paid back`
 )
 const shop = AgentSpec.make({
-  name: AgentName.make("shop"),
+  name: "shop",
   instructions: "Help customers.",
   tools: ["refund"]
 })
-const boss = new Principal({ id: "boss", tenant: Tenant.make("default"), roles: ["approver"] })
+const boss = new Principal({ id: "boss", tenant: "default", roles: ["approver"] })
 const directory = await mkdtemp(join(tmpdir(), "troupe-approval-"))
 const open = (turn: ReturnType<typeof text>) =>
   start({ agents: [shop], tools: [refund], model: scripted([turn]), store: { directory } })

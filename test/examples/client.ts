@@ -1,13 +1,13 @@
-import { AgentName, AgentSpec, Principal, Tenant } from "troupe"
+import { AgentSpec, Principal } from "troupe"
 import { start } from "troupe/embed"
 import { call, scripted, text } from "troupe/testing"
 
 const clerk = AgentSpec.make({
-  name: AgentName.make("clerk"),
+  name: "clerk",
   instructions: "Arrange appointments.",
   tools: ["pick_date"]
 })
-const carl = new Principal({ id: "carl", tenant: Tenant.make("default"), roles: ["customer"] })
+const carl = new Principal({ id: "carl", tenant: "default", roles: ["customer"] })
 const model = scripted([call("pick_date", { title: "Dentist" }), text("You come on 2027-01-08.")])
 
 const troupe = await start({

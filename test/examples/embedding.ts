@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { AgentName, AgentSpec, Principal, Tenant, tool } from "troupe"
+import { AgentSpec, Principal, tool } from "troupe"
 import { start } from "troupe/embed"
 import { call, scripted, text } from "troupe/testing"
 
@@ -14,13 +14,13 @@ const refund = tool(
   async ({ order }) => `order ${order} is paid back`
 )
 const shop = AgentSpec.make({
-  name: AgentName.make("shop"),
+  name: "shop",
   instructions: "Help customers.",
   tools: ["refund"]
 })
-const boss = new Principal({ id: "boss", tenant: Tenant.make("default"), roles: ["approver"] })
+const boss = new Principal({ id: "boss", tenant: "default", roles: ["approver"] })
+// A live one: "anthropic/claude-sonnet-4-5".
 const model = scripted([call("refund", { order: "1003" }), text("It is paid back.")])
-
 const troupe = await start({ agents: [shop], tools: [refund], model })
 const { run, status } = await troupe.ask({ agent: "shop", text: "Pay order 1003 back" })
 for (const { id, payload } of await troupe.pending(boss)) {

@@ -1,10 +1,10 @@
 import { setTimeout } from "node:timers/promises"
-import { AgentName, AgentSpec, Principal, Tenant } from "troupe"
+import { AgentSpec, Principal } from "troupe"
 import { start } from "troupe/embed"
 import { scripted, text } from "troupe/testing"
 
-const spectral = AgentSpec.make({ name: AgentName.make("spectral"), instructions: "Explain." })
-const tenant = Tenant.make("default")
+const spectral = AgentSpec.make({ name: "spectral", instructions: "Explain." })
+const tenant = "default"
 const platform = new Principal({ id: "platform", tenant, roles: ["publisher"] })
 const olga = new Principal({ id: "olga", tenant, roles: ["operator"] })
 

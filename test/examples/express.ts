@@ -1,12 +1,12 @@
 import { once } from "node:events"
 import type { AddressInfo } from "node:net"
 import express from "express"
-import { AgentName, AgentSpec, Principal, Tenant } from "troupe"
+import { AgentSpec, Principal } from "troupe"
 import { start } from "troupe/embed"
 import { scripted, text } from "troupe/testing"
 
-const shop = AgentSpec.make({ name: AgentName.make("shop"), instructions: "Help customers." })
-const olga = new Principal({ id: "olga", tenant: Tenant.make("default"), roles: ["operator"] })
+const shop = AgentSpec.make({ name: "shop", instructions: "Help customers." })
+const olga = new Principal({ id: "olga", tenant: "default", roles: ["operator"] })
 const token = "7b0a3c5e9d1f48e2a6c4b8d0f2e4a6c8"
 const troupe = await start({
   agents: [shop],

@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { AgentName, AgentSpec, tool } from "troupe"
+import { AgentSpec, tool } from "troupe"
 import { start } from "troupe/embed"
 import { call, scripted, text } from "troupe/testing"
 
@@ -45,9 +45,9 @@ const order = tool(
   ({ pieces, supplier }) => ({ number: `${supplier}-${pieces}` })
 )
 const clerk = AgentSpec.make({
-  name: AgentName.make("clerk"),
+  name: "clerk",
   instructions: "Keep the shelves full.",
-  specialists: [AgentName.make("restock")]
+  specialists: ["restock"]
 })
 
 const troupe = await start({

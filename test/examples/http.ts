@@ -1,16 +1,16 @@
 import { createHash } from "node:crypto"
 import { Effect, Layer } from "effect"
 import { HttpServer } from "effect/http"
-import { AgentName, AgentSpec, Principal, Tenant } from "troupe"
+import { AgentSpec, Principal } from "troupe"
 import * as Server from "troupe/http"
 import { Runtime, Stores } from "troupe/layers"
 import { scripted, text } from "troupe/testing"
 
-const shop = AgentSpec.make({ name: AgentName.make("shop"), instructions: "Help customers." })
+const shop = AgentSpec.make({ name: "shop", instructions: "Help customers." })
 
 // The server keeps only its digest. Use 32 random bytes, and give the token to the person with these roles.
 const token = "a-token-for-olga"
-const olga = new Principal({ id: "olga", tenant: Tenant.make("default"), roles: ["operator"] })
+const olga = new Principal({ id: "olga", tenant: "default", roles: ["operator"] })
 const sha256 = createHash("sha256").update(token).digest("hex")
 
 const app = Server.layer({

@@ -2,7 +2,7 @@ import { mkdtempSync, realpathSync, writeFileSync } from "node:fs"
 import { createRequire } from "node:module"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { AgentName, AgentSpec, Mcp } from "troupe"
+import { AgentSpec, Mcp } from "troupe"
 import { start } from "troupe/embed"
 import { call, scripted, text } from "troupe/testing"
 
@@ -20,7 +20,7 @@ const files: Mcp.McpStdioServer = {
   tools: { write_file: { permission: "ask" }, move_file: { permission: "deny" } }
 }
 const librarian = AgentSpec.make({
-  name: AgentName.make("librarian"),
+  name: "librarian",
   instructions: "Read the notes.",
   tools: ["files.read_text_file@1", "files.write_file@1"]
 })

@@ -1,6 +1,6 @@
 /** An agent that remembers for its workspace: another conversation is told what this one noted. */
 import { Effect, Schema } from "effect"
-import { AgentName, AgentSpec, MemorySpec, originOfCall, tool } from "troupe"
+import { AgentSpec, MemorySpec, originOfCall, tool } from "troupe"
 import { start } from "troupe/embed"
 import { AgentMemory } from "troupe/services/AgentMemory"
 import type { ModelRequest } from "troupe/services/ModelGateway"
@@ -26,7 +26,7 @@ const remember = tool(
     )
 )
 const shop = AgentSpec.make({
-  name: AgentName.make("shop"),
+  name: "shop",
   instructions: "You serve the shop.",
   tools: ["remember"],
   memory: MemorySpec.make({ anchor: "workspace", recall_tokens_max: 500 })

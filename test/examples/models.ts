@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { AgentName, AgentSpec } from "troupe"
+import { AgentSpec } from "troupe"
 import { start } from "troupe/embed"
 import { gatewayOf, ResilientModelGateway } from "troupe/models"
 import { fails, scripted, text } from "troupe/testing"
@@ -21,7 +21,7 @@ const model = ResilientModelGateway.layer(
     }
   })
 )
-const shop = AgentSpec.make({ name: AgentName.make("shop"), instructions: "Help." })
+const shop = AgentSpec.make({ name: "shop", instructions: "Help." })
 
 const troupe = await start({ agents: [shop], model })
 const { text: answer } = await troupe.ask({ agent: "shop", text: "Is order 1003 paid back?" })

@@ -2,7 +2,7 @@ import { once } from "node:events"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { Effect } from "effect"
-import { AgentName, AgentSpec, Principal, Tenant } from "troupe"
+import { AgentSpec, Principal } from "troupe"
 import { start } from "troupe/embed"
 import { call, scripted, text } from "troupe/testing"
 import { OpenApiImport } from "troupe/tools"
@@ -48,7 +48,7 @@ paths:
       responses: { "200": { description: It is paid back. } }
 `
 const clerk = AgentSpec.make({
-  name: AgentName.make("clerk"),
+  name: "clerk",
   instructions: "Pay orders back.",
   tools: ["findOrders", "refund"]
 })
@@ -73,7 +73,7 @@ const troupe = await start({
     callback: { endpoint: `http://127.0.0.1:${port}/api/tools/call` }
   }
 })
-const boss = new Principal({ id: "boss", tenant: Tenant.make("default"), roles: ["approver"] })
+const boss = new Principal({ id: "boss", tenant: "default", roles: ["approver"] })
 const { run, status } = await troupe.ask({ agent: "clerk", text: "Pay Olga back." })
 console.log(status)
 for (const { id } of await troupe.pending(boss)) {

@@ -1,7 +1,7 @@
 import { once } from "node:events"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
-import { AgentName, AgentSpec, Principal, Tenant } from "troupe"
+import { AgentSpec, Principal } from "troupe"
 import { start } from "troupe/embed"
 import { call, scripted, text } from "troupe/testing"
 
@@ -15,11 +15,11 @@ await once(server, "listening")
 const { port } = server.address() as AddressInfo
 
 const keeper = AgentSpec.make({
-  name: AgentName.make("keeper"),
+  name: "keeper",
   instructions: "Keep the workflow as its owner wants it.",
   tools: ["commit_revision"]
 })
-const boss = new Principal({ id: "boss", tenant: Tenant.make("default"), roles: ["approver"] })
+const boss = new Principal({ id: "boss", tenant: "default", roles: ["approver"] })
 const change = { workflow_revision: { message: "colder", data: { temperature: 0.2 } } }
 const model = scripted([call("commit_revision", change), text("Revision r8 is colder.")])
 

@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { AgentName, AgentSpec, policyOf, Principal, Tenant, tool } from "troupe"
+import { AgentSpec, policyOf, Principal, tool } from "troupe"
 import { start } from "troupe/embed"
 import { call, scripted, text } from "troupe/testing"
 import { CommandTool, FileTools, HttpRequestTool } from "troupe/tools"
@@ -24,13 +24,13 @@ const refund = tool(
   ({ order }) => `order ${order} is paid back`
 )
 const shop = AgentSpec.make({
-  name: AgentName.make("shop"),
+  name: "shop",
   instructions: "Help customers.",
   tools: ["refund", "list_dir"],
   capabilities: ["fs.read"]
 })
 const root = import.meta.dirname
-const tenant = Tenant.make("default")
+const tenant = "default"
 const carl = new Principal({ id: "carl", tenant, roles: ["customer"] })
 const olga = new Principal({ id: "olga", tenant, roles: ["operator"] })
 

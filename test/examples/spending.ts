@@ -1,6 +1,6 @@
 import { Effect, Layer, Schema, Stream } from "effect"
 import { LanguageModel } from "effect/ai"
-import { AgentName, AgentSpec, tool } from "troupe"
+import { AgentSpec, tool } from "troupe"
 import { start } from "troupe/embed"
 import { metered } from "troupe/models"
 import { call, scripted, text } from "troupe/testing"
@@ -46,7 +46,7 @@ const summarise = tool(
 )
 
 const desk = AgentSpec.make({
-  name: AgentName.make("desk"),
+  name: "desk",
   instructions: "Help.",
   tools: ["summarise"]
 })

@@ -1,8 +1,8 @@
-import { AgentName, AgentSpec } from "troupe"
+import { AgentSpec } from "troupe"
 import { start } from "troupe/embed"
 import { scripted, text } from "troupe/testing"
 
-const shop = AgentSpec.make({ name: AgentName.make("shop"), instructions: "Help customers." })
+const shop = AgentSpec.make({ name: "shop", instructions: "Help customers." })
 const model = scripted([text("It was paid back on Monday.")])
 
 const troupe = await start({ agents: [shop], model })

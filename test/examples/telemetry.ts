@@ -3,7 +3,7 @@
  */
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
-import { AgentName, AgentSpec } from "troupe"
+import { AgentSpec } from "troupe"
 import { start } from "troupe/embed"
 import { scripted, text } from "troupe/testing"
 
@@ -16,7 +16,7 @@ await new Promise<void>((resolve) => collector.listen(0, "127.0.0.1", resolve))
 const { port } = collector.address() as AddressInfo
 
 const troupe = await start({
-  agents: [AgentSpec.make({ name: AgentName.make("shop"), instructions: "Help customers." })],
+  agents: [AgentSpec.make({ name: "shop", instructions: "Help customers." })],
   model: scripted([text("Good morning.")]),
   telemetry: { endpoint: `http://127.0.0.1:${port}`, service: "shop" }
 })

@@ -1,4 +1,4 @@
-import { AgentName, AgentSpec, Principal, RunLimits, Tenant, tool } from "troupe"
+import { AgentSpec, Principal, RunLimits, tool } from "troupe"
 import { start } from "troupe/embed"
 import { call, scripted, text } from "troupe/testing"
 import * as z from "zod"
@@ -24,7 +24,7 @@ const usage = { input_tokens: 1_000, output_tokens: 100 }
 const troupe = await start({
   agents: [
     AgentSpec.make({
-      name: AgentName.make("shop"),
+      name: "shop",
       instructions: "Help customers.",
       tools: ["shop.refund@1"],
       limits: RunLimits.make({ cost_max: "0.50", on_breach: "ask" })
@@ -45,7 +45,7 @@ const troupe = await start({
     ]
   }
 })
-const boss = new Principal({ id: "boss", tenant: Tenant.make("default"), roles: ["approver"] })
+const boss = new Principal({ id: "boss", tenant: "default", roles: ["approver"] })
 const { conversation } = await troupe.send({ agent: "shop", text: "Pay order 1003 back" })
 for await (const item of troupe.watch(conversation)) {
   const event = item._tag === "Event" ? item.entry.event : undefined

@@ -1,5 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
+import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { callId, FrameId, rootFrame, stepKey } from "../../src/Ids.ts"
+import { Principal } from "../../src/Principal.ts"
 
 const numbers = [-1, 0, 0.5, 1, 2, 63, 64, 65, 128, 4_096]
 
@@ -18,5 +20,19 @@ describe("the id of a call", () => {
       }
     }
     assert.strictEqual(seen.size, 3 * numbers.length ** 2)
+  })
+})
+
+describe("a name in a definition", () => {
+  it("is a plain text, which the constructor checks", () => {
+    assert.strictEqual(AgentSpec.make({ name: "shop", instructions: "" }).name, "shop")
+    for (const name of ["", "Shop", "a b", "__proto__", "a".repeat(65)]) {
+      assert.throws(() => AgentSpec.make({ name, instructions: "" }))
+    }
+    const { tenant } = new Principal({ id: "boss", tenant: "default", roles: [] })
+    assert.strictEqual(tenant, "default")
+    for (const wrong of ["", "a b", "a".repeat(201)]) {
+      assert.throws(() => new Principal({ id: "boss", tenant: wrong, roles: [] }))
+    }
   })
 })
