@@ -31,13 +31,22 @@ const table = {
     reach: { operator: "all", customer: "own" }
   },
   follow: {
-    embed: ["watch", "result"],
+    embed: ["watch", "result", "conversations", "messages"],
     http: ["GET /v1/conversations"],
     reach: { ...forStaff, customer: "own" }
   },
   /** Everything that no other row covers. */
   inspect: {
-    embed: ["runs", "pending", "unknown", "unhosted", "records", "memories"],
+    embed: [
+      "runs",
+      "pending",
+      "unknown",
+      "unhosted",
+      "records",
+      "memories",
+      "costs",
+      "deadLetters"
+    ],
     http: [
       "GET /v1/runs",
       "/v1/approvals",
@@ -100,7 +109,7 @@ const table = {
     reach: forOperators
   },
   redeliver: {
-    embed: [],
+    embed: ["replayDeadLetter", "discardDeadLetter"],
     http: ["POST /v1/dead-letters/{event_id}/replay", "/discard"],
     reach: forOperators
   },

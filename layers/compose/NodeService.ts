@@ -28,6 +28,9 @@ import type { McpPin } from "../../src/tool/McpPin.ts"
 import type { McpOptions } from "../../src/tool/McpServer.ts"
 import type { ToolListing } from "../../src/tool/Registry.ts"
 import type { ChannelBinding } from "../../src/conversation/ChannelBinding.ts"
+import type { Conversation, ConversationMessage } from "../../src/conversation/Conversation.ts"
+import type { CostGroup, CostTotal } from "../../src/cost/CostTotal.ts"
+import type { DeadLetter, DeadLetterStatus } from "../../src/delivery/Outbox.ts"
 import type { ReceivedEvent } from "../../src/delivery/IncomingEvent.ts"
 import type { Notice, NoticePreferences } from "../../src/delivery/Notice.ts"
 import type { MemoryRow, MemoryTier } from "../../src/memory/MemoryRow.ts"
@@ -203,6 +206,33 @@ export interface MemoriesQuery extends MemoryOf {
   readonly all?: boolean
 }
 
+/** The sums of which turns; all where it is empty. */
+export interface CostsQuery {
+  readonly by?: CostGroup
+  /** Journaled at or after `from` and before `to`, in ms since 1970. */
+  readonly from?: number
+  readonly to?: number
+  readonly agent?: string
+  readonly model?: string
+  readonly run?: string
+  /** Only what this tool, by its plain name, spent on models. */
+  readonly tool?: string
+  readonly trace_id?: string
+  readonly limit?: number
+  /** The key of the last sum of the page before. */
+  readonly after?: string
+}
+
+export interface DeadLettersQuery {
+  readonly handler_name?: string
+  /** Died at or after, and at or before, in ms since 1970. */
+  readonly dead_from?: number
+  readonly dead_to?: number
+  /** Absent = `dead`. */
+  readonly status?: DeadLetterStatus
+  readonly limit?: number
+}
+
 export interface TextOfRecord {
   /** Unique within its place; 1 to 200 characters. */
   readonly name: string
@@ -282,6 +312,28 @@ export interface NodeService extends HttpMethods {
   readonly answerClientCall: (id: string, answer: ClientAnswer, by: Principal) => Promise<void>
   /** Runs of the principal's tenant, newest first: 50 a page unless `limit` (to 500) says otherwise. */
   readonly runs: (query?: RunsQuery, by?: Principal) => Promise<ReadonlyArray<RunItem>>
+  /** Newest first: 50 a page unless `limit` (to 500) says otherwise; `after` is the id of the last one of the page before. */
+  readonly conversations: (
+    page?: { readonly limit?: number; readonly after?: string },
+    by?: Principal
+  ) => Promise<ReadonlyArray<Conversation>>
+  /** What was said, oldest first: 50 a page unless `limit` (to 500) says otherwise; `after` is the `seq` of the last one before. */
+  readonly messages: (
+    conversation: string,
+    page?: { readonly limit?: number; readonly after?: number },
+    by?: Principal
+  ) => Promise<ReadonlyArray<ConversationMessage>>
+  /** Sums of what models cost, by agent unless `by` says otherwise, in the order of their keys; needs `prices`. */
+  readonly costs: (query?: CostsQuery, by?: Principal) => Promise<ReadonlyArray<CostTotal>>
+  /** Messages that could not be delivered, newest first: 50 unless `limit` (to 500) says otherwise. */
+  readonly deadLetters: (
+    query?: DeadLettersQuery,
+    by?: Principal
+  ) => Promise<ReadonlyArray<DeadLetter>>
+  /** Sends a dead letter again, once; rejects with `DeadLetterResolved` where somebody has dealt with it. */
+  readonly replayDeadLetter: (event_id: string, reason: string, by: Principal) => Promise<void>
+  /** Says that a dead letter is not sent again. */
+  readonly discardDeadLetter: (event_id: string, reason: string, by: Principal) => Promise<void>
   /** Calls whose outcome is unknown, oldest first, at most 500: `settle` says what became of each. */
   readonly unknown: (by?: Principal) => Promise<ReadonlyArray<UnknownCall>>
   /** What waits for an agent that no living process hosts, by agent; at most 500. */

@@ -36,6 +36,7 @@ import { checkOptions } from "./CheckedOptions.ts"
 import * as Channels from "./Channels.ts"
 import * as ChannelMethods from "./ChannelMethods.ts"
 import { checkCustomerAgents, CustomerAgents } from "./CustomerAccess.ts"
+import * as Inspection from "./Inspection.ts"
 import { listRuns } from "./ListedRuns.ts"
 import * as Memories from "./Memories.ts"
 import type { NodeService, Options, Send, Sent, Store } from "./NodeService.ts"
@@ -244,6 +245,19 @@ const runListMethods = (run: Run) =>
       run(listRuns(by, ({ here, tenant }, runs) => runs.unhosted({ tenant, here })))
   }) satisfies Partial<NodeService>
 
+const inspectionMethods = (run: Run) =>
+  ({
+    conversations: (page = {}, by = service_principal) => run(Inspection.conversations(page, by)),
+    messages: (conversation, page = {}, by = service_principal) =>
+      run(Inspection.messages(conversation, page, by)),
+    costs: (query = {}, by = service_principal) => run(Inspection.costs(query, by)),
+    deadLetters: (query = {}, by = service_principal) => run(Inspection.deadLetters(query, by)),
+    replayDeadLetter: (event_id, reason, by) =>
+      run(Inspection.resolveLetter("replay", event_id, reason, by)),
+    discardDeadLetter: (event_id, reason, by) =>
+      run(Inspection.resolveLetter("discard", event_id, reason, by))
+  }) satisfies Partial<NodeService>
+
 const memoryMethods = (run: Run) =>
   ({
     memories: (query, by = service_principal) => run(Memories.list(query, by)),
@@ -283,6 +297,7 @@ export const startService = async (options: Options): Promise<NodeService> => {
     ...decisionMethods(run),
     ...authorizationMethods(run),
     ...runListMethods(run),
+    ...inspectionMethods(run),
     ...memoryMethods(run),
     ...channelMethods(run),
     ...toolMethods(run),

@@ -3,13 +3,14 @@
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { DeadLetter, DeadLetterStatus } from "../delivery/Outbox.ts"
+import { DeadLetter } from "../delivery/Outbox.ts"
 import { AgentKind } from "../agent/AgentKind.ts"
 import { AgentName, ConversationId, MessageId, RunId } from "../Ids.ts"
 import { UnhostedWork } from "../run/UnhostedWork.ts"
 import { rolesFor } from "../Rights.ts"
 import { Authentication, Needs, RequestBody, Validation } from "./Boundary.ts"
-import { Filter, Limit, Moment, orderedRange, Reason } from "./Page.ts"
+import { LetterFilters } from "./Filters.ts"
+import { Reason } from "./Page.ts"
 import { Problem404, Problem409, Problem503 } from "./Problem.ts"
 
 const Actor = Schema.Struct({
@@ -54,15 +55,7 @@ const resolving = {
 } as const
 
 const listLetters = HttpApiEndpoint.get("list", "/v1/dead-letters", {
-  query: Schema.Struct({
-    handler_name: Schema.optionalKey(Filter),
-    /** Died at or after, and at or before, in ms since 1970. */
-    dead_from: Schema.optionalKey(Moment),
-    dead_to: Schema.optionalKey(Moment),
-    /** Absent = `dead`. */
-    status: Schema.optionalKey(DeadLetterStatus),
-    limit: Schema.optionalKey(Limit)
-  }).check(orderedRange("dead_from", "dead_to")),
+  query: LetterFilters,
   success: Schema.Struct({ items: Schema.Array(DeadLetter) })
 }).annotateMerge(OpenApi.annotations({ summary: "Dead letters, newest first" }))
 

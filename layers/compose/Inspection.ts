@@ -1,0 +1,91 @@
+/**
+ * What operators read beside runs, for the facade: conversations and their messages, costs, and dead letters, which they also
+ * send again or give up.
+ */
+import { Effect, Schema } from "effect"
+import { ConversationStore } from "../../services/ConversationStore.ts"
+import { CostLedger } from "../../services/CostLedger.ts"
+import { OutboxReader } from "../../services/OutboxReader.ts"
+import { OutboxReplayer } from "../../services/OutboxReplayer.ts"
+import { CostFilters, LetterFilters } from "../../src/api/Filters.ts"
+import { After, Limit, limit_default } from "../../src/api/Page.ts"
+import type { Conversation, ConversationMessage } from "../../src/conversation/Conversation.ts"
+import { ConversationNotFound } from "../../src/conversation/Conversation.ts"
+import { isOpenTo } from "../../src/conversation/CustomerAccess.ts"
+import { customerConversation, customerMessage } from "../../src/conversation/CustomerView.ts"
+import * as Entries from "../../src/entry/Entries.ts"
+import { inputReader } from "../../src/entry/InvalidInput.ts"
+import { ConversationId, MessageId } from "../../src/Ids.ts"
+import type { Principal } from "../../src/Principal.ts"
+import { agentFor, CustomerAgents, isCustomer } from "./CustomerAccess.ts"
+
+const limit = Schema.optionalKey(Limit)
+const readPage = inputReader(Schema.Struct({ limit, after: Schema.optionalKey(ConversationId) }))
+const readMessages = inputReader(Schema.Struct({ limit, after: Schema.optionalKey(After) }))
+const readCosts = inputReader(CostFilters)
+const readLetters = inputReader(LetterFilters)
+const readLetter = inputReader(MessageId)
+
+/** For a customer the members that `CustomerView` shows. */
+export const conversations = Effect.fnUntraced(function* (page: unknown, who: Principal) {
+  const by = yield* Entries.entitled(who, "follow")
+  const { after, limit = limit_default } = yield* readPage(page, "page")
+  const store = yield* ConversationStore
+  const own = isCustomer(by) ? by.id : undefined
+  const found = yield* store.list(by.tenant, limit, after, own)
+  if (own === undefined) return found
+  const customer_agents = yield* CustomerAgents
+  return found
+    .filter(({ address }) => customer_agents.includes(address.agent))
+    .map((each) => customerConversation(each) as Conversation)
+})
+
+export const messages = Effect.fnUntraced(function* (
+  conversation: unknown,
+  page: unknown,
+  who: Principal
+) {
+  const by = yield* Entries.entitled(who, "follow")
+  const id = yield* Entries.conversationId(conversation, "conversation")
+  const { after = -1, limit = limit_default } = yield* readMessages(page, "page")
+  const store = yield* ConversationStore
+  const found = yield* store.get(by.tenant, id)
+  if (found === undefined || !isOpenTo(by, "follow", found.begun_by)) {
+    return yield* new ConversationNotFound({ id })
+  }
+  yield* agentFor(by, "follow", found.address.agent)
+  const rows = yield* store.messages(by.tenant, id, after, limit)
+  return isCustomer(by)
+    ? rows.flatMap((each) => (customerMessage(each) as ConversationMessage | undefined) ?? [])
+    : rows
+})
+
+export const costs = Effect.fnUntraced(function* (query: unknown, who: Principal) {
+  const { tenant } = yield* Entries.entitled(who, "inspect")
+  const {
+    by = "agent",
+    limit = limit_default,
+    run: run_id,
+    ...rest
+  } = yield* readCosts(query, "query")
+  return yield* CostLedger.use((ledger) => ledger.totals({ ...rest, tenant, by, run_id, limit }))
+})
+
+export const deadLetters = Effect.fnUntraced(function* (query: unknown, who: Principal) {
+  const { tenant } = yield* Entries.entitled(who, "inspect")
+  const { limit = limit_default, ...filters } = yield* readLetters(query, "query")
+  return yield* OutboxReader.use((reader) => reader.deadLetters({ ...filters, tenant, limit }))
+})
+
+export const resolveLetter = Effect.fnUntraced(function* (
+  how: "replay" | "discard",
+  letter: unknown,
+  given: unknown,
+  who: Principal
+) {
+  const { id: by, tenant } = yield* Entries.entitled(who, "redeliver")
+  const event_id = yield* readLetter(letter, "event_id")
+  const reason = yield* Entries.reason(given, "reason")
+  const replayer = yield* OutboxReplayer
+  yield* replayer[how]({ tenant, event_id, reason, by })
+})

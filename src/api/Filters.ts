@@ -1,0 +1,35 @@
+/**
+ * What lists of costs and of dead letters are asked for, over HTTP and in code.
+ */
+import { Schema } from "effect"
+import { CostGroup } from "../cost/CostTotal.ts"
+import { DeadLetterStatus } from "../delivery/Outbox.ts"
+import { AgentName, RunId } from "../Ids.ts"
+import { Filter, Limit, Moment, orderedRange } from "./Page.ts"
+
+export const CostFilters = Schema.Struct({
+  /** The key of the totals; absent = `agent`. */
+  by: Schema.optionalKey(CostGroup),
+  /** Journaled at or after `from` and before `to`, in ms since 1970. */
+  from: Schema.optionalKey(Moment),
+  to: Schema.optionalKey(Moment),
+  agent: Schema.optionalKey(AgentName),
+  model: Schema.optionalKey(Filter),
+  run: Schema.optionalKey(RunId),
+  /** Only what this tool, by its plain name, spent on models. */
+  tool: Schema.optionalKey(Filter),
+  trace_id: Schema.optionalKey(Filter),
+  limit: Schema.optionalKey(Limit),
+  /** Totals after this key. */
+  after: Schema.optionalKey(Filter)
+}).check(orderedRange("from", "to"))
+
+export const LetterFilters = Schema.Struct({
+  handler_name: Schema.optionalKey(Filter),
+  /** Died at or after, and at or before, in ms since 1970. */
+  dead_from: Schema.optionalKey(Moment),
+  dead_to: Schema.optionalKey(Moment),
+  /** Absent = `dead`. */
+  status: Schema.optionalKey(DeadLetterStatus),
+  limit: Schema.optionalKey(Limit)
+}).check(orderedRange("dead_from", "dead_to"))
