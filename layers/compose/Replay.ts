@@ -35,6 +35,7 @@ import type { JournalReport } from "../runtime/replay/ReplayReport.ts"
 import * as ReplayReport from "../runtime/replay/ReplayReport.ts"
 import type { RunReplayed } from "../runtime/replay/RunReplay.ts"
 import { replayRun } from "../runtime/replay/RunReplay.ts"
+import { callCatching } from "../runtime/tool/Catching.ts"
 import { policySubjectOf } from "../runtime/tool/ToolGate.ts"
 import * as Stores from "./Stores.ts"
 
@@ -192,10 +193,16 @@ const allRuns = Effect.fnUntraced(function* (tenant: Tenant) {
 /** The policy applied to the agents' tools as they are declared now. */
 const judgeOf =
   (directory: AgentDirectory["Service"], policy: Policy): Judge =>
-  ({ agent, arguments: args, roles, tool: name }) => {
-    const tool = directory.get(agent)?.tools.get(name)
+  ({ arguments: args, tool: name, ...run }) => {
+    const tool = directory.get(run.agent)?.tools.get(name)
     if (tool === undefined) return undefined
-    return effectivePermission(policy, policySubjectOf(tool), args, false, roles)
+    return callCatching(
+      (given, by) => effectivePermission(policy, policySubjectOf(tool), given, false, by),
+      args,
+      { ...run, roles: run.roles ?? [] },
+      // The gate fails such a call.
+      () => "deny" as const
+    )
   }
 
 /** Which history a policy is tried over: one run, ended or not, or all of a tenant. */

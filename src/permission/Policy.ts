@@ -7,9 +7,9 @@
  */
 import { Effect, Result, Schema } from "effect"
 import { truncateUnits } from "../CutText.ts"
-import type { Roles } from "../Principal.ts"
 import type { ApprovalGate, Permission as Answer, ToolCategory } from "../tool/SideEffects.ts"
 import { Permission, permissionOf as permissionOfCategory } from "../tool/SideEffects.ts"
+import type { JudgedRun, PermissionOf } from "./CallPermission.ts"
 import type { RuleReadable } from "./PermissionRule.ts"
 import { isByRole, PermissionRule, rulesFor } from "./PermissionRule.ts"
 
@@ -104,8 +104,8 @@ export interface Subject extends RuleReadable {
   readonly name: string
   /** Absent = it has no key. */
   readonly key?: string
-  /** The permission that the tool itself declares. */
-  readonly permission?: Answer
+  /** The permission that the tool itself declares, of every call or of each. */
+  readonly permission?: Answer | PermissionOf
   readonly approval?: ApprovalGate
   readonly category: ToolCategory
   /** Null = not declared, which counts as a write. */
@@ -113,9 +113,6 @@ export interface Subject extends RuleReadable {
   /** The provider of the tool, such as `mcp:github`. */
   readonly server?: string
 }
-
-/** The permission of a call with these arguments, in a run whose sender had these roles. */
-export type PermissionOf = (args: unknown, roles: Roles | undefined) => Answer
 
 const byMode = (policy: Policy, subject: Subject): Answer => {
   switch (policy.mode) {
@@ -141,8 +138,8 @@ export const alwaysAsks = ({ approval_required }: Policy, { key, name }: Subject
   approval_required.includes(name) || (key !== undefined && approval_required.includes(key))
 
 /**
- * The permission of one tool, decided as far as possible before a call: an answer, or a function of the call where a rule
- * reads its arguments or the sender's roles. Does not consider the kill switch.
+ * The permission of one tool, decided as far as possible before a call: an answer, or a function of the call where the tool
+ * or a rule reads its arguments or its sender. Does not consider the kill switch.
  */
 export const permissionFor = (policy: Policy, subject: Subject): Answer | PermissionOf => {
   const names = subject.key === undefined ? [subject.name] : [subject.name, subject.key]
@@ -155,11 +152,12 @@ export const permissionFor = (policy: Policy, subject: Subject): Answer | Permis
     (server !== undefined && Object.hasOwn(policy.servers, server)
       ? policy.servers[server]
       : undefined)
+  if (typeof declared === "function") return (given, run) => restricted(declared(given, run))
   if (declared !== undefined) return restricted(declared)
   const rules = rulesFor(policy.rules, names, subject)
   const otherwise = byMode(policy, subject)
-  const permissionOf: PermissionOf = (args, roles) =>
-    restricted(rules.permissionOf(args, roles) ?? otherwise)
+  const permissionOf: PermissionOf = (given, run) =>
+    restricted(rules.permissionOf(given, run?.roles) ?? otherwise)
   return rules.reads_call ? permissionOf : permissionOf(undefined, undefined)
 }
 
@@ -169,18 +167,23 @@ export const effectivePermission = (
   subject: Subject,
   args: unknown,
   isKillSwitchOn: boolean,
-  roles?: Roles
+  run?: JudgedRun
 ): Answer => {
   if (isKillSwitchOn) return "deny"
   const permission = permissionFor(policy, subject)
-  return typeof permission === "function" ? permission(args, roles) : permission
+  return typeof permission === "function" ? permission(args, run) : permission
 }
 
 /** Whether a denied call would be allowed, or ask, for a sender with other roles; the refusal says so. */
-export const isDeniedByRole = (policy: Policy, subject: Subject, args: unknown): boolean => {
+export const isDeniedByRole = (
+  policy: Policy,
+  subject: Subject,
+  args: unknown,
+  run: JudgedRun
+): boolean => {
   const rules = policy.rules.filter((rule) => !isByRole(rule))
   return (
     rules.length < policy.rules.length &&
-    effectivePermission({ ...policy, rules }, subject, args, false) !== "deny"
+    effectivePermission({ ...policy, rules }, subject, args, false, run) !== "deny"
   )
 }

@@ -16,6 +16,8 @@ export interface PastCall {
   /** The name that the model used. */
   readonly tool: string
   readonly arguments: unknown
+  /** The principal whose message began the run. */
+  readonly principal: string
   /** The sender's roles when it sent the run's message. Absent = not known. */
   readonly roles?: Roles | undefined
 }
@@ -108,6 +110,7 @@ export class PolicyDryRun {
           agent: agents.get(call.id.slice(0, call.id.lastIndexOf("/"))) ?? supervisor,
           tool: call.name,
           arguments: call.arguments,
+          principal: recording.accepted.by,
           roles: recording.accepted.roles
         },
         wasOf(recording, call)

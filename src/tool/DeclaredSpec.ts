@@ -4,9 +4,11 @@
  */
 import { Effect, Schema } from "effect"
 import * as Tool from "effect/ai/Tool"
-import type { Governance } from "./Governance.ts"
+import type { CallPermission } from "../permission/CallPermission.ts"
+import type { CallGovernance } from "./Governance.ts"
 import { descriptionOf, specOf } from "./Governance.ts"
 import type { MisdeclaredTool } from "./MisdeclaredTool.ts"
+import { misdeclared } from "./MisdeclaredTool.ts"
 import type { AnySchema, InputCodec, OutputCodec } from "./ToolCodec.ts"
 import { inputCodec, jsonSchemaInput, outputCodec } from "./ToolCodec.ts"
 import type { ToolSpec } from "./ToolSpec.ts"
@@ -27,14 +29,21 @@ export interface DeclaredSpec {
   readonly input: InputCodec
   readonly output: OutputCodec
   readonly spec: ToolSpec
+  /** The declared permission where it is one of each call. */
+  readonly permission: CallPermission | undefined
 }
 
 /** Fails where a schema cannot be said in JSON Schema, and where the spec cannot be read or contradicts itself. */
 export const declaredSpec = Effect.fnUntraced(function* (
   { description, documentation, input: takes, name, output: gives, reconcile }: Declaration,
-  governance: Governance
+  governance: CallGovernance
 ): Effect.fn.Return<DeclaredSpec, MisdeclaredTool> {
-  const { input_schema, output_schema, ...rules } = governance
+  const { input_schema, needs_approval, output_schema, permission, ...rules } = governance
+  const by_call = typeof permission === "function" ? permission : undefined
+  if (by_call !== undefined && needs_approval === true) {
+    const problem = "the permission of each call says whether a person is asked"
+    return yield* misdeclared(name, "needs_approval", problem, "Leave it out")
+  }
   const input =
     takes === undefined && input_schema !== undefined
       ? yield* jsonSchemaInput(name, input_schema)
@@ -48,7 +57,11 @@ export const declaredSpec = Effect.fnUntraced(function* (
       output_schema: output.json_schema,
       reconcile
     },
-    rules
+    {
+      ...rules,
+      ...(needs_approval === undefined ? undefined : { needs_approval }),
+      ...(typeof permission === "function" || permission === undefined ? undefined : { permission })
+    }
   )
-  return { input, output, spec }
+  return { input, output, spec, permission: by_call }
 })

@@ -17,7 +17,7 @@ import type { Context } from "effect"
 import { Effect } from "effect"
 import type { Schema } from "effect"
 import type { ToolError } from "../error/ToolError.ts"
-import type { Governance } from "./Governance.ts"
+import type { CallGovernance } from "./Governance.ts"
 import { declaredSpec } from "./DeclaredSpec.ts"
 import type { CallContext, GovernedTool, Reconciled } from "./GovernedTool.ts"
 import { bindTool } from "./GovernedTool.ts"
@@ -36,7 +36,7 @@ export interface ToolOptions<
   Input extends AnySchema,
   Output extends AnySchema,
   Dependencies extends Keys
-> extends Governance {
+> extends CallGovernance<Decoded<Input>> {
   /** The name that models use: 1 to 64 letters, digits, `_` or `-`. */
   readonly name: string
   /** For the model. Absent = the first line of `documentation`. */
@@ -101,10 +101,11 @@ export const tool = <
     governance
   )
   const family = Effect.gen(function* () {
-    const { input, output, spec } = yield* made
+    const { input, output, permission, spec } = yield* made
     const governed = yield* bindTool<Identifiers<Dependencies>>(spec, {
       input,
       output,
+      ...(permission === undefined ? undefined : { permission }),
       services: yield* Effect.context<Exclude<ServicesOf<Returned>, Identifiers<Dependencies>>>(),
       handler: { _tag: "Function", run: body },
       ...(reconcile === undefined ? undefined : { reconcile: { _tag: "Function", run: reconcile } })

@@ -5,6 +5,7 @@
 import { Effect } from "effect"
 import type { Requires } from "../capability/Capability.ts"
 import { requiredCapabilities } from "../capability/Capability.ts"
+import type { CallPermission } from "../permission/CallPermission.ts"
 import type { Role } from "../Principal.ts"
 import { argumentsNamed } from "./IdempotencyKey.ts"
 import type { MisdeclaredTool } from "./MisdeclaredTool.ts"
@@ -77,6 +78,15 @@ export interface Governance {
   /** Shown to models in place of the derived schema. Arguments are still decoded by `input`. */
   readonly input_schema?: JsonObject
   readonly output_schema?: JsonObject
+}
+
+/** The same where the permission may be one of each call, by its decoded arguments. */
+export interface CallGovernance<Args = never> extends Omit<Governance, "permission"> {
+  /**
+   * Of every call, or of each by its arguments and its run: `({ amount }) => amount > 100 ? "ask" : "allow"`. It has to be pure.
+   * Absent = the policy and the category decide.
+   */
+  readonly permission?: Permission | CallPermission<Args>
 }
 
 /** What is known of a tool from its declaration, before it is governed. */

@@ -19,9 +19,10 @@ import type { Spend } from "../cost/Spending.ts"
 import type { ToolError } from "../error/ToolError.ts"
 import type { Json } from "../Canonical.ts"
 import type { CallId, ConversationId, RunId, Tenant } from "../Ids.ts"
+import type { CallPermission } from "../permission/CallPermission.ts"
 import type { Role } from "../Principal.ts"
 import type { NestedRuns } from "../run/NestedRuns.ts"
-import type { Governance } from "./Governance.ts"
+import type { CallGovernance } from "./Governance.ts"
 import { declaredSpec } from "./DeclaredSpec.ts"
 import type { MisdeclaredTool } from "./MisdeclaredTool.ts"
 import { misdeclared } from "./MisdeclaredTool.ts"
@@ -31,7 +32,7 @@ import { toolKeyOf } from "./ToolSpec.ts"
 import type { ToolSpec } from "./ToolSpec.ts"
 
 // An author of a family needs these with `govern`.
-export type { Governance } from "./Governance.ts"
+export type { CallGovernance, Governance } from "./Governance.ts"
 export { MisdeclaredTool } from "./MisdeclaredTool.ts"
 
 /**
@@ -145,6 +146,8 @@ export interface GovernedTool<out R = never> {
   readonly key: string
   readonly decode: (args: unknown) => Exit.Exit<unknown, unknown>
   readonly encode: (result: unknown) => Exit.Exit<unknown, unknown>
+  /** The permission of each call. Absent = what its spec and the policy say holds for all. */
+  readonly permission?: CallPermission
   /** Is this JSON a valid result? For examples and recordings. */
   readonly check: (json: unknown) => Exit.Exit<unknown, unknown>
   readonly handler: ToolHandler<R>
@@ -180,7 +183,10 @@ export interface GovernedTool<out R = never> {
 }
 
 /** The parts of a tool beside its spec. */
-export interface ToolParts<R> extends Pick<GovernedTool<R>, "handler" | "reconcile" | "services"> {
+export interface ToolParts<R> extends Pick<
+  GovernedTool<R>,
+  "handler" | "permission" | "reconcile" | "services"
+> {
   readonly input: InputCodec
   readonly output: OutputCodec
 }
@@ -191,7 +197,7 @@ const refusalOf = (exit: Exit.Exit<unknown, unknown>): string | undefined =>
 /** Joins a spec and its parts. Fails where an example does not fit the tool's schemas. */
 export const bindTool = <R>(
   spec: ToolSpec,
-  { handler, input, output, reconcile, services }: ToolParts<R>
+  { handler, input, output, permission, reconcile, services }: ToolParts<R>
 ): Effect.Effect<GovernedTool<R>, MisdeclaredTool> => {
   for (const [index, example] of spec.examples.entries()) {
     const field = `examples.${index}`
@@ -214,6 +220,7 @@ export const bindTool = <R>(
     check: output.check,
     handler,
     services,
+    ...(permission === undefined ? undefined : { permission }),
     ...(reconcile === undefined ? undefined : { reconcile })
   })
 }
@@ -224,7 +231,7 @@ type Fails<Tools extends Record<string, Tool.Any>> = {
 
 const governed = Effect.fnUntraced(function* (
   tool: Tool.Any,
-  governance: Governance | undefined,
+  governance: CallGovernance | undefined,
   entry: Tool.Handler<string> | undefined
 ) {
   const { name } = tool
@@ -237,7 +244,7 @@ const governed = Effect.fnUntraced(function* (
     return yield* misdeclared(name, "handler", "the toolkit has no handler for it", fix)
   }
   const given = Tool.isDynamic(tool) ? tool.jsonSchema : undefined
-  const { input, output, spec } = yield* declaredSpec(
+  const { input, output, permission, spec } = yield* declaredSpec(
     {
       name,
       description: tool.description,
@@ -247,7 +254,13 @@ const governed = Effect.fnUntraced(function* (
     },
     given === undefined ? governance : { ...governance, input_schema: given }
   )
-  return yield* bindTool(spec, { input, output, handler: entry.handler, services: entry.context })
+  return yield* bindTool(spec, {
+    input,
+    output,
+    handler: entry.handler,
+    services: entry.context,
+    ...(permission === undefined ? undefined : { permission })
+  })
 })
 
 /**
@@ -261,7 +274,7 @@ export const govern = <
     | Effect.Effect<Toolkit.HandlersFrom<Tools>, unknown, unknown>
 >(
   toolkit: Toolkit.Toolkit<Tools> & { readonly tools: Fails<Tools> },
-  governance: { readonly [Name in keyof Tools]: Governance },
+  governance: { readonly [Name in keyof Tools]: CallGovernance<Tool.Parameters<Tools[Name]>> },
   handlers: Handlers
 ): Effect.Effect<
   ReadonlyArray<GovernedTool<Tool.HandlerServices<Tools[keyof Tools]>>>,

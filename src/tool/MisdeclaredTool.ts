@@ -44,7 +44,7 @@ const fixes: Readonly<Record<string, string>> = {
   category: "Write read, suggest or mutate, or leave it out",
   produces: 'Write "proposal", or leave it out',
   group: "Write core, knowledge, network, inspect, orchestration or meta",
-  permission: "Write allow, ask or deny",
+  permission: "Write allow, ask or deny, or a function that gives one of them for a call",
   rule_arguments: 'Write the names of 1 to 16 arguments, such as ["program", "args"]',
   needs_approval:
     "Write true beside no permission or beside ask, which it stands for, or leave it out",

@@ -11,11 +11,12 @@ const refund = tool(
     name: "refund",
     description: "Pays an order back.",
     side_effects: "external",
-    input: z.object({ order_id: z.string() }),
+    input: z.object({ order_id: z.string(), amount: z.number() }),
     output: z.object({ paid: z.boolean() }),
+    permission: ({ amount }) => (amount > 100 ? "ask" : "allow"),
     idempotency_key: "refund-{order_id}",
     cost_estimate: "0.10",
-    examples: [{ input: { order_id: "1003" }, output: { paid: true } }]
+    examples: [{ input: { order_id: "1003", amount: 250 }, output: { paid: true } }]
   },
   async ({ order_id }, { key }) => payments.refund(order_id, key!)
 )
@@ -32,7 +33,7 @@ const troupe = await start({
   ],
   tools: [refund],
   model: scripted([
-    call("refund", { order_id: "1003" }, { model: "gpt-4.1", usage }),
+    call("refund", { order_id: "1003", amount: 250 }, { model: "gpt-4.1", usage }),
     text("It is paid back.", { model: "gpt-4.1", usage })
   ]),
   prices: {

@@ -2,6 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { effectivePermission, policyOf } from "../../src/permission/Policy.ts"
 import type { Permission } from "../../src/tool/SideEffects.ts"
+import { runOf } from "./Tools.ts"
 
 const subject = {
   name: "run",
@@ -23,7 +24,7 @@ const rank: Readonly<Record<Permission, number>> = { allow: 0, ask: 1, deny: 2 }
 const answers: ReadonlyArray<Permission> = ["allow", "ask", "deny"]
 
 const answerOf = (rules: ReadonlyArray<object>) =>
-  effectivePermission(policyOf({ mode: "deny", rules }), subject, args, false, ["operator"])
+  effectivePermission(policyOf({ mode: "deny", rules }), subject, args, false, runOf(["operator"]))
 
 describe("AG-60 several rules that match", () => {
   it("give the strictest of two permissions, in either order and of any form", () => {

@@ -1,7 +1,13 @@
 /** Tools as a policy sees them: a name, a key, who brings them, and what they declare of their arguments. */
+import type { JudgedRun } from "../../src/permission/CallPermission.ts"
+import type { Roles } from "../../src/Principal.ts"
 import type { GovernedTool } from "../../src/tool/GovernedTool.ts"
 
 type Seen = Pick<GovernedTool, "key" | "provider" | "spec">
+
+/** A run whose sender has these roles. */
+export const runOf = (roles: Roles): JudgedRun =>
+  ({ run: "run-1", tenant: "acme", agent: "a", principal: "olga", roles }) as never as JudgedRun
 
 /** `properties` may be what no schema allows: a server says what it likes. */
 export interface Declared {

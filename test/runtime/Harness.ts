@@ -16,6 +16,7 @@ import type { CallSettled, Outcome, RunEvent } from "../../src/run/RunEvent.ts"
 import { govern } from "../../src/tool/GovernedTool.ts"
 import type {
   CallContext,
+  CallGovernance,
   Governance,
   GovernedTool,
   MisdeclaredTool
@@ -57,7 +58,7 @@ export type Body = (
 ) => Effect.Effect<unknown, ToolError, AgentMemory>
 
 export interface TestTool {
-  readonly governance: Omit<Governance, "namespace">
+  readonly governance: Omit<CallGovernance<{ readonly n: number }>, "namespace">
   readonly body: Body
   /** Absent = `{ n }`. */
   readonly parameters?: Schema.Struct.Fields
@@ -113,7 +114,7 @@ export const toolsOf = (
     ])
   )
   // The kit is made of data, so that the types of its tools are lost on the way.
-  return govern(kit, governance, handlers as never) as Effect.Effect<
+  return govern(kit, governance as never, handlers as never) as Effect.Effect<
     ReadonlyArray<GovernedTool<AgentMemory>>,
     MisdeclaredTool
   >

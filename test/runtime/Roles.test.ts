@@ -20,6 +20,7 @@ import * as Replay from "../../layers/compose/Replay.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import { call, calls, text } from "../../layers/model/ScriptedModelGateway.ts"
 import * as RoleDirectory from "../../layers/runtime/desk/RoleDirectory.ts"
+import { runOf } from "../permission/Tools.ts"
 import { seeded } from "../run/Interleaving.ts"
 import * as H from "./Harness.ts"
 
@@ -253,7 +254,13 @@ describe("rules about roles", () => {
     ]
   })
   const of = (roles: ReadonlyArray<Role> | undefined, what = "one") =>
-    effectivePermission(policy, subject, { what }, false, roles)
+    effectivePermission(
+      policy,
+      subject,
+      { what },
+      false,
+      roles === undefined ? undefined : runOf(roles)
+    )
 
   it("match senders who have one of a rule's roles, or senders who have none of them", () => {
     assert.strictEqual(of(["operator"]), "allow")

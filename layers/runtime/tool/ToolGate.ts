@@ -12,20 +12,22 @@ import {
 } from "../../../src/capability/Capability.ts"
 import type { Capability } from "../../../src/capability/Capability.ts"
 import type { ToolPolicyError } from "../../../src/error/ToolError.ts"
-import type { PermissionOf, Policy, Subject } from "../../../src/permission/Policy.ts"
+import type { JudgedRun, PermissionOf } from "../../../src/permission/CallPermission.ts"
+import { permissionByCall } from "../../../src/permission/CallPermission.ts"
+import type { Policy, Subject } from "../../../src/permission/Policy.ts"
 import { alwaysAsks, permissionFor } from "../../../src/permission/Policy.ts"
 import type { Permission } from "../../../src/tool/SideEffects.ts"
 import { readOnlyHintOf } from "../../../src/tool/SideEffects.ts"
 import { isDispatched } from "../../../src/tool/ToolSpec.ts"
 import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"
-import type { AgentTool, StartBody } from "./CallHost.ts"
+import type { AgentTool, CallHost, StartBody } from "./CallHost.ts"
 import type { ToolBody } from "./ToolBody.ts"
 
 export interface ToolGate {
   readonly tool: AgentTool
   /** The refusal of every call, because the agent lacks a capability that the tool needs. Undefined = it has all. */
   readonly missingCapability: ToolPolicyError | undefined
-  /** Of every call, or of each by its arguments as they were given. */
+  /** Of every call, or of each by its arguments as they were given and its run. It may throw what the tool's own one throws. */
   readonly permission: Permission | PermissionOf
   /** Whether a workspace may authorise its calls in advance. */
   readonly mayBeAuthorized: boolean
@@ -33,7 +35,15 @@ export interface ToolGate {
 }
 
 /** The facts of a tool that a policy judges. */
-export const policySubjectOf = ({ key, provider, spec }: AgentTool): Subject => {
+export const policySubjectOf = ({
+  decode,
+  key,
+  permission,
+  provider,
+  spec
+}: AgentTool): Subject => {
+  const declared =
+    permission === undefined ? spec.permission : permissionByCall(spec.name, permission, decode)
   const properties = spec.input_schema["properties"]
   return {
     name: spec.name,
@@ -42,11 +52,20 @@ export const policySubjectOf = ({ key, provider, spec }: AgentTool): Subject => 
     read_only: readOnlyHintOf(spec.side_effects),
     arguments: typeof properties === "object" && properties !== null ? Object.keys(properties) : [],
     ...(spec.rule_arguments === undefined ? undefined : { rule_arguments: spec.rule_arguments }),
-    ...(spec.permission === undefined ? undefined : { permission: spec.permission }),
+    ...(declared === undefined ? undefined : { permission: declared }),
     ...(spec.approval === undefined ? undefined : { approval: spec.approval }),
     ...(provider === undefined ? undefined : { server: provider })
   }
 }
+
+/** The run of a call, for its permission. */
+export const judgedRunOf = ({ accepted, agent, run }: CallHost): JudgedRun => ({
+  run,
+  tenant: accepted.tenant,
+  agent: agent.spec.name,
+  principal: accepted.by,
+  roles: accepted.roles ?? []
+})
 
 /** A capability that the tool needs and the agent lacks, for which every call is refused. Undefined = it has all. */
 const missingCapability = (

@@ -35,6 +35,7 @@ import type { KillSwitch } from "../../../services/KillSwitch.ts"
 import type { ApprovalServices } from "./CallApproval.ts"
 import { approvalFor, clientRequest } from "./CallApproval.ts"
 import type { AgentTool, CallHost, StartedWork } from "./CallHost.ts"
+import { callCatching } from "./Catching.ts"
 import { callFinished } from "./CallOutcome.ts"
 import {
   invalidToolArguments,
@@ -48,7 +49,7 @@ import { callIdentityOf } from "./IdempotencyIndex.ts"
 import * as IdempotentCalls from "./IdempotentCalls.ts"
 import * as ToolBody from "./ToolBody.ts"
 import type { ToolGate } from "./ToolGate.ts"
-import { makeToolGates, policySubjectOf } from "./ToolGate.ts"
+import { judgedRunOf, makeToolGates, policySubjectOf } from "./ToolGate.ts"
 import type { UnresolvedServices } from "./UnresolvedCall.ts"
 import { startUnresolved } from "./UnresolvedCall.ts"
 
@@ -90,13 +91,13 @@ const permissionOf = (
   given: unknown
 ): Permission => {
   if (areToolsStopped(rules, host)) return "deny"
-  return typeof permission === "function" ? permission(given, host.accepted.roles) : permission
+  return typeof permission === "function" ? permission(given, judgedRunOf(host)) : permission
 }
 
 /** Do the kill switch and the policy let the tool run with these arguments without approval? Nothing else is checked. */
 const permits = (rules: Rules, tool: AgentTool, host: CallHost, args: unknown): boolean =>
   !areToolsStopped(rules, host) &&
-  effectivePermission(rules.policy, policySubjectOf(tool), args, false, host.accepted.roles) ===
+  effectivePermission(rules.policy, policySubjectOf(tool), args, false, judgedRunOf(host)) ===
     "allow"
 
 const refuseDenied = (
@@ -107,7 +108,7 @@ const refuseDenied = (
 ): StartedWork => {
   const { id } = host.call()
   if (areToolsStopped(rules, host)) return refuseCall(id, toolsStopped())
-  const isByRole = isDeniedByRole(rules.policy, policySubjectOf(tool), given)
+  const isByRole = isDeniedByRole(rules.policy, policySubjectOf(tool), given, judgedRunOf(host))
   const roles = isByRole ? rolesText(host.accepted.roles) : undefined
   return refuseCall(id, permissionDenied(tool, roles))
 }
@@ -156,7 +157,7 @@ export const make = (services: Services): ToolInvoker => {
         ? { effect: startOrRequest(host, gate, args) }
         : gate.start(host, host.call().id, args)
 
-  const start = (host: CallHost): StartedWork => {
+  const begin = (host: CallHost): StartedWork => {
     const { arguments: given, id, phase, proposed } = host.call()
     if (proposed.malformed !== undefined) {
       return refuseCall(id, malformedArguments(proposed.malformed))
@@ -189,7 +190,9 @@ export const make = (services: Services): ToolInvoker => {
   }
 
   return {
-    start,
+    // A permission, a refusal or a schema of the tool may throw: the call fails, and nothing else.
+    start: (host) =>
+      callCatching(begin, host, undefined, (defect) => ({ effect: Exit.die(defect) })),
     died: (call, cause) => callFinished(call, outcomeOfCause(cause))
   }
 }
