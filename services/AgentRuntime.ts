@@ -27,6 +27,7 @@ import type {
 import type { NotEntitled } from "../src/approval/Approval.ts"
 import type { AnchorMismatch } from "../src/memory/MemoryAnchors.ts"
 import type { Principal } from "../src/Principal.ts"
+import type { AnswerSchema } from "../src/run/AnswerSchema.ts"
 import type { Nesting } from "../src/run/Nesting.ts"
 import type { RunQuarantined } from "../src/run/Quarantine.ts"
 import type { CallNotUnknown, RunIsOver, RunNotFound, Settlement } from "../src/run/RunCommand.ts"
@@ -58,6 +59,8 @@ export interface Message {
   readonly initiated_by?: InitiatedBy | undefined
   /** The run around the message, which sends it through another system. Absent = there is none. */
   readonly nested?: Nesting | undefined
+  /** JSON Schema of an object that the answer has to fit: an answer that does not is asked for once more, then the run fails. */
+  readonly answer_schema?: AnswerSchema | undefined
 }
 
 /** A position in a conversation: events up to and including this one were seen. `{ ordinal: 0, seq: -1 }` = none. */

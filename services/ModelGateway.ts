@@ -7,6 +7,7 @@ import type { Effect } from "effect"
 import type { ModelSettings } from "../src/agent/ModelSettings.ts"
 import type { TranscriptEntry } from "../src/conversation/Transcript.ts"
 import type { AgentName, FrameId, RunId } from "../src/Ids.ts"
+import type { AnswerSchema } from "../src/run/AnswerSchema.ts"
 import type { Turn } from "../src/run/RunDecider.ts"
 
 /** A tool as the model is shown it: no output schema, no bound context. */
@@ -35,6 +36,8 @@ export interface ModelRequest {
   readonly transcript: ReadonlyArray<TranscriptEntry>
   /** Empty = the model must answer. */
   readonly tools: ReadonlyArray<ModelTool>
+  /** JSON Schema that an answer has to fit; `system` says so. Absent = the settings' own, if any. */
+  readonly answer_schema?: AnswerSchema | undefined
   /** Absent = the provider's defaults. */
   readonly settings?: ModelSettings | undefined
 }

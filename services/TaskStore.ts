@@ -10,16 +10,16 @@ import type {
   AgentBusy,
   AgentTask,
   IdempotencyConflict,
-  MailboxFull
+  MailboxFull,
+  MaybeSaid
 } from "../src/delivery/AgentTask.ts"
 import type { Address, ConversationId, MessageId, RunId, Tenant } from "../src/Ids.ts"
 import type { Roles } from "../src/Principal.ts"
-import type { Nesting } from "../src/run/Nesting.ts"
 import type { RunAccepted } from "../src/run/RunEvent.ts"
 import type { Claim } from "./RunJournal.ts"
 import type { StoreError } from "./StoreError.ts"
 
-export interface NewTask {
+export interface NewTask extends MaybeSaid {
   readonly id: RunId
   readonly tenant: Tenant
   readonly address: Address
@@ -29,12 +29,6 @@ export interface NewTask {
   /** The roles of the sender, stored with the task. Absent = not known. */
   readonly roles?: Roles | undefined
   readonly trace_id: string
-  /** The sender's span in that trace. Absent = the sender does not trace. */
-  readonly span_id?: string | undefined
-  /** False = the sender does not sample the trace. Absent = it may be sampled. */
-  readonly sampled?: false | undefined
-  /** What the sender says of the run around the message. Absent = there is none. */
-  readonly nested?: Nesting | undefined
   readonly channel_origin: string
   readonly initiated_by: InitiatedBy
   readonly trigger_event_id?: string | undefined

@@ -34,6 +34,43 @@ export interface Awaiting {
 
 export type Answer = Ended | Awaiting
 
+type PartialDeep<A> =
+  A extends ReadonlyArray<infer Item>
+    ? ReadonlyArray<PartialDeep<Item>>
+    : A extends object
+      ? { readonly [Name in keyof A]?: PartialDeep<A[Name]> }
+      : A
+
+/** What of an answer was written so far: members may be missing, and texts may go on. It was not checked. */
+export type SoFar<A> = PartialDeep<A>
+
+interface Complete {
+  readonly status: "complete"
+}
+
+/** The end of a run that was asked for an answer of a schema. One that gave none has failed with the reason `answer_unfit`. */
+export type EndedWith<A> =
+  | (Ended & Complete & { readonly value: A })
+  | (Ended & { readonly status: "failed" | "cancelled"; readonly value?: undefined })
+
+export type AnswerWith<A> = EndedWith<A> | (Awaiting & { readonly value?: undefined })
+
+/**
+ * The run is complete, and its answer fits the JSON Schema, but not what only the code of the schema says, such as a
+ * refinement: nobody asks the model again.
+ */
+export class AnswerUnfit extends Schema.TaggedError<AnswerUnfit>()("AnswerUnfit", {
+  run: Schema.String,
+  conversation: Schema.String,
+  /** Why it does not fit. */
+  problem: Schema.String,
+  text: Schema.String
+}) {
+  override get message(): string {
+    return `the answer of run ${this.run} does not fit its schema: ${this.problem}`
+  }
+}
+
 export interface Wait {
   /** Aborting ends the wait, which rejects with the signal's reason. */
   readonly signal?: AbortSignal

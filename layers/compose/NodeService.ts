@@ -53,11 +53,12 @@ import type { ToolQueue } from "../../services/ToolQueue.ts"
 import type { TriplePublisher } from "../../services/TriplePublisher.ts"
 import type { ModelChoice } from "../model/ChosenModels.ts"
 import type { Telemetry } from "../telemetry/OpenTelemetry.ts"
-import type { Answer, Wait } from "./Answer.ts"
-import type { RunPart } from "./RunStream.ts"
+import type { AnySchema, Decoded } from "../../src/tool/ToolCodec.ts"
+import type { Answer, AnswerWith, Wait } from "./Answer.ts"
+import type { RunPart, RunPartWith } from "./RunStream.ts"
 import type { Http, HttpMethods } from "./EmbeddedHttp.ts"
 
-export type { Answer, Awaiting, Ended, Wait } from "./Answer.ts"
+export type { Answer, AnswerWith, Awaiting, Ended, EndedWith, SoFar, Wait } from "./Answer.ts"
 export { WaitTimedOut } from "./Answer.ts"
 export type { RunPart } from "./RunStream.ts"
 export type { Http, HttpMethods, Token } from "./EmbeddedHttp.ts"
@@ -178,6 +179,11 @@ export interface Send {
    * nested in that one. At most 8,192 characters. Absent = it is nested in none.
    */
   readonly baggage?: string
+  /**
+   * The schema of the answer, an Effect Schema or any Standard Schema (zod, valibot), of an object. It is journaled as JSON Schema,
+   * at most 65,536 characters. Absent = any text is an answer.
+   */
+  readonly answer?: AnySchema
 }
 
 export interface Sent {
@@ -259,9 +265,29 @@ export interface NodeService extends HttpMethods {
    * first question (`awaiting_approval`, with the approvals). `result` waits again. A wait that ends early cancels nothing
    * unless `cancel` says so.
    */
-  readonly ask: (message: Send, by?: Principal, wait?: Wait) => Promise<Answer>
+  readonly ask: {
+    /**
+     * With a schema of answers the model is asked for JSON that fits it, in the way that its provider has for it. An answer that
+     * does not fit is asked for once more; then the run fails (`answer_unfit`). `value` is the decoded answer. Rejects with
+     * `AnswerUnfit` where only the code of the schema, such as a refinement, refuses the answer of a complete run.
+     */
+    <S extends AnySchema>(
+      message: Send & { readonly answer: S },
+      by?: Principal,
+      wait?: Wait
+    ): Promise<AnswerWith<Decoded<S>>>
+    (message: Send, by?: Principal, wait?: Wait): Promise<Answer>
+  }
   /** The same for a run that was sent before; rejects with `RunNotFound` where there is none. */
-  readonly result: (run: string, by?: Principal, wait?: Wait) => Promise<Answer>
+  readonly result: {
+    /** `answer`: the schema that it was asked with. */
+    <S extends AnySchema>(
+      run: string,
+      by: Principal | undefined,
+      wait: Wait & { readonly answer: S }
+    ): Promise<AnswerWith<Decoded<S>>>
+    (run: string, by?: Principal, wait?: Wait): Promise<Answer>
+  }
   /**
    * Everything that happens in a conversation of the principal's tenant from its start, or in one run to its end, then
    * what is to come; `CaughtUp` says where the past is over. Rejects with `ConversationNotFound` where neither has this
@@ -277,7 +303,14 @@ export interface NodeService extends HttpMethods {
    * it, what happens, and the answer. Each loop sends anew, unless the message has an `idempotency_key`. Leaving it cancels
    * nothing. Rejects as `send` and `watch` do.
    */
-  readonly stream: (message: Send, by?: Principal) => AsyncIterable<RunPart>
+  readonly stream: {
+    /** With what of the value was written so far. */
+    <S extends AnySchema>(
+      message: Send & { readonly answer: S },
+      by?: Principal
+    ): AsyncIterable<RunPartWith<Decoded<S>>>
+    (message: Send, by?: Principal): AsyncIterable<RunPart>
+  }
   /** Questions that wait for a person, oldest first; at most 500. */
   readonly pending: (by?: Principal) => Promise<ReadonlyArray<Approval>>
   /** Takes a `Decision`, or what the HTTP API takes: `{ decision: "deny", reason: "fraud" }`. Anything else is refused. */

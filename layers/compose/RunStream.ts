@@ -5,7 +5,7 @@ import { Stream } from "effect"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
 import type { FeedItem } from "../../services/AgentRuntime.ts"
 import { rootFrame } from "../../src/Ids.ts"
-import type { Ended } from "./Answer.ts"
+import type { Ended, EndedWith, SoFar } from "./Answer.ts"
 
 /** A part of `stream`; `step` counts the turns of the run's agent from 1. */
 export type RunPart =
@@ -19,6 +19,13 @@ export type RunPart =
   | { readonly type: "event"; readonly seq: number; readonly event: RunEvent }
   /** The run has ended. The last part. */
   | { readonly type: "end"; readonly answer: Ended }
+
+/** The same of a message with a schema of answers. */
+export type RunPartWith<A> =
+  | Exclude<RunPart, { readonly type: "end" }>
+  /** What of the answer was written so far, where that is more than before. */
+  | { readonly type: "value"; readonly step: number; readonly value: SoFar<A> }
+  | { readonly type: "end"; readonly answer: EndedWith<A> }
 
 /** Which text of the turn that is being written was given. */
 class TurnText {

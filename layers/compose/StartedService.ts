@@ -3,7 +3,7 @@
  * alone loads no runtime.
  */
 import type { Context } from "effect"
-import { Effect, Layer, ManagedRuntime, Redacted } from "effect"
+import { Effect, Layer, ManagedRuntime, Redacted, Stream } from "effect"
 import * as Entries from "../../src/entry/Entries.ts"
 import { graphAgent } from "../../src/graph/GraphAgent.ts"
 import type { ToolGraph } from "../../src/graph/ToolGraph.ts"
@@ -45,6 +45,8 @@ import * as Quarantine from "./Quarantine.ts"
 import { resolveConfigs } from "./ResolvedConfigs.ts"
 import * as Runtime from "./Runtime.ts"
 import * as Stores from "./Stores.ts"
+import type { Answer, Wait } from "./Answer.ts"
+import { askedOf, askedWait, withValue, withValues } from "./TypedAnswer.ts"
 import { answerOf, clientCallsOf, sendMessage, streamRun, waitOf, watchFeed } from "./Waiting.ts"
 
 const storesOf = (store: Store): Layer.Layer<Stores.Stores, unknown> =>
@@ -151,22 +153,41 @@ const layerOf = async (options: Options) => {
 type Services = Layer.Success<Awaited<ReturnType<typeof layerOf>>>
 type Run = <A, E>(effect: Effect.Effect<A, E, Services>) => Promise<A>
 
+/** A run's parts, with the value of the answer where the message has a schema of answers. */
+const streamAnswer = (message: Send, by: Principal) =>
+  Stream.unwrap(
+    Effect.map(askedOf(message), ({ codec, message }) =>
+      withValues(codec, streamRun(message as Message, by))
+    )
+  )
+
 const conversationMethods = (run: Run, services: Context.Context<Services>) => {
   // Decoded once: what is decoded is not decoded again (bench row `send`).
   const service = Effect.runSync(Entries.principal(service_principal, "by"))
   const send = async (message: Send, by: Principal = service): Promise<Sent> => {
-    const { created, task } = await run(sendMessage(message as Message, by))
+    const asked = await run(askedOf(message))
+    const { created, task } = await run(sendMessage(asked.message as Message, by))
     return { run: task.id, conversation: task.conversation, ordinal: task.ordinal, created }
+  }
+  const ask = async (message: Send, by: Principal = service, wait?: Wait): Promise<Answer> => {
+    const { signal } = await run(waitOf(wait))
+    const { codec } = await run(askedOf(message))
+    signal?.throwIfAborted()
+    const answer = await answerOf(run, (await send(message, by)).run, by, wait)
+    return codec === undefined ? answer : run(withValue(codec, answer))
+  }
+  const result = async (id: string, by: Principal = service, wait?: Wait): Promise<Answer> => {
+    const { codec, wait: rest } = await run(askedWait(wait))
+    const answer = await answerOf(run, id, by, rest)
+    return codec === undefined ? answer : run(withValue(codec, answer))
   }
   return {
     send,
-    ask: async (message, by = service, wait) => {
-      const { signal } = await run(waitOf(wait))
-      signal?.throwIfAborted()
-      return answerOf(run, (await send(message, by)).run, by, wait)
-    },
-    result: (id, by = service, wait) => answerOf(run, id, by, wait),
-    stream: (message, by = service) => asyncIterable(streamRun(message as Message, by), services),
+    // Each has two types: that of a message with a schema of answers, and that of one without.
+    ask: ask as NodeService["ask"],
+    result: result as NodeService["result"],
+    stream: ((message: Send, by: Principal = service) =>
+      asyncIterable(streamAnswer(message, by), services)) as NodeService["stream"],
     watch: (id, after, by = service) => asyncIterable(watchFeed(id, after, by), services)
   } satisfies Partial<NodeService>
 }

@@ -10,7 +10,8 @@ import {
   AddressConflict,
   AgentBusy,
   IdempotencyConflict,
-  MailboxFull
+  MailboxFull,
+  saidOf
 } from "../../src/delivery/AgentTask.ts"
 import { actorKey, addressKey } from "../../src/Ids.ts"
 import type { Store, StoredConversation, StoredTask } from "./EphemeralStore.ts"
@@ -96,9 +97,7 @@ const writeTask = (store: Store, request: NewTask, now: number): Accepted => {
     by: request.by,
     ...(request.roles === undefined ? undefined : { roles: request.roles }),
     trace_id: request.trace_id,
-    ...(request.span_id === undefined ? undefined : { span_id: request.span_id }),
-    ...(request.sampled === undefined ? undefined : { sampled: request.sampled }),
-    ...(request.nested === undefined ? undefined : { nested: request.nested }),
+    ...saidOf(request),
     status: "pending",
     created_at: now
   }

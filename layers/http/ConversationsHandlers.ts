@@ -12,6 +12,7 @@ import { ConversationStore } from "../../services/ConversationStore.ts"
 import type { StoreError } from "../../services/StoreError.ts"
 import type { Accepted } from "../../services/TaskStore.ts"
 import { AgentNotFound } from "../../src/agent/AgentSpec.ts"
+import { NotEntitled } from "../../src/approval/Approval.ts"
 import type { Authentication, RequestBody, Validation } from "../../src/api/Boundary.ts"
 import { CurrentPrincipal } from "../../src/api/Boundary.ts"
 import { limit_default } from "../../src/api/Page.ts"
@@ -23,7 +24,7 @@ import type { AgentName } from "../../src/Ids.ts"
 import { ConversationId } from "../../src/Ids.ts"
 import { nestingOf } from "../../src/run/Nesting.ts"
 import type { Principal } from "../../src/Principal.ts"
-import { isLimitedToOwn } from "../../src/Rights.ts"
+import { isLimitedToOwn, rolesFor } from "../../src/Rights.ts"
 import { conversationFor, readsAsCustomer, refusalOf } from "./Access.ts"
 import { boundedPage } from "./BoundedPage.ts"
 import * as EventStream from "./EventStream.ts"
@@ -90,6 +91,11 @@ const send = Effect.fnUntraced(function* (
   const message = { ...given, nested: nested.success }
   const refusal = refusalOf(by, "send", message.agent, customer_agents)
   if (refusal !== undefined) return yield* Effect.fail(refusal)
+  if (given.answer_schema !== undefined && isLimitedToOwn(by, "send")) {
+    // Its texts stand in the instructions, which are not a customer's to write.
+    const needs = rolesFor("send").filter((role) => role !== "customer")
+    return yield* Effect.fail(problemOf(new NotEntitled({ principal: by.id, needs })))
+  }
   yield* limits.message(by)
   const accepted = yield* Effect.mapError(runtime.send(message, by), (error) =>
     // Customers are not shown the names of other agents.

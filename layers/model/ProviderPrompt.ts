@@ -268,13 +268,32 @@ const pastTools = (prompt: LanguageModelV4Prompt): Array<LanguageModelV4Function
   }))
 }
 
+/** For a schema that the strict mode of OpenAI's wire refuses; the answer is checked here. */
+const not_strict: SharedV4ProviderOptions = {
+  openai: { strictJsonSchema: false },
+  openaiCompatible: { strictJsonSchema: false }
+}
+
+/** Is every object of the schema closed, with all its members required, as a strict mode asks? */
+const isStrict = (schema: unknown): boolean => {
+  if (Array.isArray(schema)) return schema.every(isStrict)
+  if (typeof schema !== "object" || schema === null) return true
+  const { additionalProperties, properties, required } = schema as Readonly<Record<string, unknown>>
+  if (typeof properties === "object" && properties !== null) {
+    const names = Array.isArray(required) ? required : []
+    const isClosed = additionalProperties === false
+    if (!isClosed || Object.keys(properties).some((name) => !names.includes(name))) return false
+  }
+  return Object.values(schema).every(isStrict)
+}
+
 /** All that a client is asked with, or why this cannot be asked. */
 export const toOptions = (
   request: ModelRequest,
   origin: string,
   habits: ProviderHabits = {}
 ): LanguageModelV4CallOptions | ModelError => {
-  const { settings, tools } = request
+  const { answer_schema, settings, tools } = request
   const options: LanguageModelV4CallOptions = { prompt: toPrompt(request, origin) }
   if (tools.length > 0) {
     const choice = toChoice(request)
@@ -292,16 +311,22 @@ export const toOptions = (
   const usual = reasons
     ? toProviderOptions(habits.options, habits.reasoning_options)
     : habits.options
-  const providerOptions = toProviderOptions(usual, settings?.provider_options)
+  const output =
+    answer_schema === undefined ? settings?.output : { schema: answer_schema, name: "answer" }
+  const loose = output === undefined || isStrict(output.schema) ? undefined : not_strict
+  const providerOptions = toProviderOptions(
+    toProviderOptions(loose, usual),
+    settings?.provider_options
+  )
   if (providerOptions !== undefined) options.providerOptions = providerOptions
+  if (output !== undefined) {
+    // The package's type of a schema is stricter than JSON; the provider judges it.
+    const { schema, ...named } = output
+    options.responseFormat = { type: "json", schema: schema as JSONSchema, ...named }
+  }
   if (settings === undefined) return options
   if (settings.max_output_tokens !== undefined) options.maxOutputTokens = settings.max_output_tokens
   if (settings.temperature !== undefined) options.temperature = settings.temperature
   if (settings.reasoning_effort !== undefined) options.reasoning = settings.reasoning_effort
-  if (settings.output !== undefined) {
-    // The package's type of a schema is stricter than JSON; the provider judges it.
-    const { schema, ...named } = settings.output
-    options.responseFormat = { type: "json", schema: schema as JSONSchema, ...named }
-  }
   return options
 }

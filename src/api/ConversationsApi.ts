@@ -7,6 +7,7 @@ import { Conversation, ConversationMessage } from "../conversation/Conversation.
 import { TaskStatus } from "../delivery/AgentTask.ts"
 import { AgentName, ConversationId, RunId } from "../Ids.ts"
 import { rolesFor } from "../Rights.ts"
+import { CheckedAnswerSchema } from "../run/AnswerSchema.ts"
 import { Authentication, Needs, RequestBody, Validation } from "./Boundary.ts"
 import { After, Limit } from "./Page.ts"
 import { Problem404, Problem409, Problem413, Problem422, Problem429 } from "./Problem.ts"
@@ -14,7 +15,9 @@ import { Problem404, Problem409, Problem413, Problem422, Problem429 } from "./Pr
 const MessagePayload = Schema.Struct({
   agent: AgentName,
   /** At most 1,000,000 bytes of UTF-8. */
-  text: Schema.String.check(Schema.isMinLength(1))
+  text: Schema.String.check(Schema.isMinLength(1)),
+  /** JSON Schema of an object that the answer has to fit, at most 65,536 characters. Not for customers. Absent = any text is an answer. */
+  answer_schema: Schema.optionalKey(CheckedAnswerSchema)
 }).annotate({ identifier: "Message" })
 
 const AcceptedMessage = Schema.Struct({
@@ -42,7 +45,7 @@ const posting = {
 } as const
 
 const postDescription =
-  "The answer comes as a run. The same Idempotency-Key with the same message is the same task; with another message it is refused (422). Pass on the `baggage` of a request that a run sent: a message that is nested too deep is refused (403), and its run stays within what is left of the outer run's budget."
+  "The answer comes as a run. The same Idempotency-Key with the same message is the same task; with another message it is refused (422). Pass on the `baggage` of a request that a run sent: a message that is nested too deep is refused (403), and its run stays within what is left of the outer run's budget. With an `answer_schema`, the text of a complete run is JSON that fits it; a run whose second answer does not fit fails (`answer_unfit`)."
 
 const send = HttpApiEndpoint.post("send", "/v1/messages", posting)
   .annotate(Needs, rolesFor("send"))

@@ -9,6 +9,34 @@ import { Nesting } from "../run/Nesting.ts"
 export const TaskStatus = Schema.Literals(["pending", "processing", "complete", "failed"])
 export type TaskStatus = typeof TaskStatus.Type
 
+/** What a message says beside its text. */
+const said = {
+  /** The span of its trace in which it was sent. Absent = it was sent outside any span. */
+  span_id: Schema.optionalKey(Schema.String),
+  /** The sender excluded it from tracing (W3C Trace Context, flags 00). Absent = it may be traced. */
+  sampled: Schema.optionalKey(Schema.Literal(false)),
+  /** What its sender said of the run around it. Absent = there is none. */
+  nested: Schema.optionalKey(Nesting),
+  /** JSON Schema that the answer has to fit. Absent = any text is an answer. */
+  answer_schema: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json))
+}
+const Said = Schema.Struct(said)
+export interface Said extends Schema.Schema.Type<typeof Said> {}
+
+/** The same where a member that was not said may be undefined. */
+export type MaybeSaid = { readonly [Name in keyof Said]?: Said[Name] | undefined }
+
+/** What a message says beside its text, without the members that it does not say. */
+export const saidOf = ({ answer_schema, nested, sampled, span_id }: MaybeSaid): Said => ({
+  ...(span_id === undefined ? undefined : { span_id }),
+  ...(sampled === undefined ? undefined : { sampled }),
+  ...(nested === undefined ? undefined : { nested }),
+  ...(answer_schema === undefined ? undefined : { answer_schema })
+})
+
+/** The trace of a message and what it says, as one record. */
+export const TraceAndSaid = Schema.Struct({ trace_id: Schema.String, ...said })
+
 export const AgentTask = Schema.Struct({
   id: RunId,
   tenant: Tenant,
@@ -22,12 +50,7 @@ export const AgentTask = Schema.Struct({
   /** The roles of that principal at that time. Absent = not known. */
   roles: Schema.optionalKey(Roles),
   trace_id: Schema.String,
-  /** The span of that trace in which it was sent. Absent = it was sent outside any span. */
-  span_id: Schema.optionalKey(Schema.String),
-  /** The sender excluded it from tracing (W3C Trace Context, flags 00). Absent = it may be traced. */
-  sampled: Schema.optionalKey(Schema.Literal(false)),
-  /** What its sender said of the run around it. Absent = there is none. */
-  nested: Schema.optionalKey(Nesting),
+  ...said,
   status: TaskStatus,
   /** Why it failed. */
   reason: Schema.optionalKey(Schema.String),

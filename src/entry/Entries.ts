@@ -10,6 +10,7 @@ import { AnyDecision, decision_expected, decisionOf, Reason } from "../approval/
 import { InitiatedBy } from "../conversation/Conversation.ts"
 import * as Ids from "../Ids.ts"
 import { Principal, Role } from "../Principal.ts"
+import { CheckedAnswerSchema } from "../run/AnswerSchema.ts"
 import { Nesting, nestingOf } from "../run/Nesting.ts"
 import { runFilters } from "../run/RunItem.ts"
 import type { NotEntitled } from "../approval/Approval.ts"
@@ -163,14 +164,16 @@ const key = Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(200))
 /** Without an upper bound here: `send` limits the bytes, with an error of its own. */
 const text = Schema.String.check(Schema.isMinLength(1))
 
-const message_bounds = { bounds: { depth_max: 2, values_max: 20, units_max: 256_000_000 } }
+/** As deep and wide as a schema of answers may be. */
+const message_bounds = { bounds: { depth_max: 64, values_max: 10_000, units_max: 256_000_000 } }
 const messageFields = {
   agent: Ids.AgentName,
   conversation: Schema.optionalKey(Ids.ConversationId),
   text,
   idempotency_key: Schema.optionalKey(key),
   channel_origin: Schema.optionalKey(key),
-  initiated_by: Schema.optionalKey(InitiatedBy)
+  initiated_by: Schema.optionalKey(InitiatedBy),
+  answer_schema: Schema.optionalKey(CheckedAnswerSchema)
 }
 
 /** A message to an agent. */

@@ -104,6 +104,8 @@ const RunAccepted = Schema.TaggedStruct("RunAccepted", {
   limits: RunLimits,
   /** The run around it, which started it through another system; `limits` are within what is left of that one's. */
   nested: Schema.optionalKey(Nesting),
+  /** JSON Schema that the run's answer has to fit. Absent = any text is an answer. */
+  answer_schema: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json)),
   pins: Pins
 })
 const RunClaimed = Schema.TaggedStruct("RunClaimed", { epoch: Schema.Int, owner: Schema.String })
@@ -131,6 +133,10 @@ const ModelTurned = Schema.TaggedStruct("ModelTurned", {
   sources: Schema.optionalKey(Schema.Array(Source)),
   /** Why the provider could not read a call of the turn, in its words. At most 4,000 UTF-16 units. */
   unreadable: Schema.optionalKey(Schema.String),
+  /** The JSON of an answer that fits its schema, where the text has more around it. */
+  answer: Schema.optionalKey(Schema.String),
+  /** Why the answer does not fit its schema, at most 1,000 UTF-16 units: its frame has one more turn. */
+  unfit: Schema.optionalKey(Schema.String),
   /** It has neither text nor a call, or has an unreadable one: its frame has another turn. */
   empty: Schema.optionalKey(Schema.Literal(true))
 })

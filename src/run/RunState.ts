@@ -99,6 +99,8 @@ export interface FrameState {
   tokens_refused: number | undefined
   /** The text of the last turn, if it had no calls. */
   answer: string | undefined
+  /** Answers that did not fit the schema of answers. */
+  unfits: number
   /** How the last turn ended, where it did not end well. */
   finish: FinishReason | undefined
   /** What the last turn refers to. */
@@ -228,6 +230,7 @@ const openFrame = (state: FoldState, id: FrameId, agent: AgentName, text: string
     compacted: undefined,
     tokens_refused: undefined,
     answer: undefined,
+    unfits: 0,
     finish: undefined,
     sources: undefined
   }

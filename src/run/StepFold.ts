@@ -4,6 +4,7 @@
 import type { CallId } from "../Ids.ts"
 import { callId } from "../Ids.ts"
 import { answerText, resultEntry, settledPhase } from "./CallResult.ts"
+import { unfitText } from "./AnswerSchema.ts"
 import { callsMax, callsUsed } from "./RunBreach.ts"
 import type { CallSettled, ModelTurned, ProposedCall } from "./RunEvent.ts"
 import { endedWell } from "./CutTurn.ts"
@@ -45,8 +46,14 @@ export const foldTurn = (state: RunState, event: ModelTurned) => {
           ...(event.origin === undefined ? undefined : { origin: event.origin })
         }
   )
+  if (event.unfit !== undefined) {
+    frame.unfits++
+    frame.calls = []
+    frame.transcript.push({ role: "user", text: unfitText(event.unfit) })
+    return
+  }
   if (event.calls.length === 0) {
-    frame.answer = event.text
+    frame.answer = event.answer ?? event.text
     frame.calls = []
     return
   }
@@ -112,7 +119,9 @@ export const foldResult = (state: RunState, call: CallState, event: CallSettled)
     const each = id === call.id ? call : callOf(state, id)
     if (each.phase._tag !== "Settled") continue
     mistaken &&= isMistake(each.phase.outcome)
-    if (each.phase.stop === true && each.phase.outcome._tag === "Value") {
+    // What a tool gives is no answer where the answer has a schema.
+    const isAnswer = each.phase.stop === true && state.accepted.answer_schema === undefined
+    if (isAnswer && each.phase.outcome._tag === "Value") {
       frame.answer ??= answerText(each.phase.outcome.json)
     }
     frame.transcript.push(resultEntry(each, each.phase))

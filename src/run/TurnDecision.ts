@@ -6,10 +6,12 @@ import { failureOf, ToolTerminalError, ToolTransientError } from "../error/ToolE
 import type { FrameId } from "../Ids.ts"
 import { callId, callOpening, rootFrame } from "../Ids.ts"
 import { policyFailure, callSettled } from "./CallRefusal.ts"
-import { deadEndOf, withheldResult } from "./CutTurn.ts"
+import { repairs_max, unfit_reason } from "./AnswerSchema.ts"
+import { deadEndOf, endedWell, withheldResult } from "./CutTurn.ts"
 import { breachOf, callsMax, callsUsed, isAnswering, lastStep } from "./RunBreach.ts"
 import type { ModelTurned, RunEvent } from "./RunEvent.ts"
 import { isEmpty } from "./RunGuard.ts"
+import { frameOf } from "./RunLookup.ts"
 import type { RunState } from "./RunState.ts"
 
 const none: ReadonlyArray<RunEvent> = []
@@ -28,7 +30,7 @@ export const turnFinished = (state: RunState, given: ModelTurned): ReadonlyArray
         : policyFailure("CALLS_MAX", "this run may make no more calls")
     if (refused !== undefined) events.push(callSettled(callId(frame, step, index), refused))
   })
-  const end = deadEndOf(turned) ?? unansweredEnd(state, turned)
+  const end = deadEndOf(turned) ?? unansweredEnd(state, turned) ?? unfitEnd(state, turned)
   if (end !== undefined) events.push(fails(frame, end, false))
   return events
 }
@@ -46,6 +48,19 @@ const unansweredEnd = (
       message: "the last turn was to answer without tools, and said nothing"
     }
   )
+}
+
+/** Why the frame ends whose answer does not fit: it was asked for again, or cannot be. */
+const unfitEnd = (
+  state: RunState,
+  { finish, frame, unfit }: ModelTurned
+): { readonly reason: string; readonly message: string } | undefined => {
+  if (unfit === undefined) return undefined
+  const { unfits } = frameOf(state, frame)
+  const isLast = frame === rootFrame && isAnswering(state)
+  return unfits < repairs_max && endedWell(finish) && !isLast
+    ? undefined
+    : { reason: unfit_reason, message: `the answer does not fit its schema: ${unfit}` }
 }
 
 /** Ends a frame that cannot go on: the supervisor's stops the run, a specialist's fails its call. */

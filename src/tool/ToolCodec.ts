@@ -138,27 +138,34 @@ const documented = (schema: Schema.Codec<unknown, unknown>, side: "input" | "out
   return Object.keys(definitions).length === 0 ? root : { ...root, $defs: definitions }
 }
 
+/** The JSON Schema of either side of a schema, or why there is none. */
 const derived = (
+  side: "input" | "output",
+  schema: AnySchema
+): Result.Result<JsonObject, string> => {
+  const found = Result.try(() =>
+    isEffectSchema(schema) ? documented(schema, side) : offered(schema, side)
+  )
+  if (Result.isFailure(found)) {
+    const why = truncateUnits(String(found.failure), 300)
+    return Result.fail(`the schema cannot be said in JSON Schema: ${why}`)
+  }
+  return found.success === undefined
+    ? Result.fail("the schema offers no JSON Schema")
+    : Result.succeed(found.success)
+}
+
+const derivedFor = (
   tool: string,
   side: "input" | "output",
   schema: AnySchema,
   given: JsonObject | undefined
 ): Effect.Effect<JsonObject, MisdeclaredTool> => {
   if (given !== undefined) return Effect.succeed(given)
-  const found = Result.try(() =>
-    isEffectSchema(schema) ? documented(schema, side) : offered(schema, side)
-  )
-  if (Result.isSuccess(found) && found.success !== undefined) return Effect.succeed(found.success)
-  return Effect.fail(
-    misdeclared(
-      tool,
-      side,
-      Result.isFailure(found)
-        ? `the schema cannot be said in JSON Schema: ${truncateUnits(String(found.failure), 300)}`
-        : "the schema offers no JSON Schema",
-      `Give ${side}_schema beside it, or wrap it with its library's JSON Schema package`
-    )
-  )
+  const found = derived(side, schema)
+  if (Result.isSuccess(found)) return Effect.succeed(found.success)
+  const fix = `Give ${side}_schema beside it, or wrap it with its library's JSON Schema package`
+  return Effect.fail(misdeclared(tool, side, found.failure, fix))
 }
 
 /** Inlines the reference that a class or a schema with an identifier has at its top: providers read only the top. */
@@ -231,25 +238,31 @@ export const inputCodec = (
   if (given === undefined && isEmpty(schema)) {
     return Effect.succeed({ json_schema: no_arguments, decode: emptyDecoder(schema) })
   }
-  return derived(tool, "input", schema, given).pipe(
+  return derivedFor(tool, "input", schema, given).pipe(
     Effect.flatMap((found) =>
       objectSchema(tool, given === undefined ? "input" : "input_schema", atTop(found))
     ),
-    Effect.map((json_schema) => ({
-      json_schema,
-      decode: isEffectSchema(schema)
-        ? effectDecoder(schema, json_schema)
-        : standardDecoder(schema, json_schema)
-    }))
+    Effect.map((json_schema) => codecOf(schema, json_schema))
   )
 }
+
+const codecOf = (schema: AnySchema, json_schema: JsonObject): InputCodec => ({
+  json_schema,
+  decode: isEffectSchema(schema)
+    ? effectDecoder(schema, json_schema)
+    : standardDecoder(schema, json_schema)
+})
+
+/** Decodes what a model gives by itself, such as an answer; or why the schema cannot be said to one. */
+export const givenCodec = (schema: AnySchema): Result.Result<InputCodec, string> =>
+  Result.map(derived("input", schema), (found) => codecOf(schema, atTop(found)))
 
 export const outputCodec = (
   tool: string,
   schema: AnySchema,
   given?: JsonObject
 ): Effect.Effect<OutputCodec, MisdeclaredTool> =>
-  Effect.map(derived(tool, "output", schema, given), (json_schema): OutputCodec => {
+  Effect.map(derivedFor(tool, "output", schema, given), (json_schema): OutputCodec => {
     if (!isEffectSchema(schema)) {
       const check = (value: unknown) => validated(schema, value)
       return { json_schema, encode: check, check }

@@ -85,11 +85,12 @@ const acceptanceTests = (it: Vitest.MethodsNonLive<Needs>): void => {
     Effect.gen(function* () {
       const tasks = yield* TaskStore
       const nested = { depth: 3, tokens_max: 900, cost_max: "0.25", currency: "USD" }
-      const request = Samples.newTask({ nested })
-      assert.deepStrictEqual((yield* accept(request)).task.nested, nested)
+      const answer_schema = { type: "object", properties: { city: { type: "string" } } }
+      const request = Samples.newTask({ nested, answer_schema })
+      assert.deepInclude((yield* accept(request)).task, { nested, answer_schema })
       const { conversation, id, tenant } = request
       yield* accept(Samples.newTask({ tenant, conversation, span_id: "00f067aa0ba902b7" }))
-      assert.deepStrictEqual((yield* tasks.get(id))?.nested, nested)
+      assert.deepInclude(yield* tasks.get(id), { nested, answer_schema })
       const listed = yield* tasks.ofConversation(tenant, conversation, 0, 10)
       assert.deepStrictEqual(
         listed.map((task) => task.nested),

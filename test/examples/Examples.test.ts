@@ -89,6 +89,14 @@ describe("the example of streaming", () => {
   })
 })
 
+describe("the example of answers", () => {
+  it("is in the README of the room, and prints the members of the answer", async () => {
+    const { blocks } = await printedOf("layers/compose/README.md", "answers")
+    assert.lengthOf(blocks, 1)
+    assert.deepStrictEqual(await linesOf("answers"), ["1003 true"])
+  })
+})
+
 describe("the example of watching", () => {
   it("decides on the question that it sees and shows the result, as the README prints it", async () => {
     const { blocks } = await printedOf("layers/compose/README.md", "watching")

@@ -219,6 +219,35 @@ describe("Providers: an agent's settings for its model", () => {
     })
   )
 
+  it.live(
+    "the schema of a message's answer goes before that of the settings, and is strict where it can be",
+    () =>
+      Effect.gen(function* () {
+        const city = { type: "object", properties: { city: { type: "string" } } }
+        const answer_schema = { ...city, required: ["city"], additionalProperties: false }
+        const own = settings({ output: { schema: { type: "object" }, name: "place" } })
+        for (const wire of [openai, compatible]) {
+          const asked = { ...own, tools: [] }
+          const strict = yield* sentFor(wire, { ...asked, answer_schema })
+          const format = strict.body["response_format"] as { json_schema: object }
+          assert.deepInclude(format.json_schema, { name: "answer", strict: true })
+          const loose = yield* sentFor(wire, { ...asked, answer_schema: city })
+          const other = loose.body["response_format"] as { json_schema: object }
+          assert.deepInclude(other.json_schema, { name: "answer", strict: false })
+        }
+        for (const wire of [anthropic, google, responses]) {
+          const { body: sent } = yield* sentFor(wire, { answer_schema })
+          assert.include(JSON.stringify(sent), '"city"')
+        }
+        const said = yield* sentFor(openai, {
+          ...settings({ provider_options: { openai: { strictJsonSchema: true } } }),
+          answer_schema: city
+        })
+        const format = said.body["response_format"] as { json_schema: object }
+        assert.deepInclude(format.json_schema, { strict: true })
+      })
+  )
+
   it.live("options of one provider are sent to it, and override those of the gateway", () =>
     Effect.gen(function* () {
       const provider_options = {

@@ -192,9 +192,13 @@ describe("a permission of each call", () => {
       const error = yield* Effect.flip(Effect.asVoid(tool(both, () => 1)))
       assert.include(error.message, "needs_approval")
       // @ts-expect-error the schema has no such argument
-      tool({ ...declared, permission: ({ amuont }) => (amuont > 1 ? "ask" : "allow") }, () => 1)
+      const stray = tool(
+        { ...declared, permission: ({ amuont }) => (amuont > 1 ? "ask" : "allow") },
+        () => 1
+      )
       // @ts-expect-error a permission is one of three words
-      tool({ ...declared, permission: ({ amount }) => amount > 1 }, () => 1)
+      const word = tool({ ...declared, permission: ({ amount }) => amount > 1 }, () => 1)
+      for (const wrong of [stray, word]) assert.isDefined(wrong)
     })
   )
 })

@@ -3,7 +3,8 @@
  * supersedes.
  */
 import { Effect } from "effect"
-import type { AgentTask } from "../../../src/delivery/AgentTask.ts"
+import type { AgentTask, MaybeSaid } from "../../../src/delivery/AgentTask.ts"
+import { saidOf } from "../../../src/delivery/AgentTask.ts"
 import type { RunId } from "../../../src/Ids.ts"
 import { forEachPage } from "../../../src/Pages.ts"
 import { limitsWithin } from "../../../src/run/Nesting.ts"
@@ -26,7 +27,8 @@ type Message = Pick<
   AgentTask,
   "tenant" | "address" | "conversation" | "message" | "by" | "trace_id"
 > &
-  Partial<Pick<NewTask, "nested" | "roles" | "span_id" | "sampled">>
+  MaybeSaid &
+  Pick<NewTask, "roles">
 
 /** The first event of the task's run. */
 export const acceptedOf = ({ loop }: ActorHost, task: Message): RunAccepted => {
@@ -40,14 +42,12 @@ export const acceptedOf = ({ loop }: ActorHost, task: Message): RunAccepted => {
     by: task.by,
     ...(task.roles === undefined ? undefined : { roles: task.roles }),
     trace_id: task.trace_id,
-    ...(task.span_id === undefined ? undefined : { span_id: task.span_id }),
-    ...(task.sampled === undefined ? undefined : { sampled: task.sampled }),
     limits: limitsWithin(
       agent?.spec.limits ?? RunLimits.make({}),
       task.nested,
       loop.prices?.currency
     ),
-    ...(task.nested === undefined ? undefined : { nested: task.nested }),
+    ...saidOf(task),
     pins: agent?.pins ?? unpinned
   }
 }

@@ -12,7 +12,7 @@ import { Digest, SecureRandom } from "effect/crypto"
 import { AgentNotFound } from "../../../src/agent/AgentSpec.ts"
 import type { AgentSpec } from "../../../src/agent/AgentSpec.ts"
 import { initiatorOf, message_bytes_max } from "../../../src/conversation/Conversation.ts"
-import { MessageTooLarge, NestedTooDeep } from "../../../src/delivery/AgentTask.ts"
+import { MessageTooLarge, NestedTooDeep, saidOf } from "../../../src/delivery/AgentTask.ts"
 import type { CallId, ConversationId, MessageId, RunId, Tenant } from "../../../src/Ids.ts"
 import { anchoredConversation } from "../../../src/memory/MemoryAnchors.ts"
 import type { Principal } from "../../../src/Principal.ts"
@@ -125,7 +125,7 @@ export const make = Effect.fnUntraced(function* (host: ActorHost, { begin, wake 
     by: Principal
   ) {
     if (table.isDraining) return yield* new ShuttingDown()
-    const { idempotency_key, nested, text } = message
+    const { idempotency_key, text } = message
     const agent = directory.get(message.agent)
     if (agent === undefined) {
       const available = directory.all.map((each) => each.spec.name)
@@ -145,7 +145,7 @@ export const make = Effect.fnUntraced(function* (host: ActorHost, { begin, wake 
       by: by.id,
       roles: rolesOf(by),
       ...traceOf(id),
-      nested,
+      ...saidOf(message),
       channel_origin: message.channel_origin ?? "api",
       initiated_by: message.initiated_by ?? initiatorOf(by.roles),
       idempotency_key,

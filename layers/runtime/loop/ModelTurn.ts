@@ -2,11 +2,14 @@
  * One turn of a frame's model. Its end is an input for the decider, also where it failed: a failed turn is an event like any
  * other.
  */
-import { Cause, Effect, Exit, Option } from "effect"
+import { Cause, Effect, Exit, Option, Result } from "effect"
 import { copyJson } from "../../../src/Canonical.ts"
 import { bounds_default, isWithinBounds } from "../../../src/entry/BoundedJson.ts"
 import { costOf } from "../../../src/cost/PriceTable.ts"
 import type { RunId } from "../../../src/Ids.ts"
+import { rootFrame } from "../../../src/Ids.ts"
+import type { AnswerSchema } from "../../../src/run/AnswerSchema.ts"
+import { answerInstruction, fitAnswer } from "../../../src/run/AnswerSchema.ts"
 import { filtered_reason } from "../../../src/run/CutTurn.ts"
 import type { RunInput, Turn } from "../../../src/run/RunDecider.ts"
 import type { ModelTurned, ProposedCall } from "../../../src/run/RunEvent.ts"
@@ -85,6 +88,7 @@ const begin = (turn: ModelTurn): StartedWork => {
   }
   const { step } = work
   const { spec } = agent
+  const asked = work.frame === rootFrame ? state.accepted.answer_schema : undefined
   turn.effect = services.model.turn(
     {
       run,
@@ -93,10 +97,12 @@ const begin = (turn: ModelTurn): StartedWork => {
       frame: work.frame,
       step,
       model: spec.model,
-      system: spec.instructions,
+      system:
+        asked === undefined ? spec.instructions : spec.instructions + answerInstruction(asked),
       history: meter.history(state, frame),
       transcript: frame.transcript,
       tools: work.tools ? agent.modelTools : [],
+      ...(asked === undefined ? undefined : { answer_schema: asked }),
       settings: spec.model_settings
     },
     (delta) => services.delta(run, work.frame, step, delta)
@@ -131,10 +137,25 @@ const finished = (wanted: ModelTurn, turn: Turn): RunInput => {
   const calls = ownCalls(turn.calls)
   // The spread comes first: a literal that begins with one is copied at once, any other member by member (bench row `step`).
   const turned: ModelTurned = { ...turn, _tag: "ModelTurned", frame, step, calls }
-  if (prices === undefined) return { _tag: "TurnFinished", turned }
+  const schema = answerSchemaOf(wanted)
+  const fitted = schema === undefined ? turned : withFit(schema, turned)
+  if (prices === undefined) return { _tag: "TurnFinished", turned: fitted }
   // Priced now, because prices change.
   const cost = costOf(prices, agent.spec.name, turn, agent.spec.model)
-  return { _tag: "TurnFinished", turned: { ...turned, cost } }
+  return { _tag: "TurnFinished", turned: { ...fitted, cost } }
+}
+
+/** The schema that an answer of the frame has to fit: the message's, else the one in the settings of the agent. */
+const answerSchemaOf = ({ agent, state, work }: ModelTurn): AnswerSchema | undefined =>
+  (work.frame === rootFrame ? state.accepted.answer_schema : undefined) ??
+  agent.spec.model_settings?.output?.schema
+
+/** Whether the turn is an answer that fits. One with calls, and one without a text, is no answer. */
+const withFit = (schema: AnswerSchema, turned: ModelTurned): ModelTurned => {
+  if (turned.calls.length > 0 || turned.text.trim() === "") return turned
+  const fit = fitAnswer(schema, turned.text)
+  if (Result.isFailure(fit)) return { ...turned, unfit: fit.failure }
+  return fit.success === turned.text ? turned : { ...turned, answer: fit.success }
 }
 
 /** Whatever a gateway gives: is it a turn that its event can say and its codec read back? */

@@ -7,7 +7,8 @@ import { SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql"
 import type { StoreError } from "../../../services/StoreError.ts"
 import { TaskStore } from "../../../services/TaskStore.ts"
-import { AgentTask } from "../../../src/delivery/AgentTask.ts"
+import type { AgentTask } from "../../../src/delivery/AgentTask.ts"
+import { TraceAndSaid } from "../../../src/delivery/AgentTask.ts"
 import { AgentName, ConversationId, RunId, Tenant } from "../../../src/Ids.ts"
 import { Roles } from "../../../src/Principal.ts"
 import { StoredTaskStatus } from "./Codes.ts"
@@ -20,12 +21,6 @@ import { StoredText } from "../engine/StoredText.ts"
 const page_max = 500
 
 const Sender = Schema.Struct({ id: Schema.String, roles: Roles })
-const Trace = AgentTask.mapFields(({ nested, sampled, span_id, trace_id }) => ({
-  nested,
-  sampled,
-  span_id,
-  trace_id
-}))
 
 /** A row of tasks, for the lists of this room too. */
 export const TaskRow = Schema.Struct({
@@ -39,7 +34,7 @@ export const TaskRow = Schema.Struct({
   reason: Schema.NullOr(StoredText),
   message: StoredText,
   by: Schema.fromJsonString(Schema.Union([Schema.String, Sender])),
-  trace_id: Schema.fromJsonString(Schema.Union([Schema.String, Trace])),
+  trace_id: Schema.fromJsonString(Schema.Union([Schema.String, TraceAndSaid])),
   created_at: Schema.BigInt
 })
 const decodeTasks = rowDecoder(TaskRow, "tasks")

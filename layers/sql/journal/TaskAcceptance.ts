@@ -15,7 +15,8 @@ import {
   AddressConflict,
   AgentBusy,
   IdempotencyConflict,
-  MailboxFull
+  MailboxFull,
+  saidOf
 } from "../../../src/delivery/AgentTask.ts"
 import type { RunId } from "../../../src/Ids.ts"
 import { actorKey, addressKey, RunId as Id } from "../../../src/Ids.ts"
@@ -58,13 +59,12 @@ const tries_max = 3
 const senderText = ({ by, roles }: NewTask): string =>
   JSON.stringify(roles === undefined ? by : { id: by, roles })
 
-/** The column `trace_id`: the id of the trace alone where that is all that is known, else an object. */
-const traceText = ({ nested, sampled, span_id, trace_id }: NewTask): string =>
-  JSON.stringify(
-    span_id === undefined && sampled === undefined && nested === undefined
-      ? trace_id
-      : { trace_id, span_id, sampled, nested }
-  )
+/** The column `trace_id`: the id of the trace alone where nothing else is said, else an object. */
+const traceText = (task: NewTask): string => {
+  const said = saidOf(task)
+  const { trace_id } = task
+  return JSON.stringify(Object.keys(said).length === 0 ? trace_id : { trace_id, ...said })
+}
 
 const textOf = (value: string | undefined): string =>
   value === undefined ? "" : JSON.stringify(value)
@@ -137,9 +137,7 @@ const created = ({ at, task }: Wanted, { begun, ordinal }: AcceptanceRow): Agent
   by: task.by,
   ...(task.roles === undefined ? undefined : { roles: task.roles }),
   trace_id: task.trace_id,
-  ...(task.span_id === undefined ? undefined : { span_id: task.span_id }),
-  ...(task.sampled === undefined ? undefined : { sampled: task.sampled }),
-  ...(task.nested === undefined ? undefined : { nested: task.nested }),
+  ...saidOf(task),
   status: begun ? "processing" : "pending",
   created_at: at
 })

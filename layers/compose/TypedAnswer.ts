@@ -1,0 +1,120 @@
+/**
+ * Answers of a schema: what a message is sent with, and the value of the text that its run ends with.
+ */
+import { Cause, Effect, Exit, Result, Stream } from "effect"
+import { bounds_default, readJson } from "../../src/entry/BoundedJson.ts"
+import { InvalidInput } from "../../src/entry/InvalidInput.ts"
+import type { AnySchema, InputCodec } from "../../src/tool/ToolCodec.ts"
+import { givenCodec, refusalText } from "../../src/tool/ToolCodec.ts"
+import type { Answer, Ended, EndedWith, Wait } from "./Answer.ts"
+import { AnswerUnfit } from "./Answer.ts"
+import type { RunPart, RunPartWith } from "./RunStream.ts"
+import type { ValueSoFar } from "./ValueSoFar.ts"
+
+const isSchema = (value: unknown): value is AnySchema =>
+  (typeof value === "object" || typeof value === "function") && value !== null
+
+/** The codec of a schema of answers. Fails with InvalidInput where it is none, or cannot be said in JSON Schema. */
+export const answerCodec = (
+  schema: unknown,
+  field: string
+): Effect.Effect<InputCodec, InvalidInput> => {
+  const wrong = (message: string) => Effect.fail(new InvalidInput({ field, message }))
+  if (!isSchema(schema)) return wrong("Expected a schema of Effect, or any Standard Schema")
+  const codec = Result.try(() => givenCodec(schema))
+  if (Result.isFailure(codec)) return wrong("Expected a schema of Effect, or any Standard Schema")
+  return Result.isFailure(codec.success)
+    ? wrong(codec.success.failure)
+    : Effect.succeed(codec.success.success)
+}
+
+/** A message whose schema of answers, if it has one, is what its run will know of it. */
+export interface Asked {
+  readonly message: object
+  readonly codec: InputCodec | undefined
+}
+
+/** Takes the schema from a message, whatever it is: what is no message is refused where messages are decoded. */
+export const askedOf = (message: unknown): Effect.Effect<Asked, InvalidInput> => {
+  const read = Result.try(() => {
+    if (typeof message !== "object" || message === null || !("answer" in message)) return undefined
+    const { answer, ...rest } = message
+    return { answer, rest }
+  })
+  if (Result.isFailure(read) || read.success === undefined) {
+    return Effect.succeed({ message: message as object, codec: undefined })
+  }
+  const { answer, rest } = read.success
+  return Effect.map(answerCodec(answer, "message.answer"), (codec) => ({
+    message: { ...rest, answer_schema: codec.json_schema },
+    codec
+  }))
+}
+
+/** The end of a run with the value of its text. Fails with AnswerUnfit where only the schema's code refuses it. */
+export const withValue = <A extends Answer>(
+  codec: InputCodec,
+  answer: A
+): Effect.Effect<A & { readonly value?: unknown }, AnswerUnfit> => {
+  if (answer.status !== "complete") return Effect.succeed(answer)
+  const { conversation, run, text } = answer
+  const unfit = (problem: string) =>
+    Effect.fail(new AnswerUnfit({ run, conversation, problem, text }))
+  const json = readJson(text, bounds_default)
+  if (Result.isFailure(json)) return unfit(json.failure.message)
+  const value = codec.decode(json.success)
+  return Exit.isSuccess(value)
+    ? Effect.succeed({ ...answer, value: value.value })
+    : unfit(refusalText(Cause.squash(value.cause)))
+}
+
+/** The options of a wait, and the codec of the schema among them. */
+export const askedWait = Effect.fnUntraced(function* (wait: unknown) {
+  if (typeof wait !== "object" || wait === null || !Object.hasOwn(wait, "answer")) {
+    return { wait: wait as Wait | undefined, codec: undefined }
+  }
+  const { answer, ...rest } = wait as { readonly answer: unknown } & Wait
+  return { wait: rest, codec: yield* answerCodec(answer, "wait.answer") }
+})
+
+const ended = (codec: InputCodec, answer: Ended) =>
+  withValue(codec, answer) as Effect.Effect<EndedWith<unknown>, AnswerUnfit>
+
+/** A part of a run's stream, with or without a schema of answers. */
+export type AnyPart = RunPart | RunPartWith<unknown>
+
+/** The parts of a run, with the value of its answer as it is written and in the end where it has a schema. */
+export const withValues = <E, R>(
+  codec: InputCodec | undefined,
+  parts: Stream.Stream<RunPart, E, R>
+): Stream.Stream<AnyPart, E | AnswerUnfit, R> =>
+  codec === undefined
+    ? parts
+    : Stream.unwrap(
+        // Loaded only here: it brings a parser.
+        Effect.map(
+          Effect.promise(() => import("./ValueSoFar.ts")),
+          ({ ValueSoFar }) => {
+            const soFar = new ValueSoFar()
+            return Stream.flatMap(parts, (part) => valueParts(codec, soFar, part))
+          }
+        )
+      )
+
+const valueParts = (
+  codec: InputCodec,
+  soFar: ValueSoFar,
+  part: RunPart
+): Stream.Stream<AnyPart, AnswerUnfit> => {
+  if (part.type === "end") {
+    return Stream.fromEffect(
+      Effect.map(ended(codec, part.answer), (answer): AnyPart => ({ type: "end", answer }))
+    )
+  }
+  if (part.type === "restart") soFar.restart(part.step)
+  if (part.type !== "text") return Stream.make(part)
+  const value = soFar.add(part.step, part.text)
+  return value === undefined
+    ? Stream.make(part)
+    : Stream.make(part, { type: "value", step: part.step, value })
+}

@@ -1,0 +1,35 @@
+/**
+ * What of an answer that is JSON was written so far.
+ */
+import { Result } from "effect"
+import { parse } from "partial-json"
+
+/** The text of a turn, read again when it is longer by a sixteenth: a long one is read few times. */
+export class ValueSoFar {
+  #step = 0
+  #text = ""
+  #read = 0
+  #shown = ""
+
+  add(step: number, text: string): unknown {
+    if (step !== this.#step) this.restart(step)
+    this.#text += text
+    if (this.#text.length < this.#read + this.#read / 16) return undefined
+    this.#read = this.#text.length
+    const begin = this.#text.indexOf("{")
+    const value =
+      begin === -1 ? undefined : Result.try((): unknown => parse(this.#text.slice(begin)))
+    if (value === undefined || Result.isFailure(value)) return undefined
+    const shown = JSON.stringify(value.success)
+    if (shown === this.#shown) return undefined
+    this.#shown = shown
+    return value.success
+  }
+
+  restart(step: number): void {
+    this.#step = step
+    this.#text = ""
+    this.#read = 0
+    this.#shown = ""
+  }
+}

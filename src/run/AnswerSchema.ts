@@ -1,0 +1,99 @@
+/**
+ * The schema that the answer of a run has to fit, and what becomes of an answer that does not. A provider is asked for such an
+ * answer in its own way where it has one; whatever it gives is checked here all the same.
+ */
+import { Cause, Exit, Result, Schema } from "effect"
+import { truncateUnits } from "../CutText.ts"
+import { bounds_default, readJson } from "../entry/BoundedJson.ts"
+import { jsonSchemaCheck, refusalText } from "../tool/ToolCodec.ts"
+import { sanitiseText } from "../tool/Sanitise.ts"
+
+/** A JSON Schema of an object, draft 2020-12. */
+export type AnswerSchema = Readonly<Record<string, Schema.Json>>
+
+/** In characters of JSON. */
+const schema_units_max = 65_536
+/** Of the reason why an answer does not fit, in UTF-16 units. */
+const reason_units_max = 1_000
+
+type Check = ReturnType<typeof jsonSchemaCheck>
+
+/** Compiled checks by their schemas' texts: an application asks with the same few again and again. */
+const known = new Map<string, Check>()
+const known_max = 256
+/** Of the runs at work, whose schemas come from the journal. */
+const ofRuns = new WeakMap<AnswerSchema, Check>()
+
+const compiled = (schema: AnswerSchema): Check => {
+  const text = JSON.stringify(schema)
+  let check = known.get(text)
+  if (check === undefined) {
+    if (known.size === known_max) known.delete(known.keys().next().value ?? "")
+    known.set(text, (check = jsonSchemaCheck(schema)))
+  }
+  return check
+}
+
+const checkOf = (schema: AnswerSchema): Check => {
+  let check = ofRuns.get(schema)
+  if (check === undefined) ofRuns.set(schema, (check = compiled(schema)))
+  return check
+}
+
+/** Why a schema cannot be one of answers; undefined = it can. */
+const refusalOf = (schema: AnswerSchema): string | undefined => {
+  if (JSON.stringify(schema).length > schema_units_max) {
+    return `expected at most ${schema_units_max} characters of JSON`
+  }
+  if (schema["type"] !== "object") {
+    return 'expected a JSON Schema of type "object" at its top: wrap any other in an object'
+  }
+  const check = compiled(schema)
+  return Result.isSuccess(check) ? undefined : check.failure.problem
+}
+
+/** A schema that answers can be checked by. */
+export const checkable = Schema.makeFilter((schema: AnswerSchema) => {
+  const check = compiled(schema)
+  return Result.isSuccess(check) || check.failure.problem
+})
+
+/** A schema from outside, which answers can be checked by. */
+export const CheckedAnswerSchema = Schema.Record(Schema.String, Schema.Json).check(
+  Schema.makeFilter((schema: AnswerSchema) => refusalOf(schema) ?? true)
+)
+
+const fenced = /^```[A-Za-z]*\s*\n([\s\S]*?)\n?\s*```$/
+
+/** The JSON of an answer: models without a mode for it often put it into a block of Markdown. */
+const jsonTextOf = (text: string): string => {
+  const trimmed = text.trim()
+  return fenced.exec(trimmed)?.[1]?.trim() ?? trimmed
+}
+
+/** Either the JSON text of an answer that fits, or why it does not. */
+export const fitAnswer = (schema: AnswerSchema, text: string): Result.Result<string, string> => {
+  const json = jsonTextOf(text)
+  const value = readJson(json, bounds_default)
+  if (Result.isFailure(value)) return Result.fail(value.failure.message)
+  const check = checkOf(schema)
+  if (Result.isFailure(check)) return Result.fail(check.failure.problem)
+  const exit = check.success(value.success)
+  return Exit.isSuccess(exit)
+    ? Result.succeed(json)
+    : Result.fail(truncateUnits(refusalText(Cause.squash(exit.cause)), reason_units_max))
+}
+
+/** How often a model may answer again after an answer that does not fit. */
+export const repairs_max = 1
+
+/** Why a run failed whose answer did not fit its schema. */
+export const unfit_reason = "answer_unfit"
+
+/** Below the instructions of a run with a schema. */
+export const answerInstruction = (schema: AnswerSchema): string =>
+  `\n\nYour final answer is one JSON object, without any text around it, that fits this JSON Schema:\n${JSON.stringify(schema)}`
+
+/** In the transcript, after an answer that does not fit. */
+export const unfitText = (reason: string): string =>
+  `[runtime] Your answer does not fit the JSON Schema that was asked for: ${sanitiseText(reason)}. Answer again with one JSON object that fits it, and nothing else.`
