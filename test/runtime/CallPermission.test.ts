@@ -172,6 +172,10 @@ describe("a permission of each call", () => {
         side_effects: "write",
         input: Schema.Struct({ amount: Schema.FiniteFromString })
       } as const
+      type ByDeclared = Extract<
+        Parameters<typeof tool<number, typeof declared.input>>[0]["permission"],
+        (...args: never) => unknown
+      >
       const seen: Array<unknown> = []
       const [governed] = yield* tool(
         {
@@ -192,12 +196,9 @@ describe("a permission of each call", () => {
       const error = yield* Effect.flip(Effect.asVoid(tool(both, () => 1)))
       assert.include(error.message, "needs_approval")
       // @ts-expect-error the schema has no such argument
-      const stray = tool(
-        { ...declared, permission: ({ amuont }) => (amuont > 1 ? "ask" : "allow") },
-        () => 1
-      )
+      const stray: ByDeclared = ({ amuont }) => (amuont > 1 ? "ask" : "allow")
       // @ts-expect-error a permission is one of three words
-      const word = tool({ ...declared, permission: ({ amount }) => amount > 1 }, () => 1)
+      const word: ByDeclared = ({ amount }) => amount > 1
       for (const wrong of [stray, word]) assert.isDefined(wrong)
     })
   )
