@@ -151,10 +151,10 @@ describe("an answer of a schema", () => {
 
   it("has to fit at the last turn of a limit too", () =>
     withScript(
-      () => text("I am out of turns"),
+      [call("lookup"), text("I am out of turns"), text(good)],
       async (troupe) => {
         const answer = await troupe.ask({ ...message, answer: Order })
-        assert.deepInclude(answer, { status: "failed" })
+        assert.deepInclude(answer, { status: "failed", reason: "answer_unfit" })
       },
       {
         agents: [
