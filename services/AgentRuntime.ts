@@ -29,6 +29,7 @@ import type { AnchorMismatch } from "../src/memory/MemoryAnchors.ts"
 import type { Principal } from "../src/Principal.ts"
 import type { AnswerSchema } from "../src/run/AnswerSchema.ts"
 import type { Nesting } from "../src/run/Nesting.ts"
+import type { RunContext } from "../src/run/RunContext.ts"
 import type { RunQuarantined } from "../src/run/Quarantine.ts"
 import type { CallNotUnknown, RunIsOver, RunNotFound, Settlement } from "../src/run/RunCommand.ts"
 import type { JournalEntry } from "../src/run/RunEvent.ts"
@@ -61,6 +62,8 @@ export interface Message {
   readonly nested?: Nesting | undefined
   /** JSON Schema of an object that the answer has to fit: an answer that does not is asked for once more, then the run fails. */
   readonly answer_schema?: AnswerSchema | undefined
+  /** What the tools of the run are told, and its model is not: at most 16,384 characters of JSON. It fits what they declare. */
+  readonly context?: RunContext | undefined
 }
 
 /** A position in a conversation: events up to and including this one were seen. `{ ordinal: 0, seq: -1 }` = none. */

@@ -184,6 +184,11 @@ export interface Send {
    * at most 65,536 characters. Absent = any text is an answer.
    */
   readonly answer?: AnySchema
+  /**
+   * What the tools of the run are told (`call.context`), and its model is not: a JSON object of at most 16,384 characters. It is
+   * journaled, so that secrets do not belong in it. It has to fit the `context` that the agent's tools declare.
+   */
+  readonly context?: Readonly<Record<string, unknown>>
 }
 
 export interface Sent {

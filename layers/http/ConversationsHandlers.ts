@@ -91,8 +91,9 @@ const send = Effect.fnUntraced(function* (
   const message = { ...given, nested: nested.success }
   const refusal = refusalOf(by, "send", message.agent, customer_agents)
   if (refusal !== undefined) return yield* Effect.fail(refusal)
-  if (given.answer_schema !== undefined && isLimitedToOwn(by, "send")) {
-    // Its texts stand in the instructions, which are not a customer's to write.
+  const isTheApplications = given.answer_schema !== undefined || given.context !== undefined
+  if (isTheApplications && isLimitedToOwn(by, "send")) {
+    // The one stands in the instructions, and tools trust the other: neither is a customer's to write.
     const needs = rolesFor("send").filter((role) => role !== "customer")
     return yield* Effect.fail(problemOf(new NotEntitled({ principal: by.id, needs })))
   }

@@ -8,6 +8,7 @@ import type { AgentRuntime, Cursor, FeedItem } from "../../services/AgentRuntime
 import { makeProblem } from "../../src/api/Problem.ts"
 import { customerEvent, isForCustomers } from "../../src/conversation/CustomerView.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
+import { shownEvent } from "../../src/run/RunContext.ts"
 import { problemOf } from "./Problems.ts"
 import type { Account } from "./Unread.ts"
 import { small_units } from "./Unread.ts"
@@ -82,7 +83,7 @@ const frameOf = (item: FeedItem, customer: boolean): string => {
   }
   if (item._tag === "CaughtUp") return comment("caught up")
   const { at, seq } = item.entry
-  const event = customer ? customerEvent(item.entry.event) : item.entry.event
+  const event = customer ? customerEvent(item.entry.event) : shownEvent(item.entry.event)
   if (event === undefined) return ""
   const data = { run_id: item.run, seq, at, event }
   return eventText(eventName(event._tag), data, `${item.ordinal}.${seq}`)

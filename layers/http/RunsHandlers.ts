@@ -19,6 +19,7 @@ import { TroupeApi } from "../../src/api/TroupeApi.ts"
 import { decimalText } from "../../src/cost/Decimal.ts"
 import type { AgentTask } from "../../src/delivery/AgentTask.ts"
 import type { Settlement } from "../../src/run/RunCommand.ts"
+import { shownEvent } from "../../src/run/RunContext.ts"
 import type { RunQuarantined } from "../../src/run/Quarantine.ts"
 import type { JournalEntry, RunEnded, RunEvent } from "../../src/run/RunEvent.ts"
 import type { RunItem } from "../../src/run/RunItem.ts"
@@ -164,7 +165,8 @@ export const layer: Layer.Layer<
           (before, limit) =>
             journal.read(params.id, Math.max((before?.seq ?? query.after ?? -1) + 1, 0), limit)
         ).pipe(Effect.mapError(problemOf))
-        return last === undefined ? { items } : { items, next_after: last.seq }
+        const shown = items.map((entry) => ({ ...entry, event: shownEvent(entry.event) }))
+        return last === undefined ? { items: shown } : { items: shown, next_after: last.seq }
       }),
       cancel: Effect.fnUntraced(function* ({ params, payload }) {
         const by = yield* CurrentPrincipal

@@ -8,6 +8,7 @@ import { TaskStatus } from "../delivery/AgentTask.ts"
 import { AgentName, ConversationId, RunId } from "../Ids.ts"
 import { rolesFor } from "../Rights.ts"
 import { CheckedAnswerSchema } from "../run/AnswerSchema.ts"
+import { CheckedRunContext } from "../run/RunContext.ts"
 import { Authentication, Needs, RequestBody, Validation } from "./Boundary.ts"
 import { After, Limit } from "./Page.ts"
 import { Problem404, Problem409, Problem413, Problem422, Problem429 } from "./Problem.ts"
@@ -17,7 +18,9 @@ const MessagePayload = Schema.Struct({
   /** At most 1,000,000 bytes of UTF-8. */
   text: Schema.String.check(Schema.isMinLength(1)),
   /** JSON Schema of an object that the answer has to fit, at most 65,536 characters. Not for customers. Absent = any text is an answer. */
-  answer_schema: Schema.optionalKey(CheckedAnswerSchema)
+  answer_schema: Schema.optionalKey(CheckedAnswerSchema),
+  /** What the tools of the run are told, and its model is not, at most 16,384 characters. Not for customers. Absent = nothing. */
+  context: Schema.optionalKey(CheckedRunContext)
 }).annotate({ identifier: "Message" })
 
 const AcceptedMessage = Schema.Struct({

@@ -18,7 +18,9 @@ const said = {
   /** What its sender said of the run around it. Absent = there is none. */
   nested: Schema.optionalKey(Nesting),
   /** JSON Schema that the answer has to fit. Absent = any text is an answer. */
-  answer_schema: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json))
+  answer_schema: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json)),
+  /** What the tools of the run are told, and its model is not. Absent = nothing. */
+  context: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json))
 }
 const Said = Schema.Struct(said)
 export interface Said extends Schema.Schema.Type<typeof Said> {}
@@ -27,11 +29,12 @@ export interface Said extends Schema.Schema.Type<typeof Said> {}
 export type MaybeSaid = { readonly [Name in keyof Said]?: Said[Name] | undefined }
 
 /** What a message says beside its text, without the members that it does not say. */
-export const saidOf = ({ answer_schema, nested, sampled, span_id }: MaybeSaid): Said => ({
+export const saidOf = ({ answer_schema, context, nested, sampled, span_id }: MaybeSaid): Said => ({
   ...(span_id === undefined ? undefined : { span_id }),
   ...(sampled === undefined ? undefined : { sampled }),
   ...(nested === undefined ? undefined : { nested }),
-  ...(answer_schema === undefined ? undefined : { answer_schema })
+  ...(answer_schema === undefined ? undefined : { answer_schema }),
+  ...(context === undefined ? undefined : { context })
 })
 
 /** The trace of a message and what it says, as one record. */

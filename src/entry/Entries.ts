@@ -12,6 +12,7 @@ import * as Ids from "../Ids.ts"
 import { Principal, Role } from "../Principal.ts"
 import { CheckedAnswerSchema } from "../run/AnswerSchema.ts"
 import { Nesting, nestingOf } from "../run/Nesting.ts"
+import { CheckedRunContext } from "../run/RunContext.ts"
 import { runFilters } from "../run/RunItem.ts"
 import type { NotEntitled } from "../approval/Approval.ts"
 import type { RightName } from "../Rights.ts"
@@ -173,7 +174,8 @@ const messageFields = {
   idempotency_key: Schema.optionalKey(key),
   channel_origin: Schema.optionalKey(key),
   initiated_by: Schema.optionalKey(InitiatedBy),
-  answer_schema: Schema.optionalKey(CheckedAnswerSchema)
+  answer_schema: Schema.optionalKey(CheckedAnswerSchema),
+  context: Schema.optionalKey(CheckedRunContext)
 }
 
 /** A message to an agent. */

@@ -8,6 +8,7 @@
 import type { Exit } from "effect"
 import type { AgentName, RunId, Tenant } from "../Ids.ts"
 import type { Roles } from "../Principal.ts"
+import type { RunContext } from "../run/RunContext.ts"
 import type { Permission } from "../tool/SideEffects.ts"
 
 /** The run of a call, as a permission may read it. All of it is journaled, so that a dry run reads the same. */
@@ -20,6 +21,8 @@ export interface JudgedRun {
   readonly principal: string
   /** The roles that it had then. None where they are not known. */
   readonly roles: Roles
+  /** What its message told the tools. Absent = nothing. */
+  readonly context?: RunContext | undefined
 }
 
 /**

@@ -4,6 +4,7 @@
  */
 import type { AgentName, CallId, RunId, Tenant } from "../Ids.ts"
 import type { Roles } from "../Principal.ts"
+import type { RunContext } from "../run/RunContext.ts"
 import type { Permission } from "../tool/SideEffects.ts"
 import type { RecordedCall, Recording } from "./Recording.ts"
 
@@ -18,6 +19,8 @@ export interface PastCall {
   readonly arguments: unknown
   /** The principal whose message began the run. */
   readonly principal: string
+  /** What the run's message told the tools. Absent = nothing. */
+  readonly context?: RunContext | undefined
   /** The sender's roles when it sent the run's message. Absent = not known. */
   readonly roles?: Roles | undefined
 }
@@ -111,6 +114,7 @@ export class PolicyDryRun {
           tool: call.name,
           arguments: call.arguments,
           principal: recording.accepted.by,
+          context: recording.accepted.context,
           roles: recording.accepted.roles
         },
         wasOf(recording, call)

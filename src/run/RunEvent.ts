@@ -106,6 +106,8 @@ const RunAccepted = Schema.TaggedStruct("RunAccepted", {
   nested: Schema.optionalKey(Nesting),
   /** JSON Schema that the run's answer has to fit. Absent = any text is an answer. */
   answer_schema: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json)),
+  /** What the tools of the run are told, and its model is not. Absent = nothing. */
+  context: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json)),
   pins: Pins
 })
 const RunClaimed = Schema.TaggedStruct("RunClaimed", { epoch: Schema.Int, owner: Schema.String })

@@ -19,10 +19,11 @@ import type { Schema } from "effect"
 import type { ToolError } from "../error/ToolError.ts"
 import type { CallGovernance } from "./Governance.ts"
 import { declaredSpec } from "./DeclaredSpec.ts"
-import type { CallContext, GovernedTool, Reconciled } from "./GovernedTool.ts"
+import type { CallContext, FunctionHandler, GovernedTool, Reconciled } from "./GovernedTool.ts"
 import { bindTool } from "./GovernedTool.ts"
 import type { MisdeclaredTool } from "./MisdeclaredTool.ts"
 import type { AnySchema, Decoded, Given } from "./ToolCodec.ts"
+import { plainDecoder } from "./ToolCodec.ts"
 import type { ToolSpec } from "./ToolSpec.ts"
 
 type Ended<A> = Effect.Effect<A, ToolError, unknown> | PromiseLike<A> | A
@@ -35,7 +36,8 @@ type Identifiers<Dependencies extends Keys> = Effect.Services<Dependencies[numbe
 export interface ToolOptions<
   Input extends AnySchema,
   Output extends AnySchema,
-  Dependencies extends Keys
+  Dependencies extends Keys,
+  Told extends AnySchema
 > extends CallGovernance<Decoded<Input>> {
   /** The name that models use: 1 to 64 letters, digits, `_` or `-`. */
   readonly name: string
@@ -47,6 +49,11 @@ export interface ToolOptions<
   readonly input?: Input
   /** Absent = any JSON. */
   readonly output?: Output
+  /**
+   * What the tool has to be told of a run by its message (`send({ context })`), which is then `call.context`. A message that
+   * does not say it is refused. Absent = the tool reads none.
+   */
+  readonly context?: Told
   /** Services that the actor provides at each call, such as its memory; all others are taken at the start. */
   readonly dependencies?: Dependencies
   /**
@@ -58,9 +65,14 @@ export interface ToolOptions<
    */
   readonly reconcile?: (
     args: Decoded<Input>,
-    call: CallContext
+    call: CallTold<Told>
   ) => Effect.Effect<Reconciled<Given<Output>>, ToolError, Identifiers<Dependencies>>
 }
+
+/** The context of a call, with what the message told of the run where the tool declares it. */
+export type CallTold<Told extends AnySchema> = [Told] extends [never]
+  ? CallContext
+  : CallContext & { readonly context: Decoded<Told> }
 
 /** A family of one tool, for `tools: [...]`, with its spec and its handler as they were given. */
 export interface DeclaredTool<Body, out R, out PerCall> extends Effect.Effect<
@@ -77,16 +89,18 @@ export const tool = <
   Returned extends Ended<Given<Output>>,
   Input extends AnySchema = Schema.Codec<Readonly<Record<string, Schema.Json>>>,
   Output extends AnySchema = Schema.Codec<Schema.Json>,
-  const Dependencies extends Keys = readonly []
+  const Dependencies extends Keys = readonly [],
+  Told extends AnySchema = never
 >(
-  options: ToolOptions<Input, Output, Dependencies>,
-  body: (args: Decoded<Input>, call: CallContext) => Returned
+  options: ToolOptions<Input, Output, Dependencies, Told>,
+  body: (args: Decoded<Input>, call: CallTold<Told>) => Returned
 ): DeclaredTool<
   typeof body,
   Exclude<ServicesOf<Returned>, Identifiers<Dependencies>>,
   Identifiers<Dependencies>
 > => {
   const {
+    context,
     dependencies: _,
     description,
     documentation,
@@ -106,9 +120,13 @@ export const tool = <
       input,
       output,
       ...(permission === undefined ? undefined : { permission }),
+      ...(context === undefined ? undefined : { context: plainDecoder(context) }),
       services: yield* Effect.context<Exclude<ServicesOf<Returned>, Identifiers<Dependencies>>>(),
-      handler: { _tag: "Function", run: body },
-      ...(reconcile === undefined ? undefined : { reconcile: { _tag: "Function", run: reconcile } })
+      // The gate has checked what the call was told.
+      handler: { _tag: "Function", run: body as FunctionHandler["run"] },
+      ...(reconcile === undefined
+        ? undefined
+        : { reconcile: { _tag: "Function", run: reconcile as FunctionHandler["run"] } })
     })
     return [governed] as const
   })

@@ -49,6 +49,8 @@ export interface CallContext {
   readonly principal: string
   /** The roles that this principal had when it sent the message. None where they are not known, as in a tool worker. */
   readonly roles: ReadonlyArray<Role>
+  /** What the message of the run told its tools, as the tool's `context` decodes it. Undefined = nothing. */
+  readonly context?: unknown
   /** The person who approved this call, if it needed approval. */
   readonly approved_by: string | undefined
   /** The idempotency key of a dispatched call: the same at every attempt, also after a crash. */
@@ -146,6 +148,8 @@ export interface GovernedTool<out R = never> {
   readonly key: string
   readonly decode: (args: unknown) => Exit.Exit<unknown, unknown>
   readonly encode: (result: unknown) => Exit.Exit<unknown, unknown>
+  /** Decodes the context of a run, which is checked when a message is sent. Absent = the tool reads none. */
+  readonly context?: (given: unknown) => Exit.Exit<unknown, unknown>
   /** The permission of each call. Absent = what its spec and the policy say holds for all. */
   readonly permission?: CallPermission
   /** Is this JSON a valid result? For examples and recordings. */
@@ -185,7 +189,7 @@ export interface GovernedTool<out R = never> {
 /** The parts of a tool beside its spec. */
 export interface ToolParts<R> extends Pick<
   GovernedTool<R>,
-  "handler" | "permission" | "reconcile" | "services"
+  "context" | "handler" | "permission" | "reconcile" | "services"
 > {
   readonly input: InputCodec
   readonly output: OutputCodec
@@ -197,7 +201,7 @@ const refusalOf = (exit: Exit.Exit<unknown, unknown>): string | undefined =>
 /** Joins a spec and its parts. Fails where an example does not fit the tool's schemas. */
 export const bindTool = <R>(
   spec: ToolSpec,
-  { handler, input, output, permission, reconcile, services }: ToolParts<R>
+  { context, handler, input, output, permission, reconcile, services }: ToolParts<R>
 ): Effect.Effect<GovernedTool<R>, MisdeclaredTool> => {
   for (const [index, example] of spec.examples.entries()) {
     const field = `examples.${index}`
@@ -220,6 +224,7 @@ export const bindTool = <R>(
     check: output.check,
     handler,
     services,
+    ...(context === undefined ? undefined : { context }),
     ...(permission === undefined ? undefined : { permission }),
     ...(reconcile === undefined ? undefined : { reconcile })
   })

@@ -253,6 +253,10 @@ const codecOf = (schema: AnySchema, json_schema: JsonObject): InputCodec => ({
     : standardDecoder(schema, json_schema)
 })
 
+/** Decodes a value that no model gives: excess members are left out. */
+export const plainDecoder = (schema: AnySchema): InputCodec["decode"] =>
+  isEffectSchema(schema) ? Schema.decodeUnknownExit(schema) : (value) => validated(schema, value)
+
 /** Decodes what a model gives by itself, such as an answer; or why the schema cannot be said to one. */
 export const givenCodec = (schema: AnySchema): Result.Result<InputCodec, string> =>
   Result.map(derived("input", schema), (found) => codecOf(schema, atTop(found)))

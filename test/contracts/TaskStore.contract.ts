@@ -86,11 +86,13 @@ const acceptanceTests = (it: Vitest.MethodsNonLive<Needs>): void => {
       const tasks = yield* TaskStore
       const nested = { depth: 3, tokens_max: 900, cost_max: "0.25", currency: "USD" }
       const answer_schema = { type: "object", properties: { city: { type: "string" } } }
-      const request = Samples.newTask({ nested, answer_schema })
-      assert.deepInclude((yield* accept(request)).task, { nested, answer_schema })
+      const context = { user: { id: 7 }, plan: null }
+      const said = { nested, answer_schema, context }
+      const request = Samples.newTask(said)
+      assert.deepInclude((yield* accept(request)).task, said)
       const { conversation, id, tenant } = request
       yield* accept(Samples.newTask({ tenant, conversation, span_id: "00f067aa0ba902b7" }))
-      assert.deepInclude(yield* tasks.get(id), { nested, answer_schema })
+      assert.deepInclude(yield* tasks.get(id), said)
       const listed = yield* tasks.ofConversation(tenant, conversation, 0, 10)
       assert.deepStrictEqual(
         listed.map((task) => task.nested),

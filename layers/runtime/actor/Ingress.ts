@@ -6,8 +6,8 @@
  * begins the run in the journal and wakes the actor. A cancel and a settlement amend the run's journal, and are durable when
  * they return.
  */
-import { Effect, Exit } from "effect"
 import type { Cause } from "effect"
+import { Effect, Exit } from "effect"
 import { Digest, SecureRandom } from "effect/crypto"
 import { AgentNotFound } from "../../../src/agent/AgentSpec.ts"
 import type { AgentSpec } from "../../../src/agent/AgentSpec.ts"
@@ -29,6 +29,7 @@ import { digestOf } from "../tool/CallDigests.ts"
 import { acceptedOf, beginRun, onBegunRun, supersedeEarlier } from "./Acceptance.ts"
 import type { BeginTask, WakeActor } from "./ActorFibers.ts"
 import type { ActorHost } from "./ActorHost.ts"
+import { contextReaders } from "./ContextReaders.ts"
 import type { TraceOf } from "./RunSpans.ts"
 import { sendTraced } from "./RunSpans.ts"
 
@@ -118,6 +119,7 @@ export const make = Effect.fnUntraced(function* (host: ActorHost, { begin, wake 
   const ids = { digest: yield* Digest.Digest, random }
 
   const accept = accepting(host, begin)
+  const contextRefused = contextReaders(directory)
 
   const sendMessage = Effect.fnUntraced(function* (
     traceOf: TraceOf,
@@ -134,6 +136,8 @@ export const make = Effect.fnUntraced(function* (host: ActorHost, { begin, wake 
     const nestedTooDeep = nestingRefused(message, agent.spec)
     if (nestedTooDeep !== undefined) return yield* nestedTooDeep
     if (isTooLarge(text)) return yield* new MessageTooLarge({ bytes_max: message_bytes_max })
+    const unfit = contextRefused(agent, message.context)
+    if (unfit !== undefined) return yield* unfit
     const conversation = yield* conversationOf(ids, agent.spec, message, by)
     const id = (yield* random.uuidV7()) as RunId
     return yield* accept({

@@ -33,26 +33,32 @@ type Obstacle = readonly [field: string, problem: string, fix: string]
 
 const no_such_tool: Obstacle = ["serve", "there is no such tool", "Name one of those in tools"]
 
-const obstacleOf = ({ client, provider, spec }: AgentTool): Obstacle | undefined =>
+const obstacleOf = ({ client, context, provider, spec }: AgentTool): Obstacle | undefined =>
   client !== undefined
     ? [
         "type",
         "the client of its conversation gives its results, and a worker has no conversation",
         "Give the tool to the runtime"
       ]
-    : spec.transactional
+    : context !== undefined
       ? [
-          "transactional",
-          "its body runs in the transaction of its run, which is in another process",
-          "Give the runtime the tool with its body, or drop transactional"
+          "context",
+          "what a message tells the tools of its run is not sent to a queue",
+          "Give the runtime the tool with its body, or drop context"
         ]
-      : provider === remote_provider
+      : spec.transactional
         ? [
-            "provider",
-            "it sends its calls to a queue itself",
-            "Give the worker the tool with its body, and keep remote for the runtime"
+            "transactional",
+            "its body runs in the transaction of its run, which is in another process",
+            "Give the runtime the tool with its body, or drop transactional"
           ]
-        : undefined
+        : provider === remote_provider
+          ? [
+              "provider",
+              "it sends its calls to a queue itself",
+              "Give the worker the tool with its body, and keep remote for the runtime"
+            ]
+          : undefined
 
 const notQueueable = (tool: string, [field, problem, fix]: Obstacle): ToolNotQueueable =>
   new ToolNotQueueable({

@@ -9,10 +9,11 @@
  *   joins the other two; none of it comes from the model. Members that few handlers read are made when they are read,
  *   so that a call costs one object (bench row `step`).
  */
-import { Context, Effect, Option, Tracer } from "effect"
+import { Context, Effect, Exit, Option, Tracer } from "effect"
 import type { Prices } from "../../../src/cost/PriceTable.ts"
 import type { NestedRuns } from "../../../src/run/NestedRuns.ts"
 import { nestedRunsOf } from "../../../src/run/NestedRuns.ts"
+import { contextFor } from "../../../src/run/RunContext.ts"
 import type { CallContext, GovernedContext } from "../../../src/tool/GovernedTool.ts"
 import { AgentMemory } from "../../../services/AgentMemory.ts"
 import type { ActorContext, AgentTool, CallHost, Fork } from "./CallHost.ts"
@@ -29,6 +30,8 @@ export interface BodyContext {
   readonly meter: SpendingMeter
   /** Do the kill switch and the policy let the tool run with these arguments without a person's approval? */
   readonly permits: (host: CallHost, args: unknown) => boolean
+  /** What the message of the run told its tools, as the tool decodes it. The gate has checked that it can be. */
+  readonly told: (host: CallHost) => unknown
 }
 
 export interface BodyContextOptions {
@@ -56,7 +59,11 @@ const toolContext = (
     context,
     traced: context.mapUnsafe.has(Tracer.TracerKey),
     meter: spendingMeterOf(tool.spec.name, prices),
-    permits: (host, args) => permits?.(tool, host, args) === true
+    permits: (host, args) => permits?.(tool, host, args) === true,
+    told: ({ accepted }) => {
+      const told = contextFor(tool, accepted.context)
+      return Exit.isSuccess(told) ? told.value : undefined
+    }
   }
 }
 
@@ -144,6 +151,10 @@ class AttemptCall implements CallContext {
 
   get filled(): CallContext["filled"] {
     return this.#host.call().filled?.values
+  }
+
+  get context(): unknown {
+    return this.#body.told(this.#host)
   }
 
   get roles(): CallContext["roles"] {

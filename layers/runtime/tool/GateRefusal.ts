@@ -4,7 +4,7 @@
 import { Cause, Exit } from "effect"
 import { truncateUnits } from "../../../src/CutText.ts"
 import type { ToolError } from "../../../src/error/ToolError.ts"
-import { ToolPolicyError, ToolUserError } from "../../../src/error/ToolError.ts"
+import { ToolPolicyError, ToolTerminalError, ToolUserError } from "../../../src/error/ToolError.ts"
 import type { CallId } from "../../../src/Ids.ts"
 import { strayMembers, suggestNames } from "../../../src/tool/Nearest.ts"
 import { refusalText } from "../../../src/tool/ToolCodec.ts"
@@ -41,6 +41,17 @@ export const invalidToolArguments = (
   given: unknown,
   exit: Exit.Failure<unknown, unknown>
 ): ToolUserError => invalidArguments(exit, strayMembers(given, spec.input_schema))
+
+/** The message was sent before the tool asked for this of its context. */
+export const unfitContext = (
+  { spec }: AgentTool,
+  { cause }: Exit.Failure<unknown, unknown>
+): ToolTerminalError =>
+  new ToolTerminalError({
+    kind: "internal",
+    reason: "RUN_CONTEXT",
+    message: `the context of the run is not what "${spec.name}" reads: ${refusalText(Cause.squash(cause))}`
+  })
 
 export const unknownTool = (name: string, { agent }: CallHost): ToolUserError => {
   const known = suggestNames(name, [...agent.tools.keys(), ...agent.specialists.keys()])

@@ -64,7 +64,8 @@ export const judgedRunOf = ({ accepted, agent, run }: CallHost): JudgedRun => ({
   tenant: accepted.tenant,
   agent: agent.spec.name,
   principal: accepted.by,
-  roles: accepted.roles ?? []
+  roles: accepted.roles ?? [],
+  ...(accepted.context === undefined ? undefined : { context: accepted.context })
 })
 
 /** A capability that the tool needs and the agent lacks, for which every call is refused. Undefined = it has all. */

@@ -6,7 +6,7 @@
  *    delegates; or the call is refused: the tool's group is not for the sender's roles, there is no such tool, or the tool
  *    is not on the agent's allowlist (`UnresolvedCall.ts`).
  * 3. The tool itself can be called now: its own `refusal`, for example that an MCP server has changed it (here).
- * 4. The arguments fit the input schema (`decode` of the tool).
+ * 4. The arguments fit the input schema (`decode` of the tool), and the context of the run fits what the tool reads of it.
  * 5. The agent has the capabilities that the tool needs (`ToolGate.ts`).
  * 6. The kill switch is off (here), and the policy says `allow` or `ask` (`ToolGate.ts`).
  * 7. A dispatch that an earlier owner lost may be taken over by this tool; otherwise the call is lost (here).
@@ -27,6 +27,7 @@ import type { CallId } from "../../../src/Ids.ts"
 import type { Policy } from "../../../src/permission/Policy.ts"
 import { effectivePermission, isDeniedByRole, no_policy } from "../../../src/permission/Policy.ts"
 import { rolesText } from "../../../src/Principal.ts"
+import { no_context } from "../../../src/run/RunContext.ts"
 import type { RunInput } from "../../../src/run/RunDecider.ts"
 import type { CallPhase } from "../../../src/run/RunState.ts"
 import type { Permission } from "../../../src/tool/SideEffects.ts"
@@ -38,6 +39,7 @@ import type { AgentTool, CallHost, StartedWork } from "./CallHost.ts"
 import { callCatching } from "./Catching.ts"
 import { callFinished } from "./CallOutcome.ts"
 import {
+  unfitContext,
   invalidToolArguments,
   malformedArguments,
   permissionDenied,
@@ -170,6 +172,8 @@ export const make = (services: Services): ToolInvoker => {
     if (unavailable !== undefined) return refuseCall(id, unavailable)
     const args = tool.decode(given)
     if (Exit.isFailure(args)) return refuseCall(id, invalidToolArguments(tool, given, args))
+    const told = tool.context?.(host.accepted.context ?? no_context)
+    if (told !== undefined && Exit.isFailure(told)) return refuseCall(id, unfitContext(tool, told))
     if (gate.missingCapability !== undefined) return refuseCall(id, gate.missingCapability)
     const permission = permissionOf(rules, host, gate, given)
     // From JavaScript it may be anything: whatever is neither `allow` nor `ask` refuses.
