@@ -98,12 +98,16 @@ const conversationOf = Effect.fnUntraced(function* (
   return yield* Effect.fromResult(anchoredConversation(sent, fresh))
 })
 
-/** Why the message may not begin one more run below the run that sends it; undefined if it may. */
-const nestingRefused = ({ nested }: Message, { limits }: AgentSpec): NestedTooDeep | undefined => {
+/** Why the message is too large, or may not begin one more run below the run that sends it; undefined if neither. */
+const messageRefused = (
+  { nested, text }: Message,
+  { limits }: AgentSpec
+): NestedTooDeep | MessageTooLarge | undefined => {
   const { nested_depth_max: depth_max } = limits
-  return nested === undefined || nested.depth <= depth_max
-    ? undefined
-    : new NestedTooDeep({ depth: nested.depth, depth_max })
+  if (nested !== undefined && nested.depth > depth_max) {
+    return new NestedTooDeep({ depth: nested.depth, depth_max })
+  }
+  return isTooLarge(text) ? new MessageTooLarge({ bytes_max: message_bytes_max }) : undefined
 }
 
 /** How actors are started. */
@@ -133,11 +137,8 @@ export const make = Effect.fnUntraced(function* (host: ActorHost, { begin, wake 
       const available = directory.all.map((each) => each.spec.name)
       return yield* new AgentNotFound({ agent: message.agent, available })
     }
-    const nestedTooDeep = nestingRefused(message, agent.spec)
-    if (nestedTooDeep !== undefined) return yield* nestedTooDeep
-    if (isTooLarge(text)) return yield* new MessageTooLarge({ bytes_max: message_bytes_max })
-    const unfit = contextRefused(agent, message.context)
-    if (unfit !== undefined) return yield* unfit
+    const refused = messageRefused(message, agent.spec) ?? contextRefused(agent, message.context)
+    if (refused !== undefined) return yield* refused
     const conversation = yield* conversationOf(ids, agent.spec, message, by)
     const id = (yield* random.uuidV7()) as RunId
     return yield* accept({
