@@ -1,5 +1,5 @@
 /**
- * What operators read beside runs, for the facade: conversations and their messages, costs, and dead letters, which they also
+ * What operators read, for the facade: runs, conversations and their messages, costs, and dead letters, which they also
  * send again or give up.
  */
 import { Effect, Schema } from "effect"
@@ -7,7 +7,8 @@ import { ConversationStore } from "../../services/ConversationStore.ts"
 import { CostLedger } from "../../services/CostLedger.ts"
 import { OutboxReader } from "../../services/OutboxReader.ts"
 import { OutboxReplayer } from "../../services/OutboxReplayer.ts"
-import { CostFilters, LetterFilters } from "../../src/api/Filters.ts"
+import { RunList } from "../../services/RunList.ts"
+import { CostFilters, LetterFilters, RunFilters } from "../../src/api/Filters.ts"
 import { After, Limit, limit_default } from "../../src/api/Page.ts"
 import type { Conversation, ConversationMessage } from "../../src/conversation/Conversation.ts"
 import { ConversationNotFound } from "../../src/conversation/Conversation.ts"
@@ -22,9 +23,16 @@ import { agentFor, CustomerAgents, isCustomer } from "./CustomerAccess.ts"
 const limit = Schema.optionalKey(Limit)
 const readPage = inputReader(Schema.Struct({ limit, after: Schema.optionalKey(ConversationId) }))
 const readMessages = inputReader(Schema.Struct({ limit, after: Schema.optionalKey(After) }))
+const readRuns = inputReader(RunFilters)
 const readCosts = inputReader(CostFilters)
 const readLetters = inputReader(LetterFilters)
 const readLetter = inputReader(MessageId)
+
+export const runs = Effect.fnUntraced(function* (query: unknown, who: Principal) {
+  const { tenant } = yield* Entries.entitled(who, "inspect")
+  const { limit = limit_default, ...filters } = yield* readRuns(query, "query")
+  return yield* RunList.use((runs) => runs.list({ ...filters, tenant, limit }))
+})
 
 /** For a customer the members that `CustomerView` shows. */
 export const conversations = Effect.fnUntraced(function* (page: unknown, who: Principal) {

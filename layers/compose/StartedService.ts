@@ -24,7 +24,6 @@ import type { McpPins } from "../../services/McpPins.ts"
 import { McpServers } from "../../services/McpServers.ts"
 import type { ModelGateway } from "../../services/ModelGateway.ts"
 import type { RunJournal } from "../../services/RunJournal.ts"
-import { RunList } from "../../services/RunList.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
 import { ToolQueue } from "../../services/ToolQueue.ts"
 import * as OpenTelemetry from "../telemetry/OpenTelemetry.ts"
@@ -252,14 +251,7 @@ const runListMethods = (run: Run) =>
           return yield* CallRecords.use((records) => records.ofRun(tenant, run_id, 500))
         })
       ),
-    runs: (query = {}, by = service_principal) =>
-      run(
-        Effect.gen(function* () {
-          const { tenant } = yield* Entries.entitled(by, "inspect")
-          const { limit = 50, ...filters } = yield* Entries.runs(query, "query")
-          return yield* RunList.use((runs) => runs.list({ ...filters, tenant, limit }))
-        })
-      ),
+    runs: (query = {}, by = service_principal) => run(Inspection.runs(query, by)),
     unknown: (by = service_principal) =>
       run(listRuns(by, ({ tenant }, runs) => runs.unknown({ tenant, limit: 500 }))),
     unhosted: (by = service_principal) =>

@@ -29,12 +29,14 @@ const isWaiting = (store: Store, task: AgentTask, waiting: RunQuery["waiting"]):
 }
 
 const list = (store: Store, query: RunQuery): ReadonlyArray<RunItem> => {
-  const { after, agent, limit, status, tenant, waiting } = query
+  const { after, agent, created_from, created_to, limit, status, tenant, waiting } = query
   const last = after === undefined ? undefined : store.tasks.get(after)?.task
   if (after !== undefined && last?.tenant !== tenant) return []
   const found: Array<[AgentTask, StoredRun | undefined]> = []
   for (const { task } of store.tasks.values()) {
     if (task.tenant !== tenant || (agent !== undefined && task.address.agent !== agent)) continue
+    if (task.created_at < (created_from ?? -Infinity)) continue
+    if (task.created_at >= (created_to ?? Infinity)) continue
     if (last !== undefined && newer(task, last) <= 0) continue
     const run = store.runs.get(task.id)
     const current = run?.status ?? "pending"

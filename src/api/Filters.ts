@@ -1,10 +1,12 @@
 /**
- * What lists of costs and of dead letters are asked for, over HTTP and in code.
+ * What lists of runs, of costs and of dead letters are asked for, over HTTP and in code.
  */
 import { Schema } from "effect"
 import { CostGroup } from "../cost/CostTotal.ts"
 import { DeadLetterStatus } from "../delivery/Outbox.ts"
 import { AgentName, RunId } from "../Ids.ts"
+import { WaitingFor } from "../run/RunItem.ts"
+import { RunStatus } from "../run/RunState.ts"
 import { Filter, Limit, Moment, orderedRange } from "./Page.ts"
 
 export const CostFilters = Schema.Struct({
@@ -23,6 +25,18 @@ export const CostFilters = Schema.Struct({
   /** Totals after this key. */
   after: Schema.optionalKey(Filter)
 }).check(orderedRange("from", "to"))
+
+export const RunFilters = Schema.Struct({
+  status: Schema.optionalKey(RunStatus),
+  waiting: Schema.optionalKey(WaitingFor),
+  agent: Schema.optionalKey(AgentName),
+  /** Whose message was accepted at or after `created_from` and before `created_to`, in ms since 1970. */
+  created_from: Schema.optionalKey(Moment),
+  created_to: Schema.optionalKey(Moment),
+  limit: Schema.optionalKey(Limit),
+  /** Those behind this one, which is the last of the page before. */
+  after: Schema.optionalKey(RunId)
+}).check(orderedRange("created_from", "created_to"))
 
 export const LetterFilters = Schema.Struct({
   handler_name: Schema.optionalKey(Filter),

@@ -11,7 +11,8 @@ import { Source } from "../run/ProviderWork.ts"
 import { Nesting } from "../run/Nesting.ts"
 import { FinishReason, RunEvent } from "../run/RunEvent.ts"
 import { LimitName } from "../run/RunLimits.ts"
-import { runFilters, RunItem } from "../run/RunItem.ts"
+import { RunItem } from "../run/RunItem.ts"
+import { RunFilters } from "./Filters.ts"
 import { RunStatus } from "../run/RunState.ts"
 import { rolesFor } from "../Rights.ts"
 import { Authentication, Needs, RequestBody, Validation } from "./Boundary.ts"
@@ -99,10 +100,7 @@ export type SettleOutcome = typeof SettleOutcome.Type
 const params = { id: RunId }
 
 const list = HttpApiEndpoint.get("list", "/v1/runs", {
-  query: {
-    ...runFilters,
-    limit: Schema.optionalKey(Limit)
-  },
+  query: RunFilters,
   success: Schema.Struct({
     items: Schema.Array(RunItem),
     next_after: Schema.optionalKey(RunId)

@@ -13,7 +13,6 @@ import { Principal, Role } from "../Principal.ts"
 import { CheckedAnswerSchema } from "../run/AnswerSchema.ts"
 import { Nesting, nestingOf } from "../run/Nesting.ts"
 import { CheckedRunContext } from "../run/RunContext.ts"
-import { runFilters } from "../run/RunItem.ts"
 import type { NotEntitled } from "../approval/Approval.ts"
 import type { RightName } from "../Rights.ts"
 import { rightRefusal } from "../Rights.ts"
@@ -49,14 +48,6 @@ export const seq = inputReader(
 /** A limit of rows: 1 to `max`. */
 export const limitUpTo = (max: number) =>
   inputReader(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: max })))
-
-/** The filters and the limit (1 to 500) of a list of runs. */
-export const runs = inputReader(
-  Schema.Struct({
-    ...runFilters,
-    limit: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 500 })))
-  })
-)
 
 /** How long to wait, in ms: 1 to 2,147,483,647, the longest timer. */
 export const wait_ms = inputReader(

@@ -13,15 +13,6 @@ import { UnknownCall } from "./UnknownCall.ts"
 export const WaitingFor = Schema.Literals(["approval", "unknown"])
 export type WaitingFor = typeof WaitingFor.Type
 
-/** Which runs a list shows. */
-export const runFilters = {
-  status: Schema.optionalKey(RunStatus),
-  waiting: Schema.optionalKey(WaitingFor),
-  agent: Schema.optionalKey(AgentName),
-  /** Those behind this one, which is the last of the page before. */
-  after: Schema.optionalKey(RunId)
-}
-
 export const RunItem = Schema.Struct({
   id: RunId,
   conversation: ConversationId,
@@ -50,6 +41,9 @@ export interface RunsQuery {
   /** `approval`: a person has to decide. `unknown`: an operator has to settle a call. */
   readonly waiting?: "approval" | "unknown"
   readonly agent?: string
+  /** Whose message was accepted at or after `created_from` and before `created_to`, in ms since 1970. */
+  readonly created_from?: number
+  readonly created_to?: number
   /** At most 500; absent = 50. */
   readonly limit?: number
   /** Those behind this one, the last of the page before. */

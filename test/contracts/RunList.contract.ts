@@ -227,6 +227,34 @@ const filterTests = (it: Vitest.MethodsNonLive<Needs>): void => {
     })
   )
 
+  it.effect("lists by the time of the message", () =>
+    Effect.gen(function* () {
+      const tenant = Samples.tenant()
+      const answer_schema = { type: "object" }
+      const first = Samples.newTask({ tenant, answer_schema })
+      const { created_at, id } = (yield* TaskStore.use((tasks) => tasks.accept(first))).task
+      yield* Effect.sleep(5)
+      const second = yield* accepted(tenant)
+      const later = second.created_at
+      assert.isAbove(later, created_at)
+      const both = [second.id, id]
+      for (const [created_from, created_to, found] of [
+        [created_at, later + 1, both],
+        [created_at + 1, later + 1, [second.id]],
+        [created_at, later, [id]],
+        [undefined, later, [id]],
+        [later, undefined, [second.id]],
+        [later + 1, undefined, []],
+        [0, 8_640_000_000_000_000, both]
+      ] as const) {
+        assert.deepStrictEqual(yield* listed(tenant, { created_from, created_to }), [...found])
+      }
+      const page = yield* listed(tenant, { created_to: later + 1, after: second.id })
+      assert.deepStrictEqual(page, [id])
+      assert.deepStrictEqual(yield* listed(tenant, { created_to: later, status: "pending" }), [id])
+    })
+  )
+
   it.effect("lists by agent, by status and by what a run waits for", () =>
     Effect.gen(function* () {
       const tenant = Samples.tenant()

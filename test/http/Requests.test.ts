@@ -108,7 +108,7 @@ describe("a query", () => {
       const numbers = {
         "/v1/conversations": ["limit", "before"],
         "/v1/conversations/c-1": ["limit", "after"],
-        "/v1/runs": ["limit"],
+        "/v1/runs": ["created_from", "created_to", "limit"],
         [`/v1/runs/${id}/events`]: ["limit", "after"],
         "/v1/approvals": ["limit"],
         "/v1/costs": ["from", "to", "limit"],
@@ -161,6 +161,7 @@ describe("a query", () => {
       Effect.gen(function* () {
         for (const [path, from, to] of [
           ["/v1/costs", "from", "to"],
+          ["/v1/runs", "created_from", "created_to"],
           ["/v1/dead-letters", "dead_from", "dead_to"]
         ] as const) {
           const refused = yield* ask(`${path}?${from}=10&${to}=9`, { as: "olga" })

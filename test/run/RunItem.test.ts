@@ -1,7 +1,8 @@
 import { assert, it } from "@effect/vitest"
 import { Schema } from "effect"
 import type { AgentTask } from "../../src/delivery/AgentTask.ts"
-import { runFilters, RunItem, runItem, WaitingFor } from "../../src/run/RunItem.ts"
+import { RunFilters } from "../../src/api/Filters.ts"
+import { RunItem, runItem, WaitingFor } from "../../src/run/RunItem.ts"
 import { RunStatus } from "../../src/run/RunState.ts"
 import { UnhostedWork } from "../../src/run/UnhostedWork.ts"
 import * as Samples from "../contracts/Samples.ts"
@@ -76,8 +77,16 @@ it("a list may be filtered by each status, and by what its runs wait for", () =>
     "cancelled"
   ])
   assert.deepStrictEqual(WaitingFor.literals, ["approval", "unknown"])
-  const decode = Schema.decodeUnknownSync(Schema.Struct(runFilters))
-  const query = { status: "failed", waiting: "unknown", agent: "operations", after: task.id }
+  const decode = Schema.decodeUnknownSync(RunFilters)
+  const query = {
+    status: "failed",
+    waiting: "unknown",
+    agent: "operations",
+    created_from: 1,
+    created_to: 2,
+    limit: 3,
+    after: task.id
+  }
   assert.deepStrictEqual(decode(query), query as never)
   assert.deepStrictEqual(decode({}), {})
   for (const [path, strange] of corrupted(query)) {

@@ -52,8 +52,10 @@ const decodeUnhosted = rowDecoder(
   "counts of work that no process hosts"
 )
 
+// Of what a message says beside its text, a list shows the trace alone.
 const columns = `t.id, t.tenant, t.agent, t.address_key, t.conversation, t.ordinal, t.status, t.reason, t.message, t.by,
-  t.trace_id, t.created_at, r.status AS run_status`
+  CASE WHEN t.trace_id LIKE '{%' THEN (t.trace_id::json -> 'trace_id')::text ELSE t.trace_id END AS trace_id,
+  t.created_at, r.status AS run_status`
 
 /** The condition for a status. Of a status before the end it repeats `status < 3`, which the index of open runs needs to be used. */
 const ofStatus = (status: NonNullable<RunQuery["status"]>): string => {
@@ -83,7 +85,7 @@ const tasksOf = (sql: SqlClient.SqlClient, query: RunQuery) =>
     : sql`troupe.agent_tasks`
 
 const selected = (sql: SqlClient.SqlClient, query: RunQuery) => {
-  const { after, agent, limit, status, tenant, waiting } = query
+  const { after, agent, created_from, created_to, limit, status, tenant, waiting } = query
   return sql`
     SELECT ${sql.literal(columns)} FROM ${tasksOf(sql, query)} t
     LEFT JOIN LATERAL (SELECT s.status FROM troupe.runs s WHERE s.run_id = t.id OFFSET 0) r ON true
@@ -91,6 +93,8 @@ const selected = (sql: SqlClient.SqlClient, query: RunQuery) => {
       sql`t.tenant = ${tenant}`,
       ...(agent === undefined ? [] : [sql`t.agent = ${agent}`]),
       ...(status === undefined ? [] : [sql.literal(ofStatus(status))]),
+      ...(created_from === undefined ? [] : [sql`t.created_at >= ${created_from}::int8`]),
+      ...(created_to === undefined ? [] : [sql`t.created_at < ${created_to}::int8`]),
       ...(waiting === undefined ? [] : [waits(sql, waiting, tenant)]),
       ...(after === undefined
         ? []
