@@ -5,7 +5,8 @@
 import { createHash } from "node:crypto"
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { Cause, Clock, Effect, Layer, Logger, Option, References } from "effect"
+import { Cause, Clock, Effect, Layer, Logger, Option, Redacted, References } from "effect"
+import type { Scope } from "effect"
 import { Command } from "effect/cli"
 import { HttpServer } from "effect/http"
 import { SqlError } from "effect/sql"
@@ -36,6 +37,7 @@ import { WorkspaceReader } from "../services/platform/WorkspaceReader.ts"
 import { WorldPublisher } from "../services/worlds/WorldPublisher.ts"
 import { WorldReader } from "../services/worlds/WorldReader.ts"
 import { optionalText, runCommandLine, toggle } from "./command/CommandLine.ts"
+import { Refused } from "./command/Refused.ts"
 import * as Incident from "./incident/Incident.ts"
 import { chatCommand, data_default } from "./chat/ChatCommand.ts"
 import * as Receiver from "./incident/Receiver.ts"
@@ -45,6 +47,7 @@ import { keeperScript } from "./platform/Script.ts"
 import * as PlatformWalk from "./platform/Walk.ts"
 import { sampleRecords } from "./scans/SampleRecords.ts"
 import { spectralScript } from "./spectral/Script.ts"
+import * as AppFile from "./start/AppFile.ts"
 import { assistant, assistant_name, assistantScript } from "./start/Assistant.ts"
 import * as Environment from "./start/Environment.ts"
 import * as ToolFile from "./start/ToolFile.ts"
@@ -55,26 +58,25 @@ const operator = new Principal({ id: "operator", tenant, roles: ["admin"] })
 
 const say = (line = "") => Effect.sync(() => process.stdout.write(`${line}\n`))
 
+const localUrl = Effect.map(HttpServer.HttpServer, ({ address }) => {
+  const port = "port" in address ? address.port : 0
+  return `http://127.0.0.1:${port}`
+})
+
 const banner = Effect.fnUntraced(function* (
+  url: string,
   data: string,
   { file, isNew, token }: Environment.Token,
-  model: Option.Option<string>,
+  model: string,
   model_ignored: boolean
 ) {
-  const address = (yield* HttpServer.HttpServer).address
-  const port = "port" in address ? address.port : 0
-  const url = `http://127.0.0.1:${port}`
   writeFileSync(join(data, "url"), `${url}\n`)
   yield* say()
   yield* say(`  Troupe is up.   ${url}   (API: ${url}/docs)`)
   yield* say(
     `  token           ${isNew ? `${token}   (shown this once; kept in ${file})` : `in ${file}`}`
   )
-  yield* say(
-    Option.isSome(model)
-      ? `  model           ${model.value}`
-      : "  model           none is configured, so a script plays its part; everything else is real"
-  )
+  yield* say(`  model           ${model}`)
   if (model_ignored) {
     yield* say(
       "                  TROUPE_MODEL is ignored without TROUPE_MODEL_PROVIDER or TROUPE_MODEL_BASE_URL"
@@ -176,6 +178,8 @@ interface Flags {
   readonly platform: boolean
   /** The path of a file with tool configurations. */
   readonly tools: string | undefined
+  /** The path of a module that exports options of `start`. */
+  readonly app: string | undefined
 }
 
 /** What the flags add. */
@@ -201,6 +205,37 @@ const addedBy = Effect.fnUntraced(function* (
           ])
     ]
   }
+})
+
+const model_names = {
+  onNone: () => "none is configured, so a script plays its part; everything else is real",
+  onSome: ({ model }: ModelFromEnv.ChosenModel) => model
+}
+
+/** The agents of a module, instead of those of this file. */
+const mainOfApp = Effect.fnUntraced(function* (path: string) {
+  const { data, database, model_ignored, port } = yield* Environment.readSettings
+  const exported = yield* AppFile.read(path)
+  const kept = yield* Environment.prepareDirectory(data)
+  const chosen = yield* ModelFromEnv.choose()
+  const service = yield* AppFile.serve(path, exported, {
+    port,
+    token: kept.token,
+    principal: operator,
+    model: Option.map(chosen, ({ layer }) => layer),
+    store: Option.match(database, {
+      onNone: () => ({ directory: join(data, "db") }),
+      onSome: (url) => ({ postgres: Redacted.value(url) })
+    })
+  })
+  yield* Environment.forgetSecrets
+  const model = exported.model === undefined ? Option.match(chosen, model_names) : `that of ${path}`
+  yield* banner(service.url ?? "", data, kept, model, model_ignored)
+  yield* say(`  Agents of ${path}: ${exported.agents.map(({ name }) => name).join(", ")}`)
+  const [first] = exported.agents
+  yield* say(`  Talk with one, in another terminal:   ${chatCommand(data)} --agent ${first?.name}`)
+  yield* say()
+  return yield* Effect.never
 })
 
 const main = Effect.fnUntraced(function* (flags: Flags) {
@@ -259,11 +294,8 @@ const main = Effect.fnUntraced(function* (flags: Flags) {
   yield* Effect.provideContext(Effect.andThen(publish(worlds), fill), context)
   yield* Effect.provideContext(
     Effect.andThen(
-      banner(
-        data,
-        kept,
-        Option.map(chosen, ({ model }) => model),
-        model_ignored
+      Effect.flatMap(localUrl, (url) =>
+        banner(url, data, kept, Option.match(chosen, model_names), model_ignored)
       ),
       walk(data, receiver)
     ),
@@ -278,7 +310,7 @@ const explained = (cause: Cause.Cause<unknown>) => {
   const error = Cause.findErrorOption(cause)
   if (Option.isNone(error)) return Cause.pretty(cause)
   const text = error.value instanceof Error ? error.value.message : String(error.value)
-  return /EADDRINUSE/.test(Cause.pretty(cause)) || /EADDRINUSE/.test(text)
+  return /another process listens there$/.test(text)
     ? "the port is in use: stop what listens there, or set TROUPE_PORT"
     : text
 }
@@ -295,8 +327,18 @@ const description = `Runs an operations agent with its HTTP API, until it is sto
   TROUPE_TOOLS_AUTHORIZATION  the header Authorization of calls of --tools
   OTEL_...                 where traces, metrics and logs go (layers/telemetry/README.md)`
 
+/** What the flags ask for. */
+const chosenMain = (flags: Flags) => {
+  if (flags.app === undefined) return main(flags)
+  if (!flags.platform && flags.tools === undefined) return mainOfApp(flags.app)
+  const message = "--app serves the agents of its module alone: leave out --platform and --tools"
+  return Effect.fail(new Refused({ message }))
+}
+
 const program = (flags: Flags): Effect.Effect<void> =>
-  Effect.scoped(main(flags)).pipe(
+  Effect.scoped(
+    Effect.suspend((): Effect.Effect<never, unknown, Scope.Scope> => chosenMain(flags))
+  ).pipe(
     Effect.catchCause((cause) =>
       Cause.hasInterruptsOnly(cause)
         ? Effect.interrupt
@@ -320,6 +362,11 @@ const flags = {
     "tools",
     "FILE",
     "JSON with tool configurations, for an agent of the name assistant (layers/calls/README.md)"
+  ),
+  app: optionalText(
+    "app",
+    "FILE",
+    "a module with agents and tools of yours, instead of the operations agent (layers/compose/README.md)"
   )
 }
 

@@ -20,7 +20,7 @@ import { appOf } from "./troupe/App.ts"
 import { modelOf } from "./troupe/Model.ts"
 import { dryRunJson, dryRunLines, reportJson, reportLines } from "./troupe/Print.ts"
 import { storeLocation } from "./troupe/StoreLocation.ts"
-import { Refused } from "./troupe/Refused.ts"
+import { Refused } from "./command/Refused.ts"
 
 const flags = {
   run: Argument.String("run").pipe(

@@ -3,6 +3,7 @@
  */
 import { createServer } from "node:http"
 import type { Server } from "node:http"
+import { Effect, Layer, Schema } from "effect"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { makeProblem, problem_content_type } from "../../src/api/Problem.ts"
 import { newCorrelation } from "./Edge.ts"
@@ -110,14 +111,42 @@ const listener = (stall_ms: number, request_ms: number) => (): Server =>
     })
     .on("checkExpectation", ({ socket }) => void socket.end(answerOf(unmet)))
 
+/** Nobody can listen at this address. */
+export class ListenFailed extends Schema.TaggedError<ListenFailed>()("ListenFailed", {
+  host: Schema.String,
+  port: Schema.Int,
+  /** The system's, such as `EADDRINUSE`; empty where it gave none. */
+  code: Schema.String
+}) {
+  override get message(): string {
+    const why = reasons[this.code] ?? `the system refuses it (${this.code || "no code"})`
+    return `the HTTP API cannot listen at ${this.host}:${this.port}: ${why}`
+  }
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  EADDRINUSE: "another process listens there",
+  EACCES: "this user may not listen there",
+  EADDRNOTAVAIL: "this machine does not have the address",
+  ENOTFOUND: "the name of the host is not known"
+}
+
+const codeOf = (cause: unknown): string =>
+  cause instanceof Error && "code" in cause && typeof cause.code === "string" ? cause.code : ""
+
 export const layer = ({
   host = "127.0.0.1",
   port,
   request_ms = 60_000,
   stall_ms = 60_000
-}: Listen): ReturnType<typeof NodeHttpServer.layer> =>
-  NodeHttpServer.layer(listener(stall_ms, request_ms), {
-    host,
-    port,
-    gracefulShutdownTimeout: stop_ms
-  })
+}: Listen) =>
+  Layer.catchTag(
+    NodeHttpServer.layer(listener(stall_ms, request_ms), {
+      host,
+      port,
+      gracefulShutdownTimeout: stop_ms
+    }),
+    "ServeError",
+    ({ cause }) =>
+      Layer.effectContext(Effect.fail(new ListenFailed({ host, port, code: codeOf(cause) })))
+  )

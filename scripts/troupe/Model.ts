@@ -8,7 +8,7 @@ import * as ScriptedModelGateway from "../../layers/model/ScriptedModelGateway.t
 import type { ModelError } from "../../services/ModelGateway.ts"
 import { ModelGateway } from "../../services/ModelGateway.ts"
 import { script } from "../incident/Script.ts"
-import { Refused } from "./Refused.ts"
+import { Refused } from "../command/Refused.ts"
 
 export const modelOf = (
   name: string

@@ -7,7 +7,7 @@ import { Effect, Option } from "effect"
 import type { Redacted } from "effect"
 import type { Unusable } from "../start/Environment.ts"
 import * as Environment from "../start/Environment.ts"
-import { Refused } from "./Refused.ts"
+import { Refused } from "../command/Refused.ts"
 
 export interface StoreLocation {
   readonly database: Option.Option<Redacted.Redacted>

@@ -281,6 +281,26 @@ describe("the API of a service", () => {
       await isAlreadyRead(await troupe.handler(request))
     }))
 
+  it("says where it cannot listen, and why", () =>
+    using({ port: 0, tokens }, async ({ url }) => {
+      const port = Number(new URL(url ?? "").port)
+      const refused = await started({ port, tokens }).catch((error: unknown) => error)
+      assert.deepInclude(refused, {
+        _tag: "ListenFailed",
+        host: "127.0.0.1",
+        port,
+        code: "EADDRINUSE"
+      })
+      assert.include(
+        String(refused),
+        `cannot listen at 127.0.0.1:${port}: another process listens there`
+      )
+      const other = await started({ port: 0, host: "203.0.113.7", tokens }).catch(
+        (error: unknown) => error
+      )
+      assert.deepInclude(other, { _tag: "ListenFailed", code: "EADDRNOTAVAIL" })
+    }))
+
   const { principal: boss } = olga
   const wrong: ReadonlyArray<readonly [field: string, http: unknown]> = [
     ["http", "8080"],

@@ -1,0 +1,74 @@
+/**
+ * `npm start -- --app FILE`: the agents of a module, served with the settings of the environment. The module exports options of
+ * `start` by their names, such as `agents`, `tools`, `policy` and `model`; the store and HTTP are the environment's.
+ */
+import { Effect, Option, Redacted } from "effect"
+import type { NodeService, Options } from "../../layers/compose/NodeService.ts"
+import { start } from "../../layers/compose/NodeService.ts"
+import { InvalidInput } from "../../src/entry/InvalidInput.ts"
+import type { Principal } from "../../src/Principal.ts"
+import { loadApp } from "../command/AppModule.ts"
+import { Refused } from "../command/Refused.ts"
+
+/** What the environment says, and the module may not. */
+export interface Served {
+  readonly store: NonNullable<Options["store"]>
+  readonly port: number
+  readonly token: string
+  readonly principal: Principal
+  /** Used where the module exports no model. */
+  readonly model: Option.Option<Options["model"]>
+}
+
+const ours: ReadonlyArray<string> = ["store", "http"]
+
+/** The options that the module exports. Fails before anything is opened. */
+export const read = Effect.fnUntraced(function* (file: string) {
+  const exported = yield* loadApp(file)
+  const taken = ours.find((name) => Object.hasOwn(exported, name))
+  if (taken !== undefined) {
+    const message = `--app ${file} exports ${taken}, which the variables of the environment say`
+    return yield* new Refused({ message })
+  }
+  const { agents } = exported
+  if (!Array.isArray(agents) || agents.length === 0) {
+    return yield* new Refused({ message: `--app ${file} exports no list "agents"` })
+  }
+  return exported as Partial<Options> & Pick<Options, "agents">
+})
+
+const modelOf = (file: string, exported: Partial<Options>, { model }: Served) => {
+  const chosen = exported.model ?? Option.getOrUndefined(model)
+  return chosen === undefined
+    ? Effect.fail(
+        new Refused({
+          message: `--app ${file} exports no model, and TROUPE_MODEL_PROVIDER names none`
+        })
+      )
+    : Effect.succeed(chosen)
+}
+
+const explained = (file: string, error: unknown): Refused => {
+  const message = error instanceof Error ? error.message : String(error)
+  return new Refused({
+    message: error instanceof InvalidInput ? `--app ${file}, ${error.field}: ${message}` : message
+  })
+}
+
+/** Serves the module's agents until the scope closes. */
+export const serve = Effect.fnUntraced(function* (
+  file: string,
+  exported: Partial<Options> & Pick<Options, "agents">,
+  served: Served
+) {
+  const { port, principal, store, token } = served
+  const model = yield* modelOf(file, exported, served)
+  const http = { port, tokens: [{ token: Redacted.make(token), principal }] }
+  return yield* Effect.acquireRelease(
+    Effect.tryPromise({
+      try: (): Promise<NodeService> => start({ ...exported, model, store, http }),
+      catch: (error) => explained(file, error)
+    }),
+    (service) => Effect.promise(() => service.stop())
+  )
+})
