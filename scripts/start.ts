@@ -310,7 +310,7 @@ const explained = (cause: Cause.Cause<unknown>) => {
   const error = Cause.findErrorOption(cause)
   if (Option.isNone(error)) return Cause.pretty(cause)
   const text = error.value instanceof Error ? error.value.message : String(error.value)
-  return /another process listens there$/.test(text)
+  return text.endsWith("another process listens there")
     ? "the port is in use: stop what listens there, or set TROUPE_PORT"
     : text
 }
