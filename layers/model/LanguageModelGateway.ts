@@ -141,7 +141,7 @@ const choiceOf = (options: LanguageModelV4CallOptions): LanguageModel.ToolChoice
 /** Settings that `effect/ai` has no option for; they are set in the model's own layer. */
 const inexpressible = ({ agent, settings }: ModelRequest): ModelError | undefined => {
   const [name] = Object.entries(settings ?? {}).flatMap(([name, value]) =>
-    value !== undefined && name !== "tool_choice" ? [name] : []
+    value !== undefined && name !== "tool_choice" && name !== "prompt_cache" ? [name] : []
   )
   return name === undefined
     ? undefined

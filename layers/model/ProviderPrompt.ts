@@ -252,6 +252,8 @@ export interface ProviderHabits {
   readonly reasoning_options?: SharedV4ProviderOptions | undefined
   /** True = tools that were called have to be declared, also where the turn may use none. */
   readonly declares_past_tools?: boolean | undefined
+  /** Marks a part up to which the provider keeps the prompt, where it has to be told. */
+  readonly break_point?: SharedV4ProviderOptions | undefined
 }
 
 /** The tools that a prompt speaks of, by name alone: they are not to be called again. */
@@ -266,6 +268,19 @@ const pastTools = (prompt: LanguageModelV4Prompt): Array<LanguageModelV4Function
     name,
     inputSchema: { type: "object", properties: {} }
   }))
+}
+
+/** The instructions and the last tool are the same in every turn of an agent, so that the prompt may be kept up to each. */
+const markKept = (
+  { prompt, tools }: LanguageModelV4CallOptions,
+  providerOptions: SharedV4ProviderOptions
+): void => {
+  const [first] = prompt
+  if (first?.role === "system") prompt[0] = { ...first, providerOptions }
+  const last = tools?.at(-1)
+  if (tools !== undefined && last?.type === "function") {
+    tools[tools.length - 1] = { ...last, providerOptions }
+  }
 }
 
 /** For a schema that the strict mode of OpenAI's wire refuses; the answer is checked here. */
@@ -306,6 +321,9 @@ export const toOptions = (
       options.tools = past
       options.toolChoice = { type: "none" }
     }
+  }
+  if (habits.break_point !== undefined && settings?.prompt_cache !== false) {
+    markKept(options, habits.break_point)
   }
   const reasons = settings?.reasoning_effort !== undefined && settings.reasoning_effort !== "none"
   const usual = reasons

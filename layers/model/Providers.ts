@@ -95,7 +95,10 @@ const wires: Readonly<Record<ProviderName, Wire>> = {
   },
   anthropic: {
     fetch: wireFetch,
-    habits: { declares_past_tools: true },
+    habits: {
+      declares_past_tools: true,
+      break_point: { anthropic: { cacheControl: { type: "ephemeral" } } }
+    },
     client: (settings) =>
       Effect.map(
         loadPeer("@ai-sdk/anthropic", () => import("@ai-sdk/anthropic")),

@@ -55,6 +55,8 @@ export const ModelSettings = Schema.Struct({
   ),
   tool_choice: Schema.optionalKey(ToolChoice),
   output: Schema.optionalKey(OutputFormat),
+  /** False = the provider is not told to keep instructions and tools between turns, where it would have to be told. */
+  prompt_cache: Schema.optionalKey(Schema.Boolean),
   /** By the provider's name (`openai`, `anthropic`, `google`, `openaiCompatible`), as its package documents them. */
   provider_options: Schema.optionalKey(Schema.Record(Schema.String, JsonObject).check(bounded))
 })

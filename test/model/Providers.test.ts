@@ -248,6 +248,34 @@ describe("Providers: an agent's settings for its model", () => {
       })
   )
 
+  it.live(
+    "Anthropic is told to keep instructions and tools, unless the agent's settings say no",
+    () =>
+      Effect.gen(function* () {
+        const kept = { type: "ephemeral" }
+        const { body: sent } = yield* sentFor(anthropic, { system: "Sell." })
+        assert.deepStrictEqual(sent["system"], [
+          { type: "text", text: "Sell.", cache_control: kept }
+        ])
+        const marks = (body: Record<string, unknown>) =>
+          (body["tools"] as ReadonlyArray<{ cache_control?: object }>).map(
+            (tool) => tool.cache_control
+          )
+        assert.deepStrictEqual(marks(sent), [undefined, kept])
+        const bare = yield* sentFor(anthropic, { system: "Sell.", tools: [] })
+        assert.include(JSON.stringify(bare.body), "cache_control")
+        const off = yield* sentFor(anthropic, {
+          ...settings({ prompt_cache: false }),
+          system: "Sell."
+        })
+        assert.notInclude(JSON.stringify(off.body), "cache_control")
+        for (const wire of [openai, compatible, google, responses]) {
+          const other = yield* sentFor(wire, { system: "Sell." })
+          assert.notMatch(JSON.stringify(other.body), /cache_?control/i)
+        }
+      })
+  )
+
   it.live("options of one provider are sent to it, and override those of the gateway", () =>
     Effect.gen(function* () {
       const provider_options = {
