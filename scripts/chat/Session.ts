@@ -34,6 +34,12 @@ export interface Run extends Omit<typeof RunAnswer.Type, "ordinal"> {
   readonly own?: true
 }
 
+const Runs = Schema.Struct({
+  items: Schema.Array(
+    Schema.Struct({ id: Schema.String, conversation: Schema.String, ordinal: Schema.Int })
+  )
+})
+
 const Approval = Schema.Struct({ id: Schema.String, run_id: Schema.String, payload: Payload })
 const Approvals = Schema.Struct({ items: Schema.Array(Approval) })
 type Approval = typeof Approval.Type
@@ -193,6 +199,21 @@ export class Session {
     return this.client.patiently(wait_ms, request, (reason) => this.view.line(`  ! ${reason}`))
   }
 
+  /** A conversation's messages are handled one after the other: one that waits for a person holds back those behind it. */
+  async #sayWhatItWaitsBehind({ conversation, ordinal }: Run): Promise<void> {
+    for (const waiting of ["approval", "unknown"]) {
+      const { items } = await this.client.call(`/v1/runs?limit=500&waiting=${waiting}`, Runs)
+      const first = items.find(
+        (each) => each.conversation === conversation && each.ordinal < ordinal
+      )
+      if (first === undefined) continue
+      this.view.line(
+        `  ! This message waits behind run ${first.id}, which waits for a person: ${this.command} --pending`
+      )
+      return
+    }
+  }
+
   /**
    * Shows what a run does behind its first `shown` events, until it has ended or, everything being shown, waits for a
    * person. Says how many are shown then.
@@ -205,6 +226,7 @@ export class Session {
     let known = run.own ? run : await this.run(id)
     const waits = pauseOf(known)
     if (waits !== undefined && known.length === shown) return { pause: waits, shown }
+    if (known.status === "pending") await this.#sayWhatItWaitsBehind(run)
     const cursor =
       shown > 0 ? `${ordinal}.${shown - 1}` : ordinal === 1 ? "0" : `${ordinal - 1}.${last_seq}`
     let away = false
