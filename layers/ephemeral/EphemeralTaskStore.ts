@@ -10,6 +10,7 @@ import {
   AddressConflict,
   AgentBusy,
   IdempotencyConflict,
+  isSaidAlike,
   MailboxFull,
   saidOf
 } from "../../src/delivery/AgentTask.ts"
@@ -34,7 +35,8 @@ const acceptedBefore = (store: Store, task: NewTask) => {
   if (before === undefined) return undefined
   return before.message === task.message &&
     before.conversation === task.conversation &&
-    before.address.agent === task.address.agent
+    before.address.agent === task.address.agent &&
+    isSaidAlike(before, task)
     ? Effect.succeed<Accepted>({ task: before, created: false })
     : Effect.fail(new IdempotencyConflict({ key }))
 }

@@ -2,6 +2,7 @@
  * A task: one message that an agent handles to its end. Its id is the id of its run.
  */
 import { Schema } from "effect"
+import { canonical } from "../Canonical.ts"
 import { Address, ConversationId, RunId, Tenant } from "../Ids.ts"
 import { Roles } from "../Principal.ts"
 import { Nesting } from "../run/Nesting.ts"
@@ -36,6 +37,11 @@ export const saidOf = ({ answer_schema, context, nested, sampled, span_id }: May
   ...(answer_schema === undefined ? undefined : { answer_schema }),
   ...(context === undefined ? undefined : { context })
 })
+
+/** Do two messages ask for the same answer and tell their tools the same? The traces of a message and its retry differ. */
+export const isSaidAlike = (a: MaybeSaid, b: MaybeSaid): boolean =>
+  canonical([a.answer_schema ?? null, a.context ?? null]) ===
+  canonical([b.answer_schema ?? null, b.context ?? null])
 
 /** The trace of a message and what it says, as one record. */
 export const TraceAndSaid = Schema.Struct({ trace_id: Schema.String, ...said })

@@ -247,6 +247,10 @@ const keys = (it: Vitest.MethodsNonLive<Needs>) => {
       const message = { ...first, ...fresh(), message: "another" }
       assert.strictEqual((yield* Effect.flip(accept(message)))._tag, "IdempotencyConflict")
       yield* assertAbsent(message)
+      for (const said of [{ answer_schema: { type: "object" } }, { context: { customer: 7 } }]) {
+        const error = yield* Effect.flip(accept({ ...first, ...said, ...fresh() }))
+        assert.strictEqual(error._tag, "IdempotencyConflict")
+      }
       const elsewhere = Samples.newTask({ idempotency_key: first.idempotency_key })
       assert.strictEqual((yield* Effect.flip(accept(elsewhere)))._tag, "IdempotencyConflict")
       yield* assertAbsent(elsewhere)
@@ -267,15 +271,10 @@ const keys = (it: Vitest.MethodsNonLive<Needs>) => {
   it.effect("of 20 accepts of one key at once one creates the task", () =>
     Effect.gen(function* () {
       const first = Samples.newTask({ idempotency_key: Samples.unique("key") })
-      const accepted = yield* Effect.forEach(
-        Array.from({ length: 20 }, () => ({
-          ...first,
-          id: Samples.runId(),
-          message_id: Samples.messageId()
-        })),
-        accept,
-        { concurrency: "unbounded" }
-      )
+      const fresh = () => ({ ...first, id: Samples.runId(), message_id: Samples.messageId() })
+      const accepted = yield* Effect.forEach(Array.from({ length: 20 }, fresh), accept, {
+        concurrency: "unbounded"
+      })
       assert.strictEqual(accepted.filter((each) => each.created).length, 1)
       assert.strictEqual(new Set(accepted.map((each) => each.task.id)).size, 1)
     })

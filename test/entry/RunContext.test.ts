@@ -166,22 +166,27 @@ describe("the context of a run", () => {
     await troupe.stop()
   })
 
-  it.effect("is what it was after a restart; a tool that asks for more since then is refused", () =>
-    Effect.gen(function* () {
-      const store = yield* Homes.directory
-      yield* Effect.promise(() => restarted(store))
-    })
+  it.effect(
+    "is what it was after a restart, as is a schema of answers; a tool that reads more is refused",
+    () =>
+      Effect.gen(function* () {
+        const store = yield* Homes.directory
+        yield* Effect.promise(() => restarted(store))
+      })
   )
 })
 
+/** One run is at work when the process stops, and another waits behind it: only its task says what it was sent with. */
 const restarted = async (store: { readonly directory: string }) => {
+  const answer = z.object({ paid: z.boolean() })
   const first = await open(() => Effect.never, { store })
   const { conversation, run } = await first.send({ agent: "shop", text: "1", context })
   const waiting = await first.send({
     agent: "shop",
     text: "2",
     conversation,
-    context: { customer: "7" }
+    context: { customer: "7" },
+    answer
   })
   await first.stop()
   const more = tool(
@@ -194,7 +199,8 @@ const restarted = async (store: { readonly directory: string }) => {
     },
     (_, call) => call.context.plan
   )
-  const turns = [call("plain"), text("ok"), call("plain"), text("ok")]
+  const said = text('{"paid":true}')
+  const turns = [call("plain"), text("ok"), call("plain"), text("no"), said]
   const second = await open(() => turns.shift(), { store, tools: [orders, pay, more] })
   const outcomes = []
   for (const each of [run, waiting.run]) {
@@ -206,5 +212,7 @@ const restarted = async (store: { readonly directory: string }) => {
   assert.deepStrictEqual(outcomes[0], { _tag: "Value", json: '"gold"' })
   const refused = outcomes[1]
   assert.strictEqual(refused?._tag === "Failed" ? refused.error.reason : "", "RUN_CONTEXT")
+  const { value } = await second.result(waiting.run, undefined, { answer })
+  assert.deepStrictEqual(value, { paid: true })
   await second.stop()
 }

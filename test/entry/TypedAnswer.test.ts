@@ -1,13 +1,12 @@
 /** Answers of a schema: asked for, checked, asked for once more, and typed. */
 import { assert, describe, expectTypeOf, it } from "@effect/vitest"
-import { Effect, Schema } from "effect"
+import { Schema } from "effect"
 import * as z from "zod"
 import type { AnswerWith, NodeService, Options } from "../../layers/compose/NodeService.ts"
 import { start } from "../../layers/compose/NodeService.ts"
 import * as Scripted from "../../layers/model/ScriptedModelGateway.ts"
 import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
 import { AgentSpec, Principal, tool } from "../../src/index.ts"
-import * as Homes from "../process/Homes.ts"
 
 const Order = Schema.Struct({
   id: Schema.FiniteFromString,
@@ -265,32 +264,4 @@ describe("the schema of an agent's settings", () => {
     const schema = { $ref: "#/$defs/a", $defs: { a: { $ref: "#/$defs/a" } } }
     assert.throws(() => AgentSpec.make({ ...shop, model_settings: { output: { schema } } }))
   })
-})
-
-/** One run is at work when the process stops, and another waits behind it: only its task says what it was sent with. */
-const answeredLater = async (store: { readonly directory: string }) => {
-  const open = (model: Options["model"]) => start({ agents: [shop], tools: [lookup], model, store })
-  const first = await open(Scripted.layer(() => Effect.never))
-  const running = await first.send({ ...message, answer: Order })
-  const waiting = await first.send({
-    ...message,
-    conversation: running.conversation,
-    answer: Order
-  })
-  await first.stop()
-  const second = await open(Scripted.layer([text("no"), text(good), text(good)]))
-  for (const { run } of [running, waiting]) {
-    const answer = await second.result(run, undefined, { answer: Order })
-    assert.deepInclude(answer, { status: "complete", value: { id: 1003, items: ["tea", "milk"] } })
-  }
-  await second.stop()
-}
-
-describe("a run with a schema", () => {
-  it.effect("keeps it when its process stops, and is answered by the next one", () =>
-    Effect.gen(function* () {
-      const store = yield* Homes.directory
-      yield* Effect.promise(() => answeredLater(store))
-    })
-  )
 })

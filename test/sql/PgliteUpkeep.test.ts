@@ -1,6 +1,5 @@
 /** What nobody else does for an embedded database: its log is bounded, and rows that were replaced leave room. */
-import { mkdtempSync, readdirSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { readdirSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Logger } from "effect"
@@ -8,11 +7,9 @@ import { SqlClient } from "effect/sql"
 import * as Pglite from "../../layers/sql/engine/Pglite.ts"
 import type { Upkeep } from "../../layers/sql/engine/PgliteUpkeep.ts"
 import { eventually } from "../contracts/Contract.ts"
+import * as Homes from "../process/Homes.ts"
 
-const place = Effect.acquireRelease(
-  Effect.sync(() => mkdtempSync(join(tmpdir(), "troupe-upkeep-"))),
-  (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
-)
+const place = Effect.map(Homes.directory, ({ directory }) => directory)
 
 /** Files of 16 MB each. */
 const segments = (directory: string): number =>

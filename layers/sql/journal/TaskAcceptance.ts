@@ -15,6 +15,7 @@ import {
   AddressConflict,
   AgentBusy,
   IdempotencyConflict,
+  isSaidAlike,
   MailboxFull,
   saidOf
 } from "../../../src/delivery/AgentTask.ts"
@@ -154,6 +155,9 @@ const textsOf = ({ claim }: NewTask) => {
       })
 }
 
+const conflict = ({ idempotency_key = "" }: NewTask) =>
+  new IdempotencyConflict({ key: idempotency_key })
+
 const gone = new StoreError({ message: "the task of this idempotency key is gone" })
 
 const answerOf = Effect.fnUntraced(function* (
@@ -170,11 +174,12 @@ const answerOf = Effect.fnUntraced(function* (
       return row.held ? { ...accepted, held: true as const } : accepted
     }
     case "known": {
-      const before = row.earlier === null ? undefined : yield* get(row.earlier)
-      return { task: before ?? (yield* gone), created: false } satisfies Accepted
+      const before = (row.earlier === null ? undefined : yield* get(row.earlier)) ?? (yield* gone)
+      if (!isSaidAlike(before, task)) return yield* conflict(task)
+      return { task: before, created: false } satisfies Accepted
     }
     case "other_message":
-      return yield* new IdempotencyConflict({ key: task.idempotency_key ?? "" })
+      return yield* conflict(task)
     case "other_address":
       return yield* new AddressConflict({
         conversation: task.conversation,
