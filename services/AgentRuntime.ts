@@ -13,6 +13,7 @@ import type {
   MessageTooLarge,
   NestedTooDeep
 } from "../src/delivery/AgentTask.ts"
+import type { FileNotFound, FilesFull, FileTooLarge, GivenPart } from "../src/conversation/Part.ts"
 import type { ConversationNotFound, InitiatedBy } from "../src/conversation/Conversation.ts"
 import type { InvalidInput } from "../src/entry/InvalidInput.ts"
 import type {
@@ -51,8 +52,10 @@ export interface Message {
    * first; to worlds, `WORLD:SESSION` or `WORLD@VERSION:SESSION`.
    */
   readonly conversation?: ConversationId | undefined
-  /** 1 to 1,000,000 bytes of UTF-8. */
+  /** 1 to 1,000,000 bytes of UTF-8, with the texts among its parts; may be empty where it has parts. */
   readonly text: string
+  /** Images, audio and other files, and texts between them; 1 to 32, which stand after the text. Absent = none. */
+  readonly parts?: ReadonlyArray<GivenPart> | undefined
   readonly idempotency_key?: string | undefined
   /** Absent = `api`. */
   readonly channel_origin?: string | undefined
@@ -137,6 +140,9 @@ export class AgentRuntime extends Context.Service<
     ): Effect.Effect<
       Accepted,
       | AgentNotFound
+      | FileNotFound
+      | FilesFull
+      | FileTooLarge
       | MessageTooLarge
       | NestedTooDeep
       | MailboxFull

@@ -34,6 +34,11 @@ export interface ModelRequest {
   /** The conversation before this run, and the transcript of the frame. Must not be modified. */
   readonly history: ReadonlyArray<TranscriptEntry>
   readonly transcript: ReadonlyArray<TranscriptEntry>
+  /**
+   * Base64 of the bytes of the files that the entries name, by digest. A file that is not among them is left out of the prompt, and a note
+   * stands in its place. Absent = the entries name none.
+   */
+  readonly files?: ReadonlyMap<string, string> | undefined
   /** Empty = the model must answer. */
   readonly tools: ReadonlyArray<ModelTool>
   /** JSON Schema that an answer has to fit; `system` says so. Absent = the settings' own, if any. */
@@ -52,13 +57,16 @@ export interface ModelDelta {
 /** `configuration`: key, model or endpoint; `refused`: the provider's reason; `transient`: may work later. */
 export const ModelErrorKind = Schema.Literals(["configuration", "refused", "transient"])
 
+/** The reason of a ModelError: the model does not take a file of the run. No model was called. */
+export const media_unsupported = "media_unsupported"
+
 /** The turn failed. `message` is safe to show to an operator: it contains no key and no address. */
 export class ModelError extends Schema.TaggedError<ModelError>()("ModelError", {
   kind: ModelErrorKind,
   message: Schema.String,
   retry_after_ms: Schema.optionalKey(Schema.Int),
   /**
-   * From the provider: `context_length` (the prompt is too long; a shorter one may pass), `content_filter` (the prompt was
+   * `media_unsupported`: the model does not take a file of the message. From the provider: `context_length` (the prompt is too long; a shorter one may pass), `content_filter` (the prompt was
    * blocked), `tool_use_failed` (a call of the model could not be parsed). From the gateway itself: `circuit_open`,
    * `queue_full`, `queue_timeout`, `cassette_diverged`, `graph_stopped` (no model was called). Absent = another failure of
    * the provider or the network.

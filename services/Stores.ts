@@ -4,6 +4,7 @@
  */
 import type { ApprovalRecords } from "./ApprovalRecords.ts"
 import type { AuthorizationRecords } from "./AuthorizationRecords.ts"
+import type { BlobStore } from "./BlobStore.ts"
 import type { CallRecords } from "./CallRecords.ts"
 import type { ChannelBindings } from "./ChannelBindings.ts"
 import type { ComponentCatalog } from "./ComponentCatalog.ts"
@@ -27,6 +28,7 @@ import type { TriplePublisher } from "./TriplePublisher.ts"
 export type Stores =
   | ApprovalRecords
   | AuthorizationRecords
+  | BlobStore
   | CallRecords
   | ChannelBindings
   | ComponentCatalog

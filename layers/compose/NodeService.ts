@@ -27,6 +27,7 @@ import type { CallRecord } from "../../src/tool/CallRecord.ts"
 import type { McpPin } from "../../src/tool/McpPin.ts"
 import type { McpOptions } from "../../src/tool/McpServer.ts"
 import type { ToolListing } from "../../src/tool/Registry.ts"
+import type { GivenPart } from "../../src/conversation/Part.ts"
 import type { ChannelBinding } from "../../src/conversation/ChannelBinding.ts"
 import type { Conversation, ConversationMessage } from "../../src/conversation/Conversation.ts"
 import type { CostGroup, CostTotal } from "../../src/cost/CostTotal.ts"
@@ -170,7 +171,14 @@ export interface NoticesQuery {
 
 export interface Send {
   readonly agent: string
+  /** May be empty where there are parts. */
   readonly text: string
+  /**
+   * Images, audio and other files, and texts between them; 1 to 32, which stand after the text: for example
+   * `{ type: "image", media_type: "image/png", data: bytes }`. Their bytes are kept in the store, and the journal names them by their
+   * digest.
+   */
+  readonly parts?: ReadonlyArray<GivenPart>
   /** Absent = a new conversation. */
   readonly conversation?: string
   readonly idempotency_key?: string

@@ -21,6 +21,7 @@ import type { ApprovalDesk } from "../../services/ApprovalDesk.ts"
 import type { ApprovalRecords } from "../../services/ApprovalRecords.ts"
 import type { AuthorizationDesk } from "../../services/AuthorizationDesk.ts"
 import type { AuthorizationRecords } from "../../services/AuthorizationRecords.ts"
+import type { BlobStore } from "../../services/BlobStore.ts"
 import type { ConversationStore } from "../../services/ConversationStore.ts"
 import type { RoomHandlers } from "../../services/DeliveryHandlers.ts"
 import { DeliveryFailed, DeliveryRefused } from "../../services/DeliveryHandlers.ts"
@@ -91,6 +92,7 @@ export type Foundation =
   | AgentMemories
   | ApprovalRecords
   | AuthorizationRecords
+  | BlobStore
   | ConversationStore
   | ModelGateway
   | Outbox

@@ -6,6 +6,7 @@ import { Layer } from "effect"
 import type { Stores } from "../../services/Stores.ts"
 import * as EphemeralApprovalRecords from "./EphemeralApprovalRecords.ts"
 import * as EphemeralAuthorizationRecords from "./EphemeralAuthorizationRecords.ts"
+import * as EphemeralBlobStore from "./EphemeralBlobStore.ts"
 import * as EphemeralChannelBindings from "./EphemeralChannelBindings.ts"
 import * as EphemeralConversationStore from "./EphemeralConversationStore.ts"
 import * as EphemeralCostLedger from "./EphemeralCostLedger.ts"
@@ -32,6 +33,7 @@ export const layer: Layer.Layer<Stores | EphemeralStore.EphemeralStore> = Layer.
   EphemeralCostLedger.layer,
   EphemeralApprovalRecords.layer,
   EphemeralAuthorizationRecords.layer,
+  EphemeralBlobStore.layer,
   EphemeralMcpPins.layer,
   EphemeralMemoryStore.layer,
   EphemeralNotices.layer,

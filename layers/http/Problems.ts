@@ -19,6 +19,7 @@ import type {
   NotEntitled
 } from "../../src/approval/Approval.ts"
 import type { BindingsFull } from "../../src/conversation/ChannelBinding.ts"
+import type { FileNotFound, FilesFull, FileTooLarge } from "../../src/conversation/Part.ts"
 import type { ConversationNotFound } from "../../src/conversation/Conversation.ts"
 import type {
   AddressConflict,
@@ -67,6 +68,9 @@ export type PortError =
   | EventConflict
   | EventOutOfTime
   | EventTypeUnknown
+  | FileNotFound
+  | FilesFull
+  | FileTooLarge
   | IdempotencyConflict
   | InvalidInput
   | JournalError
@@ -106,6 +110,9 @@ const kinds = {
   EventConflict: [409, "event-conflict", "The event came before with another content"],
   EventOutOfTime: [422, "event-out-of-time", "The event is too old, or not yet due"],
   EventTypeUnknown: [422, "event-type-unknown", "Nothing is done about events of this type"],
+  FileNotFound: [404, "file-not-found", "File not found"],
+  FilesFull: [413, "files-full", "The files are too large together"],
+  FileTooLarge: [413, "file-too-large", "The file is too large"],
   IdempotencyConflict: [422, "idempotency-conflict", "The idempotency key was used before"],
   InvalidInput: [400, "invalid-input", "A value is not what it must be"],
   JournalError: [503, "store-unavailable", "A store did not answer"],
@@ -137,6 +144,19 @@ const channelDetail = (
       return `Events are taken for ${Math.round(error.retention_ms / day_ms)} days from their time on, and up to an hour before it. Nothing was changed.`
     case "EventTypeUnknown":
       return `No agent is told of events of the type ${quoted(error.type)}.`
+  }
+}
+
+const sizeDetail = (error: FileNotFound | FilesFull | FileTooLarge | MessageTooLarge): string => {
+  switch (error._tag) {
+    case "FileNotFound":
+      return `There is no file ${quoted(error.digest)}.`
+    case "FilesFull":
+      return `The files of this tenant may have ${error.bytes_max} bytes together. Nothing was stored.`
+    case "FileTooLarge":
+      return `A file has at most ${error.bytes_max} bytes.`
+    case "MessageTooLarge":
+      return `A message has at most ${error.bytes_max} bytes of UTF-8.`
   }
 }
 
@@ -189,6 +209,11 @@ const detailOf = (error: PortError): string => {
       return `Dead letter ${error.event_id} was ${error.status} before.`
     case "DecisionUnfit":
       return `${error.id} takes ${error.fits.join(" or ")}, not ${error.decision}. Nothing was changed.`
+    case "FileNotFound":
+    case "FilesFull":
+    case "FileTooLarge":
+    case "MessageTooLarge":
+      return sizeDetail(error)
     case "IdempotencyConflict":
       return "This Idempotency-Key came with another message before."
     case "InvalidInput":
@@ -198,8 +223,6 @@ const detailOf = (error: PortError): string => {
       return "Nothing was done, or its acknowledgement was lost. Try again; a message with the same Idempotency-Key."
     case "MailboxFull":
       return `${error.address} has ${error.waiting_max} messages waiting, which is its limit.`
-    case "MessageTooLarge":
-      return `A message has at most ${error.bytes_max} bytes of UTF-8.`
     case "NestedTooDeep":
       return `This run would be nested ${error.depth} deep, and its agent takes ${error.depth_max}. Nothing was accepted.`
     case "NotEntitled":

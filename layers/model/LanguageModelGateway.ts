@@ -107,6 +107,16 @@ const messageOf = (entry: Entry): Message => {
       const content: Array<Prompt.UserMessagePart> = []
       for (const part of entry.content) {
         if (part.type === "text") content.push(Prompt.makePart("text", { text: part.text }))
+        else if (part.data.type === "data") {
+          const { data, filename: fileName, mediaType } = part
+          content.push(
+            Prompt.makePart("file", {
+              mediaType,
+              data: data.data,
+              ...(fileName === undefined ? undefined : { fileName })
+            })
+          )
+        }
       }
       return Prompt.makeMessage("user", { content })
     }

@@ -2,6 +2,8 @@
  * About how many tokens a request takes, before any provider has counted them. The provider's own count replaces it as
  * soon as there is one.
  */
+import type { Part } from "../../src/conversation/Part.ts"
+import { fileTokens } from "../../src/conversation/Part.ts"
 import type { TranscriptEntry } from "../../src/conversation/Transcript.ts"
 import { resultText } from "../../src/conversation/Transcript.ts"
 import type { ModelRequest, ModelTool } from "../../services/ModelGateway.ts"
@@ -10,11 +12,22 @@ import type { Tokenizer } from "../../services/Tokenizer.ts"
 /** What an answer takes, where nothing is known of it. */
 const answer_tokens = 500
 
+const withoutFiles = (text: string, parts: ReadonlyArray<Part>): string =>
+  [text, ...parts.map((part) => (part.type === "text" ? part.text : ""))].join("\n")
+
+const tokensOfFiles = (entry: TranscriptEntry): number => {
+  let tokens = 0
+  if (entry.role === "user") {
+    for (const part of entry.parts ?? []) if (part.type !== "text") tokens += fileTokens(part)
+  }
+  return tokens
+}
+
 /** What a model reads of an entry, roughly: names, arguments and texts. */
 const textOf = (entry: TranscriptEntry): string => {
   switch (entry.role) {
     case "user":
-      return entry.text
+      return entry.parts === undefined ? entry.text : withoutFiles(entry.text, entry.parts)
     case "assistant":
       return [
         entry.text,
@@ -53,7 +66,7 @@ export class PromptEstimate {
     for (const entry of transcript.slice(counted.entries)) {
       counted.entries++
       counted.last = entry
-      counted.tokens += this.#tokenizer.count(textOf(entry), model)
+      counted.tokens += this.#tokenizer.count(textOf(entry), model) + tokensOfFiles(entry)
     }
     return counted.tokens
   }

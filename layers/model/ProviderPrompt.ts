@@ -11,10 +11,12 @@ import type {
   LanguageModelV4ToolResultPart,
   SharedV4ProviderOptions
 } from "@ai-sdk/provider"
-import { ModelError } from "../../services/ModelGateway.ts"
+import { media_unsupported, ModelError } from "../../services/ModelGateway.ts"
 import type { ModelRequest, ModelTool } from "../../services/ModelGateway.ts"
 import type { ModelSettings } from "../../src/agent/ModelSettings.ts"
 import { resultText } from "../../src/conversation/Transcript.ts"
+import type { FilePart, Part } from "../../src/conversation/Part.ts"
+import { fileText } from "../../src/conversation/Part.ts"
 import type { TranscriptEntry } from "../../src/conversation/Transcript.ts"
 import type { ProposedCall, TurnPart } from "../../src/run/RunEvent.ts"
 import { compaction_part_kind, message_part_kind } from "./TurnParts.ts"
@@ -56,6 +58,16 @@ const indexOf = (entry: ToolEntry): number =>
 
 const unanswered = "cancelled: this call did not run."
 
+/** What of a request its prompt is made of. */
+type Shown = Pick<ModelRequest, "system" | "history" | "transcript" | "files">
+
+type UserPart = Extract<LanguageModelV4Message, { role: "user" }>["content"][number]
+
+const note = (part: FilePart, why: string): UserPart => ({
+  type: "text",
+  text: `${fileText(part)} (${why})`
+})
+
 /** Builds the messages in order; `pending` are the calls of the last turn, by place, that have no result yet. */
 class PromptBuilder {
   readonly messages: LanguageModelV4Prompt = []
@@ -63,16 +75,34 @@ class PromptBuilder {
   private pending = new Map<number, { readonly id: string; readonly name: string }>()
   private results: Array<LanguageModelV4ToolResultPart> = []
   private readonly origin: string | undefined
+  private readonly files: ModelRequest["files"]
+  private readonly takes: NonNullable<ProviderHabits["takes"]>
+  /** The entries are those of the run, not of the conversation before it. */
+  isOwn = false
+  /** A file of the run that the model does not take; undefined = it takes all of them. */
+  untaken: FilePart | undefined
 
-  constructor(origin: string | undefined) {
+  constructor(
+    origin: string | undefined,
+    files: ModelRequest["files"],
+    takes: ProviderHabits["takes"]
+  ) {
     this.origin = origin
+    this.files = files
+    this.takes = takes ?? (() => true)
   }
 
   add(entry: TranscriptEntry): void {
     switch (entry.role) {
       case "user":
         this.close()
-        this.messages.push({ role: "user", content: [{ type: "text", text: entry.text }] })
+        this.messages.push({
+          role: "user",
+          content:
+            entry.parts === undefined
+              ? [{ type: "text", text: entry.text }]
+              : this.user(entry.text, entry.parts)
+        })
         return
       case "assistant":
         this.close()
@@ -81,6 +111,32 @@ class PromptBuilder {
       case "tool":
         this.result(entry)
     }
+  }
+
+  private user(text: string, parts: ReadonlyArray<Part>): Array<UserPart> {
+    const content: Array<UserPart> = text === "" ? [] : [{ type: "text", text }]
+    for (const part of parts) {
+      content.push(part.type === "text" ? { type: "text", text: part.text } : this.file(part))
+    }
+    return content
+  }
+
+  /** The bytes, or a note in their place. What came earlier in the conversation may have been for another model. */
+  private file(part: FilePart): UserPart {
+    const { digest, media_type, name } = part
+    if (!this.takes(media_type)) {
+      if (this.isOwn) this.untaken ??= part
+      return note(part, "it cannot be shown to this model")
+    }
+    const data = this.files?.get(digest)
+    return data === undefined
+      ? note(part, "it is left out here")
+      : {
+          type: "file",
+          mediaType: media_type,
+          ...(name === undefined ? undefined : { filename: name }),
+          data: { type: "data", data }
+        }
   }
 
   /** Ends a step: a call without a result gets one, because a provider refuses a prompt that lacks it. */
@@ -194,20 +250,34 @@ const result = (
   output: LanguageModelV4ToolResultPart["output"]
 ): LanguageModelV4ToolResultPart => ({ type: "tool-result", toolCallId, toolName, output })
 
-/** System text, history and transcript as one prompt for the model of that `origin`. Linear in their length. */
+/**
+ * System text, history and transcript as one prompt for the model of that `origin`. Linear in their length. `refused` is called with
+ * the first file of the run that the model does not take.
+ */
 export const toPrompt = (
-  request: Pick<ModelRequest, "system" | "history" | "transcript">,
-  origin?: string
+  request: Shown,
+  origin?: string,
+  takes?: ProviderHabits["takes"],
+  refused?: (part: FilePart) => void
 ): LanguageModelV4Prompt => {
-  const builder = new PromptBuilder(origin)
+  const builder = new PromptBuilder(origin, request.files, takes)
   if (request.system !== "") builder.messages.push({ role: "system", content: request.system })
   for (const entry of request.history) builder.add(entry)
   // A new run: what the last one left open has no result to come.
   builder.close()
+  builder.isOwn = true
   for (const entry of request.transcript) builder.add(entry)
   builder.close()
+  if (builder.untaken !== undefined) refused?.(builder.untaken)
   return builder.messages
 }
+
+const mediaUnsupported = (origin: string, part: FilePart): ModelError =>
+  new ModelError({
+    kind: "configuration",
+    reason: media_unsupported,
+    message: `the model ${origin} takes no ${part.media_type}: ${fileText(part)}`
+  })
 
 const toTools = (tools: ReadonlyArray<ModelTool>): Array<LanguageModelV4FunctionTool> =>
   tools.map((tool) => ({
@@ -252,6 +322,8 @@ export interface ProviderHabits {
   readonly reasoning_options?: SharedV4ProviderOptions | undefined
   /** True = tools that were called have to be declared, also where the turn may use none. */
   readonly declares_past_tools?: boolean | undefined
+  /** Does the wire have a form for files of this media type? Absent = for all. */
+  readonly takes?: ((media_type: string) => boolean) | undefined
   /** Marks a part up to which the provider keeps the prompt, where it has to be told. */
   readonly break_point?: SharedV4ProviderOptions | undefined
 }
@@ -309,7 +381,12 @@ export const toOptions = (
   habits: ProviderHabits = {}
 ): LanguageModelV4CallOptions | ModelError => {
   const { answer_schema, settings, tools } = request
-  const options: LanguageModelV4CallOptions = { prompt: toPrompt(request, origin) }
+  let untaken: FilePart | undefined
+  const prompt = toPrompt(request, origin, habits.takes, (part) => {
+    untaken = part
+  })
+  if (untaken !== undefined) return mediaUnsupported(origin, untaken)
+  const options: LanguageModelV4CallOptions = { prompt }
   if (tools.length > 0) {
     const choice = toChoice(request)
     if (choice instanceof ModelError) return choice

@@ -47,9 +47,35 @@ export const loadPeer = <A>(name: string, load: () => Promise<A>): Effect.Effect
 /** The client knows models that reason by their names, and leaves the effort out for any other, a deployment's among them. */
 const reasoning_options = { openai: { forceReasoning: true } }
 
+const isImage = (media_type: string): boolean => media_type.startsWith("image/")
+/** What OpenAI and Anthropic read. */
+const isUsualImage = (media_type: string): boolean =>
+  ["image/png", "image/jpeg", "image/gif", "image/webp"].includes(media_type)
+const isPdf = (media_type: string): boolean => media_type === "application/pdf"
+const isText = (media_type: string): boolean => media_type.startsWith("text/")
+/** The audio formats that chat completions have a form for. */
+const isChatAudio = (media_type: string): boolean =>
+  ["audio/wav", "audio/mpeg", "audio/mp3"].includes(media_type)
+
+/** Which files each wire has a form for; whether a model of the wire takes them is for the provider to say. */
+const takes = {
+  "openai-compatible": (media_type) =>
+    isImage(media_type) ||
+    isPdf(media_type) ||
+    isChatAudio(media_type) ||
+    isText(media_type) ||
+    media_type.startsWith("video/"),
+  openai: (media_type) => isUsualImage(media_type) || isPdf(media_type) || isChatAudio(media_type),
+  "openai-responses": (media_type) => isUsualImage(media_type) || isPdf(media_type),
+  anthropic: (media_type) =>
+    isUsualImage(media_type) || isPdf(media_type) || media_type === "text/plain",
+  google: () => true
+} as const satisfies Readonly<Record<ProviderName, ProviderHabits["takes"]>>
+
 const wires: Readonly<Record<ProviderName, Wire>> = {
   "openai-compatible": {
     fetch: chatFetch,
+    habits: { takes: takes["openai-compatible"] },
     client: (settings, keyed) =>
       Effect.map(
         loadPeer("@ai-sdk/openai-compatible", () => import("@ai-sdk/openai-compatible")),
@@ -70,7 +96,7 @@ const wires: Readonly<Record<ProviderName, Wire>> = {
   },
   openai: {
     fetch: chatFetch,
-    habits: { reasoning_options },
+    habits: { reasoning_options, takes: takes.openai },
     client: (settings) =>
       Effect.map(
         loadPeer("@ai-sdk/openai", () => import("@ai-sdk/openai")),
@@ -83,7 +109,11 @@ const wires: Readonly<Record<ProviderName, Wire>> = {
   "openai-responses": {
     fetch: wireFetch,
     // The journal stores the conversation. State at the provider would expire, and is outside our control.
-    habits: { options: { openai: { store: false } }, reasoning_options },
+    habits: {
+      options: { openai: { store: false } },
+      reasoning_options,
+      takes: takes["openai-responses"]
+    },
     client: (settings) =>
       Effect.map(
         loadPeer("@ai-sdk/openai", () => import("@ai-sdk/openai")),
@@ -97,6 +127,7 @@ const wires: Readonly<Record<ProviderName, Wire>> = {
     fetch: wireFetch,
     habits: {
       declares_past_tools: true,
+      takes: takes.anthropic,
       break_point: { anthropic: { cacheControl: { type: "ephemeral" } } }
     },
     client: (settings) =>

@@ -6,7 +6,7 @@
 import { Clock, Duration, Effect, Exit, Layer, Random } from "effect"
 import type { Scope, Tracer } from "effect"
 import { CircuitBreaker } from "effect/persistence"
-import { ModelError, ModelGateway } from "../../services/ModelGateway.ts"
+import { media_unsupported, ModelError, ModelGateway } from "../../services/ModelGateway.ts"
 import type { ModelDelta, ModelRequest } from "../../services/ModelGateway.ts"
 import { Tokenizer } from "../../services/Tokenizer.ts"
 import { withDefaults } from "../../src/Defaults.ts"
@@ -207,7 +207,9 @@ const follow = Effect.fnUntraced(function* (
       progress.span?.attribute("troupe.model.attempts", progress.attempts)
       return exit.success
     }
-    if (!more || !fallBackOn.includes(exit.failure.kind)) {
+    // Another model may take the files that this one does not.
+    const isOther = exit.failure.reason === media_unsupported
+    if (!more || !(isOther || fallBackOn.includes(exit.failure.kind))) {
       progress.span?.attribute("troupe.model.attempts", progress.attempts)
       return yield* summed(exit.failure, progress)
     }

@@ -20,6 +20,8 @@ export interface Chapter {
 export interface Past {
   readonly chapters: ReadonlyArray<Chapter>
   readonly cut: HistoryCut | undefined
+  /** Its chapters have, or had, files. Absent = none. */
+  readonly hasFiles?: boolean
 }
 
 export const no_past: Past = { chapters: [], cut: undefined }

@@ -2,6 +2,8 @@
  * The size of what a model is shown, in the caller's unit, and an upper bound of its tokens, which costs less than counting.
  */
 import type { Json } from "../Canonical.ts"
+import type { Part } from "./Part.ts"
+import { fileTokens } from "./Part.ts"
 import type { TranscriptEntry } from "./Transcript.ts"
 import { resultText } from "./Transcript.ts"
 
@@ -20,11 +22,21 @@ const tokens_per_number_max = 24
 /** Tokens of a message beside its text: role and separators. */
 const entry_overhead = 4
 
+const partsSize = (parts: ReadonlyArray<Part> | undefined, measure: Measure): number => {
+  let size = 0
+  for (const part of parts ?? []) {
+    size += part.type === "text" ? entry_overhead + measure(part.text) : fileTokens(part)
+  }
+  return size
+}
+
 /** Without what only its provider reads (signatures, encrypted reasoning), which is no text of the prompt. */
 export const entrySize = (entry: TranscriptEntry, measure: Measure): number => {
   switch (entry.role) {
     case "user":
-      return entry_overhead + measure(entry.text)
+      return entry.parts === undefined
+        ? entry_overhead + measure(entry.text)
+        : entry_overhead + measure(entry.text) + partsSize(entry.parts, measure)
     case "tool":
       return entry_overhead + measure(resultText(entry))
     case "assistant": {
@@ -57,11 +69,15 @@ const jsonMost = (value: Json): number => {
   return most
 }
 
+const most: Measure = (text) => text.length * tokens_per_unit_max
+
 /** An upper bound of an entry's tokens by any tokenizer over bytes. */
 export const entryMost = (entry: TranscriptEntry): number => {
   switch (entry.role) {
     case "user":
-      return entry_overhead + entry.text.length * tokens_per_unit_max
+      return entry.parts === undefined
+        ? entry_overhead + entry.text.length * tokens_per_unit_max
+        : entry_overhead + entry.text.length * tokens_per_unit_max + partsSize(entry.parts, most)
     case "tool":
       return entry_overhead + resultText(entry).length * tokens_per_unit_max
     case "assistant": {

@@ -4,6 +4,8 @@
  */
 import { truncateUnits } from "../CutText.ts"
 import type { Measure } from "./PromptSize.ts"
+import type { Part } from "./Part.ts"
+import { fileText } from "./Part.ts"
 import type { TranscriptEntry } from "./Transcript.ts"
 import { resultText } from "./Transcript.ts"
 
@@ -17,12 +19,18 @@ export const summary_instructions =
 /** To what length each entry is cut, at first and at last, in UTF-16 units. */
 const entry_units = { most: 4_000, least: 200 }
 
+/** A text with the parts behind it; files are only spoken of. */
+const withParts = (text: string, parts: ReadonlyArray<Part> | undefined): string =>
+  [text, ...(parts ?? []).map((part) => (part.type === "text" ? part.text : fileText(part)))]
+    .filter((each) => each !== "")
+    .join("\n")
+
 const line = (entry: TranscriptEntry, units_max: number): string => {
   const short = (text: string) =>
     text.length <= units_max ? text : `${truncateUnits(text, units_max)} [...]`
   switch (entry.role) {
     case "user":
-      return `User: ${short(entry.text)}`
+      return `User: ${short(withParts(entry.text, entry.parts))}`
     case "tool":
       return `Result of ${entry.name}: ${short(resultText(entry))}`
     case "assistant": {

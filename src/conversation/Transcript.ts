@@ -9,9 +9,10 @@ import type { CallId } from "../Ids.ts"
 import type { Outcome, ProposedCall, Reasoning, TurnPart } from "../run/RunEvent.ts"
 import { cleanResult, sanitiseText, sanitiseTexts } from "../tool/Sanitise.ts"
 import { model_copy_bytes_max } from "../tool/ToolSpec.ts"
+import type { Part } from "./Part.ts"
 
 export type TranscriptEntry =
-  | { readonly role: "user"; readonly text: string }
+  | { readonly role: "user"; readonly text: string; readonly parts?: ReadonlyArray<Part> }
   | {
       readonly role: "assistant"
       readonly text: string

@@ -3,6 +3,7 @@
  */
 import { Schema } from "effect"
 import { canonical } from "../Canonical.ts"
+import { Part } from "../conversation/Part.ts"
 import { Address, ConversationId, RunId, Tenant } from "../Ids.ts"
 import { Roles } from "../Principal.ts"
 import { Nesting } from "../run/Nesting.ts"
@@ -21,7 +22,9 @@ const said = {
   /** JSON Schema that the answer has to fit. Absent = any text is an answer. */
   answer_schema: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json)),
   /** What the tools of the run are told, and its model is not. Absent = nothing. */
-  context: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json))
+  context: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json)),
+  /** The files of the message, and texts between them, after its text. Absent = none. */
+  parts: Schema.optionalKey(Schema.Array(Part))
 }
 const Said = Schema.Struct(said)
 export interface Said extends Schema.Schema.Type<typeof Said> {}
@@ -30,18 +33,26 @@ export interface Said extends Schema.Schema.Type<typeof Said> {}
 export type MaybeSaid = { readonly [Name in keyof Said]?: Said[Name] | undefined }
 
 /** What a message says beside its text, without the members that it does not say. */
-export const saidOf = ({ answer_schema, context, nested, sampled, span_id }: MaybeSaid): Said => ({
+export const saidOf = ({
+  answer_schema,
+  context,
+  nested,
+  parts,
+  sampled,
+  span_id
+}: MaybeSaid): Said => ({
   ...(span_id === undefined ? undefined : { span_id }),
   ...(sampled === undefined ? undefined : { sampled }),
   ...(nested === undefined ? undefined : { nested }),
   ...(answer_schema === undefined ? undefined : { answer_schema }),
-  ...(context === undefined ? undefined : { context })
+  ...(context === undefined ? undefined : { context }),
+  ...(parts === undefined ? undefined : { parts })
 })
 
-/** Do two messages ask for the same answer and tell their tools the same? The traces of a message and its retry differ. */
+/** Do two messages ask for the same answer, bring the same files and tell their tools the same? Traces of a retry differ. */
 export const isSaidAlike = (a: MaybeSaid, b: MaybeSaid): boolean =>
-  canonical([a.answer_schema ?? null, a.context ?? null]) ===
-  canonical([b.answer_schema ?? null, b.context ?? null])
+  canonical([a.answer_schema ?? null, a.context ?? null, a.parts ?? null]) ===
+  canonical([b.answer_schema ?? null, b.context ?? null, b.parts ?? null])
 
 /** The trace of a message and what it says, as one record. */
 export const TraceAndSaid = Schema.Struct({ trace_id: Schema.String, ...said })

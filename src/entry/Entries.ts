@@ -7,6 +7,7 @@ import { Effect, Schema } from "effect"
 import type { Decision } from "../approval/Approval.ts"
 import { ClientAnswer, client_answer_expected } from "../approval/ClientCall.ts"
 import { AnyDecision, decision_expected, decisionOf, Reason } from "../approval/DecisionPayload.ts"
+import type { GivenPart } from "../conversation/Part.ts"
 import { InitiatedBy } from "../conversation/Conversation.ts"
 import * as Ids from "../Ids.ts"
 import { Principal, Role } from "../Principal.ts"
@@ -18,6 +19,7 @@ import type { RightName } from "../Rights.ts"
 import { rightRefusal } from "../Rights.ts"
 import type { Settlement } from "../run/RunCommand.ts"
 import { bounds_result, readJson } from "./BoundedJson.ts"
+import { partsApart, readParts } from "./GivenParts.ts"
 import { InvalidInput, inputReader } from "./InvalidInput.ts"
 
 /** Checks the form only; whether the call exists is checked against its run. */
@@ -169,22 +171,49 @@ const messageFields = {
   context: Schema.optionalKey(CheckedRunContext)
 }
 
-/** A message to an agent. */
-export const message = inputReader(
+const readMessage = inputReader(
   Schema.Struct({ ...messageFields, nested: Schema.optionalKey(Nesting) }),
   message_bounds
 )
+/** Beside parts a text may be empty. */
+const readBesideParts = inputReader(
+  Schema.Struct({ ...messageFields, text: Schema.String, nested: Schema.optionalKey(Nesting) }),
+  message_bounds
+)
+
+/** A message to an agent, and its parts. */
+export const message = (value: unknown, field: string) => {
+  const apart = partsApart(value)
+  return apart === undefined
+    ? readMessage(value, field)
+    : Effect.gen(function* () {
+        const read = yield* readBesideParts(apart.rest, field)
+        return { ...read, parts: yield* readParts(apart.parts, `${field}.parts`) }
+      })
+}
 
 const readBaggage = inputReader(
-  Schema.Struct({ ...messageFields, baggage: Schema.String.check(Schema.isMaxLength(8_192)) }),
+  Schema.Struct({
+    ...messageFields,
+    // What a message without parts may not lack is checked with the message.
+    text: Schema.String,
+    baggage: Schema.String.check(Schema.isMaxLength(8_192))
+  }),
   message_bounds
 )
 
 /** A message with the header `baggage` of the request that led to it. */
-export const messageWithBaggage = (value: unknown, field: string) =>
-  Effect.flatMap(readBaggage(value, field), ({ baggage, ...rest }) =>
+export const messageWithBaggage = (value: unknown, field: string) => {
+  const apart = partsApart(value)
+  return Effect.flatMap(readBaggage(apart?.rest ?? value, field), ({ baggage, ...rest }) =>
     Effect.mapBoth(Effect.fromResult(nestingOf(baggage)), {
-      onSuccess: (nested) => (nested === undefined ? rest : { ...rest, nested }),
+      onSuccess: (nested) => ({
+        ...rest,
+        ...(nested === undefined ? undefined : { nested }),
+        // They are decoded with the message.
+        ...(apart === undefined ? undefined : { parts: apart.parts as ReadonlyArray<GivenPart> })
+      }),
       onFailure: (problem) => new InvalidInput({ field: `${field}.baggage`, message: problem })
     })
   )
+}

@@ -5,6 +5,7 @@
 import { Schema } from "effect"
 import { ApprovalPayload, ClientResult, Decision } from "../approval/Approval.ts"
 import { FrameCut, HistoryCut } from "../conversation/Cut.ts"
+import { Part } from "../conversation/Part.ts"
 import { Spending } from "../cost/Spending.ts"
 import { TurnCost } from "../cost/TurnCost.ts"
 import { Usage } from "../cost/Usage.ts"
@@ -108,6 +109,8 @@ const RunAccepted = Schema.TaggedStruct("RunAccepted", {
   answer_schema: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json)),
   /** What the tools of the run are told, and its model is not. Absent = nothing. */
   context: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json)),
+  /** Files of the message, and texts between them, after its text. Their bytes are in the `BlobStore`. Absent = none. */
+  parts: Schema.optionalKey(Schema.Array(Part)),
   pins: Pins
 })
 const RunClaimed = Schema.TaggedStruct("RunClaimed", { epoch: Schema.Int, owner: Schema.String })

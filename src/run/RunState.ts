@@ -5,6 +5,8 @@
 import { Schema } from "effect"
 import type { Decision } from "../approval/Approval.ts"
 import type { FrameCut, HistoryCut } from "../conversation/Cut.ts"
+import type { Part } from "../conversation/Part.ts"
+import { isFile } from "../conversation/Part.ts"
 import type { TranscriptEntry } from "../conversation/Transcript.ts"
 import type { AgentName, ApprovalId, CallId, FrameId } from "../Ids.ts"
 import { frameOpenedBy, rootFrame } from "../Ids.ts"
@@ -133,6 +135,8 @@ export interface FoldState {
   past: HistoryCut | undefined
   /** What the run was told of memory; undefined = nothing was asked. */
   recalled: MemoryRecalled | undefined
+  /** Its message, a result or a turn has files. */
+  hasFiles: boolean
   /** The open question about a limit of the run: no frame has a turn until a person answers it. Undefined = none is open. */
   question: ApprovalRequested | undefined
   /** How many questions wait for a decision. While any does, or a call is unknown, the run is `awaiting_approval`. */
@@ -172,6 +176,7 @@ export const emptyState = (): FoldState => ({
   question: undefined,
   past: undefined,
   recalled: undefined,
+  hasFiles: false,
   awaiting: 0,
   unknown: 0,
   open: [],
@@ -218,14 +223,20 @@ export const isParkable = (state: FoldState): boolean => {
   return true
 }
 
-const openFrame = (state: FoldState, id: FrameId, agent: AgentName, text: string) => {
+const openFrame = (
+  state: FoldState,
+  id: FrameId,
+  agent: AgentName,
+  text: string,
+  parts?: ReadonlyArray<Part>
+) => {
   const frame: FrameState = {
     id,
     agent,
     step: 0,
     calls: [],
     waiting: 0,
-    transcript: [{ role: "user", text }],
+    transcript: [parts === undefined ? { role: "user", text } : { role: "user", text, parts }],
     cut: undefined,
     compacted: undefined,
     tokens_refused: undefined,
@@ -319,8 +330,10 @@ const reopened = (state: RunState, id: CallId) => {
 
 const accept = (state: FoldState, event: RunEvent) => {
   if (event._tag !== "RunAccepted") throw new TypeError("a run begins with its acceptance")
+  const { address, message, parts } = event
   state.accepted = event
-  openFrame(state, rootFrame, event.address.agent, event.message)
+  if (parts !== undefined) state.hasFiles = parts.some(isFile)
+  openFrame(state, rootFrame, address.agent, message, parts)
 }
 
 const unknownPhase: CallPhase = { _tag: "Unknown" }

@@ -4,6 +4,7 @@ import type { Layer } from "effect"
 import type { Stores } from "../../services/Stores.ts"
 import { approvalRecordsTests } from "./ApprovalRecords.contract.ts"
 import { authorizationRecordsTests } from "./AuthorizationRecords.contract.ts"
+import { blobStoreTests } from "./BlobStore.contract.ts"
 import { beginTests } from "./Begin.contract.ts"
 import { callRecordsTests } from "./CallRecords.contract.ts"
 import { conversationStoreTests } from "./ConversationStore.contract.ts"
@@ -38,6 +39,7 @@ export const storesContract = <R, E>(
     channelTests(it)
     approvalRecordsTests(it)
     authorizationRecordsTests(it)
+    blobStoreTests(it)
     callRecordsTests(it)
     costLedgerTests(it)
     mcpPinsTests(it)

@@ -4,6 +4,7 @@
 import { Clock, Effect, FiberSet } from "effect"
 import { Digest, SecureRandom } from "effect/crypto"
 import { AgentDirectory } from "../../../services/AgentDirectory.ts"
+import { BlobBounds, BlobStore } from "../../../services/BlobStore.ts"
 import { ModelGateway } from "../../../services/ModelGateway.ts"
 import { Outbox } from "../../../services/Outbox.ts"
 import { PriceBook } from "../../../services/PriceBook.ts"
@@ -18,6 +19,7 @@ import * as RoleDirectory from "../desk/RoleDirectory.ts"
 import { Feed } from "../loop/Feed.ts"
 import * as LimitApproval from "../loop/LimitApproval.ts"
 import * as LoopScheduler from "../loop/LoopScheduler.ts"
+import { PromptFiles } from "../loop/PromptFiles.ts"
 import * as PromptMeter from "../loop/PromptMeter.ts"
 import type { LoopServices } from "../loop/LoopServices.ts"
 import * as Deadlines from "../tool/Deadlines.ts"
@@ -38,6 +40,8 @@ export interface ActorHost {
   readonly loop: Omit<LoopServices, "onDurable" | "onAmended" | "delta">
   readonly directoryFor: DirectoryFor
   readonly tasks: TaskStore["Service"]
+  readonly blobs: BlobStore["Service"]
+  readonly blob_bounds: BlobBounds
   readonly feed: Feed
   readonly onDurable: OnDurable
   readonly questions: OpenQuestions["Service"]
@@ -60,6 +64,7 @@ export const make = Effect.gen(function* () {
   const { invoker, policy_version } = yield* GovernedInvoker.make(deadlines)
   const owner = yield* random.uuidV4()
   const table = new ActorTable(questions)
+  const blobs = yield* BlobStore
   const host: ActorHost = {
     owner,
     config,
@@ -67,6 +72,8 @@ export const make = Effect.gen(function* () {
     hosting: Hosting.make(directory),
     directoryFor: RoleDirectory.make(directory),
     tasks: yield* TaskStore,
+    blobs,
+    blob_bounds: yield* BlobBounds,
     feed: new Feed(),
     onDurable: yield* makeOnDurable(clock, report),
     questions,
@@ -81,6 +88,7 @@ export const make = Effect.gen(function* () {
       scheduler: yield* (yield* LoopScheduler.LoopScheduling)(config.loops_per_turn),
       weights: PromptMeter.make(yield* Tokenizer),
       clock,
+      files: new PromptFiles(blobs),
       prices: yield* PriceBook,
       report,
       requestLimitApproval: LimitApproval.make({ digest, random, policy_version }),

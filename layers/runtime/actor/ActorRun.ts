@@ -264,7 +264,8 @@ export const continueRun = Effect.fnUntraced(function* (
     if (actor.memory.isUsed || agent?.spec.memory !== undefined) yield* endMemory(actor.memory, run)
     const chapter = { ordinal, entries: finish.transcript }
     const isShown = (agent?.spec.history_tokens_max ?? 0) > 0
-    actor.past = isShown ? withChapter(past, chapter, finish.state.past) : no_past
+    const { hasFiles, past: cut } = finish.state
+    actor.past = isShown ? withChapter(past, chapter, cut, hasFiles) : no_past
     actor.past_to = ordinal
     // A cancel from outside has woken no watcher.
     feed.reached(channel, ordinal, finish.state.length)

@@ -41,10 +41,15 @@ export const cutOf = (entries: ReadonlyArray<JournalEntry>): HistoryCut | undefi
 }
 
 /** The past for the next run: with the chapter of the run that has just ended, without what `cut` drops. */
-export const withChapter = (past: Past, chapter: Chapter, cut: HistoryCut | undefined): Past => {
+export const withChapter = (
+  past: Past,
+  chapter: Chapter,
+  cut: HistoryCut | undefined,
+  hasFiles: boolean
+): Past => {
   const kept = cut ?? past.cut
   const shown = past.chapters.filter((each) => each.ordinal > (kept?.dropped ?? 0))
-  return { chapters: [...shown, chapter], cut: kept }
+  return { chapters: [...shown, chapter], cut: kept, hasFiles: hasFiles || past.hasFiles === true }
 }
 
 export interface Wanted {
@@ -68,6 +73,7 @@ export const loadPast = Effect.fnUntraced(function* (
   const chapters: Array<Chapter> = []
   let { cut } = wanted
   let tokens = 0
+  let hasFiles = false
   // One more than a prompt may hold: that one tells the compactor that there are too many.
   const ended = yield* stores.tasks.before(tenant, conversation, ordinal, chapters_max + 1)
   for (const task of ended) {
@@ -77,6 +83,7 @@ export const loadPast = Effect.fnUntraced(function* (
       Effect.succeed(emptyState())
     )
     cut ??= state.past
+    hasFiles ||= state.hasFiles
     const chapter = {
       ordinal: task.ordinal,
       entries: state.frames.get(rootFrame)?.transcript ?? []
@@ -87,9 +94,10 @@ export const loadPast = Effect.fnUntraced(function* (
   }
   chapters.reverse()
   const unread = (chapters[0]?.ordinal ?? ordinal) - 1
-  if (unread <= (cut?.dropped ?? 0)) return { chapters, cut }
+  if (unread <= (cut?.dropped ?? 0)) return { chapters, cut, hasFiles }
   return {
     chapters,
+    hasFiles,
     cut: {
       ...(cut ?? { elided: unread }),
       dropped: unread,

@@ -12,10 +12,13 @@ import { Digest, SecureRandom } from "effect/crypto"
 import { AgentNotFound } from "../../../src/agent/AgentSpec.ts"
 import type { AgentSpec } from "../../../src/agent/AgentSpec.ts"
 import { initiatorOf, message_bytes_max } from "../../../src/conversation/Conversation.ts"
+import type { MaybeSaid } from "../../../src/delivery/AgentTask.ts"
 import { MessageTooLarge, NestedTooDeep, saidOf } from "../../../src/delivery/AgentTask.ts"
 import type { CallId, ConversationId, MessageId, RunId, Tenant } from "../../../src/Ids.ts"
 import { anchoredConversation } from "../../../src/memory/MemoryAnchors.ts"
+import type { ReadPart } from "../../../src/entry/GivenParts.ts"
 import type { Principal } from "../../../src/Principal.ts"
+import { isLimitedToOwn } from "../../../src/Rights.ts"
 import { rolesOf } from "../../../src/Principal.ts"
 import { cancelBy, settleBy } from "../../../src/run/RunCommand.ts"
 import type { Settlement } from "../../../src/run/RunCommand.ts"
@@ -24,6 +27,7 @@ import { ShuttingDown } from "../../../services/AgentRuntime.ts"
 import { StoreError } from "../../../services/StoreError.ts"
 import type { Accepted, NewTask } from "../../../services/TaskStore.ts"
 import { amend } from "../desk/Observers.ts"
+import { storeParts } from "../desk/StoredParts.ts"
 import { channelKey } from "../loop/Feed.ts"
 import { digestOf } from "../tool/CallDigests.ts"
 import { acceptedOf, beginRun, onBegunRun, supersedeEarlier } from "./Acceptance.ts"
@@ -38,6 +42,12 @@ const encoder = new TextEncoder()
 /** A UTF-16 unit takes at most three bytes, so that a short text is not encoded to be measured. */
 const isTooLarge = (text: string): boolean =>
   text.length * 3 > message_bytes_max && encoder.encode(text).length > message_bytes_max
+
+/** The text of a message with those among its parts. */
+const textOf = ({ parts, text }: Message): string =>
+  parts === undefined
+    ? text
+    : parts.reduce((sum, part) => (part.type === "text" ? sum + part.text : sum), text)
 
 const nothing: Partial<Accepted> = {}
 
@@ -100,15 +110,40 @@ const conversationOf = Effect.fnUntraced(function* (
 
 /** Why the message is too large, or may not begin one more run below the run that sends it; undefined if neither. */
 const messageRefused = (
-  { nested, text }: Message,
+  message: Message,
   { limits }: AgentSpec
 ): NestedTooDeep | MessageTooLarge | undefined => {
+  const { nested } = message
   const { nested_depth_max: depth_max } = limits
   if (nested !== undefined && nested.depth > depth_max) {
     return new NestedTooDeep({ depth: nested.depth, depth_max })
   }
-  return isTooLarge(text) ? new MessageTooLarge({ bytes_max: message_bytes_max }) : undefined
+  return isTooLarge(textOf(message))
+    ? new MessageTooLarge({ bytes_max: message_bytes_max })
+    : undefined
 }
+
+/** The parts of a message as its run is to name them. A customer names no file by its digest that it has not uploaded. */
+const storedParts = (
+  { blob_bounds: bounds, blobs }: ActorHost,
+  digest: Digest.Digest["Service"],
+  { conversation, id }: { readonly id: RunId; readonly conversation: ConversationId },
+  parts: NonNullable<Message["parts"]>,
+  by: Principal
+) =>
+  Effect.map(
+    storeParts(
+      { blobs, bounds, digest },
+      {
+        tenant: by.tenant,
+        holder: { run: id, conversation, as: "message" },
+        uploaded_by: isLimitedToOwn(by, "send") ? by.id : undefined
+      },
+      // They were decoded with the message.
+      parts as ReadonlyArray<ReadPart>
+    ),
+    (parts) => ({ parts })
+  )
 
 /** How actors are started. */
 interface Actors {
@@ -124,14 +159,13 @@ export const make = Effect.fnUntraced(function* (host: ActorHost, { begin, wake 
 
   const accept = accepting(host, begin)
   const contextRefused = contextReaders(directory)
-
   const sendMessage = Effect.fnUntraced(function* (
     traceOf: TraceOf,
     message: Message,
     by: Principal
   ) {
     if (table.isDraining) return yield* new ShuttingDown()
-    const { idempotency_key, text } = message
+    const { idempotency_key, parts, text } = message
     const agent = directory.get(message.agent)
     if (agent === undefined) {
       const available = directory.all.map((each) => each.spec.name)
@@ -150,7 +184,8 @@ export const make = Effect.fnUntraced(function* (host: ActorHost, { begin, wake 
       by: by.id,
       roles: rolesOf(by),
       ...traceOf(id),
-      ...saidOf(message),
+      ...saidOf(message as MaybeSaid),
+      ...(parts && (yield* storedParts(host, ids.digest, { id, conversation }, parts, by))),
       channel_origin: message.channel_origin ?? "api",
       initiated_by: message.initiated_by ?? initiatorOf(by.roles),
       idempotency_key,

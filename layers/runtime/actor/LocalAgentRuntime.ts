@@ -15,6 +15,7 @@ import type { AgentDirectory } from "../../../services/AgentDirectory.ts"
 import type { AgentMemories } from "../../../services/AgentMemory.ts"
 import { AgentRuntime } from "../../../services/AgentRuntime.ts"
 import { ApprovalDesk } from "../../../services/ApprovalDesk.ts"
+import type { BlobStore } from "../../../services/BlobStore.ts"
 import type { ModelGateway } from "../../../services/ModelGateway.ts"
 import type { Outbox } from "../../../services/Outbox.ts"
 import { Owners } from "../../../services/Owners.ts"
@@ -61,6 +62,7 @@ export const layer: Layer.Layer<
   | AgentDirectory
   | AgentMemories
   | ApprovalDesk
+  | BlobStore
   | Digest.Digest
   | ModelGateway
   | OpenQuestions

@@ -15,6 +15,7 @@ import type { ToolInvoker } from "../tool/ToolInvoker.ts"
 import type { ToolOutput } from "./Feed.ts"
 import type { RequestLimitApproval } from "./LimitApproval.ts"
 import type { LoopScheduler } from "./LoopScheduler.ts"
+import type { PromptFiles } from "./PromptFiles.ts"
 import type { Recall } from "./PromptMemory.ts"
 import type { Weights } from "./PromptMeter.ts"
 
@@ -30,6 +31,8 @@ export interface LoopServices {
   readonly scheduler: LoopScheduler
   /** Sizes of prompts' parts that were counted before. */
   readonly weights: Weights
+  /** The bytes of prompts' files. Absent = prompts only speak of them. */
+  readonly files?: PromptFiles
   /** Asks a recording for what the run was told of memory. Absent = the memory of the run's actor is asked. */
   readonly recall?: Recall
   /** Makes the question to a person about a limit that a run has reached. */

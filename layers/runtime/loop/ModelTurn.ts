@@ -16,7 +16,8 @@ import type { ModelTurned, ProposedCall } from "../../../src/run/RunEvent.ts"
 import type { FrameState, RunState } from "../../../src/run/RunState.ts"
 import type { CallModel } from "../../../src/run/RunWork.ts"
 import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"
-import type { ModelError } from "../../../services/ModelGateway.ts"
+import type { ModelDelta, ModelError, ModelRequest } from "../../../services/ModelGateway.ts"
+import { media_unsupported } from "../../../services/ModelGateway.ts"
 import type { InputWork, StartedWork, TimedWork } from "../tool/CallHost.ts"
 import { callCatching } from "../tool/Catching.ts"
 import { exceptionOf } from "../tool/Faults.ts"
@@ -28,7 +29,10 @@ import type { PromptMeter } from "./PromptMeter.ts"
 
 /** A wanted turn, with all that it needs. One object per turn (bench row `step`). */
 export class ModelTurn implements CompactionSubject, TimedWork<Turn, ModelError> {
-  readonly services: Pick<LoopServices, "prices" | "report" | "model" | "delta" | "recall">
+  readonly services: Pick<
+    LoopServices,
+    "prices" | "report" | "model" | "delta" | "recall" | "files"
+  >
   readonly work: CallModel
   readonly run: RunId
   readonly state: RunState
@@ -89,24 +93,29 @@ const begin = (turn: ModelTurn): StartedWork => {
   const { step } = work
   const { spec } = agent
   const asked = work.frame === rootFrame ? state.accepted.answer_schema : undefined
-  turn.effect = services.model.turn(
-    {
-      run,
-      trace_id: state.accepted.trace_id,
-      agent: spec.name,
-      frame: work.frame,
-      step,
-      model: spec.model,
-      system:
-        asked === undefined ? spec.instructions : spec.instructions + answerInstruction(asked),
-      history: meter.history(state, frame),
-      transcript: frame.transcript,
-      tools: work.tools ? agent.modelTools : [],
-      ...(asked === undefined ? undefined : { answer_schema: asked }),
-      settings: spec.model_settings
-    },
-    (delta) => services.delta(run, work.frame, step, delta)
-  )
+  const request: ModelRequest = {
+    run,
+    trace_id: state.accepted.trace_id,
+    agent: spec.name,
+    frame: work.frame,
+    step,
+    model: spec.model,
+    system: asked === undefined ? spec.instructions : spec.instructions + answerInstruction(asked),
+    history: meter.history(state, frame),
+    transcript: frame.transcript,
+    tools: work.tools ? agent.modelTools : [],
+    ...(asked === undefined ? undefined : { answer_schema: asked }),
+    settings: spec.model_settings
+  }
+  const sink = (delta: ModelDelta) => services.delta(run, work.frame, step, delta)
+  const { files } = services
+  turn.effect =
+    files !== undefined && meter.hasFiles(state, frame)
+      ? Effect.flatMap(
+          files.load(state.accepted.tenant, request.history, request.transcript),
+          (files) => services.model.turn({ ...request, files }, sink)
+        )
+      : services.model.turn(request, sink)
   return turn
 }
 
@@ -178,7 +187,7 @@ const beyond_bounds = `they nest deeper than ${bounds_default.depth_max}, hold m
 
 const failed = (work: CallModel, { kind, message, reason }: ModelError): RunInput => {
   const why =
-    reason === "graph_stopped"
+    reason === "graph_stopped" || reason === media_unsupported
       ? // No model was called.
         reason
       : reason === "content_filter"

@@ -116,6 +116,11 @@ export class PromptMeter {
     return this.#told
   }
 
+  /** May the frame's prompt have files? */
+  hasFiles(state: RunState, frame: FrameState): boolean {
+    return state.hasFiles || (frame.id === rootFrame && this.#past.hasFiles === true)
+  }
+
   #history(state: RunState): Shown {
     const cut = state.past ?? this.#past.cut
     if (this.#shown === undefined || this.#shown.cut !== cut) {

@@ -6,7 +6,7 @@ import type { Recording } from "../../../src/replay/Recording.ts"
 import { stepKey } from "../../../src/Ids.ts"
 import type { Turn } from "../../../src/run/RunDecider.ts"
 import type { ModelGateway, ModelRequest } from "../../../services/ModelGateway.ts"
-import { ModelError } from "../../../services/ModelGateway.ts"
+import { media_unsupported, ModelError } from "../../../services/ModelGateway.ts"
 
 /** `ended` runs when the loop wants a turn that the recording does not have; that turn never completes. */
 export const make = (recording: Recording, ended: Effect.Effect<void>): ModelGateway["Service"] => {
@@ -52,6 +52,7 @@ const summaryTurn = (
 
 const kinds: Readonly<Record<string, ModelError["kind"]>> = {
   graph_stopped: "refused",
+  [media_unsupported]: "configuration",
   model_configuration: "configuration",
   model_refused: "refused",
   model_transient: "transient"
@@ -73,6 +74,6 @@ const failureOf = (
   const { message, reason = "" } = failed
   const kind = kinds[reason]
   if (kind === undefined) return undefined
-  const stated = reason === "graph_stopped" ? { reason } : undefined
+  const stated = reason === "graph_stopped" || reason === media_unsupported ? { reason } : undefined
   return Exit.fail(new ModelError({ kind, message, ...stated }))
 }

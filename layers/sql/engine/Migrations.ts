@@ -18,6 +18,7 @@ import { migration as memory } from "./migrations/0006_memory.ts"
 import { migration as platform } from "./migrations/0007_platform.ts"
 import { migration as authorizations } from "./migrations/0008_authorizations.ts"
 import { migration as channels } from "./migrations/0009_channels.ts"
+import { migration as files } from "./migrations/0010_files.ts"
 
 /** By number and name. Only ever appended to. */
 const migrations = {
@@ -36,7 +37,9 @@ const migrations = {
   /** What workspaces authorised in advance. */
   "0008_authorizations": authorizations,
   /** Events that came in, channels of conversations, and what people were told. */
-  "0009_channels": channels
+  "0009_channels": channels,
+  /** The bytes of images and other files of messages. */
+  "0010_files": files
 }
 
 const table = "troupe_migrations"

@@ -7,6 +7,7 @@ import type { Stores } from "../../../services/Stores.ts"
 import * as Migrations from "../engine/Migrations.ts"
 import * as SqlApprovalRecords from "../journal/SqlApprovalRecords.ts"
 import * as SqlAuthorizationRecords from "./SqlAuthorizationRecords.ts"
+import * as SqlBlobStore from "./SqlBlobStore.ts"
 import * as SqlChannelBindings from "./SqlChannelBindings.ts"
 import * as SqlConversationStore from "./SqlConversationStore.ts"
 import * as SqlCostLedger from "./SqlCostLedger.ts"
@@ -41,6 +42,7 @@ export const layer: Layer.Layer<Stores, StartError, SqlClient.SqlClient | SqlNot
     SqlCostLedger.layer,
     SqlApprovalRecords.layer,
     SqlAuthorizationRecords.layer,
+    SqlBlobStore.layer,
     SqlMcpPins.layer,
     SqlMemoryStore.layer,
     SqlOutboxReader.layer,

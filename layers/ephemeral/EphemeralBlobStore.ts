@@ -1,0 +1,130 @@
+/**
+ * The bytes of files in one process. They are lost at its end, with the runs that name them.
+ */
+import { Clock, Effect, Layer } from "effect"
+import type { BlobHolder, BlobLabel, HeldBlob } from "../../services/BlobStore.ts"
+import { BlobStore } from "../../services/BlobStore.ts"
+import { FileNotFound, FilesFull } from "../../src/conversation/Part.ts"
+import type { RunId, Tenant } from "../../src/Ids.ts"
+import { EphemeralStore, tenantKey } from "./EphemeralStore.ts"
+
+const held_max = 100
+const collected_max = 1_000
+
+/** A name; not sure, as long as it is an upload's or that of a run that may not have been accepted. */
+interface Use {
+  readonly tenant: Tenant
+  readonly label: BlobLabel
+  readonly holder: BlobHolder
+  readonly at: number
+}
+
+interface Blob {
+  readonly bytes: Uint8Array
+  readonly uses: Map<string, Use>
+}
+
+const useKey = (holder: BlobHolder): string =>
+  "run" in holder ? `${holder.run}/${holder.as}` : JSON.stringify(holder.uploaded_by)
+
+/** Which bytes there are, what names them, and which of those names are not sure. */
+class Blobs {
+  readonly #blobs = new Map<string, Blob>()
+  readonly #totals = new Map<Tenant, number>()
+  readonly unsure = new Set<Use>()
+
+  of(tenant: Tenant, digest: string): Blob | undefined {
+    return this.#blobs.get(tenantKey(tenant, digest))
+  }
+
+  /** Undefined: the tenant would have too many bytes. */
+  add(tenant: Tenant, digest: string, bytes: Uint8Array, tenant_bytes_max: number) {
+    const total = (this.#totals.get(tenant) ?? 0) + bytes.length
+    if (total > tenant_bytes_max) return undefined
+    this.#totals.set(tenant, total)
+    // A copy: whoever gave the bytes may change theirs.
+    const blob: Blob = { bytes: bytes.slice(), uses: new Map() }
+    this.#blobs.set(tenantKey(tenant, digest), blob)
+    return blob
+  }
+
+  /** A name that is sure stays as it is. */
+  name(blob: Blob, use: Use): void {
+    const known = blob.uses.get(useKey(use.holder))
+    if (known !== undefined && !this.unsure.delete(known)) return
+    blob.uses.set(useKey(use.holder), use)
+    this.unsure.add(use)
+  }
+
+  forget(use: Use): void {
+    const { holder, label, tenant } = use
+    const blob = this.of(tenant, label.digest)
+    this.unsure.delete(use)
+    if (blob?.uses.delete(useKey(holder)) !== true || blob.uses.size > 0) return
+    this.#blobs.delete(tenantKey(tenant, label.digest))
+    this.#totals.set(tenant, (this.#totals.get(tenant) ?? 0) - blob.bytes.length)
+  }
+
+  *uses(): Iterable<Use> {
+    for (const blob of this.#blobs.values()) yield* blob.uses.values()
+  }
+}
+
+const reads = (blobs: Blobs): Pick<BlobStore["Service"], "read" | "heldBy"> => ({
+  read: (tenant, digest, from, bytes_max) =>
+    Effect.sync(() => blobs.of(tenant, digest)?.bytes.slice(from, from + bytes_max)),
+  heldBy: (tenant, conversation, digest) =>
+    Effect.sync(() => {
+      const blob = blobs.of(tenant, digest)
+      const held: Array<HeldBlob> = []
+      for (const { holder, label } of blob?.uses.values() ?? []) {
+        if (held.length >= held_max) break
+        if ("run" in holder && holder.conversation === conversation) {
+          held.push({ ...label, size: blob?.bytes.length ?? 0, as: holder.as })
+        }
+      }
+      return held
+    })
+})
+
+const make = Effect.map(EphemeralStore, (store) => {
+  const blobs = new Blobs()
+  return BlobStore.of({
+    ...reads(blobs),
+    put: Effect.fnUntraced(function* (tenant, label, bytes, holder, tenant_bytes_max) {
+      const at = yield* Clock.currentTimeMillis
+      const blob =
+        blobs.of(tenant, label.digest) ?? blobs.add(tenant, label.digest, bytes, tenant_bytes_max)
+      if (blob === undefined) return yield* new FilesFull({ bytes_max: tenant_bytes_max })
+      blobs.name(blob, { tenant, label, holder, at })
+    }),
+    hold: Effect.fnUntraced(function* (tenant, label, holder, uploaded_by) {
+      const at = yield* Clock.currentTimeMillis
+      const blob = blobs.of(tenant, label.digest)
+      const isOpen = uploaded_by === undefined || blob?.uses.has(useKey({ uploaded_by })) === true
+      if (blob === undefined || !isOpen) return yield* new FileNotFound({ digest: label.digest })
+      blobs.name(blob, { tenant, label, holder, at })
+      return blob.bytes.length
+    }),
+    release: (tenant, runs) =>
+      Effect.sync(() => {
+        const released = new Set<RunId>(runs)
+        for (const use of Array.from(blobs.uses())) {
+          const isReleased = "run" in use.holder && released.has(use.holder.run)
+          if (use.tenant === tenant && isReleased) blobs.forget(use)
+        }
+      }),
+    collect: (before, limit) =>
+      Effect.sync(() => {
+        const old = Array.from(blobs.unsure).filter(({ at }) => at < before)
+        const looked = old.slice(0, Math.min(limit, collected_max))
+        for (const use of looked) {
+          if ("run" in use.holder && store.tasks.has(use.holder.run)) blobs.unsure.delete(use)
+          else blobs.forget(use)
+        }
+        return looked.length
+      })
+  })
+})
+
+export const layer: Layer.Layer<BlobStore, never, EphemeralStore> = Layer.effect(BlobStore, make)

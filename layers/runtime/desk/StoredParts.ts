@@ -1,0 +1,54 @@
+/**
+ * Puts the bytes of parts into the store, where they are named by the run that is to have them: durable before the journal names
+ * them. What is stored for a run that is never accepted is collected later.
+ */
+import { Effect } from "effect"
+import { Digest } from "effect/crypto"
+import type { FilePart, Part } from "../../../src/conversation/Part.ts"
+import { FileTooLarge } from "../../../src/conversation/Part.ts"
+import type { ReadPart } from "../../../src/entry/GivenParts.ts"
+import type { Tenant } from "../../../src/Ids.ts"
+import type { BlobBounds, BlobHolder, BlobStore } from "../../../services/BlobStore.ts"
+
+export interface PartStore {
+  readonly blobs: BlobStore["Service"]
+  readonly bounds: BlobBounds
+  readonly digest: Digest.Digest["Service"]
+}
+
+/** Who names the parts, and whose upload a file has to be that is named by its digest. Absent = anybody's of the tenant. */
+export interface Naming {
+  readonly tenant: Tenant
+  readonly holder: BlobHolder
+  readonly uploaded_by?: string | undefined
+}
+
+type File = Exclude<ReadPart, { readonly type: "text" }>
+
+const storeFile = Effect.fnUntraced(function* (
+  { blobs, bounds, digest }: PartStore,
+  { holder, tenant, uploaded_by }: Naming,
+  file: File
+) {
+  const { media_type, name, type } = file
+  const label = { media_type, ...(name === undefined ? undefined : { name }) }
+  if ("data" in file) {
+    const { data } = file
+    if (data.length > bounds.file_bytes_max) {
+      return yield* new FileTooLarge({ bytes_max: bounds.file_bytes_max })
+    }
+    const hex = yield* digest.digestHex(Digest.sha256, data)
+    const named = { digest: hex, ...label }
+    yield* blobs.put(tenant, named, data, holder, bounds.tenant_bytes_max)
+    return { type, ...named, size: data.length } satisfies FilePart
+  }
+  const named = { digest: file.digest, ...label }
+  const size = yield* blobs.hold(tenant, named, holder, uploaded_by)
+  return { type, ...named, size } satisfies FilePart
+})
+
+/** The parts as the journal has them. */
+export const storeParts = (store: PartStore, naming: Naming, parts: ReadonlyArray<ReadPart>) =>
+  Effect.forEach(parts, (part) =>
+    part.type === "text" ? Effect.succeed<Part>(part) : storeFile(store, naming, part)
+  )

@@ -1,0 +1,95 @@
+/**
+ * The bytes of files that prompts show, read and encoded once for all turns of all actors, within a bound: the files that were
+ * shown longest ago are forgotten first, and read again when a prompt shows them.
+ */
+import { Effect } from "effect"
+import { Base64 } from "effect/encoding"
+import type { FilePart, Part } from "../../../src/conversation/Part.ts"
+import { isFile } from "../../../src/conversation/Part.ts"
+import type { TranscriptEntry } from "../../../src/conversation/Transcript.ts"
+import type { Tenant } from "../../../src/Ids.ts"
+import type { BlobStore } from "../../../services/BlobStore.ts"
+import { ModelError } from "../../../services/ModelGateway.ts"
+
+/** Of one prompt: the bytes of its files together. Providers take requests of 20 MB and more. */
+const prompt_bytes_max = 20_000_000
+/** Characters of base64 that are kept between turns. */
+const kept_units_max = 64_000_000
+
+const partsOf = (entry: TranscriptEntry | undefined): ReadonlyArray<Part> =>
+  entry?.role === "user" ? (entry.parts ?? []) : []
+
+/** The newest files, each once, whose bytes together are within the bound. */
+const shownFiles = (
+  ...lists: ReadonlyArray<ReadonlyArray<TranscriptEntry>>
+): ReadonlyMap<string, FilePart> => {
+  const shown = new Map<string, FilePart>()
+  let bytes = 0
+  for (const list of lists.toReversed()) {
+    for (let i = list.length - 1; i >= 0; i--) {
+      for (const part of partsOf(list[i])) {
+        if (!isFile(part) || shown.has(part.digest)) continue
+        if (bytes + part.size > prompt_bytes_max) continue
+        bytes += part.size
+        shown.set(part.digest, part)
+      }
+    }
+  }
+  return shown
+}
+
+export class PromptFiles {
+  readonly #blobs: BlobStore["Service"]
+  /** The file that was shown longest ago comes first. */
+  readonly #kept = new Map<string, string>()
+  #units = 0
+
+  constructor(blobs: BlobStore["Service"]) {
+    this.#blobs = blobs
+  }
+
+  #keep(key: string, text: string): void {
+    const before = this.#kept.get(key)
+    if (before !== undefined) this.#units -= before.length
+    this.#kept.delete(key)
+    this.#kept.set(key, text)
+    this.#units += text.length
+    for (const [oldest, forgotten] of this.#kept) {
+      if (this.#units <= kept_units_max) return
+      this.#kept.delete(oldest)
+      this.#units -= forgotten.length
+    }
+  }
+
+  /** Of the files of a prompt by their digests; one that the store does not have any more is not among them. */
+  readonly load = Effect.fnUntraced(function* (
+    this: PromptFiles,
+    tenant: Tenant,
+    history: ReadonlyArray<TranscriptEntry>,
+    transcript: ReadonlyArray<TranscriptEntry>
+  ): Effect.fn.Return<ReadonlyMap<string, string>, ModelError> {
+    const files = new Map<string, string>()
+    for (const [digest, { size }] of shownFiles(history, transcript)) {
+      const key = `${tenant}/${digest}`
+      const known = this.#kept.get(key)
+      const text = known ?? (yield* this.#read(tenant, digest, size))
+      if (text === undefined) continue
+      this.#keep(key, text)
+      files.set(digest, text)
+    }
+    return files
+  })
+
+  #read(tenant: Tenant, digest: string, size: number) {
+    return this.#blobs.read(tenant, digest, 0, size).pipe(
+      Effect.mapBoth({
+        onSuccess: (bytes) => (bytes === undefined ? undefined : Base64.encode(bytes)),
+        onFailure: () =>
+          new ModelError({
+            kind: "transient",
+            message: "the files of the prompt could not be read from their store"
+          })
+      })
+    )
+  }
+}

@@ -1,0 +1,272 @@
+/**
+ * The bytes of files in SQL. Every change is a transaction behind the row of the tenant's total.
+ */
+import { Clock, Effect, Layer, Schema } from "effect"
+import { SqlClient } from "effect/sql"
+import type { SqlError } from "effect/sql"
+import type { BlobHolder, BlobLabel, HeldBlob } from "../../../services/BlobStore.ts"
+import { BlobStore } from "../../../services/BlobStore.ts"
+import type { StoreError } from "../../../services/StoreError.ts"
+import {
+  FileDigest,
+  FileName,
+  FileNotFound,
+  FilesFull,
+  MediaType
+} from "../../../src/conversation/Part.ts"
+import { Tenant } from "../../../src/Ids.ts"
+import { rowDecoder } from "../engine/DecodedRows.ts"
+import { inTransaction, orStoreError } from "../engine/SqlFailure.ts"
+
+const held_max = 100
+const collected_max = 1_000
+
+const decodeTotals = rowDecoder(Schema.Struct({ bytes: Schema.Number }), "totals of files")
+const decodeSizes = rowDecoder(Schema.Struct({ size: Schema.Number }), "sizes of files")
+const decodeBytes = rowDecoder(Schema.Struct({ bytes: Schema.Uint8Array }), "bytes of files")
+const decodeDigests = rowDecoder(Schema.Struct({ digest: Schema.String }), "digests of files")
+const decodeUnsure = rowDecoder(
+  Schema.Struct({ tenant: Tenant, digest: Schema.String, holder: Schema.String }),
+  "names of files"
+)
+const decodeHeld = rowDecoder(
+  Schema.Struct({
+    digest: FileDigest,
+    media_type: MediaType,
+    name: Schema.NullOr(FileName),
+    size: Schema.Number,
+    held_as: Schema.Literals(["upload", "message", "result", "answer"])
+  }),
+  "names of files"
+)
+
+const holderText = (holder: BlobHolder): string =>
+  "run" in holder ? `${holder.run}/${holder.as}` : JSON.stringify(holder.uploaded_by)
+
+type Failure = SqlError.SqlError | StoreError
+
+/** Nobody else changes the tenant's files until the transaction ends; gives their bytes together. */
+const lock = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  tenant: Tenant
+): Effect.fn.Return<number, Failure> {
+  yield* sql.unsafe(
+    "INSERT INTO troupe.blob_totals (tenant, bytes) VALUES ($1::text, 0) ON CONFLICT DO NOTHING",
+    [tenant]
+  )
+  const rows = yield* sql.unsafe(
+    "SELECT bytes::float8 AS bytes FROM troupe.blob_totals WHERE tenant = $1::text FOR UPDATE",
+    [tenant]
+  )
+  const [total] = yield* decodeTotals(rows)
+  return total?.bytes ?? 0
+})
+
+const add = (sql: SqlClient.SqlClient, tenant: Tenant, bytes: number) =>
+  sql.unsafe(
+    "UPDATE troupe.blob_totals SET bytes = bytes + $2::text::int8 WHERE tenant = $1::text",
+    [tenant, String(bytes)]
+  )
+
+const sizeOf = (sql: SqlClient.SqlClient, tenant: Tenant, digest: string) =>
+  Effect.map(
+    Effect.flatMap(
+      sql.unsafe(
+        "SELECT size::float8 AS size FROM troupe.blobs WHERE digest = $2::text AND tenant = $1::text",
+        [tenant, digest]
+      ),
+      decodeSizes
+    ),
+    ([row]) => row?.size
+  )
+
+/** A name that is sure stays as it is. */
+const name = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  tenant: Tenant,
+  label: BlobLabel,
+  holder: BlobHolder
+) {
+  const at = yield* Clock.currentTimeMillis
+  const isRun = "run" in holder
+  yield* sql.unsafe(
+    `INSERT INTO troupe.blob_uses (tenant, digest, holder, run, conversation, held_as, media_type, name, at)
+     VALUES ($1::text, $2::text, $3::text, $4::text::uuid, $5::text, $6::text, $7::text, $8::text, $9::text::int8)
+     ON CONFLICT (digest, holder, tenant) DO UPDATE
+       SET media_type = excluded.media_type, name = excluded.name, at = excluded.at WHERE blob_uses.unsure`,
+    [
+      tenant,
+      label.digest,
+      holderText(holder),
+      isRun ? holder.run : null,
+      isRun ? holder.conversation : null,
+      isRun ? holder.as : "upload",
+      label.media_type,
+      label.name ?? null,
+      String(at)
+    ]
+  )
+})
+
+/** Removes those of the files that nothing names any more. */
+const removeUnnamed = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  tenant: Tenant,
+  digests: ReadonlyArray<string>
+) {
+  if (digests.length === 0) return
+  const rows = yield* sql.unsafe(
+    `DELETE FROM troupe.blobs b WHERE b.tenant = $1::text AND b.digest = ANY ($2::text[])
+       AND NOT EXISTS (SELECT 1 FROM troupe.blob_uses u WHERE u.digest = b.digest AND u.tenant = b.tenant)
+     RETURNING size::float8 AS size`,
+    [tenant, digests]
+  )
+  const removed = yield* decodeSizes(rows)
+  yield* add(sql, tenant, -removed.reduce((sum, { size }) => sum + size, 0))
+})
+
+/** The tenant's unsure names among these: those of runs that were accepted become sure, and the others are forgotten. */
+const settle = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  tenant: Tenant,
+  names: ReadonlyArray<{ readonly digest: string; readonly holder: string }>,
+  before: string
+) {
+  yield* lock(sql, tenant)
+  const [digests, holders] = [names.map(({ digest }) => digest), names.map(({ holder }) => holder)]
+  const params = [tenant, digests, holders, before]
+  // One may have been named again since it was found.
+  const among = `u.tenant = $1::text AND u.unsure AND u.at < $4::text::int8
+    AND (u.digest, u.holder) IN (SELECT d, h FROM unnest($2::text[], $3::text[]) AS w(d, h))`
+  yield* sql.unsafe(
+    `UPDATE troupe.blob_uses u SET unsure = false WHERE ${among}
+       AND EXISTS (SELECT 1 FROM troupe.agent_tasks t WHERE t.id = u.run AND t.tenant = u.tenant)`,
+    params
+  )
+  const rows = yield* sql.unsafe(
+    `DELETE FROM troupe.blob_uses u WHERE ${among} RETURNING digest`,
+    params
+  )
+  const forgotten = yield* decodeDigests(rows)
+  yield* removeUnnamed(
+    sql,
+    tenant,
+    forgotten.map(({ digest }) => digest)
+  )
+})
+
+const reads = (sql: SqlClient.SqlClient) => ({
+  read: (tenant: Tenant, digest: string, from: number, bytes_max: number) =>
+    sql
+      .unsafe(
+        `SELECT substring(bytes FROM $3::int4 FOR $4::int4) AS bytes FROM troupe.blobs
+         WHERE digest = $2::text AND tenant = $1::text`,
+        [tenant, digest, from + 1, bytes_max]
+      )
+      .pipe(
+        Effect.flatMap(decodeBytes),
+        Effect.mapBoth({ onSuccess: ([row]) => row?.bytes, onFailure: orStoreError })
+      ),
+  heldBy: (tenant: Tenant, conversation: string, digest: string) =>
+    sql
+      .unsafe(
+        `SELECT u.digest, u.media_type, u.name, u.held_as, b.size::float8 AS size
+         FROM troupe.blob_uses u JOIN troupe.blobs b ON b.digest = u.digest AND b.tenant = u.tenant
+         WHERE u.digest = $3::text AND u.tenant = $1::text AND u.conversation = $2::text LIMIT ${held_max}`,
+        [tenant, conversation, digest]
+      )
+      .pipe(
+        Effect.flatMap(decodeHeld),
+        Effect.mapBoth({
+          onSuccess: (rows) =>
+            rows.map(({ held_as, name, ...row }): HeldBlob => ({
+              ...row,
+              ...(name === null ? undefined : { name }),
+              as: held_as
+            })),
+          onFailure: orStoreError
+        })
+      )
+})
+
+const puts = (sql: SqlClient.SqlClient): Pick<BlobStore["Service"], "put" | "hold"> => ({
+  put: Effect.fn("BlobStore.put")(
+    function* (tenant, label, bytes, holder, tenant_bytes_max) {
+      const total = yield* lock(sql, tenant)
+      if ((yield* sizeOf(sql, tenant, label.digest)) === undefined) {
+        if (total + bytes.length > tenant_bytes_max) {
+          return yield* new FilesFull({ bytes_max: tenant_bytes_max })
+        }
+        yield* sql.unsafe(
+          `INSERT INTO troupe.blobs (tenant, digest, size, bytes)
+           VALUES ($1::text, $2::text, $3::text::int8, $4::bytea)`,
+          [tenant, label.digest, String(bytes.length), bytes]
+        )
+        yield* add(sql, tenant, bytes.length)
+      }
+      yield* name(sql, tenant, label, holder)
+    },
+    inTransaction(sql),
+    Effect.mapError(orStoreError)
+  ),
+  hold: Effect.fn("BlobStore.hold")(
+    function* (tenant, label, holder, uploaded_by) {
+      yield* lock(sql, tenant)
+      const size = yield* sizeOf(sql, tenant, label.digest)
+      const uploads =
+        uploaded_by === undefined || size === undefined
+          ? undefined
+          : yield* sql.unsafe(
+              `SELECT 1 FROM troupe.blob_uses
+               WHERE digest = $2::text AND holder = $3::text AND tenant = $1::text`,
+              [tenant, label.digest, holderText({ uploaded_by })]
+            )
+      if (size === undefined || uploads?.length === 0) {
+        return yield* new FileNotFound({ digest: label.digest })
+      }
+      yield* name(sql, tenant, label, holder)
+      return size
+    },
+    inTransaction(sql),
+    Effect.mapError(orStoreError)
+  )
+})
+
+const removals = (sql: SqlClient.SqlClient): Pick<BlobStore["Service"], "release" | "collect"> => ({
+  release: Effect.fn("BlobStore.release")(
+    function* (tenant, runs) {
+      yield* lock(sql, tenant)
+      const rows = yield* sql.unsafe(
+        `DELETE FROM troupe.blob_uses WHERE run = ANY ($2::text[]::uuid[]) AND tenant = $1::text
+         RETURNING digest`,
+        [tenant, runs]
+      )
+      const released = yield* decodeDigests(rows)
+      const digests = released.map(({ digest }) => digest)
+      yield* removeUnnamed(sql, tenant, digests)
+    },
+    inTransaction(sql),
+    Effect.mapError(orStoreError)
+  ),
+  collect: Effect.fn("BlobStore.collect")(function* (before, limit) {
+    const rows = yield* sql.unsafe(
+      `SELECT tenant, digest, holder FROM troupe.blob_uses WHERE unsure AND at < $1::text::int8
+       ORDER BY at LIMIT $2::int4`,
+      [String(before), Math.min(limit, collected_max)]
+    )
+    const names = yield* decodeUnsure(rows)
+    for (const [tenant, of] of Map.groupBy(names, (each) => each.tenant)) {
+      yield* inTransaction(sql)(settle(sql, tenant, of, String(before)))
+    }
+    return names.length
+  }, Effect.mapError(orStoreError))
+})
+
+const make = Effect.map(SqlClient.SqlClient, (sql) =>
+  BlobStore.of({ ...reads(sql), ...puts(sql), ...removals(sql) })
+)
+
+export const layer: Layer.Layer<BlobStore, never, SqlClient.SqlClient> = Layer.effect(
+  BlobStore,
+  make
+)

@@ -1,0 +1,163 @@
+/** Messages with images and other files, from `send` to what the model is shown. */
+import { createHash, randomBytes } from "node:crypto"
+import { mkdtemp, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { Effect, Schema } from "effect"
+import { assert, describe, it } from "vitest"
+import type { Options } from "../../layers/compose/NodeService.ts"
+import { service_principal, start } from "../../layers/compose/NodeService.ts"
+import { call, layer, text } from "../../layers/model/ScriptedModelGateway.ts"
+import type { ModelRequest } from "../../services/ModelGateway.ts"
+import { AgentSpec } from "../../src/agent/AgentSpec.ts"
+import { Tenant } from "../../src/Ids.ts"
+import { Principal } from "../../src/Principal.ts"
+import { tool } from "../../src/tool/DeclaredTool.ts"
+import { hostile } from "./HostileValues.ts"
+
+const image = new Uint8Array(randomBytes(300_000))
+const digest = createHash("sha256").update(image).digest("hex")
+const base64 = Buffer.from(image).toString("base64")
+const picture = {
+  type: "image",
+  media_type: "image/png",
+  data: image,
+  name: "receipt.png"
+} as const
+const kept = { type: "image", digest, media_type: "image/png", size: 300_000, name: "receipt.png" }
+
+const boss = new Principal({ id: "boss", tenant: Tenant.make("default"), roles: ["approver"] })
+const stranger = new Principal({ id: "x", tenant: Tenant.make("other"), roles: ["admin"] })
+
+const refund = tool(
+  {
+    namespace: "shop",
+    name: "refund",
+    description: "Pays an order back.",
+    side_effects: "external",
+    input: Schema.Struct({ order: Schema.String }),
+    output: Schema.String
+  },
+  ({ order }) => Effect.succeed(order)
+)
+
+/** A shop that asks before it pays, and the requests that its model got. */
+const shop = async (more: Partial<Options> = {}) => {
+  const requests: Array<ModelRequest> = []
+  const troupe = await start({
+    agents: [AgentSpec.make({ name: "shop", instructions: "Help.", tools: ["refund"] })],
+    tools: [refund],
+    model: layer((request) => {
+      requests.push(request)
+      const wants = request.transcript.length === 1 && request.history.length === 0
+      return wants ? call("refund", { order: "1" }) : text("done")
+    }),
+    ...more
+  })
+  return { troupe, requests }
+}
+
+const tagOf = (promise: Promise<unknown>): Promise<{ _tag?: string; field?: string }> =>
+  promise.then(
+    () => ({}),
+    (error: { _tag?: string; field?: string }) => error
+  )
+
+const bytesOf = (request: ModelRequest | undefined) => request?.files?.get(digest)
+
+describe("messages with files", () => {
+  it("an image is journaled by its digest and shown to the model, also after a restart", async () => {
+    const directory = await mkdtemp(join(tmpdir(), "troupe-parts-"))
+    const store = { directory }
+    try {
+      const first = await shop({ store })
+      const parts = [picture, { type: "text", text: "It was wet." } as const]
+      const message = { agent: "shop", text: "Pay this back", parts, idempotency_key: "k" }
+      const asked = await first.troupe.ask(message)
+      if (asked.status !== "awaiting_approval") return assert.fail(asked.status)
+      const shown = { role: "user", text: "Pay this back", parts: [kept, parts[1]] }
+      assert.deepStrictEqual(first.requests[0]?.transcript[0] as unknown, shown)
+      assert.strictEqual(bytesOf(first.requests[0]), base64)
+      // The same message again is the same task, and one with another picture is not.
+      assert.strictEqual((await first.troupe.send(message)).run, asked.run)
+      const other = { ...message, parts: [{ ...picture, data: image.slice(1) }] }
+      assert.strictEqual((await tagOf(first.troupe.send(other)))._tag, "IdempotencyConflict")
+      await first.troupe.stop()
+
+      const second = await shop({ store })
+      await second.troupe.decide(asked.approvals[0]!.id, { decision: "approve" }, boss)
+      assert.deepInclude(await second.troupe.result(asked.run), { status: "complete" })
+      assert.deepStrictEqual(second.requests[0]?.transcript[0] as unknown, shown)
+      assert.strictEqual(bytesOf(second.requests[0]), base64)
+      // The next message of the conversation has it in its past, by reference and from the same bytes.
+      const again = { agent: "shop", text: "", conversation: asked.conversation }
+      const { data: _, ...reference } = { ...picture, digest }
+      assert.deepInclude(await second.troupe.ask({ ...again, parts: [reference] }), {
+        status: "complete"
+      })
+      const last = second.requests.at(-1)
+      assert.deepStrictEqual(last?.history[0] as unknown, shown)
+      assert.deepStrictEqual(last?.transcript[0] as unknown, { ...shown, text: "", parts: [kept] })
+      assert.strictEqual(bytesOf(last), base64)
+      const rows = JSON.stringify(await second.troupe.rawEvents(asked.run))
+      assert.include(rows, digest)
+      assert.isBelow(rows.length, 20_000)
+      await second.troupe.stop()
+    } finally {
+      await rm(directory, { recursive: true, force: true })
+    }
+  })
+
+  it("what is no part, too large, or another tenant's is refused, and starts nothing", async () => {
+    const { requests, troupe } = await shop()
+    const send = (part: unknown, by = service_principal) =>
+      tagOf(troupe.send({ agent: "shop", text: "x", parts: [part as never] }, by))
+    try {
+      for (const value of hostile) {
+        assert.strictEqual((await send(value))._tag, "InvalidInput")
+        const parts = { agent: "shop", text: "x", parts: value as never }
+        if (value !== undefined)
+          assert.strictEqual((await tagOf(troupe.send(parts)))._tag, "InvalidInput")
+        // Some texts are base64.
+        if (typeof value === "string") continue
+        assert.strictEqual((await send({ ...picture, data: value })).field, "message.parts.0.data")
+      }
+      const wrong = [
+        ["media_type", { ...picture, media_type: "audio/wav" }],
+        ["media_type", { ...picture, media_type: "image/png; charset=x" }],
+        ["media_type", { ...picture, type: "audio" }],
+        ["data", { ...picture, data: "data:image/png;base64,AAAA" }],
+        ["data", { ...picture, data: new Uint8Array() }],
+        ["name", { ...picture, name: "../etc/passwd" }],
+        ["name", { ...picture, name: "a\r\nb" }],
+        ["digest", { ...kept, digest: digest.toUpperCase() }],
+        ["text", { type: "text", text: "" }]
+      ] as const
+      for (const [field, part] of wrong) {
+        assert.deepInclude(await send(part), {
+          _tag: "InvalidInput",
+          field: `message.parts.0.${field}`
+        })
+      }
+      const many = Array.from({ length: 33 }, () => picture)
+      const tooMany = await tagOf(troupe.send({ agent: "shop", text: "x", parts: many }))
+      assert.strictEqual(tooMany.field, "message.parts")
+      assert.strictEqual(
+        (await send({ ...picture, data: new Uint8Array(20_000_001) }))._tag,
+        "FileTooLarge"
+      )
+      assert.strictEqual((await send(kept))._tag, "FileNotFound")
+      const long = { type: "text", text: "x".repeat(1_000_000) }
+      assert.strictEqual((await send(long))._tag, "MessageTooLarge")
+      assert.strictEqual(
+        (await tagOf(troupe.send({ agent: "shop", text: "" }))).field,
+        "message.text"
+      )
+      assert.lengthOf(requests, 0)
+      assert.deepStrictEqual(await send(picture), {})
+      assert.strictEqual((await send(kept, stranger))._tag, "FileNotFound")
+    } finally {
+      await troupe.stop()
+    }
+  })
+})
