@@ -60,13 +60,16 @@ const costOf = ({ cost, currency, unpriced_turns }: RunUsed): Pick<RunSummary, "
         }
       }
 
-const endOf = (ended: RunEnded | undefined): Pick<RunSummary, "text" | "finish" | "sources"> => {
+const endOf = (
+  ended: RunEnded | undefined
+): Pick<RunSummary, "text" | "files" | "finish" | "sources"> => {
   if (ended === undefined) return {}
-  const { finish, sources, text } = ended
+  const { files, finish, sources, text } = ended
   return {
     text,
     ...(finish === undefined ? undefined : { finish }),
-    ...(sources === undefined ? undefined : { sources })
+    ...(sources === undefined ? undefined : { sources }),
+    ...(files === undefined ? undefined : { files })
   }
 }
 

@@ -16,7 +16,8 @@ import {
   shownSchema
 } from "../../src/tool/McpTool.ts"
 import { redacted, withoutSecrets } from "../../src/error/KnownSecrets.ts"
-import { contentText, resultValue } from "../../src/tool/McpResult.ts"
+import type { McpCallResult } from "../../src/tool/McpResult.ts"
+import { contentText, mediaOf, resultValue } from "../../src/tool/McpResult.ts"
 import { secretsOf } from "../../src/tool/McpServer.ts"
 import type { MisdeclaredTool } from "../../src/tool/MisdeclaredTool.ts"
 import { ValueRefused } from "../../src/tool/ToolCodec.ts"
@@ -71,6 +72,18 @@ const codecs = (
   }
 }
 
+/** Attaches the images and audio of a result; gives the blocks of those that could be. The others are only spoken of. */
+const attachMedia = Effect.fnUntraced(function* (result: McpCallResult, { call }: GovernedContext) {
+  const media = mediaOf(result)
+  if (media.length === 0) return undefined
+  const attached = new Set<unknown>()
+  for (const { block, file } of media) {
+    const stored = yield* Effect.exit(Effect.tryPromise(() => call.attach(file)))
+    if (stored._tag === "Success") attached.add(block)
+  }
+  return attached
+})
+
 const handlerOf = (offers: Offers, tool: string, timeout_ms: number): GovernedTool["handler"] => {
   const { server } = offers
   const secrets = secretsOf(server)
@@ -104,7 +117,7 @@ const handlerOf = (offers: Offers, tool: string, timeout_ms: number): GovernedTo
         message: redacted(contentText(result), secrets).trim() || "it failed without a reason"
       })
     }
-    return withoutSecrets(resultValue(result), secrets)
+    return withoutSecrets(resultValue(result, yield* attachMedia(result, context)), secrets)
   })
 }
 

@@ -4,6 +4,7 @@
  */
 import { Clock, Context, Effect, Layer, Redacted, Result, Schema } from "effect"
 import { Digest } from "effect/crypto"
+import { Base64 } from "effect/encoding"
 import { ModelError, ModelGateway } from "../../services/ModelGateway.ts"
 import type { ModelDelta, ModelRequest } from "../../services/ModelGateway.ts"
 import { withDefaults } from "../../src/Defaults.ts"
@@ -105,6 +106,16 @@ const outputOf = (
   }
 }
 
+const generatedBy = (result: Result.Result<Turn, ModelError>): Pick<RecordedTurn, "generated"> =>
+  Result.isSuccess(result) && result.success.generated !== undefined
+    ? {
+        generated: result.success.generated.map((file) => ({
+          ...file,
+          data: typeof file.data === "string" ? file.data : Base64.encode(file.data)
+        }))
+      }
+    : {}
+
 const lineOf = Effect.fnUntraced(function* (
   digests: RequestDigests,
   request: ModelRequest,
@@ -127,6 +138,7 @@ const lineOf = Effect.fnUntraced(function* (
     ...digest,
     entries,
     output: outputOf(request, result),
+    ...generatedBy(result),
     calls: hashed,
     wall_clock_ts: yield* Clock.currentTimeMillis
   })
@@ -200,10 +212,10 @@ const speak = (turn: Turn, sink: (delta: ModelDelta) => void): void => {
   if (turn.text !== "") sink({ kind: "text", text: turn.text, offset: 0 })
 }
 
-const turnOf = (output: RecordedTurn["output"]): Turn | ModelError => {
+const turnOf = ({ generated, output }: RecordedTurn): Turn | ModelError => {
   if (output._tag === "ModelTurned") {
     const { _tag, frame: _frame, step: _step, ...turn } = output
-    return turn
+    return generated === undefined ? turn : { ...turn, generated }
   }
   if (output._tag === "ModelFailed") {
     const { _tag, ...error } = output
@@ -233,7 +245,7 @@ const makePlayer = Effect.fnUntraced(function* (tape: Tape, bounds: Partial<Tape
       return yield* configuration(found.message, "cassette_diverged")
     }
     turns++
-    const answer = turnOf(found.output)
+    const answer = turnOf(found)
     if (answer instanceof ModelError) return yield* answer
     speak(answer, sink)
     return answer

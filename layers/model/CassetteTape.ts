@@ -53,6 +53,17 @@ export const RecordedTurn = Schema.Struct({
       reason: Schema.optionalKey(Schema.String)
     })
   ]),
+  /** Files that the model made, with their bytes in base64. Absent = none. */
+  generated: Schema.optionalKey(
+    Schema.Array(
+      Schema.Struct({
+        type: Schema.Literals(["image", "audio", "file"]),
+        media_type: Schema.String,
+        data: Schema.String,
+        name: Schema.optionalKey(Schema.String)
+      })
+    )
+  ),
   calls: Schema.Array(Schema.Struct({ tool_name: Schema.String, tool_args_hash: Schema.String })),
   /** In ms since 1970. */
   wall_clock_ts: Schema.Int

@@ -131,6 +131,13 @@ export const partOf = (part: StreamedPart): LanguageModelV4StreamPart | undefine
       return resultOf(part)
     case "source":
       return sourceOf(part)
+    case "file":
+      return {
+        type: "file",
+        mediaType: part.mediaType,
+        data: { type: "data", data: part.data },
+        ...metadataOf(part)
+      }
     case "response-metadata":
       return part.modelId === undefined
         ? undefined

@@ -5,7 +5,7 @@
 import type { Part } from "../../src/conversation/Part.ts"
 import { fileTokens } from "../../src/conversation/Part.ts"
 import type { TranscriptEntry } from "../../src/conversation/Transcript.ts"
-import { resultText } from "../../src/conversation/Transcript.ts"
+import { filesOf, resultText } from "../../src/conversation/Transcript.ts"
 import type { ModelRequest, ModelTool } from "../../services/ModelGateway.ts"
 import type { Tokenizer } from "../../services/Tokenizer.ts"
 
@@ -17,9 +17,7 @@ const withoutFiles = (text: string, parts: ReadonlyArray<Part>): string =>
 
 const tokensOfFiles = (entry: TranscriptEntry): number => {
   let tokens = 0
-  if (entry.role === "user") {
-    for (const part of entry.parts ?? []) if (part.type !== "text") tokens += fileTokens(part)
-  }
+  for (const file of filesOf(entry)) tokens += fileTokens(file)
   return tokens
 }
 

@@ -2,11 +2,11 @@
  * What a provider's client throws or streams as an error, classified once. The text that is kept holds the provider's
  * own reason where it gave one, and no address, no key and no body.
  */
-import { APICallError, LoadAPIKeyError } from "@ai-sdk/provider"
+import { APICallError, LoadAPIKeyError, UnsupportedFunctionalityError } from "@ai-sdk/provider"
 import { Result } from "effect"
 import { truncateUnits } from "../../src/CutText.ts"
 import { readJson } from "../../src/entry/BoundedJson.ts"
-import { ModelError } from "../../services/ModelGateway.ts"
+import { media_unsupported, ModelError } from "../../services/ModelGateway.ts"
 import type { ModelErrorKind } from "../../services/ModelGateway.ts"
 import { isFiltered, reasonOf as ownReason, withGeneration } from "./ErrorReason.ts"
 import { answerRefused } from "./JudgedAnswer.ts"
@@ -250,6 +250,14 @@ export const errorOfThrown = (error: unknown, redaction: Redaction, now: number)
         message: `the provider could not be reached (${systemCode(error) ?? "no answer"})`
       })
     }
+  }
+  if (UnsupportedFunctionalityError.isInstance(error)) {
+    const isMedia = /file|image|audio|video|media|document|pdf/i.test(error.functionality)
+    return new ModelError({
+      kind: "configuration",
+      ...(isMedia ? { reason: media_unsupported } : undefined),
+      message: `the model's client has no form for this: ${safeSentence(error.functionality, redaction.secrets)}`
+    })
   }
   if (LoadAPIKeyError.isInstance(error)) {
     return new ModelError({ kind: "configuration", message: "no key is configured" })

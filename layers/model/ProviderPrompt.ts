@@ -74,22 +74,20 @@ class PromptBuilder {
   private readonly ids = new Set<string>()
   private pending = new Map<number, { readonly id: string; readonly name: string }>()
   private results: Array<LanguageModelV4ToolResultPart> = []
+  /** Files of results that the wire has no place for in a result. */
+  private behind: Array<UserPart> = []
   private readonly origin: string | undefined
   private readonly files: ModelRequest["files"]
-  private readonly takes: NonNullable<ProviderHabits["takes"]>
+  private readonly habits: ProviderHabits
   /** The entries are those of the run, not of the conversation before it. */
   isOwn = false
   /** A file of the run that the model does not take; undefined = it takes all of them. */
   untaken: FilePart | undefined
 
-  constructor(
-    origin: string | undefined,
-    files: ModelRequest["files"],
-    takes: ProviderHabits["takes"]
-  ) {
+  constructor(origin: string | undefined, files: ModelRequest["files"], habits: ProviderHabits) {
     this.origin = origin
     this.files = files
-    this.takes = takes ?? (() => true)
+    this.habits = habits
   }
 
   add(entry: TranscriptEntry): void {
@@ -121,11 +119,25 @@ class PromptBuilder {
     return content
   }
 
+  /** A file that the model made goes back to it where its wire takes one; elsewhere it is only spoken of. */
+  private generated(
+    content: Array<AssistantPart>,
+    file: FilePart,
+    options: { providerOptions?: SharedV4ProviderOptions }
+  ): void {
+    const data = this.habits.takes_back_files === true ? this.files?.get(file.digest) : undefined
+    content.push(
+      data === undefined
+        ? { type: "text", text: fileText(file) }
+        : { type: "file", mediaType: file.media_type, data: { type: "data", data }, ...options }
+    )
+  }
+
   /** The bytes, or a note in their place. What came earlier in the conversation may have been for another model. */
-  private file(part: FilePart): UserPart {
+  private file(part: FilePart, isWanted = this.isOwn): UserPart {
     const { digest, media_type, name } = part
-    if (!this.takes(media_type)) {
-      if (this.isOwn) this.untaken ??= part
+    if (this.habits.takes?.(media_type) === false) {
+      if (isWanted) this.untaken ??= part
       return note(part, "it cannot be shown to this model")
     }
     const data = this.files?.get(digest)
@@ -145,8 +157,10 @@ class PromptBuilder {
       this.results.push(result(id, name, { type: "error-text", value: unanswered }))
     }
     if (this.results.length > 0) this.messages.push({ role: "tool", content: this.results })
+    if (this.behind.length > 0) this.messages.push({ role: "user", content: this.behind })
     this.pending = new Map()
     this.results = []
+    this.behind = []
   }
 
   private assistant(entry: AssistantEntry): void {
@@ -157,6 +171,7 @@ class PromptBuilder {
     let spoken = 0
     let thought = 0
     let called = 0
+    let filed = 0
     let whole: { providerOptions?: SharedV4ProviderOptions } = {}
     const text = (units: number, part: object) => {
       const piece = entry.text.slice(spoken, spoken + units)
@@ -185,6 +200,11 @@ class PromptBuilder {
           }
           break
         }
+        case "file": {
+          const file = entry.files?.[filed++]
+          if (file !== undefined) this.generated(content, file, own ? optionsOf(part) : {})
+          break
+        }
         case "custom":
           if (own && part.kind === message_part_kind) whole = optionsOf(part)
           else if (own && part.kind === compaction_part_kind) content.push(compactionOf(part))
@@ -196,9 +216,10 @@ class PromptBuilder {
     }
     // Parts below the threshold lose nothing.
     text(entry.text.length - spoken, {})
+    for (const file of entry.files?.slice(filed) ?? []) this.generated(content, file, {})
     while (called < entry.calls.length) call()
     // Reasoning alone is no message: providers refuse one that says nothing.
-    if (!content.some((part) => part.type === "text" || part.type === "tool-call")) return
+    if (content.every((part) => part.type === "reasoning" || part.type === "custom")) return
     this.messages.push({ role: "assistant", content, ...whole })
   }
 
@@ -236,11 +257,36 @@ class PromptBuilder {
     this.pending.delete(index)
     const value = resultText(entry)
     this.results.push(
-      result(call.id, call.name, {
-        type: entry.outcome._tag === "Value" ? "text" : "error-text",
-        value
-      })
+      result(
+        call.id,
+        call.name,
+        entry.files === undefined
+          ? { type: entry.outcome._tag === "Value" ? "text" : "error-text", value }
+          : this.withFiles(call.name, value, entry.files)
+      )
     )
+  }
+
+  /** A result with its files, where the wire has a form for them in a result; the others follow the results of the step. */
+  private withFiles(
+    name: string,
+    text: string,
+    files: ReadonlyArray<FilePart>
+  ): LanguageModelV4ToolResultPart["output"] {
+    const value: Extract<LanguageModelV4ToolResultPart["output"], { type: "content" }>["value"] = [
+      { type: "text", text }
+    ]
+    const behind: Array<UserPart> = []
+    for (const file of files) {
+      const shown = this.file(file, false)
+      if (shown.type === "text" || this.habits.takes_in_results?.(file.media_type) === true) {
+        value.push(shown)
+      } else behind.push(shown)
+    }
+    if (behind.length > 0) {
+      this.behind.push({ type: "text", text: `[files of the result of ${name}]` }, ...behind)
+    }
+    return value.length === 1 ? { type: "text", value: text } : { type: "content", value }
   }
 }
 
@@ -257,10 +303,10 @@ const result = (
 export const toPrompt = (
   request: Shown,
   origin?: string,
-  takes?: ProviderHabits["takes"],
+  habits: ProviderHabits = {},
   refused?: (part: FilePart) => void
 ): LanguageModelV4Prompt => {
-  const builder = new PromptBuilder(origin, request.files, takes)
+  const builder = new PromptBuilder(origin, request.files, habits)
   if (request.system !== "") builder.messages.push({ role: "system", content: request.system })
   for (const entry of request.history) builder.add(entry)
   // A new run: what the last one left open has no result to come.
@@ -324,6 +370,10 @@ export interface ProviderHabits {
   readonly declares_past_tools?: boolean | undefined
   /** Does the wire have a form for files of this media type? Absent = for all. */
   readonly takes?: ((media_type: string) => boolean) | undefined
+  /** The same in the result of a call. Absent = for none: they follow the results in a message of their own. */
+  readonly takes_in_results?: ((media_type: string) => boolean) | undefined
+  /** True = files that the model made go back to it with the turn that they are of. */
+  readonly takes_back_files?: boolean | undefined
   /** Marks a part up to which the provider keeps the prompt, where it has to be told. */
   readonly break_point?: SharedV4ProviderOptions | undefined
 }
@@ -382,7 +432,7 @@ export const toOptions = (
 ): LanguageModelV4CallOptions | ModelError => {
   const { answer_schema, settings, tools } = request
   let untaken: FilePart | undefined
-  const prompt = toPrompt(request, origin, habits.takes, (part) => {
+  const prompt = toPrompt(request, origin, habits, (part) => {
     untaken = part
   })
   if (untaken !== undefined) return mediaUnsupported(origin, untaken)

@@ -112,7 +112,8 @@ const wires: Readonly<Record<ProviderName, Wire>> = {
     habits: {
       options: { openai: { store: false } },
       reasoning_options,
-      takes: takes["openai-responses"]
+      takes: takes["openai-responses"],
+      takes_in_results: takes["openai-responses"]
     },
     client: (settings) =>
       Effect.map(
@@ -128,6 +129,7 @@ const wires: Readonly<Record<ProviderName, Wire>> = {
     habits: {
       declares_past_tools: true,
       takes: takes.anthropic,
+      takes_in_results: (media_type) => isUsualImage(media_type) || isPdf(media_type),
       break_point: { anthropic: { cacheControl: { type: "ephemeral" } } }
     },
     client: (settings) =>
@@ -141,6 +143,7 @@ const wires: Readonly<Record<ProviderName, Wire>> = {
   },
   google: {
     fetch: geminiFetch,
+    habits: { takes: takes.google, takes_in_results: takes.google, takes_back_files: true },
     client: (settings) =>
       Effect.map(
         loadPeer("@ai-sdk/google", () => import("@ai-sdk/google")),
@@ -170,6 +173,7 @@ export const made_up_ids = /^[0-9A-Za-z]{16}$/
 export const habitsOf = (provider: string): ProviderHabits => {
   if (provider === "openai.responses") return wires["openai-responses"].habits ?? {}
   if (provider === "openai.chat") return wires.openai.habits ?? {}
+  if (provider.startsWith("google")) return wires.google.habits ?? {}
   return provider.includes("anthropic") ? (wires.anthropic.habits ?? {}) : {}
 }
 

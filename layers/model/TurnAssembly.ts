@@ -4,11 +4,14 @@
  */
 import type {
   LanguageModelV4Content,
+  LanguageModelV4File,
   LanguageModelV4GenerateResult,
   LanguageModelV4StreamPart,
   LanguageModelV4ToolCall,
+  LanguageModelV4ToolResult,
   SharedV4ProviderMetadata
 } from "@ai-sdk/provider"
+import { parts_max as files_max } from "../../src/conversation/Part.ts"
 import { truncateUnits } from "../../src/CutText.ts"
 import { ModelError } from "../../services/ModelGateway.ts"
 import type { ModelDelta } from "../../services/ModelGateway.ts"
@@ -33,6 +36,8 @@ const calls_max = 1_000
 const parts_max = 10_000
 /** The bound on provider data of all parts of a turn, in characters of JSON. */
 const metadata_units_max = 4_000_000
+/** Files of one turn, and their base64 together. */
+const file_units_max = 64_000_000
 const transient = (message: string) => new ModelError({ kind: "transient", message })
 
 const tooLarge = () =>
@@ -53,6 +58,8 @@ export class TurnAssembly {
   private argument_units = 0
   private compacted_units = 0
   private calls = 0
+  private files = 0
+  private file_units = 0
   /** A call came without arguments. */
   private silent_calls = false
   private model: string | undefined
@@ -110,12 +117,12 @@ export class TurnAssembly {
       case "tool-call":
         return this.called(part)
       case "tool-result":
-        this.found.gave(part)
-        this.soFar.gave(part)
-        return this.oversize()
+        return this.gave(part)
       case "source":
         this.found.refers(part)
         return undefined
+      case "file":
+        return this.generated(part)
       case "custom":
         if (wanted.has(part.kind)) {
           this.slots.push({ of: "custom", kind: part.kind, provider: part.providerMetadata })
@@ -152,10 +159,29 @@ export class TurnAssembly {
       case "tool-result":
       case "source":
       case "custom":
+      case "file":
         return this.take(part)
       default:
         return undefined
     }
+  }
+
+  /** What a tool of the provider gave. An image that it made is a file of the turn, and no text of a record. */
+  private gave(part: LanguageModelV4ToolResult): ModelError | undefined {
+    const image = imageOf(part)
+    this.found.gave(image === undefined ? part : { ...part, result: {} })
+    this.soFar.gave(part)
+    return (image === undefined ? undefined : this.generated(image)) ?? this.oversize()
+  }
+
+  /** A file that is only an address is left out: nobody says how long it is there, nor who may read it. */
+  private generated({ data, mediaType, providerMetadata }: LanguageModelV4File) {
+    if (data.type !== "data") return undefined
+    this.files++
+    this.file_units += data.data.length
+    const media_type = mediaType.replace(/;.*$/s, "").trim().toLowerCase()
+    this.slots.push({ of: "file", media_type, data: data.data, provider: providerMetadata })
+    return this.files > files_max || this.file_units > file_units_max ? tooLarge() : undefined
   }
 
   private ended(end: End): void {
@@ -170,6 +196,10 @@ export class TurnAssembly {
         provider: back as SharedV4ProviderMetadata
       })
     }
+  }
+
+  private get isNothing(): boolean {
+    return this.text === "" && this.calls === 0 && this.files === 0
   }
 
   private answeredBy(model: string | undefined): void {
@@ -251,7 +281,7 @@ export class TurnAssembly {
       return transient("the provider asked for tools and named none")
     }
     const raw = rawFinishOf(finishReason.raw, finish)
-    if (finish === "other" && raw === undefined && this.text === "" && this.calls === 0) {
+    if (finish === "other" && raw === undefined && this.isNothing) {
       return transient("the provider answered nothing and did not say why")
     }
     const kept = new Kept(step, madeUp, endedWell(finish))
@@ -272,6 +302,23 @@ export class TurnAssembly {
       model: this.model ?? requested
     }
   }
+}
+
+/** How base64 of each format begins. */
+const formats = { "/9j/": "image/jpeg", UklGR: "image/webp" }
+
+/** The image of OpenAI's own tool; its previews are not kept. */
+const imageOf = ({
+  preliminary,
+  result,
+  toolName
+}: LanguageModelV4ToolResult): LanguageModelV4File | undefined => {
+  if (!toolName.includes("image_generation") || preliminary === true) return undefined
+  const data = typeof result === "object" && "result" in result ? result["result"] : undefined
+  if (typeof data !== "string" || data === "") return undefined
+  const [, mediaType = "image/png"] =
+    Object.entries(formats).find(([begin]) => data.startsWith(begin)) ?? []
+  return { type: "file", mediaType, data: { type: "data", data } }
 }
 
 /** Also the `{}` that clients make of arguments that never came. */

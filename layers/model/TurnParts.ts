@@ -4,6 +4,8 @@
  */
 import type { LanguageModelV4ToolCall, SharedV4ProviderMetadata } from "@ai-sdk/provider"
 import { Result } from "effect"
+import type { GivenFile } from "../../src/conversation/Part.ts"
+import { fileTypeOf } from "../../src/conversation/Part.ts"
 import type { Json } from "../../src/Canonical.ts"
 import { bounds_result, readJson } from "../../src/entry/BoundedJson.ts"
 import type { ProposedCall, Reasoning, TurnPart } from "../../src/run/RunEvent.ts"
@@ -67,6 +69,12 @@ export type Slot =
     }
   | { readonly of: "compaction"; readonly piece: Piece }
   | {
+      readonly of: "file"
+      readonly media_type: string
+      readonly data: Uint8Array | string
+      readonly provider: SharedV4ProviderMetadata | undefined
+    }
+  | {
       readonly of: "custom"
       readonly kind: string
       readonly provider: SharedV4ProviderMetadata | undefined
@@ -77,6 +85,7 @@ export class Kept {
   readonly calls: Array<ProposedCall> = []
   units = 0
   private readonly reasoning: Array<Reasoning> = []
+  private readonly generated: Array<GivenFile> = []
   private readonly parts: Array<TurnPart> = []
   private readonly used = new Set<string>()
   /** Is there anything that belongs to its provider alone? */
@@ -112,6 +121,12 @@ export class Kept {
       case "call":
         this.call(slot.call, slot.empty && (slot.open || !this.ended))
         return
+      case "file": {
+        const { data, media_type, provider } = slot
+        this.generated.push({ type: fileTypeOf(media_type), media_type, data })
+        this.parts.push({ of: "file", ...this.back(provider) })
+        return
+      }
       case "compaction": {
         const { provider, text } = slot.piece
         if (text === "") return
@@ -158,17 +173,17 @@ export class Kept {
   }
 
   /** The order is kept where it is not the usual one: reasoning, one text, calls. */
-  rest(origin: string | undefined): Pick<Turn, "reasoning" | "parts" | "origin"> {
-    const rank = { reasoning: 0, text: 1, call: 2, custom: 3 }
+  rest(origin: string | undefined): Pick<Turn, "generated" | "reasoning" | "parts" | "origin"> {
+    const rank = { reasoning: 0, text: 1, file: 2, call: 3, custom: 4 }
     let texts = 0
     const usual = this.parts.every((part, index) => {
-      if (part.of === "custom" || (part.of === "text" && (texts++ > 0 || "provider" in part))) {
-        return false
-      }
+      const isOwned = (part.of === "text" || part.of === "file") && "provider" in part
+      if (part.of === "custom" || isOwned || (part.of === "text" && texts++ > 0)) return false
       const before = this.parts[index - 1]
       return before === undefined || rank[before.of] <= rank[part.of]
     })
     return {
+      ...(this.generated.length === 0 ? undefined : { generated: this.generated }),
       ...(this.reasoning.length === 0 ? undefined : { reasoning: this.reasoning }),
       ...(usual ? undefined : { parts: this.parts }),
       ...(this.owned && origin !== undefined ? { origin } : undefined)

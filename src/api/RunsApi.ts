@@ -5,6 +5,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { ApprovalPayload } from "../approval/Approval.ts"
 import { TaskStatus } from "../delivery/AgentTask.ts"
+import { FilePart } from "../conversation/Part.ts"
 import { AgentName, ApprovalId, CallId, ConversationId, RunId } from "../Ids.ts"
 import { Roles } from "../Principal.ts"
 import { Source } from "../run/ProviderWork.ts"
@@ -78,7 +79,9 @@ export const RunSummary = Schema.Struct({
   /** How its last turn ended, where the answer is cut, refused or filtered. */
   finish: Schema.optionalKey(FinishReason),
   /** The sources of the answer. */
-  sources: Schema.optionalKey(Schema.Array(Source))
+  sources: Schema.optionalKey(Schema.Array(Source)),
+  /** The files of the answer: `/v1/conversations/{id}/files/{digest}` has their bytes. */
+  files: Schema.optionalKey(Schema.Array(FilePart))
 }).annotate({ identifier: "Run" })
 export interface RunSummary extends Schema.Schema.Type<typeof RunSummary> {}
 

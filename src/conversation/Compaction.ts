@@ -5,6 +5,7 @@
  */
 import { truncateUnits } from "../CutText.ts"
 import type { FrameCut, HistoryCut, Summary } from "./Cut.ts"
+import { fileText } from "./Part.ts"
 import type { TranscriptEntry } from "./Transcript.ts"
 import { resultText } from "./Transcript.ts"
 
@@ -42,6 +43,11 @@ const shortened = (entry: ToolEntry, json: string): ToolEntry => ({
 const elidedEntry = (entry: TranscriptEntry): TranscriptEntry => {
   if (entry.role !== "tool" || entry.outcome._tag !== "Value") return entry
   const { json } = entry.outcome
+  if (entry.files !== undefined) {
+    const files = entry.files.map(fileText).join("; ")
+    const note = `[a result of ${json.length} characters is left out here, with ${files}]`
+    return { ...shortened(entry, note), files: undefined }
+  }
   return json.length < elided_units_min
     ? entry
     : shortened(entry, `[a result of ${json.length} characters is left out here]`)

@@ -5,6 +5,7 @@ import { Schema } from "effect"
 import { FinishReason } from "../run/FinishReason.ts"
 import { Source } from "../run/ProviderWork.ts"
 import type { Role } from "../Principal.ts"
+import { FilePart, Part } from "./Part.ts"
 import { Address, ConversationId, RunId, Tenant } from "../Ids.ts"
 
 export const InitiatedBy = Schema.Literals(["customer", "agent", "system"])
@@ -51,6 +52,10 @@ export const ConversationMessage = Schema.Struct({
   reason: Schema.optionalKey(Schema.String),
   /** What an answer refers to. */
   sources: Schema.optionalKey(Schema.Array(Source)),
+  /** Files of a message and texts between them, after its text. */
+  parts: Schema.optionalKey(Schema.Array(Part)),
+  /** Files of an answer. */
+  files: Schema.optionalKey(Schema.Array(FilePart)),
   created_at: Schema.Int
 })
 export interface ConversationMessage extends Schema.Schema.Type<typeof ConversationMessage> {}

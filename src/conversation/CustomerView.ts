@@ -17,6 +17,7 @@ import type {
   RunEnded,
   RunEvent
 } from "../run/RunEvent.ts"
+import type { FilePart, Part } from "./Part.ts"
 import type { Conversation, ConversationMessage } from "./Conversation.ts"
 
 /** What failed, in words for end users: no name of a tool, no argument of a call, no kind of an error. */
@@ -29,7 +30,11 @@ export type CustomerFinish = Exclude<FinishReason, "stop" | "tool_calls">
 
 /** An event as a customer reads it; its members have the names that they have for staff. */
 export type CustomerEvent =
-  | { readonly _tag: "RunAccepted"; readonly message: string }
+  | {
+      readonly _tag: "RunAccepted"
+      readonly message: string
+      readonly parts?: ReadonlyArray<Part>
+    }
   | {
       readonly _tag: "ModelTurned"
       readonly frame: FrameId
@@ -64,6 +69,7 @@ export type CustomerEvent =
       readonly text: string
       readonly finish?: CustomerFinish
       readonly sources?: ReadonlyArray<Source>
+      readonly files?: ReadonlyArray<FilePart>
     }
 
 const ofFinish = (finish: FinishReason | undefined): { readonly finish?: CustomerFinish } => {
@@ -79,10 +85,22 @@ const ofFinish = (finish: FinishReason | undefined): { readonly finish?: Custome
 }
 
 /** What the answer refers to and how it ended are part of it. */
-const ofAnswer = ({ finish, sources }: Pick<RunEnded, "finish" | "sources">) => ({
+const ofAnswer = ({ files, finish, sources }: Pick<RunEnded, "files" | "finish" | "sources">) => ({
   ...ofFinish(finish),
-  ...(sources === undefined ? undefined : { sources: sources.map(sourceOf) })
+  ...(sources === undefined ? undefined : { sources: sources.map(sourceOf) }),
+  ...(files === undefined ? undefined : { files: files.map(fileOf) })
 })
+
+const fileOf = ({ digest, media_type, name, size, type }: FilePart): FilePart => ({
+  type,
+  digest,
+  media_type,
+  size,
+  ...(name === undefined ? undefined : { name })
+})
+
+const partOf = (part: Part): Part =>
+  part.type === "text" ? { type: part.type, text: part.text } : fileOf(part)
 
 const sourceOf = ({ document, title, url }: Source): Source => ({
   ...(url === undefined ? undefined : { url }),
@@ -147,11 +165,14 @@ export const customerNotice = ({
 }: Notice): Notice =>
   notice.kind === "question" ? { ...notice, text: "A person is asked to decide." } : notice
 
+const partsIn = ({ parts }: { readonly parts?: ReadonlyArray<Part> }) =>
+  parts === undefined ? undefined : { parts: parts.map(partOf) }
+
 /** Undefined = a customer sees nothing of it. */
 export const customerEvent = (event: RunEvent): CustomerEvent | undefined => {
   switch (event._tag) {
     case "RunAccepted":
-      return { _tag: "RunAccepted", message: event.message }
+      return { _tag: "RunAccepted", message: event.message, ...partsIn(event) }
     case "ModelTurned": {
       const { finish, frame, step, text } = event
       // A turn without a text only has calls, or is empty.
@@ -185,7 +206,7 @@ export const customerMessage = (message: ConversationMessage): ConversationMessa
   const { channel_origin, content, conversation, created_at, role, run_id, seq } = message
   if (role !== "user" && role !== "assistant") return undefined
   const run = run_id === undefined ? undefined : { run_id }
-  const answer = ofAnswer(message)
+  const answer = { ...ofAnswer(message), ...partsIn(message) }
   return { conversation, seq, role, content, channel_origin, ...run, ...answer, created_at }
 }
 

@@ -22,9 +22,10 @@ const tokens_per_number_max = 24
 /** Tokens of a message beside its text: role and separators. */
 const entry_overhead = 4
 
-const partsSize = (parts: ReadonlyArray<Part> | undefined, measure: Measure): number => {
+/** Of what an entry has beside its text, results and calls. */
+const partsSize = (parts: ReadonlyArray<Part>, measure: Measure): number => {
   let size = 0
-  for (const part of parts ?? []) {
+  for (const part of parts) {
     size += part.type === "text" ? entry_overhead + measure(part.text) : fileTokens(part)
   }
   return size
@@ -38,7 +39,9 @@ export const entrySize = (entry: TranscriptEntry, measure: Measure): number => {
         ? entry_overhead + measure(entry.text)
         : entry_overhead + measure(entry.text) + partsSize(entry.parts, measure)
     case "tool":
-      return entry_overhead + measure(resultText(entry))
+      return entry.files === undefined
+        ? entry_overhead + measure(resultText(entry))
+        : entry_overhead + measure(resultText(entry)) + partsSize(entry.files, measure)
     case "assistant": {
       let size = entry_overhead + measure(entry.text)
       for (const call of entry.calls) {
@@ -47,6 +50,7 @@ export const entrySize = (entry: TranscriptEntry, measure: Measure): number => {
       if (entry.reasoning !== undefined) {
         for (const part of entry.reasoning) size += measure(part.text)
       }
+      if (entry.files !== undefined) size += partsSize(entry.files, measure)
       return size
     }
   }
@@ -69,7 +73,7 @@ const jsonMost = (value: Json): number => {
   return most
 }
 
-const most: Measure = (text) => text.length * tokens_per_unit_max
+const unitsMost: Measure = (text) => text.length * tokens_per_unit_max
 
 /** An upper bound of an entry's tokens by any tokenizer over bytes. */
 export const entryMost = (entry: TranscriptEntry): number => {
@@ -77,9 +81,13 @@ export const entryMost = (entry: TranscriptEntry): number => {
     case "user":
       return entry.parts === undefined
         ? entry_overhead + entry.text.length * tokens_per_unit_max
-        : entry_overhead + entry.text.length * tokens_per_unit_max + partsSize(entry.parts, most)
+        : entry_overhead +
+            entry.text.length * tokens_per_unit_max +
+            partsSize(entry.parts, unitsMost)
     case "tool":
-      return entry_overhead + resultText(entry).length * tokens_per_unit_max
+      return entry.files === undefined
+        ? entry_overhead + resultText(entry).length * tokens_per_unit_max
+        : entry_overhead + unitsMost(resultText(entry)) + partsSize(entry.files, unitsMost)
     case "assistant": {
       let most = entry_overhead + entry.text.length * tokens_per_unit_max
       for (const { arguments: args, name } of entry.calls) {
@@ -88,6 +96,7 @@ export const entryMost = (entry: TranscriptEntry): number => {
       if (entry.reasoning !== undefined) {
         for (const part of entry.reasoning) most += part.text.length * tokens_per_unit_max
       }
+      if (entry.files !== undefined) most += partsSize(entry.files, unitsMost)
       return most
     }
   }

@@ -32,14 +32,13 @@ const line = (entry: TranscriptEntry, units_max: number): string => {
     case "user":
       return `User: ${short(withParts(entry.text, entry.parts))}`
     case "tool":
-      return `Result of ${entry.name}: ${short(resultText(entry))}`
+      return `Result of ${entry.name}: ${short(withParts(resultText(entry), entry.files))}`
     case "assistant": {
       const calls = entry.calls.map(
         (call) => `Call of ${call.name}: ${short(JSON.stringify(call.arguments))}`
       )
-      return [...(entry.text === "" ? [] : [`Assistant: ${short(entry.text)}`]), ...calls].join(
-        "\n"
-      )
+      const said = withParts(entry.text, entry.files)
+      return [...(said === "" ? [] : [`Assistant: ${short(said)}`]), ...calls].join("\n")
     }
   }
 }

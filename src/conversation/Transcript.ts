@@ -9,7 +9,8 @@ import type { CallId } from "../Ids.ts"
 import type { Outcome, ProposedCall, Reasoning, TurnPart } from "../run/RunEvent.ts"
 import { cleanResult, sanitiseText, sanitiseTexts } from "../tool/Sanitise.ts"
 import { model_copy_bytes_max } from "../tool/ToolSpec.ts"
-import type { Part } from "./Part.ts"
+import type { FilePart, Part } from "./Part.ts"
+import { isFile } from "./Part.ts"
 
 export type TranscriptEntry =
   | { readonly role: "user"; readonly text: string; readonly parts?: ReadonlyArray<Part> }
@@ -20,6 +21,7 @@ export type TranscriptEntry =
       readonly reasoning?: ReadonlyArray<Reasoning>
       readonly parts?: ReadonlyArray<TurnPart>
       readonly origin?: string
+      readonly files?: ReadonlyArray<FilePart>
     }
   | {
       readonly role: "tool"
@@ -31,7 +33,12 @@ export type TranscriptEntry =
       readonly modified?: { readonly by: string; readonly arguments: unknown } | undefined
       /** `outcome` is the model's copy of the tool's: cleaned, cut, or a note in its place. */
       readonly copy?: true
+      readonly files?: ReadonlyArray<FilePart> | undefined
     }
+
+/** The files of an entry. */
+export const filesOf = (entry: TranscriptEntry): ReadonlyArray<FilePart> =>
+  (entry.role === "user" ? entry.parts?.filter(isFile) : entry.files) ?? []
 
 /** At most so many bytes of UTF-8, never half a character, and a note if the text is cut. */
 export const capBytes = (text: string, bytes_max: number): string => {

@@ -11,7 +11,10 @@ import type { CallPhase, CallState } from "./RunState.ts"
 type Settled = Extract<CallPhase, { readonly _tag: "Settled" }>
 
 /** The result of a call that stops its loop stays whole, because it is the answer. */
-export const settledPhase = ({ outcome, stop, texts }: CallSettled): Settled => {
+export const settledPhase = (event: CallSettled): Settled =>
+  event.files === undefined ? plainPhase(event) : { ...plainPhase(event), files: event.files }
+
+const plainPhase = ({ outcome, stop, texts }: CallSettled): Settled => {
   if (stop !== true && isLong(outcome)) {
     return { _tag: "Settled", outcome: modelCopy(outcome, texts === true), copy: true }
   }
@@ -26,13 +29,18 @@ export const settledPhase = ({ outcome, stop, texts }: CallSettled): Settled => 
 
 export const resultEntry = (
   call: CallState,
-  { copy, outcome, texts }: Settled
+  { copy, files, outcome, texts }: Settled
 ): TranscriptEntry => {
   const { id, proposed } = call
   const { model_id, name } = proposed
   const shown = copy === true ? outcome : modelCopy(outcome, texts === true)
   // The usual result, as one literal: a spread of absent members costs more (bench row `step`).
-  if (shown === outcome && copy === undefined && call.modified === undefined) {
+  if (
+    shown === outcome &&
+    copy === undefined &&
+    call.modified === undefined &&
+    files === undefined
+  ) {
     return { role: "tool", call: id, model_id, name, outcome }
   }
   return {
@@ -42,7 +50,8 @@ export const resultEntry = (
     name,
     outcome: shown,
     ...(call.modified === undefined ? undefined : { modified: call.modified }),
-    ...(copy === true || shown !== outcome ? { copy: true } : undefined)
+    ...(copy === true || shown !== outcome ? { copy: true } : undefined),
+    ...(files === undefined ? undefined : { files })
   }
 }
 

@@ -38,10 +38,14 @@ export interface CostEntry {
   }
 }
 
-/** The assistant's message. Without `finish` and `sources` it is its text alone. */
-export type AnswerMessage = Pick<ConversationMessage, "content" | "finish" | "reason" | "sources">
+/** The assistant's message. Without `finish`, `sources` and `files` it is its text alone. */
+export type AnswerMessage = Pick<
+  ConversationMessage,
+  "content" | "files" | "finish" | "reason" | "sources"
+>
 
 const answerOf = ({
+  files,
   finish,
   reason,
   sources,
@@ -49,12 +53,13 @@ const answerOf = ({
   text
 }: RunEnded): AnswerMessage | undefined => {
   // An end that was cut, refused or filtered is shown, also without a text.
-  if (text === "" && finish === undefined) return undefined
+  if (text === "" && finish === undefined && files === undefined) return undefined
   return {
     content: text,
     ...(finish === undefined ? undefined : { finish }),
     ...(finish === undefined || status === "complete" ? undefined : { reason }),
-    ...(sources === undefined ? undefined : { sources })
+    ...(sources === undefined ? undefined : { sources }),
+    ...(files === undefined ? undefined : { files })
   }
 }
 

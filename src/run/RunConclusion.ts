@@ -94,7 +94,7 @@ const finishOf = (frame: FrameState): FinishReason | undefined =>
 const finished = ({ question }: RunState, frame: FrameState, text: string): RunEvent => {
   if (frame.id === rootFrame) {
     return question === undefined
-      ? ended("complete", "complete", text, finishOf(frame), frame.sources)
+      ? ended("complete", "complete", text, finishOf(frame), frame)
       : // The supervisor's answer was in flight when the question was put.
         questionClosed(question, "runtime")
   }
@@ -114,9 +114,10 @@ const ended = (
   reason: string,
   text: string,
   finish: FinishReason | undefined,
-  sources: FrameState["sources"]
+  answer: Pick<FrameState, "files" | "sources"> | undefined
 ): RunEvent => {
-  if (finish === undefined && sources === undefined) {
+  const { files, sources } = answer ?? {}
+  if (finish === undefined && sources === undefined && files === undefined) {
     return { _tag: "RunEnded", status, reason, text }
   }
   return {
@@ -125,7 +126,8 @@ const ended = (
     reason,
     text,
     ...(finish === undefined ? undefined : { finish }),
-    ...(sources === undefined ? undefined : { sources })
+    ...(sources === undefined ? undefined : { sources }),
+    ...(files === undefined ? undefined : { files })
   }
 }
 

@@ -4,6 +4,7 @@
  */
 import { truncateUnits } from "../CutText.ts"
 import type { Json } from "../Canonical.ts"
+import type { GivenFile } from "../conversation/Part.ts"
 import type { Spending } from "../cost/Spending.ts"
 import { failureOf, ToolUserError } from "../error/ToolError.ts"
 import type { AgentName, CallId, FrameId } from "../Ids.ts"
@@ -31,7 +32,10 @@ import { mayCompact } from "./RunCompaction.ts"
 import { callOf, frameOf } from "./RunLookup.ts"
 
 /** A model's finished turn, before its frame and step are added. */
-export type Turn = Omit<ModelTurned, "_tag" | "frame" | "step">
+export type Turn = Omit<ModelTurned, "_tag" | "frame" | "step" | "files"> & {
+  /** Files that the model made, in the order of their parts; the journal names them as `files`. */
+  readonly generated?: ReadonlyArray<GivenFile>
+}
 
 export type RunInput =
   /** The run has a new owner: what the old one dispatched is lost or sent again. */

@@ -5,7 +5,7 @@
 import { Schema } from "effect"
 import { ApprovalPayload, ClientResult, Decision } from "../approval/Approval.ts"
 import { FrameCut, HistoryCut } from "../conversation/Cut.ts"
-import { Part } from "../conversation/Part.ts"
+import { FilePart, Part } from "../conversation/Part.ts"
 import { Spending } from "../cost/Spending.ts"
 import { TurnCost } from "../cost/TurnCost.ts"
 import { Usage } from "../cost/Usage.ts"
@@ -44,7 +44,7 @@ export interface Reasoning extends Schema.Schema.Type<typeof Reasoning> {}
 
 /**
  * One part of a turn, in the model's order: the next so many UTF-16 units of `text`, the next of `reasoning`, the next of
- * `calls`, or something that means nothing to anyone but its provider.
+ * `calls`, the next of `files`, or something that means nothing to anyone but its provider.
  */
 export const TurnPart = Schema.Union([
   Schema.Struct({
@@ -53,6 +53,7 @@ export const TurnPart = Schema.Union([
     provider: Schema.optionalKey(Schema.Json)
   }),
   Schema.Struct({ of: Schema.Literals(["reasoning", "call"]) }),
+  Schema.Struct({ of: Schema.Literal("file"), provider: Schema.optionalKey(Schema.Json) }),
   Schema.Struct({
     of: Schema.Literal("custom"),
     kind: Schema.String,
@@ -136,6 +137,8 @@ const ModelTurned = Schema.TaggedStruct("ModelTurned", {
   ran: Schema.optionalKey(Schema.Array(ProviderRan)),
   /** What the text refers to, according to the provider. */
   sources: Schema.optionalKey(Schema.Array(Source)),
+  /** Images and other files that the model made. Absent = none. */
+  files: Schema.optionalKey(Schema.Array(FilePart)),
   /** Why the provider could not read a call of the turn, in its words. At most 4,000 UTF-16 units. */
   unreadable: Schema.optionalKey(Schema.String),
   /** The JSON of an answer that fits its schema, where the text has more around it. */
@@ -284,6 +287,8 @@ const CallSettled = Schema.TaggedStruct("CallSettled", {
   stop: Schema.optionalKey(Schema.Literal(true)),
   /** The model reads the texts in its value unescaped, for they are whole texts, such as a file's. Pinned like `stop`. */
   texts: Schema.optionalKey(Schema.Literal(true)),
+  /** Files that its body attached to its value. Absent = none. */
+  files: Schema.optionalKey(Schema.Array(FilePart)),
   /** What its body has spent on models, also where it failed. Absent = nothing. */
   spent: Schema.optionalKey(Spending),
   ...times
@@ -304,7 +309,9 @@ const RunEnded = Schema.TaggedStruct("RunEnded", {
   /** How the supervisor's last turn ended, where the text is cut, refused or filtered. */
   finish: Schema.optionalKey(FinishReason),
   /** What the answer refers to. */
-  sources: Schema.optionalKey(Schema.Array(Source))
+  sources: Schema.optionalKey(Schema.Array(Source)),
+  /** The files of the answer. */
+  files: Schema.optionalKey(Schema.Array(FilePart))
 })
 
 export const RunEvent = Schema.Union([

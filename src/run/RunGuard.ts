@@ -35,16 +35,18 @@ export const mistakeOf = ({ proposed }: CallState, outcome: Outcome): string =>
     : ""
 
 /**
- * Has the turn no text and no call, or a call that the provider could not read? A turn that was cut, refused or filtered is not
+ * Has the turn no text, no file and no call, or a call that the provider could not read? A turn that was cut, refused or filtered is not
  * empty: it would only come again.
  */
 export const isEmpty = ({
   calls,
+  files,
   finish,
   text,
   unreadable
-}: Pick<ModelTurned, "text" | "calls" | "finish" | "unreadable">): boolean =>
+}: Pick<ModelTurned, "text" | "calls" | "files" | "finish" | "unreadable">): boolean =>
   calls.length === 0 &&
+  files === undefined &&
   (unreadable !== undefined || (text.trim() === "" && (endedWell(finish) || finish === "other")))
 
 /** In the transcript, in the place of an empty turn. */

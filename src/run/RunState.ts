@@ -5,7 +5,7 @@
 import { Schema } from "effect"
 import type { Decision } from "../approval/Approval.ts"
 import type { FrameCut, HistoryCut } from "../conversation/Cut.ts"
-import type { Part } from "../conversation/Part.ts"
+import type { FilePart, Part } from "../conversation/Part.ts"
 import { isFile } from "../conversation/Part.ts"
 import type { TranscriptEntry } from "../conversation/Transcript.ts"
 import type { AgentName, ApprovalId, CallId, FrameId } from "../Ids.ts"
@@ -64,6 +64,7 @@ export type CallPhase =
       readonly stop?: true
       readonly copy?: true
       readonly texts?: true
+      readonly files?: ReadonlyArray<FilePart>
     }
 
 export interface CallState {
@@ -107,6 +108,8 @@ export interface FrameState {
   finish: FinishReason | undefined
   /** What the last turn refers to. */
   sources: ReadonlyArray<Source> | undefined
+  /** Files of the last turn. */
+  files: ReadonlyArray<FilePart> | undefined
 }
 
 export const RunStatus = Schema.Literals([
@@ -243,7 +246,8 @@ const openFrame = (
     answer: undefined,
     unfits: 0,
     finish: undefined,
-    sources: undefined
+    sources: undefined,
+    files: undefined
   }
   state.frames.set(id, frame)
   state.openFrames.push(frame)

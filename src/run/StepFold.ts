@@ -25,6 +25,8 @@ export const foldTurn = (state: RunState, event: ModelTurned) => {
   frame.step = event.step
   frame.waiting = event.calls.length
   frame.sources = event.sources
+  frame.files = event.files
+  if (event.files !== undefined) state.hasFiles = true
   frame.finish = endedWell(event.finish) ? undefined : event.finish
   if (event.empty === true) {
     // Providers refuse a prompt with an empty turn, so the transcript has only the note on it.
@@ -35,7 +37,7 @@ export const foldTurn = (state: RunState, event: ModelTurned) => {
     return
   }
   frame.transcript.push(
-    event.reasoning === undefined && event.origin === undefined
+    event.reasoning === undefined && event.origin === undefined && event.files === undefined
       ? { role: "assistant", text: event.text, calls: event.calls }
       : {
           role: "assistant",
@@ -43,7 +45,8 @@ export const foldTurn = (state: RunState, event: ModelTurned) => {
           calls: event.calls,
           ...(event.reasoning === undefined ? undefined : { reasoning: event.reasoning }),
           ...(event.parts === undefined ? undefined : { parts: event.parts }),
-          ...(event.origin === undefined ? undefined : { origin: event.origin })
+          ...(event.origin === undefined ? undefined : { origin: event.origin }),
+          ...(event.files === undefined ? undefined : { files: event.files })
         }
   )
   if (event.unfit !== undefined) {
@@ -108,6 +111,7 @@ export const foldResult = (state: RunState, call: CallState, event: CallSettled)
   if (call.phase._tag === "Delegated") {
     close(state.openFrames, state.frames.get(call.phase.frame))
   }
+  if (event.files !== undefined) state.hasFiles = true
   moveTo(state, call, settledPhase(event))
   close(state.open, call)
   recount(state, call, outcome)

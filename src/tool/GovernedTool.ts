@@ -17,6 +17,7 @@ import type { Toolkit } from "effect/ai"
 import { truncateUnits } from "../CutText.ts"
 import type { Spend } from "../cost/Spending.ts"
 import type { ToolError } from "../error/ToolError.ts"
+import type { FilePart, GivenFile } from "../conversation/Part.ts"
 import type { Json } from "../Canonical.ts"
 import type { CallId, ConversationId, RunId, Tenant } from "../Ids.ts"
 import type { CallPermission } from "../permission/CallPermission.ts"
@@ -68,6 +69,12 @@ export interface CallContext {
   readonly nested?: NestedRuns
   /** Shows watchers of the run a preliminary result, any JSON, in the place of the one before; it is not stored. */
   readonly show: (result: unknown) => void
+  /**
+   * Attaches a file to the result: the model is shown it, and people who may read the conversation can fetch it. Gives what the
+   * journal has of it. Rejects with an error of the tool where it is too large or cannot be stored, in a transactional tool and in a
+   * worker of another process.
+   */
+  readonly attach: (file: GivenFile) => Promise<FilePart>
   /** Reports what a model that the body called has cost. `metered` (layers/model) reports it for models that it wraps. */
   readonly spent: Spend
   /** Aborted when the attempt is interrupted: the call was cancelled, or its time is over. */

@@ -3,6 +3,7 @@
  * everything that is not text is replaced by a description.
  */
 import { truncateUnits } from "../CutText.ts"
+import type { GivenFile } from "../conversation/Part.ts"
 import type { Json } from "../Canonical.ts"
 
 /** The answer to `tools/call`, of which only the form of an object is known. */
@@ -23,8 +24,22 @@ const text = (value: unknown, otherwise: string): string =>
 const bytesOf = (data: unknown): number =>
   typeof data === "string" ? Math.floor((data.replace(/=+$/, "").length * 3) / 4) : 0
 
-const media = (kind: string, block: Block): string =>
-  `[${kind} ${text(block["mimeType"], "of an unknown type")}, ${bytesOf(block["data"])} bytes, not shown]`
+const media = (kind: string, block: Block, isAttached: boolean): string =>
+  `[${kind} ${text(block["mimeType"], "of an unknown type")}, ${bytesOf(block["data"])} bytes, ${isAttached ? "attached" : "not shown"}]`
+
+/** Images and audio of a result, each with its block. */
+export const mediaOf = (
+  result: McpCallResult
+): ReadonlyArray<{ readonly block: unknown; readonly file: GivenFile }> => {
+  const found: Array<{ readonly block: unknown; readonly file: GivenFile }> = []
+  for (const block of Array.isArray(result.content) ? result.content : []) {
+    if (!isBlock(block) || (block["type"] !== "image" && block["type"] !== "audio")) continue
+    const { data, mimeType, type } = block
+    if (typeof data !== "string" || typeof mimeType !== "string") continue
+    found.push({ block, file: { type, media_type: mimeType.toLowerCase(), data } })
+  }
+  return found
+}
 
 const resource = (value: unknown): string => {
   if (!isBlock(value)) return "[resource that cannot be read]"
@@ -34,14 +49,14 @@ const resource = (value: unknown): string => {
     : `[resource ${uri}, ${text(value["mimeType"], "of an unknown type")}, ${bytesOf(value["blob"])} bytes, not shown]`
 }
 
-const blockText = (block: unknown): string => {
+const blockText = (block: unknown, attached: ReadonlySet<unknown>): string => {
   if (!isBlock(block)) return "[content that cannot be read]"
   switch (block["type"]) {
     case "text":
       return typeof block["text"] === "string" ? block["text"] : ""
     case "image":
     case "audio":
-      return media(block["type"], block)
+      return media(block["type"], block, attached.has(block))
     case "resource":
       return resource(block["resource"])
     case "resource_link":
@@ -51,10 +66,19 @@ const blockText = (block: unknown): string => {
   }
 }
 
-/** All content as one text. */
-export const contentText = (result: McpCallResult): string =>
-  Array.isArray(result.content) ? result.content.map(blockText).join("\n") : ""
+const nothing: ReadonlySet<unknown> = new Set()
+
+/** All content as one text; `attached`: the blocks that stand beside it as files. */
+export const contentText = (
+  result: McpCallResult,
+  attached: ReadonlySet<unknown> = nothing
+): string =>
+  Array.isArray(result.content)
+    ? result.content.map((block) => blockText(block, attached)).join("\n")
+    : ""
 
 /** The value of a result that the server marks as a success. */
-export const resultValue = (result: McpCallResult): Json =>
-  result.structuredContent === undefined ? contentText(result) : (result.structuredContent as Json)
+export const resultValue = (result: McpCallResult, attached?: ReadonlySet<unknown>): Json =>
+  result.structuredContent === undefined
+    ? contentText(result, attached)
+    : (result.structuredContent as Json)

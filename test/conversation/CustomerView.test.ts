@@ -12,10 +12,13 @@ const secret = "planted secret"
 
 /** Sources are a part of the answer. */
 const sources = ["sources.url", "sources.title", "sources.document"]
+const file = ["type", "digest", "media_type", "size", "name"]
+const files = file.map((name) => `files.${name}`)
+const parts = [...file, "text"].map((name) => `parts.${name}`)
 
 /** The paths of all members that a customer may read, by event. */
 const shown: Readonly<Record<string, ReadonlyArray<string>>> = {
-  RunAccepted: ["message"],
+  RunAccepted: ["message", ...parts],
   ModelTurned: ["frame", "text", "finish"],
   ApprovalRequested: [],
   ClientRequested: [],
@@ -23,7 +26,7 @@ const shown: Readonly<Record<string, ReadonlyArray<string>>> = {
   ApprovalClosed: [],
   CallSettled: ["outcome.error.class", "outcome.error.reason", "outcome.error.message"],
   RunStopping: ["status"],
-  RunEnded: ["status", "text", "finish", ...sources]
+  RunEnded: ["status", "text", "finish", ...sources, ...files]
 }
 
 /** The value with a secret in place of each text, except tags and what `keep` names, and with unknown members that hold it. */
@@ -210,7 +213,9 @@ describe("what a customer sees", () => {
         "channel_origin",
         "run_id",
         "finish",
-        ...sources
+        ...sources,
+        ...files,
+        ...parts
       ]
       const result = yield* Arbitrary.checkEffect(
         Arbitrary.schema(ConversationMessage),

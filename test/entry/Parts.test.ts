@@ -24,7 +24,13 @@ const picture = {
   data: image,
   name: "receipt.png"
 } as const
-const kept = { type: "image", digest, media_type: "image/png", size: 300_000, name: "receipt.png" }
+const kept = {
+  type: "image" as const,
+  digest,
+  media_type: "image/png",
+  size: 300_000,
+  name: "receipt.png"
+}
 
 const boss = new Principal({ id: "boss", tenant: Tenant.make("default"), roles: ["approver"] })
 const stranger = new Principal({ id: "x", tenant: Tenant.make("other"), roles: ["admin"] })
@@ -106,7 +112,7 @@ describe("messages with files", () => {
     } finally {
       await rm(directory, { recursive: true, force: true })
     }
-  })
+  }, 120_000)
 
   it("what is no part, too large, or another tenant's is refused, and starts nothing", async () => {
     const { requests, troupe } = await shop()
@@ -156,6 +162,70 @@ describe("messages with files", () => {
       assert.lengthOf(requests, 0)
       assert.deepStrictEqual(await send(picture), {})
       assert.strictEqual((await send(kept, stranger))._tag, "FileNotFound")
+    } finally {
+      await troupe.stop()
+    }
+  })
+})
+
+const draw = tool(
+  {
+    namespace: "shop",
+    name: "draw",
+    description: "Draws a chart.",
+    side_effects: "read",
+    input: Schema.Struct({ bytes: Schema.Int }),
+    output: Schema.String
+  },
+  async ({ bytes }, call) => {
+    await call.attach({
+      type: "image",
+      media_type: "image/png",
+      data: image.slice(0, bytes),
+      name: "c.png"
+    })
+    return "drawn"
+  }
+)
+
+describe("files of results and answers", () => {
+  it("what a tool attaches and what a model makes is journaled, shown to the model and given to the caller", async () => {
+    const requests: Array<ModelRequest> = []
+    const troupe = await start({
+      agents: [AgentSpec.make({ name: "shop", instructions: "Help.", tools: ["draw"] })],
+      tools: [draw],
+      model: layer((request) => {
+        requests.push({ ...request, transcript: [...request.transcript] })
+        const file = { type: "image", media_type: "image/png", data: base64 } as const
+        if (request.step === 1) return call("draw", { bytes: 10 })
+        if (request.step === 2) return call("draw", { bytes: 0 })
+        return text("", { generated: [file] })
+      })
+    })
+    try {
+      const answer = await troupe.ask({ agent: "shop", text: "Draw it" })
+      const small = image.slice(0, 10)
+      const file = {
+        type: "image",
+        digest: createHash("sha256").update(small).digest("hex"),
+        media_type: "image/png",
+        name: "c.png",
+        size: 10
+      }
+      const [, , first] = requests[1]?.transcript ?? []
+      assert.deepInclude(first as object, { role: "tool", files: [file] })
+      const encoded = Buffer.from(small).toString("base64")
+      assert.strictEqual(requests[1]?.files?.get(file.digest), encoded)
+      // A file that is refused is a failure of the call that its model is told of.
+      assert.include(JSON.stringify(requests[2]?.transcript.at(-1)), "at least one byte")
+      const { name: _, ...made } = kept
+      assert.deepInclude(answer, { status: "complete", text: "", files: [made] })
+      if (answer.status === "awaiting_approval") return
+      const messages = await troupe.messages(answer.conversation)
+      assert.deepInclude(messages.at(-1) as object, { role: "assistant", files: [made] })
+      const rows = JSON.stringify(await troupe.rawEvents(answer.run))
+      assert.include(rows, file.digest)
+      assert.isBelow(rows.length, 20_000)
     } finally {
       await troupe.stop()
     }

@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { ModelRequest } from "../../services/ModelGateway.ts"
 import type { FilePart } from "../../src/conversation/Part.ts"
+import { CallId } from "../../src/Ids.ts"
 import type { TranscriptEntry } from "../../src/conversation/Transcript.ts"
 import { serve } from "./ChatServer.ts"
 import { askAt, body, pieces } from "./Wires.ts"
@@ -125,5 +126,154 @@ describe("files of a message", () => {
         assert.include(JSON.stringify(content), "left out here")
       }
     }).pipe(Effect.scoped)
+  )
+})
+
+const ok = '"ok"'
+/** A call that gave a picture and an archive, as the next request has it. */
+const answered: ReadonlyArray<TranscriptEntry> = [
+  { role: "user", text: "draw" },
+  { role: "assistant", text: "", calls: [{ model_id: "c1", name: "draw", arguments: {} }] },
+  {
+    role: "tool",
+    call: CallId.make("0/1.0"),
+    model_id: "c1",
+    name: "draw",
+    outcome: { _tag: "Value", json: ok },
+    files: [png, zip]
+  }
+]
+
+/** Where a wire has the picture: in the result itself, or in a message of the user behind it. */
+const inResult: Readonly<Record<string, unknown>> = {
+  anthropic: [
+    { type: "text", text: ok },
+    { type: "image", source: base64("image/png") },
+    {
+      type: "text",
+      text: '[file "all.zip", application/zip, 20 bytes] (it cannot be shown to this model)'
+    }
+  ],
+  "openai-responses": [
+    { type: "input_text", text: ok },
+    { type: "input_image", image_url: url("image/png") },
+    {
+      type: "input_text",
+      text: '[file "all.zip", application/zip, 20 bytes] (it cannot be shown to this model)'
+    }
+  ]
+}
+
+describe("files of a result", () => {
+  it.live(
+    "stand in the result where the wire has a form for them, else behind it; never as a text of base64",
+    () =>
+      Effect.gen(function* () {
+        for (const wire of wires) {
+          const server = yield* serve([pieces(body(wire), [1_000])])
+          yield* askAt(wire, server, { over: { files, transcript: answered } })
+          const { contents, input, messages } = server.asked[0]!.body as Record<
+            string,
+            Array<Message>
+          >
+          const said = messages ?? input ?? contents ?? []
+          const expected = inResult[wire.provider]
+          const text = JSON.stringify(said)
+          assert.strictEqual(text.split(data).length, wire === google ? 3 : 2, wire.provider)
+          if (expected !== undefined) assert.include(text, JSON.stringify(expected))
+          else if (wire !== google) {
+            assert.deepStrictEqual(said.at(-1) as unknown, {
+              role: "user",
+              content: [{ type: "text", text: "[files of the result of draw]" }, chat[0]]
+            })
+          } else assert.include(text, JSON.stringify(inline("image/png")))
+        }
+      }).pipe(Effect.scoped)
+  )
+})
+
+const picture = { inlineData: { mimeType: "image/png", data } }
+const drawn = {
+  candidates: [
+    {
+      content: {
+        role: "model",
+        parts: [{ text: "Here: " }, { ...picture, thoughtSignature: "c2ln" }, { text: "done" }]
+      },
+      finishReason: "STOP"
+    }
+  ],
+  usageMetadata: { promptTokenCount: 1, candidatesTokenCount: 2, totalTokenCount: 3 }
+}
+const made = { id: "ig_1", type: "image_generation_call", status: "completed", result: data }
+const response = {
+  id: "resp_1",
+  object: "response",
+  created_at: 1_700_000_000,
+  model: "wire-model-1",
+  status: "completed",
+  output: [made],
+  usage: { input_tokens: 1, output_tokens: 2, total_tokens: 3 }
+}
+
+describe("files that a model makes", () => {
+  it.live("are the turn's, and go back to a model that takes its own with what it wants back", () =>
+    Effect.gen(function* () {
+      const server = yield* serve([pieces(body(google, [drawn]), [1_000])])
+      const { turn } = yield* askAt(google, server)
+      assert.strictEqual(turn.text, "Here: done")
+      assert.deepStrictEqual(turn.generated as unknown, [
+        { type: "image", media_type: "image/png", data }
+      ])
+      const { parts, text } = turn
+      assert.lengthOf(parts ?? [], 3)
+      const said: TranscriptEntry = {
+        role: "assistant",
+        text,
+        calls: [],
+        files: [png],
+        ...(parts === undefined ? undefined : { parts }),
+        ...(turn.origin === undefined ? undefined : { origin: turn.origin })
+      }
+      const again: ReadonlyArray<TranscriptEntry> = [said, { role: "user", text: "again" }]
+      yield* askAt(google, server, { over: { files, transcript: again } })
+      assert.deepStrictEqual(google.sentBack(server.asked[1]!.body), [
+        { text: "Here: " },
+        { ...picture, thoughtSignature: "c2ln" },
+        { text: "done" }
+      ])
+      // To another wire it is only spoken of.
+      const other = yield* serve([pieces(body(openai), [1_000])])
+      yield* askAt(openai, other, { over: { files, transcript: again } })
+      assert.include(JSON.stringify(other.asked[0]?.body), "cat.png")
+      assert.notInclude(JSON.stringify(other.asked[0]?.body), data)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live(
+    "an image of a provider's own tool is a file of the turn, and no text of its record",
+    () =>
+      Effect.gen(function* () {
+        const events = [
+          {
+            type: "response.created",
+            response: { ...response, status: "in_progress", output: [] }
+          },
+          {
+            type: "response.output_item.added",
+            output_index: 0,
+            item: { ...made, status: "in_progress" }
+          },
+          { type: "response.output_item.done", output_index: 0, item: made },
+          { type: "response.completed", response }
+        ].map((event, sequence_number) => ({ ...event, sequence_number }))
+        const server = yield* serve([pieces(body(responses, events), [1_000])])
+        const { turn } = yield* askAt(responses, server)
+        assert.deepStrictEqual(turn.generated as unknown, [
+          { type: "image", media_type: "image/png", data }
+        ])
+        assert.strictEqual(turn.ran?.[0]?.name, "image_generation")
+        assert.notInclude(JSON.stringify(turn.ran), data)
+      }).pipe(Effect.scoped)
   )
 })

@@ -2,7 +2,8 @@
 import { Effect } from "effect"
 import type { CallContext, GovernedContext } from "../../src/tool/GovernedTool.ts"
 
-export const unobserved: Pick<CallContext, "show" | "spent" | "signal"> = {
+export const unobserved: Pick<CallContext, "attach" | "show" | "spent" | "signal"> = {
+  attach: () => Promise.reject(new Error("nothing is attached here")),
   show: () => {},
   spent: () => {},
   signal: new AbortController().signal

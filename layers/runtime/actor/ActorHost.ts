@@ -24,6 +24,7 @@ import * as PromptMeter from "../loop/PromptMeter.ts"
 import type { LoopServices } from "../loop/LoopServices.ts"
 import * as Deadlines from "../tool/Deadlines.ts"
 import { makeFaultReporter } from "../tool/Faults.ts"
+import type { PartStore } from "../tool/StoredParts.ts"
 import * as GovernedInvoker from "../tool/GovernedInvoker.ts"
 import { ActorTable } from "./ActorTable.ts"
 import * as HeldDispatches from "./HeldDispatches.ts"
@@ -40,8 +41,8 @@ export interface ActorHost {
   readonly loop: Omit<LoopServices, "onDurable" | "onAmended" | "delta">
   readonly directoryFor: DirectoryFor
   readonly tasks: TaskStore["Service"]
-  readonly blobs: BlobStore["Service"]
-  readonly blob_bounds: BlobBounds
+  /** Where the files of messages, results and turns are. */
+  readonly parts: PartStore
   readonly feed: Feed
   readonly onDurable: OnDurable
   readonly questions: OpenQuestions["Service"]
@@ -64,7 +65,7 @@ export const make = Effect.gen(function* () {
   const { invoker, policy_version } = yield* GovernedInvoker.make(deadlines)
   const owner = yield* random.uuidV4()
   const table = new ActorTable(questions)
-  const blobs = yield* BlobStore
+  const parts: PartStore = { blobs: yield* BlobStore, bounds: yield* BlobBounds, digest }
   const host: ActorHost = {
     owner,
     config,
@@ -72,8 +73,7 @@ export const make = Effect.gen(function* () {
     hosting: Hosting.make(directory),
     directoryFor: RoleDirectory.make(directory),
     tasks: yield* TaskStore,
-    blobs,
-    blob_bounds: yield* BlobBounds,
+    parts,
     feed: new Feed(),
     onDurable: yield* makeOnDurable(clock, report),
     questions,
@@ -88,7 +88,8 @@ export const make = Effect.gen(function* () {
       scheduler: yield* (yield* LoopScheduler.LoopScheduling)(config.loops_per_turn),
       weights: PromptMeter.make(yield* Tokenizer),
       clock,
-      files: new PromptFiles(blobs),
+      files: new PromptFiles(parts.blobs),
+      parts,
       prices: yield* PriceBook,
       report,
       requestLimitApproval: LimitApproval.make({ digest, random, policy_version }),

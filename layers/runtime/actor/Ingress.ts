@@ -27,9 +27,9 @@ import { ShuttingDown } from "../../../services/AgentRuntime.ts"
 import { StoreError } from "../../../services/StoreError.ts"
 import type { Accepted, NewTask } from "../../../services/TaskStore.ts"
 import { amend } from "../desk/Observers.ts"
-import { storeParts } from "../desk/StoredParts.ts"
 import { channelKey } from "../loop/Feed.ts"
 import { digestOf } from "../tool/CallDigests.ts"
+import { storeParts } from "../tool/StoredParts.ts"
 import { acceptedOf, beginRun, onBegunRun, supersedeEarlier } from "./Acceptance.ts"
 import type { BeginTask, WakeActor } from "./ActorFibers.ts"
 import type { ActorHost } from "./ActorHost.ts"
@@ -125,15 +125,14 @@ const messageRefused = (
 
 /** The parts of a message as its run is to name them. A customer names no file by its digest that it has not uploaded. */
 const storedParts = (
-  { blob_bounds: bounds, blobs }: ActorHost,
-  digest: Digest.Digest["Service"],
+  host: ActorHost,
   { conversation, id }: { readonly id: RunId; readonly conversation: ConversationId },
   parts: NonNullable<Message["parts"]>,
   by: Principal
 ) =>
   Effect.map(
     storeParts(
-      { blobs, bounds, digest },
+      host.parts,
       {
         tenant: by.tenant,
         holder: { run: id, conversation, as: "message" },
@@ -185,7 +184,7 @@ export const make = Effect.fnUntraced(function* (host: ActorHost, { begin, wake 
       roles: rolesOf(by),
       ...traceOf(id),
       ...saidOf(message as MaybeSaid),
-      ...(parts && (yield* storedParts(host, ids.digest, { id, conversation }, parts, by))),
+      ...(parts && (yield* storedParts(host, { id, conversation }, parts, by))),
       channel_origin: message.channel_origin ?? "api",
       initiated_by: message.initiated_by ?? initiatorOf(by.roles),
       idempotency_key,

@@ -127,7 +127,7 @@ export class InFlight {
     exit: Exit.Exit<A, E>,
     running: WorkInFlight | undefined
   ): boolean {
-    const instead = Exit.isFailure(exit) ? timed.instead?.(exit.cause) : undefined
+    const instead = Exit.isFailure(exit) ? timed.instead?.(exit.cause) : timed.after?.(exit.value)
     if (instead !== undefined) {
       if (running !== undefined) this.remove(running.key)
       return this.#launchInput(work, instead)

@@ -13,6 +13,7 @@ import type { CallState, RunState } from "../../../src/run/RunState.ts"
 import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"
 import type { AgentMemory } from "../../../services/AgentMemory.ts"
 import type { ActorContext, BegunSideEffect, CallHost } from "../tool/CallHost.ts"
+import { attachFile } from "../tool/AttachedFiles.ts"
 import type { LoopHost } from "./LoopHost.ts"
 import { callOf } from "../../../src/run/RunLookup.ts"
 
@@ -72,6 +73,11 @@ export class LoopCall implements CallHost {
   show(value: unknown): void {
     const { frame, step } = this.call()
     this.#loop.showOutput(frame, step, { kind: "output", call: this.#id, value })
+  }
+
+  get attach(): CallHost["attach"] {
+    const { parts } = this.#loop
+    return parts === undefined ? undefined : (file) => attachFile(parts, this, file)
   }
 
   get authorized(): Authorized | undefined {

@@ -9,6 +9,7 @@ import type { RunInput } from "../../../src/run/RunDecider.ts"
 import type { Work } from "../../../src/run/RunWork.ts"
 import type { ActorContext, BegunSideEffect, Fork, StartedWork } from "../tool/CallHost.ts"
 import type { Deadlines } from "../tool/Deadlines.ts"
+import type { PartStore } from "../tool/StoredParts.ts"
 import type { FaultAnnotations } from "../tool/Faults.ts"
 import type { ToolOutput } from "./Feed.ts"
 import type { WorkInFlight } from "./InFlight.ts"
@@ -22,6 +23,8 @@ export interface LoopHost {
   /** Starts a fiber with those services. It runs at once, up to its first suspension. */
   readonly fork: Fork
   readonly deadlines: Deadlines
+  /** Where files of results are stored. Absent = nowhere. */
+  readonly parts: PartStore | undefined
   /** Side effects that happen once in the run and that its calls have begun, by identity. Absent = none yet. */
   begunSideEffects?: Map<string, BegunSideEffect>
 

@@ -10,6 +10,7 @@ import type { AgentDirectory } from "../../../services/AgentDirectory.ts"
 import type { ModelDelta, ModelGateway } from "../../../services/ModelGateway.ts"
 import type { RunJournal } from "../../../services/RunJournal.ts"
 import type { Deadlines } from "../tool/Deadlines.ts"
+import type { PartStore } from "../tool/StoredParts.ts"
 import type { ReportFault } from "../tool/Faults.ts"
 import type { ToolInvoker } from "../tool/ToolInvoker.ts"
 import type { ToolOutput } from "./Feed.ts"
@@ -33,6 +34,8 @@ export interface LoopServices {
   readonly weights: Weights
   /** The bytes of prompts' files. Absent = prompts only speak of them. */
   readonly files?: PromptFiles
+  /** Where files of results and turns are stored. Absent = a result has none, and those of a turn are dropped. */
+  readonly parts?: PartStore
   /** Asks a recording for what the run was told of memory. Absent = the memory of the run's actor is asked. */
   readonly recall?: Recall
   /** Makes the question to a person about a limit that a run has reached. */

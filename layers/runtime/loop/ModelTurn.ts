@@ -6,6 +6,7 @@ import { Cause, Effect, Exit, Option, Result } from "effect"
 import { copyJson } from "../../../src/Canonical.ts"
 import { bounds_default, isWithinBounds } from "../../../src/entry/BoundedJson.ts"
 import { costOf } from "../../../src/cost/PriceTable.ts"
+import type { FilePart } from "../../../src/conversation/Part.ts"
 import type { RunId } from "../../../src/Ids.ts"
 import { rootFrame } from "../../../src/Ids.ts"
 import type { AnswerSchema } from "../../../src/run/AnswerSchema.ts"
@@ -20,6 +21,7 @@ import type { ModelDelta, ModelError, ModelRequest } from "../../../services/Mod
 import { media_unsupported } from "../../../services/ModelGateway.ts"
 import type { InputWork, StartedWork, TimedWork } from "../tool/CallHost.ts"
 import { callCatching } from "../tool/Catching.ts"
+import { storeGiven } from "../tool/StoredParts.ts"
 import { exceptionOf } from "../tool/Faults.ts"
 import type { CompactionSubject } from "./Compactor.ts"
 import { compaction } from "./Compactor.ts"
@@ -31,7 +33,7 @@ import type { PromptMeter } from "./PromptMeter.ts"
 export class ModelTurn implements CompactionSubject, TimedWork<Turn, ModelError> {
   readonly services: Pick<
     LoopServices,
-    "prices" | "report" | "model" | "delta" | "recall" | "files"
+    "prices" | "report" | "model" | "delta" | "recall" | "files" | "parts"
   >
   readonly work: CallModel
   readonly run: RunId
@@ -68,6 +70,13 @@ export class ModelTurn implements CompactionSubject, TimedWork<Turn, ModelError>
   /** A prompt that the provider finds too long is cut, and the turn is wanted again. */
   instead(cause: Cause.Cause<ModelError>): InputWork | undefined {
     return callCatching(cutIfTooLong, this, cause, (defect) => ({ effect: Exit.die(defect) }))
+  }
+
+  /** Files that the model made are stored before the journal names them. */
+  after(turn: Turn): InputWork | undefined {
+    return turn.generated === undefined
+      ? undefined
+      : callCatching(keepGenerated, this, turn, (defect) => ({ effect: Exit.die(defect) }))
   }
 
   late(): RunInput {
@@ -138,7 +147,35 @@ const inputOf = (turn: ModelTurn, exit: Exit.Exit<Turn, ModelError>): RunInput =
   return Option.isSome(error) ? failed(turn.work, error.value) : broken(turn, exit.cause)
 }
 
-const finished = (wanted: ModelTurn, turn: Turn): RunInput => {
+const keepGenerated = (wanted: ModelTurn, { generated, ...turn }: Turn): InputWork => {
+  const { run, services, state, work } = wanted
+  const { parts } = services
+  if (parts === undefined || generated === undefined)
+    return { effect: Exit.succeed(finished(wanted, turn)) }
+  const { conversation, tenant } = state.accepted
+  const holder = { run, conversation, as: "answer" } as const
+  const stored = Effect.forEach(generated, (file) =>
+    storeGiven(parts, { tenant, holder }, file, "generated")
+  )
+  return {
+    effect: Effect.match(stored, {
+      onSuccess: (files) => finished(wanted, turn, files),
+      onFailure: ({ _tag, message }) =>
+        turnFailed(
+          work,
+          "model_files",
+          `files that the model made could not be stored: ${message}`,
+          _tag === "StoreError"
+        )
+    })
+  }
+}
+
+const finished = (
+  wanted: ModelTurn,
+  turn: Omit<Turn, "generated">,
+  files?: ReadonlyArray<FilePart>
+): RunInput => {
   const { agent, services, work } = wanted
   const { frame, step } = work
   const { prices } = services
@@ -146,6 +183,7 @@ const finished = (wanted: ModelTurn, turn: Turn): RunInput => {
   const calls = ownCalls(turn.calls)
   // The spread comes first: a literal that begins with one is copied at once, any other member by member (bench row `step`).
   const turned: ModelTurned = { ...turn, _tag: "ModelTurned", frame, step, calls }
+  if (files !== undefined) Object.assign(turned, { files })
   const schema = answerSchemaOf(wanted)
   const fitted = schema === undefined ? turned : withFit(schema, turned)
   if (prices === undefined) return { _tag: "TurnFinished", turned: fitted }

@@ -4,8 +4,8 @@
  */
 import { Effect } from "effect"
 import { Base64 } from "effect/encoding"
-import type { FilePart, Part } from "../../../src/conversation/Part.ts"
-import { isFile } from "../../../src/conversation/Part.ts"
+import type { FilePart } from "../../../src/conversation/Part.ts"
+import { filesOf } from "../../../src/conversation/Transcript.ts"
 import type { TranscriptEntry } from "../../../src/conversation/Transcript.ts"
 import type { Tenant } from "../../../src/Ids.ts"
 import type { BlobStore } from "../../../services/BlobStore.ts"
@@ -16,9 +16,6 @@ const prompt_bytes_max = 20_000_000
 /** Characters of base64 that are kept between turns. */
 const kept_units_max = 64_000_000
 
-const partsOf = (entry: TranscriptEntry | undefined): ReadonlyArray<Part> =>
-  entry?.role === "user" ? (entry.parts ?? []) : []
-
 /** The newest files, each once, whose bytes together are within the bound. */
 const shownFiles = (
   ...lists: ReadonlyArray<ReadonlyArray<TranscriptEntry>>
@@ -27,8 +24,9 @@ const shownFiles = (
   let bytes = 0
   for (const list of lists.toReversed()) {
     for (let i = list.length - 1; i >= 0; i--) {
-      for (const part of partsOf(list[i])) {
-        if (!isFile(part) || shown.has(part.digest)) continue
+      const entry = list[i]
+      for (const part of entry === undefined ? [] : filesOf(entry)) {
+        if (shown.has(part.digest)) continue
         if (bytes + part.size > prompt_bytes_max) continue
         bytes += part.size
         shown.set(part.digest, part)

@@ -31,6 +31,7 @@ import { isParkable } from "../../../src/run/RunState.ts"
 import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"
 import type { AgentMemory } from "../../../services/AgentMemory.ts"
 import type { ActorContext, Fork, StartedWork } from "../tool/CallHost.ts"
+import type { PartStore } from "../tool/StoredParts.ts"
 import type { Deadlines } from "../tool/Deadlines.ts"
 import type { FaultAnnotations } from "../tool/Faults.ts"
 import { brokenWork } from "./BrokenWork.ts"
@@ -160,6 +161,10 @@ class Loop implements LoopHost {
     if (held.state.accepted.limits.wall_ms_max > 0) {
       this.#wall = Wall.make(services, held, () => this.#submit({ _tag: "TimeIsUp" }))
     }
+  }
+
+  get parts(): PartStore | undefined {
+    return this.#services.parts
   }
 
   /** Decides at the first pass on what an earlier owner left, and stops a run that cannot go on here. */

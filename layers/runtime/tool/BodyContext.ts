@@ -12,6 +12,7 @@
 import { Context, Effect, Exit, Option, Tracer } from "effect"
 import type { Prices } from "../../../src/cost/PriceTable.ts"
 import type { NestedRuns } from "../../../src/run/NestedRuns.ts"
+import { ToolTerminalError } from "../../../src/error/ToolError.ts"
 import { nestedRunsOf } from "../../../src/run/NestedRuns.ts"
 import { contextFor } from "../../../src/run/RunContext.ts"
 import type { CallContext, GovernedContext } from "../../../src/tool/GovernedTool.ts"
@@ -28,6 +29,8 @@ export interface BodyContext {
   /** A tracer listens: only then a body has a span. */
   readonly traced: boolean
   readonly meter: SpendingMeter
+  /** May its bodies attach files? Not in a transaction, which the store of files is no part of. */
+  readonly attaches: boolean
   /** Do the kill switch and the policy let the tool run with these arguments without a person's approval? */
   readonly permits: (host: CallHost, args: unknown) => boolean
   /** What the message of the run told its tools, as the tool decodes it. The gate has checked that it can be. */
@@ -59,6 +62,7 @@ const toolContext = (
     context,
     traced: context.mapUnsafe.has(Tracer.TracerKey),
     meter: spendingMeterOf(tool.spec.name, prices),
+    attaches: !tool.spec.transactional,
     permits: (host, args) => permits?.(tool, host, args) === true,
     told: ({ accepted }) => {
       const told = contextFor(tool, accepted.context)
@@ -112,6 +116,13 @@ export const makeBodyContexts = (options: BodyContextOptions) => {
   return (tool: AgentTool): BodyContexts =>
     memoised(contexts, tool, () => makeContextsOf(tool, options))
 }
+
+const attachesNothing = () =>
+  new ToolTerminalError({
+    kind: "internal",
+    reason: "FILE_REFUSED",
+    message: "this call can attach no files: it is transactional, or runs outside its run's process"
+  })
 
 /** The call of one attempt, as its handler sees it. Members that hold a function or a signal are made when they are read. */
 class AttemptCall implements CallContext {
@@ -174,6 +185,15 @@ class AttemptCall implements CallContext {
   get show(): CallContext["show"] {
     const host = this.#host
     return (result) => host.show(result)
+  }
+
+  get attach(): CallContext["attach"] {
+    const { attach } = this.#host
+    const { attaches, context } = this.#body
+    return (file) =>
+      Effect.runPromiseWith(context)(
+        attach === undefined || !attaches ? Effect.fail(attachesNothing()) : attach(file)
+      )
   }
 
   get spent(): CallContext["spent"] {

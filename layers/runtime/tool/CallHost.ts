@@ -4,6 +4,8 @@
  */
 import type { Cause, Deferred, Effect, Exit, Fiber } from "effect"
 import { Context } from "effect"
+import type { FilePart, GivenFile } from "../../../src/conversation/Part.ts"
+import type { ToolError } from "../../../src/error/ToolError.ts"
 import type { Spending } from "../../../src/cost/Spending.ts"
 import type { Exception } from "../../../src/error/Exception.ts"
 import type { CallId, RunId } from "../../../src/Ids.ts"
@@ -35,6 +37,10 @@ export interface CallHost {
   filled?: HostValues
   /** What its bodies have spent on models until now; absent until one of them has. */
   spent?: Spending
+  /** Files that its body has attached; absent until it has attached one. */
+  files?: Array<FilePart>
+  /** Stores a file that its body attaches. Absent = its result has no files. */
+  readonly attach?: ((file: GivenFile) => Effect.Effect<FilePart, ToolError>) | undefined
   /** What its workspace had authorised in advance, in place of a person's approval. Absent = a person approved it, or nobody had to. */
   readonly authorized?: Authorized | undefined
   /**
@@ -85,6 +91,8 @@ export interface TimedWork<A = unknown, E = unknown> {
   ended(exit: Exit.Exit<A, E>): RunInput
   /** What is to run in its place after this failure. Undefined = `ended` decides. */
   instead?(cause: Cause.Cause<E>): InputWork | undefined
+  /** What is to run in its place after this success. Undefined = `ended` decides. */
+  after?(value: A): InputWork | undefined
   late(): RunInput
 }
 

@@ -8,6 +8,7 @@ import type { CallId } from "../../../src/Ids.ts"
 import type { RunInput } from "../../../src/run/RunDecider.ts"
 import type { CallSettled, Outcome } from "../../../src/run/RunEvent.ts"
 import type { AgentTool, CallHost } from "./CallHost.ts"
+import { attachedTo } from "./AttachedFiles.ts"
 import { withSpending } from "./CallSpending.ts"
 import { callCatching } from "./Catching.ts"
 import { exceptionBehind, failedOutcome, outcomeOfCause, withException } from "./Failures.ts"
@@ -55,9 +56,12 @@ export const callLost = (host: CallHost, call: CallId): RunInput =>
 const isMarked = ({ spec }: AgentTool, outcome: Outcome): boolean =>
   outcome._tag === "Value" && (spec.stop_loop === true || spec.text_result === true)
 
-const marksOf = ({ spec }: AgentTool): { readonly stop?: true; readonly texts?: true } => ({
-  ...(spec.stop_loop === true ? { stop: true } : undefined),
-  ...(spec.text_result === true ? { texts: true } : undefined)
+const marksOf = (
+  tool: AgentTool,
+  outcome: Outcome
+): { readonly stop?: true; readonly texts?: true } => ({
+  ...(isMarked(tool, outcome) && tool.spec.stop_loop === true ? { stop: true } : undefined),
+  ...(isMarked(tool, outcome) && tool.spec.text_result === true ? { texts: true } : undefined)
 })
 
 /** The end of a call whose body ran from `started_at` to `ended_at` (ms since 1970), with what it spent. */
@@ -72,8 +76,16 @@ export const bodyFinished = (
   _tag: "Finished",
   settled: withSpending<CallSettled>(
     host,
-    isMarked(tool, outcome)
-      ? { _tag: "CallSettled", call, outcome, started_at, ended_at, ...marksOf(tool) }
+    isMarked(tool, outcome) || host.files !== undefined
+      ? {
+          _tag: "CallSettled",
+          call,
+          outcome,
+          started_at,
+          ended_at,
+          ...marksOf(tool, outcome),
+          ...attachedTo(host, outcome)
+        }
       : { _tag: "CallSettled", call, outcome, started_at, ended_at }
   )
 })
@@ -82,7 +94,7 @@ export const bodyFinished = (
 export const duplicateFinished = (tool: AgentTool, call: CallId, outcome: Outcome): RunInput => ({
   _tag: "Finished",
   settled: isMarked(tool, outcome)
-    ? { _tag: "CallSettled", call, outcome, ...marksOf(tool) }
+    ? { _tag: "CallSettled", call, outcome, ...marksOf(tool, outcome) }
     : { _tag: "CallSettled", call, outcome }
 })
 

@@ -9,7 +9,7 @@ import type { AnswerMessage } from "../../../src/run/Projection.ts"
 /** A column that holds such a text. */
 export const StoredText = Schema.fromJsonString(Schema.String)
 
-/** An answer as JSON text: its text alone, or an object where it did not end well or has sources. */
+/** An answer as JSON text: its text alone, or an object where it did not end well or has sources or files. */
 export const storedAnswer = (answer: AnswerMessage): string => {
   const { content, ...more } = answer
   return JSON.stringify(Object.keys(more).length === 0 ? content : answer)
@@ -17,5 +17,5 @@ export const storedAnswer = (answer: AnswerMessage): string => {
 
 /** The object that `storedAnswer` may store. */
 export const StoredAnswer = ConversationMessage.mapFields(
-  ({ content, finish, reason, sources }) => ({ content, finish, reason, sources })
+  ({ content, files, finish, reason, sources }) => ({ content, files, finish, reason, sources })
 )

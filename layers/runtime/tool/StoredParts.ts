@@ -6,7 +6,10 @@ import { Effect } from "effect"
 import { Digest } from "effect/crypto"
 import type { FilePart, Part } from "../../../src/conversation/Part.ts"
 import { FileTooLarge } from "../../../src/conversation/Part.ts"
+import type { GivenFile } from "../../../src/conversation/Part.ts"
+import { readParts } from "../../../src/entry/GivenParts.ts"
 import type { ReadPart } from "../../../src/entry/GivenParts.ts"
+import { InvalidInput } from "../../../src/entry/InvalidInput.ts"
 import type { Tenant } from "../../../src/Ids.ts"
 import type { BlobBounds, BlobHolder, BlobStore } from "../../../services/BlobStore.ts"
 
@@ -45,6 +48,19 @@ const storeFile = Effect.fnUntraced(function* (
   const named = { digest: file.digest, ...label }
   const size = yield* blobs.hold(tenant, named, holder, uploaded_by)
   return { type, ...named, size } satisfies FilePart
+})
+
+/** A file of a tool or of a model, read and stored, as the journal has it. */
+export const storeGiven = Effect.fnUntraced(function* (
+  store: PartStore,
+  naming: Naming,
+  given: GivenFile,
+  field: string
+) {
+  for (const part of yield* readParts([given], field)) {
+    if (part.type !== "text") return yield* storeFile(store, naming, part)
+  }
+  return yield* new InvalidInput({ field, message: "Expected a file with its bytes" })
 })
 
 /** The parts as the journal has them. */
