@@ -5,6 +5,7 @@
 import { Context, Schema } from "effect"
 import type { Effect } from "effect"
 import type { ModelSettings } from "../src/agent/ModelSettings.ts"
+import type { ProviderTool } from "../src/agent/ProviderTools.ts"
 import type { TranscriptEntry } from "../src/conversation/Transcript.ts"
 import type { AgentName, FrameId, RunId } from "../src/Ids.ts"
 import type { AnswerSchema } from "../src/run/AnswerSchema.ts"
@@ -41,10 +42,17 @@ export interface ModelRequest {
   readonly files?: ReadonlyMap<string, string> | undefined
   /** Empty = the model must answer. */
   readonly tools: ReadonlyArray<ModelTool>
+  /** What the provider may run by itself in this turn. Absent = nothing. */
+  readonly provider_tools?: ReadonlyArray<ProviderTool> | undefined
   /** JSON Schema that an answer has to fit; `system` says so. Absent = the settings' own, if any. */
   readonly answer_schema?: AnswerSchema | undefined
   /** Absent = the provider's defaults. */
   readonly settings?: ModelSettings | undefined
+}
+
+/** Of an agent, what a gateway is asked about before any turn. */
+export type ProviderToolUse = Pick<ModelRequest, "agent" | "model" | "tools" | "settings"> & {
+  readonly provider_tools: ReadonlyArray<ProviderTool>
 }
 
 /** A piece of a turn in progress. `offset` counts UTF-16 units of this kind's text so far. */
@@ -79,5 +87,10 @@ export class ModelGateway extends Context.Service<
   {
     /** One turn. Interrupting it aborts the request. `sink` is called synchronously and must not throw. */
     turn(request: ModelRequest, sink: (delta: ModelDelta) => void): Effect.Effect<Turn, ModelError>
+    /**
+     * Fails with kind `configuration` where a model that may answer the agent's turns cannot be given these tools of its
+     * provider. Absent = it cannot be known before a turn.
+     */
+    readonly checkProviderTools?: (use: ProviderToolUse) => Effect.Effect<void, ModelError>
   }
 >()("troupe/services/ModelGateway") {}

@@ -219,7 +219,7 @@ export const dryRun = Effect.fnUntraced(function* <E = never, R = never>(
     Effect.all({ directory: AgentDirectory, registry: ToolRegistry }),
     directoryOf(app)
   )
-  const policy = yield* validatePolicyFor(given, registry)
+  const policy = yield* validatePolicyFor(given, registry, directory)
   const runs = "run" in history ? [history.run] : yield* allRuns(history.tenant)
   const trial = new PolicyDryRun(judgeOf(directory, policy))
   for (const run of runs) {

@@ -35,6 +35,7 @@ import type { StoreError } from "../../services/StoreError.ts"
 import type { TaskStore } from "../../services/TaskStore.ts"
 import { dispatched_topic } from "../../services/TaskStore.ts"
 import { ToolRegistry } from "../../services/ToolRegistry.ts"
+import * as CheckedProviderTools from "../runtime/desk/CheckedProviderTools.ts"
 import * as DeclaredPriceBook from "../runtime/desk/DeclaredPriceBook.ts"
 import * as JournalAudit from "../runtime/actor/JournalAudit.ts"
 import * as LocalAgentDirectory from "../runtime/desk/LocalAgentDirectory.ts"
@@ -139,10 +140,8 @@ const drainedFirst: Layer.Layer<never, never, TaskDispatch> = Layer.effectDiscar
 const make = <E, R>(options: Options<E, R>) => {
   const crypto = Layer.merge(NodeCrypto.layerDigest, PooledRandom.layer)
   const { graphs = [] } = options
-  const agents = Layer.merge(
-    LocalAgentDirectory.layer([...options.agents, ...graphs.map(graphAgent)]),
-    ToolRegistryTelemetry.layer
-  ).pipe(
+  const agents = Layer.merge(CheckedProviderTools.layer, ToolRegistryTelemetry.layer).pipe(
+    Layer.provideMerge(LocalAgentDirectory.layer([...options.agents, ...graphs.map(graphAgent)])),
     // Checked before the directory is built: its error about a missing tool would not name the node of the graph.
     Layer.provide(checked(graphs)),
     Layer.provideMerge(LocalToolRegistry.layerFrom(options))

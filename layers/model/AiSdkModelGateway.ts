@@ -9,17 +9,19 @@ import type {
   LanguageModelV4CallOptions,
   LanguageModelV4StreamResult
 } from "@ai-sdk/provider"
-import { Clock, Effect } from "effect"
+import { Clock, Config, Effect, Redacted } from "effect"
 import type { Layer } from "effect"
 import { ModelError, ModelGateway } from "../../services/ModelGateway.ts"
-import type { ModelDelta } from "../../services/ModelGateway.ts"
+import type { ModelDelta, ProviderToolUse } from "../../services/ModelGateway.ts"
+import type { ProviderTool } from "../../src/agent/ProviderTools.ts"
 import { withDefaults } from "../../src/Defaults.ts"
 import * as ClientWarnings from "./ClientWarnings.ts"
 import { isUnreadableCall, unreadableTurn } from "./ErrorReason.ts"
 import { errorOfEvent, errorOfThrown } from "./ProviderError.ts"
 import type { Redaction } from "./ProviderError.ts"
-import { toOptions } from "./ProviderPrompt.ts"
+import { optionRefused, toOptions } from "./ProviderPrompt.ts"
 import type { ProviderHabits } from "./ProviderPrompt.ts"
+import { optionAround, toSent } from "./ProviderTools.ts"
 import { AnswerHeard } from "./RateLimitHeaders.ts"
 import * as ResilientModelGateway from "./ResilientModelGateway.ts"
 import type { AssistantPart } from "./SoFar.ts"
@@ -211,6 +213,38 @@ const attempt = (each: Attempt) =>
     )
   })
 
+/** The token of an MCP server, from the environment. Fails with kind `configuration` where it is not set. */
+const tokenOf = Effect.fnUntraced(function* (tool: ProviderTool) {
+  if (tool.tool !== "mcp" || tool.token_variable === undefined) return undefined
+  const name = tool.token_variable
+  const read = yield* Effect.option(Config.Redacted(name))
+  const token = read._tag === "Some" ? Redacted.value(read.value).trim() : ""
+  if (token !== "" && /^[\x21-\x7e]+$/.test(token)) return token
+  return yield* new ModelError({
+    kind: "configuration",
+    message: `${name}, which has the token of mcp:${tool.server}, is not set or holds a character that a header cannot`
+  })
+})
+
+/** An agent's provider tools as the model's client takes them, with the tokens in them. */
+const sentTools = Effect.fnUntraced(function* (
+  model: LanguageModelV4,
+  { agent, provider_tools, tools }: ProviderToolUse
+) {
+  const tokens = new Map<ProviderTool, string>()
+  for (const tool of provider_tools) {
+    const token = yield* tokenOf(tool)
+    if (token !== undefined) tokens.set(tool, token)
+  }
+  const sent = toSent(model, provider_tools, tools.length, (tool) => tokens.get(tool))
+  return typeof sent === "string"
+    ? yield* new ModelError({
+        kind: "configuration",
+        message: `provider_tools of agent ${agent}: ${sent}`
+      })
+    : { sent, secrets: [...tokens.values()] }
+})
+
 const make = (provider: ModelProvider, policy: AttemptPolicy): ModelGateway["Service"] => {
   const models = new Map<string, LanguageModelV4>()
   const warn = ClientWarnings.make()
@@ -226,10 +260,33 @@ const make = (provider: ModelProvider, policy: AttemptPolicy): ModelGateway["Ser
   return {
     turn: Effect.fn("ModelGateway.turn")(function* (request, sink) {
       const model = modelOf(request.model ?? provider.model_default)
-      const options = toOptions(request, originOf(model), provider)
+      const { provider_tools = [], step } = request
+      if (provider_tools.length === 0) {
+        const options = toOptions(request, originOf(model), provider)
+        if (options instanceof ModelError) return yield* options
+        return yield* attempt({ provider, policy, model, options, step, sink, warn })
+      }
+      const { secrets, sent } = yield* sentTools(model, { ...request, provider_tools })
+      const options = toOptions(request, originOf(model), provider, sent)
       if (options instanceof ModelError) return yield* options
-      return yield* attempt({ provider, policy, model, options, step: request.step, sink, warn })
-    })
+      const guarded = { ...provider, secrets: [...provider.secrets, ...secrets] }
+      const strictly = ClientWarnings.refusingLeftTools(warn)
+      return yield* attempt({
+        provider: guarded,
+        policy,
+        model,
+        options,
+        step,
+        sink,
+        warn: strictly
+      })
+    }),
+    checkProviderTools: (use) => {
+      const option = optionAround(use.settings?.provider_options)
+      return option === undefined
+        ? Effect.asVoid(sentTools(modelOf(use.model ?? provider.model_default), use))
+        : Effect.fail(optionRefused(use.agent, option))
+    }
   }
 }
 

@@ -172,7 +172,7 @@ const makeRecorder = Effect.fnUntraced(function* (tape: Tape, options: RecordOpt
     yield* Effect.mapError(tape.append(line), (error) => configuration(error.message))
     return yield* Effect.fromResult(result)
   })
-  return Context.make(ModelGateway, { turn }).pipe(
+  return Context.make(ModelGateway, { ...model, turn }).pipe(
     Context.add(Cassette, { turns: Effect.sync(() => turns), assertComplete: Effect.void })
   )
 })

@@ -30,6 +30,7 @@ const only = (
   { modelId }: LanguageModelV4,
   inner: ModelGateway["Service"]
 ): ModelGateway["Service"] => ({
+  ...inner,
   turn: (request, sink) =>
     request.model === undefined || request.model === modelId
       ? inner.turn(request, sink)

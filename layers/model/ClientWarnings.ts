@@ -6,6 +6,7 @@ import type { SharedV4Warning } from "@ai-sdk/provider"
 import { Effect } from "effect"
 import { truncateUnits } from "../../src/CutText.ts"
 import { logText } from "../../src/LogText.ts"
+import { ModelError } from "../../services/ModelGateway.ts"
 
 const known_max = 200
 
@@ -24,7 +25,27 @@ const textOf = (warning: SharedV4Warning): string => {
 
 const about = (details: string | undefined): string => (details === undefined ? "" : `: ${details}`)
 
-export type Warn = (model: string, warnings: ReadonlyArray<SharedV4Warning>) => Effect.Effect<void>
+export type Warn = (
+  model: string,
+  warnings: ReadonlyArray<SharedV4Warning>
+) => Effect.Effect<void, ModelError>
+
+/** Fails where a client left out a tool: the agent would be another one than was declared. */
+export const refusingLeftTools =
+  (warn: Warn): Warn =>
+  (model, warnings) => {
+    const left = warnings.find(
+      (each) => each.type === "unsupported" && each.feature.includes("provider-defined tool")
+    )
+    return left === undefined
+      ? warn(model, warnings)
+      : Effect.fail(
+          new ModelError({
+            kind: "configuration",
+            message: truncateUnits(`the client of the model ${model} says: ${textOf(left)}`, 500)
+          })
+        )
+  }
 
 /** Logs each warning about a model once; at most 200 of them. */
 export const make = (): Warn => {

@@ -39,6 +39,7 @@ const make = Effect.fnUntraced(function* (graphs: ReadonlyArray<ToolGraph>) {
   )
 
   return ModelGateway.of({
+    ...beneath,
     turn: (request, sink) => {
       const graph = byName.get(request.agent)
       return graph === undefined ? beneath.turn(request, sink) : turn(graph, request)

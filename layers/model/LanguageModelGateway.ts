@@ -149,7 +149,17 @@ const choiceOf = (options: LanguageModelV4CallOptions): LanguageModel.ToolChoice
 }
 
 /** Settings that `effect/ai` has no option for; they are set in the model's own layer. */
-const inexpressible = ({ agent, settings }: ModelRequest): ModelError | undefined => {
+const inexpressible = ({
+  agent,
+  provider_tools,
+  settings
+}: Pick<ModelRequest, "agent" | "provider_tools" | "settings">): ModelError | undefined => {
+  if (provider_tools !== undefined && provider_tools.length > 0) {
+    return new ModelError({
+      kind: "configuration",
+      message: `provider_tools of agent ${agent} cannot be given to a LanguageModel: use a model of an AI SDK package`
+    })
+  }
   const [name] = Object.entries(settings ?? {}).flatMap(([name, value]) =>
     value !== undefined && name !== "tool_choice" && name !== "prompt_cache" ? [name] : []
   )
@@ -325,7 +335,11 @@ const make = (options: LanguageModelOptions) =>
             orElse: () =>
               Effect.fail(transient(`the provider did not answer within ${options.timeout_ms} ms`))
           })
-        )
+        ),
+      checkProviderTools: ({ agent, provider_tools }) => {
+        const error = inexpressible({ agent, provider_tools, settings: undefined })
+        return error === undefined ? Effect.void : Effect.fail(error)
+      }
     })
   })
 

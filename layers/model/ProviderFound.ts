@@ -4,8 +4,11 @@
 import type {
   LanguageModelV4Source,
   LanguageModelV4ToolCall,
-  LanguageModelV4ToolResult
+  LanguageModelV4ToolResult,
+  SharedV4ProviderMetadata
 } from "@ai-sdk/provider"
+import type { ProviderToolName } from "../../src/agent/ProviderTools.ts"
+import { providerToolOf } from "../../src/agent/ProviderTools.ts"
 import { truncateUnits } from "../../src/CutText.ts"
 import type { ProviderRan, Source } from "../../src/run/ProviderWork.ts"
 import {
@@ -41,6 +44,15 @@ export const jsonText = (value: unknown): string => {
   }
 }
 
+const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null
+
+/** A result that says itself that the tool failed: of an MCP server, of a sandbox of Anthropic's, of one of Gemini's. */
+const isFailure = ({ error, outcome, type }: Readonly<Record<string, unknown>>): boolean =>
+  (error !== undefined && error !== null) ||
+  (typeof type === "string" && type.endsWith("_error")) ||
+  (typeof outcome === "string" && outcome !== "OUTCOME_OK")
+
 type Mutable<A> = { -readonly [K in keyof A]: A[K] }
 
 export class ProviderFound {
@@ -50,31 +62,52 @@ export class ProviderFound {
   /** A call that the provider ran. One that is reported twice is one. */
   called({
     input,
+    providerMetadata,
     toolCallId,
     toolName
-  }: Pick<LanguageModelV4ToolCall, "input" | "toolCallId" | "toolName">): void {
+  }: Pick<
+    LanguageModelV4ToolCall,
+    "input" | "providerMetadata" | "toolCallId" | "toolName"
+  >): void {
     if (this.ran.length >= ran_max || this.ran.some(({ id }) => id === toolCallId)) return
+    const server = providerMetadata?.["anthropic"]?.["serverName"]
     this.ran.push({
       id: cut(toolCallId, 200),
       name: cut(toolName, 200),
+      ...(typeof server === "string" ? { server: cut(server, 200) } : undefined),
       arguments: cut(input, ran_units_max),
       arguments_units: input.length
     })
   }
 
   /** What came of it; of several the last counts. */
-  gave({ isError, result, toolCallId, toolName }: LanguageModelV4ToolResult): void {
+  gave({
+    isError,
+    providerMetadata,
+    result,
+    toolCallId,
+    toolName
+  }: Pick<
+    LanguageModelV4ToolResult,
+    "isError" | "providerMetadata" | "result" | "toolCallId" | "toolName"
+  >): void {
     const id = cut(toolCallId ?? "", 200)
     let ran = this.ran.find((each) => each.id === id)
     if (ran === undefined) {
-      this.called({ input: "", toolCallId: id, toolName })
+      const metadata = providerMetadata === undefined ? undefined : { providerMetadata }
+      this.called({ input: "", toolCallId: id, toolName, ...metadata })
       ran = this.ran.find((each) => each.id === id)
     }
     if (ran === undefined) return
     const text = jsonText(result)
     ran.result = cut(text, ran_units_max)
     ran.result_units = text.length
-    if (isError === true) ran.failed = true
+    const said = isRecord(result) ? result : {}
+    if (typeof said["serverLabel"] === "string") {
+      ran.server = cut(said["serverLabel"], 200)
+      ran.name = ran.name.replace(/^mcp\./, "")
+    }
+    if (isError === true || isFailure(said)) ran.failed = true
   }
 
   refers(source: LanguageModelV4Source): void {
@@ -88,10 +121,47 @@ export class ProviderFound {
     for (const { arguments: input, name, result } of found.ran ?? []) {
       const toolCallId = `ran_${this.ran.length}`
       this.called({ input, toolCallId, toolName: name })
-      if (result !== undefined)
-        this.gave({ type: "tool-result", toolCallId, toolName: name, result })
+      if (result !== undefined) this.gave({ toolCallId, toolName: name, result })
     }
     for (const source of found.sources ?? []) this.add(source)
+  }
+
+  /** What Gemini says of its searches and reads at the end of an answer, and nowhere else. */
+  addGrounding(metadata: SharedV4ProviderMetadata | undefined): void {
+    // The same is given under each name that the provider has.
+    const said = Object.values(metadata ?? {}).find(
+      ({ groundingMetadata, urlContextMetadata }) =>
+        isRecord(groundingMetadata) || isRecord(urlContextMetadata)
+    )
+    this.addSearches(said?.["groundingMetadata"])
+    this.addPages(said?.["urlContextMetadata"])
+  }
+
+  private addSearches(grounding: unknown): void {
+    if (!isRecord(grounding)) return
+    const searched = (name: ProviderToolName, queries: unknown) => {
+      if (!Array.isArray(queries) || queries.length === 0) return
+      // A model that has tools of the agent besides says each search as a call.
+      if (this.ran.some((each) => providerToolOf(each) === name)) return
+      this.called({ toolCallId: name, toolName: name, input: jsonText({ queries }) })
+    }
+    searched("web_search", grounding["webSearchQueries"])
+    searched("file_search", grounding["retrievalQueries"])
+  }
+
+  private addPages(context: unknown): void {
+    const pages = isRecord(context) ? context["urlMetadata"] : undefined
+    if (!Array.isArray(pages) || pages.length === 0) return
+    const urls: Array<unknown> = []
+    for (const page of pages.slice(0, sources_max)) {
+      const { retrievedUrl: url, urlRetrievalStatus: status } = isRecord(page) ? page : {}
+      urls.push(url)
+      if (typeof url === "string" && status === "URL_RETRIEVAL_STATUS_SUCCESS") this.add({ url })
+    }
+    if (this.ran.some((each) => providerToolOf(each) === "web_fetch")) return
+    const call = { toolCallId: "web_fetch", toolName: "web_fetch" }
+    this.called({ ...call, input: jsonText({ urls }) })
+    this.gave({ ...call, result: pages })
   }
 
   private add(source: Source): void {
@@ -110,10 +180,16 @@ export class ProviderFound {
     this.sources.set(key, bounded)
   }
 
-  /** Nothing where there was nothing. */
-  found(): { ran?: ReadonlyArray<ProviderRan>; sources?: ReadonlyArray<Source> } {
+  /** Nothing where there was nothing. An id that the client made up, because the wire gave none, is the use's place. */
+  found(madeUp?: RegExp): { ran?: ReadonlyArray<ProviderRan>; sources?: ReadonlyArray<Source> } {
     return {
-      ...(this.ran.length === 0 ? undefined : { ran: this.ran }),
+      ...(this.ran.length === 0
+        ? undefined
+        : {
+            ran: this.ran.map((each, index) =>
+              madeUp?.test(each.id) === true ? { ...each, id: `ran_${index}` } : each
+            )
+          }),
       ...(this.sources.size === 0 ? undefined : { sources: [...this.sources.values()] })
     }
   }

@@ -19,6 +19,8 @@ import type { FilePart, Part } from "../../src/conversation/Part.ts"
 import { fileText } from "../../src/conversation/Part.ts"
 import type { TranscriptEntry } from "../../src/conversation/Transcript.ts"
 import type { ProposedCall, TurnPart } from "../../src/run/RunEvent.ts"
+import { joinedOptions, optionAround } from "./ProviderTools.ts"
+import type { SentTools } from "./ProviderTools.ts"
 import { compaction_part_kind, message_part_kind } from "./TurnParts.ts"
 
 type AssistantEntry = Extract<TranscriptEntry, { role: "assistant" }>
@@ -424,23 +426,35 @@ const isStrict = (schema: unknown): boolean => {
   return Object.values(schema).every(isStrict)
 }
 
+/** Why an agent may not have this option. */
+export const optionRefused = (agent: string, option: string): ModelError =>
+  new ModelError({
+    kind: "configuration",
+    message: `model_settings.provider_options.${option} of agent ${agent}: tools that the provider runs are declared in provider_tools, with settings`
+  })
+
 /** All that a client is asked with, or why this cannot be asked. */
 export const toOptions = (
   request: ModelRequest,
   origin: string,
-  habits: ProviderHabits = {}
+  habits: ProviderHabits = {},
+  sent?: SentTools
 ): LanguageModelV4CallOptions | ModelError => {
   const { answer_schema, settings, tools } = request
+  const option = optionAround(settings?.provider_options)
+  if (option !== undefined) return optionRefused(request.agent, option)
   let untaken: FilePart | undefined
   const prompt = toPrompt(request, origin, habits, (part) => {
     untaken = part
   })
   if (untaken !== undefined) return mediaUnsupported(origin, untaken)
   const options: LanguageModelV4CallOptions = { prompt }
-  if (tools.length > 0) {
+  const provided = sent?.tools ?? []
+  if (tools.length + provided.length > 0) {
     const choice = toChoice(request)
     if (choice instanceof ModelError) return choice
-    options.tools = toTools(tools)
+    // The agent's own come last: the prompt is kept up to the last of them.
+    options.tools = [...provided, ...toTools(tools)]
     options.toolChoice = choice
   } else if (habits.declares_past_tools === true) {
     const past = pastTools(options.prompt)
@@ -459,10 +473,8 @@ export const toOptions = (
   const output =
     answer_schema === undefined ? settings?.output : { schema: answer_schema, name: "answer" }
   const loose = output === undefined || isStrict(output.schema) ? undefined : not_strict
-  const providerOptions = toProviderOptions(
-    toProviderOptions(loose, usual),
-    settings?.provider_options
-  )
+  const asked = toProviderOptions(toProviderOptions(loose, usual), settings?.provider_options)
+  const providerOptions = sent?.options === undefined ? asked : joinedOptions(asked, sent.options)
   if (providerOptions !== undefined) options.providerOptions = providerOptions
   if (output !== undefined) {
     // The package's type of a schema is stricter than JSON; the provider judges it.

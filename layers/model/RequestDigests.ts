@@ -75,7 +75,12 @@ export class RequestDigests {
     const inputs: InputDigests = {
       model: yield* this.of(request.model ?? null),
       system: yield* this.of(request.system),
-      settings: yield* this.of(request.settings ?? null),
+      // Those of agents without any stay the digests that they were.
+      settings: yield* this.of(
+        request.provider_tools === undefined
+          ? (request.settings ?? null)
+          : [request.settings ?? null, request.provider_tools]
+      ),
       tools: yield* this.#ofTools(request.tools),
       history: yield* this.#ofTranscript(request.history),
       transcript: yield* this.#ofTranscript(request.transcript)

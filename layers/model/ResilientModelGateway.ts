@@ -243,7 +243,17 @@ const make = Effect.fnUntraced(function* (plan: ModelPlan) {
     limiters: limitersOf(plan),
     estimate: counts ? new PromptEstimate(yield* Tokenizer) : undefined
   }
-  return ModelGateway.of({ turn: (request, sink) => follow(services, request, sink) })
+  return ModelGateway.of({
+    turn: (request, sink) => follow(services, request, sink),
+    checkProviderTools: (use) =>
+      Effect.forEach(
+        candidates(plan, use.model),
+        ({ gateway, model }) =>
+          gateway.checkProviderTools?.(model === undefined ? use : { ...use, model }) ??
+          Effect.void,
+        { discard: true }
+      )
+  })
 })
 
 /** Answers from the plan. Fails with kind `configuration` where the plan cannot be followed. */

@@ -188,6 +188,7 @@ export class TurnAssembly {
     this.finish = end
     const found = end.providerMetadata?.[found_key]
     if (found !== undefined) this.found.addFound(found as Found)
+    this.found.addGrounding(end.providerMetadata)
     const back = end.providerMetadata?.[message_part_kind]
     if (back !== undefined) {
       this.slots.push({
@@ -297,7 +298,7 @@ export class TurnAssembly {
         ? { unreadable: unreadableText(finishReason.raw, providerMetadata) }
         : undefined),
       ...kept.rest(origin),
-      ...this.found.found(),
+      ...this.found.found(madeUp),
       ...(usage === undefined ? undefined : { usage }),
       model: this.model ?? requested
     }

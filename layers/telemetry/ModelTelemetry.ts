@@ -63,7 +63,9 @@ const make = Effect.map(ModelGateway, (gateway) =>
   Effect.withFiber((fiber) =>
     Effect.succeed(
       // Without a tracer the gateway is returned unchanged, so that a turn costs nothing more.
-      fiber.cache.tracer === undefined ? gateway : ModelGateway.of({ turn: traced(gateway) })
+      fiber.cache.tracer === undefined
+        ? gateway
+        : ModelGateway.of({ ...gateway, turn: traced(gateway) })
     )
   )
 )

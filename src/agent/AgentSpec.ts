@@ -9,6 +9,7 @@ import { RunLimits } from "../run/RunLimits.ts"
 import { GroupsByRole, ToolGroup } from "../tool/ToolGroup.ts"
 import { AgentKind } from "./AgentKind.ts"
 import { ModelSettings } from "./ModelSettings.ts"
+import { ProviderTools } from "./ProviderTools.ts"
 
 const defaulted = <S extends Schema.Top & Schema.WithoutConstructorDefault>(
   schema: S,
@@ -70,6 +71,11 @@ export const AgentSpec = Schema.Struct({
   model_settings: Schema.optionalKey(ModelSettings),
   /** Registry keys (`namespace.name@version`) or plain names where those are unique. */
   tools: defaulted(Schema.Array(Schema.String), []),
+  /**
+   * Tools that the model's provider may run by itself, such as `["web_search"]`. A turn in which it ran another one ends the
+   * frame. Absent = none.
+   */
+  provider_tools: Schema.optionalKey(ProviderTools),
   /**
    * The capabilities that its tools may use: `name` or `name:scope` with a glob as scope, such as `fs.read:/workspace/*`.
    * Absent = every tool that needs a capability is refused.

@@ -9,8 +9,10 @@
  * ```
  */
 import { BigDecimal, Result, Schema } from "effect"
+import { ProviderToolName, providerToolOf } from "../agent/ProviderTools.ts"
 import { truncateUnits } from "../CutText.ts"
 import type { AgentName } from "../Ids.ts"
+import type { ProviderRan } from "../run/ProviderWork.ts"
 import { Decimal, parseDecimal, decimalText } from "./Decimal.ts"
 import type { TurnCost } from "./TurnCost.ts"
 import type { Usage } from "./Usage.ts"
@@ -29,6 +31,14 @@ export const Price = Schema.Struct({
   reasoning: Schema.optionalKey(Decimal)
 })
 
+/** The price of one use of a tool that a provider runs by itself, in the table's currency. */
+export const UsePrice = Schema.Struct({
+  tool: ProviderToolName,
+  price: Decimal,
+  /** As in `Price`; absent = of any model. */
+  model: Schema.optionalKey(Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(200)))
+})
+
 const Head = Schema.Struct({
   /** Journaled with each cost, to tell which prices it was computed by. */
   version: Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(64)),
@@ -36,7 +46,9 @@ const Head = Schema.Struct({
   currency: Schema.String.check(
     Schema.isPattern(/^[A-Z]{3}$/, { expected: "three capital letters, for example USD" })
   ),
-  prices: Schema.Array(Schema.Unknown).check(Schema.isMinLength(1), Schema.isMaxLength(1_000))
+  prices: Schema.Array(Schema.Unknown).check(Schema.isMinLength(1), Schema.isMaxLength(1_000)),
+  /** Absent = no use of a provider's tool has a price. */
+  uses: Schema.optionalKey(Schema.Array(UsePrice).check(Schema.isMaxLength(1_000)))
 })
 
 /** At most 1,000 entries. An exact id wins over patterns, and among patterns the longest without its stars. */
@@ -71,6 +83,15 @@ export interface Prices {
   readonly exact: ReadonlyMap<string, Rate>
   /** The most specific first. */
   readonly patterns: ReadonlyArray<Pattern>
+  /** Prices of uses, those of the most specific models first. */
+  readonly uses: ReadonlyArray<UseRate>
+}
+
+interface UseRate {
+  readonly tool: ProviderToolName
+  readonly matches: (model: string) => boolean
+  readonly weight: number
+  readonly price: BigDecimal.BigDecimal
 }
 
 const decodeHead = Schema.decodeUnknownResult(Head, { onExcessProperty: "error", errors: "all" })
@@ -142,9 +163,46 @@ export const compilePriceTable = (table: unknown): Result.Result<Prices, Misdecl
       patterns.push({ matches: matcher(model), weight, rate })
     }
   }
-  const { currency, version } = head.success
+  const { currency, uses = [], version } = head.success
   patterns.sort((a, b) => b.weight - a.weight)
-  return Result.succeed({ version, currency, exact, patterns })
+  const twice = uses.findIndex(({ model, tool }, index) =>
+    uses.slice(0, index).some((other) => other.tool === tool && other.model === model)
+  )
+  if (twice !== -1) {
+    const message = "another entry has this tool and model: keep one of them"
+    return Result.fail(new MisdeclaredPrice({ entry: `uses[${twice}]`, message }))
+  }
+  return Result.succeed({ version, currency, exact, patterns, uses: useRates(uses) })
+}
+
+/** An exact model goes before patterns, as for prices of tokens. */
+const useRates = (uses: ReadonlyArray<typeof UsePrice.Type>): ReadonlyArray<UseRate> =>
+  uses
+    .map(({ model = "*", price, tool }) => ({
+      tool,
+      matches: matcher(model),
+      weight: model.includes("*") ? model.replaceAll("*", "").length : 1_000,
+      price: parseDecimal(price)
+    }))
+    .sort((a, b) => b.weight - a.weight)
+
+/** The cost of what a provider ran in a turn and did not fail at; undefined = a use of it has no price. */
+const usesAmount = (
+  { uses }: Prices,
+  ran: ReadonlyArray<ProviderRan>,
+  models: ReadonlyArray<string>
+): BigDecimal.BigDecimal | undefined => {
+  let sum = BigDecimal.make(0n, 0)
+  for (const each of ran) {
+    if (each.failed === true) continue
+    const tool = providerToolOf(each)
+    const rate = models
+      .map((model) => uses.find((use) => use.tool === tool && use.matches(model)))
+      .find((found) => found !== undefined)
+    if (rate === undefined) return undefined
+    sum = BigDecimal.sum(sum, rate.price)
+  }
+  return sum
 }
 
 const rateFor = ({ exact, patterns }: Prices, model: string): Rate | undefined =>
@@ -172,13 +230,17 @@ const amount = (rate: Rate, usage: Usage): BigDecimal.BigDecimal => {
 }
 
 /**
- * The cost of one turn, at the price of the model that answered, or else of the one that was requested. A turn whose model
- * has no price, or that has no usage, is unpriced: it never counts as free.
+ * The cost of one turn, at the price of the model that answered, or else of the one that was requested, with the uses of the
+ * provider's tools. A turn whose model or use has no price, or that has no usage, is unpriced: it never counts as free.
  */
 export const costOf = (
   prices: Prices,
   agent: AgentName,
-  turn: { readonly model?: string; readonly usage?: Usage },
+  turn: {
+    readonly model?: string
+    readonly usage?: Usage
+    readonly ran?: ReadonlyArray<ProviderRan>
+  },
   requested: string | undefined
 ): TurnCost => {
   const { currency, version } = prices
@@ -191,6 +253,10 @@ export const costOf = (
   if (turn.usage === undefined) return unpriced("no_usage")
   const rate = rateFor(prices, turn.model ?? requested ?? "") ?? rateFor(prices, requested ?? "")
   if (rate === undefined) return unpriced("no_price")
-  const text = decimalText(amount(rate, turn.usage))
+  const tokens = amount(rate, turn.usage)
+  const models = [turn.model ?? requested ?? "", requested ?? ""]
+  const uses = turn.ran === undefined ? undefined : usesAmount(prices, turn.ran, models)
+  if (turn.ran !== undefined && uses === undefined) return unpriced("no_price")
+  const text = decimalText(uses === undefined ? tokens : BigDecimal.sum(tokens, uses))
   return { _tag: "Priced", agent, currency, amount: text, prices: version }
 }

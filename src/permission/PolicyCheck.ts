@@ -8,7 +8,7 @@ import { suggestNames } from "../tool/Nearest.ts"
 import type { Permission } from "../tool/SideEffects.ts"
 import { isUrlLike, parseUrlScope } from "../call/UrlScope.ts"
 import { parsePattern } from "./PermissionRule.ts"
-import type { Policy } from "./Policy.ts"
+import type { Policy, Subject } from "./Policy.ts"
 
 /** `field` is a path such as `rules.2.pattern`; `message` quotes its value and says the fix. */
 export class MisdeclaredPolicy extends Schema.TaggedError<MisdeclaredPolicy>()(
@@ -119,17 +119,38 @@ const unknownName = (name: string, tools: ReadonlyArray<Tool>): string =>
     tools.map(({ key, spec }) => (name.includes("@") ? key : spec.name))
   )}`
 
-/** The entries of a policy that have no effect on these tools, which are all of the runtime. */
+/** Why a prefix cannot match a use of a tool that a model's provider runs; undefined if it may, or holds for all uses. */
+const unmatchableBefore = (
+  prefix: string | undefined,
+  permission: Permission,
+  { name }: Subject
+): string | undefined =>
+  prefix === undefined || permission !== "allow" || name === "mcp"
+    ? undefined
+    : `what a use of the provider's ${name} will be about is not known before it. Allow all of its uses, or none.`
+
+/**
+ * The entries of a policy that have no effect on these tools, which are all of the runtime, and on those that `provided`
+ * stands for, which the providers of its models run.
+ */
 export const ineffectiveEntries = (
   policy: Policy,
-  tools: ReadonlyArray<Tool>
+  tools: ReadonlyArray<Tool>,
+  provided: ReadonlyArray<Subject> = []
 ): ReadonlyArray<IneffectiveEntry> => {
   const known = new Map<string, Array<Tool>>()
   for (const tool of tools) {
     for (const name of [tool.spec.name, tool.key])
       known.set(name, [...(known.get(name) ?? []), tool])
   }
-  const providers = [...new Set(tools.flatMap(({ provider }) => provider ?? []))]
+  const providers = [
+    ...new Set([
+      ...tools.flatMap(({ provider }) => provider ?? []),
+      ...provided.flatMap(({ server }) => server ?? [])
+    ])
+  ]
+  const providedAs = (named: string) =>
+    provided.find(({ key, name }) => name === named || key === named)
   const found: Array<IneffectiveEntry> = []
   const report = (what: string, permission: Permission, why: string) =>
     found.push({
@@ -139,6 +160,12 @@ export const ineffectiveEntries = (
   for (const { pattern, permission } of policy.rules) {
     const { prefix, tool } = parsePattern(pattern)
     const named = known.get(tool)
+    const subject = providedAs(tool)
+    if (named === undefined && subject !== undefined) {
+      const reason = unmatchableBefore(prefix, permission, subject)
+      if (reason !== undefined) report(`rule ${JSON.stringify(pattern)}`, permission, reason)
+      continue
+    }
     if (named === undefined)
       report(`rule ${JSON.stringify(pattern)}`, permission, unknownName(tool, tools))
     if (named === undefined || prefix === undefined) continue
@@ -148,7 +175,7 @@ export const ineffectiveEntries = (
     if (reason !== undefined) report(`rule ${JSON.stringify(pattern)}`, permission, reason)
   }
   for (const name of policy.approval_required) {
-    if (!known.has(name))
+    if (!known.has(name) && providedAs(name) === undefined)
       report(`approval_required ${JSON.stringify(name)}`, "ask", unknownName(name, tools))
   }
   for (const [name, permission] of Object.entries(policy.servers)) {

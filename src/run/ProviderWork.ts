@@ -1,6 +1,6 @@
 /**
  * What a model's provider did by itself during a turn: tools that it ran (a search, code, a remote MCP server's), and the sources
- * that its text refers to. Kept to be shown; it passed no gate, and nothing here runs it again.
+ * that its text refers to. Its agent declares which it may run (`provider_tools`); nothing here runs it again.
  */
 import { Schema } from "effect"
 
@@ -16,6 +16,8 @@ export const source_units_max = 2_000
 export const ProviderRan = Schema.Struct({
   id: Schema.String,
   name: Schema.String,
+  /** The MCP server whose tool it is, by the name that the agent gave it. */
+  server: Schema.optionalKey(Schema.String),
   arguments: Schema.String,
   arguments_units: Schema.Int,
   /** Absent = the provider showed none. */

@@ -89,7 +89,8 @@ export const budgetLeft = (
 }
 
 /** Calls that count. One that was refused because of `calls_max` does not. */
-export const callsUsed = (state: RunState): number => state.calls.size - state.used.calls_refused
+export const callsUsed = ({ calls, used }: RunState): number =>
+  calls.size - used.calls_refused + used.provider_uses
 
 /** Is there room for one more turn while `turns` others are in flight, each taken to be as large as the largest so far? */
 export const hasRoom = (state: RunState, turns: number): boolean => {

@@ -133,8 +133,10 @@ const ModelTurned = Schema.TaggedStruct("ModelTurned", {
   model: Schema.optionalKey(Schema.String),
   /** Absent where no price table was given. */
   cost: Schema.optionalKey(TurnCost),
-  /** Tools that the provider ran by itself. They passed no gate. */
+  /** Tools that the provider ran by itself. The gate was asked for them before the turn. */
   ran: Schema.optionalKey(Schema.Array(ProviderRan)),
+  /** The first of them that the turn was not offered: it ends its frame, and none of its calls runs. */
+  undeclared: Schema.optionalKey(Schema.String),
   /** What the text refers to, according to the provider. */
   sources: Schema.optionalKey(Schema.Array(Source)),
   /** Images and other files that the model made. Absent = none. */

@@ -19,6 +19,8 @@ export interface RunUsed {
   unpriced_turns: number
   /** Calls beyond `calls_max`. */
   calls_refused: number
+  /** Uses of tools that providers ran by themselves: calls, too. */
+  provider_uses: number
   /** Failures of equal calls since one succeeded, and the highest count so far. */
   failures: Map<string, number> | undefined
   repeats: number
@@ -39,6 +41,7 @@ export const noneUsed = (): RunUsed => ({
   cost: undefined,
   unpriced_turns: 0,
   calls_refused: 0,
+  provider_uses: 0,
   failures: undefined,
   repeats: 0,
   mistakes: 0,

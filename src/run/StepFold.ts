@@ -20,6 +20,7 @@ export const foldTurn = (state: RunState, event: ModelTurned) => {
   // Calls beyond `calls_max` are refused when they are proposed, and do not count.
   const beyond = callsUsed(state) + event.calls.length - callsMax(state)
   if (beyond > 0) state.used.calls_refused += Math.min(beyond, event.calls.length)
+  if (event.ran !== undefined) state.used.provider_uses += event.ran.length
   if (event.usage !== undefined) state.tokens += tokensOf(state.used, event.usage)
   if (event.cost !== undefined) chargeTurn(state.used, event.cost)
   frame.step = event.step

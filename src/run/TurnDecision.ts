@@ -25,15 +25,32 @@ export const turnFinished = (state: RunState, given: ModelTurned): ReadonlyArray
   const events: Array<RunEvent> = [turned]
   turned.calls.forEach((proposal, index) => {
     const refused =
-      index < left
-        ? withheldResult(turned, proposal)
-        : policyFailure("CALLS_MAX", "this run may make no more calls")
+      turned.undeclared !== undefined
+        ? policyFailure("UNDECLARED_PROVIDER_TOOL", undeclaredText(turned.undeclared))
+        : index < left
+          ? withheldResult(turned, proposal)
+          : policyFailure("CALLS_MAX", "this run may make no more calls")
     if (refused !== undefined) events.push(callSettled(callId(frame, step, index), refused))
   })
-  const end = deadEndOf(turned) ?? unansweredEnd(state, turned) ?? unfitEnd(state, turned)
+  const end =
+    undeclaredEnd(turned) ??
+    deadEndOf(turned) ??
+    unansweredEnd(state, turned) ??
+    unfitEnd(state, turned)
   if (end !== undefined) events.push(fails(frame, end, false))
   return events
 }
+
+const undeclaredText = (name: string): string =>
+  `the model's provider ran its tool ${JSON.stringify(name)}, which this turn of the agent was not allowed`
+
+/** Why the frame ends in whose turn the provider ran a tool that it was not offered. */
+const undeclaredEnd = ({
+  undeclared
+}: ModelTurned): { readonly reason: string; readonly message: string } | undefined =>
+  undeclared === undefined
+    ? undefined
+    : { reason: "undeclared_provider_tool", message: undeclaredText(undeclared) }
 
 /** Why the run ends if its last turn, which was to answer, has no text. */
 const unansweredEnd = (

@@ -62,7 +62,7 @@ export const make = Effect.gen(function* () {
   const questions = yield* OpenQuestions
   const report = yield* makeFaultReporter
   const deadlines = yield* Deadlines.make
-  const { invoker, policy_version } = yield* GovernedInvoker.make(deadlines)
+  const { invoker, policy_version, providerTools } = yield* GovernedInvoker.make(deadlines)
   const owner = yield* random.uuidV4()
   const table = new ActorTable(questions)
   const parts: PartStore = { blobs: yield* BlobStore, bounds: yield* BlobBounds, digest }
@@ -93,7 +93,8 @@ export const make = Effect.gen(function* () {
       prices: yield* PriceBook,
       report,
       requestLimitApproval: LimitApproval.make({ digest, random, policy_version }),
-      invoker
+      invoker,
+      providerTools
     }
   }
   return host

@@ -4,6 +4,7 @@
 import { Effect, Result, Schema } from "effect"
 import type { Digest } from "effect/crypto"
 import type { AgentSpec } from "../../../src/agent/AgentSpec.ts"
+import { providerToolId, providerToolsOf } from "../../../src/agent/ProviderTools.ts"
 import type { AgentName } from "../../../src/Ids.ts"
 import type { GovernedTool } from "../../../src/tool/GovernedTool.ts"
 import { jsonSchemaInput } from "../../../src/tool/ToolCodec.ts"
@@ -78,6 +79,23 @@ const checkGroups = (spec: AgentSpec) => {
       )
 }
 
+/** What the provider runs is declared, once each, and under names that are not those of the agent's tools. */
+const checkProviderTools = (spec: AgentSpec, modelTools: ReadonlyArray<ModelTool>) => {
+  const seen = new Set<string>()
+  for (const each of providerToolsOf(spec.provider_tools ?? [])) {
+    const id = providerToolId(each)
+    if (seen.has(id)) {
+      return Result.fail(misdeclared(spec, "provider_tools", id, "it is declared twice"))
+    }
+    seen.add(id)
+    if (modelTools.some(({ name }) => name === each.tool)) {
+      const message = `one of the agent's own tools has the name ${each.tool}: leave one of them out`
+      return Result.fail(misdeclared(spec, "provider_tools", id, message))
+    }
+  }
+  return Result.void
+}
+
 /** Tools by their plain names, without those of groups that the agent does not have. */
 const toolsOf = Effect.fnUntraced(function* ({ registry }: Services, spec: AgentSpec) {
   const tools = new Map<string, GovernedTool<AgentMemory>>()
@@ -135,6 +153,8 @@ export const resolveAgent = Effect.fnUntraced(function* (services: Services, spe
   const tools = yield* toolsOf(services, spec)
   const { delegations, specialists } = yield* specialistsOf(services, spec, tools)
   const governed = [...tools.values()]
+  const modelTools = [...governed.map(shownToModel), ...delegations]
+  yield* Effect.fromResult(checkProviderTools(spec, modelTools))
   const takes =
     spec.takes === undefined
       ? undefined
@@ -145,7 +165,7 @@ export const resolveAgent = Effect.fnUntraced(function* (services: Services, spe
     spec,
     tools,
     specialists,
-    modelTools: [...governed.map(shownToModel), ...delegations],
+    modelTools,
     ...(takes === undefined ? undefined : { takes: takes.decode }),
     pins: {
       definition: yield* digestOf(digest, spec),

@@ -12,6 +12,7 @@ import type { RunJournal } from "../../../services/RunJournal.ts"
 import type { Deadlines } from "../tool/Deadlines.ts"
 import type { PartStore } from "../tool/StoredParts.ts"
 import type { ReportFault } from "../tool/Faults.ts"
+import type { ProviderToolGate } from "../tool/ProviderToolGate.ts"
 import type { ToolInvoker } from "../tool/ToolInvoker.ts"
 import type { ToolOutput } from "./Feed.ts"
 import type { RequestLimitApproval } from "./LimitApproval.ts"
@@ -25,6 +26,8 @@ export interface LoopServices {
   readonly model: ModelGateway["Service"]
   readonly directory: AgentDirectory["Service"]
   readonly invoker: ToolInvoker
+  /** Absent = no turn is offered any, and what was recorded is not judged again. */
+  readonly providerTools?: ProviderToolGate | undefined
   readonly clock: Clock.Clock
   /** Timeouts of bodies and the wall-clock limits of runs. */
   readonly deadlines: Deadlines

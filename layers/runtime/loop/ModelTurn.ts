@@ -10,6 +10,8 @@ import type { FilePart } from "../../../src/conversation/Part.ts"
 import type { RunId } from "../../../src/Ids.ts"
 import { rootFrame } from "../../../src/Ids.ts"
 import type { AnswerSchema } from "../../../src/run/AnswerSchema.ts"
+import { undeclaredOf } from "../../../src/agent/ProviderTools.ts"
+import type { ProviderTool } from "../../../src/agent/ProviderTools.ts"
 import { answerInstruction, fitAnswer } from "../../../src/run/AnswerSchema.ts"
 import { filtered_reason } from "../../../src/run/CutTurn.ts"
 import type { RunInput, Turn } from "../../../src/run/RunDecider.ts"
@@ -23,6 +25,7 @@ import type { InputWork, StartedWork, TimedWork } from "../tool/CallHost.ts"
 import { callCatching } from "../tool/Catching.ts"
 import { storeGiven } from "../tool/StoredParts.ts"
 import { exceptionOf } from "../tool/Faults.ts"
+import { none_offered } from "../tool/ProviderToolGate.ts"
 import type { CompactionSubject } from "./Compactor.ts"
 import { compaction } from "./Compactor.ts"
 import type { LoopServices } from "./LoopServices.ts"
@@ -33,7 +36,7 @@ import type { PromptMeter } from "./PromptMeter.ts"
 export class ModelTurn implements CompactionSubject, TimedWork<Turn, ModelError> {
   readonly services: Pick<
     LoopServices,
-    "prices" | "report" | "model" | "delta" | "recall" | "files" | "parts"
+    "prices" | "report" | "model" | "delta" | "recall" | "files" | "parts" | "providerTools"
   >
   readonly work: CallModel
   readonly run: RunId
@@ -41,6 +44,8 @@ export class ModelTurn implements CompactionSubject, TimedWork<Turn, ModelError>
   readonly frame: FrameState
   readonly agent: ResolvedAgent
   readonly meter: PromptMeter
+  /** What the provider may run by itself. */
+  offered: ReadonlyArray<ProviderTool> = none_offered
   effect: Effect.Effect<Turn, ModelError> = Effect.never
   /** The gateway bounds its own time. */
   readonly timeout_ms = 0
@@ -101,6 +106,9 @@ const begin = (turn: ModelTurn): StartedWork => {
   }
   const { step } = work
   const { spec } = agent
+  if (work.tools && spec.provider_tools !== undefined && services.providerTools !== undefined) {
+    turn.offered = services.providerTools.offered(spec, run, state.accepted)
+  }
   const asked = work.frame === rootFrame ? state.accepted.answer_schema : undefined
   const request: ModelRequest = {
     run,
@@ -113,6 +121,7 @@ const begin = (turn: ModelTurn): StartedWork => {
     history: meter.history(state, frame),
     transcript: frame.transcript,
     tools: work.tools ? agent.modelTools : [],
+    ...(turn.offered === none_offered ? undefined : { provider_tools: turn.offered }),
     ...(asked === undefined ? undefined : { answer_schema: asked }),
     settings: spec.model_settings
   }
@@ -185,11 +194,20 @@ const finished = (
   const turned: ModelTurned = { ...turn, _tag: "ModelTurned", frame, step, calls }
   if (files !== undefined) Object.assign(turned, { files })
   const schema = answerSchemaOf(wanted)
-  const fitted = schema === undefined ? turned : withFit(schema, turned)
+  const judged = turn.ran === undefined ? turned : withDeclared(wanted, turned)
+  const fitted = schema === undefined ? judged : withFit(schema, judged)
   if (prices === undefined) return { _tag: "TurnFinished", turned: fitted }
   // Priced now, because prices change.
   const cost = costOf(prices, agent.spec.name, turn, agent.spec.model)
   return { _tag: "TurnFinished", turned: { ...fitted, cost } }
+}
+
+/** Names the first tool that the provider ran though the turn was not offered it. */
+const withDeclared = ({ offered, services }: ModelTurn, turned: ModelTurned): ModelTurned => {
+  const { providerTools } = services
+  const undeclared =
+    providerTools === undefined ? undefined : undeclaredOf(turned.ran ?? [], offered)
+  return undeclared === undefined ? turned : { ...turned, undeclared }
 }
 
 /** The schema that an answer of the frame has to fit: the message's, else the one in the settings of the agent. */

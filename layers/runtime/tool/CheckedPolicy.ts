@@ -3,6 +3,7 @@
  * logged, at error level where they were to deny.
  */
 import { Effect, Result } from "effect"
+import { providerToolsOf, providerToolSubject } from "../../../src/agent/ProviderTools.ts"
 import type { Policy } from "../../../src/permission/Policy.ts"
 import { decodedPolicy } from "../../../src/permission/Policy.ts"
 import {
@@ -10,6 +11,7 @@ import {
   MisdeclaredPolicy,
   ineffectiveEntries
 } from "../../../src/permission/PolicyCheck.ts"
+import type { AgentDirectory } from "../../../services/AgentDirectory.ts"
 import type { ToolRegistry } from "../../../services/ToolRegistry.ts"
 
 /** The decoded policy. Fails where it cannot be decoded, and where a rule can match nothing. */
@@ -24,13 +26,17 @@ export const validatePolicy = Effect.fnUntraced(function* (
   return read.success
 })
 
-/** The same, and logs each rule that matches none of the registry's tools. */
+/** The same, and logs each rule that matches none of the registry's tools and none that the agents' providers run. */
 export const validatePolicyFor = Effect.fnUntraced(function* (
   given: Policy,
-  { all }: ToolRegistry["Service"]
+  { all }: ToolRegistry["Service"],
+  directory: AgentDirectory["Service"]
 ): Effect.fn.Return<Policy, MisdeclaredPolicy> {
   const policy = yield* validatePolicy(given)
-  for (const { message, permission } of ineffectiveEntries(policy, all)) {
+  const provided = directory.all.flatMap(({ spec }) =>
+    providerToolsOf(spec.provider_tools ?? []).map(providerToolSubject)
+  )
+  for (const { message, permission } of ineffectiveEntries(policy, all, provided)) {
     yield* permission === "deny" ? Effect.logError(message) : Effect.logWarning(message)
   }
   return policy

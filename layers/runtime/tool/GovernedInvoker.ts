@@ -19,12 +19,14 @@ import { ToolRegistry } from "../../../services/ToolRegistry.ts"
 import { policyVersionOf } from "./CallDigests.ts"
 import { validatePolicyFor } from "./CheckedPolicy.ts"
 import type { Deadlines } from "./Deadlines.ts"
+import * as ProviderToolGate from "./ProviderToolGate.ts"
 import { capabilityWarnings } from "./ToolGate.ts"
 import * as ToolGuards from "./ToolGuards.ts"
 import * as ToolInvoker from "./ToolInvoker.ts"
 
 export interface GovernedInvoker {
   readonly invoker: ToolInvoker.ToolInvoker
+  readonly providerTools: ProviderToolGate.ProviderToolGate
   /** Part of every approval digest. */
   readonly policy_version: string
 }
@@ -43,7 +45,7 @@ export const make = Effect.fnUntraced(function* (
   const switched = yield* Effect.serviceOption(KillSwitch)
   const authorizations = yield* Effect.serviceOption(AuthorizationRecords)
   const clock = yield* Clock.Clock
-  const policy = yield* validatePolicyFor(yield* PermissionPolicy, registry)
+  const policy = yield* validatePolicyFor(yield* PermissionPolicy, registry, directory)
   const policy_version = yield* policyVersionOf(digest, policy)
   for (const warning of [...warningsOf(policy), ...capabilityWarnings(directory.all, policy)]) {
     yield* Effect.logWarning(warning)
@@ -70,5 +72,7 @@ export const make = Effect.fnUntraced(function* (
       : undefined),
     ...(switched._tag === "Some" ? { killSwitch: switched.value } : undefined)
   })
-  return { invoker, policy_version }
+  const killSwitch = switched._tag === "Some" ? switched.value : undefined
+  const providerTools = yield* ProviderToolGate.make(policy, directory, killSwitch)
+  return { invoker, providerTools, policy_version }
 })

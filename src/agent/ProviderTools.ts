@@ -1,0 +1,191 @@
+/**
+ * Tools that the model's provider runs by itself, within a turn: a search, code in its sandbox, a remote MCP server. An agent
+ * declares those that it may use. No person can be asked about a single use, because it is over when the runtime hears of it.
+ */
+import { Schema } from "effect"
+import type { Subject } from "../permission/Policy.ts"
+import type { PermissionRule } from "../permission/PermissionRule.ts"
+import { parsePattern } from "../permission/PermissionRule.ts"
+import type { ProviderRan } from "../run/ProviderWork.ts"
+import type { ToolGroup } from "../tool/ToolGroup.ts"
+
+export const ProviderToolName = Schema.Literals([
+  "web_search",
+  "web_fetch",
+  "code_execution",
+  "file_search",
+  "mcp"
+])
+export type ProviderToolName = typeof ProviderToolName.Type
+
+const settings_units_max = 16_384
+
+/**
+ * By the provider's name (`openai`, `anthropic`, `google`, `xai`, `openaiCompatible`), as its AI SDK package documents the
+ * tool's arguments. What the declaration says itself goes first.
+ */
+const settings = Schema.optionalKey(
+  Schema.Record(Schema.String, Schema.Record(Schema.String, Schema.Json)).check(
+    Schema.makeFilter(
+      (value: unknown) =>
+        (JSON.stringify(value) ?? "").length <= settings_units_max ||
+        `expected at most ${settings_units_max} characters of JSON`
+    )
+  )
+)
+
+const Text = Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(500))
+const some = (most: number) =>
+  Schema.Array(Text).check(Schema.isMinLength(1), Schema.isMaxLength(most))
+const Count = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000 }))
+
+const web = {
+  allowed_domains: Schema.optionalKey(some(100)),
+  blocked_domains: Schema.optionalKey(some(100)),
+  /** In one turn. */
+  uses_max: Schema.optionalKey(Count),
+  settings
+}
+
+/** The form with settings. One that a provider cannot say ends the start. */
+export const ProviderTool = Schema.Union([
+  Schema.Struct({ tool: Schema.Literal("web_search"), ...web }),
+  /** Reads pages by their addresses. */
+  Schema.Struct({ tool: Schema.Literal("web_fetch"), ...web }),
+  Schema.Struct({ tool: Schema.Literal("code_execution"), settings }),
+  Schema.Struct({
+    tool: Schema.Literal("file_search"),
+    /** The provider's names of what it has stored: vector stores, or Gemini's file search stores. */
+    stores: Schema.optionalKey(some(20)),
+    results_max: Schema.optionalKey(Count),
+    settings
+  }),
+  Schema.Struct({
+    tool: Schema.Literal("mcp"),
+    /** The server's name, by which policies know it: `servers: { "mcp:NAME": "allow" }`. */
+    server: Schema.String.check(Schema.isPattern(/^[A-Za-z0-9_-]{1,64}$/)),
+    url: Schema.String.check(
+      Schema.isMaxLength(2_000),
+      Schema.isPattern(/^https:\/\/[^\s@#]+$/, {
+        expected: "an https address without credentials"
+      })
+    ),
+    /** Those of the server's tools that may run. Absent = all. */
+    tools: Schema.optionalKey(some(100)),
+    /** The environment variable whose value is sent as the server's bearer token. */
+    token_variable: Schema.optionalKey(
+      Schema.String.check(Schema.isPattern(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/))
+    ),
+    settings
+  })
+])
+export type ProviderTool = typeof ProviderTool.Type
+
+/** A name alone stands for the tool without settings. */
+export const ProviderTools = Schema.Array(
+  Schema.Union([Schema.Literals(["web_search", "web_fetch", "code_execution"]), ProviderTool])
+).check(Schema.isMaxLength(32))
+export type ProviderTools = typeof ProviderTools.Type
+
+export const providerToolsOf = (declared: ProviderTools): ReadonlyArray<ProviderTool> =>
+  declared.map((each) => (typeof each === "string" ? { tool: each } : each))
+
+/** What tells two declarations of one agent apart. */
+export const providerToolId = (declared: ProviderTool): string =>
+  declared.tool === "mcp" ? `mcp:${declared.server}` : declared.tool
+
+/** The key by which a policy names the tool, where one of the runtime's own has its plain name. */
+export const providerToolKey = (tool: ProviderToolName): string => `provider.${tool}@1`
+
+const groups: Readonly<Record<ProviderToolName, ToolGroup>> = {
+  web_search: "network",
+  web_fetch: "network",
+  code_execution: "inspect",
+  file_search: "knowledge",
+  mcp: "network"
+}
+
+export const providerToolGroup = ({ tool }: ProviderTool): ToolGroup => groups[tool]
+
+/**
+ * The facts by which a policy judges it. Searches and reads are reads. Code in a sandbox is one too, unless settings change
+ * the sandbox. An MCP server may do anything.
+ */
+export const providerToolSubject = (declared: ProviderTool): Subject => {
+  const { tool } = declared
+  const reads = tool !== "mcp" && (tool !== "code_execution" || declared.settings === undefined)
+  return {
+    name: tool,
+    key: providerToolKey(tool),
+    category: reads ? "read" : "mutate",
+    read_only: reads ? true : null,
+    arguments: ["url"],
+    ...(tool === "mcp" ? { server: `mcp:${declared.server}` } : undefined)
+  }
+}
+
+/** What a rule may read before a turn: nothing of a search that is to come. */
+export const providerToolArguments = (declared: ProviderTool): unknown =>
+  declared.tool === "mcp" ? { url: declared.url } : {}
+
+/**
+ * The rules as they hold for it. One that asks or denies for some arguments does so for all, because the arguments are the
+ * model's and are not seen before; of an MCP server the address is known.
+ */
+export const rulesBefore = (
+  rules: ReadonlyArray<PermissionRule>,
+  { tool }: ProviderTool
+): ReadonlyArray<PermissionRule> =>
+  tool === "mcp"
+    ? rules
+    : rules.map((rule) =>
+        rule.permission === "allow" ? rule : { ...rule, pattern: parsePattern(rule.pattern).tool }
+      )
+
+/** Names that providers and their clients have for them. */
+const known: Readonly<Record<string, ProviderToolName>> = {
+  search: "web_search",
+  browser_search: "web_search",
+  google_search: "web_search",
+  web_search_preview: "web_search",
+  "server:google_search_web": "web_search",
+  visit: "web_fetch",
+  visit_website: "web_fetch",
+  url_context: "web_fetch",
+  "server:url_context": "web_fetch",
+  python: "code_execution",
+  code_interpreter: "code_execution",
+  bash_code_execution: "code_execution",
+  text_editor_code_execution: "code_execution",
+  "server:code_execution": "code_execution",
+  "server:file_search": "file_search",
+  "server:mcp": "mcp"
+}
+
+/** Which tool a provider ran; undefined = none that can be declared. */
+export const providerToolOf = ({
+  name,
+  server
+}: Pick<ProviderRan, "name" | "server">): ProviderToolName | undefined => {
+  if (server !== undefined) return "mcp"
+  const lower = name.toLowerCase()
+  if (lower.startsWith("mcp.")) return "mcp"
+  return (
+    ProviderToolName.literals.find((each) => each === lower) ??
+    (Object.hasOwn(known, lower) ? known[lower] : undefined)
+  )
+}
+
+/** The name of the first tool that ran and was none of these; undefined = all were. */
+export const undeclaredOf = (
+  ran: ReadonlyArray<ProviderRan>,
+  offered: ReadonlyArray<ProviderTool>
+): string | undefined =>
+  ran.find((each) => {
+    const tool = providerToolOf(each)
+    return !offered.some(
+      (declared) =>
+        declared.tool === tool &&
+        (declared.tool !== "mcp" || each.server === undefined || each.server === declared.server)
+    )
+  })?.name
