@@ -11,6 +11,7 @@ import { isSecretName } from "../../src/error/SecretNames.ts"
 import * as AiSdkModelGateway from "./AiSdkModelGateway.ts"
 import * as ModelConfig from "./ModelConfig.ts"
 import { semanticName } from "./ModelFromEnv.ts"
+import type { PackagedModel } from "./PackagedProviders.ts"
 import type { ModelPlan, PlannedModel } from "./ModelPlan.ts"
 import * as Providers from "./Providers.ts"
 import * as ResilientModelGateway from "./ResilientModelGateway.ts"
@@ -53,12 +54,32 @@ const ofObject = (model: LanguageModelV4): Omit<PlannedModel, "name"> => ({
       made_up_ids: Providers.made_up_ids,
       secrets: secretsOf(process.env),
       keyed: true,
-      ...Providers.habitsOf(model.provider)
+      ...Providers.habitsOf(model)
     })
   )
 })
 
+const ofPackaged = ({
+  client,
+  model,
+  secrets,
+  semantic
+}: PackagedModel): Omit<PlannedModel, "name"> => ({
+  provider: semantic,
+  model,
+  gateway: AiSdkModelGateway.gateway({
+    model: client,
+    model_default: model,
+    made_up_ids: Providers.made_up_ids,
+    secrets,
+    keyed: true,
+    ...Providers.habitsOf(client(model))
+  })
+})
+
 const ofText = Effect.fnUntraced(function* (choice: string) {
+  const packaged = yield* ModelConfig.packagedOf(choice)
+  if (packaged !== undefined) return ofPackaged(packaged)
   const config = yield* ModelConfig.fromName(choice)
   const gateway = AiSdkModelGateway.gateway(yield* Providers.load(config), {
     timeout_ms: config.timeout_ms

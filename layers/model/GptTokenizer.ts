@@ -5,7 +5,7 @@
 import { Effect, Layer } from "effect"
 import { Tokenizer } from "../../services/Tokenizer.ts"
 import type { ModelError } from "../../services/ModelGateway.ts"
-import { loadPeer } from "./Providers.ts"
+import { loadPeer } from "./LoadPeer.ts"
 
 /** `o200k_base`: GPT-4o and all that came after it. `cl100k_base`: GPT-4 and 3.5. */
 export type Encoding = "o200k_base" | "cl100k_base"

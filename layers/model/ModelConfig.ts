@@ -5,6 +5,8 @@
  */
 import { Config, Effect, Option, Redacted } from "effect"
 import { ModelError } from "../../services/ModelGateway.ts"
+import { packaged, packagedNames } from "./PackagedProviders.ts"
+import type { PackagedModel } from "./PackagedProviders.ts"
 
 /** The wire formats: OpenAI's Chat and Responses, Anthropic's Messages, Gemini's, and what calls itself compatible. */
 const providers = [
@@ -183,16 +185,31 @@ export const fromEnv: Effect.Effect<ModelConfig | undefined, ModelError> = Effec
   }
 })
 
+/** A provider and a model. */
+const parts = /^([^/]*)\/(\S{1,200})$/
+
+/** The model of a name whose provider is a package with variables of its own, such as `mistral/mistral-large-latest`. */
+export const packagedOf = (name: string): Effect.Effect<PackagedModel | undefined, ModelError> => {
+  const [, prefix, model] = parts.exec(name) ?? []
+  return prefix === undefined || model === undefined
+    ? Effect.undefined
+    : packaged(prefix, model, (variable) =>
+        Effect.map(textOf(variable), (text) =>
+          text === undefined ? undefined : Redacted.make(text)
+        )
+      )
+}
+
 /**
  * Of a name such as `anthropic/claude-sonnet-4-5`: the rest is the environment's, in the variables that the provider's own
  * package reads. Fails with kind `configuration` where the name or a variable cannot be used.
  */
 export const fromName = Effect.fnUntraced(function* (name: string) {
-  const [, prefix, model] = /^([^/]*)\/(\S{1,200})$/.exec(name) ?? []
+  const [, prefix, model] = parts.exec(name) ?? []
   const provider = providers.find((each) => each === prefix)
   if (provider === undefined || model === undefined) {
     return yield* refused(
-      `a model's name is provider/model, with one of the providers ${providers.join(", ")}: give the model of any other as an object of its AI SDK package`
+      `a model's name is provider/model, with one of the providers ${[...providers, ...packagedNames].join(", ")}: give the model of any other as an object of its AI SDK package`
     )
   }
   const variables = own_variables[provider]

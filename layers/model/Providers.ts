@@ -2,11 +2,13 @@
  * The providers by name. A provider's client is loaded when it is chosen: a process without a live model does not pay for
  * it, and a service installs only the package that it uses.
  */
+import type { LanguageModelV4 } from "@ai-sdk/provider"
 import { Effect, Redacted } from "effect"
-import { ModelError } from "../../services/ModelGateway.ts"
+import type { ModelError } from "../../services/ModelGateway.ts"
 import type { ModelProvider } from "./AiSdkModelGateway.ts"
 import { chatFetch, geminiFetch, wireFetch } from "./ChatWire.ts"
 import { compatible_key, convertUsage, metadataExtractor } from "./CompatibleAnswer.ts"
+import { loadPeer } from "./LoadPeer.ts"
 import type { ModelConfig, ProviderName } from "./ModelConfig.ts"
 import type { ProviderHabits } from "./ProviderPrompt.ts"
 
@@ -25,24 +27,6 @@ interface Wire {
   readonly fetch: typeof fetch
   readonly habits?: ProviderHabits
 }
-
-const absent = (error: unknown): boolean =>
-  typeof error === "object" && error !== null && "code" in error
-    ? error.code === "ERR_MODULE_NOT_FOUND" || error.code === "MODULE_NOT_FOUND"
-    : false
-
-/** Loads an optional peer; fails with how to install it. */
-export const loadPeer = <A>(name: string, load: () => Promise<A>): Effect.Effect<A, ModelError> =>
-  Effect.tryPromise({
-    try: load,
-    catch: (error) =>
-      new ModelError({
-        kind: "configuration",
-        message: absent(error)
-          ? `the package ${name} is not installed: npm install ${name}`
-          : `the package ${name} cannot be loaded: is its version the one that this package asks for?`
-      })
-  })
 
 /** The client knows models that reason by their names, and leaves the effort out for any other, a deployment's among them. */
 const reasoning_options = { openai: { forceReasoning: true } }
@@ -169,11 +153,26 @@ const keyless =
 /** All clients generate ids of 16 letters and digits. */
 export const made_up_ids = /^[0-9A-Za-z]{16}$/
 
-/** What a client's models need, by the name that they give their provider, such as `openai.responses`. */
-export const habitsOf = (provider: string): ProviderHabits => {
-  if (provider === "openai.responses") return wires["openai-responses"].habits ?? {}
-  if (provider === "openai.chat") return wires.openai.habits ?? {}
-  if (provider.startsWith("google")) return wires.google.habits ?? {}
+/** Of the models at Bedrock, those that keep a prompt up to a mark. The instructions' mark is behind the tools. */
+const keepsAtBedrock = /anthropic\.claude|amazon\.nova/
+const kept_at_bedrock: ProviderHabits = {
+  break_point: { bedrock: { cachePoint: { type: "default" } } }
+}
+
+/** What a client's models need, by the names that they give themselves and their provider, such as `openai.responses`. */
+export const habitsOf = ({
+  modelId,
+  provider
+}: Pick<LanguageModelV4, "modelId" | "provider">): ProviderHabits => {
+  if (provider === "openai.responses" || provider === "azure.responses") {
+    return wires["openai-responses"].habits ?? {}
+  }
+  if (provider === "openai.chat" || provider === "azure.chat") return wires.openai.habits ?? {}
+  if (provider === "xai.responses") return { options: { xai: { store: false } } }
+  if (provider === "amazon-bedrock") {
+    return keepsAtBedrock.test(modelId) ? kept_at_bedrock : {}
+  }
+  if (provider.startsWith("google.")) return wires.google.habits ?? {}
   return provider.includes("anthropic") ? (wires.anthropic.habits ?? {}) : {}
 }
 

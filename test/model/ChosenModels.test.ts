@@ -113,7 +113,6 @@ describe("a model in one line", () => {
     ["openai/gpt", { OPENAI_API_KEY: "a b" }, "OPENAI_API_KEY holds a space"],
     ["openai/gpt", { OPENAI_API_KEY: key, OPENAI_BASE_URL: "ftp://x" }, "OPENAI_BASE_URL is not"],
     ["openai-compatible/qwen", {}, "TROUPE_MODEL_BASE_URL is not set"],
-    ["mistral/large", { MISTRAL_API_KEY: key }, "object of its AI SDK package"],
     ["constructor/large", {}, "object of its AI SDK package"]
   ]
   for (const [choice, env, part] of unusable) {

@@ -5,7 +5,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Schema } from "effect"
 import { toPrompt } from "../../layers/model/ProviderPrompt.ts"
-import { loadPeer } from "../../layers/model/Providers.ts"
+import { loadPeer } from "../../layers/model/LoadPeer.ts"
 import { ModelSettings } from "../../src/agent/ModelSettings.ts"
 import type { ModelRequest } from "../../services/ModelGateway.ts"
 import { RunEvent } from "../../src/run/RunEvent.ts"
