@@ -228,6 +228,14 @@ describe("the example of a policy", () => {
   }, 60_000)
 })
 
+describe("the example of tools that a provider runs", () => {
+  it("offers those that the policy allows, and is what the README prints", async () => {
+    const { blocks } = await printedOf("layers/model/README.md", "providertools")
+    assert.lengthOf(blocks, 1)
+    assert.strictEqual((await outputOf("providertools")).trim(), "web_search, web_fetch, mcp")
+  }, 60_000)
+})
+
 describe("the example of a plan of models", () => {
   it("answers from the second model when the first keeps failing, as the README prints it", async () => {
     const { blocks } = await printedOf("layers/model/README.md", "models")
