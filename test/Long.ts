@@ -20,6 +20,7 @@ export const late: ReadonlyArray<string> = [
 export const files: ReadonlyArray<string> = [
   "test/bench",
   "test/entry/HostileTexts.test.ts",
+  "test/http/Away.test.ts",
   "test/simulation",
   "test/package",
   "test/run/RunDecider.test.ts",
@@ -33,6 +34,7 @@ export const files: ReadonlyArray<string> = [
 export const left: ReadonlyArray<string> = [
   "test/bench: every row but step and calls, in small sizes",
   "test/entry: hostile texts of 100,000 characters; those of 30,000 are searched here",
+  "test/http: every route, and a stop, while PostgreSQL stands still; three routes are here",
   "test/run: the seeds 1,000 to 2,499 of runs in any order of their inputs",
   "test/simulation: seeds 101 to 1,500, and whether all seeds together met every fault",
   "test/simulation: a crash at every I/O of seeds 6 to 50",

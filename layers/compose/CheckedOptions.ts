@@ -22,6 +22,7 @@ import {
   isObject,
   isOnly,
   isPostgres,
+  postgres_shape,
   layer,
   listOf,
   objectOf,
@@ -35,7 +36,7 @@ import {
 
 // Not a union, which would report an undefined member, such as an unset variable, as an excess property.
 const Store = is<NonNullable<Options["store"]>>(
-  '"ephemeral", { directory: a text that is not empty } or { postgres: a URL that begins with postgres:// or postgresql:// }',
+  `"ephemeral", { directory: a text that is not empty } or ${postgres_shape}`,
   (value) => value === "ephemeral" || isOnly(value, "directory", /./s) || isPostgres(value)
 )
 

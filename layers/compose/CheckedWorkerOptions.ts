@@ -16,16 +16,14 @@ import {
   int32_max,
   is,
   isPostgres,
+  postgres_shape,
   optionalBetween,
   Telemetry,
   text,
   texts
 } from "./OptionShapes.ts"
 
-const Store = is<WorkerOptions["store"]>(
-  "{ postgres: a URL that begins with postgres:// or postgresql:// }",
-  isPostgres
-)
+const Store = is<WorkerOptions["store"]>(postgres_shape, isPostgres)
 
 const time = optionalBetween(1, int32_max)
 

@@ -58,17 +58,19 @@ import type { AnySchema, Decoded } from "../../src/tool/ToolCodec.ts"
 import type { Answer, AnswerWith, Wait } from "./Answer.ts"
 import type { RunPart, RunPartWith } from "./RunStream.ts"
 import type { Http, HttpMethods } from "./EmbeddedHttp.ts"
+import type { PostgresStore } from "./Stores.ts"
 
 export type { Answer, AnswerWith, Awaiting, Ended, EndedWith, SoFar, Wait } from "./Answer.ts"
 export { WaitTimedOut } from "./Answer.ts"
 export type { RunPart } from "./RunStream.ts"
 export type { Http, HttpMethods, Token } from "./EmbeddedHttp.ts"
+export type { PostgresStore } from "./Stores.ts"
 
 /**
  * `ephemeral`: gone with the process. `directory`: PGlite, one process; needs the packages `@electric-sql/pglite` and
- * `@effect/sql-pg`. `postgres`: a connection URL; needs `@effect/sql-pg`.
+ * `@effect/sql-pg`. `postgres`: a connection URL, and settings of its client; needs `@effect/sql-pg`.
  */
-export type Store = "ephemeral" | { readonly directory: string } | { readonly postgres: string }
+export type Store = "ephemeral" | { readonly directory: string } | PostgresStore
 
 /** Services that the tools of an embedded runtime may need beside their own. */
 export type ForTools =

@@ -6,13 +6,13 @@
  * const worker = await startWorker({ tools: [tool(refund, body)], store: { postgres: url } })
  * ```
  */
-import { Effect, Layer, ManagedRuntime, Redacted } from "effect"
+import { Effect, Layer, ManagedRuntime } from "effect"
 import type * as LocalToolRegistry from "../runtime/desk/LocalToolRegistry.ts"
 import { ToolQueueConfig } from "../runtime/queue/ToolQueueConfig.ts"
 import type { WorkerHealth } from "../runtime/queue/ToolQueueWorker.ts"
 import { ToolQueueWorker } from "../runtime/queue/ToolQueueWorker.ts"
 import type { Telemetry } from "../telemetry/OpenTelemetry.ts"
-import type { ForTools } from "./NodeService.ts"
+import type { ForTools, PostgresStore } from "./NodeService.ts"
 
 export type { RemoteOptions } from "../runtime/queue/RemoteTool.ts"
 export { remote } from "../runtime/queue/RemoteTool.ts"
@@ -27,7 +27,7 @@ export interface WorkerOptions {
   /** Who runs them, in the list of what workers offer. Absent = `worker`. */
   readonly provider?: string
   /** The server that the runtime uses. */
-  readonly store: { readonly postgres: string }
+  readonly store: PostgresStore
   /**
    * Where traces, metrics and logs go. Absent = where the standard `OTEL_*` variables say, if they name a collector;
    * `true` = also to the default one, or to the OpenTelemetry provider that the application registered; `false` = nowhere.
@@ -50,7 +50,7 @@ export interface NodeToolWorker {
 export const startWorker = async (options: WorkerOptions): Promise<NodeToolWorker> => {
   const { checkWorkerOptions } = await import("./CheckedWorkerOptions.ts")
   await Effect.runPromise(checkWorkerOptions(options))
-  const { postgres } = await import("./Stores.ts")
+  const { postgresStore } = await import("./Stores.ts")
   const ToolWorker = await import("./ToolWorker.ts")
   const OpenTelemetry = await import("../telemetry/OpenTelemetry.ts")
   const { capabilities, config, provider, serve, store, tools } = options
@@ -66,7 +66,7 @@ export const startWorker = async (options: WorkerOptions): Promise<NodeToolWorke
     ...(provider === undefined ? undefined : { provider })
   }).pipe(
     Layer.provide(settings),
-    Layer.provide(postgres(Redacted.make(store.postgres))),
+    Layer.provide(postgresStore(store)),
     Layer.provideMerge(telemetry)
   )
   const runtime = ManagedRuntime.make(layer)

@@ -2,6 +2,7 @@
  * What options of `start`, `startWorker` and `Server.layer` are made of, as schemas for values from JavaScript. Private to this room.
  */
 import { Effect, Layer, Redacted, Schema } from "effect"
+import type { PostgresSettings } from "../sql/engine/Postgres.ts"
 
 export const isObject = (value: unknown): value is object =>
   typeof value === "object" && value !== null
@@ -45,9 +46,32 @@ export const isOnly = (value: unknown, member: string, pattern: RegExp): boolean
   return typeof given === "string" && pattern.test(given)
 }
 
-/** Whether it is a connection URL, and nothing else. */
-export const isPostgres = (value: unknown): boolean =>
-  isOnly(value, "postgres", /^postgres(?:ql)?:\/\//)
+export const postgres_shape =
+  "{ postgres: a URL that begins with postgres:// or postgresql://, connections_max?: 5 to 500, statement_timeout_ms? and " +
+  "answer_timeout_ms?: 100 to 3,600,000 }"
+
+const postgres_bounds: ReadonlyMap<string, readonly [minimum: number, maximum: number]> = new Map(
+  Object.entries({
+    connections_max: [5, 500],
+    statement_timeout_ms: [100, 3_600_000],
+    answer_timeout_ms: [100, 3_600_000]
+  } satisfies Record<keyof PostgresSettings, readonly [number, number]>)
+)
+
+/** Whether it is a connection URL with settings of its client, and nothing else. */
+export const isPostgres = (value: unknown): boolean => {
+  if (!isObject(value)) return false
+  const { postgres, ...settings } = value as Record<string, unknown>
+  return (
+    isOnly({ postgres }, "postgres", /^postgres(?:ql)?:\/\//) &&
+    Object.entries(settings).every(([name, given]) => {
+      const bounds = postgres_bounds.get(name)
+      if (bounds === undefined) return false
+      if (given === undefined) return true
+      return Number.isInteger(given) && Number(given) >= bounds[0] && Number(given) <= bounds[1]
+    })
+  )
+}
 
 export const Telemetry = Schema.Union([
   Schema.Boolean,

@@ -3,7 +3,7 @@
  * alone loads no runtime.
  */
 import type { Context } from "effect"
-import { Effect, Layer, ManagedRuntime, Redacted, Stream } from "effect"
+import { Effect, Layer, ManagedRuntime, Stream } from "effect"
 import * as Entries from "../../src/entry/Entries.ts"
 import { graphAgent } from "../../src/graph/GraphAgent.ts"
 import type { ToolGraph } from "../../src/graph/ToolGraph.ts"
@@ -53,7 +53,7 @@ const storesOf = (store: Store): Layer.Layer<Stores.Stores, unknown> =>
     ? Stores.ephemeral
     : "directory" in store
       ? Stores.directory(store.directory)
-      : Stores.postgres(Redacted.make(store.postgres))
+      : Stores.postgresStore(store)
 
 /** Loads the recorder only where `record` asks for it. */
 const recorderOf = async (record = false): Promise<Layer.Layer<never, never, CallRecords>> =>

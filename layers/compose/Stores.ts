@@ -2,14 +2,14 @@
  * The stores of a runtime: in memory, in a directory (PGlite), or on a PostgreSQL server. A driver is loaded only when
  * it is used.
  */
-import { Effect, Layer, Schema } from "effect"
-import type { Redacted } from "effect"
+import { Effect, Layer, Redacted, Schema } from "effect"
 import type { AgentMemories } from "../../services/AgentMemory.ts"
 import type { Stores as DurableStores } from "../../services/Stores.ts"
 import * as GatewayAgentMemory from "../memory/GatewayAgentMemory.ts"
 import * as MemoryRetention from "../memory/MemoryRetention.ts"
 import * as EphemeralStores from "../ephemeral/EphemeralStores.ts"
 import type { DirectoryInUse, DirectoryUnusable } from "../sql/engine/DirectoryLock.ts"
+import type { PostgresSettings } from "../sql/engine/Postgres.ts"
 import type { SqlNotify } from "../sql/engine/SqlNotify.ts"
 import type { Client, StartError } from "../sql/stores/SqlStores.ts"
 import * as ActorMemories from "./ActorMemories.ts"
@@ -91,17 +91,26 @@ export const directory = (
     )
   )
 
+/** A connection URL, which begins with `postgres://` or `postgresql://`, and settings of its client. */
+export interface PostgresStore extends PostgresSettings {
+  readonly postgres: string
+}
+
 /** A PostgreSQL server, which any number of processes may share. */
 export const postgres = (
-  url: Redacted.Redacted
+  url: Redacted.Redacted,
+  settings: PostgresSettings = {}
 ): Layer.Layer<Stores | Client, DriverMissing | StartError> =>
   shared(
     sql(
       Layer.unwrap(
         Effect.map(
           engineOf("@effect/sql-pg", () => import("../sql/engine/Postgres.ts")),
-          (Postgres) => Postgres.layer({ url })
+          (Postgres) => Postgres.layer({ ...settings, url })
         )
       )
     )
   )
+
+export const postgresStore = ({ postgres: url, ...settings }: PostgresStore) =>
+  postgres(Redacted.make(url), settings)

@@ -14,14 +14,14 @@ export const contract =
   <E>(name: string, answer: Layer.Layer<R, E>): void =>
     layer(answer, { excludeTestServices: true, timeout: "2 minutes" })(`${port} (${name})`, tests)
 
-/** Repeats `ask` until its answer fits, for up to 10 s. The way in which a contract waits for time to pass. */
+/** Repeats `ask` until its answer fits, for up to 25 s. The way in which a contract waits for time to pass. */
 export const eventually = <A, E, R>(
   ask: Effect.Effect<A, E, R>,
   fits: (answer: A) => boolean
 ): Effect.Effect<A, E, R> =>
   Effect.repeat(Effect.delay(ask, "10 millis"), { until: fits }).pipe(
     Effect.timeoutOrElse({
-      duration: "10 seconds",
-      orElse: () => Effect.die(new Error("it did not come about within 10 s"))
+      duration: "25 seconds",
+      orElse: () => Effect.die(new Error("it did not come about within 25 s"))
     })
   )

@@ -53,7 +53,7 @@ it.live(
       const env = { TROUPE_URL: yield* urlOf(data, service), TROUPE_TOKEN: textOf(data, "token") }
       const chat = (...args: ReadonlyArray<string>) => run("scripts/chat.ts", args, env)
 
-      assert.deepStrictEqual(yield* chat("--message", "Replay order 1001"), quiet(0))
+      assert.deepStrictEqual(yield* chat("--message", "What is stuck?"), quiet(0))
       assert.deepStrictEqual(yield* chat("--pending"), quiet(0))
       // It would wait for a person's lines, on a stdin that stays open.
       assert.deepStrictEqual(yield* run("scripts/chat.ts", [], env, { stdin: "pipe" }), quiet(0))

@@ -22,6 +22,9 @@ export interface PostgresServer {
   readonly port: number
   /** kill -9 of the server and of what it started; back when they are gone. */
   readonly crash: () => Promise<void>
+  /** Stops the server and its children as a debugger does: connections stay open, and nobody answers on them. */
+  readonly pause: () => void
+  readonly resume: () => void
   readonly start: () => Promise<void>
   readonly stop: () => Promise<void>
 }
@@ -53,15 +56,25 @@ const lives = (pid: number): boolean => {
   }
 }
 
-/** Backends that lose their server end by themselves, and hold its memory until they have. */
-const crash = async (databaseDir: string): Promise<void> => {
+/** The server and what it started. */
+const family = (databaseDir: string): ReadonlyArray<number> => {
   const pid = Number.parseInt(readFileSync(join(databaseDir, "postmaster.pid"), "utf8"), 10)
   const children = execFileSync("ps", ["-o", "pid=", "--ppid", String(pid)])
     .toString()
     .split("\n")
     .flatMap((line) => (line.trim() === "" ? [] : [Number(line)]))
-  for (const each of [pid, ...children]) if (lives(each)) process.kill(each, "SIGKILL")
-  while ([pid, ...children].some(lives)) await new Promise((wait) => setTimeout(wait, 10))
+  return [pid, ...children]
+}
+
+const signal = (ids: ReadonlyArray<number>, name: NodeJS.Signals): void => {
+  for (const each of ids) if (lives(each)) process.kill(each, name)
+}
+
+/** Backends that lose their server end by themselves, and hold its memory until they have. */
+const crash = async (databaseDir: string): Promise<void> => {
+  const ids = family(databaseDir)
+  signal(ids, "SIGKILL")
+  while (ids.some(lives)) await new Promise((wait) => setTimeout(wait, 10))
 }
 
 const env = { ...process.env, LC_MESSAGES: "C" }
@@ -175,8 +188,11 @@ export const launch = async (...settings: ReadonlyArray<string>): Promise<Postgr
   return {
     port,
     crash: () => crash(data),
+    pause: () => signal(family(data), "SIGSTOP"),
+    resume: () => signal(family(data), "SIGCONT"),
     start,
     stop: async () => {
+      if (child !== undefined && running.has(child)) signal(family(data), "SIGCONT")
       await end(child)
       rmSync(home, { recursive: true, force: true })
     }

@@ -9,6 +9,7 @@
 import { Effect, Layer, Record, Schema } from "effect"
 import { Migrator, SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql"
+import { AnswerUnlimited } from "./AnswerUnlimited.ts"
 import { migration as schema } from "./migrations/0001_schema.ts"
 import { migration as messages } from "./migrations/0002_messages.ts"
 import { migration as plans } from "./migrations/0003_plans.ts"
@@ -49,6 +50,7 @@ const withoutTimeout = <E>(migration: Effect.Effect<void, E, SqlClient.SqlClient
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     yield* sql.unsafe("SET LOCAL statement_timeout = 0")
+    yield* sql.unsafe("SET LOCAL lock_timeout = 0")
     yield* migration
   })
 
@@ -93,7 +95,7 @@ export const run: Effect.Effect<
   ReadonlyArray<readonly [id: number, name: string]>,
   Migrator.MigrationError | SqlError.SqlError,
   SqlClient.SqlClient
-> = Effect.andThen(refuseForeign, migrate)
+> = Effect.provideService(Effect.andThen(refuseForeign, migrate), AnswerUnlimited, true)
 
 export const layer: Layer.Layer<
   never,

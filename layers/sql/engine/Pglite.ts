@@ -13,6 +13,7 @@ import { SqlClient, SqlError } from "effect/sql"
 import type { SqlConnection } from "effect/sql"
 import * as DirectoryLock from "./DirectoryLock.ts"
 import * as PgliteUpkeep from "./PgliteUpkeep.ts"
+import { committed } from "./SqlFailure.ts"
 import { SqlNotify } from "./SqlNotify.ts"
 
 export interface PgliteOptions {
@@ -86,20 +87,7 @@ const connectionOf = (pg: PGlite) => {
     executeStream: (sql, params, transformRows) =>
       Stream.fromIterableEffect(execute(sql, params, transformRows))
   }
-  /** COMMIT of a transaction that a failed statement has spoilt answers ROLLBACK instead of failing. */
-  const commit = Effect.flatMap(run("COMMIT", [], "object"), ({ command }) =>
-    command === "ROLLBACK"
-      ? Effect.fail(
-          new SqlError.SqlError({
-            reason: new SqlError.UnknownError({
-              cause: new Error("COMMIT rolled back"),
-              message: "The transaction had failed and was rolled back",
-              operation: "commit"
-            })
-          })
-        )
-      : Effect.void
-  )
+  const commit = Effect.flatMap(run("COMMIT", [], "object"), ({ command }) => committed(command))
   return { connection, commit }
 }
 

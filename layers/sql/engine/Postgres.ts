@@ -1,20 +1,36 @@
 /**
  * PostgreSQL over the network: the client, wakeups between processes, and a warning where the server may forget what it acknowledged.
  */
-import { PgClient } from "@effect/sql-pg"
-import { Deferred, Effect, Layer, Queue, Schedule } from "effect"
+import type { PgPool } from "@effect/sql-pg"
+import { Context, Deferred, Effect, Layer, Queue, Schedule } from "effect"
 import type { Redacted } from "effect"
+import { Reactivity } from "effect/reactivity"
 import { SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql"
+import type { Client } from "./PostgresClient.ts"
+import * as PostgresClient from "./PostgresClient.ts"
 import { SqlNotify } from "./SqlNotify.ts"
 
-export interface PostgresOptions {
-  readonly url: Redacted.Redacted
+export interface PostgresSettings {
   /** Connections of the pool, three of which may listen, and one holds the locks of its owners. 5 to 500; 13 by default. */
   readonly connections_max?: number | undefined
-  /** What a statement may take, in ms; 30,000 by default. */
+  /** What a statement may take, in ms; 30,000 by default. The server keeps this limit. */
   readonly statement_timeout_ms?: number | undefined
+  /**
+   * How long a statement may go unanswered, the wait for a connection included, in ms; 5,000 more than `statement_timeout_ms`
+   * by default. Then the server stands still, or the network does, and the statement fails as over a lost connection.
+   */
+  readonly answer_timeout_ms?: number | undefined
 }
+
+export interface PostgresOptions extends PostgresSettings {
+  readonly url: Redacted.Redacted
+}
+
+const statement_ms = 30_000
+const answer_ms_more = 5_000
+/** How long a statement may wait for what others have locked, in ms. Nothing here holds a lock for longer than 5 s. */
+const lock_ms = 20_000
 
 /** How long a transaction may wait for its own process, in ms: a held snapshot makes every head's update slower. */
 const idle_in_transaction_ms = 60_000
@@ -27,14 +43,18 @@ const idle_in_transaction_ms = 60_000
  */
 const planning = { enable_seqscan: "off", jit: "off" }
 
-const settings = (options: PostgresOptions): PgClient.PgPoolConfig => ({
+const statementMs = ({ statement_timeout_ms = statement_ms }: PostgresOptions): number =>
+  statement_timeout_ms
+
+const settings = (options: PostgresOptions): PgPool.Config => ({
   url: options.url,
   applicationName: "troupe",
   maxConnections: Math.min(Math.max(options.connections_max ?? 13, 5), 500),
   connectTimeout: "10 seconds",
   keepAlive: "30 seconds",
   startupParameters: {
-    statement_timeout: String(options.statement_timeout_ms ?? 30_000),
+    statement_timeout: String(statementMs(options)),
+    lock_timeout: String(Math.min(lock_ms, statementMs(options))),
     idle_in_transaction_session_timeout: String(idle_in_transaction_ms),
     ...planning
   }
@@ -54,14 +74,14 @@ const warn = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
 
 const reconnect = Schedule.min([Schedule.exponential("100 millis"), Schedule.spaced("10 seconds")])
 
-const wakeups = (pg: PgClient.PgClient) =>
+const wakeups = ({ listen }: Client) =>
   SqlNotify.of({
     listen: Effect.fnUntraced(function* (channel, callback) {
       const ready = yield* Deferred.make<void, SqlError.SqlError>()
       let hasListened = false
       const session = Effect.scoped(
         Effect.gen(function* () {
-          const queue = yield* pg.listen(channel)
+          const queue = yield* listen(channel)
           if (hasListened) callback(undefined)
           hasListened = true
           Deferred.doneUnsafe(ready, Effect.void)
@@ -88,16 +108,14 @@ const wakeups = (pg: PgClient.PgClient) =>
     })
   })
 
-const notify: Layer.Layer<SqlNotify, never, PgClient.PgClient> = Layer.effect(
-  SqlNotify,
-  Effect.map(PgClient.PgClient, wakeups)
-)
-
-const durability: Layer.Layer<never, SqlError.SqlError, SqlClient.SqlClient> = Layer.effectDiscard(
-  Effect.flatMap(SqlClient.SqlClient, warn)
-)
+const make = Effect.fnUntraced(function* (options: PostgresOptions) {
+  const answer_ms = options.answer_timeout_ms ?? statementMs(options) + answer_ms_more
+  const client = yield* PostgresClient.make(settings(options), answer_ms)
+  yield* warn(client.sql)
+  return Context.make(SqlClient.SqlClient, client.sql).pipe(Context.add(SqlNotify, wakeups(client)))
+})
 
 export const layer = (
   options: PostgresOptions
 ): Layer.Layer<SqlClient.SqlClient | SqlNotify, SqlError.SqlError> =>
-  Layer.merge(notify, durability).pipe(Layer.provideMerge(PgClient.layer(settings(options))))
+  Layer.effectContext(make(options)).pipe(Layer.provide(Reactivity.layer))

@@ -67,6 +67,20 @@ export const orStoreError = <E>(
 ): Exclude<E, SqlError.SqlError> | StoreError =>
   SqlError.isSqlError(error) ? toStoreError(error) : (error as Exclude<E, SqlError.SqlError>)
 
+/** COMMIT of a transaction that a failed statement has spoilt answers ROLLBACK instead of failing. */
+export const committed = (command: string | undefined): Effect.Effect<void, SqlError.SqlError> =>
+  command === "ROLLBACK"
+    ? Effect.fail(
+        new SqlError.SqlError({
+          reason: new SqlError.UnknownError({
+            cause: new Error("COMMIT rolled back"),
+            message: "The transaction had failed and was rolled back",
+            operation: "commit"
+          })
+        })
+      )
+    : Effect.void
+
 /** What a reason is about. A failure of the body comes as a defect where the rollback died after it. */
 const subject = <E>(reason: Cause.Reason<E>): unknown =>
   reason._tag === "Fail" ? reason.error : reason._tag === "Die" ? reason.defect : undefined
