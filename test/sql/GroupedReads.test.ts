@@ -51,6 +51,27 @@ onBothEngines("grouped reads", (it) => {
     })
   )
 
+  it.effect("of four kinds of reads that come at once two are under way at a time", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const under_way = { now: 0, most: 0 }
+      const kinds = yield* Effect.forEach(numbers(4), () =>
+        GroupedReads.make({
+          sql,
+          batch_max: 50,
+          read: (keys: ReadonlyArray<number>) =>
+            Effect.suspend(() => {
+              under_way.most = Math.max(under_way.most, ++under_way.now)
+              return Effect.as(Effect.andThen(Effect.yieldNow, sql.unsafe(`SELECT 1`)), keys)
+            }).pipe(Effect.ensuring(Effect.sync(() => under_way.now--)))
+        })
+      )
+      const answers = yield* Effect.forEach(kinds, (read, n) => read(n), together)
+      assert.deepStrictEqual(answers, numbers(4))
+      assert.deepStrictEqual(under_way, { now: 0, most: 2 })
+    })
+  )
+
   it.effect("a read that the database refuses fails alone", () =>
     Effect.gen(function* () {
       const { double } = yield* doubling

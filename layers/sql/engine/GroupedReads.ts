@@ -5,7 +5,7 @@
  * It shares a shape with `GroupCommit` and no code: a read may be interrupted and asked again, has no lane and no size, and
  * nobody has to learn what became of it. One queue for both would take each of these as an option.
  */
-import { Context, Deferred, Effect, Exit, Latch } from "effect"
+import { Context, Deferred, Effect, Exit, Latch, Semaphore } from "effect"
 import type { Scope } from "effect"
 import { SqlError } from "effect/sql"
 import type { SqlClient } from "effect/sql"
@@ -25,6 +25,23 @@ interface Entry<K, A, E> {
   isOpen: boolean
 }
 
+/**
+ * Statements of grouped reads that run at once, of all kinds together. Each needs a session of its own, which plans for
+ * itself all that it is asked: a process that has just started would spend a fifth more of the server's time on that (bench
+ * row `answers`).
+ */
+const statements_max = 2
+const places = new WeakMap<SqlClient.SqlClient, Semaphore.Semaphore>()
+
+/** The same for all kinds of reads of this client. */
+const placesOf = (sql: SqlClient.SqlClient): Semaphore.Semaphore => {
+  const known = places.get(sql)
+  if (known !== undefined) return known
+  const made = Semaphore.makeUnsafe(statements_max)
+  places.set(sql, made)
+  return made
+}
+
 /** The database answered, and refused: another statement may succeed. */
 const isAnswer = (cause: Exit.Exit<unknown, unknown>): boolean =>
   Exit.isFailure(cause) &&
@@ -39,16 +56,13 @@ const answerAt = <A>(answers: ReadonlyArray<A>, index: number): A => answers[ind
 
 /** A batch that is refused is halved until the read at fault stands alone: one that cannot be read hides no other. */
 const answer = <K, A, E>(
-  options: Options<K, A, E>,
+  read: Options<K, A, E>["read"],
   batch: ReadonlyArray<Entry<K, A, E>>
 ): Effect.Effect<void> =>
-  Effect.flatMap(Effect.exit(options.read(batch.map(({ key }) => key))), (exit) => {
+  Effect.flatMap(Effect.exit(read(batch.map(({ key }) => key))), (exit) => {
     if (batch.length > 1 && isAnswer(exit)) {
       const middle = batch.length >> 1
-      return Effect.andThen(
-        answer(options, batch.slice(0, middle)),
-        answer(options, batch.slice(middle))
-      )
+      return Effect.andThen(answer(read, batch.slice(0, middle)), answer(read, batch.slice(middle)))
     }
     for (const [index, entry] of batch.entries()) {
       entry.isOpen = false
@@ -70,6 +84,8 @@ export const make = <K, A, E>(
 ): Effect.Effect<(key: K) => Effect.Effect<A, E | SqlError.SqlError>, never, Scope.Scope> =>
   Effect.gen(function* () {
     const { batch_max, read, sql } = options
+    const { withPermit } = placesOf(sql)
+    const inPlace: typeof read = (keys) => withPermit(read(keys))
     const wakeup = yield* Latch.make(false)
     let queue: Array<Entry<K, A, E>> = []
     // True from the first read until the queue is found empty.
@@ -81,7 +97,7 @@ export const make = <K, A, E>(
       const open = queue.filter(({ isOpen }) => isOpen)
       const batch = open.slice(0, batch_max)
       queue = open.slice(batch_max)
-      return Effect.onInterrupt(answer(options, batch), () =>
+      return Effect.onInterrupt(answer(inPlace, batch), () =>
         Effect.sync(() => (queue = [...batch, ...queue]))
       )
     })
