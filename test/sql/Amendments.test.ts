@@ -1,13 +1,15 @@
 /** Amendments of many runs at once: what they share, and what keeps one from the others. */
 import type { Vitest } from "@effect/vitest"
 import { assert, layer } from "@effect/vitest"
-import { Deferred, Effect, Fiber, Layer } from "effect"
+import { Deferred, Effect, Fiber, Layer, Result } from "effect"
 import { SqlClient } from "effect/sql"
 import * as SqlStores from "../../layers/sql/stores/SqlStores.ts"
 import { ApprovalRecords } from "../../services/ApprovalRecords.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
 import type { RunId } from "../../src/Ids.ts"
 import { cancelRun } from "../../src/run/RunCommand.ts"
+import type { ApprovalRequested } from "../../src/run/RunEvent.ts"
+import { eventually } from "../contracts/Contract.ts"
 import * as Samples from "../contracts/Samples.ts"
 import * as EmbeddedPostgres from "./EmbeddedPostgres.ts"
 import type { Needs } from "./Engines.ts"
@@ -25,6 +27,32 @@ const many = (count: number) =>
     Samples.begin({}, [Samples.modelTurned(1, 1), Samples.approvalRequested()])
   )
 
+const approve = (run: RunId, { approval, call, digest }: ApprovalRequested, by: string) =>
+  RunJournal.use((journal) =>
+    journal.amend(run, () => ({
+      events: [
+        { _tag: "ApprovalDecided", call, approval, decision: { _tag: "Approve" }, by, digest }
+      ],
+      answer: Result.succeed(undefined)
+    }))
+  )
+
+/** The status of its record, and who decided. */
+const decisionOf = ({ approval }: ApprovalRequested) =>
+  ApprovalRecords.use(({ get }) =>
+    Effect.map(get(approval), (record) => [record?.status, record?.decided_by])
+  )
+
+/** Runs that each wait for an answer. */
+const asking = (count: number) =>
+  Effect.forEach(Array.from({ length: count }), () => {
+    const request = Samples.approvalRequested()
+    return Effect.map(
+      Samples.begin({}, [Samples.modelTurned(1, 1), request]),
+      ({ fence, next, run }) => ({ fence, next, run, request })
+    )
+  })
+
 const together = (it: Vitest.MethodsNonLive<Needs>) => {
   it.effect("runs whose events are too many for one statement are amended together", () =>
     Effect.gen(function* () {
@@ -34,6 +62,18 @@ const together = (it: Vitest.MethodsNonLive<Needs>) => {
       )
       yield* Effect.forEach(runs, ({ run }) => cancel(run), { concurrency: "unbounded" })
       for (const { run } of runs) assert.strictEqual(yield* statusOf(run), "cancelled")
+    })
+  )
+
+  it.effect("16 answers at once: each record has its own", () =>
+    Effect.gen(function* () {
+      const runs = yield* asking(16)
+      yield* Effect.forEach(runs, ({ request, run }, n) => approve(run, request, `person-${n}`), {
+        concurrency: "unbounded"
+      })
+      for (const [n, { request }] of runs.entries()) {
+        assert.deepStrictEqual(yield* decisionOf(request), ["decided", `person-${n}`])
+      }
     })
   )
 
@@ -110,6 +150,33 @@ layer(Layer.provideMerge(stores, counted.layer), {
         records.map((record) => record?.id),
         asked.map(({ approval }) => approval)
       )
+    })
+  )
+
+  it.effect("the answer to a run that a slow body holds is not recorded with those of others", () =>
+    Effect.gen(function* () {
+      const journal = yield* RunJournal
+      const gate = Deferred.makeUnsafe<void>()
+      const entered = Deferred.makeUnsafe<void>()
+      const body = Effect.andThen(Deferred.succeed(entered, undefined), Deferred.await(gate))
+      const [held, ...others] = yield* asking(17)
+      const holder = yield* Effect.forkChild(
+        journal.transact(held!.run, held!.fence, body, () => held!.next(Samples.callSettled()))
+      )
+      yield* Deferred.await(entered)
+      const answers = yield* Effect.forkChild(
+        Effect.forEach([...others, held!], ({ request, run }) => approve(run, request, run), {
+          concurrency: "unbounded"
+        })
+      )
+      for (const { request, run } of others) {
+        yield* eventually(decisionOf(request), ([, by]) => by === run)
+      }
+      assert.deepStrictEqual(yield* decisionOf(held!.request), ["pending", undefined])
+      yield* Deferred.succeed(gate, undefined)
+      yield* Fiber.join(holder)
+      yield* Fiber.join(answers)
+      assert.deepStrictEqual(yield* decisionOf(held!.request), ["decided", held!.run])
     })
   )
 

@@ -22,7 +22,7 @@ import { inTransaction, orJournalError } from "../engine/SqlFailure.ts"
 import type { AmendmentWakeups, ClaimFor } from "./AmendmentWakeups.ts"
 import { channel } from "./AmendmentWakeups.ts"
 import type { EncodedAppend } from "./AppendStatement.ts"
-import { batchParams } from "./AppendStatement.ts"
+import { answerColumns, batchParams } from "./AppendStatement.ts"
 import type { CommitListeners } from "./CommittedEntries.ts"
 import * as GroupCommit from "./GroupCommit.ts"
 import { appendWithin, decodePlaces, encoded } from "./JournalWriter.ts"
@@ -48,7 +48,8 @@ interface Amending extends EncodedAppend {
  * Appends a batch, raises the epochs of the runs that it claims, and notifies the other processes of what it has appended.
  * A run whose head another transaction holds is refused, so that nobody waits for it: it is given a length that no run has.
  * The rows are locked and the epochs raised before the function looks at them, because its arguments are made of those that
- * were.
+ * were. Answers to questions, which most amendments are, are written for all of the batch, where the function takes each by
+ * itself (bench row `answers`).
  */
 const statement = `WITH wanted AS MATERIALIZED (
   SELECT * FROM unnest($1::text[]::uuid[], $2::int4[], $3::int4[], $13::text[]) WITH ORDINALITY AS w(run_id, epoch, length, owner, place)),
@@ -69,6 +70,11 @@ expected AS MATERIALIZED (
 refused AS MATERIALIZED (
   SELECT b.place FROM expected x CROSS JOIN LATERAL troupe.append_batch($1::text[]::uuid[], x.epochs, x.lengths,
     $4::int4[], $5::int4[], $6::text[]::int8[], $7::int4[], $8::int4[], $9::text[], $10::text[], $11::int4[], $12::text[]) AS b(place)),
+answered AS (
+  UPDATE troupe.approvals a SET status = q.status::int2, answer = q.answer
+  FROM unnest($15::int4[], $16::text[]::uuid[], $17::int4[], $18::text[]) AS q(place, id, status, answer)
+  WHERE a.id = q.id AND a.id = ANY ($16::text[]::uuid[]) AND a.run_id = ($1::text[]::uuid[])[q.place] AND a.status = 0
+    AND q.place NOT IN (SELECT x.place FROM refused x)),
 notified AS MATERIALIZED (
   SELECT count(pg_notify('${channel}', $14::text || w.run_id)) AS runs FROM wanted w
   WHERE w.place NOT IN (SELECT x.place FROM refused x))
@@ -78,7 +84,7 @@ SELECT place FROM refused UNION ALL SELECT 0 FROM notified WHERE runs < 0`
 const committing =
   (sql: SqlClient.SqlClient, sender: string) => (batch: ReadonlyArray<Amending>) => {
     const owners = batch.map(({ claims }) => claims?.claim.head.owner ?? "")
-    const params = [...batchParams(batch), owners, sender]
+    const params = [...batchParams(batch), owners, sender, ...answerColumns(batch)]
     return Effect.mapError(
       Effect.map(Effect.flatMap(sql.unsafe(statement, params), decodePlaces), (rows) => {
         const refused = new Set(rows.map(({ place }) => place))

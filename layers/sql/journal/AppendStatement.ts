@@ -21,8 +21,17 @@ export interface EncodedAppend extends Item {
   readonly events: ReadonlyArray<{ readonly type: string; readonly payload: string }>
   /** What it writes beside them, where that is the end of its run and nothing else. */
   readonly ending: Ending | undefined
+  /** What it writes beside them, where that is answers to questions and nothing else. */
+  readonly answers: ReadonlyArray<AnsweredQuestion> | undefined
   /** The same, or whatever else it writes beside them, as JSON text; null for most. */
   readonly projection: () => string | null
+}
+
+/** A question that is no longer pending, as its record says; `answer` is JSON text. */
+interface AnsweredQuestion {
+  readonly id: string
+  readonly status: number
+  readonly answer: string
 }
 
 /** What most ends write: an empty text means that there is none. */
@@ -59,13 +68,21 @@ const costRow = ({ by, currency, offset, usage, ...entry }: CostEntry) => ({
   reasoning_tokens: usage.reasoning_tokens ?? 0
 })
 
-/** Is there nothing but the end of a run? */
-const isOnlyEnd = ({ answered, costs, known, requested, unknown }: Projection): boolean =>
-  requested.length === 0 &&
-  answered.length === 0 &&
-  costs.length === 0 &&
-  known.length === 0 &&
-  unknown.length === 0
+/** Is there nothing but the end of a run and answers to questions? */
+const isOnlyEndOrAnswers = ({ costs, known, requested, unknown }: Projection): boolean =>
+  requested.length === 0 && costs.length === 0 && known.length === 0 && unknown.length === 0
+
+const answeredRows = (
+  { answered }: Projection,
+  at: number
+): ReadonlyArray<AnsweredQuestion> | undefined =>
+  answered.length === 0
+    ? undefined
+    : answered.map(({ by, decision, id, status }) => ({
+        id,
+        status: approvalCode(status),
+        answer: canonical({ decided_at: at, decided_by: by, decision })
+      }))
 
 const endingOf = ({ answer, task }: Projection): Ending | undefined =>
   task === undefined
@@ -88,20 +105,13 @@ const endingOf = ({ answer, task }: Projection): Ending | undefined =>
  * - `known`: calls that are no longer unknown. `unknown`: calls that became so.
  */
 const projectionText = (
-  { answer, answered, costs, known, requested, task, unknown }: Projection,
-  at: number,
+  { answer, costs, known, requested, task, unknown }: Projection,
+  answered: ReadonlyArray<AnsweredQuestion> | undefined,
   isOver: boolean
 ): string =>
   JSON.stringify({
     asked: requested.length === 0 ? undefined : requested.map(approvalRow),
-    answered:
-      answered.length === 0
-        ? undefined
-        : answered.map(({ by, decision, id, status }) => ({
-            id,
-            status: approvalCode(status),
-            answer: canonical({ decided_at: at, decided_by: by, decision })
-          })),
+    answered,
     task_status: task === undefined ? undefined : taskCode(task.status),
     task_reason: task?.reason === undefined ? undefined : JSON.stringify(task.reason),
     closed: isOver ? true : undefined,
@@ -125,12 +135,17 @@ export const encodeAppend = (append: Append, at: number): EncodedAppend => {
   let size = 0
   for (const { payload } of events) size += payload.length
   const isOver = status >= run_over
-  const isOnly = isOnlyEnd(projected)
-  const ending = isOver && isOnly ? endingOf(projected) : undefined
+  const answered = answeredRows(projected, at)
+  const isOnly = isOnlyEndOrAnswers(projected)
+  const isOnlyEnd = isOnly && answered === undefined
+  const ending = isOver && isOnlyEnd ? endingOf(projected) : undefined
+  const answers = !isOver && isOnly && projected.task === undefined ? answered : undefined
   const projection = () =>
-    isOver || !isOnly || projected.task !== undefined ? projectionText(projected, at, isOver) : null
+    isOver || !isOnlyEnd || projected.task !== undefined
+      ? projectionText(projected, answered, isOver)
+      : null
   // A run's appends never share a batch: its second would be fenced by what its first does.
-  return { lane: append.run, size, append, at, status, events, ending, projection }
+  return { lane: append.run, size, append, at, status, events, ending, answers, projection }
 }
 
 /** A statement for a batch. It gives a row for each append that was refused: its place in the batch, from 1. */
@@ -230,11 +245,31 @@ const appendColumns = (batch: ReadonlyArray<EncodedAppend>): ReadonlyArray<unkno
   ...eventColumns(batch)
 ]
 
-/** The twelve parameters of `append_batch`. */
+/** The twelve parameters of `append_batch`, for what is not written by `answerColumns`. */
 export const batchParams = (batch: ReadonlyArray<EncodedAppend>): ReadonlyArray<unknown> => [
   ...appendColumns(batch),
-  ...projectionColumns(batch, () => true)
+  ...projectionColumns(batch, ({ answers }) => answers === undefined)
 ]
+
+/** The arrays of answered questions: the place of its append in the batch, its record, its status, its answer. */
+export const answerColumns = (batch: ReadonlyArray<EncodedAppend>): ReadonlyArray<unknown> => {
+  const places: Array<number> = []
+  const answered: Array<AnsweredQuestion> = []
+  let place = 0
+  for (const { answers = [] } of batch) {
+    place++
+    for (const answer of answers) {
+      places.push(place)
+      answered.push(answer)
+    }
+  }
+  return [
+    places,
+    answered.map(({ id }) => id),
+    answered.map(({ status }) => status),
+    answered.map(({ answer }) => answer)
+  ]
+}
 
 /** The statement that appends a batch. It holds at most one append of each run. */
 export const statementOf = (batch: ReadonlyArray<EncodedAppend>): Statement => {
