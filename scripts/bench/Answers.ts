@@ -38,7 +38,8 @@ const linesOf = async (
   return [
     ratio({ row, unit: "ms", against, bound }, ours, bare, "ms"),
     // To open a PGlite takes a second on both sides, which would hide what is measured.
-    ratio({ row, unit: "ms with the start", against, bound: undefined }, ours, bare, "all_ms")
+    ratio({ row, unit: "ms with the start", against, bound: undefined }, ours, bare, "all_ms"),
+    ratio({ row, unit: "CPU ms of the thread", against, bound: undefined }, ours, bare, "cpu_ms")
   ]
 }
 

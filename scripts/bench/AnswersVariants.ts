@@ -90,15 +90,23 @@ export const park = async (store: string): Promise<never> => {
 }
 
 /** Until the last run has ended, from the start, and from when the first question could be answered. */
-const times = (began: number, ready: number): Sample => {
+const times = (began: number, ready: Ready): Sample => {
   const now = performance.now()
-  return { ms: now - ready, all_ms: now - began }
+  const { system, user } = process.threadCpuUsage(ready.cpu)
+  return { ms: now - ready.at, all_ms: now - began, cpu_ms: (user + system) / 1_000 }
 }
+
+interface Ready {
+  readonly at: number
+  readonly cpu: NodeJS.CpuUsage
+}
+
+const readyNow = (): Ready => ({ at: performance.now(), cpu: process.threadCpuUsage() })
 
 export const answer = async (store: string): Promise<Sample> => {
   const began = performance.now()
   const troupe = await startChanger(JSON.parse(store) as Store)
-  const ready = performance.now()
+  const ready = readyNow()
   const ends: Array<Promise<void>> = []
   const end = async (run: string) => {
     const { status } = await troupe.result(run)
@@ -188,7 +196,7 @@ export const answerBare = async (store: string): Promise<Sample> => {
   const decode = Schema.decodeUnknownSync(Parameters)
   const began = performance.now()
   const query = await BareLog.connect(JSON.parse(store) as BareLog.Durable)
-  const ready = performance.now()
+  const ready = readyNow()
   const log = BareLog.make(query)
   const questions = await query(
     `SELECT id::text, run_id::text FROM bare.approvals WHERE status = 0`
