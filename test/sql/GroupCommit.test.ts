@@ -54,6 +54,26 @@ it.effect("a committer that gathers writes the first with those that come at the
   })
 )
 
+it.effect(
+  "a crowd that was answered together writes again together, and who is alone at once",
+  () =>
+    Effect.gen(function* () {
+      const { batches, make } = store()
+      const write = yield* make
+      const all = (...rows: ReadonlyArray<number>) =>
+        Effect.andThen(
+          Effect.forEach(rows, (n) => write(row(n)), { concurrency: "unbounded" }),
+          // The committer has nothing left, and waits.
+          Effect.forEach(numbers(5), () => Effect.yieldNow, { discard: true })
+        )
+      yield* all(...numbers(64))
+      yield* all(...numbers(64))
+      yield* all(64)
+      yield* all(65, 66)
+      assert.deepStrictEqual(batches, [[0], numbers(64).slice(1), numbers(64), [64], [65], [66]])
+    })
+)
+
 it.effect("concurrent writers share a batch, and each gets its own answer", () =>
   Effect.gen(function* () {
     const { batches, make } = store()
