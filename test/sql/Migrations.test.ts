@@ -22,11 +22,11 @@ const load = Effect.fnUntraced(function* (name: string) {
   }
 })
 
-/** Tables, columns, indexes, constraints and functions; the order of columns is not compared. */
+/** Tables, columns, indexes, constraints, policies and functions; the order of columns is not compared. */
 const schema = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const rows = yield* sql.unsafe<{ readonly entry: string }>(
-    `SELECT concat_ws(' ', c.relname, c.relkind, c.reloptions::text) AS entry FROM pg_class c
+    `SELECT concat_ws(' ', c.relname, c.relkind, c.reloptions::text, c.relrowsecurity) AS entry FROM pg_class c
        WHERE c.relnamespace = 'troupe'::regnamespace AND c.relkind IN ('r', 'S')
      UNION ALL SELECT concat_ws(' ', a.attrelid::regclass, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull,
          a.attidentity, a.attcollation::regcollation, pg_get_expr(d.adbin, d.adrelid))
@@ -35,6 +35,7 @@ const schema = Effect.gen(function* () {
      UNION ALL SELECT indexdef FROM pg_indexes WHERE schemaname = 'troupe'
      UNION ALL SELECT concat_ws(' ', conrelid::regclass, conname, pg_get_constraintdef(oid)) FROM pg_constraint
        WHERE connamespace = 'troupe'::regnamespace
+     UNION ALL SELECT concat_ws(' ', tablename, policyname, permissive, roles, cmd, qual, with_check) FROM pg_policies WHERE schemaname = 'troupe'
      UNION ALL SELECT pg_get_functiondef(oid) FROM pg_proc WHERE pronamespace = 'troupe'::regnamespace
      ORDER BY 1`
   )

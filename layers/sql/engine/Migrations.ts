@@ -20,6 +20,7 @@ import { migration as platform } from "./migrations/0007_platform.ts"
 import { migration as authorizations } from "./migrations/0008_authorizations.ts"
 import { migration as channels } from "./migrations/0009_channels.ts"
 import { migration as files } from "./migrations/0010_files.ts"
+import { migration as tenants } from "./migrations/0011_tenants.ts"
 
 /** By number and name. Only ever appended to. */
 const migrations = {
@@ -40,7 +41,9 @@ const migrations = {
   /** Events that came in, channels of conversations, and what people were told. */
   "0009_channels": channels,
   /** The bytes of images and other files of messages. */
-  "0010_files": files
+  "0010_files": files,
+  /** Row security by tenant. */
+  "0011_tenants": tenants
 }
 
 const table = "troupe_migrations"

@@ -15,6 +15,7 @@ import { isQuarantined, RunCode, run_over, run_parked, runCode, runStatus } from
 import { rowDecoder } from "../engine/DecodedRows.ts"
 import { orStoreError } from "../engine/SqlFailure.ts"
 import { StoredText } from "../engine/StoredText.ts"
+import { TenantReads } from "../engine/TenantReads.ts"
 import { taskOf, TaskRow } from "./SqlTaskStore.ts"
 
 const page_max = 500
@@ -157,26 +158,29 @@ const unhosted = (sql: SqlClient.SqlClient, { here, tenant }: UnhostedQuery) =>
 const statusOf = ({ run_status }: Row): RunItem["status"] =>
   run_status === null ? "pending" : runStatus(run_status)
 
-const make = Effect.map(SqlClient.SqlClient, (sql) =>
-  RunList.of({
-    list: Effect.fnUntraced(function* (query) {
-      const rows = yield* Effect.mapError(
-        Effect.flatMap(selected(sql, query), decodeRuns),
-        orStoreError
-      )
-      const runs = rows.flatMap((row) => (statusOf(row) === "awaiting_approval" ? [row.id] : []))
-      const { tenant } = query
-      const unknown = runs.length === 0 ? [] : yield* unknownIn(sql, { tenant, runs, limit: 500 })
-      return rows.map((row) =>
-        runItem(
-          taskOf(row),
-          statusOf(row),
-          unknown.filter(({ run_id }) => run_id === row.id),
-          row.run_status !== null && isQuarantined(row.run_status)
-        )
-      )
-    }),
-    unknown: (query) => unknownIn(sql, query),
+/** A page of runs, with the calls of unknown outcome of those that wait for a person. */
+const page = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, query: RunQuery) {
+  const rows = yield* Effect.flatMap(selected(sql, query), decodeRuns)
+  const runs = rows.flatMap((row) => (statusOf(row) === "awaiting_approval" ? [row.id] : []))
+  const { tenant } = query
+  const unknown = runs.length === 0 ? [] : yield* unknownIn(sql, { tenant, runs, limit: 500 })
+  return rows.map((row) =>
+    runItem(
+      taskOf(row),
+      statusOf(row),
+      unknown.filter(({ run_id }) => run_id === row.id),
+      row.run_status !== null && isQuarantined(row.run_status)
+    )
+  )
+})
+
+const make = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const reads = yield* TenantReads
+  return RunList.of({
+    list: (query) => Effect.mapError(reads.of(query.tenant)(page(sql, query)), orStoreError),
+    unknown: (query) =>
+      Effect.mapError(reads.of(query.tenant)(unknownIn(sql, query)), orStoreError),
     unhosted: (query) => unhosted(sql, query),
     unknownByTool: sql
       .unsafe(
@@ -184,6 +188,9 @@ const make = Effect.map(SqlClient.SqlClient, (sql) =>
       )
       .pipe(Effect.flatMap(decodeCounts), Effect.mapError(orStoreError))
   })
-)
+})
 
-export const layer: Layer.Layer<RunList, never, SqlClient.SqlClient> = Layer.effect(RunList, make)
+export const layer: Layer.Layer<RunList, never, SqlClient.SqlClient | TenantReads> = Layer.effect(
+  RunList,
+  make
+)

@@ -22,6 +22,7 @@ import * as SqlOutboxReplayer from "../outbox/SqlOutboxReplayer.ts"
 import * as SqlRunJournal from "../journal/SqlRunJournal.ts"
 import * as SqlRunList from "../journal/SqlRunList.ts"
 import * as SqlTaskStore from "../journal/SqlTaskStore.ts"
+import * as TenantReads from "../engine/TenantReads.ts"
 import * as SqlToolQueue from "../tools/SqlToolQueue.ts"
 import * as SqlToolStores from "./SqlToolStores.ts"
 
@@ -51,5 +52,5 @@ export const layer: Layer.Layer<Stores, StartError, SqlClient.SqlClient | SqlNot
     SqlToolStores.layer
   ).pipe(
     Layer.provideMerge(Layer.merge(SqlOutbox.layer, SqlTaskStore.layer)),
-    Layer.provide(Migrations.layer)
+    Layer.provide(Layer.provideMerge(TenantReads.layer, Migrations.layer))
   )

@@ -1,0 +1,142 @@
+/**
+ * Reads on behalf of a principal, as a role that sees the rows of one tenant: a statement that forgets its tenant finds no
+ * row of another one. The engine, which appends and recovers for all tenants, is the role that connects, which owns
+ * the tables. Private to this room.
+ *
+ * Roles are the server's, not the database's: each role that connects has a tenant role of its own, so that nobody reads the
+ * databases of others with it. It is made, and granted what it may read, when a process starts.
+ */
+import { Context, Effect, Layer, Schema } from "effect"
+import { Migrator, SqlClient } from "effect/sql"
+import type { SqlError } from "effect/sql"
+import type { StoreError } from "../../../services/StoreError.ts"
+import type { Tenant } from "../../../src/Ids.ts"
+import { rowDecoder } from "./DecodedRows.ts"
+import { inTransaction } from "./SqlFailure.ts"
+
+export class TenantReads extends Context.Service<
+  TenantReads,
+  {
+    /** The role that reads; undefined where there is none, which the start has warned of. */
+    readonly role: string | undefined
+    /**
+     * Runs a read in a transaction of its own, which is in the tenant's role for as long. In an open transaction it is
+     * a part of that one and of its role: what a call reads between its writes.
+     */
+    of(
+      tenant: Tenant
+    ): <A, E, R>(read: Effect.Effect<A, E, R>) => Effect.Effect<A, E | SqlError.SqlError, R>
+  }
+>()("troupe/layers/sql/engine/TenantReads") {}
+
+/** What there is of the role, and what it lacks. A name that would have to be quoted or cut is hashed. */
+const found_statement = `WITH me AS (
+    SELECT 'troupe_tenant_' || CASE WHEN session_user ~ '^[a-z0-9_]{1,49}$' THEN session_user::text
+      ELSE md5(session_user::text) END AS name)
+  SELECT me.name, quote_ident(session_user) AS connects, r.oid IS NOT NULL AS made,
+    coalesce(r.rolsuper OR r.rolbypassrls OR EXISTS (SELECT FROM pg_class c
+      WHERE c.relnamespace = 'troupe'::regnamespace AND pg_has_role(r.oid, c.relowner, 'MEMBER')), false) AS sees_all,
+    coalesce(pg_has_role(session_user, r.oid, CASE
+      WHEN current_setting('server_version_num')::int4 < 160000 THEN 'MEMBER' ELSE 'SET' END), false) AS granted,
+    coalesce(has_schema_privilege(r.oid, 'troupe', 'USAGE'), false) AS enters,
+    ARRAY(SELECT c.relname::text FROM pg_class c
+      WHERE c.relnamespace = 'troupe'::regnamespace AND c.relkind = 'r' AND c.relrowsecurity
+        AND NOT coalesce(has_table_privilege(r.oid, c.oid, 'SELECT'), false) ORDER BY 1) AS unread
+  FROM me LEFT JOIN pg_roles r ON r.rolname = me.name`
+
+const Found = Schema.Struct({
+  name: Schema.String,
+  connects: Schema.String,
+  made: Schema.Boolean,
+  sees_all: Schema.Boolean,
+  granted: Schema.Boolean,
+  enters: Schema.Boolean,
+  unread: Schema.Array(Schema.String)
+})
+const decodeFound = rowDecoder(Found, "roles of the database")
+type Found = typeof Found.Type
+
+const find = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
+  const [found] = yield* Effect.flatMap(sql.unsafe(found_statement), decodeFound)
+  return found!
+})
+
+const isReady = ({ enters, granted, made, unread }: Found): boolean =>
+  made && granted && enters && unread.length === 0
+
+/** Makes what is missing. The role may be made by a process of another database at the same moment. */
+const complete = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
+  yield* sql.unsafe("SELECT pg_advisory_xact_lock(hashtextextended('troupe tenant role', 0))::text")
+  const { enters, granted, made, name, unread } = yield* find(sql)
+  if (!made) {
+    yield* sql.unsafe(`DO $$ BEGIN CREATE ROLE ${name} NOLOGIN;
+      EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$`)
+  }
+  if (!granted) {
+    const again = yield* find(sql)
+    if (!again.granted) yield* sql.unsafe(`GRANT ${name} TO SESSION_USER`)
+  }
+  if (!enters) yield* sql.unsafe(`GRANT USAGE ON SCHEMA troupe TO ${name}`)
+  if (unread.length > 0) {
+    const tables = unread.map((table) => `troupe.${table}`)
+    yield* sql.unsafe(`GRANT SELECT ON ${tables.join(", ")} TO ${name}`)
+  }
+})
+
+const warning = ({ connects, name }: Found): string =>
+  `PostgreSQL does not let ${connects} make or use the role ${name}: what principals read is kept to their workspace by the ` +
+  `statements alone, not by row security as well. Let an administrator run: CREATE ROLE ${name} NOLOGIN; ` +
+  `GRANT ${name} TO ${connects}; and start again`
+
+/** What the server changed for somebody else at that moment is tried again. */
+const attempts_max = 5
+
+const isForbidden = (error: SqlError.SqlError | StoreError): boolean =>
+  error._tag === "SqlError" && error.reason._tag === "AuthorizationError"
+
+const prepare = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
+  const found = yield* find(sql)
+  if (found.sees_all) {
+    return yield* new Migrator.MigrationError({
+      kind: "BadState",
+      message:
+        `the role ${found.name} is a superuser's, bypasses row security, or is a member of the role that owns the tables: ` +
+        `what is read for one workspace could be that of another. Nothing was changed. ` +
+        `Take these rights from it: ALTER ROLE ${found.name} NOSUPERUSER NOBYPASSRLS`
+    })
+  }
+  if (isReady(found)) return found.name
+  return yield* inTransaction(sql)(complete(sql)).pipe(
+    Effect.retry({ times: attempts_max, while: (error) => !isForbidden(error) }),
+    Effect.as(found.name),
+    Effect.catchIf(isForbidden, () => Effect.as(Effect.logWarning(warning(found)), undefined))
+  )
+})
+
+const make = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const role = yield* prepare(sql).pipe(Effect.catchTag("StoreError", Effect.die))
+  const enter = (tenant: Tenant) =>
+    sql.unsafe(
+      "SELECT set_config('role', $1::text, true), set_config('troupe.tenant', $2::text, true)",
+      [role, tenant]
+    )
+  return TenantReads.of({
+    role,
+    of: (tenant) => (read) =>
+      role === undefined
+        ? read
+        : Effect.withFiber((fiber) =>
+            Context.getOrUndefined(fiber.context, sql.transactionService) === undefined
+              ? inTransaction(sql)(Effect.andThen(enter(tenant), read))
+              : read
+          )
+  })
+})
+
+/** Over a database whose migrations have run. */
+export const layer: Layer.Layer<
+  TenantReads,
+  Migrator.MigrationError | SqlError.SqlError,
+  SqlClient.SqlClient
+> = Layer.effect(TenantReads, make)

@@ -1,0 +1,242 @@
+/** Row security: which tables have it, what a statement without its tenant finds, and what a server may refuse. */
+import { randomUUID } from "node:crypto"
+import { assert, it } from "@effect/vitest"
+import { Context, Effect, Layer, Logger, Redacted } from "effect"
+import { SqlClient } from "effect/sql"
+import * as Postgres from "../../layers/sql/engine/Postgres.ts"
+import * as TenantReadsLayer from "../../layers/sql/engine/TenantReads.ts"
+import { TenantReads } from "../../layers/sql/engine/TenantReads.ts"
+import * as SqlStores from "../../layers/sql/stores/SqlStores.ts"
+import { RunList } from "../../services/RunList.ts"
+import { TaskStore } from "../../services/TaskStore.ts"
+import type { Tenant } from "../../src/Ids.ts"
+import * as Samples from "../contracts/Samples.ts"
+import * as EmbeddedPostgres from "./EmbeddedPostgres.ts"
+import { onBothEngines } from "./Engines.ts"
+
+/** What belongs to no tenant: processes, what workers offer, and what is configured. A tenant's role may not read it. */
+const of_no_tenant = ["components", "mcp_pin_changes", "mcp_pins", "processes", "tool_workers"]
+
+const accept = (tenant: Tenant) =>
+  Effect.map(
+    TaskStore.use((tasks) => tasks.accept(Samples.newTask({ tenant }))),
+    ({ task }) => task.id
+  )
+
+/** The statement that forgot its tenant. */
+const everyTask = SqlClient.SqlClient.use((sql) =>
+  Effect.map(sql.unsafe<{ readonly id: string }>("SELECT id FROM troupe.agent_tasks"), (rows) =>
+    rows.map(({ id }) => id)
+  )
+)
+
+const currentRole = SqlClient.SqlClient.use((sql) =>
+  Effect.map(
+    sql.unsafe<{ readonly role: string; readonly tenant: string | null }>(
+      "SELECT current_user::text AS role, current_setting('troupe.tenant', true) AS tenant"
+    ),
+    ([row]) => row!
+  )
+)
+
+const withReads = <A, E, R>(use: (reads: TenantReads["Service"]) => Effect.Effect<A, E, R>) =>
+  Effect.provide(TenantReads.use(use), Layer.fresh(TenantReadsLayer.layer))
+
+onBothEngines("row security", (it) => {
+  it.effect("is on for each table with rows of tenants, and no other table is granted", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const role = yield* withReads(({ role }) => Effect.succeed(role!))
+      const tables = yield* sql.unsafe<Record<"name", string> & Record<string, boolean>>(
+        `SELECT c.relname::text AS name, c.relrowsecurity AS secured,
+           EXISTS (SELECT FROM pg_policies p WHERE p.schemaname = 'troupe' AND p.tablename = c.relname
+             AND p.cmd = 'SELECT' AND p.qual LIKE '%current_setting(''troupe.tenant''%') AS has_policy,
+           EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attname = 'tenant') AS has_tenant,
+           has_table_privilege($1, c.oid, 'SELECT') AS reads,
+           has_table_privilege($1, c.oid, 'INSERT, UPDATE, DELETE, TRUNCATE') AS writes
+         FROM pg_class c WHERE c.relnamespace = 'troupe'::regnamespace AND c.relkind IN ('r', 'v', 'm', 'p') ORDER BY 1`,
+        [role]
+      )
+      assert.isAbove(tables.length, 40)
+      for (const { has_policy, has_tenant, name, reads, secured, writes } of tables) {
+        const isOfTenants = !of_no_tenant.includes(name)
+        assert.deepStrictEqual(
+          { name, secured, has_policy, reads, writes },
+          { name, secured: isOfTenants, has_policy: isOfTenants, reads: isOfTenants, writes: false }
+        )
+        assert.isFalse(has_tenant === true && !isOfTenants, name)
+      }
+      const [rights] = yield* sql.unsafe(
+        "SELECT rolsuper, rolbypassrls, rolcanlogin FROM pg_roles WHERE rolname = $1",
+        [role]
+      )
+      assert.deepStrictEqual(
+        { ...rights },
+        { rolsuper: false, rolbypassrls: false, rolcanlogin: false }
+      )
+    })
+  )
+
+  it.effect(
+    "a statement that forgets its tenant finds no row of another one, and writes nothing",
+    () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const [a, b] = [Samples.tenant(), Samples.tenant()]
+        const [first, second] = [yield* accept(a), yield* accept(b)]
+        const before = yield* currentRole
+        yield* withReads((reads) =>
+          Effect.gen(function* () {
+            assert.includeMembers([...(yield* everyTask)], [first, second])
+            assert.deepStrictEqual(yield* reads.of(a)(everyTask), [first])
+            assert.deepStrictEqual(yield* reads.of(b)(everyTask), [second])
+            assert.deepStrictEqual(yield* reads.of(Samples.tenant())(everyTask), [])
+            assert.deepInclude(yield* reads.of(a)(currentRole), { role: reads.role!, tenant: a })
+            const writing = [
+              "UPDATE troupe.agent_tasks SET status = 0",
+              "DELETE FROM troupe.conversation_messages",
+              "INSERT INTO troupe.blob_totals VALUES ('x', 1)",
+              "SELECT * FROM troupe.processes"
+            ]
+            for (const statement of writing) {
+              const error = yield* Effect.flip(reads.of(a)(sql.unsafe(statement)))
+              assert.strictEqual(error.reason._tag, "AuthorizationError", statement)
+            }
+            // The events of a run are those of its tenant.
+            const { run } = yield* Effect.map(Samples.begin({ tenant: a }), ({ task }) => ({
+              run: task.id
+            }))
+            const events = sql.unsafe<{ readonly run_id: string }>(
+              "SELECT DISTINCT run_id FROM troupe.run_events"
+            )
+            assert.deepStrictEqual(yield* reads.of(a)(events), [{ run_id: run }])
+            assert.deepStrictEqual(yield* reads.of(b)(events), [])
+            // In the transaction of a call, a read is a part of it.
+            const within = sql.withTransaction(
+              Effect.andThen(reads.of(a)(everyTask), Effect.all([everyTask, currentRole]))
+            )
+            const [all, role] = yield* within
+            assert.includeMembers([...all], [first, second])
+            assert.strictEqual(role.role, before.role)
+          })
+        )
+        assert.strictEqual((yield* currentRole).role, before.role)
+      })
+  )
+
+  it.effect("what principals read is read in the tenant's role", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const tenant = Samples.tenant()
+      const id = yield* accept(tenant)
+      const role = yield* withReads(({ role }) => Effect.succeed(role!))
+      const runs = yield* RunList
+      const reading = {
+        runs: runs.list({ tenant, limit: 10 }),
+        unknown: runs.unknown({ tenant, limit: 10 })
+      }
+      assert.deepStrictEqual(
+        (yield* reading.runs).map((run) => run.id),
+        [id]
+      )
+      yield* sql.unsafe(`REVOKE SELECT ON ALL TABLES IN SCHEMA troupe FROM ${role}`)
+      for (const [name, read] of Object.entries(reading)) {
+        const exit = yield* Effect.flip(Effect.asVoid(read as Effect.Effect<unknown, unknown>))
+        assert.include(String(exit), "the database refused the credentials or a permission", name)
+      }
+      // The engine is not concerned, and a start grants again what is missing.
+      yield* accept(tenant)
+      yield* withReads(() => Effect.void)
+      assert.lengthOf(yield* runs.list({ tenant, limit: 10 }), 2)
+    })
+  )
+})
+
+/** A role that may log in, and a database that it owns. */
+const tenancy = Effect.fnUntraced(function* (rights: string) {
+  const name = `app_${randomUUID().slice(0, 8)}`
+  const url = yield* EmbeddedPostgres.database
+  const admin = Context.get(
+    yield* Layer.build(Postgres.layer({ url: Redacted.make(url) })),
+    SqlClient.SqlClient
+  )
+  yield* admin.unsafe(`CREATE ROLE ${name} LOGIN PASSWORD 'app' ${rights}`)
+  yield* admin.unsafe(`ALTER DATABASE ${new URL(url).pathname.slice(1)} OWNER TO ${name}`)
+  yield* admin.unsafe(`ALTER SCHEMA public OWNER TO ${name}`)
+  const at = new URL(url)
+  at.username = name
+  at.password = "app"
+  return { admin, name, url: at.href }
+})
+
+/** What a process that starts there may do, and what it warns of. */
+const started = Effect.fnUntraced(function* (url: string) {
+  const said: Array<string> = []
+  const warnings = Logger.layer([
+    Logger.make(({ logLevel, message }) => {
+      if (logLevel === "Warn") said.push(String(message))
+    })
+  ])
+  const client = Postgres.layer({ url: Redacted.make(url), connections_max: 5 })
+  const stores = Layer.provideMerge(
+    TenantReadsLayer.layer,
+    Layer.provideMerge(SqlStores.layer, client)
+  )
+  const context = yield* Layer.build(Layer.provide(Layer.fresh(stores), warnings))
+  return { context, said }
+})
+
+const reads = (tenant: Tenant) => TenantReads.use((of) => of.of(tenant)(everyTask))
+
+it.live("a role that may make roles has its own for tenants, which others cannot use", () =>
+  Effect.gen(function* () {
+    const [one, other] = [yield* tenancy("CREATEROLE"), yield* tenancy("CREATEROLE")]
+    for (const { name, url } of [one, other]) {
+      const { context, said } = yield* started(url)
+      assert.deepStrictEqual(said, [])
+      const [a, b] = [Samples.tenant(), Samples.tenant()]
+      const [first] = yield* Effect.provide(Effect.all([accept(a), accept(b)]), context)
+      assert.deepStrictEqual(yield* Effect.provide(reads(a), context), [first])
+      assert.strictEqual(Context.get(context, TenantReads).role, `troupe_tenant_${name}`)
+    }
+    for (const [who, whose] of [
+      [one.name, other.name],
+      [other.name, one.name]
+    ]) {
+      const rows = yield* one.admin.unsafe("SELECT pg_has_role($1, $2, 'MEMBER') AS may", [
+        who,
+        `troupe_tenant_${whose}`
+      ])
+      assert.deepStrictEqual({ ...rows[0] }, { may: false })
+    }
+  }).pipe(Effect.scoped)
+)
+
+it.live(
+  "a role that may not make roles is warned of what is missing, and uses it once it is there",
+  () =>
+    Effect.gen(function* () {
+      const { admin, name, url } = yield* tenancy("")
+      const tenant = Samples.tenant()
+      const first = yield* started(url)
+      assert.lengthOf(first.said, 1)
+      assert.isUndefined(Context.get(first.context, TenantReads).role)
+      const id = yield* Effect.provide(accept(tenant), first.context)
+      yield* Effect.provide(accept(Samples.tenant()), first.context)
+      const list = RunList.use((runs) => runs.list({ tenant, limit: 10 }))
+      assert.deepStrictEqual(
+        (yield* Effect.provide(list, first.context)).map((run) => run.id),
+        [id]
+      )
+      const statements = /run: (CREATE ROLE [^;]+); (GRANT [^;]+);/.exec(first.said[0]!)!
+      assert.include(statements[2], ` TO ${name}`)
+      for (const statement of statements.slice(1)) yield* admin.unsafe(statement)
+      const second = yield* started(url)
+      assert.deepStrictEqual(second.said, [])
+      assert.deepStrictEqual(yield* Effect.provide(reads(tenant), second.context), [id])
+      yield* admin.unsafe(`ALTER ROLE troupe_tenant_${name} BYPASSRLS`)
+      const error = yield* Effect.flip(started(url))
+      assert.strictEqual(error._tag, "MigrationError")
+      assert.include(error.message, `ALTER ROLE troupe_tenant_${name} NOSUPERUSER NOBYPASSRLS`)
+    }).pipe(Effect.scoped)
+)
