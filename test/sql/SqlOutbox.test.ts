@@ -5,6 +5,7 @@ import * as MergedDeliveryHandlers from "../../layers/runtime/relay/MergedDelive
 import * as OutboxRelay from "../../layers/runtime/relay/OutboxRelay.ts"
 import * as Migrations from "../../layers/sql/engine/Migrations.ts"
 import * as Postgres from "../../layers/sql/engine/Postgres.ts"
+import * as TenantReads from "../../layers/sql/engine/TenantReads.ts"
 import * as SqlOutbox from "../../layers/sql/outbox/SqlOutbox.ts"
 import * as SqlOutboxReader from "../../layers/sql/outbox/SqlOutboxReader.ts"
 import * as SqlOutboxReplayer from "../../layers/sql/outbox/SqlOutboxReplayer.ts"
@@ -24,7 +25,7 @@ const outboxes = Layer.mergeAll(
   SqlOutbox.layer,
   SqlOutboxReader.layer,
   SqlOutboxReplayer.layer
-).pipe(Layer.provideMerge(Migrations.layer))
+).pipe(Layer.provide(TenantReads.layer), Layer.provideMerge(Migrations.layer))
 
 const claimAll = (owner: string, lease_ms = 600_000) =>
   Effect.flatMap(Outbox, (outbox) => outbox.claim({ owner, topics: ["t"], limit: 500, lease_ms }))

@@ -58,7 +58,8 @@ type Found = typeof Found.Type
 
 const find = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
   const [found] = yield* Effect.flatMap(sql.unsafe(found_statement), decodeFound)
-  return found!
+  if (found === undefined) return yield* Effect.die(new Error("no role is connected"))
+  return found
 })
 
 const isReady = ({ enters, granted, made, unread }: Found): boolean =>

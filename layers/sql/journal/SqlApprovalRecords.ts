@@ -16,6 +16,7 @@ import { approvalCode, run_quarantined, run_parked, StoredApprovalStatus } from 
 import { eventIn } from "./RunRows.ts"
 import * as GroupedReads from "../engine/GroupedReads.ts"
 import { toStoreError } from "../engine/SqlFailure.ts"
+import { TenantReads } from "../engine/TenantReads.ts"
 
 const page_max = 500
 /** Events that are looked at for one record: one requests it, and arguments of others may name it. */
@@ -141,8 +142,9 @@ const reading = Effect.fnUntraced(function* (
 
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
+  const reads = yield* TenantReads
   const rowsOf = ({ after, limit, run_id, status, tenant }: ApprovalQuery): Rows =>
-    sql`
+    reads.of(tenant)(sql`
         SELECT ${sql.literal(columns)} FROM ${sql.literal(records)} WHERE ${sql.and([
           sql`a.tenant = ${tenant}`,
           ...(status === undefined
@@ -155,7 +157,7 @@ const make = Effect.gen(function* () {
             : [
                 sql`a.position > (SELECT p.position FROM troupe.approvals p WHERE p.id = ${after}::uuid)`
               ])
-        ])} ORDER BY a.position LIMIT ${Math.min(limit, page_max)}::int4`
+        ])} ORDER BY a.position LIMIT ${Math.min(limit, page_max)}::int4`)
   return ApprovalRecords.of({
     get: yield* reading(sql),
     list: (query) => whole(query, rowsOf),
@@ -174,7 +176,5 @@ const make = Effect.gen(function* () {
   })
 })
 
-export const layer: Layer.Layer<ApprovalRecords, never, SqlClient.SqlClient> = Layer.effect(
-  ApprovalRecords,
-  make
-)
+export const layer: Layer.Layer<ApprovalRecords, never, SqlClient.SqlClient | TenantReads> =
+  Layer.effect(ApprovalRecords, make)

@@ -11,6 +11,7 @@ import { isEventId, letterCode, StoredLetterStatus } from "./OutboxRows.ts"
 import { rowDecoder } from "../engine/DecodedRows.ts"
 import { orStoreError } from "../engine/SqlFailure.ts"
 import { StoredText } from "../engine/StoredText.ts"
+import { TenantReads } from "../engine/TenantReads.ts"
 
 const page_max = 500
 
@@ -47,11 +48,13 @@ const columns = (sql: SqlClient.SqlClient) => sql`
   concat('[', array_to_string(d.failures, ','), ']') AS failures, d.dead_at::float8 AS dead_at, d.status,
   d.resolved_by, d.resolved_at::float8 AS resolved_at, d.resolved_reason`
 
-const make = Effect.map(SqlClient.SqlClient, (sql) =>
-  OutboxReader.of({
+const make = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const reads = yield* TenantReads
+  return OutboxReader.of({
     deadLetters: Effect.fn("OutboxReader.deadLetters")(function* (query) {
       const status: DeadLetterStatus = query.status ?? "dead"
-      const rows = yield* sql`
+      const rows = yield* reads.of(query.tenant)(sql`
         SELECT ${columns(sql)} FROM troupe.dead_letters d
         WHERE d.tenant = ${query.tenant}::text
           AND d.status = ${letterCode(status)}::int2
@@ -59,22 +62,20 @@ const make = Effect.map(SqlClient.SqlClient, (sql) =>
           AND d.dead_at >= ${Math.ceil(query.dead_from ?? 0)}::int8
           AND d.dead_at <= ${Math.floor(query.dead_to ?? Number.MAX_SAFE_INTEGER)}::int8
         ORDER BY d.dead_at DESC, d.place DESC
-        LIMIT ${Math.max(0, Math.min(query.limit, page_max))}::int4`
+        LIMIT ${Math.max(0, Math.min(query.limit, page_max))}::int4`)
       return (yield* decodeLetters(rows)).map(letterOf)
     }, Effect.mapError(orStoreError)),
     deadLetter: Effect.fn("OutboxReader.deadLetter")(function* (tenant, event_id) {
       if (!isEventId(event_id)) return yield* new DeadLetterNotFound({ event_id })
-      const rows = yield* sql`
+      const rows = yield* reads.of(tenant)(sql`
         SELECT ${columns(sql)} FROM troupe.dead_letters d
-        WHERE d.event_id = ${event_id}::uuid AND d.tenant = ${tenant}::text`
+        WHERE d.event_id = ${event_id}::uuid AND d.tenant = ${tenant}::text`)
       const [row] = yield* decodeLetters(rows)
       if (row === undefined) return yield* new DeadLetterNotFound({ event_id })
       return letterOf(row)
     }, Effect.mapError(orStoreError))
   })
-)
+})
 
-export const layer: Layer.Layer<OutboxReader, never, SqlClient.SqlClient> = Layer.effect(
-  OutboxReader,
-  make
-)
+export const layer: Layer.Layer<OutboxReader, never, SqlClient.SqlClient | TenantReads> =
+  Layer.effect(OutboxReader, make)

@@ -9,8 +9,13 @@ import type { StoreError } from "../../../services/StoreError.ts"
 import type { Tenant } from "../../../src/Ids.ts"
 import { RecordNotFound } from "../../../src/platform/contracts/RecordErrors.ts"
 import { orStoreError } from "../engine/SqlFailure.ts"
+import type { TenantReads } from "../engine/TenantReads.ts"
 
-type Sql = SqlClient.SqlClient
+/** A client, and how a principal's tenant reads with it. */
+export interface RecordReads {
+  readonly sql: SqlClient.SqlClient
+  readonly reads: TenantReads["Service"]
+}
 
 type Decode<A> = (rows: ReadonlyArray<unknown>) => Effect.Effect<ReadonlyArray<A>, StoreError>
 
@@ -62,7 +67,7 @@ const pageStatement = <A>(
 
 /** A reader of its pages. Behind an id that is not known there is nothing. */
 export const pageReader =
-  <A>(sql: Sql, list: RecordList<A>) =>
+  <A>({ reads, sql }: RecordReads, list: RecordList<A>) =>
   (
     tenant: Tenant,
     { after, limit }: RecordPage,
@@ -70,8 +75,8 @@ export const pageReader =
   ): Effect.Effect<ReadonlyArray<A>, StoreError> => {
     const [text, rest] = pageStatement(list, after, filters)
     const count = Math.min(Math.max(limit, 0), record_page_max)
-    return sql
-      .unsafe(text, [tenant, count, ...rest])
+    return reads
+      .of(tenant)(sql.unsafe(text, [tenant, count, ...rest]))
       .pipe(Effect.flatMap(list.decode), Effect.mapError(orStoreError))
   }
 
@@ -85,11 +90,13 @@ export const firstOf = <A>(
     ? Effect.fail(new RecordNotFound({ kind, id: id.slice(0, 200) }))
     : Effect.succeed(row)
 
-/** A reader of the row that a statement finds by tenant and id. */
+/** A reader of the row that a statement finds by tenant and id. One that locks it is for an open transaction. */
 export const oneOf =
-  <A>(sql: Sql, text: string, decode: Decode<A>, kind: RecordNotFound["kind"]) =>
+  <A>({ reads, sql }: RecordReads, text: string, decode: Decode<A>, kind: RecordNotFound["kind"]) =>
   (tenant: Tenant, id: string): Effect.Effect<A, RecordNotFound | StoreError | SqlError.SqlError> =>
-    sql.unsafe(text, [tenant, id]).pipe(
-      Effect.flatMap(decode),
-      Effect.flatMap((rows) => firstOf(rows, kind, id))
-    )
+    reads
+      .of(tenant)(sql.unsafe(text, [tenant, id]))
+      .pipe(
+        Effect.flatMap(decode),
+        Effect.flatMap((rows) => firstOf(rows, kind, id))
+      )

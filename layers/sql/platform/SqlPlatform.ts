@@ -2,6 +2,7 @@
  * The records of workspaces in SQL, over a database that `SqlStores` has brought up to date.
  */
 import { Effect, Layer } from "effect"
+import type { Migrator, SqlError } from "effect/sql"
 import { SqlClient } from "effect/sql"
 import { Outbox } from "../../../services/Outbox.ts"
 import { ChangesetStore } from "../../../services/platform/contracts/ChangesetStore.ts"
@@ -14,22 +15,28 @@ import { WorkspaceReader } from "../../../services/platform/WorkspaceReader.ts"
 import { WorkspaceSettings } from "../../../services/platform/WorkspaceSettings.ts"
 import { WorldViews } from "../../../services/platform/WorldViews.ts"
 import * as Published from "./SqlPublishedRecords.ts"
+import * as TenantReads from "../engine/TenantReads.ts"
 import { importer } from "./SqlRecordImporter.ts"
 import * as Workspaces from "./SqlWorkspaces.ts"
 
-export const layer: Layer.Layer<PlatformStores, never, SqlClient.SqlClient | Outbox> = Layer.unwrap(
+export const layer: Layer.Layer<
+  PlatformStores,
+  Migrator.MigrationError | SqlError.SqlError,
+  SqlClient.SqlClient | Outbox
+> = Layer.unwrap(
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
+    const of = { sql, reads: yield* TenantReads.TenantReads }
     const outbox = yield* Outbox
     return Layer.mergeAll(
-      Layer.succeed(ScanReader, Published.scans(sql)),
-      Layer.succeed(ChangesetStore, Published.changesets(sql)),
-      Layer.succeed(FailureClusterReader, Published.clusters(sql)),
+      Layer.succeed(ScanReader, Published.scans(of)),
+      Layer.succeed(ChangesetStore, Published.changesets(of)),
+      Layer.succeed(FailureClusterReader, Published.clusters(of)),
       Layer.succeed(FailureClusterTriage, Published.triage(sql)),
-      Layer.succeed(WorkspaceReader, Workspaces.workspaces(sql)),
-      Layer.succeed(WorkspaceSettings, Workspaces.settings(sql)),
-      Layer.succeed(WorldViews, Workspaces.worldViews(sql)),
+      Layer.succeed(WorkspaceReader, Workspaces.workspaces(of)),
+      Layer.succeed(WorkspaceSettings, Workspaces.settings(of)),
+      Layer.succeed(WorldViews, Workspaces.worldViews(of)),
       Layer.succeed(RecordImporter, importer(sql, outbox))
     )
   })
-)
+).pipe(Layer.provide(TenantReads.layer))

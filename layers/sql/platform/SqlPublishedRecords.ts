@@ -27,6 +27,7 @@ import { ScanRecord, ScanStatus } from "../../../src/platform/contracts/Scan.ts"
 import { rowDecoder } from "../engine/DecodedRows.ts"
 import { inTransaction, orStoreError } from "../engine/SqlFailure.ts"
 import { firstOf, oneOf, pageReader } from "./RecordRows.ts"
+import type { RecordReads } from "./RecordRows.ts"
 
 type Sql = SqlClient.SqlClient
 
@@ -37,8 +38,8 @@ const decodeScans = rowDecoder(
 
 export const scanStatus = (status: ScanStatus): number => ScanStatus.literals.indexOf(status)
 
-export const scans = (sql: Sql): ScanReader["Service"] => {
-  const page = pageReader(sql, {
+export const scans = (of: RecordReads): ScanReader["Service"] => {
+  const page = pageReader(of, {
     table: "platform_scans",
     columns: "record",
     id: "scan_id",
@@ -48,7 +49,7 @@ export const scans = (sql: Sql): ScanReader["Service"] => {
     decode: decodeScans
   })
   const one = oneOf(
-    sql,
+    of,
     "SELECT record FROM troupe.platform_scans WHERE tenant = $1::text AND scan_id = $2::text",
     decodeScans,
     "scan"
@@ -82,8 +83,9 @@ export const changesetStatus = (status: ChangesetStatus): number =>
   ChangesetStatus.literals.indexOf(status)
 
 /** Takes a step of a change set whose row nobody else changes meanwhile. */
-const stepTaker = (sql: Sql) => {
-  const locked = oneOf(sql, `${changeset_by_id} FOR UPDATE`, decodeChangesets, "change set")
+const stepTaker = (of: RecordReads) => {
+  const { sql } = of
+  const locked = oneOf(of, `${changeset_by_id} FOR UPDATE`, decodeChangesets, "change set")
   return (
     tenant: Tenant,
     id: string,
@@ -101,8 +103,8 @@ const stepTaker = (sql: Sql) => {
     }).pipe(inTransaction(sql), Effect.mapError(orStoreError))
 }
 
-export const changesets = (sql: Sql): ChangesetStore["Service"] => {
-  const page = pageReader(sql, {
+export const changesets = (of: RecordReads): ChangesetStore["Service"] => {
+  const page = pageReader(of, {
     table: "platform_changesets",
     columns: "changeset, state",
     id: "changeset_id",
@@ -111,8 +113,8 @@ export const changesets = (sql: Sql): ChangesetStore["Service"] => {
     filters: [["status", "int2"]],
     decode: decodeChangesets
   })
-  const one = oneOf(sql, changeset_by_id, decodeChangesets, "change set")
-  const take = stepTaker(sql)
+  const one = oneOf(of, changeset_by_id, decodeChangesets, "change set")
+  const take = stepTaker(of)
   return {
     changesets: (tenant, { status, ...query }) =>
       page(tenant, query, status === undefined ? undefined : changesetStatus(status)),
@@ -137,8 +139,8 @@ const decodeFailures = rowDecoder(
 
 const clusterStatus = (status: ClusterStatus): number => ClusterStatus.literals.indexOf(status)
 
-export const clusters = (sql: Sql): FailureClusterReader["Service"] => {
-  const page = pageReader(sql, {
+export const clusters = (of: RecordReads): FailureClusterReader["Service"] => {
+  const page = pageReader(of, {
     table: "platform_clusters",
     columns: "cluster, triage",
     id: "cluster_id",
@@ -150,7 +152,7 @@ export const clusters = (sql: Sql): FailureClusterReader["Service"] => {
     ],
     decode: decodeClusters
   })
-  const failures = pageReader(sql, {
+  const failures = pageReader(of, {
     table: "platform_failures",
     columns: "failure",
     id: "failure_id",
@@ -162,7 +164,7 @@ export const clusters = (sql: Sql): FailureClusterReader["Service"] => {
     decode: decodeFailures
   })
   const one = oneOf(
-    sql,
+    of,
     "SELECT cluster, triage FROM troupe.platform_clusters WHERE tenant = $1::text AND cluster_id = $2::text",
     decodeClusters,
     "failure cluster"

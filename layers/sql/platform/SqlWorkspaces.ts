@@ -3,7 +3,6 @@
  * transaction of the call that makes it; of two on one version the second is refused.
  */
 import { Clock, Effect, Schema } from "effect"
-import type { SqlClient } from "effect/sql"
 import type { WorkspaceReader } from "../../../services/platform/WorkspaceReader.ts"
 import type { WorkspaceSettings } from "../../../services/platform/WorkspaceSettings.ts"
 import type { WorldViews } from "../../../services/platform/WorldViews.ts"
@@ -20,8 +19,7 @@ import { WorldVersionPublished } from "../../../src/worlds/contracts/WorldVersio
 import { rowDecoder } from "../engine/DecodedRows.ts"
 import { inTransaction, orStoreError, toStoreError } from "../engine/SqlFailure.ts"
 import { firstOf, oneOf, pageReader } from "./RecordRows.ts"
-
-type Sql = SqlClient.SqlClient
+import type { RecordReads } from "./RecordRows.ts"
 
 const decodeWorkspaces = rowDecoder(
   Schema.Struct({ workspace: Schema.fromJsonString(Workspace) }),
@@ -50,8 +48,9 @@ const framework_text =
 
 export const errorSource = (source: ErrorSource): number => ErrorSource.literals.indexOf(source)
 
-export const workspaces = (sql: Sql): WorkspaceReader["Service"] => {
-  const errors = pageReader(sql, {
+export const workspaces = (of: RecordReads): WorkspaceReader["Service"] => {
+  const { reads, sql } = of
+  const errors = pageReader(of, {
     table: "platform_errors",
     columns: "error",
     id: "error_id",
@@ -63,26 +62,30 @@ export const workspaces = (sql: Sql): WorkspaceReader["Service"] => {
     ],
     decode: decodeErrors
   })
-  const framework = oneOf(sql, framework_text, decodeFrameworks, "framework")
+  const framework = oneOf(of, framework_text, decodeFrameworks, "framework")
   const card = oneOf(
-    sql,
+    of,
     "SELECT card FROM troupe.platform_systems WHERE tenant = $1::text AND system_id = $2::text",
     decodeCards,
     "system"
   )
   return {
     workspace: (tenant) =>
-      sql.unsafe(workspace_text, [tenant]).pipe(
-        Effect.flatMap(decodeWorkspaces),
-        Effect.flatMap((rows) => firstOf(rows, "workspace", tenant)),
-        Effect.mapBoth({ onSuccess: (row) => row.workspace, onFailure: orStoreError })
-      ),
+      reads
+        .of(tenant)(sql.unsafe(workspace_text, [tenant]))
+        .pipe(
+          Effect.flatMap(decodeWorkspaces),
+          Effect.flatMap((rows) => firstOf(rows, "workspace", tenant)),
+          Effect.mapBoth({ onSuccess: (row) => row.workspace, onFailure: orStoreError })
+        ),
     frameworks: (tenant) =>
-      sql
-        .unsafe(
-          `SELECT framework FROM troupe.platform_frameworks WHERE tenant = $1::text
+      reads
+        .of(tenant)(
+          sql.unsafe(
+            `SELECT framework FROM troupe.platform_frameworks WHERE tenant = $1::text
            ORDER BY framework_id LIMIT ${frameworks_max}`,
-          [tenant]
+            [tenant]
+          )
         )
         .pipe(
           Effect.flatMap(decodeFrameworks),
@@ -109,43 +112,46 @@ export const workspaces = (sql: Sql): WorkspaceReader["Service"] => {
   }
 }
 
-export const settings = (sql: Sql): WorkspaceSettings["Service"] => ({
-  updateFramework: Effect.fnUntraced(
-    function* (tenant, change, by) {
-      const now = yield* Clock.currentTimeMillis
-      const { framework_id: id } = change
-      const locked = oneOf(sql, `${framework_text} FOR UPDATE`, decodeFrameworks, "framework")
-      const { framework } = yield* locked(tenant, id)
-      const next = yield* Effect.fromResult(changedFramework(framework, change, by, now))
-      yield* sql.unsafe(
-        "UPDATE troupe.platform_frameworks SET framework = $3::text WHERE tenant = $1::text AND framework_id = $2::text",
-        [tenant, id, JSON.stringify(next)]
-      )
-      return next
-    },
-    inTransaction(sql),
-    Effect.mapError(orStoreError)
-  ),
-  changeConfiguration: Effect.fnUntraced(
-    function* (tenant, change, by) {
-      const now = yield* Clock.currentTimeMillis
-      const rows = yield* sql.unsafe(`${workspace_text} FOR UPDATE`, [tenant])
-      const { workspace } = yield* firstOf(yield* decodeWorkspaces(rows), "workspace", tenant)
-      const next = yield* Effect.fromResult(changedWorkspace(workspace, change, by, now))
-      yield* sql.unsafe(
-        "UPDATE troupe.platform_workspaces SET workspace = $2::text WHERE tenant = $1::text",
-        [tenant, JSON.stringify(next)]
-      )
-      return next
-    },
-    inTransaction(sql),
-    Effect.mapError(orStoreError)
-  )
-})
+export const settings = (of: RecordReads): WorkspaceSettings["Service"] => {
+  const { sql } = of
+  return {
+    updateFramework: Effect.fnUntraced(
+      function* (tenant, change, by) {
+        const now = yield* Clock.currentTimeMillis
+        const { framework_id: id } = change
+        const locked = oneOf(of, `${framework_text} FOR UPDATE`, decodeFrameworks, "framework")
+        const { framework } = yield* locked(tenant, id)
+        const next = yield* Effect.fromResult(changedFramework(framework, change, by, now))
+        yield* sql.unsafe(
+          "UPDATE troupe.platform_frameworks SET framework = $3::text WHERE tenant = $1::text AND framework_id = $2::text",
+          [tenant, id, JSON.stringify(next)]
+        )
+        return next
+      },
+      inTransaction(sql),
+      Effect.mapError(orStoreError)
+    ),
+    changeConfiguration: Effect.fnUntraced(
+      function* (tenant, change, by) {
+        const now = yield* Clock.currentTimeMillis
+        const rows = yield* sql.unsafe(`${workspace_text} FOR UPDATE`, [tenant])
+        const { workspace } = yield* firstOf(yield* decodeWorkspaces(rows), "workspace", tenant)
+        const next = yield* Effect.fromResult(changedWorkspace(workspace, change, by, now))
+        yield* sql.unsafe(
+          "UPDATE troupe.platform_workspaces SET workspace = $2::text WHERE tenant = $1::text",
+          [tenant, JSON.stringify(next)]
+        )
+        return next
+      },
+      inTransaction(sql),
+      Effect.mapError(orStoreError)
+    )
+  }
+}
 
-export const worldViews = (sql: Sql): WorldViews["Service"] => {
+export const worldViews = (of: RecordReads): WorldViews["Service"] => {
   const one = oneOf(
-    sql,
+    of,
     "SELECT world FROM troupe.platform_worlds WHERE tenant = $1::text AND world_id = $2::text",
     decodeWorlds,
     "world"
@@ -157,7 +163,7 @@ export const worldViews = (sql: Sql): WorldViews["Service"] => {
         onFailure: orStoreError
       }),
     observe: (tenant, published) =>
-      sql
+      of.sql
         .unsafe(
           `INSERT INTO troupe.platform_worlds AS w (tenant, world_id, version, world)
            VALUES ($1::text, $2::text, $3::int4, $4::text)

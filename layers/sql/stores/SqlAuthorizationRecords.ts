@@ -15,6 +15,7 @@ import {
 } from "../../../src/permission/Authorization.ts"
 import { rowDecoder } from "../engine/DecodedRows.ts"
 import { inTransaction, orStoreError, toStoreError } from "../engine/SqlFailure.ts"
+import { TenantReads } from "../engine/TenantReads.ts"
 
 type Sql = SqlClient.SqlClient
 
@@ -100,23 +101,29 @@ const get = (sql: Sql, tenant: Tenant, id: AuthorizationId) =>
       )
     )
 
-const list = (sql: Sql, { after, agents, in_force_at, limit, tenant }: AuthorizationQuery) =>
-  sql
-    .unsafe(
-      `SELECT ${row("a")} FROM troupe.authorizations a
+const list = (
+  sql: Sql,
+  reads: TenantReads["Service"],
+  { after, agents, in_force_at, limit, tenant }: AuthorizationQuery
+) =>
+  reads
+    .of(tenant)(
+      sql.unsafe(
+        `SELECT ${row("a")} FROM troupe.authorizations a
        WHERE a.tenant = $1::text
          AND ($2::text IS NULL OR a.position <
            (SELECT b.position FROM troupe.authorizations b WHERE b.tenant = $1::text AND b.authorization_id = $2::text::uuid))
          AND ($3::text IS NULL OR a.agent IN (SELECT json_array_elements_text($3::text::json)))
          AND ($4::int8 IS NULL OR (${inForce("$4")}))
        ORDER BY a.position DESC LIMIT $5::int4`,
-      [
-        tenant,
-        after ?? null,
-        agents === undefined ? null : JSON.stringify(agents),
-        in_force_at ?? null,
-        Math.min(limit, page_max)
-      ]
+        [
+          tenant,
+          after ?? null,
+          agents === undefined ? null : JSON.stringify(agents),
+          in_force_at ?? null,
+          Math.min(limit, page_max)
+        ]
+      )
     )
     .pipe(Effect.flatMap(recordsOf), Effect.mapError(orStoreError))
 
@@ -148,17 +155,17 @@ const use = (sql: Sql): AuthorizationRecords["Service"]["use"] =>
     return used
   }, Effect.mapError(orStoreError))
 
-const make = Effect.map(SqlClient.SqlClient, (sql) =>
-  AuthorizationRecords.of({
+const make = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const reads = yield* TenantReads
+  return AuthorizationRecords.of({
     add: add(sql),
-    get: (tenant, id) => get(sql, tenant, id),
-    list: (query) => list(sql, query),
+    get: (tenant, id) => Effect.mapError(reads.of(tenant)(get(sql, tenant, id)), orStoreError),
+    list: (query) => list(sql, reads, query),
     revoke: revoke(sql),
     use: use(sql)
   })
-)
+})
 
-export const layer: Layer.Layer<AuthorizationRecords, never, SqlClient.SqlClient> = Layer.effect(
-  AuthorizationRecords,
-  make
-)
+export const layer: Layer.Layer<AuthorizationRecords, never, SqlClient.SqlClient | TenantReads> =
+  Layer.effect(AuthorizationRecords, make)

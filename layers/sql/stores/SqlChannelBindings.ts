@@ -15,6 +15,7 @@ import { ConversationId, Tenant } from "../../../src/Ids.ts"
 import { rowDecoder } from "../engine/DecodedRows.ts"
 import { inTransaction, orStoreError } from "../engine/SqlFailure.ts"
 import { StoredText } from "../engine/StoredText.ts"
+import { TenantReads } from "../engine/TenantReads.ts"
 
 const decodeBindings = rowDecoder(
   Schema.Struct({
@@ -91,7 +92,9 @@ const beginThread = (sql: SqlClient.SqlClient, binding: ChannelBinding, thread: 
 
 const isAny = (rows: ReadonlyArray<unknown>): boolean => rows.length > 0
 
-const make = Effect.map(SqlClient.SqlClient, (sql) => {
+const make = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const reads = yield* TenantReads
   const read = reading(sql)
   return ChannelBindings.of({
     bind: Effect.fn("ChannelBindings.bind")(
@@ -111,10 +114,15 @@ const make = Effect.map(SqlClient.SqlClient, (sql) => {
       Effect.mapError(orStoreError)
     ),
     of: (tenant, conversation) =>
-      read(
-        `SELECT ${columns} FROM troupe.channel_bindings WHERE conversation = $1::text AND tenant = $2::text
-         ORDER BY position`,
-        [conversation, tenant]
+      Effect.mapError(
+        reads.of(tenant)(
+          read(
+            `SELECT ${columns} FROM troupe.channel_bindings WHERE conversation = $1::text AND tenant = $2::text
+             ORDER BY position`,
+            [conversation, tenant]
+          )
+        ),
+        orStoreError
       ),
     begin: Effect.fn("ChannelBindings.begin")(
       (binding, thread) => Effect.map(beginThread(sql, binding, thread), isAny),
@@ -132,7 +140,5 @@ const make = Effect.map(SqlClient.SqlClient, (sql) => {
   })
 })
 
-export const layer: Layer.Layer<ChannelBindings, never, SqlClient.SqlClient> = Layer.effect(
-  ChannelBindings,
-  make
-)
+export const layer: Layer.Layer<ChannelBindings, never, SqlClient.SqlClient | TenantReads> =
+  Layer.effect(ChannelBindings, make)

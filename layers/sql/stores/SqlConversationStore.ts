@@ -11,6 +11,7 @@ import { rowDecoder } from "../engine/DecodedRows.ts"
 import * as GroupedReads from "../engine/GroupedReads.ts"
 import { orStoreError } from "../engine/SqlFailure.ts"
 import { StoredAnswer, StoredText } from "../engine/StoredText.ts"
+import { TenantReads } from "../engine/TenantReads.ts"
 
 const page_max = 500
 
@@ -108,9 +109,10 @@ const messageOf = ({
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const get = yield* getting(sql)
-  const conversations = (text: string, params: ReadonlyArray<unknown>) =>
-    sql
-      .unsafe(text, params)
+  const reads = yield* TenantReads
+  const conversations = (tenant: Tenant, text: string, params: ReadonlyArray<unknown>) =>
+    reads
+      .of(tenant)(sql.unsafe(text, params))
       .pipe(
         Effect.flatMap(decodeConversations),
         Effect.mapBoth({ onSuccess: (rows) => rows.map(conversationOf), onFailure: orStoreError })
@@ -129,18 +131,21 @@ const make = Effect.gen(function* () {
         conditions.push(`begun_by = $${params.push(JSON.stringify(begun_by))}::text`)
       }
       return conversations(
+        tenant,
         `SELECT ${columns} FROM troupe.conversations WHERE ${conditions.join(" AND ")}
          ORDER BY created_at DESC, position DESC LIMIT $2::int4`,
         params
       )
     },
     messages: (tenant, id, after, limit) =>
-      sql
-        .unsafe(
-          `SELECT m.conversation, m.seq, m.role, m.content, m.channel_origin, m.tool_calls, m.run_id, m.created_at
+      reads
+        .of(tenant)(
+          sql.unsafe(
+            `SELECT m.conversation, m.seq, m.role, m.content, m.channel_origin, m.tool_calls, m.run_id, m.created_at
            FROM troupe.conversation_messages m
            WHERE m.conversation = $1::text AND m.tenant = $2::text AND m.seq > $3::int4 ORDER BY m.seq LIMIT $4::int4`,
-          [id, tenant, after, Math.min(limit, page_max)]
+            [id, tenant, after, Math.min(limit, page_max)]
+          )
         )
         .pipe(
           Effect.flatMap(decodeMessages),
@@ -149,7 +154,5 @@ const make = Effect.gen(function* () {
   })
 })
 
-export const layer: Layer.Layer<ConversationStore, never, SqlClient.SqlClient> = Layer.effect(
-  ConversationStore,
-  make
-)
+export const layer: Layer.Layer<ConversationStore, never, SqlClient.SqlClient | TenantReads> =
+  Layer.effect(ConversationStore, make)

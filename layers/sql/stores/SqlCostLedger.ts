@@ -8,6 +8,7 @@ import { CostLedger } from "../../../services/CostLedger.ts"
 import { rowDecoder } from "../engine/DecodedRows.ts"
 import { orStoreError } from "../engine/SqlFailure.ts"
 import { StoredText } from "../engine/StoredText.ts"
+import { TenantReads } from "../engine/TenantReads.ts"
 
 const page_max = 500
 
@@ -87,27 +88,29 @@ const totalsOf = (rows: ReadonlyArray<typeof TotalRow.Type>): ReadonlyArray<Cost
 const stored = (trace_id: string | undefined): string | null =>
   trace_id === undefined ? null : JSON.stringify(trace_id)
 
-const make = Effect.map(SqlClient.SqlClient, (sql) =>
-  CostLedger.of({
+const make = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const reads = yield* TenantReads
+  return CostLedger.of({
     totals: Effect.fn("CostLedger.totals")(function* (query) {
-      const rows = yield* sql.unsafe(statement(keys[query.by]), [
-        query.tenant,
-        query.from ?? null,
-        query.to ?? null,
-        query.agent ?? null,
-        query.model ?? null,
-        query.run_id ?? null,
-        query.by === "trace" ? stored(query.after) : (query.after ?? null),
-        Math.max(0, Math.min(query.limit, page_max)),
-        query.tool ?? null,
-        stored(query.trace_id)
-      ])
+      const rows = yield* reads.of(query.tenant)(
+        sql.unsafe(statement(keys[query.by]), [
+          query.tenant,
+          query.from ?? null,
+          query.to ?? null,
+          query.agent ?? null,
+          query.model ?? null,
+          query.run_id ?? null,
+          query.by === "trace" ? stored(query.after) : (query.after ?? null),
+          Math.max(0, Math.min(query.limit, page_max)),
+          query.tool ?? null,
+          stored(query.trace_id)
+        ])
+      )
       return totalsOf(yield* (query.by === "trace" ? decodeTraceTotals : decodeTotals)(rows))
     }, Effect.mapError(orStoreError))
   })
-)
+})
 
-export const layer: Layer.Layer<CostLedger, never, SqlClient.SqlClient> = Layer.effect(
-  CostLedger,
-  make
-)
+export const layer: Layer.Layer<CostLedger, never, SqlClient.SqlClient | TenantReads> =
+  Layer.effect(CostLedger, make)

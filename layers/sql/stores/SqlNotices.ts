@@ -18,6 +18,7 @@ import { Tenant } from "../../../src/Ids.ts"
 import { rowDecoder } from "../engine/DecodedRows.ts"
 import { inTransaction, orStoreError } from "../engine/SqlFailure.ts"
 import { StoredText } from "../engine/StoredText.ts"
+import { TenantReads } from "../engine/TenantReads.ts"
 
 const page_max = 500
 const unread_max = 1_000
@@ -128,21 +129,25 @@ const listed = (sql: SqlClient.SqlClient, page: NoticePage) => {
 }
 
 /** What people have of it, and which channels they want. */
-const ofPeople = (sql: SqlClient.SqlClient) =>
+const ofPeople = (sql: SqlClient.SqlClient, reads: TenantReads["Service"]) =>
   ({
     list: Effect.fn("Notices.list")(function* (page: NoticePage) {
-      return (yield* listed(sql, page)).map(({ payload, read_at, ...row }): Notice => ({
-        ...row,
-        ...payload,
-        ...(read_at === null ? undefined : { read_at })
-      }))
+      return (yield* reads.of(page.tenant)(listed(sql, page))).map(
+        ({ payload, read_at, ...row }): Notice => ({
+          ...row,
+          ...payload,
+          ...(read_at === null ? undefined : { read_at })
+        })
+      )
     }, Effect.mapError(orStoreError)),
     unread: (tenant: Tenant, recipient: string) =>
-      sql
-        .unsafe(
-          `SELECT count(*)::int4 AS n FROM (SELECT FROM troupe.notices
+      reads
+        .of(tenant)(
+          sql.unsafe(
+            `SELECT count(*)::int4 AS n FROM (SELECT FROM troupe.notices
              WHERE tenant = $1::text AND recipient = $2::text AND read_at IS NULL LIMIT ${unread_max}) x`,
-          [tenant, JSON.stringify(recipient)]
+            [tenant, JSON.stringify(recipient)]
+          )
         )
         .pipe(
           Effect.flatMap(decodeCounts),
@@ -162,10 +167,12 @@ const ofPeople = (sql: SqlClient.SqlClient) =>
       return rows.length
     }, Effect.mapError(orStoreError)),
     preferences: (tenant: Tenant, recipient: string) =>
-      sql
-        .unsafe(
-          `SELECT payload FROM troupe.notice_preferences WHERE recipient = $1::text AND tenant = $2::text`,
-          [JSON.stringify(recipient), tenant]
+      reads
+        .of(tenant)(
+          sql.unsafe(
+            `SELECT payload FROM troupe.notice_preferences WHERE recipient = $1::text AND tenant = $2::text`,
+            [JSON.stringify(recipient), tenant]
+          )
         )
         .pipe(
           Effect.flatMap(decodePreferences),
@@ -192,7 +199,7 @@ const make = Effect.gen(function* () {
   const outbox = yield* Outbox
   const tell = telling(sql, outbox)
   return Notices.of({
-    ...ofPeople(sql),
+    ...ofPeople(sql, yield* TenantReads),
     record: Effect.fn("Notices.record")(function* (notices) {
       const now = yield* Clock.currentTimeMillis
       const told = yield* inTransaction(sql)(
@@ -229,7 +236,5 @@ const make = Effect.gen(function* () {
   })
 })
 
-export const layer: Layer.Layer<Notices, never, SqlClient.SqlClient | Outbox> = Layer.effect(
-  Notices,
-  make
-)
+export const layer: Layer.Layer<Notices, never, SqlClient.SqlClient | Outbox | TenantReads> =
+  Layer.effect(Notices, make)
