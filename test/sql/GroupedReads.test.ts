@@ -72,6 +72,23 @@ onBothEngines("grouped reads", (it) => {
     })
   )
 
+  it.effect("reads that are never answered keep no other kind from its answers", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const { double } = yield* doubling
+      const silent = yield* Effect.forEach(numbers(3), () =>
+        GroupedReads.make({ sql, batch_max: 50, read: () => Effect.never })
+      )
+      const waiting = yield* Effect.forEach(silent, (read, n) =>
+        Effect.forkChild(read(n), { startImmediately: true })
+      )
+      assert.deepStrictEqual(yield* Effect.forEach(numbers(3), double, together), [0, 2, 4])
+      assert.isTrue(waiting.every((fiber) => fiber.pollUnsafe() === undefined))
+      yield* Fiber.interruptAll(waiting)
+      assert.deepStrictEqual(yield* Effect.forEach(numbers(3), double, together), [0, 2, 4])
+    })
+  )
+
   it.effect("a read that the database refuses fails alone", () =>
     Effect.gen(function* () {
       const { double } = yield* doubling

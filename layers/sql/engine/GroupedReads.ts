@@ -5,10 +5,11 @@
  * It shares a shape with `GroupCommit` and no code: a read may be interrupted and asked again, has no lane and no size, and
  * nobody has to learn what became of it. One queue for both would take each of these as an option.
  */
-import { Context, Deferred, Effect, Exit, Latch, Semaphore } from "effect"
+import { Context, Deferred, Effect, Exit, Latch } from "effect"
 import type { Scope } from "effect"
 import { SqlError } from "effect/sql"
 import type { SqlClient } from "effect/sql"
+import * as ReadPlaces from "./ReadPlaces.ts"
 
 export interface Options<K, A, E> {
   readonly sql: SqlClient.SqlClient
@@ -23,23 +24,6 @@ interface Entry<K, A, E> {
   readonly done: Deferred.Deferred<A, E | SqlError.SqlError>
   /** Its caller waits for the answer. */
   isOpen: boolean
-}
-
-/**
- * Statements of grouped reads that run at once, of all kinds together. Each needs a session of its own, which plans for
- * itself all that it is asked: a process that has just started would spend a fifth more of the server's time on that (bench
- * row `answers`).
- */
-const statements_max = 2
-const places = new WeakMap<SqlClient.SqlClient, Semaphore.Semaphore>()
-
-/** The same for all kinds of reads of this client. */
-const placesOf = (sql: SqlClient.SqlClient): Semaphore.Semaphore => {
-  const known = places.get(sql)
-  if (known !== undefined) return known
-  const made = Semaphore.makeUnsafe(statements_max)
-  places.set(sql, made)
-  return made
 }
 
 /** The database answered, and refused: another statement may succeed. */
@@ -84,8 +68,8 @@ export const make = <K, A, E>(
 ): Effect.Effect<(key: K) => Effect.Effect<A, E | SqlError.SqlError>, never, Scope.Scope> =>
   Effect.gen(function* () {
     const { batch_max, read, sql } = options
-    const { withPermit } = placesOf(sql)
-    const inPlace: typeof read = (keys) => withPermit(read(keys))
+    const places = ReadPlaces.of(sql)
+    const inPlace: typeof read = (keys) => places.within(read(keys))
     const wakeup = yield* Latch.make(false)
     let queue: Array<Entry<K, A, E>> = []
     // True from the first read until the queue is found empty.
