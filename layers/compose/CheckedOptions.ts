@@ -110,6 +110,14 @@ const EventOptions = Schema.Struct({
   retention_ms: optionalBetween(60_000, 31_536_000_000)
 })
 
+const Files = Schema.Struct({
+  // One is in memory as a whole, also in base64.
+  file_bytes_max: optionalBetween(1, 100_000_000),
+  tenant_bytes_max: optionalBetween(1, Number.MAX_SAFE_INTEGER),
+  // An upload and its message are a while apart.
+  unsent_ms: optionalBetween(60_000, 31_536_000_000)
+})
+
 const isModel = (value: unknown): boolean =>
   typeof value === "string"
     ? /^[^/\s]+\/\S+$/.test(value)
@@ -151,6 +159,7 @@ const fields = {
   record: Schema.optionalKey(Schema.Boolean),
   channels: listOf(is("an Effect of a channel", Effect.isEffect)),
   events: Schema.optionalKey(EventOptions),
+  files: Schema.optionalKey(Files),
   http: Schema.optionalKey(objectOf<Http>("an object with tokens"))
 } satisfies Record<keyof Options, unknown>
 

@@ -37,6 +37,7 @@ import type { Notice, NoticePreferences } from "../../src/delivery/Notice.ts"
 import type { MemoryRow, MemoryTier } from "../../src/memory/MemoryRow.ts"
 import type { FeedItem } from "../../services/AgentRuntime.ts"
 import type { RoomHandlers } from "../../services/DeliveryHandlers.ts"
+import type { BlobBounds } from "../../services/BlobStore.ts"
 import type { ModelGateway } from "../../services/ModelGateway.ts"
 import type { ComponentCatalog } from "../../services/ComponentCatalog.ts"
 import type { FlowState } from "../../services/FlowState.ts"
@@ -130,6 +131,8 @@ export interface Options {
   readonly channels?: ReadonlyArray<
     Effect.Effect<ChannelAdapter, unknown, ForTools | ChannelBindings>
   >
+  /** Bounds of images and other files. Absent = those of `BlobBounds`: 20 MB a file, 10 GB a tenant, unsent for a day. */
+  readonly files?: Partial<BlobBounds>
   /** The HTTP API over this service: on a port, as functions to mount in a server of the application's, or both. Absent = none. */
   readonly http?: Http
   /** The agent of this process that is told of events (`publish`). Absent = no events are taken. */

@@ -4,6 +4,7 @@
  */
 import type { Context } from "effect"
 import { Effect, Layer, ManagedRuntime, Stream } from "effect"
+import { withDefaults } from "../../src/Defaults.ts"
 import * as Entries from "../../src/entry/Entries.ts"
 import { graphAgent } from "../../src/graph/GraphAgent.ts"
 import type { ToolGraph } from "../../src/graph/ToolGraph.ts"
@@ -18,6 +19,7 @@ import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
 import type { AuthorizationsPage } from "../../services/AuthorizationDesk.ts"
 import { AuthorizationDesk } from "../../services/AuthorizationDesk.ts"
+import { BlobBounds } from "../../services/BlobStore.ts"
 import { CallRecords } from "../../services/CallRecords.ts"
 import { KillSwitch } from "../../services/KillSwitch.ts"
 import type { McpPins } from "../../services/McpPins.ts"
@@ -54,6 +56,13 @@ const storesOf = (store: Store): Layer.Layer<Stores.Stores, unknown> =>
     : "directory" in store
       ? Stores.directory(store.directory)
       : Stores.postgresStore(store)
+
+/** The bounds of files that the options name, with the usual ones for the rest. */
+const filesOf = (given: Options["files"] = {}): Layer.Layer<never> =>
+  Layer.effect(
+    BlobBounds,
+    Effect.map(BlobBounds, (usual) => withDefaults(usual, given))
+  )
 
 /** Loads the recorder only where `record` asks for it. */
 const recorderOf = async (record = false): Promise<Layer.Layer<never, never, CallRecords>> =>
@@ -144,6 +153,7 @@ const layerOf = async (options: Options) => {
     Layer.provide(model),
     Layer.provide(options.tokenizer ?? Layer.empty),
     Layer.provideMerge(stores),
+    Layer.provide(filesOf(options.files)),
     Layer.provideMerge(telemetry),
     Layer.merge(Layer.succeed(CustomerAgents, customer_agents))
   )

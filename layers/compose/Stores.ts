@@ -7,6 +7,7 @@ import type { AgentMemories } from "../../services/AgentMemory.ts"
 import type { Stores as DurableStores } from "../../services/Stores.ts"
 import * as GatewayAgentMemory from "../memory/GatewayAgentMemory.ts"
 import * as MemoryRetention from "../memory/MemoryRetention.ts"
+import * as FileCollection from "../runtime/desk/FileCollection.ts"
 import * as EphemeralStores from "../ephemeral/EphemeralStores.ts"
 import type { DirectoryInUse, DirectoryUnusable } from "../sql/engine/DirectoryLock.ts"
 import type { PostgresSettings } from "../sql/engine/Postgres.ts"
@@ -38,8 +39,12 @@ const engineOf = <A>(packages: string, load: () => Promise<A>): Effect.Effect<A,
       : Effect.die(error)
   )
 
-/** The memory of each address, over the store of all memories. */
-const memories = Layer.merge(ActorMemories.layer(GatewayAgentMemory.layer), MemoryRetention.layer)
+/** The memory of each address, over the store of all memories, and what removes old memories and files. */
+const memories = Layer.mergeAll(
+  ActorMemories.layer(GatewayAgentMemory.layer),
+  MemoryRetention.layer,
+  FileCollection.layer
+)
 
 /** Gone with the process. */
 export const ephemeral: Layer.Layer<Stores> = memories.pipe(

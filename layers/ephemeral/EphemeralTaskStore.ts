@@ -108,6 +108,7 @@ const writeTask = (store: Store, request: NewTask, now: number): Accepted => {
     seq: messages.length,
     role: "user",
     content: request.message,
+    ...(request.parts === undefined ? undefined : { parts: request.parts }),
     channel_origin: request.channel_origin,
     run_id: request.id,
     created_at: now

@@ -4,6 +4,7 @@
  */
 import { Deferred, Effect, Layer } from "effect"
 import type { FileSystem, Path } from "effect"
+import type { Digest } from "effect/crypto"
 import type { Etag, HttpPlatform, HttpServer } from "effect/http"
 import { HttpMiddleware, HttpRouter } from "effect/http"
 import { HttpApiBuilder, HttpApiSwagger } from "effect/http-api"
@@ -12,6 +13,7 @@ import type { AgentRuntime } from "../../services/AgentRuntime.ts"
 import type { ApprovalDesk } from "../../services/ApprovalDesk.ts"
 import type { ApprovalRecords } from "../../services/ApprovalRecords.ts"
 import type { AuthorizationDesk } from "../../services/AuthorizationDesk.ts"
+import type { BlobStore } from "../../services/BlobStore.ts"
 import type { ChannelBindings } from "../../services/ChannelBindings.ts"
 import type { ConversationStore } from "../../services/ConversationStore.ts"
 import type { CostLedger } from "../../services/CostLedger.ts"
@@ -32,6 +34,7 @@ import * as ChannelRoutes from "./ChannelRoutes.ts"
 import * as ConversationsHandlers from "./ConversationsHandlers.ts"
 import * as CostsHandlers from "./CostsHandlers.ts"
 import * as EventsHandlers from "./EventsHandlers.ts"
+import * as FilesHandlers from "./FilesHandlers.ts"
 import * as KillSwitchHandlers from "./KillSwitchHandlers.ts"
 import * as Limits from "./Limits.ts"
 import * as Metrics from "./Metrics.ts"
@@ -55,6 +58,7 @@ const handlers = Layer.mergeAll(
   QuarantineHandlers.layer,
   RecordsHandlers.layer,
   EventsHandlers.layer,
+  FilesHandlers.layer,
   NoticesHandlers.layer,
   OperationsHandlers.layer
 ).pipe(Layer.provide(Boundary.layer), Layer.provide(Limits.layer))
@@ -90,11 +94,13 @@ export const layer: Layer.Layer<
   | AgentRuntime
   | ApprovalDesk
   | ApprovalRecords
+  | BlobStore
   | AuthorizationDesk
   | ChannelBindings
   | ConversationStore
   | CostLedger
   | Credentials
+  | Digest.Digest
   | KillSwitch
   | Notices
   | OutboxReader

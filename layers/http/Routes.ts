@@ -2,9 +2,11 @@
  * The routes and the one spelling of each path. They are matched against the path as it was sent, before anything
  * decodes or normalises it; the router is configured to be as exact.
  */
+import { Context } from "effect"
 import { HttpApi } from "effect/http-api"
 import type { HttpServerRequest } from "effect/http"
 import { Authentication } from "../../src/api/Boundary.ts"
+import { TakesBytes } from "../../src/api/FilesApi.ts"
 import { TroupeApi } from "../../src/api/TroupeApi.ts"
 import type { Parameters } from "./Parameters.ts"
 import { noParameters, parametersOf } from "./Parameters.ts"
@@ -58,7 +60,7 @@ const routes = ((): ReadonlyArray<Route> => {
         path: exactly(endpoint.path),
         parameters: parametersOf(endpoint),
         guarded: [...endpoint.middlewares].some(({ key }) => key === Authentication.key),
-        takesBody: endpoint.payload.size > 0
+        takesBody: endpoint.payload.size > 0 || Context.get(endpoint.annotations, TakesBytes)
       })
     }
   })

@@ -4,6 +4,7 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Conversation, ConversationMessage } from "../conversation/Conversation.ts"
+import { FileDigest, FileName, MediaType, parts_max } from "../conversation/Part.ts"
 import { TaskStatus } from "../delivery/AgentTask.ts"
 import { AgentName, ConversationId, RunId } from "../Ids.ts"
 import { rolesFor } from "../Rights.ts"
@@ -13,10 +14,26 @@ import { Authentication, Needs, RequestBody, Validation } from "./Boundary.ts"
 import { After, Limit } from "./Page.ts"
 import { Problem404, Problem409, Problem413, Problem422, Problem429 } from "./Problem.ts"
 
+const described = {
+  type: Schema.Literals(["image", "audio", "file"]),
+  media_type: MediaType,
+  name: Schema.optionalKey(FileName)
+}
+const GivenPartPayload = Schema.Union([
+  Schema.Struct({ type: Schema.Literal("text"), text: Schema.String.check(Schema.isMinLength(1)) }),
+  Schema.Struct({ ...described, digest: FileDigest, size: Schema.optionalKey(Schema.Int) }),
+  Schema.Struct({ ...described, data: Schema.String })
+]).annotate({ identifier: "Part" })
+
 const MessagePayload = Schema.Struct({
   agent: AgentName,
-  /** At most 1,000,000 bytes of UTF-8. */
-  text: Schema.String.check(Schema.isMinLength(1)),
+  /** At most 1,000,000 bytes of UTF-8, with the texts among the parts. It may be empty where there are parts. */
+  text: Schema.String,
+  /**
+   * Images, audio and other files, and texts between them, after the text; 1 to 32. A file is what an upload gave
+   * (`POST /v1/files`), or `data`: its bytes in base64.
+   */
+  parts: Schema.optionalKey(Schema.Array(GivenPartPayload).check(Schema.isMaxLength(parts_max))),
   /** JSON Schema of an object that the answer has to fit, at most 65,536 characters. Not for customers. Absent = any text is an answer. */
   answer_schema: Schema.optionalKey(CheckedAnswerSchema),
   /** What the tools of the run are told, and its model is not, at most 16,384 characters. Not for customers. Absent = nothing. */

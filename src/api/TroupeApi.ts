@@ -8,6 +8,7 @@ import { ClientCallsApi } from "./ClientCallsApi.ts"
 import { ConversationsApi } from "./ConversationsApi.ts"
 import { CostsApi } from "./CostsApi.ts"
 import { EventsApi } from "./EventsApi.ts"
+import { FilesApi } from "./FilesApi.ts"
 import { KillSwitchApi } from "./KillSwitchApi.ts"
 import { NoticesApi } from "./NoticesApi.ts"
 import { AgentsApi, DeadLettersApi, HealthApi } from "./OperationsApi.ts"
@@ -29,6 +30,7 @@ export class TroupeApi extends HttpApi.make("troupe")
     QuarantineApi,
     RecordsApi,
     EventsApi,
+    FilesApi,
     NoticesApi,
     HealthApi
   )

@@ -1,8 +1,5 @@
 /** Messages with images and other files, from `send` to what the model is shown. */
 import { createHash, randomBytes } from "node:crypto"
-import { mkdtemp, rm } from "node:fs/promises"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
 import { Effect, Schema } from "effect"
 import { assert, describe, it } from "vitest"
 import type { Options } from "../../layers/compose/NodeService.ts"
@@ -13,6 +10,7 @@ import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { Tenant } from "../../src/Ids.ts"
 import { Principal } from "../../src/Principal.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
+import * as Homes from "../process/Homes.ts"
 import { hostile } from "./HostileValues.ts"
 
 const image = new Uint8Array(randomBytes(300_000))
@@ -63,6 +61,12 @@ const shop = async (more: Partial<Options> = {}) => {
   return { troupe, requests }
 }
 
+/** A directory of a database that is up to date, gone afterwards. */
+const inDirectory = (use: (store: { readonly directory: string }) => Promise<void>) =>
+  Effect.runPromise(
+    Effect.scoped(Effect.flatMap(Homes.directory, (store) => Effect.promise(() => use(store))))
+  )
+
 const tagOf = (promise: Promise<unknown>): Promise<{ _tag?: string; field?: string }> =>
   promise.then(
     () => ({}),
@@ -73,9 +77,7 @@ const bytesOf = (request: ModelRequest | undefined) => request?.files?.get(diges
 
 describe("messages with files", () => {
   it("an image is journaled by its digest and shown to the model, also after a restart", async () => {
-    const directory = await mkdtemp(join(tmpdir(), "troupe-parts-"))
-    const store = { directory }
-    try {
+    await inDirectory(async (store) => {
       const first = await shop({ store })
       const parts = [picture, { type: "text", text: "It was wet." } as const]
       const message = { agent: "shop", text: "Pay this back", parts, idempotency_key: "k" }
@@ -105,13 +107,14 @@ describe("messages with files", () => {
       assert.deepStrictEqual(last?.history[0] as unknown, shown)
       assert.deepStrictEqual(last?.transcript[0] as unknown, { ...shown, text: "", parts: [kept] })
       assert.strictEqual(bytesOf(last), base64)
+      const messages = await second.troupe.messages(asked.conversation)
+      assert.deepStrictEqual(messages[0]?.parts as unknown, shown.parts)
+      assert.notProperty(messages[1], "parts")
       const rows = JSON.stringify(await second.troupe.rawEvents(asked.run))
       assert.include(rows, digest)
       assert.isBelow(rows.length, 20_000)
       await second.troupe.stop()
-    } finally {
-      await rm(directory, { recursive: true, force: true })
-    }
+    })
   }, 120_000)
 
   it("what is no part, too large, or another tenant's is refused, and starts nothing", async () => {

@@ -97,6 +97,14 @@ describe("the example of answers", () => {
   })
 })
 
+describe("the example of pictures", () => {
+  it("shows the model those of the message and of a result, as the README prints it", async () => {
+    assert.lengthOf((await printedOf("layers/compose/README.md", "pictures")).blocks, 1)
+    // Both have the same bytes.
+    assert.deepStrictEqual(await linesOf("pictures"), ["I see 1 picture"])
+  })
+})
+
 describe("the example of watching", () => {
   it("decides on the question that it sees and shows the result, as the README prints it", async () => {
     const { blocks } = await printedOf("layers/compose/README.md", "watching")

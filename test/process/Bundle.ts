@@ -14,6 +14,7 @@ const compiled_files = join(root, "node_modules/.cache/troupe-test/compiled")
 
 /** All at once, because they share nearly all that they import. */
 const scripts = [
+  "test/entry/uploader.ts",
   "scripts/chat.ts",
   "scripts/start.ts",
   "test/agents/holder.ts",

@@ -6,6 +6,7 @@ import { SqlClient } from "effect/sql"
 import { ConversationStore } from "../../../services/ConversationStore.ts"
 import type { Conversation, ConversationMessage } from "../../../src/conversation/Conversation.ts"
 import { InitiatedBy, MessageRole } from "../../../src/conversation/Conversation.ts"
+import { Part } from "../../../src/conversation/Part.ts"
 import { AgentName, ConversationId, RunId, Tenant } from "../../../src/Ids.ts"
 import { rowDecoder } from "../engine/DecodedRows.ts"
 import * as GroupedReads from "../engine/GroupedReads.ts"
@@ -79,6 +80,9 @@ const getting = (sql: SqlClient.SqlClient) =>
       )
   })
 
+/** What a message says beside its text is with its task. */
+const SaidParts = Schema.Struct({ parts: Schema.optionalKey(Schema.Array(Part)) })
+
 /** A content is a text, or an object with the text and how the answer ended. */
 const MessageRow = Schema.Struct({
   conversation: ConversationId,
@@ -88,6 +92,7 @@ const MessageRow = Schema.Struct({
   channel_origin: Schema.String,
   tool_calls: Schema.NullOr(Schema.fromJsonString(Schema.Array(Schema.Json))),
   run_id: Schema.NullOr(RunId),
+  said: Schema.NullOr(Schema.fromJsonString(SaidParts)),
   created_at: Schema.BigInt
 })
 const decodeMessages = rowDecoder(MessageRow, "messages of a conversation")
@@ -96,11 +101,13 @@ const messageOf = ({
   content,
   created_at,
   run_id,
+  said,
   tool_calls,
   ...row
 }: typeof MessageRow.Type): ConversationMessage => ({
   ...row,
   ...(typeof content === "string" ? { content } : content),
+  ...(said?.parts === undefined ? undefined : { parts: said.parts }),
   ...(tool_calls === null ? undefined : { tool_calls }),
   ...(run_id === null ? undefined : { run_id }),
   created_at: Number(created_at)
@@ -141,8 +148,10 @@ const make = Effect.gen(function* () {
       reads
         .of(tenant)(
           sql.unsafe(
-            `SELECT m.conversation, m.seq, m.role, m.content, m.channel_origin, m.tool_calls, m.run_id, m.created_at
-           FROM troupe.conversation_messages m
+            `SELECT m.conversation, m.seq, m.role, m.content, m.channel_origin, m.tool_calls, m.run_id, m.created_at,
+             t.trace_id AS said
+           FROM troupe.conversation_messages m LEFT JOIN troupe.agent_tasks t
+             ON m.role = 'user' AND t.id = m.run_id AND t.trace_id LIKE '{%"parts":%'
            WHERE m.conversation = $1::text AND m.tenant = $2::text AND m.seq > $3::int4 ORDER BY m.seq LIMIT $4::int4`,
             [id, tenant, after, Math.min(limit, page_max)]
           )

@@ -1,0 +1,260 @@
+/**
+ * Takes files for messages, and serves those that a conversation's runs name. Bytes leave the service as an attachment that nothing
+ * may interpret: they come from customers, tools and models.
+ */
+import { ByteSize, Effect, Result, Schema, Stream } from "effect"
+import type { Layer } from "effect"
+import { Digest } from "effect/crypto"
+import { Base64, Hex } from "effect/encoding"
+import { HttpIncomingMessage, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
+import type { HttpApiGroup } from "effect/http-api"
+import type { HeldBlob } from "../../services/BlobStore.ts"
+import { BlobBounds, BlobStore } from "../../services/BlobStore.ts"
+import { ConversationStore } from "../../services/ConversationStore.ts"
+import type { Authentication, Validation } from "../../src/api/Boundary.ts"
+import { CurrentPrincipal } from "../../src/api/Boundary.ts"
+import { makeProblem } from "../../src/api/Problem.ts"
+import { TroupeApi } from "../../src/api/TroupeApi.ts"
+import type { FilePart } from "../../src/conversation/Part.ts"
+import {
+  FileName,
+  FileNotFound,
+  fileTypeOf,
+  FileTooLarge,
+  MediaType
+} from "../../src/conversation/Part.ts"
+import type { Principal } from "../../src/Principal.ts"
+import { conversationFor, readsAsCustomer } from "./Access.ts"
+import { rangeOf } from "./ByteRange.ts"
+import { HttpSettings } from "./HttpSettings.ts"
+import { Limits } from "./Limits.ts"
+import { problemOf } from "./Problems.ts"
+
+/** Of a form beside its file: boundaries, headers and the other field. */
+const form_overhead = 10_000
+/** Bodies that are in memory at the same time. */
+const uploads_max = 8
+/** A piece of a download. */
+const piece_bytes = 262_144
+
+const isMediaType = Schema.is(MediaType)
+const isFileName = Schema.is(FileName)
+
+interface Uploaded {
+  readonly media_type: string
+  readonly data: Uint8Array
+  readonly name: string | undefined
+  /** What the bytes have to be, in hex. */
+  readonly digest: string | undefined
+}
+
+const badType = makeProblem(
+  415,
+  "unsupported-media-type",
+  "The media type is not one",
+  "Send the media type of the file, or multipart/form-data with one field named file."
+)
+
+const badForm = makeProblem(
+  400,
+  "malformed-form",
+  "The form cannot be read",
+  "It has one file, in the field named file, and may have its SHA-256 in hex, in the field named digest."
+)
+
+const badDigest = makeProblem(
+  422,
+  "digest-mismatch",
+  "The bytes are not those of the digest",
+  "They were changed on the way, or the digest is another file's. Nothing was stored."
+)
+
+const nothing = makeProblem(400, "empty-file", "The file is empty", "Send at least one byte.")
+
+const badName = makeProblem(
+  400,
+  "bad-file-name",
+  "The name is not one of a file",
+  "It has 1 to 200 printable characters and no slash."
+)
+
+const busy = makeProblem(
+  429,
+  "too-many-uploads",
+  "Too many files are uploaded",
+  `At most ${uploads_max} are taken at the same time. Try again.`
+)
+
+/** Without its parameters, such as `charset`. */
+const plainType = (type: string): string => type.replace(/;.*$/s, "").trim().toLowerCase()
+
+/** The SHA-256 of `Content-Digest` (RFC 9530) in hex; empty where it has one that cannot be read. */
+const contentDigest = (header: string | undefined): string | undefined => {
+  if (header === undefined) return undefined
+  const [, text = ""] = /(?:^|,)\s*sha-256=:([A-Za-z0-9+/=]{44}):/.exec(header) ?? []
+  return Result.match(Base64.decode(text), { onSuccess: Hex.encode, onFailure: () => "" })
+}
+
+const readForm = Effect.fnUntraced(function* (bytes: Uint8Array<ArrayBuffer>, type: string) {
+  const form = yield* Effect.tryPromise({
+    try: () => new Response(bytes, { headers: { "content-type": type } }).formData(),
+    catch: () => badForm
+  })
+  const [file, ...others] = form.getAll("file")
+  const known = new Set(["file", "digest"])
+  const isOther = [...form.keys()].some((name) => !known.has(name))
+  if (!(file instanceof Blob) || others.length > 0 || isOther) return yield* Effect.fail(badForm)
+  const digest = form.get("digest")
+  if (digest !== null && typeof digest !== "string") return yield* Effect.fail(badForm)
+  const uploaded: Uploaded = {
+    media_type: plainType(file.type),
+    data: new Uint8Array(yield* Effect.promise(() => file.arrayBuffer())),
+    name: "name" in file && file.name !== "" ? file.name : undefined,
+    digest: digest === null ? undefined : digest.toLowerCase()
+  }
+  return uploaded
+})
+
+/** The file of a request, in memory: at most the bound of a file. */
+const readUpload = Effect.fnUntraced(function* (name: string | undefined, bytes_max: number) {
+  const request = yield* HttpServerRequest.HttpServerRequest
+  const type = request.headers["content-type"] ?? ""
+  const tooLarge = problemOf(new FileTooLarge({ bytes_max }))
+  const body_max = bytes_max + form_overhead
+  if (Number(request.headers["content-length"] ?? 0) > body_max) return yield* Effect.fail(tooLarge)
+  const bytes = new Uint8Array(
+    yield* request.arrayBuffer.pipe(
+      Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(body_max)),
+      Effect.mapError(() => tooLarge)
+    )
+  )
+  const uploaded: Uploaded = /^\s*multipart\/form-data\s*;/i.test(type)
+    ? yield* readForm(bytes, type)
+    : { media_type: plainType(type), data: bytes, name, digest: undefined }
+  if (!isMediaType(uploaded.media_type)) return yield* Effect.fail(badType)
+  if (uploaded.name !== undefined && !isFileName(uploaded.name)) return yield* Effect.fail(badName)
+  if (uploaded.data.length === 0) return yield* Effect.fail(nothing)
+  if (uploaded.data.length > bytes_max) return yield* Effect.fail(tooLarge)
+  return {
+    ...uploaded,
+    digest: uploaded.digest ?? contentDigest(request.headers["content-digest"])
+  }
+})
+
+/** The name in both forms (RFC 6266): one for old readers, without what could end it, and the whole of it. */
+const disposition = ({ media_type, name }: HeldBlob): string => {
+  const [, end = "bin"] = /\/([a-z0-9]+)$/.exec(media_type) ?? []
+  const whole = name ?? `file.${end}`
+  const plain = whole.replace(/[^A-Za-z0-9._ -]/g, "_")
+  const encoded = encodeURIComponent(whole).replace(
+    /['()*]/g,
+    (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`
+  )
+  return `attachment; filename="${plain}"; filename*=UTF-8''${encoded}`
+}
+
+const headersOf = (file: HeldBlob) => ({
+  "accept-ranges": "bytes",
+  "content-disposition": disposition(file),
+  "cross-origin-resource-policy": "same-origin",
+  "x-content-type-options": "nosniff"
+})
+
+/** The file, or the piece of it that is wanted, read from the store as it is taken. */
+const serve = (
+  blobs: BlobStore["Service"],
+  { tenant }: Principal,
+  file: HeldBlob,
+  range: string | undefined
+) => {
+  const headers = headersOf(file)
+  const { digest, media_type, size } = file
+  const piece = rangeOf(range, size)
+  if (piece === "beyond") {
+    const beyond = { ...headers, "content-range": `bytes */${size}` }
+    return HttpServerResponse.empty({ status: 416, headers: beyond })
+  }
+  const { from, to } = piece ?? { from: 0, to: size }
+  const bytes = Stream.unfold(from, (at) =>
+    at >= to
+      ? Effect.succeed(undefined)
+      : Effect.map(
+          blobs.read(tenant, digest, at, Math.min(piece_bytes, to - at)),
+          // Removed meanwhile: the body ends early, and its length says so.
+          (read) =>
+            read === undefined || read.length === 0
+              ? undefined
+              : ([read, at + read.length] as const)
+        )
+  )
+  return HttpServerResponse.stream(bytes, {
+    status: piece === undefined ? 200 : 206,
+    contentType: media_type,
+    contentLength: to - from,
+    headers:
+      piece === undefined
+        ? headers
+        : { ...headers, "content-range": `bytes ${from}-${to - 1}/${size}` }
+  })
+}
+
+export const layer: Layer.Layer<
+  HttpApiGroup.Service<"troupe", "files">,
+  never,
+  BlobStore | ConversationStore | Digest.Digest | Limits | Authentication | Validation
+> = HttpApiBuilder.group(
+  TroupeApi,
+  "files",
+  Effect.fnUntraced(function* (handlers) {
+    const blobs = yield* BlobStore
+    const digester = yield* Digest.Digest
+    const limits = yield* Limits
+    const store = yield* ConversationStore
+    const { file_bytes_max, tenant_bytes_max } = yield* BlobBounds
+    const { customer_agents } = yield* HttpSettings
+    let uploads = 0
+    const place = Effect.acquireRelease(
+      Effect.suspend(() =>
+        uploads >= uploads_max ? Effect.fail(busy) : Effect.sync(() => void uploads++)
+      ),
+      () => Effect.sync(() => void uploads--)
+    )
+
+    return handlers.handleAll({
+      upload: Effect.fnUntraced(function* ({ query }) {
+        const by = yield* CurrentPrincipal
+        yield* limits.message(by)
+        yield* place
+        const {
+          data,
+          digest: stated,
+          media_type,
+          name
+        } = yield* readUpload(query.name, file_bytes_max)
+        const digest = yield* digester.digestHex(Digest.sha256, data)
+        if (stated !== undefined && stated !== digest) return yield* Effect.fail(badDigest)
+        const label = { digest, media_type, ...(name === undefined ? undefined : { name }) }
+        yield* Effect.mapError(
+          blobs.put(by.tenant, label, data, { uploaded_by: by.id }, tenant_bytes_max),
+          problemOf
+        )
+        return { type: fileTypeOf(media_type), ...label, size: data.length } satisfies FilePart
+      }, Effect.scoped),
+      download: Effect.fnUntraced(function* ({ headers, params }) {
+        const by = yield* CurrentPrincipal
+        yield* conversationFor(store, by, "follow", params.id, customer_agents)
+        const held = yield* Effect.mapError(
+          blobs.heldBy(by.tenant, params.id, params.digest),
+          problemOf
+        )
+        // What a tool gave may be of other people: customers see no results.
+        const file = held.find(({ as }) => as !== "result" || !readsAsCustomer(by))
+        if (file === undefined) {
+          return yield* Effect.fail(problemOf(new FileNotFound({ digest: params.digest })))
+        }
+        return serve(blobs, by, file, headers.range)
+      })
+    })
+  })
+)

@@ -1,0 +1,80 @@
+/**
+ * Files: uploaded to be sent with a message, and read where a conversation has them.
+ */
+import { Context, Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { FileDigest, FileName, FilePart } from "../conversation/Part.ts"
+import { ConversationId } from "../Ids.ts"
+import { rolesFor } from "../Rights.ts"
+import { Authentication, Needs, Validation } from "./Boundary.ts"
+import {
+  Problem400,
+  Problem404,
+  Problem413,
+  Problem415,
+  Problem422,
+  Problem429
+} from "./Problem.ts"
+
+/** An endpoint's annotation: its handler reads the body itself, whatever its media type, and bounds it. */
+export const TakesBytes: Context.Reference<boolean> = Context.Reference<boolean>(
+  "troupe/api/TakesBytes",
+  { defaultValue: () => false }
+)
+
+const bytes = { schema: { type: "string", format: "binary" } }
+
+const body = {
+  required: true,
+  content: {
+    "multipart/form-data": {
+      schema: {
+        type: "object",
+        properties: {
+          file: { type: "string", format: "binary" },
+          digest: { type: "string", description: "SHA-256 of the file, in hex" }
+        },
+        required: ["file"]
+      }
+    },
+    "*/*": bytes
+  }
+}
+
+const upload = HttpApiEndpoint.post("upload", "/v1/files", {
+  query: { name: Schema.optionalKey(FileName) },
+  headers: { "content-digest": Schema.optionalKey(Schema.String) },
+  success: FilePart.annotate({ identifier: "File" }).pipe(HttpApiSchema.status(201)),
+  error: [Problem400, Problem413, Problem415, Problem422, Problem429]
+})
+  .annotate(Needs, rolesFor("send"))
+  .annotate(TakesBytes, true)
+  .annotateMerge(
+    OpenApi.annotations({
+      summary: "Upload a file for a message",
+      description:
+        "As multipart/form-data with one `file` (and its `digest`), or as the bytes themselves with their media type (and `name`). A digest that the bytes do not have is refused (422): `Content-Digest: sha-256=:...:` (RFC 9530) or the field. The answer is a part: send it among the `parts` of a message. A file that no message names within a day is removed; a customer can send only its own.",
+      transform: (operation) => ({ ...operation, requestBody: body })
+    })
+  )
+
+const download = HttpApiEndpoint.get("download", "/v1/conversations/:id/files/:digest", {
+  params: { id: ConversationId, digest: FileDigest },
+  headers: { range: Schema.optionalKey(Schema.String) },
+  success: HttpApiSchema.StreamUint8Array(),
+  error: [Problem404]
+})
+  .annotate(Needs, rolesFor("follow"))
+  .annotateMerge(
+    OpenApi.annotations({
+      summary: "The bytes of a file that a run of the conversation names",
+      description:
+        "With `Range: bytes=...` a piece of it. Customers get the files of messages and answers, and none that a tool gave."
+    })
+  )
+
+export class FilesApi extends HttpApiGroup.make("files")
+  .add(upload, download)
+  .middleware(Validation)
+  .middleware(Authentication)
+  .annotateMerge(OpenApi.annotations({ title: "Files" })) {}
