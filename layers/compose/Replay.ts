@@ -3,7 +3,7 @@
  * replay writes only to ephemeral stores of its own.
  */
 import * as NodeCrypto from "@effect/platform-node/NodeCrypto"
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Option } from "effect"
 import { Digest, SecureRandom } from "effect/crypto"
 import type { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import type { MisdeclaredPrice, PriceTable } from "../../src/cost/PriceTable.ts"
@@ -19,6 +19,7 @@ import { PolicyDryRun } from "../../src/replay/PolicyDryRun.ts"
 import { RunNotFound } from "../../src/run/RunCommand.ts"
 import type { JournalEntry } from "../../src/run/RunEvent.ts"
 import { AgentDirectory } from "../../services/AgentDirectory.ts"
+import { BlobStore } from "../../services/BlobStore.ts"
 import { ConversationStore } from "../../services/ConversationStore.ts"
 import type { ModelGateway } from "../../services/ModelGateway.ts"
 import { PermissionPolicy } from "../../services/PermissionPolicy.ts"
@@ -31,6 +32,7 @@ import * as DeclaredPriceBook from "../runtime/desk/DeclaredPriceBook.ts"
 import { loadPast } from "../runtime/actor/History.ts"
 import * as LocalAgentDirectory from "../runtime/desk/LocalAgentDirectory.ts"
 import * as LocalToolRegistry from "../runtime/desk/LocalToolRegistry.ts"
+import { PromptFiles } from "../runtime/loop/PromptFiles.ts"
 import type { JournalReport } from "../runtime/replay/ReplayReport.ts"
 import * as ReplayReport from "../runtime/replay/ReplayReport.ts"
 import type { RunReplayed } from "../runtime/replay/RunReplay.ts"
@@ -143,8 +145,10 @@ const throughGate = Effect.fnUntraced(function* (
   })()
   if (left !== undefined) return { gate: left, changed }
   const past = yield* pastOf(run)
+  const blobs = Option.getOrUndefined(yield* Effect.serviceOption(BlobStore))
+  const files = blobs === undefined ? undefined : new PromptFiles(blobs)
   const gate = yield* Effect.provide(
-    replayRun({ run, recording, past, model }),
+    replayRun({ run, recording, past, model, files }),
     // Never the stores that the run is read from.
     Layer.fresh(Stores.ephemeral)
   )

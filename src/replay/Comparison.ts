@@ -4,7 +4,7 @@
  */
 import type { Json } from "../Canonical.ts"
 import { isSameJson } from "../Canonical.ts"
-import type { JournalEntry, RunEvent } from "../run/RunEvent.ts"
+import type { CallSettled, JournalEntry, RunEvent } from "../run/RunEvent.ts"
 import type { Divergence } from "./Divergence.ts"
 import { positionOf } from "./Divergence.ts"
 
@@ -18,6 +18,9 @@ interface Deed {
 }
 
 type Keyed = readonly [key: string, what: string, value: unknown]
+
+const resultOf = ({ files, outcome }: CallSettled) =>
+  files === undefined ? { outcome } : { outcome, files }
 
 /** What of an event is compared, by key; undefined of an event that is not. */
 const keyedOf = (event: RunEvent, nth: (key: string) => number): Keyed | undefined => {
@@ -45,7 +48,7 @@ const keyedOf = (event: RunEvent, nth: (key: string) => number): Keyed | undefin
       return [`${key} ${nth(key)}`, "another decision", { decision: event.decision, by: event.by }]
     }
     case "CallSettled":
-      return [`result ${event.call}`, "the call has another result", { outcome: event.outcome }]
+      return [`result ${event.call}`, "the call has another result", resultOf(event)]
     case "RunStopping": {
       const { by, reason, status } = event
       return ["stop", "the run stopped in another way", { status, reason, by }]

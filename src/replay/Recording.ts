@@ -2,6 +2,7 @@
  * What a journal holds for a replay of its run: the turns by their place, the results by tool and arguments, and how each
  * question was answered.
  */
+import type { FilePart } from "../conversation/Part.ts"
 import type { Spending } from "../cost/Spending.ts"
 import type { Authorized } from "../permission/Authorization.ts"
 import type { CallId } from "../Ids.ts"
@@ -36,6 +37,8 @@ export interface RecordedCall {
   readonly outcome: Outcome | undefined
   /** What its body had spent on models by then. */
   readonly spent?: Spending
+  /** What its body had attached. */
+  readonly files?: ReadonlyArray<FilePart>
   /** What its workspace had authorised in advance, where it ran by that. */
   readonly authorized?: Authorized
 }
@@ -75,6 +78,7 @@ const callsOf = (
       arguments: call.arguments,
       outcome: result?.outcome,
       ...(result?.spent === undefined ? undefined : { spent: result.spent }),
+      ...(result?.files === undefined ? undefined : { files: result.files }),
       ...(by === undefined ? undefined : { authorized: by })
     }
   })

@@ -11,6 +11,7 @@ import type { RunStopping } from "../../../src/run/RunEvent.ts"
 import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"
 import { AgentDirectory } from "../../../services/AgentDirectory.ts"
 import type { ModelGateway } from "../../../services/ModelGateway.ts"
+import { BlobBounds } from "../../../services/BlobStore.ts"
 import { PermissionPolicy } from "../../../services/PermissionPolicy.ts"
 import { PriceBook } from "../../../services/PriceBook.ts"
 import { RunJournal } from "../../../services/RunJournal.ts"
@@ -20,6 +21,7 @@ import * as RoleDirectory from "../desk/RoleDirectory.ts"
 import * as LimitApproval from "../loop/LimitApproval.ts"
 import * as LoopScheduler from "../loop/LoopScheduler.ts"
 import type { LoopServices } from "../loop/LoopServices.ts"
+import type { PromptFiles } from "../loop/PromptFiles.ts"
 import * as PromptMeter from "../loop/PromptMeter.ts"
 import type { RunWakeup } from "../loop/RunWakeup.ts"
 import { wakeRun } from "../loop/RunWakeup.ts"
@@ -31,6 +33,7 @@ import * as ToolInvoker from "../tool/ToolInvoker.ts"
 import type { ReplayedCalls } from "./ReplayedCalls.ts"
 import { recallOf } from "./ReplayMemory.ts"
 import { authorizationsOf } from "./ReplayAuthorizations.ts"
+import { nowhere } from "./ReplayFiles.ts"
 import * as ReplayModel from "./ReplayModel.ts"
 import * as ReplayTools from "./ReplayTools.ts"
 
@@ -39,6 +42,8 @@ export interface Options {
   readonly recording: Recording
   /** Absent = the recorded turns. */
   readonly model: ModelGateway["Service"] | undefined
+  /** The files of the recorded run, for another model. Absent = prompts only speak of them. */
+  readonly files?: PromptFiles | undefined
 }
 
 /** Owns the run in the journal of the replay, and stops it where the recording ends. */
@@ -136,6 +141,8 @@ export const make = Effect.fnUntraced(function* (options: Options, wakeup: RunWa
       start: (host) => withRecordedResult(calls, invoker.start(host))
     },
     recall: recallOf(recording),
+    ...(options.files === undefined ? undefined : { files: options.files }),
+    parts: { blobs: nowhere, bounds: yield* BlobBounds, digest },
     weights: PromptMeter.make(yield* Tokenizer),
     // A recorded turn has its cost.
     prices: model === undefined ? undefined : yield* PriceBook,

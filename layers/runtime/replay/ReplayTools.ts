@@ -11,7 +11,7 @@ import { isErased } from "../../../src/replay/Erased.ts"
 import type { Recording } from "../../../src/replay/Recording.ts"
 import type { ReplayError, Situation } from "../../../src/replay/ReplayRoute.ts"
 import { erasedReplay, refusedReplay, routeOf } from "../../../src/replay/ReplayRoute.ts"
-import type { CallSettled, Outcome } from "../../../src/run/RunEvent.ts"
+import type { CallSettled } from "../../../src/run/RunEvent.ts"
 import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"
 import { digestOf } from "../tool/CallDigests.ts"
 import type { AgentTool } from "../tool/CallHost.ts"
@@ -36,8 +36,8 @@ class BodyResult {
 /** Of a call whose outcome is no value: `ReplayedCalls` has it. */
 const noValue = new BodyResult(() => Exit.succeed(null))
 
-/** A recorded result: its outcome, and what the call spent, which limits count and no ledger is charged with again. */
-type RecordedResult = Pick<CallSettled, "outcome" | "spent">
+/** A recorded result: its outcome and files, and what the call spent, which limits count and no ledger is charged with again. */
+type RecordedResult = Pick<CallSettled, "files" | "outcome" | "spent">
 
 /** Recorded results by tool name and arguments, in the order of the recording. */
 class RecordedResults {
@@ -71,9 +71,13 @@ const resultsOf = Effect.fnUntraced(function* (
   { calls }: Recording
 ) {
   const results = new RecordedResults(digest)
-  for (const { arguments: args, name, outcome, spent } of calls) {
+  for (const { arguments: args, files, name, outcome, spent } of calls) {
     if (outcome === undefined) continue
-    yield* results.add(name, args, spent === undefined ? { outcome } : { outcome, spent })
+    yield* results.add(name, args, {
+      outcome,
+      ...(spent === undefined ? undefined : { spent }),
+      ...(files === undefined ? undefined : { files })
+    })
   }
   return results
 })
@@ -87,9 +91,10 @@ const replay = (
   calls: ReplayedCalls,
   tool: AgentTool,
   call: CallId,
-  outcome: Outcome
+  { files, outcome }: RecordedResult
 ): BodyResult => {
   calls.addReplayed(call, tool.key, outcome)
+  if (files !== undefined) calls.addFiles(call, files)
   if (outcome._tag !== "Value") return noValue
   // A recording is a file: a text in it that is no JSON is itself the result, which the tool's schema refuses or accepts.
   const json: unknown = Result.getOrElse(readJson(outcome.json, bounds_result), () => outcome.json)
@@ -131,7 +136,7 @@ const replayTool = (tool: AgentTool, results: RecordedResults, calls: ReplayedCa
       const { outcome } = found
       return outcome._tag === "Value" && isErased(outcome.json)
         ? refuse(calls, call, erasedReplay(tool.key))
-        : replay(calls, tool, call, outcome)
+        : replay(calls, tool, call, found)
     })
   }
 }

@@ -1,6 +1,7 @@
 /**
  * What became of each call of a replay that came past the gate, and what stands in its result's place.
  */
+import type { FilePart } from "../../../src/conversation/Part.ts"
 import type { Spending } from "../../../src/cost/Spending.ts"
 import type { ToolFailure } from "../../../src/error/ToolError.ts"
 import { failureOf, ToolPolicyError, ToolTerminalError } from "../../../src/error/ToolError.ts"
@@ -31,6 +32,7 @@ export class ReplayedCalls {
   readonly #refusals = new Map<CallId, ReplayError>()
   readonly #outcomes = new Map<CallId, Outcome>()
   readonly #spendings = new Map<CallId, Spending>()
+  readonly #files = new Map<CallId, ReadonlyArray<FilePart>>()
 
   /** In the order in which they came past the gate. */
   get calls(): ReadonlyArray<ReplayedCall> {
@@ -62,8 +64,22 @@ export class ReplayedCalls {
     this.#spendings.set(call, spent)
   }
 
+  /** What the recorded call had attached is attached to this one. */
+  addFiles(call: CallId, files: ReadonlyArray<FilePart>): void {
+    this.#files.set(call, files)
+  }
+
   /** The call's result, in place of what the gate made of its body. */
-  settled({ spent: own, ...settled }: CallSettled): CallSettled {
+  settled({ spent: own, ...made }: CallSettled): CallSettled {
+    return this.#withFiles(this.#settled(made, own))
+  }
+
+  #withFiles(settled: CallSettled): CallSettled {
+    const files = settled.outcome._tag === "Value" ? this.#files.get(settled.call) : undefined
+    return files === undefined ? settled : { ...settled, files }
+  }
+
+  #settled(settled: Omit<CallSettled, "spent">, own: Spending | undefined): CallSettled {
     const { call, outcome: made } = settled
     // The gate may still have refused what was recorded: by its output schema, or its size.
     const outcome = made._tag === "Value" ? (this.#outcomes.get(call) ?? made) : made
