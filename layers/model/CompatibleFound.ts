@@ -1,12 +1,16 @@
 /**
  * What endpoints that call themselves compatible tell of their own searches and tools, and their client leaves out: annotations
- * of a message, lists of citations, and tools that ran beside the model.
+ * of a message, lists of citations, tools that ran beside the model, and images that it made.
  */
 import type { SharedV4ProviderMetadata } from "@ai-sdk/provider"
+import { parts_max } from "../../src/conversation/Part.ts"
 import { ran_max, sources_max } from "../../src/run/ProviderWork.ts"
 import type { Source } from "../../src/run/ProviderWork.ts"
 import { jsonText, found_key } from "./ProviderFound.ts"
 import type { Found } from "./ProviderFound.ts"
+
+/** One more than a turn may have, which is then refused. */
+const images_max = parts_max + 1
 
 type Entry = Readonly<Record<string, unknown>>
 
@@ -40,6 +44,8 @@ const ranOf = (value: unknown): Ran => {
 export class CompatibleFound {
   private readonly sources = new Map<string, Source>()
   private readonly ran = new Map<string, Ran>()
+  /** A stream may repeat one. */
+  private readonly images = new Set<string>()
 
   /** `body` is an answer or a chunk of one, `message` its message or delta. */
   add(body: unknown, message: unknown): void {
@@ -56,6 +62,10 @@ export class CompatibleFound {
     for (const each of [...list(whole["citations"]), ...list(fields["citations"])]) {
       this.source(typeof each === "string" ? sourceOf(each) : sourceOf(record(each)["url"]))
     }
+    for (const each of list(fields["images"])) {
+      const { url } = record(record(each)["image_url"])
+      if (typeof url === "string" && this.images.size < images_max) this.images.add(url)
+    }
     for (const each of list(fields["executed_tools"])) {
       const key = String(record(each)["index"] ?? this.ran.size)
       if (this.ran.has(key) || this.ran.size < ran_max) this.ran.set(key, ranOf(each))
@@ -63,8 +73,13 @@ export class CompatibleFound {
   }
 
   metadata(): SharedV4ProviderMetadata | undefined {
-    if (this.sources.size === 0 && this.ran.size === 0) return undefined
-    const found: Found = { sources: [...this.sources.values()], ran: [...this.ran.values()] }
+    const { images, ran, sources } = this
+    if (sources.size === 0 && ran.size === 0 && images.size === 0) return undefined
+    const found: Found = {
+      sources: [...sources.values()],
+      ran: [...ran.values()],
+      images: [...images]
+    }
     return { [found_key]: found } as unknown as SharedV4ProviderMetadata
   }
 

@@ -29,6 +29,8 @@ export interface Found {
     readonly result?: string
   }>
   readonly sources?: ReadonlyArray<Source>
+  /** Images as data URLs. */
+  readonly images?: ReadonlyArray<string>
 }
 
 const whole = (text: string): string => text.toWellFormed()

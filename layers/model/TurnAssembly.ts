@@ -187,7 +187,7 @@ export class TurnAssembly {
   private ended(end: End): void {
     this.finish = end
     const found = end.providerMetadata?.[found_key]
-    if (found !== undefined) this.found.addFound(found as Found)
+    if (found !== undefined) this.addFound(found as Found)
     this.found.addGrounding(end.providerMetadata)
     const back = end.providerMetadata?.[message_part_kind]
     if (back !== undefined) {
@@ -196,6 +196,16 @@ export class TurnAssembly {
         kind: message_part_kind,
         provider: back as SharedV4ProviderMetadata
       })
+    }
+  }
+
+  private addFound(found: Found): void {
+    this.found.addFound(found)
+    for (const url of found.images ?? []) {
+      const [, mediaType, data] = /^data:([^;,]+);base64,(.+)$/s.exec(url) ?? []
+      if (mediaType !== undefined && data !== undefined) {
+        this.generated({ type: "file", mediaType, data: { type: "data", data } })
+      }
     }
   }
 
@@ -273,6 +283,7 @@ export class TurnAssembly {
    */
   end(step: number, requested: string, madeUp?: RegExp, origin?: string): Turn | ModelError {
     if (this.finish === undefined) return unfinished()
+    if (this.files > files_max || this.file_units > file_units_max) return tooLarge()
     // A call that was begun and never closed is one that the turn was cut in.
     for (const call of this.inputs.open()) this.propose(call, call.input.trim() === "", true)
     const { finishReason, providerMetadata, usage: counted } = this.finish

@@ -276,4 +276,24 @@ describe("files that a model makes", () => {
         assert.notInclude(JSON.stringify(turn.ran), data)
       }).pipe(Effect.scoped)
   )
+
+  it.live("images beside a compatible endpoint's text are files of the turn, each once", () =>
+    Effect.gen(function* () {
+      const images = [{ type: "image_url", image_url: { url: url("image/png") } }]
+      const chunk = (delta: object, finish_reason: string | null = null) => ({
+        id: "c",
+        object: "chat.completion.chunk",
+        created: 1,
+        model: "wire-model-1",
+        choices: [{ index: 0, delta, finish_reason }]
+      })
+      const events = [chunk({ content: "Here", images }), chunk({ images }), chunk({}, "stop")]
+      const server = yield* serve([pieces(body(compatible, events), [1_000])])
+      const { turn } = yield* askAt(compatible, server)
+      assert.deepInclude(turn, { text: "Here", finish: "stop" })
+      assert.deepStrictEqual(turn.generated as unknown, [
+        { type: "image", media_type: "image/png", data }
+      ])
+    }).pipe(Effect.scoped)
+  )
 })
