@@ -3,6 +3,7 @@
  * send again or give up.
  */
 import { Effect, Schema } from "effect"
+import { BlobStore } from "../../services/BlobStore.ts"
 import { ConversationStore } from "../../services/ConversationStore.ts"
 import { CostLedger } from "../../services/CostLedger.ts"
 import { OutboxReader } from "../../services/OutboxReader.ts"
@@ -13,7 +14,12 @@ import { After, Limit, limit_default } from "../../src/api/Page.ts"
 import type { Conversation, ConversationMessage } from "../../src/conversation/Conversation.ts"
 import { ConversationNotFound } from "../../src/conversation/Conversation.ts"
 import { isOpenTo } from "../../src/conversation/CustomerAccess.ts"
-import { customerConversation, customerMessage } from "../../src/conversation/CustomerView.ts"
+import {
+  customerConversation,
+  customerMessage,
+  isFileForCustomers
+} from "../../src/conversation/CustomerView.ts"
+import { FileDigest, FileNotFound, fileTypeOf } from "../../src/conversation/Part.ts"
 import * as Entries from "../../src/entry/Entries.ts"
 import { inputReader } from "../../src/entry/InvalidInput.ts"
 import { ConversationId, MessageId } from "../../src/Ids.ts"
@@ -26,6 +32,7 @@ const readMessages = inputReader(Schema.Struct({ limit, after: Schema.optionalKe
 const readRuns = inputReader(RunFilters)
 const readCosts = inputReader(CostFilters)
 const readLetters = inputReader(LetterFilters)
+const readDigest = inputReader(FileDigest)
 const readLetter = inputReader(MessageId)
 
 export const runs = Effect.fnUntraced(function* (query: unknown, who: Principal) {
@@ -48,6 +55,34 @@ export const conversations = Effect.fnUntraced(function* (page: unknown, who: Pr
     .map((each) => customerConversation(each) as Conversation)
 })
 
+/** Fails for a conversation that the principal may not read as for one that there is not. */
+const failUnlessOpen = Effect.fnUntraced(function* (id: ConversationId, by: Principal) {
+  const found = yield* ConversationStore.use((store) => store.get(by.tenant, id))
+  if (found === undefined || !isOpenTo(by, "follow", found.begun_by)) {
+    return yield* new ConversationNotFound({ id })
+  }
+  yield* agentFor(by, "follow", found.address.agent)
+})
+
+/** A file that a run of the conversation names, with its bytes. */
+export const file = Effect.fnUntraced(function* (
+  conversation: unknown,
+  given: unknown,
+  who: Principal
+) {
+  const by = yield* Entries.entitled(who, "follow")
+  const id = yield* Entries.conversationId(conversation, "conversation")
+  const digest = yield* readDigest(given, "digest")
+  yield* failUnlessOpen(id, by)
+  const blobs = yield* BlobStore
+  const held = yield* blobs.heldBy(by.tenant, id, digest)
+  const shown = held.find(({ as }) => !isCustomer(by) || isFileForCustomers(as))
+  const data = shown === undefined ? undefined : yield* blobs.read(by.tenant, digest, 0, shown.size)
+  if (shown === undefined || data === undefined) return yield* new FileNotFound({ digest })
+  const { as: _, ...label } = shown
+  return { ...label, type: fileTypeOf(label.media_type), data: new Uint8Array(data) }
+})
+
 export const messages = Effect.fnUntraced(function* (
   conversation: unknown,
   page: unknown,
@@ -56,13 +91,8 @@ export const messages = Effect.fnUntraced(function* (
   const by = yield* Entries.entitled(who, "follow")
   const id = yield* Entries.conversationId(conversation, "conversation")
   const { after = -1, limit = limit_default } = yield* readMessages(page, "page")
-  const store = yield* ConversationStore
-  const found = yield* store.get(by.tenant, id)
-  if (found === undefined || !isOpenTo(by, "follow", found.begun_by)) {
-    return yield* new ConversationNotFound({ id })
-  }
-  yield* agentFor(by, "follow", found.address.agent)
-  const rows = yield* store.messages(by.tenant, id, after, limit)
+  yield* failUnlessOpen(id, by)
+  const rows = yield* ConversationStore.use((store) => store.messages(by.tenant, id, after, limit))
   return isCustomer(by)
     ? rows.flatMap((each) => (customerMessage(each) as ConversationMessage | undefined) ?? [])
     : rows

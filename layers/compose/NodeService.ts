@@ -27,7 +27,7 @@ import type { CallRecord } from "../../src/tool/CallRecord.ts"
 import type { McpPin } from "../../src/tool/McpPin.ts"
 import type { McpOptions } from "../../src/tool/McpServer.ts"
 import type { ToolListing } from "../../src/tool/Registry.ts"
-import type { GivenPart } from "../../src/conversation/Part.ts"
+import type { FilePart, GivenPart } from "../../src/conversation/Part.ts"
 import type { ChannelBinding } from "../../src/conversation/ChannelBinding.ts"
 import type { Conversation, ConversationMessage } from "../../src/conversation/Conversation.ts"
 import type { CostGroup, CostTotal } from "../../src/cost/CostTotal.ts"
@@ -172,6 +172,11 @@ export interface NoticesQuery {
   readonly limit?: number
   /** The id of the last notice of the page before. */
   readonly after?: string
+}
+
+/** A file of a conversation: that of a message, a result or an answer. */
+export interface StoredFile extends FilePart {
+  readonly data: Uint8Array
 }
 
 export interface Send {
@@ -374,6 +379,8 @@ export interface NodeService extends HttpMethods {
     page?: { readonly limit?: number; readonly after?: number },
     by?: Principal
   ) => Promise<ReadonlyArray<ConversationMessage>>
+  /** A file of the conversation, by its digest. Rejects with `FileNotFound`, for a customer also where a tool gave it. */
+  readonly file: (conversation: string, digest: string, by?: Principal) => Promise<StoredFile>
   /** Sums of what models cost, by agent unless `by` says otherwise, in the order of their keys; needs `prices`. */
   readonly costs: (query?: CostsQuery, by?: Principal) => Promise<ReadonlyArray<CostTotal>>
   /** Messages that could not be delivered, newest first: 50 unless `limit` (to 500) says otherwise. */

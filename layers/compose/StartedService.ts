@@ -273,6 +273,8 @@ const inspectionMethods = (run: Run) =>
     conversations: (page = {}, by = service_principal) => run(Inspection.conversations(page, by)),
     messages: (conversation, page = {}, by = service_principal) =>
       run(Inspection.messages(conversation, page, by)),
+    file: (conversation, digest, by = service_principal) =>
+      run(Inspection.file(conversation, digest, by)),
     costs: (query = {}, by = service_principal) => run(Inspection.costs(query, by)),
     deadLetters: (query = {}, by = service_principal) => run(Inspection.deadLetters(query, by)),
     replayDeadLetter: (event_id, reason, by) =>

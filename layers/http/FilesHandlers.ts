@@ -24,6 +24,7 @@ import {
   FileTooLarge,
   MediaType
 } from "../../src/conversation/Part.ts"
+import { isFileForCustomers } from "../../src/conversation/CustomerView.ts"
 import type { Principal } from "../../src/Principal.ts"
 import { conversationFor, readsAsCustomer } from "./Access.ts"
 import { rangeOf } from "./ByteRange.ts"
@@ -108,7 +109,8 @@ const readForm = Effect.fnUntraced(function* (bytes: Uint8Array<ArrayBuffer>, ty
   const digest = form.get("digest")
   if (digest !== null && typeof digest !== "string") return yield* Effect.fail(badForm)
   const uploaded: Uploaded = {
-    media_type: plainType(file.type),
+    // A form may leave it out.
+    media_type: file.type === "" ? "application/octet-stream" : plainType(file.type),
     data: new Uint8Array(yield* Effect.promise(() => file.arrayBuffer())),
     name: "name" in file && file.name !== "" ? file.name : undefined,
     digest: digest === null ? undefined : digest.toLowerCase()
@@ -248,8 +250,7 @@ export const layer: Layer.Layer<
           blobs.heldBy(by.tenant, params.id, params.digest),
           problemOf
         )
-        // What a tool gave may be of other people: customers see no results.
-        const file = held.find(({ as }) => as !== "result" || !readsAsCustomer(by))
+        const file = held.find(({ as }) => !readsAsCustomer(by) || isFileForCustomers(as))
         if (file === undefined) {
           return yield* Effect.fail(problemOf(new FileNotFound({ digest: params.digest })))
         }

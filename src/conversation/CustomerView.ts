@@ -201,6 +201,10 @@ export const customerEvent = (event: RunEvent): CustomerEvent | undefined => {
 export const isForCustomers = (frame: FrameId, kind: "text" | "reasoning" | "output"): boolean =>
   kind === "text" && frame === rootFrame
 
+/** Files of messages and answers are part of what a customer sees; what a tool gave is not, as its result is not. */
+export const isFileForCustomers = (as: "upload" | "message" | "result" | "answer"): boolean =>
+  as === "message" || as === "answer"
+
 /** Undefined = a customer sees nothing of it. */
 export const customerMessage = (message: ConversationMessage): ConversationMessage | undefined => {
   const { channel_origin, content, conversation, created_at, role, run_id, seq } = message

@@ -31,6 +31,7 @@ const kept = {
 }
 
 const boss = new Principal({ id: "boss", tenant: Tenant.make("default"), roles: ["approver"] })
+const carl = new Principal({ id: "carl", tenant: Tenant.make("default"), roles: ["customer"] })
 const stranger = new Principal({ id: "x", tenant: Tenant.make("other"), roles: ["admin"] })
 
 const refund = tool(
@@ -203,7 +204,8 @@ describe("files of results and answers", () => {
         if (request.step === 1) return call("draw", { bytes: 10 })
         if (request.step === 2) return call("draw", { bytes: 0 })
         return text("", { generated: [file] })
-      })
+      }),
+      customer_agents: ["shop"]
     })
     try {
       const answer = await troupe.ask({ agent: "shop", text: "Draw it" })
@@ -224,6 +226,23 @@ describe("files of results and answers", () => {
       const { name: _, ...made } = kept
       assert.deepInclude(answer, { status: "complete", text: "", files: [made] })
       if (answer.status === "awaiting_approval") return
+      const { data, ...told } = await troupe.file(answer.conversation, digest)
+      assert.deepStrictEqual(data, image)
+      assert.deepStrictEqual(told as unknown, made)
+      const drawn = await troupe.file(answer.conversation, file.digest)
+      assert.deepStrictEqual(drawn.data, small)
+      const carls = await troupe.ask({ agent: "shop", text: "Draw mine" }, carl)
+      if (carls.status === "awaiting_approval") return
+      assert.deepStrictEqual((await troupe.file(carls.conversation, digest, carl)).data, image)
+      for (const [conversation, of, by, tag] of [
+        [carls.conversation, file.digest, carl, "FileNotFound"],
+        [answer.conversation, digest, carl, "ConversationNotFound"],
+        [answer.conversation, digest, stranger, "ConversationNotFound"],
+        [answer.conversation, "0".repeat(64), service_principal, "FileNotFound"],
+        [answer.conversation, "nonsense", service_principal, "InvalidInput"]
+      ] as const) {
+        assert.strictEqual((await tagOf(troupe.file(conversation, of, by)))._tag, tag)
+      }
       const messages = await troupe.messages(answer.conversation)
       assert.deepInclude(messages.at(-1) as object, { role: "assistant", files: [made] })
       const rows = JSON.stringify(await troupe.rawEvents(answer.run))

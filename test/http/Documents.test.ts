@@ -21,6 +21,8 @@ const routes = [
   "post /v1/conversations/{id}/messages",
   "get /v1/costs",
   "post /v1/events",
+  "post /v1/files",
+  "get /v1/conversations/{id}/files/{digest}",
   "get /v1/conversations/{id}/bindings",
   "post /v1/conversations/{id}/bindings",
   "delete /v1/conversations/{id}/bindings",

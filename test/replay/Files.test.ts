@@ -5,7 +5,7 @@ import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import type { ModelRequest } from "../../services/ModelGateway.ts"
 import { ConversationId } from "../../src/Ids.ts"
 import * as Replay from "../../layers/compose/Replay.ts"
-import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { call, calls, text } from "../../layers/model/ScriptedModelGateway.ts"
 import * as H from "../runtime/Harness.ts"
 import { reads } from "../runtime/Harness.ts"
 
@@ -56,11 +56,20 @@ it.live(
         model: {
           turn: (request) => {
             requests.push(request)
-            return Effect.succeed(request.step === 1 ? call("draw", { n: 1 }) : text("seen"))
+            // Of the second nothing was recorded: its body runs, and what it attaches is kept nowhere.
+            const both = calls([call("draw", { n: 1 }), call("pure", { n: 2 })])
+            return Effect.succeed(request.step === 1 ? both : text("seen"))
           }
         }
       })
       if (typeof other.gate === "string") return assert.fail(other.gate)
+      assert.deepStrictEqual(
+        other.gate.calls.map(({ how }) => how),
+        ["replayed", "run"]
+      )
+      for (const { outcome } of H.settled(other.gate.entries.map(({ event }) => event))) {
+        assert.strictEqual(outcome._tag, "Value")
+      }
       const shown = [...(requests[1]?.files?.values() ?? [])]
       assert.sameMembers(shown, [base64("sent"), base64("drawn")])
     }).pipe(Effect.provide(H.layer(options)), Effect.scoped)
