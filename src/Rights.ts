@@ -31,7 +31,7 @@ const table = {
     reach: { operator: "all", customer: "own" }
   },
   follow: {
-    embed: ["watch", "result", "conversations", "messages"],
+    embed: ["watch", "result", "conversations", "messages", "file"],
     http: ["GET /v1/conversations"],
     reach: { ...forStaff, customer: "own" }
   },

@@ -60,6 +60,7 @@ const methods: Readonly<Record<string, Use>> = {
   runs: (troupe, by) => troupe.runs({}, by),
   conversations: (troupe, by) => troupe.conversations({}, by),
   messages: (troupe, by) => troupe.messages("nobody", {}, by),
+  file: (troupe, by) => troupe.file("nobody", "0".repeat(64), by),
   costs: (troupe, by) => troupe.costs({}, by),
   deadLetters: (troupe, by) => troupe.deadLetters({}, by),
   replayDeadLetter: (troupe, by) => troupe.replayDeadLetter(none, "again", by),
