@@ -1,6 +1,10 @@
+import { isDeepStrictEqual } from "node:util"
 import { assert } from "@effect/vitest"
 import { Effect, Exit } from "effect"
 import { isToolError } from "../../src/error/ToolError.ts"
+import type { JsonObject } from "../../src/call/BodyPath.ts"
+import { merged } from "../../src/call/BodyPath.ts"
+import { parametersOf } from "../../src/call/CallTarget.ts"
 import { configured, endpointOf, platform, runBody } from "../calls/Platform.ts"
 import type { Driven } from "./Vectors.ts"
 import { conformance, hasShape, isRecord, rowsOf } from "./Vectors.ts"
@@ -26,24 +30,40 @@ const shownBy = (input: Fields, expect: Fields): string =>
 const words = (value: unknown): ReadonlyArray<string> =>
   Array.isArray(value) ? value.map(String) : []
 
-const toolOf = (at: { readonly port: number }, { authorization, method, path }: Fields) =>
-  Effect.map(
+/** A schema that demands the parameters of a path from the model, such as `id` and `a.b`. */
+const demanding = (path: string): JsonObject =>
+  parametersOf(path).reduce<JsonObject>(
+    (schema, name) => {
+      const demanded = name
+        .split(".")
+        .reduceRight<JsonObject>(
+          (inner, part) => ({ type: "object", properties: { [part]: inner }, required: [part] }),
+          {}
+        )
+      return merged(schema, {
+        ...demanded,
+        required: [...(schema["required"] as ReadonlyArray<string>), name.split(".")[0] ?? ""]
+      })
+    },
+    { type: "object", properties: {}, required: [] }
+  )
+
+const toolOf = (at: { readonly port: number }, given: Fields) => {
+  const { authorization, method = "POST", path = "/api/x", timeoutMs } = given
+  return Effect.map(
     configured(
       at,
       [
         {
           kind: "callback",
           name: "vec",
-          call: { method: (method ?? "POST") as "POST", path: String(path ?? "/api/x") },
-          // A parameter of the path has to be demanded from the model.
-          input_schema: {
-            type: "object",
-            properties: {},
-            ...(path === undefined ? undefined : { properties: { id: {} }, required: ["id"] })
-          }
+          call: { method: method as "POST", path: String(path) },
+          input_schema: demanding(String(path))
         }
       ],
       {
+        profile: method === "GET" || method === "POST" ? "base" : "extended",
+        ...(typeof timeoutMs === "number" ? { timeout_ms: timeoutMs } : undefined),
         callback: {
           endpoint: endpointOf(at),
           ...(typeof authorization === "string" ? { authorization } : undefined)
@@ -52,6 +72,14 @@ const toolOf = (at: { readonly port: number }, { authorization, method, path }: 
     ),
     ([tool]) => tool
   )
+}
+
+/** The answer's text: one that is JSON is given as a value. */
+const textOf = (value: unknown, expected: unknown): unknown => {
+  if (typeof value === "string") return value
+  const same = isDeepStrictEqual(value, JSON.parse(String(expected)))
+  return same ? expected : JSON.stringify(value)
+}
 
 const meets = Effect.fnUntraced(function* (input: Fields, expect: Fields) {
   const web = yield* platform(() => ({
@@ -68,7 +96,7 @@ const meets = Effect.fnUntraced(function* (input: Fields, expect: Fields) {
   const exit = yield* Effect.exit(runBody(tool, input.args ?? input.assembled ?? {}))
   if ("ok" in expect) assert.strictEqual(Exit.isSuccess(exit), expect.ok, String(exit))
   if (Exit.isSuccess(exit)) {
-    if ("text" in expect) assert.strictEqual(exit.value, expect.text)
+    if ("text" in expect) assert.strictEqual(textOf(exit.value, expect.text), expect.text)
   } else {
     const error = yield* Effect.flip(exit)
     assert.isTrue(isToolError(error))
