@@ -54,7 +54,10 @@ export interface Options {
   readonly tools: ReadonlyArray<ToolConfig>
   /** Absent = there is none: the start fails where a tool needs it. */
   readonly callback?: Callback
-  /** `base`: GET and POST below /api/. `extended`: PUT, PATCH and DELETE too, below the callback's own mount. Absent = `base`. */
+  /**
+   * `base`: GET and POST below /api/. `extended`: PUT and DELETE too, below the callback's own mount. `full`: PATCH too.
+   * Absent = `base`.
+   */
   readonly profile?: CallProfile
   /** Operations beside those of `platform_ops`; one of the same name takes its place. */
   readonly operations?: ReadonlyArray<PlatformOp>

@@ -3,6 +3,7 @@
  * `InvalidInput` and its field, and leaves no directory, no connection and no program behind.
  */
 import { Effect, Layer, Redacted, Schema } from "effect"
+import { call_profiles } from "../../src/call/CallTarget.ts"
 import { shapeReader } from "../../src/entry/InvalidInput.ts"
 import type { PriceTable } from "../../src/cost/PriceTable.ts"
 import { compilePriceTable } from "../../src/cost/PriceTable.ts"
@@ -87,7 +88,7 @@ const ToolConfigs = Schema.Struct({
       authorization: Schema.optionalKey(Schema.Union([secret, func]))
     })
   ),
-  profile: Schema.optionalKey(Schema.Literals(["base", "extended"])),
+  profile: Schema.optionalKey(Schema.Literals(call_profiles)),
   operations: listOf(objectOf("an operation of the platform")),
   identity: Schema.optionalKey(objectOf("a context of runs")),
   context: Schema.optionalKey(func),

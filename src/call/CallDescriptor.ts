@@ -9,7 +9,7 @@ import { RetryPolicy } from "../tool/RetryPolicy.ts"
 import { schemaFault } from "../tool/SchemaShape.ts"
 import type { JsonObject } from "./BodyPath.ts"
 import { isUnsafeName } from "./BodyPath.ts"
-import { parameter } from "./CallTarget.ts"
+import { parameter, pathRefusal } from "./CallTarget.ts"
 import { tokenPath } from "./RunContext.ts"
 
 /** The greatest canonical text of the fixed body, in UTF-16 units. */
@@ -23,7 +23,11 @@ export const CallPath = Schema.String.check(
     (path) =>
       !/[{}]/.test(path.replaceAll(parameter, "")) ||
       "a brace in it begins or ends no parameter: write one as {name}"
-  )
+  ),
+  Schema.makeFilter((path) => {
+    const refusal = pathRefusal(path)
+    return refusal === undefined || `no request can have this path: ${refusal}`
+  })
 )
 
 /** A path into the body, such as `data.inputs`. */

@@ -6,8 +6,12 @@ import { Result } from "effect"
 import type { Json } from "../Canonical.ts"
 import { memberOf, valueAt } from "./BodyPath.ts"
 
-/** `base`: GET and POST below /api/. `extended`: PUT, PATCH and DELETE too, below the callback's own mount. */
-export type CallProfile = "base" | "extended"
+/**
+ * `base`: GET and POST below /api/. `extended`: PUT and DELETE too, below the callback's own mount. `full`: as `extended`, and
+ * PATCH, which operations of an imported document may need.
+ */
+export const call_profiles = ["base", "extended", "full"] as const
+export type CallProfile = (typeof call_profiles)[number]
 
 interface RequestLine {
   readonly method: string
@@ -27,7 +31,8 @@ export type TargetRefusal =
 
 const methods: Record<CallProfile, ReadonlySet<string>> = {
   base: new Set(["GET", "POST"]),
-  extended: new Set(["GET", "POST", "PUT", "PATCH", "DELETE"])
+  extended: new Set(["GET", "POST", "PUT", "DELETE"]),
+  full: new Set(["GET", "POST", "PUT", "PATCH", "DELETE"])
 }
 
 /** A part of a path that a value fills, such as `{id}`. */
@@ -53,7 +58,7 @@ const parameterValue = (params: unknown, name: string): Json | undefined =>
 
 interface Filled {
   readonly path: string
-  /** The path with a letter for each `%` that came from a value: there it is text and hides no separator. */
+  /** The path with a letter for each `%` and backslash that came from a value: there it is text and hides no separator. */
   readonly probe: string
 }
 
@@ -82,7 +87,7 @@ const substituted = (path: string, params: unknown): Result.Result<Filled, Targe
   })
   if (refusal !== undefined) return Result.fail(refusal)
   let next = 0
-  const probe = path.replaceAll(parameter, () => (values[next++] ?? "").replaceAll("%25", "p"))
+  const probe = path.replaceAll(parameter, () => (values[next++] ?? "").replaceAll(/%25|%5C/g, "p"))
   return Result.succeed({ path: filled, probe })
 }
 
@@ -98,11 +103,18 @@ const mountOf = (profile: CallProfile, endpoint: URL): string =>
     ? "/api"
     : endpoint.pathname.replace(/\/tools\/call\/?$/, "").replace(/\/$/, "")
 
-/** A path of the base profile has a segment below the mount; one of the extended profile may be the mount itself. */
+/** A path of the base profile has a segment below the mount; one of another profile may be the mount itself. */
 const isBelow = (pathname: string, mount: string, profile: CallProfile): boolean =>
-  profile === "extended"
-    ? mount === "" || pathname === mount || pathname.startsWith(`${mount}/`)
-    : pathname.startsWith(`${mount}/`) && pathname.length > mount.length + 1
+  profile === "base"
+    ? pathname.startsWith(`${mount}/`) && pathname.length > mount.length + 1
+    : mount === "" || pathname === mount || pathname.startsWith(`${mount}/`)
+
+/** Why no host can serve a path, whatever fills its parameters; undefined = one can. */
+export const pathRefusal = (path: string): TargetRefusal | undefined => {
+  const stand_ins = Object.fromEntries(parametersOf(path).map((each) => [each, "x"]))
+  const target = targetOf("https://platform.invalid/", { method: "GET", path }, stand_ins, "full")
+  return Result.isSuccess(target) ? undefined : target.failure
+}
 
 /**
  * The URL of a call, or why it is refused. `endpoint` is the run's callback, whose origin the URL has; `params` fill the

@@ -72,6 +72,7 @@ describe("the target of a direct call", () => {
       ["%2e%2e", "%252e%252e"],
       ["%2E", "%252E"],
       ["%5c", "%255c"],
+      ["a\\b", "a%5Cb"],
       ["100%", "100%25"]
     ] as const) {
       assert.strictEqual(target(path, { id }), `https://agenta.example:8443/api/x/${shown}`)
@@ -83,6 +84,7 @@ describe("the target of a direct call", () => {
       ["/api/x/.{id}", "."],
       ["/api/x/%2e{id}", "."],
       ["/api/x/%25{id}", "2e"],
+      ["/api/x/%{id}", "5c"],
       ["/api/x/%2{id}", "e"]
     ] as const) {
       assert.notMatch(target(made, { id }), /^https:/, made)

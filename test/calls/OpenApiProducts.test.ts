@@ -89,7 +89,7 @@ describe("the OpenAPI document of", () => {
       assert.deepStrictEqual(why, { InvalidDocument: 1 })
       const operations = yield* OpenApiImport.operations(directus, good, { base_path: "/api" })
       assert.lengthOf(operations, 135)
-      const more = { operations, profile: "extended" } as const
+      const more = { operations, profile: "full" } as const
       assert.lengthOf(yield* configured({ port: 1 }, toolsOf(operations), more), 135)
     })
   )

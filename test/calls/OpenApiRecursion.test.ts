@@ -194,7 +194,7 @@ describe("an imported operation with a body", () => {
         Effect.gen(function* () {
           const operations = yield* operationsOf(method)
           const web = yield* platform()
-          const more = { operations, profile: "extended" } as const
+          const more = { operations, profile: "full" } as const
           const [tool] = yield* configured(web, [{ type: "platform", op: "x" }], more)
           assert.strictEqual(tool?.spec.side_effects, "external")
           assert.deepStrictEqual(tool?.spec.input_schema["required"], ["id", "query_name"])
@@ -213,13 +213,15 @@ describe("an imported operation with a body", () => {
     )
   }
 
-  it.effect("of PATCH is called in the extended profile alone", () =>
+  it.effect("of PATCH is called in the full profile alone", () =>
     Effect.gen(function* () {
       const operations = yield* operationsOf("patch")
-      const refused = yield* Effect.flip(
-        configured({ port: 1 }, [{ type: "platform", op: "x" }], { operations })
-      )
-      assert.include(refused.message, "method-not-allowed")
+      for (const profile of ["base", "extended"] as const) {
+        const refused = yield* Effect.flip(
+          configured({ port: 1 }, [{ type: "platform", op: "x" }], { operations, profile })
+        )
+        assert.include(refused.message, "method-not-allowed", profile)
+      }
     })
   )
 })
