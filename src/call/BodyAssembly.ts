@@ -36,12 +36,15 @@ const layOver = (draft: Draft, fixed: JsonObject): void => {
   }
 }
 
-/** The arguments at their place. Without `args_into` anything but an object has no place and is left out. */
+/**
+ * The arguments at their place; absent ones are an empty object. Without `args_into` anything but an object has no place and is
+ * left out.
+ */
 const placed = (args: unknown, into: BodyPath | undefined): Draft => {
-  const given = safeCopy((args ?? null) as Json)
+  const given = safeCopy((args ?? {}) as Json)
   if (into === undefined) return isJsonObject(given) ? given : {}
   const draft: Draft = {}
-  if (given !== null) setAt(draft, into, given)
+  setAt(draft, into, given)
   return draft
 }
 

@@ -111,6 +111,15 @@ describe("the body of a direct call", () => {
       })
   )
 
+  it("AG-14 has an empty object where the model gave no arguments for their place", () => {
+    const parts = { args_into: "data.inputs", context: { "data.trace": "$ctx.trace.trace_id" } }
+    const made = { data: { inputs: {}, trace: "own-trace" } }
+    for (const args of [null, undefined]) {
+      assert.deepStrictEqual(bodyOf(parts, args as unknown as Json), made)
+    }
+    assert.deepStrictEqual(bodyOf({}, null), {})
+  })
+
   it("AG-02 AG-03 has a descriptor that knows no host and no other member", () => {
     const decode = Schema.decodeUnknownResult(CallDescriptor, { onExcessProperty: "error" })
     const call = { method: "POST", path: "/api/x" }
@@ -121,6 +130,10 @@ describe("the body of a direct call", () => {
       { ...call, query: { dry_run: "dry_run" } },
       { ...call, path: "//evil.example/api/x" },
       { ...call, path: "https://evil.example/api/x" },
+      { ...call, path: "/api/../x" },
+      { ...call, path: "/api/%2e%2e/x" },
+      { ...call, path: "/api/x y" },
+      { ...call, path: "/api/x#y" },
       { ...call, context: { id: "trace.trace_id" } },
       { ...call, context: { id: "$ctx.__proto__.x" } },
       { ...call, context: { "": "$ctx.trace.trace_id" } },
