@@ -10,8 +10,8 @@ import { withoutSecrets } from "../error/KnownSecrets.ts"
 /** The longest detail, in UTF-16 units. */
 const detail_max = 2_000
 const cut_mark = " (truncated)"
-/** A longer body is not an envelope, and is not parsed. */
-const body_max = 100_000
+/** A longer body is not an envelope, and is not parsed. One that quotes the refused request may be as long as that. */
+const body_max = 1_000_000
 
 const decode = Schema.decodeUnknownOption(
   Schema.Struct({ detail: Schema.optionalKey(Schema.Json) })

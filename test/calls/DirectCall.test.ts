@@ -202,6 +202,18 @@ describe("a direct call", () => {
       })
   )
 
+  it.live("AG-12 shows the detail of an answer that quotes a long request, up to its bound", () =>
+    Effect.gen(function* () {
+      const detail = [{ loc: ["body", "name"], msg: "field required", input: "x".repeat(300_000) }]
+      const web = yield* platform(() => ({ status: 422, body: JSON.stringify({ detail }) }))
+      const [tool] = yield* configured(web, [{ type: "platform", op: "query_workflows" }])
+      const { _tag, message } = errorOf(yield* Effect.flip(runBody(tool, {})))
+      assert.strictEqual(_tag, "ToolUserError")
+      assert.match(message, /HTTP 422: .*field required.* \(truncated\)$/)
+      assert.isBelow(message.length, 2_100)
+    })
+  )
+
   it.live("AG-10 ends after its time, and says nothing of where it went", () =>
     Effect.gen(function* () {
       const server = yield* web(() => {})
