@@ -2,6 +2,7 @@
  * Everything that a runtime stores. Each kind of store gives all of it, over one database or one memory, so that every
  * reader sees what a run's events project.
  */
+import type { AccessTokens } from "./AccessTokens.ts"
 import type { ApprovalRecords } from "./ApprovalRecords.ts"
 import type { AuthorizationRecords } from "./AuthorizationRecords.ts"
 import type { BlobStore } from "./BlobStore.ts"
@@ -26,6 +27,7 @@ import type { ToolQueue } from "./ToolQueue.ts"
 import type { TriplePublisher } from "./TriplePublisher.ts"
 
 export type Stores =
+  | AccessTokens
   | ApprovalRecords
   | AuthorizationRecords
   | BlobStore

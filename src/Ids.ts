@@ -27,6 +27,10 @@ export type ApprovalId = typeof ApprovalId.Type
 export const AuthorizationId = Uuid.pipe(Schema.brand("AuthorizationId"))
 export type AuthorizationId = typeof AuthorizationId.Type
 
+/** The id of a stored token, which is no secret. */
+export const TokenId = Uuid.pipe(Schema.brand("TokenId"))
+export type TokenId = typeof TokenId.Type
+
 /** The id of an outbox message; the same at every delivery. */
 export const MessageId = Uuid.pipe(Schema.brand("MessageId"))
 export type MessageId = typeof MessageId.Type

@@ -129,6 +129,12 @@ const table = {
     http: ["/v1/notices"],
     reach: { viewer: "own", approver: "own", operator: "own", customer: "own" }
   },
+  /** Only admins: a token may have any role. */
+  issueTokens: {
+    embed: [],
+    http: ["/v1/tokens"],
+    reach: {}
+  },
   acceptMcpTool: {
     embed: ["acceptMcpTool"],
     http: [],

@@ -3,10 +3,11 @@
  */
 import * as NodeCrypto from "@effect/platform-node/NodeCrypto"
 import { Effect, Layer } from "effect"
+import { SecureRandom } from "effect/crypto"
 import { HttpServer } from "effect/http"
 import { AgentDirectory } from "../../services/AgentDirectory.ts"
-import type { Credential } from "../ephemeral/EphemeralCredentials.ts"
-import * as EphemeralCredentials from "../ephemeral/EphemeralCredentials.ts"
+import type { Credential } from "../runtime/desk/TokenCredentials.ts"
+import * as TokenCredentials from "../runtime/desk/TokenCredentials.ts"
 import * as HttpSettings from "../http/HttpSettings.ts"
 import * as HttpService from "../http/HttpService.ts"
 import type { Listen } from "../http/NodeServer.ts"
@@ -35,8 +36,8 @@ export interface Options {
 const surface = (settings: HttpSettings.HttpSettings, credentials: ReadonlyArray<Credential>) =>
   HttpService.layer.pipe(
     Layer.provide(Layer.succeed(HttpSettings.HttpSettings, settings)),
-    Layer.provide(EphemeralCredentials.layer(credentials)),
-    Layer.provide(NodeCrypto.layerDigest)
+    Layer.provide(TokenCredentials.layer(credentials)),
+    Layer.provide(Layer.merge(NodeCrypto.layerDigest, SecureRandom.layerWebCrypto))
   )
 
 const make = Effect.fnUntraced(function* (options: Options) {

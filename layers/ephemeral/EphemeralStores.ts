@@ -4,6 +4,7 @@
  */
 import { Layer } from "effect"
 import type { Stores } from "../../services/Stores.ts"
+import * as EphemeralAccessTokens from "./EphemeralAccessTokens.ts"
 import * as EphemeralApprovalRecords from "./EphemeralApprovalRecords.ts"
 import * as EphemeralAuthorizationRecords from "./EphemeralAuthorizationRecords.ts"
 import * as EphemeralBlobStore from "./EphemeralBlobStore.ts"
@@ -31,6 +32,7 @@ export const layer: Layer.Layer<Stores | EphemeralStore.EphemeralStore> = Layer.
   EphemeralConversationStore.layer,
   EphemeralChannelBindings.layer,
   EphemeralCostLedger.layer,
+  EphemeralAccessTokens.layer,
   EphemeralApprovalRecords.layer,
   EphemeralAuthorizationRecords.layer,
   EphemeralBlobStore.layer,

@@ -46,6 +46,7 @@ import * as Routes from "./Routes.ts"
 import * as QuarantineHandlers from "./QuarantineHandlers.ts"
 import * as RecordsHandlers from "./RecordsHandlers.ts"
 import * as RunsHandlers from "./RunsHandlers.ts"
+import * as TokensHandlers from "./TokensHandlers.ts"
 
 const handlers = Layer.mergeAll(
   ConversationsHandlers.layer,
@@ -60,6 +61,7 @@ const handlers = Layer.mergeAll(
   EventsHandlers.layer,
   FilesHandlers.layer,
   NoticesHandlers.layer,
+  TokensHandlers.layer,
   OperationsHandlers.layer
 ).pipe(Layer.provide(Boundary.layer), Layer.provide(Limits.layer))
 

@@ -43,6 +43,7 @@ import type {
   AuthorizationRefused,
   TooManyAuthorizations
 } from "../../src/permission/Authorization.ts"
+import type { TokenNotFound, TooManyTokens } from "../../src/permission/AccessToken.ts"
 import type { RunQuarantined } from "../../src/run/Quarantine.ts"
 import type { CallNotUnknown, RunIsOver, RunNotFound } from "../../src/run/RunCommand.ts"
 
@@ -84,7 +85,9 @@ export type PortError =
   | RunQuarantined
   | ShuttingDown
   | StoreError
+  | TokenNotFound
   | TooManyAuthorizations
+  | TooManyTokens
   | Unauthorized
 
 /** Status, name and title by the error's tag. */
@@ -126,6 +129,8 @@ const kinds = {
   RunNotFound: [404, "run-not-found", "Run not found"],
   ShuttingDown: [503, "shutting-down", "The service is stopping"],
   StoreError: [503, "store-unavailable", "A store did not answer"],
+  TokenNotFound: [404, "token-not-found", "Token not found"],
+  TooManyTokens: [409, "too-many-tokens", "Too many tokens"],
   TooManyAuthorizations: [409, "too-many-authorizations", "Too many authorisations"],
   Unauthorized: [401, "unauthorized", "A valid token is needed"]
 } as const satisfies Record<PortError["_tag"], readonly [number, string, string]>
@@ -170,6 +175,37 @@ const authorizationDetail = (
       return `${quoted(error.action)} of ${error.agent} cannot be authorised in advance: ${error.reason}.`
     case "TooManyAuthorizations":
       return `${error.authorizations_max} authorisations are in force in this workspace, which is the most. Revoke one first.`
+  }
+}
+
+const tokenDetail = (error: TokenNotFound | TooManyTokens | Unauthorized): string => {
+  switch (error._tag) {
+    case "TokenNotFound":
+      return `There is no token ${quoted(error.id)}.`
+    case "TooManyTokens":
+      return `${error.tokens_max} tokens of this tenant are in force, which is the most. Revoke one first.`
+    case "Unauthorized":
+      return "Send `Authorization: Bearer <token>` with a token that this service knows."
+  }
+}
+
+const otherDetail = (
+  error:
+    | BindingsFull
+    | EventConflict
+    | EventOutOfTime
+    | EventTypeUnknown
+    | TokenNotFound
+    | TooManyTokens
+    | Unauthorized
+): string => {
+  switch (error._tag) {
+    case "TokenNotFound":
+    case "TooManyTokens":
+    case "Unauthorized":
+      return tokenDetail(error)
+    default:
+      return channelDetail(error)
   }
 }
 
@@ -237,10 +273,8 @@ const detailOf = (error: PortError): string => {
       return `The journal of run ${error.run_id} does not fold at event ${error.seq} (${error.reason}). Nothing was changed; operators read it at /v1/quarantine.`
     case "ShuttingDown":
       return "It takes no new work. Try again when it is back."
-    case "Unauthorized":
-      return "Send `Authorization: Bearer <token>` with a token that this service knows."
     default:
-      return channelDetail(error)
+      return otherDetail(error)
   }
 }
 

@@ -36,13 +36,13 @@ export const BodyTypes: Context.Reference<ReadonlyArray<string>> = Context.Refer
   ReadonlyArray<string>
 >("troupe/api/BodyTypes", { defaultValue: () => ["application/json"] })
 
-/** A bearer token. 401 without a valid one, 403 without a role that the endpoint needs, 429 beyond the rate limit. */
+/** A bearer token. 401 without a valid one, 403 without a role that the endpoint needs, 429 beyond the rate limit, 503 while the store is away. */
 export class Authentication extends HttpApiMiddleware.Service<
   Authentication,
   { provides: CurrentPrincipal }
 >()("troupe/api/Authentication", {
   security: { bearer: HttpApiSecurity.bearer },
-  error: [Problem400, Problem401, Problem403, Problem429]
+  error: [Problem400, Problem401, Problem403, Problem429, Problem503]
 }) {}
 
 /** Answers a request that does not fit its schema with a problem that lists the wrong paths. */

@@ -15,6 +15,7 @@ import { AgentsApi, DeadLettersApi, HealthApi } from "./OperationsApi.ts"
 import { QuarantineApi } from "./QuarantineApi.ts"
 import { RecordsApi } from "./RecordsApi.ts"
 import { RunsApi } from "./RunsApi.ts"
+import { TokensApi } from "./TokensApi.ts"
 
 export class TroupeApi extends HttpApi.make("troupe")
   .add(
@@ -32,6 +33,7 @@ export class TroupeApi extends HttpApi.make("troupe")
     EventsApi,
     FilesApi,
     NoticesApi,
+    TokensApi,
     HealthApi
   )
   // An unknown member is a mistake or a false claim (`approved_by`), so it is refused; all issues are reported

@@ -21,6 +21,8 @@ export const secret_shapes: ReadonlyArray<RegExp> = [
   /\bAIza[\w-]{30,64}|\bya29\.[\w-]{16,512}|\bGOCSPX-[\w-]{16,64}/g,
   // npm, PyPI, Hugging Face, DigitalOcean, SendGrid: https://docs.npmjs.com/about-access-tokens, https://huggingface.co/docs/hub/security-tokens
   /\bnpm_\w{30,64}|\bpypi-[\w-]{16,255}|\bhf_\w{16,128}|\bdo[opr]_v1_[0-9a-f]{32,128}|\bSG\.[\w-]{16,64}\.[\w-]{16,128}/g,
+  // our own tokens: src/permission/AccessToken.ts
+  /\btroupe_[0-9a-f]{16,128}/g,
   // a JWT: RFC 7519
   /\beyJ[\w-]{4,4000}\.[\w-]{1,4000}(?:\.[\w-]{0,4000})?/g,
   // a header: RFC 6750, RFC 7617

@@ -10,7 +10,7 @@ import * as CodeTool from "../../layers/agents/CodeTool.ts"
 import * as ConfiguredTools from "../../layers/calls/ConfiguredTools.ts"
 import * as Runtime from "../../layers/compose/Runtime.ts"
 import * as Stores from "../../layers/compose/Stores.ts"
-import * as EphemeralCredentials from "../../layers/ephemeral/EphemeralCredentials.ts"
+import * as TokenCredentials from "../../layers/runtime/desk/TokenCredentials.ts"
 import * as HttpService from "../../layers/http/HttpService.ts"
 import * as HttpSettings from "../../layers/http/HttpSettings.ts"
 import * as NodeServer from "../../layers/http/NodeServer.ts"
@@ -86,7 +86,7 @@ const service = (port: number, lines: Array<string>) => {
     Layer.provideMerge(
       Layer.mergeAll(
         Runtime.layer({ agents: [keeper], tools: families, policy: policyOf({ mode: "allow" }) }),
-        EphemeralCredentials.layer(credentials)
+        TokenCredentials.layer(credentials)
       ).pipe(
         Layer.provideMerge(Layer.mergeAll(model, Stores.ephemeral, NodeCrypto.layer)),
         Layer.orDie

@@ -2,6 +2,7 @@
 import { layer } from "@effect/vitest"
 import type { Layer } from "effect"
 import type { Stores } from "../../services/Stores.ts"
+import { accessTokensTests } from "./AccessTokens.contract.ts"
 import { approvalRecordsTests } from "./ApprovalRecords.contract.ts"
 import { authorizationRecordsTests } from "./AuthorizationRecords.contract.ts"
 import { blobStoreTests } from "./BlobStore.contract.ts"
@@ -37,6 +38,7 @@ export const storesContract = <R, E>(
     tenantsTests(it)
     eventInboxTests(it)
     channelTests(it)
+    accessTokensTests(it)
     approvalRecordsTests(it)
     authorizationRecordsTests(it)
     blobStoreTests(it)

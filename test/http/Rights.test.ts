@@ -163,6 +163,11 @@ const requests: Readonly<Record<RightName, ReadonlyArray<Request>>> = {
     ["/v1/notices/preferences"],
     ["/v1/notices/preferences", { channels: {} }, "PUT"]
   ],
+  issueTokens: [
+    ["/v1/tokens"],
+    ["/v1/tokens", { name: "n", roles: ["viewer"] }],
+    [`/v1/tokens/${none}`, undefined, "DELETE"]
+  ],
   acceptMcpTool: []
 }
 

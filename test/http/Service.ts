@@ -8,8 +8,8 @@ import type { Scope } from "effect"
 import { HttpServer } from "effect/http"
 import * as Runtime from "../../layers/compose/Runtime.ts"
 import * as Stores from "../../layers/compose/Stores.ts"
-import type { Credential } from "../../layers/ephemeral/EphemeralCredentials.ts"
-import * as EphemeralCredentials from "../../layers/ephemeral/EphemeralCredentials.ts"
+import type { Credential } from "../../layers/runtime/desk/TokenCredentials.ts"
+import * as TokenCredentials from "../../layers/runtime/desk/TokenCredentials.ts"
 import * as HttpService from "../../layers/http/HttpService.ts"
 import * as HttpSettings from "../../layers/http/HttpSettings.ts"
 import * as NodeServer from "../../layers/http/NodeServer.ts"
@@ -54,7 +54,7 @@ export type Who =
 /** The real runtime over ephemeral stores; a stop does not wait for models that have no turn yet. */
 const ports = Layer.mergeAll(
   Runtime.layer({ agents: Script.agents, tools: Script.tools }),
-  EphemeralCredentials.layer(credentials)
+  TokenCredentials.layer(credentials)
 ).pipe(
   Layer.provideMerge(Layer.mergeAll(Script.layer, Stores.ephemeral, NodeCrypto.layer)),
   Layer.provide(Layer.succeed(RuntimeConfig, { ...defaults, drain_ms: 1, sweep_ms: 50 })),

@@ -21,6 +21,7 @@ import { migration as authorizations } from "./migrations/0008_authorizations.ts
 import { migration as channels } from "./migrations/0009_channels.ts"
 import { migration as files } from "./migrations/0010_files.ts"
 import { migration as tenants } from "./migrations/0011_tenants.ts"
+import { migration as tokens } from "./migrations/0012_tokens.ts"
 
 /** By number and name. Only ever appended to. */
 const migrations = {
@@ -43,7 +44,9 @@ const migrations = {
   /** The bytes of images and other files of messages. */
   "0010_files": files,
   /** Row security by tenant. */
-  "0011_tenants": tenants
+  "0011_tenants": tenants,
+  /** Digests of the tokens that admins gave. */
+  "0012_tokens": tokens
 }
 
 const table = "troupe_migrations"

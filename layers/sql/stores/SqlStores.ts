@@ -5,6 +5,7 @@ import { Layer } from "effect"
 import type { Migrator, SqlClient, SqlError } from "effect/sql"
 import type { Stores } from "../../../services/Stores.ts"
 import * as Migrations from "../engine/Migrations.ts"
+import * as SqlAccessTokens from "./SqlAccessTokens.ts"
 import * as SqlApprovalRecords from "../journal/SqlApprovalRecords.ts"
 import * as SqlAuthorizationRecords from "./SqlAuthorizationRecords.ts"
 import * as SqlBlobStore from "./SqlBlobStore.ts"
@@ -41,6 +42,7 @@ export const layer: Layer.Layer<Stores, StartError, SqlClient.SqlClient | SqlNot
     SqlConversationStore.layer,
     SqlChannelBindings.layer,
     SqlCostLedger.layer,
+    SqlAccessTokens.layer,
     SqlApprovalRecords.layer,
     SqlAuthorizationRecords.layer,
     SqlBlobStore.layer,

@@ -1,0 +1,129 @@
+/**
+ * Credentials of two kinds: a list that is given at start, of SHA-256 digests of tokens with the principal of each; and the
+ * stored tokens that admins made. The tokens themselves are never stored.
+ */
+import { Clock, Effect, Layer, Redacted } from "effect"
+import { Digest, Mac, SecureRandom } from "effect/crypto"
+import { Hex } from "effect/encoding"
+import { AccessTokens } from "../../../services/AccessTokens.ts"
+import { Credentials, Unauthorized } from "../../../services/Credentials.ts"
+import { TokenId } from "../../../src/Ids.ts"
+import { Principal } from "../../../src/Principal.ts"
+import { rightRefusal } from "../../../src/Rights.ts"
+import {
+  isInForce,
+  isUseNews,
+  tokenOf,
+  unchecked,
+  withChecksum,
+  withoutChecksum
+} from "../../../src/permission/AccessToken.ts"
+import type { AccessToken } from "../../../src/permission/AccessToken.ts"
+
+export interface Credential {
+  /** SHA-256 of the token's UTF-8, as 64 hex digits. */
+  readonly sha256: string
+  readonly principal: Principal
+}
+
+/** Longer tokens are refused without hashing them, so that a long header costs no CPU time. */
+const token_length_max = 1_000
+const secret_bytes = 32
+
+const entitled = (by: Principal) => {
+  const refusal = rightRefusal(by, "issueTokens")
+  return refusal === undefined ? Effect.void : Effect.fail(refusal)
+}
+
+/** Digests of texts, and stored tokens by them. */
+const lookUp = (digest: Digest.Digest["Service"], tokens: AccessTokens["Service"]) => {
+  const hash = (text: string) => digest.digest(Digest.sha256, new TextEncoder().encode(text))
+  const hexOf = (text: string) => Effect.map(hash(text), (bytes) => Hex.encode(bytes))
+  const now = Clock.currentTimeMillis
+
+  /** The stored token of a text, in force or not. A text with a wrong checksum costs no read. */
+  const stored = Effect.fnUntraced(function* (text: string, sha256: Effect.Effect<string>) {
+    const bare = withoutChecksum(text)
+    if (bare === undefined || withChecksum(bare, yield* hexOf(bare)) !== text) return undefined
+    return yield* tokens.find(yield* sha256)
+  })
+
+  /** A use that cannot be written keeps nobody out. */
+  const noteUse = (token: AccessToken, at: number) =>
+    isUseNews(token, at)
+      ? Effect.catch(tokens.used(token.id, at), () =>
+          Effect.logWarning("the last use of a token was not noted").pipe(
+            Effect.annotateLogs({ token: token.id })
+          )
+        )
+      : Effect.void
+
+  return { hash, hexOf, noteUse, now, stored }
+}
+
+const make = Effect.fnUntraced(function* (credentials: ReadonlyArray<Credential>) {
+  const digest = yield* Digest.Digest
+  const random = yield* SecureRandom.SecureRandom
+  const tokens = yield* AccessTokens
+  const known = yield* Effect.forEach(credentials, ({ principal, sha256 }) =>
+    Effect.map(Effect.orDie(Effect.fromResult(Hex.decode(sha256))), (bytes) => ({
+      bytes,
+      principal
+    }))
+  )
+  const { hash, hexOf, noteUse, now, stored } = lookUp(digest, tokens)
+
+  const verify = Effect.fnUntraced(function* (token: Redacted.Redacted) {
+    const text = Redacted.value(token)
+    if (text.length === 0 || text.length > token_length_max) return yield* new Unauthorized()
+    const bytes = yield* hash(text)
+    // Compares with every credential, each in constant time, so that the response time reveals nothing about the list.
+    let listed: Principal | undefined
+    for (const each of known) {
+      if (Mac.timingSafeEqual(each.bytes, bytes)) listed = each.principal
+    }
+    if (listed !== undefined) return listed
+    const found = yield* stored(
+      text,
+      Effect.sync(() => Hex.encode(bytes))
+    )
+    const at = yield* now
+    if (found === undefined || !isInForce(found, at)) return yield* new Unauthorized()
+    yield* noteUse(found, at)
+    return new Principal({ id: found.principal, tenant: found.tenant, roles: found.roles })
+  })
+
+  return Credentials.of({
+    verify,
+    create: Effect.fn("Credentials.create")(function* (request, by, using) {
+      yield* entitled(by)
+      const text = Redacted.value(using)
+      const own = yield* stored(text, hexOf(text))
+      const created_at = yield* now
+      // It may have been revoked since the request began.
+      if (own !== undefined && !isInForce(own, created_at)) return yield* new Unauthorized()
+      const token = tokenOf(request, by, {
+        id: TokenId.make(yield* random.uuidV4()),
+        now: created_at,
+        expires_max: own?.expires_at
+      })
+      const bare = unchecked(Hex.encode(yield* random.randomBytes(secret_bytes)))
+      const made = withChecksum(bare, yield* hexOf(bare))
+      yield* tokens.add(token, yield* hexOf(made))
+      return { text: Redacted.make(made), token }
+    }),
+    list: Effect.fnUntraced(function* (page, by) {
+      yield* entitled(by)
+      return yield* tokens.list({ ...page, tenant: by.tenant })
+    }),
+    revoke: Effect.fn("Credentials.revoke")(function* (id, by) {
+      yield* entitled(by)
+      return yield* tokens.revoke(by.tenant, id, by.id, yield* now)
+    })
+  })
+})
+
+export const layer = (
+  credentials: ReadonlyArray<Credential>
+): Layer.Layer<Credentials, never, AccessTokens | Digest.Digest | SecureRandom.SecureRandom> =>
+  Layer.effect(Credentials, make(credentials))
