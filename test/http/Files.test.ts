@@ -66,6 +66,53 @@ const fetchFile = (
   of = digest
 ) => ask(`/v1/conversations/${conversation}/files/${of}`, { as, headers })
 
+/** Uploads that are refused: the status, the problem. */
+const wrong_uploads: ReadonlyArray<
+  readonly [number, string, Effect.Effect<Answered, never, HttpServer.HttpServer>]
+> = [
+  [
+    422,
+    "digest-mismatch",
+    upload("carl", { headers: { "content-digest": `sha-256=:${"A".repeat(43)}=:` } })
+  ],
+  [422, "digest-mismatch", upload("carl", { headers: { "content-digest": "sha-256=nonsense" } })],
+  [
+    422,
+    "digest-mismatch",
+    uploadForm("carl", [
+      ["file", file],
+      ["digest", "0".repeat(64)]
+    ])
+  ],
+  [
+    400,
+    "malformed-form",
+    uploadForm("carl", [
+      ["file", file],
+      ["file", file]
+    ])
+  ],
+  [400, "malformed-form", uploadForm("carl", [["file", "a text"]])],
+  [
+    400,
+    "malformed-form",
+    uploadForm("carl", [
+      ["file", file],
+      ["other", "x"]
+    ])
+  ],
+  [
+    400,
+    "malformed-form",
+    upload("carl", { headers: { "content-type": "multipart/form-data; boundary=x" } })
+  ],
+  [400, "empty-file", upload("carl", { body: new Uint8Array() })],
+  [415, "unsupported-media-type", upload("carl", { headers: { "content-type": "picture" } })],
+  [413, "file-too-large", upload("carl", { body: new Uint8Array(20_000_001) })],
+  [413, "file-too-large", upload("carl", { body: new Uint8Array(20_100_000) })],
+  [403, "forbidden", upload("vera")]
+]
+
 describe("an upload", () => {
   it.live(
     "is a part of a message: as bytes or as a form, checked against its digest, within its bound",
@@ -84,60 +131,7 @@ describe("an upload", () => {
           headers: { "content-digest": `sha-256=:${stated}:` }
         })
         assert.strictEqual(checked.status, 201)
-        const problems: ReadonlyArray<
-          readonly [number, string, Effect.Effect<Answered, never, HttpServer.HttpServer>]
-        > = [
-          [
-            422,
-            "digest-mismatch",
-            upload("carl", { headers: { "content-digest": `sha-256=:${"A".repeat(43)}=:` } })
-          ],
-          [
-            422,
-            "digest-mismatch",
-            upload("carl", { headers: { "content-digest": "sha-256=nonsense" } })
-          ],
-          [
-            422,
-            "digest-mismatch",
-            uploadForm("carl", [
-              ["file", file],
-              ["digest", "0".repeat(64)]
-            ])
-          ],
-          [
-            400,
-            "malformed-form",
-            uploadForm("carl", [
-              ["file", file],
-              ["file", file]
-            ])
-          ],
-          [400, "malformed-form", uploadForm("carl", [["file", "a text"]])],
-          [
-            400,
-            "malformed-form",
-            uploadForm("carl", [
-              ["file", file],
-              ["other", "x"]
-            ])
-          ],
-          [
-            400,
-            "malformed-form",
-            upload("carl", { headers: { "content-type": "multipart/form-data; boundary=x" } })
-          ],
-          [400, "empty-file", upload("carl", { body: new Uint8Array() })],
-          [
-            415,
-            "unsupported-media-type",
-            upload("carl", { headers: { "content-type": "picture" } })
-          ],
-          [413, "file-too-large", upload("carl", { body: new Uint8Array(20_000_001) })],
-          [413, "file-too-large", upload("carl", { body: new Uint8Array(20_100_000) })],
-          [403, "forbidden", upload("vera")]
-        ]
-        for (const [status, name, attempt] of problems) {
+        for (const [status, name, attempt] of wrong_uploads) {
           const { json, status: got } = yield* attempt
           assert.strictEqual(json.type, `urn:troupe:problem:${name}`)
           assert.strictEqual(got, status, name)

@@ -146,6 +146,8 @@ describe("every route", () => {
         '{"a":NaN}'
       ]
       for (const [path, methods] of yield* served) {
+        // Its body is any file, of which none of these is malformed: see Files.test.ts for forms.
+        const type = path === "/v1/files" ? "Content-Type: multipart/form-data; boundary=x" : json
         for (const method of methods) {
           if (method === "GET") continue
           for (const body of bodies) {
@@ -155,7 +157,7 @@ describe("every route", () => {
               `${method} ${path} HTTP/1.1`,
               host,
               bearer,
-              json,
+              type,
               length
             )
             const where = `${method} ${path} ${body.slice(0, 60)}: ${answer.status}`

@@ -149,6 +149,7 @@ export const agents = ["operations", "spectral"].map((name) =>
     name: AgentName.make(name),
     instructions: "Help.",
     tools: tool_names.map((each) => `test.${each}@1`),
+    provider_tools: [{ tool: "web_search" }],
     limits: RunLimits.make({})
   })
 )
