@@ -40,6 +40,7 @@ export const left: ReadonlyArray<string> = [
   "test/simulation: a crash at every I/O of seeds 6 to 50",
   "test/simulation: seven planted bugs out of eight",
   "test/package: a build that checks types too, three packed examples out of four, and a replay by the packed command",
+  "test/package: its types under TypeScript 5.9 and for bundlers, a bundle by Vite, and Node 22.19, Bun and Deno",
   "test/replay: the command over a directory; over a PostgreSQL server it runs here",
   "test/sql: what 2,000 messages read behind 20,000 runs; of 72 and 96 behind 5,000 it is counted here",
   "test/spectral: 1,000 agents of three kinds at once; 200 are here",

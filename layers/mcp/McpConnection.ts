@@ -14,14 +14,9 @@ import { commandLine, secretsOf } from "../../src/tool/McpServer.ts"
 import type { McpDefinition } from "../../src/tool/McpTool.ts"
 import { httpTransport } from "./HttpTransport.ts"
 import { failureOf } from "./McpFailure.ts"
+import { McpServerUnavailable } from "./McpUnavailable.ts"
 import type { Sdk } from "./Sdk.ts"
 import { StdioTransport } from "./StdioTransport.ts"
-
-/** The server could not be started, reached or understood. The message names the fix where there is one. */
-export class McpServerUnavailable extends Schema.TaggedError<McpServerUnavailable>()(
-  "McpServerUnavailable",
-  { server: Schema.String, message: Schema.String }
-) {}
 
 export interface McpConnection {
   readonly protocol: string | undefined

@@ -8,12 +8,8 @@ import { logText } from "../../src/LogText.ts"
 import { secretsOf } from "../../src/tool/McpServer.ts"
 import { redacted } from "../../src/error/KnownSecrets.ts"
 import type { ConnectionEvents, McpConnection } from "./McpConnection.ts"
-import {
-  connect_timeout_ms_default,
-  McpServerUnavailable,
-  openConnection,
-  targetOf
-} from "./McpConnection.ts"
+import { connect_timeout_ms_default, openConnection, targetOf } from "./McpConnection.ts"
+import { McpServerUnavailable } from "./McpUnavailable.ts"
 import type { Offers } from "./Offers.ts"
 import { offersOf } from "./Offers.ts"
 import type { Sdk } from "./Sdk.ts"

@@ -1,14 +1,10 @@
 /**
  * The official client, an optional peer, loaded only where MCP servers are declared.
  */
-import { Effect, Schema } from "effect"
+import { Effect } from "effect"
+import { McpClientMissing } from "./McpUnavailable.ts"
 
 export type Sdk = typeof import("@modelcontextprotocol/client")
-
-/** `@modelcontextprotocol/client` is not installed, or is of an unsupported version. */
-export class McpClientMissing extends Schema.TaggedError<McpClientMissing>()("McpClientMissing", {
-  message: Schema.String
-}) {}
 
 const missing = () =>
   new McpClientMissing({

@@ -2,17 +2,19 @@
 import { spawnSync } from "node:child_process"
 import {
   cpSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
-  symlinkSync,
   writeFileSync
 } from "node:fs"
 import { tmpdir } from "node:os"
 import { join, posix } from "node:path"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { build as esbuild } from "esbuild"
+import { build as vite } from "vite"
 import * as Homes from "../process/Homes.ts"
 import { either, isFull } from "../Long.ts"
 import { app, endedRun, replayedAlike } from "../replay/EmbeddedRun.ts"
@@ -101,11 +103,60 @@ describe("the packed package", () => {
       join(project, "user.ts"),
       [...imports, `export type All = [${used.join(", ")}]`, ""].join("\n")
     )
-    const types = join(project, "node_modules/@types")
-    symlinkSync(join(root, "node_modules/@types"), types)
-    const flags = "--noEmit --strict --target ES2024 --module NodeNext --skipLibCheck --types node"
-    done(join(root, "node_modules/.bin/tsc"), [...flags.split(" "), "user.ts"], project)
-  }, 60_000)
+    // With no optional peer installed, and every declaration checked that they lead to.
+    const modules = ["NodeNext NodeNext", "ESNext Bundler"]
+    for (const compiler of ["typescript", "typescript-5.9"].slice(0, either(1, 2))) {
+      for (const each of modules.slice(0, either(1, 2))) {
+        const [module, resolution] = each.split(" ")
+        const flags = `--noEmit --strict --target ES2024 --types node --module ${module} --moduleResolution ${resolution}`
+        const tsc = join(root, "node_modules", compiler, "bin/tsc")
+        done(process.execPath, [tsc, ...flags.split(" "), "user.ts"], project)
+      }
+    }
+  }, 240_000)
+
+  it("is bundled by esbuild and by Vite, with the optional peers as the only external packages", async () => {
+    const { manifest, project } = packed
+    cpSync(join(root, "test/examples/embedding.ts"), join(project, "bundled.ts"))
+    const external = Object.keys(manifest.peerDependenciesMeta)
+    const outdir = join(folder, "esbuild")
+    await esbuild({
+      absWorkingDir: project,
+      entryPoints: ["bundled.ts"],
+      outdir,
+      outExtension: { ".js": ".mjs" },
+      bundle: true,
+      // What `start` loads late, such as a store, stays apart until it is loaded.
+      splitting: true,
+      format: "esm",
+      platform: "node",
+      external,
+      logLevel: "silent"
+    })
+    const outputs = [done(process.execPath, [join(outdir, "bundled.mjs")], folder)]
+    if (isFull) {
+      const outDir = join(folder, "vite")
+      await vite({
+        root: project,
+        configFile: false,
+        logLevel: "silent",
+        ssr: { noExternal: true },
+        build: {
+          ssr: "bundled.ts",
+          target: "node22",
+          outDir,
+          rolldownOptions: {
+            external: (id) => external.some((name) => id === name || id.startsWith(`${name}/`)),
+            output: { entryFileNames: "bundled.mjs" }
+          }
+        }
+      })
+      outputs.push(done(process.execPath, [join(outDir, "bundled.mjs")], folder))
+    }
+    for (const printed of outputs) {
+      assert.strictEqual(printed.trim().split("\n").at(-1), "It is paid back.")
+    }
+  }, 120_000)
 
   it("holds what its files promise, a README of every room that has one, every example and no test", () => {
     const { files, manifest } = packed
@@ -187,7 +238,8 @@ describe("the packed package", () => {
       []
     )
     assert.deepEqual(
-      declared.filter((name) => !imported.has(name)),
+      // Types of a dependency that names none of its own.
+      declared.filter((name) => !imported.has(name) && name !== "@types/json-schema"),
       []
     )
     const optional = Object.keys(manifest.peerDependenciesMeta)
@@ -246,8 +298,27 @@ describe("the packed package", () => {
     assert.include(stdout, "replay")
   }, 60_000)
 
-  // Of the repository itself this is in test/replay/Embedded.test.ts.
   if (isFull) {
+    it("runs on the oldest Node that it supports, on Bun and on Deno", () => {
+      const place = join(folder, "runtimes")
+      mkdirSync(place)
+      writeFileSync(join(place, "package.json"), "{}")
+      const packages = ["node@22.19.0", "bun@1.4.5", "deno@2.9.6"]
+      done("npm", ["install", "--no-audit", "--no-fund", ...packages], place)
+      cpSync(join(root, "test/examples/embedding.ts"), join(packed.project, "runs.ts"))
+      const programs = {
+        node: ["--experimental-strip-types", "--no-warnings"],
+        bun: [],
+        deno: ["run", "--allow-all", "--no-lock", "--node-modules-dir=manual"]
+      }
+      for (const [name, flags] of Object.entries(programs)) {
+        const program = join(place, "node_modules/.bin", name)
+        const printed = done(program, [...flags, "runs.ts"], packed.project)
+        assert.strictEqual(printed.trim().split("\n").at(-1), "It is paid back.", name)
+      }
+    }, 240_000)
+
+    // Of the repository itself this is in test/replay/Embedded.test.ts.
     it.live(
       "has a command, which replays a run of an embedded service with a module of the project",
       () =>

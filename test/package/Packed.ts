@@ -66,7 +66,7 @@ export const install = (
   mkdirSync(own, { recursive: true })
   done("tar", ["-xzf", tarball, "-C", own, "--strip=1"], project)
   const manifest = JSON.parse(readFileSync(join(own, "package.json"), "utf8")) as Manifest
-  for (const name of [...Object.keys(manifest.dependencies), "effect", ...peers]) {
+  for (const name of [...Object.keys(manifest.dependencies), "@types/node", "effect", ...peers]) {
     mkdirSync(dirname(join(modules, name)), { recursive: true })
     symlinkSync(join(root, "node_modules", name), join(modules, name))
   }

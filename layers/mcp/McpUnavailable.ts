@@ -1,0 +1,16 @@
+/**
+ * Why tools of MCP servers are not there. Apart from what uses the official client, so that the types of a start can be read
+ * where that package is not installed.
+ */
+import { Schema } from "effect"
+
+/** The server could not be started, reached or understood. The message names the fix where there is one. */
+export class McpServerUnavailable extends Schema.TaggedError<McpServerUnavailable>()(
+  "McpServerUnavailable",
+  { server: Schema.String, message: Schema.String }
+) {}
+
+/** `@modelcontextprotocol/client` is not installed, or is of an unsupported version. */
+export class McpClientMissing extends Schema.TaggedError<McpClientMissing>()("McpClientMissing", {
+  message: Schema.String
+}) {}
