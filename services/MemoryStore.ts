@@ -68,16 +68,23 @@ export interface StaleScope {
   readonly session: string
 }
 
+/** In how many rows of a table a text stands; at most 1,000 are counted. */
+export interface FoundRows {
+  readonly table: string
+  readonly rows: number
+}
+
 /** What an erasure removed, and what it found when it looked again. */
 export interface Erasure {
   readonly subject: string
   /** Rows that were removed, by tier. */
   readonly erased: Readonly<Record<MemoryTier, number>>
   /**
-   * Each table with rows of the tenant, and in how many of them the subject's text still stands, within a longer word too
-   * (at most 1,000 are counted). Of memories only such longer words are left; others belong to the journal and to deliveries.
+   * Each table, and in how many rows of the tenant the subject's text still stands in any column: within a longer word too,
+   * and however often it was written as JSON. Of memories only such longer words are left; others belong to the journal and to
+   * deliveries.
    */
-  readonly scanned: ReadonlyArray<{ readonly table: string; readonly rows: number }>
+  readonly scanned: ReadonlyArray<FoundRows>
 }
 
 export class MemoryStore extends Context.Service<

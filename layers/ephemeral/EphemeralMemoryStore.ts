@@ -11,6 +11,7 @@ import {
   rows_max,
   scopes_max
 } from "../../services/MemoryStore.ts"
+import { holdsText, soughtTexts } from "../../src/erasure/SoughtText.ts"
 import type { Tenant } from "../../src/Ids.ts"
 import type { CanonicalText, ComparedText } from "../../src/memory/CanonicalText.ts"
 import { comparedText, findCanonical } from "../../src/memory/CanonicalText.ts"
@@ -221,7 +222,7 @@ const erase = (memory: Memory, tenant: Tenant, subject: string) => {
   const named = () =>
     [...memory.rows.values()].filter(({ row }) => row.tenant === tenant && isAbout(row, subject))
   const gone = new Set(named())
-  const sought = subject.toLowerCase()
+  const sought = soughtTexts(subject)
   const count = (tier: MemoryTier) => [...gone].filter(({ row }) => row.tier === tier).length
   const erased = {
     interaction: count("interaction"),
@@ -230,7 +231,7 @@ const erase = (memory: Memory, tenant: Tenant, subject: string) => {
   }
   remove(memory, gone)
   const left = [...memory.rows.values()].filter(
-    ({ row }) => row.tenant === tenant && JSON.stringify(row).toLowerCase().includes(sought)
+    ({ row }) => row.tenant === tenant && holdsText(JSON.stringify(row), sought)
   )
   return { subject, erased, scanned: [{ table: "memory_rows", rows: left.length }] }
 }

@@ -368,6 +368,9 @@ const erasureTests = (it: Vitest.MethodsNonLive<MemoryStore>): void => {
         assert.deepStrictEqual(shorter.erased, { interaction: 0, session: 0, persistent: 0 })
         const left = shorter.scanned.find(({ table }) => table === "memory_rows")
         assert.strictEqual(left?.rows, 1)
+        yield* add(`named "O\\'Brienne", no less`)
+        const quoted = yield* store.erase(tenant, `"o\\'brien`)
+        assert.strictEqual(quoted.scanned.find(({ table }) => table === "memory_rows")?.rows, 1)
       })
   )
 }

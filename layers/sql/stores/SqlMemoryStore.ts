@@ -116,8 +116,7 @@ const make = Effect.map(SqlClient.SqlClient, (sql) => {
       Effect.mapError(staleScopes(sql, tier, before, limit), orStoreError),
     expire: (before, limit) =>
       Effect.mapError(atomic(expireRows(sql, before, limit)), orStoreError),
-    erase: (tenant, subject) =>
-      Effect.mapError(atomic(eraseSubject(sql, tenant, subject)), orStoreError)
+    erase: (tenant, subject) => Effect.mapError(eraseSubject(sql, tenant, subject), orStoreError)
   })
 })
 

@@ -1,0 +1,110 @@
+/**
+ * Looks for a subject's text in every column of every table of a tenant, and says in how many rows of each table it stands.
+ * A table is read in pieces of some blocks, so that no statement takes long. Private to this room.
+ */
+import { Effect, Schema } from "effect"
+import type { SqlClient } from "effect/sql"
+import type { FoundRows } from "../../../services/MemoryStore.ts"
+import type { Tenant } from "../../../src/Ids.ts"
+import { soughtBytes, soughtTexts } from "../../../src/erasure/SoughtText.ts"
+import { rowWords } from "../../../src/memory/SearchWords.ts"
+import { rowDecoder } from "../engine/DecodedRows.ts"
+
+/** Rows of a table that are counted at most. */
+const counted_max = 1_000
+/** Of one statement: 8 MB beside what is stored out of line. */
+const piece_blocks = 1_000
+
+/** Numbers, truth values and times hold no text. Dropped columns are hidden. */
+const tables_statement = `SELECT c.relname::text AS name,
+    (pg_relation_size(c.oid) / current_setting('block_size')::int8)::int4 AS blocks,
+    coalesce(array_agg(a.attname::text ORDER BY a.attnum) FILTER (
+      WHERE t.typcategory NOT IN ('N', 'B', 'D', 'T') AND t.typname <> 'bytea'), '{}') AS texts,
+    coalesce(array_agg(a.attname::text ORDER BY a.attnum) FILTER (WHERE t.typname = 'bytea'), '{}') AS bytes,
+    coalesce(bool_or(a.attname = 'tenant'), false) AS of_tenant,
+    coalesce(bool_or(a.attname = 'run_id'), false) AS of_run
+  FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+    JOIN pg_type t ON t.oid = a.atttypid
+  WHERE c.relnamespace = 'troupe'::regnamespace AND c.relkind IN ('r', 'p')
+  GROUP BY c.oid, c.relname ORDER BY 1`
+
+const Table = Schema.Struct({
+  name: Schema.String,
+  blocks: Schema.Int,
+  texts: Schema.Array(Schema.String),
+  bytes: Schema.Array(Schema.String),
+  of_tenant: Schema.Boolean,
+  of_run: Schema.Boolean
+})
+type Table = typeof Table.Type
+
+const decodeTables = rowDecoder(Table, "tables")
+const decodeCounts = rowDecoder(Schema.Struct({ rows: Schema.Int }), "counts of rows")
+
+const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`
+
+/** Which rows are the tenant's; a table that is no tenant's is searched as a whole. */
+const whose = ({ name, of_run, of_tenant }: Table): string => {
+  // A row that names its tenant may have no run.
+  if (of_tenant) return "t.tenant = $1::text"
+  if (of_run) return "t.run_id IN (SELECT r.run_id FROM troupe.runs r WHERE r.tenant = $1::text)"
+  return name === "memory_words"
+    ? "t.scope IN (SELECT s.id FROM troupe.memory_scopes s WHERE s.tenant = $1::text)"
+    : "$1::text IS NOT NULL"
+}
+
+/** An index of words has each word of a text in a row of its own: those of a text that is gone are left over. */
+const left_over = `(t.word = ANY ($6::text[])
+  AND NOT EXISTS (SELECT FROM troupe.memory_rows r WHERE r.position = t.position))`
+
+/** Both sides are lowered by one collation: a column may have another one, which lowers other letters. */
+const countStatement = (table: Table): string => {
+  const said = table.texts.map((column) => `t.${quoted(column)}::text`)
+  const isFound = [
+    `EXISTS (SELECT FROM unnest($2::text[]) w WHERE strpos(s.said, lower(w)) > 0)`,
+    ...table.bytes.map(
+      (column) =>
+        `EXISTS (SELECT FROM unnest($3::text[]) w WHERE position(convert_to(w, 'UTF8') IN t.${quoted(column)}) > 0)`
+    ),
+    table.name === "memory_words" ? left_over : "false"
+  ]
+  return `SELECT count(*)::int4 AS rows FROM (
+    SELECT FROM troupe.${quoted(table.name)} t CROSS JOIN LATERAL (
+      SELECT replace(lower(concat_ws(E'\\n', ${["NULL", ...said].join(", ")}) COLLATE "default"), E'\\\\', '') AS said OFFSET 0) s
+    WHERE t.ctid >= $4::text::tid AND t.ctid < $5::text::tid AND ${whose(table)}
+      AND $3::text[] IS NOT NULL AND $6::text[] IS NOT NULL AND (${isFound.join(" OR ")})
+    LIMIT ${counted_max}) f`
+}
+
+export const scanTables = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  tenant: Tenant,
+  subject: string
+) {
+  const texts = soughtTexts(subject)
+  const bytes = soughtBytes(subject)
+  const words = rowWords(subject)
+  const tables = yield* Effect.flatMap(sql.unsafe(tables_statement), decodeTables)
+  const found: Array<FoundRows> = []
+  for (const table of tables) {
+    const statement = countStatement(table)
+    let rows = 0
+    // What is added meanwhile stands behind the last block that there was.
+    for (let block = 0; block <= table.blocks && rows < counted_max; block += piece_blocks) {
+      const [count] = yield* Effect.flatMap(
+        sql.unsafe(statement, [
+          tenant,
+          texts,
+          bytes,
+          `(${block},0)`,
+          `(${block + piece_blocks},0)`,
+          words
+        ]),
+        decodeCounts
+      )
+      rows += count?.rows ?? 0
+    }
+    found.push({ table: table.name, rows: Math.min(rows, counted_max) })
+  }
+  return found
+})
