@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
  * What an operator does with what is stored, without a service that runs: replays a run, writes it as a test, tries
- * another model or another policy on it. Reads the directory or server of a service: that of `npm start`, or the one
+ * another model or another policy on it; makes and revokes tokens. Reads the directory or server of a service: that of `npm start`, or the one
  * that `start` of `troupe/embed` was given. In a clone `npm run troupe`; the package brings it as `troupe`.
  */
 import { readFileSync, writeFileSync } from "node:fs"
@@ -20,6 +20,7 @@ import { appOf } from "./troupe/App.ts"
 import { modelOf } from "./troupe/Model.ts"
 import { dryRunJson, dryRunLines, reportJson, reportLines } from "./troupe/Print.ts"
 import { storeLocation } from "./troupe/StoreLocation.ts"
+import { tokenCommand } from "./troupe/TokenCommand.ts"
 import { Refused } from "./command/Refused.ts"
 
 const flags = {
@@ -199,7 +200,8 @@ const troupe = Command.make("troupe").pipe(
     Command.make("replay", flags, main).pipe(
       Command.withDescription(description),
       Command.withShortDescription("replays a run that has ended")
-    )
+    ),
+    tokenCommand
   ])
 )
 

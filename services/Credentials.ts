@@ -27,13 +27,13 @@ export class Credentials extends Context.Service<
     /** The principal of a token. Compares in constant time, or looks its digest up. */
     verify(token: Redacted.Redacted): Effect.Effect<Principal, StoreError | Unauthorized>
     /**
-     * A new token of the tenant of `by`, an admin; its text is nowhere else. Where `by` came with a stored token, the new one
-     * expires no later than that.
+     * A new token of the tenant of `by`, an admin; its text is nowhere else. Where `by` came with a stored token
+     * (`using`), the new one expires no later than that.
      */
     create(
       request: TokenRequest,
       by: Principal,
-      using: Redacted.Redacted
+      using?: Redacted.Redacted
     ): Effect.Effect<
       { readonly text: Redacted.Redacted; readonly token: AccessToken },
       NotEntitled | StoreError | TooManyTokens | Unauthorized

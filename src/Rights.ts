@@ -131,7 +131,7 @@ const table = {
   },
   /** Only admins: a token may have any role. */
   issueTokens: {
-    embed: [],
+    embed: ["createToken", "tokens", "revokeToken"],
     http: ["/v1/tokens"],
     reach: {}
   },

@@ -27,14 +27,14 @@ import type { CallRecord } from "../../src/tool/CallRecord.ts"
 import type { McpPin } from "../../src/tool/McpPin.ts"
 import type { McpOptions } from "../../src/tool/McpServer.ts"
 import type { ToolListing } from "../../src/tool/Registry.ts"
-import type { FilePart, GivenPart } from "../../src/conversation/Part.ts"
+import type { GivenPart } from "../../src/conversation/Part.ts"
 import type { ChannelBinding } from "../../src/conversation/ChannelBinding.ts"
 import type { Conversation, ConversationMessage } from "../../src/conversation/Conversation.ts"
-import type { CostGroup, CostTotal } from "../../src/cost/CostTotal.ts"
-import type { DeadLetter, DeadLetterStatus } from "../../src/delivery/Outbox.ts"
+import type { CostTotal } from "../../src/cost/CostTotal.ts"
+import type { DeadLetter } from "../../src/delivery/Outbox.ts"
 import type { ReceivedEvent } from "../../src/delivery/IncomingEvent.ts"
 import type { Notice, NoticePreferences } from "../../src/delivery/Notice.ts"
-import type { MemoryRow, MemoryTier } from "../../src/memory/MemoryRow.ts"
+import type { MemoryRow } from "../../src/memory/MemoryRow.ts"
 import type { FeedItem } from "../../services/AgentRuntime.ts"
 import type { RoomHandlers } from "../../services/DeliveryHandlers.ts"
 import type { BlobBounds } from "../../services/BlobStore.ts"
@@ -60,12 +60,39 @@ import type { Answer, AnswerWith, Wait } from "./Answer.ts"
 import type { RunPart, RunPartWith } from "./RunStream.ts"
 import type { Http, HttpMethods } from "./EmbeddedHttp.ts"
 import type { PostgresStore } from "./Stores.ts"
+import type { IssuedToken } from "./TokenMethods.ts"
+import type {
+  BindTo,
+  PublishedEvent,
+  NoticesQuery,
+  StoredFile,
+  MemoryOf,
+  MemoriesQuery,
+  CostsQuery,
+  DeadLettersQuery,
+  TextOfRecord,
+  NewToken
+} from "./MethodShapes.ts"
+import type { AccessToken } from "../../src/permission/AccessToken.ts"
 
 export type { Answer, AnswerWith, Awaiting, Ended, EndedWith, SoFar, Wait } from "./Answer.ts"
 export { WaitTimedOut } from "./Answer.ts"
 export type { RunPart } from "./RunStream.ts"
 export type { Http, HttpMethods, Token } from "./EmbeddedHttp.ts"
 export type { PostgresStore } from "./Stores.ts"
+export type { IssuedToken } from "./TokenMethods.ts"
+export type {
+  BindTo,
+  PublishedEvent,
+  NoticesQuery,
+  StoredFile,
+  MemoryOf,
+  MemoriesQuery,
+  CostsQuery,
+  DeadLettersQuery,
+  TextOfRecord,
+  NewToken
+} from "./MethodShapes.ts"
 
 /**
  * `ephemeral`: gone with the process. `directory`: PGlite, one process; needs the packages `@electric-sql/pglite` and
@@ -147,38 +174,6 @@ export interface EventOptions {
   readonly retention_ms?: number
 }
 
-/** Where a conversation is held, and whose preferences and in-app copies count there. 1 to 200 characters each. */
-export interface BindTo {
-  /** `in_app`, or the name of a channel. */
-  readonly channel: string
-  readonly address: string
-  readonly recipient: string
-}
-
-/** A CloudEvent 1.0 in structured form, without extension attributes that matter here. */
-export interface PublishedEvent {
-  readonly specversion: "1.0"
-  readonly id: string
-  readonly source: string
-  readonly type: string
-  /** RFC 3339, with a zone. */
-  readonly time: string
-  readonly subject?: string
-  readonly data: unknown
-}
-
-export interface NoticesQuery {
-  readonly unread?: boolean
-  readonly limit?: number
-  /** The id of the last notice of the page before. */
-  readonly after?: string
-}
-
-/** A file of a conversation: that of a message, a result or an answer. */
-export interface StoredFile extends FilePart {
-  readonly data: Uint8Array
-}
-
 export interface Send {
   readonly agent: string
   /** May be empty where there are parts. */
@@ -215,62 +210,6 @@ export interface Sent {
   readonly ordinal: number
   /** False: the idempotency key was known, and this is what it named. */
   readonly created: boolean
-}
-
-/** Whose memory: that of a conversation with an agent, with the place it shares with others. */
-export interface MemoryOf {
-  readonly agent: string
-  readonly conversation: string
-}
-
-export interface MemoriesQuery extends MemoryOf {
-  /** Absent = `persistent`, which lasts beyond conversations. */
-  readonly tier?: MemoryTier
-  /** The run whose `interaction` rows are meant. */
-  readonly run?: string
-  readonly limit?: number
-  /** The id of the last row of the page before. */
-  readonly after?: string
-  /** With rows that are superseded or undone. */
-  readonly all?: boolean
-}
-
-/** The sums of which turns; all where it is empty. */
-export interface CostsQuery {
-  readonly by?: CostGroup
-  /** Journaled at or after `from` and before `to`, in ms since 1970. */
-  readonly from?: number
-  readonly to?: number
-  readonly agent?: string
-  readonly model?: string
-  readonly run?: string
-  /** Only what this tool, by its plain name, spent on models. */
-  readonly tool?: string
-  readonly trace_id?: string
-  readonly limit?: number
-  /** The key of the last sum of the page before. */
-  readonly after?: string
-}
-
-export interface DeadLettersQuery {
-  readonly handler_name?: string
-  /** Died at or after, and at or before, in ms since 1970. */
-  readonly dead_from?: number
-  readonly dead_to?: number
-  /** Absent = `dead`. */
-  readonly status?: DeadLetterStatus
-  readonly limit?: number
-}
-
-export interface TextOfRecord {
-  /** Unique within its place; 1 to 200 characters. */
-  readonly name: string
-  /** 1 to 20,000 characters. */
-  readonly text: string
-  /** How similar a text has to be to count as a copy: 0.3 to 1. Absent = 0.6. */
-  readonly threshold?: number
-  /** The anchor of the persistent tier that it is for. Absent = `workspace/<tenant>`. */
-  readonly place?: string
 }
 
 /**
@@ -459,6 +398,18 @@ export interface NodeService extends HttpMethods {
   /** Which channels the principal wants; a channel that is not named is `immediately`. */
   readonly preferences: (by: Principal) => Promise<NoticePreferences>
   readonly prefer: (preferences: NoticePreferences, by: Principal) => Promise<void>
+  /**
+   * Makes a token for the HTTP API, of `by`'s tenant; for admins. Its text (`token`) is nowhere else, and what is kept is its
+   * SHA-256. Any process over the same store takes it until it expires or `revokeToken` resolves.
+   */
+  readonly createToken: (token: NewToken, by: Principal) => Promise<IssuedToken>
+  /** Tokens that were made in `by`'s tenant, newest first: 50 a page unless `limit` (to 500) says otherwise. */
+  readonly tokens: (
+    page: { readonly limit?: number; readonly after?: string },
+    by: Principal
+  ) => Promise<ReadonlyArray<AccessToken>>
+  /** From when it resolves no process takes the token. Rejects with `TokenNotFound` where the tenant has no such token. */
+  readonly revokeToken: (id: string, by: Principal) => Promise<AccessToken>
   /** What workers offer to run for `remote` tools, sorted by name; also of those that are gone, as not available. */
   readonly workerTools: () => Promise<ReadonlyArray<ToolListing>>
   /** MCP servers, what they offer, and what of it is accepted. */

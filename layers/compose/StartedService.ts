@@ -46,6 +46,7 @@ import * as Quarantine from "./Quarantine.ts"
 import { resolveConfigs } from "./ResolvedConfigs.ts"
 import * as Runtime from "./Runtime.ts"
 import * as Stores from "./Stores.ts"
+import * as TokenMethods from "./TokenMethods.ts"
 import type { Answer, Wait } from "./Answer.ts"
 import { askedOf, askedWait, withValue, withValues } from "./TypedAnswer.ts"
 import { answerOf, clientCallsOf, sendMessage, streamRun, waitOf, watchFeed } from "./Waiting.ts"
@@ -291,6 +292,13 @@ const memoryMethods = (run: Run) =>
     registerText: (text, by) => run(Memories.register(text, by))
   }) satisfies Partial<NodeService>
 
+const tokenMethods = (run: Run) =>
+  ({
+    createToken: (request, by) => run(TokenMethods.create(request, by)),
+    tokens: (page, by) => run(TokenMethods.list(page, by)),
+    revokeToken: (id, by) => run(TokenMethods.revoke(id, by))
+  }) satisfies Partial<NodeService>
+
 const channelMethods = (run: Run) =>
   ({
     publish: (event, by) => run(ChannelMethods.publish(event, by)),
@@ -326,6 +334,7 @@ export const startService = async (options: Options): Promise<NodeService> => {
     ...memoryMethods(run),
     ...channelMethods(run),
     ...toolMethods(run),
+    ...tokenMethods(run),
     ...EmbeddedHttp.methods(services),
     stop: () => runtime.dispose()
   }

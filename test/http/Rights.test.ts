@@ -93,6 +93,9 @@ const methods: Readonly<Record<string, Use>> = {
   readNotices: (troupe, by) => troupe.readNotices([none], by),
   preferences: (troupe, by) => troupe.preferences(by),
   prefer: (troupe, by) => troupe.prefer({ channels: {} }, by),
+  createToken: (troupe, by) => troupe.createToken({ name: "n", roles: ["viewer"] }, by),
+  tokens: (troupe, by) => troupe.tokens({}, by),
+  revokeToken: (troupe, by) => troupe.revokeToken(none, by),
   acceptMcpTool: (troupe, by) => troupe.acceptMcpTool("files", "read", "abc", by)
 }
 

@@ -4,6 +4,7 @@ import { assert, layer } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { AccessTokens } from "../../services/AccessTokens.ts"
 import { Credentials } from "../../services/Credentials.ts"
+import { TokenId } from "../../src/Ids.ts"
 import type { Who } from "./Service.ts"
 import { ask, layer as service } from "./Service.ts"
 
@@ -80,6 +81,22 @@ layer(service, { excludeTestServices: true })("/v1/tokens", (it) => {
         Redacted.make(token)
       )
       assert.strictEqual((yield* Effect.flip(late))._tag, "Unauthorized")
+    })
+  )
+
+  it.effect("a token that has expired is as one that never was", () =>
+    Effect.gen(function* () {
+      const { json } = yield* create({ name: "gone", roles: ["viewer"] })
+      assert.strictEqual((yield* ask("/v1/runs", bearer(json.token))).status, 200)
+      const { token: made, ...record } = json
+      const old = `troupe_${"0".repeat(64)}`
+      const text = old + sha256(old).slice(0, 8)
+      const id = TokenId.make("6f9619ff-8b86-4011-b42d-00c04fc964ff")
+      const expired = { ...record, id, created_at: 0, expires_at: record.created_at - 1 }
+      yield* (yield* AccessTokens).add(expired, sha256(text))
+      assert.strictEqual((yield* ask("/v1/runs", bearer(text))).status, 401)
+      assert.notStrictEqual(made, text)
+      assert.isUndefined((yield* (yield* AccessTokens).find(sha256(text)))?.last_used_at)
     })
   )
 

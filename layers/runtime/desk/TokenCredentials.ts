@@ -61,44 +61,21 @@ const lookUp = (digest: Digest.Digest["Service"], tokens: AccessTokens["Service"
   return { hash, hexOf, noteUse, now, stored }
 }
 
-const make = Effect.fnUntraced(function* (credentials: ReadonlyArray<Credential>) {
-  const digest = yield* Digest.Digest
+/** Makes, lists and revokes stored tokens, also where no request is verified. */
+export const issuer: Effect.Effect<
+  Pick<Credentials["Service"], "create" | "list" | "revoke">,
+  never,
+  AccessTokens | Digest.Digest | SecureRandom.SecureRandom
+> = Effect.gen(function* () {
   const random = yield* SecureRandom.SecureRandom
   const tokens = yield* AccessTokens
-  const known = yield* Effect.forEach(credentials, ({ principal, sha256 }) =>
-    Effect.map(Effect.orDie(Effect.fromResult(Hex.decode(sha256))), (bytes) => ({
-      bytes,
-      principal
-    }))
-  )
-  const { hash, hexOf, noteUse, now, stored } = lookUp(digest, tokens)
+  const { hexOf, now, stored } = lookUp(yield* Digest.Digest, tokens)
 
-  const verify = Effect.fnUntraced(function* (token: Redacted.Redacted) {
-    const text = Redacted.value(token)
-    if (text.length === 0 || text.length > token_length_max) return yield* new Unauthorized()
-    const bytes = yield* hash(text)
-    // Compares with every credential, each in constant time, so that the response time reveals nothing about the list.
-    let listed: Principal | undefined
-    for (const each of known) {
-      if (Mac.timingSafeEqual(each.bytes, bytes)) listed = each.principal
-    }
-    if (listed !== undefined) return listed
-    const found = yield* stored(
-      text,
-      Effect.sync(() => Hex.encode(bytes))
-    )
-    const at = yield* now
-    if (found === undefined || !isInForce(found, at)) return yield* new Unauthorized()
-    yield* noteUse(found, at)
-    return new Principal({ id: found.principal, tenant: found.tenant, roles: found.roles })
-  })
-
-  return Credentials.of({
-    verify,
+  return {
     create: Effect.fn("Credentials.create")(function* (request, by, using) {
       yield* entitled(by)
-      const text = Redacted.value(using)
-      const own = yield* stored(text, hexOf(text))
+      const text = using === undefined ? undefined : Redacted.value(using)
+      const own = text === undefined ? undefined : yield* stored(text, hexOf(text))
       const created_at = yield* now
       // It may have been revoked since the request began.
       if (own !== undefined && !isInForce(own, created_at)) return yield* new Unauthorized()
@@ -120,7 +97,41 @@ const make = Effect.fnUntraced(function* (credentials: ReadonlyArray<Credential>
       yield* entitled(by)
       return yield* tokens.revoke(by.tenant, id, by.id, yield* now)
     })
+  }
+})
+
+const make = Effect.fnUntraced(function* (credentials: ReadonlyArray<Credential>) {
+  const digest = yield* Digest.Digest
+  const tokens = yield* AccessTokens
+  const known = yield* Effect.forEach(credentials, ({ principal, sha256 }) =>
+    Effect.map(Effect.orDie(Effect.fromResult(Hex.decode(sha256))), (bytes) => ({
+      bytes,
+      principal
+    }))
+  )
+  const { hash, noteUse, now, stored } = lookUp(digest, tokens)
+
+  const verify = Effect.fnUntraced(function* (token: Redacted.Redacted) {
+    const text = Redacted.value(token)
+    if (text.length === 0 || text.length > token_length_max) return yield* new Unauthorized()
+    const bytes = yield* hash(text)
+    // Compares with every credential, each in constant time, so that the response time reveals nothing about the list.
+    let listed: Principal | undefined
+    for (const each of known) {
+      if (Mac.timingSafeEqual(each.bytes, bytes)) listed = each.principal
+    }
+    if (listed !== undefined) return listed
+    const found = yield* stored(
+      text,
+      Effect.sync(() => Hex.encode(bytes))
+    )
+    const at = yield* now
+    if (found === undefined || !isInForce(found, at)) return yield* new Unauthorized()
+    yield* noteUse(found, at)
+    return new Principal({ id: found.principal, tenant: found.tenant, roles: found.roles })
   })
+
+  return Credentials.of({ verify, ...(yield* issuer) })
 })
 
 export const layer = (

@@ -1,0 +1,107 @@
+/**
+ * What the methods of a service that `start` starts take and give, beside messages and answers.
+ */
+import type { FilePart } from "../../src/conversation/Part.ts"
+import type { CostGroup } from "../../src/cost/CostTotal.ts"
+import type { DeadLetterStatus } from "../../src/delivery/Outbox.ts"
+import type { MemoryTier } from "../../src/memory/MemoryRow.ts"
+import type { Role } from "../../src/Principal.ts"
+
+/** Where a conversation is held, and whose preferences and in-app copies count there. 1 to 200 characters each. */
+export interface BindTo {
+  /** `in_app`, or the name of a channel. */
+  readonly channel: string
+  readonly address: string
+  readonly recipient: string
+}
+
+/** A CloudEvent 1.0 in structured form, without extension attributes that matter here. */
+export interface PublishedEvent {
+  readonly specversion: "1.0"
+  readonly id: string
+  readonly source: string
+  readonly type: string
+  /** RFC 3339, with a zone. */
+  readonly time: string
+  readonly subject?: string
+  readonly data: unknown
+}
+
+export interface NoticesQuery {
+  readonly unread?: boolean
+  readonly limit?: number
+  /** The id of the last notice of the page before. */
+  readonly after?: string
+}
+
+/** A file of a conversation: that of a message, a result or an answer. */
+export interface StoredFile extends FilePart {
+  readonly data: Uint8Array
+}
+
+/** Whose memory: that of a conversation with an agent, with the place it shares with others. */
+export interface MemoryOf {
+  readonly agent: string
+  readonly conversation: string
+}
+
+export interface MemoriesQuery extends MemoryOf {
+  /** Absent = `persistent`, which lasts beyond conversations. */
+  readonly tier?: MemoryTier
+  /** The run whose `interaction` rows are meant. */
+  readonly run?: string
+  readonly limit?: number
+  /** The id of the last row of the page before. */
+  readonly after?: string
+  /** With rows that are superseded or undone. */
+  readonly all?: boolean
+}
+
+/** The sums of which turns; all where it is empty. */
+export interface CostsQuery {
+  readonly by?: CostGroup
+  /** Journaled at or after `from` and before `to`, in ms since 1970. */
+  readonly from?: number
+  readonly to?: number
+  readonly agent?: string
+  readonly model?: string
+  readonly run?: string
+  /** Only what this tool, by its plain name, spent on models. */
+  readonly tool?: string
+  readonly trace_id?: string
+  readonly limit?: number
+  /** The key of the last sum of the page before. */
+  readonly after?: string
+}
+
+export interface DeadLettersQuery {
+  readonly handler_name?: string
+  /** Died at or after, and at or before, in ms since 1970. */
+  readonly dead_from?: number
+  readonly dead_to?: number
+  /** Absent = `dead`. */
+  readonly status?: DeadLetterStatus
+  readonly limit?: number
+}
+
+export interface TextOfRecord {
+  /** Unique within its place; 1 to 200 characters. */
+  readonly name: string
+  /** 1 to 20,000 characters. */
+  readonly text: string
+  /** How similar a text has to be to count as a copy: 0.3 to 1. Absent = 0.6. */
+  readonly threshold?: number
+  /** The anchor of the persistent tier that it is for. Absent = `workspace/<tenant>`. */
+  readonly place?: string
+}
+
+/** A token to be made, of the tenant of who asks. */
+export interface NewToken {
+  /** What it is for: 1 to 100 characters. */
+  readonly name: string
+  readonly roles: ReadonlyArray<Role>
+  /** Whom it stands for. Absent = who asks. */
+  readonly principal?: string
+  /** How long it holds, in ms: a minute to 366 days. Absent = 90 days. */
+  readonly holds_ms?: number
+}

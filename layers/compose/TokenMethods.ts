@@ -1,0 +1,54 @@
+/**
+ * Stored tokens for the facade and the command line: making, listing and revoking them.
+ */
+import * as NodeCrypto from "@effect/platform-node/NodeCrypto"
+import { Effect, Layer, Redacted, Schema } from "effect"
+import { SecureRandom } from "effect/crypto"
+import type { Credentials } from "../../services/Credentials.ts"
+import * as Entries from "../../src/entry/Entries.ts"
+import { inputReader } from "../../src/entry/InvalidInput.ts"
+import { TokenId } from "../../src/Ids.ts"
+import { TokenRequest } from "../../src/permission/AccessToken.ts"
+import type { AccessToken } from "../../src/permission/AccessToken.ts"
+import type { Principal } from "../../src/Principal.ts"
+import * as TokenCredentials from "../runtime/desk/TokenCredentials.ts"
+
+/** A token with its text, which is kept nowhere. */
+export interface IssuedToken extends AccessToken {
+  readonly token: string
+}
+
+const readRequest = inputReader(TokenRequest)
+const readId = inputReader(TokenId)
+const readPage = inputReader(
+  Schema.Struct({
+    limit: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 500 }))),
+    after: Schema.optionalKey(TokenId)
+  })
+)
+
+const crypto = Layer.merge(NodeCrypto.layerDigest, SecureRandom.layerWebCrypto)
+
+type Issuer = Pick<Credentials["Service"], "create" | "list" | "revoke">
+
+const issued = <A, E>(does: (issuer: Issuer) => Effect.Effect<A, E>) =>
+  TokenCredentials.issuer.pipe(Effect.flatMap(does), Effect.provide(crypto))
+
+export const create = Effect.fnUntraced(function* (request: unknown, by: Principal) {
+  const who = yield* Entries.entitled(by, "issueTokens")
+  const wanted = yield* readRequest(request, "token")
+  const { text, token } = yield* issued((issuer) => issuer.create(wanted, who))
+  return { ...token, token: Redacted.value(text) } satisfies IssuedToken
+})
+
+export const list = Effect.fnUntraced(function* (page: unknown, by: Principal) {
+  const who = yield* Entries.entitled(by, "issueTokens")
+  const { limit = 50, after } = yield* readPage(page, "page")
+  return yield* issued((issuer) => issuer.list({ limit, after }, who))
+})
+
+export const revoke = Effect.fnUntraced(function* (id: unknown, by: Principal) {
+  const who = yield* Entries.entitled(by, "issueTokens")
+  const known = yield* readId(id, "id")
+  return yield* issued((issuer) => issuer.revoke(known, who))
+})

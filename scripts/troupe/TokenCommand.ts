@@ -1,0 +1,182 @@
+/**
+ * `troupe token`: makes, lists and revokes tokens of the HTTP API in the store, also where no service runs.
+ */
+import { userInfo } from "node:os"
+import { Cause, Effect, Logger, Option, References } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
+import { SqlError } from "effect/sql"
+import * as Stores from "../../layers/compose/Stores.ts"
+import * as TokenMethods from "../../layers/compose/TokenMethods.ts"
+import { InvalidInput } from "../../src/entry/InvalidInput.ts"
+import { Tenant } from "../../src/Ids.ts"
+import type { AccessToken } from "../../src/permission/AccessToken.ts"
+import { Principal, Role } from "../../src/Principal.ts"
+import { oneLine } from "../chat/View.ts"
+import { optionalText, toggle, wholeNumber } from "../command/CommandLine.ts"
+import * as Environment from "../start/Environment.ts"
+import { storeLocation } from "./StoreLocation.ts"
+
+const day_ms = 86_400_000
+const page_max = 500
+
+const place = {
+  tenant: Flag.String("tenant").pipe(
+    Flag.withMetavar("NAME"),
+    Flag.withDescription("whose tokens they are (default)"),
+    Flag.withDefault("default")
+  ),
+  data: optionalText("data", "DIR", "the directory of the store, whatever the environment says"),
+  json: toggle("json", "as JSON")
+}
+interface Place {
+  readonly tenant: string
+  readonly data: string | undefined
+  readonly json: boolean
+}
+
+const say = (text: string) => Effect.sync(() => process.stdout.write(`${text}\n`))
+
+/** Who may open the store may do anything in it: the tokens say which user of this machine it was. */
+const admin = (tenant: string): Principal =>
+  new Principal({
+    id: `command line (${userInfo().username})`,
+    tenant: Tenant.make(tenant),
+    roles: ["admin"]
+  })
+
+const explained = (error: unknown): string => {
+  if (error instanceof InvalidInput) return `${error.field}: ${error.message}`
+  const message = error instanceof Error ? error.message : String(error)
+  const isHeld =
+    typeof error === "object" &&
+    error !== null &&
+    "_tag" in error &&
+    error._tag === "DirectoryInUse"
+  return isHeld ? `${message} While a service runs there, an admin uses its /v1/tokens.` : message
+}
+
+/** Does something in the store that the command names. Sets the exit code 1 where it fails. */
+const inStore = <E>(
+  { data, tenant }: Place,
+  does: (by: Principal) => Effect.Effect<void, E, Stores.Stores>
+) =>
+  Effect.gen(function* () {
+    const { database, directory } = yield* storeLocation(data)
+    const stores = Option.match(database, {
+      onNone: () => Stores.directory(directory),
+      onSome: (url) => Stores.postgres(url)
+    })
+    yield* Effect.suspend(() => does(admin(tenant))).pipe(
+      Effect.provide(stores),
+      Effect.mapError((error) =>
+        Option.isSome(database) && SqlError.isSqlError(error)
+          ? Environment.explainDatabase(database.value, error)
+          : error
+      )
+    )
+  }).pipe(
+    Effect.scoped,
+    Effect.catchCause((cause) => {
+      if (Cause.hasInterruptsOnly(cause)) return Effect.interrupt
+      const error = Cause.findErrorOption(cause)
+      return Effect.sync(() => {
+        const why = Option.isSome(error) ? explained(error.value) : Cause.pretty(cause)
+        process.stderr.write(`not done: ${why}\n`)
+        process.exitCode = 1
+      })
+    }),
+    Effect.provide(Logger.layer([Logger.withConsoleError(Logger.formatLogFmt)])),
+    Effect.provideService(References.MinimumLogLevel, "Warn")
+  )
+
+const date = (at: number) => new Date(at).toISOString().replace(/\.\d+Z$/, "Z")
+
+const stateOf = ({ expires_at, last_used_at, revoked_at, revoked_by }: AccessToken): string => {
+  if (revoked_at !== undefined) return `revoked ${date(revoked_at)} by ${oneLine(revoked_by ?? "")}`
+  const ends = expires_at <= Date.now() ? "expired" : "expires"
+  const used = last_used_at === undefined ? "not used" : `used ${date(last_used_at)}`
+  return `${ends} ${date(expires_at)}, ${used}`
+}
+
+const lineOf = (token: AccessToken): string =>
+  [
+    token.id,
+    oneLine(token.name),
+    `${oneLine(token.principal)} (${token.roles.join(", ")})`,
+    stateOf(token)
+  ].join("  ")
+
+const create = Command.make(
+  "create",
+  {
+    ...place,
+    name: Argument.String("name").pipe(
+      Argument.withMetavar("NAME"),
+      Argument.withDescription("what it is for, as lists show it")
+    ),
+    roles: Flag.Literals("role", Role.literals).pipe(
+      Flag.withDescription("what its bearer may do; given several times for several roles"),
+      Flag.between(1, Role.literals.length)
+    ),
+    principal: optionalText("principal", "ID", "whom it stands for (its name)"),
+    days: wholeNumber("days", 1, "how long it holds, to 366 (90)").pipe(Flag.withDefault(90))
+  },
+  ({ days, name, principal, roles, ...rest }) =>
+    inStore(
+      rest,
+      Effect.fnUntraced(function* (by) {
+        const wanted = { name, roles, principal: principal ?? name, holds_ms: days * day_ms }
+        const made = yield* TokenMethods.create(wanted, by)
+        const text = `${made.token}\n\nShown this once. ${lineOf(made)}`
+        yield* say(rest.json ? JSON.stringify(made) : text)
+      })
+    )
+).pipe(Command.withDescription("Makes a token and prints it once; the store keeps its SHA-256."))
+
+const list = Command.make("list", place, (given) =>
+  inStore(
+    given,
+    Effect.fnUntraced(function* (by) {
+      let after: string | undefined
+      const found: Array<AccessToken> = []
+      do {
+        const page = { limit: page_max, ...(after === undefined ? undefined : { after }) }
+        const items = yield* TokenMethods.list(page, by)
+        found.push(...items)
+        after = items.length < page_max ? undefined : items.at(-1)?.id
+      } while (after !== undefined)
+      const lines = found.length === 0 ? "no tokens" : found.map(lineOf).join("\n")
+      yield* say(given.json ? JSON.stringify(found) : lines)
+    })
+  )
+).pipe(Command.withDescription("Lists the tokens of a tenant, newest first, without their texts."))
+
+const revoke = Command.make(
+  "revoke",
+  {
+    ...place,
+    id: Argument.String("id").pipe(
+      Argument.withMetavar("ID"),
+      Argument.withDescription("the token's id, as the list shows it")
+    )
+  },
+  ({ id, ...rest }) =>
+    inStore(
+      rest,
+      Effect.fnUntraced(function* (by) {
+        const revoked = yield* TokenMethods.revoke(id, by)
+        yield* say(rest.json ? JSON.stringify(revoked) : lineOf(revoked))
+      })
+    )
+).pipe(Command.withDescription("Revokes a token: from then on no process takes it."))
+
+export const tokenCommand = Command.make("token").pipe(
+  Command.withDescription(
+    `Makes, lists and revokes tokens of the HTTP API, in the store of a service. A PostgreSQL server may have services
+  running over it; a directory may not: there an admin uses /v1/tokens.
+
+  Without --data, TROUPE_DATA (.troupe) or TROUPE_DATABASE_URL says where the store is.`
+  ),
+  Command.withShortDescription("makes, lists and revokes tokens of the HTTP API"),
+  Command.withSubcommands([create, list, revoke])
+)
