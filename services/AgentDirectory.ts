@@ -2,13 +2,16 @@
  * The agents of one runtime, each with the tools it may use. Checked at start: every name resolves.
  */
 import { Context } from "effect"
+import type { Effect } from "effect"
 import type { AgentSpec } from "../src/agent/AgentSpec.ts"
 import type { AgentName } from "../src/Ids.ts"
+import type { JudgedRun } from "../src/permission/CallPermission.ts"
 import type { Principal } from "../src/Principal.ts"
 import { isLimitedToOwn } from "../src/Rights.ts"
 import type { Need } from "../src/run/Needs.ts"
 import { toolOf, versionOf } from "../src/run/Needs.ts"
-import type { Pins } from "../src/run/RunEvent.ts"
+import type { ContextReader } from "../src/run/RunContext.ts"
+import type { Pins, TurnGiven } from "../src/run/RunEvent.ts"
 import type { GovernedTool } from "../src/tool/GovernedTool.ts"
 import { readOnlyHintOf } from "../src/tool/SideEffects.ts"
 import type { ToolGroup } from "../src/tool/ToolGroup.ts"
@@ -29,6 +32,19 @@ export interface ResolvedAgent {
   /** What the model is shown, built once. */
   readonly modelTools: ReadonlyArray<ModelTool>
   readonly pins: Pins
+  /** Reads what the messages of its runs tell them. Absent = it declares nothing. */
+  readonly context?: ContextReader
+  /**
+   * An agent, which is this one or a copy of it, as a turn of a run has it: its functions are called. Throws what they throw.
+   * Absent = every turn has the same.
+   */
+  readonly forTurn?: (agent: ResolvedAgent, run: Omit<JudgedRun, "agent">) => AgentOfTurn
+}
+
+/** An agent with the instructions of one turn, and the tools that it is offered. */
+export interface AgentOfTurn {
+  readonly agent: ResolvedAgent
+  readonly given: Effect.Effect<TurnGiven>
 }
 
 /** What a process with these agents hosts: each agent, this version of it, and its tools whose calls may be lost. */

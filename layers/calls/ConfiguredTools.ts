@@ -19,8 +19,8 @@ import type { PlatformOp } from "../../src/call/PlatformOp.ts"
 import { platform_ops } from "../../src/call/PlatformOps.ts"
 import type { ToolResolution, ResolvedTool } from "../../src/call/ResolvedTool.ts"
 import { resolveTools } from "../../src/call/ResolvedTool.ts"
-import type { RunContext } from "../../src/call/RunContext.ts"
-import { decodeRunContext, withBothForms } from "../../src/call/RunContext.ts"
+import type { HostContext } from "../../src/call/HostContext.ts"
+import { decodeHostContext, withBothForms } from "../../src/call/HostContext.ts"
 import type { ToolConfig } from "../../src/call/ToolConfig.ts"
 import { decodeToolConfig } from "../../src/call/ToolConfig.ts"
 import { ToolConfigRefused } from "../../src/call/ToolConfigRefused.ts"
@@ -37,7 +37,7 @@ import type { MisdeclaredTool } from "../../src/tool/MisdeclaredTool.ts"
 import { jsonSchemaInput, outputCodec } from "../../src/tool/ToolCodec.ts"
 import type { OutputCodec } from "../../src/tool/ToolCodec.ts"
 import type { Resolver } from "./UrlAdmission.ts"
-import type { RevisionOf, RunContextOf } from "./DirectCall.ts"
+import type { RevisionOf, HostContextOf } from "./DirectCall.ts"
 import * as DirectCall from "./DirectCall.ts"
 import * as GatewayCall from "./GatewayCall.ts"
 import type { Callback } from "./PlatformClient.ts"
@@ -47,7 +47,7 @@ import * as PlatformClient from "./PlatformClient.ts"
 
 export type { CallerOf } from "./OncePerRun.ts"
 export type { Callback } from "./PlatformClient.ts"
-export type { RunContextOf } from "./DirectCall.ts"
+export type { HostContextOf } from "./DirectCall.ts"
 
 export interface Options {
   /** Configurations by `type`, and callbacks that a host has resolved. */
@@ -62,13 +62,13 @@ export interface Options {
   /** Operations beside those of `platform_ops`; one of the same name takes its place. */
   readonly operations?: ReadonlyArray<PlatformOp>
   /** The workflow and the variant that this runtime runs as: they are written into the fixed bodies of its calls. */
-  readonly identity?: RunContext
+  readonly identity?: HostContext
   /**
    * What may change between two turns, such as the latest revision; asked for once by each call that needs it, before a person
    * is asked about the call. What it says is journaled and is what is sent. The runtime adds the run's trace and, as the
    * session, its conversation. Absent = these alone.
    */
-  readonly context?: RunContextOf
+  readonly context?: HostContextOf
   /**
    * The revision that a reference stands for, such as `workflow.environment.production.summarize`. Asked for without a caller
    * when the runtime starts, for the schema of its inputs, and once by each run that calls it.
@@ -241,8 +241,8 @@ const revisionsByRun = ({ references }: Options): RevisionOf => {
   }
 }
 
-const checkedContext = (identity: RunContext | undefined) =>
-  Result.mapError(decodeRunContext(identity ?? {}), (problem) => wrong("identity", problem))
+const checkedContext = (identity: HostContext | undefined) =>
+  Result.mapError(decodeHostContext(identity ?? {}), (problem) => wrong("identity", problem))
 
 /** For a registry. Fails with the first tool that cannot be right. */
 export const tools = (

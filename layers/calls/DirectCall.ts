@@ -16,13 +16,13 @@ import { isPrefix, memberOf, merged, withValueAt } from "../../src/call/BodyPath
 import { bodyOfRequest, requestOf } from "../../src/call/CallRequest.ts"
 import type { CallProfile } from "../../src/call/CallTarget.ts"
 import type { DirectTarget, ResolvedTool } from "../../src/call/ResolvedTool.ts"
-import type { RunContext } from "../../src/call/RunContext.ts"
+import type { HostContext } from "../../src/call/HostContext.ts"
 import {
-  decodeRunContext,
+  decodeHostContext,
   tokenPath,
   tokenValue,
   withBothForms
-} from "../../src/call/RunContext.ts"
+} from "../../src/call/HostContext.ts"
 import { invocationOf } from "../../src/call/WorkflowReference.ts"
 import { nestingRefusal } from "../../src/run/NestedRuns.ts"
 import type {
@@ -40,11 +40,11 @@ import type { CallerOf } from "./OncePerRun.ts"
 import type { PlatformClient } from "./PlatformClient.ts"
 
 /** What the host knows of the turn that a call belongs to. It is never shown to a model. */
-export type RunContextOf = (call: CallOfRun) => RunContext | PromiseLike<RunContext>
+export type HostContextOf = (call: CallOfRun) => HostContext | PromiseLike<HostContext>
 
 export interface Services {
   readonly client: PlatformClient
-  readonly context: RunContextOf | undefined
+  readonly context: HostContextOf | undefined
   /** What holds for the whole deployment, for tokens that are not in the fixed body. */
   readonly identity: JsonObject
   readonly profile: CallProfile
@@ -85,14 +85,14 @@ const noContext = notSent(
 
 /** What the host knows of the turn, with each id in both forms. */
 const askHost = Effect.fnUntraced(function* (
-  ask: RunContextOf,
+  ask: HostContextOf,
   { call, conversation, principal, run, tenant, trace_id }: CallOfRun
 ): Effect.fn.Return<JsonObject, ToolError> {
   const given = yield* Effect.tryPromise({
     try: async () => ask({ call, conversation, principal, run, tenant, trace_id }),
     catch: () => noContext
   })
-  const decoded = decodeRunContext(given)
+  const decoded = decodeHostContext(given)
   if (Result.isFailure(decoded)) return yield* noContext
   return withBothForms(decoded.success)
 })

@@ -10,7 +10,7 @@ import { compilePriceTable } from "../../src/cost/PriceTable.ts"
 import { BindingTarget, bindings_max } from "../../src/conversation/ChannelBinding.ts"
 import { AgentName } from "../../src/Ids.ts"
 import type { Policy } from "../../src/permission/Policy.ts"
-import { decodeAgentSpec } from "../runtime/desk/LocalAgentDirectory.ts"
+import { decodeAgent } from "../runtime/desk/LocalAgentDirectory.ts"
 import { validatePolicy } from "../runtime/tool/CheckedPolicy.ts"
 import { checkHttp } from "./CheckedServerOptions.ts"
 import type { Http } from "./EmbeddedHttp.ts"
@@ -90,7 +90,7 @@ const ToolConfigs = Schema.Struct({
   ),
   profile: Schema.optionalKey(Schema.Literals(call_profiles)),
   operations: listOf(objectOf("an operation of the platform")),
-  identity: Schema.optionalKey(objectOf("a context of runs")),
+  identity: Schema.optionalKey(objectOf("what the host knows of runs")),
   context: Schema.optionalKey(func),
   references: Schema.optionalKey(func),
   secrets: Schema.optionalKey(Schema.Record(Schema.String, secret)),
@@ -142,7 +142,7 @@ const Model = is<Options["model"]>(
 )
 
 const fields = {
-  agents: Schema.Array(objectOf("what `AgentSpec.make` makes")),
+  agents: Schema.Array(objectOf("what `AgentSpec.make` or `agent` makes")),
   graphs: listOf(is("a text in YAML or JSON, or a loaded graph", isGraph)),
   tools: listOf(family),
   shared: listOf(family),
@@ -176,7 +176,7 @@ export const checkToolConfigs = (options: object) =>
 export const checkOptions = Effect.fnUntraced(function* (options: Options) {
   const shape = yield* read(given(options), "")
   const { agents, customer_agents = [], events, http, policy, prices } = shape
-  for (const [index, spec] of agents.entries()) yield* decodeAgentSpec(spec, index)
+  for (const [index, spec] of agents.entries()) yield* decodeAgent(spec, index)
   if (policy !== undefined) yield* validatePolicy(policy)
   if (prices !== undefined) yield* Effect.fromResult(compilePriceTable(prices))
   return {

@@ -9,6 +9,7 @@
  */
 import type { Effect, Layer } from "effect"
 import type { AgentSpec } from "../../src/agent/AgentSpec.ts"
+import type { ContextGiven, DeclaredAgent } from "../../src/agent/DeclaredAgent.ts"
 import type { ToolGraph } from "../../src/graph/ToolGraph.ts"
 import type { Approval } from "../../src/approval/Approval.ts"
 import type { WorkspaceAgentAuthorization } from "../../src/permission/Authorization.ts"
@@ -198,11 +199,19 @@ export interface Send {
    */
   readonly answer?: AnySchema
   /**
-   * What the tools of the run are told (`call.context`), and its model is not: a JSON object of at most 16,384 characters. It is
-   * journaled, so that secrets do not belong in it. It has to fit the `context` that the agent's tools declare.
+   * What the run is told, and its model is not: a JSON object of at most 16,384 characters. It is journaled, but for members that
+   * a schema makes `Redacted`. It has to fit the `context` that the agent and its tools declare.
    */
   readonly context?: Readonly<Record<string, unknown>>
 }
+
+/** The same to what `agent` made, with the context that this agent declares. */
+export interface SendTo<Told extends AnySchema> extends Omit<Send, "agent" | "context"> {
+  readonly agent: DeclaredAgent<Told>
+  readonly context: ContextGiven<Told>
+}
+
+type AnySend<Told extends AnySchema> = Send | SendTo<Told>
 
 export interface Sent {
   readonly run: string
@@ -221,7 +230,7 @@ export interface Sent {
  */
 export interface NodeService extends HttpMethods {
   /** Durable when it resolves; handled after. */
-  readonly send: (message: Send, by?: Principal) => Promise<Sent>
+  readonly send: <Told extends AnySchema>(message: AnySend<Told>, by?: Principal) => Promise<Sent>
   /**
    * Sends, and waits: for the end of the run (`complete`, `failed` or `cancelled`, with its text), or for its
    * first question (`awaiting_approval`, with the approvals). `result` waits again. A wait that ends early cancels nothing
@@ -233,12 +242,12 @@ export interface NodeService extends HttpMethods {
      * does not fit is asked for once more; then the run fails (`answer_unfit`). `value` is the decoded answer. Rejects with
      * `AnswerUnfit` where only the code of the schema, such as a refinement, refuses the answer of a complete run.
      */
-    <S extends AnySchema>(
-      message: Send & { readonly answer: S },
+    <S extends AnySchema, Told extends AnySchema>(
+      message: AnySend<Told> & { readonly answer: S },
       by?: Principal,
       wait?: Wait
     ): Promise<AnswerWith<Decoded<S>>>
-    (message: Send, by?: Principal, wait?: Wait): Promise<Answer>
+    <Told extends AnySchema>(message: AnySend<Told>, by?: Principal, wait?: Wait): Promise<Answer>
   }
   /** The same for a run that was sent before; rejects with `RunNotFound` where there is none. */
   readonly result: {
@@ -267,11 +276,11 @@ export interface NodeService extends HttpMethods {
    */
   readonly stream: {
     /** With what of the value was written so far. */
-    <S extends AnySchema>(
-      message: Send & { readonly answer: S },
+    <S extends AnySchema, Told extends AnySchema>(
+      message: AnySend<Told> & { readonly answer: S },
       by?: Principal
     ): AsyncIterable<RunPartWith<Decoded<S>>>
-    (message: Send, by?: Principal): AsyncIterable<RunPart>
+    <Told extends AnySchema>(message: AnySend<Told>, by?: Principal): AsyncIterable<RunPart>
   }
   /** Questions that wait for a person, oldest first; at most 500. */
   readonly pending: (by?: Principal) => Promise<ReadonlyArray<Approval>>

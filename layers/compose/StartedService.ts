@@ -192,7 +192,7 @@ const conversationMethods = (run: Run, services: Context.Context<Services>) => {
     return codec === undefined ? answer : run(withValue(codec, answer))
   }
   return {
-    send,
+    send: send as NodeService["send"],
     // Each has two types: that of a message with a schema of answers, and that of one without.
     ask: ask as NodeService["ask"],
     result: result as NodeService["result"],

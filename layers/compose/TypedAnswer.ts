@@ -34,17 +34,29 @@ export interface Asked {
   readonly codec: InputCodec | undefined
 }
 
+/** A message to a declared agent names it. */
+const agentNamed = (message: unknown): unknown => {
+  if (typeof message !== "object" || message === null || !("agent" in message)) return message
+  const { agent } = message
+  return typeof agent === "object" && agent !== null && "name" in agent
+    ? { ...message, agent: agent.name }
+    : message
+}
+
 /** Takes the schema from a message, whatever it is: what is no message is refused where messages are decoded. */
 export const askedOf = (message: unknown): Effect.Effect<Asked, InvalidInput> => {
   const read = Result.try(() => {
-    if (typeof message !== "object" || message === null || !("answer" in message)) return undefined
-    const { answer, ...rest } = message
-    return { answer, rest }
+    const named = agentNamed(message)
+    if (typeof named !== "object" || named === null || !("answer" in named)) return { named }
+    const { answer, ...rest } = named
+    return { named, asked: { answer, rest } }
   })
-  if (Result.isFailure(read) || read.success === undefined) {
+  if (Result.isFailure(read)) {
     return Effect.succeed({ message: message as object, codec: undefined })
   }
-  const { answer, rest } = read.success
+  const { asked, named } = read.success
+  if (asked === undefined) return Effect.succeed({ message: named as object, codec: undefined })
+  const { answer, rest } = asked
   return Effect.map(answerCodec(answer, "message.answer"), (codec) => ({
     message: { ...rest, answer_schema: codec.json_schema },
     codec

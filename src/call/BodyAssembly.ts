@@ -7,7 +7,7 @@ import type { Json } from "../Canonical.ts"
 import type { BodyPath, JsonObject, PathRefusal } from "./BodyPath.ts"
 import { isJsonObject, isPrefix, leafPaths, memberOf, parsePath, safeCopy } from "./BodyPath.ts"
 import type { BodyParts } from "./CallDescriptor.ts"
-import { contextValue, tokenPath } from "./RunContext.ts"
+import { contextValue, tokenPath } from "./HostContext.ts"
 
 export type AssemblyRefusal = PathRefusal | "missing-run-context"
 

@@ -10,7 +10,7 @@ import { schemaFault } from "../tool/SchemaShape.ts"
 import type { JsonObject } from "./BodyPath.ts"
 import { isUnsafeName } from "./BodyPath.ts"
 import { parameter, pathRefusal } from "./CallTarget.ts"
-import { tokenPath } from "./RunContext.ts"
+import { tokenPath } from "./HostContext.ts"
 
 /** The greatest canonical text of the fixed body, in UTF-16 units. */
 export const body_units_max = 65_536

@@ -24,7 +24,7 @@ import {
   schemaOfOp
 } from "./PlatformOp.ts"
 import { assembledSchema, sentSchema } from "./RequestSchema.ts"
-import { isImmutableToken, isOwnToken, tokenValue, unknownToken } from "./RunContext.ts"
+import { isImmutableToken, isOwnToken, tokenValue, unknownToken } from "./HostContext.ts"
 import { strippedSchema, stripProblem } from "./SchemaStrip.ts"
 import { isSupplied, showsPath, unsuppliedFields } from "./SuppliedFields.ts"
 import type {

@@ -21,8 +21,10 @@ const said = {
   nested: Schema.optionalKey(Nesting),
   /** JSON Schema that the answer has to fit. Absent = any text is an answer. */
   answer_schema: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json)),
-  /** What the tools of the run are told, and its model is not. Absent = nothing. */
+  /** What the run is told, and its model is not. Absent = nothing. */
   context: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json)),
+  /** Members of its context that are secrets and stand nowhere. Absent = none. */
+  context_secrets: Schema.optionalKey(Schema.Array(Schema.String)),
   /** The files of the message, and texts between them, after its text. Absent = none. */
   parts: Schema.optionalKey(Schema.Array(Part))
 }
@@ -36,6 +38,7 @@ export type MaybeSaid = { readonly [Name in keyof Said]?: Said[Name] | undefined
 export const saidOf = ({
   answer_schema,
   context,
+  context_secrets,
   nested,
   parts,
   sampled,
@@ -46,13 +49,18 @@ export const saidOf = ({
   ...(nested === undefined ? undefined : { nested }),
   ...(answer_schema === undefined ? undefined : { answer_schema }),
   ...(context === undefined ? undefined : { context }),
+  ...(context_secrets === undefined ? undefined : { context_secrets }),
   ...(parts === undefined ? undefined : { parts })
 })
 
-/** Do two messages ask for the same answer, bring the same files and tell their tools the same? Traces of a retry differ. */
-export const isSaidAlike = (a: MaybeSaid, b: MaybeSaid): boolean =>
-  canonical([a.answer_schema ?? null, a.context ?? null, a.parts ?? null]) ===
-  canonical([b.answer_schema ?? null, b.context ?? null, b.parts ?? null])
+const compared = ({ answer_schema, context, context_secrets, parts }: MaybeSaid): string =>
+  canonical([answer_schema ?? null, context ?? null, context_secrets ?? null, parts ?? null])
+
+/**
+ * Do two messages ask for the same answer, bring the same files and tell their runs the same? Traces of a retry differ, and
+ * secrets are not compared: nothing of them is known, and a token may be a new one.
+ */
+export const isSaidAlike = (a: MaybeSaid, b: MaybeSaid): boolean => compared(a) === compared(b)
 
 /** The trace of a message and what it says, as one record. */
 export const TraceAndSaid = Schema.Struct({ trace_id: Schema.String, ...said })

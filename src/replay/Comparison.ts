@@ -30,7 +30,14 @@ const keyedOf = (event: RunEvent, nth: (key: string) => number): Keyed | undefin
         malformed === undefined ? { name, arguments: args } : { name, malformed }
       )
       const key = `turn ${event.frame}/${event.step}`
-      return [key, "the model said something else", { text: event.text, calls }]
+      const { given, text } = event
+      return given === undefined
+        ? [key, "the model said something else", { text, calls }]
+        : [
+            key,
+            "the model said, or was given, something else",
+            { text, calls, given: given.digest }
+          ]
     }
     case "MemoryRecalled":
       return ["memory", "it was told something else of memory", { lines: event.lines }]

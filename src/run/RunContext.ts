@@ -1,6 +1,6 @@
 /**
- * What an application tells the tools of a run and not its model: who the customer is, its language, a plan. It comes with the
- * message, is journaled, and is the same for every call of the run. Secrets do not belong in it.
+ * What an application tells a run and not its model: who the customer is, its language, a plan. It comes with the message, is
+ * journaled without its secrets (`ContextSecrets`), and is the same for every turn and call of the run.
  */
 import { Exit, Schema } from "effect"
 import { redact } from "../error/Redaction.ts"
@@ -25,17 +25,43 @@ export const CheckedRunContext = Schema.Record(Schema.String, Schema.Json).check
 /** Of a message without a context, where a tool reads one. */
 export const no_context: RunContext = {}
 
-/** A tool that reads the context by a schema. */
-interface ReadsContext {
-  readonly context?: (given: unknown) => Exit.Exit<unknown, unknown>
+/** Reads the context by a schema. */
+export interface ContextReader {
+  readonly decode: (given: unknown) => Exit.Exit<unknown, unknown>
+  /** The members that are secrets, of which no journal knows more than these names. */
+  readonly secrets: ReadonlyArray<string>
 }
 
-/** The context as the tool reads it; of a tool without a schema as it was given. */
+/** A context, and what of it stands in no journal. */
+export interface Told {
+  readonly context: RunContext | undefined
+  readonly secrets: RunContext | undefined
+}
+
+/** The context as its reader decodes it, with the secrets that it declares; without a reader as it was given, without any. */
 export const contextFor = (
-  { context: read }: ReadsContext,
-  given: RunContext | undefined
+  reader: ContextReader | undefined,
+  { context, secrets }: Told
 ): Exit.Exit<unknown, unknown> =>
-  read === undefined ? Exit.succeed(given) : read(given ?? no_context)
+  reader === undefined
+    ? Exit.succeed(context)
+    : reader.decode(
+        secrets === undefined || reader.secrets.length === 0
+          ? (context ?? no_context)
+          : { ...context, ...membersOf(secrets, (name) => reader.secrets.includes(name)) }
+      )
+
+const membersOf = (of: RunContext, has: (name: string) => boolean): RunContext =>
+  Object.fromEntries(Object.entries(of).filter(([name]) => has(name)))
+
+/** The context apart from the members with these names, which are its secrets. Absent = it has none of them. */
+export const secretsApart = (given: RunContext, names: ReadonlySet<string>): Told =>
+  Object.keys(given).some((name) => names.has(name))
+    ? {
+        context: membersOf(given, (name) => !names.has(name)),
+        secrets: membersOf(given, (name) => names.has(name))
+      }
+    : { context: given, secrets: undefined }
 
 const shown = (value: Schema.Json, name?: string): Schema.Json => {
   if (name !== undefined && isSecretName(name, value)) return "[redacted]"

@@ -32,7 +32,7 @@ import { mayCompact } from "./RunCompaction.ts"
 import { callOf, frameOf } from "./RunLookup.ts"
 
 /** A model's finished turn, before its frame and step are added. */
-export type Turn = Omit<ModelTurned, "_tag" | "frame" | "step" | "files"> & {
+export type Turn = Omit<ModelTurned, "_tag" | "frame" | "step" | "files" | "given"> & {
   /** Files that the model made, in the order of their parts; the journal names them as `files`. */
   readonly generated?: ReadonlyArray<GivenFile>
 }

@@ -108,13 +108,24 @@ const RunAccepted = Schema.TaggedStruct("RunAccepted", {
   nested: Schema.optionalKey(Nesting),
   /** JSON Schema that the run's answer has to fit. Absent = any text is an answer. */
   answer_schema: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json)),
-  /** What the tools of the run are told, and its model is not. Absent = nothing. */
+  /** What the run is told, and its model is not. Absent = nothing. */
   context: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json)),
+  /** Members of its context that are secrets and stand nowhere. Absent = none. */
+  context_secrets: Schema.optionalKey(Schema.Array(Schema.String)),
   /** Files of the message, and texts between them, after its text. Their bytes are in the `BlobStore`. Absent = none. */
   parts: Schema.optionalKey(Schema.Array(Part)),
   pins: Pins
 })
 const RunClaimed = Schema.TaggedStruct("RunClaimed", { epoch: Schema.Int, owner: Schema.String })
+/** What the functions of an agent gave for a turn. */
+export const TurnGiven = Schema.Struct({
+  /** SHA-256 of the instructions and the names of the offered tools, as canonical JSON. */
+  digest: Schema.String,
+  /** Tools of the agent that the turn was not offered. Absent = none. */
+  without: Schema.optionalKey(Schema.Array(Schema.String))
+})
+export interface TurnGiven extends Schema.Schema.Type<typeof TurnGiven> {}
+
 const ModelTurned = Schema.TaggedStruct("ModelTurned", {
   frame: FrameId,
   /** Counts the frame's turns from 1. */
@@ -143,6 +154,8 @@ const ModelTurned = Schema.TaggedStruct("ModelTurned", {
   files: Schema.optionalKey(Schema.Array(FilePart)),
   /** Why the provider could not read a call of the turn, in its words. At most 4,000 UTF-16 units. */
   unreadable: Schema.optionalKey(Schema.String),
+  /** What the functions of the agent gave for the turn. Absent = the agent has none. */
+  given: Schema.optionalKey(TurnGiven),
   /** The JSON of an answer that fits its schema, where the text has more around it. */
   answer: Schema.optionalKey(Schema.String),
   /** Why the answer does not fit its schema, at most 1,000 UTF-16 units: its frame has one more turn. */

@@ -16,7 +16,7 @@ import type { RunState } from "./RunState.ts"
 
 const none: ReadonlyArray<RunEvent> = []
 
-/** The turn, and results of those of its calls that never run: beyond `calls_max`, or of a turn that was cut. */
+/** The turn, and results of those of its calls that never run: not offered, beyond `calls_max`, or of a turn that was cut. */
 export const turnFinished = (state: RunState, given: ModelTurned): ReadonlyArray<RunEvent> => {
   const { frame, step } = given
   if (!wantsTurn(state, frame, step)) return none
@@ -27,9 +27,11 @@ export const turnFinished = (state: RunState, given: ModelTurned): ReadonlyArray
     const refused =
       turned.undeclared !== undefined
         ? policyFailure("UNDECLARED_PROVIDER_TOOL", undeclaredText(turned.undeclared))
-        : index < left
-          ? withheldResult(turned, proposal)
-          : policyFailure("CALLS_MAX", "this run may make no more calls")
+        : turned.given?.without?.includes(proposal.name) === true
+          ? policyFailure("NOT_OFFERED", notOfferedText(proposal.name))
+          : index < left
+            ? withheldResult(turned, proposal)
+            : policyFailure("CALLS_MAX", "this run may make no more calls")
     if (refused !== undefined) events.push(callSettled(callId(frame, step, index), refused))
   })
   const end =
@@ -40,6 +42,9 @@ export const turnFinished = (state: RunState, given: ModelTurned): ReadonlyArray
   if (end !== undefined) events.push(fails(frame, end, false))
   return events
 }
+
+const notOfferedText = (name: string): string =>
+  `the tool ${JSON.stringify(name)} is not for this run: do without it`
 
 const undeclaredText = (name: string): string =>
   `the model's provider ran its tool ${JSON.stringify(name)}, which this turn of the agent was not allowed`

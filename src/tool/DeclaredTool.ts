@@ -21,7 +21,9 @@ import type { CallGovernance } from "./Governance.ts"
 import { declaredSpec } from "./DeclaredSpec.ts"
 import type { CallContext, FunctionHandler, GovernedTool, Reconciled } from "./GovernedTool.ts"
 import { bindTool } from "./GovernedTool.ts"
+import { misplaced_secret, place_secret, secretMembers } from "../run/ContextSecrets.ts"
 import type { MisdeclaredTool } from "./MisdeclaredTool.ts"
+import { misdeclared } from "./MisdeclaredTool.ts"
 import type { AnySchema, Decoded, Given } from "./ToolCodec.ts"
 import { plainDecoder } from "./ToolCodec.ts"
 import type { ToolSpec } from "./ToolSpec.ts"
@@ -84,6 +86,13 @@ export interface DeclaredTool<Body, out R, out PerCall> extends Effect.Effect<
   readonly body: Body
 }
 
+const contextReader = (tool: string, schema: AnySchema) => {
+  const secrets = secretMembers(schema)
+  return secrets === undefined
+    ? Effect.fail(misdeclared(tool, "context", misplaced_secret, place_secret))
+    : Effect.succeed({ decode: plainDecoder(schema), secrets })
+}
+
 /** Declares one tool, as the head of this file shows. A declaration that cannot be right ends the start. */
 export const tool = <
   Returned extends Ended<Given<Output>>,
@@ -120,7 +129,7 @@ export const tool = <
       input,
       output,
       ...(permission === undefined ? undefined : { permission }),
-      ...(context === undefined ? undefined : { context: plainDecoder(context) }),
+      ...(context === undefined ? undefined : { context: yield* contextReader(name, context) }),
       services: yield* Effect.context<Exclude<ServicesOf<Returned>, Identifiers<Dependencies>>>(),
       // The gate has checked what the call was told.
       handler: { _tag: "Function", run: body as FunctionHandler["run"] },

@@ -27,6 +27,7 @@ import type { CallGovernance } from "./Governance.ts"
 import { declaredSpec } from "./DeclaredSpec.ts"
 import type { MisdeclaredTool } from "./MisdeclaredTool.ts"
 import { misdeclared } from "./MisdeclaredTool.ts"
+import type { ContextReader } from "../run/RunContext.ts"
 import type { InputCodec, OutputCodec } from "./ToolCodec.ts"
 import { refusalText } from "./ToolCodec.ts"
 import { toolKeyOf } from "./ToolSpec.ts"
@@ -156,7 +157,7 @@ export interface GovernedTool<out R = never> {
   readonly decode: (args: unknown) => Exit.Exit<unknown, unknown>
   readonly encode: (result: unknown) => Exit.Exit<unknown, unknown>
   /** Decodes the context of a run, which is checked when a message is sent. Absent = the tool reads none. */
-  readonly context?: (given: unknown) => Exit.Exit<unknown, unknown>
+  readonly context?: ContextReader
   /** The permission of each call. Absent = what its spec and the policy say holds for all. */
   readonly permission?: CallPermission
   /** Is this JSON a valid result? For examples and recordings. */

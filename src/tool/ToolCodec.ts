@@ -5,6 +5,7 @@
 import { Effect, Exit, JsonSchema, Result, Schema, SchemaAST, SchemaRepresentation } from "effect"
 import type { StandardSchema } from "effect"
 import { truncateUnits } from "../CutText.ts"
+import { firstSchemaIssue } from "../entry/SchemaIssues.ts"
 import { flatNames, hasOnly } from "./FlatObject.ts"
 import { checkDefinitions, isDeeper, valueDepthMax } from "./SchemaDefinitions.ts"
 import { withLinearPatterns } from "./SchemaPatterns.ts"
@@ -45,8 +46,18 @@ export interface OutputCodec {
 
 /** A value that a Standard Schema or a JSON Schema refuses, with at most five of its issues. */
 export class ValueRefused extends Schema.TaggedError<ValueRefused>()("ValueRefused", {
-  message: Schema.String
+  message: Schema.String,
+  /** Where the first of them is. Absent = in the value itself. */
+  path: Schema.optionalKey(Schema.Array(Schema.String))
 }) {}
+
+/** Where a value was refused, as the names on the way there. */
+export const refusalPath = (error: unknown): ReadonlyArray<string> =>
+  Schema.isSchemaError(error)
+    ? firstSchemaIssue(error.issue).path
+    : error instanceof ValueRefused
+      ? (error.path ?? [])
+      : []
 
 /** Why a value was refused, as a sentence without a stack. */
 export const refusalText = (error: unknown): string =>
@@ -91,7 +102,11 @@ const validated = (schema: Standard, value: unknown): Exit.Exit<unknown, ValueRe
   if (validation instanceof Promise) {
     return refused("the schema answers with a promise; a tool's schema has to answer at once")
   }
-  return validation.issues ? refused(issueText(validation.issues)) : Exit.succeed(validation.value)
+  if (validation.issues === undefined) return Exit.succeed(validation.value)
+  const path = (validation.issues[0]?.path ?? []).map((step) =>
+    String(typeof step === "object" ? step.key : step)
+  )
+  return Exit.fail(new ValueRefused({ message: issueText(validation.issues), path }))
 }
 
 /** The names that an object may have; undefined unless the schema is of a plain object that is not declared open. */
@@ -253,9 +268,23 @@ const codecOf = (schema: AnySchema, json_schema: JsonObject): InputCodec => ({
     : standardDecoder(schema, json_schema)
 })
 
-/** Decodes a value that no model gives: excess members are left out. */
+/** Decodes JSON that no model gives: excess members are left out. */
 export const plainDecoder = (schema: AnySchema): InputCodec["decode"] =>
-  isEffectSchema(schema) ? Schema.decodeUnknownExit(schema) : (value) => validated(schema, value)
+  isEffectSchema(schema)
+    ? Schema.decodeUnknownExit(Schema.toCodecJson(schema) as Schema.Codec<unknown, unknown>)
+    : (value) => validated(schema, value)
+
+/** The same, and excess members are refused; by a Standard Schema where it says its JSON Schema. */
+export const closedDecoder = (schema: AnySchema): InputCodec["decode"] =>
+  isEffectSchema(schema)
+    ? Schema.decodeUnknownExit(
+        Schema.toCodecJson(schema) as Schema.Codec<unknown, unknown>,
+        strictly
+      )
+    : standardDecoder(
+        schema,
+        Result.getOrElse(derived("input", schema), () => ({}))
+      )
 
 /** Decodes what a model gives by itself, such as an answer; or why the schema cannot be said to one. */
 export const givenCodec = (schema: AnySchema): Result.Result<InputCodec, string> =>

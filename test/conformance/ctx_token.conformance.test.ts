@@ -1,7 +1,7 @@
 import { assert } from "@effect/vitest"
 import { Effect } from "effect"
 import type { JsonObject } from "../../src/call/BodyPath.ts"
-import { tokenValue } from "../../src/call/RunContext.ts"
+import { tokenValue } from "../../src/call/HostContext.ts"
 import type { Driven } from "./Vectors.ts"
 import { conformance, hasShape } from "./Vectors.ts"
 

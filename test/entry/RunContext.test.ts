@@ -130,14 +130,20 @@ describe("the context of a run", () => {
   it("is refused where a tool of the agent, or of its specialists, cannot read it", async () => {
     const troupe = await open([text("never")])
     for (const agent of ["shop", "boss"]) {
-      for (const wrong of [undefined, {}, { customer: "many" }, { customer: 7 }]) {
+      for (const wrong of [
+        undefined,
+        {},
+        { plan: "gold" },
+        { customer: "many" },
+        { customer: 7 }
+      ]) {
         const message = {
           agent,
           text: "My orders",
           ...(wrong === undefined ? {} : { context: wrong })
         }
         const error = await rejection(troupe.ask(message))
-        assert.deepInclude(error, { _tag: "InvalidInput", field: "message.context" })
+        assert.deepInclude(error, { _tag: "InvalidInput", field: "message.context.customer" })
         assert.match(error.message, /^the tool "(orders|pay)" reads it: /)
       }
     }
@@ -158,6 +164,7 @@ describe("the context of a run", () => {
       cyclic,
       { at: 1n },
       { f: () => 1 },
+      { deep: JSON.parse("[".repeat(70) + "]".repeat(70)) },
       { a: "x".repeat(17_000) }
     ]) {
       const message = { agent: "free", text: "Hello", context: wrong as typeof context }

@@ -97,6 +97,23 @@ describe("the example of answers", () => {
   })
 })
 
+describe("the example of a context", () => {
+  it("is in the README of the room, and keeps the secret out of the journal", async () => {
+    const { blocks } = await printedOf("layers/compose/README.md", "context")
+    assert.lengthOf(blocks, 1)
+    const turn = "Help a customer of the plan gold. orders, refund"
+    assert.deepStrictEqual(await linesOf("context"), [
+      turn,
+      turn,
+      turn,
+      "{ customer: '1003', plan: 'gold' } [ 'token' ]",
+      '"orders of 1003"',
+      '"20 paid back"',
+      "complete"
+    ])
+  })
+})
+
 describe("the example of pictures", () => {
   it("shows the model those of the message and of a result, as the README prints it", async () => {
     assert.lengthOf((await printedOf("layers/compose/README.md", "pictures")).blocks, 1)

@@ -24,6 +24,7 @@ import * as PromptMeter from "../loop/PromptMeter.ts"
 import type { LoopServices } from "../loop/LoopServices.ts"
 import * as Deadlines from "../tool/Deadlines.ts"
 import { makeFaultReporter } from "../tool/Faults.ts"
+import { RunSecrets } from "../tool/RunSecrets.ts"
 import type { PartStore } from "../tool/StoredParts.ts"
 import * as GovernedInvoker from "../tool/GovernedInvoker.ts"
 import { ActorTable } from "./ActorTable.ts"
@@ -38,7 +39,9 @@ export interface ActorHost {
   readonly config: RuntimeConfig
   readonly table: ActorTable
   readonly hosting: Hosting.Hosting
-  readonly loop: Omit<LoopServices, "onDurable" | "onAmended" | "delta">
+  readonly loop: Omit<LoopServices, "onDurable" | "onAmended" | "delta" | "secrets"> & {
+    readonly secrets: RunSecrets
+  }
   readonly directoryFor: DirectoryFor
   readonly tasks: TaskStore["Service"]
   /** Where the files of messages, results and turns are. */
@@ -65,6 +68,8 @@ export const make = Effect.gen(function* () {
   const { invoker, policy_version, providerTools } = yield* GovernedInvoker.make(deadlines)
   const owner = yield* random.uuidV4()
   const table = new ActorTable(questions)
+  const secrets = new RunSecrets()
+  const onDurable = yield* makeOnDurable(clock, report)
   const parts: PartStore = { blobs: yield* BlobStore, bounds: yield* BlobBounds, digest }
   const host: ActorHost = {
     owner,
@@ -75,7 +80,10 @@ export const make = Effect.gen(function* () {
     tasks: yield* TaskStore,
     parts,
     feed: new Feed(),
-    onDurable: yield* makeOnDurable(clock, report),
+    onDurable: (run, state, events) => {
+      onDurable(run, state, events)
+      if (state.ended !== undefined) secrets.drop(run)
+    },
     questions,
     dispatches: HeldDispatches.make(yield* Outbox, owner, config.lease_ms, () => table.isDraining),
     loading: new RunLoading(config.rehydrate_max),
@@ -90,6 +98,7 @@ export const make = Effect.gen(function* () {
       clock,
       files: new PromptFiles(parts.blobs),
       parts,
+      secrets,
       prices: yield* PriceBook,
       report,
       requestLimitApproval: LimitApproval.make({ digest, random, policy_version }),

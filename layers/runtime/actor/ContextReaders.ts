@@ -1,21 +1,23 @@
 /**
- * Checks what a message tells the tools of its run, before it is accepted: each tool of the agent that declares a context has
- * to be able to read it.
+ * Checks what a message tells its run, before it is accepted: its agent, and each tool that declares a context, have to be able
+ * to read it. What they make secret is kept apart, so that it is written nowhere.
  */
-import { Cause, Exit } from "effect"
+import { Cause, Effect, Exit, Result } from "effect"
 import { truncateUnits } from "../../../src/CutText.ts"
 import { InvalidInput } from "../../../src/entry/InvalidInput.ts"
-import type { RunContext } from "../../../src/run/RunContext.ts"
-import { contextFor } from "../../../src/run/RunContext.ts"
-import { refusalText } from "../../../src/tool/ToolCodec.ts"
+import type { ContextReader, RunContext, Told } from "../../../src/run/RunContext.ts"
+import { contextFor, no_context, secretsApart } from "../../../src/run/RunContext.ts"
+import { refusalPath, refusalText } from "../../../src/tool/ToolCodec.ts"
 import type { AgentDirectory, ResolvedAgent } from "../../../services/AgentDirectory.ts"
-import type { AgentTool } from "../tool/CallHost.ts"
 
-/** The tools of an agent, and of the specialists that it may delegate to, that read the context of a run. */
-const readersOf = (
-  directory: AgentDirectory["Service"],
-  agent: ResolvedAgent
-): ReadonlyArray<AgentTool> => {
+/** Whoever reads the contexts of an agent's runs, and the members that any of them makes secret. */
+interface Readers {
+  readonly all: ReadonlyArray<{ readonly who: string; readonly reader: ContextReader }>
+  readonly secrets: ReadonlySet<string>
+}
+
+/** The agent, its tools, and those of the agents that may take part in its runs. */
+const readersOf = (directory: AgentDirectory["Service"], agent: ResolvedAgent): Readers => {
   const seen = new Set([agent])
   // A set is read to its end while it grows: specialists may have specialists.
   for (const { specialists } of seen) {
@@ -24,31 +26,50 @@ const readersOf = (
       if (specialist !== undefined) seen.add(specialist)
     }
   }
-  return [...seen].flatMap(({ tools }) =>
-    [...tools.values()].filter(({ context }) => context !== undefined)
-  )
+  const all = [...seen].flatMap(({ context, spec, tools }) => [
+    ...(context === undefined ? [] : [{ who: `the agent "${spec.name}"`, reader: context }]),
+    ...[...tools.values()].flatMap(({ context, spec }) =>
+      context === undefined ? [] : [{ who: `the tool "${spec.name}"`, reader: context }]
+    )
+  ])
+  return { all, secrets: new Set(all.flatMap(({ reader }) => reader.secrets)) }
 }
 
-/** Which tool cannot read the context of a message, and why. Undefined = each can. */
-const contextRefusal = (readers: ReadonlyArray<AgentTool>, context: RunContext | undefined) => {
-  for (const tool of readers) {
-    const read = contextFor(tool, context)
-    if (Exit.isSuccess(read)) continue
-    const why = refusalText(Cause.squash(read.cause))
-    return new InvalidInput({
-      field: "message.context",
-      message: truncateUnits(`the tool "${tool.spec.name}" reads it: ${why}`, 300)
-    })
+/** The refusal names the member. The value of a secret is not quoted. */
+const refused = (who: string, error: unknown, secrets: ReadonlySet<string>): InvalidInput => {
+  const path = refusalPath(error)
+  const why = secrets.has(path[0] ?? "") ? "it is not what is expected" : refusalText(error)
+  return new InvalidInput({
+    field: ["message.context", ...path.map((part) => truncateUnits(part, 64))].join("."),
+    message: truncateUnits(`${who} reads it: ${why}`, 300)
+  })
+}
+
+const read = (
+  { all, secrets }: Readers,
+  given: RunContext | undefined
+): Result.Result<Told, InvalidInput> => {
+  const told = secretsApart(given ?? no_context, secrets)
+  for (const { reader, who } of all) {
+    const found = contextFor(reader, told)
+    if (Exit.isFailure(found)) return Result.fail(refused(who, Cause.squash(found.cause), secrets))
   }
-  return undefined
+  return Result.succeed(given === undefined ? nothing : told)
 }
 
-/** Gives the refusal of a message to an agent; undefined = its context can be read. What an agent reads is found once. */
+const nothing: Told = { context: undefined, secrets: undefined }
+
+/** Reads what messages tell runs of an agent; fails where somebody cannot. What an agent reads is found once. */
 export const contextReaders = (directory: AgentDirectory["Service"]) => {
-  const known = new WeakMap<ResolvedAgent, ReadonlyArray<AgentTool>>()
-  return (agent: ResolvedAgent, context: RunContext | undefined): InvalidInput | undefined => {
+  const known = new WeakMap<ResolvedAgent, Readers>()
+  return (
+    agent: ResolvedAgent,
+    context: RunContext | undefined
+  ): Effect.Effect<Told, InvalidInput> => {
     let readers = known.get(agent)
     if (readers === undefined) known.set(agent, (readers = readersOf(directory, agent)))
-    return contextRefusal(readers, context)
+    return context === undefined && readers.all.length === 0
+      ? Exit.succeed(nothing)
+      : Effect.fromResult(read(readers, context))
   }
 }

@@ -6,143 +6,18 @@
  * begins the run in the journal and wakes the actor. A cancel and a settlement amend the run's journal, and are durable when
  * they return.
  */
-import type { Cause } from "effect"
-import { Effect, Exit } from "effect"
-import { Digest, SecureRandom } from "effect/crypto"
-import { AgentNotFound } from "../../../src/agent/AgentSpec.ts"
-import type { AgentSpec } from "../../../src/agent/AgentSpec.ts"
-import { initiatorOf, message_bytes_max } from "../../../src/conversation/Conversation.ts"
-import type { MaybeSaid } from "../../../src/delivery/AgentTask.ts"
-import { MessageTooLarge, NestedTooDeep, saidOf } from "../../../src/delivery/AgentTask.ts"
-import type { CallId, ConversationId, MessageId, RunId, Tenant } from "../../../src/Ids.ts"
-import { anchoredConversation } from "../../../src/memory/MemoryAnchors.ts"
-import type { ReadPart } from "../../../src/entry/GivenParts.ts"
+import { Effect } from "effect"
+import type { CallId, RunId } from "../../../src/Ids.ts"
 import type { Principal } from "../../../src/Principal.ts"
-import { isLimitedToOwn } from "../../../src/Rights.ts"
-import { rolesOf } from "../../../src/Principal.ts"
 import { cancelBy, settleBy } from "../../../src/run/RunCommand.ts"
 import type { Settlement } from "../../../src/run/RunCommand.ts"
-import type { Message } from "../../../services/AgentRuntime.ts"
-import { ShuttingDown } from "../../../services/AgentRuntime.ts"
 import { StoreError } from "../../../services/StoreError.ts"
-import type { Accepted, NewTask } from "../../../services/TaskStore.ts"
 import { amend } from "../desk/Observers.ts"
 import { channelKey } from "../loop/Feed.ts"
-import { digestOf } from "../tool/CallDigests.ts"
-import { storeParts } from "../tool/StoredParts.ts"
-import { acceptedOf, beginRun, onBegunRun, supersedeEarlier } from "./Acceptance.ts"
+import { beginRun, onBegunRun, supersedeEarlier } from "./Acceptance.ts"
 import type { BeginTask, WakeActor } from "./ActorFibers.ts"
 import type { ActorHost } from "./ActorHost.ts"
-import { contextReaders } from "./ContextReaders.ts"
-import type { TraceOf } from "./RunSpans.ts"
-import { sendTraced } from "./RunSpans.ts"
-
-const encoder = new TextEncoder()
-
-/** A UTF-16 unit takes at most three bytes, so that a short text is not encoded to be measured. */
-const isTooLarge = (text: string): boolean =>
-  text.length * 3 > message_bytes_max && encoder.encode(text).length > message_bytes_max
-
-/** The text of a message with those among its parts. */
-const textOf = ({ parts, text }: Message): string =>
-  parts === undefined
-    ? text
-    : parts.reduce((sum, part) => (part.type === "text" ? sum + part.text : sum), text)
-
-const nothing: Partial<Accepted> = {}
-
-/** Was the task refused, and nothing written? */
-const isRefused = (cause: Cause.Cause<{ readonly _tag: string }>): boolean =>
-  cause.reasons.every((reason) => reason._tag === "Fail" && reason.error._tag !== "StoreError")
-
-/**
- * Accepts a task under a claim of this process. Where the store begins its run, or holds the dispatch for it, an actor here
- * takes it up at once; otherwise a relay delivers it. Where it is not known what became of the acceptance, what the claim may
- * hold is given back, and a run that it may have begun is found by the next sweep.
- */
-const accepting = (host: ActorHost, begin: BeginTask) => (task: Omit<NewTask, "claim">) =>
-  Effect.suspend(() => {
-    const { background, dispatches, owner, tasks } = host
-    const claim = { ...dispatches.claim(), begins: { owner, accepted: acceptedOf(host, task) } }
-    return Effect.onExit(tasks.accept({ ...task, claim }), (exit) =>
-      Effect.sync(() => {
-        if (Exit.isFailure(exit) && !isRefused(exit.cause)) {
-          return background(dispatches.giveBack(claim.owner))
-        }
-        const { begun, held = false, task: accepted } = Exit.isSuccess(exit) ? exit.value : nothing
-        if (!held) dispatches.settle(claim.owner)
-        if (accepted === undefined || (begun === undefined && !held)) return
-        begin({ task: accepted, dispatch: { id: task.message_id, claim: claim.owner }, begun })
-      })
-    )
-  }).pipe(Effect.map(({ created, task }): Accepted => ({ created, task })))
-
-interface Ids {
-  readonly digest: Digest.Digest["Service"]
-  readonly random: SecureRandom.SecureRandom["Service"]
-}
-
-/** With an idempotency key always the same, so that a retry finds what the first try accepted. */
-const freshConversation = (
-  { digest, random }: Ids,
-  tenant: Tenant,
-  idempotency_key: string | undefined
-) =>
-  Effect.map(
-    idempotency_key === undefined
-      ? random.uuidV7()
-      : Effect.map(digestOf(digest, { tenant, idempotency_key }), (hex) => hex.slice(0, 32)),
-    (id) => id as ConversationId
-  )
-
-/** The conversation that the message names, where the sender may name it; else a new one. */
-const conversationOf = Effect.fnUntraced(function* (
-  ids: Ids,
-  { memory }: AgentSpec,
-  { agent, conversation, idempotency_key }: Message,
-  by: Principal
-) {
-  const fresh = conversation ?? (yield* freshConversation(ids, by.tenant, idempotency_key))
-  const kind = memory?.anchor ?? "workspace"
-  const sent = { agent, kind, sender: by.id, conversation }
-  return yield* Effect.fromResult(anchoredConversation(sent, fresh))
-})
-
-/** Why the message is too large, or may not begin one more run below the run that sends it; undefined if neither. */
-const messageRefused = (
-  message: Message,
-  { limits }: AgentSpec
-): NestedTooDeep | MessageTooLarge | undefined => {
-  const { nested } = message
-  const { nested_depth_max: depth_max } = limits
-  if (nested !== undefined && nested.depth > depth_max) {
-    return new NestedTooDeep({ depth: nested.depth, depth_max })
-  }
-  return isTooLarge(textOf(message))
-    ? new MessageTooLarge({ bytes_max: message_bytes_max })
-    : undefined
-}
-
-/** The parts of a message as its run is to name them. A customer names no file by its digest that it has not uploaded. */
-const storedParts = (
-  host: ActorHost,
-  { conversation, id }: { readonly id: RunId; readonly conversation: ConversationId },
-  parts: NonNullable<Message["parts"]>,
-  by: Principal
-) =>
-  Effect.map(
-    storeParts(
-      host.parts,
-      {
-        tenant: by.tenant,
-        holder: { run: id, conversation, as: "message" },
-        uploaded_by: isLimitedToOwn(by, "send") ? by.id : undefined
-      },
-      // They were decoded with the message.
-      parts as ReadonlyArray<ReadPart>
-    ),
-    (parts) => ({ parts })
-  )
+import * as Sending from "./Sending.ts"
 
 /** How actors are started. */
 interface Actors {
@@ -151,51 +26,9 @@ interface Actors {
 }
 
 export const make = Effect.fnUntraced(function* (host: ActorHost, { begin, wake }: Actors) {
-  const { feed, hosting, loop, table, tasks, onDurable } = host
-  const { directory, journal } = loop
-  const random = yield* SecureRandom.SecureRandom
-  const ids = { digest: yield* Digest.Digest, random }
-
-  const accept = accepting(host, begin)
-  const contextRefused = contextReaders(directory)
-  const sendMessage = Effect.fnUntraced(function* (
-    traceOf: TraceOf,
-    message: Message,
-    by: Principal
-  ) {
-    if (table.isDraining) return yield* new ShuttingDown()
-    const { idempotency_key, parts, text } = message
-    const agent = directory.get(message.agent)
-    if (agent === undefined) {
-      const available = directory.all.map((each) => each.spec.name)
-      return yield* new AgentNotFound({ agent: message.agent, available })
-    }
-    const refused = messageRefused(message, agent.spec) ?? contextRefused(agent, message.context)
-    if (refused !== undefined) return yield* refused
-    const conversation = yield* conversationOf(ids, agent.spec, message, by)
-    const id = (yield* random.uuidV7()) as RunId
-    return yield* accept({
-      id,
-      tenant: by.tenant,
-      address: { agent: agent.spec.name, key: conversation },
-      conversation,
-      message: text,
-      by: by.id,
-      roles: rolesOf(by),
-      ...traceOf(id),
-      ...saidOf(message as MaybeSaid),
-      ...(parts && (yield* storedParts(host, { id, conversation }, parts, by))),
-      channel_origin: message.channel_origin ?? "api",
-      initiated_by: message.initiated_by ?? initiatorOf(by.roles),
-      idempotency_key,
-      waiting_max: agent.spec.mailbox_max,
-      reject_when_busy: agent.spec.mailbox === "reject",
-      message_id: (yield* random.uuidV7()) as MessageId
-    })
-  })
-
-  const send = (message: Message, by: Principal) =>
-    sendTraced("AgentRuntime.send", (traceOf) => sendMessage(traceOf, message, by))
+  const { feed, hosting, loop, tasks, onDurable } = host
+  const { journal } = loop
+  const send = yield* Sending.make(host, begin)
 
   const deliver = Effect.fn("TaskDispatch.deliver")(function* (id: RunId) {
     const task = yield* tasks.get(id)

@@ -6,21 +6,37 @@ import { Effect, Layer, Result, Schema } from "effect"
 import { Digest } from "effect/crypto"
 import { truncateUnits } from "../../../src/CutText.ts"
 import { AgentSpec } from "../../../src/agent/AgentSpec.ts"
+import { declarationOf } from "../../../src/agent/DeclaredAgent.ts"
+import type { Declared } from "../../../src/agent/DeclaredAgent.ts"
 import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"
 import { AgentDirectory } from "../../../services/AgentDirectory.ts"
 import { PriceBook } from "../../../services/PriceBook.ts"
 import { ToolRegistry } from "../../../services/ToolRegistry.ts"
+import { misdeclaredPart } from "./DeclaredTurns.ts"
 import { MisdeclaredAgent, resolveAgent } from "./ResolvedAgent.ts"
 
 const decode = Schema.decodeUnknownResult(AgentSpec, { onExcessProperty: "error" })
 
+/** A definition, and its functions where it has any. */
+interface Definition {
+  readonly spec: AgentSpec
+  readonly declared: Declared | undefined
+}
+
 /** Decodes a definition, because from JavaScript it may be anything: a limit that is a string would limit nothing. */
-export const decodeAgentSpec = (
-  spec: unknown,
+export const decodeAgent = (
+  given: unknown,
   index: number
-): Effect.Effect<AgentSpec, MisdeclaredAgent> => {
+): Effect.Effect<Definition, MisdeclaredAgent> => {
+  const { declared, spec } = declarationOf(given)
   const read = decode(spec)
-  if (Result.isSuccess(read)) return Effect.succeed(read.success)
+  const part = declared === undefined ? undefined : misdeclaredPart(declared)
+  if (Result.isSuccess(read) && part !== undefined) {
+    const { name } = read.success
+    const message = part === "context" ? "it is no schema" : "it is neither data nor a function"
+    return Effect.fail(new MisdeclaredAgent({ agent: name, field: part, name, message }))
+  }
+  if (Result.isSuccess(read)) return Effect.succeed({ spec: read.success, declared })
   const named = typeof spec === "object" && spec !== null && "name" in spec ? spec.name : ""
   const agent = truncateUnits(String(named), 64)
   return Effect.fail(
@@ -34,28 +50,31 @@ export const decodeAgentSpec = (
 }
 
 const uniquelyNamed = Effect.fnUntraced(function* (given: ReadonlyArray<AgentSpec>) {
-  const specs = new Map<string, AgentSpec>()
+  const specs = new Map<string, Definition>()
   for (const [index, each] of given.entries()) {
-    const spec = yield* decodeAgentSpec(each, index)
-    const { name } = spec
+    const definition = yield* decodeAgent(each, index)
+    const { name } = definition.spec
     if (specs.has(name)) {
       const message = "two agents have this name"
       return yield* new MisdeclaredAgent({ agent: name, field: "name", name, message })
     }
-    specs.set(name, spec)
+    specs.set(name, definition)
   }
   return specs
 })
 
 const make = Effect.fnUntraced(function* (given: ReadonlyArray<AgentSpec>) {
+  const definitions = [...(yield* uniquelyNamed(given)).values()]
   const services = {
     registry: yield* ToolRegistry,
     digest: yield* Digest.Digest,
     isPriced: (yield* PriceBook) !== undefined,
-    specs: yield* uniquelyNamed(given)
+    specs: new Map<string, AgentSpec>(definitions.map(({ spec }) => [spec.name, spec]))
   }
-  const sorted = [...services.specs.values()].sort((a, b) => (a.name < b.name ? -1 : 1))
-  const all = yield* Effect.forEach(sorted, (spec) => resolveAgent(services, spec))
+  const sorted = definitions.sort((a, b) => (a.spec.name < b.spec.name ? -1 : 1))
+  const all = yield* Effect.forEach(sorted, ({ declared, spec }) =>
+    resolveAgent(services, spec, declared)
+  )
   const agents = new Map<string, ResolvedAgent>(all.map((agent) => [agent.spec.name, agent]))
   return AgentDirectory.of({ all, get: (name) => agents.get(name) })
 })

@@ -4,16 +4,24 @@
 import { Effect, Result, Schema } from "effect"
 import type { Digest } from "effect/crypto"
 import type { AgentSpec } from "../../../src/agent/AgentSpec.ts"
+import type { Declared } from "../../../src/agent/DeclaredAgent.ts"
 import { providerToolId, providerToolsOf } from "../../../src/agent/ProviderTools.ts"
 import type { AgentName } from "../../../src/Ids.ts"
 import type { GovernedTool } from "../../../src/tool/GovernedTool.ts"
-import { jsonSchemaInput } from "../../../src/tool/ToolCodec.ts"
+import {
+  misplaced_secret,
+  place_secret,
+  secretMembers,
+  withoutSecrets
+} from "../../../src/run/ContextSecrets.ts"
+import { closedDecoder, jsonSchemaInput, plainDecoder } from "../../../src/tool/ToolCodec.ts"
 import { groupOf } from "../../../src/tool/ToolGroup.ts"
 import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"
 import type { AgentMemory } from "../../../services/AgentMemory.ts"
 import type { ModelTool } from "../../../services/ModelGateway.ts"
 import type { ToolRegistry } from "../../../services/ToolRegistry.ts"
 import { digestOf } from "../tool/CallDigests.ts"
+import * as DeclaredTurns from "./DeclaredTurns.ts"
 
 /** An agent that cannot be right: the field, the name at fault, and what is wrong with it. */
 export class MisdeclaredAgent extends Schema.TaggedError<MisdeclaredAgent>()("MisdeclaredAgent", {
@@ -145,8 +153,55 @@ const shownToModel = ({ spec }: GovernedTool<AgentMemory>): ModelTool => ({
   input_schema: spec.input_schema
 })
 
+/** Reads what a message tells a run of the agent: all of it, with secrets, and what its functions may see. */
+const contextOf = Effect.fnUntraced(function* (spec: AgentSpec, { context }: Declared) {
+  if (context === undefined) return undefined
+  const secrets = secretMembers(context)
+  if (secrets === undefined) {
+    return yield* misdeclared(spec, "context", spec.name, `${misplaced_secret}. ${place_secret}.`)
+  }
+  return {
+    whole: { decode: closedDecoder(context), secrets },
+    shown: { decode: plainDecoder(withoutSecrets(context, secrets)), secrets: [] }
+  }
+})
+
+/** The functions of the agent, by the plain names of its tools, and the texts of their code, which the definition is pinned by. */
+const turnPartsOf = Effect.fnUntraced(function* (
+  { digest, registry }: Services,
+  spec: AgentSpec,
+  declared: Declared
+) {
+  const offers = new Map<string, Declared["offers"][string]>()
+  for (const [name, offer] of Object.entries(declared.offers)) {
+    const tool = yield* Effect.fromResult(
+      Result.mapError(registry.resolve(name), ({ message }) =>
+        misdeclared(spec, "tools", name, message)
+      )
+    )
+    offers.set(tool.spec.name, offer)
+  }
+  const context = yield* contextOf(spec, declared)
+  const { instructions } = declared
+  return {
+    context: context?.whole,
+    code: [
+      String(instructions),
+      ...[...offers].map(([name, offer]) => `${name}: ${String(offer)}`)
+    ],
+    forTurn:
+      instructions === undefined && offers.size === 0
+        ? undefined
+        : DeclaredTurns.make({ digest, instructions, offers, context: context?.shown })
+  }
+})
+
 /** Fails with the first thing that is wrong with the definition. */
-export const resolveAgent = Effect.fnUntraced(function* (services: Services, spec: AgentSpec) {
+export const resolveAgent = Effect.fnUntraced(function* (
+  services: Services,
+  spec: AgentSpec,
+  declared?: Declared
+) {
   const { digest } = services
   yield* Effect.fromResult(checkLimits(services, spec))
   yield* Effect.fromResult(checkGroups(spec))
@@ -161,14 +216,17 @@ export const resolveAgent = Effect.fnUntraced(function* (services: Services, spe
       : yield* Effect.mapError(jsonSchemaInput(spec.name, spec.takes), ({ message }) =>
           misdeclared(spec, "takes", spec.name, message)
         )
+  const parts = declared === undefined ? undefined : yield* turnPartsOf(services, spec, declared)
   const agent: ResolvedAgent = {
     spec,
     tools,
     specialists,
     modelTools,
     ...(takes === undefined ? undefined : { takes: takes.decode }),
+    ...(parts?.context === undefined ? undefined : { context: parts.context }),
+    ...(parts?.forTurn === undefined ? undefined : { forTurn: parts.forTurn }),
     pins: {
-      definition: yield* digestOf(digest, spec),
+      definition: yield* digestOf(digest, parts?.forTurn === undefined ? spec : [spec, parts.code]),
       tools: yield* digestOf(
         digest,
         governed.map((tool) => tool.spec)

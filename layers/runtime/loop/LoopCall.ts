@@ -7,6 +7,7 @@ import type { Exit } from "effect"
 import type { Exception } from "../../../src/error/Exception.ts"
 import type { CallId, RunId } from "../../../src/Ids.ts"
 import type { Authorized } from "../../../src/permission/Authorization.ts"
+import type { RunContext } from "../../../src/run/RunContext.ts"
 import type { RunInput } from "../../../src/run/RunDecider.ts"
 import type { Outcome, RunAccepted } from "../../../src/run/RunEvent.ts"
 import type { CallState, RunState } from "../../../src/run/RunState.ts"
@@ -46,6 +47,10 @@ export class LoopCall implements CallHost {
 
   get accepted(): RunAccepted {
     return this.#loop.writer.state.accepted
+  }
+
+  get secrets(): RunContext | undefined {
+    return this.#loop.secrets?.of(this.#loop.writer.run)
   }
 
   get state(): RunState {

@@ -10,6 +10,7 @@ import type { Work } from "../../../src/run/RunWork.ts"
 import type { ActorContext, BegunSideEffect, Fork, StartedWork } from "../tool/CallHost.ts"
 import type { Deadlines } from "../tool/Deadlines.ts"
 import type { PartStore } from "../tool/StoredParts.ts"
+import type { RunSecrets } from "../tool/RunSecrets.ts"
 import type { FaultAnnotations } from "../tool/Faults.ts"
 import type { ToolOutput } from "./Feed.ts"
 import type { WorkInFlight } from "./InFlight.ts"
@@ -25,6 +26,8 @@ export interface LoopHost {
   readonly deadlines: Deadlines
   /** Where files of results are stored. Absent = nowhere. */
   readonly parts: PartStore | undefined
+  /** What of the contexts of runs stands in no journal. Absent = nothing. */
+  readonly secrets: RunSecrets | undefined
   /** Side effects that happen once in the run and that its calls have begun, by identity. Absent = none yet. */
   begunSideEffects?: Map<string, BegunSideEffect>
 

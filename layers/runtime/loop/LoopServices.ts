@@ -11,6 +11,7 @@ import type { ModelDelta, ModelGateway } from "../../../services/ModelGateway.ts
 import type { RunJournal } from "../../../services/RunJournal.ts"
 import type { Deadlines } from "../tool/Deadlines.ts"
 import type { PartStore } from "../tool/StoredParts.ts"
+import type { RunSecrets } from "../tool/RunSecrets.ts"
 import type { ReportFault } from "../tool/Faults.ts"
 import type { ProviderToolGate } from "../tool/ProviderToolGate.ts"
 import type { ToolInvoker } from "../tool/ToolInvoker.ts"
@@ -39,6 +40,8 @@ export interface LoopServices {
   readonly files?: PromptFiles
   /** Where files of results and turns are stored. Absent = a result has none, and those of a turn are dropped. */
   readonly parts?: PartStore
+  /** What of the contexts of runs stands in no journal. Absent = nothing. */
+  readonly secrets?: RunSecrets
   /** Asks a recording for what the run was told of memory. Absent = the memory of the run's actor is asked. */
   readonly recall?: Recall
   /** Makes the question to a person about a limit that a run has reached. */

@@ -15,7 +15,7 @@ import type { ProviderTool } from "../../../src/agent/ProviderTools.ts"
 import { answerInstruction, fitAnswer } from "../../../src/run/AnswerSchema.ts"
 import { filtered_reason } from "../../../src/run/CutTurn.ts"
 import type { RunInput, Turn } from "../../../src/run/RunDecider.ts"
-import type { ModelTurned, ProposedCall } from "../../../src/run/RunEvent.ts"
+import type { ModelTurned, ProposedCall, TurnGiven } from "../../../src/run/RunEvent.ts"
 import type { FrameState, RunState } from "../../../src/run/RunState.ts"
 import type { CallModel } from "../../../src/run/RunWork.ts"
 import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"
@@ -26,6 +26,7 @@ import { callCatching } from "../tool/Catching.ts"
 import { storeGiven } from "../tool/StoredParts.ts"
 import { exceptionOf } from "../tool/Faults.ts"
 import { none_offered } from "../tool/ProviderToolGate.ts"
+import { judgedRun } from "../tool/ToolGate.ts"
 import type { CompactionSubject } from "./Compactor.ts"
 import { compaction } from "./Compactor.ts"
 import type { LoopServices } from "./LoopServices.ts"
@@ -42,7 +43,10 @@ export class ModelTurn implements CompactionSubject, TimedWork<Turn, ModelError>
   readonly run: RunId
   readonly state: RunState
   readonly frame: FrameState
-  readonly agent: ResolvedAgent
+  /** With the instructions and tools of this turn. */
+  agent: ResolvedAgent
+  /** What the functions of the agent gave. Absent = it has none. */
+  given: TurnGiven | undefined = undefined
   readonly meter: PromptMeter
   /** What the provider may run by itself. */
   offered: ReadonlyArray<ProviderTool> = none_offered
@@ -96,10 +100,28 @@ export class ModelTurn implements CompactionSubject, TimedWork<Turn, ModelError>
 export const callModel = (turn: ModelTurn): StartedWork =>
   callCatching(begin, turn, undefined, (defect) => ({ effect: Exit.die(defect) }))
 
+/** The agent as this turn has it. Whatever its functions throw ends the frame, and operators are told. */
+const agentOfTurn = (turn: ModelTurn, forTurn: NonNullable<ResolvedAgent["forTurn"]>) => {
+  const { accepted } = turn.state
+  return callCatching(forTurn, turn.agent, judgedRun(turn.run, accepted), (defect) => {
+    report(turn, "a function of an agent broke", Cause.die(defect))
+    return undefined
+  })
+}
+
 const begin = (turn: ModelTurn): StartedWork => {
-  const { agent, frame, meter, run, services, state, work } = turn
-  const recall = agent.spec.memory === undefined ? undefined : recallBefore(turn)
+  const recall = turn.agent.spec.memory === undefined ? undefined : recallBefore(turn)
   if (recall !== undefined) return recall
+  const { forTurn } = turn.agent
+  if (forTurn === undefined) return beginWith(turn)
+  const found = agentOfTurn(turn, forTurn)
+  if (found === undefined) return { effect: Effect.succeed(functionFailed(turn.work)) }
+  turn.agent = found.agent
+  return beginWith(turn, found.given)
+}
+
+const beginWith = (turn: ModelTurn, given?: Effect.Effect<TurnGiven>): StartedWork => {
+  const { agent, frame, meter, run, services, state, work } = turn
   if (meter.isOver(state, agent, frame)) {
     const work = cut(turn, "bound")
     if (work !== undefined) return work
@@ -134,6 +156,13 @@ const begin = (turn: ModelTurn): StartedWork => {
           (files) => services.model.turn({ ...request, files }, sink)
         )
       : services.model.turn(request, sink)
+  if (given !== undefined) {
+    const { effect } = turn
+    turn.effect = Effect.flatMap(given, (found) => {
+      turn.given = found
+      return effect
+    })
+  }
   return turn
 }
 
@@ -193,6 +222,7 @@ const finished = (
   // The spread comes first: a literal that begins with one is copied at once, any other member by member (bench row `step`).
   const turned: ModelTurned = { ...turn, _tag: "ModelTurned", frame, step, calls }
   if (files !== undefined) Object.assign(turned, { files })
+  if (wanted.given !== undefined) Object.assign(turned, { given: wanted.given })
   const schema = answerSchemaOf(wanted)
   const judged = turn.ran === undefined ? turned : withDeclared(wanted, turned)
   const fitted = schema === undefined ? judged : withFit(schema, judged)
@@ -252,9 +282,12 @@ const failed = (work: CallModel, { kind, message, reason }: ModelError): RunInpu
   return turnFailed(work, why, message, kind === "transient")
 }
 
-/** Operators get the defect; the run is told that there was one. */
-const broken = ({ agent, run, services, state, work }: ModelTurn, cause: Cause.Cause<unknown>) => {
-  services.report("a turn of a model broke", exceptionOf(cause), {
+const report = (
+  { agent, run, services, state, work }: ModelTurn,
+  what: string,
+  cause: Cause.Cause<unknown>
+) =>
+  services.report(what, exceptionOf(cause), {
     run_id: run,
     tenant: state.accepted.tenant,
     trace_id: state.accepted.trace_id,
@@ -262,8 +295,19 @@ const broken = ({ agent, run, services, state, work }: ModelTurn, cause: Cause.C
     frame: work.frame,
     step: work.step
   })
-  return brokenTurn(work)
+
+/** Operators get the defect; the run is told that there was one. */
+const broken = (turn: ModelTurn, cause: Cause.Cause<unknown>) => {
+  report(turn, "a turn of a model broke", cause)
+  return brokenTurn(turn.work)
 }
+
+const functionFailed = (work: CallModel): RunInput =>
+  turnFailed(
+    work,
+    "agent_function",
+    "a function of the agent, for its instructions or tools, failed on this run"
+  )
 
 /** The input of a turn whose gateway failed by a defect. */
 export const brokenTurn = (work: CallModel): RunInput =>

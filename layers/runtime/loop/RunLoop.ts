@@ -31,6 +31,7 @@ import { isParkable } from "../../../src/run/RunState.ts"
 import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"
 import type { AgentMemory } from "../../../services/AgentMemory.ts"
 import type { ActorContext, Fork, StartedWork } from "../tool/CallHost.ts"
+import type { RunSecrets } from "../tool/RunSecrets.ts"
 import type { PartStore } from "../tool/StoredParts.ts"
 import type { Deadlines } from "../tool/Deadlines.ts"
 import type { FaultAnnotations } from "../tool/Faults.ts"
@@ -165,6 +166,10 @@ class Loop implements LoopHost {
 
   get parts(): PartStore | undefined {
     return this.#services.parts
+  }
+
+  get secrets(): RunSecrets | undefined {
+    return this.#services.secrets
   }
 
   /** Decides at the first pass on what an earlier owner left, and stops a run that cannot go on here. */

@@ -23,7 +23,7 @@ export const make = (recording: Recording, ended: Effect.Effect<void>): ModelGat
       }
       const turned = turns.get(key)
       if (turned !== undefined) {
-        const { _tag, frame: _frame, step: _step, ...turn } = turned
+        const { _tag, frame: _frame, given: _given, step: _step, ...turn } = turned
         return Exit.succeed(turn)
       }
       return failureOf(recording, request) ?? Effect.andThen(ended, Effect.never)

@@ -11,6 +11,7 @@ import { isErased } from "../../../src/replay/Erased.ts"
 import type { Recording } from "../../../src/replay/Recording.ts"
 import type { ReplayError, Situation } from "../../../src/replay/ReplayRoute.ts"
 import { erasedReplay, refusedReplay, routeOf } from "../../../src/replay/ReplayRoute.ts"
+import type { ContextReader } from "../../../src/run/RunContext.ts"
 import type { CallSettled } from "../../../src/run/RunEvent.ts"
 import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"
 import { digestOf } from "../tool/CallDigests.ts"
@@ -101,6 +102,8 @@ const replay = (
   return new BodyResult(() => Exit.map(tool.check(json), () => json))
 }
 
+const secretless: ContextReader = { decode: () => Exit.succeed(undefined), secrets: [] }
+
 const replayTool = (tool: AgentTool, results: RecordedResults, calls: ReplayedCalls): AgentTool => {
   const { rate_limit: _none, ...spec } = tool.spec
   // Nobody outside is asked in a replay: neither what became of a call, nor what it is bound to, nor for its result.
@@ -109,6 +112,10 @@ const replayTool = (tool: AgentTool, results: RecordedResults, calls: ReplayedCa
   const given = new WeakMap<object, unknown>()
   return {
     ...parts,
+    // Secrets are in no recording, and their tools' results are.
+    ...(parts.context === undefined || parts.context.secrets.length === 0
+      ? undefined
+      : { context: secretless }),
     // What a recording gives uses up nothing, holds no row and is never lost.
     spec: { ...spec, transactional: false, reconcile: false },
     decode: (args) => {

@@ -64,8 +64,8 @@ const toolContext = (
     meter: spendingMeterOf(tool.spec.name, prices),
     attaches: !tool.spec.transactional,
     permits: (host, args) => permits?.(tool, host, args) === true,
-    told: ({ accepted }) => {
-      const told = contextFor(tool, accepted.context)
+    told: ({ accepted, secrets }) => {
+      const told = contextFor(tool.context, { context: accepted.context, secrets })
       return Exit.isSuccess(told) ? told.value : undefined
     }
   }

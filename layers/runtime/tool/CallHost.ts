@@ -11,6 +11,7 @@ import type { Exception } from "../../../src/error/Exception.ts"
 import type { CallId, RunId } from "../../../src/Ids.ts"
 import type { NestedRuns } from "../../../src/run/NestedRuns.ts"
 import type { Authorized } from "../../../src/permission/Authorization.ts"
+import type { RunContext } from "../../../src/run/RunContext.ts"
 import type { RunInput } from "../../../src/run/RunDecider.ts"
 import type { HostValues, Outcome, RunAccepted } from "../../../src/run/RunEvent.ts"
 import type { CallState, RunState } from "../../../src/run/RunState.ts"
@@ -23,6 +24,8 @@ export interface CallHost {
   readonly run: RunId
   readonly accepted: RunAccepted
   readonly agent: ResolvedAgent
+  /** What of the run's context stands in no journal. Absent = nothing, or this process was not told. */
+  readonly secrets?: RunContext | undefined
   /** The services of the actor, over which bodies run. */
   readonly context: ActorContext
   /** The call in the current state of its run. */

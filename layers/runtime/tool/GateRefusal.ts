@@ -6,6 +6,7 @@ import { truncateUnits } from "../../../src/CutText.ts"
 import type { ToolError } from "../../../src/error/ToolError.ts"
 import { ToolPolicyError, ToolTerminalError, ToolUserError } from "../../../src/error/ToolError.ts"
 import type { CallId } from "../../../src/Ids.ts"
+import { contextFor } from "../../../src/run/RunContext.ts"
 import { strayMembers, suggestNames } from "../../../src/tool/Nearest.ts"
 import { refusalText } from "../../../src/tool/ToolCodec.ts"
 import type { AgentTool, CallHost, StartedWork } from "./CallHost.ts"
@@ -42,16 +43,38 @@ export const invalidToolArguments = (
   exit: Exit.Failure<unknown, unknown>
 ): ToolUserError => invalidArguments(exit, strayMembers(given, spec.input_schema))
 
-/** The message was sent before the tool asked for this of its context. */
-export const unfitContext = (
-  { spec }: AgentTool,
-  { cause }: Exit.Failure<unknown, unknown>
-): ToolTerminalError =>
+/** The tool needs secrets that this process was not told, and that nobody can read again. */
+const lostSecrets = (name: string, lost: ReadonlyArray<string>): ToolTerminalError =>
   new ToolTerminalError({
     kind: "internal",
-    reason: "RUN_CONTEXT",
-    message: `the context of the run is not what "${spec.name}" reads: ${refusalText(Cause.squash(cause))}`
+    reason: "RUN_CONTEXT_SECRETS",
+    message: `"${name}" needs secrets of this run (${lost.join(", ")}) that ended with the process that was told them: its message has to be sent again under its idempotency key`
   })
+
+/**
+ * Why the tool cannot read the context of the run: the message was sent before the tool asked for this of it, or its secrets
+ * are gone. What a tool with secrets refuses is not quoted. Undefined = it can.
+ */
+export const contextRefusal = (
+  { context, spec }: AgentTool,
+  { accepted, secrets }: CallHost
+): ToolTerminalError | undefined => {
+  if (context === undefined) return undefined
+  const lost =
+    secrets === undefined
+      ? (accepted.context_secrets ?? []).filter((name) => context.secrets.includes(name))
+      : []
+  if (lost.length > 0) return lostSecrets(spec.name, lost)
+  const told = contextFor(context, { context: accepted.context, secrets })
+  if (Exit.isSuccess(told)) return undefined
+  const why =
+    context.secrets.length > 0 ? "it has changed since" : refusalText(Cause.squash(told.cause))
+  return new ToolTerminalError({
+    kind: "internal",
+    reason: "RUN_CONTEXT",
+    message: `the context of the run is not what "${spec.name}" reads: ${why}`
+  })
+}
 
 export const unknownTool = (name: string, { agent }: CallHost): ToolUserError => {
   const known = suggestNames(name, [...agent.tools.keys(), ...agent.specialists.keys()])

@@ -11,6 +11,8 @@ import {
   uncoveredCapability
 } from "../../../src/capability/Capability.ts"
 import type { Capability } from "../../../src/capability/Capability.ts"
+import type { RunId } from "../../../src/Ids.ts"
+import type { RunAccepted } from "../../../src/run/RunEvent.ts"
 import type { ToolPolicyError } from "../../../src/error/ToolError.ts"
 import type { JudgedRun, PermissionOf } from "../../../src/permission/CallPermission.ts"
 import { permissionByCall } from "../../../src/permission/CallPermission.ts"
@@ -58,14 +60,19 @@ export const policySubjectOf = ({
   }
 }
 
-/** The run of a call, for its permission. */
-export const judgedRunOf = ({ accepted, agent, run }: CallHost): JudgedRun => ({
+/** A run, for functions that judge it. */
+export const judgedRun = (run: RunId, accepted: RunAccepted): Omit<JudgedRun, "agent"> => ({
   run,
   tenant: accepted.tenant,
-  agent: agent.spec.name,
   principal: accepted.by,
   roles: accepted.roles ?? [],
   ...(accepted.context === undefined ? undefined : { context: accepted.context })
+})
+
+/** The run of a call, for its permission. */
+export const judgedRunOf = ({ accepted, agent, run }: CallHost): JudgedRun => ({
+  ...judgedRun(run, accepted),
+  agent: agent.spec.name
 })
 
 /** A capability that the tool needs and the agent lacks, for which every call is refused. Undefined = it has all. */

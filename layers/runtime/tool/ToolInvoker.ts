@@ -27,7 +27,6 @@ import type { CallId } from "../../../src/Ids.ts"
 import type { Policy } from "../../../src/permission/Policy.ts"
 import { effectivePermission, isDeniedByRole, no_policy } from "../../../src/permission/Policy.ts"
 import { rolesText } from "../../../src/Principal.ts"
-import { no_context } from "../../../src/run/RunContext.ts"
 import type { RunInput } from "../../../src/run/RunDecider.ts"
 import type { CallPhase } from "../../../src/run/RunState.ts"
 import type { Permission } from "../../../src/tool/SideEffects.ts"
@@ -39,7 +38,7 @@ import type { AgentTool, CallHost, StartedWork } from "./CallHost.ts"
 import { callCatching } from "./Catching.ts"
 import { callFinished } from "./CallOutcome.ts"
 import {
-  unfitContext,
+  contextRefusal,
   invalidToolArguments,
   malformedArguments,
   permissionDenied,
@@ -172,8 +171,8 @@ export const make = (services: Services): ToolInvoker => {
     if (unavailable !== undefined) return refuseCall(id, unavailable)
     const args = tool.decode(given)
     if (Exit.isFailure(args)) return refuseCall(id, invalidToolArguments(tool, given, args))
-    const told = tool.context?.(host.accepted.context ?? no_context)
-    if (told !== undefined && Exit.isFailure(told)) return refuseCall(id, unfitContext(tool, told))
+    const untold = contextRefusal(tool, host)
+    if (untold !== undefined) return refuseCall(id, untold)
     if (gate.missingCapability !== undefined) return refuseCall(id, gate.missingCapability)
     const permission = permissionOf(rules, host, gate, given)
     // From JavaScript it may be anything: whatever is neither `allow` nor `ask` refuses.

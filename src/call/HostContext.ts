@@ -1,6 +1,7 @@
 /**
- * What a run knows of itself: the workflow that it belongs to, its trace, its session. A call binds fields of its request
- * to it by tokens such as `$ctx.workflow.variant.id`. No model reads it, and no model can set a bound field.
+ * What the host platform knows of a run: the workflow that it belongs to, its trace, its session. A call binds fields of its
+ * request to it by tokens such as `$ctx.workflow.variant.id`. No model reads it, and no model can set a bound field. What a
+ * message tells the tools of its run is something else: `RunContext`.
  */
 import { Result, Schema } from "effect"
 import type { Json } from "../Canonical.ts"
@@ -30,18 +31,18 @@ const workflow = {
 const trace = { trace_id: Schema.optionalKey(Id), span_id: Schema.optionalKey(Id) }
 
 /** An id may be given in either form: `workflow.variant_id` and `workflow.variant.id` are the same one. */
-export const RunContext = Schema.Struct({
+export const HostContext = Schema.Struct({
   workflow: Schema.optionalKey(Schema.Struct(workflow)),
   trace: Schema.optionalKey(Schema.Struct(trace)),
   session_id: Schema.optionalKey(Id),
   session: Schema.optionalKey(Named)
 })
-export interface RunContext extends Schema.Schema.Type<typeof RunContext> {}
+export interface HostContext extends Schema.Schema.Type<typeof HostContext> {}
 
-const decode = Schema.decodeUnknownResult(RunContext, { onExcessProperty: "error" })
+const decode = Schema.decodeUnknownResult(HostContext, { onExcessProperty: "error" })
 
 /** Decodes a context from outside; fails with a sentence. A member that no context has is refused. */
-export const decodeRunContext = (value: unknown): Result.Result<RunContext, string> => {
+export const decodeHostContext = (value: unknown): Result.Result<HostContext, string> => {
   // A copy: reading a host's object may fail.
   const read = readJsonValue(value)
   return Result.isFailure(read)
@@ -67,7 +68,7 @@ const forms: ReadonlyArray<readonly [BodyPath, BodyPath]> = [
 ]
 
 /** The context with each id in both forms. The nested one counts where they differ. */
-export const withBothForms = (context: RunContext): JsonObject => {
+export const withBothForms = (context: HostContext): JsonObject => {
   let whole: JsonObject = { ...context } as JsonObject
   for (const [flat, nested] of forms) {
     const id = valueAt(whole, nested) ?? valueAt(whole, flat)

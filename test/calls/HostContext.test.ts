@@ -2,11 +2,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import {
-  decodeRunContext,
+  decodeHostContext,
   isImmutableToken,
   tokenValue,
   withBothForms
-} from "../../src/call/RunContext.ts"
+} from "../../src/call/HostContext.ts"
 
 describe("the context of a run", () => {
   it("AG-29 has a workflow, a trace and a session, flat or nested, and no other member", () => {
@@ -23,8 +23,8 @@ describe("the context of a run", () => {
       trace: { trace_id: "t", span_id: "s" },
       session_id: "c"
     }
-    assert.deepStrictEqual(Result.getOrThrow(decodeRunContext(whole)), whole)
-    assert.isTrue(Result.isSuccess(decodeRunContext({})))
+    assert.deepStrictEqual(Result.getOrThrow(decodeHostContext(whole)), whole)
+    assert.isTrue(Result.isSuccess(decodeHostContext({})))
     for (const wrong of [
       { ...whole, tenant: "x" },
       { workflow: { variant_id: 7 } },
@@ -32,7 +32,7 @@ describe("the context of a run", () => {
       { session: { id: "c", token: "secret" } },
       null
     ]) {
-      assert.isTrue(Result.isFailure(decodeRunContext(wrong)), JSON.stringify(wrong))
+      assert.isTrue(Result.isFailure(decodeHostContext(wrong)), JSON.stringify(wrong))
     }
   })
 
