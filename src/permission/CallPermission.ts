@@ -10,6 +10,7 @@ import type { AgentName, RunId, Tenant } from "../Ids.ts"
 import type { Roles } from "../Principal.ts"
 import type { RunContext } from "../run/RunContext.ts"
 import type { Permission } from "../tool/SideEffects.ts"
+import { isPermission } from "../tool/SideEffects.ts"
 
 /** The run of a call, as a permission may read it. All of it is journaled, so that a dry run reads the same. */
 export interface JudgedRun {
@@ -33,9 +34,6 @@ export type CallPermission<Args = never> = (args: Args, run: JudgedRun) => Permi
 
 /** The same from arguments as they were given, and without the type. */
 export type PermissionOf = (given: unknown, run: JudgedRun | undefined) => Permission
-
-const isPermission = (value: unknown): value is Permission =>
-  value === "allow" || value === "ask" || value === "deny"
 
 /**
  * Judges calls by their decoded arguments. Arguments that cannot be decoded, and a run that is not known, are denied. Throws

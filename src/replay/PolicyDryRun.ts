@@ -62,6 +62,10 @@ const before: ReadonlySet<string | undefined> = new Set([
   "ROLE_DENIED",
   "MALFORMED_JSON",
   "INPUT_SCHEMA",
+  "CAPABILITY_DENIED",
+  "NOT_OFFERED",
+  "RUN_CONTEXT",
+  "RUN_CONTEXT_SECRETS",
   "CALLS_MAX",
   "DUPLICATE_CALL"
 ])
@@ -70,7 +74,7 @@ const wasOf = (recording: Recording, call: RecordedCall): Permission => {
   // The policy asked for one that was authorised in advance, too.
   if (call.authorized !== undefined) return "ask"
   if (recording.questions.some(({ request }) => request.call === call.id)) return "ask"
-  return reasonOf(call) === "PERMISSION_DENIED" ? "deny" : "allow"
+  return call.permission ?? (reasonOf(call) === "PERMISSION_DENIED" ? "deny" : "allow")
 }
 
 /** Tries one policy over as many runs as are added. */

@@ -20,6 +20,7 @@ import type {
   RunEvent,
   RunStopping
 } from "../run/RunEvent.ts"
+import type { Permission } from "../tool/SideEffects.ts"
 import type { RunState } from "../run/RunState.ts"
 import { fold } from "../run/RunState.ts"
 
@@ -41,6 +42,8 @@ export interface RecordedCall {
   readonly files?: ReadonlyArray<FilePart>
   /** What its workspace had authorised in advance, where it ran by that. */
   readonly authorized?: Authorized
+  /** What a permission of each call answered. */
+  readonly permission?: Permission
 }
 
 /** A question and its answer. */
@@ -79,6 +82,7 @@ const callsOf = (
       outcome: result?.outcome,
       ...(result?.spent === undefined ? undefined : { spent: result.spent }),
       ...(result?.files === undefined ? undefined : { files: result.files }),
+      ...(result?.permission === undefined ? undefined : { permission: result.permission }),
       ...(by === undefined ? undefined : { authorized: by })
     }
   })

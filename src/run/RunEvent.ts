@@ -14,6 +14,7 @@ import { Address, AgentName, ApprovalId, CallId, ConversationId, FrameId, Tenant
 import { RecalledLine } from "../memory/RecalledLines.ts"
 import { Authorized } from "../permission/Authorization.ts"
 import { Role, Roles } from "../Principal.ts"
+import { Permission } from "../tool/SideEffects.ts"
 import { OnLoss } from "../tool/ToolSpec.ts"
 import { FinishReason } from "./FinishReason.ts"
 import { ProviderRan, Source } from "./ProviderWork.ts"
@@ -298,6 +299,8 @@ const CallSettled = Schema.TaggedStruct("CallSettled", {
   outcome: Outcome,
   /** The person who settled it. Absent = no person did. */
   by: Schema.optionalKey(Schema.String),
+  /** The answer of its tool's or policy's permission of each call. Absent = it is the same for every call, or was not asked. */
+  permission: Schema.optionalKey(Permission),
   /** Its value is its frame's answer. Pinned here: the fold is pure. */
   stop: Schema.optionalKey(Schema.Literal(true)),
   /** The model reads the texts in its value unescaped, for they are whole texts, such as a file's. Pinned like `stop`. */

@@ -17,6 +17,9 @@ export type ToolCategory = typeof ToolCategory.Type
 export const Permission = Schema.Literals(["allow", "ask", "deny"])
 export type Permission = typeof Permission.Type
 
+export const isPermission = (value: unknown): value is Permission =>
+  value === "allow" || value === "ask" || value === "deny"
+
 /** When a mutation is approved: at its call, or later, when its product is published. */
 export const ApprovalGate = Schema.Literals(["at-call", "at-publication-gate"])
 export type ApprovalGate = typeof ApprovalGate.Type

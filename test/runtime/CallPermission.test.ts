@@ -48,6 +48,8 @@ describe("a permission of each call", () => {
       yield* H.decide(asked.approval, H.approve)
       const all = yield* H.ended(run)
       assert.deepStrictEqual(reasons(all), ["Value", "Value", "PERMISSION_DENIED"])
+      const answers = new Set(H.settled(all).map(({ permission }) => permission))
+      assert.deepStrictEqual(answers, new Set(["allow", "ask", "deny"]))
       assert.deepStrictEqual(ran, [5, 50])
       assert.strictEqual(H.count(all, "ApprovalRequested"), 1)
     }).pipe(Effect.provide(H.layer(options)))
@@ -152,6 +154,9 @@ describe("a permission of each call", () => {
     return Effect.gen(function* () {
       const run = yield* H.send("hello")
       yield* H.ended(run)
+      // The journal says what it answered, which a changed function does not change.
+      const answers = H.settled(yield* H.events(run)).map(({ permission }) => permission)
+      assert.sameMembers(answers, ["allow", "deny"])
       const same = yield* Replay.dryRun({ run }, appOf(options), no_policy)
       assert.deepStrictEqual(same.now, { allow: 1, ask: 0, deny: 1 })
       assert.strictEqual(same.changed, 0)

@@ -16,6 +16,7 @@ import type { RunInput } from "../../../src/run/RunDecider.ts"
 import type { HostValues, Outcome, RunAccepted } from "../../../src/run/RunEvent.ts"
 import type { CallState, RunState } from "../../../src/run/RunState.ts"
 import type { GovernedTool } from "../../../src/tool/GovernedTool.ts"
+import type { Permission } from "../../../src/tool/SideEffects.ts"
 import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"
 import type { AgentMemory } from "../../../services/AgentMemory.ts"
 
@@ -38,6 +39,8 @@ export interface CallHost {
   readonly begunSideEffects: Map<string, BegunSideEffect>
   /** What the host of the service filled in for this call, until the journal says it. */
   filled?: HostValues
+  /** The answer of a permission of each call; absent until it was asked. */
+  judged?: Permission
   /** What its bodies have spent on models until now; absent until one of them has. */
   spent?: Spending
   /** Files that its body has attached; absent until it has attached one. */

@@ -3,11 +3,13 @@
  */
 import { Cause, Exit } from "effect"
 import { depth_max, isWithinBounds } from "../../../src/entry/BoundedJson.ts"
+import type { ToolError } from "../../../src/error/ToolError.ts"
 import { ToolTerminalError } from "../../../src/error/ToolError.ts"
 import type { CallId } from "../../../src/Ids.ts"
 import type { RunInput } from "../../../src/run/RunDecider.ts"
 import type { CallSettled, Outcome } from "../../../src/run/RunEvent.ts"
-import type { AgentTool, CallHost } from "./CallHost.ts"
+import type { Permission } from "../../../src/tool/SideEffects.ts"
+import type { AgentTool, CallHost, StartedWork } from "./CallHost.ts"
 import { attachedTo } from "./AttachedFiles.ts"
 import { withSpending } from "./CallSpending.ts"
 import { callCatching } from "./Catching.ts"
@@ -64,6 +66,23 @@ const marksOf = (
   ...(isMarked(tool, outcome) && tool.spec.text_result === true ? { texts: true } : undefined)
 })
 
+/** What a permission of each call answered. */
+const judgedIn = ({ judged }: CallHost): { readonly permission?: Permission } =>
+  judged === undefined ? {} : { permission: judged }
+
+/** The end of a call that its permission denies. */
+export const denied = (host: CallHost, error: ToolError): StartedWork => ({
+  effect: Exit.succeed({
+    _tag: "Finished",
+    settled: {
+      _tag: "CallSettled",
+      call: host.call().id,
+      outcome: failedOutcome(error),
+      ...judgedIn(host)
+    }
+  })
+})
+
 /** The end of a call whose body ran from `started_at` to `ended_at` (ms since 1970), with what it spent. */
 export const bodyFinished = (
   host: CallHost,
@@ -76,13 +95,14 @@ export const bodyFinished = (
   _tag: "Finished",
   settled: withSpending<CallSettled>(
     host,
-    isMarked(tool, outcome) || host.files !== undefined
+    isMarked(tool, outcome) || host.files !== undefined || host.judged !== undefined
       ? {
           _tag: "CallSettled",
           call,
           outcome,
           started_at,
           ended_at,
+          ...judgedIn(host),
           ...marksOf(tool, outcome),
           ...attachedTo(host, outcome)
         }

@@ -30,13 +30,14 @@ import { rolesText } from "../../../src/Principal.ts"
 import type { RunInput } from "../../../src/run/RunDecider.ts"
 import type { CallPhase } from "../../../src/run/RunState.ts"
 import type { Permission } from "../../../src/tool/SideEffects.ts"
+import { isPermission } from "../../../src/tool/SideEffects.ts"
 import { onLossOf } from "../../../src/tool/ToolSpec.ts"
 import type { KillSwitch } from "../../../services/KillSwitch.ts"
 import type { ApprovalServices } from "./CallApproval.ts"
 import { approvalFor, clientRequest } from "./CallApproval.ts"
 import type { AgentTool, CallHost, StartedWork } from "./CallHost.ts"
 import { callCatching } from "./Catching.ts"
-import { callFinished } from "./CallOutcome.ts"
+import { callFinished, denied } from "./CallOutcome.ts"
 import {
   contextRefusal,
   invalidToolArguments,
@@ -92,7 +93,10 @@ const permissionOf = (
   given: unknown
 ): Permission => {
   if (areToolsStopped(rules, host)) return "deny"
-  return typeof permission === "function" ? permission(given, judgedRunOf(host)) : permission
+  if (typeof permission !== "function") return permission
+  const answer = permission(given, judgedRunOf(host))
+  if (isPermission(answer)) host.judged = answer
+  return answer
 }
 
 /** Do the kill switch and the policy let the tool run with these arguments without approval? Nothing else is checked. */
@@ -111,7 +115,7 @@ const refuseDenied = (
   if (areToolsStopped(rules, host)) return refuseCall(id, toolsStopped())
   const isByRole = isDeniedByRole(rules.policy, policySubjectOf(tool), given, judgedRunOf(host))
   const roles = isByRole ? rolesText(host.accepted.roles) : undefined
-  return refuseCall(id, permissionDenied(tool, roles))
+  return denied(host, permissionDenied(tool, roles))
 }
 
 /** A tool without a body here: behind an approval, where one is needed, its client is asked for the result. */
@@ -175,7 +179,7 @@ export const make = (services: Services): ToolInvoker => {
     if (untold !== undefined) return refuseCall(id, untold)
     if (gate.missingCapability !== undefined) return refuseCall(id, gate.missingCapability)
     const permission = permissionOf(rules, host, gate, given)
-    // From JavaScript it may be anything: whatever is neither `allow` nor `ask` refuses.
+    // From JavaScript a policy may hold anything: whatever is neither `allow` nor `ask` refuses.
     if (permission !== "allow" && permission !== "ask") {
       return refuseDenied(rules, host, tool, given)
     }
