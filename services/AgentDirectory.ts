@@ -27,13 +27,18 @@ export interface ResolvedAgent {
   readonly withheld?: ReadonlyMap<string, ToolGroup>
   /** Specialists by the name of the tool that delegates to them, `ask_<name>`. */
   readonly specialists: ReadonlyMap<string, AgentName>
+  /** Agents to which it may hand the conversation over, by the name of the tool that does, `transfer_to_<name>`. Absent = none. */
+  readonly handoffs?: ReadonlyMap<string, AgentName>
   /** Reads what another agent delegates with, where its spec says what it takes. */
   readonly takes?: InputCodec["decode"]
   /** What the model is shown, built once. */
   readonly modelTools: ReadonlyArray<ModelTool>
   readonly pins: Pins
   /** Reads what the messages of its runs tell them. Absent = it declares nothing. */
-  readonly context?: ContextReader
+  readonly context?: ContextReader & {
+    /** The same in runs that begin with another agent, which may be told more. */
+    readonly beside: ContextReader["decode"]
+  }
   /**
    * An agent, which is this one or a copy of it, as a turn of a run has it: its functions are called. Throws what they throw.
    * Absent = every turn has the same.
@@ -46,6 +51,11 @@ export interface AgentOfTurn {
   readonly agent: ResolvedAgent
   readonly given: Effect.Effect<TurnGiven>
 }
+
+/** The agents that customers may talk to; none by default. */
+export const CustomerAgents: Context.Reference<ReadonlyArray<AgentName>> = Context.Reference<
+  ReadonlyArray<AgentName>
+>("troupe/services/CustomerAgents", { defaultValue: () => [] })
 
 /** What a process with these agents hosts: each agent, this version of it, and its tools whose calls may be lost. */
 export const hostedBy = (agents: ReadonlyArray<ResolvedAgent>): ReadonlyArray<Need> =>

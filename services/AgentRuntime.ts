@@ -46,6 +46,7 @@ export class ShuttingDown extends Schema.TaggedError<ShuttingDown>()("ShuttingDo
 }
 
 export interface Message {
+  /** In a conversation that began with another agent, it takes part beside that one, and holds the conversation from then on. */
   readonly agent: AgentName
   /**
    * Absent = a new conversation. For an agent whose memory belongs to operators it is `OPERATOR:TASK`, with the sender's id
@@ -155,6 +156,17 @@ export class AgentRuntime extends Context.Service<
       | NotEntitled
       | ShuttingDown
       | StoreError
+    >
+    /**
+     * The agent that holds a conversation of the principal's tenant: the one that it was handed over to, or else that was sent
+     * its last message. Fails for a customer that did not begin the conversation.
+     */
+    holder(
+      conversation: ConversationId,
+      by: Principal
+    ): Effect.Effect<
+      AgentName,
+      ConversationNotFound | InvalidInput | NotEntitled | StoreError | JournalError
     >
     /**
      * Events of a conversation of the principal's tenant after the cursor, then those to come; never ends by itself. The

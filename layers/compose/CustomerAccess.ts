@@ -2,9 +2,10 @@
  * What a customer may see through the facade: the agents for customers, the conversations that it began, and of those
  * what `CustomerView` lists.
  */
-import { Context, Effect } from "effect"
+import { Effect } from "effect"
 import { mayServeCustomers } from "../../src/agent/AgentKind.ts"
 import type { AgentSpec } from "../../src/agent/AgentSpec.ts"
+import { CustomerAgents } from "../../services/AgentDirectory.ts"
 import type { FeedItem } from "../../services/AgentRuntime.ts"
 import type { NotForCustomers } from "../../src/conversation/CustomerAccess.ts"
 import { agentRefusal } from "../../src/conversation/CustomerAccess.ts"
@@ -15,11 +16,6 @@ import type { Principal } from "../../src/Principal.ts"
 import { isLimitedToOwn } from "../../src/Rights.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
 import { listNames } from "../../src/tool/Nearest.ts"
-
-/** The agents that customers may talk to; none by default. */
-export const CustomerAgents: Context.Reference<ReadonlyArray<AgentName>> = Context.Reference<
-  ReadonlyArray<AgentName>
->("troupe/compose/CustomerAgents", { defaultValue: () => [] })
 
 /**
  * Checks that each name is that of an agent which may be for customers. Fails with the first that is not: a name that no agent

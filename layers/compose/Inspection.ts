@@ -3,6 +3,7 @@
  * send again or give up.
  */
 import { Effect, Schema } from "effect"
+import { CustomerAgents } from "../../services/AgentDirectory.ts"
 import { BlobStore } from "../../services/BlobStore.ts"
 import { ConversationStore } from "../../services/ConversationStore.ts"
 import { CostLedger } from "../../services/CostLedger.ts"
@@ -24,7 +25,7 @@ import * as Entries from "../../src/entry/Entries.ts"
 import { inputReader } from "../../src/entry/InvalidInput.ts"
 import { ConversationId, MessageId } from "../../src/Ids.ts"
 import type { Principal } from "../../src/Principal.ts"
-import { agentFor, CustomerAgents, isCustomer } from "./CustomerAccess.ts"
+import { agentFor, isCustomer } from "./CustomerAccess.ts"
 
 const limit = Schema.optionalKey(Limit)
 const readPage = inputReader(Schema.Struct({ limit, after: Schema.optionalKey(ConversationId) }))

@@ -176,7 +176,8 @@ export interface EventOptions {
 }
 
 export interface Send {
-  readonly agent: string
+  /** Absent, in a conversation = the agent that holds it: to which it was handed over, or that was sent its last message. */
+  readonly agent?: string
   /** May be empty where there are parts. */
   readonly text: string
   /**

@@ -13,7 +13,7 @@ import type { Principal } from "../../src/Principal.ts"
 import { RunNotFound } from "../../src/run/RunCommand.ts"
 import { discoverOffers } from "../../src/tool/ToolOffer.ts"
 import type { McpOptions } from "../../src/tool/McpServer.ts"
-import { AgentDirectory, knownTo } from "../../services/AgentDirectory.ts"
+import { AgentDirectory, CustomerAgents, knownTo } from "../../services/AgentDirectory.ts"
 import type { Message } from "../../services/AgentRuntime.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
@@ -36,7 +36,7 @@ import * as EmbeddedHttp from "./EmbeddedHttp.ts"
 import { checkOptions } from "./CheckedOptions.ts"
 import * as Channels from "./Channels.ts"
 import * as ChannelMethods from "./ChannelMethods.ts"
-import { checkCustomerAgents, CustomerAgents } from "./CustomerAccess.ts"
+import { checkCustomerAgents } from "./CustomerAccess.ts"
 import * as Inspection from "./Inspection.ts"
 import { listRuns } from "./ListedRuns.ts"
 import * as Memories from "./Memories.ts"
@@ -156,7 +156,7 @@ const layerOf = async (options: Options) => {
     Layer.provideMerge(stores),
     Layer.provide(filesOf(options.files)),
     Layer.provideMerge(telemetry),
-    Layer.merge(Layer.succeed(CustomerAgents, customer_agents))
+    Layer.provideMerge(Layer.succeed(CustomerAgents, customer_agents))
   )
 }
 

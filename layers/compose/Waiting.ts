@@ -19,6 +19,7 @@ import type { Principal } from "../../src/Principal.ts"
 import { isLimitedToOwn, rightRefusal } from "../../src/Rights.ts"
 import { RunNotFound } from "../../src/run/RunCommand.ts"
 import type { Compacted, ModelTurned, RunEnded, RunEvent } from "../../src/run/RunEvent.ts"
+import { CustomerAgents } from "../../services/AgentDirectory.ts"
 import type { Cursor, FeedItem, Message } from "../../services/AgentRuntime.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
@@ -28,7 +29,8 @@ import type { Answer, Wait } from "./Answer.ts"
 import { WaitTimedOut } from "./Answer.ts"
 import type { RunPart } from "./RunStream.ts"
 import { runParts } from "./RunStream.ts"
-import { agentFor, CustomerAgents, customerItem, isCustomer } from "./CustomerAccess.ts"
+import { isObject } from "./OptionShapes.ts"
+import { agentFor, customerItem, isCustomer } from "./CustomerAccess.ts"
 
 /** A customer may send only to agents for customers, and is not shown the names of others. */
 const sendAsCustomer = Effect.fnUntraced(function* (message: Message, by: Principal) {
@@ -48,6 +50,14 @@ const send = (message: Message, by: Principal) =>
     ? sendAsCustomer(message, by)
     : AgentRuntime.use((agents) => agents.send(message, by))
 
+/** A message that names a conversation and no agent goes to the agent that holds the conversation. */
+const toHolder = Effect.fnUntraced(function* (message: Message, by: Principal) {
+  const read = Result.try((): Partial<Message> => (isObject(message) ? message : {}))
+  const { agent, conversation } = Result.getOrElse(read, (): Partial<Message> => ({}))
+  if (agent !== undefined || conversation === undefined) return message
+  return { ...message, agent: yield* AgentRuntime.use(({ holder }) => holder(conversation, by)) }
+})
+
 /** What cannot even be looked at is refused where the message is decoded. */
 const hasBaggage = (message: unknown): boolean =>
   Result.getOrElse(
@@ -57,11 +67,14 @@ const hasBaggage = (message: unknown): boolean =>
 
 /** Sends a message. */
 export const sendMessage = (message: Message, who: Principal) =>
-  Effect.flatMap(Entries.entitled(who, "send"), (by) =>
-    hasBaggage(message)
-      ? Effect.flatMap(Entries.messageWithBaggage(message, "message"), (read) => send(read, by))
-      : send(message, by)
-  )
+  Effect.gen(function* () {
+    const by = yield* Entries.entitled(who, "send")
+    const given = yield* toHolder(message, by)
+    return yield* send(
+      hasBaggage(given) ? yield* Entries.messageWithBaggage(given, "message") : given,
+      by
+    )
+  })
 
 type Place = Pick<AgentTask, "id" | "conversation" | "ordinal">
 

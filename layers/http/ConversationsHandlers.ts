@@ -196,9 +196,11 @@ export const layer: Layer.Layer<
         if (isLimitedToOwn(by, "send")) {
           yield* conversationFor(store, by, "send", params.id, customer_agents)
         }
+        const agent =
+          payload.agent ?? (yield* Effect.mapError(runtime.holder(params.id, by), problemOf))
         return yield* send(
           surface,
-          { ...payload, ...headersOf(headers), conversation: params.id },
+          { ...payload, ...headersOf(headers), agent, conversation: params.id },
           by
         )
       }),

@@ -92,7 +92,7 @@ export type PortError =
 
 /** Status, name and title by the error's tag. */
 const kinds = {
-  AddressConflict: [409, "address-conflict", "The conversation belongs to another agent"],
+  AddressConflict: [409, "address-conflict", "The agent may take no part in the conversation"],
   AgentBusy: [409, "agent-busy", "The agent is busy"],
   AgentNotFound: [404, "agent-not-found", "Agent not found"],
   AnchorMismatch: [422, "anchor-mismatch", "The conversation does not fit the agent's memory"],

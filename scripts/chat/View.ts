@@ -130,6 +130,8 @@ export class View {
         return this.#turned(event)
       case "FrameOpened":
         return this.line(`  · asks ${event.agent}: ${oneLine(event.input)}`)
+      case "HandedOff":
+        return this.line(`  · ${event.to} goes on with the conversation`)
       case "ApprovalDecided":
         return this.line(
           `  · ${decisions[event.decision._tag]} by ${oneLine(event.by)}${this.#asked(event.approval)}`

@@ -96,6 +96,11 @@ export const AgentSpec = Schema.Struct({
   takes: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json)),
   /** Agents that this one may delegate to; each delegation is a frame of the same run. */
   specialists: defaulted(Schema.Array(AgentName), []),
+  /**
+   * Agents that it may hand the conversation over to, which then go on with it: in this run with its history, their own
+   * instructions and tools, and no capability that it lacks. At most 32. Absent = none.
+   */
+  handoffs: Schema.optionalKey(Schema.Array(AgentName).check(Schema.isMaxLength(32))),
   limits: defaulted(Schema.toType(RunLimits), RunLimits.make({})),
   mailbox: defaulted(MailboxPolicy, "enqueue" as const),
   /** How many messages may wait for one address. */

@@ -25,8 +25,7 @@ const GivenPartPayload = Schema.Union([
   Schema.Struct({ ...described, data: Schema.String })
 ]).annotate({ identifier: "Part" })
 
-const MessagePayload = Schema.Struct({
-  agent: AgentName,
+const message = {
   /** At most 1,000,000 bytes of UTF-8, with the texts among the parts. It may be empty where there are parts. */
   text: Schema.String,
   /**
@@ -36,9 +35,17 @@ const MessagePayload = Schema.Struct({
   parts: Schema.optionalKey(Schema.Array(GivenPartPayload).check(Schema.isMaxLength(parts_max))),
   /** JSON Schema of an object that the answer has to fit, at most 65,536 characters. Not for customers. Absent = any text is an answer. */
   answer_schema: Schema.optionalKey(CheckedAnswerSchema),
-  /** What the tools of the run are told, and its model is not, at most 16,384 characters. Not for customers. Absent = nothing. */
+  /** What the run is told, and its model is not, at most 16,384 characters. Not for customers. Absent = nothing. */
   context: Schema.optionalKey(CheckedRunContext)
-}).annotate({ identifier: "Message" })
+}
+const MessagePayload = Schema.Struct({ agent: AgentName, ...message }).annotate({
+  identifier: "Message"
+})
+const FurtherMessagePayload = Schema.Struct({
+  /** Absent = the agent that holds the conversation: to which it was handed over, or that was sent its last message. */
+  agent: Schema.optionalKey(AgentName),
+  ...message
+}).annotate({ identifier: "FurtherMessage" })
 
 const AcceptedMessage = Schema.Struct({
   task_id: RunId,
@@ -79,6 +86,7 @@ const send = HttpApiEndpoint.post("send", "/v1/messages", posting)
 
 const sendTo = HttpApiEndpoint.post("sendTo", "/v1/conversations/:id/messages", {
   ...posting,
+  payload: FurtherMessagePayload,
   params: { id: ConversationId }
 })
   .annotate(Needs, rolesFor("send"))

@@ -6,7 +6,7 @@ import { FinishReason } from "../run/FinishReason.ts"
 import { Source } from "../run/ProviderWork.ts"
 import type { Role } from "../Principal.ts"
 import { FilePart, Part } from "./Part.ts"
-import { Address, ConversationId, RunId, Tenant } from "../Ids.ts"
+import { Address, AgentName, ConversationId, RunId, Tenant } from "../Ids.ts"
 
 export const InitiatedBy = Schema.Literals(["customer", "agent", "system"])
 export type InitiatedBy = typeof InitiatedBy.Type
@@ -46,6 +46,8 @@ export const ConversationMessage = Schema.Struct({
   channel_origin: Schema.String,
   tool_calls: Schema.optionalKey(Schema.Array(Schema.Json)),
   run_id: Schema.optionalKey(RunId),
+  /** The agent that answered, where it is not the one that the conversation began with. */
+  agent: Schema.optionalKey(AgentName),
   /** Of an answer that did not end well: it is cut, refused or filtered, and may be empty. */
   finish: Schema.optionalKey(FinishReason),
   /** Why its run did not complete, where the answer did not end well. */

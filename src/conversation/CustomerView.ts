@@ -5,7 +5,7 @@
 import type { ToolFailure } from "../error/ToolError.ts"
 import { failureTextForUser } from "../error/ToolError.ts"
 import type { ApprovalPayload } from "../approval/Approval.ts"
-import type { ApprovalId, CallId, FrameId } from "../Ids.ts"
+import type { AgentName, ApprovalId, CallId, FrameId } from "../Ids.ts"
 import type { Notice } from "../delivery/Notice.ts"
 import { frameDepth, frameOpenedBy, rootFrame } from "../Ids.ts"
 import type { Source } from "../run/ProviderWork.ts"
@@ -60,6 +60,8 @@ export type CustomerEvent =
       readonly _tag: "CallSettled"
       readonly outcome: { readonly _tag: "Failed"; readonly error: CustomerFailure }
     }
+  /** Another agent goes on with the conversation, which is for customers too. */
+  | { readonly _tag: "HandedOff"; readonly to: AgentName }
   | { readonly _tag: "RunStopping"; readonly status: EndStatus }
   /** `reason` is the status again: the real one may be a person's own words. The text is empty unless it is complete. */
   | {
@@ -67,6 +69,8 @@ export type CustomerEvent =
       readonly status: EndStatus
       readonly reason: string
       readonly text: string
+      /** Who gave the answer, where it is not the agent that the conversation began with. */
+      readonly agent?: AgentName
       readonly finish?: CustomerFinish
       readonly sources?: ReadonlyArray<Source>
       readonly files?: ReadonlyArray<FilePart>
@@ -84,8 +88,14 @@ const ofFinish = (finish: FinishReason | undefined): { readonly finish?: Custome
   }
 }
 
-/** What the answer refers to and how it ended are part of it. */
-const ofAnswer = ({ files, finish, sources }: Pick<RunEnded, "files" | "finish" | "sources">) => ({
+/** Who gave the answer, what it refers to and how it ended are part of it. */
+const ofAnswer = ({
+  agent,
+  files,
+  finish,
+  sources
+}: Pick<RunEnded, "agent" | "files" | "finish" | "sources">) => ({
+  ...(agent === undefined ? undefined : { agent }),
   ...ofFinish(finish),
   ...(sources === undefined ? undefined : { sources: sources.map(sourceOf) }),
   ...(files === undefined ? undefined : { files: files.map(fileOf) })
@@ -188,6 +198,8 @@ export const customerEvent = (event: RunEvent): CustomerEvent | undefined => {
       return { _tag: event._tag }
     case "CallSettled":
       return settled(event.call, event.outcome, event.by)
+    case "HandedOff":
+      return { _tag: "HandedOff", to: event.to }
     case "RunStopping":
       return { _tag: "RunStopping", status: event.status }
     case "RunEnded":

@@ -4,7 +4,7 @@
 import { Schema } from "effect"
 import { canonical } from "../Canonical.ts"
 import { Part } from "../conversation/Part.ts"
-import { Address, ConversationId, RunId, Tenant } from "../Ids.ts"
+import { Address, AgentName, ConversationId, RunId, Tenant } from "../Ids.ts"
 import { Roles } from "../Principal.ts"
 import { Nesting } from "../run/Nesting.ts"
 
@@ -13,6 +13,10 @@ export type TaskStatus = typeof TaskStatus.Type
 
 /** What a message says beside its text. */
 const said = {
+  /** The agent that it is for, where the conversation began with another. Absent = that of the address. */
+  agent: Schema.optionalKey(AgentName),
+  /** Agents that handed the conversation over to that one. Absent = none. */
+  handed_by: Schema.optionalKey(Schema.Array(AgentName)),
   /** The span of its trace in which it was sent. Absent = it was sent outside any span. */
   span_id: Schema.optionalKey(Schema.String),
   /** The sender excluded it from tracing (W3C Trace Context, flags 00). Absent = it may be traced. */
@@ -36,14 +40,18 @@ export type MaybeSaid = { readonly [Name in keyof Said]?: Said[Name] | undefined
 
 /** What a message says beside its text, without the members that it does not say. */
 export const saidOf = ({
+  agent,
   answer_schema,
   context,
   context_secrets,
+  handed_by,
   nested,
   parts,
   sampled,
   span_id
 }: MaybeSaid): Said => ({
+  ...(agent === undefined ? undefined : { agent }),
+  ...(handed_by === undefined ? undefined : { handed_by }),
   ...(span_id === undefined ? undefined : { span_id }),
   ...(sampled === undefined ? undefined : { sampled }),
   ...(nested === undefined ? undefined : { nested }),
@@ -53,8 +61,8 @@ export const saidOf = ({
   ...(parts === undefined ? undefined : { parts })
 })
 
-const compared = ({ answer_schema, context, context_secrets, parts }: MaybeSaid): string =>
-  canonical([answer_schema ?? null, context ?? null, context_secrets ?? null, parts ?? null])
+const compared = ({ agent, answer_schema, context, context_secrets, parts }: MaybeSaid): string =>
+  canonical([agent, answer_schema, context, context_secrets, parts].map((each) => each ?? null))
 
 /**
  * Do two messages ask for the same answer, bring the same files and tell their runs the same? Traces of a retry differ, and
@@ -125,7 +133,7 @@ export class IdempotencyConflict extends Schema.TaggedError<IdempotencyConflict>
   }
 }
 
-/** The conversation belongs to another agent of the tenant. */
+/** The conversation is one of another agent, in which this one may take no part. */
 export class AddressConflict extends Schema.TaggedError<AddressConflict>()("AddressConflict", {
   conversation: Schema.String,
   agent: Schema.String

@@ -45,6 +45,8 @@ const keyedOf = (event: RunEvent, nth: (key: string) => number): Keyed | undefin
       const { agent, input } = event
       return [`frame ${event.call}`, "another specialist, or another task", { agent, input }]
     }
+    case "HandedOff":
+      return [`handoff ${event.call}`, "it was handed to another agent", { to: event.to }]
     case "ApprovalRequested": {
       const { arguments: args, tool_key } = event
       const key = `question ${event.call}`

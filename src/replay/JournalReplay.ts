@@ -136,6 +136,10 @@ const inputOf = (state: RunState, event: RunEvent): RunInput | undefined => {
     }
     case "FrameOpened":
       return { _tag: "Delegates", call: event.call, agent: event.agent, input: event.input }
+    case "HandedOff": {
+      const { _tag, ...handoff } = event
+      return { _tag: "HandsOff", ...handoff }
+    }
     case "ApprovalRequested": {
       const { _tag, ...request } = event
       return {

@@ -3,6 +3,9 @@
  * person is asked.
  */
 import type { AgentName, CallId, RunId, Tenant } from "../Ids.ts"
+import { rootFrame, stepKey } from "../Ids.ts"
+import { agentOfRun } from "../run/RunLookup.ts"
+import { stepOfCall } from "./Divergence.ts"
 import type { Roles } from "../Principal.ts"
 import type { RunContext } from "../run/RunContext.ts"
 import type { Permission } from "../tool/SideEffects.ts"
@@ -67,6 +70,10 @@ const before: ReadonlySet<string | undefined> = new Set([
   "RUN_CONTEXT",
   "RUN_CONTEXT_SECRETS",
   "CALLS_MAX",
+  "HANDOFF_NESTED",
+  "HANDOFF_TWICE",
+  "HANDOFFS_MAX",
+  "NOT_FOR_CUSTOMERS",
   "DUPLICATE_CALL"
 ])
 
@@ -100,12 +107,21 @@ export class PolicyDryRun {
   add(run: RunId, recording: Recording): void {
     this.#runs++
     const delegated = new Set<string>()
-    const supervisor = recording.accepted.address.agent
+    const supervisor = agentOfRun(recording.accepted)
     const agents = new Map<string, AgentName>([["0", supervisor]])
+    /** By the step of their turn: between two turns a frame may have gone on with another agent. */
+    const callers = new Map<string, AgentName>()
     for (const { event } of recording.entries) {
-      if (event._tag !== "FrameOpened") continue
-      delegated.add(event.call)
-      agents.set(event.frame, event.agent)
+      if (event._tag === "ModelTurned") {
+        const { frame, step } = event
+        callers.set(stepKey(frame, step), agents.get(frame) ?? supervisor)
+      } else if (event._tag === "FrameOpened") {
+        delegated.add(event.call)
+        agents.set(event.frame, event.agent)
+      } else if (event._tag === "HandedOff") {
+        delegated.add(event.call)
+        agents.set(rootFrame, event.to)
+      }
     }
     for (const call of recording.calls) {
       if (delegated.has(call.id) || before.has(reasonOf(call))) continue
@@ -114,7 +130,7 @@ export class PolicyDryRun {
           run,
           call: call.id,
           tenant: recording.accepted.tenant,
-          agent: agents.get(call.id.slice(0, call.id.lastIndexOf("/"))) ?? supervisor,
+          agent: callers.get(stepOfCall(call.id) ?? "") ?? supervisor,
           tool: call.name,
           arguments: call.arguments,
           principal: recording.accepted.by,

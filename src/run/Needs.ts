@@ -38,7 +38,10 @@ export const needsOf = (state: RunState): ReadonlyArray<Need> => {
   if (state.ended !== undefined || state.stopping !== undefined) return none
   const own = state.accepted.address.agent
   const needs = new Set<Need>()
-  for (const { agent } of state.openFrames) if (agent !== own) needs.add(agent)
+  for (const { agent, next } of state.openFrames) {
+    if (agent !== own) needs.add(agent)
+    if (next !== undefined && next !== own) needs.add(next)
+  }
   for (const { frame, phase } of state.open) {
     if (phase._tag !== "Dispatched" || phase.tool === undefined || phase.epoch >= state.epoch)
       continue

@@ -41,10 +41,11 @@ export interface CostEntry {
 /** The assistant's message. Without `finish`, `sources` and `files` it is its text alone. */
 export type AnswerMessage = Pick<
   ConversationMessage,
-  "content" | "files" | "finish" | "reason" | "sources"
+  "agent" | "content" | "files" | "finish" | "reason" | "sources"
 >
 
 const answerOf = ({
+  agent,
   files,
   finish,
   reason,
@@ -56,6 +57,7 @@ const answerOf = ({
   if (text === "" && finish === undefined && files === undefined) return undefined
   return {
     content: text,
+    ...(agent === undefined ? undefined : { agent }),
     ...(finish === undefined ? undefined : { finish }),
     ...(finish === undefined || status === "complete" ? undefined : { reason }),
     ...(sources === undefined ? undefined : { sources }),

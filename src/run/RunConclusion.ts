@@ -1,6 +1,7 @@
 /**
  * What follows from a run's state alone: a frame has answered, a limit is reached, nothing of a stopping run is left open.
  */
+import type { AgentName } from "../Ids.ts"
 import { callOpening, rootFrame } from "../Ids.ts"
 import type { Breach } from "./RunBreach.ts"
 import { breachOf, breachText, lastStep, onBreach } from "./RunBreach.ts"
@@ -91,10 +92,11 @@ const questionClosed = ({ approval, call }: ApprovalRequested, by: string): RunE
 const finishOf = (frame: FrameState): FinishReason | undefined =>
   frame.calls.length > 0 ? undefined : frame.finish
 
-const finished = ({ question }: RunState, frame: FrameState, text: string): RunEvent => {
+const finished = (state: RunState, frame: FrameState, text: string): RunEvent => {
+  const { question } = state
   if (frame.id === rootFrame) {
     return question === undefined
-      ? ended("complete", "complete", text, finishOf(frame), frame)
+      ? ended("complete", "complete", text, finishOf(frame), frame, speaker(state))
       : // The supervisor's answer was in flight when the question was put.
         questionClosed(question, "runtime")
   }
@@ -109,15 +111,23 @@ const stoppedFinish = (
 ): FinishReason | undefined =>
   by === "runtime" && reason === filtered_reason ? "content_filter" : supervisor?.finish
 
+/** Who speaks in the conversation now, where that is not the agent of its address. */
+const speaker = ({ accepted, frames }: RunState): AgentName | undefined => {
+  const root = frames.get(rootFrame)
+  const agent = root?.next ?? root?.agent
+  return agent === accepted.address.agent ? undefined : agent
+}
+
 const ended = (
   status: EndStatus,
   reason: string,
   text: string,
   finish: FinishReason | undefined,
-  answer: Pick<FrameState, "files" | "sources"> | undefined
+  answer: Pick<FrameState, "files" | "sources"> | undefined,
+  agent: AgentName | undefined
 ): RunEvent => {
   const { files, sources } = answer ?? {}
-  if (finish === undefined && sources === undefined && files === undefined) {
+  if (finish === undefined && sources === undefined && files === undefined && agent === undefined) {
     return { _tag: "RunEnded", status, reason, text }
   }
   return {
@@ -125,6 +135,7 @@ const ended = (
     status,
     reason,
     text,
+    ...(agent === undefined ? undefined : { agent }),
     ...(finish === undefined ? undefined : { finish }),
     ...(sources === undefined ? undefined : { sources }),
     ...(files === undefined ? undefined : { files })
@@ -143,7 +154,7 @@ export const conclude = (state: RunState): RunEvent | undefined => {
     if (state.open.length > 0) return undefined
     const { reason, status } = state.stopping
     const finish = stoppedFinish(state.stopping, state.frames.get(rootFrame))
-    return ended(status, reason, lastText(state), finish, undefined)
+    return ended(status, reason, lastText(state), finish, undefined, speaker(state))
   }
   for (const frame of state.openFrames) {
     if (frame.answer !== undefined) return finished(state, frame, frame.answer)

@@ -13,6 +13,7 @@ import type { Authorized } from "../permission/Authorization.ts"
 import type { OnLoss } from "../tool/ToolSpec.ts"
 import { breachOf, onBreach } from "./RunBreach.ts"
 import { duplicatedBy } from "./RunGuard.ts"
+import { handoffs_max_default } from "./RunLimits.ts"
 import type {
   ApprovalRequested,
   CallSettled,
@@ -21,6 +22,7 @@ import type {
   HostValues,
   MemoryRecalled,
   ModelTurned,
+  Outcome,
   RunEvent,
   RunStopping
 } from "./RunEvent.ts"
@@ -59,6 +61,13 @@ export type RunInput =
       readonly call: CallId
       readonly agent: AgentName
       readonly input: string
+    }
+  /** The conversation is to go on with another agent. */
+  | {
+      readonly _tag: "HandsOff"
+      readonly call: CallId
+      readonly from: AgentName
+      readonly to: AgentName
     }
   | { readonly _tag: "RequestsApproval"; readonly request: Omit<ApprovalRequested, "_tag"> }
   /** The client of the conversation is to give the call's result. */
@@ -265,6 +274,47 @@ const delegates = (
   ]
 }
 
+/** Why the conversation may not change hands by this call; undefined = it may. */
+const handoffRefusal = (state: RunState, { frame }: CallState): Outcome | undefined => {
+  if (frame !== rootFrame) {
+    return policyFailure(
+      "HANDOFF_NESTED",
+      "only the agent that speaks in the conversation hands it over: answer instead"
+    )
+  }
+  if (frameOf(state, frame).next !== undefined) {
+    return policyFailure("HANDOFF_TWICE", "this turn has handed the conversation over already")
+  }
+  const { handoffs_max: most = handoffs_max_default } = state.accepted.limits
+  return state.handoffs < most
+    ? undefined
+    : policyFailure(
+        "HANDOFFS_MAX",
+        `the conversation changes hands at most ${most} times in one run: go on with it yourself`
+      )
+}
+
+const handsOff = (
+  state: RunState,
+  { call: id, from, to }: Extract<RunInput, { _tag: "HandsOff" }>
+): ReadonlyArray<RunEvent> => {
+  const call = startable(state, id)
+  if (call === undefined) return none
+  if (call.phase._tag === "Dispatched") return [lost(call)]
+  const duplicate = duplicateRefused(state, call)
+  if (duplicate !== undefined) return duplicate
+  const refused = handoffRefusal(state, call)
+  return refused === undefined
+    ? [
+        { _tag: "HandedOff", call: id, from, to },
+        callSettled(id, {
+          _tag: "Value",
+          json: JSON.stringify(`${to} goes on with the conversation`)
+        })
+      ]
+    : [callSettled(id, refused)]
+}
+
 /** The result of a call. A dispatch of an older owner that the gate now refuses may have had its side effect: it is lost. */
 const finished = (
   state: RunState,
@@ -308,6 +358,8 @@ export const decide = (state: RunState, input: RunInput): ReadonlyArray<RunEvent
         : none
     case "Delegates":
       return delegates(state, input)
+    case "HandsOff":
+      return handsOff(state, input)
     case "RequestsApproval":
       return requestApproval(state, input.request)
     case "RequestsClient":

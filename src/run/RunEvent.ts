@@ -94,6 +94,10 @@ const RunAccepted = Schema.TaggedStruct("RunAccepted", {
   address: Address,
   conversation: ConversationId,
   message: Schema.String,
+  /** The agent that it was sent to, where the conversation began with another. Absent = that of the address. */
+  agent: Schema.optionalKey(AgentName),
+  /** Agents that handed the conversation over before: the run may use no capability that one of them lacks. Absent = none. */
+  handed_by: Schema.optionalKey(Schema.Array(AgentName)),
   /** The principal that sent the message. */
   by: Schema.String,
   /** Its roles at that time, which hold for the whole run. Absent = not known. */
@@ -206,6 +210,8 @@ const FrameOpened = Schema.TaggedStruct("FrameOpened", {
   agent: AgentName,
   input: Schema.String
 })
+/** A call has handed the conversation over: once all calls of its turn have their results, the other agent goes on with its frame. */
+const HandedOff = Schema.TaggedStruct("HandedOff", { call: CallId, from: AgentName, to: AgentName })
 /** What the host filled in for a call, by the place in its request, and the key of the tool for which it was asked. */
 const HostValues = Schema.Struct({
   tool: Schema.String,
@@ -324,6 +330,8 @@ const RunEnded = Schema.TaggedStruct("RunEnded", {
   status: EndStatus,
   reason: Schema.String,
   text: Schema.String,
+  /** The agent that speaks in the conversation at its end, where that is not the one that the conversation began with. */
+  agent: Schema.optionalKey(AgentName),
   /** How the supervisor's last turn ended, where the text is cut, refused or filtered. */
   finish: Schema.optionalKey(FinishReason),
   /** What the answer refers to. */
@@ -339,6 +347,7 @@ export const RunEvent = Schema.Union([
   Compacted,
   MemoryRecalled,
   FrameOpened,
+  HandedOff,
   ApprovalRequested,
   ClientRequested,
   ApprovalDecided,
@@ -357,6 +366,7 @@ export type RunAccepted = typeof RunAccepted.Type
 export type ModelTurned = typeof ModelTurned.Type
 export type Compacted = typeof Compacted.Type
 export type MemoryRecalled = typeof MemoryRecalled.Type
+export type HandedOff = typeof HandedOff.Type
 export type ApprovalRequested = typeof ApprovalRequested.Type
 export type ClientRequested = typeof ClientRequested.Type
 /** What a run waits for a person with. */

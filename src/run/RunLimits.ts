@@ -46,6 +46,9 @@ const ExtendBy = Schema.Struct({
   mistakes_max: amount
 })
 
+/** `handoffs_max` where an agent does not say it. */
+export const handoffs_max_default = 4
+
 export const RunLimits = Schema.Struct({
   /** Model turns over all frames. */
   steps_max: bounded(1, 1_000, 25),
@@ -69,6 +72,8 @@ export const RunLimits = Schema.Struct({
   calls_parallel_max: bounded(1, 256, 16),
   /** Delegations that one turn may open. */
   delegations_per_turn_max: bounded(0, 16, 2),
+  /** How often the conversation may change hands in one run; absent = 4. */
+  handoffs_max: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 64 }))),
   /** How deep specialists may delegate in turn: 1 = the supervisor's only. */
   depth_max: bounded(0, 64, 8),
   /**

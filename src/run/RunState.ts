@@ -18,6 +18,7 @@ import type {
   ClientRequested,
   Compacted,
   FinishReason,
+  HandedOff,
   HostValues,
   MemoryRecalled,
   Outcome,
@@ -33,7 +34,7 @@ import type { RunUsed } from "./RunUsed.ts"
 import { extendLimit, noneUsed, chargeTool } from "./RunUsed.ts"
 import { foldCompaction } from "./RunCompaction.ts"
 import { moveTo, proposedPhase, foldResult, foldTurn } from "./StepFold.ts"
-import { callOf } from "./RunLookup.ts"
+import { agentOfRun, callOf, frameOf } from "./RunLookup.ts"
 
 export type CallPhase =
   | { readonly _tag: "Proposed" }
@@ -85,7 +86,11 @@ export interface CallState {
 
 export interface FrameState {
   readonly id: FrameId
-  readonly agent: AgentName
+  agent: AgentName
+  /** The agent that goes on with it after this turn, to which a call of the turn has handed it over. */
+  next: AgentName | undefined
+  /** The agents that handed it over, each once: no capability is used that one of them lacks. Undefined = none did. */
+  handed_by: ReadonlyArray<AgentName> | undefined
   /** The last turn; 0 before the first. */
   step: number
   /** Calls of the last turn, in the model's order. */
@@ -132,6 +137,10 @@ export interface FoldState {
   /** How many approvals of calls the run has requested, answered or not; `questions_max` bounds it. Those about limits do not count. */
   questions: number
   dispatches: number
+  /** How often the conversation has changed hands. */
+  handoffs: number
+  /** How often a frame went on with another agent. */
+  switches: number
   tokens: number
   readonly used: RunUsed
   /** This run's cut of the conversation before it; undefined = none. */
@@ -174,6 +183,8 @@ export const emptyState = (): FoldState => ({
   steps: 0,
   questions: 0,
   dispatches: 0,
+  handoffs: 0,
+  switches: 0,
   tokens: 0,
   used: noneUsed(),
   question: undefined,
@@ -236,6 +247,8 @@ const openFrame = (
   const frame: FrameState = {
     id,
     agent,
+    next: undefined,
+    handed_by: undefined,
     step: 0,
     calls: [],
     waiting: 0,
@@ -251,6 +264,7 @@ const openFrame = (
   }
   state.frames.set(id, frame)
   state.openFrames.push(frame)
+  return frame
 }
 
 /** The question about a limit is answered or closed. A refusal stops the run by an event of its own. */
@@ -326,6 +340,13 @@ const dispatched = (state: RunState, event: CallDispatched) => {
   })
 }
 
+const handedOff = (state: RunState, { call, from, to }: HandedOff) => {
+  const frame = frameOf(state, callOf(state, call).frame)
+  state.handoffs++
+  frame.next = to
+  frame.handed_by = [...new Set([...(frame.handed_by ?? []), from])]
+}
+
 const reopened = (state: RunState, id: CallId) => {
   const call = callOf(state, id)
   call.approved_by = undefined
@@ -334,10 +355,10 @@ const reopened = (state: RunState, id: CallId) => {
 
 const accept = (state: FoldState, event: RunEvent) => {
   if (event._tag !== "RunAccepted") throw new TypeError("a run begins with its acceptance")
-  const { address, message, parts } = event
+  const { handed_by, message, parts } = event
   state.accepted = event
   if (parts !== undefined) state.hasFiles = parts.some(isFile)
-  openFrame(state, rootFrame, address.agent, message, parts)
+  openFrame(state, rootFrame, agentOfRun(event), message, parts).handed_by = handed_by
 }
 
 const unknownPhase: CallPhase = { _tag: "Unknown" }
@@ -365,7 +386,10 @@ export const evolve = (state: FoldState, event: RunEvent): void => {
       return
     case "FrameOpened":
       moveTo(state, callOf(state, event.call), { _tag: "Delegated", frame: event.frame })
-      return openFrame(state, frameOpenedBy(event.call), event.agent, event.input)
+      openFrame(state, frameOpenedBy(event.call), event.agent, event.input)
+      return
+    case "HandedOff":
+      return handedOff(state, event)
     case "ApprovalRequested":
       return approvalRequested(state, event)
     case "ClientRequested":

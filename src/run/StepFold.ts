@@ -131,6 +131,11 @@ export const foldResult = (state: RunState, call: CallState, event: CallSettled)
     }
     frame.transcript.push(resultEntry(each, each.phase))
   }
+  if (frame.next !== undefined) {
+    frame.agent = frame.next
+    frame.next = undefined
+    state.switches++
+  }
   state.used.mistakes = mistaken ? state.used.mistakes + 1 : 0
   if (mistaken) state.used.mistake = mistakeOf(call, outcome)
 }

@@ -114,6 +114,18 @@ describe("the example of a context", () => {
   })
 })
 
+describe("the example of a handoff", () => {
+  it("is in the README of the room, and shows who answers", async () => {
+    const { blocks } = await printedOf("layers/compose/README.md", "handoff")
+    assert.lengthOf(blocks, 1)
+    assert.deepStrictEqual(await linesOf("handoff"), [
+      "triage hands it over to billing",
+      "billing: Invoice 7 is paid.",
+      "billing: On Monday."
+    ])
+  })
+})
+
 describe("the example of pictures", () => {
   it("shows the model those of the message and of a result, as the README prints it", async () => {
     assert.lengthOf((await printedOf("layers/compose/README.md", "pictures")).blocks, 1)

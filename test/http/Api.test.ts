@@ -79,18 +79,6 @@ describe("POST /v1/messages", () => {
         }
       }).pipe(Effect.provide(layer))
   )
-
-  it.live("refuses a conversation that belongs to another agent", () =>
-    Effect.gen(function* () {
-      const { conversation } = yield* say("hello")
-      const answer = yield* ask(`/v1/conversations/${conversation}/messages`, {
-        as: "olga",
-        json: { agent: "spectral", text: "hello" }
-      })
-      assert.strictEqual(answer.status, 409)
-      assert.strictEqual(answer.json.type, "urn:troupe:problem:address-conflict")
-    }).pipe(Effect.provide(layer))
-  )
 })
 
 describe("conversations and runs", () => {

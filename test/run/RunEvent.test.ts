@@ -81,6 +81,10 @@ const whole: {
   RunAccepted: [
     {
       ...Samples.runAccepted(Samples.newTask()),
+      agent: AgentName.make("billing"),
+      handed_by: [AgentName.make("triage")],
+      context: { customer: "1003" },
+      context_secrets: ["token"],
       roles: ["operator"],
       span_id: "b7ad6b7169203331",
       sampled: false,
@@ -138,6 +142,7 @@ const whole: {
     ],
     sources,
     unreadable: "what",
+    given: { digest: "d", without: ["refund"] },
     empty: true
   })),
   Compacted: (["bound", "refused"] as const).flatMap((cause) =>
@@ -165,6 +170,14 @@ const whole: {
       call,
       agent: AgentName.make("analyst"),
       input: "look"
+    }
+  ],
+  HandedOff: [
+    {
+      _tag: "HandedOff",
+      call,
+      from: AgentName.make("triage"),
+      to: AgentName.make("billing")
     }
   ],
   ApprovalRequested: (
@@ -233,6 +246,7 @@ const whole: {
     call,
     outcome,
     by: "bob",
+    permission: "ask",
     stop: true,
     texts: true,
     spent,
@@ -252,6 +266,7 @@ const whole: {
     status,
     reason: "r",
     text: "t",
+    agent: AgentName.make("billing"),
     finish: "length",
     sources
   }))
@@ -277,6 +292,7 @@ describe("an event", () => {
       for (const event of events) {
         for (const [path, strange] of corrupted(event, [
           "arguments",
+          "context",
           "output_schema",
           "provider"
         ])) {

@@ -217,17 +217,27 @@ export const agents = (world: World): ReadonlyArray<AgentSpec> => {
     on_breach: (["stop", "answer", "ask"] as const)[draw("breach", [0, 1, 2, 2])]!
   })
   const all = Object.keys(governance).map(toolKey)
+  const east = specialists[0]!
+  // Back and forth, in one seed of three.
+  const handsOver = draw("handoffs", [0, 0, 1]) === 1
   return [
     AgentSpec.make({
       name: supervisor,
       instructions: "Lead.",
       tools: all,
       specialists,
+      ...(handsOver ? { handoffs: [east] } : undefined),
       limits,
       mailbox: (["enqueue", "enqueue", "interrupt"] as const)[draw("mailbox", [0, 1, 2])]!
     }),
     ...specialists.map((name) =>
-      AgentSpec.make({ name, instructions: "Help.", tools: all, limits })
+      AgentSpec.make({
+        name,
+        instructions: "Help.",
+        tools: all,
+        ...(handsOver && name === east ? { handoffs: [supervisor] } : undefined),
+        limits
+      })
     )
   ]
 }
@@ -260,6 +270,8 @@ const callsOf = (
         name,
         arguments: { task: `${said} / ${request.frame}/${request.step}.${i}` }
       })
+    else if (name.startsWith("transfer_to_"))
+      calls.push({ model_id, name, arguments: { note: `${n}` } })
     else calls.push({ model_id, name, arguments: { n } })
   }
   return calls

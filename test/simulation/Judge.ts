@@ -123,6 +123,12 @@ const illegalOfCall = (
   switch (event._tag) {
     case "FrameOpened":
       return phase._tag !== "Proposed" || stopping ? `a frame opened from ${phase._tag}` : undefined
+    case "HandedOff":
+      if (phase._tag !== "Proposed" || stopping) return `handed over from ${phase._tag}`
+      if (call.frame !== rootFrame) return "a specialist handed the conversation over"
+      return state.frames.get(rootFrame)?.agent === event.from
+        ? undefined
+        : "handed over by an agent that does not hold it"
     case "ApprovalRequested":
     case "ClientRequested": {
       if ((phase._tag !== "Proposed" && phase._tag !== "Decided") || stopping)
@@ -178,6 +184,7 @@ const foldRun = (world: World, run: StoredRun): FoldState => {
   run.entries.forEach((entry, i) => {
     if (entry.seq !== i) world.violate(`a gap at seq ${i}`)
     const why = illegal(run, state, entry)
+    if (entry.event._tag === "HandedOff") world.count("a handoff")
     if (why === undefined) evolve(state, entry.event)
     else world.violate(`${entry.event._tag} at seq ${i}: ${why}`)
   })

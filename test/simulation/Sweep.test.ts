@@ -18,4 +18,10 @@ describe("a crash at every I/O of a conversation", () => {
       )
     })
   }
+
+  it("is survived where the conversation changes hands", { timeout: 120_000 }, () => {
+    const outcome = swept(60, 60)
+    assert.deepStrictEqual(outcome.failures.map(said), [])
+    assert.isAbove(outcome.counts.get("a handoff") ?? 0, 20)
+  })
 })

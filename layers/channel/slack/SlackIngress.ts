@@ -114,7 +114,7 @@ const hear = Effect.fnUntraced(
     if (found === undefined) return done
     yield* agents.send(
       {
-        agent: found.address.agent,
+        agent: yield* agents.holder(binding.conversation, by),
         conversation: binding.conversation,
         text: unescaped(text),
         idempotency_key: `slack-${team_id}-${event_id}`.slice(0, 200),

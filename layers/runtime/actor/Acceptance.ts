@@ -8,6 +8,7 @@ import { saidOf } from "../../../src/delivery/AgentTask.ts"
 import type { RunId } from "../../../src/Ids.ts"
 import { forEachPage } from "../../../src/Pages.ts"
 import { limitsWithin } from "../../../src/run/Nesting.ts"
+import { agentOfRun } from "../../../src/run/RunLookup.ts"
 import { cancelRun, RunNotFound } from "../../../src/run/RunCommand.ts"
 import type { RunAccepted } from "../../../src/run/RunEvent.ts"
 import { RunLimits } from "../../../src/run/RunLimits.ts"
@@ -32,7 +33,7 @@ type Message = Pick<
 
 /** The first event of the task's run. */
 export const acceptedOf = ({ loop }: ActorHost, task: Message): RunAccepted => {
-  const agent = loop.directory.get(task.address.agent)
+  const agent = loop.directory.get(agentOfRun(task))
   return {
     _tag: "RunAccepted",
     tenant: task.tenant,

@@ -11,6 +11,7 @@ import type { AgentTask } from "../../../src/delivery/AgentTask.ts"
 import type { RunId } from "../../../src/Ids.ts"
 import { foldWhole } from "../../../src/run/Quarantine.ts"
 import type { RunEvent, RunStopping } from "../../../src/run/RunEvent.ts"
+import { agentOfRun } from "../../../src/run/RunLookup.ts"
 import type { RunState } from "../../../src/run/RunState.ts"
 import type { AgentMemory } from "../../../services/AgentMemory.ts"
 import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"
@@ -253,7 +254,9 @@ export const continueRun = Effect.fnUntraced(function* (
     { run, state, worked_ms, last_append_at, hasWaited },
     past,
     actor.wakeup,
-    isDefinitionChanged(agent, state) ? "definition_changed" : undefined
+    isDefinitionChanged(loop.directory.get(agentOfRun(state.accepted)), state)
+      ? "definition_changed"
+      : undefined
   ).pipe(
     Effect.ensuring(Effect.sync(() => feed.endRun(channel, run))),
     Effect.onError(() => wakeWatchers(host, channel))

@@ -19,15 +19,23 @@ interface Readers {
 /** The agent, its tools, and those of the agents that may take part in its runs. */
 const readersOf = (directory: AgentDirectory["Service"], agent: ResolvedAgent): Readers => {
   const seen = new Set([agent])
-  // A set is read to its end while it grows: specialists may have specialists.
-  for (const { specialists } of seen) {
-    for (const name of specialists.values()) {
-      const specialist = directory.get(name)
-      if (specialist !== undefined) seen.add(specialist)
+  // A set is read to its end while it grows: the others may have others.
+  for (const { handoffs, specialists } of seen) {
+    for (const name of [...specialists.values(), ...(handoffs?.values() ?? [])]) {
+      const other = directory.get(name)
+      if (other !== undefined) seen.add(other)
     }
   }
   const all = [...seen].flatMap(({ context, spec, tools }) => [
-    ...(context === undefined ? [] : [{ who: `the agent "${spec.name}"`, reader: context }]),
+    ...(context === undefined
+      ? []
+      : [
+          {
+            who: `the agent "${spec.name}"`,
+            // What is said to all of them is more than one of them reads.
+            reader: seen.size === 1 ? context : { ...context, decode: context.beside }
+          }
+        ]),
     ...[...tools.values()].flatMap(({ context, spec }) =>
       context === undefined ? [] : [{ who: `the tool "${spec.name}"`, reader: context }]
     )

@@ -94,6 +94,12 @@ export const decoded = (
         yield* failIfNotBegunBy(services, who, "send", read.conversation)
       return yield* runtime.send(yield* withOwnKey(services, who, read), who)
     }),
+    holder: Effect.fnUntraced(function* (conversation, by) {
+      const id = yield* Entries.conversationId(conversation, "conversation")
+      const who = yield* Entries.entitled(by, "send")
+      yield* failIfNotBegunBy(services, who, "send", id)
+      return yield* runtime.holder(id, who)
+    }),
     watch: (conversation, after, by) =>
       Stream.unwrap(
         Effect.gen(function* () {

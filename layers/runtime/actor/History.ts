@@ -23,7 +23,7 @@ import type { TaskStore } from "../../../services/TaskStore.ts"
 const page_max = 10_000
 
 /** The whole run, folded: of no events, if it has not been accepted. */
-const foldRun = Effect.fnUntraced(function* (
+export const foldRun = Effect.fnUntraced(function* (
   journal: RunJournal["Service"],
   run: RunId
 ): Effect.fn.Return<FoldState, JournalError | RunQuarantined> {

@@ -5,6 +5,7 @@ import { Effect } from "effect"
 import type { Address, RunId } from "../../../src/Ids.ts"
 import type { Need } from "../../../src/run/Needs.ts"
 import { needsOf, versionOf } from "../../../src/run/Needs.ts"
+import { agentOfRun } from "../../../src/run/RunLookup.ts"
 import type { RunState } from "../../../src/run/RunState.ts"
 import type { AgentDirectory } from "../../../services/AgentDirectory.ts"
 import { hostedBy } from "../../../services/AgentDirectory.ts"
@@ -21,11 +22,11 @@ export const make = (directory: AgentDirectory["Service"]) => {
   /** The version that a run needs whose agent has `on_change: "wait"`; none, if it was accepted without one. */
   const pinnedVersion = ({ accepted, stopping }: RunState): ReadonlyArray<Need> => {
     if (stopping !== undefined) return nothing
-    const { address, pins } = accepted
-    const agent = directory.get(address.agent)
-    return agent?.spec.on_change !== "wait" || pins.definition === ""
+    const { pins } = accepted
+    const name = agentOfRun(accepted)
+    return directory.get(name)?.spec.on_change !== "wait" || pins.definition === ""
       ? nothing
-      : [versionOf(address.agent, pins)]
+      : [versionOf(name, pins)]
   }
 
   return {

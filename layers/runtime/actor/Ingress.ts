@@ -17,6 +17,7 @@ import { channelKey } from "../loop/Feed.ts"
 import { beginRun, onBegunRun, supersedeEarlier } from "./Acceptance.ts"
 import type { BeginTask, WakeActor } from "./ActorFibers.ts"
 import type { ActorHost } from "./ActorHost.ts"
+import * as OtherAgents from "./OtherAgents.ts"
 import * as Sending from "./Sending.ts"
 
 /** How actors are started. */
@@ -28,7 +29,8 @@ interface Actors {
 export const make = Effect.fnUntraced(function* (host: ActorHost, { begin, wake }: Actors) {
   const { feed, hosting, loop, tasks, onDurable } = host
   const { journal } = loop
-  const send = yield* Sending.make(host, begin)
+  const others = yield* OtherAgents.make(host)
+  const send = yield* Sending.make(host, begin, others)
 
   const deliver = Effect.fn("TaskDispatch.deliver")(function* (id: RunId) {
     const task = yield* tasks.get(id)
@@ -51,5 +53,5 @@ export const make = Effect.fnUntraced(function* (host: ActorHost, { begin, wake 
   const settle = (run: RunId, call: CallId, settlement: Settlement, by: Principal) =>
     amend(journal, onDurable, run, (state, now) => settleBy(state, run, call, settlement, by, now))
 
-  return { send, deliver, interrupt, settle }
+  return { send, holder: others.holder, deliver, interrupt, settle }
 })

@@ -16,6 +16,7 @@ import type { AgentMemories } from "../../../services/AgentMemory.ts"
 import { AgentRuntime } from "../../../services/AgentRuntime.ts"
 import { ApprovalDesk } from "../../../services/ApprovalDesk.ts"
 import type { BlobStore } from "../../../services/BlobStore.ts"
+import type { ConversationStore } from "../../../services/ConversationStore.ts"
 import type { ModelGateway } from "../../../services/ModelGateway.ts"
 import type { Outbox } from "../../../services/Outbox.ts"
 import { Owners } from "../../../services/Owners.ts"
@@ -36,7 +37,7 @@ const make = Effect.gen(function* () {
   const { config, feed, hosting, loop, table, tasks } = host
   const { deadlines, journal } = loop
   const { begin, drain, resume, stop, wake } = yield* ActorFibers.make(host)
-  const { deliver, interrupt, send, settle } = yield* Ingress.make(host, { begin, wake })
+  const { deliver, holder, interrupt, send, settle } = yield* Ingress.make(host, { begin, wake })
   const watched = { journal, tasks, deadlines, feed, watch_ms: config.watch_ms }
   yield* journal.committed(feed.listener)
   const [desk, owners] = [yield* ApprovalDesk, yield* Owners]
@@ -45,6 +46,7 @@ const make = Effect.gen(function* () {
     { digest: yield* Digest.Digest, tasks },
     {
       send,
+      holder: (conversation, { tenant }) => holder(tenant, conversation),
       interrupt,
       settle,
       watch: (conversation, after, { tenant }) => watch(watched, tenant, conversation, after),
@@ -63,6 +65,7 @@ export const layer: Layer.Layer<
   | AgentMemories
   | ApprovalDesk
   | BlobStore
+  | ConversationStore
   | Digest.Digest
   | ModelGateway
   | OpenQuestions

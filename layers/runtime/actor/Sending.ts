@@ -8,6 +8,7 @@ import { AgentNotFound } from "../../../src/agent/AgentSpec.ts"
 import type { AgentSpec } from "../../../src/agent/AgentSpec.ts"
 import { initiatorOf, message_bytes_max } from "../../../src/conversation/Conversation.ts"
 import type { MaybeSaid } from "../../../src/delivery/AgentTask.ts"
+import type { AddressConflict, IdempotencyConflict } from "../../../src/delivery/AgentTask.ts"
 import { MessageTooLarge, NestedTooDeep, saidOf } from "../../../src/delivery/AgentTask.ts"
 import type { ConversationId, MessageId, RunId, Tenant } from "../../../src/Ids.ts"
 import { anchoredConversation } from "../../../src/memory/MemoryAnchors.ts"
@@ -18,6 +19,7 @@ import { rolesOf } from "../../../src/Principal.ts"
 import type { RunContext } from "../../../src/run/RunContext.ts"
 import type { Message } from "../../../services/AgentRuntime.ts"
 import { ShuttingDown } from "../../../services/AgentRuntime.ts"
+import { StoreError } from "../../../services/StoreError.ts"
 import type { Accepted, NewTask } from "../../../services/TaskStore.ts"
 import { digestOf } from "../tool/CallDigests.ts"
 import type { RunSecrets } from "../tool/RunSecrets.ts"
@@ -26,6 +28,7 @@ import { acceptedOf } from "./Acceptance.ts"
 import type { BeginTask } from "./ActorFibers.ts"
 import type { ActorHost } from "./ActorHost.ts"
 import { contextReaders } from "./ContextReaders.ts"
+import type { OtherAgents } from "./OtherAgents.ts"
 import type { TraceOf } from "./RunSpans.ts"
 import { sendTraced } from "./RunSpans.ts"
 
@@ -69,16 +72,24 @@ const accepting = (host: ActorHost, begin: BeginTask) => (task: Omit<NewTask, "c
     )
   }).pipe(Effect.map(({ created, task }): Accepted => ({ created, task })))
 
+type Accept<E> = (task: Omit<NewTask, "claim">, by: Principal) => Effect.Effect<Accepted, E>
+
+/** The conversation is another agent's, or the key named a message of one. */
+const isElsewhere = (error: {
+  readonly _tag: string
+}): error is AddressConflict | IdempotencyConflict =>
+  error._tag === "AddressConflict" || error._tag === "IdempotencyConflict"
+
 /**
  * Keeps the secrets of a message for its run, before the run may begin. Sent again by the same sender, the message gives them to
  * the run that it named before.
  */
 const acceptingSecrets =
-  (known: RunSecrets, accept: ReturnType<typeof accepting>) =>
-  (task: Omit<NewTask, "claim">, secrets: RunContext) =>
+  <E extends { readonly _tag: string }>(known: RunSecrets, accept: Accept<E>) =>
+  (task: Omit<NewTask, "claim">, secrets: RunContext, by: Principal) =>
     Effect.suspend(() => {
       known.keep(task.id, secrets)
-      return Effect.onExit(accept(task), (exit) =>
+      return Effect.onExit(accept(task, by), (exit) =>
         Effect.sync(() => {
           if (Exit.isSuccess(exit) && exit.value.created) return
           // Where it is not known what became of it, the run may have begun.
@@ -158,13 +169,24 @@ const storedParts = (
   )
 
 /** How messages are accepted. */
-export const make = Effect.fnUntraced(function* (host: ActorHost, begin: BeginTask) {
+export const make = Effect.fnUntraced(function* (
+  host: ActorHost,
+  begin: BeginTask,
+  { besideFirst }: OtherAgents
+) {
   const { loop, table } = host
   const { directory } = loop
   const random = yield* SecureRandom.SecureRandom
   const ids = { digest: yield* Digest.Digest, random }
 
-  const accept = accepting(host, begin)
+  const acceptAt = accepting(host, begin)
+  const accept = (task: Omit<NewTask, "claim">, by: Principal) =>
+    Effect.catchIf(acceptAt(task), isElsewhere, (error) =>
+      besideFirst(task, by).pipe(
+        Effect.catchTag("JournalError", ({ message }) => Effect.fail(new StoreError({ message }))),
+        Effect.flatMap((taken) => (taken === undefined ? Effect.fail(error) : acceptAt(taken)))
+      )
+    )
   const readContext = contextReaders(directory)
   const acceptTold = acceptingSecrets(host.loop.secrets, accept)
   const sendMessage = Effect.fnUntraced(function* (
@@ -195,6 +217,7 @@ export const make = Effect.fnUntraced(function* (host: ActorHost, begin: BeginTa
       ...traceOf(id),
       ...saidOf({
         ...(message as MaybeSaid),
+        agent: undefined,
         context,
         context_secrets: secrets === undefined ? undefined : Object.keys(secrets).sort()
       }),
@@ -206,7 +229,7 @@ export const make = Effect.fnUntraced(function* (host: ActorHost, begin: BeginTa
       reject_when_busy: agent.spec.mailbox === "reject",
       message_id: (yield* random.uuidV7()) as MessageId
     }
-    return yield* secrets === undefined ? accept(task) : acceptTold(task, secrets)
+    return yield* secrets === undefined ? accept(task, by) : acceptTold(task, secrets, by)
   })
 
   return (message: Message, by: Principal) =>

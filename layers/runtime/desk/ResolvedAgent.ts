@@ -31,6 +31,9 @@ export class MisdeclaredAgent extends Schema.TaggedError<MisdeclaredAgent>()("Mi
   message: Schema.String
 }) {}
 
+/** The model's name of the tool that hands the conversation over. */
+const handoffName = (agent: AgentName): string => `transfer_to_${agent}`
+
 /** The model's name of the tool that delegates to a specialist. */
 const delegationName = (agent: AgentName): string => `ask_${agent}`
 
@@ -147,6 +150,48 @@ const specialistsOf = Effect.fnUntraced(function* (
   return { specialists, delegations }
 })
 
+const handoff = ({ description, name }: AgentSpec): ModelTool => ({
+  name: handoffName(name),
+  description:
+    `Hand the conversation over to ${name}, who goes on with it in your place. ${description}`.trim(),
+  input_schema: {
+    type: "object",
+    properties: {
+      note: { type: "string", description: "What it should know beside the conversation." }
+    },
+    additionalProperties: false
+  }
+})
+
+/** Agents that the conversation may be handed over to, by the names of the tools that do, with those tools. */
+const handoffsOf = Effect.fnUntraced(function* (
+  { specs }: Services,
+  spec: AgentSpec,
+  taken: ReadonlySet<string>
+) {
+  const handoffs = new Map<string, AgentName>()
+  const transfers: Array<ModelTool> = []
+  for (const name of spec.handoffs ?? []) {
+    const to = specs.get(name)
+    const wrong =
+      to === undefined
+        ? "no agent has this name"
+        : name === spec.name
+          ? "it is the agent itself"
+          : handoffs.has(handoffName(name))
+            ? "it is named twice"
+            : taken.has(handoffName(name))
+              ? "a tool has its name"
+              : undefined
+    if (to === undefined || wrong !== undefined) {
+      return yield* misdeclared(spec, "handoffs", name, wrong ?? "")
+    }
+    handoffs.set(handoffName(name), to.name)
+    transfers.push(handoff(to))
+  }
+  return { handoffs, transfers }
+})
+
 const shownToModel = ({ spec }: GovernedTool<AgentMemory>): ModelTool => ({
   name: spec.name,
   description: spec.description,
@@ -161,7 +206,7 @@ const contextOf = Effect.fnUntraced(function* (spec: AgentSpec, { context }: Dec
     return yield* misdeclared(spec, "context", spec.name, `${misplaced_secret}. ${place_secret}.`)
   }
   return {
-    whole: { decode: closedDecoder(context), secrets },
+    whole: { decode: closedDecoder(context), beside: plainDecoder(context), secrets },
     shown: { decode: plainDecoder(withoutSecrets(context, secrets)), secrets: [] }
   }
 })
@@ -208,7 +253,9 @@ export const resolveAgent = Effect.fnUntraced(function* (
   const tools = yield* toolsOf(services, spec)
   const { delegations, specialists } = yield* specialistsOf(services, spec, tools)
   const governed = [...tools.values()]
-  const modelTools = [...governed.map(shownToModel), ...delegations]
+  const taken = new Set([...tools.keys(), ...specialists.keys()])
+  const { handoffs, transfers } = yield* handoffsOf(services, spec, taken)
+  const modelTools = [...governed.map(shownToModel), ...delegations, ...transfers]
   yield* Effect.fromResult(checkProviderTools(spec, modelTools))
   const takes =
     spec.takes === undefined
@@ -221,6 +268,7 @@ export const resolveAgent = Effect.fnUntraced(function* (
     spec,
     tools,
     specialists,
+    ...(handoffs.size === 0 ? undefined : { handoffs }),
     modelTools,
     ...(takes === undefined ? undefined : { takes: takes.decode }),
     ...(parts?.context === undefined ? undefined : { context: parts.context }),

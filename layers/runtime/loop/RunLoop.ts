@@ -138,6 +138,7 @@ class Loop implements LoopHost {
   /** The frame of the last work, and its agent. */
   #frame: FrameId | undefined
   #agent: ResolvedAgent | undefined
+  #switches = 0
   /** Undefined for a run without `wall_ms_max`. */
   readonly #wall: WallClockLimit | undefined
   /** Something completed or woke the loop since a pass last took the inbox, which may be during an append or a yield. */
@@ -321,10 +322,13 @@ class Loop implements LoopHost {
     }
   }
 
-  /** The agent of a frame, which neither changes; undefined = this process does not define it. */
+  /** The agent of a frame, which changes with a handoff only; undefined = this process does not define it. */
   #agentOf(frame: FrameId): ResolvedAgent | undefined {
-    if (this.#frame === frame && this.#agent !== undefined) return this.#agent
+    const { switches } = this.writer.state
+    if (this.#frame === frame && this.#switches === switches && this.#agent !== undefined)
+      return this.#agent
     this.#frame = frame
+    this.#switches = switches
     return (this.#agent = this.#services.directory.get(frameOf(this.writer.state, frame).agent))
   }
 

@@ -29,6 +29,8 @@ import { policyVersionOf } from "../tool/CallDigests.ts"
 import type { StartedWork } from "../tool/CallHost.ts"
 import * as Deadlines from "../tool/Deadlines.ts"
 import { makeFaultReporter } from "../tool/Faults.ts"
+import type { HandoffRefusal } from "../tool/Handoffs.ts"
+import { not_for_customers, notForCustomers } from "../tool/Handoffs.ts"
 import * as ToolInvoker from "../tool/ToolInvoker.ts"
 import type { ReplayedCalls } from "./ReplayedCalls.ts"
 import { recallOf } from "./ReplayMemory.ts"
@@ -84,6 +86,16 @@ const withSettled = <Input extends RunInput | undefined>(
 ): Input =>
   input?._tag === "Finished" ? { ...input, settled: calls.settled(input.settled) } : input
 
+/** Whose conversation it was is no part of a recording, and that a handoff was refused for it is. */
+const recordedHandoffRefusal =
+  ({ calls }: Recording): HandoffRefusal =>
+  (host, to) => {
+    const { id } = host.call()
+    const outcome = calls.find((call) => call.id === id)?.outcome
+    const isRefused = outcome?._tag === "Failed" && outcome.error.reason === not_for_customers
+    return Effect.succeed(isRefused ? notForCustomers(to) : undefined)
+  }
+
 /** The work of a call, with the recorded result in place of its own. */
 const withRecordedResult = (calls: ReplayedCalls, started: StartedWork): StartedWork =>
   started.ended === undefined
@@ -125,7 +137,8 @@ export const make = Effect.fnUntraced(function* (options: Options, wakeup: RunWa
     policy,
     policy_version,
     authorize,
-    agentOf
+    agentOf,
+    handoffRefusal: recordedHandoffRefusal(recording)
   }
   // Without limits of tools: a recorded result is not one call more.
   const invoker = ToolInvoker.make(gate)

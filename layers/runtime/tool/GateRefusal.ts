@@ -77,7 +77,11 @@ export const contextRefusal = (
 }
 
 export const unknownTool = (name: string, { agent }: CallHost): ToolUserError => {
-  const known = suggestNames(name, [...agent.tools.keys(), ...agent.specialists.keys()])
+  const known = suggestNames(name, [
+    ...agent.tools.keys(),
+    ...agent.specialists.keys(),
+    ...(agent.handoffs?.keys() ?? [])
+  ])
   return new ToolUserError({
     kind: "not_found",
     reason: "UNKNOWN_TOOL",

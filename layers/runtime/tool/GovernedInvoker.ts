@@ -2,15 +2,16 @@
  * The gate of one runtime: its policy, its kill switch and the limits of its agents' tools, put together once. Rules that are
  * dangerous and tools that can never run are logged at the start.
  */
-import { Clock, Effect } from "effect"
+import { Clock, Effect, Option } from "effect"
 import type { Scope } from "effect"
 import { Digest, SecureRandom } from "effect/crypto"
 import type { AuthorizedAction } from "../../../src/permission/Authorization.ts"
 import { authorizedBy } from "../../../src/permission/Authorization.ts"
 import { warningsOf } from "../../../src/permission/Policy.ts"
 import type { MisdeclaredPolicy } from "../../../src/permission/PolicyCheck.ts"
-import { AgentDirectory } from "../../../services/AgentDirectory.ts"
+import { AgentDirectory, CustomerAgents } from "../../../services/AgentDirectory.ts"
 import { AuthorizationRecords } from "../../../services/AuthorizationRecords.ts"
+import { ConversationStore } from "../../../services/ConversationStore.ts"
 import { KillSwitch } from "../../../services/KillSwitch.ts"
 import { PermissionPolicy } from "../../../services/PermissionPolicy.ts"
 import { PriceBook } from "../../../services/PriceBook.ts"
@@ -22,6 +23,7 @@ import type { Deadlines } from "./Deadlines.ts"
 import * as ProviderToolGate from "./ProviderToolGate.ts"
 import { capabilityWarnings } from "./ToolGate.ts"
 import * as ToolGuards from "./ToolGuards.ts"
+import * as Handoffs from "./Handoffs.ts"
 import * as ToolInvoker from "./ToolInvoker.ts"
 
 export interface GovernedInvoker {
@@ -62,6 +64,10 @@ export const make = Effect.fnUntraced(function* (
     guards: yield* ToolGuards.make(directory.all.flatMap(({ tools }) => [...tools.values()])),
     attempted: yield* ToolAttemptObservers,
     agentOf: (name) => directory.get(name),
+    handoffRefusal: Handoffs.make(
+      Option.getOrUndefined(yield* Effect.serviceOption(ConversationStore)),
+      yield* CustomerAgents
+    ),
     ...(authorizations._tag === "Some"
       ? {
           authorize: (action: AuthorizedAction) =>

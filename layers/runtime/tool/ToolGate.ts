@@ -87,6 +87,27 @@ const missingCapability = (
   return uncoveredCapability(grants, tool.spec.capabilities)
 }
 
+/**
+ * The refusal of a call whose conversation was handed over by an agent that lacks a capability of the tool, or that this
+ * process does not know. Undefined = each has all.
+ */
+export const missingOfHandedBy = (
+  host: CallHost,
+  tool: AgentTool,
+  default_deny: boolean,
+  agentOf: ((name: string) => ResolvedAgent | undefined) | undefined
+): ToolPolicyError | undefined => {
+  const { accepted, state } = host
+  if (state.handoffs === 0 && accepted.handed_by === undefined) return undefined
+  for (const name of state.frames.get(host.call().frame)?.handed_by ?? []) {
+    const agent = agentOf?.(name)
+    const missing =
+      agent === undefined ? tool.spec.capabilities[0] : missingCapability(agent, tool, default_deny)
+    if (missing !== undefined) return capabilityDenied(tool.spec.name, missing)
+  }
+  return undefined
+}
+
 /** One warning for each tool that its agent may never use. */
 export const capabilityWarnings = (
   agents: ReadonlyArray<ResolvedAgent>,

@@ -7,7 +7,7 @@
  *    is not on the agent's allowlist (`UnresolvedCall.ts`).
  * 3. The tool itself can be called now: its own `refusal`, for example that an MCP server has changed it (here).
  * 4. The arguments fit the input schema (`decode` of the tool), and the context of the run fits what the tool reads of it.
- * 5. The agent has the capabilities that the tool needs (`ToolGate.ts`).
+ * 5. The agent has the capabilities that the tool needs, and so has each that handed the conversation over (`ToolGate.ts`).
  * 6. The kill switch is off (here), and the policy says `allow` or `ask` (`ToolGate.ts`).
  * 7. A dispatch that an earlier owner lost may be taken over by this tool; otherwise the call is lost (here).
  * 8. No other call of the run has the same side effect; otherwise the call gets that one's result, or is refused as a
@@ -23,6 +23,7 @@
  */
 import type { Cause } from "effect"
 import { Effect, Exit } from "effect"
+import type { ToolError } from "../../../src/error/ToolError.ts"
 import type { CallId } from "../../../src/Ids.ts"
 import type { Policy } from "../../../src/permission/Policy.ts"
 import { effectivePermission, isDeniedByRole, no_policy } from "../../../src/permission/Policy.ts"
@@ -51,7 +52,7 @@ import { callIdentityOf } from "./IdempotencyIndex.ts"
 import * as IdempotentCalls from "./IdempotentCalls.ts"
 import * as ToolBody from "./ToolBody.ts"
 import type { ToolGate } from "./ToolGate.ts"
-import { judgedRunOf, makeToolGates, policySubjectOf } from "./ToolGate.ts"
+import { judgedRunOf, makeToolGates, missingOfHandedBy, policySubjectOf } from "./ToolGate.ts"
 import type { UnresolvedServices } from "./UnresolvedCall.ts"
 import { startUnresolved } from "./UnresolvedCall.ts"
 
@@ -135,6 +136,17 @@ const startClient = (
   )
 })
 
+/** Why the call is refused before the policy is asked: what its run was told, or a capability that it may not use. */
+const refusalOf = (
+  { agentOf }: Services,
+  { policy }: Rules,
+  host: CallHost,
+  { missingCapability, tool }: ToolGate
+): ToolError | undefined =>
+  contextRefusal(tool, host) ??
+  missingCapability ??
+  missingOfHandedBy(host, tool, policy.default_deny, agentOf)
+
 export const make = (services: Services): ToolInvoker => {
   const rules: Rules = { ...services, policy: services.policy ?? no_policy }
   const body = ToolBody.make({
@@ -175,9 +187,8 @@ export const make = (services: Services): ToolInvoker => {
     if (unavailable !== undefined) return refuseCall(id, unavailable)
     const args = tool.decode(given)
     if (Exit.isFailure(args)) return refuseCall(id, invalidToolArguments(tool, given, args))
-    const untold = contextRefusal(tool, host)
-    if (untold !== undefined) return refuseCall(id, untold)
-    if (gate.missingCapability !== undefined) return refuseCall(id, gate.missingCapability)
+    const refused = refusalOf(services, rules, host, gate)
+    if (refused !== undefined) return refuseCall(id, refused)
     const permission = permissionOf(rules, host, gate, given)
     // From JavaScript a policy may hold anything: whatever is neither `allow` nor `ask` refuses.
     if (permission !== "allow" && permission !== "ask") {

@@ -1,5 +1,6 @@
 /**
- * A call of a name under which its agent has no tool: it opens a frame of a specialist, or it is refused.
+ * A call of a name under which its agent has no tool: it opens a frame of a specialist, hands the conversation over, or is
+ * refused.
  */
 import { Exit, Schema } from "effect"
 import type { AgentName } from "../../../src/Ids.ts"
@@ -8,9 +9,13 @@ import { groupDenied } from "../../../src/tool/ToolGroup.ts"
 import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"
 import type { ToolRegistry } from "../../../services/ToolRegistry.ts"
 import type { CallHost, StartedWork } from "./CallHost.ts"
+import type { HandoffRefusal } from "./Handoffs.ts"
+import { startHandoff } from "./Handoffs.ts"
 import { invalidArguments, refuseCall, unknownTool } from "./GateRefusal.ts"
 
 export interface UnresolvedServices {
+  /** Absent = every declared handoff is allowed. */
+  readonly handoffRefusal?: HandoffRefusal
   readonly registry: ToolRegistry["Service"]
   /** The agents of other frames. Absent = only the call's own agent is known. */
   readonly agentOf?: (name: string) => ResolvedAgent | undefined
@@ -45,6 +50,8 @@ export const startUnresolved = (services: UnresolvedServices, host: CallHost): S
   } = host.call()
   const specialist = agent.specialists.get(name)
   if (specialist !== undefined) return delegate(services, host, specialist)
+  const to = agent.handoffs?.get(name)
+  if (to !== undefined) return startHandoff(services.handoffRefusal, host, to)
   const group = agent.withheld?.get(name)
   if (group !== undefined) return refuseCall(id, groupDenied(name, group, accepted.roles))
   return services.registry.get(name) === undefined

@@ -9,7 +9,7 @@ import type { AnswerMessage } from "../../../src/run/Projection.ts"
 /** A column that holds such a text. */
 export const StoredText = Schema.fromJsonString(Schema.String)
 
-/** An answer as JSON text: its text alone, or an object where it did not end well or has sources or files. */
+/** An answer as JSON text: its text alone, or an object where it did not end well, has sources or files, or is another agent's. */
 export const storedAnswer = (answer: AnswerMessage): string => {
   const { content, ...more } = answer
   return JSON.stringify(Object.keys(more).length === 0 ? content : answer)
@@ -17,5 +17,12 @@ export const storedAnswer = (answer: AnswerMessage): string => {
 
 /** The object that `storedAnswer` may store. */
 export const StoredAnswer = ConversationMessage.mapFields(
-  ({ content, files, finish, reason, sources }) => ({ content, files, finish, reason, sources })
+  ({ agent, content, files, finish, reason, sources }) => ({
+    agent,
+    content,
+    files,
+    finish,
+    reason,
+    sources
+  })
 )
