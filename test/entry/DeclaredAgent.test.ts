@@ -16,7 +16,9 @@ const secret = "blue-heron-7741"
 const Customer = Schema.Struct({
   customer: Schema.String,
   plan: Schema.Literals(["free", "gold"]),
-  token: Schema.RedactedFromValue(Schema.String.check(Schema.isMinLength(5))),
+  token: Schema.RedactedFromValue(
+    Schema.String.check(Schema.makeFilter((given) => given.length >= 5 || `${given} is short`))
+  ),
   keys: Schema.optionalKey(Schema.Array(Schema.Redacted(Schema.String)))
 })
 const told: Array<unknown> = []

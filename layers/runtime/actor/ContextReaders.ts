@@ -43,10 +43,11 @@ const readersOf = (directory: AgentDirectory["Service"], agent: ResolvedAgent): 
   return { all, secrets: new Set(all.flatMap(({ reader }) => reader.secrets)) }
 }
 
-/** The refusal names the member. The value of a secret is not quoted. */
+/** The refusal names the member. What is said of a secret, or of a whole with secrets in it, may quote it, and is left out. */
 const refused = (who: string, error: unknown, secrets: ReadonlySet<string>): InvalidInput => {
   const path = refusalPath(error)
-  const why = secrets.has(path[0] ?? "") ? "it is not what is expected" : refusalText(error)
+  const mayQuote = path[0] === undefined ? secrets.size > 0 : secrets.has(path[0])
+  const why = mayQuote ? "it is not what is expected" : refusalText(error)
   return new InvalidInput({
     field: ["message.context", ...path.map((part) => truncateUnits(part, 64))].join("."),
     message: truncateUnits(`${who} reads it: ${why}`, 300)
