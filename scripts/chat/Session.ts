@@ -98,6 +98,7 @@ export class Session {
   /** The command line that reaches the same service again. */
   readonly command: string
   conversation: string | undefined
+  #hasSent = false
 
   constructor(client: ApiClient, view: View, command: string, conversation: string | undefined) {
     this.client = client
@@ -113,10 +114,13 @@ export class Session {
         ? "/v1/messages"
         : `/v1/conversations/${encodeURIComponent(this.conversation)}/messages`
     const key = { "idempotency-key": randomUUID() }
+    // After the first message the conversation may have been handed over: whoever holds it takes the next one.
+    const message = this.#hasSent ? { text } : { agent, text }
     const accepted = await this.#patiently(
-      () => this.client.call(path, Accepted, { agent, text }, key),
+      () => this.client.call(path, Accepted, message, key),
       patiently ? patience_ms : 0
     )
+    this.#hasSent = true
     this.conversation = accepted.conversation_id
     const { conversation_id: conversation, ordinal, run_id } = accepted
     return this.#runOrOwn({ id: run_id, conversation, agent, ordinal })
