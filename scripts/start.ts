@@ -165,9 +165,9 @@ const operationsHere = {
 const policy = Policy.make({ approval_required: ["propose_rule_candidate"] })
 
 /** One token, which is an operator's; customers' would be others. */
-const serverOf = (port: number, { token }: Environment.Token) =>
+const serverOf = (listen: { host: string; port: number }, { token }: Environment.Token) =>
   Server.layer({
-    listen: { port },
+    listen,
     credentials: [
       { sha256: createHash("sha256").update(token).digest("hex"), principal: operator }
     ],
@@ -214,11 +214,12 @@ const model_names = {
 
 /** The agents of a module, instead of those of this file. */
 const mainOfApp = Effect.fnUntraced(function* (path: string) {
-  const { data, database, model_ignored, port } = yield* Environment.readSettings
+  const { data, database, host, model_ignored, port } = yield* Environment.readSettings
   const exported = yield* AppFile.read(path)
   const kept = yield* Environment.prepareDirectory(data)
   const chosen = yield* ModelFromEnv.choose()
   const service = yield* AppFile.serve(path, exported, {
+    host,
     port,
     token: kept.token,
     principal: operator,
@@ -239,7 +240,7 @@ const mainOfApp = Effect.fnUntraced(function* (path: string) {
 })
 
 const main = Effect.fnUntraced(function* (flags: Flags) {
-  const { data, database, model_ignored, port } = yield* Environment.readSettings
+  const { data, database, host, model_ignored, port } = yield* Environment.readSettings
   const file = flags.tools === undefined ? undefined : yield* ToolFile.read(flags.tools)
   const kept = yield* Environment.prepareDirectory(data)
   const chosen = yield* ModelFromEnv.choose()
@@ -270,7 +271,7 @@ const main = Effect.fnUntraced(function* (flags: Flags) {
     Layer.provide(ModelUsageTelemetry.layer),
     Layer.provide(relayConfig)
   )
-  const server = serverOf(port, kept)
+  const server = serverOf({ host, port }, kept)
   const stores = Option.match(database, {
     onNone: () => Stores.directory(join(data, "db")),
     onSome: (url) => Stores.postgres(url)
@@ -319,6 +320,7 @@ const description = `Runs an operations agent with its HTTP API, until it is sto
 
   TROUPE_DATA              the directory of its data (${data_default})
   TROUPE_PORT              the port of its HTTP API (${Environment.port_default}); 0 takes a free one
+  TROUPE_HOST              the interface that it listens on (127.0.0.1); 0.0.0.0 for all
   TROUPE_DATABASE_URL      a PostgreSQL server, instead of a database in the directory
   TROUPE_MODEL             a model's name; without one a script plays the model's part
   TROUPE_MODEL_PROVIDER    openai, anthropic, google, ... (layers/model/README.md)

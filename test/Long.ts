@@ -24,6 +24,7 @@ export const files: ReadonlyArray<string> = [
   "test/simulation",
   "test/package",
   "test/run/RunDecider.test.ts",
+  "test/process/DeployFiles.test.ts",
   "test/replay/Command.test.ts",
   "test/spectral/Crowd.test.ts",
   "test/sql/Plans.test.ts",
@@ -44,6 +45,7 @@ export const left: ReadonlyArray<string> = [
   "test/replay: the command over a directory; over a PostgreSQL server it runs here",
   "test/sql: what 2,000 messages read behind 20,000 runs; of 72 and 96 behind 5,000 it is counted here",
   "test/spectral: 1,000 agents of three kinds at once; 200 are here",
+  "test/process: the packages of the image are installed, and it starts; what it copies and is told is checked here",
   "test/process: random kills of a service on each engine; a kill at each crash point is here",
   "test/process: random kills of two services, a worker and their server at once",
   "test/process: what thousands of runs and steps leave behind; what a few leave is in test/runtime/Leaks"

@@ -13,6 +13,7 @@ import { Refused } from "../command/Refused.ts"
 /** What the environment says, and the module may not. */
 export interface Served {
   readonly store: NonNullable<Options["store"]>
+  readonly host: string
   readonly port: number
   readonly token: string
   readonly principal: Principal
@@ -61,9 +62,9 @@ export const serve = Effect.fnUntraced(function* (
   exported: Partial<Options> & Pick<Options, "agents">,
   served: Served
 ) {
-  const { port, principal, store, token } = served
+  const { host, port, principal, store, token } = served
   const model = yield* modelOf(file, exported, served)
-  const http = { port, tokens: [{ token: Redacted.make(token), principal }] }
+  const http = { host, port, tokens: [{ token: Redacted.make(token), principal }] }
   return yield* Effect.acquireRelease(
     Effect.tryPromise({
       try: (): Promise<NodeService> => start({ ...exported, model, store, http }),

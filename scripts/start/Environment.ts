@@ -30,8 +30,13 @@ export class Unusable extends Schema.TaggedError<Unusable>()("Unusable", {
 
 export const port_default = 7717
 
+/** Reached from this machine alone. */
+const host_default = "127.0.0.1"
+
 export interface Settings {
   readonly data: string
+  /** The name or address of an interface of this machine; `0.0.0.0` = all. */
+  readonly host: string
   /** 0 asks the system for a free one. */
   readonly port: number
   readonly database: Option.Option<Redacted.Redacted>
@@ -58,6 +63,16 @@ const portOf = (text: string): Effect.Effect<number, Unusable> =>
         })
       )
 
+const hostOf = (text: string): Effect.Effect<string, Unusable> =>
+  /^[\w.:-]{1,253}$/.test(text)
+    ? Effect.succeed(text)
+    : Effect.fail(
+        new Unusable({
+          variable: "TROUPE_HOST",
+          reason: "it is no name or address of an interface, such as 0.0.0.0"
+        })
+      )
+
 const database_shape = "it is not like postgres://user:password@host:5432/database"
 
 const databaseOf = (text: string): Effect.Effect<Redacted.Redacted, Unusable> =>
@@ -70,6 +85,7 @@ export const readSettings: Effect.Effect<Settings, Unusable> = Effect.gen(functi
   const database = yield* textOf("TROUPE_DATABASE_URL")
   return {
     data: (yield* textOf("TROUPE_DATA")) ?? data_default,
+    host: yield* hostOf((yield* textOf("TROUPE_HOST")) ?? host_default),
     port: yield* portOf((yield* textOf("TROUPE_PORT")) ?? String(port_default)),
     database: database === undefined ? Option.none() : Option.some(yield* databaseOf(database)),
     model_ignored:
@@ -127,11 +143,18 @@ export interface Token {
 /** The token in its file, which only this user may read and the terminal client reads; the server keeps a digest. */
 const tokenOf = (data: string): Token => {
   const file = join(data, "token")
-  const found = existsSync(file) ? readFileSync(file, "utf8").trim() : ""
+  const isThere = existsSync(file)
+  const found = isThere ? readFileSync(file, "utf8").trim() : ""
   if (found !== "") return { token: found, isNew: false, file }
   const token = `troupe_${randomBytes(24).toString("base64url")}`
-  writeFileSync(file, `${token}\n`, { mode: 0o600 })
-  return { token, isNew: true, file }
+  try {
+    // Processes that share this directory, beside one PostgreSQL, may start at once: the first to make the file decides.
+    writeFileSync(file, `${token}\n`, { mode: 0o600, flag: isThere ? "w" : "wx" })
+    return { token, isNew: true, file }
+  } catch (error) {
+    if (codeOf(error) !== "EEXIST") throw error
+    return tokenOf(data)
+  }
 }
 
 /** Makes the data directory where it is missing, and the token in it. Fails with Unusable where it cannot be written. */

@@ -36,6 +36,7 @@ describe("the environment of the main job", () => {
       const none = yield* read({ TROUPE_DATA: "", TROUPE_PORT: " ", TROUPE_DATABASE_URL: "" })
       assert.deepStrictEqual(none, {
         data: ".troupe",
+        host: "127.0.0.1",
         port: 7717,
         database: Option.none(),
         model_ignored: false
@@ -43,7 +44,7 @@ describe("the environment of the main job", () => {
     })
   )
 
-  it.live("names a malformed port and a malformed database address, and shows neither value", () =>
+  it.live("names a malformed port, host or database address, and shows none of the values", () =>
     Effect.gen(function* () {
       for (const port of ["abc", "-1", "65536", "7717x", "1e3"]) {
         const error = yield* Effect.flip(read({ TROUPE_PORT: port }))
@@ -51,6 +52,11 @@ describe("the environment of the main job", () => {
           error.message,
           "TROUPE_PORT cannot be used: it is not a whole number from 0 to 65535."
         )
+      }
+      for (const host of ["a b", "http://a", "x".repeat(254)]) {
+        const error = yield* Effect.flip(read({ TROUPE_HOST: host }))
+        assert.match(error.message, /^TROUPE_HOST cannot be used: it is no name or address/)
+        assert.notInclude(error.message, host)
       }
       const { message } = yield* Effect.flip(read({ TROUPE_DATABASE_URL: "bob:hunter2@nowhere" }))
       assert.match(message, /^TROUPE_DATABASE_URL cannot be used: it is not like postgres:/)
