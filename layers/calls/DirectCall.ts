@@ -209,7 +209,7 @@ export const handlerOf = Effect.fnUntraced(function* (
   // Where nothing is filled in, the body is the arguments: one schema is compiled, not two.
   const request = isSameJson(request_schema, input_schema)
     ? input
-    : yield* jsonSchemaInput(name, request_schema)
+    : yield* jsonSchemaInput(name, request_schema, true)
   const needsContext = Object.keys(target.call.context ?? {}).length > 0
   const assembler = bodyAssembler(target.call)
   return Effect.fnUntraced(function* (args, { call }) {

@@ -23,7 +23,7 @@ export const row: Row = {
     const start = (row: string, samples: ReadonlyArray<Sample>) => [
       absolute({ row, unit: "CPU ms", against: "none", bound: start_ms }, samples, "cpu_ms"),
       absolute(
-        { row, unit: "CPU ms, the first of a process", against: "none", bound: undefined },
+        { row, unit: "CPU ms, the first of a process", against: "none", bound: start_ms },
         samples,
         "first_ms"
       )

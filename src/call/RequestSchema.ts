@@ -10,6 +10,7 @@ import { showsPath } from "./SuppliedFields.ts"
 
 /** A schema of objects that lead to this one. Its definitions move to the top, where references look for them. */
 const nested = (schema: JsonObject, path: BodyPath): JsonObject => {
+  if (path.length === 0 && schema["$schema"] === undefined) return schema
   const { $defs, $schema: _, ...inner } = schema
   const whole = path.reduceRight<JsonObject>(
     (within, name) => ({ type: "object", properties: { [name]: within }, required: [name] }),

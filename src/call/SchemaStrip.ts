@@ -209,6 +209,7 @@ const strip = (schema: JsonObject, { above, path, root }: Place): JsonObject => 
  * refers to any more. The source is not changed, and is given back where it has none of the fields.
  */
 export const strippedSchema = (schema: JsonObject, paths: ReadonlyArray<BodyPath>): JsonObject => {
+  if (paths.length === 0) return schema
   const root = withOwnCopy(schema)
   const left = paths.reduce((shown, path) => strip(shown, { root: shown, path, above: [] }), root)
   return left === root ? schema : withoutUnusedDefinitions(left)

@@ -84,6 +84,8 @@ export const unsuppliedFields = (
   request: JsonObject,
   suppliers: Suppliers
 ): ReadonlyArray<string> => {
+  // The model is shown the whole: whatever it requires is required of the model.
+  if (suppliers.model === request && suppliers.args_into.length === 0) return []
   const walk = (schemas: ReadonlyArray<JsonObject>, at: BodyPath): ReadonlyArray<string> => {
     if (at.length > depth_max) return []
     const all = schemas.flatMap((schema) => together(schema, request))

@@ -7,6 +7,7 @@ import type { StandardSchema } from "effect"
 import { truncateUnits } from "../CutText.ts"
 import { firstSchemaIssue } from "../entry/SchemaIssues.ts"
 import { flatNames, hasOnly } from "./FlatObject.ts"
+import { isPlainSchema } from "./PlainSchema.ts"
 import { checkDefinitions, isDeeper, valueDepthMax } from "./SchemaDefinitions.ts"
 import { withLinearPatterns } from "./SchemaPatterns.ts"
 import type { MisdeclaredTool } from "./MisdeclaredTool.ts"
@@ -363,12 +364,31 @@ export const jsonSchemaCheck = (
   })
 }
 
-/** Decodes arguments that only a JSON Schema describes, as `jsonSchemaCheck` does. */
+/** Makes the check of a plain schema when it is first used: most tools of a long list are not called by most processes. */
+const deferredCheck = (json_schema: JsonObject): ReturnType<typeof jsonSchemaCheck> => {
+  if (!isPlainSchema(json_schema)) return jsonSchemaCheck(json_schema)
+  let check: OutputCodec["check"] | undefined
+  return Result.succeed((value) => {
+    check ??= Result.getOrElse(
+      jsonSchemaCheck(json_schema),
+      ({ problem }) =>
+        () =>
+          refused(`the schema cannot be checked: ${problem}`)
+    )
+    return check(value)
+  })
+}
+
+/**
+ * Decodes arguments that only a JSON Schema describes, as `jsonSchemaCheck` does. `deferred`: nobody changes the schema later,
+ * so that its check may be made when it is first used; what cannot be checked is refused here all the same.
+ */
 export const jsonSchemaInput = (
   tool: string,
-  json_schema: JsonObject
+  json_schema: JsonObject,
+  deferred = false
 ): Effect.Effect<InputCodec, MisdeclaredTool> => {
-  const check = jsonSchemaCheck(json_schema)
+  const check = deferred ? deferredCheck(json_schema) : jsonSchemaCheck(json_schema)
   if (Result.isFailure(check)) {
     const { fix, problem } = check.failure
     return Effect.fail(misdeclared(tool, "input_schema", problem, fix))
