@@ -15,16 +15,20 @@ import { canonical } from "../../src/Canonical.ts"
 import { repeatingOf } from "../../src/call/CallDescriptor.ts"
 import type { CallProfile } from "../../src/call/CallTarget.ts"
 import { loadCatalogue } from "../../src/call/PlatformOp.ts"
-import type { PlatformOp } from "../../src/call/PlatformOp.ts"
+import type { PlatformCatalogue, PlatformOp } from "../../src/call/PlatformOp.ts"
 import { platform_ops } from "../../src/call/PlatformOps.ts"
 import type { ToolResolution, ResolvedTool } from "../../src/call/ResolvedTool.ts"
 import { resolveTools } from "../../src/call/ResolvedTool.ts"
 import type { HostContext } from "../../src/call/HostContext.ts"
 import { decodeHostContext, withBothForms } from "../../src/call/HostContext.ts"
 import type { ToolConfig } from "../../src/call/ToolConfig.ts"
-import { decodeToolConfig } from "../../src/call/ToolConfig.ts"
+import { decodeToolConfigs } from "../../src/call/ToolConfig.ts"
 import { ToolConfigRefused } from "../../src/call/ToolConfigRefused.ts"
-import { referenceIdentity } from "../../src/call/WorkflowReference.ts"
+import {
+  decodeWorkflowRevision,
+  isRevisionId,
+  referenceIdentity
+} from "../../src/call/WorkflowReference.ts"
 import type { WorkflowRevision } from "../../src/call/WorkflowReference.ts"
 import { cutText } from "../../src/CutText.ts"
 import { ToolTransientError } from "../../src/error/ToolError.ts"
@@ -151,7 +155,7 @@ const governed = Effect.fnUntraced(function* (
   { calls, endpoint, output, timeout_ms }: Built
 ): Effect.fn.Return<GovernedTool, MisdeclaredTool> {
   const { description, input_schema, name, provider, target } = tool
-  const declared = yield* jsonSchemaInput(name, input_schema)
+  const declared = yield* jsonSchemaInput(name, input_schema, true)
   const input = target._tag === "Gateway" ? GatewayCall.textOrObject(declared) : declared
   const bound = boundTo(tool, endpoint)
   const spec = yield* specOf(
@@ -193,27 +197,37 @@ const wrong = (field: string, problem: string): ToolConfigRefused =>
     message: `${field}: ${problem}`
   })
 
-/** The operations of the platform with those that the options add or replace. */
-const catalogueOf = (operations: ReadonlyArray<PlatformOp>) => {
+/** Does a tool name an operation that is not among these? */
+const namesOther = (configs: ReadonlyArray<ToolConfig>, own: PlatformCatalogue): boolean =>
+  configs.some((each) => "op" in each && !own.has(each.op))
+
+/** The operations that the options give, and where a tool names another one, those of the platform beneath them. */
+const catalogueOf = (operations: ReadonlyArray<PlatformOp>, configs: ReadonlyArray<ToolConfig>) => {
   const own = loadCatalogue(operations)
-  if (Result.isFailure(own)) return own
+  if (Result.isFailure(own) || !namesOther(configs, own.success)) return own
   return Result.map(loadCatalogue(platform_ops), (all) => new Map([...all, ...own.success]))
 }
 
 /** The revisions of all references among the tools, each asked for once. */
-const revisionsOf = Effect.fnUntraced(function* ({ references, tools }: Options) {
+const revisionsOf = Effect.fnUntraced(function* (
+  references: Options["references"],
+  configs: ReadonlyArray<ToolConfig>
+) {
   const found = new Map<string, WorkflowRevision>()
   if (references === undefined) return found
-  for (const [at, value] of tools.entries()) {
-    const config = decodeToolConfig(value, `tools.${at}`)
-    if (Result.isFailure(config) || "kind" in config.success) continue
-    if (config.success.type !== "reference") continue
-    const identity = referenceIdentity(config.success)
-    const revision = yield* Effect.tryPromise({
+  for (const config of configs) {
+    if ("kind" in config || config.type !== "reference") continue
+    const identity = referenceIdentity(config)
+    if (found.has(identity)) continue
+    const given = yield* Effect.tryPromise({
       try: async () => references(identity),
       catch: () => wrong(identity, "its revision could not be asked for")
     })
-    if (revision !== undefined) found.set(identity, revision)
+    if (given === undefined) continue
+    const revision = Result.mapError(decodeWorkflowRevision(given), (problem) =>
+      wrong(identity, `what "references" says of it cannot be used: ${problem}`)
+    )
+    found.set(identity, yield* Effect.fromResult(revision))
   }
   return found
 })
@@ -231,7 +245,7 @@ const revisionsByRun = ({ references }: Options): RevisionOf => {
   const asking = (identity: string) =>
     oncePerRun(async (caller) => {
       const found = await references?.(identity, caller)
-      if (found === undefined) throw noRevision()
+      if (!isRevisionId(found?.revision)) throw noRevision()
       return found.revision
     }, noRevision)
   return (identity, caller) => {
@@ -242,7 +256,9 @@ const revisionsByRun = ({ references }: Options): RevisionOf => {
 }
 
 const checkedContext = (identity: HostContext | undefined) =>
-  Result.mapError(decodeHostContext(identity ?? {}), (problem) => wrong("identity", problem))
+  identity === undefined
+    ? Result.succeed({})
+    : Result.mapError(decodeHostContext(identity), (problem) => wrong("identity", problem))
 
 /** For a registry. Fails with the first tool that cannot be right. */
 export const tools = (
@@ -256,15 +272,16 @@ export const tools = (
     const fault = callback === undefined ? undefined : PlatformClient.callbackFault(callback, ca)
     if (fault !== undefined) return yield* wrong(...fault)
     const identity = withBothForms(yield* Effect.fromResult(checkedContext(options.identity)))
+    const configs = yield* Effect.fromResult(decodeToolConfigs(options.tools))
     const resolution: ToolResolution = {
-      catalogue: yield* Effect.fromResult(catalogueOf(options.operations ?? [])),
+      catalogue: yield* Effect.fromResult(catalogueOf(options.operations ?? [], configs)),
       endpoint: callback?.endpoint,
       profile,
       identity,
       hasContext: options.context !== undefined,
-      revisions: yield* revisionsOf(options)
+      revisions: yield* revisionsOf(options.references, configs)
     }
-    const resolved = yield* Effect.fromResult(resolveTools(options.tools, resolution))
+    const resolved = yield* Effect.fromResult(resolveTools(configs, resolution))
     // Without a callback every tool was refused.
     if (callback === undefined) return []
     const client = PlatformClient.make({ callback, timeout_ms, resolve, ca })

@@ -1,37 +1,36 @@
 /**
  * Tools of configurations, each by the room that runs its type. What runs them is loaded only where there are some.
  */
-import { Effect, Result } from "effect"
-import { memberOf } from "../../src/call/BodyPath.ts"
+import { Effect } from "effect"
 import { decodeBuiltins } from "../../src/call/BuiltinTool.ts"
 import type { ToolConfig } from "../../src/call/ToolConfig.ts"
+import { decodeToolConfigs } from "../../src/call/ToolConfig.ts"
 import { refuseConfig } from "../../src/call/ToolConfigRefused.ts"
-import { readJsonValue } from "../../src/entry/BoundedJson.ts"
 import type { GovernedTool } from "../../src/tool/GovernedTool.ts"
 import type { Resolver } from "../runtime/desk/LocalToolRegistry.ts"
 import type { ForTools, Options } from "./NodeService.ts"
 
-/** One that cannot be read is of no type here: its resolver says what is wrong with it. */
-const isOf =
-  (type: string) =>
-  (config: ToolConfig): boolean => {
-    const read = readJsonValue(config)
-    return Result.isSuccess(read) && memberOf(read.success, "type") === type
-  }
+type Configs = NonNullable<Options["toolConfigs"]>
 
-type Configs = Options["toolConfigs"]
+/** Those of a type, which one room runs. */
+const ofType = (configs: ReadonlyArray<ToolConfig>, type: string): ReadonlyArray<ToolConfig> =>
+  configs.filter((config) => "type" in config && config.type === type)
 
-const configuredOf = async (configs: Configs): Promise<ReadonlyArray<GovernedTool>> => {
-  if (configs === undefined) return []
-  const { secrets = {}, tools, ...calling } = configs
-  const code = tools.filter(isOf("code"))
-  const client = tools.filter(isOf("client"))
-  const others = ["code", "builtin", "client"].map(isOf)
-  const calls = tools.filter((config) => !others.some((is) => is(config)))
+const elsewhere = ["builtin", "client", "code"]
+const callsPlatform = (config: ToolConfig): boolean =>
+  !("type" in config) || !elsewhere.includes(config.type)
+
+const configuredOf = async (
+  { secrets = {}, ...calling }: Configs,
+  configs: ReadonlyArray<ToolConfig>
+): Promise<ReadonlyArray<GovernedTool>> => {
+  const code = ofType(configs, "code")
   const ConfiguredTools = await import("../calls/ConfiguredTools.ts")
-  const called = await Effect.runPromise(ConfiguredTools.tools({ ...calling, tools: calls }))
+  const called = await Effect.runPromise(
+    ConfiguredTools.tools({ ...calling, tools: configs.filter(callsPlatform) })
+  )
   const ClientTools = await import("../agents/ClientTools.ts")
-  const answered = await Effect.runPromise(ClientTools.tools({ tools: client }))
+  const answered = await Effect.runPromise(ClientTools.tools({ tools: ofType(configs, "client") }))
   if (code.length === 0) return [...called, ...answered]
   const CodeTool = await import("../agents/CodeTool.ts")
   const scripts = await Effect.runPromise(CodeTool.tools({ secrets, tools: code }))
@@ -47,10 +46,13 @@ export interface Resolved {
 }
 
 /** Resolves them before anything is opened. No two have one name. Rejects with `ToolConfigRefused` or `InvalidInput`. */
-export const resolveConfigs = async (configs: Configs): Promise<Resolved> => {
-  const tools = await configuredOf(configs)
+export const resolveConfigs = async (given: Options["toolConfigs"]): Promise<Resolved> => {
+  if (given === undefined) return { tools: [], resolvers: [], names: [] }
+  // Copies of all of them, in the order in which errors count them.
+  const configs = await Effect.runPromise(Effect.fromResult(decodeToolConfigs(given.tools)))
+  const tools = await configuredOf(given, configs)
   const builtin = await Effect.runPromise(
-    Effect.fromResult(decodeBuiltins(configs?.tools.filter(isOf("builtin")) ?? []))
+    Effect.fromResult(decodeBuiltins(ofType(configs, "builtin")))
   )
   const names = new Set<string>()
   for (const name of [...tools.map(({ spec }) => spec.name), ...builtin.map((b) => b.name)]) {

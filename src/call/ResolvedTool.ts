@@ -5,7 +5,6 @@
 import { Result } from "effect"
 import type { Permission } from "../tool/SideEffects.ts"
 import { permissionOf } from "../tool/SideEffects.ts"
-import { schemaFault } from "../tool/SchemaShape.ts"
 import { partsConflict } from "./BodyAssembly.ts"
 import type { BodyPath, JsonObject } from "./BodyPath.ts"
 import { isPrefix, leafPaths, withValueAt } from "./BodyPath.ts"
@@ -34,7 +33,6 @@ import type {
   ReferenceTool,
   ToolConfig
 } from "./ToolConfig.ts"
-import { decodeToolConfig } from "./ToolConfig.ts"
 import type { ToolConfigRefused } from "./ToolConfigRefused.ts"
 import { refuseConfig } from "./ToolConfigRefused.ts"
 import type { WorkflowRevision } from "./WorkflowReference.ts"
@@ -383,11 +381,6 @@ const resolveReference = (
     return Result.fail(refuseConfig("NotOffered", name, `no revision is known for "${identity}"`))
   }
   const schema = config.input_schema ?? found.input_schema
-  const fault = schemaFault(schema)
-  if (fault !== undefined) {
-    const problem = `the inputs of its workflow are no JSON Schema: ${fault}`
-    return Result.fail(refuseConfig("InvalidToolConfig", name, problem))
-  }
   const call = invocationOf(found.revision)
   return Result.map(
     directTarget({ name, call, schema, allowNestedBind: false }, resolution),
@@ -425,23 +418,14 @@ const resolveOne = (
   }
 }
 
-/** The most tools of one configuration. */
-const tools_max = 1_000
-
 /** Resolves a list of configurations; fails with the first that cannot be right. Names are unique. */
 export const resolveTools = (
-  configs: ReadonlyArray<unknown>,
+  configs: ReadonlyArray<ToolConfig>,
   resolution: ToolResolution
 ): Result.Result<ReadonlyArray<ResolvedTool>, ToolConfigRefused> => {
   const tools = new Map<string, ResolvedTool>()
-  if (configs.length > tools_max) {
-    const problem = `there may be at most ${tools_max}`
-    return Result.fail(refuseConfig("InvalidToolConfig", "tools", problem))
-  }
-  for (const [at, value] of configs.entries()) {
-    const config = decodeToolConfig(value, `tools.${at}`)
-    if (Result.isFailure(config)) return Result.fail(config.failure)
-    const resolved = resolveOne(config.success, resolution)
+  for (const config of configs) {
+    const resolved = resolveOne(config, resolution)
     if (Result.isFailure(resolved)) return Result.fail(resolved.failure)
     const { name, namespace } = resolved.success
     if (tools.has(name)) {

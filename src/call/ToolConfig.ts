@@ -199,3 +199,23 @@ export const decodeToolConfig = (
     refuseConfig("InvalidToolConfig", name, issueText(error))
   )
 }
+
+/** The most tools of one configuration. */
+const tools_max = 1_000
+
+/** Decodes a list of configurations; fails with the first that cannot be read. */
+export const decodeToolConfigs = (
+  values: ReadonlyArray<unknown>
+): Result.Result<ReadonlyArray<ToolConfig>, ToolConfigRefused> => {
+  if (values.length > tools_max) {
+    const problem = `there may be at most ${tools_max}`
+    return Result.fail(refuseConfig("InvalidToolConfig", "tools", problem))
+  }
+  const configs: Array<ToolConfig> = []
+  for (const [at, value] of values.entries()) {
+    const config = decodeToolConfig(value, `tools.${at}`)
+    if (Result.isFailure(config)) return Result.fail(config.failure)
+    configs.push(config.success)
+  }
+  return Result.succeed(configs)
+}

@@ -146,13 +146,18 @@ const cases: ReadonlyArray<readonly [value: unknown, named: string]> = [
   [schema({ properties: { a: { pattern: "(" } } }), "pattern"],
   [schema({ properties: { a: { $ref: "#/$defs/none" } } }), "none"],
   [schema({ properties: { a: { $ref: "https://x/y" } } }), "https://x/y"],
-  [
-    options({
-      tools: [{ type: "reference", slug: "act" }],
-      references: () => ({ revision: "r-1", input_schema: { type: "object", required: true } })
-    }),
-    "required"
-  ],
+  ...[
+    null,
+    "r-1",
+    { revision: 5, input_schema: { type: "object" } },
+    { revision: "", input_schema: { type: "object" } },
+    { revision: "r-1", input_schema: { type: "object", required: true } },
+    { revision: "r-1", input_schema: cyclic },
+    { revision: "r-1", input_schema: { type: "object" }, description: 5 }
+  ].map((said) => {
+    const tools = [{ type: "reference", slug: "act" }]
+    return [options({ tools, references: () => said }), "workflow.variant.act"] as const
+  }),
   ...each(operation, "op", [...no_text, "", "bad name"]),
   ...each(operation, "description", [...no_text, ""]),
   ...each(operation, "method", [...no_text, "get"]),

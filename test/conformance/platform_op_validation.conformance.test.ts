@@ -9,6 +9,7 @@ import {
 } from "../../src/call/PlatformOp.ts"
 import { platform_ops } from "../../src/call/PlatformOps.ts"
 import { resolveTools } from "../../src/call/ResolvedTool.ts"
+import { decodeToolConfigs } from "../../src/call/ToolConfig.ts"
 import type { ToolConfigRefused } from "../../src/call/ToolConfigRefused.ts"
 import type { Driven } from "./Vectors.ts"
 import { conformance, hasShape, isRecord, rowsOf } from "./Vectors.ts"
@@ -32,14 +33,16 @@ const textOf = (refused: { readonly reason: string; readonly message: string }):
   `${refused.reason} ${refused.message}`
 
 const resolved = ({ apiBase, config }: Fields) =>
-  resolveTools(config as ReadonlyArray<unknown>, {
-    catalogue,
-    endpoint: apiBase === null ? undefined : "https://agenta.example/api/tools/call",
-    profile: "base",
-    identity: {},
-    hasContext: true,
-    revisions: new Map()
-  })
+  Result.flatMap(decodeToolConfigs(config as ReadonlyArray<unknown>), (configs) =>
+    resolveTools(configs, {
+      catalogue,
+      endpoint: apiBase === null ? undefined : "https://agenta.example/api/tools/call",
+      profile: "base",
+      identity: {},
+      hasContext: true,
+      revisions: new Map()
+    })
+  )
 
 const meetsEntry = (entry: Fields, expect: unknown, resolvedAs: unknown) => {
   const decoded = decodePlatformOp(entry)
