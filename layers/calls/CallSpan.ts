@@ -4,12 +4,12 @@
  */
 import { createHash } from "node:crypto"
 import { Effect, Tracer } from "effect"
-import type { CallContext } from "../../src/tool/GovernedTool.ts"
+import type { CallOfRun } from "../../src/tool/GovernedTool.ts"
 
 const span_id_digits = 16
 
 /** It counts as sampled: the journal records the call under this trace. */
-const ownSpan = ({ call, run, trace_id }: CallContext): Tracer.ExternalSpan =>
+const ownSpan = ({ call, run, trace_id }: CallOfRun): Tracer.ExternalSpan =>
   Tracer.externalSpan({
     traceId: trace_id,
     spanId: createHash("sha256").update(`${run}:${call}`).digest("hex").slice(0, span_id_digits),
@@ -17,5 +17,5 @@ const ownSpan = ({ call, run, trace_id }: CallContext): Tracer.ExternalSpan =>
   })
 
 /** The tracer's span, or that of a sender that is not sampled, where there is one. */
-export const spanOfCall = (call: CallContext): Effect.Effect<Tracer.AnySpan> =>
+export const spanOfCall = (call: CallOfRun): Effect.Effect<Tracer.AnySpan> =>
   Effect.orElseSucceed(Effect.currentParentSpan, () => ownSpan(call))

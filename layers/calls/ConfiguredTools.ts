@@ -12,6 +12,7 @@
 import { createHash } from "node:crypto"
 import { Context, Effect, Result, Schema } from "effect"
 import { canonical } from "../../src/Canonical.ts"
+import { memberOf } from "../../src/call/BodyPath.ts"
 import { repeatingOf } from "../../src/call/CallDescriptor.ts"
 import type { CallProfile } from "../../src/call/CallTarget.ts"
 import { loadCatalogue } from "../../src/call/PlatformOp.ts"
@@ -31,7 +32,7 @@ import {
 } from "../../src/call/WorkflowReference.ts"
 import type { WorkflowRevision } from "../../src/call/WorkflowReference.ts"
 import { cutText } from "../../src/CutText.ts"
-import { ToolTransientError } from "../../src/error/ToolError.ts"
+import { isToolError, ToolTransientError } from "../../src/error/ToolError.ts"
 import type { ToolError } from "../../src/error/ToolError.ts"
 import type { Governance } from "../../src/tool/Governance.ts"
 import { specOf } from "../../src/tool/Governance.ts"
@@ -41,9 +42,17 @@ import type { MisdeclaredTool } from "../../src/tool/MisdeclaredTool.ts"
 import { jsonSchemaInput, outputCodec } from "../../src/tool/ToolCodec.ts"
 import type { OutputCodec } from "../../src/tool/ToolCodec.ts"
 import type { Resolver } from "./UrlAdmission.ts"
-import type { RevisionOf, HostContextOf } from "./DirectCall.ts"
+import type { RevisionOf } from "./DirectCall.ts"
 import * as DirectCall from "./DirectCall.ts"
 import * as GatewayCall from "./GatewayCall.ts"
+import * as HostQuestions from "./HostQuestions.ts"
+import type {
+  AskRevision,
+  HostPath,
+  Revisions,
+  RevisionsOf,
+  HostContextOf
+} from "./HostQuestions.ts"
 import type { Callback } from "./PlatformClient.ts"
 import type { CallerOf } from "./OncePerRun.ts"
 import { oncePerRun } from "./OncePerRun.ts"
@@ -51,7 +60,7 @@ import * as PlatformClient from "./PlatformClient.ts"
 
 export type { CallerOf } from "./OncePerRun.ts"
 export type { Callback } from "./PlatformClient.ts"
-export type { HostContextOf } from "./DirectCall.ts"
+export type { HostPath, Revisions, RevisionsOf, HostContextOf } from "./HostQuestions.ts"
 
 export interface Options {
   /** Configurations by `type`, and callbacks that a host has resolved. */
@@ -70,17 +79,15 @@ export interface Options {
   /**
    * What may change between two turns, such as the latest revision; asked for once by each call that needs it, before a person
    * is asked about the call. What it says is journaled and is what is sent. The runtime adds the run's trace and, as the
-   * session, its conversation. Absent = these alone.
+   * session, its conversation. `{ path }` = an endpoint of the platform says it. Absent = these alone.
    */
-  readonly context?: HostContextOf
+  readonly context?: HostContextOf | HostPath
   /**
    * The revision that a reference stands for, such as `workflow.environment.production.summarize`. Asked for without a caller
-   * when the runtime starts, for the schema of its inputs, and once by each run that calls it.
+   * when the runtime starts, for the schema of its inputs, and once by each run that calls it: of a function, of an endpoint
+   * of the platform (`{ path }`), or revisions by their references.
    */
-  readonly references?: (
-    identity: string,
-    caller?: CallerOf
-  ) => WorkflowRevision | undefined | PromiseLike<WorkflowRevision | undefined>
+  readonly references?: RevisionsOf | HostPath | Revisions
   /** Of one request, 1 to 600,000. Absent = 30,000. */
   readonly timeout_ms?: number
   /** Absent = the system's. */
@@ -210,19 +217,21 @@ const catalogueOf = (operations: ReadonlyArray<PlatformOp>, configs: ReadonlyArr
 
 /** The revisions of all references among the tools, each asked for once. */
 const revisionsOf = Effect.fnUntraced(function* (
-  references: Options["references"],
+  ask: AskRevision | undefined,
   configs: ReadonlyArray<ToolConfig>
 ) {
   const found = new Map<string, WorkflowRevision>()
-  if (references === undefined) return found
+  if (ask === undefined) return found
   for (const config of configs) {
     if ("kind" in config || config.type !== "reference") continue
     const identity = referenceIdentity(config)
     if (found.has(identity)) continue
-    const given = yield* Effect.tryPromise({
-      try: async () => references(identity),
-      catch: () => wrong(identity, "its revision could not be asked for")
-    })
+    const given = yield* Effect.mapError(ask(identity), (error) =>
+      wrong(
+        identity,
+        `its revision could not be asked for${isToolError(error) ? `: ${error.message}` : ""}`
+      )
+    )
     if (given === undefined) continue
     const revision = Result.mapError(decodeWorkflowRevision(given), (problem) =>
       wrong(identity, `what "references" says of it cannot be used: ${problem}`)
@@ -240,13 +249,14 @@ const noRevision = (): ToolError =>
   })
 
 /** The revision of each reference, asked for once by each run. */
-const revisionsByRun = ({ references }: Options): RevisionOf => {
+const revisionsByRun = (ask: AskRevision | undefined): RevisionOf => {
   const known = new Map<string, ReturnType<typeof oncePerRun<string, ToolError>>>()
   const asking = (identity: string) =>
     oncePerRun(async (caller) => {
-      const found = await references?.(identity, caller)
-      if (!isRevisionId(found?.revision)) throw noRevision()
-      return found.revision
+      const found = ask === undefined ? undefined : await Effect.runPromise(ask(identity, caller))
+      const revision = memberOf(found, "revision")
+      if (!isRevisionId(revision)) throw noRevision()
+      return revision
     }, noRevision)
   return (identity, caller) => {
     let ask = known.get(identity)
@@ -254,6 +264,25 @@ const revisionsByRun = ({ references }: Options): RevisionOf => {
     return ask(caller)
   }
 }
+
+/** How the host is asked, where the options say that it is. */
+const questionsOf = Effect.fnUntraced(function* (
+  { context, references }: Options,
+  platform: HostQuestions.Platform | undefined
+) {
+  const asker = <A>(field: string, made: Result.Result<A, string>) =>
+    Effect.fromResult(Result.mapError(made, (problem) => wrong(field, problem)))
+  return {
+    context:
+      context === undefined
+        ? undefined
+        : yield* asker("context", HostQuestions.contextAsker(context, platform)),
+    references:
+      references === undefined
+        ? undefined
+        : yield* asker("references", HostQuestions.revisionAsker(references, platform))
+  }
+})
 
 const checkedContext = (identity: HostContext | undefined) =>
   identity === undefined
@@ -273,21 +302,29 @@ export const tools = (
     if (fault !== undefined) return yield* wrong(...fault)
     const identity = withBothForms(yield* Effect.fromResult(checkedContext(options.identity)))
     const configs = yield* Effect.fromResult(decodeToolConfigs(options.tools))
+    const client =
+      callback === undefined
+        ? undefined
+        : PlatformClient.make({ callback, timeout_ms, resolve, ca })
+    const platform =
+      callback === undefined || client === undefined
+        ? undefined
+        : { client, endpoint: callback.endpoint, profile, identity }
+    const { context, references } = yield* questionsOf(options, platform)
     const resolution: ToolResolution = {
       catalogue: yield* Effect.fromResult(catalogueOf(options.operations ?? [], configs)),
       endpoint: callback?.endpoint,
       profile,
       identity,
-      hasContext: options.context !== undefined,
-      revisions: yield* revisionsOf(options.references, configs)
+      hasContext: context !== undefined,
+      revisions: yield* revisionsOf(references, configs)
     }
     const resolved = yield* Effect.fromResult(resolveTools(configs, resolution))
     // Without a callback every tool was refused.
-    if (callback === undefined) return []
-    const client = PlatformClient.make({ callback, timeout_ms, resolve, ca })
-    const revisionOf = revisionsByRun(options)
-    const calls = { client, context: options.context, identity, profile, revisionOf }
+    if (platform === undefined) return []
+    const revisionOf = revisionsByRun(references)
+    const calls = { ...platform, context, revisionOf }
     const output = yield* outputCodec("result", Schema.Json)
-    const built: Built = { calls, endpoint: callback.endpoint, output, timeout_ms }
+    const built: Built = { calls, endpoint: platform.endpoint, output, timeout_ms }
     return yield* Effect.forEach(resolved, (tool) => governed(tool, built))
   })

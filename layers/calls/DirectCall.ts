@@ -16,7 +16,6 @@ import { isPrefix, memberOf, merged, withValueAt } from "../../src/call/BodyPath
 import { bodyOfRequest, requestOf } from "../../src/call/CallRequest.ts"
 import type { CallProfile } from "../../src/call/CallTarget.ts"
 import type { DirectTarget, ResolvedTool } from "../../src/call/ResolvedTool.ts"
-import type { HostContext } from "../../src/call/HostContext.ts"
 import {
   decodeHostContext,
   tokenPath,
@@ -36,15 +35,13 @@ import type { InputCodec } from "../../src/tool/ToolCodec.ts"
 import { jsonSchemaInput, refusalText } from "../../src/tool/ToolCodec.ts"
 import { reportNested } from "./NestedSpending.ts"
 import { spanOfCall } from "./CallSpan.ts"
+import type { AskContext } from "./HostQuestions.ts"
 import type { CallerOf } from "./OncePerRun.ts"
 import type { PlatformClient } from "./PlatformClient.ts"
 
-/** What the host knows of the turn that a call belongs to. It is never shown to a model. */
-export type HostContextOf = (call: CallOfRun) => HostContext | PromiseLike<HostContext>
-
 export interface Services {
   readonly client: PlatformClient
-  readonly context: HostContextOf | undefined
+  readonly context: AskContext | undefined
   /** What holds for the whole deployment, for tokens that are not in the fixed body. */
   readonly identity: JsonObject
   readonly profile: CallProfile
@@ -85,13 +82,11 @@ const noContext = notSent(
 
 /** What the host knows of the turn, with each id in both forms. */
 const askHost = Effect.fnUntraced(function* (
-  ask: HostContextOf,
+  ask: AskContext,
   { call, conversation, principal, run, tenant, trace_id }: CallOfRun
 ): Effect.fn.Return<JsonObject, ToolError> {
-  const given = yield* Effect.tryPromise({
-    try: async () => ask({ call, conversation, principal, run, tenant, trace_id }),
-    catch: () => noContext
-  })
+  const asking = ask({ call, conversation, principal, run, tenant, trace_id })
+  const given = yield* Effect.mapError(asking, () => noContext)
   const decoded = decodeHostContext(given)
   if (Result.isFailure(decoded)) return yield* noContext
   return withBothForms(decoded.success)

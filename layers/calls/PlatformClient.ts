@@ -23,7 +23,7 @@ import type { Json } from "../../src/Canonical.ts"
 import { withoutSecrets } from "../../src/error/KnownSecrets.ts"
 import { baggageOf } from "../../src/run/Nesting.ts"
 import { spanOf, traceparentOf } from "../../src/run/Traceparent.ts"
-import type { CallContext } from "../../src/tool/GovernedTool.ts"
+import type { CallContext, CallOfRun } from "../../src/tool/GovernedTool.ts"
 import { spanOfCall } from "./CallSpan.ts"
 import type { FetchError, Resolver, Rules } from "./UrlAdmission.ts"
 import { admit, refuse, systemResolver } from "./UrlAdmission.ts"
@@ -55,6 +55,9 @@ export interface ClientOptions {
   readonly ca?: string | undefined
 }
 
+/** The call that a request belongs to. */
+export type Sender = CallOfRun & Partial<Pick<CallContext, "key" | "nested">>
+
 export interface PlatformClient {
   /**
    * The JSON of the answer, or its text where it is none, without the authorization. Fails with what a model may read of
@@ -63,7 +66,7 @@ export interface PlatformClient {
   readonly send: (
     what: string,
     request: CallRequest,
-    caller: CallContext
+    caller: Sender
   ) => Effect.Effect<Json, ToolError>
 }
 
@@ -182,7 +185,7 @@ export const callbackFault = (
 const headersOf = (
   { body, method }: CallRequest,
   authorization: Redacted.Redacted | null,
-  { key, nested }: Pick<CallContext, "key" | "nested">,
+  { key, nested }: Sender,
   span: Tracer.AnySpan
 ): Result.Result<Readonly<Record<string, string>>, ToolError> => {
   const secret = authorization === null ? undefined : Redacted.value(authorization)

@@ -79,6 +79,12 @@ const Mcp = Schema.Struct({
   allow: Schema.Struct({ commands: Schema.optionalKey(texts), hosts: Schema.optionalKey(texts) })
 })
 
+const asked = (what: string) =>
+  is<object>(
+    what,
+    (value) => typeof value === "function" || (isObject(value) && !Array.isArray(value))
+  )
+
 /** What is in the lists and objects is checked where the tools are resolved, with errors that name the tool. */
 const ToolConfigs = Schema.Struct({
   tools: Schema.Array(objectOf("an object with a type")).check(Schema.isMaxLength(1_000)),
@@ -91,8 +97,10 @@ const ToolConfigs = Schema.Struct({
   profile: Schema.optionalKey(Schema.Literals(call_profiles)),
   operations: listOf(objectOf("an operation of the platform")),
   identity: Schema.optionalKey(objectOf("what the host knows of runs")),
-  context: Schema.optionalKey(func),
-  references: Schema.optionalKey(func),
+  context: Schema.optionalKey(asked("a function, or { path } of the platform")),
+  references: Schema.optionalKey(
+    asked("a function, { path } of the platform, or revisions by their references")
+  ),
   secrets: Schema.optionalKey(Schema.Record(Schema.String, secret)),
   timeout_ms: Schema.optionalKey(Schema.Number),
   resolve: Schema.optionalKey(func),

@@ -2,6 +2,7 @@
 import { Schema } from "effect"
 import type { Json } from "../../src/Canonical.ts"
 import type { WorkflowRevision } from "../../src/call/WorkflowReference.ts"
+import { valueAt } from "../../src/call/BodyPath.ts"
 import type { JsonObject } from "../../src/call/BodyPath.ts"
 import { nestingOf } from "../../src/run/Nesting.ts"
 import type { Asked, Route } from "./Route.ts"
@@ -198,6 +199,18 @@ const invoke = (all: ReadonlyArray<Workflow>): Route =>
     return ok({ data: { outputs }, trace_id, ...(usage === undefined ? undefined : { usage }) })
   })
 
+/** What is asked of a host with each question: which run asks, and for which deployment. */
+const asking = {
+  ...Object.fromEntries(
+    ["call", "conversation", "principal", "run", "tenant", "trace_id"].map(
+      (name) => [name, Schema.optionalKey(Id)] as const
+    )
+  ),
+  identity: Members
+}
+const ContextBody = Schema.Struct(asking)
+const ReferenceBody = Schema.Struct({ ...asking, reference: Id })
+
 const firstOf = ({ data, revision, variant }: Seed): Revision => ({
   id: revision,
   variant,
@@ -211,22 +224,35 @@ const referenced = /^workflow\.(?:environment\.production|variant)\.([^.]+)$/
 export const make = (seeds: ReadonlyArray<Seed>): Workflows => {
   const all = seeds.map((seed): Workflow => ({ ...seed, revisions: [firstOf(seed)] }))
   const variantOf: Find = (variant) => all.find((each) => each.variant === variant)
+  const latest: Workflows["latest"] = (variant) => {
+    const workflow = variantOf(variant)
+    return workflow === undefined ? undefined : last(workflow).id
+  }
+  const reference: Workflows["reference"] = (identity) => {
+    const slug = referenced.exec(identity)?.[1]
+    const workflow = all.find((each) => each.slug === slug)
+    return workflow?.input_schema === undefined
+      ? undefined
+      : { revision: last(workflow).id, input_schema: workflow.input_schema }
+  }
   return {
     routes: [
       route("POST", "/api/workflows/query", QueryBody, (body) => ok(pageOf(all, body))),
       commit(variantOf),
-      invoke(all)
+      invoke(all),
+      route("POST", "/api/runs/context", ContextBody, ({ identity }) => {
+        const id = valueAt(identity, ["workflow", "variant", "id"])
+        const revision = typeof id === "string" ? latest(id) : undefined
+        return ok({ workflow: revision === undefined ? {} : { latest_revision_id: revision } })
+      }),
+      route("POST", "/api/workflows/revisions/resolve", ReferenceBody, (asked) => {
+        const found = reference(asked.reference)
+        return found === undefined
+          ? problem(404, "there is no such workflow")
+          : ok({ revision: found.revision, input_schema: found.input_schema })
+      })
     ],
-    latest: (variant) => {
-      const workflow = variantOf(variant)
-      return workflow === undefined ? undefined : last(workflow).id
-    },
-    reference: (identity) => {
-      const slug = referenced.exec(identity)?.[1]
-      const workflow = all.find((each) => each.slug === slug)
-      return workflow?.input_schema === undefined
-        ? undefined
-        : { revision: last(workflow).id, input_schema: workflow.input_schema }
-    }
+    latest,
+    reference
   }
 }

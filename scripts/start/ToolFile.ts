@@ -36,6 +36,10 @@ const document = {
   /** What the agent is granted; absent = requests to any public address (`net.fetch`). */
   capabilities: AgentSpec.fields.capabilities,
   identity: Schema.optionalKey(Schema.Json),
+  /** `{ path }`: the endpoint of the platform that says what it knows of a call. */
+  context: Schema.optionalKey(Schema.Json),
+  /** `{ path }`, or revisions by their references. */
+  references: Schema.optionalKey(Schema.Json),
   timeout_ms: Schema.optionalKey(Schema.Finite),
   /** Variables of the environment that scripts are given as secrets of the same name. */
   secrets: Schema.optionalKey(

@@ -91,7 +91,7 @@ const cases: ReadonlyArray<readonly [value: unknown, named: string]> = [
   ],
   [proxy, "toolConfigs"],
   ...each(options, "context", [{}, "x", null]),
-  ...each(options, "references", [{}, null]),
+  ...each(options, "references", [[], null, "x", { path: 5 }, { "tools.a.b.c.d": {} }]),
   ...each(options, "timeout_ms", ["5", 0, -1, Number.NaN, 1.5, 1e9, null]),
   ...each(options, "resolve", ["x"]),
   ...each(options, "ca", [5, "", "no certificate"]),
