@@ -91,12 +91,21 @@ const substituted = (path: string, params: unknown): Result.Result<Filled, Targe
   return Result.succeed({ path: filled, probe })
 }
 
-/** Whether a path has `.` or `..` segments or separators within a segment, encoded once or several times. */
-const climbs = (path: string): boolean =>
-  path.split("/").some((segment) => {
-    const plain = segment.replaceAll(/%2e/gi, ".").replaceAll(/%25/g, "%")
-    return plain === "." || plain === ".." || /%(?:2e|5c)/i.test(plain)
-  })
+/** Percent signs and dots as they are written, however often they are encoded. */
+const decodedDots = (text: string): string => {
+  const plain = text.replaceAll(/%25/g, "%").replaceAll(/%2e/gi, ".")
+  return plain.length === text.length ? text : decodedDots(plain)
+}
+
+/**
+ * Whether a path has `.` or `..` segments, between slashes that may be encoded themselves, or a backslash, encoded once or
+ * several times: some servers decode before they resolve.
+ */
+const climbs = (path: string): boolean => {
+  const plain = decodedDots(path)
+  const isClimbing = (part: string) => part === "." || part === ".."
+  return /%5c/i.test(plain) || plain.split(/\/|%2f/i).some(isClimbing)
+}
 
 const mountOf = (profile: CallProfile, endpoint: URL): string =>
   profile === "base"

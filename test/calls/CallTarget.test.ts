@@ -34,6 +34,21 @@ describe("the target of a direct call", () => {
     ]) {
       assert.notMatch(target(path), /^https:/, path)
     }
+    for (const part of [
+      "%2e%2e%2fadmin",
+      "a%2F%2E%2e%2fadmin",
+      "a%2f%252e%252e%252fadmin",
+      "%25252e%25252e/admin",
+      "a%2f.%2fb",
+      "a%25255cb"
+    ]) {
+      for (const profile of ["base", "extended", "full"] as const) {
+        const path = profile === "base" ? `/api/${part}` : `/base/api/${part}`
+        assert.strictEqual(target(path, {}, profile), "unsafe-path", `${profile} ${path}`)
+      }
+    }
+    // A slash that is encoded is a part of a name.
+    assert.match(target("/base/api/a%2fb", {}, "extended"), /\/base\/api\/a%2fb$/)
     assert.strictEqual(target("/api/"), "outside-mount")
     assert.strictEqual(target("/apix/y"), "outside-mount")
     assert.strictEqual(
