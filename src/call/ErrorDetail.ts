@@ -17,13 +17,19 @@ const decode = Schema.decodeUnknownOption(
   Schema.Struct({ detail: Schema.optionalKey(Schema.Json) })
 )
 
-/** A failure's text without the host that an operator's endpoint names; a name without a dot may be a word of the text. */
+/**
+ * A failure's text without the host that an operator's endpoint names, in any case of its letters; a name without a dot or a
+ * port may be a word of the text.
+ */
 export const withoutHost = (text: string, endpoint: string): string => {
   const { host, hostname, origin } = new URL(endpoint)
-  return [origin, ...(/[.:]/.test(hostname) ? [host, hostname] : [])].reduce(
-    (clean, name) => clean.replaceAll(name, "[host]"),
-    text
-  )
+  return [origin, host, hostname]
+    .filter((name) => /[.:]/.test(name))
+    .reduce(
+      (clean, name) =>
+        clean.replaceAll(new RegExp(name.replaceAll(/[.[\]]/g, "\\$&"), "gi"), "[host]"),
+      text
+    )
 }
 
 /**

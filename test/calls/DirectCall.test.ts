@@ -4,6 +4,7 @@ import { Effect, Fiber, Redacted } from "effect"
 import { isToolError } from "../../src/error/ToolError.ts"
 import type { CallContext } from "../../src/tool/GovernedTool.ts"
 import { CallId } from "../../src/Ids.ts"
+import { detailOf } from "../../src/call/ErrorDetail.ts"
 import { platform_ops } from "../../src/call/PlatformOps.ts"
 import { configured, platform, runBody } from "./Platform.ts"
 import { web } from "./Web.ts"
@@ -213,6 +214,20 @@ describe("a direct call", () => {
       assert.isBelow(message.length, 2_100)
     })
   )
+
+  it("AG-11 shows no host of the platform, however it is written", () => {
+    const shown = (endpoint: string, detail: string) =>
+      detailOf(JSON.stringify({ detail }), [], endpoint)
+    const endpoint = "https://agenta.example:8443/api/tools/call"
+    assert.strictEqual(
+      shown(endpoint, "HTTPS://Agenta.Example:8443/x and AGENTA.EXAMPLE are down"),
+      "[host]/x and [host] are down"
+    )
+    assert.strictEqual(
+      shown("http://platform:8000/api/tools/call", "platform:8000 has no such platform"),
+      "[host] has no such platform"
+    )
+  })
 
   it.live("AG-10 ends after its time, and says nothing of where it went", () =>
     Effect.gen(function* () {
