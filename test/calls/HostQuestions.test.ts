@@ -3,9 +3,13 @@ import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Effect } from "effect"
+import { start } from "../../layers/compose/NodeService.ts"
+import { call, layer, text } from "../../layers/model/ScriptedModelGateway.ts"
 import * as HostPlatform from "../../scripts/platform/HostPlatform.ts"
 import { keeper_variant, seeds } from "../../scripts/platform/Seeds.ts"
 import * as ToolFile from "../../scripts/start/ToolFile.ts"
+import { AgentSpec } from "../../src/agent/AgentSpec.ts"
+import { AgentName } from "../../src/Ids.ts"
 import * as Homes from "../process/Homes.ts"
 import { endpointOf, platform, runBody } from "./Platform.ts"
 
@@ -103,6 +107,47 @@ describe("a file of tools", () => {
         Array(6).fill(context.path)
       )
     })
+  )
+
+  it.live(
+    "AG-64 asks nobody about a call that is denied, and sends none that nobody has approved",
+    () =>
+      Effect.gen(function* () {
+        const web = yield* platform(() => ({ body: '{"workflow":{"latest_revision_id":"r1"}}' }))
+        const run = (permission: "ask" | "deny") =>
+          Effect.promise(async () => {
+            const troupe = await start({
+              agents: [
+                AgentSpec.make({
+                  name: AgentName.make("a"),
+                  instructions: "Commit.",
+                  tools: ["commit_revision"]
+                })
+              ],
+              toolConfigs: {
+                tools: [{ type: "platform", op: "commit_revision", permission }],
+                identity: { workflow: { variant_id: "v" } },
+                callback: { endpoint: endpointOf(web) },
+                context
+              },
+              model: layer(({ transcript }) =>
+                transcript.some(({ role }) => role === "tool")
+                  ? text("done")
+                  : call("commit_revision", commit("x"))
+              )
+            })
+            const { status } = await troupe.ask({ agent: "a", text: "commit" })
+            await troupe.stop()
+            return status
+          })
+        assert.strictEqual(yield* run("deny"), "complete")
+        assert.lengthOf(web.seen, 0)
+        assert.strictEqual(yield* run("ask"), "awaiting_approval")
+        assert.deepStrictEqual(
+          web.seen.map(({ url }) => url),
+          [context.path]
+        )
+      })
   )
 
   it.live("may name the revisions of its references itself", () =>

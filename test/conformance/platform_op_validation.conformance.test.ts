@@ -79,7 +79,7 @@ conformance("platform_op_validation", (found): Driven => {
     hasShape(input, ["reservedIdOf"]) ||
     hasShape(input, ["lookup"]) ||
     hasShape(input, ["config"], ["apiBase"]) ||
-    (isRecord(input) && "op" in input && (each.expect === "ok" || each.expect === "reject"))
+    (isRecord(input) && (each.expect === "ok" || each.expect === "reject"))
   return isKnown && isRecord(input)
     ? { rows: shownBy(found.id), run: Effect.sync(() => meets(input, each)) }
     : undefined
