@@ -89,6 +89,8 @@ export class BlobStore extends Context.Service<
     ): Effect.Effect<ReadonlyArray<HeldBlob>, StoreError>
     /** These runs name no files any more; bytes that nothing else names are removed at once. For the erasure of a conversation. */
     release(tenant: Tenant, runs: ReadonlyArray<RunId>): Effect.Effect<void, StoreError>
+    /** Forgets what the principal has uploaded and not sent. Gives how many files that were. */
+    withdraw(tenant: Tenant, uploaded_by: string): Effect.Effect<number, StoreError>
     /**
      * Forgets uploads, and names of runs that were never accepted, from before a time (ms since 1970), at most `limit` (to 1,000), and
      * removes bytes that nothing names any more. Gives how many names it looked at.

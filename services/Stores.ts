@@ -22,6 +22,7 @@ import type { OutboxReader } from "./OutboxReader.ts"
 import type { OutboxReplayer } from "./OutboxReplayer.ts"
 import type { RunJournal } from "./RunJournal.ts"
 import type { RunList } from "./RunList.ts"
+import type { SubjectErasure } from "./SubjectErasure.ts"
 import type { TaskStore } from "./TaskStore.ts"
 import type { ToolQueue } from "./ToolQueue.ts"
 import type { TriplePublisher } from "./TriplePublisher.ts"
@@ -47,6 +48,7 @@ export type Stores =
   | OutboxReplayer
   | RunJournal
   | RunList
+  | SubjectErasure
   | TaskStore
   | ToolQueue
   | TriplePublisher

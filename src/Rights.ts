@@ -129,6 +129,12 @@ const table = {
     http: ["/v1/notices"],
     reach: { viewer: "own", approver: "own", operator: "own", customer: "own" }
   },
+  /** Only admins: nothing brings it back. */
+  erase: {
+    embed: ["erase", "erasures"],
+    http: ["/v1/erasures"],
+    reach: {}
+  },
   /** Only admins: a token may have any role. */
   issueTokens: {
     embed: ["createToken", "tokens", "revokeToken"],

@@ -45,6 +45,7 @@ import type { FlowState } from "../../services/FlowState.ts"
 import type { LoopStore } from "../../services/LoopStore.ts"
 import type { McpServerStatus } from "../../services/McpServers.ts"
 import type { Erasure } from "../../services/MemoryStore.ts"
+import type { ErasureRecord, ErasureReport } from "../../src/erasure/Erasure.ts"
 import type { OutboxReader } from "../../services/OutboxReader.ts"
 import type { OutboxReplayer } from "../../services/OutboxReplayer.ts"
 import type { ChannelBindings } from "../../services/ChannelBindings.ts"
@@ -384,6 +385,20 @@ export interface NodeService extends HttpMethods {
    * anchor, and says what of it still stands in other tables. Journals keep what was said.
    */
   readonly eraseMemories: (subject: string, by: Principal) => Promise<Erasure>
+  /**
+   * Erases a subject (the id of a principal) from every store of the tenant: what it said, was told and decided, and what names
+   * it. Journals keep digests, whose key is in the report and nowhere else. Rejects with `SubjectIsActive` while a run of its
+   * conversations is not over. For admins; the same again finds what came in between.
+   */
+  readonly erase: (
+    request: { readonly subject: string; readonly tenant?: string },
+    by: Principal
+  ) => Promise<ErasureReport>
+  /** Erasures of the principal's tenant, newest first: 50 a page unless `limit` (to 500) says otherwise. For admins. */
+  readonly erasures: (
+    page: { readonly limit?: number; readonly after?: string },
+    by: Principal
+  ) => Promise<ReadonlyArray<ErasureRecord>>
   /** Registers a text of record, or replaces the one of its name: no copy of it becomes a memory. At most 1,000 a place. */
   readonly registerText: (text: TextOfRecord, by: Principal) => Promise<void>
   /**

@@ -232,6 +232,7 @@ export const dryRun = Effect.fnUntraced(function* <E = never, R = never>(
       ? reading
       : Effect.catchTag(reading, "RunQuarantined", () => Effect.succeed("quarantined" as const))
     if (recording === "quarantined") trial.leaveOut(run)
+    else if (recording !== undefined && ReplayReport.isErasedRun(recording)) trial.leaveOut(run)
     else if (recording !== undefined) trial.add(run, recording)
     else if ("run" in history) return yield* new RunNotFound({ run_id: run })
   }

@@ -30,6 +30,7 @@ import type { ModelGateway } from "../../services/ModelGateway.ts"
 import type { Outbox } from "../../services/Outbox.ts"
 import { PermissionPolicy } from "../../services/PermissionPolicy.ts"
 import type { JournalError, RunJournal } from "../../services/RunJournal.ts"
+import type { SubjectErasure } from "../../services/SubjectErasure.ts"
 import { TaskDispatch } from "../../services/TaskDispatch.ts"
 import type { StoreError } from "../../services/StoreError.ts"
 import type { TaskStore } from "../../services/TaskStore.ts"
@@ -98,6 +99,7 @@ export type Foundation =
   | ModelGateway
   | Outbox
   | RunJournal
+  | SubjectErasure
   | TaskStore
 
 /** The payload of a dispatched task. */

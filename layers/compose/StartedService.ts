@@ -37,6 +37,7 @@ import { checkOptions } from "./CheckedOptions.ts"
 import * as Channels from "./Channels.ts"
 import * as ChannelMethods from "./ChannelMethods.ts"
 import { checkCustomerAgents } from "./CustomerAccess.ts"
+import * as Erasures from "./Erasures.ts"
 import * as Inspection from "./Inspection.ts"
 import { listRuns } from "./ListedRuns.ts"
 import * as Memories from "./Memories.ts"
@@ -289,7 +290,9 @@ const memoryMethods = (run: Run) =>
     memories: (query, by = service_principal) => run(Memories.list(query, by)),
     undoMemory: (of, id, by) => run(Memories.undo(of, id, by)),
     eraseMemories: (subject, by) => run(Memories.erase(subject, by)),
-    registerText: (text, by) => run(Memories.register(text, by))
+    registerText: (text, by) => run(Memories.register(text, by)),
+    erase: (request, by) => run(Erasures.erase(request, by)),
+    erasures: (page, by) => run(Erasures.list(page, by))
   }) satisfies Partial<NodeService>
 
 const tokenMethods = (run: Run) =>

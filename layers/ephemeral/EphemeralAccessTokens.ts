@@ -12,10 +12,11 @@ import {
   tokens_max,
   TooManyTokens
 } from "../../src/permission/AccessToken.ts"
+import { offerRows } from "./EphemeralStore.ts"
 
 const page_max = 500
 
-const make = Effect.sync(() => {
+const make = Effect.gen(function* () {
   /** In the order in which they were made. */
   const tokens = new Map<TokenId, AccessToken>()
   const ids = new Map<string, TokenId>()
@@ -24,6 +25,25 @@ const make = Effect.sync(() => {
     for (const id of gone) tokens.delete(id)
     for (const [sha256, id] of ids) if (gone.has(id)) ids.delete(sha256)
   }
+  yield* offerRows("access_tokens", (tenant) =>
+    [...tokens.values()]
+      .filter((each) => each.tenant === tenant)
+      .flatMap((token) => {
+        const { created_by, name, principal, revoked_by } = token
+        const remove = () => forget([token])
+        return [
+          { value: { principal }, remove },
+          {
+            value: { created_by, name, ...(revoked_by === undefined ? undefined : { revoked_by }) },
+            remove,
+            // Unless it was the subject's.
+            replace: (names) => {
+              if (tokens.has(token.id)) tokens.set(token.id, { ...token, ...(names as object) })
+            }
+          }
+        ]
+      })
+  )
   return AccessTokens.of({
     add: (token, sha256) =>
       Effect.suspend(() => {

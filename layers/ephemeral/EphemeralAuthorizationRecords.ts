@@ -12,10 +12,11 @@ import {
   isInForce,
   TooManyAuthorizations
 } from "../../src/permission/Authorization.ts"
+import { offerRows } from "./EphemeralStore.ts"
 
 const page_max = 500
 
-const make = Effect.sync(() => {
+const make = Effect.gen(function* () {
   /** In the order in which they were granted. */
   const records = new Map<AuthorizationId, WorkspaceAgentAuthorization>()
   const ofTenant = (tenant: Tenant) =>
@@ -30,6 +31,16 @@ const make = Effect.sync(() => {
     records.set(record.id, record)
     return record
   }
+  yield* offerRows("authorizations", (tenant) =>
+    ofTenant(tenant).map((record) => {
+      const { granted_by, revoked_by } = record
+      return {
+        value: { granted_by, ...(revoked_by === undefined ? undefined : { revoked_by }) },
+        remove: () => void records.delete(record.id),
+        replace: (names) => void keep({ ...record, ...(names as object) })
+      }
+    })
+  )
   return AuthorizationRecords.of({
     add: (given) =>
       Effect.suspend(() => {

@@ -114,6 +114,15 @@ const make = Effect.map(EphemeralStore, (store) => {
           if (use.tenant === tenant && isReleased) blobs.forget(use)
         }
       }),
+    withdraw: (tenant, uploaded_by) =>
+      Effect.sync(() => {
+        const mine = Array.from(blobs.uses()).filter(
+          ({ holder, ...use }) =>
+            use.tenant === tenant && "uploaded_by" in holder && holder.uploaded_by === uploaded_by
+        )
+        for (const use of mine) blobs.forget(use)
+        return mine.length
+      }),
     collect: (before, limit) =>
       Effect.sync(() => {
         const old = Array.from(blobs.unsure).filter(({ at }) => at < before)

@@ -6,6 +6,7 @@ import type { Scope } from "effect"
 import { CallRecords } from "../../services/CallRecords.ts"
 import { StoreError } from "../../services/StoreError.ts"
 import type { CallRecord } from "../../src/tool/CallRecord.ts"
+import { offerRows } from "./EphemeralStore.ts"
 
 const page_max = 500
 const records_max = 10_000
@@ -21,6 +22,14 @@ export const make: Effect.Effect<CallRecords["Service"], never, Scope.Scope> = E
         open = false
         records.clear()
       })
+    )
+    yield* offerRows("call_records", (tenant) =>
+      [...records.values()]
+        .filter((record) => record.tenant === tenant)
+        .map(({ tenant: _tenant, ...value }) => ({
+          value,
+          remove: () => void records.delete(value.key)
+        }))
     )
     const whileOpen = <A>(answer: () => A) =>
       Effect.suspend(() =>

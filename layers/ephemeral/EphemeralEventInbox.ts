@@ -11,7 +11,7 @@ import type { BindingTarget } from "../../src/conversation/ChannelBinding.ts"
 import type { ReceivedEvent } from "../../src/delivery/IncomingEvent.ts"
 import { EventConflict } from "../../src/delivery/IncomingEvent.ts"
 import type { Store } from "./EphemeralStore.ts"
-import { EphemeralStore, tenantKey } from "./EphemeralStore.ts"
+import { EphemeralStore, offerRows, tenantKey } from "./EphemeralStore.ts"
 
 const forget_max = 1_000
 
@@ -52,6 +52,18 @@ const make = Effect.gen(function* () {
       ? Effect.succeed(before)
       : Effect.fail(new EventConflict({ source, id }))
   }
+
+  yield* offerRows("event_inbox", (tenant) =>
+    [...seen].flatMap(([name, event]) => {
+      const [whose, source, id] = name.split("\0")
+      if (whose !== tenant) return []
+      const replace = (marked: unknown) => {
+        seen.delete(name)
+        seen.set(tenantKey(tenant, (marked as ReadonlyArray<string>).join("\0")), event)
+      }
+      return [{ value: [source, id], remove: () => void seen.delete(name), replace }]
+    })
+  )
 
   return EventInbox.of({
     known: (event) =>

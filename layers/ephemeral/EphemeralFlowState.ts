@@ -3,10 +3,23 @@
  */
 import { Effect, Layer } from "effect"
 import { FlowState } from "../../services/FlowState.ts"
-import { tenantKey } from "./EphemeralStore.ts"
+import { offerRows, tenantKey } from "./EphemeralStore.ts"
 
-const make = Effect.sync(() => {
+const make = Effect.gen(function* () {
   const states = new Map<string, string>()
+  yield* offerRows("flow_states", (tenant) =>
+    [...states].flatMap(([key, value]) =>
+      key.startsWith(tenantKey(tenant, ""))
+        ? [
+            {
+              value,
+              remove: () => void states.delete(key),
+              replace: (state) => void states.set(key, String(state))
+            }
+          ]
+        : []
+    )
+  )
   return FlowState.of({
     get: (tenant, flow) => Effect.sync(() => states.get(tenantKey(tenant, flow))),
     set: (tenant, flow, state) =>

@@ -7,7 +7,7 @@ import type { StoredLoop } from "../../services/LoopStore.ts"
 import { completionKey, flowOf, loopIdOf, recordOf } from "../../src/agents/LoopRecord.ts"
 import type { Tenant } from "../../src/Ids.ts"
 import { isRunId } from "../../src/Ids.ts"
-import { EphemeralStore, tenantKey } from "./EphemeralStore.ts"
+import { EphemeralStore, offerRows, tenantKey } from "./EphemeralStore.ts"
 import type { StoredRun } from "./EphemeralStore.ts"
 
 const page_max = 500
@@ -21,8 +21,14 @@ interface Put {
   readonly flow: string | undefined
 }
 
-const make = Effect.map(EphemeralStore, (store) => {
+const make = Effect.gen(function* () {
+  const store = yield* EphemeralStore
   const put = new Map<string, Put>()
+  yield* offerRows("loop_records", (tenant) =>
+    [...put].flatMap(([name, { key, tenant: whose, value }]) =>
+      whose === tenant ? [{ value: { key, value }, remove: () => void put.delete(name) }] : []
+    )
+  )
 
   /** The record of a run of the store that has ended; its entries never change after that. */
   const recordOfRun = (run: StoredRun | undefined, tenant: Tenant): string | undefined => {

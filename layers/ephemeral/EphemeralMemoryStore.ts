@@ -25,6 +25,7 @@ import type {
 import { isCurrent, MemoryId } from "../../src/memory/MemoryRow.ts"
 import { query_words_max, rowWords } from "../../src/memory/SearchWords.ts"
 import { isAbout } from "../../src/memory/Subject.ts"
+import { offerRows } from "./EphemeralStore.ts"
 
 interface Stored {
   row: MemoryRow
@@ -262,7 +263,7 @@ const canonicalTexts = (memory: Memory) => ({
     )
 })
 
-const make = Effect.sync(() => {
+const make = Effect.gen(function* () {
   const memory: Memory = {
     scopes: new Map(),
     rows: new Map(),
@@ -270,6 +271,12 @@ const make = Effect.sync(() => {
     canonicals: new Map(),
     last: 0
   }
+  yield* offerRows("memory_rows", (tenant) =>
+    [...memory.rows.values()].flatMap((stored) => {
+      const { agent: _agent, tenant: whose, ...value } = stored.row
+      return whose === tenant ? [{ value, remove: () => remove(memory, new Set([stored])) }] : []
+    })
+  )
   return MemoryStore.of({
     ...canonicalTexts(memory),
     add: (row) => Effect.suspend(() => add(memory, row)),

@@ -8,7 +8,7 @@ import { Outbox } from "../../services/Outbox.ts"
 import type { Notice, NoticeId, NoticePreferences } from "../../src/delivery/Notice.ts"
 import { noPreferences } from "../../src/delivery/Notice.ts"
 import type { Tenant } from "../../src/Ids.ts"
-import { EphemeralStore, newId, tenantKey } from "./EphemeralStore.ts"
+import { EphemeralStore, newId, offerRows, tenantKey } from "./EphemeralStore.ts"
 
 const page_max = 500
 const unread_max = 1_000
@@ -28,8 +28,10 @@ const isAtSame = (a: DigestItem, b: DigestItem): boolean =>
   a.tenant === b.tenant && a.channel === b.channel && a.address === b.address
 
 /** What people have of it, and which channels they want. */
-const ofPeople = (notices: ReadonlyMap<string, Array<Stored>>) => {
-  const preferences = new Map<string, NoticePreferences>()
+const ofPeople = (
+  notices: ReadonlyMap<string, Array<Stored>>,
+  preferences: Map<string, NoticePreferences>
+) => {
   const of = (tenant: Tenant, recipient: string) => notices.get(tenantKey(tenant, recipient)) ?? []
   return {
     list: ({ after, limit, recipient, tenant, unread = false }) =>
@@ -83,10 +85,35 @@ const make = Effect.gen(function* () {
   const outbox = yield* Outbox
   /** By person, oldest first. */
   const notices = new Map<string, Array<Stored>>()
+  const preferences = new Map<string, NoticePreferences>()
   let waiting: Array<Waiting> = []
+  yield* offerRows("notices", (tenant) =>
+    [...notices.values()].flatMap((all) =>
+      all.flatMap((stored) => {
+        const { agent: _agent, tenant: whose, ...value } = stored.notice
+        const remove = () => void all.splice(all.indexOf(stored), 1)
+        return whose === tenant ? [{ value: { ...value, about: stored.about }, remove }] : []
+      })
+    )
+  )
+  yield* offerRows("notice_preferences", (tenant) =>
+    [...preferences.keys()].flatMap((key) => {
+      const [whose, recipient] = key.split("\0")
+      return whose === tenant
+        ? [{ value: { recipient }, remove: () => void preferences.delete(key) }]
+        : []
+    })
+  )
+  yield* offerRows("digest_items", (tenant) =>
+    waiting.flatMap((item) => {
+      const { address, content, recipient, tenant: whose } = item
+      const remove = () => void (waiting = waiting.filter((each) => each !== item))
+      return whose === tenant ? [{ value: { address, recipient, content }, remove }] : []
+    })
+  )
 
   return Notices.of({
-    ...ofPeople(notices),
+    ...ofPeople(notices, preferences),
     record: Effect.fn("Notices.record")(function* ({ about, content, recipients, tenant }) {
       const created_at = yield* Clock.currentTimeMillis
       let count = 0

@@ -2,7 +2,7 @@
  * The maps that the ephemeral services share. Private to this room. Runs, tasks and dead letters are kept for as long as
  * the store lives, and nothing outlives the process.
  */
-import { Context, Effect, Layer } from "effect"
+import { Context, Effect, Layer, Option } from "effect"
 import type { Deferred } from "effect"
 import type { AmendmentListener } from "../../services/RunJournal.ts"
 import type { Approval } from "../../src/approval/Approval.ts"
@@ -60,7 +60,8 @@ export interface StoredTask {
 }
 
 export interface StoredConversation {
-  readonly conversation: Conversation
+  /** Replaced by an erasure. */
+  conversation: Conversation
   messages: Array<ConversationMessage>
   /** In the order of their ordinals; the first is 1. */
   tasks: Array<StoredTask>
@@ -120,9 +121,22 @@ export interface Store {
   readonly costs: Map<Tenant, Array<StoredCost>>
   /** Calls that wait for an operator; no run without one. */
   readonly unknown: Map<RunId, Map<CallId, UnknownCall>>
+  /** Rows that services of this room keep for themselves, by the name of their table in SQL, for an erasure. */
+  readonly erasable: Map<string, ErasableRows>
   /** The last place given out. */
   place: number
 }
+
+/** A row: what it says, and how it is removed. */
+export interface ErasableRow {
+  readonly value: unknown
+  readonly remove: () => void
+  /** Writes over what names a subject; absent = the row is removed. */
+  readonly replace?: (value: unknown) => void
+}
+
+/** The rows of a tenant. */
+type ErasableRows = (tenant: Tenant) => Iterable<ErasableRow>
 
 export interface StoredCost extends CostEntry {
   readonly run_id: RunId
@@ -137,6 +151,12 @@ interface StoredDeadLetter {
 export class EphemeralStore extends Context.Service<EphemeralStore, Store>()(
   "troupe/layers/ephemeral/EphemeralStore"
 ) {}
+
+/** Offers rows to erasures, where the service is built with the others; alone, nobody erases anything. */
+export const offerRows = (table: string, rows: ErasableRows): Effect.Effect<void> =>
+  Effect.map(Effect.serviceOption(EphemeralStore), (store) => {
+    if (Option.isSome(store)) store.value.erasable.set(table, rows)
+  })
 
 /** The key of a record of one tenant. Neither part holds NUL. */
 export const tenantKey = (tenant: Tenant, key: string): string => `${tenant}\0${key}`
@@ -254,6 +274,7 @@ const empty = (): Store => ({
   written: new Set(),
   costs: new Map(),
   unknown: new Map(),
+  erasable: new Map(),
   place: 0
 })
 

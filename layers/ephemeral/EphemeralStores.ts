@@ -20,6 +20,7 @@ import * as EphemeralOutboxReader from "./EphemeralOutboxReader.ts"
 import * as EphemeralOutboxReplayer from "./EphemeralOutboxReplayer.ts"
 import * as EphemeralRunJournal from "./EphemeralRunJournal.ts"
 import * as EphemeralStore from "./EphemeralStore.ts"
+import * as EphemeralSubjectErasure from "./EphemeralSubjectErasure.ts"
 import * as EphemeralRunList from "./EphemeralRunList.ts"
 import * as EphemeralTaskStore from "./EphemeralTaskStore.ts"
 import * as EphemeralToolQueue from "./EphemeralToolQueue.ts"
@@ -35,15 +36,16 @@ export const layer: Layer.Layer<Stores | EphemeralStore.EphemeralStore> = Layer.
   EphemeralAccessTokens.layer,
   EphemeralApprovalRecords.layer,
   EphemeralAuthorizationRecords.layer,
-  EphemeralBlobStore.layer,
   EphemeralMcpPins.layer,
   EphemeralMemoryStore.layer,
   EphemeralNotices.layer,
   EphemeralOutboxReader.layer,
   EphemeralOutboxReplayer.layer,
   EphemeralToolQueue.layer,
-  EphemeralToolStores.layer
+  EphemeralToolStores.layer,
+  EphemeralSubjectErasure.layer
 ).pipe(
+  Layer.provideMerge(EphemeralBlobStore.layer),
   Layer.provideMerge(Layer.merge(EphemeralTaskStore.layer, EphemeralOutbox.layer)),
   Layer.provideMerge(EphemeralStore.layer)
 )

@@ -30,6 +30,7 @@ import {
   queuedCall,
   restart
 } from "./QueuedCalls.ts"
+import { offerRows } from "./EphemeralStore.ts"
 
 const error_max = 500
 const prune_max = 1_000
@@ -219,6 +220,15 @@ const make = Effect.gen(function* () {
       for (const listener of listeners) listener()
     }
   }
+  const { byId } = queue.calls
+  yield* offerRows("tool_messages", (tenant) =>
+    queue.calls
+      .filter(({ message, status }) => message.tenant === tenant && status !== "waiting")
+      .map(({ error, message: { id }, payload, result }) => ({
+        value: { id, payload, result, error },
+        remove: () => void byId.delete(id)
+      }))
+  )
   return ToolQueue.of({
     ...senderMethods(queue),
     ...claimMethods(queue),

@@ -6,10 +6,16 @@ import { TriplePublisher } from "../../services/TriplePublisher.ts"
 import { triplesRefusal, triples_max } from "../../src/agents/Triple.ts"
 import type { Triple } from "../../src/agents/Triple.ts"
 import type { Tenant } from "../../src/Ids.ts"
+import { offerRows } from "./EphemeralStore.ts"
 
-const make = Effect.sync(() => {
+const make = Effect.gen(function* () {
   /** By tenant, by subject, by predicate, object and source. */
   const graphs = new Map<Tenant, Map<string, Map<string, Triple>>>()
+  yield* offerRows("triples", (tenant) =>
+    [...(graphs.get(tenant)?.values() ?? [])].flatMap((facts) =>
+      [...facts].map(([key, value]) => ({ value, remove: () => void facts.delete(key) }))
+    )
+  )
   return TriplePublisher.of({
     addAll: (tenant, triples) =>
       Effect.suspend(() => {

@@ -24,6 +24,7 @@ import type { OutboxReader } from "../../services/OutboxReader.ts"
 import type { OutboxReplayer } from "../../services/OutboxReplayer.ts"
 import type { RunJournal } from "../../services/RunJournal.ts"
 import type { RunList } from "../../services/RunList.ts"
+import type { SubjectErasure } from "../../services/SubjectErasure.ts"
 import type { TaskStore } from "../../services/TaskStore.ts"
 import { TroupeApi } from "../../src/api/TroupeApi.ts"
 import * as ApprovalsHandlers from "./ApprovalsHandlers.ts"
@@ -46,6 +47,7 @@ import * as Routes from "./Routes.ts"
 import * as QuarantineHandlers from "./QuarantineHandlers.ts"
 import * as RecordsHandlers from "./RecordsHandlers.ts"
 import * as RunsHandlers from "./RunsHandlers.ts"
+import * as ErasuresHandlers from "./ErasuresHandlers.ts"
 import * as TokensHandlers from "./TokensHandlers.ts"
 
 const handlers = Layer.mergeAll(
@@ -62,6 +64,7 @@ const handlers = Layer.mergeAll(
   FilesHandlers.layer,
   NoticesHandlers.layer,
   TokensHandlers.layer,
+  ErasuresHandlers.layer,
   OperationsHandlers.layer
 ).pipe(Layer.provide(Boundary.layer), Layer.provide(Limits.layer))
 
@@ -109,6 +112,7 @@ export const layer: Layer.Layer<
   | OutboxReplayer
   | RunJournal
   | RunList
+  | SubjectErasure
   | TaskStore
   | HttpServer.HttpServer
   | HttpPlatform.HttpPlatform

@@ -43,6 +43,7 @@ import type {
   AuthorizationRefused,
   TooManyAuthorizations
 } from "../../src/permission/Authorization.ts"
+import type { SubjectIsActive } from "../../src/erasure/Erasure.ts"
 import type { TokenNotFound, TooManyTokens } from "../../src/permission/AccessToken.ts"
 import type { RunQuarantined } from "../../src/run/Quarantine.ts"
 import type { CallNotUnknown, RunIsOver, RunNotFound } from "../../src/run/RunCommand.ts"
@@ -85,6 +86,7 @@ export type PortError =
   | RunQuarantined
   | ShuttingDown
   | StoreError
+  | SubjectIsActive
   | TokenNotFound
   | TooManyAuthorizations
   | TooManyTokens
@@ -129,6 +131,7 @@ const kinds = {
   RunNotFound: [404, "run-not-found", "Run not found"],
   ShuttingDown: [503, "shutting-down", "The service is stopping"],
   StoreError: [503, "store-unavailable", "A store did not answer"],
+  SubjectIsActive: [409, "subject-is-active", "The subject has runs that are not over"],
   TokenNotFound: [404, "token-not-found", "Token not found"],
   TooManyTokens: [409, "too-many-tokens", "Too many tokens"],
   TooManyAuthorizations: [409, "too-many-authorizations", "Too many authorisations"],
@@ -271,6 +274,8 @@ const detailOf = (error: PortError): string => {
       return `There is no run ${quoted(error.run_id)}.`
     case "RunQuarantined":
       return `The journal of run ${error.run_id} does not fold at event ${error.seq} (${error.reason}). Nothing was changed; operators read it at /v1/quarantine.`
+    case "SubjectIsActive":
+      return `${error.message}. What was not erased before stays as it is.`
     case "ShuttingDown":
       return "It takes no new work. Try again when it is back."
     default:

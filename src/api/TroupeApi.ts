@@ -7,6 +7,7 @@ import { AuthorizationsApi } from "./AuthorizationsApi.ts"
 import { ClientCallsApi } from "./ClientCallsApi.ts"
 import { ConversationsApi } from "./ConversationsApi.ts"
 import { CostsApi } from "./CostsApi.ts"
+import { ErasuresApi } from "./ErasuresApi.ts"
 import { EventsApi } from "./EventsApi.ts"
 import { FilesApi } from "./FilesApi.ts"
 import { KillSwitchApi } from "./KillSwitchApi.ts"
@@ -34,6 +35,7 @@ export class TroupeApi extends HttpApi.make("troupe")
     FilesApi,
     NoticesApi,
     TokensApi,
+    ErasuresApi,
     HealthApi
   )
   // An unknown member is a mistake or a false claim (`approved_by`), so it is refused; all issues are reported

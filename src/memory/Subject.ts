@@ -8,7 +8,7 @@ import { wordsOf } from "./Trigram.ts"
 const spaced = (text: string): string => ` ${wordsOf(text).join(" ")} `
 
 /** Does the text hold all words of the subject, one after the other? A subject without words is found in no text. */
-const names = (text: string, subject: string): boolean => {
+export const names = (text: string, subject: string): boolean => {
   const wanted = spaced(subject)
   return wanted !== "  " && spaced(text).includes(wanted)
 }

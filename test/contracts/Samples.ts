@@ -228,6 +228,10 @@ export const begin = Effect.fnUntraced(function* (
   return begun
 })
 
+/** Ends a run that has begun. */
+export const end = ({ next }: Begun) =>
+  RunJournal.use((journal) => journal.append(next(modelTurned(1), runEnded())))
+
 /** Accepts a task and ends its run. */
 export const finish = Effect.fnUntraced(function* (
   given: Partial<NewTask> = {},

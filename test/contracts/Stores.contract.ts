@@ -19,6 +19,7 @@ import { outboxTests } from "./Outbox.contract.ts"
 import type { Options } from "./RunJournal.contract.ts"
 import { runJournalTests } from "./RunJournal.contract.ts"
 import { runListTests } from "./RunList.contract.ts"
+import { subjectErasureTests } from "./SubjectErasure.contract.ts"
 import { taskStoreTests } from "./TaskStore.contract.ts"
 import { tenantsTests } from "./Tenants.contract.ts"
 import { toolStoresTests } from "./ToolStores.contract.ts"
@@ -48,4 +49,5 @@ export const storesContract = <R, E>(
     outboxTests(it)
     deadLetterTests(it)
     toolStoresTests(it)
+    subjectErasureTests(it)
   })

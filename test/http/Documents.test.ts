@@ -53,6 +53,8 @@ const routes = [
   "get /v1/changesets",
   "get /v1/changesets/{changeset_id}",
   "post /v1/changesets/{changeset_id}/review",
+  "get /v1/erasures",
+  "post /v1/erasures",
   "get /v1/tokens",
   "post /v1/tokens",
   "delete /v1/tokens/{id}",

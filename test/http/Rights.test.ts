@@ -84,6 +84,8 @@ const methods: Readonly<Record<string, Use>> = {
   memories: (troupe, by) => troupe.memories({ agent: "shop", conversation: "c-1" }, by),
   undoMemory: (troupe, by) => troupe.undoMemory({ agent: "shop", conversation: "c-1" }, none, by),
   eraseMemories: (troupe, by) => troupe.eraseMemories("nobody", by),
+  erase: (troupe, by) => troupe.erase({ subject: "nobody" }, by),
+  erasures: (troupe, by) => troupe.erasures({}, by),
   registerText: (troupe, by) => troupe.registerText({ name: "law", text: "the text of it" }, by),
   publish: (troupe, by) => troupe.publish(event, by),
   bind: (troupe, by) => troupe.bind("nobody", place, by),
@@ -166,6 +168,7 @@ const requests: Readonly<Record<RightName, ReadonlyArray<Request>>> = {
     ["/v1/notices/preferences"],
     ["/v1/notices/preferences", { channels: {} }, "PUT"]
   ],
+  erase: [["/v1/erasures"], ["/v1/erasures", { subject: "nobody" }]],
   issueTokens: [
     ["/v1/tokens"],
     ["/v1/tokens", { name: "n", roles: ["viewer"] }],

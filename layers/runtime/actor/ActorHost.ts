@@ -47,6 +47,8 @@ export interface ActorHost {
   /** Where the files of messages, results and turns are. */
   readonly parts: PartStore
   readonly feed: Feed
+  /** How many erasures there were since the start: what was read before one may not be kept behind it. */
+  erasures: number
   readonly onDurable: OnDurable
   readonly questions: OpenQuestions["Service"]
   readonly dispatches: HeldDispatches.HeldDispatches
@@ -80,6 +82,7 @@ export const make = Effect.gen(function* () {
     tasks: yield* TaskStore,
     parts,
     feed: new Feed(),
+    erasures: 0,
     onDurable: (run, state, events) => {
       onDurable(run, state, events)
       if (state.ended !== undefined) secrets.drop(run)

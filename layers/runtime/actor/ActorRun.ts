@@ -237,7 +237,7 @@ export const continueRun = Effect.fnUntraced(function* (
   { head, last_append_at, past, state, worked_ms }: HeldRun,
   hasWaited: boolean
 ) {
-  const { feed, loop, questions, table } = host
+  const { erasures, feed, loop, questions, table } = host
   const { ordinal, run_id: run } = head
   const channel = channelKey(head.tenant, head.conversation)
   const agent = loop.directory.get(actor.address.agent)
@@ -269,7 +269,7 @@ export const continueRun = Effect.fnUntraced(function* (
     const isShown = (agent?.spec.history_tokens_max ?? 0) > 0
     const { hasFiles, past: cut } = finish.state
     actor.past = isShown ? withChapter(past, chapter, cut, hasFiles) : no_past
-    actor.past_to = ordinal
+    actor.past_to = host.erasures === erasures ? ordinal : 0
     // A cancel from outside has woken no watcher.
     feed.reached(channel, ordinal, finish.state.length)
   } else if (finish.how === "parkable") {

@@ -43,6 +43,15 @@ export class ActorTable {
     return this.#actors.values()
   }
 
+  /** The conversation so far is read again where it is next needed: of the tenant's actors, or of all. */
+  forgetPast(tenant: Tenant | undefined): void {
+    for (const actor of this.#actors.values()) {
+      if (tenant !== undefined && actor.tenant !== tenant) continue
+      actor.past = undefined
+      actor.past_to = 0
+    }
+  }
+
   actorOf(key: string): Actor | undefined {
     return this.#actors.get(key)
   }

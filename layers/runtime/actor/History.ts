@@ -11,6 +11,7 @@ import type { Measure } from "../../../src/conversation/PromptSize.ts"
 import { sizeOf } from "../../../src/conversation/PromptSize.ts"
 import type { ConversationId, RunId, Tenant } from "../../../src/Ids.ts"
 import { rootFrame } from "../../../src/Ids.ts"
+import { isErased } from "../../../src/replay/Erased.ts"
 import type { JournalEntry } from "../../../src/run/RunEvent.ts"
 import { evolve, emptyState } from "../../../src/run/RunState.ts"
 import type { RunQuarantined } from "../../../src/run/Quarantine.ts"
@@ -82,6 +83,8 @@ export const loadPast = Effect.fnUntraced(function* (
     const state = yield* Effect.catchTag(foldRun(stores.journal, task.id), "RunQuarantined", () =>
       Effect.succeed(emptyState())
     )
+    // What is left of it is of no use to a model.
+    if (isErased(state.accepted?.message)) continue
     cut ??= state.past
     hasFiles ||= state.hasFiles
     const chapter = {

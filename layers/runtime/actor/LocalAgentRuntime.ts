@@ -21,16 +21,27 @@ import type { ModelGateway } from "../../../services/ModelGateway.ts"
 import type { Outbox } from "../../../services/Outbox.ts"
 import { Owners } from "../../../services/Owners.ts"
 import type { JournalError, RunJournal } from "../../../services/RunJournal.ts"
+import type { ErasedConversation } from "../../../services/SubjectErasure.ts"
+import { SubjectErasure } from "../../../services/SubjectErasure.ts"
 import { TaskDispatch } from "../../../services/TaskDispatch.ts"
 import type { TaskStore } from "../../../services/TaskStore.ts"
 import type { ToolRegistry } from "../../../services/ToolRegistry.ts"
 import type { OpenQuestions } from "../desk/OpenQuestions.ts"
 import * as ActorFibers from "./ActorFibers.ts"
 import * as ActorHost from "./ActorHost.ts"
+import { channelKey } from "../loop/Feed.ts"
 import { decoded } from "./DecodedRuntime.ts"
 import * as Ingress from "./Ingress.ts"
 import * as Recovery from "./Recovery.ts"
 import { watch } from "./Watch.ts"
+
+/** Keeps nothing in memory of what an erasure wrote over; undefined: it may have been any conversation. */
+const forget = (host: ActorHost.ActorHost, erased: ErasedConversation | undefined): void => {
+  host.erasures++
+  host.loop.files?.forget()
+  host.table.forgetPast(erased?.tenant)
+  host.feed.forget(erased && channelKey(erased.tenant, erased.conversation))
+}
 
 const make = Effect.gen(function* () {
   const host = yield* ActorHost.make
@@ -38,8 +49,10 @@ const make = Effect.gen(function* () {
   const { deadlines, journal } = loop
   const { begin, drain, resume, stop, wake } = yield* ActorFibers.make(host)
   const { deliver, holder, interrupt, send, settle } = yield* Ingress.make(host, { begin, wake })
+  const erasure = yield* SubjectErasure
   const watched = { journal, tasks, deadlines, feed, watch_ms: config.watch_ms }
   yield* journal.committed(feed.listener)
+  yield* erasure.erased((erased) => forget(host, erased))
   const [desk, owners] = [yield* ApprovalDesk, yield* Owners]
   yield* Recovery.start({ host, resume, wake, stop, desk, owners })
   const runtime = decoded(
@@ -72,6 +85,7 @@ export const layer: Layer.Layer<
   | Outbox
   | RunJournal
   | SecureRandom.SecureRandom
+  | SubjectErasure
   | TaskStore
   | ToolRegistry
 > = Layer.effectContext(make)

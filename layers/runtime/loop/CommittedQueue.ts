@@ -132,6 +132,11 @@ export class CommittedQueue {
     return { entries: entries === no_entries ? [] : entries, isMore: false, isBehind }
   }
 
+  /** What waits is dropped, and the journal is read in its place. */
+  drop(): void {
+    for (const run of this.#runs.values()) this.#drop(run)
+  }
+
   close(): void {
     this.#forget()
   }
@@ -155,11 +160,11 @@ export class CommittedQueue {
   #hold(committed: Committed): boolean {
     const units = unitsOf(committed)
     if (this.#entries + committed.count > entries_max || this.#units + units > watcher_units_max) {
-      for (const run of this.#runs.values()) this.#drop(run)
+      this.drop()
     }
     if (committed.count > entries_max || units > watcher_units_max) return false
     if (!this.#waiting.hold(this.#tenant, units)) {
-      for (const run of this.#runs.values()) this.#drop(run)
+      this.drop()
       return false
     }
     this.#entries += committed.count

@@ -194,6 +194,15 @@ export class Feed {
     this.#channels.get(key)?.wake(true)
   }
 
+  /** What waits for watchers of the conversation, or of all, was written over: they read the journal. */
+  forget(key: ChannelKey | undefined): void {
+    for (const [each, channel] of this.#channels) {
+      if (key !== undefined && each !== key) continue
+      for (const { committed } of channel.watchers) committed.drop()
+      channel.wake(true)
+    }
+  }
+
   /** A piece of a turn in progress, or what a call shows. */
   delta(key: ChannelKey, position: TurnPosition, delta: ModelDelta | ToolOutput): void {
     if (delta.kind === "output") return this.#output(key, position, delta)

@@ -59,6 +59,12 @@ export class PromptFiles {
     }
   }
 
+  /** The store is asked again for each file. */
+  forget(): void {
+    this.#kept.clear()
+    this.#units = 0
+  }
+
   /** Of the files of a prompt by their digests; one that the store does not have any more is not among them. */
   readonly load = Effect.fnUntraced(function* (
     this: PromptFiles,

@@ -10,6 +10,7 @@ export const nowhere: BlobStore["Service"] = BlobStore.of({
   hold: (_, { digest }) => Effect.fail(new FileNotFound({ digest })),
   read: () => Effect.succeed(undefined),
   heldBy: () => Effect.succeed([]),
+  withdraw: () => Effect.succeed(0),
   release: () => Effect.void,
   collect: () => Effect.succeed(0)
 })

@@ -6,7 +6,7 @@ import type { Digest } from "effect/crypto"
 import type { RunId } from "../../../src/Ids.ts"
 import type { Divergence } from "../../../src/replay/Divergence.ts"
 import type { ErasedPlace } from "../../../src/replay/Erased.ts"
-import { erasedPlaces } from "../../../src/replay/Erased.ts"
+import { erasedPlaces, isErased } from "../../../src/replay/Erased.ts"
 import type { RecordedStep, RunFixture } from "../../../src/replay/Fixture.ts"
 import { firstOddStep } from "../../../src/replay/Fixture.ts"
 import type { RecordedDecision } from "../../../src/replay/JournalReplay.ts"
@@ -27,6 +27,15 @@ export class RunStillOpen extends Schema.TaggedError<RunStillOpen>()("RunStillOp
 }) {
   override get message(): string {
     return `run ${this.run_id} is ${this.status}: it can be replayed when it has ended (answer its questions, or cancel it).`
+  }
+}
+
+/** What the run said was erased: there is nothing to replay it with. */
+export class RunErased extends Schema.TaggedError<RunErased>()("RunErased", {
+  run_id: Schema.String
+}) {
+  override get message(): string {
+    return `run ${this.run_id} was erased: its journal has digests in place of what it said, and cannot be replayed.`
   }
 }
 
@@ -83,17 +92,25 @@ export const readRecording = Effect.fnUntraced(function* (
   return recordingOf(yield* readEntries(journal, run))
 })
 
-/** The recording of a run that has ended. Fails where it is not known, and where it has not ended. */
+/** Was all of the run erased? Of others' runs only what names a subject is. */
+export const isErasedRun = ({ accepted }: Recording): boolean =>
+  isErased(accepted.message) && isErased(accepted.by)
+
+/** The recording of a run that has ended. Fails where it is not known, has not ended, or was erased. */
 export const loadRecording = Effect.fnUntraced(function* (
   journal: RunJournal["Service"],
   run: RunId
-): Effect.fn.Return<Recording, RunNotFound | RunStillOpen | RunQuarantined | JournalError> {
+): Effect.fn.Return<
+  Recording,
+  RunNotFound | RunStillOpen | RunErased | RunQuarantined | JournalError
+> {
   const head = yield* journal.head(run)
   const recording = yield* readRecording(journal, run)
   if (recording === undefined) return yield* new RunNotFound({ run_id: run })
   if (recording.ended === undefined) {
     return yield* new RunStillOpen({ run_id: run, status: head.status })
   }
+  if (isErasedRun(recording)) return yield* new RunErased({ run_id: run })
   return recording
 })
 

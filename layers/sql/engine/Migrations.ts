@@ -22,6 +22,7 @@ import { migration as channels } from "./migrations/0009_channels.ts"
 import { migration as files } from "./migrations/0010_files.ts"
 import { migration as tenants } from "./migrations/0011_tenants.ts"
 import { migration as tokens } from "./migrations/0012_tokens.ts"
+import { migration as erasures } from "./migrations/0013_erasures.ts"
 
 /** By number and name. Only ever appended to. */
 const migrations = {
@@ -46,7 +47,9 @@ const migrations = {
   /** Row security by tenant. */
   "0011_tenants": tenants,
   /** Digests of the tokens that admins gave. */
-  "0012_tokens": tokens
+  "0012_tokens": tokens,
+  /** Which erasures there were. */
+  "0013_erasures": erasures
 }
 
 const table = "troupe_migrations"

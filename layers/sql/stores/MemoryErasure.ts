@@ -1,13 +1,14 @@
 /**
  * Erases a subject from the memories of a tenant in SQL, and then looks for it in every table.
  */
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
 import type { SqlClient } from "effect/sql"
 import type { Erasure } from "../../../services/MemoryStore.ts"
 import { page_max } from "../../../services/MemoryStore.ts"
 import type { Tenant } from "../../../src/Ids.ts"
 import { forEachPage } from "../../../src/Pages.ts"
 import { isAbout } from "../../../src/memory/Subject.ts"
+import { rowDecoder } from "../engine/DecodedRows.ts"
 import { inTransaction } from "../engine/SqlFailure.ts"
 import { columns, joined, rowOfPosition } from "./MemoryRows.ts"
 import { removeRows } from "./MemoryWrites.ts"
@@ -26,7 +27,8 @@ const pageOf = (sql: SqlClient.SqlClient, tenant: Tenant, after: string) =>
 
 type Positioned = Effect.Success<ReturnType<typeof pageOf>>[number]
 
-const eraseRows = Effect.fnUntraced(function* (
+/** Removes each row that names the subject, page by page; gives how many of each tier. */
+export const eraseMemories = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   tenant: Tenant,
   subject: string
@@ -46,13 +48,43 @@ const eraseRows = Effect.fnUntraced(function* (
   return erased
 })
 
-/** Page by page: one transaction for each would lock the rows of all until its end. */
+const decodePositions = rowDecoder(Schema.Struct({ position: Schema.String }), "memories")
+
+/** Removes what these runs wrote and what these conversations remember; gives how many rows that were. */
+export const eraseMemoriesOf = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  of: {
+    readonly tenant: Tenant
+    readonly runs: ReadonlyArray<string>
+    readonly conversations: ReadonlyArray<string>
+  }
+) {
+  for (let gone = 0; ;) {
+    const rows = yield* Effect.flatMap(
+      sql.unsafe(
+        `SELECT r.position::text AS position FROM troupe.memory_rows r WHERE r.tenant = $1::text
+           AND (r.run_id = ANY ($2::text[]::uuid[]) OR r.session = ANY ($3::text[])) LIMIT ${page_max}`,
+        [of.tenant, of.runs, of.conversations]
+      ),
+      decodePositions
+    )
+    yield* inTransaction(sql)(
+      removeRows(
+        sql,
+        rows.map(({ position }) => position)
+      )
+    )
+    gone += rows.length
+    if (rows.length < page_max) return gone
+  }
+})
+
 export const eraseSubject = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   tenant: Tenant,
   subject: string
 ) {
-  const erased = yield* eraseRows(sql, tenant, subject)
+  const erased = yield* eraseMemories(sql, tenant, subject)
   const report: Erasure = { subject, erased, scanned: yield* scanTables(sql, tenant, subject) }
   return report
 })

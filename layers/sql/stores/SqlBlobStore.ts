@@ -232,7 +232,24 @@ const puts = (sql: SqlClient.SqlClient): Pick<BlobStore["Service"], "put" | "hol
   )
 })
 
-const removals = (sql: SqlClient.SqlClient): Pick<BlobStore["Service"], "release" | "collect"> => ({
+const removals = (
+  sql: SqlClient.SqlClient
+): Pick<BlobStore["Service"], "release" | "withdraw" | "collect"> => ({
+  withdraw: Effect.fn("BlobStore.withdraw")(
+    function* (tenant, uploaded_by) {
+      yield* lock(sql, tenant)
+      const rows = yield* sql.unsafe(
+        `DELETE FROM troupe.blob_uses WHERE holder = $2::text AND tenant = $1::text RETURNING digest`,
+        [tenant, holderText({ uploaded_by })]
+      )
+      const withdrawn = yield* decodeDigests(rows)
+      const digests = withdrawn.map(({ digest }) => digest)
+      yield* removeUnnamed(sql, tenant, digests)
+      return digests.length
+    },
+    inTransaction(sql),
+    Effect.mapError(orStoreError)
+  ),
   release: Effect.fn("BlobStore.release")(
     function* (tenant, runs) {
       yield* lock(sql, tenant)

@@ -22,6 +22,7 @@ import * as SqlOutboxReader from "../outbox/SqlOutboxReader.ts"
 import * as SqlOutboxReplayer from "../outbox/SqlOutboxReplayer.ts"
 import * as SqlRunJournal from "../journal/SqlRunJournal.ts"
 import * as SqlRunList from "../journal/SqlRunList.ts"
+import * as SqlSubjectErasure from "./SqlSubjectErasure.ts"
 import * as SqlTaskStore from "../journal/SqlTaskStore.ts"
 import * as TenantReads from "../engine/TenantReads.ts"
 import * as SqlToolQueue from "../tools/SqlToolQueue.ts"
@@ -45,14 +46,15 @@ export const layer: Layer.Layer<Stores, StartError, SqlClient.SqlClient | SqlNot
     SqlAccessTokens.layer,
     SqlApprovalRecords.layer,
     SqlAuthorizationRecords.layer,
-    SqlBlobStore.layer,
     SqlMcpPins.layer,
     SqlMemoryStore.layer,
     SqlOutboxReader.layer,
     SqlOutboxReplayer.layer,
     SqlToolQueue.layer,
-    SqlToolStores.layer
+    SqlToolStores.layer,
+    SqlSubjectErasure.layer
   ).pipe(
+    Layer.provideMerge(SqlBlobStore.layer),
     Layer.provideMerge(Layer.merge(SqlOutbox.layer, SqlTaskStore.layer)),
     Layer.provide(Layer.provideMerge(TenantReads.layer, Migrations.layer))
   )

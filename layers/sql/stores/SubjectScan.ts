@@ -1,6 +1,6 @@
 /**
  * Looks for a subject's text in every column of every table of a tenant, and says in how many rows of each table it stands.
- * A table is read in pieces of some blocks, so that no statement takes long. Private to this room.
+ * Private to this room.
  */
 import { Effect, Schema } from "effect"
 import type { SqlClient } from "effect/sql"
@@ -9,15 +9,13 @@ import type { Tenant } from "../../../src/Ids.ts"
 import { soughtBytes, soughtTexts } from "../../../src/erasure/SoughtText.ts"
 import { rowWords } from "../../../src/memory/SearchWords.ts"
 import { rowDecoder } from "../engine/DecodedRows.ts"
+import { forEachPiece, within } from "./TablePieces.ts"
 
 /** Rows of a table that are counted at most. */
 const counted_max = 1_000
-/** Of one statement: 8 MB beside what is stored out of line. */
-const piece_blocks = 1_000
 
 /** Numbers, truth values and times hold no text. Dropped columns are hidden. */
 const tables_statement = `SELECT c.relname::text AS name,
-    (pg_relation_size(c.oid) / current_setting('block_size')::int8)::int4 AS blocks,
     coalesce(array_agg(a.attname::text ORDER BY a.attnum) FILTER (
       WHERE t.typcategory NOT IN ('N', 'B', 'D', 'T') AND t.typname <> 'bytea'), '{}') AS texts,
     coalesce(array_agg(a.attname::text ORDER BY a.attnum) FILTER (WHERE t.typname = 'bytea'), '{}') AS bytes,
@@ -30,7 +28,6 @@ const tables_statement = `SELECT c.relname::text AS name,
 
 const Table = Schema.Struct({
   name: Schema.String,
-  blocks: Schema.Int,
   texts: Schema.Array(Schema.String),
   bytes: Schema.Array(Schema.String),
   of_tenant: Schema.Boolean,
@@ -71,7 +68,7 @@ const countStatement = (table: Table): string => {
   return `SELECT count(*)::int4 AS rows FROM (
     SELECT FROM troupe.${quoted(table.name)} t CROSS JOIN LATERAL (
       SELECT replace(lower(concat_ws(E'\\n', ${["NULL", ...said].join(", ")}) COLLATE "default"), E'\\\\', '') AS said OFFSET 0) s
-    WHERE t.ctid >= $4::text::tid AND t.ctid < $5::text::tid AND ${whose(table)}
+    WHERE ${within(4, 5)} AND ${whose(table)}
       AND $3::text[] IS NOT NULL AND $6::text[] IS NOT NULL AND (${isFound.join(" OR ")})
     LIMIT ${counted_max}) f`
 }
@@ -89,21 +86,16 @@ export const scanTables = Effect.fnUntraced(function* (
   for (const table of tables) {
     const statement = countStatement(table)
     let rows = 0
-    // What is added meanwhile stands behind the last block that there was.
-    for (let block = 0; block <= table.blocks && rows < counted_max; block += piece_blocks) {
-      const [count] = yield* Effect.flatMap(
-        sql.unsafe(statement, [
-          tenant,
-          texts,
-          bytes,
-          `(${block},0)`,
-          `(${block + piece_blocks},0)`,
-          words
-        ]),
-        decodeCounts
-      )
-      rows += count?.rows ?? 0
-    }
+    yield* forEachPiece(
+      sql,
+      table.name,
+      Effect.fnUntraced(function* ({ from, to }) {
+        const params = [tenant, texts, bytes, from, to, words]
+        const [count] = yield* Effect.flatMap(sql.unsafe(statement, params), decodeCounts)
+        rows += count?.rows ?? 0
+        return rows < counted_max ? undefined : "enough"
+      })
+    )
     found.push({ table: table.name, rows: Math.min(rows, counted_max) })
   }
   return found

@@ -1,0 +1,338 @@
+/**
+ * Erasures in one process: in one step, in which nothing else runs. Digests are random, because the store is gone with the process: the
+ * same text has the same one within one erasure.
+ */
+import { Clock, Effect, Layer } from "effect"
+import { BlobStore } from "../../services/BlobStore.ts"
+import type { ErasedConversation, ErasureRequest } from "../../services/SubjectErasure.ts"
+import { SubjectErasure } from "../../services/SubjectErasure.ts"
+import type { ErasureRecord, ErasureReport } from "../../src/erasure/Erasure.ts"
+import { ErasureId, SubjectIsActive, waiting_max } from "../../src/erasure/Erasure.ts"
+import type { RunEraser } from "../../src/erasure/ErasedEvent.ts"
+import { codesIn, erasedEvent, erasedMember } from "../../src/erasure/ErasedEvent.ts"
+import { markText, namesIn, withoutNames } from "../../src/erasure/ErasedValue.ts"
+import { holdsText, soughtTexts } from "../../src/erasure/SoughtText.ts"
+import { holdsId, subjectEraser } from "../../src/erasure/SubjectEraser.ts"
+import type { AgentTask } from "../../src/delivery/AgentTask.ts"
+import type { RunId, Tenant } from "../../src/Ids.ts"
+import type { RunEvent } from "../../src/run/RunEvent.ts"
+import type { Store, StoredConversation, StoredRun, StoredTask } from "./EphemeralStore.ts"
+import { EphemeralStore, newId, removeMessage, tenantKey } from "./EphemeralStore.ts"
+
+const page_max = 500
+const counted_max = 1_000
+
+interface Erasing {
+  readonly store: Store
+  readonly tenant: Tenant
+  readonly subject: string
+  readonly eraser: RunEraser
+  readonly count: (table: string, rows: number) => void
+}
+
+/** What is a subject's: runs, by their ids, and conversations of which all is. */
+interface Owned {
+  readonly runs: Set<RunId>
+  readonly whole: Set<StoredConversation>
+  readonly touched: Set<StoredConversation>
+}
+
+const isOver = ({ task: { status } }: StoredTask): boolean =>
+  status === "complete" || status === "failed"
+
+const conversationsOf = ({ store, tenant }: Erasing): ReadonlyArray<StoredConversation> =>
+  [...store.conversations.values()].filter(({ conversation }) => conversation.tenant === tenant)
+
+const findOwned = (erasing: Erasing): Owned => {
+  const { eraser, subject } = erasing
+  const owned: Owned = { runs: new Set(), whole: new Set(), touched: new Set() }
+  for (const stored of conversationsOf(erasing)) {
+    const { address, begun_by, id } = stored.conversation
+    const isWhole = begun_by === subject || eraser.names(id) || eraser.names(address.key)
+    if (isWhole) owned.whole.add(stored)
+    for (const { task } of stored.tasks) {
+      if (!isWhole && task.by !== subject) continue
+      owned.runs.add(task.id)
+      owned.touched.add(stored)
+    }
+    if (isWhole) owned.touched.add(stored)
+  }
+  return owned
+}
+
+const activeIn = (store: Store, conversations: Iterable<StoredConversation>): Array<RunId> => {
+  const active: Array<RunId> = []
+  for (const { tasks } of conversations) {
+    for (const each of tasks) {
+      const isAtRest = store.runs.get(each.task.id)?.quarantined !== undefined
+      if (!isOver(each) && !isAtRest) active.push(each.task.id)
+    }
+  }
+  return active.slice(0, waiting_max)
+}
+
+/** Gives how many events were written over. */
+const eraseEvents = (run: StoredRun, eraser: RunEraser): number => {
+  const codes = codesIn(run.entries.map(({ event }) => event))
+  let written = 0
+  run.entries = run.entries.map((entry) => {
+    const event = erasedEvent(entry.event, codes, eraser) as RunEvent
+    if (JSON.stringify(event) === JSON.stringify(entry.event)) return entry
+    written++
+    return { ...entry, event }
+  })
+  return written
+}
+
+const erasedTask = (task: AgentTask, codes: ReadonlySet<string>, eraser: RunEraser): AgentTask => {
+  const { conversation, id, tenant, status, by, ...said } = task
+  const erased = erasedMember("task", said, codes, eraser) as typeof said
+  return { ...erased, conversation, id, tenant, status, by: markText(eraser, by) }
+}
+
+const eraseRun = ({ count, eraser, store }: Erasing, run: RunId) => {
+  const stored = store.runs.get(run)
+  const task = store.tasks.get(run)
+  const codes = codesIn(stored?.entries.map(({ event }) => event) ?? [])
+  if (stored !== undefined) count("run_events", eraseEvents(stored, eraser))
+  if (task !== undefined) {
+    task.task = erasedTask(task.task, codes, eraser)
+    count("agent_tasks", 1)
+    for (const [key, each] of store.accepted) if (each === task) store.accepted.delete(key)
+  }
+  for (const [id, { record }] of store.approvals) {
+    if (record.run_id !== run) continue
+    store.approvals.delete(id)
+    store.pending.delete(id)
+    count("approvals", 1)
+  }
+}
+
+const eraseConversation = (erasing: Erasing, stored: StoredConversation, owned: Owned): void => {
+  const { count, eraser, store } = erasing
+  const isWhole = owned.whole.has(stored)
+  stored.messages = stored.messages.map((message) => {
+    const { channel_origin, content, conversation, created_at, role, run_id, seq } = message
+    const isTheirs = run_id === undefined ? isWhole : owned.runs.has(run_id)
+    if (!isTheirs) return message
+    count("conversation_messages", 1)
+    const kept = { conversation, seq, role, channel_origin, created_at }
+    return {
+      ...kept,
+      content: markText(eraser, content),
+      ...(run_id === undefined ? undefined : { run_id })
+    }
+  })
+  if (!isWhole) return
+  count("channel_bindings", stored.bindings?.length ?? 0)
+  stored.bindings = []
+  count("conversations", 1)
+  rename(store, stored, eraser)
+}
+
+/** The beginner is marked, and names that are the subject's are others from here on. */
+const rename = (store: Store, stored: StoredConversation, eraser: RunEraser): void => {
+  const before = stored.conversation
+  const { address, begun_by, id, tenant } = before
+  const renamed = { id: id, key: address.key }
+  const conversation = {
+    ...before,
+    id: eraser.rename(renamed.id) as typeof id,
+    address: { ...address, key: eraser.rename(renamed.key) as typeof address.key },
+    ...(begun_by === undefined ? undefined : { begun_by: markText(eraser, begun_by) })
+  }
+  stored.conversation = conversation
+  const list = store.conversationsOf.get(tenant) ?? []
+  const at = list.indexOf(before)
+  if (at >= 0) list[at] = conversation
+  store.conversations.delete(tenantKey(tenant, id))
+  store.conversations.set(tenantKey(tenant, conversation.id), stored)
+  stored.messages = stored.messages.map((each) => ({ ...each, conversation: conversation.id }))
+  for (const each of stored.tasks) {
+    const { address: sent } = each.task
+    const key = eraser.rename(sent.key) as typeof sent.key
+    each.task = { ...each.task, conversation: conversation.id, address: { ...sent, key } }
+    const run = store.runs.get(each.task.id)
+    if (run === undefined) continue
+    store.runs.set(run.run_id, {
+      ...run,
+      conversation: conversation.id,
+      address: each.task.address
+    })
+  }
+}
+
+/** Rows of other stores that are of these runs or conversations, or name the subject. */
+const sweep = (erasing: Erasing, owned: Owned): void => {
+  const { count, eraser, store, tenant } = erasing
+  const ids = new Set<string>([
+    ...owned.runs,
+    ...[...owned.whole].map(({ conversation }) => conversation.id)
+  ])
+  const isTheirs = (value: unknown): boolean =>
+    namesIn(value, eraser) || holdsId(JSON.stringify(value), ids)
+  for (const stored of store.messages.values()) {
+    if (stored.message.tenant !== tenant || !isTheirs([stored.message, stored.failures])) continue
+    removeMessage(store, stored)
+    count("outbox", 1)
+  }
+  for (const [id, { letter, message }] of store.dead) {
+    if (letter.tenant !== tenant || !isTheirs([letter, message])) continue
+    store.dead.delete(id)
+    count("dead_letters", 1)
+  }
+  for (const [table, rows] of store.erasable) {
+    for (const { remove, replace, value } of Array.from(rows(tenant))) {
+      if (!(replace === undefined ? isTheirs(value) : namesIn(value, eraser))) continue
+      if (replace === undefined) remove()
+      else replace(withoutNames(value, eraser))
+      count(table, 1)
+    }
+  }
+}
+
+/** What names the subject in runs and messages of others. Gives those runs that are not over, which are left. */
+const eraseNames = (erasing: Erasing, owned: Owned): ReadonlyArray<RunId> => {
+  const { count, eraser, store } = erasing
+  const named = { ...eraser, whole: false }
+  const waiting: Array<RunId> = []
+  for (const stored of conversationsOf(erasing)) {
+    const texts = [stored.messages, stored.tasks.map(({ task }) => [task.by, task.message])]
+    const runs = stored.tasks.flatMap(({ task }) => store.runs.get(task.id) ?? [])
+    const events = runs.flatMap(({ entries }) => entries.map(({ event }) => event))
+    if (!namesIn([texts, events], eraser)) continue
+    const active = activeIn(store, [stored])
+    waiting.push(...active)
+    if (active.length > 0) continue
+    owned.touched.add(stored)
+    for (const run of runs) count("run_events", eraseEvents(run, named))
+    stored.messages = stored.messages.map((each) =>
+      namesIn(each.content, eraser) ? { ...each, content: markText(eraser, each.content) } : each
+    )
+    for (const each of stored.tasks) {
+      const { by, message } = each.task
+      each.task = {
+        ...each.task,
+        by: namesIn(by, eraser) ? markText(eraser, by) : by,
+        message: namesIn(message, eraser) ? markText(eraser, message) : message
+      }
+    }
+  }
+  return waiting.slice(0, waiting_max)
+}
+
+/** In how many rows of each kind the name still stands. */
+const scan = ({ store, subject, tenant }: Erasing): ErasureReport["found"] => {
+  const sought = soughtTexts(subject)
+  const ofTenant = <A extends { readonly tenant: Tenant }>(all: Iterable<A>) =>
+    [...all].filter((each) => each.tenant === tenant)
+  const tables: ReadonlyArray<readonly [string, ReadonlyArray<unknown>]> = [
+    ["run_events", ofTenant(store.runs.values()).flatMap(({ entries }) => entries)],
+    ["agent_tasks", ofTenant([...store.tasks.values()].map(({ task }) => task))],
+    ["approvals", ofTenant([...store.approvals.values()].map(({ record }) => record))],
+    ["outbox", ofTenant([...store.messages.values()].map(({ message }) => message))],
+    ["dead_letters", ofTenant([...store.dead.values()].map(({ letter }) => letter))],
+    [
+      "conversations",
+      [...store.conversations.values()].filter(({ conversation }) => conversation.tenant === tenant)
+    ],
+    ...[...store.erasable].map(
+      ([table, rows]) => [table, [...rows(tenant)].map(({ value }) => value)] as const
+    )
+  ]
+  return tables
+    .map(([table, rows]) => ({
+      table,
+      rows: Math.min(
+        rows.filter((row) => holdsText(JSON.stringify(row), sought)).length,
+        counted_max
+      )
+    }))
+    .filter(({ rows }) => rows > 0)
+}
+
+const randomDigest = (): string =>
+  Array.from(crypto.getRandomValues(new Uint8Array(32)), (byte) =>
+    byte.toString(16).padStart(2, "0")
+  ).join("")
+
+const eraserOf = (subject: string): RunEraser => {
+  const digests = new Map<string, string>()
+  return subjectEraser(subject, (text) => {
+    const digest = digests.get(text) ?? randomDigest()
+    digests.set(text, digest)
+    return digest
+  })
+}
+
+const make = Effect.gen(function* () {
+  const store = yield* EphemeralStore
+  const blobs = yield* BlobStore
+  const records: Array<ErasureRecord> = []
+  const listeners = new Set<(erased: ErasedConversation | undefined) => void>()
+  const tell = (erased: ErasedConversation) => {
+    for (const listener of listeners) listener(erased)
+  }
+
+  const erase = Effect.fn("SubjectErasure.erase")(function* (request: ErasureRequest) {
+    const { by, subject, tenant } = request
+    const at = yield* Clock.currentTimeMillis
+    const eraser = eraserOf(subject)
+    const counts = new Map<string, number>()
+    const count = (table: string, rows: number) => {
+      if (rows > 0) counts.set(table, (counts.get(table) ?? 0) + rows)
+    }
+    const erasing: Erasing = { store, tenant, subject, eraser, count }
+    const owned = findOwned(erasing)
+    const active = activeIn(store, owned.touched)
+    if (active.length > 0) return yield* new SubjectIsActive({ runs: active })
+    const touched = [...owned.touched].map(({ conversation: { id } }) => id)
+    yield* blobs.release(tenant, [...owned.runs])
+    count("blob_uses", yield* blobs.withdraw(tenant, subject))
+    sweep(erasing, owned)
+    for (const run of owned.runs) eraseRun(erasing, run)
+    for (const stored of owned.touched) eraseConversation(erasing, stored, owned)
+    const waiting = eraseNames(erasing, owned)
+    const conversations = [...owned.touched].map(({ conversation: { id } }) => id)
+    for (const id of new Set([...touched, ...conversations])) tell({ tenant, conversation: id })
+    const record: ErasureRecord = {
+      id: ErasureId.make(newId(store)),
+      tenant,
+      subject: eraser.digest(subject),
+      by,
+      at,
+      ended_at: at,
+      erased: Object.fromEntries(counts)
+    }
+    records.push(record)
+    const report: ErasureReport = { ...record, waiting, found: scan(erasing) }
+    return report
+  }, Effect.uninterruptible)
+
+  return SubjectErasure.of({
+    erase,
+    list: ({ after, limit, tenant }) =>
+      Effect.sync(() => {
+        const newest = records.filter((each) => each.tenant === tenant).reverse()
+        const from = after === undefined ? 0 : newest.findIndex(({ id }) => id === after) + 1
+        if (after !== undefined && from === 0) return []
+        return newest.slice(from, from + Math.min(limit, page_max))
+      }),
+    erased: (listener) =>
+      Effect.asVoid(
+        Effect.acquireRelease(
+          Effect.sync(() => {
+            const entry: typeof listener = (erased) => listener(erased)
+            listeners.add(entry)
+            return entry
+          }),
+          (entry) => Effect.sync(() => listeners.delete(entry))
+        )
+      )
+  })
+})
+
+export const layer: Layer.Layer<SubjectErasure, never, BlobStore | EphemeralStore> = Layer.effect(
+  SubjectErasure,
+  make
+)

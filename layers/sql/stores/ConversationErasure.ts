@@ -1,0 +1,218 @@
+/**
+ * Erases runs of one conversation with what stands beside them, some at a time, each lot in a transaction that holds the
+ * conversation still; then, where all of it is the subject's, the conversation itself. What says whose they are goes last, so
+ * that an erasure that was interrupted finds the rest. Private to this room.
+ */
+import { Effect, Schema } from "effect"
+import type { SqlClient } from "effect/sql"
+import type { BlobStore } from "../../../services/BlobStore.ts"
+import type { RunEraser } from "../../../src/erasure/ErasedEvent.ts"
+import { erasedMember } from "../../../src/erasure/ErasedEvent.ts"
+import { markText } from "../../../src/erasure/ErasedValue.ts"
+import type { RunId, Tenant } from "../../../src/Ids.ts"
+import { RunId as Id } from "../../../src/Ids.ts"
+import { rowDecoder } from "../engine/DecodedRows.ts"
+import { inTransaction } from "../engine/SqlFailure.ts"
+import type { ErasedCounts } from "./ErasedCounts.ts"
+import type { OwnedConversation } from "./OwnedRuns.ts"
+import { holdStill } from "./OwnedRuns.ts"
+import { eraseRun } from "./RunErasure.ts"
+
+/** Runs of one transaction. */
+const lot_max = 20
+
+export interface Erasing {
+  readonly sql: SqlClient.SqlClient
+  readonly blobs: BlobStore["Service"]
+  readonly tenant: Tenant
+  readonly eraser: RunEraser
+  readonly counts: ErasedCounts
+}
+
+const Json = Schema.fromJsonString(Schema.Json)
+const decodeTasks = rowDecoder(
+  Schema.Struct({
+    id: Id,
+    message: Json,
+    by: Json,
+    trace_id: Json,
+    reason: Schema.NullOr(Json)
+  }),
+  "tasks"
+)
+const decodeMessages = rowDecoder(
+  Schema.Struct({ seq: Schema.Int, content: Schema.String }),
+  "messages"
+)
+const decodeBeginners = rowDecoder(
+  Schema.Struct({ begun_by: Schema.NullOr(Schema.fromJsonString(Schema.String)) }),
+  "conversations"
+)
+
+const senderWithout = (by: unknown, eraser: RunEraser): unknown =>
+  typeof by === "object" && by !== null && "id" in by
+    ? { ...by, id: markText(eraser, String(by.id)) }
+    : markText(eraser, String(by))
+
+const eraseTasks = Effect.fnUntraced(function* (
+  { counts, eraser, sql }: Erasing,
+  codes: ReadonlyMap<RunId, ReadonlySet<string>>
+) {
+  const runs = [...codes.keys()]
+  const rows = yield* Effect.flatMap(
+    sql.unsafe(
+      `SELECT id, message, by, trace_id, reason FROM troupe.agent_tasks WHERE id = ANY ($1::text[]::uuid[])`,
+      [runs]
+    ),
+    decodeTasks
+  )
+  const texts = (value: (row: (typeof rows)[number]) => unknown) =>
+    rows.map((row) => JSON.stringify(value(row)))
+  const of = (name: string, id: RunId, value: unknown) =>
+    erasedMember(name, value, codes.get(id) ?? new Set(), eraser)
+  yield* sql.unsafe(
+    `UPDATE troupe.agent_tasks t SET message = w.message, by = w.by, trace_id = w.trace_id, reason = nullif(w.reason, 'null'),
+       idempotency_key = NULL
+     FROM unnest($1::text[]::uuid[], $2::text[], $3::text[], $4::text[], $5::text[]) AS w(id, message, by, trace_id, reason)
+     WHERE t.id = w.id AND t.id = ANY ($1::text[]::uuid[])`,
+    [
+      rows.map(({ id }) => id),
+      texts(({ id, message }) => of("message", id, message)),
+      texts(({ by }) => senderWithout(by, eraser)),
+      texts(({ id, trace_id }) =>
+        typeof trace_id === "string" ? trace_id : of("trace", id, trace_id)
+      ),
+      texts(({ id, reason }) => of("reason", id, reason))
+    ]
+  )
+  counts.add("agent_tasks", rows.length)
+})
+
+/** Messages of these runs, or those of the conversation that belong to none. */
+const eraseMessages = Effect.fnUntraced(function* (
+  { counts, eraser, sql, tenant }: Erasing,
+  conversation: string,
+  runs: ReadonlyArray<RunId> | undefined
+) {
+  const rows = yield* Effect.flatMap(
+    sql.unsafe(
+      `SELECT m.seq, m.content FROM troupe.conversation_messages m
+       WHERE m.tenant = $1::text AND m.conversation = $2::text
+         AND ${runs === undefined ? "m.run_id IS NULL AND $3::text[] IS NOT NULL" : "m.run_id = ANY ($3::text[]::uuid[])"}`,
+      [tenant, conversation, runs ?? []]
+    ),
+    decodeMessages
+  )
+  yield* sql.unsafe(
+    `UPDATE troupe.conversation_messages m SET content = w.content, tool_calls = NULL
+     FROM unnest($3::int4[], $4::text[]) AS w(seq, content)
+     WHERE m.tenant = $1::text AND m.conversation = $2::text AND m.seq = w.seq`,
+    [
+      tenant,
+      conversation,
+      rows.map(({ seq }) => seq),
+      rows.map(({ content }) => markedContent(content, eraser))
+    ]
+  )
+  counts.add("conversation_messages", rows.length)
+})
+
+/** The text of a message is marked as in the journal; what else an answer says, with it. */
+const markedContent = (content: string, eraser: RunEraser): string => {
+  const said: unknown = JSON.parse(content)
+  const text = typeof said === "object" && said !== null && "content" in said ? said.content : said
+  return JSON.stringify(markText(eraser, String(text)))
+}
+
+/** What a run is found by in tables of its own. */
+const deletions: ReadonlyArray<readonly [table: string, where: string]> = [
+  ["approvals", "run_id = ANY ($1::text[]::uuid[])"],
+  ["call_records", "run_id = ANY ($1::text[]::uuid[])"],
+  ["loop_records", "tenant = $2::text AND key = ANY ($3::text[])"]
+]
+
+const eraseLot = Effect.fnUntraced(function* (
+  erasing: Erasing,
+  conversation: string,
+  runs: ReadonlyArray<RunId>
+) {
+  const { blobs, counts, eraser, sql, tenant } = erasing
+  yield* holdStill(sql, tenant, conversation)
+  const codes = new Map<RunId, ReadonlySet<string>>()
+  for (const run of runs) {
+    const done = yield* eraseRun(sql, run, eraser)
+    counts.add("run_events", done.written)
+    codes.set(run, done.codes)
+  }
+  if (!eraser.whole) return
+  for (const [table, where] of deletions) {
+    const params = [runs, tenant, runs.map((run) => `"COMPLETE_${run}"`)]
+    const gone = yield* sql.unsafe(
+      `DELETE FROM troupe.${table} WHERE ${where} AND $1::text[] IS NOT NULL AND $2::text IS NOT NULL
+         AND $3::text[] IS NOT NULL RETURNING 1 AS gone`,
+      params
+    )
+    counts.add(table, gone.length)
+  }
+  yield* blobs.release(tenant, runs)
+  yield* eraseMessages(erasing, conversation, runs)
+  yield* eraseTasks(erasing, codes)
+})
+
+/** All of a conversation that is the subject's, behind its runs. It has another name where its own is the subject's. */
+const eraseConversation = Effect.fnUntraced(function* (
+  erasing: Erasing,
+  { address_key, conversation }: OwnedConversation
+) {
+  const { counts, eraser, sql, tenant } = erasing
+  yield* holdStill(sql, tenant, conversation)
+  yield* eraseMessages(erasing, conversation, undefined)
+  const [found] = yield* Effect.flatMap(
+    sql.unsafe(
+      `SELECT begun_by FROM troupe.conversations WHERE id = $2::text AND tenant = $1::text`,
+      [tenant, conversation]
+    ),
+    decodeBeginners
+  )
+  const begun_by = found?.begun_by
+  yield* sql.unsafe(
+    `UPDATE troupe.conversations SET begun_by = $3::text WHERE id = $2::text AND tenant = $1::text`,
+    [tenant, conversation, begun_by == null ? null : JSON.stringify(markText(eraser, begun_by))]
+  )
+  counts.add("conversations", 1)
+  const [id, key] = [eraser.rename(conversation), eraser.rename(address_key)]
+  if (id === conversation && key === address_key) return
+  const names: ReadonlyArray<readonly [table: string, column: string, hasKey: boolean]> = [
+    ["conversations", "id", true],
+    ["agent_tasks", "conversation", true],
+    ["conversation_messages", "conversation", false],
+    ["run_details", "conversation", true],
+    ["event_inbox", "conversation", false]
+  ]
+  for (const [table, column, hasKey] of names) {
+    yield* sql.unsafe(
+      `UPDATE troupe.${table} SET ${column} = $3::text${hasKey ? ", address_key = $4::text" : ""}
+       WHERE tenant = $1::text AND ${column} = $2::text AND $4::text IS NOT NULL`,
+      [tenant, conversation, id, key]
+    )
+  }
+})
+
+const eraseLots = Effect.fnUntraced(function* (
+  erasing: Erasing,
+  conversation: string,
+  runs: ReadonlyArray<RunId>
+) {
+  for (let i = 0; i < runs.length; i += lot_max) {
+    yield* inTransaction(erasing.sql)(eraseLot(erasing, conversation, runs.slice(i, i + lot_max)))
+  }
+})
+
+export const eraseOwned = Effect.fnUntraced(function* (erasing: Erasing, owned: OwnedConversation) {
+  yield* eraseLots(erasing, owned.conversation, owned.runs)
+  if (owned.whole) yield* inTransaction(erasing.sql)(eraseConversation(erasing, owned))
+})
+
+/** What names the subject in runs of others, of one conversation. */
+export const eraseNamed = (erasing: Erasing, conversation: string, runs: ReadonlyArray<RunId>) =>
+  eraseLots({ ...erasing, eraser: { ...erasing.eraser, whole: false } }, conversation, runs)

@@ -1,0 +1,56 @@
+/**
+ * Runs of others of which an event names a subject. Private to this room.
+ */
+import { Effect, Schema } from "effect"
+import type { SqlClient } from "effect/sql"
+import { namesIn } from "../../../src/erasure/ErasedValue.ts"
+import { candidateTexts } from "../../../src/erasure/SubjectEraser.ts"
+import { ConversationId, RunId } from "../../../src/Ids.ts"
+import { rowDecoder } from "../engine/DecodedRows.ts"
+import type { Sought } from "./OwnedRuns.ts"
+import { behind, forEachPiece, within } from "./TablePieces.ts"
+
+const decodeRows = rowDecoder(
+  Schema.Struct({
+    place: Schema.String,
+    run: RunId,
+    conversation: ConversationId,
+    payload: Schema.String
+  }),
+  "events that name a subject"
+)
+
+const page_max = 50
+
+const statement = `SELECT t.ctid::text AS place, t.run_id AS run, d.conversation, t.payload FROM troupe.run_events t
+    JOIN troupe.run_details d ON d.run_id = t.run_id
+  WHERE ${within(3, 4)} AND d.tenant = $1::text AND EXISTS (
+    SELECT FROM unnest($2::text[]) w WHERE strpos(replace(lower(t.payload), E'\\\\', ''), lower(w)) > 0)
+  ORDER BY t.ctid LIMIT ${page_max}`
+
+/** By conversation. */
+export const findNamed = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  { eraser, subject, tenant }: Sought
+) {
+  const found = new Map<ConversationId, Set<RunId>>()
+  yield* forEachPiece(
+    sql,
+    "run_events",
+    Effect.fnUntraced(function* ({ from, to }) {
+      for (let next = from; ;) {
+        const params = [tenant, candidateTexts(subject), next, to]
+        const rows = yield* Effect.flatMap(sql.unsafe(statement, params), decodeRows)
+        for (const { conversation, payload, run } of rows) {
+          if (!namesIn(payload, eraser)) continue
+          const runs = found.get(conversation) ?? new Set()
+          found.set(conversation, runs.add(run))
+        }
+        const last = rows.at(-1)
+        if (last === undefined || rows.length < page_max) return undefined
+        next = behind(last.place)
+      }
+    })
+  )
+  return found
+})

@@ -1,0 +1,229 @@
+/**
+ * Erasures in SQL. First what is found by the ids of the subject's runs, then the runs, then what names the subject, and what came
+ * in between: an erasure that is interrupted at any point is done by doing it again.
+ */
+import { createHmac, randomBytes, randomUUID } from "node:crypto"
+import { Clock, Effect, Layer, Schema } from "effect"
+import { SqlClient } from "effect/sql"
+import type { SqlError } from "effect/sql"
+import { BlobStore } from "../../../services/BlobStore.ts"
+import type { ErasedConversation, ErasureRequest } from "../../../services/SubjectErasure.ts"
+import { SubjectErasure } from "../../../services/SubjectErasure.ts"
+import type { ErasureReport } from "../../../src/erasure/Erasure.ts"
+import {
+  ErasureId,
+  ErasureRecord,
+  SubjectIsActive,
+  waiting_max
+} from "../../../src/erasure/Erasure.ts"
+import { subjectEraser } from "../../../src/erasure/SubjectEraser.ts"
+import type { RunId } from "../../../src/Ids.ts"
+import { ConversationId, Tenant } from "../../../src/Ids.ts"
+import { rowDecoder } from "../engine/DecodedRows.ts"
+import { orStoreError } from "../engine/SqlFailure.ts"
+import { SqlNotify } from "../engine/SqlNotify.ts"
+import { TenantReads } from "../engine/TenantReads.ts"
+import { eraseMemories, eraseMemoriesOf } from "./MemoryErasure.ts"
+import type { Erasing } from "./ConversationErasure.ts"
+import { eraseNamed, eraseOwned } from "./ConversationErasure.ts"
+import { ErasedCounts } from "./ErasedCounts.ts"
+import { findNamed } from "./NamedRuns.ts"
+import type { Owned } from "./OwnedRuns.ts"
+import { activeRuns, findOwned } from "./OwnedRuns.ts"
+import { scanTables } from "./SubjectScan.ts"
+import { sweepTables } from "./SweptTables.ts"
+
+/** The payload is the process that erased, the tenant and the conversation. */
+const channel = "troupe_erased"
+
+const page_max = 500
+
+/** The key is only in the report. */
+const eraserOf = (subject: string) => {
+  const key = randomBytes(32)
+  const digest = (text: string) => createHmac("sha256", key).update(text).digest("hex")
+  return { key: key.toString("hex"), eraser: subjectEraser(subject, digest) }
+}
+
+const decodeRecords = rowDecoder(
+  Schema.Struct({
+    id: ErasureId,
+    tenant: Tenant,
+    subject: Schema.String,
+    by: Schema.fromJsonString(Schema.String),
+    at: Schema.Number,
+    ended_at: Schema.NullOr(Schema.Number),
+    erased: Schema.fromJsonString(ErasureRecord.fields.erased)
+  }),
+  "erasures"
+)
+
+const columns = `e.id::text AS id, e.tenant, e.subject, e.by, e.at::float8 AS at, e.ended_at::float8 AS ended_at, e.erased`
+
+type Sql = SqlClient.SqlClient
+
+interface Steps extends Erasing {
+  readonly subject: string
+  readonly tell: (erased: ErasedConversation) => Effect.Effect<void, SqlError.SqlError>
+}
+
+/** What is found by ids, and what names the subject; the runs themselves are left. */
+const eraseBeside = Effect.fnUntraced(function* (steps: Steps, owned: Owned) {
+  const { blobs, counts, eraser, sql, subject, tenant } = steps
+  const all = [...owned.values()]
+  const runs = all.flatMap((each) => each.runs)
+  const conversations = all.flatMap((each) => (each.whole ? [each.conversation] : []))
+  counts.add("memory_rows", yield* eraseMemoriesOf(sql, { tenant, runs, conversations }))
+  const named = yield* eraseMemories(sql, tenant, subject)
+  counts.add("memory_rows", named.interaction + named.session + named.persistent)
+  counts.add("blob_uses", yield* blobs.withdraw(tenant, subject))
+  const ids = new Set<string>([...runs, ...conversations])
+  yield* sweepTables({ sql, tenant, subject, eraser, counts, runs, conversations, ids })
+})
+
+const isActive = (error: { readonly _tag: string }): error is SubjectIsActive =>
+  error._tag === "SubjectIsActive"
+
+/** Gives runs that name the subject and are not over: they are left as they are. */
+const eraseNames = Effect.fnUntraced(function* (steps: Steps, owned: Owned) {
+  const { eraser, sql, subject, tell, tenant } = steps
+  const waiting: Array<RunId> = []
+  for (const [conversation, runs] of yield* findNamed(sql, { tenant, subject, eraser })) {
+    if (owned.get(conversation)?.whole === true) continue
+    const erased = yield* eraseNamed(steps, conversation, [...runs]).pipe(
+      Effect.as(undefined),
+      Effect.catchIf(isActive, Effect.succeed)
+    )
+    if (erased === undefined) yield* tell({ tenant, conversation })
+    else waiting.push(...erased.runs)
+  }
+  return waiting.slice(0, waiting_max)
+})
+
+const eraseAll = Effect.fnUntraced(function* (steps: Steps) {
+  const { eraser, sql, subject, tell, tenant } = steps
+  const owned = yield* findOwned(sql, { tenant, subject, eraser })
+  const runs = yield* activeRuns(sql, tenant, [...owned.keys()])
+  if (runs.length > 0) return yield* new SubjectIsActive({ runs })
+  yield* eraseBeside(steps, owned)
+  for (const each of owned.values()) {
+    yield* eraseOwned(steps, each)
+    yield* tell({ tenant, conversation: each.conversation })
+  }
+  const waiting = yield* eraseNames(steps, owned)
+  // What was on its way meanwhile.
+  yield* eraseBeside(steps, owned)
+  return waiting
+})
+
+const erasing = (sql: Sql, blobs: BlobStore["Service"], tell: Steps["tell"]) =>
+  Effect.fn("SubjectErasure.erase")(function* ({ by, subject, tenant }: ErasureRequest) {
+    const { eraser, key } = eraserOf(subject)
+    const counts = new ErasedCounts()
+    const id = ErasureId.make(randomUUID())
+    const at = yield* Clock.currentTimeMillis
+    const digest = eraser.digest(subject)
+    yield* sql.unsafe(
+      `INSERT INTO troupe.erasures (id, tenant, subject, by, at) VALUES ($1::text::uuid, $2::text, $3::text, $4::text, $5::int8)`,
+      [id, tenant, digest, JSON.stringify(by), at]
+    )
+    const end = Effect.fnUntraced(function* (ended_at: number | null) {
+      yield* sql.unsafe(
+        `UPDATE troupe.erasures SET ended_at = $2::int8, erased = $3::text WHERE id = $1::text::uuid`,
+        [id, ended_at, JSON.stringify(counts.all)]
+      )
+    })
+    const waiting = yield* Effect.tapError(
+      eraseAll({ sql, blobs, tenant, subject, eraser, counts, tell }),
+      () => Effect.ignore(end(null))
+    )
+    const found = yield* scanTables(sql, tenant, subject)
+    const ended_at = yield* Clock.currentTimeMillis
+    yield* end(ended_at)
+    const report: ErasureReport = {
+      id,
+      tenant,
+      subject: digest,
+      by,
+      at,
+      ended_at,
+      key,
+      waiting,
+      erased: counts.all,
+      found: found.filter(({ rows }) => rows > 0)
+    }
+    return report
+  }, Effect.mapError(orStoreError))
+
+const recordOf = ({
+  ended_at,
+  ...row
+}: { readonly ended_at: number | null } & Omit<ErasureRecord, "ended_at">): ErasureRecord =>
+  ended_at === null ? row : { ...row, ended_at }
+
+const listing =
+  (sql: Sql, reads: TenantReads["Service"]): SubjectErasure["Service"]["list"] =>
+  ({ after, limit, tenant }) =>
+    sql
+      .unsafe(
+        `SELECT ${columns} FROM troupe.erasures e WHERE e.tenant = $1::text AND ($2::text IS NULL OR e.position <
+           (SELECT b.position FROM troupe.erasures b WHERE b.tenant = $1::text AND b.id = $2::text::uuid))
+         ORDER BY e.position DESC LIMIT $3::int4`,
+        [tenant, after ?? null, Math.min(Math.max(limit, 1), page_max)]
+      )
+      .pipe(
+        reads.of(tenant),
+        Effect.flatMap(decodeRecords),
+        Effect.mapBoth({ onSuccess: (rows) => rows.map(recordOf), onFailure: orStoreError })
+      )
+
+const isConversation = Schema.is(ConversationId)
+const isTenant = Schema.is(Tenant)
+
+const make = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const blobs = yield* BlobStore
+  const reads = yield* TenantReads
+  const notify = yield* SqlNotify
+  const self = randomUUID()
+  const listeners = new Set<(erased: ErasedConversation | undefined) => void>()
+  const call = (erased: ErasedConversation | undefined) => {
+    for (const listener of listeners) listener(erased)
+  }
+  yield* notify.listen(channel, (payload) => {
+    if (payload === undefined) return call(undefined)
+    const [from, tenant, conversation] = payload.split(" ")
+    if (from === self || !isTenant(tenant) || !isConversation(conversation)) return
+    call({ tenant, conversation })
+  })
+  const tell = (erased: ErasedConversation) =>
+    Effect.andThen(
+      Effect.sync(() => call(erased)),
+      sql.unsafe(`SELECT pg_notify($1::text, $2::text)`, [
+        channel,
+        `${self} ${erased.tenant} ${erased.conversation}`
+      ])
+    ).pipe(Effect.asVoid)
+  return SubjectErasure.of({
+    erase: erasing(sql, blobs, tell),
+    list: listing(sql, reads),
+    erased: (listener) =>
+      Effect.asVoid(
+        Effect.acquireRelease(
+          Effect.sync(() => {
+            // A function of its own: the same may listen twice.
+            const entry: typeof listener = (erased) => listener(erased)
+            listeners.add(entry)
+            return entry
+          }),
+          (entry) => Effect.sync(() => listeners.delete(entry))
+        )
+      )
+  })
+})
+
+export const layer: Layer.Layer<
+  SubjectErasure,
+  SqlError.SqlError,
+  BlobStore | SqlClient.SqlClient | SqlNotify | TenantReads
+> = Layer.effect(SubjectErasure, make)

@@ -1,0 +1,53 @@
+/**
+ * Tables in pieces of some blocks, so that no statement reads for long, however large a table is. A row that is written while
+ * they are read may stand behind the last piece. Private to this room.
+ */
+import { Effect, Schema } from "effect"
+import type { SqlClient } from "effect/sql"
+import { rowDecoder } from "../engine/DecodedRows.ts"
+
+/** 8 MB beside what is stored out of line. */
+const piece_blocks = 1_000
+
+const decodeSizes = rowDecoder(Schema.Struct({ blocks: Schema.Int }), "sizes of tables")
+
+const blocksOf = (sql: SqlClient.SqlClient, table: string) =>
+  Effect.map(
+    Effect.flatMap(
+      sql.unsafe(
+        `SELECT (pg_relation_size('troupe.' || quote_ident($1::text)) / current_setting('block_size')::int8)::int4 AS blocks`,
+        [table]
+      ),
+      decodeSizes
+    ),
+    ([size]) => size?.blocks ?? 0
+  )
+
+/** The places of rows in a piece: `from <= ctid < to`, as texts. */
+export interface Piece {
+  readonly from: string
+  readonly to: string
+}
+
+/** Where `t` is the table, and these are the parameters with the places. */
+export const within = (from: number, to: number): string =>
+  `t.ctid >= $${from}::text::tid AND t.ctid < $${to}::text::tid`
+
+/** The place behind one, which is `(block,row)`. */
+export const behind = (place: string): string => {
+  const [block, row] = place.slice(1, -1).split(",").map(Number)
+  return `(${block},${(row ?? 0) + 1})`
+}
+
+/** Visits the pieces of a table in order, until one has enough. */
+export const forEachPiece = Effect.fnUntraced(function* <E, R>(
+  sql: SqlClient.SqlClient,
+  table: string,
+  visit: (piece: Piece) => Effect.Effect<"enough" | undefined, E, R>
+) {
+  const blocks = yield* blocksOf(sql, table)
+  for (let block = 0; block <= blocks; block += piece_blocks) {
+    const visited = yield* visit({ from: `(${block},0)`, to: `(${block + piece_blocks},0)` })
+    if (visited === "enough") return
+  }
+})

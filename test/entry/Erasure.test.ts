@@ -1,0 +1,120 @@
+/** Erasures through the facade: who may, what watchers and later runs see, also in another process. */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { start } from "../../layers/compose/NodeService.ts"
+import type { NodeService, Options } from "../../layers/compose/NodeService.ts"
+import { scripted, text } from "../../layers/compose/Testing.ts"
+import { AgentSpec } from "../../src/agent/AgentSpec.ts"
+import { AgentName, Tenant } from "../../src/Ids.ts"
+import type { Role } from "../../src/Principal.ts"
+import { Principal } from "../../src/Principal.ts"
+import { isErased } from "../../src/replay/Erased.ts"
+import * as EmbeddedPostgres from "../sql/EmbeddedPostgres.ts"
+
+const who = (id: string, ...roles: ReadonlyArray<Role>) =>
+  new Principal({ id, tenant: Tenant.make("acme"), roles })
+const [carl, paul] = [who("carl", "customer"), who("paul", "operator")]
+const admin = who("adam", "admin")
+const canary = `Straße "7\\b"`
+
+/** Services over one store; each prompt that a model was shown is in `shown`. */
+const using = async (
+  store: NonNullable<Options["store"]>,
+  count: number,
+  use: (services: ReadonlyArray<NodeService>, shown: Array<string>) => Promise<void>
+) => {
+  const shown: Array<string> = []
+  const model = scripted((request) => {
+    const said = JSON.stringify([request.history, request.transcript])
+    shown.push(said)
+    return text(said.includes("Straße") ? `noted ${canary}` : "noted")
+  })
+  const agents = [AgentSpec.make({ name: AgentName.make("shop"), instructions: "Help." })]
+  const services: Array<NodeService> = []
+  try {
+    for (let i = 0; i < count; i++) {
+      services.push(await start({ agents, model, store, customer_agents: ["shop"] }))
+    }
+    await use(services, shown)
+  } finally {
+    for (const service of services) await service.stop()
+  }
+}
+
+const tagOf = (promise: Promise<unknown>): Promise<string | undefined> =>
+  promise.then(
+    () => "done",
+    (error: { readonly _tag?: string }) => error._tag
+  )
+
+/** Items up to the first that fits. */
+const until = async <A>(items: AsyncIterator<A>, fits: (item: A) => boolean) => {
+  const seen: Array<A> = []
+  for (;;) {
+    const { done, value } = await items.next()
+    if (done === true) throw new Error("the stream has ended")
+    seen.push(value)
+    if (fits(value)) return seen
+  }
+}
+
+/** The conversation in one service is erased through another, and what the first had read of it is not shown again. */
+const erasedElsewhere =
+  (here: number, there: number) =>
+  async (services: ReadonlyArray<NodeService>, shown: Array<string>) => {
+    const [mine, other] = [services[here]!, services[there]!]
+    const first = await mine.send({ agent: "shop", text: `I live in ${canary}` }, carl)
+    const { conversation } = first
+    const shop = { agent: "shop", conversation }
+    await mine.result(first.run, paul)
+    const watching = mine.watch(conversation, undefined, paul)[Symbol.asyncIterator]()
+    await until(watching, (item) => item._tag === "CaughtUp")
+    const { run } = await mine.ask({ ...shop, text: `${canary} it is` }, carl)
+    assert.include(shown.at(-1), "I live in")
+
+    for (const by of [carl, paul, who("vera", "viewer")]) {
+      assert.strictEqual(await tagOf(other.erase({ subject: "carl" }, by)), "NotEntitled")
+    }
+    for (const subject of ["", "x".repeat(201), "a\0b", 7]) {
+      const asked = other.erase({ subject: subject as string }, admin)
+      assert.strictEqual(await tagOf(asked), "InvalidInput")
+    }
+    const elsewhere = { subject: "carl", tenant: "other" }
+    assert.strictEqual(await tagOf(other.erase(elsewhere, admin)), "InvalidInput")
+    const report = await other.erase({ subject: "carl", tenant: "acme" }, admin)
+    assert.deepStrictEqual([report.found, report.waiting], [[], []])
+    assert.deepStrictEqual((await other.erase({ subject: canary }, admin)).erased, {})
+    assert.lengthOf(await other.erasures({}, admin), 2)
+
+    // Nobody wrote to these afterwards: the last run was there before.
+    const rest = await until(watching, (item) => JSON.stringify(item).includes("RunEnded"))
+    if (here === there) assert.notInclude(JSON.stringify(rest), "Straße")
+    await watching.return?.()
+    const again = mine.watch(conversation, undefined, paul)[Symbol.asyncIterator]()
+    const all = await until(again, (item) => item._tag === "CaughtUp")
+    await again.return?.()
+    assert.notInclude(JSON.stringify(all), "Straße")
+    assert.lengthOf(
+      all.filter((item) => JSON.stringify(item).includes("RunEnded")),
+      2
+    )
+    const { text: answer } = await mine.result(run, paul)
+    assert.isTrue(isErased(answer))
+    // The wakeup of another process may come a moment later.
+    for (let i = 0; i < 200; i++) {
+      await mine.ask({ ...shop, text: "And now?" }, paul)
+      if (!shown.at(-1)?.includes("Straße")) break
+    }
+    assert.notInclude(shown.at(-1), "Straße")
+    assert.notInclude(shown.at(-1), "erased")
+  }
+
+describe("erasure", () => {
+  it("leaves nothing for watchers and later runs", () =>
+    using("ephemeral", 1, erasedElsewhere(0, 0)))
+
+  it("leaves nothing in the memory of another process", async () => {
+    const postgres = await Effect.runPromise(EmbeddedPostgres.migrated)
+    await using({ postgres }, 2, erasedElsewhere(0, 1))
+  })
+})

@@ -1,0 +1,95 @@
+/** Events without what a person said: they decode as before, and hold no text but names, codes and marks. */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Schema } from "effect"
+import { createHmac } from "node:crypto"
+import { canonical } from "../../src/Canonical.ts"
+import { codesIn, erasedEvent } from "../../src/erasure/ErasedEvent.ts"
+import { textWithoutNames, withoutNames } from "../../src/erasure/ErasedValue.ts"
+import { holdsText, soughtTexts } from "../../src/erasure/SoughtText.ts"
+import { holdsId, subjectEraser } from "../../src/erasure/SubjectEraser.ts"
+import { isErased } from "../../src/replay/Erased.ts"
+import { RunEvent } from "../../src/run/RunEvent.ts"
+
+const digest = (text: string) => createHmac("sha256", "a key").update(text).digest("hex")
+const eraser = subjectEraser("olga ünal", digest)
+const read = Schema.decodeUnknownSync(Schema.fromJsonString(RunEvent))
+
+/** Names of agents, tools and models, ids, codes and amounts; each of a kind that a model or person does not write freely. */
+const kept = (
+  "_tag tenant agent key roles trace_id span_id limits pins nested owner frame call approval authorization finish " +
+  "finish_raw usage cost spent model of kind class cause how policy_version approvers tool tool_key tool_digest on_loss via " +
+  "limit status type media_type model_id name server id tier typology source author run tool_name agent_name " +
+  "correlation_id undeclared client context_secrets without permission conversation digest shown_digest proposal"
+).split(" ")
+
+/** Texts at other places, which are to be marks. */
+const freeTexts = (value: unknown, name = ""): ReadonlyArray<string> => {
+  if (typeof value === "string") return [value]
+  if (typeof value !== "object" || value === null || isErased(value)) return []
+  const isFile = "media_type" in value
+  return Object.entries(value).flatMap(([member, each]) =>
+    kept.includes(member) && !(isFile && member === "name")
+      ? []
+      : freeTexts(each, Array.isArray(value) ? name : member)
+  )
+}
+
+describe("erased events", () => {
+  it.effect.prop(
+    "decode, and have marks in place of what was said",
+    { event: RunEvent },
+    ({ event }) =>
+      Effect.sync(() => {
+        const erased = read(canonical(erasedEvent(event, codesIn([]), eraser)))
+        assert.strictEqual(erased._tag, event._tag)
+        for (const text of freeTexts(erased)) {
+          assert.isTrue(isErased(text) || text === "complete", `${event._tag} ${text}`)
+        }
+        // What was marked stays as it is.
+        const texts = freeTexts(erasedEvent(erased, codesIn([]), eraser))
+        assert.deepStrictEqual(texts, freeTexts(erased))
+        // Where nothing names the subject, nothing changes.
+        const named = erasedEvent(event, codesIn([]), {
+          ...eraser,
+          names: () => false,
+          whole: false
+        })
+        assert.strictEqual(canonical(named), canonical(event))
+      })
+  )
+
+  it("a reason is kept if the runtime gave it, and a person's is a text", () => {
+    const stopping = { _tag: "RunStopping", status: "failed", reason: "wall_ms_max" } as const
+    const codes = codesIn([{ ...stopping, by: "runtime" }])
+    const own = { ...stopping, by: "runtime" }
+    assert.deepInclude(erasedEvent(own, codes, eraser), { reason: "wall_ms_max" })
+    const theirs = erasedEvent({ ...stopping, reason: "ill", by: "o" }, codes, eraser)
+    assert.isTrue(isErased((theirs as typeof stopping).reason))
+  })
+})
+
+describe("names in values", () => {
+  it("are found in texts, members and JSON within JSON, and erased alone", () => {
+    const inner = JSON.stringify({ to: "call Olga\nÜnal", n: 1 })
+    const value = { a: "keep", b: [inner, "olgas ünal"], c: { "to olga ünal": 1 } }
+    const without = withoutNames(value, eraser) as typeof value
+    assert.deepStrictEqual([without.a, without.b[1]], ["keep", "olgas ünal"])
+    assert.isTrue(isErased(without.b[0]))
+    assert.isTrue(isErased(without.c))
+    assert.strictEqual(withoutNames(value.a, eraser), value.a)
+    assert.notMatch(textWithoutNames(JSON.stringify(value), eraser), /lga\W*nü?nal/i)
+    assert.strictEqual(textWithoutNames('{"a": 1}', eraser), '{"a": 1}')
+  })
+
+  it("a search finds them however they are escaped, and ids between other characters", () => {
+    const name = `Ünal "O\\lga"`
+    for (const text of [name, JSON.stringify(JSON.stringify({ name })), name.toLowerCase()]) {
+      assert.isTrue(holdsText(`so ${text}!`, soughtTexts(name)), text)
+    }
+    assert.isFalse(holdsText("Unal", soughtTexts(name)))
+    const id = "00000000-0000-4000-8000-000000000001"
+    assert.isTrue(holdsId(`COMPLETE_${id}`, new Set([id])))
+    assert.isTrue(holdsId("conversation/c-1", new Set(["c-1"])))
+    assert.isFalse(holdsId("conversation/c-10", new Set(["c-1"])))
+  })
+})
