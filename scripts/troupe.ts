@@ -1,25 +1,24 @@
 #!/usr/bin/env node
 /**
  * What an operator does with what is stored, without a service that runs: replays a run, writes it as a test, tries
- * another model or another policy on it; makes and revokes tokens. Reads the directory or server of a service: that of `npm start`, or the one
+ * another model or another policy on it; writes runs to an archive and reads them back; makes and revokes tokens. Reads the directory or server of a service: that of `npm start`, or the one
  * that `start` of `troupe/embed` was given. In a clone `npm run troupe`; the package brings it as `troupe`.
  */
 import { readFileSync, writeFileSync } from "node:fs"
-import { Cause, Effect, Logger, Option, References, Schema } from "effect"
+import { Effect, Schema } from "effect"
 import type { Scope } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { SqlError } from "effect/sql"
 import * as NodeMain from "../layers/compose/NodeMain.ts"
 import * as Replay from "../layers/compose/Replay.ts"
-import * as Stores from "../layers/compose/Stores.ts"
+import type * as Stores from "../layers/compose/Stores.ts"
 import { RunId, Tenant } from "../src/Ids.ts"
 import { Policy } from "../src/permission/Policy.ts"
 import { optionalText, runCommandLine, toggle, unreadableCommand } from "./command/CommandLine.ts"
-import * as Environment from "./start/Environment.ts"
 import { appOf } from "./troupe/App.ts"
+import { archiveCommands } from "./troupe/Archive.ts"
 import { modelOf } from "./troupe/Model.ts"
 import { dryRunJson, dryRunLines, reportJson, reportLines } from "./troupe/Print.ts"
-import { storeLocation } from "./troupe/StoreLocation.ts"
+import { dataFlag, endWith, overStore, say, tenantFlag, where } from "./troupe/Stored.ts"
 import { tokenCommand } from "./troupe/TokenCommand.ts"
 import { Refused } from "./command/Refused.ts"
 
@@ -45,8 +44,7 @@ const flags = {
     "FILE",
     "tries a permission policy (JSON) on the run's calls instead, and lists what it would change"
   ),
-  tenant: Flag.String("tenant").pipe(
-    Flag.withMetavar("NAME"),
+  tenant: tenantFlag.pipe(
     Flag.withDescription("whose runs are read (default)"),
     Flag.withDefault("default")
   ),
@@ -55,7 +53,7 @@ const flags = {
     "FILE",
     "a module that exports agents and tools; else those of npm start"
   ),
-  data: optionalText("data", "DIR", "the directory of the store, whatever the environment says"),
+  data: dataFlag,
   json: toggle("json", "the whole report as JSON")
 }
 type Flags = Command.Command.Config.Infer<typeof flags>
@@ -64,13 +62,10 @@ const description = `Replays a run that has ended: its journal through the decid
 
   Asks no model, no tool and no person, and writes nothing to the store. In a clone: npm run troupe -- replay RUN
 
-  Without --data, TROUPE_DATA (.troupe) or TROUPE_DATABASE_URL says where the store is. A directory may be the one that
-  start({ store: { directory } }) was given, or the TROUPE_DATA of npm start.
+${where}
 
   Exit code: 0 when the run comes out the same, 1 when it does not or cannot be replayed, 2 when the command line cannot
   be read.`
-
-const say = (text: string) => Effect.sync(() => process.stdout.write(`${text}\n`))
 
 const runOf = (text: string): Effect.Effect<RunId, Refused> =>
   Effect.mapError(
@@ -137,32 +132,8 @@ const replay = Effect.fnUntraced(function* (flags: Flags): Read {
 
 const work = Effect.fnUntraced(function* (flags: Flags) {
   const work = yield* flags.policy === undefined ? replay(flags) : tryPolicy(flags, flags.policy)
-  const { database, directory } = yield* storeLocation(flags.data)
-  const stores = Option.match(database, {
-    onNone: () => Stores.directory(directory),
-    onSome: (url) => Stores.postgres(url)
-  })
-  return yield* Effect.provide(work, stores).pipe(
-    Effect.mapError((error) =>
-      Option.isSome(database) && SqlError.isSqlError(error)
-        ? Environment.explainDatabase(database.value, error)
-        : error
-    )
-  )
+  return yield* overStore(flags.data, work)
 })
-
-const explained = (cause: Cause.Cause<unknown>, run: string): string => {
-  const error = Cause.findErrorOption(cause)
-  if (Option.isNone(error)) return Cause.pretty(cause)
-  const { value } = error
-  if (typeof value === "object" && value !== null && "_tag" in value) {
-    if (value._tag === "RunNotFound") return `there is no run ${run} in this store.`
-    if (value._tag === "DirectoryInUse") {
-      return `${(value as unknown as Error).message} (A PostgreSQL server can be read while a service runs.)`
-    }
-  }
-  return value instanceof Error ? value.message : String(value)
-}
 
 /** Why flags that each can be read do not go together. */
 const contradiction = ({ model, policy, run, toTest }: Flags): string | undefined => {
@@ -175,21 +146,7 @@ const contradiction = ({ model, policy, run, toTest }: Flags): string | undefine
 const main = Effect.fnUntraced(function* (flags: Flags) {
   const why = contradiction(flags)
   if (why !== undefined) return yield* unreadableCommand(["troupe", "replay"], why)
-  yield* Effect.scoped(work(flags)).pipe(
-    Effect.map((code) => {
-      process.exitCode = code
-    }),
-    Effect.catchCause((cause) =>
-      Cause.hasInterruptsOnly(cause)
-        ? Effect.interrupt
-        : Effect.sync(() => {
-            process.stderr.write(`not replayed: ${explained(cause, flags.run)}\n`)
-            process.exitCode = 1
-          })
-    ),
-    Effect.provide(Logger.layer([Logger.withConsoleError(Logger.formatLogFmt)])),
-    Effect.provideService(References.MinimumLogLevel, "Warn")
-  )
+  yield* endWith(work(flags), "not replayed")
 })
 
 const troupe = Command.make("troupe").pipe(
@@ -201,6 +158,7 @@ const troupe = Command.make("troupe").pipe(
       Command.withDescription(description),
       Command.withShortDescription("replays a run that has ended")
     ),
+    ...archiveCommands,
     tokenCommand
   ])
 )

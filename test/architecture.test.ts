@@ -48,6 +48,8 @@ const inner: Readonly<Record<string, Readonly<Record<string, ReadonlyArray<strin
     tools: ["engine"],
     platform: ["engine"],
     worlds: ["engine"],
+    archive: ["engine"],
+    retention: ["archive", "engine"],
     engine: []
   }
 }

@@ -1,5 +1,5 @@
 /** `npm run troupe`, as a process over a directory that a runtime left behind. */
-import { cpSync, existsSync, readFileSync, writeFileSync } from "node:fs"
+import { cpSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, it } from "@effect/vitest"
 import { Effect, Layer, Redacted } from "effect"
@@ -135,18 +135,53 @@ if (isFull) {
       }),
     { timeout: 240_000 }
   )
+
+  it.live(
+    "exports a directory and imports it into a new one, where its run is replayed",
+    () =>
+      Effect.gen(function* () {
+        const data = yield* Homes.temporary
+        cpSync((yield* Homes.directory).directory, join(data, "db"), { recursive: true })
+        const run = yield* afterRun(Stores.directory(join(data, "db")), Effect.succeed)
+        const archive = join(data, "runs.jsonl")
+        const none = yield* troupe(data, "export", archive, "--before", "2020-01-31")
+        assert.deepStrictEqual(none, { code: 0, text: `0 runs written to ${archive}\n` })
+        const kept = yield* troupe(data, "export", archive)
+        assert.strictEqual(kept.code, 1)
+        assert.match(kept.text, /^not exported: .* cannot be used as an archive: EEXIST/)
+        rmSync(archive)
+        assert.strictEqual((yield* troupe(data, "export", archive)).code, 0)
+        const copy = join(data, "copy")
+        const imported = yield* troupe(data, "import", archive, "--new", "--data", copy)
+        assert.deepStrictEqual(imported, { code: 0, text: "1 run imported, 0 already there\n" })
+        assert.strictEqual((yield* troupe(copy, "replay", run)).code, 0)
+        const twice = yield* troupe(data, "import", archive, "--new", "--data", copy)
+        assert.strictEqual(twice.code, 1)
+        assert.include(twice.text, "leave --new out")
+        assert.strictEqual((yield* troupe(data, "import", archive, "--new")).code, 2)
+      }),
+    { timeout: 240_000 }
+  )
 }
 
 it.live(
-  "replays a run of a PostgreSQL server while a service runs on it",
+  "replays a run of a PostgreSQL server, exports it and imports it again, while a service runs on it",
   () =>
     Effect.gen(function* () {
       const url = yield* EmbeddedPostgres.database
-      const replayed = yield* afterRun(Stores.postgres(Redacted.make(url)), (run) =>
-        command({ TROUPE_DATABASE_URL: url }, ["replay", run])
+      const file = join(yield* Homes.temporary, "runs.jsonl")
+      yield* afterRun(Stores.postgres(Redacted.make(url)), (run) =>
+        Effect.gen(function* () {
+          const on = (...args: ReadonlyArray<string>) => command({ TROUPE_DATABASE_URL: url }, args)
+          const replayed = yield* on("replay", run)
+          assert.strictEqual(replayed.code, 0, replayed.text)
+          assert.match(replayed.text, /gate\s+same; calls: 1 replayed/)
+          const written = `1 run written to ${file}\n`
+          assert.deepStrictEqual(yield* on("export", file), { code: 0, text: written })
+          const there = { code: 0, text: "0 runs imported, 1 already there\n" }
+          assert.deepStrictEqual(yield* on("import", file), there)
+        })
       )
-      assert.strictEqual(replayed.code, 0, replayed.text)
-      assert.match(replayed.text, /gate\s+same; calls: 1 replayed/)
     }),
   { timeout: 240_000 }
 )

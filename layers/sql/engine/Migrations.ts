@@ -52,6 +52,9 @@ const migrations = {
   "0013_erasures": erasures
 }
 
+/** The number of the last migration that this version has. */
+export const newest = Object.keys(migrations).length
+
 const table = "troupe_migrations"
 
 /** A migration may take longer than a statement of a run may. */

@@ -1,0 +1,219 @@
+/**
+ * Runs that have ended as the lines of an archive: their journals, messages, questions, costs, records of calls and files. Few
+ * rows are in memory at a time.
+ */
+import { Effect, Schema } from "effect"
+import { SqlClient } from "effect/sql"
+import type { SqlError } from "effect/sql"
+import type { StoreError } from "../../../services/StoreError.ts"
+import { RunId } from "../../../src/Ids.ts"
+import { rowDecoder } from "../engine/DecodedRows.ts"
+import * as Migrations from "../engine/Migrations.ts"
+import type { ArchivedTable } from "./ArchiveText.ts"
+import { archive_format, LineWriter } from "./ArchiveText.ts"
+
+/** Rows that are read together: each may hold a result of several megabytes. */
+const page_max = 16
+/** Bytes of a file in one line. */
+const piece_bytes = 2 ** 20
+
+/** A run changed while it was written, as one that retention removes at that moment does. */
+export class RunChanged extends Schema.TaggedError<RunChanged>()("RunChanged", {
+  run_id: Schema.String
+}) {
+  override get message(): string {
+    return `run ${this.run_id} was changed or removed while it was exported: the archive is not complete. Export again.`
+  }
+}
+
+/** Rows of the run $1, without the first $2, in an order. */
+const sources: ReadonlyArray<readonly [table: ArchivedTable, source: string]> = [
+  [
+    "conversations",
+    `troupe.run_details d JOIN troupe.conversations t ON t.id = d.conversation AND t.tenant = d.tenant
+     WHERE d.run_id = $1::uuid ORDER BY t.id`
+  ],
+  [
+    "conversation_messages",
+    `troupe.run_details d JOIN troupe.conversation_messages t ON t.tenant = d.tenant AND t.conversation = d.conversation
+     WHERE d.run_id = $1::uuid AND t.run_id = $1::uuid ORDER BY t.seq`
+  ],
+  ["agent_tasks", "troupe.agent_tasks t WHERE t.id = $1::uuid ORDER BY t.id"],
+  ["runs", "troupe.runs t WHERE t.run_id = $1::uuid ORDER BY t.run_id"],
+  ["run_details", "troupe.run_details t WHERE t.run_id = $1::uuid ORDER BY t.run_id"],
+  ["approvals", "troupe.approvals t WHERE t.run_id = $1::uuid ORDER BY t.position"],
+  ["turn_costs", "troupe.turn_costs t WHERE t.run_id = $1::uuid ORDER BY t.seq, t.part"],
+  ["call_records", "troupe.call_records t WHERE t.run_id = $1::uuid ORDER BY t.place"]
+]
+
+const skipping = (source: string): string =>
+  `SELECT row_to_json(r)::text AS row FROM (SELECT t.* FROM ${source} OFFSET $2::int4 LIMIT ${page_max}) r`
+
+/** By their place, so that a late page reads none of those before. */
+const events = `SELECT row_to_json(t)::text AS row FROM troupe.run_events t
+  WHERE t.run_id = $1::uuid AND t.seq >= $2::int4 AND t.seq < $2::int4 + ${page_max} ORDER BY t.seq`
+
+const uses = "troupe.blob_uses t WHERE t.run = $1::uuid ORDER BY t.digest, t.holder"
+
+const decodeTexts = rowDecoder(Schema.Struct({ row: Schema.String }), "rows of runs")
+const decodeFiles = rowDecoder(
+  Schema.Struct({ tenant: Schema.String, digest: Schema.String, size: Schema.Number }),
+  "files of runs"
+)
+const decodePieces = rowDecoder(Schema.Struct({ bytes: Schema.Uint8Array }), "bytes of files")
+const decodeHeads = rowDecoder(
+  Schema.Struct({
+    run_id: RunId,
+    tenant: Schema.String,
+    conversation: Schema.String,
+    length: Schema.Int
+  }),
+  "runs"
+)
+
+type Failure = SqlError.SqlError | StoreError
+
+/** Takes a text of whole lines. */
+export type Write<E> = (lines: string) => Effect.Effect<void, E>
+
+/** Writes the rows of a run page by page; gives how many there were. */
+const writeRows = Effect.fnUntraced(function* <E>(
+  table: ArchivedTable,
+  statement: string,
+  run: RunId,
+  lines: LineWriter,
+  write: Write<E>
+): Effect.fn.Return<number, E | Failure, SqlClient.SqlClient> {
+  const sql = yield* SqlClient.SqlClient
+  let count = 0
+  for (;;) {
+    const rows = yield* Effect.flatMap(sql.unsafe(statement, [run, count]), decodeTexts)
+    if (rows.length > 0) yield* write(rows.map(({ row }) => lines.line(table, row)).join(""))
+    count += rows.length
+    if (rows.length < page_max) return count
+  }
+})
+
+const writeFiles = Effect.fnUntraced(function* <E>(
+  run: RunId,
+  lines: LineWriter,
+  write: Write<E>
+): Effect.fn.Return<void, E | Failure, SqlClient.SqlClient> {
+  const sql = yield* SqlClient.SqlClient
+  const files = yield* Effect.flatMap(
+    sql.unsafe(
+      `SELECT DISTINCT b.tenant, b.digest, b.size::float8 AS size FROM troupe.blob_uses u
+         JOIN troupe.blobs b ON b.digest = u.digest AND b.tenant = u.tenant WHERE u.run = $1::uuid`,
+      [run]
+    ),
+    decodeFiles
+  )
+  for (const { digest, size, tenant } of files) {
+    for (let from = 0; from === 0 || from < size; from += piece_bytes) {
+      const [piece] = yield* Effect.flatMap(
+        sql.unsafe(
+          `SELECT substring(bytes FROM $3::int4 FOR ${piece_bytes}) AS bytes FROM troupe.blobs
+           WHERE digest = $2::text AND tenant = $1::text`,
+          [tenant, digest, from + 1]
+        ),
+        decodePieces
+      )
+      if (piece === undefined) return yield* Effect.die(new Error("a file of a run is gone"))
+      const base64 = Buffer.from(piece.bytes).toString("base64")
+      yield* write(lines.line("blob_bytes", JSON.stringify({ tenant, digest, size, from, base64 })))
+    }
+  }
+  yield* writeRows("blob_uses", skipping(uses), run, lines, write)
+})
+
+const writeRun = Effect.fnUntraced(function* <E>(
+  run: RunId,
+  lines: LineWriter,
+  write: Write<E>
+): Effect.fn.Return<void, E | Failure | RunChanged, SqlClient.SqlClient> {
+  const sql = yield* SqlClient.SqlClient
+  const [head] = yield* Effect.flatMap(
+    sql.unsafe(
+      `SELECT r.run_id, r.tenant, d.conversation, r.length FROM troupe.runs r
+         JOIN troupe.run_details d ON d.run_id = r.run_id WHERE r.run_id = $1::uuid AND r.status BETWEEN 3 AND 5`,
+      [run]
+    ),
+    decodeHeads
+  )
+  if (head === undefined) return yield* new RunChanged({ run_id: run })
+  const { length, ...named } = head
+  yield* write(lines.line("run", JSON.stringify(named)))
+  const counts = new Map<ArchivedTable, number>()
+  for (const [table, source] of sources) {
+    counts.set(table, yield* writeRows(table, skipping(source), run, lines, write))
+    if (table !== "run_details") continue
+    const written = yield* writeRows("run_events", events, run, lines, write)
+    if (written !== length) return yield* new RunChanged({ run_id: run })
+  }
+  yield* writeFiles(run, lines, write)
+  if (counts.get("agent_tasks") !== 1) return yield* new RunChanged({ run_id: run })
+})
+
+/** Runs that have ended, some at a time; undefined = there are no more. */
+export interface Pages {
+  readonly next: Effect.Effect<ReadonlyArray<RunId> | undefined, Failure, SqlClient.SqlClient>
+}
+
+/** Writes one archive of these runs, which have ended; gives how many there are. `at`: now, in ms since 1970. */
+export const exportRuns = Effect.fnUntraced(function* <E>(
+  pages: Pages,
+  at: number,
+  write: Write<E>
+): Effect.fn.Return<number, E | Failure | RunChanged, SqlClient.SqlClient> {
+  const lines = new LineWriter()
+  const first = { format: archive_format, schema: Migrations.newest, at }
+  yield* write(lines.line("archive", JSON.stringify(first)))
+  let runs = 0
+  for (let page = yield* pages.next; page !== undefined; page = yield* pages.next) {
+    for (const run of page) yield* writeRun(run, lines, write)
+    runs += page.length
+  }
+  yield* write(lines.line("end", JSON.stringify({ runs })))
+  return runs
+})
+
+export interface Chosen {
+  /** Absent = of all. */
+  readonly tenant?: string | undefined
+  /** Those that ended earlier, in ms since 1970. Absent = all that have ended. */
+  readonly before?: number | undefined
+}
+
+const looked_max = 200
+
+const decodeEnded = rowDecoder(Schema.Struct({ run_id: RunId, chosen: Schema.Boolean }), "runs")
+
+/** The runs of a database that have ended, by id. */
+export const endedRuns = (chosen: Chosen): Pages => {
+  let after = "00000000-0000-0000-0000-000000000000"
+  let isOver = false
+  return {
+    next: Effect.gen(function* () {
+      if (isOver) return undefined
+      const sql = yield* SqlClient.SqlClient
+      const rows = yield* Effect.flatMap(
+        sql.unsafe(
+          `SELECT r.run_id, (r.status BETWEEN 3 AND 5 AND ($2::text = '' OR r.tenant = $2::text) AND ($3::text = '' OR (
+             SELECT e.at FROM troupe.run_events e WHERE e.run_id = r.run_id AND e.seq = r.length - 1) < nullif($3::text, '')::int8)) IS TRUE AS chosen
+           FROM troupe.runs r WHERE r.run_id > $1::uuid ORDER BY r.run_id LIMIT ${looked_max}`,
+          [after, chosen.tenant ?? "", chosen.before === undefined ? "" : String(chosen.before)]
+        ),
+        decodeEnded
+      )
+      isOver = rows.length < looked_max
+      after = rows.at(-1)?.run_id ?? after
+      return rows.flatMap((row) => (row.chosen ? [row.run_id] : []))
+    })
+  }
+}
+
+/** These runs. */
+export const onePage = (runs: ReadonlyArray<RunId>): Pages => {
+  const pages = [runs]
+  return { next: Effect.sync(() => pages.pop()) }
+}

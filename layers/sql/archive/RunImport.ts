@@ -1,0 +1,269 @@
+/**
+ * Brings runs of an archive into a database, each in a transaction of its own. A run that the database has is left as it is,
+ * so that the same archive may be imported twice. The archive is read to its end before anything is written.
+ */
+import { Effect, Schema } from "effect"
+import { SqlClient } from "effect/sql"
+import type { SqlError } from "effect/sql"
+import type { StoreError } from "../../../services/StoreError.ts"
+import { ConversationId, RunId, Tenant } from "../../../src/Ids.ts"
+import { rowDecoder } from "../engine/DecodedRows.ts"
+import * as Migrations from "../engine/Migrations.ts"
+import { inTransaction } from "../engine/SqlFailure.ts"
+import type { ArchiveUnusable, Lines } from "./ArchiveFile.ts"
+import { readFile } from "./ArchiveFile.ts"
+import type { ArchivedTable, ArchiveLine } from "./ArchiveText.ts"
+import { archive_format, archived_tables, ArchiveRefused } from "./ArchiveText.ts"
+
+export interface Imported {
+  readonly runs: number
+  /** Runs that the database had; nothing of them was changed. */
+  readonly known: number
+}
+
+/** The key of the address at which imported conversations are: no message is for it, so that nobody goes on with them. */
+const archived_key = "archived"
+
+type Refusal = ArchiveRefused | ArchiveUnusable
+type Failure = Refusal | SqlError.SqlError | StoreError
+
+const refuse = ({ number }: { readonly number: number }, reason: string) =>
+  Effect.fail(new ArchiveRefused({ line: number, reason }))
+
+const First = Schema.Struct({ format: Schema.Int, schema: Schema.Int, at: Schema.Int })
+const Last = Schema.Struct({ runs: Schema.Int })
+const RunLine = Schema.Struct({ run_id: RunId, tenant: Tenant, conversation: ConversationId })
+type RunLine = typeof RunLine.Type
+const BlobBytes = Schema.Struct({
+  tenant: Tenant,
+  digest: Schema.String.check(Schema.isPattern(/^[0-9a-f]{64}$/)),
+  size: Schema.Int,
+  from: Schema.Int,
+  base64: Schema.String
+})
+
+const decoded =
+  <A, I>(schema: Schema.Codec<A, I>) =>
+  (line: ArchiveLine): Effect.Effect<A, ArchiveRefused> =>
+    Effect.catch(Schema.decodeUnknownEffect(schema)(line.row), () =>
+      refuse(line, `its row is not one of "${line.kind}"`)
+    )
+const firstOf = decoded(First)
+const lastOf = decoded(Last)
+const runOf = decoded(RunLine)
+const blobOf = decoded(BlobBytes)
+
+const isTable = (kind: string): kind is ArchivedTable =>
+  (archived_tables as ReadonlyArray<string>).includes(kind)
+
+/** The column that names the run. */
+const run_columns: Partial<Record<ArchivedTable, string>> = { agent_tasks: "id", blob_uses: "run" }
+
+/** Why the row is none of this run; undefined where it is. */
+const strangeness = ({ kind, row }: ArchiveLine, run: RunLine): string | undefined => {
+  if (kind === "conversations") {
+    return row["id"] === run.conversation && row["tenant"] === run.tenant
+      ? undefined
+      : "it is of another conversation"
+  }
+  if (kind === "blob_bytes") {
+    return row["tenant"] === run.tenant ? undefined : "it is of another tenant"
+  }
+  const column = isTable(kind) ? (run_columns[kind] ?? "run_id") : "run_id"
+  if (row[column] !== run.run_id) return "it is of another run"
+  // Records of calls keep their tenant as JSON.
+  const tenant = kind === "call_records" ? JSON.stringify(run.tenant) : run.tenant
+  if ("tenant" in row && row["tenant"] !== tenant) return "it is of another tenant"
+  if (kind !== "runs") return undefined
+  const status = row["status"]
+  return typeof status === "number" && status >= 3 && status <= 5
+    ? undefined
+    : "the run has not ended"
+}
+
+/** Reads all of it without a look at the database; gives how many runs there are. */
+const verify = Effect.fnUntraced(function* (lines: Lines): Effect.fn.Return<number, Refusal> {
+  const first = yield* lines.next
+  if (first?.kind !== "archive") return yield* refuse({ number: 1 }, "it does not begin an archive")
+  const { format, schema } = yield* firstOf(first)
+  if (format !== archive_format || schema > Migrations.newest) {
+    return yield* refuse(first, "a newer version of Troupe wrote it")
+  }
+  let run: RunLine | undefined
+  let runs = 0
+  let last = first
+  for (;;) {
+    const line = yield* lines.next
+    if (line === undefined) return yield* refuse(last, "the archive ends before its last line")
+    last = line
+    if (line.kind === "end") break
+    if (line.kind === "run") {
+      run = yield* runOf(line)
+      runs++
+      continue
+    }
+    if (line.kind === "archive" || run === undefined) return yield* refuse(line, "it is misplaced")
+    const strange = strangeness(line, run)
+    if (strange !== undefined) return yield* refuse(line, strange)
+  }
+  if ((yield* lastOf(last)).runs !== runs) return yield* refuse(last, "runs are missing before it")
+  const more = yield* lines.next
+  return more === undefined ? runs : yield* refuse(more, "it stands behind the last line")
+})
+
+const decodeColumns = rowDecoder(
+  Schema.Struct({ table_name: Schema.String, columns: Schema.Array(Schema.String) }),
+  "columns"
+)
+const decodeCounts = rowDecoder(Schema.Struct({ n: Schema.Int }), "counts")
+
+/** By table, the columns that are not numbered by the database itself. */
+const columnsOf = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
+  const rows = yield* Effect.flatMap(
+    sql.unsafe(
+      `SELECT c.relname::text AS table_name, array_agg(a.attname::text ORDER BY a.attnum) AS columns
+       FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attidentity = ''
+       WHERE c.relnamespace = 'troupe'::regnamespace AND c.relname = ANY ($1::text[]) GROUP BY c.relname`,
+      [archived_tables]
+    ),
+    decodeColumns
+  )
+  return new Map(rows.map(({ columns, table_name }) => [table_name, columns]))
+})
+type Columns = ReadonlyMap<string, ReadonlyArray<string>>
+
+const count = (sql: SqlClient.SqlClient, statement: string, params: ReadonlyArray<unknown>) =>
+  Effect.map(
+    Effect.flatMap(sql.unsafe(statement, [...params]), decodeCounts),
+    ([row]) => row?.n ?? 0
+  )
+
+/** A column that this row lacks has its default: the archive is older than the column. */
+const insertRow = (
+  sql: SqlClient.SqlClient,
+  columns: Columns,
+  { kind, row, text }: ArchiveLine
+): Effect.Effect<number, SqlError.SqlError | StoreError> => {
+  const names = (columns.get(kind) ?? []).filter((name) => name in row).join(", ")
+  return count(
+    sql,
+    `WITH made AS (INSERT INTO troupe.${kind} (${names})
+       SELECT ${names} FROM json_populate_record(NULL::troupe.${kind}, $1::text::json)
+       ON CONFLICT DO NOTHING RETURNING 1)
+     SELECT count(*)::int4 AS n FROM made`,
+    [text]
+  )
+}
+
+/** Files whose first piece made a row: the further ones are added to it. */
+const insertPiece = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  line: ArchiveLine,
+  growing: Set<string>
+): Effect.fn.Return<void, Failure> {
+  const { base64, digest, from, size, tenant } = yield* blobOf(line)
+  const params = [tenant, digest, base64]
+  if (from === 0) {
+    const made = yield* count(
+      sql,
+      `WITH made AS (INSERT INTO troupe.blobs (tenant, digest, size, bytes)
+         VALUES ($1::text, $2::text, $4::text::int8, decode($3::text, 'base64')) ON CONFLICT DO NOTHING RETURNING size),
+       total AS (INSERT INTO troupe.blob_totals AS t (tenant, bytes) SELECT $1::text, size FROM made
+         ON CONFLICT (tenant) DO UPDATE SET bytes = t.bytes + excluded.bytes)
+       SELECT count(*)::int4 AS n FROM made`,
+      [...params, String(size)]
+    )
+    if (made === 1) growing.add(digest)
+  } else if (growing.has(digest)) {
+    yield* sql.unsafe(
+      `UPDATE troupe.blobs SET bytes = bytes || decode($3::text, 'base64')
+       WHERE digest = $2::text AND tenant = $1::text AND octet_length(bytes) = $4::int4`,
+      [...params, from]
+    )
+  }
+  if (!growing.has(digest) || from + Buffer.byteLength(base64, "base64") < size) return
+  const whole = yield* count(
+    sql,
+    `SELECT count(*)::int4 AS n FROM troupe.blobs WHERE digest = $2::text AND tenant = $1::text
+       AND octet_length(bytes) = size AND encode(sha256(bytes), 'hex') = digest`,
+    [tenant, digest]
+  )
+  if (whole !== 1) return yield* refuse(line, "the file's bytes are not those of its digest")
+})
+
+/** Every event of the run's length, its task and its head: otherwise something else of the same key is in the way. */
+const isWhole = `SELECT count(*)::int4 AS n FROM troupe.runs r JOIN troupe.run_details d ON d.run_id = r.run_id
+    JOIN troupe.agent_tasks t ON t.id = r.run_id
+  WHERE r.run_id = $1::uuid
+    AND r.length = (SELECT count(*) FROM troupe.run_events e WHERE e.run_id = $1::uuid AND e.seq < r.length)`
+
+/** The lines of one run, and the line behind them. */
+const importRun = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  columns: Columns,
+  lines: Lines,
+  first: ArchiveLine
+): Effect.fn.Return<{ readonly next: ArchiveLine; readonly isKnown: boolean }, Failure> {
+  const run = yield* runOf(first)
+  const known = yield* count(
+    sql,
+    "SELECT count(*)::int4 AS n FROM troupe.runs WHERE run_id = $1::uuid",
+    [run.run_id]
+  )
+  const growing = new Set<string>()
+  for (;;) {
+    const line = yield* lines.next
+    if (line === undefined) return yield* refuse(first, "the archive ends before its last line")
+    if (line.kind === "run" || line.kind === "end") {
+      if (known === 0 && (yield* count(sql, isWhole, [run.run_id])) !== 1) {
+        return yield* refuse(
+          first,
+          `run ${run.run_id} is not whole, or its conversation or its idempotency key was used again here`
+        )
+      }
+      return { next: line, isKnown: known > 0 }
+    }
+    if (known > 0) continue
+    const strange = strangeness(line, run)
+    if (strange !== undefined) return yield* refuse(line, strange)
+    if (line.kind === "blob_bytes") yield* insertPiece(sql, line, growing)
+    else {
+      const made = yield* insertRow(sql, columns, line)
+      if (line.kind === "conversations" && made === 1) {
+        yield* sql.unsafe(
+          "UPDATE troupe.conversations SET address_key = $3::text WHERE id = $1::text AND tenant = $2::text",
+          [run.conversation, run.tenant, archived_key]
+        )
+      }
+    }
+  }
+})
+
+/** Reads a file to its end; gives how many runs it has. */
+export const check = (path: string): Effect.Effect<number, Refusal> =>
+  Effect.scoped(Effect.flatMap(readFile(path), verify))
+
+/** Imports the runs of a file. */
+export const importRuns = Effect.fn("RunArchive.import")(function* (
+  path: string
+): Effect.fn.Return<Imported, Failure, SqlClient.SqlClient> {
+  const sql = yield* SqlClient.SqlClient
+  yield* check(path)
+  const columns = yield* columnsOf(sql)
+  return yield* Effect.scoped(
+    Effect.gen(function* () {
+      const lines = yield* readFile(path)
+      yield* lines.next
+      let line = yield* lines.next
+      let runs = 0
+      let known = 0
+      while (line?.kind === "run") {
+        const { isKnown, next } = yield* inTransaction(sql)(importRun(sql, columns, lines, line))
+        if (isKnown) known++
+        else runs++
+        line = next
+      }
+      return { runs, known }
+    })
+  )
+})

@@ -1,0 +1,105 @@
+/**
+ * `troupe export` writes runs that have ended to a file, and `troupe import` brings them into a database.
+ */
+import { existsSync } from "node:fs"
+import { join } from "node:path"
+import { Clock, Effect, Option } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
+import * as Stores from "../../layers/compose/Stores.ts"
+import * as ArchiveFile from "../../layers/sql/archive/ArchiveFile.ts"
+import * as RunExport from "../../layers/sql/archive/RunExport.ts"
+import * as RunImport from "../../layers/sql/archive/RunImport.ts"
+import { optionalText, toggle, unreadableCommand } from "../command/CommandLine.ts"
+import { Refused } from "../command/Refused.ts"
+import { dataFlag, endWith, overStore, say, where } from "./Stored.ts"
+
+const file = Argument.String("file").pipe(Argument.withMetavar("FILE"))
+
+const runs = (count: number): string => (count === 1 ? "1 run" : `${count} runs`)
+
+const exportFlags = {
+  file: file.pipe(
+    Argument.withDescription("the archive to write; one that is there is not replaced")
+  ),
+  tenant: optionalText("tenant", "NAME", "only runs of this tenant"),
+  before: Flag.Date("before").pipe(
+    Flag.withMetavar("DATE"),
+    Flag.withDescription("only runs that ended earlier, such as 2026-01-31"),
+    Flag.optional
+  ),
+  data: dataFlag
+}
+
+const exporting = ({
+  before,
+  data,
+  file,
+  tenant
+}: Command.Command.Config.Infer<typeof exportFlags>) => {
+  const chosen = { tenant, before: Option.getOrUndefined(before)?.getTime() }
+  const work = Effect.gen(function* () {
+    const at = yield* Clock.currentTimeMillis
+    const count = yield* ArchiveFile.writeFile(file, (write) =>
+      RunExport.exportRuns(RunExport.endedRuns(chosen), at, write)
+    )
+    yield* say(`${runs(count)} written to ${file}`)
+    return 0
+  })
+  return endWith(overStore(data, work), "not exported")
+}
+
+const importFlags = {
+  file: file.pipe(Argument.withDescription("an archive that export or a service wrote")),
+  data: dataFlag,
+  isNew: toggle("new", "makes a new store in the directory that --data names")
+}
+
+const importing = Effect.fnUntraced(function* ({
+  data,
+  file,
+  isNew
+}: Command.Command.Config.Infer<typeof importFlags>) {
+  if (isNew && data === undefined) {
+    return yield* unreadableCommand(["troupe", "import"], "--new goes with --data")
+  }
+  const work = Effect.gen(function* () {
+    const { known, runs: imported } = yield* RunImport.importRuns(file)
+    yield* say(`${runs(imported)} imported, ${known} already there`)
+    return 0
+  })
+  const made = Effect.gen(function* () {
+    const directory = data ?? ""
+    if ([directory, join(directory, "db")].some((each) => existsSync(join(each, "pgdata")))) {
+      return yield* new Refused({ message: `there is a store in ${directory}: leave --new out` })
+    }
+    // Before anything is made.
+    yield* RunImport.check(file)
+    return yield* Effect.provide(work, Stores.directory(join(directory, "db")))
+  })
+  return yield* endWith(isNew ? made : overStore(data, work), "not imported")
+})
+
+export const archiveCommands = [
+  Command.make("export", exportFlags, exporting).pipe(
+    Command.withDescription(
+      `Writes runs that have ended to a file: their journals, messages, questions, costs, records of calls and files, as JSON lines
+  with digests. Open runs are left out.
+
+${where}
+
+  Exit code: 0 when the file is written, 1 when it is not, 2 when the command line cannot be read.`
+    ),
+    Command.withShortDescription("writes runs that have ended to an archive")
+  ),
+  Command.make("import", importFlags, importing).pipe(
+    Command.withDescription(
+      `Brings the runs of an archive into a store, to be read and replayed. Their conversations take no messages. A run that the
+  store has is left as it is. An archive that was changed is refused before anything is written.
+
+${where}
+
+  Exit code: 0 when the runs are there, 1 when they are not, 2 when the command line cannot be read.`
+    ),
+    Command.withShortDescription("brings runs of an archive into a store")
+  )
+] as const
