@@ -1,8 +1,9 @@
 #!/usr/bin/env node
 /**
  * What an operator does with what is stored, without a service that runs: replays a run, writes it as a test, tries
- * another model or another policy on it; writes runs to an archive and reads them back; makes and revokes tokens. Reads the directory or server of a service: that of `npm start`, or the one
- * that `start` of `troupe/embed` was given. In a clone `npm run troupe`; the package brings it as `troupe`.
+ * another model or another policy on it; writes runs to an archive and reads them back; makes and revokes tokens. Works on the
+ * directory or server of a service: that of `npm start`, or the one that `start` of `troupe/embed` was given. In a clone
+ * `npm run troupe`; the package brings it as `troupe`.
  */
 import { readFileSync, writeFileSync } from "node:fs"
 import { Effect, Schema } from "effect"

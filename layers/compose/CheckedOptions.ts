@@ -4,7 +4,7 @@
  */
 import { Effect, Layer, Redacted, Schema } from "effect"
 import { call_profiles } from "../../src/call/CallTarget.ts"
-import { shapeReader } from "../../src/entry/InvalidInput.ts"
+import { InvalidInput, shapeReader } from "../../src/entry/InvalidInput.ts"
 import type { PriceTable } from "../../src/cost/PriceTable.ts"
 import { compilePriceTable } from "../../src/cost/PriceTable.ts"
 import { BindingTarget, bindings_max } from "../../src/conversation/ChannelBinding.ts"
@@ -127,6 +127,15 @@ const Files = Schema.Struct({
   unsent_ms: optionalBetween(60_000, 31_536_000_000)
 })
 
+/** From a day, because what just ended may be asked for again, to a hundred years. */
+const kept_ms = optionalBetween(86_400_000, 3_153_600_000_000)
+
+const Retention = Schema.Struct({
+  runs_ms: kept_ms,
+  records_ms: kept_ms,
+  archive: Schema.optionalKey(text)
+})
+
 const isModel = (value: unknown): boolean =>
   typeof value === "string"
     ? /^[^/\s]+\/\S+$/.test(value)
@@ -163,6 +172,7 @@ const fields = {
   policy: Schema.optionalKey(objectOf<Policy>("a policy: what `policyOf` makes")),
   prices: Schema.optionalKey(objectOf<PriceTable>("a price table")),
   store: Schema.optionalKey(Store),
+  retention: Schema.optionalKey(Retention),
   customer_agents: Schema.optionalKey(Schema.Array(AgentName).check(Schema.isMaxLength(1_000))),
   telemetry: Schema.optionalKey(Telemetry),
   record: Schema.optionalKey(Schema.Boolean),
@@ -183,7 +193,14 @@ export const checkToolConfigs = (options: object) =>
  */
 export const checkOptions = Effect.fnUntraced(function* (options: Options) {
   const shape = yield* read(given(options), "")
-  const { agents, customer_agents = [], events, http, policy, prices } = shape
+  const { agents, customer_agents = [], events, http, policy, prices, retention, store } = shape
+  if (retention !== undefined && (store === undefined || store === "ephemeral")) {
+    return yield* new InvalidInput({
+      field: "retention",
+      message:
+        "it needs a store with a directory or a server: an ephemeral one ends with its process"
+    })
+  }
   for (const [index, spec] of agents.entries()) yield* decodeAgent(spec, index)
   if (policy !== undefined) yield* validatePolicy(policy)
   if (prices !== undefined) yield* Effect.fromResult(compilePriceTable(prices))

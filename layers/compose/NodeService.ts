@@ -61,7 +61,7 @@ import type { AnySchema, Decoded } from "../../src/tool/ToolCodec.ts"
 import type { Answer, AnswerWith, Wait } from "./Answer.ts"
 import type { RunPart, RunPartWith } from "./RunStream.ts"
 import type { Http, HttpMethods } from "./EmbeddedHttp.ts"
-import type { PostgresStore } from "./Stores.ts"
+import type { PostgresStore, RetentionOptions } from "./Stores.ts"
 import type { IssuedToken } from "./TokenMethods.ts"
 import type {
   BindTo,
@@ -81,7 +81,7 @@ export type { Answer, AnswerWith, Awaiting, Ended, EndedWith, SoFar, Wait } from
 export { WaitTimedOut } from "./Answer.ts"
 export type { RunPart } from "./RunStream.ts"
 export type { Http, HttpMethods, Token } from "./EmbeddedHttp.ts"
-export type { PostgresStore } from "./Stores.ts"
+export type { PostgresStore, RetentionOptions } from "./Stores.ts"
 export type { IssuedToken } from "./TokenMethods.ts"
 export type {
   BindTo,
@@ -144,6 +144,11 @@ export interface Options {
   readonly prices?: PriceTable
   /** Absent = `ephemeral`. */
   readonly store?: Store
+  /**
+   * Removes what is over and old from a durable store; `{}` = with the usual ages. Absent = only results of queued calls, memories,
+   * events and notices are removed, by their own settings.
+   */
+  readonly retention?: RetentionOptions
   /**
    * Names of agents of this process that customers speak with. Absent = none: a principal that is only a `customer` is
    * refused.

@@ -41,7 +41,7 @@ import * as Erasures from "./Erasures.ts"
 import * as Inspection from "./Inspection.ts"
 import { listRuns } from "./ListedRuns.ts"
 import * as Memories from "./Memories.ts"
-import type { NodeService, Options, Send, Sent, Store } from "./NodeService.ts"
+import type { NodeService, Options, Send, Sent } from "./NodeService.ts"
 import { service_principal } from "./NodeService.ts"
 import * as Quarantine from "./Quarantine.ts"
 import { resolveConfigs } from "./ResolvedConfigs.ts"
@@ -52,12 +52,15 @@ import type { Answer, Wait } from "./Answer.ts"
 import { askedOf, askedWait, withValue, withValues } from "./TypedAnswer.ts"
 import { answerOf, clientCallsOf, sendMessage, streamRun, waitOf, watchFeed } from "./Waiting.ts"
 
-const storesOf = (store: Store): Layer.Layer<Stores.Stores, unknown> =>
-  store === "ephemeral"
-    ? Stores.ephemeral
-    : "directory" in store
-      ? Stores.directory(store.directory)
-      : Stores.postgresStore(store)
+const storesOf = ({
+  retention,
+  store = "ephemeral"
+}: Options): Layer.Layer<Stores.Stores, unknown> => {
+  if (store === "ephemeral") return Stores.ephemeral
+  const stores: Layer.Layer<Stores.Stores | Stores.Client, unknown> =
+    "directory" in store ? Stores.directory(store.directory) : Stores.postgresStore(store)
+  return retention === undefined ? stores : Stores.retaining(stores, retention)
+}
 
 /** The bounds of files that the options name, with the usual ones for the rest. */
 const filesOf = (given: Options["files"] = {}): Layer.Layer<never> =>
@@ -117,7 +120,7 @@ const mcpTools = McpServers.useSync(({ tools }) => tools)
 const layerOf = async (options: Options) => {
   const checked = await Effect.runPromise(checkOptions(options))
   const { resolvers: resolved, tools: configured } = await resolveConfigs(options.toolConfigs)
-  const stores = storesOf(options.store ?? "ephemeral")
+  const stores = storesOf(options)
   const mcp = await mcpOf(options.mcp)
   const { graphs, model } = await withGraphs(options, await modelOf(options.model))
   const customer_agents = await Effect.runPromise(

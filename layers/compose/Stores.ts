@@ -12,8 +12,12 @@ import * as EphemeralStores from "../ephemeral/EphemeralStores.ts"
 import type { DirectoryInUse, DirectoryUnusable } from "../sql/engine/DirectoryLock.ts"
 import type { PostgresSettings } from "../sql/engine/Postgres.ts"
 import type { SqlNotify } from "../sql/engine/SqlNotify.ts"
+import type { RetentionOptions } from "../sql/retention/Retention.ts"
 import type { Client, StartError } from "../sql/stores/SqlStores.ts"
 import * as ActorMemories from "./ActorMemories.ts"
+
+export type { Client } from "../sql/stores/SqlStores.ts"
+export type { RetentionOptions } from "../sql/retention/Retention.ts"
 
 /** With the memory of each actor, which is built for its address. */
 export type Stores = DurableStores | AgentMemories
@@ -116,6 +120,18 @@ export const postgres = (
       )
     )
   )
+
+/** Removes what is over and old, while the stores are used. */
+export const retaining = <E>(
+  stores: Layer.Layer<Stores | Client, E>,
+  options: RetentionOptions
+): Layer.Layer<Stores | Client, E> =>
+  Layer.unwrap(
+    Effect.map(
+      Effect.promise(() => import("../sql/retention/Retention.ts")),
+      (Retention) => Retention.layer(options)
+    )
+  ).pipe(Layer.provideMerge(stores))
 
 export const postgresStore = ({ postgres: url, ...settings }: PostgresStore) =>
   postgres(Redacted.make(url), settings)

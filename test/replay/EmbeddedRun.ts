@@ -11,7 +11,7 @@ export const app = "test/replay/EmbeddedApp.ts"
 export const endedRun = (directory: string): Effect.Effect<string> =>
   Effect.promise(async () => {
     const model = layer([call("look", { order: "1003" }), text("It is paid.")])
-    const troupe = await start({ agents, tools, model, store: { directory } })
+    const troupe = await start({ agents, tools, model, store: { directory }, retention: {} })
     try {
       const sent = await troupe.send({ agent: "shop", text: "Is 1003 paid?" })
       for await (const item of troupe.watch(sent.conversation)) {

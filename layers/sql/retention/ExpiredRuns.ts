@@ -1,0 +1,172 @@
+/**
+ * Runs that ended long ago and that nothing needs any more, and their removal.
+ *
+ * Kept, however old, are: runs that have not ended; those with an open question or a call of unknown outcome; those in quarantine;
+ * the runs of a conversation in which something ended later or is still open, as far as a prompt may read them.
+ */
+import { Effect, Schema } from "effect"
+import { SqlClient } from "effect/sql"
+import type { SqlError } from "effect/sql"
+import { BlobStore } from "../../../services/BlobStore.ts"
+import type { StoreError } from "../../../services/StoreError.ts"
+import { chapters_max } from "../../../src/conversation/CompactionPlan.ts"
+import { RunId, Tenant } from "../../../src/Ids.ts"
+import { rowDecoder } from "../engine/DecodedRows.ts"
+import { inTransaction } from "../engine/SqlFailure.ts"
+
+/** A prompt reads so many runs of its conversation before it, as `History.ts` does. */
+const read_max = chapters_max + 1
+const int4_max = 2_147_483_647
+
+/** When the run $row ended. */
+const endOf = (row: string) =>
+  `(SELECT e.at FROM troupe.run_events e WHERE e.run_id = ${row}.run_id AND e.seq = ${row}.length - 1)`
+
+/**
+ * Whether the run `p` ended before $1 and nothing needs it. Every table is read by a key, because the tables are large and
+ * their plans were made while they were small.
+ */
+const is_expired = `(p.status BETWEEN 3 AND 5 AND ${endOf("p")} < $1::text::int8
+  AND NOT EXISTS (SELECT FROM troupe.approvals a WHERE a.run_id = p.run_id AND a.status = 0)
+  AND NOT EXISTS (SELECT FROM troupe.unknown_calls u WHERE u.run_id = p.run_id)
+  AND EXISTS (SELECT FROM troupe.run_details d CROSS JOIN LATERAL (
+      -- The first of the conversation that is not over.
+      SELECT coalesce(min(t.ordinal), ${int4_max}) AS ordinal FROM troupe.agent_tasks t
+      WHERE t.address_key = d.address_key AND t.agent = d.agent AND t.tenant = d.tenant AND t.status < 2
+        AND t.conversation = d.conversation) open
+    WHERE d.run_id = p.run_id AND (
+      -- The conversation is as old as the run.
+      (open.ordinal = ${int4_max} AND (SELECT coalesce((SELECT ${endOf("r")} FROM troupe.runs r WHERE r.run_id = t.id), t.created_at)
+        FROM troupe.agent_tasks t WHERE t.tenant = d.tenant AND t.conversation = d.conversation
+        ORDER BY t.ordinal DESC LIMIT 1) < $1::text::int8)
+      -- It goes on, and no prompt of it reads this run.
+      OR (SELECT count(*) FROM (SELECT FROM troupe.agent_tasks t WHERE t.tenant = d.tenant AND t.conversation = d.conversation
+        AND t.ordinal > d.ordinal AND t.ordinal < open.ordinal AND t.status >= 2 LIMIT ${read_max}) later) = ${read_max})))
+  IS TRUE`
+
+const decodePage = rowDecoder(
+  Schema.Struct({ run_id: RunId, length: Schema.Int, expired: Schema.Boolean }),
+  "runs"
+)
+const decodeRuns = rowDecoder(
+  Schema.Struct({ run_id: RunId, tenant: Tenant, conversation: Schema.String }),
+  "runs"
+)
+const decodeTenants = rowDecoder(Schema.Struct({ tenant: Tenant }), "tenants")
+
+export interface Expired {
+  readonly run: RunId
+  /** How many events it has. */
+  readonly length: number
+}
+
+export interface Page {
+  readonly expired: ReadonlyArray<Expired>
+  /** The last run that was looked at; undefined = there are no more. */
+  readonly last: RunId | undefined
+}
+
+type Failure = SqlError.SqlError | StoreError
+
+/** Looks at `limit` runs behind `after`, by id: those of them that ended before `before` (ms since 1970) and are not needed. */
+export const find = Effect.fnUntraced(function* (
+  before: number,
+  limit: number,
+  after: RunId | undefined
+): Effect.fn.Return<Page, Failure, SqlClient.SqlClient> {
+  const sql = yield* SqlClient.SqlClient
+  const rows = yield* Effect.flatMap(
+    sql.unsafe(
+      `WITH p AS MATERIALIZED (SELECT r.run_id, r.status, r.length FROM troupe.runs r
+         WHERE r.run_id > $2::text::uuid ORDER BY r.run_id LIMIT $3::int4)
+       SELECT p.run_id, p.length, ${is_expired} AS expired FROM p ORDER BY p.run_id`,
+      [String(before), after ?? "00000000-0000-0000-0000-000000000000", limit]
+    ),
+    decodePage
+  )
+  return {
+    expired: rows.flatMap(({ expired, length, run_id }) =>
+      expired ? [{ run: run_id, length }] : []
+    ),
+    last: rows.length < limit ? undefined : rows.at(-1)?.run_id
+  }
+})
+
+/** Tables of a run, and the column that names it. */
+const tables: ReadonlyArray<readonly [table: string, column: string]> = [
+  ["run_events", "run_id"],
+  ["approvals", "run_id"],
+  ["call_records", "run_id"],
+  ["agent_tasks", "id"],
+  ["run_details", "run_id"],
+  ["runs", "run_id"]
+]
+
+/** Of the conversations $1 of the tenants $2 those without a task: their rows, messages and channels go with their last run. */
+const conversation_statements = [
+  `DELETE FROM troupe.conversation_messages m USING unnest($1::text[], $2::text[]) AS w(id, tenant)
+   WHERE m.tenant = w.tenant AND m.conversation = w.id
+     AND NOT EXISTS (SELECT FROM troupe.agent_tasks t WHERE t.tenant = w.tenant AND t.conversation = w.id)`,
+  `DELETE FROM troupe.channel_bindings b USING unnest($1::text[], $2::text[]) AS w(id, tenant)
+   WHERE b.conversation = w.id AND b.tenant = w.tenant
+     AND NOT EXISTS (SELECT FROM troupe.agent_tasks t WHERE t.tenant = w.tenant AND t.conversation = w.id)`,
+  `DELETE FROM troupe.conversations c USING unnest($1::text[], $2::text[]) AS w(id, tenant)
+   WHERE c.id = w.id AND c.tenant = w.tenant
+     AND NOT EXISTS (SELECT FROM troupe.agent_tasks t WHERE t.tenant = w.tenant AND t.conversation = w.id)`
+]
+
+const removeLocked = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  before: number,
+  runs: ReadonlyArray<RunId>
+): Effect.fn.Return<number, Failure, BlobStore> {
+  // Whoever sends a message locks its conversation: one that is busy is left for the next time.
+  const held = yield* Effect.flatMap(
+    sql.unsafe(
+      `SELECT d.run_id, c.tenant, c.id AS conversation FROM troupe.run_details d
+         JOIN troupe.conversations c ON c.id = d.conversation AND c.tenant = d.tenant
+       WHERE d.run_id = ANY ($1::text[]::uuid[]) ORDER BY c.tenant, c.id FOR UPDATE OF c SKIP LOCKED`,
+      [runs]
+    ),
+    decodeRuns
+  )
+  const gone = yield* Effect.flatMap(
+    sql.unsafe(
+      `SELECT p.run_id, d.tenant, d.conversation FROM troupe.runs p JOIN troupe.run_details d ON d.run_id = p.run_id
+       WHERE p.run_id = ANY ($2::text[]::uuid[]) AND ${is_expired}`,
+      [String(before), held.map(({ run_id }) => run_id)]
+    ),
+    decodeRuns
+  )
+  if (gone.length === 0) return 0
+  const ids = gone.map(({ run_id }) => run_id)
+  const holders = yield* Effect.flatMap(
+    sql.unsafe(
+      `SELECT DISTINCT tenant FROM troupe.blob_uses WHERE run = ANY ($1::text[]::uuid[]) ORDER BY tenant`,
+      [ids]
+    ),
+    decodeTenants
+  )
+  const blobs = yield* BlobStore
+  for (const { tenant } of holders) yield* blobs.release(tenant, ids)
+  const conversations = [gone.map(({ conversation }) => conversation), gone.map((of) => of.tenant)]
+  yield* sql.unsafe(
+    `DELETE FROM troupe.conversation_messages m USING unnest($1::text[], $2::text[], $3::text[]::uuid[]) AS w(id, tenant, run_id)
+     WHERE m.tenant = w.tenant AND m.conversation = w.id AND m.run_id = w.run_id`,
+    [...conversations, ids]
+  )
+  for (const [table, column] of tables) {
+    yield* sql.unsafe(`DELETE FROM troupe.${table} WHERE ${column} = ANY ($1::text[]::uuid[])`, [
+      ids
+    ])
+  }
+  for (const statement of conversation_statements) yield* sql.unsafe(statement, conversations)
+  return ids.length
+})
+
+/** Removes those of the runs that are still expired, in one transaction; gives how many. What turns cost is kept. */
+export const remove = (
+  before: number,
+  runs: ReadonlyArray<RunId>
+): Effect.Effect<number, Failure, SqlClient.SqlClient | BlobStore> =>
+  Effect.flatMap(SqlClient.SqlClient, (sql) => inTransaction(sql)(removeLocked(sql, before, runs)))

@@ -1,0 +1,173 @@
+/**
+ * Removes what is over and old, in small transactions beside the work of the runs: runs that ended, written to an archive first
+ * where there is one; records of calls; settled dead letters; results of queued calls.
+ */
+import { Clock, Effect, Layer, Schema } from "effect"
+import type { Scope } from "effect"
+import { SqlClient } from "effect/sql"
+import type { SqlError } from "effect/sql"
+import type { BlobStore } from "../../../services/BlobStore.ts"
+import type { StoreError } from "../../../services/StoreError.ts"
+import { ToolQueue } from "../../../services/ToolQueue.ts"
+import type { RunId } from "../../../src/Ids.ts"
+import * as ArchiveFile from "../archive/ArchiveFile.ts"
+import * as RunExport from "../archive/RunExport.ts"
+import { rowDecoder } from "../engine/DecodedRows.ts"
+import * as ExpiredRuns from "./ExpiredRuns.ts"
+
+export interface RetentionOptions {
+  /** How long a run is kept after its end, with its questions, messages and files, in ms. Absent = 90 days. */
+  readonly runs_ms?: number
+  /** How long records of calls, settled dead letters and results of queued calls are kept, in ms. Absent = 30 days. */
+  readonly records_ms?: number
+  /** A directory for archives: a run is removed only after it was written there. Absent = runs are removed without. */
+  readonly archive?: string
+}
+
+const day_ms = 86_400_000
+const runs_default_ms = 90 * day_ms
+const records_default_ms = 30 * day_ms
+
+/** When the first pass begins after a start, how long it rests between passes and between pages. */
+const first_ms = 60_000
+const pass_ms = 3_600_000
+const rest_ms = 500
+
+/** Runs that one statement looks at, those that one transaction removes, and about how many events go with them. */
+const looked_max = 200
+const removed_max = 50
+const events_max = 5_000
+const records_max = 500
+
+type Failure = SqlError.SqlError | StoreError | ArchiveFile.ArchiveUnusable | RunExport.RunChanged
+type Needs = SqlClient.SqlClient | BlobStore | ToolQueue
+
+const decodeTimes = rowDecoder(Schema.Struct({ now: Schema.Number }), "times")
+const decodeCounts = rowDecoder(Schema.Struct({ n: Schema.Int }), "counts")
+
+/** The earlier of the process's and the database's time: a clock that is ahead removes nothing too soon. */
+const currentTime = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const [row] = yield* Effect.flatMap(
+    sql.unsafe("SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now"),
+    decodeTimes
+  )
+  return Math.min(yield* Clock.currentTimeMillis, row?.now ?? 0)
+})
+
+/** Groups of runs that one transaction removes. */
+const groups = function* (expired: ReadonlyArray<ExpiredRuns.Expired>) {
+  let group: Array<RunId> = []
+  let events = 0
+  for (const { length, run } of expired) {
+    if (group.length > 0 && (group.length >= removed_max || events + length > events_max)) {
+      yield group
+      group = []
+      events = 0
+    }
+    group.push(run)
+    events += length
+  }
+  if (group.length > 0) yield group
+}
+
+/** A name that sorts by time. */
+const fileName = (at: number, first: RunId): string =>
+  `${new Date(at).toISOString().replaceAll(/[:.]/g, "-")}-${first}.jsonl`
+
+const archive = (directory: string, runs: ReadonlyArray<RunId>, first: RunId) =>
+  Effect.gen(function* () {
+    const at = yield* Clock.currentTimeMillis
+    yield* ArchiveFile.writeFile(`${directory}/${fileName(at, first)}`, (write) =>
+      RunExport.exportRuns(RunExport.onePage(runs), at, write)
+    )
+  })
+
+/** Removes runs that ended before `before`; gives how many. */
+const removeRuns = Effect.fnUntraced(function* (
+  before: number,
+  directory: string | undefined,
+  pause: Effect.Effect<void>
+): Effect.fn.Return<number, Failure, Needs> {
+  let removed = 0
+  let after: RunId | undefined
+  do {
+    const page: ExpiredRuns.Page = yield* ExpiredRuns.find(before, looked_max, after)
+    for (const runs of groups(page.expired)) {
+      const [first] = runs
+      if (directory !== undefined && first !== undefined) yield* archive(directory, runs, first)
+      removed += yield* ExpiredRuns.remove(before, runs)
+      yield* pause
+    }
+    after = page.last
+    yield* pause
+  } while (after !== undefined)
+  return removed
+})
+
+/** Records come in the order of their time, nearly: only the first ones are looked at. */
+const forgotten = [
+  `DELETE FROM troupe.call_records r WHERE r.place = ANY (ARRAY (SELECT o.place FROM (
+     SELECT c.place, c.ended_at FROM troupe.call_records c ORDER BY c.place LIMIT ${records_max}) o WHERE o.ended_at < $1::text::int8))`,
+  `DELETE FROM troupe.dead_letters d WHERE d.event_id = ANY (ARRAY (
+     SELECT o.event_id FROM troupe.dead_letters o WHERE o.status > 0 AND o.resolved_at < $1::text::int8 LIMIT ${records_max}))`
+]
+
+const removeRecords = Effect.fnUntraced(function* (
+  before: number,
+  pause: Effect.Effect<void>
+): Effect.fn.Return<number, Failure, Needs> {
+  const sql = yield* SqlClient.SqlClient
+  const queue = yield* ToolQueue
+  const deletions = forgotten.map((statement) =>
+    Effect.map(
+      Effect.flatMap(
+        sql.unsafe(`WITH gone AS (${statement} RETURNING 1) SELECT count(*)::int4 AS n FROM gone`, [
+          String(before)
+        ]),
+        decodeCounts
+      ),
+      ([row]) => row?.n ?? 0
+    )
+  )
+  let removed = 0
+  for (const once of [...deletions, queue.prune(before)]) {
+    for (;;) {
+      const count = yield* once
+      removed += count
+      yield* pause
+      if (count === 0) break
+    }
+  }
+  return removed
+})
+
+/** One pass over everything; gives how many runs and records it removed. */
+export const pass = Effect.fn("Retention.pass")(function* (
+  { archive, records_ms = records_default_ms, runs_ms = runs_default_ms }: RetentionOptions,
+  pause: Effect.Effect<void> = Effect.void
+): Effect.fn.Return<{ readonly runs: number; readonly records: number }, Failure, Needs> {
+  const now = yield* currentTime
+  const runs = yield* removeRuns(now - runs_ms, archive, pause)
+  const records = yield* removeRecords(now - records_ms, pause)
+  if (runs + records > 0) {
+    yield* Effect.logInfo(`what was old was removed: ${runs} runs and ${records} records`)
+  }
+  return { runs, records }
+})
+
+/** A pass a minute after the start, and one an hour after each. One that fails is logged, and the next one goes on. */
+const start = (options: RetentionOptions): Effect.Effect<void, never, Needs | Scope.Scope> => {
+  const once = Effect.catchCause(pass(options, Effect.sleep(rest_ms)), (cause) =>
+    Effect.logWarning("what is old was not removed", cause)
+  )
+  return Effect.delay(once, first_ms).pipe(
+    Effect.andThen(Effect.forever(Effect.delay(once, pass_ms))),
+    Effect.withTracerEnabled(false),
+    Effect.forkScoped,
+    Effect.asVoid
+  )
+}
+
+export const layer = (options: RetentionOptions): Layer.Layer<never, never, Needs> =>
+  Layer.effectDiscard(start(options))
