@@ -6,9 +6,12 @@ import { wordsOf } from "../memory/Trigram.ts"
 import type { RunEraser } from "./ErasedEvent.ts"
 import { soughtTexts } from "./SoughtText.ts"
 
+/** A shorter name, such as `42`, is a word of texts that are about others: only a text that is nothing else names its subject. */
+const word_units_min = 3
+
 /** `digest`: keyed, 64 hex digits in lower case. */
 export const subjectEraser = (subject: string, digest: (text: string) => string): RunEraser => {
-  const isNamed = (text: string): boolean => text === subject || names(text, subject)
+  const isNamed = (text: string): boolean => text === subject || (subject.length >= word_units_min && names(text, subject))
   return {
     whole: true,
     names: isNamed,

@@ -19,7 +19,7 @@ const kept = (
   "_tag tenant agent key roles trace_id span_id limits pins nested owner frame call approval authorization finish " +
   "finish_raw usage cost spent model of kind class cause how policy_version approvers tool tool_key tool_digest on_loss via " +
   "limit status type media_type model_id name server id tier typology source author run tool_name agent_name " +
-  "correlation_id undeclared client context_secrets without permission conversation digest shown_digest proposal"
+  "correlation_id undeclared client context_secrets without permission from to conversation digest shown_digest proposal"
 ).split(" ")
 
 /** Texts at other places, which are to be marks. */
@@ -79,6 +79,13 @@ describe("names in values", () => {
     assert.strictEqual(withoutNames(value.a, eraser), value.a)
     assert.notMatch(textWithoutNames(JSON.stringify(value), eraser), /lga\W*nü?nal/i)
     assert.strictEqual(textWithoutNames('{"a": 1}', eraser), '{"a": 1}')
+  })
+
+  it("of one or two characters are no words of other texts", () => {
+    const short = subjectEraser("42", digest)
+    assert.strictEqual(withoutNames("42 orders", short), "42 orders")
+    assert.isTrue(isErased(withoutNames("42", short)))
+    assert.strictEqual(short.rename("order/42"), "order/42")
   })
 
   it("a search finds them however they are escaped, and ids between other characters", () => {
