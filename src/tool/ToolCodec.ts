@@ -104,7 +104,8 @@ const validated = (schema: Standard, value: unknown): Exit.Exit<unknown, ValueRe
     return refused("the schema answers with a promise; a tool's schema has to answer at once")
   }
   if (validation.issues === undefined) return Exit.succeed(validation.value)
-  const path = (validation.issues[0]?.path ?? []).map((step) =>
+  // A plain list: a library's own kind of one would map to its kind again.
+  const path = Array.from(validation.issues[0]?.path ?? [], (step) =>
     String(typeof step === "object" ? step.key : step)
   )
   return Exit.fail(new ValueRefused({ message: issueText(validation.issues), path }))
