@@ -153,7 +153,8 @@ const cases: ReadonlyArray<readonly [value: unknown, named: string]> = [
     { revision: "", input_schema: { type: "object" } },
     { revision: "r-1", input_schema: { type: "object", required: true } },
     { revision: "r-1", input_schema: cyclic },
-    { revision: "r-1", input_schema: { type: "object" }, description: 5 }
+    { revision: "r-1", input_schema: { type: "object" }, description: 5 },
+    Object.defineProperty({ input_schema: {} }, "revision", { get: throwing, enumerable: true })
   ].map((said) => {
     const tools = [{ type: "reference", slug: "act" }]
     return [options({ tools, references: () => said }), "workflow.variant.act"] as const

@@ -19,6 +19,31 @@ describe("the target of a direct call", () => {
     }
   })
 
+  it("AG-03 has a method of its profile", () => {
+    for (const [profile, allowed] of [
+      ["base", ["GET", "POST"]],
+      ["extended", ["GET", "POST", "PUT", "DELETE"]],
+      ["full", ["GET", "POST", "PUT", "PATCH", "DELETE"]]
+    ] as const) {
+      const path = profile === "base" ? "/api/x" : "/base/api/x"
+      for (const method of [
+        "GET",
+        "POST",
+        "PUT",
+        "PATCH",
+        "DELETE",
+        "HEAD",
+        "TRACE",
+        "post",
+        "__proto__"
+      ]) {
+        const found = targetOf(endpoint, { method, path }, {}, profile)
+        const isAllowed = (allowed as ReadonlyArray<string>).includes(method)
+        assert.strictEqual(Result.isSuccess(found), isAllowed, `${profile} ${method}`)
+      }
+    }
+  })
+
   it("AG-04 AG-06 stays below its mount, and a path that climbs or is ambiguous is refused", () => {
     for (const path of [
       "/api/..",

@@ -1,4 +1,5 @@
 /** Direct calls against real servers: what is sent, what is not, and what a model reads. */
+import { gzipSync } from "node:zlib"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Redacted } from "effect"
 import { isToolError } from "../../src/error/ToolError.ts"
@@ -212,6 +213,38 @@ describe("a direct call", () => {
       assert.strictEqual(_tag, "ToolUserError")
       assert.match(message, /HTTP 422: .*field required.* \(truncated\)$/)
       assert.isBelow(message.length, 2_100)
+    })
+  )
+
+  it.live("takes no answer of more than 4,000,000 bytes, as sent or unpacked", () =>
+    Effect.gen(function* () {
+      const bytes = (count: number) => Buffer.alloc(count, " ")
+      const server = yield* web(({ url }, response) => {
+        if (url === "/api/fits") return void response.end(bytes(4_000_000))
+        if (url === "/api/packed") {
+          response.writeHead(200, { "content-encoding": "gzip" })
+          return void response.end(gzipSync(bytes(40_000_000)))
+        }
+        if (url === "/api/longer") return void response.end(bytes(4_000_001))
+        // One that never ends.
+        const more = (): void => {
+          while (response.write(bytes(65_536))) continue
+        }
+        response.on("drain", more)
+        more()
+      })
+      const get = (path: string) =>
+        Effect.gen(function* () {
+          const call = { method: "GET", path } as const
+          const [tool] = yield* configured(server, [{ kind: "callback", name: "get", call }])
+          return yield* runBody(tool, {})
+        })
+      assert.strictEqual(String(yield* get("/api/fits")).length, 4_000_000)
+      for (const path of ["/api/longer", "/api/packed", "/api/endless"]) {
+        const error = errorOf(yield* Effect.flip(get(path)))
+        assert.strictEqual(error.reason, "CALL_ANSWER", path)
+      }
+      while (server.connections.open > 0) yield* Effect.sleep(5)
     })
   )
 
