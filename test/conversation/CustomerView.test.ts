@@ -25,8 +25,10 @@ const shown: Readonly<Record<string, ReadonlyArray<string>>> = {
   ApprovalDecided: [],
   ApprovalClosed: [],
   CallSettled: ["outcome.error.class", "outcome.error.reason", "outcome.error.message"],
+  // A customer's conversation goes to agents for customers alone.
+  HandedOff: ["to"],
   RunStopping: ["status"],
-  RunEnded: ["status", "text", "finish", ...sources, ...files]
+  RunEnded: ["status", "text", "finish", "agent", ...sources, ...files]
 }
 
 /** The value with a secret in place of each text, except tags and what `keep` names, and with unknown members that hold it. */
@@ -211,6 +213,7 @@ describe("what a customer sees", () => {
         "role",
         "content",
         "channel_origin",
+        "agent",
         "run_id",
         "finish",
         ...sources,
