@@ -11,7 +11,8 @@ const word_units_min = 3
 
 /** `digest`: keyed, 64 hex digits in lower case. */
 export const subjectEraser = (subject: string, digest: (text: string) => string): RunEraser => {
-  const isNamed = (text: string): boolean => text === subject || (subject.length >= word_units_min && names(text, subject))
+  const isNamed = (text: string): boolean =>
+    text === subject || (subject.length >= word_units_min && names(text, subject))
   return {
     whole: true,
     names: isNamed,
