@@ -8,9 +8,9 @@ import { existsSync } from "node:fs"
 
 const shell = "/bin/sh"
 
-/** Reads `+ GROUP` and `- GROUP`; at the end of its input it kills the groups that are left. */
+/** Begins with the groups that are its arguments, and reads `+ GROUP` and `- GROUP`; at the end it kills those that are left. */
 const script = `
-groups=""
+groups="$*"
 while read -r sign group; do
   left=""
   for each in $groups; do [ "$each" = "$group" ] || left="$left $each"; done
@@ -27,7 +27,7 @@ const running = new Set<number>()
 const start = (): ChildProcess | undefined => {
   if (process.platform === "win32" || !existsSync(shell)) return undefined
   // A session of its own: what is sent to the service's group, such as Ctrl-C, is not for it.
-  const child = spawn(shell, ["-c", script], {
+  const child = spawn(shell, ["-c", script, shell, ...[...running].map(String)], {
     detached: true,
     env: {},
     cwd: "/",
@@ -46,7 +46,6 @@ const start = (): ChildProcess | undefined => {
   child.unref()
   const { stdin } = child
   if (stdin !== null && "unref" in stdin && typeof stdin.unref === "function") stdin.unref()
-  for (const group of running) stdin?.write(`+ ${group}\n`)
   return child
 }
 
