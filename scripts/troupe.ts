@@ -20,6 +20,7 @@ import { archiveCommands } from "./troupe/Archive.ts"
 import { modelOf } from "./troupe/Model.ts"
 import { dryRunJson, dryRunLines, reportJson, reportLines } from "./troupe/Print.ts"
 import { dataFlag, endWith, overStore, say, tenantFlag, where } from "./troupe/Stored.ts"
+import { doctorCommand } from "./troupe/DoctorCommand.ts"
 import { tokenCommand } from "./troupe/TokenCommand.ts"
 import { Refused } from "./command/Refused.ts"
 
@@ -160,6 +161,7 @@ const troupe = Command.make("troupe").pipe(
       Command.withShortDescription("replays a run that has ended")
     ),
     ...archiveCommands,
+    doctorCommand,
     tokenCommand
   ])
 )

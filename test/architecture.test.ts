@@ -49,6 +49,7 @@ const inner: Readonly<Record<string, Readonly<Record<string, ReadonlyArray<strin
     platform: ["engine"],
     worlds: ["engine"],
     archive: ["engine"],
+    examination: ["engine"],
     retention: ["archive", "engine"],
     engine: []
   }

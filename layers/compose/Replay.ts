@@ -74,7 +74,8 @@ export interface Report extends JournalReport {
 
 const crypto = Layer.merge(NodeCrypto.layerDigest, SecureRandom.layerWebCrypto)
 
-const directoryOf = <E, R>(app: App<E, R>) =>
+/** The agents and tools of an application, as they are declared now. */
+export const directoryOf = <E, R>(app: App<E, R>) =>
   LocalAgentDirectory.layer(app.agents).pipe(
     Layer.provideMerge(LocalToolRegistry.layerFrom(app)),
     Layer.provideMerge(pricesOf(app.prices)),

@@ -6,6 +6,7 @@ import type { Scope } from "effect"
 import { Flag } from "effect/cli"
 import { SqlError } from "effect/sql"
 import * as Stores from "../../layers/compose/Stores.ts"
+import { InvalidInput } from "../../src/entry/InvalidInput.ts"
 import { optionalText } from "../command/CommandLine.ts"
 import * as Environment from "../start/Environment.ts"
 import { storeLocation } from "./StoreLocation.ts"
@@ -54,6 +55,7 @@ const explained = (cause: Cause.Cause<unknown>): string => {
       return `${(value as unknown as Error).message} (A PostgreSQL server can be read while a service runs.)`
     }
   }
+  if (value instanceof InvalidInput) return `${value.field}: ${value.message}`
   return value instanceof Error ? value.message : String(value)
 }
 

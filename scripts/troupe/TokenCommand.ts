@@ -2,30 +2,26 @@
  * `troupe token`: makes, lists and revokes tokens of the HTTP API in the store, also where no service runs.
  */
 import { userInfo } from "node:os"
-import { Cause, Effect, Logger, Option, References } from "effect"
+import { Effect } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { SqlError } from "effect/sql"
-import * as Stores from "../../layers/compose/Stores.ts"
+import type * as Stores from "../../layers/compose/Stores.ts"
 import * as TokenMethods from "../../layers/compose/TokenMethods.ts"
-import { InvalidInput } from "../../src/entry/InvalidInput.ts"
 import { Tenant } from "../../src/Ids.ts"
 import type { AccessToken } from "../../src/permission/AccessToken.ts"
 import { Principal, Role } from "../../src/Principal.ts"
 import { oneLine } from "../chat/View.ts"
 import { optionalText, toggle, wholeNumber } from "../command/CommandLine.ts"
-import * as Environment from "../start/Environment.ts"
-import { storeLocation } from "./StoreLocation.ts"
+import { dataFlag, endWith, overStore, say, tenantFlag, where } from "./Stored.ts"
 
 const day_ms = 86_400_000
 const page_max = 500
 
 const place = {
-  tenant: Flag.String("tenant").pipe(
-    Flag.withMetavar("NAME"),
+  tenant: tenantFlag.pipe(
     Flag.withDescription("whose tokens they are (default)"),
     Flag.withDefault("default")
   ),
-  data: optionalText("data", "DIR", "the directory of the store, whatever the environment says"),
+  data: dataFlag,
   json: toggle("json", "as JSON")
 }
 interface Place {
@@ -33,8 +29,6 @@ interface Place {
   readonly data: string | undefined
   readonly json: boolean
 }
-
-const say = (text: string) => Effect.sync(() => process.stdout.write(`${text}\n`))
 
 /** Who may open the store may do anything in it: the tokens say which user of this machine it was. */
 const admin = (tenant: string): Principal =>
@@ -44,50 +38,14 @@ const admin = (tenant: string): Principal =>
     roles: ["admin"]
   })
 
-const explained = (error: unknown): string => {
-  if (error instanceof InvalidInput) return `${error.field}: ${error.message}`
-  const message = error instanceof Error ? error.message : String(error)
-  const isHeld =
-    typeof error === "object" &&
-    error !== null &&
-    "_tag" in error &&
-    error._tag === "DirectoryInUse"
-  return isHeld ? `${message} While a service runs there, an admin uses its /v1/tokens.` : message
-}
-
 /** Does something in the store that the command names. Sets the exit code 1 where it fails. */
 const inStore = <E>(
   { data, tenant }: Place,
   does: (by: Principal) => Effect.Effect<void, E, Stores.Stores>
-) =>
-  Effect.gen(function* () {
-    const { database, directory } = yield* storeLocation(data)
-    const stores = Option.match(database, {
-      onNone: () => Stores.directory(directory),
-      onSome: (url) => Stores.postgres(url)
-    })
-    yield* Effect.suspend(() => does(admin(tenant))).pipe(
-      Effect.provide(stores),
-      Effect.mapError((error) =>
-        Option.isSome(database) && SqlError.isSqlError(error)
-          ? Environment.explainDatabase(database.value, error)
-          : error
-      )
-    )
-  }).pipe(
-    Effect.scoped,
-    Effect.catchCause((cause) => {
-      if (Cause.hasInterruptsOnly(cause)) return Effect.interrupt
-      const error = Cause.findErrorOption(cause)
-      return Effect.sync(() => {
-        const why = Option.isSome(error) ? explained(error.value) : Cause.pretty(cause)
-        process.stderr.write(`not done: ${why}\n`)
-        process.exitCode = 1
-      })
-    }),
-    Effect.provide(Logger.layer([Logger.withConsoleError(Logger.formatLogFmt)])),
-    Effect.provideService(References.MinimumLogLevel, "Warn")
-  )
+) => {
+  const work = Effect.suspend(() => does(admin(tenant)))
+  return endWith(Effect.as(overStore(data, work), 0), "not done")
+}
 
 const date = (at: number) => new Date(at).toISOString().replace(/\.\d+Z$/, "Z")
 
@@ -175,7 +133,7 @@ export const tokenCommand = Command.make("token").pipe(
     `Makes, lists and revokes tokens of the HTTP API, in the store of a service. A PostgreSQL server may have services
   running over it; a directory may not: there an admin uses /v1/tokens.
 
-  Without --data, TROUPE_DATA (.troupe) or TROUPE_DATABASE_URL says where the store is.`
+${where}`
   ),
   Command.withShortDescription("makes, lists and revokes tokens of the HTTP API"),
   Command.withSubcommands([create, list, revoke])

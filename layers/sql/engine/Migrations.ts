@@ -74,24 +74,31 @@ const decodeRan = Schema.decodeUnknownEffect(
   Schema.Array(Schema.Struct({ migration_id: Schema.Int, name: Schema.String }))
 )
 
+/** What the database ran, by number; none where it has no schema of Troupe. `isOurs`: no other one of that number is here. */
+export const ran = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const found = yield* sql.unsafe(`SELECT 1 AS made WHERE to_regclass('${table}') IS NOT NULL`)
+  if (found.length === 0) return []
+  const rows = yield* sql.unsafe(`SELECT migration_id, name FROM ${table} ORDER BY migration_id`)
+  return (yield* Effect.orDie(decodeRan(rows))).map(({ migration_id, name }) => {
+    const ours = names.get(migration_id)
+    return { id: migration_id, name, isOurs: ours === undefined || ours === name }
+  })
+})
+
 /**
  * Fails where the database ran a migration of the same number and another name, as versions from before the first release
  * had: nothing here can be applied on top of those. A number beyond ours is that of a newer process, beside which this one
  * may run.
  */
 const refuseForeign = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient
-  const found = yield* sql.unsafe(`SELECT 1 AS made WHERE to_regclass('${table}') IS NOT NULL`)
-  if (found.length === 0) return
-  const rows = yield* sql.unsafe(`SELECT migration_id, name FROM ${table} ORDER BY migration_id`)
-  for (const { migration_id, name } of yield* Effect.orDie(decodeRan(rows))) {
-    const ours = names.get(migration_id)
-    if (ours === undefined || ours === name) continue
+  for (const { id, isOurs, name } of yield* ran) {
+    if (isOurs) continue
     return yield* new Migrator.MigrationError({
       kind: "BadState",
       message:
-        `this database was made by a version of Troupe from before its first release (its migration ${migration_id} ` +
-        `is "${name}", not "${ours}") and cannot be upgraded. Nothing was changed. Use an empty database or another ` +
+        `this database was made by a version of Troupe from before its first release (its migration ${id} ` +
+        `is "${name}", not "${names.get(id)}") and cannot be upgraded. Nothing was changed. Use an empty database or another ` +
         `data directory, or go on with the version that made this one.`
     })
   }

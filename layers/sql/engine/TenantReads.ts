@@ -89,6 +89,12 @@ const warning = ({ connects, name }: Found): string =>
   `statements alone, not by row security as well. Let an administrator run: CREATE ROLE ${name} NOLOGIN; ` +
   `GRANT ${name} TO ${connects}; and start again`
 
+/** What there is to say where principals' reads are not kept apart by row security; undefined where they are. Changes nothing. */
+export const lacking = (
+  sql: SqlClient.SqlClient
+): Effect.Effect<string | undefined, SqlError.SqlError | StoreError> =>
+  Effect.map(find(sql), (found) => (isReady(found) ? undefined : warning(found)))
+
 /** What the server changed for somebody else at that moment is tried again. */
 const attempts_max = 5
 

@@ -1,0 +1,211 @@
+/**
+ * The database below the stores: what it promises, whether its schema is the one of this version, its clock, its limits, and
+ * who is in whose way. Changes nothing.
+ */
+import { Clock, Effect, Schema } from "effect"
+import { SqlClient } from "effect/sql"
+import type { SqlError } from "effect/sql"
+import type { StoreError } from "../../../services/StoreError.ts"
+import { rowDecoder } from "../engine/DecodedRows.ts"
+import * as Migrations from "../engine/Migrations.ts"
+import * as TenantReads from "../engine/TenantReads.ts"
+import type { Finding } from "./Finding.ts"
+import { fault, ok, warning } from "./Finding.ts"
+
+export type Engine = "PGlite" | "PostgreSQL"
+
+type Failure = SqlError.SqlError | StoreError
+type Check = (engine: Engine) => Effect.Effect<ReadonlyArray<Finding>, Failure, SqlClient.SqlClient>
+
+/** Between the process's clock and the database's, in ms. Leases are measured by the one, times of events by the other. */
+const clock_warning_ms = 2_000
+const clock_fault_ms = 60_000
+/** A transaction that is open for so long keeps the rows that others replace; a lock waited for so long is stuck. */
+const idle_s = 60
+const waiting_s = 5
+/** PostgreSQL stops writing at about 2,100 million. */
+const age_warning = 1_000_000_000
+const age_fault = 1_800_000_000
+
+const first = <A, I>(row: Schema.Codec<A, I>, what: string) => {
+  const decode = rowDecoder(row, what)
+  return Effect.fnUntraced(function* (
+    statement: string
+  ): Effect.fn.Return<A, Failure, SqlClient.SqlClient> {
+    const sql = yield* SqlClient.SqlClient
+    const [found] = yield* Effect.flatMap(sql.unsafe(statement), decode)
+    return found ?? (yield* Effect.die(new Error(`no row of ${what}`)))
+  })
+}
+
+const settingsOf = first(
+  Schema.Struct({
+    version: Schema.String,
+    fsync: Schema.String,
+    full_page_writes: Schema.String,
+    synchronous_commit: Schema.String,
+    autovacuum: Schema.String,
+    statement_timeout: Schema.String,
+    lock_timeout: Schema.String,
+    idle_timeout: Schema.String,
+    enable_seqscan: Schema.String
+  }),
+  "settings"
+)
+
+const settings_statement = `SELECT current_setting('server_version') AS version, current_setting('fsync') AS fsync,
+  current_setting('full_page_writes') AS full_page_writes, current_setting('synchronous_commit') AS synchronous_commit,
+  current_setting('autovacuum') AS autovacuum, current_setting('statement_timeout') AS statement_timeout,
+  current_setting('lock_timeout') AS lock_timeout, current_setting('enable_seqscan') AS enable_seqscan,
+  current_setting('idle_in_transaction_session_timeout') AS idle_timeout`
+
+const settings: Check = Effect.fnUntraced(function* (engine) {
+  const said = yield* settingsOf(settings_statement)
+  const version = ok("version", `${engine} ${said.version}`)
+  if (engine === "PGlite") {
+    const kept = "what is acknowledged survives a killed process; loss of power is not promised"
+    return [version, ok("durability", kept)]
+  }
+  const findings: Array<Finding> = [version]
+  for (const name of ["fsync", "synchronous_commit", "full_page_writes"] as const) {
+    if (said[name] !== "off") continue
+    const lost = `${name} is off: what is acknowledged may be lost when the server stops`
+    findings.push(fault("durability", lost))
+  }
+  if (findings.length === 1) {
+    findings.push(ok("durability", `fsync is on, synchronous_commit is ${said.synchronous_commit}`))
+  }
+  const { idle_timeout, lock_timeout, statement_timeout } = said
+  const times = `statements ${statement_timeout}, locks ${lock_timeout}, idle transactions ${idle_timeout}`
+  const isDropped = [idle_timeout, lock_timeout, statement_timeout].includes("0")
+  findings.push(
+    isDropped || said.enable_seqscan !== "off"
+      ? warning(
+          "timeouts",
+          `settings of a session do not arrive (${times}): something between here and the server drops startup parameters`
+        )
+      : ok("timeouts", times)
+  )
+  findings.push(
+    said.autovacuum === "off"
+      ? warning("vacuum", "autovacuum is off: tables grow with every change")
+      : ok("vacuum", "autovacuum is on")
+  )
+  return findings
+})
+
+const migrated: Check = Effect.fnUntraced(function* () {
+  const ran = yield* Migrations.ran
+  const known = Migrations.newest
+  const { length } = ran
+  const [strange] = ran.filter(({ isOurs }) => !isOurs)
+  if (length === 0) {
+    return [fault("schema", "there is no schema of Troupe: a start with this store makes it")]
+  }
+  if (strange !== undefined) {
+    return [
+      fault("schema", `migration ${strange.id} is "${strange.name}", which is none of Troupe's`)
+    ]
+  }
+  const newest = Math.max(...ran.map(({ id }) => id))
+  if (newest > known) {
+    const newer = `the schema has migration ${newest}, and this version ends with ${known}: a newer one runs on it`
+    return [warning("schema", newer)]
+  }
+  return newest < known
+    ? [
+        warning(
+          "schema",
+          `the schema has migration ${newest} of ${known}: the next start runs the rest`
+        )
+      ]
+    : [ok("schema", `all ${known} migrations have run`)]
+})
+
+const timeOf = first(Schema.Struct({ now: Schema.Number }), "times")
+
+const clock: Check = Effect.fnUntraced(function* () {
+  const before = yield* Clock.currentTimeMillis
+  const { now } = yield* timeOf(
+    "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now"
+  )
+  const after = yield* Clock.currentTimeMillis
+  // Between the moments of the question and the answer it is not known.
+  const apart = Math.max(before - now, now - after, 0)
+  const said = `this machine's clock and the database's are ${Math.round(apart)} ms apart`
+  if (apart > clock_fault_ms) return [fault("clock", said)]
+  return [apart > clock_warning_ms ? warning("clock", said) : ok("clock", said)]
+})
+
+const sessionsOf = first(
+  Schema.Struct({
+    idle: Schema.Int,
+    waiting: Schema.Int,
+    used: Schema.Int,
+    room: Schema.Int,
+    age: Schema.Int,
+    bytes: Schema.Number
+  }),
+  "sessions"
+)
+
+const sessions_statement = `SELECT
+  (SELECT count(*)::int4 FROM pg_stat_activity a WHERE a.datname = current_database() AND a.state LIKE 'idle in transaction%'
+    AND a.state_change < clock_timestamp() - interval '${idle_s} seconds') AS idle,
+  (SELECT count(*)::int4 FROM pg_stat_activity a WHERE a.datname = current_database() AND a.wait_event_type = 'Lock'
+    AND a.wait_event <> 'advisory' AND a.query_start < clock_timestamp() - interval '${waiting_s} seconds') AS waiting,
+  (SELECT count(*)::int4 FROM pg_stat_activity a WHERE a.backend_type = 'client backend') AS used,
+  current_setting('max_connections')::int4 AS room,
+  (SELECT age(d.datfrozenxid) FROM pg_database d WHERE d.datname = current_database()) AS age,
+  pg_database_size(current_database())::float8 AS bytes`
+
+const sessions: Check = Effect.fnUntraced(function* (engine) {
+  const { age, bytes, idle, room, used, waiting } = yield* sessionsOf(sessions_statement)
+  const size = ok("size", `the database has ${Math.ceil(bytes / 2 ** 20)} MB`)
+  if (engine === "PGlite") return [size]
+  const findings: Array<Finding> = [size]
+  if (idle > 0) {
+    const held = `${idle} transactions have been open for ${idle_s} s without a statement: they keep what others replace`
+    findings.push(warning("locks", held))
+  }
+  if (waiting > 0) {
+    findings.push(warning("locks", `${waiting} statements wait for a lock for over ${waiting_s} s`))
+  }
+  if (idle + waiting === 0) findings.push(ok("locks", "nobody holds others up"))
+  const connections = `${used} of ${room} connections are used`
+  findings.push(
+    used > room * 0.9 ? warning("connections", connections) : ok("connections", connections)
+  )
+  if (age > age_warning) {
+    const said = `no row was frozen for ${age} transactions: VACUUM the database before it stops to write`
+    findings.push((age > age_fault ? fault : warning)("vacuum", said))
+  }
+  return findings
+})
+
+const rights: Check = Effect.fnUntraced(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const lacks = yield* TenantReads.lacking(sql)
+  return [
+    lacks === undefined
+      ? ok("rights", "what principals read is kept to their workspace by row security")
+      : warning("rights", lacks)
+  ]
+})
+
+/** Whether the schema is there, and what there is to say. */
+export const examine = Effect.fnUntraced(function* (
+  engine: Engine
+): Effect.fn.Return<
+  { readonly findings: ReadonlyArray<Finding>; readonly hasSchema: boolean },
+  Failure,
+  SqlClient.SqlClient
+> {
+  const findings = [...(yield* settings(engine)), ...(yield* clock(engine))]
+  findings.push(...(yield* sessions(engine)))
+  const schema = yield* migrated(engine)
+  findings.push(...schema)
+  const hasSchema = schema.every(({ level }) => level !== "fault")
+  if (hasSchema) findings.push(...(yield* rights(engine)))
+  return { findings, hasSchema }
+})

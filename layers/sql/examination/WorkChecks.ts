@@ -1,0 +1,209 @@
+/**
+ * The work in the stores: what is set aside, what waits for an operator, what nobody hosts, and what is late. Changes nothing.
+ */
+import { Clock, Effect, Schema } from "effect"
+import { SqlClient } from "effect/sql"
+import type { SqlError } from "effect/sql"
+import type { StoreError } from "../../../services/StoreError.ts"
+import { rowDecoder } from "../engine/DecodedRows.ts"
+import type { Finding } from "./Finding.ts"
+import { fault, ok, warning } from "./Finding.ts"
+import type { Engine } from "./ServerChecks.ts"
+
+type Failure = SqlError.SqlError | StoreError
+type Check = Effect.Effect<ReadonlyArray<Finding>, Failure, SqlClient.SqlClient>
+
+const ids_max = 20
+/** A message that is due is taken within seconds where anybody lives. */
+const late_ms = 300_000
+
+const decodeListed = rowDecoder(
+  Schema.Struct({ n: Schema.Int, ids: Schema.Array(Schema.String) }),
+  "counts"
+)
+
+/** How many rows there are, and the first of them. */
+const counted = Effect.fnUntraced(function* (
+  id: string,
+  from: string
+): Effect.fn.Return<
+  { readonly n: number; readonly ids: ReadonlyArray<string> },
+  Failure,
+  SqlClient.SqlClient
+> {
+  const sql = yield* SqlClient.SqlClient
+  const [found] = yield* Effect.flatMap(
+    sql.unsafe(
+      `SELECT (SELECT count(*)::int4 FROM ${from}) AS n, ARRAY(SELECT ${id}::text FROM ${from} LIMIT ${ids_max}) AS ids`
+    ),
+    decodeListed
+  )
+  return found ?? { n: 0, ids: [] }
+})
+
+const listed = (
+  check: string,
+  [id, from]: readonly [id: string, from: string],
+  level: (check: string, message: string) => Finding,
+  some: (n: number) => string,
+  none: string
+): Check =>
+  Effect.map(counted(id, from), ({ ids, n }) => [
+    n === 0 ? ok(check, none) : { ...level(check, some(n)), ids }
+  ])
+
+const quarantine = listed(
+  "quarantine",
+  ["run_id", "troupe.quarantine"],
+  fault,
+  (n) => `${n} runs are in quarantine: their journals do not fold, and nothing of them goes on`,
+  "no run is in quarantine"
+)
+
+const unknownCalls = listed(
+  "unknown",
+  ["run_id || ' ' || call", "troupe.unknown_calls"],
+  warning,
+  (n) => `the outcome of ${n} calls is unknown: an operator has to settle them`,
+  "no call's outcome is unknown"
+)
+
+const deadLetters = listed(
+  "dead_letters",
+  ["event_id", "troupe.dead_letters WHERE status = 0"],
+  warning,
+  (n) => `${n} messages could not be delivered: replay or discard them`,
+  "there is no dead letter"
+)
+
+const deadCalls = listed(
+  "dead_calls",
+  ["id", "troupe.tool_messages WHERE status = 2"],
+  warning,
+  (n) => `${n} queued calls could not be run: replay or discard them`,
+  "there is no dead call"
+)
+
+const decodeLiving = rowDecoder(Schema.Struct({ n: Schema.Int }), "processes")
+const decodeUnhosted = rowDecoder(
+  Schema.Struct({ need: Schema.String, n: Schema.Int }),
+  "unhosted work"
+)
+
+/** As far as leases and locks say. */
+const living_statement = `SELECT count(*)::int4 AS n FROM troupe.processes p
+  WHERE p.guarded OR p.expires_at > clock_timestamp()`
+
+/** Agents, tools and versions that work waits for, and that no living process has; as `RunList.unhosted` finds them. */
+const unhosted_statement = `WITH living AS MATERIALIZED (
+    SELECT p.agents FROM troupe.processes p WHERE p.guarded OR p.expires_at > clock_timestamp()),
+  waits AS (
+    SELECT t.agent AS need FROM troupe.agent_tasks t
+    WHERE t.status < 2 AND NOT EXISTS (SELECT FROM living l WHERE t.agent = ANY (l.agents))
+    UNION ALL
+    SELECT n.need FROM troupe.run_details d CROSS JOIN LATERAL unnest(d.needs) AS n(need)
+    WHERE d.open AND d.needs <> '{}' AND EXISTS (SELECT FROM living l WHERE d.agent = ANY (l.agents))
+      AND NOT EXISTS (SELECT FROM living l WHERE l.agents @> d.needs AND d.agent = ANY (l.agents)))
+  SELECT w.need, count(*)::int4 AS n FROM waits w GROUP BY w.need ORDER BY w.need LIMIT ${ids_max}`
+
+/** A PGlite has no process while it is examined. */
+const hosting = Effect.fnUntraced(function* (
+  engine: Engine
+): Effect.fn.Return<ReadonlyArray<Finding>, Failure, SqlClient.SqlClient> {
+  const sql = yield* SqlClient.SqlClient
+  const [living] = yield* Effect.flatMap(sql.unsafe(living_statement), decodeLiving)
+  const needs = yield* Effect.flatMap(sql.unsafe(unhosted_statement), decodeUnhosted)
+  const processes = living?.n ?? 0
+  const count = needs.reduce((sum, { n }) => sum + n, 0)
+  if (count === 0) return [ok("hosts", "no run waits for a process")]
+  const ids = needs.map(({ n, need }) => `${need}: ${n}`)
+  if (engine === "PGlite") return [{ ...ok("hosts", `${count} runs wait for the next start`), ids }]
+  const wait = processes === 0 ? "no process lives" : "no living process hosts what they need"
+  return [{ ...warning("hosts", `${count} runs wait, and ${wait}`), ids }]
+})
+
+const late: Check = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const before = (yield* Clock.currentTimeMillis) - late_ms
+  const [found] = yield* Effect.flatMap(
+    sql.unsafe(
+      `SELECT count(*)::int4 AS n FROM troupe.outbox_keys WHERE pending > 0 AND due_at < $1::text::int8`,
+      [String(before)]
+    ),
+    decodeLiving
+  )
+  const n = found?.n ?? 0
+  return [
+    n === 0
+      ? ok("outbox", "no message is late")
+      : warning("outbox", `messages of ${n} keys are due for over ${late_ms / 60_000} minutes`)
+  ]
+})
+
+/** Over a database with a schema of Troupe. */
+export const examine = (engine: Engine): Check =>
+  Effect.map(
+    Effect.all([
+      quarantine,
+      unknownCalls,
+      deadLetters,
+      deadCalls,
+      hosting(engine),
+      ...(engine === "PGlite" ? [] : [late])
+    ]),
+    (findings) => findings.flat()
+  )
+
+export interface WaitingApproval {
+  readonly id: string
+  readonly run_id: string
+  readonly agent: string
+  /** The agent or specialist whose tool it is. */
+  readonly asked_by: string
+  readonly tool_key: string
+  /** Of the agent, when the run was accepted. */
+  readonly pins: { readonly definition: string; readonly tools: string }
+}
+
+const Pinned = Schema.Struct({
+  pins: Schema.Struct({ definition: Schema.String, tools: Schema.String })
+})
+const Question = Schema.Struct({
+  tool_key: Schema.String,
+  payload: Schema.Struct({ agent_name: Schema.String })
+})
+const decodeWaiting = rowDecoder(
+  Schema.Struct({
+    id: Schema.String,
+    run_id: Schema.String,
+    agent: Schema.String,
+    question: Schema.fromJsonString(Question),
+    accepted: Schema.fromJsonString(Pinned)
+  }),
+  "open questions"
+)
+
+const waiting_max = 1_000
+
+/** The oldest open questions, with what their runs were accepted for. */
+export const waiting: Effect.Effect<
+  ReadonlyArray<WaitingApproval>,
+  Failure,
+  SqlClient.SqlClient
+> = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const rows = yield* Effect.flatMap(
+    sql.unsafe(
+      `SELECT a.id::text AS id, a.run_id::text AS run_id, d.agent, a.payload AS question, e.payload AS accepted FROM troupe.approvals a
+           JOIN troupe.run_details d ON d.run_id = a.run_id JOIN troupe.run_events e ON e.run_id = a.run_id AND e.seq = 0
+         WHERE a.status = 0 ORDER BY a.position LIMIT ${waiting_max}`
+    ),
+    decodeWaiting
+  )
+  return rows.map(({ accepted, question, ...row }) => ({
+    ...row,
+    asked_by: question.payload.agent_name,
+    tool_key: question.tool_key,
+    pins: accepted.pins
+  }))
+})
