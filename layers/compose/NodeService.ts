@@ -83,18 +83,7 @@ export type { RunPart } from "./RunStream.ts"
 export type { Http, HttpMethods, Token } from "./EmbeddedHttp.ts"
 export type { PostgresStore, RetentionOptions } from "./Stores.ts"
 export type { IssuedToken } from "./TokenMethods.ts"
-export type {
-  BindTo,
-  PublishedEvent,
-  NoticesQuery,
-  StoredFile,
-  MemoryOf,
-  MemoriesQuery,
-  CostsQuery,
-  DeadLettersQuery,
-  TextOfRecord,
-  NewToken
-} from "./MethodShapes.ts"
+export type * from "./MethodShapes.ts"
 
 /**
  * `ephemeral`: gone with the process. `directory`: PGlite, one process; needs the packages `@electric-sql/pglite` and
@@ -395,10 +384,7 @@ export interface NodeService extends HttpMethods {
    * it. Journals keep digests, whose key is in the report and nowhere else. Rejects with `SubjectIsActive` while a run of its
    * conversations is not over. For admins; the same again finds what came in between.
    */
-  readonly erase: (
-    request: { readonly subject: string; readonly tenant?: string },
-    by: Principal
-  ) => Promise<ErasureReport>
+  readonly erase: (request: { readonly subject: string }, by: Principal) => Promise<ErasureReport>
   /** Erasures of the principal's tenant, newest first: 50 a page unless `limit` (to 500) says otherwise. For admins. */
   readonly erasures: (
     page: { readonly limit?: number; readonly after?: string },

@@ -5,6 +5,7 @@ import * as NodeCrypto from "@effect/platform-node/NodeCrypto"
 import { Effect, Layer, Redacted, Schema } from "effect"
 import { SecureRandom } from "effect/crypto"
 import type { Credentials } from "../../services/Credentials.ts"
+import { Limit, limit_default } from "../../src/api/Page.ts"
 import * as Entries from "../../src/entry/Entries.ts"
 import { inputReader } from "../../src/entry/InvalidInput.ts"
 import { TokenId } from "../../src/Ids.ts"
@@ -21,10 +22,7 @@ export interface IssuedToken extends AccessToken {
 const readRequest = inputReader(TokenRequest)
 const readId = inputReader(TokenId)
 const readPage = inputReader(
-  Schema.Struct({
-    limit: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 500 }))),
-    after: Schema.optionalKey(TokenId)
-  })
+  Schema.Struct({ limit: Schema.optionalKey(Limit), after: Schema.optionalKey(TokenId) })
 )
 
 const crypto = Layer.merge(NodeCrypto.layerDigest, SecureRandom.layerWebCrypto)
@@ -43,7 +41,7 @@ export const create = Effect.fnUntraced(function* (request: unknown, by: Princip
 
 export const list = Effect.fnUntraced(function* (page: unknown, by: Principal) {
   const who = yield* Entries.entitled(by, "issueTokens")
-  const { limit = 50, after } = yield* readPage(page, "page")
+  const { limit = limit_default, after } = yield* readPage(page, "page")
   return yield* issued((issuer) => issuer.list({ limit, after }, who))
 })
 

@@ -50,31 +50,37 @@ const send = (message: Message, by: Principal) =>
     ? sendAsCustomer(message, by)
     : AgentRuntime.use((agents) => agents.send(message, by))
 
-/** A message that names a conversation and no agent goes to the agent that holds the conversation. */
-const toHolder = Effect.fnUntraced(function* (message: Message, by: Principal) {
-  const read = Result.try((): Partial<Message> => (isObject(message) ? message : {}))
-  const { agent, conversation } = Result.getOrElse(read, (): Partial<Message> => ({}))
-  if (agent !== undefined || conversation === undefined) return message
-  return { ...message, agent: yield* AgentRuntime.use(({ holder }) => holder(conversation, by)) }
-})
-
 /** What cannot even be looked at is refused where the message is decoded. */
-const hasBaggage = (message: unknown): boolean =>
+const looksAs = (message: unknown, is: (message: Partial<Message>) => boolean): boolean =>
   Result.getOrElse(
-    Result.try(() => typeof message === "object" && message !== null && "baggage" in message),
+    Result.try(() => isObject(message) && is(message)),
     () => false
   )
 
+const hasBaggage = (message: Partial<Message>): boolean => "baggage" in message
+
+/** It names a conversation and no agent: it goes to the agent that holds the conversation. */
+const isForHolder = ({ agent, conversation }: Partial<Message>): boolean =>
+  agent === undefined && conversation !== undefined
+
+const toHolder = (message: Message, by: Principal) =>
+  Effect.map(
+    AgentRuntime.use(({ holder }) => holder(message.conversation as ConversationId, by)),
+    (agent): Message => ({ ...message, agent })
+  )
+
+const sendRead = (message: Message, by: Principal) =>
+  looksAs(message, hasBaggage)
+    ? Effect.flatMap(Entries.messageWithBaggage(message, "message"), (read) => send(read, by))
+    : send(message, by)
+
 /** Sends a message. */
 export const sendMessage = (message: Message, who: Principal) =>
-  Effect.gen(function* () {
-    const by = yield* Entries.entitled(who, "send")
-    const given = yield* toHolder(message, by)
-    return yield* send(
-      hasBaggage(given) ? yield* Entries.messageWithBaggage(given, "message") : given,
-      by
-    )
-  })
+  Effect.flatMap(Entries.entitled(who, "send"), (by) =>
+    looksAs(message, isForHolder)
+      ? Effect.flatMap(toHolder(message, by), (given) => sendRead(given, by))
+      : sendRead(message, by)
+  )
 
 type Place = Pick<AgentTask, "id" | "conversation" | "ordinal">
 

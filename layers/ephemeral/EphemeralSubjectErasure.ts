@@ -15,6 +15,7 @@ import { holdsText, soughtTexts } from "../../src/erasure/SoughtText.ts"
 import { holdsId, subjectEraser } from "../../src/erasure/SubjectEraser.ts"
 import type { AgentTask } from "../../src/delivery/AgentTask.ts"
 import type { RunId, Tenant } from "../../src/Ids.ts"
+import { listenIn } from "../../src/Listeners.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
 import type { Store, StoredConversation, StoredRun, StoredTask } from "./EphemeralStore.ts"
 import { EphemeralStore, newId, removeMessage, tenantKey } from "./EphemeralStore.ts"
@@ -318,17 +319,7 @@ const make = Effect.gen(function* () {
         if (after !== undefined && from === 0) return []
         return newest.slice(from, from + Math.min(limit, page_max))
       }),
-    erased: (listener) =>
-      Effect.asVoid(
-        Effect.acquireRelease(
-          Effect.sync(() => {
-            const entry: typeof listener = (erased) => listener(erased)
-            listeners.add(entry)
-            return entry
-          }),
-          (entry) => Effect.sync(() => listeners.delete(entry))
-        )
-      )
+    erased: (listener) => listenIn(listeners, listener)
   })
 })
 

@@ -31,6 +31,7 @@ import {
   restart
 } from "./QueuedCalls.ts"
 import { offerRows } from "./EphemeralStore.ts"
+import { listenIn } from "../../src/Listeners.ts"
 
 const error_max = 500
 const prune_max = 1_000
@@ -236,11 +237,7 @@ const make = Effect.gen(function* () {
     ...operatorMethods(queue),
     ...makeOffers(clock),
     ...makePreliminaryResults(),
-    sent: (listener) =>
-      Effect.acquireRelease(
-        Effect.sync(() => void listeners.add(listener)),
-        () => Effect.sync(() => void listeners.delete(listener))
-      )
+    sent: (listener) => listenIn(listeners, listener)
   })
 })
 

@@ -2,27 +2,13 @@
  * JSON Schemas of plain values, from which a check can be made for certain: they have no keyword and no combination of
  * keywords that could be refused. Their checks may be made when they are first needed.
  */
-type JsonObject = Readonly<Record<string, unknown>>
+import { isCount, isObject, types } from "./SchemaShape.ts"
 
-const isObject = (value: unknown): value is JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
-
-const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && Number(value) >= 0
 const isScalar = (value: unknown): boolean =>
   value === null ||
   typeof value === "string" ||
   typeof value === "boolean" ||
   (typeof value === "number" && Number.isFinite(value))
-
-const types = new Set<unknown>([
-  "string",
-  "number",
-  "integer",
-  "boolean",
-  "object",
-  "array",
-  "null"
-])
 
 /** By keyword, whether a value of it leaves the schema plain. */
 const keywords: ReadonlyMap<string, (value: unknown) => boolean> = new Map([

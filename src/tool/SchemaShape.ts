@@ -6,14 +6,16 @@ import { truncateUnits } from "../CutText.ts"
 
 type JsonObject = Readonly<Record<string, unknown>>
 
-const isObject = (value: unknown): value is JsonObject =>
+export const isObject = (value: unknown): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 const isText = (value: unknown): boolean => typeof value === "string"
 const isFlag = (value: unknown): boolean => typeof value === "boolean"
 const isNumber = (value: unknown): boolean => typeof value === "number"
-const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && Number(value) >= 0
+export const isCount = (value: unknown): boolean =>
+  Number.isSafeInteger(value) && Number(value) >= 0
 
-const types = new Set<unknown>([
+/** What `type` may say. */
+export const types = new Set<unknown>([
   "string",
   "number",
   "integer",

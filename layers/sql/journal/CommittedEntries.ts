@@ -9,6 +9,7 @@ import type { RunId } from "../../../src/Ids.ts"
 import type { JournalEntry } from "../../../src/run/RunEvent.ts"
 import type { EncodedAppend } from "./AppendStatement.ts"
 import { eventIn } from "./RunRows.ts"
+import { listenIn } from "../../../src/Listeners.ts"
 
 /** What a statement has stored: events of the run from `from` on, as their types and JSON texts. */
 export interface Stored {
@@ -67,9 +68,6 @@ export class CommitListeners {
 
   /** Until the scope closes. */
   listen(listener: CommitListener): Effect.Effect<void, never, Scope.Scope> {
-    return Effect.acquireRelease(
-      Effect.sync(() => void this.#listeners.add(listener)),
-      () => Effect.sync(() => void this.#listeners.delete(listener))
-    )
+    return listenIn(this.#listeners, listener)
   }
 }

@@ -2,7 +2,7 @@
  * Removes what is over and old, in small transactions beside the work of the runs: runs that ended, written to an archive first
  * where there is one; records of calls; settled dead letters; results of queued calls.
  */
-import { Clock, Effect, Layer, Schema } from "effect"
+import { Clock, Effect, Layer, Schedule, Schema } from "effect"
 import type { Scope } from "effect"
 import { SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql"
@@ -161,8 +161,8 @@ const start = (options: RetentionOptions): Effect.Effect<void, never, Needs | Sc
   const once = Effect.catchCause(pass(options, Effect.sleep(rest_ms)), (cause) =>
     Effect.logWarning("what is old was not removed", cause)
   )
-  return Effect.delay(once, first_ms).pipe(
-    Effect.andThen(Effect.forever(Effect.delay(once, pass_ms))),
+  return Effect.repeat(once, Schedule.spaced(pass_ms)).pipe(
+    Effect.delay(first_ms),
     Effect.withTracerEnabled(false),
     Effect.forkScoped,
     Effect.asVoid

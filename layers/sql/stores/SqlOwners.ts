@@ -13,6 +13,7 @@ import { outbox_channel } from "../outbox/OutboxRows.ts"
 import { tool_queue_channel } from "../tools/ToolWakeups.ts"
 import { rowDecoder } from "../engine/DecodedRows.ts"
 import { inTransaction } from "../engine/SqlFailure.ts"
+import { listenIn } from "../../../src/Listeners.ts"
 
 /** How often each process looks; also how soon it finds that its own session was lost. */
 const look_ms = 250
@@ -212,13 +213,7 @@ const make = Effect.gen(function* () {
             )
           })
       ),
-    gone: (listener) =>
-      Effect.asVoid(
-        Effect.acquireRelease(
-          Effect.sync(() => void listeners.add(listener)),
-          () => Effect.sync(() => void listeners.delete(listener))
-        )
-      ),
+    gone: (listener) => listenIn(listeners, listener),
     seemsGone: judge.isFree
   })
 })

@@ -19,6 +19,7 @@ import {
 import { subjectEraser } from "../../../src/erasure/SubjectEraser.ts"
 import type { RunId } from "../../../src/Ids.ts"
 import { ConversationId, Tenant } from "../../../src/Ids.ts"
+import { listenIn } from "../../../src/Listeners.ts"
 import { rowDecoder } from "../engine/DecodedRows.ts"
 import { orStoreError } from "../engine/SqlFailure.ts"
 import { SqlNotify } from "../engine/SqlNotify.ts"
@@ -207,18 +208,7 @@ const make = Effect.gen(function* () {
   return SubjectErasure.of({
     erase: erasing(sql, blobs, tell),
     list: listing(sql, reads),
-    erased: (listener) =>
-      Effect.asVoid(
-        Effect.acquireRelease(
-          Effect.sync(() => {
-            // A function of its own: the same may listen twice.
-            const entry: typeof listener = (erased) => listener(erased)
-            listeners.add(entry)
-            return entry
-          }),
-          (entry) => Effect.sync(() => listeners.delete(entry))
-        )
-      )
+    erased: (listener) => listenIn(listeners, listener)
   })
 })
 
