@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto"
 import type { Vitest } from "@effect/vitest"
 import { assert } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Exit } from "effect"
 import * as Replay from "../../layers/compose/Replay.ts"
 import { ApprovalRecords } from "../../services/ApprovalRecords.ts"
 import { BlobStore } from "../../services/BlobStore.ts"
@@ -321,12 +321,39 @@ const refused = Effect.fnUntraced(function* () {
   assert.deepInclude(told, { tenant, conversation })
 })
 
+const interrupted = Effect.fnUntraced(function* () {
+  const tenant = Samples.tenant()
+  const lives = [yield* lived(tenant, olga, canary), yield* lived(tenant, olga, canary)]
+  const broken = yield* Effect.exit(
+    Effect.scoped(
+      SubjectErasure.use((erasure) =>
+        Effect.andThen(
+          erasure.erased(() => {
+            throw new Error("the process ends behind the first conversation")
+          }),
+          erasure.erase({ tenant, subject: olga, by: "adam" })
+        )
+      )
+    )
+  )
+  assert.isTrue(Exit.isFailure(broken))
+  const again = yield* erase(tenant, olga)
+  assert.deepStrictEqual([again.found, again.waiting], [[], []])
+  for (const { task } of lives) {
+    const { messages, records } = yield* left(task)
+    assert.deepStrictEqual(records, [])
+    for (const { content } of messages) assert.isTrue(isErased(content))
+  }
+  assert.deepStrictEqual((yield* erase(tenant, canary)).found, [])
+})
+
 export const subjectErasureTests = (it: Vitest.MethodsNonLive<Stores>): void => {
   it.effect(
     "an erasure leaves nothing of a subject's runs in any store, nothing of others changes, and twice is as once",
     everywhere
   )
   it.effect("what names a subject is erased from runs of others, when they are over", named)
+  it.effect("an erasure that did not come to its end is done by doing it again", interrupted)
   it.effect("a subject is not erased while a run of its conversations is under way", () =>
     Effect.scoped(refused())
   )

@@ -1989,86 +1989,88 @@ ALTER TABLE troupe.erasures ENABLE ROW LEVEL SECURITY;
 CREATE POLICY of_tenant ON troupe.erasures FOR SELECT
     USING (tenant = current_setting('troupe.tenant', true));
 ----
-INSERT INTO troupe.agent_tasks (id, tenant, agent, address_key, conversation, ordinal, status, reason, idempotency_key, message_id, message, by, trace_id, channel_origin, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a20e1d-b7f9-7243-9d29-90d87cf3ea7e', 'acme', 'tester', 'c-1', 'c-1', '1', '1', NULL, NULL, '01a20e1d-b7f9-7243-9d29-90d9ee4f8856', '"change it"', '{"id":"alice","roles":["admin"]}', '"01a20e1db7f972439d2990d87cf3ea7e"', 'api', '1795533158396');
+UPDATE troupe.call_records SET tenant = tenant::json #>> '{}' WHERE tenant LIKE '"%';
 ----
 INSERT INTO troupe.agent_tasks (id, tenant, agent, address_key, conversation, ordinal, status, reason, idempotency_key, message_id, message, by, trace_id, channel_origin, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a20e1d-bbca-75b1-b4b6-2c0ce2d67d96', 'acme', 'tester', 'c-1', 'c-1', '2', '0', NULL, NULL, '01a20e1d-bbca-75b1-b4b6-2c0db440e9b8', '"say so"', '{"id":"alice","roles":["admin"]}', '"01a20e1dbbca75b1b4b62c0ce2d67d96"', 'api', '1795533159370');
+VALUES ('01a20e86-f213-74ad-805f-71538660b7e7', 'acme', 'tester', 'c-1', 'c-1', '1', '1', NULL, NULL, '01a20e86-f213-74ad-805f-7154153fb6ca', '"change it"', '{"id":"alice","roles":["admin"]}', '"01a20e86f21374ad805f71538660b7e7"', 'api', '1795540054548');
+----
+INSERT INTO troupe.agent_tasks (id, tenant, agent, address_key, conversation, ordinal, status, reason, idempotency_key, message_id, message, by, trace_id, channel_origin, created_at) OVERRIDING SYSTEM VALUE
+VALUES ('01a20e86-f268-702c-bc9b-eb8b7d9699a6', 'acme', 'tester', 'c-1', 'c-1', '2', '0', NULL, NULL, '01a20e86-f268-702c-bc9b-eb8cb85b8f49', '"say so"', '{"id":"alice","roles":["admin"]}', '"01a20e86f268702cbc9beb8b7d9699a6"', 'api', '1795540054632');
 ----
 INSERT INTO troupe.approvals (id, "position", tenant, run_id, status, expires_at, payload, answer) OVERRIDING SYSTEM VALUE
-VALUES ('f3dd379f-35f6-4ef4-885d-965b26f9b22c', '1', 'acme', '01a20e1d-b7f9-7243-9d29-90d87cf3ea7e', '0', NULL, '{"approvers":[],"arguments":{"n":1},"call":"0/1.0","digest":"b31cd12c61212123e611e5294088ed2bded623f525fd8222de0813237f24af4e","id":"f3dd379f-35f6-4ef4-885d-965b26f9b22c","payload":{"agent_name":"tester","args_summary":"n: 1","correlation_id":"f3dd379f-35f6-4ef4-885d-965b26f9b22c","effect_description":"Changes something.","tool_name":"change"},"policy_version":"1","requested_at":1795533159180,"run_id":"01a20e1d-b7f9-7243-9d29-90d87cf3ea7e","shown_digest":"e98f66fa9df6f54ae8755082739cc97ca4b84f88f408ddf212efae25b32b93c3","tool_key":"test.change@1"}', NULL);
+VALUES ('1939ad7f-ecd3-4c11-a033-90d932820c6d', '1', 'acme', '01a20e86-f213-74ad-805f-71538660b7e7', '0', NULL, '{"approvers":[],"arguments":{"n":1},"call":"0/1.0","digest":"4e4a8b8912603c0db4a26563a6a71a3f4d7a4006d423623a3fcf9c752f8348c9","id":"1939ad7f-ecd3-4c11-a033-90d932820c6d","payload":{"agent_name":"tester","args_summary":"n: 1","correlation_id":"1939ad7f-ecd3-4c11-a033-90d932820c6d","effect_description":"Changes something.","tool_name":"change"},"policy_version":"1","requested_at":1795540054611,"run_id":"01a20e86-f213-74ad-805f-71538660b7e7","shown_digest":"3f2aff6bb1fbef24a0ddfbadc7925854d152d6c7523a931ceb664c178674935a","tool_key":"test.change@1"}', NULL);
 ----
 INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, tool_calls, run_id, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'c-1', '0', 'user', '"change it"', 'api', NULL, '01a20e1d-b7f9-7243-9d29-90d87cf3ea7e', '1795533158396');
+VALUES ('acme', 'c-1', '0', 'user', '"change it"', 'api', NULL, '01a20e86-f213-74ad-805f-71538660b7e7', '1795540054548');
 ----
 INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, tool_calls, run_id, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'c-1', '1', 'user', '"say so"', 'api', NULL, '01a20e1d-bbca-75b1-b4b6-2c0ce2d67d96', '1795533159370');
+VALUES ('acme', 'c-1', '1', 'user', '"say so"', 'api', NULL, '01a20e86-f268-702c-bc9b-eb8b7d9699a6', '1795540054632');
 ----
 INSERT INTO troupe.conversations (tenant, id, "position", agent, address_key, initiated_by, trigger_event_id, begun_by, created_at, tasks, messages) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'c-1', '1', 'tester', 'c-1', 'system', NULL, '"alice"', '1795533158396', '2', '2');
+VALUES ('acme', 'c-1', '1', 'tester', 'c-1', 'system', NULL, '"alice"', '1795540054548', '2', '2');
 ----
 INSERT INTO troupe.outbox (tenant, key, key_seq, id, place, topic, agent, payload, attempts, created_at, replayed, lease_owner, failures) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'tester/c-1', '1', '01a20e1d-bbca-75b1-b4b6-2c0db440e9b8', '1', 'agent.task.dispatched', 'tester', '{"task_id":"01a20e1d-bbca-75b1-b4b6-2c0ce2d67d96"}', '0', '1795533159370', 'false', NULL, '{}');
+VALUES ('acme', 'tester/c-1', '1', '01a20e86-f268-702c-bc9b-eb8cb85b8f49', '1', 'agent.task.dispatched', 'tester', '{"task_id":"01a20e86-f268-702c-bc9b-eb8b7d9699a6"}', '0', '1795540054632', 'false', NULL, '{}');
 ----
 INSERT INTO troupe.outbox_keys (tenant, key, seq, pending, due_at, place, topic, agent) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'tester/c-1', '1', '1', '1795533159370', '1', 'agent.task.dispatched', 'tester');
+VALUES ('acme', 'tester/c-1', '1', '1', '1795540054632', '1', 'agent.task.dispatched', 'tester');
 ----
 INSERT INTO troupe.run_details (run_id, tenant, agent, address_key, conversation, ordinal, owner, open, needs, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a20e1d-b7f9-7243-9d29-90d87cf3ea7e', 'acme', 'tester', 'c-1', 'c-1', '1', '9167a41d-98b2-431c-8222-bebd1b28906b', 'true', '{}', '1795533158396');
+VALUES ('01a20e86-f213-74ad-805f-71538660b7e7', 'acme', 'tester', 'c-1', 'c-1', '1', '96af0dcb-8a4c-4f43-9fc9-403fc4f198ee', 'true', '{}', '1795540054548');
 ----
 INSERT INTO troupe.run_events (run_id, seq, at, type, payload) OVERRIDING SYSTEM VALUE
-VALUES ('01a20e1d-b7f9-7243-9d29-90d87cf3ea7e', '0', '1795533158396', 'RunAccepted', '{"_tag":"RunAccepted","address":{"agent":"tester","key":"c-1"},"by":"alice","conversation":"c-1","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"change it","pins":{"definition":"6e32d7435d63bfef1fe7f25a5ae1d700dec4afe4f5e73a4560e8cbcc102e23a3","tools":"a95de83081fc57842c0f6981af80eeb4458deafde84dcf5a3247af807406ca99"},"roles":["admin"],"tenant":"acme","trace_id":"01a20e1db7f972439d2990d87cf3ea7e"}');
+VALUES ('01a20e86-f213-74ad-805f-71538660b7e7', '0', '1795540054548', 'RunAccepted', '{"_tag":"RunAccepted","address":{"agent":"tester","key":"c-1"},"by":"alice","conversation":"c-1","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"change it","pins":{"definition":"6e32d7435d63bfef1fe7f25a5ae1d700dec4afe4f5e73a4560e8cbcc102e23a3","tools":"a95de83081fc57842c0f6981af80eeb4458deafde84dcf5a3247af807406ca99"},"roles":["admin"],"tenant":"acme","trace_id":"01a20e86f21374ad805f71538660b7e7"}');
 ----
 INSERT INTO troupe.run_events (run_id, seq, at, type, payload) OVERRIDING SYSTEM VALUE
-VALUES ('01a20e1d-b7f9-7243-9d29-90d87cf3ea7e', '1', '1795533158396', 'RunClaimed', '{"_tag":"RunClaimed","epoch":1,"owner":"9167a41d-98b2-431c-8222-bebd1b28906b"}');
+VALUES ('01a20e86-f213-74ad-805f-71538660b7e7', '1', '1795540054548', 'RunClaimed', '{"_tag":"RunClaimed","epoch":1,"owner":"96af0dcb-8a4c-4f43-9fc9-403fc4f198ee"}');
 ----
 INSERT INTO troupe.run_events (run_id, seq, at, type, payload) OVERRIDING SYSTEM VALUE
-VALUES ('01a20e1d-b7f9-7243-9d29-90d87cf3ea7e', '2', '1795533159044', 'ModelTurned', '{"_tag":"ModelTurned","calls":[{"arguments":{"n":1},"model_id":"call_0","name":"change"}],"finish":"tool_calls","frame":"0","step":1,"text":""}');
+VALUES ('01a20e86-f213-74ad-805f-71538660b7e7', '2', '1795540054594', 'ModelTurned', '{"_tag":"ModelTurned","calls":[{"arguments":{"n":1},"model_id":"call_0","name":"change"}],"finish":"tool_calls","frame":"0","step":1,"text":""}');
 ----
 INSERT INTO troupe.run_events (run_id, seq, at, type, payload) OVERRIDING SYSTEM VALUE
-VALUES ('01a20e1d-b7f9-7243-9d29-90d87cf3ea7e', '3', '1795533159180', 'ApprovalRequested', '{"_tag":"ApprovalRequested","approval":"f3dd379f-35f6-4ef4-885d-965b26f9b22c","approvers":[],"arguments":{"n":1},"call":"0/1.0","digest":"b31cd12c61212123e611e5294088ed2bded623f525fd8222de0813237f24af4e","payload":{"agent_name":"tester","args_summary":"n: 1","correlation_id":"f3dd379f-35f6-4ef4-885d-965b26f9b22c","effect_description":"Changes something.","tool_name":"change"},"policy_version":"1","proposal":"acb0d3a86b53387ef50a1d4b5068c979148ed3a2833e2ae10c6db99bf39238f7","shown_digest":"e98f66fa9df6f54ae8755082739cc97ca4b84f88f408ddf212efae25b32b93c3","tool_digest":"802754913b114ba1d1d11ae1e185e0933035a08271a2da4622fcf1688bcdafc0","tool_key":"test.change@1"}');
+VALUES ('01a20e86-f213-74ad-805f-71538660b7e7', '3', '1795540054611', 'ApprovalRequested', '{"_tag":"ApprovalRequested","approval":"1939ad7f-ecd3-4c11-a033-90d932820c6d","approvers":[],"arguments":{"n":1},"call":"0/1.0","digest":"4e4a8b8912603c0db4a26563a6a71a3f4d7a4006d423623a3fcf9c752f8348c9","payload":{"agent_name":"tester","args_summary":"n: 1","correlation_id":"1939ad7f-ecd3-4c11-a033-90d932820c6d","effect_description":"Changes something.","tool_name":"change"},"policy_version":"1","proposal":"acb0d3a86b53387ef50a1d4b5068c979148ed3a2833e2ae10c6db99bf39238f7","shown_digest":"3f2aff6bb1fbef24a0ddfbadc7925854d152d6c7523a931ceb664c178674935a","tool_digest":"802754913b114ba1d1d11ae1e185e0933035a08271a2da4622fcf1688bcdafc0","tool_key":"test.change@1"}');
 ----
 INSERT INTO troupe.runs (run_id, tenant, epoch, length, status) OVERRIDING SYSTEM VALUE
-VALUES ('01a20e1d-b7f9-7243-9d29-90d87cf3ea7e', 'acme', '1', '4', '-1');
+VALUES ('01a20e86-f213-74ad-805f-71538660b7e7', 'acme', '1', '4', '-1');
 ----
 INSERT INTO troupe_migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('1', '2026-11-24 15:12:34.194+00', 'schema');
+VALUES ('1', '2026-11-24 17:07:33.986+00', 'schema');
 ----
 INSERT INTO troupe_migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('10', '2026-11-24 15:12:34.194+00', 'files');
+VALUES ('10', '2026-11-24 17:07:33.986+00', 'files');
 ----
 INSERT INTO troupe_migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('11', '2026-11-24 15:12:34.194+00', 'tenants');
+VALUES ('11', '2026-11-24 17:07:33.986+00', 'tenants');
 ----
 INSERT INTO troupe_migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('12', '2026-11-24 15:12:34.194+00', 'tokens');
+VALUES ('12', '2026-11-24 17:07:33.986+00', 'tokens');
 ----
 INSERT INTO troupe_migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('13', '2026-11-24 15:12:34.194+00', 'erasures');
+VALUES ('13', '2026-11-24 17:07:33.986+00', 'erasures');
 ----
 INSERT INTO troupe_migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('2', '2026-11-24 15:12:34.194+00', 'messages');
+VALUES ('2', '2026-11-24 17:07:33.986+00', 'messages');
 ----
 INSERT INTO troupe_migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('3', '2026-11-24 15:12:34.194+00', 'plans');
+VALUES ('3', '2026-11-24 17:07:33.986+00', 'plans');
 ----
 INSERT INTO troupe_migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('4', '2026-11-24 15:12:34.194+00', 'worlds');
+VALUES ('4', '2026-11-24 17:07:33.986+00', 'worlds');
 ----
 INSERT INTO troupe_migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('5', '2026-11-24 15:12:34.194+00', 'sets');
+VALUES ('5', '2026-11-24 17:07:33.986+00', 'sets');
 ----
 INSERT INTO troupe_migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('6', '2026-11-24 15:12:34.194+00', 'memory');
+VALUES ('6', '2026-11-24 17:07:33.986+00', 'memory');
 ----
 INSERT INTO troupe_migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('7', '2026-11-24 15:12:34.194+00', 'platform');
+VALUES ('7', '2026-11-24 17:07:33.986+00', 'platform');
 ----
 INSERT INTO troupe_migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('8', '2026-11-24 15:12:34.194+00', 'authorizations');
+VALUES ('8', '2026-11-24 17:07:33.986+00', 'authorizations');
 ----
 INSERT INTO troupe_migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('9', '2026-11-24 15:12:34.194+00', 'channels');
+VALUES ('9', '2026-11-24 17:07:33.986+00', 'channels');
 ----
 SELECT setval('troupe.approvals_position_seq', 1)::text;
 ----

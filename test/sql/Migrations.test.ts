@@ -51,7 +51,15 @@ for (const [engine, client] of engines) {
           Effect.gen(function* () {
             const sql = yield* SqlClient.SqlClient
             yield* load(name)
+            yield* sql.unsafe(
+              `INSERT INTO troupe.call_records (key, tenant, run_id, tool_name, ended_at, record)
+               VALUES ('"k"', '"acme"', gen_random_uuid(), '"t"', 0, '{}')`
+            )
             yield* Migrations.run
+            // Records of calls had their tenant as JSON until 0013.
+            assert.deepStrictEqual(yield* sql.unsafe("SELECT tenant FROM troupe.call_records"), [
+              { tenant: name < "0013" ? "acme" : '"acme"' }
+            ])
             const tasks = yield* sql.unsafe<{ readonly id: RunId }>(
               "SELECT id FROM troupe.agent_tasks ORDER BY ordinal"
             )

@@ -95,7 +95,7 @@ const furnish = Effect.fnUntraced(function* (run: RunId, conversation: string) {
   )
   yield* sql.unsafe(
     `INSERT INTO troupe.call_records (key, tenant, run_id, tool_name, ended_at, record)
-     VALUES ('"k"', '"acme"', $1::uuid, '"change"', 9007199254740993, '{}')`,
+     VALUES ('"k"', 'acme', $1::uuid, '"change"', 9007199254740993, '{}')`,
     [run]
   )
   yield* sql.unsafe(

@@ -71,9 +71,7 @@ const strangeness = ({ kind, row }: ArchiveLine, run: RunLine): string | undefin
   }
   const column = isTable(kind) ? (run_columns[kind] ?? "run_id") : "run_id"
   if (row[column] !== run.run_id) return "it is of another run"
-  // Records of calls keep their tenant as JSON.
-  const tenant = kind === "call_records" ? JSON.stringify(run.tenant) : run.tenant
-  if ("tenant" in row && row["tenant"] !== tenant) return "it is of another tenant"
+  if ("tenant" in row && row["tenant"] !== run.tenant) return "it is of another tenant"
   if (kind !== "runs") return undefined
   const status = row["status"]
   return typeof status === "number" && status >= 3 && status <= 5

@@ -69,7 +69,7 @@ interface Steps extends Erasing {
 }
 
 /** What is found by ids, and what names the subject; the runs themselves are left. */
-const eraseBeside = Effect.fnUntraced(function* (steps: Steps, owned: Owned) {
+const eraseBeside = Effect.fnUntraced(function* (steps: Steps, owned: Owned, isLast: boolean) {
   const { blobs, counts, eraser, sql, subject, tenant } = steps
   const all = [...owned.values()]
   const runs = all.flatMap((each) => each.runs)
@@ -79,7 +79,8 @@ const eraseBeside = Effect.fnUntraced(function* (steps: Steps, owned: Owned) {
   counts.add("memory_rows", named.interaction + named.session + named.persistent)
   counts.add("blob_uses", yield* blobs.withdraw(tenant, subject))
   const ids = new Set<string>([...runs, ...conversations])
-  yield* sweepTables({ sql, tenant, subject, eraser, counts, runs, conversations, ids })
+  const sweep = { sql, tenant, subject, eraser, counts, runs, conversations, ids }
+  yield* sweepTables(sweep, isLast)
 })
 
 const isActive = (error: { readonly _tag: string }): error is SubjectIsActive =>
@@ -106,14 +107,14 @@ const eraseAll = Effect.fnUntraced(function* (steps: Steps) {
   const owned = yield* findOwned(sql, { tenant, subject, eraser })
   const runs = yield* activeRuns(sql, tenant, [...owned.keys()])
   if (runs.length > 0) return yield* new SubjectIsActive({ runs })
-  yield* eraseBeside(steps, owned)
+  yield* eraseBeside(steps, owned, false)
   for (const each of owned.values()) {
     yield* eraseOwned(steps, each)
     yield* tell({ tenant, conversation: each.conversation })
   }
   const waiting = yield* eraseNames(steps, owned)
-  // What was on its way meanwhile.
-  yield* eraseBeside(steps, owned)
+  // What was on its way meanwhile, and what says whose all this was.
+  yield* eraseBeside(steps, owned, true)
   return waiting
 })
 

@@ -26,6 +26,8 @@ interface Swept {
   readonly does: "delete" | "mark"
   /** Which rows may be touched; absent = all. */
   readonly where?: string
+  /** It says whose a run or conversation is: without it, an erasure that is done again would not find what is left. */
+  readonly saysWhose?: true
   /** The messages of a queue are found by their ids, because the rows of their keys are locked before them. */
   readonly ids?: true
 }
@@ -70,13 +72,19 @@ const swept: ReadonlyArray<Swept> = [
     where: "t.token::json->>'principal' = $7::text"
   },
   { table: "access_tokens", columns: ["token", "revoked_by"], does: "mark" },
-  { table: "conversations", columns: ["begun_by", "trigger_event_id"], does: "mark" },
+  {
+    table: "conversations",
+    columns: ["begun_by", "trigger_event_id"],
+    does: "mark",
+    saysWhose: true
+  },
   { table: "conversation_messages", columns: ["content", "tool_calls"], does: "mark" },
   {
     table: "agent_tasks",
     columns: ["message", "by", "trace_id", "reason", "idempotency_key"],
     does: "mark",
-    where: "t.status > 1"
+    where: "t.status > 1",
+    saysWhose: true
   },
   { table: "rule_candidates", columns: ["draft"], does: "mark" },
   { table: "platform_changesets", columns: ["state"], does: "mark" },
@@ -186,9 +194,10 @@ const sweepPage = Effect.fnUntraced(function* (sweep: Sweep, of: Swept, { from, 
   return last === undefined || rows.length < page_max ? undefined : behind(last.place)
 })
 
-/** Each page in a transaction of its own. */
-export const sweepTables = Effect.fnUntraced(function* (sweep: Sweep) {
+/** Each page in a transaction of its own. `isLast`: the runs are erased already, so that what says whose they are goes too. */
+export const sweepTables = Effect.fnUntraced(function* (sweep: Sweep, isLast: boolean) {
   for (const of of swept) {
+    if (of.saysWhose === true && !isLast) continue
     yield* forEachPiece(
       sweep.sql,
       of.table,

@@ -42,7 +42,7 @@ const make = Effect.map(SqlClient.SqlClient, (sql) => {
                ON CONFLICT (key) DO NOTHING`,
               [
                 records.map(({ key }) => named(key)),
-                records.map(({ tenant }) => named(tenant)),
+                records.map(({ tenant }) => tenant),
                 records.map(({ run_id }) => run_id),
                 records.map(({ tool_name }) => named(tool_name)),
                 records.map(({ ended_at }) => String(ended_at)),
@@ -57,19 +57,19 @@ const make = Effect.map(SqlClient.SqlClient, (sql) => {
          WHERE tenant = $1::text AND run_id = $2::uuid
            AND place > COALESCE((SELECT place FROM troupe.call_records WHERE key = $3::text), 0)
          ORDER BY place LIMIT $4::int4`,
-        [named(tenant), run, named(after ?? ""), Math.min(limit, page_max)]
+        [tenant, run, named(after ?? ""), Math.min(limit, page_max)]
       ),
     ofTool: (tenant, tool_name, limit) =>
       records(
         `SELECT record FROM troupe.call_records
          WHERE tenant = $1::text AND tool_name = $2::text ORDER BY place DESC LIMIT $3::int4`,
-        [named(tenant), named(tool_name), Math.min(limit, page_max)]
+        [tenant, named(tool_name), Math.min(limit, page_max)]
       ),
     forget: (tenant, before) =>
       Effect.mapBoth(
         sql.unsafe(
           `DELETE FROM troupe.call_records WHERE tenant = $1::text AND ended_at < $2::int8 RETURNING 1`,
-          [named(tenant), before]
+          [tenant, before]
         ),
         { onSuccess: (gone) => gone.length, onFailure: toStoreError }
       )

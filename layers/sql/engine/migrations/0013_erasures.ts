@@ -1,5 +1,6 @@
 /**
- * Which erasures there were. Of whom is kept as a digest only, whose key is not.
+ * Which erasures there were. Of whom is kept as a digest only, whose key is not. Records of calls name their tenant as the rows of
+ * all other tables do: as JSON it was none that a policy or an erasure looks for.
  */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
@@ -23,7 +24,8 @@ const statements = [
   `CREATE INDEX erasures_tenant ON troupe.erasures (tenant, position)`,
   `ALTER TABLE troupe.erasures ENABLE ROW LEVEL SECURITY`,
   `CREATE POLICY of_tenant ON troupe.erasures FOR SELECT
-    USING (tenant = current_setting('troupe.tenant', true))`
+    USING (tenant = current_setting('troupe.tenant', true))`,
+  `UPDATE troupe.call_records SET tenant = tenant::json #>> '{}' WHERE tenant LIKE '"%'`
 ]
 
 export const migration = Effect.gen(function* () {
