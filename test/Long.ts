@@ -11,6 +11,9 @@ export const either = (short: number, full: number): number => (isFull ? full : 
 
 /** Files that `npm test` leaves out whole. */
 export const late: ReadonlyArray<string> = [
+  "test/replay/Embedded.test.ts",
+  "test/sql/LongRun.test.ts",
+  "test/process/TokenCommand.test.ts",
   "test/process/Growth.test.ts",
   "test/process/RandomKills.test.ts",
   "test/process/Siege.test.ts"
@@ -19,34 +22,49 @@ export const late: ReadonlyArray<string> = [
 /** Files and folders with a long form. */
 export const files: ReadonlyArray<string> = [
   "test/bench",
+  "test/delivery/Crash.test.ts",
   "test/entry/HostileTexts.test.ts",
   "test/http/Away.test.ts",
   "test/simulation",
   "test/package",
   "test/run/RunDecider.test.ts",
+  "test/process/Asked.test.ts",
+  "test/process/ClientAsked.test.ts",
+  "test/process/Deploy.test.ts",
   "test/process/DeployFiles.test.ts",
+  "test/process/Owners.test.ts",
+  "test/process/Start.test.ts",
+  "test/process/UnreadOutput.test.ts",
+  "test/queue/Processes.test.ts",
   "test/replay/Command.test.ts",
   "test/spectral/Crowd.test.ts",
+  "test/sql/Crash.test.ts",
+  "test/sql/Migrations.test.ts",
   "test/sql/Plans.test.ts",
   ...late
 ]
 
 /** What `npm test` leaves to the long form, one line each. */
 export const left: ReadonlyArray<string> = [
-  "test/bench: every row but step and calls, in small sizes",
-  "test/entry: hostile texts of 100,000 characters; those of 30,000 are searched here",
-  "test/http: every route, and a stop, while PostgreSQL stands still; three routes are here",
+  "test/bench: every row but step, in small sizes",
+  "test/entry: hostile texts of 100,000 characters; those of 10,000 are searched here",
+  "test/http: a service, and its stop, while PostgreSQL stands still; while it is down it is here",
   "test/run: the seeds 1,000 to 2,499 of runs in any order of their inputs",
   "test/simulation: seeds 101 to 1,500, and whether all seeds together met every fault",
-  "test/simulation: a crash at every I/O of seeds 6 to 50",
+  "test/simulation: a crash at every I/O of seeds 3 to 50",
   "test/simulation: seven planted bugs out of eight",
   "test/package: a build that checks types too, three packed examples out of four, and a replay by the packed command",
   "test/package: its types under TypeScript 5.9 and for bundlers, a bundle by Vite, and Node 22.19, Bun and Deno",
   "test/replay: the command over a directory; over a PostgreSQL server it runs here",
-  "test/sql: what 2,000 messages read behind 20,000 runs; of 72 and 96 behind 5,000 it is counted here",
+  "test/sql: what 2,000 messages read behind 20,000 runs; of 72 and 96 behind 2,000 it is counted here",
   "test/spectral: 1,000 agents of three kinds at once; 200 are here",
   "test/process: the packages of the image are installed, and it starts; what it copies and is told is checked here",
-  "test/process: random kills of a service on each engine; a kill at each crash point is here",
+  "test/process: random kills of a service on each engine; a kill at each crash point of both is here",
+  "test/process, test/delivery, test/sql: further kills on PGlite; those on PostgreSQL are here",
+  "test/process: npm start with its other agents, its output unread, a rolling update of three services, and troupe token",
+  "test/queue: three more ways in which a worker is killed in a body; four are here",
+  "test/replay: a replay of an embedder's directory and module by the command",
+  "test/sql: a run of over 10,000 events, and upgrades from each version; from the oldest and the newest two they are here",
   "test/process: random kills of two services, a worker and their server at once",
   "test/process: what thousands of runs and steps leave behind; what a few leave is in test/runtime/Leaks"
 ]

@@ -63,8 +63,12 @@ const alone = [
  */
 const execArgv = ["--liftoff-only", "--min-semi-space-size=16", "--max-semi-space-size=64"]
 
-/** Left to the long form, unless a file is named. */
-const left = isFull || process.argv.some((each) => each.includes("test/process")) ? [] : late
+/** Left to the long form, unless the file or its folder is named. */
+const left = isFull
+  ? []
+  : late.filter(
+      (file) => !process.argv.some((each) => each.startsWith("test/") && file.startsWith(each))
+    )
 
 const project = (name: string, test: object) => ({
   root,
@@ -87,13 +91,13 @@ export default defineConfig({
     // One more than the two cores of a small machine: many files wait for clocks and for processes of their own.
     maxWorkers: 3,
     projects: [
-      project("together", { include: together, exclude: alone, isolate: false }),
+      project("together", { include: together, exclude: [...alone, ...left], isolate: false }),
       project("apart", {
         include: ["test/**/*.test.ts"],
         exclude: [...together, ...left],
         isolate: true
       }),
-      project("alone", { include: alone, isolate: true })
+      project("alone", { include: alone, exclude: left, isolate: true })
     ]
   }
 })

@@ -7,8 +7,8 @@ import { isFull } from "../Long.ts"
 // Read by every module of the bench when it is loaded, which a row does when it is asked for.
 process.env["TROUPE_BENCH"] = "brief"
 
-/** That of the loop alone, and that of direct calls. The others, through `start`, with databases and kills, are in the long form. */
-const short = ["step", "calls"]
+/** That of the loop alone. The others, through `start`, with databases and kills, are in the long form. */
+const short = ["step"]
 
 describe("the bench", () => {
   for (const [name, load] of Object.entries(rows)) {

@@ -5,6 +5,7 @@ import * as Homes from "./Homes.ts"
 import * as Judge from "./Judge.ts"
 import * as Service from "./Service.ts"
 import { takeover } from "./Takeover.ts"
+import { isFull } from "../Long.ts"
 
 it.live(
   "SA-42 a process that slept longer than its lease is refused, and the new owner finishes each run once",
@@ -49,23 +50,25 @@ it.live(
   120_000
 )
 
-it.live(
-  "ST-04 a run that left a process, which was killed, goes on when its directory is opened and the person decides",
-  () =>
-    Effect.gen(function* () {
-      const judge = yield* Judge.start
-      const options = { store: yield* Homes.directory, counter: judge.url }
-      const first = yield* Service.start({ ...options, park_ms: 20 })
-      const { id, run } = yield* parked(first)
-      yield* first.child.kill
-      const second = yield* Service.start(options)
-      yield* second.decide(id)
-      yield* endsOnce(second, judge, run)
-    }),
-  120_000
-)
+if (isFull) {
+  it.live(
+    "ST-04 a run that left a process, which was killed, goes on when its directory is opened and the person decides",
+    () =>
+      Effect.gen(function* () {
+        const judge = yield* Judge.start
+        const options = { store: yield* Homes.directory, counter: judge.url }
+        const first = yield* Service.start({ ...options, park_ms: 20 })
+        const { id, run } = yield* parked(first)
+        yield* first.child.kill
+        const second = yield* Service.start(options)
+        yield* second.decide(id)
+        yield* endsOnce(second, judge, run)
+      }),
+    120_000
+  )
+}
 
-for (const [engine, home] of Homes.both) {
+for (const [engine, home] of Homes.some) {
   it.live(
     `SA-42 a service that is told to stop ends its step, and its question waits for the next one (${engine})`,
     () =>
@@ -116,7 +119,7 @@ for (const [engine, home] of Homes.both) {
 /** Far longer than the test: whatever waits for it does not come about. */
 const lease_ms = 600_000
 
-for (const [engine, home] of Homes.both) {
+for (const [engine, home] of Homes.some) {
   it.live(
     `SA-42 nobody waits for the leases of a process that was killed: runs and deliveries go on (${engine})`,
     () =>
