@@ -76,8 +76,9 @@ const project = (name: string, test: object) => ({
   ssr: { resolve: { conditions: ["troupe-source"] } },
   test: {
     name,
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
+    // What hangs ends; a machine that is busy with other things is no fault.
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
     pool: "forks" as const,
     execArgv,
     ...test
