@@ -91,7 +91,7 @@ describe("a doctor", () => {
                  SELECT d.run_id, d.tenant, '"it does not fold"', 0, 0 FROM troupe.run_details d`
               ),
               sql.unsafe(
-                `INSERT INTO troupe_migrations (migration_id, name) VALUES (9999, 'later')`
+                `INSERT INTO troupe.migrations (migration_id, name) VALUES (9999, 'later')`
               )
             )
           ),

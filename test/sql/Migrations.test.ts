@@ -77,7 +77,13 @@ for (const [engine, client] of engines) {
               assert.deepInclude(H.end(second), { status: "complete" })
             }).pipe(Effect.scoped, Effect.provide(Waiting.stores))
             yield* sql.unsafe("DROP SCHEMA troupe CASCADE")
-            yield* sql.unsafe("DROP TABLE troupe_migrations")
+            // Nothing of an upgraded or a new database is elsewhere, but for the extension.
+            assert.deepStrictEqual(
+              yield* sql.unsafe(
+                "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace"
+              ),
+              []
+            )
             yield* Migrations.run
             assert.deepStrictEqual(upgraded, yield* schema)
           })
@@ -114,7 +120,7 @@ it.live("a database that a newer process migrated further serves this one too", 
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     yield* Migrations.run
-    yield* sql.unsafe("INSERT INTO troupe_migrations (migration_id, name) VALUES (9999, 'later')")
+    yield* sql.unsafe("INSERT INTO troupe.migrations (migration_id, name) VALUES (9999, 'later')")
     assert.deepStrictEqual(yield* Migrations.run, [])
   }).pipe(Effect.provide(engines[0]![1]))
 )

@@ -28,7 +28,7 @@ it.live("two processes that start together on an empty database migrate it once"
     const rows = yield* Effect.provide(
       Effect.flatMap(
         SqlClient.SqlClient,
-        (sql) => sql<{ migration_id: number }>`SELECT migration_id FROM troupe_migrations`
+        (sql) => sql<{ migration_id: number }>`SELECT migration_id FROM troupe.migrations`
       ),
       contexts[0]
     )

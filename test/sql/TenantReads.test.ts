@@ -29,7 +29,14 @@ import * as EmbeddedPostgres from "./EmbeddedPostgres.ts"
 import { onBothEngines } from "./Engines.ts"
 
 /** What belongs to no tenant: processes, what workers offer, and what is configured. A tenant's role may not read it. */
-const of_no_tenant = ["components", "mcp_pin_changes", "mcp_pins", "processes", "tool_workers"]
+const of_no_tenant = [
+  "components",
+  "mcp_pin_changes",
+  "mcp_pins",
+  "migrations",
+  "processes",
+  "tool_workers"
+]
 
 const accept = (tenant: Tenant) =>
   Effect.map(
@@ -224,7 +231,7 @@ onBothEngines("row security", (it) => {
   )
 })
 
-/** A role that may log in, and a database that it owns. */
+/** A role that may log in, and a database that it owns; or one in which it may make a schema, where it has no rights. */
 const tenancy = Effect.fnUntraced(function* (rights: string) {
   const name = `app_${randomUUID().slice(0, 8)}`
   const url = yield* EmbeddedPostgres.database
@@ -233,8 +240,17 @@ const tenancy = Effect.fnUntraced(function* (rights: string) {
     SqlClient.SqlClient
   )
   yield* admin.unsafe(`CREATE ROLE ${name} LOGIN PASSWORD 'app' ${rights}`)
-  yield* admin.unsafe(`ALTER DATABASE ${new URL(url).pathname.slice(1)} OWNER TO ${name}`)
-  yield* admin.unsafe(`ALTER SCHEMA public OWNER TO ${name}`)
+  const database = new URL(url).pathname.slice(1)
+  if (rights === "") {
+    // The least that it needs.
+    yield* admin.unsafe(`REVOKE ALL ON DATABASE ${database} FROM PUBLIC`)
+    yield* admin.unsafe(`GRANT CONNECT, CREATE ON DATABASE ${database} TO ${name}`)
+    yield* admin.unsafe("REVOKE CREATE ON SCHEMA public FROM PUBLIC")
+    yield* admin.unsafe("CREATE EXTENSION pg_trgm")
+  } else {
+    yield* admin.unsafe(`ALTER DATABASE ${database} OWNER TO ${name}`)
+    yield* admin.unsafe(`ALTER SCHEMA public OWNER TO ${name}`)
+  }
   const at = new URL(url)
   at.username = name
   at.password = "app"
@@ -285,7 +301,7 @@ it.live("a role that may make roles has its own for tenants, which others cannot
 )
 
 it.live(
-  "a role that may not make roles is warned of what is missing, and uses it once it is there",
+  "a role that may make a schema and nothing else is warned of what is missing, and uses it once it is there",
   () =>
     Effect.gen(function* () {
       const { admin, name, url } = yield* tenancy("")

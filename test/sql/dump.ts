@@ -11,13 +11,14 @@ import * as Pglite from "../../layers/sql/engine/Pglite.ts"
 import * as H from "../runtime/Harness.ts"
 import * as Waiting from "./Waiting.ts"
 
-const statements: Array<string> = [
-  `CREATE TABLE troupe_migrations (
+const statements: Array<string> = []
+
+/** What the Migrator makes itself, in the schema that is made before. */
+const list = `CREATE TABLE troupe_new.migrations (
   migration_id integer primary key,
   created_at timestamp with time zone not null default now(),
   name text not null
 )`
-]
 
 /** Migrates, and keeps the text of each statement that a migration ran. */
 const migrate = Effect.gen(function* () {
@@ -27,6 +28,7 @@ const migrate = Effect.gen(function* () {
       key === "unsafe"
         ? (text: string, params?: ReadonlyArray<unknown>) => {
             if (/^(CREATE|ALTER|DROP|UPDATE|INSERT|DELETE)/.test(text)) statements.push(text)
+            if (text === "CREATE SCHEMA troupe_new") statements.push(list)
             return target.unsafe(text, params)
           }
         : Reflect.get(target, key)
@@ -45,7 +47,7 @@ const dumpRows = Effect.gen(function* () {
     `SELECT c.oid::regclass::text AS name, string_agg(quote_ident(a.attname), ', ' ORDER BY a.attnum) AS columns,
        string_agg(format('quote_nullable(%I::text)', a.attname), ', ' ORDER BY a.attnum) AS values
      FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
-     WHERE c.relkind = 'r' AND (c.relnamespace = 'troupe'::regnamespace OR c.oid = 'troupe_migrations'::regclass)
+     WHERE c.relkind = 'r' AND c.relnamespace = 'troupe'::regnamespace
      GROUP BY c.oid ORDER BY 1`
   )
   for (const { columns, name, values } of tables) {

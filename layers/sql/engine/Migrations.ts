@@ -10,6 +10,8 @@ import { Effect, Layer, Record, Schema } from "effect"
 import { Migrator, SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql"
 import { AnswerUnlimited } from "./AnswerUnlimited.ts"
+import { rowDecoder } from "./DecodedRows.ts"
+import { inTransaction } from "./SqlFailure.ts"
 import { migration as schema } from "./migrations/0001_schema.ts"
 import { migration as messages } from "./migrations/0002_messages.ts"
 import { migration as plans } from "./migrations/0003_plans.ts"
@@ -55,7 +57,12 @@ const migrations = {
 /** The number of the last migration that this version has. */
 export const newest = Object.keys(migrations).length
 
-const table = "troupe_migrations"
+/** The list of those that ran. */
+const list = "troupe.migrations"
+/** Where earlier versions had it, in the first schema of their search path: usually `public`. */
+const early_list = "troupe_migrations"
+/** Where it is while the first migration makes the schema. */
+const new_schema = "troupe_new"
 
 /** A migration may take longer than a statement of a run may. */
 const withoutTimeout = <E>(migration: Effect.Effect<void, E, SqlClient.SqlClient>) =>
@@ -70,17 +77,40 @@ const names = new Map(
   Object.keys(migrations).map((name) => [Number(name.slice(0, 4)), name.slice(5)])
 )
 
-const decodeRan = Schema.decodeUnknownEffect(
-  Schema.Array(Schema.Struct({ migration_id: Schema.Int, name: Schema.String }))
+const Ran = Schema.Struct({ migration_id: Schema.Int, name: Schema.String })
+const decodeRan = rowDecoder(Ran, "migrations")
+const decodePlaces = rowDecoder(
+  Schema.Struct({ now: Schema.Boolean, early: Schema.NullOr(Schema.String) }),
+  "places of migrations"
 )
+
+/** Whether the list is where it belongs; else where an earlier version has it, as it is written in a statement. */
+const places = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const [found] = yield* Effect.flatMap(
+    sql.unsafe(
+      `SELECT to_regclass('${list}') IS NOT NULL AS now,
+         coalesce(to_regclass('${early_list}'), to_regclass('public.${early_list}'))::regclass::text AS early`
+    ),
+    decodePlaces
+  )
+  return found ?? { now: false, early: null }
+})
+
+const listed = Effect.fnUntraced(function* (table: string) {
+  const sql = yield* SqlClient.SqlClient
+  return yield* Effect.flatMap(
+    sql.unsafe(`SELECT migration_id, name FROM ${table} ORDER BY migration_id`),
+    decodeRan
+  )
+})
 
 /** What the database ran, by number; none where it has no schema of Troupe. `isOurs`: no other one of that number is here. */
 export const ran = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient
-  const found = yield* sql.unsafe(`SELECT 1 AS made WHERE to_regclass('${table}') IS NOT NULL`)
-  if (found.length === 0) return []
-  const rows = yield* sql.unsafe(`SELECT migration_id, name FROM ${table} ORDER BY migration_id`)
-  return (yield* Effect.orDie(decodeRan(rows))).map(({ migration_id, name }) => {
+  const { early, now } = yield* places
+  const table = now ? list : early
+  const rows = table === null ? [] : yield* listed(table)
+  return rows.map(({ migration_id, name }) => {
     const ours = names.get(migration_id)
     return { id: migration_id, name, isOurs: ours === undefined || ours === name }
   })
@@ -104,9 +134,45 @@ const refuseForeign = Effect.gen(function* () {
   }
 })
 
-const migrate = Migrator.make({})({
-  loader: Migrator.fromRecord(Record.map(migrations, withoutTimeout)),
-  table
+const migrate = (table: string) =>
+  Migrator.make({})({
+    loader: Migrator.fromRecord(Record.map(migrations, withoutTimeout)),
+    table
+  })
+
+/** The list of an earlier version moves to the schema; an empty one is that of a start that did not come further. */
+const moveEarly = Effect.fnUntraced(function* (early: string) {
+  const sql = yield* SqlClient.SqlClient
+  if ((yield* listed(early)).length === 0) {
+    yield* sql.unsafe(`DROP TABLE ${early}`)
+    return false
+  }
+  // As the Migrator makes it, so that its constraints have the names of a new one.
+  yield* sql.unsafe(`CREATE TABLE ${list} (
+    migration_id integer primary key,
+    created_at timestamp with time zone not null default now(),
+    name text not null
+  )`)
+  yield* sql.unsafe(`INSERT INTO ${list} SELECT migration_id, created_at, name FROM ${early}`)
+  yield* sql.unsafe(`DROP TABLE ${early}`)
+  return true
+})
+
+/** One process at a time, and all of it or nothing. */
+const upgrade = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql.unsafe("SET LOCAL statement_timeout = 0")
+  yield* sql.unsafe("SET LOCAL lock_timeout = 0")
+  yield* sql.unsafe("SELECT pg_advisory_xact_lock(hashtextextended('troupe migrations', 0))::text")
+  yield* refuseForeign
+  const { early, now } = yield* places
+  if (now || (early !== null && (yield* moveEarly(early)))) return yield* migrate(list)
+  // The first migration makes the schema `troupe`, so that the list cannot be in it before.
+  yield* sql.unsafe(`CREATE SCHEMA ${new_schema}`)
+  const done = yield* migrate(`${new_schema}.migrations`)
+  yield* sql.unsafe(`ALTER TABLE ${new_schema}.migrations SET SCHEMA troupe`)
+  yield* sql.unsafe(`DROP SCHEMA ${new_schema}`)
+  return done
 })
 
 /** Brings the database up to date; the numbers and names of what it ran. */
@@ -114,7 +180,10 @@ export const run: Effect.Effect<
   ReadonlyArray<readonly [id: number, name: string]>,
   Migrator.MigrationError | SqlError.SqlError,
   SqlClient.SqlClient
-> = Effect.provideService(Effect.andThen(refuseForeign, migrate), AnswerUnlimited, true)
+> = Effect.flatMap(SqlClient.SqlClient, (sql) => inTransaction(sql)(upgrade)).pipe(
+  Effect.catchTag("StoreError", Effect.die),
+  Effect.provideService(AnswerUnlimited, true)
+)
 
 export const layer: Layer.Layer<
   never,
