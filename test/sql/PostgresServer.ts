@@ -6,8 +6,10 @@ import { execFile, execFileSync, spawn } from "node:child_process"
 import {
   chmodSync,
   chownSync,
+  cpSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   rmSync,
   writeFileSync
@@ -20,6 +22,8 @@ import { programs, publicDirectory } from "./PostgresPrograms.ts"
 
 export interface PostgresServer {
   readonly port: number
+  /** Where its files are. */
+  readonly data: string
   /** kill -9 of the server and of what it started; back when they are gone. */
   readonly crash: () => Promise<void>
   /** Stops the server and its children as a debugger does: connections stay open, and nobody answers on them. */
@@ -158,8 +162,28 @@ const guard = () => {
   }
 }
 
+/** A cluster of files that a backup holds, as the server's own user needs them. */
+const restored = ({ as }: Programs, files: string, data: string): void => {
+  cpSync(files, data, { recursive: true })
+  for (const name of ["", ...readdirSync(data, { recursive: true, encoding: "utf8" })]) {
+    const path = join(data, name)
+    if (as.uid !== undefined && as.gid !== undefined) chownSync(path, as.uid, as.gid)
+  }
+  chmodSync(data, 0o700)
+}
+
 /** Makes and starts one, with further settings of the server. */
-export const launch = async (...settings: ReadonlyArray<string>): Promise<PostgresServer> => {
+export const launch = (...settings: ReadonlyArray<string>): Promise<PostgresServer> =>
+  launched((found, home, data) => initialise(found, home, data), settings)
+
+/** Starts one on a copy of a cluster's files. */
+export const restore = (files: string): Promise<PostgresServer> =>
+  launched(async (found, _, data) => restored(found, files, data), [])
+
+const launched = async (
+  make: (found: Programs, home: string, data: string) => Promise<void>,
+  settings: ReadonlyArray<string>
+): Promise<PostgresServer> => {
   const found = programs()
   const home = mkdtempSync(join(publicDirectory(), "troupe-postgres-"))
   // Whoever runs the server must be able to pass through.
@@ -179,7 +203,7 @@ export const launch = async (...settings: ReadonlyArray<string>): Promise<Postgr
     started.once("exit", () => running.delete(started))
   }
   try {
-    await initialise(found, home, data)
+    await make(found, home, data)
     await start()
   } catch (error) {
     rmSync(home, { recursive: true, force: true })
@@ -187,6 +211,7 @@ export const launch = async (...settings: ReadonlyArray<string>): Promise<Postgr
   }
   return {
     port,
+    data,
     crash: () => crash(data),
     pause: () => signal(family(data), "SIGSTOP"),
     resume: () => signal(family(data), "SIGCONT"),
