@@ -207,7 +207,7 @@ export interface SendTo<Told extends AnySchema> extends Omit<Send, "agent" | "co
   readonly context: ContextGiven<Told>
 }
 
-type AnySend<Told extends AnySchema> = Send | SendTo<Told>
+export type AnySend<Told extends AnySchema> = Send | SendTo<Told>
 
 export interface Sent {
   readonly run: string

@@ -5,7 +5,9 @@ import { Effect } from "effect"
 import { decodeBuiltins } from "../../src/call/BuiltinTool.ts"
 import type { ToolConfig } from "../../src/call/ToolConfig.ts"
 import { decodeToolConfigs } from "../../src/call/ToolConfig.ts"
+import type { ToolConfigRefused } from "../../src/call/ToolConfigRefused.ts"
 import { refuseConfig } from "../../src/call/ToolConfigRefused.ts"
+import type { MisdeclaredTool } from "../../src/tool/MisdeclaredTool.ts"
 import type { GovernedTool } from "../../src/tool/GovernedTool.ts"
 import type { Resolver } from "../runtime/desk/LocalToolRegistry.ts"
 import type { ForTools, Options } from "./NodeService.ts"
@@ -20,46 +22,49 @@ const elsewhere = ["builtin", "client", "code"]
 const callsPlatform = (config: ToolConfig): boolean =>
   !("type" in config) || !elsewhere.includes(config.type)
 
-const configuredOf = async (
+const configuredOf = Effect.fnUntraced(function* (
   { secrets = {}, ...calling }: Configs,
   configs: ReadonlyArray<ToolConfig>
-): Promise<ReadonlyArray<GovernedTool>> => {
+) {
   const code = ofType(configs, "code")
-  const ConfiguredTools = await import("../calls/ConfiguredTools.ts")
-  const called = await Effect.runPromise(
-    ConfiguredTools.tools({ ...calling, tools: configs.filter(callsPlatform) })
-  )
-  const ClientTools = await import("../agents/ClientTools.ts")
-  const answered = await Effect.runPromise(ClientTools.tools({ tools: ofType(configs, "client") }))
-  if (code.length === 0) return [...called, ...answered]
-  const CodeTool = await import("../agents/CodeTool.ts")
-  const scripts = await Effect.runPromise(CodeTool.tools({ secrets, tools: code }))
-  return [...called, ...answered, ...scripts]
-}
+  const ConfiguredTools = yield* Effect.promise(() => import("../calls/ConfiguredTools.ts"))
+  const called = yield* ConfiguredTools.tools({ ...calling, tools: configs.filter(callsPlatform) })
+  const ClientTools = yield* Effect.promise(() => import("../agents/ClientTools.ts"))
+  const answered = yield* ClientTools.tools({ tools: ofType(configs, "client") })
+  const tools: ReadonlyArray<GovernedTool> = [...called, ...answered]
+  if (code.length === 0) return tools
+  const CodeTool = yield* Effect.promise(() => import("../agents/CodeTool.ts"))
+  return [...tools, ...(yield* CodeTool.tools({ secrets, tools: code }))]
+})
+
+/** How tools that are made of registered ones may fail. */
+export type ResolverError = ToolConfigRefused | MisdeclaredTool
 
 export interface Resolved {
   readonly tools: ReadonlyArray<GovernedTool>
   /** What makes tools of those that are registered. */
-  readonly resolvers: ReadonlyArray<Resolver<unknown, ForTools>>
+  readonly resolvers: ReadonlyArray<Resolver<ResolverError, ForTools>>
   /** By which an agent names them, in no order. */
   readonly names: ReadonlyArray<string>
 }
 
-/** Resolves them before anything is opened. No two have one name. Rejects with `ToolConfigRefused` or `InvalidInput`. */
-export const resolveConfigs = async (given: Options["toolConfigs"]): Promise<Resolved> => {
-  if (given === undefined) return { tools: [], resolvers: [], names: [] }
+/** Resolves them before anything is opened. No two have one name. */
+export const resolveConfigs = Effect.fnUntraced(function* (given: Options["toolConfigs"]) {
+  const none: Resolved = { tools: [], resolvers: [], names: [] }
+  if (given === undefined) return none
   // Copies of all of them, in the order in which errors count them.
-  const configs = await Effect.runPromise(Effect.fromResult(decodeToolConfigs(given.tools)))
-  const tools = await configuredOf(given, configs)
-  const builtin = await Effect.runPromise(
-    Effect.fromResult(decodeBuiltins(ofType(configs, "builtin")))
-  )
+  const configs = yield* Effect.fromResult(decodeToolConfigs(given.tools))
+  const tools = yield* configuredOf(given, configs)
+  const builtin = yield* Effect.fromResult(decodeBuiltins(ofType(configs, "builtin")))
   const names = new Set<string>()
   for (const name of [...tools.map(({ spec }) => spec.name), ...builtin.map((b) => b.name)]) {
-    if (names.has(name)) throw refuseConfig("DuplicateTool", name, "two tools have this name")
+    if (names.has(name)) {
+      return yield* refuseConfig("DuplicateTool", name, "two tools have this name")
+    }
     names.add(name)
   }
-  if (builtin.length === 0) return { tools, resolvers: [], names: [...names] }
-  const BuiltinTools = await import("./BuiltinTools.ts")
-  return { tools, resolvers: [BuiltinTools.tools(builtin)], names: [...names] }
-}
+  const resolved: Resolved = { tools, resolvers: [], names: [...names] }
+  if (builtin.length === 0) return resolved
+  const BuiltinTools = yield* Effect.promise(() => import("./BuiltinTools.ts"))
+  return { ...resolved, resolvers: [BuiltinTools.tools(builtin)] }
+})

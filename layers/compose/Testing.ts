@@ -1,6 +1,6 @@
 /**
- * The package's entry `troupe/testing`: a model that plays a script, stores that are gone with the process, and recorded
- * runs as tests.
+ * The package's entry `troupe/testing`: a model that plays a script, people who answer by rules, time that a test moves, stores
+ * that are gone with the process, and recorded runs as tests.
  */
 export type { Script, ScriptOptions, ScriptedTurn } from "../model/ScriptedModelGateway.ts"
 export {
@@ -12,5 +12,9 @@ export {
   ScriptMismatch,
   text
 } from "../model/ScriptedModelGateway.ts"
+export type { ApprovalRules, Driven } from "./ApprovalDriver.ts"
+export { drive, driveApprovals, TooManyQuestions } from "./ApprovalDriver.ts"
 export * as Ephemeral from "./Ephemeral.ts"
 export { runFixture } from "./Replay.ts"
+export type { VirtualService } from "./VirtualTime.ts"
+export { startVirtual } from "./VirtualTime.ts"

@@ -3,7 +3,7 @@
  * that ends early does not change the run.
  */
 import type { Pull } from "effect"
-import { Cause, Effect, Result, Schema, Stream } from "effect"
+import { Cause, Effect, Result, Schema, Stream, identity } from "effect"
 import { AgentNotFound } from "../../src/agent/AgentSpec.ts"
 import { ConversationNotFound } from "../../src/conversation/Conversation.ts"
 import type { ModelUse } from "../../src/cost/Spending.ts"
@@ -270,14 +270,9 @@ export const clientCallsOf = (conversation: string, who: Principal) =>
 const left = (run: RunId, by: Principal) =>
   AgentRuntime.use((agents) => agents.interrupt(run, by, "whoever waited for it left"))
 
-type Run = <A, E>(
-  effect: Effect.Effect<A, E, AgentRuntime | ApprovalDesk | TaskStore>,
-  options?: { readonly signal?: AbortSignal | undefined }
-) => Promise<A>
-
 const members: ReadonlyArray<string> = ["signal", "timeout_ms", "cancel"]
 
-const isSignal = (value: unknown): value is AbortSignal =>
+export const isSignal = (value: unknown): value is AbortSignal =>
   typeof value === "object" && value !== null && "aborted" in value && "addEventListener" in value
 
 /** Decodes the options of a wait before the message is sent, so that wrong options do not leave a run behind. */
@@ -303,30 +298,27 @@ export const waitOf = Effect.fnUntraced(function* (given: unknown) {
   return wait
 })
 
-/** Waits for a run until its answer, its question, its timeout or its signal, whichever is first. */
-export const answerOf = async (
-  run: Run,
+/**
+ * Waits for a run until its answer, its question, its timeout or an interruption, whichever is first. `interruptibly` is for a
+ * caller that cannot be interrupted elsewhere.
+ */
+export const answerOf = Effect.fnUntraced(function* (
   given: string,
   who: Principal,
-  bounds?: Wait
-): Promise<Answer> => {
-  const { by, place, wait } = await run(
-    Effect.gen(function* () {
-      const wait = yield* waitOf(bounds)
-      const by = yield* Entries.entitled(who, "follow")
-      return { by, wait, place: yield* followedTask(yield* Entries.runId(given, "run"), by) }
-    })
+  bounds?: Wait,
+  interruptibly: <A, E, R>(wait: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R> = identity
+) {
+  const { cancel = false, timeout_ms } = yield* waitOf(bounds)
+  const by = yield* Entries.entitled(who, "follow")
+  const place = yield* followedTask(yield* Entries.runId(given, "run"), by)
+  const wait = interruptibly(waited(place, by, timeout_ms))
+  if (!cancel) return yield* wait
+  const leave = Effect.ignore(left(place.id, by))
+  return yield* wait.pipe(
+    Effect.tapErrorTag("WaitTimedOut", () => leave),
+    Effect.onInterrupt(() => leave)
   )
-  const { cancel = false, signal, timeout_ms } = wait
-  try {
-    signal?.throwIfAborted()
-    return await run(waited(place, by, timeout_ms), { signal })
-  } catch (error) {
-    const isLeft = signal?.aborted === true || error instanceof WaitTimedOut
-    if (cancel && isLeft) await run(Effect.ignore(left(place.id, by)))
-    throw signal?.aborted === true ? signal.reason : error
-  }
-}
+})
 
 const isRunId = Schema.is(RunIds)
 

@@ -113,9 +113,9 @@ export const read = (path: string): Effect.Effect<FileTools, UnusableFile> => {
   const unusable = (error: unknown) =>
     error instanceof UnusableFile ? error : new UnusableFile({ path, reason: reasonOf(error) })
   return Effect.flatMap(Effect.mapError(optionsOf(path), unusable), ({ capabilities, options }) =>
-    Effect.tryPromise({
-      try: async () => ({ ...(await resolveConfigs(options)), capabilities }),
-      catch: unusable
-    })
+    resolveConfigs(options).pipe(
+      Effect.map((resolved) => ({ ...resolved, capabilities })),
+      Effect.mapError(unusable)
+    )
   )
 }

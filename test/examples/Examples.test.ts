@@ -153,6 +153,24 @@ describe("the example of memory", () => {
   }, 60_000)
 })
 
+describe("the examples of Effect and of tests", () => {
+  it("decide in a program, by rules and after a day, as the README prints them", async () => {
+    for (const name of ["effects", "virtualtime"]) {
+      assert.lengthOf((await printedOf("layers/compose/README.md", name)).blocks, 1)
+    }
+    assert.deepStrictEqual(await linesOf("effects"), [
+      "awaiting_approval",
+      `{ _tag: 'Value', json: '"order 1003 is paid back"' }`,
+      "It is paid back."
+    ])
+    assert.deepStrictEqual(await linesOf("virtualtime"), [
+      "1 Denied.",
+      "awaiting_approval",
+      "Nobody answered."
+    ])
+  })
+})
+
 describe("the example of a question that outlives its process", () => {
   it("is answered in the next process, as the README prints it", async () => {
     const { blocks } = await printedOf("layers/compose/README.md", "approval")

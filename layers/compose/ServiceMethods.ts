@@ -1,0 +1,216 @@
+/**
+ * What a started service does, as Effects over what runs in it: `StartedService` runs them for promises, `Troupe` provides them
+ * for programs in Effect. Their arguments and results are those of `NodeService`.
+ */
+import { Effect, Stream } from "effect"
+import * as Entries from "../../src/entry/Entries.ts"
+import type { AgentName, ApprovalId, AuthorizationId, CallId, RunId } from "../../src/Ids.ts"
+import type { Principal } from "../../src/Principal.ts"
+import { RunNotFound } from "../../src/run/RunCommand.ts"
+import { discoverOffers } from "../../src/tool/ToolOffer.ts"
+import { AgentDirectory, CustomerAgents, knownTo } from "../../services/AgentDirectory.ts"
+import type { Message } from "../../services/AgentRuntime.ts"
+import { AgentRuntime } from "../../services/AgentRuntime.ts"
+import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
+import type { AuthorizationsPage } from "../../services/AuthorizationDesk.ts"
+import { AuthorizationDesk } from "../../services/AuthorizationDesk.ts"
+import { CallRecords } from "../../services/CallRecords.ts"
+import { KillSwitch } from "../../services/KillSwitch.ts"
+import { McpServers } from "../../services/McpServers.ts"
+import { TaskStore } from "../../services/TaskStore.ts"
+import { ToolQueue } from "../../services/ToolQueue.ts"
+import type { Wait } from "./Answer.ts"
+import * as ChannelMethods from "./ChannelMethods.ts"
+import * as Erasures from "./Erasures.ts"
+import * as Inspection from "./Inspection.ts"
+import { listRuns } from "./ListedRuns.ts"
+import * as Memories from "./Memories.ts"
+import type { NodeService, Send, Sent } from "./NodeService.ts"
+import { service_principal } from "./NodeService.ts"
+import * as Quarantine from "./Quarantine.ts"
+import type { Services } from "./StartedLayer.ts"
+import * as TokenMethods from "./TokenMethods.ts"
+import { askedOf, askedWait, withValue, withValues } from "./TypedAnswer.ts"
+import { answerOf, clientCallsOf, sendMessage, streamRun, waitOf, watchFeed } from "./Waiting.ts"
+
+/** Methods of `NodeService` that give one value, each as an Effect of it. */
+type AsEffects = {
+  readonly [Name in keyof NodeService]?: NodeService[Name] extends (
+    ...args: infer Args
+  ) => Promise<infer Value>
+    ? (...args: Args) => Effect.Effect<Value, unknown, Services>
+    : never
+}
+
+// Decoded once: what is decoded is not decoded again (bench row `send`).
+const service = Effect.runSync(Entries.principal(service_principal, "by"))
+
+/** A message, sent: what was asked for an answer of a schema is journaled as JSON Schema. */
+const sending = (message: object, by: Principal) =>
+  Effect.map(sendMessage(message as Message, by), ({ created, task }): Sent => ({
+    run: task.id,
+    conversation: task.conversation,
+    ordinal: task.ordinal,
+    created
+  }))
+
+export const send = (message: Send, by: Principal = service) =>
+  Effect.flatMap(askedOf(message), (asked) => sending(asked.message, by))
+
+/** Its wait alone can be interrupted: a message is sent as a whole or not at all. */
+export const ask = (message: Send, by: Principal = service, wait?: Wait) =>
+  Effect.uninterruptibleMask((restore) =>
+    Effect.gen(function* () {
+      yield* waitOf(wait)
+      const { codec, message: sent } = yield* askedOf(message)
+      const { run } = yield* sending(sent, by)
+      const answer = yield* answerOf(run, by, wait, restore)
+      return codec === undefined ? answer : yield* withValue(codec, answer)
+    })
+  )
+
+export const result = Effect.fnUntraced(function* (
+  run: string,
+  by: Principal = service,
+  wait?: Wait
+) {
+  const { codec, wait: rest } = yield* askedWait(wait)
+  const answer = yield* answerOf(run, by, rest)
+  return codec === undefined ? answer : yield* withValue(codec, answer)
+})
+
+/** A run's parts, with the value of the answer where the message has a schema of answers. */
+export const stream = (message: Send, by: Principal = service) =>
+  Stream.unwrap(
+    Effect.map(askedOf(message), ({ codec, message }) =>
+      withValues(codec, streamRun(message as Message, by))
+    )
+  )
+
+export const watch = (
+  id: string,
+  after?: { readonly ordinal: number; readonly seq: number },
+  by: Principal = service
+) => watchFeed(id, after, by)
+
+const decisionMethods = {
+  pending: (by = service_principal) => ApprovalDesk.use((desk) => desk.pending(by, 500)),
+  decide: (approval, decision, by) =>
+    ApprovalDesk.use((desk) => desk.decide(approval as ApprovalId, decision, by)),
+  clientCalls: (conversation, by = service_principal) => clientCallsOf(conversation, by),
+  answerClientCall: (id, answer, by) =>
+    ApprovalDesk.use((desk) => desk.answer(id as ApprovalId, answer, by)),
+  cancel: (id, by, reason) =>
+    AgentRuntime.use((agents) => agents.interrupt(id as RunId, by, reason)),
+  settle: (id, call, settlement, by) =>
+    AgentRuntime.use((agents) => agents.settle(id as RunId, call as CallId, settlement, by)),
+  stopTools: (stopped, by) => KillSwitch.use(({ turn }) => turn(stopped, by)),
+  stopAllTools: (stopped) => KillSwitch.use(({ turnAll }) => turnAll(stopped))
+} satisfies AsEffects
+
+/** The desk, with the agents that the principal may know of. */
+const authorized = <A, E>(
+  by: Principal,
+  does: (
+    desk: AuthorizationDesk["Service"],
+    known: ReadonlyArray<AgentName> | undefined
+  ) => Effect.Effect<A, E>
+) =>
+  Effect.gen(function* () {
+    // Decoded first: who it is decides what it may know of.
+    const who = yield* Entries.principal(by, "by")
+    const known = knownTo(yield* AgentDirectory, who, yield* CustomerAgents)
+    return yield* does(yield* AuthorizationDesk, known)
+  })
+
+const authorizationMethods = {
+  authorize: (request, by) => authorized(by, (desk, known) => desk.grant(request, by, known)),
+  revokeAuthorization: (id, by) =>
+    authorized(by, (desk, known) => desk.revoke(id as AuthorizationId, by, known)),
+  authorizations: (page = {}, by = service_principal) =>
+    authorized(by, (desk, known) =>
+      desk.list({ limit: 50, ...page } as AuthorizationsPage, by, known)
+    )
+} satisfies AsEffects
+
+const runListMethods = {
+  quarantined: (by = service_principal) => Quarantine.list(by),
+  rawEvents: (id, from = 0, by = service_principal) => Quarantine.rows(id, from, by),
+  releaseRun: (id, by) => Quarantine.release(id, by),
+  records: (id, by = service_principal) =>
+    Effect.gen(function* () {
+      const { tenant } = yield* Entries.entitled(by, "inspect")
+      const run_id = yield* Entries.runId(id, "run")
+      const task = yield* TaskStore.use((tasks) => tasks.get(run_id))
+      if (task?.tenant !== tenant) return yield* new RunNotFound({ run_id })
+      return yield* CallRecords.use((records) => records.ofRun(tenant, run_id, 500))
+    }),
+  runs: (query = {}, by = service_principal) => Inspection.runs(query, by),
+  unknown: (by = service_principal) =>
+    listRuns(by, ({ tenant }, runs) => runs.unknown({ tenant, limit: 500 })),
+  unhosted: (by = service_principal) =>
+    listRuns(by, ({ here, tenant }, runs) => runs.unhosted({ tenant, here }))
+} satisfies AsEffects
+
+const inspectionMethods = {
+  conversations: (page = {}, by = service_principal) => Inspection.conversations(page, by),
+  messages: (conversation, page = {}, by = service_principal) =>
+    Inspection.messages(conversation, page, by),
+  file: (conversation, digest, by = service_principal) => Inspection.file(conversation, digest, by),
+  costs: (query = {}, by = service_principal) => Inspection.costs(query, by),
+  deadLetters: (query = {}, by = service_principal) => Inspection.deadLetters(query, by),
+  replayDeadLetter: (event_id, reason, by) =>
+    Inspection.resolveLetter("replay", event_id, reason, by),
+  discardDeadLetter: (event_id, reason, by) =>
+    Inspection.resolveLetter("discard", event_id, reason, by)
+} satisfies AsEffects
+
+const memoryMethods = {
+  memories: (query, by = service_principal) => Memories.list(query, by),
+  undoMemory: (of, id, by) => Memories.undo(of, id, by),
+  eraseMemories: (subject, by) => Memories.erase(subject, by),
+  registerText: (text, by) => Memories.register(text, by),
+  erase: (request, by) => Erasures.erase(request, by),
+  erasures: (page, by) => Erasures.list(page, by)
+} satisfies AsEffects
+
+const tokenMethods = {
+  createToken: (request, by) => TokenMethods.create(request, by),
+  tokens: (page, by) => TokenMethods.list(page, by),
+  revokeToken: (id, by) => TokenMethods.revoke(id, by)
+} satisfies AsEffects
+
+const channelMethods = {
+  publish: (event, by) => ChannelMethods.publish(event, by),
+  bind: (conversation, to, by) => ChannelMethods.bind(conversation, to, by),
+  unbind: (conversation, channel, address, by) =>
+    ChannelMethods.unbind(conversation, channel, address, by),
+  bindings: (conversation, by) => ChannelMethods.bindings(conversation, by),
+  notices: (query, by) => ChannelMethods.notices(query, by),
+  readNotices: (ids, by) => ChannelMethods.read(ids, by),
+  preferences: (by) => ChannelMethods.preferences(by),
+  prefer: (preferences, by) => ChannelMethods.prefer(preferences, by)
+} satisfies AsEffects
+
+const toolMethods = {
+  workerTools: () =>
+    Effect.map(
+      ToolQueue.use((queue) => queue.list()),
+      discoverOffers
+    ),
+  mcpServers: () => McpServers.use(({ status }) => status),
+  acceptMcpTool: (server, tool, hash, by) =>
+    McpServers.use(({ accept }) => accept(server, tool, hash, by))
+} satisfies AsEffects
+
+/** All that give one value. */
+export const methods = {
+  ...decisionMethods,
+  ...authorizationMethods,
+  ...runListMethods,
+  ...inspectionMethods,
+  ...memoryMethods,
+  ...channelMethods,
+  ...toolMethods,
+  ...tokenMethods
+} satisfies AsEffects

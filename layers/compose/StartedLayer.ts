@@ -1,0 +1,155 @@
+/**
+ * Everything that a process runs, as one Layer of the options of a start. `StartedService` runs it for promises, `Troupe` for
+ * Effects. What an option needs is loaded only where it is given.
+ */
+import { Effect, Layer } from "effect"
+import { withDefaults } from "../../src/Defaults.ts"
+import { graphAgent } from "../../src/graph/GraphAgent.ts"
+import type { ToolGraph } from "../../src/graph/ToolGraph.ts"
+import { CustomerAgents } from "../../services/AgentDirectory.ts"
+import { BlobBounds } from "../../services/BlobStore.ts"
+import type { CallRecords } from "../../services/CallRecords.ts"
+import type { McpPins } from "../../services/McpPins.ts"
+import { McpServers } from "../../services/McpServers.ts"
+import type { ModelError, ModelGateway } from "../../services/ModelGateway.ts"
+import type { StartError as McpStartError } from "../mcp/ImportedMcpServers.ts"
+import * as OpenTelemetry from "../telemetry/OpenTelemetry.ts"
+import * as UnhostedTelemetry from "../telemetry/UnhostedTelemetry.ts"
+import * as UnknownCallsTelemetry from "../telemetry/UnknownCallsTelemetry.ts"
+import * as EmbeddedHttp from "./EmbeddedHttp.ts"
+import { checkOptions } from "./CheckedOptions.ts"
+import * as Channels from "./Channels.ts"
+import * as ChannelMethods from "./ChannelMethods.ts"
+import { checkCustomerAgents } from "./CustomerAccess.ts"
+import type { ForTools, Options } from "./NodeService.ts"
+import type { ResolverError } from "./ResolvedConfigs.ts"
+import { resolveConfigs } from "./ResolvedConfigs.ts"
+import * as Runtime from "./Runtime.ts"
+import * as Stores from "./Stores.ts"
+
+const storesOf = ({ retention, store = "ephemeral" }: Options) => {
+  if (store === "ephemeral") return Stores.ephemeral
+  const stores =
+    "directory" in store ? Stores.directory(store.directory) : Stores.postgresStore(store)
+  return retention === undefined ? stores : Stores.retaining(stores, retention)
+}
+
+/** The bounds of files that the options name, with the usual ones for the rest. */
+const filesOf = (given: Options["files"] = {}): Layer.Layer<never> =>
+  Layer.effect(
+    BlobBounds,
+    Effect.map(BlobBounds, (usual) => withDefaults(usual, given))
+  )
+
+/** Loads the recorder only where `record` asks for it. */
+const recorderOf = (record = false): Effect.Effect<Layer.Layer<never, never, CallRecords>> =>
+  record
+    ? Effect.map(
+        Effect.promise(() => import("../runtime/desk/CallRecorder.ts")),
+        ({ layer }) => layer
+      )
+    : Effect.succeed(Layer.empty)
+
+/** Loads the MCP client only where servers are declared. */
+const mcpOf = (
+  options: Options["mcp"]
+): Effect.Effect<Layer.Layer<McpServers, McpStartError, McpPins>> =>
+  options === undefined
+    ? Effect.map(
+        Effect.promise(() => import("../mcp/NoMcpServers.ts")),
+        ({ layer }) => layer
+      )
+    : Effect.map(
+        Effect.promise(() => import("../mcp/ImportedMcpServers.ts")),
+        ({ layer }) => layer(options)
+      )
+
+/** The error of a Layer of the options is that of its type, which `Troupe.layer` adds. */
+type Model = Layer.Layer<ModelGateway, ModelError>
+
+/** Loads what speaks with providers only where no Layer does. */
+const modelOf = Effect.fnUntraced(function* (model: Options["model"]) {
+  if (Layer.isLayer(model)) return model as Model
+  const [{ planOf }, { layer }] = yield* Effect.promise(() =>
+    Promise.all([import("../model/ChosenModels.ts"), import("../model/ResilientModelGateway.ts")])
+  )
+  const [first, ...others] = Array.isArray(model) ? model : [model]
+  // Before anything is opened: a name or a key may be wrong.
+  const made: Model = layer(Effect.succeed(yield* planOf([first, ...others])))
+  return made
+})
+
+/** Reads the graphs, and wraps the model so that they answer first; without graphs nothing is loaded. */
+const withGraphs = Effect.fnUntraced(function* ({ graphs = [] }: Options, model: Model) {
+  if (graphs.length === 0) return { graphs: [], model }
+  const { layer } = yield* Effect.promise(() => import("../model/GraphModelGateway.ts"))
+  const loaded: Array<ToolGraph> = []
+  for (const graph of graphs) {
+    if (typeof graph !== "string") loaded.push(graph)
+    else {
+      const { read } = yield* Effect.promise(() => import("../agents/GraphText.ts"))
+      loaded.push(yield* read(graph))
+    }
+  }
+  return { graphs: loaded, model: layer(loaded).pipe(Layer.provide(model)) }
+})
+
+const mcpTools = McpServers.useSync(({ tools }) => tools)
+
+/** The same, as their errors and needs are known inside: those of what was given are added by the type of `Troupe.layer`. */
+type Built = Runtime.Options<ResolverError, ForTools>
+
+/** Everything that a process runs, from its options. Fails with what is wrong with them. */
+const made = Effect.fnUntraced(function* (options: Options) {
+  const checked = yield* checkOptions(options)
+  const { resolvers: resolved, tools: configured } = yield* resolveConfigs(options.toolConfigs)
+  const mcp = yield* mcpOf(options.mcp)
+  const { graphs, model } = yield* withGraphs(options, yield* modelOf(options.model))
+  const customer_agents = yield* checkCustomerAgents(
+    checked.customer_agents,
+    [...options.agents, ...graphs.map(({ spec }) => spec)],
+    "customer_agents"
+  )
+  const channels = Channels.make({
+    adapters: options.channels ?? [],
+    events: yield* ChannelMethods.intakeOf(checked.events, [
+      ...options.agents,
+      ...graphs.map(graphAgent)
+    ])
+  })
+  const recorder = yield* recorderOf(options.record)
+  const telemetry = yield* Effect.promise(() => OpenTelemetry.layer(options.telemetry, process.env))
+  const agents = Runtime.layer({
+    agents: options.agents,
+    graphs,
+    prices: options.prices,
+    policy: options.policy,
+    tools: [...(options.tools ?? []), Effect.succeed(configured), mcpTools],
+    shared: options.shared ?? [],
+    plugins: options.plugins ?? [],
+    resolved,
+    deliveries: [...channels.deliveries, ...(options.deliveries ?? [])]
+  } as Built)
+  return EmbeddedHttp.layer(checked.http).pipe(
+    Layer.merge(UnhostedTelemetry.layer),
+    Layer.provideMerge(agents),
+    Layer.merge(UnknownCallsTelemetry.layer),
+    Layer.provideMerge(Layer.merge(mcp, channels.layer)),
+    Layer.provide(recorder),
+    Layer.provide(model),
+    Layer.provide((options.tokenizer ?? Layer.empty) as Layer.Layer<never>),
+    Layer.provideMerge(storesOf(options)),
+    Layer.provide(filesOf(options.files)),
+    Layer.provideMerge(telemetry),
+    Layer.provideMerge(Layer.succeed(CustomerAgents, customer_agents))
+  )
+})
+
+/** Fails with what is wrong with the options before anything is opened. */
+export const layer = (options: Options) => Layer.unwrap(made(options))
+
+/** What a started runtime gives. */
+export type Services = Layer.Success<ReturnType<typeof layer>>
+
+/** Why a start fails, beside what the tools, Layers and Effects of its options fail with. */
+export type StartError = Layer.Error<ReturnType<typeof layer>>

@@ -1,0 +1,180 @@
+/**
+ * Troupe for a program in Effect: a runtime of the options that `start` of `troupe/embed` takes, as one Layer.
+ *
+ * ```ts
+ * const program = Effect.gen(function* () {
+ *   const troupe = yield* Troupe
+ *   return yield* troupe.ask({ agent: "shop", text: "Pay order 1003 back" })
+ * })
+ * program.pipe(Effect.provide(Troupe.layer({ agents, tools, model })))
+ * ```
+ */
+import { Context, Effect, Layer, Scope, Stream, Tracer } from "effect"
+import type { FeedItem } from "../../services/AgentRuntime.ts"
+import type { ModelGateway } from "../../services/ModelGateway.ts"
+import type { Principal } from "../../src/Principal.ts"
+import type { AnySchema, Decoded } from "../../src/tool/ToolCodec.ts"
+import type * as LocalToolRegistry from "../runtime/desk/LocalToolRegistry.ts"
+import type { ModelChoice } from "../model/ChosenModels.ts"
+import type { Answer, AnswerWith, Wait } from "./Answer.ts"
+import * as EmbeddedHttp from "./EmbeddedHttp.ts"
+import type { AnySend, ForTools, NodeService, Options } from "./NodeService.ts"
+import type { RunPart, RunPartWith } from "./RunStream.ts"
+import * as ServiceMethods from "./ServiceMethods.ts"
+import type { Services, StartError } from "./StartedLayer.ts"
+import * as StartedLayer from "./StartedLayer.ts"
+
+export type { StartError } from "./StartedLayer.ts"
+
+type Plain = Pick<NodeService, keyof typeof ServiceMethods.methods>
+
+/** The methods of `NodeService` that give one value, with the errors of each. */
+type Methods = {
+  readonly [Name in keyof Plain]: (
+    ...args: Parameters<Plain[Name]>
+  ) => Effect.Effect<
+    Awaited<ReturnType<Plain[Name]>>,
+    Effect.Error<ReturnType<(typeof ServiceMethods.methods)[Name]>>
+  >
+}
+
+type SendError = Effect.Error<ReturnType<typeof ServiceMethods.send>>
+type AskError = Effect.Error<ReturnType<typeof ServiceMethods.ask>>
+type ResultError = Effect.Error<ReturnType<typeof ServiceMethods.result>>
+type StreamError = Stream.Error<ReturnType<typeof ServiceMethods.stream>>
+type WatchError = Stream.Error<ReturnType<typeof ServiceMethods.watch>>
+
+/** How long to wait. An interruption ends the wait too, and with `cancel` the run. */
+export type EffectWait = Omit<Wait, "signal">
+
+/** `NodeService` in Effect: the same arguments, refusals and results, with typed errors; waits end by interruption. */
+export interface TroupeService extends Methods, EmbeddedHttp.HttpMethods {
+  /** Durable when it succeeds; handled after. */
+  readonly send: <Told extends AnySchema>(
+    message: AnySend<Told>,
+    by?: Principal
+  ) => Effect.Effect<Awaited<ReturnType<NodeService["send"]>>, SendError>
+  /** Sends, and waits for the end of the run or for its first question. The sending itself cannot be interrupted. */
+  readonly ask: {
+    <S extends AnySchema, Told extends AnySchema>(
+      message: AnySend<Told> & { readonly answer: S },
+      by?: Principal,
+      wait?: EffectWait
+    ): Effect.Effect<AnswerWith<Decoded<S>>, AskError>
+    <Told extends AnySchema>(
+      message: AnySend<Told>,
+      by?: Principal,
+      wait?: EffectWait
+    ): Effect.Effect<Answer, AskError>
+  }
+  /** The same for a run that was sent before. */
+  readonly result: {
+    <S extends AnySchema>(
+      run: string,
+      by: Principal | undefined,
+      wait: EffectWait & { readonly answer: S }
+    ): Effect.Effect<AnswerWith<Decoded<S>>, ResultError>
+    (run: string, by?: Principal, wait?: EffectWait): Effect.Effect<Answer, ResultError>
+  }
+  /** Sends when it is run, and goes on until the run has ended. */
+  readonly stream: {
+    <S extends AnySchema, Told extends AnySchema>(
+      message: AnySend<Told> & { readonly answer: S },
+      by?: Principal
+    ): Stream.Stream<RunPartWith<Decoded<S>>, StreamError>
+    <Told extends AnySchema>(
+      message: AnySend<Told>,
+      by?: Principal
+    ): Stream.Stream<RunPart, StreamError>
+  }
+  /** What happens in a conversation or a run, from its start. */
+  readonly watch: (
+    conversation_or_run: string,
+    after?: { readonly ordinal: number; readonly seq: number },
+    by?: Principal
+  ) => Stream.Stream<FeedItem, WatchError>
+}
+
+type Lists = "tools" | "shared" | "plugins" | "deliveries" | "channels"
+
+/** The options of `start`, whose tools, Layers and Effects may need services of the program's. */
+export interface LayerOptions extends Omit<Options, Lists | "model" | "tokenizer"> {
+  /** Single tools and families of them: what `tool`, `govern` and `remote` make. */
+  readonly tools?: ReadonlyArray<LocalToolRegistry.Family<unknown, unknown>>
+  /** Tools that `tools` may take the place of, by plain name. */
+  readonly shared?: ReadonlyArray<LocalToolRegistry.Family<unknown, unknown>>
+  readonly plugins?: ReadonlyArray<LocalToolRegistry.Plugin<unknown, unknown>>
+  readonly deliveries?: ReadonlyArray<Effect.Effect<Delivery, unknown, unknown>>
+  readonly channels?: ReadonlyArray<Effect.Effect<Channel, unknown, unknown>>
+  readonly model:
+    | ModelChoice
+    | ReadonlyArray<ModelChoice>
+    | Layer.Layer<ModelGateway, unknown, unknown>
+  readonly tokenizer?: Layer.Layer<never, unknown, unknown>
+}
+
+type Each<Listed> = NonNullable<Listed> extends ReadonlyArray<infer Item> ? Item : never
+type Delivery = Effect.Success<Each<Options["deliveries"]>>
+type Channel = Effect.Success<Each<Options["channels"]>>
+
+type Member<O, Name> = Name extends keyof O ? NonNullable<O[Name]> : never
+
+/** Effects among the options. */
+type Built<O> =
+  | Each<Member<O, "tools" | "shared" | "deliveries" | "channels">>
+  | (Each<Member<O, "plugins">> extends { readonly tools: infer Tools } ? Tools : never)
+
+/** Layers among the options. */
+type Given<O> = Extract<Member<O, "model" | "tokenizer">, Layer.Any>
+
+type Method = (...args: ReadonlyArray<never>) => Effect.Effect<unknown, unknown, Services>
+
+const provided = (built: Context.Context<Services>): TroupeService => {
+  // Of the program that builds it, and not of what a method is called in.
+  const services = Context.omit(Tracer.ParentSpan, Scope.Scope)(built) as Context.Context<Services>
+  const effectOf =
+    (method: Method): Method =>
+    (...args) =>
+      Effect.provideContext(method(...args), services)
+  const methods = Object.entries({
+    send: ServiceMethods.send,
+    ask: ServiceMethods.ask,
+    result: ServiceMethods.result,
+    ...ServiceMethods.methods
+  }).map(([name, method]) => [name, effectOf(method as Method)] as const)
+  const { stream, watch } = ServiceMethods
+  return {
+    ...Object.fromEntries(methods),
+    stream: (...args: Parameters<typeof stream>) =>
+      Stream.provideContext(stream(...args), services),
+    watch: (...args: Parameters<typeof watch>) => Stream.provideContext(watch(...args), services),
+    ...EmbeddedHttp.methods(services)
+  } as unknown as TroupeService
+}
+
+/** A runtime, in the process that runs the program. */
+export class Troupe extends Context.Service<Troupe, TroupeService>()("troupe/Troupe") {
+  /**
+   * Starts when it is built and stops with its scope, after the steps in flight. Services that tools need are needed by the
+   * Layer. Fails with what is wrong with an option before anything is opened.
+   */
+  static readonly layer = <const O extends LayerOptions>(
+    options: O
+  ): Layer.Layer<
+    Troupe,
+    StartError | Effect.Error<Built<O>> | Layer.Error<Given<O>>,
+    Exclude<Effect.Services<Built<O>>, ForTools> | Layer.Services<Given<O>>
+  > => layerOf(options as unknown as Options) as never
+}
+
+const layerOf = (options: Options) =>
+  Layer.unwrap(
+    Effect.map(
+      // As `start` has it: process-wide, and so not of an import.
+      Effect.promise(() => import("effect/schema/SchemaJITCompiler/enable")),
+      () =>
+        Layer.effect(Troupe, Effect.map(Effect.context<Services>(), provided)).pipe(
+          Layer.provide(StartedLayer.layer(options))
+        )
+    )
+  )
