@@ -2,6 +2,7 @@
  * What a wait for a run ends with, and how long it may take.
  */
 import { Schema } from "effect"
+import type { Time } from "../../src/Times.ts"
 import type { Approval } from "../../src/approval/Approval.ts"
 import type { ClientCall } from "../../src/approval/ClientCall.ts"
 import type { ModelUse } from "../../src/cost/Spending.ts"
@@ -75,7 +76,7 @@ export interface Wait {
   /** Aborting ends the wait, which rejects with the signal's reason. */
   readonly signal?: AbortSignal
   /** The longest wait, 1 to 2,147,483,647 ms; then it rejects with `WaitTimedOut`. Absent = as long as it takes. */
-  readonly timeout_ms?: number
+  readonly timeout_ms?: Time
   /** Cancels the run too, where the wait ends by its signal or its time. Absent = no: it goes on. */
   readonly cancel?: boolean
 }

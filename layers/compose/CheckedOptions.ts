@@ -32,6 +32,7 @@ import {
   Telemetry,
   text,
   texts,
+  time,
   url
 } from "./OptionShapes.ts"
 
@@ -116,7 +117,7 @@ const EventOptions = Schema.Struct({
   agent: AgentName,
   bindings: Schema.optionalKey(Schema.Array(BindingTarget).check(Schema.isMaxLength(bindings_max))),
   // Up to a year.
-  retention_ms: optionalBetween(60_000, 31_536_000_000)
+  retention_ms: time(60_000, 31_536_000_000)
 })
 
 const Files = Schema.Struct({
@@ -124,11 +125,11 @@ const Files = Schema.Struct({
   file_bytes_max: optionalBetween(1, 100_000_000),
   tenant_bytes_max: optionalBetween(1, Number.MAX_SAFE_INTEGER),
   // An upload and its message are a while apart.
-  unsent_ms: optionalBetween(60_000, 31_536_000_000)
+  unsent_ms: time(60_000, 31_536_000_000)
 })
 
 /** From a day, because what just ended may be asked for again, to a hundred years. */
-const kept_ms = optionalBetween(86_400_000, 3_153_600_000_000)
+const kept_ms = time(86_400_000, 3_153_600_000_000)
 
 const Retention = Schema.Struct({
   runs_ms: kept_ms,
@@ -191,7 +192,7 @@ export const checkToolConfigs = (options: object) =>
 /**
  * Fails with the first option that is wrong. Agents, policy and prices are checked elsewhere, with errors of their own.
  */
-export const checkOptions = Effect.fnUntraced(function* (options: Options) {
+export const checkOptions = Effect.fnUntraced(function* (options: object) {
   const shape = yield* read(given(options), "")
   const { agents, customer_agents = [], events, http, policy, prices, retention, store } = shape
   if (retention !== undefined && (store === undefined || store === "ephemeral")) {

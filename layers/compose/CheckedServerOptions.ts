@@ -6,6 +6,7 @@ import { createHash } from "node:crypto"
 import { Effect, Redacted, Schema } from "effect"
 import * as Entries from "../../src/entry/Entries.ts"
 import { InvalidInput, shapeReader } from "../../src/entry/InvalidInput.ts"
+import { inMilliseconds } from "../../src/Times.ts"
 import { AgentName } from "../../src/Ids.ts"
 import type { Credential } from "../runtime/desk/TokenCredentials.ts"
 import { HttpSettings } from "../http/HttpSettings.ts"
@@ -18,15 +19,16 @@ import {
   objectOf,
   optionalBetween,
   secret,
-  text
+  text,
+  time
 } from "./OptionShapes.ts"
 import type { Options } from "./Server.ts"
 
 const listen = {
   host: Schema.optional(text),
   port: between(0, 65_535),
-  stall_ms: Schema.optional(between(1, int32_max)),
-  request_ms: Schema.optional(between(1, int32_max))
+  stall_ms: time(1, int32_max),
+  request_ms: time(1, int32_max)
 } satisfies Record<keyof Listen, unknown>
 
 const sha256 = Schema.String.check(Schema.isPattern(/^[0-9a-f]{64}$/i))
@@ -48,7 +50,7 @@ const settings = {
   messages_tenant_per_minute: count,
   requests_principal_per_minute: count,
   requests_tenant_per_minute: count,
-  heartbeat_ms: count,
+  heartbeat_ms: time(1, int32_max),
   hosts: Schema.optionalKey(Schema.Array(text)),
   metrics_open: Schema.optionalKey(Schema.Boolean),
   customer_agents: Schema.optionalKey(Schema.Array(AgentName).check(Schema.isMaxLength(1_000)))
@@ -138,7 +140,12 @@ export const checkHttp = Effect.fnUntraced(function* (
   http: Http,
   customer_agents: ReadonlyArray<AgentName>
 ) {
-  const { port, settings = {}, tokens, ...times } = yield* readHttp(given(http), "http")
+  const {
+    port,
+    settings = {},
+    tokens,
+    ...times
+  } = yield* readHttp(given(inMilliseconds<unknown>(http, 2)), "http")
   const own = yield* readOwnSettings(given(settings), "http.settings")
   const digests = yield* Effect.forEach(tokens, ({ principal, ...token }, index) =>
     Effect.map(digestOf(token, `http.tokens.${index}`), (sha256) => ({ sha256, principal }))
@@ -153,7 +160,11 @@ export const checkHttp = Effect.fnUntraced(function* (
 
 /** The options, with the settings that are there beneath them. Fails with the first option that is wrong. */
 export const checkServerOptions = Effect.fnUntraced(function* (options: Options) {
-  const { credentials, listen, settings = {} } = yield* read(given(options), "")
+  const {
+    credentials,
+    listen,
+    settings = {}
+  } = yield* read(given(inMilliseconds<unknown>(options, 2)), "")
   const own = yield* readSettings(given(settings), "settings")
   const chosen: HttpSettings = { ...(yield* HttpSettings), ...own }
   return { listen, credentials: yield* checkCredentials(credentials), settings: chosen }

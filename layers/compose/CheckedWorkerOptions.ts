@@ -20,12 +20,11 @@ import {
   optionalBetween,
   Telemetry,
   text,
-  texts
+  texts,
+  time
 } from "./OptionShapes.ts"
 
 const Store = is<WorkerOptions["store"]>(postgres_shape, isPostgres)
-
-const time = optionalBetween(1, int32_max)
 
 /** Results are kept for more than an hour, as the queue's senders rely on. */
 const result_ms_min = 3_600_001
@@ -33,16 +32,16 @@ const result_ms_min = 3_600_001
 const config = {
   concurrency: optionalBetween(1, 500),
   deliveries_max: optionalBetween(1, 1_000),
-  ack_wait_ms: time,
+  ack_wait_ms: time(1, int32_max),
   backoff_ms: Schema.optionalKey(
     Schema.Array(between(0, int32_max)).check(Schema.isMinLength(1), Schema.isMaxLength(100))
   ),
-  message_ms_max: time,
-  sweep_ms: time,
-  stop_ms: optionalBetween(0, int32_max),
-  offer_ms: time,
-  show_ms: optionalBetween(0, int32_max),
-  result_ms: optionalBetween(result_ms_min, int32_max)
+  message_ms_max: time(1, int32_max),
+  sweep_ms: time(1, int32_max),
+  stop_ms: time(0, int32_max),
+  offer_ms: time(1, int32_max),
+  show_ms: time(0, int32_max),
+  result_ms: time(result_ms_min, int32_max)
 } satisfies Record<keyof ToolQueueConfig, unknown>
 
 const fields = {

@@ -5,6 +5,7 @@ import type { Redacted } from "effect"
 import { Context, Effect, Layer } from "effect"
 import { InvalidInput } from "../../src/entry/InvalidInput.ts"
 import type { Principal } from "../../src/Principal.ts"
+import type { Timed } from "../../src/Times.ts"
 import type { HttpSettings } from "../http/HttpSettings.ts"
 import type { NodeListener, WebHandler } from "../http/MountedServer.ts"
 import type { Listen } from "../http/NodeServer.ts"
@@ -19,13 +20,13 @@ export interface Token {
   readonly principal: Principal
 }
 
-export interface Http extends Partial<Listen> {
+export interface Http extends Timed<Partial<Listen>> {
   /** The port of a server of its own, 0 = any free one. Absent = none: `nodeListener` and `handler` are mounted elsewhere. */
   readonly port?: number
   /** At most 100,000. */
   readonly tokens: ReadonlyArray<Token>
   /** Bounds, and the names of the hosts that are served. Absent settings have the defaults of `HttpSettings`. */
-  readonly settings?: Partial<Omit<HttpSettings, "customer_agents">>
+  readonly settings?: Timed<Partial<Omit<HttpSettings, "customer_agents">>>
 }
 
 export interface HttpMethods {

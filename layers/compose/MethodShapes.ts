@@ -5,6 +5,7 @@ import type { FilePart } from "../../src/conversation/Part.ts"
 import type { CostGroup } from "../../src/cost/CostTotal.ts"
 import type { DeadLetterStatus } from "../../src/delivery/Outbox.ts"
 import type { MemoryTier } from "../../src/memory/MemoryRow.ts"
+import type { Time } from "../../src/Times.ts"
 import type { Role } from "../../src/Principal.ts"
 
 /** Where a conversation is held, and whose preferences and in-app copies count there. 1 to 200 characters each. */
@@ -102,6 +103,6 @@ export interface NewToken {
   readonly roles: ReadonlyArray<Role>
   /** Whom it stands for. Absent = who asks. */
   readonly principal?: string
-  /** How long it holds, in ms: a minute to 366 days. Absent = 90 days. */
-  readonly holds_ms?: number
+  /** How long it holds: a minute to 366 days. Absent = 90 days. */
+  readonly holds_ms?: Time
 }

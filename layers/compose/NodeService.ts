@@ -18,6 +18,7 @@ import type { PriceTable } from "../../src/cost/PriceTable.ts"
 import type { ClientAnswer, ClientCall } from "../../src/approval/ClientCall.ts"
 import type { AnyDecision } from "../../src/approval/DecisionPayload.ts"
 import { Tenant } from "../../src/Ids.ts"
+import type { Time, Timed } from "../../src/Times.ts"
 import { Principal } from "../../src/Principal.ts"
 import type { QuarantinedRun, RawEvent } from "../../src/run/Quarantine.ts"
 import type { Settlement } from "../../src/run/RunCommand.ts"
@@ -89,7 +90,7 @@ export type * from "./MethodShapes.ts"
  * `ephemeral`: gone with the process. `directory`: PGlite, one process; needs the packages `@electric-sql/pglite` and
  * `@effect/sql-pg`. `postgres`: a connection URL, and settings of its client; needs `@effect/sql-pg`.
  */
-export type Store = "ephemeral" | { readonly directory: string } | PostgresStore
+export type Store = "ephemeral" | { readonly directory: string } | Timed<PostgresStore>
 
 /** Services that the tools of an embedded runtime may need beside their own. */
 export type ForTools =
@@ -119,7 +120,7 @@ export interface Options {
   /** Servers whose tools are imported; needs the package `@modelcontextprotocol/client`. */
   readonly mcp?: McpOptions
   /** Tools by their configurations: operations, workflows and gateway actions of a host platform, and scripts. */
-  readonly toolConfigs?: ConfiguredTools.Options & Pick<CodeTool.Options, "secrets">
+  readonly toolConfigs?: Timed<ConfiguredTools.Options> & Pick<CodeTool.Options, "secrets">
   /**
    * A name such as `"anthropic/claude-sonnet-4-5"`, whose key the environment has; a model object of an AI SDK package, such as
    * `openai("gpt-5")`; a list of these, asked in its order (at most 64); or a Layer, such as those of `troupe/models`.
@@ -137,7 +138,7 @@ export interface Options {
    * Removes what is over and old from a durable store; `{}` = with the usual ages. Absent = only results of queued calls, memories,
    * events and notices are removed, by their own settings.
    */
-  readonly retention?: RetentionOptions
+  readonly retention?: Timed<RetentionOptions>
   /**
    * Names of agents of this process that customers speak with. Absent = none: a principal that is only a `customer` is
    * refused.
@@ -155,7 +156,7 @@ export interface Options {
     Effect.Effect<ChannelAdapter, unknown, ForTools | ChannelBindings>
   >
   /** Bounds of images and other files. Absent = those of `BlobBounds`: 20 MB a file, 10 GB a tenant, unsent for a day. */
-  readonly files?: Partial<BlobBounds>
+  readonly files?: Timed<Partial<BlobBounds>>
   /** The HTTP API over this service: on a port, as functions to mount in a server of the application's, or both. Absent = none. */
   readonly http?: Http
   /** The agent of this process that is told of events (`publish`). Absent = no events are taken. */
@@ -166,8 +167,8 @@ export interface EventOptions {
   readonly agent: string
   /** Where a conversation is held that an event begins. Absent = nowhere but here. */
   readonly bindings?: ReadonlyArray<BindTo>
-  /** How long events are remembered, in ms; one that happened earlier is refused. Absent = 30 days. */
-  readonly retention_ms?: number
+  /** How long events are remembered, one that happened earlier is refused. Absent = 30 days. */
+  readonly retention_ms?: Time
 }
 
 export interface Send {
@@ -291,7 +292,7 @@ export interface NodeService extends HttpMethods {
     request: {
       readonly agent: string
       readonly action: string
-      readonly holds_ms?: number
+      readonly holds_ms?: Time
       readonly uses_max?: number
     },
     by: Principal

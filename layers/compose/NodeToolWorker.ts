@@ -7,6 +7,7 @@
  * ```
  */
 import { Effect, Layer, ManagedRuntime } from "effect"
+import type { Timed } from "../../src/Times.ts"
 import type * as LocalToolRegistry from "../runtime/desk/LocalToolRegistry.ts"
 import { ToolQueueConfig } from "../runtime/queue/ToolQueueConfig.ts"
 import type { WorkerHealth } from "../runtime/queue/ToolQueueWorker.ts"
@@ -27,14 +28,14 @@ export interface WorkerOptions {
   /** Who runs them, in the list of what workers offer. Absent = `worker`. */
   readonly provider?: string
   /** The server that the runtime uses. */
-  readonly store: PostgresStore
+  readonly store: Timed<PostgresStore>
   /**
    * Where traces, metrics and logs go. Absent = where the standard `OTEL_*` variables say, if they name a collector;
    * `true` = also to the default one, or to the OpenTelemetry provider that the application registered; `false` = nowhere.
    */
   readonly telemetry?: boolean | Telemetry
   /** What is left out has a default. */
-  readonly config?: Partial<ToolQueueConfig>
+  readonly config?: Timed<Partial<ToolQueueConfig>>
 }
 
 export interface NodeToolWorker {
@@ -49,11 +50,14 @@ export interface NodeToolWorker {
  */
 export const startWorker = async (options: WorkerOptions): Promise<NodeToolWorker> => {
   const { checkWorkerOptions } = await import("./CheckedWorkerOptions.ts")
-  await Effect.runPromise(checkWorkerOptions(options))
+  const { inMilliseconds } = await import("../../src/Times.ts")
+  await Effect.runPromise(checkWorkerOptions(inMilliseconds<unknown>(options, 2)))
+  const store = inMilliseconds<PostgresStore>(options.store)
+  const config = inMilliseconds<Partial<ToolQueueConfig>>(options.config ?? {})
   const { postgresStore } = await import("./Stores.ts")
   const ToolWorker = await import("./ToolWorker.ts")
   const OpenTelemetry = await import("../telemetry/OpenTelemetry.ts")
-  const { capabilities, config, provider, serve, store, tools } = options
+  const { capabilities, provider, serve, tools } = options
   const telemetry = await OpenTelemetry.layer(options.telemetry, process.env)
   const settings = Layer.effect(
     ToolQueueConfig,

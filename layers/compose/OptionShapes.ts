@@ -2,6 +2,7 @@
  * What options of `start`, `startWorker` and `Server.layer` are made of, as schemas for values from JavaScript. Private to this room.
  */
 import { Effect, Layer, Redacted, Schema } from "effect"
+import { expectedTime } from "../../src/Times.ts"
 import type { PostgresSettings } from "../sql/engine/Postgres.ts"
 
 export const isObject = (value: unknown): value is object =>
@@ -31,6 +32,15 @@ export const between = (minimum: number, maximum: number) =>
   Schema.Int.check(Schema.isBetween({ minimum, maximum }))
 export const optionalBetween = (minimum: number, maximum: number) =>
   Schema.optionalKey(between(minimum, maximum))
+
+/** A time that was made a number where it was a Duration or a text. */
+export const time = (minimum: number, maximum: number) =>
+  Schema.optionalKey(
+    is<number>(
+      expectedTime(minimum, maximum).replace("Expected ", ""),
+      (value) => Number.isInteger(value) && Number(value) >= minimum && Number(value) <= maximum
+    )
+  )
 
 export const texts = Schema.Array(text)
 const pairs = Schema.Record(Schema.String, Schema.String)

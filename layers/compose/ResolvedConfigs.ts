@@ -10,9 +10,12 @@ import { refuseConfig } from "../../src/call/ToolConfigRefused.ts"
 import type { MisdeclaredTool } from "../../src/tool/MisdeclaredTool.ts"
 import type { GovernedTool } from "../../src/tool/GovernedTool.ts"
 import type { Resolver } from "../runtime/desk/LocalToolRegistry.ts"
-import type { ForTools, Options } from "./NodeService.ts"
+import type * as CodeTool from "../agents/CodeTool.ts"
+import type * as ConfiguredTools from "../calls/ConfiguredTools.ts"
+import type { ForTools } from "./NodeService.ts"
 
-type Configs = NonNullable<Options["toolConfigs"]>
+/** The option `toolConfigs`, with its time as a number. */
+export type ToolConfigs = ConfiguredTools.Options & Pick<CodeTool.Options, "secrets">
 
 /** Those of a type, which one room runs. */
 const ofType = (configs: ReadonlyArray<ToolConfig>, type: string): ReadonlyArray<ToolConfig> =>
@@ -23,18 +26,18 @@ const callsPlatform = (config: ToolConfig): boolean =>
   !("type" in config) || !elsewhere.includes(config.type)
 
 const configuredOf = Effect.fnUntraced(function* (
-  { secrets = {}, ...calling }: Configs,
+  { secrets = {}, ...calling }: ToolConfigs,
   configs: ReadonlyArray<ToolConfig>
 ) {
   const code = ofType(configs, "code")
-  const ConfiguredTools = yield* Effect.promise(() => import("../calls/ConfiguredTools.ts"))
-  const called = yield* ConfiguredTools.tools({ ...calling, tools: configs.filter(callsPlatform) })
+  const platform = yield* Effect.promise(() => import("../calls/ConfiguredTools.ts"))
+  const called = yield* platform.tools({ ...calling, tools: configs.filter(callsPlatform) })
   const ClientTools = yield* Effect.promise(() => import("../agents/ClientTools.ts"))
   const answered = yield* ClientTools.tools({ tools: ofType(configs, "client") })
   const tools: ReadonlyArray<GovernedTool> = [...called, ...answered]
   if (code.length === 0) return tools
-  const CodeTool = yield* Effect.promise(() => import("../agents/CodeTool.ts"))
-  return [...tools, ...(yield* CodeTool.tools({ secrets, tools: code }))]
+  const scripts = yield* Effect.promise(() => import("../agents/CodeTool.ts"))
+  return [...tools, ...(yield* scripts.tools({ secrets, tools: code }))]
 })
 
 /** How tools that are made of registered ones may fail. */
@@ -49,7 +52,7 @@ export interface Resolved {
 }
 
 /** Resolves them before anything is opened. No two have one name. */
-export const resolveConfigs = Effect.fnUntraced(function* (given: Options["toolConfigs"]) {
+export const resolveConfigs = Effect.fnUntraced(function* (given: ToolConfigs | undefined) {
   const none: Resolved = { tools: [], resolvers: [], names: [] }
   if (given === undefined) return none
   // Copies of all of them, in the order in which errors count them.

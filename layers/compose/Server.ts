@@ -5,6 +5,7 @@ import * as NodeCrypto from "@effect/platform-node/NodeCrypto"
 import { Effect, Layer } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { HttpServer } from "effect/http"
+import type { Timed } from "../../src/Times.ts"
 import { AgentDirectory } from "../../services/AgentDirectory.ts"
 import type { Credential } from "../runtime/desk/TokenCredentials.ts"
 import * as TokenCredentials from "../runtime/desk/TokenCredentials.ts"
@@ -23,13 +24,13 @@ import { Served } from "./EmbeddedHttp.ts"
 export { HttpSettings } from "../http/HttpSettings.ts"
 
 export interface Options {
-  readonly listen: Listen
+  readonly listen: Timed<Listen>
   readonly credentials: ReadonlyArray<Credential>
   /**
    * The agents for customers, and bounds; absent settings have the defaults of `HttpSettings`. A name in
    * `customer_agents` that no agent of the runtime has is `InvalidInput`.
    */
-  readonly settings?: Partial<HttpSettings.HttpSettings>
+  readonly settings?: Timed<Partial<HttpSettings.HttpSettings>>
 }
 
 /** The surface with its bounds and tokens, over a server that is given. */

@@ -7,6 +7,7 @@ import * as Entries from "../../src/entry/Entries.ts"
 import type { AgentName, ApprovalId, AuthorizationId, CallId, RunId } from "../../src/Ids.ts"
 import type { Principal } from "../../src/Principal.ts"
 import { RunNotFound } from "../../src/run/RunCommand.ts"
+import { inMilliseconds } from "../../src/Times.ts"
 import { discoverOffers } from "../../src/tool/ToolOffer.ts"
 import { AgentDirectory, CustomerAgents, knownTo } from "../../services/AgentDirectory.ts"
 import type { Message } from "../../services/AgentRuntime.ts"
@@ -108,6 +109,8 @@ const decisionMethods = {
   stopAllTools: (stopped) => KillSwitch.use(({ turnAll }) => turnAll(stopped))
 } satisfies AsEffects
 
+type Grant = Parameters<AuthorizationDesk["Service"]["grant"]>[0]
+
 /** The desk, with the agents that the principal may know of. */
 const authorized = <A, E>(
   by: Principal,
@@ -124,7 +127,8 @@ const authorized = <A, E>(
   })
 
 const authorizationMethods = {
-  authorize: (request, by) => authorized(by, (desk, known) => desk.grant(request, by, known)),
+  authorize: (request, by) =>
+    authorized(by, (desk, known) => desk.grant(inMilliseconds<Grant>(request), by, known)),
   revokeAuthorization: (id, by) =>
     authorized(by, (desk, known) => desk.revoke(id as AuthorizationId, by, known)),
   authorizations: (page = {}, by = service_principal) =>

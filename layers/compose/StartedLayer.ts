@@ -2,10 +2,11 @@
  * Everything that a process runs, as one Layer of the options of a start. `StartedService` runs it for promises, `Troupe` for
  * Effects. What an option needs is loaded only where it is given.
  */
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Result } from "effect"
 import { withDefaults } from "../../src/Defaults.ts"
 import { graphAgent } from "../../src/graph/GraphAgent.ts"
 import type { ToolGraph } from "../../src/graph/ToolGraph.ts"
+import { inMilliseconds } from "../../src/Times.ts"
 import { CustomerAgents } from "../../services/AgentDirectory.ts"
 import { BlobBounds } from "../../services/BlobStore.ts"
 import type { CallRecords } from "../../services/CallRecords.ts"
@@ -21,13 +22,40 @@ import { checkOptions } from "./CheckedOptions.ts"
 import * as Channels from "./Channels.ts"
 import * as ChannelMethods from "./ChannelMethods.ts"
 import { checkCustomerAgents } from "./CustomerAccess.ts"
-import type { ForTools, Options } from "./NodeService.ts"
-import type { ResolverError } from "./ResolvedConfigs.ts"
+import type { EventOptions, ForTools, Options } from "./NodeService.ts"
+import type { ResolverError, ToolConfigs } from "./ResolvedConfigs.ts"
 import { resolveConfigs } from "./ResolvedConfigs.ts"
+import { isObject } from "./OptionShapes.ts"
 import * as Runtime from "./Runtime.ts"
 import * as Stores from "./Stores.ts"
 
-const storesOf = ({ retention, store = "ephemeral" }: Options) => {
+/** The options with times as numbers, but for those of HTTP, which are read apart. */
+interface Plain extends Omit<Options, "events" | "files" | "retention" | "store" | "toolConfigs"> {
+  readonly events?: Omit<EventOptions, "retention_ms"> & { readonly retention_ms?: number }
+  readonly files?: Partial<BlobBounds>
+  readonly retention?: Stores.RetentionOptions
+  readonly store?: "ephemeral" | { readonly directory: string } | Stores.PostgresStore
+  readonly toolConfigs?: ToolConfigs
+}
+
+const timed = ["events", "files", "mcp", "retention", "store", "toolConfigs"] as const
+
+/** What is no object, or cannot be read, is refused where the options are checked. */
+const plainTimes = (options: Options): Plain =>
+  Result.getOrElse(
+    Result.try(() => {
+      if (!isObject(options) || Array.isArray(options)) return options as Plain
+      const plain: Record<string, unknown> = { ...options }
+      for (const name of timed) {
+        const levels = name === "mcp" ? 3 : 1
+        if (plain[name] !== undefined) plain[name] = inMilliseconds<unknown>(plain[name], levels)
+      }
+      return plain as unknown as Plain
+    }),
+    () => options as Plain
+  )
+
+const storesOf = ({ retention, store = "ephemeral" }: Plain) => {
   if (store === "ephemeral") return Stores.ephemeral
   const stores =
     "directory" in store ? Stores.directory(store.directory) : Stores.postgresStore(store)
@@ -35,7 +63,7 @@ const storesOf = ({ retention, store = "ephemeral" }: Options) => {
 }
 
 /** The bounds of files that the options name, with the usual ones for the rest. */
-const filesOf = (given: Options["files"] = {}): Layer.Layer<never> =>
+const filesOf = (given: Plain["files"] = {}): Layer.Layer<never> =>
   Layer.effect(
     BlobBounds,
     Effect.map(BlobBounds, (usual) => withDefaults(usual, given))
@@ -80,7 +108,7 @@ const modelOf = Effect.fnUntraced(function* (model: Options["model"]) {
 })
 
 /** Reads the graphs, and wraps the model so that they answer first; without graphs nothing is loaded. */
-const withGraphs = Effect.fnUntraced(function* ({ graphs = [] }: Options, model: Model) {
+const withGraphs = Effect.fnUntraced(function* ({ graphs = [] }: Plain, model: Model) {
   if (graphs.length === 0) return { graphs: [], model }
   const { layer } = yield* Effect.promise(() => import("../model/GraphModelGateway.ts"))
   const loaded: Array<ToolGraph> = []
@@ -100,7 +128,8 @@ const mcpTools = McpServers.useSync(({ tools }) => tools)
 type Built = Runtime.Options<ResolverError, ForTools>
 
 /** Everything that a process runs, from its options. Fails with what is wrong with them. */
-const made = Effect.fnUntraced(function* (options: Options) {
+const made = Effect.fnUntraced(function* (given: Options) {
+  const options = plainTimes(given)
   const checked = yield* checkOptions(options)
   const { resolvers: resolved, tools: configured } = yield* resolveConfigs(options.toolConfigs)
   const mcp = yield* mcpOf(options.mcp)

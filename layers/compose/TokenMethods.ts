@@ -11,6 +11,7 @@ import { inputReader } from "../../src/entry/InvalidInput.ts"
 import { TokenId } from "../../src/Ids.ts"
 import { TokenRequest } from "../../src/permission/AccessToken.ts"
 import type { AccessToken } from "../../src/permission/AccessToken.ts"
+import { inMilliseconds } from "../../src/Times.ts"
 import type { Principal } from "../../src/Principal.ts"
 import * as TokenCredentials from "../runtime/desk/TokenCredentials.ts"
 
@@ -34,7 +35,7 @@ const issued = <A, E>(does: (issuer: Issuer) => Effect.Effect<A, E>) =>
 
 export const create = Effect.fnUntraced(function* (request: unknown, by: Principal) {
   const who = yield* Entries.entitled(by, "issueTokens")
-  const wanted = yield* readRequest(request, "token")
+  const wanted = yield* readRequest(inMilliseconds<unknown>(request), "token")
   const { text, token } = yield* issued((issuer) => issuer.create(wanted, who))
   return { ...token, token: Redacted.value(text) } satisfies IssuedToken
 })

@@ -19,6 +19,7 @@ import type { Principal } from "../../src/Principal.ts"
 import { isLimitedToOwn, rightRefusal } from "../../src/Rights.ts"
 import { RunNotFound } from "../../src/run/RunCommand.ts"
 import type { Compacted, ModelTurned, RunEnded, RunEvent } from "../../src/run/RunEvent.ts"
+import { milliseconds } from "../../src/Times.ts"
 import { CustomerAgents } from "../../services/AgentDirectory.ts"
 import type { Cursor, FeedItem, Message } from "../../services/AgentRuntime.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
@@ -276,8 +277,14 @@ export const isSignal = (value: unknown): value is AbortSignal =>
   typeof value === "object" && value !== null && "aborted" in value && "addEventListener" in value
 
 /** Decodes the options of a wait before the message is sent, so that wrong options do not leave a run behind. */
+/** A wait with its time in ms. */
+interface Bounds extends Omit<Wait, "timeout_ms"> {
+  readonly timeout_ms?: number
+}
+
 export const waitOf = Effect.fnUntraced(function* (given: unknown) {
-  if (given === undefined) return {}
+  const none: Bounds = {}
+  if (given === undefined) return none
   const wrong = (field: string, message: string) => new InvalidInput({ field, message })
   if (typeof given !== "object" || given === null || Array.isArray(given)) {
     return yield* wrong("wait", "Expected an object with signal, timeout_ms and cancel")
@@ -288,11 +295,11 @@ export const waitOf = Effect.fnUntraced(function* (given: unknown) {
   if (signal !== undefined && !isSignal(signal)) {
     return yield* wrong("wait.signal", "Expected an AbortSignal")
   }
-  const wait: Wait = {
+  const wait: Bounds = {
     ...(signal === undefined ? undefined : { signal }),
     ...(timeout_ms === undefined
       ? undefined
-      : { timeout_ms: yield* Entries.wait_ms(timeout_ms, "wait.timeout_ms") }),
+      : { timeout_ms: yield* Entries.wait_ms(milliseconds(timeout_ms), "wait.timeout_ms") }),
     ...(cancel === undefined ? undefined : { cancel: yield* Entries.flag(cancel, "wait.cancel") })
   }
   return wait

@@ -28,6 +28,7 @@ import {
   serverRefusalOf,
   servers_max
 } from "../../src/tool/McpServer.ts"
+import { inMilliseconds } from "../../src/Times.ts"
 import { misdeclared } from "../../src/tool/MisdeclaredTool.ts"
 import type { MisdeclaredTool } from "../../src/tool/MisdeclaredTool.ts"
 import { didYouMean } from "../../src/tool/Nearest.ts"
@@ -176,7 +177,12 @@ const importServer = Effect.fnUntraced(function* (
   return { offers, tools, keys }
 })
 
-const checked = Effect.fnUntraced(function* ({ allow, servers }: McpOptions) {
+/** With times as numbers. */
+interface Plain extends Pick<McpOptions, "allow"> {
+  readonly servers: ReadonlyArray<McpServer>
+}
+
+const checked = Effect.fnUntraced(function* ({ allow, servers }: Plain) {
   const seen = new Set<string>()
   for (const server of servers) {
     const refused =
@@ -201,7 +207,8 @@ const checked = Effect.fnUntraced(function* ({ allow, servers }: McpOptions) {
   }
 })
 
-const make = Effect.fnUntraced(function* (options: McpOptions) {
+const make = Effect.fnUntraced(function* (given: McpOptions) {
+  const options = inMilliseconds(given, 3) as Plain
   yield* checked(options)
   const pins = yield* McpPins
   const sdk = yield* load

@@ -4,9 +4,9 @@
  */
 import { readFileSync } from "node:fs"
 import { Config, Effect, Option, Result, Schema } from "effect"
-import type { Options } from "../../layers/compose/NodeService.ts"
 import { checkToolConfigs } from "../../layers/compose/CheckedOptions.ts"
 import type { Resolved } from "../../layers/compose/ResolvedConfigs.ts"
+import type { ToolConfigs } from "../../layers/compose/ResolvedConfigs.ts"
 import { resolveConfigs } from "../../layers/compose/ResolvedConfigs.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import type { Capability } from "../../src/capability/Capability.ts"
@@ -94,7 +94,7 @@ const optionsOf = Effect.fnUntraced(function* (path: string) {
       : { secrets: Object.fromEntries(yield* secretsOf(path, secrets)) })
   }
   yield* checkToolConfigs(options)
-  return { capabilities, options: options as NonNullable<Options["toolConfigs"]> }
+  return { capabilities, options: options as ToolConfigs }
 })
 
 const reasonOf = (error: unknown): string => {

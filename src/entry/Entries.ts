@@ -17,6 +17,7 @@ import { CheckedRunContext } from "../run/RunContext.ts"
 import type { NotEntitled } from "../approval/Approval.ts"
 import type { RightName } from "../Rights.ts"
 import { rightRefusal } from "../Rights.ts"
+import { expectedTime } from "../Times.ts"
 import type { Settlement } from "../run/RunCommand.ts"
 import { bounds_result, readJson } from "./BoundedJson.ts"
 import { partsApart, readParts } from "./GivenParts.ts"
@@ -51,9 +52,13 @@ export const seq = inputReader(
 export const limitUpTo = (max: number) =>
   inputReader(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: max })))
 
-/** How long to wait, in ms: 1 to 2,147,483,647, the longest timer. */
+/** The longest timer. */
+const wait_ms_max = 2 ** 31 - 1
+
+/** How long to wait, in ms. */
 export const wait_ms = inputReader(
-  Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 2 ** 31 - 1 }))
+  Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: wait_ms_max })),
+  { expected: expectedTime(1, wait_ms_max) }
 )
 
 /** A position in a conversation; `{ ordinal: 0, seq: -1 }` is its beginning. */

@@ -7,6 +7,8 @@ import type { Requires } from "../capability/Capability.ts"
 import { requiredCapabilities } from "../capability/Capability.ts"
 import type { CallPermission } from "../permission/CallPermission.ts"
 import type { Role } from "../Principal.ts"
+import type { Time, Timed } from "../Times.ts"
+import { inMilliseconds } from "../Times.ts"
 import { argumentsNamed } from "./IdempotencyKey.ts"
 import type { MisdeclaredTool } from "./MisdeclaredTool.ts"
 import { misdeclared, misdeclaredByIssue } from "./MisdeclaredTool.ts"
@@ -48,7 +50,7 @@ export interface Governance {
   readonly rule_arguments?: ReadonlyArray<string>
   readonly approval?: ApprovalGate
   readonly approvers?: ReadonlyArray<Role>
-  readonly approval_expires_ms?: number
+  readonly approval_expires_ms?: Time
   /** Tells an approver what a call will do. Absent = the tool's description. */
   readonly effect_description?: string
   /** Absent = whether there is an `idempotency_key`. */
@@ -66,12 +68,12 @@ export interface Governance {
   /** Texts in its result are shown to the model unescaped, as a file's have to be. */
   readonly text_result?: boolean
   /** Of one attempt. Absent = 60,000; 5,000 for a transactional tool. */
-  readonly timeout_ms?: number
+  readonly timeout_ms?: Time
   /** Absent = one attempt; a member that is left out has SemStreams' default. */
-  readonly retry?: RetryConfig
-  readonly rate_limit?: RateLimit
+  readonly retry?: Timed<RetryConfig>
+  readonly rate_limit?: Timed<RateLimit>
   /** Absent = calls are let through however many failed before. */
-  readonly circuit?: Circuit
+  readonly circuit?: Timed<Circuit>
   /** Bodies that run at the same time in one process. */
   readonly concurrency_max?: number
   readonly result_bytes_max?: number
@@ -220,20 +222,25 @@ export const configuredSpec = (
   given: Pick<Partial<ToolSpec>, "retry" | "timeout_ms">
 ): Effect.Effect<ToolSpec, MisdeclaredTool> => consistent({ ...spec, ...given })
 
+const retryOf = (retry: RetryConfig) => ({ ...retry, ...retryPolicyOf(retry) })
+
 /** The complete spec of a tool. Fails when a field cannot be read, or when two contradict each other. */
 export const specOf = Effect.fnUntraced(function* (
   described: DescribedTool,
   governance: Governance
 ): Effect.fn.Return<ToolSpec, MisdeclaredTool> {
-  const { capabilities, retry, ...rest } = declaredMembers(governance) as Partial<Governance>
+  const declared = declaredMembers(governance) as Partial<Governance>
+  const { capabilities, circuit, rate_limit, retry, ...rest } = inMilliseconds(declared)
   const { name } = described
   const spec: ToolSpec = yield* decodeToolSpec({
     version: "1",
     replay_policy: replayPolicyOf(governance.side_effects),
     ...described,
     ...rest,
+    ...(rate_limit === undefined ? undefined : { rate_limit: inMilliseconds(rate_limit) }),
+    ...(circuit === undefined ? undefined : { circuit: inMilliseconds(circuit) }),
     permissions: requiredCapabilities(capabilities),
-    ...(retry === undefined ? undefined : { retry: { ...retry, ...retryPolicyOf(retry) } })
+    ...(retry === undefined ? undefined : { retry: retryOf(inMilliseconds<RetryConfig>(retry)) })
   }).pipe(Effect.mapError((error) => misdeclaredByIssue(name, error.issue, own_fields)))
   return yield* consistent(spec)
 })

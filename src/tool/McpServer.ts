@@ -6,6 +6,7 @@ import { Redacted, Result, Schema } from "effect"
 import { isMetadataAddress, parseAddressRange } from "../call/Address.ts"
 import type { DialAllowance } from "../call/Dialling.ts"
 import { literalAddress, mayDial } from "../call/Dialling.ts"
+import type { Timed } from "../Times.ts"
 import type { Governance } from "./GovernedTool.ts"
 
 /** What an operator declares of one tool; it wins over the server's claims. */
@@ -82,7 +83,7 @@ export interface McpAllow {
 
 export interface McpOptions {
   /** At most 64. */
-  readonly servers: ReadonlyArray<McpServer>
+  readonly servers: ReadonlyArray<Timed<McpServer>>
   readonly allow: McpAllow
 }
 

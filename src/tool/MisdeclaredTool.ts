@@ -61,9 +61,9 @@ const fixes: Readonly<Record<string, string>> = {
   concurrency_max: "Write a whole number from 1 to 10000",
   retry:
     "Write { max_attempts, backoff_initial_ms, backoff_max_ms, retry_on_kinds }; what is left out has a default",
-  timeout_ms: "Write whole milliseconds, from 1 to 3600000",
+  timeout_ms: 'Write whole milliseconds, from 1 to 3600000, or a text such as "5 minutes"',
   result_bytes_max: "Write whole bytes, from 1 to 64000000",
-  approval_expires_ms: "Write whole milliseconds above 0",
+  approval_expires_ms: 'Write whole milliseconds above 0, or a text such as "24 hours"',
   tags: "Write a list of at most 32 words without spaces, each of at most 64 characters",
   input_schema: "Write JSON Schema as a plain JSON object",
   output_schema: "Write JSON Schema as a plain JSON object",

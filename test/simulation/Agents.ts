@@ -80,7 +80,7 @@ const acting = (world: World, process: Process, name: string, n: number, call: C
 
 /** What arrives after its deadline does nothing any more: what a body sends says until when it counts. */
 const tooLate = (world: World, name: string, began: number, { over_at = Infinity }: CallContext) =>
-  world.now > over_at || world.kernel.now > began + governance[name]!.timeout_ms!
+  world.now > over_at || world.kernel.now > began + Number(governance[name]!.timeout_ms)
 
 const expired = new ToolUserError({ kind: "external", message: "it came too late" })
 
