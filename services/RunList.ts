@@ -14,6 +14,7 @@ import type { StoreError } from "./StoreError.ts"
 
 export interface RunQuery {
   readonly tenant: Tenant
+  /** To which the message went, which is not the one of its address where another had got the conversation. */
   readonly agent?: AgentName | undefined
   /** Matches no run in quarantine, whose status is not known. */
   readonly status?: RunStatus | undefined

@@ -7,6 +7,7 @@ import { RunList } from "../../services/RunList.ts"
 import type { AgentTask } from "../../src/delivery/AgentTask.ts"
 import type { Need } from "../../src/run/Needs.ts"
 import { needOf } from "../../src/run/Needs.ts"
+import { agentOfRun } from "../../src/run/RunLookup.ts"
 import type { RunItem } from "../../src/run/RunItem.ts"
 import { runItem } from "../../src/run/RunItem.ts"
 import type { UnhostedWork } from "../../src/run/UnhostedWork.ts"
@@ -34,7 +35,7 @@ const list = (store: Store, query: RunQuery): ReadonlyArray<RunItem> => {
   if (after !== undefined && last?.tenant !== tenant) return []
   const found: Array<[AgentTask, StoredRun | undefined]> = []
   for (const { task } of store.tasks.values()) {
-    if (task.tenant !== tenant || (agent !== undefined && task.address.agent !== agent)) continue
+    if (task.tenant !== tenant || (agent !== undefined && agentOfRun(task) !== agent)) continue
     if (task.created_at < (created_from ?? -Infinity)) continue
     if (task.created_at >= (created_to ?? Infinity)) continue
     if (last !== undefined && newer(task, last) <= 0) continue

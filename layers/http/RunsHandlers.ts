@@ -18,11 +18,13 @@ import type { RunSummary, SettleOutcome } from "../../src/api/RunsApi.ts"
 import { TroupeApi } from "../../src/api/TroupeApi.ts"
 import { decimalText } from "../../src/cost/Decimal.ts"
 import type { AgentTask } from "../../src/delivery/AgentTask.ts"
+import { rootFrame } from "../../src/Ids.ts"
 import type { Settlement } from "../../src/run/RunCommand.ts"
 import { shownEvent } from "../../src/run/RunContext.ts"
 import type { RunQuarantined } from "../../src/run/Quarantine.ts"
 import type { JournalEntry, RunEnded, RunEvent } from "../../src/run/RunEvent.ts"
 import type { RunItem } from "../../src/run/RunItem.ts"
+import { agentOfRun } from "../../src/run/RunLookup.ts"
 import type { FoldState } from "../../src/run/RunState.ts"
 import * as State from "../../src/run/RunState.ts"
 import type { RunUsed } from "../../src/run/RunUsed.ts"
@@ -97,11 +99,12 @@ const summaryOf = (task: AgentTask, state: FoldState): RunSummary => {
   }
   // A task whose run has not been claimed yet has no events.
   const roles = state.accepted === undefined ? task.roles : state.accepted.roles
+  const root = state.frames.get(rootFrame)
   const reason = state.ended?.reason ?? state.stopping?.reason ?? task.reason
   return {
     id: task.id,
     conversation: task.conversation,
-    agent: task.address.agent,
+    agent: root?.next ?? root?.agent ?? agentOfRun(task),
     ordinal: task.ordinal,
     status: State.statusOf(state),
     task_status: task.status,

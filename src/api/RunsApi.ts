@@ -46,6 +46,7 @@ const UnknownCall = Schema.Struct({
 export const RunSummary = Schema.Struct({
   id: RunId,
   conversation: ConversationId,
+  /** Which holds the conversation now, after all handoffs of this run. */
   agent: AgentName,
   ordinal: Schema.Int,
   status: RunStatus,

@@ -6,6 +6,7 @@ import { truncateUnits } from "../CutText.ts"
 import type { AgentTask } from "../delivery/AgentTask.ts"
 import { TaskStatus } from "../delivery/AgentTask.ts"
 import { AgentName, ConversationId, RunId } from "../Ids.ts"
+import { agentOfRun } from "./RunLookup.ts"
 import { RunStatus } from "./RunState.ts"
 import { UnknownCall } from "./UnknownCall.ts"
 
@@ -16,6 +17,7 @@ export type WaitingFor = typeof WaitingFor.Type
 export const RunItem = Schema.Struct({
   id: RunId,
   conversation: ConversationId,
+  /** To which its message went. What it handed the conversation over to is in its journal, and gets the next message. */
   agent: AgentName,
   ordinal: Schema.Int,
   status: RunStatus,
@@ -40,6 +42,7 @@ export interface RunsQuery {
   readonly status?: RunItem["status"]
   /** `approval`: a person has to decide. `unknown`: an operator has to settle a call. */
   readonly waiting?: "approval" | "unknown"
+  /** To which their messages went: after a handoff, the next ones went to the agent that had got the conversation. */
   readonly agent?: string
   /** Whose message was accepted at or after `created_from` and before `created_to`, in ms since 1970. */
   readonly created_from?: number
@@ -60,7 +63,7 @@ export const runItem = (
 ): RunItem => ({
   id: task.id,
   conversation: task.conversation,
-  agent: task.address.agent,
+  agent: agentOfRun(task),
   ordinal: task.ordinal,
   status,
   task_status: task.status,

@@ -271,6 +271,14 @@ const filterTests = (it: Vitest.MethodsNonLive<Needs>): void => {
       assert.deepStrictEqual(yield* listed(tenant, { status: "complete" }), [])
       assert.deepStrictEqual(yield* listed(tenant, { agent: AgentName.make("nobody") }), [])
       assert.strictEqual((yield* listed(tenant, { agent: Samples.operations })).length, 3)
+      // A message for the agent that got the conversation of another.
+      const billing = AgentName.make("billing")
+      const next = Samples.newTask({ tenant, agent: billing, answer_schema: { type: "object" } })
+      const { id, trace_id } = (yield* TaskStore.use((tasks) => tasks.accept(next))).task
+      assert.deepStrictEqual(yield* listed(tenant, { agent: billing }), [id])
+      assert.strictEqual((yield* listed(tenant, { agent: Samples.operations })).length, 3)
+      const [item] = yield* RunList.use((runs) => runs.list({ tenant, limit: 1 }))
+      assert.deepStrictEqual([item?.agent, item?.trace_id], [billing, trace_id])
     })
   )
 }

@@ -22,6 +22,7 @@ const scripts = [
   "test/process/asker.ts",
   "test/process/counter.ts",
   "test/process/host.ts",
+  "test/process/talker.ts",
   "test/process/toolworker.ts",
   "test/process/worker.ts",
   "test/queue/worker.ts",

@@ -53,9 +53,14 @@ const decodeUnhosted = rowDecoder(
   "counts of work that no process hosts"
 )
 
-// Of what a message says beside its text, a list shows the trace alone.
+// Text that is no object is a trace alone.
+const agent_said = `CASE WHEN t.trace_id LIKE '{%' THEN t.trace_id::json ->> 'agent' END`
+
+// Of what a message says beside its text, a list shows the trace and the agent alone.
 const columns = `t.id, t.tenant, t.agent, t.address_key, t.conversation, t.ordinal, t.status, t.reason, t.message, t.by,
-  CASE WHEN t.trace_id LIKE '{%' THEN (t.trace_id::json -> 'trace_id')::text ELSE t.trace_id END AS trace_id,
+  CASE WHEN t.trace_id LIKE '{%' THEN json_strip_nulls(json_build_object(
+    'trace_id', t.trace_id::json -> 'trace_id', 'agent', t.trace_id::json -> 'agent'))::text
+  ELSE t.trace_id END AS trace_id,
   t.created_at, r.status AS run_status`
 
 /** The condition for a status. Of a status before the end it repeats `status < 3`, which the index of open runs needs to be used. */
@@ -92,7 +97,9 @@ const selected = (sql: SqlClient.SqlClient, query: RunQuery) => {
     LEFT JOIN LATERAL (SELECT s.status FROM troupe.runs s WHERE s.run_id = t.id OFFSET 0) r ON true
     WHERE ${sql.and([
       sql`t.tenant = ${tenant}`,
-      ...(agent === undefined ? [] : [sql`t.agent = ${agent}`]),
+      ...(agent === undefined
+        ? []
+        : [sql`COALESCE(${sql.literal(agent_said)}, t.agent) = ${agent}`]),
       ...(status === undefined ? [] : [sql.literal(ofStatus(status))]),
       ...(created_from === undefined ? [] : [sql`t.created_at >= ${created_from}::int8`]),
       ...(created_to === undefined ? [] : [sql`t.created_at < ${created_to}::int8`]),
