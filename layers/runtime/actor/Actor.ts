@@ -172,7 +172,9 @@ const claimFirst = Effect.fnUntraced(function* (
     if (handed !== undefined) return handed
     const line = actor.found === undefined ? "sent" : "found"
     const head = yield* firstUnfinished(host, actor)
-    if (head === undefined) {
+    // What came while it looked may be the very run that it found, which is claimed already.
+    if (actor.given !== undefined) continue
+    if (head === undefined || table.isAccepting(head.run_id)) {
       actor.state = "idle"
       return "idle"
     }

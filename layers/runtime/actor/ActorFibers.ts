@@ -126,7 +126,7 @@ class ActorFibers {
     if (isIdle && actor.hasMail) return this.#run(actor)
     if (isIdle) return this.#idle.add(actor)
     this.#leave(actor)
-    if (actor.given !== undefined) this.#giveBack(actor.given)
+    if (actor.given !== undefined) this.#passOn(actor, actor.given)
     reportFailedExit(loop.report, "an actor broke", exit, {
       address: actor.key,
       run_id: actor.run
@@ -143,6 +143,12 @@ class ActorFibers {
     const { background, table } = this.#host
     table.remove(actor, undefined)
     if (actor.memory.isUsed) background(actor.memory.release())
+  }
+
+  /** What the actor was given and did not take: a run that has begun is this process's, and has no dispatch. */
+  #passOn({ address, tenant }: Actor, held: HeldTask): void {
+    if (held.begun === undefined) this.#giveBack(held)
+    else this.wake(tenant, address)
   }
 
   #giveBack({ dispatch }: HeldTask): void {

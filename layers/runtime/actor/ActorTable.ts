@@ -22,6 +22,8 @@ export class ActorTable {
   readonly #residents = new Map<RunId, Actor>()
   /** Parked runs: the address of each, which is all that the process keeps of it. */
   readonly #parked = new Map<RunId, string>()
+  /** Runs that a store may have begun for this process, which does not know it yet: the message is being accepted. */
+  readonly #accepting = new Set<RunId>()
   /** Runs that others amended and that no actor here has taken up since: each sweep looks at them again. */
   readonly #amended = new Set<RunId>()
   /** By address: actors that crashed too often. */
@@ -82,6 +84,20 @@ export class ActorTable {
 
   get residents(): Iterable<Actor> {
     return this.#residents.values()
+  }
+
+  /** From here on a store may begin the run and claim it for this process; `accepted` says that its answer is there. */
+  accept(run: RunId): void {
+    this.#accepting.add(run)
+  }
+
+  accepted(run: RunId): void {
+    this.#accepting.delete(run)
+  }
+
+  /** Is the run, if it has begun, about to be given to its actor? A second claim would fence off the first. */
+  isAccepting(run: RunId): boolean {
+    return this.#accepting.has(run)
   }
 
   /** The actor claims the run. */

@@ -87,6 +87,7 @@ const claimantOf = ({ hosting, loading, owner, table }: ActorHost, owners: Owner
     !table.isDraining &&
     !loading.isCrowded &&
     hosting.has(address, needs) &&
+    !table.isAccepting(run_id) &&
     table.residentOf(run_id) === undefined &&
     table.actorOf(actorKey(tenant, address)) === undefined
 })

@@ -57,10 +57,12 @@ const isRefused = (cause: Cause.Cause<{ readonly _tag: string }>): boolean =>
  */
 const accepting = (host: ActorHost, begin: BeginTask) => (task: Omit<NewTask, "claim">) =>
   Effect.suspend(() => {
-    const { background, dispatches, owner, tasks } = host
+    const { background, dispatches, owner, table, tasks } = host
+    table.accept(task.id)
     const claim = { ...dispatches.claim(), begins: { owner, accepted: acceptedOf(host, task) } }
     return Effect.onExit(tasks.accept({ ...task, claim }), (exit) =>
       Effect.sync(() => {
+        table.accepted(task.id)
         if (Exit.isFailure(exit) && !isRefused(exit.cause)) {
           return background(dispatches.giveBack(claim.owner))
         }
