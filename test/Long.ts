@@ -38,6 +38,7 @@ export const files: ReadonlyArray<string> = [
   "test/queue/Processes.test.ts",
   "test/replay/Command.test.ts",
   "test/spectral/Crowd.test.ts",
+  "test/sql/Backup.test.ts",
   "test/sql/Crash.test.ts",
   "test/sql/Migrations.test.ts",
   "test/sql/Plans.test.ts",
@@ -64,6 +65,7 @@ export const left: ReadonlyArray<string> = [
   "test/process: npm start with its other agents, its output unread, a rolling update of three services, and troupe token",
   "test/queue: three more ways in which a worker is killed in a body; four are here",
   "test/replay: a replay of an embedder's directory and module by the command",
+  "test/sql: a server restored from a backup of a running one; a copied directory is here",
   "test/sql: a run of over 10,000 events, and upgrades from each version; from the oldest and the newest two they are here",
   "test/process: random kills of two services, a worker and their server at once",
   "test/process: what thousands of runs and steps leave behind; what a few leave is in test/runtime/Leaks"
