@@ -2,6 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer, Result } from "effect"
 import * as LocalWorldAgentRunner from "../../layers/agents/worlds/LocalWorldAgentRunner.ts"
+import * as WorldQuestions from "../../layers/agents/worlds/WorldQuestions.ts"
 import * as EphemeralWorlds from "../../layers/ephemeral/worlds/EphemeralWorlds.ts"
 import * as Runtime from "../../layers/compose/Runtime.ts"
 import * as Stores from "../../layers/compose/Stores.ts"
@@ -21,7 +22,17 @@ import { WorldUnanswered } from "../../src/worlds/contracts/WorldAnswer.ts"
 import { WorldId } from "../../src/worlds/contracts/WorldId.ts"
 import { worldAgents } from "../../src/worlds/WorldAgent.ts"
 import { eventually } from "../contracts/Contract.ts"
-import { asker, askerSpec, credit, layer, olga, person, privacy, tenant } from "./Worlds.ts"
+import {
+  asker,
+  askerSpec,
+  credit,
+  layer as local,
+  olga,
+  person,
+  privacy,
+  remote,
+  tenant
+} from "./Worlds.ts"
 
 const said = ({ history, transcript }: ModelRequest): string =>
   JSON.stringify([...history, ...transcript])
@@ -45,116 +56,169 @@ const ask = (question: string, world = "credit", by = olga) =>
 const chat = (message: string, session: string, by = olga, world = "credit") =>
   WorldAgentRunner.use((runner) => runner.chat(message, session, world, by))
 
-describe("a question to a world's agent", () => {
-  it.live("ST-36 SA-33 is stateless: the second sees nothing of the first", () =>
-    Effect.gen(function* () {
-      const first = yield* ask("first")
-      const second = yield* ask("second")
-      assert.strictEqual(first.text, "world-credit: first")
-      assert.strictEqual(second.text, "world-credit: second")
-      assert.notStrictEqual(first.run, second.run)
-    }).pipe(Effect.provide(layer(echo)))
-  )
+for (const [where, layer] of [
+  ["in this process", local],
+  ["in another process, over HTTP", remote]
+] as const) {
+  describe(`a question to a world's agent ${where}`, () => {
+    it.live("ST-36 SA-33 is stateless: the second sees nothing of the first", () =>
+      Effect.gen(function* () {
+        const first = yield* ask("first")
+        const second = yield* ask("second")
+        assert.strictEqual(first.text, "world-credit: first")
+        assert.strictEqual(second.text, "world-credit: second")
+        assert.notStrictEqual(first.run, second.run)
+      }).pipe(Effect.provide(layer(echo)))
+    )
 
-  it.live("is answered by the agent of that world, whose tools see that world alone", () =>
-    Effect.gen(function* () {
-      const { run } = yield* ask("first", "privacy")
-      const settled = (yield* events(run)).filter((event) => event._tag === "CallSettled")
-      assert.deepEqual(
-        settled.map(({ outcome }) =>
-          outcome._tag === "Value"
-            ? JSON.parse(outcome.json)
-            : outcome._tag === "Failed" && outcome.error.reason
-        ),
-        [
-          {
-            rules: [
-              {
-                rule_id: "purpose-named",
-                topic: "purpose",
-                title: "Rule purpose-named",
-                support: "strong"
-              }
-            ],
-            more: false
-          },
-          "RULE_NOT_FOUND"
-        ]
-      )
-    }).pipe(
-      Effect.provide(
-        layer(({ step }) =>
-          step === 1
-            ? call("list_rules")
-            : step === 2
-              ? call("get_rule", { rule_id: "apr-shown" })
-              : text("done")
+    it.live("is answered by the agent of that world, whose tools see that world alone", () =>
+      Effect.gen(function* () {
+        const { run } = yield* ask("first", "privacy")
+        const settled = (yield* events(run)).filter((event) => event._tag === "CallSettled")
+        assert.deepEqual(
+          settled.map(({ outcome }) =>
+            outcome._tag === "Value"
+              ? JSON.parse(outcome.json)
+              : outcome._tag === "Failed" && outcome.error.reason
+          ),
+          [
+            {
+              rules: [
+                {
+                  rule_id: "purpose-named",
+                  topic: "purpose",
+                  title: "Rule purpose-named",
+                  support: "strong"
+                }
+              ],
+              more: false
+            },
+            "RULE_NOT_FOUND"
+          ]
+        )
+      }).pipe(
+        Effect.provide(
+          layer(({ step }) =>
+            step === 1
+              ? call("list_rules")
+              : step === 2
+                ? call("get_rule", { rule_id: "apr-shown" })
+                : text("done")
+          )
         )
       )
     )
-  )
 
-  it.live(
-    "fails with WorldUnknown for a world without an agent, and with WorldRefused for a bad question or asker",
-    () =>
-      Effect.gen(function* () {
-        for (const world of ["nowhere", "Credit", "", "credit/x", 7 as never, null as never]) {
-          assert.strictEqual((yield* Effect.flip(ask("first", world)))._tag, "WorldUnknown")
-        }
-        for (const question of ["", "  \n", "x".repeat(20_001), null as never, {} as never]) {
-          assert.strictEqual((yield* Effect.flip(ask(question)))._tag, "WorldRefused")
-        }
-        const strangers = [
-          person("carl", ["customer"]),
-          person("vera", ["viewer"]),
-          person("ann", ["approver"]),
-          person("nobody", []),
-          null as never,
-          {} as never
-        ]
-        for (const by of strangers) {
-          assert.strictEqual((yield* Effect.flip(ask("first", "credit", by)))._tag, "WorldRefused")
-          const refused = yield* Effect.flip(chat("first", "s", by))
-          assert.strictEqual(refused._tag, "WorldRefused")
-        }
-        for (const session of ["", "a b", "x".repeat(101), null as never]) {
-          assert.strictEqual((yield* Effect.flip(chat("first", session)))._tag, "WorldRefused")
-        }
-        assert.strictEqual(
-          (yield* ask("first", "credit", person("root", ["admin"]))).world,
-          "credit"
+    it.live(
+      "fails with WorldUnknown for a world without an agent, and with WorldRefused for a bad question or asker",
+      () =>
+        Effect.gen(function* () {
+          for (const world of ["nowhere", "Credit", "", "credit/x", 7 as never, null as never]) {
+            assert.strictEqual((yield* Effect.flip(ask("first", world)))._tag, "WorldUnknown")
+          }
+          for (const question of ["", "  \n", "x".repeat(20_001), null as never, {} as never]) {
+            assert.strictEqual((yield* Effect.flip(ask(question)))._tag, "WorldRefused")
+          }
+          const strangers = [
+            person("carl", ["customer"]),
+            person("vera", ["viewer"]),
+            person("ann", ["approver"]),
+            person("nobody", []),
+            null as never,
+            {} as never
+          ]
+          for (const by of strangers) {
+            assert.strictEqual(
+              (yield* Effect.flip(ask("first", "credit", by)))._tag,
+              "WorldRefused"
+            )
+            const refused = yield* Effect.flip(chat("first", "s", by))
+            assert.strictEqual(refused._tag, "WorldRefused")
+          }
+          for (const session of ["", "a b", "x".repeat(101), null as never]) {
+            assert.strictEqual((yield* Effect.flip(chat("first", session)))._tag, "WorldRefused")
+          }
+          assert.strictEqual(
+            (yield* ask("first", "credit", person("root", ["admin"]))).world,
+            "credit"
+          )
+        }).pipe(Effect.provide(layer(echo)))
+    )
+
+    it.live("is cancelled with its caller, and after the longest answer", () => {
+      const asked = Deferred.makeUnsafe<RunId>()
+      const silent: Script = ({ run }) => Effect.andThen(Deferred.succeed(asked, run), Effect.never)
+      return Effect.gen(function* () {
+        const waiting = yield* Effect.forkChild(ask("first"))
+        const run = yield* Deferred.await(asked)
+        yield* Fiber.interrupt(waiting)
+        const end = (yield* ended(run)).at(-1)!
+        assert.include(end, { _tag: "RunEnded", status: "cancelled" })
+        const late = yield* Effect.flip(
+          Effect.provideService(ask("second"), WorldQuestions.AnswerLimit, 20)
         )
-      }).pipe(Effect.provide(layer(echo)))
-  )
+        assert.deepInclude(late, { _tag: "WorldUnanswered", kind: "unavailable" })
+      }).pipe(Effect.provide(layer(silent)))
+    })
 
-  it.live("is cancelled with its caller, and after the longest answer", () => {
-    const asked = Deferred.makeUnsafe<RunId>()
-    const silent: Script = ({ run }) => Effect.andThen(Deferred.succeed(asked, run), Effect.never)
-    return Effect.gen(function* () {
-      const waiting = yield* Effect.forkChild(ask("first"))
-      const run = yield* Deferred.await(asked)
-      yield* Fiber.interrupt(waiting)
-      const end = (yield* ended(run)).at(-1)!
-      assert.include(end, { _tag: "RunEnded", status: "cancelled" })
-      const late = yield* Effect.flip(
-        Effect.provideService(ask("second"), LocalWorldAgentRunner.AnswerLimit, 20)
-      )
-      assert.deepInclude(late, { _tag: "WorldUnanswered", kind: "unavailable" })
-    }).pipe(Effect.provide(layer(silent)))
+    it.live("fails where its run fails", () =>
+      Effect.gen(function* () {
+        const failed = yield* Effect.flip(ask("first"))
+        assert.deepInclude(failed, { _tag: "WorldUnanswered", kind: "failed" })
+        assert.include(failed.message, "recursion_limit")
+      }).pipe(Effect.provide(layer(() => call("list_rules"))))
+    )
   })
 
-  it.live("fails where its run fails, and before there is a runtime", () =>
-    Effect.gen(function* () {
-      const failed = yield* Effect.flip(ask("first"))
-      assert.deepInclude(failed, { _tag: "WorldUnanswered", kind: "failed" })
-      assert.include(failed.message, "recursion_limit")
-      const early = yield* Effect.flip(
-        Effect.provide(ask("first"), LocalWorldAgentRunner.layer, { local: true })
-      )
-      assert.deepInclude(early, { _tag: "WorldUnanswered", kind: "unavailable" })
-    }).pipe(Effect.provide(layer(() => call("list_rules"))))
-  )
-})
+  describe(`a session with a world's agent ${where}`, () => {
+    it.live("ST-37 remembers its messages, and no other session's", () =>
+      Effect.gen(function* () {
+        assert.strictEqual((yield* chat("first", "s1")).text, "world-credit: first")
+        assert.strictEqual((yield* chat("second", "s1")).text, "world-credit: first second")
+        assert.strictEqual((yield* chat("second", "s2")).text, "world-credit: second")
+        assert.strictEqual(
+          (yield* chat("second", "s1", olga, "privacy")).text,
+          "world-privacy: second"
+        )
+      }).pipe(Effect.provide(layer(echo)))
+    )
+
+    it.live("belongs to its principal: the same id of another is another session", () =>
+      Effect.gen(function* () {
+        yield* chat("first", "s1")
+        const other = yield* chat("second", "s1", person("oscar"))
+        assert.strictEqual(other.text, "world-credit: second")
+        const abroad = yield* chat(
+          "second",
+          "s1",
+          person("olga", ["operator"], "beta" as typeof tenant)
+        )
+        assert.strictEqual(abroad.text, "world-credit: second")
+      }).pipe(Effect.provide(layer(echo)))
+    )
+
+    it.live("does not wait for other sessions of the same world", () => {
+      const held = Deferred.makeUnsafe<void>()
+      const script: Script = (request) =>
+        said(request).includes("first")
+          ? Effect.as(Deferred.await(held), text("late"))
+          : text("at once")
+      return Effect.gen(function* () {
+        const slow = yield* Effect.forkChild(chat("first", "s1"))
+        assert.strictEqual((yield* chat("second", "s2")).text, "at once")
+        yield* Deferred.succeed(held, undefined)
+        assert.strictEqual((yield* Fiber.join(slow)).text, "late")
+      }).pipe(Effect.provide(layer(script)))
+    })
+  })
+}
+
+it.live("a question before there is a runtime is not answered", () =>
+  Effect.gen(function* () {
+    const early = yield* Effect.flip(ask("first"))
+    assert.deepInclude(early, { _tag: "WorldUnanswered", kind: "unavailable" })
+  }).pipe(Effect.provide(LocalWorldAgentRunner.layer))
+)
 
 describe("the rules of a long world", () => {
   /** The last rules of three topics, in a world of three pages. */
@@ -199,55 +263,13 @@ describe("the rules of a long world", () => {
       )
     }).pipe(
       Effect.provide(
-        layer(({ step }) => {
+        local(({ step }) => {
           const page = pages[step - 1]
           return page === undefined ? text("done") : call("list_rules", page[0])
         }, paged)
       )
     )
   )
-})
-
-describe("a session with a world's agent", () => {
-  it.live("ST-37 remembers its messages, and no other session's", () =>
-    Effect.gen(function* () {
-      assert.strictEqual((yield* chat("first", "s1")).text, "world-credit: first")
-      assert.strictEqual((yield* chat("second", "s1")).text, "world-credit: first second")
-      assert.strictEqual((yield* chat("second", "s2")).text, "world-credit: second")
-      assert.strictEqual(
-        (yield* chat("second", "s1", olga, "privacy")).text,
-        "world-privacy: second"
-      )
-    }).pipe(Effect.provide(layer(echo)))
-  )
-
-  it.live("belongs to its principal: the same id of another is another session", () =>
-    Effect.gen(function* () {
-      yield* chat("first", "s1")
-      const other = yield* chat("second", "s1", person("oscar"))
-      assert.strictEqual(other.text, "world-credit: second")
-      const abroad = yield* chat(
-        "second",
-        "s1",
-        person("olga", ["operator"], "beta" as typeof tenant)
-      )
-      assert.strictEqual(abroad.text, "world-credit: second")
-    }).pipe(Effect.provide(layer(echo)))
-  )
-
-  it.live("does not wait for other sessions of the same world", () => {
-    const held = Deferred.makeUnsafe<void>()
-    const script: Script = (request) =>
-      said(request).includes("first")
-        ? Effect.as(Deferred.await(held), text("late"))
-        : text("at once")
-    return Effect.gen(function* () {
-      const slow = yield* Effect.forkChild(chat("first", "s1"))
-      assert.strictEqual((yield* chat("second", "s2")).text, "at once")
-      yield* Deferred.succeed(held, undefined)
-      assert.strictEqual((yield* Fiber.join(slow)).text, "late")
-    }).pipe(Effect.provide(layer(script)))
-  })
 })
 
 describe("the bridge", () => {
@@ -281,7 +303,7 @@ describe("the bridge", () => {
       assert.isFalse(found.some((event) => event._tag === "ApprovalRequested"))
       const after = yield* WorldReader.use((reader) => reader.rules(tenant, credit.world.world_id))
       assert.deepEqual(after, before)
-    }).pipe(Effect.provide(layer(bridged("credit"))))
+    }).pipe(Effect.provide(local(bridged("credit"))))
   )
 
   it.live("SA-44 ST-41 shows the model an unknown world as its own mistake", () =>
@@ -291,7 +313,7 @@ describe("the bridge", () => {
       if (outcome?._tag === "Failed") {
         assert.deepInclude(outcome.error, { class: "ToolUserError", reason: "WORLD_NOT_FOUND" })
       }
-    }).pipe(Effect.provide(layer(bridged("atlantis"))))
+    }).pipe(Effect.provide(local(bridged("atlantis"))))
   )
 })
 
@@ -388,7 +410,7 @@ describe("rule candidates", () => {
       assert.lengthOf(rules, credit.rules.length)
     }).pipe(
       Effect.provide(
-        layer(({ step }) => (step === 1 ? call("propose_rule_candidate", draft) : text("done")))
+        local(({ step }) => (step === 1 ? call("propose_rule_candidate", draft) : text("done")))
       )
     )
   )

@@ -1,8 +1,12 @@
 /** Two small worlds, and a runtime whose agents answer for them by a script. */
-import { Effect, Layer, Result } from "effect"
+import { createHash } from "node:crypto"
+import { Effect, Layer, Redacted, Result } from "effect"
+import { HttpServer } from "effect/http"
+import * as HttpWorldAgentRunner from "../../layers/agents/worlds/HttpWorldAgentRunner.ts"
 import * as LocalWorldAgentRunner from "../../layers/agents/worlds/LocalWorldAgentRunner.ts"
 import * as WorldTools from "../../layers/agents/worlds/WorldTools.ts"
 import * as Runtime from "../../layers/compose/Runtime.ts"
+import * as Server from "../../layers/compose/Server.ts"
 import * as Stores from "../../layers/compose/Stores.ts"
 import * as WorldBridge from "../../layers/compose/WorldBridge.ts"
 import * as EphemeralWorlds from "../../layers/ephemeral/worlds/EphemeralWorlds.ts"
@@ -114,6 +118,32 @@ export const layer = (script: Script, worlds = EphemeralWorlds.layer) =>
     Layer.provideMerge(worlds),
     Layer.provideMerge(Stores.ephemeral)
   )
+
+const tokenOf = ({ id, tenant }: Principal) => `token-of-${id}-of-${tenant}`
+
+const credentials = [
+  olga,
+  person("oscar"),
+  person("root", ["admin"]),
+  person("olga", ["operator"], Tenant.make("beta"))
+].map((principal) => ({
+  sha256: createHash("sha256").update(tokenOf(principal)).digest("hex"),
+  principal
+}))
+
+/** The runner of another process, over what serves here: HTTP on a real socket is between them. */
+export const overHttp = Layer.unwrap(
+  HttpServer.HttpServer.useSync(({ address }) =>
+    HttpWorldAgentRunner.layer({
+      url: HttpServer.formatAddress(address),
+      token: (by) => Redacted.make(tokenOf(by))
+    })
+  )
+).pipe(Layer.provideMerge(Server.layer({ listen: { port: 0 }, credentials })))
+
+/** The same worlds, asked from another process. */
+export const remote = (script: Script, worlds = EphemeralWorlds.layer) =>
+  overHttp.pipe(Layer.provideMerge(layer(script, worlds)))
 
 /** What the actor of a run's address remembers. */
 export const memoriesOf = (run: RunId) =>

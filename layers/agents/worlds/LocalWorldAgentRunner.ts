@@ -5,72 +5,30 @@
  * The tools of other agents may need the runner before there is a runtime, so that it is given in two steps: `layer` before the
  * runtime, `connected` over it. Until then it answers that it is unavailable.
  */
-import { createHash } from "node:crypto"
 import { Context, Effect, Layer, Option, Result, Stream } from "effect"
-import type { InvalidInput } from "../../../src/entry/InvalidInput.ts"
-import { inputReader } from "../../../src/entry/InvalidInput.ts"
-import { principal } from "../../../src/entry/Entries.ts"
-import { ConversationId } from "../../../src/Ids.ts"
-import { principalHasRole } from "../../../src/Principal.ts"
 import type { Principal } from "../../../src/Principal.ts"
-import type { RunEnded } from "../../../src/run/RunEvent.ts"
-import type { WorldAnswer } from "../../../src/worlds/contracts/WorldAnswer.ts"
-import {
-  WorldQuestion,
-  WorldRefused,
-  WorldUnanswered,
-  WorldUnknown
-} from "../../../src/worlds/contracts/WorldAnswer.ts"
-import { SessionId, worldAgentName, WorldId } from "../../../src/worlds/contracts/WorldId.ts"
+import { WorldRefused, WorldUnknown } from "../../../src/worlds/contracts/WorldAnswer.ts"
+import type { WorldId } from "../../../src/worlds/contracts/WorldId.ts"
+import { worldAgentName } from "../../../src/worlds/contracts/WorldId.ts"
 import { AgentRuntime } from "../../../services/AgentRuntime.ts"
 import type { Message } from "../../../services/AgentRuntime.ts"
 import type { Accepted } from "../../../services/TaskStore.ts"
 import { WorldAgentRunner } from "../../../services/worlds/contracts/WorldAgentRunner.ts"
-
-/** How long an answer may take, in ms; then the run is cancelled. */
-export const AnswerLimit = Context.Reference<number>("troupe/worlds/AnswerLimit", {
-  defaultValue: () => 120_000
-})
+import {
+  AnswerLimit,
+  answerOf,
+  asksAPerson,
+  checkChat,
+  checkQuestion,
+  notInTime,
+  unavailable
+} from "./WorldQuestions.ts"
 
 /** The runtime that answers, once there is one. */
 class WorldRuntime extends Context.Service<
   WorldRuntime,
   { agents: AgentRuntime["Service"] | undefined }
 >()("troupe/worlds/WorldRuntime") {}
-
-const read = {
-  world: inputReader(WorldId),
-  session: inputReader(SessionId),
-  question: inputReader(WorldQuestion)
-}
-
-const refused = ({ field, message }: InvalidInput) =>
-  new WorldRefused({ message: `${field}: ${message}` })
-
-const unavailable = (message: string) => new WorldUnanswered({ kind: "unavailable", message })
-
-/** Sessions of two principals are two conversations, whatever their ids; a memory of the agent would be the world's. */
-const conversationOf = (world: WorldId, session: SessionId, by: Principal): ConversationId =>
-  ConversationId.make(
-    `${world}:${createHash("sha256")
-      .update(JSON.stringify([world, session, by.id]))
-      .digest("hex")
-      .slice(0, 40)}`
-  )
-
-/** The caller, the world and the text, each checked. */
-const checked = Effect.fnUntraced(function* (text: string, world_id: string, who: Principal) {
-  const by = yield* Effect.mapError(principal(who, "by"), refused)
-  if (!principalHasRole(by, ["operator"])) {
-    return yield* new WorldRefused({ message: "the agents of worlds are for operators" })
-  }
-  const question = yield* Effect.mapError(read.question(text, "question"), refused)
-  const world = yield* Effect.mapError(
-    read.world(world_id, "world_id"),
-    () => new WorldUnknown({ world: String(world_id).slice(0, 100) })
-  )
-  return { by, question, world }
-})
 
 const send = (agents: AgentRuntime["Service"], message: Message, by: Principal, world: WorldId) =>
   Effect.mapError(agents.send(message, by), (error) => {
@@ -120,20 +78,6 @@ const settled = (
 const cancel = (agents: AgentRuntime["Service"], { id }: Accepted["task"], by: Principal) =>
   Effect.ignore(agents.interrupt(id, by, "whoever asked waits no more"))
 
-const answerOf = (
-  world: WorldId,
-  { id }: Accepted["task"],
-  { finish, reason, status, text }: RunEnded
-): Effect.Effect<WorldAnswer, WorldUnanswered> =>
-  status === "complete"
-    ? Effect.succeed({ world, text, run: id })
-    : Effect.fail(
-        new WorldUnanswered({
-          kind: "failed",
-          message: `the run of the question ended ${status}: ${finish ?? reason}`
-        })
-      )
-
 /** Waits for the answer, at most so many ms. */
 const waited = (
   agents: AgentRuntime["Service"],
@@ -144,18 +88,11 @@ const waited = (
 ) =>
   settled(agents, task, by).pipe(
     Effect.flatMap((event) =>
-      event._tag === "RunEnded"
-        ? answerOf(world, task, event)
-        : Effect.fail(
-            new WorldUnanswered({
-              kind: "failed",
-              message: "the agent asked for an approval, which a question cannot wait for"
-            })
-          )
+      event._tag === "RunEnded" ? answerOf(world, task.id, event) : Effect.fail(asksAPerson)
     ),
     Effect.timeoutOrElse({
       duration: limit_ms,
-      orElse: () => Effect.fail(unavailable(`the agent did not answer within ${limit_ms} ms`))
+      orElse: () => Effect.fail(notInTime(limit_ms))
     })
   )
 
@@ -189,7 +126,7 @@ const make = Effect.map(WorldRuntime, (runtime) => {
   )
   return WorldAgentRunner.of({
     ask: Effect.fn("WorldAgentRunner.ask")(function* (text, world_id, who) {
-      const { by, question, world } = yield* checked(text, world_id, who)
+      const { by, question, world } = yield* checkQuestion(text, world_id, who)
       const message = {
         agent: worldAgentName(world),
         text: question,
@@ -199,11 +136,11 @@ const make = Effect.map(WorldRuntime, (runtime) => {
       return yield* answered(yield* through, message, by, world)
     }),
     chat: Effect.fn("WorldAgentRunner.chat")(function* (text, session_id, world_id, who) {
-      const { by, question, world } = yield* checked(text, world_id, who)
-      const session = yield* Effect.mapError(read.session(session_id, "session_id"), refused)
+      const checked = yield* checkChat(text, session_id, world_id, who)
+      const { by, conversation, question, world } = checked
       const message = {
         agent: worldAgentName(world),
-        conversation: conversationOf(world, session, by),
+        conversation,
         text: question,
         channel_origin: "world_chat"
       }
