@@ -3,6 +3,7 @@
  * JSON values has a parser look at each member, in three times as long (bench row `calls`).
  */
 import { Schema } from "effect"
+import { bounds_default } from "./BoundedJson.ts"
 
 const isObject = (value: Schema.Json): value is Schema.JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value)
@@ -12,4 +13,49 @@ export const JsonObject = Schema.Json.pipe(
     expected: "a JSON object",
     toJsonSchema: () => ({ type: "object" })
   })
+)
+
+const isPlain = (value: object): boolean => {
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === Object.prototype || prototype === null
+}
+
+/**
+ * How many of `left` values are left behind this one, which may nest `depth` deep. Negative = there are more, it is deeper, or
+ * it is not of plain JSON.
+ */
+const plainLeft = (value: unknown, depth: number, left: number): number => {
+  if (typeof value === "string" || typeof value === "boolean" || value === null) return left - 1
+  if (typeof value === "number") return Number.isFinite(value) ? left - 1 : -1
+  if (typeof value !== "object" || depth === 0) return -1
+  let rest = left - 1
+  if (Array.isArray(value)) {
+    for (let at = 0; at < value.length && rest >= 0; at++) {
+      rest = plainLeft(value[at], depth - 1, rest)
+    }
+    return rest
+  }
+  if (!isPlain(value)) return -1
+  for (const name of Object.keys(value)) {
+    rest = plainLeft((value as Readonly<Record<string, unknown>>)[name], depth - 1, rest)
+    if (rest < 0) return rest
+  }
+  return rest
+}
+
+const isJson = Schema.is(Schema.Json)
+
+/** What the short walk does not settle, such as a value within itself, `Schema.Json` does. */
+const isJsonObject = (value: unknown): value is Schema.JsonObject =>
+  typeof value === "object" &&
+  value !== null &&
+  !Array.isArray(value) &&
+  (plainLeft(value, bounds_default.depth_max, bounds_default.values_max) >= 0 || isJson(value))
+
+/**
+ * The same as a check of any value, so that a record with one is decoded by one compiled function. It has no JSON Schema of its
+ * own.
+ */
+export const CheckedJsonObject = Schema.Unknown.pipe(
+  Schema.refine(isJsonObject, { expected: "a JSON object" })
 )

@@ -3,10 +3,10 @@
  * what is derived from it may be overridden. Names on the wire are Stargraph's: its `permissions` are `capabilities` here,
  * because a `permission` is allow, ask or deny.
  */
-import { Effect, Schema, SchemaTransformation } from "effect"
+import { Effect, Result, Schema, SchemaTransformation } from "effect"
 import { truncateUnits } from "../CutText.ts"
 import { RequestedCapability } from "../capability/Capability.ts"
-import { JsonObject } from "../entry/JsonObject.ts"
+import { CheckedJsonObject, JsonObject } from "../entry/JsonObject.ts"
 import { Role } from "../Principal.ts"
 import { IdempotencyKey } from "./IdempotencyKey.ts"
 import { RetryPolicy } from "./RetryPolicy.ts"
@@ -145,30 +145,44 @@ const Complete = Schema.Struct(fields)
 
 const { capabilities, ...sameNames } = fields
 
-/** The record with its own defaults; a declaration derives more (`Governance.ts`). */
+/** What a record has for fields that it leaves out; a declaration derives more (`Governance.ts`). */
+const defaults = {
+  permissions: [],
+  replay_policy: "must-stub",
+  idempotency_key: null,
+  cost_estimate: null,
+  examples: [],
+  tags: [],
+  deprecated: false,
+  approvers: [],
+  transactional: false,
+  reconcile: false,
+  result_bytes_max: result_bytes_default
+} as const
+
+const orElse = <S extends Schema.Constraint>(schema: S, value: NoInfer<S["Encoded"]>) =>
+  Schema.withDecodingDefaultKey<S>(Effect.succeed(value))(schema)
+
+/** The record with its own defaults. */
 const Wire = Schema.Struct({
   ...sameNames,
-  permissions: capabilities.pipe(Schema.withDecodingDefaultKey(Effect.succeed([]))),
-  replay_policy: ReplayPolicy.pipe(
-    Schema.withDecodingDefaultKey(Effect.succeed("must-stub" as const))
-  ),
-  idempotency_key: fields.idempotency_key.pipe(Schema.withDecodingDefaultKey(Effect.succeed(null))),
-  cost_estimate: fields.cost_estimate.pipe(Schema.withDecodingDefaultKey(Effect.succeed(null))),
-  examples: fields.examples.pipe(Schema.withDecodingDefaultKey(Effect.succeed([]))),
-  tags: fields.tags.pipe(Schema.withDecodingDefaultKey(Effect.succeed([]))),
-  deprecated: Schema.Boolean.pipe(Schema.withDecodingDefaultKey(Effect.succeed(false))),
+  permissions: orElse(capabilities, defaults.permissions),
+  replay_policy: orElse(ReplayPolicy, defaults.replay_policy),
+  idempotency_key: orElse(fields.idempotency_key, defaults.idempotency_key),
+  cost_estimate: orElse(fields.cost_estimate, defaults.cost_estimate),
+  examples: orElse(fields.examples, defaults.examples),
+  tags: orElse(fields.tags, defaults.tags),
+  deprecated: orElse(Schema.Boolean, defaults.deprecated),
   category: Schema.optionalKey(ToolCategory),
   effect_description: Schema.optionalKey(fields.effect_description),
-  approvers: fields.approvers.pipe(Schema.withDecodingDefaultKey(Effect.succeed([]))),
+  approvers: orElse(fields.approvers, defaults.approvers),
   idempotent: Schema.optionalKey(Schema.Boolean),
-  transactional: Schema.Boolean.pipe(Schema.withDecodingDefaultKey(Effect.succeed(false))),
-  reconcile: Schema.Boolean.pipe(Schema.withDecodingDefaultKey(Effect.succeed(false))),
+  transactional: orElse(Schema.Boolean, defaults.transactional),
+  reconcile: orElse(Schema.Boolean, defaults.reconcile),
   /** `true` stands for the permission `ask`, as other configurations write it; a `deny` wins. Never encoded. */
   needs_approval: Schema.optionalKey(Schema.Boolean),
   timeout_ms: Schema.optionalKey(TimeoutMs),
-  result_bytes_max: fields.result_bytes_max.pipe(
-    Schema.withDecodingDefaultKey(Effect.succeed(result_bytes_default))
-  )
+  result_bytes_max: orElse(fields.result_bytes_max, defaults.result_bytes_max)
 }).check(
   Schema.makeFilter(
     ({ needs_approval, permission }) =>
@@ -178,36 +192,76 @@ const Wire = Schema.Struct({
       }
   )
 )
+type Wire = typeof Wire.Type
 
 const effect_description_max = 1_000
+
+const completed = ({ needs_approval, permissions, ...wire }: Wire) => ({
+  ...wire,
+  ...(needs_approval === true ? { permission: wire.permission ?? "ask" } : undefined),
+  capabilities: permissions,
+  category: wire.category ?? categoryOf(wire.side_effects, wire.produces),
+  effect_description:
+    wire.effect_description ?? truncateUnits(wire.description, effect_description_max),
+  idempotent: wire.idempotent ?? wire.idempotency_key !== null,
+  timeout_ms: wire.timeout_ms ?? (wire.transactional ? transaction_ms_max : timeout_ms_default)
+})
 
 /** Seven fields are required, as in Stargraph; decoding completes a record that has only those. */
 export const ToolSpec = Wire.pipe(
   Schema.decodeTo(
     Schema.toType(Complete),
     SchemaTransformation.transform({
-      decode: ({ needs_approval, permissions, ...wire }) => ({
-        ...wire,
-        ...(needs_approval === true ? { permission: wire.permission ?? "ask" } : undefined),
-        capabilities: permissions,
-        category: wire.category ?? categoryOf(wire.side_effects, wire.produces),
-        effect_description:
-          wire.effect_description ?? truncateUnits(wire.description, effect_description_max),
-        idempotent: wire.idempotent ?? wire.idempotency_key !== null,
-        timeout_ms:
-          wire.timeout_ms ?? (wire.transactional ? transaction_ms_max : timeout_ms_default)
-      }),
+      decode: (wire) => completed(wire),
       encode: ({ capabilities, ...spec }) => ({ ...spec, permissions: capabilities })
     })
   )
 )
 export interface ToolSpec extends Schema.Schema.Type<typeof Complete> {}
 
-/** Decodes a record from outside. Fails with all issues; a field that no tool has is refused. */
-export const decodeToolSpec = Schema.decodeUnknownEffect(ToolSpec, {
-  onExcessProperty: "error",
-  errors: "all"
+const decode = Schema.decodeUnknownEffect(ToolSpec, { onExcessProperty: "error", errors: "all" })
+
+/** A complete record without examples, of nothing but what one compiled function can decode. */
+const Plain = Schema.Struct({
+  ...fields,
+  input_schema: CheckedJsonObject,
+  output_schema: CheckedJsonObject,
+  examples: Schema.Tuple([])
 })
+const decodePlain = Schema.decodeUnknownResult(Plain, { onExcessProperty: "error" })
+/** Fields that are derived where they are absent; `decode` takes null for none of them. */
+const derived = [
+  "category",
+  "effect_description",
+  "idempotent",
+  "permission",
+  "timeout_ms"
+] as const
+
+/**
+ * What `decode` makes of a record, by one compiled function (bench row `calls`). Undefined = it is not right, or no plain
+ * record.
+ */
+const plainSpec = (record: unknown): ToolSpec | undefined => {
+  if (typeof record !== "object" || record === null || "capabilities" in record) return undefined
+  if (Object.getPrototypeOf(record) !== Object.prototype) return undefined
+  if (Object.values(record).includes(undefined)) return undefined
+  const wire = { ...defaults, ...(record as Wire) }
+  const { description, needs_approval = false, permission } = wire
+  const isRefused = needs_approval && permission === "allow"
+  if (typeof needs_approval !== "boolean" || isRefused) return undefined
+  if (typeof description !== "string" || derived.some((name) => wire[name] === null)) {
+    return undefined
+  }
+  return Result.getOrUndefined(decodePlain(completed(wire)))
+}
+
+/** Decodes a record from outside. Fails with all issues; a field that no tool has is refused. */
+export const decodeToolSpec = (record: unknown): Effect.Effect<ToolSpec, Schema.SchemaError> =>
+  Effect.suspend(() => {
+    const spec = plainSpec(record)
+    return spec === undefined ? decode(record) : Effect.succeed(spec)
+  })
 
 /** The record with the names of the wire, which are Stargraph's. */
 export const encodeToolSpec = Schema.encodeEffect(ToolSpec)
