@@ -9,7 +9,7 @@
  * })
  * ```
  */
-import { createHash } from "node:crypto"
+import { hash } from "node:crypto"
 import { Context, Effect, Result, Schema } from "effect"
 import { canonical } from "../../src/Canonical.ts"
 import { memberOf } from "../../src/call/BodyPath.ts"
@@ -103,7 +103,7 @@ const margin_ms = 1_000
 const target_units_max = 4_000
 const description_units_max = 1_000
 
-const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex")
+const sha256 = (text: string): string => hash("sha256", text, "hex")
 
 const cut = (text: string): string => cutText(text, description_units_max)
 

@@ -115,6 +115,8 @@ export const partsConflict = (
   parts: BodyParts,
   { allowNestedBind = false }: ConflictOptions = {}
 ): string | undefined => {
+  const { args_into, context = {} } = parts
+  if (args_into === undefined && Object.keys(context).length === 0) return undefined
   const found = settingsOf(parts)
   if (Result.isFailure(found)) {
     return found.failure === "empty-path-segment"

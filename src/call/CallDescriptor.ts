@@ -3,12 +3,11 @@
  * never a host; the values that the model may not choose are in it.
  */
 import { Schema, Struct } from "effect"
-import { JsonObject as AnyObject } from "../entry/JsonObject.ts"
 import type { RetryConfig } from "../tool/RetryPolicy.ts"
 import { RetryPolicy } from "../tool/RetryPolicy.ts"
 import { schemaFault } from "../tool/SchemaShape.ts"
 import type { JsonObject } from "./BodyPath.ts"
-import { isUnsafeName } from "./BodyPath.ts"
+import { isJsonObject, isUnsafeName } from "./BodyPath.ts"
 import { parameter, pathRefusal } from "./CallTarget.ts"
 import { tokenPath } from "./HostContext.ts"
 
@@ -44,7 +43,10 @@ export const Bindings = Schema.Record(PathText, ContextToken).check(
   Schema.isMaxProperties(fields_max)
 )
 
-const Bounded = AnyObject.check(
+/** An object of a value that was read as JSON before, as every configuration is: its members are not looked at again. */
+const ReadObject = Schema.Unknown.pipe(Schema.refine(isJsonObject, { expected: "a JSON object" }))
+
+const Bounded = ReadObject.check(
   Schema.makeFilter(
     (body) =>
       JSON.stringify(body).length <= body_units_max ||

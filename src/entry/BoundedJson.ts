@@ -219,7 +219,9 @@ const copied = (value: unknown, depth: number, left: Left, bounds: JsonBounds): 
   if (depth === bounds.depth_max) throw tooDeep(bounds)
   if (Array.isArray(value)) {
     if (value.length > left.values) throw tooMany(bounds)
-    return Array.from(value, (item: unknown) => copied(item, depth + 1, left, bounds))
+    const items: Array<Json> = []
+    for (let at = 0; at < value.length; at++) items.push(copied(value[at], depth + 1, left, bounds))
+    return items
   }
   if (!isPlain(value)) throw wrong("an object of a class is not JSON")
   const copy: Record<string, Json> = {}

@@ -42,31 +42,33 @@ const number: Kind = { expected: "a number", fits: isNumber }
 const count: Kind = { expected: "a whole number from 0 on", fits: isCount }
 
 /** Keywords whose values hold no schemas. */
-const plain: Readonly<Record<string, Kind>> = {
-  type: { expected: `one of ${[...types].join(", ")}, or a list of them`, fits: isType },
-  required: { expected: "a list of names", fits: isNames },
-  enum: { expected: "a list of values", fits: Array.isArray },
-  multipleOf: {
-    expected: "a number above 0",
-    fits: (value) => isNumber(value) && Number(value) > 0
-  },
-  minimum: number,
-  maximum: number,
-  exclusiveMinimum: number,
-  exclusiveMaximum: number,
-  minLength: count,
-  maxLength: count,
-  minItems: count,
-  maxItems: count,
-  minProperties: count,
-  maxProperties: count,
-  uniqueItems: flag,
-  pattern: text,
-  format: text,
-  title: text,
-  description: text,
-  $ref: text
-}
+const plain: ReadonlyMap<string, Kind> = new Map(
+  Object.entries<Kind>({
+    type: { expected: `one of ${[...types].join(", ")}, or a list of them`, fits: isType },
+    required: { expected: "a list of names", fits: isNames },
+    enum: { expected: "a list of values", fits: Array.isArray },
+    multipleOf: {
+      expected: "a number above 0",
+      fits: (value) => isNumber(value) && Number(value) > 0
+    },
+    minimum: number,
+    maximum: number,
+    exclusiveMinimum: number,
+    exclusiveMaximum: number,
+    minLength: count,
+    maxLength: count,
+    minItems: count,
+    maxItems: count,
+    minProperties: count,
+    maxProperties: count,
+    uniqueItems: flag,
+    pattern: text,
+    format: text,
+    title: text,
+    description: text,
+    $ref: text
+  })
+)
 const schemas = new Set(["items", "additionalProperties", "propertyNames"])
 const lists = new Set(["allOf", "anyOf", "oneOf", "prefixItems"])
 const maps = new Set(["properties", "patternProperties", "$defs"])
@@ -90,7 +92,7 @@ const faultAmong = (all: object): Fault | undefined => {
 }
 
 const faultAt = (name: string, value: unknown): Fault | undefined => {
-  const kind = Object.hasOwn(plain, name) ? plain[name] : undefined
+  const kind = plain.get(name)
   if (kind !== undefined)
     return kind.fits(value) ? undefined : { path: [], expected: kind.expected }
   if (schemas.has(name)) return faultIn(value)
