@@ -13,10 +13,12 @@ import { tokenPath } from "./HostContext.ts"
 
 /** The greatest canonical text of the fixed body, in UTF-16 units. */
 export const body_units_max = 65_536
-const fields_max = 64
+/** The most bound fields of a call, and the most of its query. */
+export const bindings_max = 64
+export const path_units_max = 2_000
 
 export const CallPath = Schema.String.check(
-  Schema.isMaxLength(2_000),
+  Schema.isMaxLength(path_units_max),
   Schema.isPattern(/^\/(?!\/)/, { expected: "a path that begins with one slash" }),
   Schema.makeFilter(
     (path) =>
@@ -40,17 +42,33 @@ const ContextToken = Schema.String.check(
 
 /** Fields of the body, by path, that are filled from the run's context. */
 export const Bindings = Schema.Record(PathText, ContextToken).check(
-  Schema.isMaxProperties(fields_max)
+  Schema.isMaxProperties(bindings_max)
 )
 
 /** An object of a value that was read as JSON before, as every configuration is: its members are not looked at again. */
 const ReadObject = Schema.Unknown.pipe(Schema.refine(isJsonObject, { expected: "a JSON object" }))
 
+/** At least as many units as the JSON of a value has: each of a text may be written with six. */
+const unitsAtMost = (value: unknown): number => {
+  if (typeof value === "string") return 6 * value.length + 3
+  if (typeof value !== "object" || value === null) return 26
+  let units = 3
+  if (Array.isArray(value)) for (const item of value) units += unitsAtMost(item)
+  else {
+    for (const name in value) {
+      units += 6 * name.length + 4 + unitsAtMost((value as JsonObject)[name])
+    }
+  }
+  return units
+}
+
+/** Is the JSON of a value short enough? Most are, and then no text is made of it (bench row `calls`). */
+export const isWithinUnits = (body: JsonObject): boolean =>
+  unitsAtMost(body) <= body_units_max || JSON.stringify(body).length <= body_units_max
+
 const Bounded = ReadObject.check(
   Schema.makeFilter(
-    (body) =>
-      JSON.stringify(body).length <= body_units_max ||
-      `it has more than ${body_units_max} characters`
+    (body) => isWithinUnits(body) || `it has more than ${body_units_max} characters`
   )
 )
 
@@ -79,7 +97,7 @@ export const WrittenSchema = Bounded.check(
 export const QueryFields = Schema.Record(
   Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(200)),
   PathText
-).check(Schema.isMaxProperties(fields_max))
+).check(Schema.isMaxProperties(bindings_max))
 
 /** What a configuration says of sending a request again. */
 export const repeating = {

@@ -117,12 +117,14 @@ const isBelow = (pathname: string, mount: string, profile: CallProfile): boolean
     ? pathname.startsWith(`${mount}/`) && pathname.length > mount.length + 1
     : mount === "" || pathname === mount || pathname.startsWith(`${mount}/`)
 
-/** A path of names and parameters alone, which nothing can be wrong with; most are (bench row `calls`). */
 const plain = /^(?:\/(?:[A-Za-z0-9_-]+|\{[A-Za-z_][A-Za-z0-9_-]*\}))+$/
+
+/** Is a path of names and parameters alone, so that nothing can be wrong with it? Most are (bench row `calls`). */
+export const isPlainPath = (path: string): boolean => plain.test(path)
 
 /** Why no host can serve a path, whatever fills its parameters; undefined = one can. */
 export const pathRefusal = (path: string): TargetRefusal | undefined => {
-  if (plain.test(path)) return undefined
+  if (isPlainPath(path)) return undefined
   const stand_ins = Object.fromEntries(parametersOf(path).map((each) => [each, "x"]))
   const target = targetOf("https://platform.invalid/", { method: "GET", path }, stand_ins, "full")
   return Result.isSuccess(target) ? undefined : target.failure

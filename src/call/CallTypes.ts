@@ -36,12 +36,19 @@ const call_types: Readonly<Record<string, JsonObject>> = {
 
 export const isCallType = (name: string): boolean => Object.hasOwn(call_types, name)
 
-/** Can a type be named somewhere within? Most schemas name none, which their texts tell soonest (bench row `calls`). */
-const mayNameTypes = (schema: Json): boolean => JSON.stringify(schema).includes(marker)
+/** Is a type named somewhere within? Most schemas name none. Leaves nothing to collect (bench row `calls`). */
+const namesTypes = (schema: Json): boolean => {
+  if (typeof schema !== "object" || schema === null) return false
+  if (Array.isArray(schema)) return schema.some(namesTypes)
+  for (const name in schema) {
+    if (name === marker || namesTypes((schema as JsonObject)[name] ?? null)) return true
+  }
+  return false
+}
 
 /** The schema with each reference replaced by its type; members beside it stay. Fails with the unknown name. */
 export const expandedTypes = (schema: Json): Result.Result<Json, string> =>
-  mayNameTypes(schema) ? expanded(schema) : Result.succeed(schema)
+  namesTypes(schema) ? expanded(schema) : Result.succeed(schema)
 
 const expanded = (schema: Json): Result.Result<Json, string> => {
   if (Array.isArray(schema)) {

@@ -23,6 +23,7 @@ import {
 import { platform_prefix } from "./CallRef.ts"
 import { hasBody } from "./CallRequest.ts"
 import { expandedTypes, isCallType } from "./CallTypes.ts"
+import { isPlainOp } from "./PlainOp.ts"
 import { issueText } from "../entry/SchemaIssues.ts"
 import type { ToolConfigRefused } from "./ToolConfigRefused.ts"
 import { refuseConfig } from "./ToolConfigRefused.ts"
@@ -119,7 +120,11 @@ export const decodePlatformOp = (
   const name = nameOf(Result.isSuccess(read) ? read.success : undefined, at)
   const refuse = (message: string) => Result.fail(refuseConfig("InvalidPlatformOp", name, message))
   if (Result.isFailure(read)) return refuse(read.failure.message)
-  const decoded = decode(read.success)
+  const entire = read.success
+  const decoded =
+    isJsonObject(entire) && isPlainOp(entire)
+      ? Result.succeed(entire as unknown as PlatformOp)
+      : decode(entire)
   if (Result.isFailure(decoded)) return refuse(issueText(decoded.failure))
   const op = decoded.success
   const schema = schemaOfOp(op)
