@@ -1,8 +1,6 @@
 /** Tools of a client: the run waits for a result from outside, parks, survives restarts, and takes one result in time. */
-import { mkdtempSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
 import type { NodeService, Options } from "../../layers/compose/NodeService.ts"
 import { start } from "../../layers/compose/NodeService.ts"
 import { call, calls, layer, text } from "../../layers/model/ScriptedModelGateway.ts"
@@ -11,6 +9,7 @@ import { AgentName, Tenant } from "../../src/Ids.ts"
 import type { Role } from "../../src/Principal.ts"
 import { Principal } from "../../src/Principal.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
+import * as Homes from "../process/Homes.ts"
 
 const tenant = Tenant.make("default")
 const person = (id: string, roles: ReadonlyArray<Role>, of = tenant) =>
@@ -324,30 +323,31 @@ describe("a tool of a client", () => {
       )
     }))
 
-  it("is answered by another process after a restart, and its record is what the run asked", async () => {
-    const directory = mkdtempSync(join(tmpdir(), "troupe-client-"))
-    const store = { directory }
-    try {
-      const first = await open({ store })
-      const { conversation, id, run } = await asked(first, carl)
-      await first.stop()
-      // Its agent is not for customers any more, who are shown nothing of it then.
-      await using({ store, customer_agents: [] }, async (second) => {
-        const closed = await refusalOf(second.clientCalls(conversation, carl))
-        assert.strictEqual(closed._tag, "NotForCustomers")
-        const stranger = await refusalOf(second.clientCalls(conversation, cora))
-        assert.strictEqual(stranger._tag, "ConversationNotFound")
-        const [waiting] = await second.clientCalls(conversation, olga)
-        assert.strictEqual(waiting?.id, id)
-        await second.answerClientCall(id, date, olga)
-        assert.strictEqual((await second.result(run, olga)).status, "complete")
-        const again = await refusalOf(second.answerClientCall(id, date, carl))
-        assert.strictEqual(again._tag, "ApprovalSettled")
+  it.live(
+    "is answered by another process after a restart, and its record is what the run asked",
+    () =>
+      Effect.gen(function* () {
+        const store = yield* Homes.directory
+        yield* Effect.promise(async () => {
+          const first = await open({ store })
+          const { conversation, id, run } = await asked(first, carl)
+          await first.stop()
+          // Its agent is not for customers any more, who are shown nothing of it then.
+          await using({ store, customer_agents: [] }, async (second) => {
+            const closed = await refusalOf(second.clientCalls(conversation, carl))
+            assert.strictEqual(closed._tag, "NotForCustomers")
+            const stranger = await refusalOf(second.clientCalls(conversation, cora))
+            assert.strictEqual(stranger._tag, "ConversationNotFound")
+            const [waiting] = await second.clientCalls(conversation, olga)
+            assert.strictEqual(waiting?.id, id)
+            await second.answerClientCall(id, date, olga)
+            assert.strictEqual((await second.result(run, olga)).status, "complete")
+            const again = await refusalOf(second.answerClientCall(id, date, carl))
+            assert.strictEqual(again._tag, "ApprovalSettled")
+          })
+        })
       })
-    } finally {
-      rmSync(directory, { recursive: true, force: true })
-    }
-  })
+  )
 
   it("ends the start where its configuration cannot be right", async () => {
     for (const [config, part] of [
