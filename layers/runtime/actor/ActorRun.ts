@@ -15,7 +15,7 @@ import { agentOfRun } from "../../../src/run/RunLookup.ts"
 import type { RunState } from "../../../src/run/RunState.ts"
 import type { AgentMemory } from "../../../services/AgentMemory.ts"
 import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"
-import type { Claim, RunHead } from "../../../services/RunJournal.ts"
+import type { Claim, Committed, RunHead } from "../../../services/RunJournal.ts"
 import { dispatched_topic } from "../../../services/TaskStore.ts"
 import * as OpenQuestions from "../desk/OpenQuestions.ts"
 import type { ChannelKey } from "../loop/Feed.ts"
@@ -104,6 +104,8 @@ const heldRun = Effect.fnUntraced(function* (
     yield* failIfUnfoldable(host, run).pipe(Effect.onError(() => wakeWatchers(host, channel)))
     return yield* folded.failure
   }
+  const { awaiting, unknown } = folded.success
+  if (awaiting + unknown === 0) host.feed.keep(channel, head.ordinal, claimedEntries(run, claim))
   // The claim is an event: those who watch see that the run has begun.
   host.feed.reached(channel, head.ordinal, claim.head.length)
   const { last: last_append_at, worked_ms } = worked
@@ -147,11 +149,15 @@ export const loadClaimed = Effect.fnUntraced(function* (
   return yield* heldRun(host, head, claim, past)
 })
 
-/** What was committed with the task, before anybody could follow the run. */
-const tellBegun = ({ feed }: ActorHost, run: RunId, { entries }: Claim): void => {
-  if (!feed.listener.wants(run)) return
+/** The entries that a claim brought. Their texts are in the run's state too, so that they count for nothing here. */
+const claimedEntries = (run: RunId, { entries }: Claim): Committed => {
   const { length } = entries
-  feed.listener.take({ run, from: 0, count: length, isEnd: false, size: 0, entries: () => entries })
+  return { run, from: 0, count: length, isEnd: false, size: 0, entries: () => entries }
+}
+
+/** What was committed with the task, before anybody could follow the run. */
+const tellBegun = ({ feed }: ActorHost, run: RunId, claim: Claim): void => {
+  if (feed.listener.wants(run)) feed.listener.take(claimedEntries(run, claim))
 }
 
 /** The run as it began with its task; otherwise it begins now. */
@@ -211,8 +217,10 @@ const onDurableOf =
     const { feed, questions } = host
     for (const event of events) {
       if (event._tag === "ModelTurned") feed.endTurn(channel, run, event.frame)
-      else if (event._tag === "ApprovalRequested" || event._tag === "ClientRequested")
+      else if (event._tag === "ApprovalRequested" || event._tag === "ClientRequested") {
+        feed.ask(run)
         OpenQuestions.openQuestion(questions, run, event.approval)
+      } else if (event._tag === "CallUnknown") feed.ask(run)
       else if (event._tag === "RunEnded") feed.endRun(channel, run)
       else if (event._tag === "RunStopping" && event.status === "failed")
         warnFailing(host, run, event)

@@ -1,7 +1,8 @@
 /**
  * A conversation's events behind a cursor, page by page: the runs of the conversation in their order, each to its end
  * before the next. Pages come from the journal until the cursor has caught up with it, then from what this process has
- * committed, without a statement; from the journal again where others have written. It also knows which pieces of the feed are
+ * committed, without a statement; from the journal again where others have written. A short run at work here is shown
+ * without the journal from its start on. The tail also knows which pieces of the feed are
  * stale, because the journal has what they were pieces of.
  */
 import { Effect, Exit } from "effect"
@@ -130,6 +131,8 @@ export class JournalTail {
 
   /** `isUnknown`: the journal may have what was not committed here. */
   next(isUnknown: boolean): Effect.Effect<Page, ReadFailure> {
+    const whole = this.#whole()
+    if (whole !== undefined) return Exit.succeed(whole)
     if (isUnknown || this.#isUnread) return JournalTail.#read(this)
     const { committed } = this.#watched.watcher
     const { ordinal, seq } = this.#cursor
@@ -140,6 +143,26 @@ export class JournalTail {
     this.#isUnread = isBehind
     for (const taken of entries) this.#give(taken)
     return Exit.succeed({ items: entries, isLast: true, isMoreDue: isMore || isBehind })
+  }
+
+  /** All that there is of the run that the tail begins with, where it is at work here. */
+  #whole(): Page | undefined {
+    const { ordinal, seq } = this.#cursor
+    if (seq !== -1 || this.#isEnded) return undefined
+    const { watcher } = this.#watched
+    const whole = watcher.whole(ordinal)
+    if (whole === undefined) return undefined
+    const { entries, run } = whole
+    watcher.follow(run, ordinal)
+    watcher.committed.reached(ordinal, entries.length)
+    const items: Array<TakenEntry> = []
+    for (const entry of entries) {
+      const item: TakenEntry = { _tag: "Event", run, ordinal, entry }
+      this.#give(item)
+      items.push(item)
+    }
+    this.#isUnread = false
+    return { items, isLast: true, isMoreDue: false }
   }
 
   #give({ entry, ordinal, run }: TakenEntry): void {

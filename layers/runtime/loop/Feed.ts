@@ -2,7 +2,7 @@
  * Who watches which conversation in this process, what this process has committed there, and the turns in progress. Watchers
  * get committed entries from here, and read the journal for what others wrote. A watcher that falls behind loses what waits
  * for it: it reads the journal, and gets the turns in progress from their start. Nothing is kept for a conversation that nobody
- * watches, except its turns in progress.
+ * watches, except its turns in progress and the entries of a short run at work here.
  */
 import { Result } from "effect"
 import type { Brand } from "effect"
@@ -11,6 +11,7 @@ import type { CallId, ConversationId, FrameId, RunId, Tenant } from "../../../sr
 import type { FeedItem } from "../../../services/AgentRuntime.ts"
 import type { ModelDelta } from "../../../services/ModelGateway.ts"
 import type { Committed, CommitListener } from "../../../services/RunJournal.ts"
+import { WholeRuns } from "./WholeRuns.ts"
 import { CommittedQueue, WaitingUnits } from "./CommittedQueue.ts"
 
 export type Delta = Extract<FeedItem, { _tag: "Delta" }>
@@ -40,6 +41,8 @@ export interface WakeWatcher {
 export interface Watcher {
   /** What was committed here, from the moment that its run is followed. */
   readonly committed: CommittedQueue
+  /** All entries of the run with this ordinal, if it is at work here and they are few; undefined = read the journal. */
+  readonly whole: (ordinal: number) => ReturnType<WholeRuns["at"]>
   /** From now on what this process appends to the run reaches the queues of all watchers of the conversation. */
   readonly follow: (run: RunId, ordinal: number) => void
   /** Takes what waits. The first piece of a turn has offset 0, or continues where the last one that was taken ended. */
@@ -131,6 +134,7 @@ export class Feed {
   readonly #channels = new Map<ChannelKey, Channel>()
   readonly #followed = new Map<RunId, FollowedRun>()
   readonly #waiting = new WaitingUnits()
+  readonly #whole = new WholeRuns()
 
   /** Conversations that are watched or have a turn in progress. */
   get size(): number {
@@ -142,6 +146,11 @@ export class Feed {
     return this.#followed.size
   }
 
+  /** Runs whose entries are kept. */
+  get whole(): number {
+    return this.#whole.size
+  }
+
   /** Tenants for whose watchers committed entries wait. */
   get waiting(): number {
     return this.#waiting.tenants
@@ -149,8 +158,11 @@ export class Feed {
 
   /** For the journal: queues what it has made durable, and wakes those who watch. */
   readonly listener: CommitListener = {
-    wants: (run) => this.#followed.has(run),
-    take: (committed) => this.#queue(committed)
+    wants: (run) => this.#followed.has(run) || this.#whole.has(run),
+    take: (committed) => {
+      this.#whole.add(committed)
+      this.#queue(committed)
+    }
   }
 
   /** Wakes the reader from now on, until the watcher is closed. */
@@ -162,6 +174,7 @@ export class Feed {
     channel.watchers.add(watcher)
     return {
       committed,
+      whole: (ordinal) => this.#whole.at(key, ordinal),
       follow: (run, ordinal) => this.#follow(channel, run, ordinal),
       take: () => watcher.take(),
       close: () => {
@@ -180,6 +193,16 @@ export class Feed {
     if (channel !== undefined && channel.watchers.size > 0) this.#follow(channel, run, ordinal)
   }
 
+  /** All entries of a run that is at work here from now on, for who begins to watch it. */
+  keep(key: ChannelKey, ordinal: number, committed: Committed): void {
+    this.#whole.keep(key, ordinal, committed)
+  }
+
+  /** The run asks somebody: from here on another process may know of it first. */
+  ask(run: RunId): void {
+    this.#whole.forget(run)
+  }
+
   /** The run's journal has at least so many entries. Whoever has not got them takes them, or reads the journal. */
   reached(key: ChannelKey, ordinal: number, length: number): void {
     const channel = this.#channels.get(key)
@@ -196,6 +219,7 @@ export class Feed {
 
   /** What waits for watchers of the conversation, or of all, was written over: they read the journal. */
   forget(key: ChannelKey | undefined): void {
+    this.#whole.forgetAll(key)
     for (const [each, channel] of this.#channels) {
       if (key !== undefined && each !== key) continue
       for (const { committed } of channel.watchers) committed.drop()
@@ -233,6 +257,7 @@ export class Feed {
 
   /** The run has ended, or has left this process. */
   endRun(key: ChannelKey, run: RunId): void {
+    this.#whole.forget(run)
     const channel = this.#channels.get(key)
     if (channel === undefined) return
     for (const id of channel.turns.keys()) if (id.startsWith(`${run}/`)) channel.turns.delete(id)

@@ -1,0 +1,98 @@
+/**
+ * Runs at work here whose entries are in memory from the first on: whoever begins to watch one, as a client does right after its
+ * message or its answer, needs no statement for them (bench rows `send-durable` and `answers`). Kept while the run has few entries
+ * and asks nobody: an answer may come by way of another process, and then the journal knows of it first. At most 10,000 runs and
+ * 16,000,000 UTF-16 units.
+ */
+import type { RunId } from "../../../src/Ids.ts"
+import type { JournalEntry } from "../../../src/run/RunEvent.ts"
+import type { Committed } from "../../../services/RunJournal.ts"
+import type { ChannelKey } from "./Feed.ts"
+
+const runs_max = 10_000
+/** Of one run: a page of a watcher. */
+const entries_max = 16
+const run_units_max = 16_000
+const units_max = 16_000_000
+
+interface WholeRun {
+  readonly run: RunId
+  readonly key: ChannelKey
+  readonly ordinal: number
+  /** Each directly after the one before it, from the first entry on. */
+  readonly appends: Array<Committed>
+  count: number
+  units: number
+}
+
+export class WholeRuns {
+  readonly #byRun = new Map<RunId, WholeRun>()
+  /** The last one of each conversation. */
+  readonly #byKey = new Map<ChannelKey, WholeRun>()
+  #units = 0
+
+  get size(): number {
+    return this.#byRun.size
+  }
+
+  has(run: RunId): boolean {
+    return this.#byRun.has(run)
+  }
+
+  /** These are all entries of the run, which is at work here. */
+  keep(key: ChannelKey, ordinal: number, committed: Committed): void {
+    const before = this.#byKey.get(key)
+    if (before !== undefined) this.forget(before.run)
+    if (this.#byRun.size >= runs_max) return
+    const { run } = committed
+    const kept: WholeRun = { run, key, ordinal, appends: [], count: 0, units: 0 }
+    this.#byRun.set(run, kept)
+    this.#byKey.set(key, kept)
+    this.add(committed)
+  }
+
+  add(committed: Committed): void {
+    const kept = this.#byRun.get(committed.run)
+    if (kept === undefined || committed.from < kept.count) return
+    const { count, isEnd, size } = committed
+    const isNext = committed.from === kept.count && kept.count + count <= entries_max
+    const hasRoom = kept.units + size <= run_units_max && this.#units + size <= units_max
+    if (isEnd || !isNext || !hasRoom) return this.forget(kept.run)
+    kept.appends.push(committed)
+    kept.count += count
+    kept.units += size
+    this.#units += size
+  }
+
+  /** All entries of the run with this ordinal; undefined where the journal is to be read. */
+  at(
+    key: ChannelKey,
+    ordinal: number
+  ): { readonly run: RunId; readonly entries: ReadonlyArray<JournalEntry> } | undefined {
+    const kept = this.#byKey.get(key)
+    if (kept === undefined || kept.ordinal !== ordinal) return undefined
+    const entries: Array<JournalEntry> = []
+    for (const append of kept.appends) {
+      const read = append.entries()
+      if (read === undefined) return undefined
+      entries.push(...read)
+    }
+    return { run: kept.run, entries }
+  }
+
+  /** It has ended, leaves this process, or asks. */
+  forget(run: RunId): void {
+    const kept = this.#byRun.get(run)
+    if (kept === undefined) return
+    this.#byRun.delete(run)
+    if (this.#byKey.get(kept.key) === kept) this.#byKey.delete(kept.key)
+    this.#units -= kept.units
+  }
+
+  /** Those of the conversation, or all. */
+  forgetAll(key: ChannelKey | undefined): void {
+    for (const kept of this.#byRun.values()) {
+      if (key === undefined || kept.key === key) this.forget(kept.run)
+    }
+  }
+}
