@@ -420,7 +420,7 @@ const shownTo = <E, R>(by: Principal, feed: Stream.Stream<FeedItem, E, R>) =>
     : feed
 
 /**
- * A conversation from its start, or a run from its own start to its end: whichever has this id in the principal's tenant.
+ * A run from its own start to its end, or a conversation from its start: whichever has this id in the principal's tenant.
  * Fails with ConversationNotFound where neither does.
  */
 export const watchFeed = (given: string, after: Cursor | undefined, who: Principal) =>
@@ -431,18 +431,20 @@ export const watchFeed = (given: string, after: Cursor | undefined, who: Princip
       const agents = yield* AgentRuntime
       // Made only where it is given: most of what an error costs is its stack (bench row `send`).
       const missing = Effect.suspend(() => new ConversationNotFound({ id }))
-      const found = yield* ConversationStore.use((store) => store.get(by.tenant, id))
-      if (found !== undefined) {
-        if (!isOpenTo(by, "follow", found.begun_by)) return yield* missing
-        yield* agentFor(by, "follow", found.address.agent)
-        return shownTo(by, agents.watch(id, after ?? { ordinal: 0, seq: -1 }, by))
+      // Runs first: most watchers want the one that they have just sent (bench row `send-durable`).
+      const task = isRunId(id)
+        ? yield* Effect.catchTag(followedTask(id, by), "RunNotFound", () => Effect.undefined)
+        : undefined
+      if (task !== undefined) {
+        const from =
+          after === undefined
+            ? { ordinal: task.ordinal, seq: -1 }
+            : yield* Entries.cursor(after, "after")
+        return shownTo(by, ofRun(agents.watch(task.conversation, from, by), task, from))
       }
-      if (!isRunId(id)) return yield* missing
-      const task = yield* Effect.catchTag(followedTask(id, by), "RunNotFound", () => missing)
-      const from =
-        after === undefined
-          ? { ordinal: task.ordinal, seq: -1 }
-          : yield* Entries.cursor(after, "after")
-      return shownTo(by, ofRun(agents.watch(task.conversation, from, by), task, from))
+      const found = yield* ConversationStore.use((store) => store.get(by.tenant, id))
+      if (found === undefined || !isOpenTo(by, "follow", found.begun_by)) return yield* missing
+      yield* agentFor(by, "follow", found.address.agent)
+      return shownTo(by, agents.watch(id, after ?? { ordinal: 0, seq: -1 }, by))
     })
   )
