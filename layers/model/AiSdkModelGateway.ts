@@ -189,7 +189,13 @@ const attempt = (each: Attempt) =>
         assembly.goOn()
         yield* request(continued(each, content))
       }
-      const turn = assembly.end(step, model.modelId, provider.made_up_ids, originOf(model))
+      const turn = assembly.end(
+        step,
+        model.modelId,
+        provider.made_up_ids,
+        originOf(model),
+        provider.takes_back_ran
+      )
       return turn instanceof ModelError ? yield* turn : turn
     })
     return Effect.ensuring(

@@ -21,7 +21,7 @@ import type { TranscriptEntry } from "../../src/conversation/Transcript.ts"
 import type { ProposedCall, TurnPart } from "../../src/run/RunEvent.ts"
 import { joinedOptions, optionAround } from "./ProviderTools.ts"
 import type { SentTools } from "./ProviderTools.ts"
-import { compaction_part_kind, message_part_kind } from "./TurnParts.ts"
+import { compaction_part_kind, message_part_kind, ran_part_kind } from "./TurnParts.ts"
 
 type AssistantEntry = Extract<TranscriptEntry, { role: "assistant" }>
 type ToolEntry = Extract<TranscriptEntry, { role: "tool" }>
@@ -83,6 +83,8 @@ class PromptBuilder {
   private readonly habits: ProviderHabits
   /** The entries are those of the run, not of the conversation before it. */
   isOwn = false
+  /** Is this tool of the provider asked for in this turn? Undefined = none is. */
+  offered: ((tool: string) => boolean) | undefined
   /** A file of the run that the model does not take; undefined = it takes all of them. */
   untaken: FilePart | undefined
 
@@ -210,6 +212,8 @@ class PromptBuilder {
         case "custom":
           if (own && part.kind === message_part_kind) whole = optionsOf(part)
           else if (own && part.kind === compaction_part_kind) content.push(compactionOf(part))
+          else if (part.kind === ran_part_kind)
+            content.push(...(own ? this.ran(part.provider) : []))
           else if (own) {
             const kind = part.kind as `${string}.${string}`
             content.push({ type: "custom", kind, ...optionsOf(part) })
@@ -223,6 +227,15 @@ class PromptBuilder {
     // Reasoning alone is no message: providers refuse one that says nothing.
     if (content.every((part) => part.type === "reasoning" || part.type === "custom")) return
     this.messages.push({ role: "assistant", content, ...whole })
+  }
+
+  /** What the provider ran goes back within the run, to an agent that may still use the tool. */
+  private ran(kept: unknown): ReadonlyArray<AssistantPart> {
+    const part = kept as Extract<AssistantPart, { type: "tool-call" | "tool-result" }> | undefined
+    if (part === undefined || !this.isOwn || this.habits.takes_back_ran !== true) return []
+    if (this.offered?.(part.toolName) !== true) return []
+    this.ids.add(part.toolCallId)
+    return [part]
   }
 
   private call(
@@ -306,9 +319,11 @@ export const toPrompt = (
   request: Shown,
   origin?: string,
   habits: ProviderHabits = {},
-  refused?: (part: FilePart) => void
+  refused?: (part: FilePart) => void,
+  offered?: (tool: string) => boolean
 ): LanguageModelV4Prompt => {
   const builder = new PromptBuilder(origin, request.files, habits)
+  builder.offered = offered
   if (request.system !== "") builder.messages.push({ role: "system", content: request.system })
   for (const entry of request.history) builder.add(entry)
   // A new run: what the last one left open has no result to come.
@@ -376,6 +391,8 @@ export interface ProviderHabits {
   readonly takes_in_results?: ((media_type: string) => boolean) | undefined
   /** True = files that the model made go back to it with the turn that they are of. */
   readonly takes_back_files?: boolean | undefined
+  /** True = calls that the provider ran go back to it, with their results, with the turn that they are of. */
+  readonly takes_back_ran?: boolean | undefined
   /** Marks a part up to which the provider keeps the prompt, where it has to be told. */
   readonly break_point?: SharedV4ProviderOptions | undefined
 }
@@ -385,7 +402,9 @@ const pastTools = (prompt: LanguageModelV4Prompt): Array<LanguageModelV4Function
   const names = new Set<string>()
   for (const message of prompt) {
     if (message.role !== "assistant") continue
-    for (const part of message.content) if (part.type === "tool-call") names.add(part.toolName)
+    for (const part of message.content) {
+      if (part.type === "tool-call" && part.providerExecuted !== true) names.add(part.toolName)
+    }
   }
   return Array.from(names, (name) => ({
     type: "function",
@@ -433,6 +452,10 @@ export const optionRefused = (agent: string, option: string): ModelError =>
     message: `model_settings.provider_options.${option} of agent ${agent}: tools that the provider runs are declared in provider_tools, with settings`
   })
 
+/** Tools of a remote server are no tools of the request: the request names the server. */
+const isOffered = ({ options, tools }: SentTools, name: string): boolean =>
+  tools.some((tool) => tool.name === name) || options?.["anthropic"]?.["mcpServers"] !== undefined
+
 /** All that a client is asked with, or why this cannot be asked. */
 export const toOptions = (
   request: ModelRequest,
@@ -444,9 +467,15 @@ export const toOptions = (
   const option = optionAround(settings?.provider_options)
   if (option !== undefined) return optionRefused(request.agent, option)
   let untaken: FilePart | undefined
-  const prompt = toPrompt(request, origin, habits, (part) => {
-    untaken = part
-  })
+  const prompt = toPrompt(
+    request,
+    origin,
+    habits,
+    (part) => {
+      untaken = part
+    },
+    sent === undefined ? undefined : (tool) => isOffered(sent, tool)
+  )
   if (untaken !== undefined) return mediaUnsupported(origin, untaken)
   const options: LanguageModelV4CallOptions = { prompt }
   const provided = sent?.tools ?? []

@@ -112,6 +112,7 @@ const wires: Readonly<Record<ProviderName, Wire>> = {
     fetch: wireFetch,
     habits: {
       declares_past_tools: true,
+      takes_back_ran: true,
       takes: takes.anthropic,
       takes_in_results: (media_type) => isUsualImage(media_type) || isPdf(media_type),
       break_point: { anthropic: { cacheControl: { type: "ephemeral" } } }

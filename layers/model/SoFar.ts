@@ -36,16 +36,18 @@ export class SoFar {
     providerMetadata,
     toolCallId,
     toolName
-  }: LanguageModelV4ToolCall): void {
+  }: LanguageModelV4ToolCall): AssistantPart | undefined {
     if (providerExecuted !== true) return
-    this.list.push(() => ({
+    const part: AssistantPart = {
       type: "tool-call",
       toolCallId,
       toolName,
       input: parsed(input),
       providerExecuted,
       ...options(providerMetadata)
-    }))
+    }
+    this.list.push(() => part)
+    return part
   }
 
   gave({
@@ -54,14 +56,16 @@ export class SoFar {
     result,
     toolCallId,
     toolName
-  }: LanguageModelV4ToolResult): void {
-    this.list.push(() => ({
+  }: LanguageModelV4ToolResult): AssistantPart {
+    const part: AssistantPart = {
       type: "tool-result",
       toolCallId,
       toolName,
       output: { type: isError === true ? "error-json" : "json", value: result },
       ...options(providerMetadata)
-    }))
+    }
+    this.list.push(() => part)
+    return part
   }
 
   parts(): ReadonlyArray<AssistantPart> {

@@ -24,7 +24,7 @@ import { OpenInputs } from "./OpenInputs.ts"
 import { SoFar } from "./SoFar.ts"
 import type { AssistantPart } from "./SoFar.ts"
 import { finishOf, isPaused, isUnreadable, rawFinishOf, sumUsage, usageOf } from "./TurnFinish.ts"
-import { isCompaction, Kept, mergeMetadata, message_part_kind } from "./TurnParts.ts"
+import { isCompaction, Kept, mergeMetadata, message_part_kind, withRan } from "./TurnParts.ts"
 import type { Piece, Slot } from "./TurnParts.ts"
 
 /** The bound on continuations of a provider that pauses, in one turn. */
@@ -170,7 +170,7 @@ export class TurnAssembly {
   private gave(part: LanguageModelV4ToolResult): ModelError | undefined {
     const image = imageOf(part)
     this.found.gave(image === undefined ? part : { ...part, result: {} })
-    this.soFar.gave(part)
+    this.slots.push({ of: "ran", part: this.soFar.gave(part) })
     return (image === undefined ? undefined : this.generated(image)) ?? this.oversize()
   }
 
@@ -253,7 +253,8 @@ export class TurnAssembly {
 
   private called(call: LanguageModelV4ToolCall): ModelError | undefined {
     this.argument_units += call.input.length
-    this.soFar.called(call)
+    const ran = this.soFar.called(call)
+    if (ran !== undefined) this.slots.push({ of: "ran", part: ran })
     const wire = this.inputs.close(call.toolCallId)
     // What the provider ran itself is no proposal: it is kept to be seen.
     if (call.providerExecuted === true) this.found.called(call)
@@ -279,9 +280,16 @@ export class TurnAssembly {
 
   /**
    * The turn, or the error that it did not finish. `step` is in the ids of calls that came without one; `origin` names the
-   * model that alone gets this turn's provider data back.
+   * model that alone gets this turn's provider data back, with what the provider ran where `keepsRan` says that its wire has a
+   * place for it.
    */
-  end(step: number, requested: string, madeUp?: RegExp, origin?: string): Turn | ModelError {
+  end(
+    step: number,
+    requested: string,
+    madeUp?: RegExp,
+    origin?: string,
+    keepsRan = false
+  ): Turn | ModelError {
     if (this.finish === undefined) return unfinished()
     if (this.files > files_max || this.file_units > file_units_max) return tooLarge()
     // A call that was begun and never closed is one that the turn was cut in.
@@ -297,7 +305,7 @@ export class TurnAssembly {
       return transient("the provider answered nothing and did not say why")
     }
     const kept = new Kept(step, madeUp, endedWell(finish))
-    for (const slot of this.slots) kept.add(slot)
+    for (const slot of withRan(this.slots, keepsRan && this.calls > 0)) kept.add(slot)
     if (kept.units > metadata_units_max) return tooLarge()
     const usage = sumUsage(this.counted, usageOf(counted))
     return {

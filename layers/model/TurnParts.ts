@@ -8,6 +8,8 @@ import type { GivenFile } from "../../src/conversation/Part.ts"
 import { fileTypeOf } from "../../src/conversation/Part.ts"
 import type { Json } from "../../src/Canonical.ts"
 import { bounds_result, readJson } from "../../src/entry/BoundedJson.ts"
+import { jsonText } from "./ProviderFound.ts"
+import type { AssistantPart } from "./SoFar.ts"
 import type { ProposedCall, Reasoning, TurnPart } from "../../src/run/RunEvent.ts"
 import type { Turn } from "../../src/run/RunDecider.ts"
 
@@ -16,6 +18,9 @@ export const message_part_kind = "troupe.message"
 
 /** The kind of a part that a provider made of what came before it: it goes back as it came, and is shown to nobody. */
 export const compaction_part_kind = "troupe.compaction"
+
+/** The kind of a call that the provider ran, or of its result: within the run it goes back as it came. */
+export const ran_part_kind = "troupe.ran"
 
 export const isCompaction = (provider: SharedV4ProviderMetadata | undefined): boolean =>
   provider?.["anthropic"]?.["type"] === "compaction"
@@ -74,11 +79,40 @@ export type Slot =
       readonly data: Uint8Array | string
       readonly provider: SharedV4ProviderMetadata | undefined
     }
+  /** A call that the provider ran, or what came of it. */
+  | { readonly of: "ran"; readonly part: AssistantPart }
   | {
       readonly of: "custom"
       readonly kind: string
       readonly provider: SharedV4ProviderMetadata | undefined
     }
+
+/** What a turn keeps of calls that the provider ran, in characters of JSON; above it, nothing of them goes back. */
+const ran_units_max = 400_000
+
+/**
+ * The slots without those of calls that the provider ran, or with those that have a call and a result, as plain JSON. They are
+ * kept of a turn that its run goes on from: a provider looks for what it found, and checks its reasoning about it.
+ */
+export const withRan = (slots: ReadonlyArray<Slot>, goesOn: boolean): ReadonlyArray<Slot> => {
+  const ran = slots.flatMap((slot) => (slot.of === "ran" ? [slot.part] : []))
+  if (ran.length === 0) return slots
+  const json = goesOn ? jsonText(ran) : ""
+  const read = json.length > ran_units_max ? undefined : readJson(json, bounds_result)
+  const copies =
+    read !== undefined && Result.isSuccess(read)
+      ? (read.success as unknown as ReadonlyArray<AssistantPart>)
+      : []
+  const idOf = (part: AssistantPart) => ("toolCallId" in part ? part.toolCallId : "")
+  const sides = new Map<string, number>()
+  for (const part of ran) sides.set(idOf(part), (sides.get(idOf(part)) ?? 0) + 1)
+  let place = 0
+  return slots.flatMap((slot): ReadonlyArray<Slot> => {
+    if (slot.of !== "ran") return [slot]
+    const part = copies[place++]
+    return part !== undefined && sides.get(idOf(part)) === 2 ? [{ of: "ran", part }] : []
+  })
+}
 
 /** The slots of a finished turn as what is kept of them. */
 export class Kept {
@@ -138,6 +172,14 @@ export class Kept {
         })
         return
       }
+      case "ran":
+        this.owned = true
+        this.parts.push({
+          of: "custom",
+          kind: ran_part_kind,
+          provider: slot.part as unknown as Json
+        })
+        return
       case "custom":
         this.owned = true
         this.parts.push({ of: "custom", kind: slot.kind, ...this.back(slot.provider) })

@@ -14,38 +14,141 @@ import {
   delta,
   end
 } from "./WireEvents.ts"
+import { withRan } from "../../layers/model/TurnParts.ts"
+import type { ModelRequest } from "../../services/ModelGateway.ts"
+import { CallId } from "../../src/Ids.ts"
+import type { Turn } from "../../src/run/RunDecider.ts"
 import { body, pieces } from "./Wires.ts"
 import { anthropic, compatible, responses } from "./WireTurns.ts"
 
-describe("a turn that Anthropic paused", () => {
-  const search = [
-    ...claudeBlock(0, { type: "text", text: "" }, { type: "text_delta", text: "Let me look. " }),
-    ...claudeBlock(
-      1,
-      { type: "server_tool_use", id: "srv_1", name: "web_search", input: {} },
-      { type: "input_json_delta", partial_json: '{"query":"x"}' }
-    ),
-    ...claudeBlock(2, {
-      type: "web_search_tool_result",
-      tool_use_id: "srv_1",
-      content: [
-        {
-          type: "web_search_result",
-          url: "https://example.org/a",
-          title: "A",
-          encrypted_content: "e",
-          page_age: null
-        }
-      ]
-    })
-  ]
-  const paused = body(anthropic, [claudeStart, ...search, ...claudeEnd("pause_turn")])
-  const ended = body(anthropic, [
-    claudeStart,
-    ...claudeBlock(0, { type: "text", text: "" }, { type: "text_delta", text: "Found." }),
-    ...claudeEnd("end_turn")
-  ])
+const search = [
+  ...claudeBlock(0, { type: "text", text: "" }, { type: "text_delta", text: "Let me look. " }),
+  ...claudeBlock(
+    1,
+    { type: "server_tool_use", id: "srv_1", name: "web_search", input: {} },
+    { type: "input_json_delta", partial_json: '{"query":"x"}' }
+  ),
+  ...claudeBlock(2, {
+    type: "web_search_tool_result",
+    tool_use_id: "srv_1",
+    content: [
+      {
+        type: "web_search_result",
+        url: "https://example.org/a",
+        title: "A",
+        encrypted_content: "e",
+        page_age: null
+      }
+    ]
+  })
+]
 
+const ended = body(anthropic, [
+  claudeStart,
+  ...claudeBlock(0, { type: "text", text: "" }, { type: "text_delta", text: "Found." }),
+  ...claudeEnd("end_turn")
+])
+
+describe("what Anthropic ran in a turn that goes on", () => {
+  const own = { type: "tool_use", id: "toolu_1", name: "list", input: {} }
+  const turning = (stop_reason: string, ...more: ReadonlyArray<object>) =>
+    turnOf(anthropic, [
+      pieces(body(anthropic, [claudeStart, ...search, ...more, ...claudeEnd(stop_reason)]), [64])
+    ])
+  const list = { name: "list", description: "Lists.", input_schema: { type: "object" as const } }
+  const web = [{ tool: "web_search" }] as const
+
+  /** The types of what the model said, as the next request has them. */
+  const sentBack = (
+    turn: Turn,
+    over: Partial<ModelRequest>,
+    past: "history" | "transcript" = "transcript"
+  ) =>
+    Effect.gen(function* () {
+      const { calls, origin, parts, text } = turn
+      const said = {
+        role: "assistant",
+        text,
+        calls,
+        ...(parts && { parts }),
+        ...(origin && { origin })
+      } as const
+      const call = CallId.make("0/1.0")
+      const outcome = { _tag: "Value", json: "[]" } as const
+      const result = { role: "tool", call, model_id: "toolu_1", name: "list", outcome } as const
+      const entries = [{ role: "user", text: "hello" }, said, result] as const
+      const { asked } = yield* turnOf(anthropic, [pieces(ended, [64])], {
+        over: { tools: [list], ...over, [past]: entries }
+      })
+      const messages = asked[0]!.body["messages"] as ReadonlyArray<{
+        readonly content: ReadonlyArray<Record<string, unknown>>
+      }>
+      return messages[1]!.content
+    })
+
+  it.live("goes back with its result in the next step, as it came", () =>
+    Effect.gen(function* () {
+      const { turn } = yield* turning("tool_use", ...claudeBlock(3, own))
+      const content = yield* sentBack(turn, { provider_tools: web })
+      assert.deepStrictEqual(
+        content.map(({ type }) => type),
+        ["text", "server_tool_use", "web_search_tool_result", "tool_use"]
+      )
+      assert.deepInclude(content[1]!, { id: "srv_1", name: "web_search", input: { query: "x" } })
+      const found = content[2]!["content"] as ReadonlyArray<object>
+      assert.deepInclude(found[0]!, { url: "https://example.org/a", encrypted_content: "e" })
+    })
+  )
+
+  it.live(
+    "stays out of a step without the tool, of later runs, and of the journal where the run ends",
+    () =>
+      Effect.gen(function* () {
+        const { turn } = yield* turning("tool_use", ...claudeBlock(3, own))
+        for (const content of [
+          yield* sentBack(turn, {}),
+          yield* sentBack(turn, { provider_tools: web }, "history"),
+          yield* sentBack({ ...turn, origin: "another" }, { provider_tools: web })
+        ]) {
+          assert.deepStrictEqual(
+            content.map(({ type }) => type),
+            ["text", "tool_use"]
+          )
+        }
+        const last = yield* turning("end_turn")
+        assert.strictEqual(last.turn.ran?.length, 1)
+        assert.notProperty(last.turn, "parts")
+      })
+  )
+
+  it("is kept where it is whole, and of a bounded size", () => {
+    const call = { type: "tool-call", toolCallId: "a", toolName: "web_search", input: {} } as const
+    const result = (value: string) =>
+      ({
+        type: "tool-result",
+        toolCallId: "a",
+        toolName: "web_search",
+        output: { type: "json", value }
+      }) as const
+    const kept = (...parts: ReadonlyArray<ReturnType<typeof result> | typeof call>) =>
+      withRan(
+        parts.map((part) => ({ of: "ran", part })),
+        true
+      ).length
+    assert.deepStrictEqual(
+      [
+        kept(call, result("x")),
+        kept(call),
+        kept(result("x")),
+        kept(call, result("x".repeat(400_000)))
+      ],
+      [2, 0, 0, 0]
+    )
+  })
+})
+
+describe("a turn that Anthropic paused", () => {
+  const paused = body(anthropic, [claudeStart, ...search, ...claudeEnd("pause_turn")])
   it.live("is continued with its text so far, as one turn", () =>
     Effect.gen(function* () {
       const { asked, turn } = yield* turnOf(anthropic, [pieces(paused, [7]), pieces(ended, [7])])

@@ -42,7 +42,7 @@ for (const [engine, home] of Homes.both) {
             await troupe.decide(question?.id ?? "", { decision: "approve" }, olga)
             const ended = await troupe.result(run, olga)
             assert.deepInclude(ended, { status: "complete", text: "It is paid." })
-            assert.strictEqual(ended.status === "complete" && ended.agent, "billing")
+            assert.deepInclude(ended as object, { agent: "billing" })
             const settled: Array<unknown> = []
             for await (const item of troupe.watch(run, undefined, olga)) {
               const event = item._tag === "Event" ? item.entry.event : undefined
