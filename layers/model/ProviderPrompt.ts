@@ -21,6 +21,8 @@ import type { TranscriptEntry } from "../../src/conversation/Transcript.ts"
 import type { ProposedCall, TurnPart } from "../../src/run/RunEvent.ts"
 import { joinedOptions, optionAround } from "./ProviderTools.ts"
 import type { SentTools } from "./ProviderTools.ts"
+import type { ProviderHabits } from "./ProviderHabits.ts"
+import { isStrict, not_strict } from "./StrictSchema.ts"
 import { compaction_part_kind, message_part_kind, ran_part_kind } from "./TurnParts.ts"
 
 type AssistantEntry = Extract<TranscriptEntry, { role: "assistant" }>
@@ -377,26 +379,6 @@ const toProviderOptions = (
   return all
 }
 
-/** What a provider wants of every request. */
-export interface ProviderHabits {
-  /** Sent with every turn; what an agent's settings say goes first. */
-  readonly options?: SharedV4ProviderOptions | undefined
-  /** Sent with the turns of an agent that asks for an effort of reasoning, after those above. */
-  readonly reasoning_options?: SharedV4ProviderOptions | undefined
-  /** True = tools that were called have to be declared, also where the turn may use none. */
-  readonly declares_past_tools?: boolean | undefined
-  /** Does the wire have a form for files of this media type? Absent = for all. */
-  readonly takes?: ((media_type: string) => boolean) | undefined
-  /** The same in the result of a call. Absent = for none: they follow the results in a message of their own. */
-  readonly takes_in_results?: ((media_type: string) => boolean) | undefined
-  /** True = files that the model made go back to it with the turn that they are of. */
-  readonly takes_back_files?: boolean | undefined
-  /** True = calls that the provider ran go back to it, with their results, with the turn that they are of. */
-  readonly takes_back_ran?: boolean | undefined
-  /** Marks a part up to which the provider keeps the prompt, where it has to be told. */
-  readonly break_point?: SharedV4ProviderOptions | undefined
-}
-
 /** The tools that a prompt speaks of, by name alone: they are not to be called again. */
 const pastTools = (prompt: LanguageModelV4Prompt): Array<LanguageModelV4FunctionTool> => {
   const names = new Set<string>()
@@ -424,25 +406,6 @@ const markKept = (
   if (tools !== undefined && last?.type === "function") {
     tools[tools.length - 1] = { ...last, providerOptions }
   }
-}
-
-/** For a schema that the strict mode of OpenAI's wire refuses; the answer is checked here. */
-const not_strict: SharedV4ProviderOptions = {
-  openai: { strictJsonSchema: false },
-  openaiCompatible: { strictJsonSchema: false }
-}
-
-/** Is every object of the schema closed, with all its members required, as a strict mode asks? */
-const isStrict = (schema: unknown): boolean => {
-  if (Array.isArray(schema)) return schema.every(isStrict)
-  if (typeof schema !== "object" || schema === null) return true
-  const { additionalProperties, properties, required } = schema as Readonly<Record<string, unknown>>
-  if (typeof properties === "object" && properties !== null) {
-    const names = Array.isArray(required) ? required : []
-    const isClosed = additionalProperties === false
-    if (!isClosed || Object.keys(properties).some((name) => !names.includes(name))) return false
-  }
-  return Object.values(schema).every(isStrict)
 }
 
 /** Why an agent may not have this option. */

@@ -10,7 +10,7 @@ import { chatFetch, geminiFetch, wireFetch } from "./ChatWire.ts"
 import { compatible_key, convertUsage, metadataExtractor } from "./CompatibleAnswer.ts"
 import { loadPeer } from "./LoadPeer.ts"
 import type { ModelConfig, ProviderName } from "./ModelConfig.ts"
-import type { ProviderHabits } from "./ProviderPrompt.ts"
+import type { ProviderHabits } from "./ProviderHabits.ts"
 
 /** What a client is made of. `apiKey` is never absent, because a client would look for one in the environment. */
 interface Settings {
