@@ -71,7 +71,7 @@ const goOn = async (service: NodeService, { behind, run }: Waiting): Promise<voi
   const [question, ...more] = await service.pending()
   assert.deepStrictEqual(more, [])
   assert.strictEqual(question?.run_id, run)
-  await service.decide(question.id, { decision: "approve" }, ann)
+  await service.decide(question!.id, { decision: "approve" }, ann)
   for (const each of [run, behind]) {
     const { status, text } = await service.result(each)
     assert.deepStrictEqual([status, text], ["complete", "It is paid back."])

@@ -83,6 +83,9 @@ describe("an embedded database", () => {
       const directory = yield* place
       yield* Effect.gen(function* () {
         yield* made
+        // They are memory of the process.
+        const buffers = yield* SqlClient.SqlClient.use((sql) => sql`SHOW shared_buffers`)
+        assert.deepStrictEqual(buffers, [{ shared_buffers: "16MB" }])
         yield* change
         yield* eventually(counts, ({ dead, vacuums }) => vacuums === 1 && dead === 0)
         yield* Effect.sleep("100 millis")

@@ -97,8 +97,12 @@ const connectionOf = (pg: PGlite) => {
  */
 const planning = "SET enable_seqscan = off"
 
-/** Files of the log are used again rather than removed: so many are kept, and no more. */
-const log_settings = ["-c", "min_wal_size=32MB", "-c", "max_wal_size=128MB"]
+/**
+ * Files of the log are used again rather than removed: so many are kept, and no more. Pages that are not in the buffers are read
+ * from the system's cache, which costs hardly more, and the buffers are memory of the process whether they are used or not.
+ */
+const settings_of_server = ["min_wal_size=32MB", "max_wal_size=128MB", "shared_buffers=16MB"]
+const start_params = settings_of_server.flatMap((setting) => ["-c", setting])
 
 const open = (
   options: PgliteOptions
@@ -112,7 +116,7 @@ const open = (
     if (directory !== undefined) yield* DirectoryLock.acquire(directory)
     const settings: PGliteOptions = {
       // int8 is a bigint, as it is with `@effect/sql-pg`.
-      startParams: [...PGlite.defaultStartParams, ...log_settings],
+      startParams: [...PGlite.defaultStartParams, ...start_params],
       parsers: { [types.INT8]: (value: string) => BigInt(value) },
       ...(directory === undefined ? undefined : { dataDir: join(directory, "pgdata") }),
       // The tables of memories compare texts with it.
