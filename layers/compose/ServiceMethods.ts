@@ -43,8 +43,11 @@ type AsEffects = {
     : never
 }
 
-// Decoded once: what is decoded is not decoded again (bench row `send`).
-const service = Effect.runSync(Entries.principal(service_principal, "by"))
+let decoded: Principal | undefined
+
+/** Decoded once: what is decoded is not decoded again (bench row `send`). An import alone runs no Effect. */
+const service = (): Principal =>
+  (decoded ??= Effect.runSync(Entries.principal(service_principal, "by")))
 
 /** A message, sent: what was asked for an answer of a schema is journaled as JSON Schema. */
 const sending = (message: object, by: Principal) =>
@@ -55,11 +58,11 @@ const sending = (message: object, by: Principal) =>
     created
   }))
 
-export const send = (message: Send, by: Principal = service) =>
+export const send = (message: Send, by: Principal = service()) =>
   Effect.flatMap(askedOf(message), (asked) => sending(asked.message, by))
 
 /** Its wait alone can be interrupted: a message is sent as a whole or not at all. */
-export const ask = (message: Send, by: Principal = service, wait?: Wait) =>
+export const ask = (message: Send, by: Principal = service(), wait?: Wait) =>
   Effect.uninterruptibleMask((restore) =>
     Effect.gen(function* () {
       yield* waitOf(wait)
@@ -72,7 +75,7 @@ export const ask = (message: Send, by: Principal = service, wait?: Wait) =>
 
 export const result = Effect.fnUntraced(function* (
   run: string,
-  by: Principal = service,
+  by: Principal = service(),
   wait?: Wait
 ) {
   const { codec, wait: rest } = yield* askedWait(wait)
@@ -81,7 +84,7 @@ export const result = Effect.fnUntraced(function* (
 })
 
 /** A run's parts, with the value of the answer where the message has a schema of answers. */
-export const stream = (message: Send, by: Principal = service) =>
+export const stream = (message: Send, by: Principal = service()) =>
   Stream.unwrap(
     Effect.map(askedOf(message), ({ codec, message }) =>
       withValues(codec, streamRun(message as Message, by))
@@ -91,7 +94,7 @@ export const stream = (message: Send, by: Principal = service) =>
 export const watch = (
   id: string,
   after?: { readonly ordinal: number; readonly seq: number },
-  by: Principal = service
+  by: Principal = service()
 ) => watchFeed(id, after, by)
 
 const decisionMethods = {

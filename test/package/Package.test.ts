@@ -48,6 +48,29 @@ const entries = (): ReadonlyArray<string> =>
     return name.endsWith("/*") ? ports.map((port) => name.replace("*", port)) : [name]
   })
 
+/** A tool whose service nobody provides, in each of the two ways to start. */
+const missing = `
+import { Context, Effect, Schema } from "effect"
+import { AgentSpec, tool } from "troupe"
+import { start } from "troupe/embed"
+import { Troupe } from "troupe/layers"
+
+class Payments extends Context.Service<
+  Payments,
+  { readonly refund: (order: string) => Effect.Effect<string> }
+>()("shop/Payments") {}
+
+const refund = tool(
+  { namespace: "shop", name: "refund", side_effects: "external", input: Schema.Struct({ order: Schema.String }) },
+  ({ order }) => Payments.use((payments) => payments.refund(order))
+)
+const agents = [AgentSpec.make({ name: "shop", instructions: "Help." })]
+const options = { agents, tools: [refund], model: "anthropic/claude-sonnet-4-5" } as const
+export const promised = start(options)
+const ask = Troupe.use((troupe) => troupe.ask({ agent: "shop", text: "Hello" }))
+export const run = Effect.runPromise(Effect.provide(ask, Troupe.layer(options)))
+`
+
 /** A module of the project, run to its end; what it printed. */
 const run = (code: string): string =>
   done(process.execPath, ["--input-type=module", "--eval", code], packed.project)
@@ -95,7 +118,7 @@ describe("the packed package", () => {
     }
   })
 
-  it("gives the types of every entry to a project in TypeScript", () => {
+  it("gives the types of every entry to a project in TypeScript, and names a service that is missing", () => {
     const { project } = packed
     const imports = entries().map((name, i) => `import type * as E${i} from "${name}"`)
     const used = entries().map((_, i) => `typeof E${i}`)
@@ -103,6 +126,7 @@ describe("the packed package", () => {
       join(project, "user.ts"),
       [...imports, `export type All = [${used.join(", ")}]`, ""].join("\n")
     )
+    writeFileSync(join(project, "missing.ts"), missing)
     // With no optional peer installed, and every declaration checked that they lead to.
     const modules = ["NodeNext NodeNext", "ESNext Bundler"]
     for (const compiler of ["typescript", "typescript-5.9"].slice(0, either(1, 2))) {
@@ -110,7 +134,19 @@ describe("the packed package", () => {
         const [module, resolution] = each.split(" ")
         const flags = `--noEmit --strict --target ES2024 --types node --module ${module} --moduleResolution ${resolution}`
         const tsc = join(root, "node_modules", compiler, "bin/tsc")
-        done(process.execPath, [tsc, ...flags.split(" "), "user.ts"], project)
+        const args = [tsc, ...flags.split(" "), "--pretty", "false", "user.ts", "missing.ts"]
+        const { stdout } = spawnSync(process.execPath, args, { cwd: project, encoding: "utf8" })
+        const [first, second, ...others] = stdout.split(/^(?=\S)/m)
+        assert.deepStrictEqual(others, [], stdout)
+        // Each in one line of its own.
+        assert.match(
+          first ?? "",
+          /^missing\.ts\(\d.*^\s+Type 'Payments' is not assignable to type 'ForTools'\.$/ms
+        )
+        assert.match(
+          second ?? "",
+          /^missing\.ts\(\d.*^\s+Type 'Payments' is not assignable to type 'never'\.$/ms
+        )
       }
     }
   }, 240_000)
