@@ -32,6 +32,7 @@ export const files: ReadonlyArray<string> = [
   "test/process/ClientAsked.test.ts",
   "test/process/Deploy.test.ts",
   "test/process/DeployFiles.test.ts",
+  "test/process/HandedOver.test.ts",
   "test/process/Owners.test.ts",
   "test/process/Reopen.test.ts",
   "test/process/Start.test.ts",
