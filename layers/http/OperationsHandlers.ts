@@ -11,6 +11,7 @@ import { OutboxReader } from "../../services/OutboxReader.ts"
 import { OutboxReplayer } from "../../services/OutboxReplayer.ts"
 import { RunList } from "../../services/RunList.ts"
 import { StoreError } from "../../services/StoreError.ts"
+import { StoreSpace } from "../../services/StoreSpace.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
 import type { Authentication, RequestBody, Validation } from "../../src/api/Boundary.ts"
 import { CurrentPrincipal } from "../../src/api/Boundary.ts"
@@ -127,6 +128,7 @@ const health: Layer.Layer<
   Effect.fnUntraced(function* (handlers) {
     const tasks = yield* TaskStore
     const readiness = yield* Readiness
+    const space = yield* StoreSpace
 
     return handlers.handleAll({
       health: () => Effect.succeed({ status: "up" as const }),
@@ -142,6 +144,7 @@ const health: Layer.Layer<
             duration: answer_ms,
             orElse: () => new StoreError({ message: "no answer in time" })
           }),
+          Effect.andThen(space.check),
           Effect.mapError(problemOf)
         )
         return { status: "ready" as const }

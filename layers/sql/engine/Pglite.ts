@@ -13,6 +13,8 @@ import { SqlClient, SqlError } from "effect/sql"
 import type { SqlConnection } from "effect/sql"
 import * as DirectoryLock from "./DirectoryLock.ts"
 import * as PgliteUpkeep from "./PgliteUpkeep.ts"
+import { StoreSpace } from "../../../services/StoreSpace.ts"
+import { directorySpace } from "./DirectorySpace.ts"
 import { committed } from "./SqlFailure.ts"
 import { SqlNotify } from "./SqlNotify.ts"
 
@@ -182,7 +184,10 @@ const make = (options: PgliteOptions) =>
           )
         )
     })
-    return Context.make(SqlClient.SqlClient, client).pipe(Context.add(SqlNotify, notify))
+    const context = Context.make(SqlClient.SqlClient, client).pipe(Context.add(SqlNotify, notify))
+    return options.directory === undefined
+      ? context
+      : Context.add(context, StoreSpace, directorySpace(options.directory))
   })
 
 export const layer = (

@@ -1,0 +1,28 @@
+/** The room that is left on the disk of a data directory. */
+import { accessSync, constants } from "node:fs"
+import { statfs } from "node:fs/promises"
+import { Effect } from "effect"
+import { StoreError } from "../../../services/StoreError.ts"
+import type { StoreSpace } from "../../../services/StoreSpace.ts"
+
+const mega = 2 ** 20
+/** Two files of the log: one that is begun, and what the tables grow by meanwhile. */
+const free_bytes_min = 32 * mega
+
+const refused = (message: string) => new StoreError({ message })
+
+export const directorySpace = (directory: string): StoreSpace => ({
+  check: Effect.gen(function* () {
+    const { bavail, bsize } = yield* Effect.tryPromise({
+      try: async () => {
+        accessSync(directory, constants.W_OK)
+        return await statfs(directory)
+      },
+      catch: () => refused("the directory of the store cannot be written")
+    })
+    const free = bavail * bsize
+    if (free < free_bytes_min) {
+      return yield* refused(`the disk of the store has ${Math.floor(free / mega)} MB left`)
+    }
+  })
+})

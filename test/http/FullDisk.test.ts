@@ -1,0 +1,91 @@
+/** A service whose disk is full: it says so, loses nothing that it acknowledged, and goes on once there is room. */
+import { execFileSync } from "node:child_process"
+import { randomBytes } from "node:crypto"
+import { cpSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { assert, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { start } from "../../layers/compose/NodeService.ts"
+import type { NodeService } from "../../layers/compose/NodeService.ts"
+import { layer, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { AgentSpec } from "../../src/index.ts"
+import * as Homes from "../process/Homes.ts"
+
+/** A file system of 120 MB in memory; undefined where this user may not mount one. */
+const small = Effect.acquireRelease(
+  Effect.sync(() => {
+    const path = mkdtempSync(join(tmpdir(), "troupe-small-"))
+    try {
+      execFileSync("mount", ["-t", "tmpfs", "-o", "size=120m", "tmpfs", path], { stdio: "pipe" })
+      return { path, isMounted: true }
+    } catch {
+      return { path, isMounted: false }
+    }
+  }),
+  ({ isMounted, path }) =>
+    Effect.sync(() => {
+      if (isMounted) execFileSync("umount", ["-l", path])
+      rmSync(path, { recursive: true, force: true })
+    })
+)
+
+const opened = (directory: string) =>
+  Effect.acquireRelease(
+    Effect.promise(() =>
+      start({
+        agents: [AgentSpec.make({ name: "shop", instructions: "Help." })],
+        model: layer(() => text("hello")),
+        store: { directory },
+        http: { port: 0, tokens: [] }
+      })
+    ),
+    (service) => Effect.promise(() => service.stop())
+  )
+
+const readiness = async (service: NodeService) => (await fetch(`${service.url}/ready`)).status
+
+/** Sends messages, which nothing compresses, until one is refused; the runs of those that were not, and the refusal. */
+const untilRefused = async (service: NodeService) => {
+  const runs: Array<string> = []
+  for (let n = 0; n < 2_000; n++) {
+    try {
+      const message = { agent: "shop", text: randomBytes(15_000).toString("base64") }
+      runs.push((await service.send(message)).run)
+    } catch (error) {
+      return { runs, error }
+    }
+  }
+  throw new Error("nothing was refused")
+}
+
+it.live(
+  "a full disk refuses messages and is not ready; what was accepted ends once there is room",
+  (context) =>
+    Effect.gen(function* () {
+      const { isMounted, path } = yield* small
+      if (!isMounted) {
+        context.task.meta.notes = ["a full disk: this user may not mount a file system"]
+        return
+      }
+      cpSync((yield* Homes.directory).directory, join(path, "db"), { recursive: true })
+      const service = yield* opened(join(path, "db"))
+      yield* Effect.promise(async () => {
+        assert.strictEqual(await readiness(service), 200)
+        const { bavail, bsize } = statfsSync(path)
+        writeFileSync(join(path, "other"), Buffer.alloc(bavail * bsize - 3_000_000))
+        assert.strictEqual(await readiness(service), 503)
+        const { error, runs } = await untilRefused(service)
+        assert.propertyVal(error, "_tag", "StoreError")
+        assert.include(String(error), "53100")
+        assert.isNotEmpty(runs)
+        rmSync(join(path, "other"))
+        assert.strictEqual(await readiness(service), 200)
+        for (const run of runs) {
+          assert.strictEqual((await service.result(run)).status, "complete", run)
+        }
+        assert.strictEqual((await service.ask({ agent: "shop", text: "again" })).status, "complete")
+      })
+    }).pipe(Effect.scoped),
+  120_000
+)
