@@ -56,7 +56,7 @@ export const left: ReadonlyArray<string> = [
   "test/bench: every row but step, in small sizes",
   "test/entry: hostile texts of 100,000 characters; those of 10,000 are searched here",
   "test/http: a service, and its stop, while PostgreSQL stands still; while it is down it is here",
-  "test/http: a service whose disk is full",
+  "test/http: a service whose disk is full or read-only",
   "test/run: the seeds 1,000 to 2,499 of runs in any order of their inputs",
   "test/simulation: seeds 101 to 1,500, and whether all seeds together met every fault",
   "test/simulation: a crash at every I/O of seeds 3 to 50",

@@ -30,6 +30,8 @@ const small = Effect.acquireRelease(
     })
 )
 
+const unmounted = "full and read-only disks: this user may not mount a file system"
+
 const opened = (directory: string) =>
   Effect.acquireRelease(
     Effect.promise(() =>
@@ -65,7 +67,7 @@ it.live(
     Effect.gen(function* () {
       const { isMounted, path } = yield* small
       if (!isMounted) {
-        context.task.meta.notes = ["a full disk: this user may not mount a file system"]
+        context.task.meta.notes = [unmounted]
         return
       }
       cpSync((yield* Homes.directory).directory, join(path, "db"), { recursive: true })
@@ -86,6 +88,33 @@ it.live(
         }
         assert.strictEqual((await service.ask({ agent: "shop", text: "again" })).status, "complete")
       })
+    }).pipe(Effect.scoped),
+  120_000
+)
+
+it.live(
+  "a read-only disk refuses the start, by its name and code",
+  (context) =>
+    Effect.gen(function* () {
+      const { isMounted, path } = yield* small
+      if (!isMounted) {
+        context.task.meta.notes = [unmounted]
+        return
+      }
+      cpSync((yield* Homes.directory).directory, join(path, "db"), { recursive: true })
+      execFileSync("mount", ["-o", "remount,ro", path])
+      for (const name of ["db", "new"]) {
+        const directory = join(path, name)
+        const error = yield* Effect.tryPromise({
+          try: () => start({ agents: [], model: layer([]), store: { directory } }),
+          catch: (error) => error
+        }).pipe(Effect.flip)
+        assert.propertyVal(error, "_tag", "DirectoryUnusable")
+        assert.strictEqual(
+          String((error as Error).message),
+          `${directory} cannot be used as a data directory: EROFS.`
+        )
+      }
     }).pipe(Effect.scoped),
   120_000
 )

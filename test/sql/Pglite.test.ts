@@ -1,9 +1,13 @@
+import { writeFileSync } from "node:fs"
+import { join } from "node:path"
 import { assert, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { RunJournal } from "../../services/RunJournal.ts"
 import * as EmptyPglite from "./EmptyPglite.ts"
 import * as SqlStores from "../../layers/sql/stores/SqlStores.ts"
+import * as Pglite from "../../layers/sql/engine/Pglite.ts"
+import * as Homes from "../process/Homes.ts"
 import * as Samples from "../contracts/Samples.ts"
 
 it.live(
@@ -31,4 +35,15 @@ it.live(
         assert.isAbove(after.idx_scan, before.idx_scan)
       }
     }).pipe(Effect.provide(SqlStores.layer.pipe(Layer.provideMerge(EmptyPglite.layer))))
+)
+
+it.live("a directory whose files are broken is refused by its name, with what to do", () =>
+  Effect.gen(function* () {
+    const { directory } = yield* Homes.directory
+    writeFileSync(join(directory, "pgdata/global/pg_control"), "broken")
+    const error = yield* Effect.flip(Layer.build(Pglite.layer({ directory })))
+    assert.strictEqual(error._tag, "SqlError")
+    assert.include(error.message, directory)
+    assert.include(error.message, "Restore a backup")
+  }).pipe(Effect.scoped)
 )

@@ -106,6 +106,12 @@ const planning = "SET enable_seqscan = off"
 const settings_of_server = ["min_wal_size=32MB", "max_wal_size=128MB", "shared_buffers=16MB"]
 const start_params = settings_of_server.flatMap((setting) => ["-c", setting])
 
+const refusalOf = (directory: string | undefined): string =>
+  directory === undefined
+    ? "PGlite did not start"
+    : `PGlite cannot open the database in ${directory}: its files are broken, or another version made them. ` +
+      "Restore a backup, or use another directory"
+
 const open = (
   options: PgliteOptions
 ): Effect.Effect<
@@ -136,7 +142,7 @@ const open = (
           new SqlError.SqlError({
             reason: new SqlError.ConnectionError({
               cause,
-              message: "PGlite did not start",
+              message: refusalOf(directory),
               operation: "connect"
             })
           })
