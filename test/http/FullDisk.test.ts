@@ -105,10 +105,12 @@ it.live(
       execFileSync("mount", ["-o", "remount,ro", path])
       for (const name of ["db", "new"]) {
         const directory = join(path, name)
-        const error = yield* Effect.tryPromise({
-          try: () => start({ agents: [], model: layer([]), store: { directory } }),
-          catch: (error) => error
-        }).pipe(Effect.flip)
+        const error: unknown = yield* Effect.promise(() =>
+          start({ agents: [], model: layer([]), store: { directory } }).then(
+            () => undefined,
+            (error: unknown) => error
+          )
+        )
         assert.propertyVal(error, "_tag", "DirectoryUnusable")
         assert.strictEqual(
           String((error as Error).message),
