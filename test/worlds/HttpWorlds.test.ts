@@ -97,6 +97,23 @@ describe("a runner over HTTP", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.live("does not ask for ever for a run that it may not read any more, and cancels it", () =>
+    Effect.gen(function* () {
+      const { asked, url } = yield* serving((request, response) => {
+        if (request.url === "/v1/messages") return json(response, 202, accepted)
+        return request.method === "POST"
+          ? response.writeHead(204).end()
+          : json(response, 401, { detail: "A valid token is needed." })
+      })
+      const refused = yield* Effect.flip(asking({ url, token }))
+      assert.strictEqual(refused._tag, "WorldRefused")
+      assert.deepStrictEqual(
+        asked.map(({ url }) => url),
+        ["/v1/messages", "/v1/conversations/c-1/events", `/v1/runs/${run_id}/cancel`]
+      )
+    }).pipe(Effect.scoped)
+  )
+
   for (const [what, answers, expected] of [
     [
       "is another service",

@@ -16,6 +16,7 @@ import { WorldRefused, WorldUnknown } from "../../../src/worlds/contracts/WorldA
 import type { WorldId } from "../../../src/worlds/contracts/WorldId.ts"
 import { worldAgentName } from "../../../src/worlds/contracts/WorldId.ts"
 import { WorldAgentRunner } from "../../../services/worlds/contracts/WorldAgentRunner.ts"
+import { answerText } from "../../dialling/AnswerText.ts"
 import {
   AnswerLimit,
   answerOf,
@@ -65,24 +66,14 @@ const decodeProblem = Schema.decodeUnknownOption(Schema.fromJsonString(Problem))
 const decodeAsked = Schema.decodeUnknownOption(Schema.fromJsonString(Asked))
 const decodeEnded = Schema.decodeUnknownOption(Schema.fromJsonString(Ended))
 
+/** What answers so now will answer so again. */
+const refusals: ReadonlySet<number> = new Set([401, 403, 404, 410])
+
 type Response = HttpClientResponse.HttpClientResponse
 
 const away = unavailable("the process of the worlds cannot be reached")
+const notShown = new WorldRefused({ message: "the end of the question's run may not be read" })
 const strange = unavailable("what answers for the worlds is not their process")
-
-const textOf = (response: Response) =>
-  response.stream.pipe(
-    Stream.mapError(() => away),
-    Stream.runFoldEffect(
-      () => ({ bytes: 0, chunks: Array<Uint8Array>() }),
-      (read, chunk) => {
-        read.chunks.push(chunk)
-        read.bytes += chunk.length
-        return read.bytes > answer_bytes_max ? Effect.fail(strange) : Effect.succeed(read)
-      }
-    ),
-    Effect.map(({ chunks }) => new TextDecoder().decode(Buffer.concat(chunks)))
-  )
 
 /** What the other process says to a message, as the local runner says it. */
 const acceptedOf = (
@@ -177,14 +168,20 @@ class Caller {
     return this.#execute(request).pipe(
       Effect.mapError(() => away),
       Effect.flatMap((response) =>
-        Effect.flatMap(textOf(response), (body) => acceptedOf(world, response, body))
+        Effect.flatMap(
+          answerText(response, answer_bytes_max, { broken: away, tooLarge: strange }),
+          (body) => acceptedOf(world, response, body)
+        )
       ),
       Effect.timeoutOrElse({ duration: request_ms_max, orElse: () => Effect.fail(away) }),
       Effect.retry({ times: repeats_max, while: (error) => error === away })
     )
   }
 
-  /** Follows the conversation behind the beginning of the run; the stream is opened again where it breaks. */
+  /**
+   * Follows the conversation behind the beginning of the run. The stream is opened again where it breaks, and not where the
+   * caller may not read it any more.
+   */
   settled({ conversation_id, ordinal, run_id }: typeof Accepted.Type) {
     const path = `/v1/conversations/${encodeURIComponent(conversation_id)}/events`
     const request = HttpClientRequest.get(path).pipe(
@@ -192,7 +189,9 @@ class Caller {
     )
     const once = Stream.unwrap(
       Effect.flatMap(this.#execute(request), (response) =>
-        response.status === 200 ? Effect.succeed(response.stream) : Effect.fail(away)
+        response.status === 200
+          ? Effect.succeed(response.stream)
+          : Effect.fail(refusals.has(response.status) ? notShown : away)
       )
     ).pipe(
       Stream.decodeText(),
@@ -202,8 +201,8 @@ class Caller {
       Effect.flatMap(Effect.fromOption)
     )
     return once.pipe(
-      Effect.retry(Schedule.spaced(pause_ms)),
-      Effect.mapError(() => away)
+      Effect.retry({ schedule: Schedule.spaced(pause_ms), while: (error) => error !== notShown }),
+      Effect.mapError((error) => (error === notShown ? notShown : away))
     )
   }
 
@@ -222,7 +221,7 @@ const answered = (caller: Caller, world: WorldId, path: string, text: string) =>
     Effect.gen(function* () {
       const limit_ms = yield* AnswerLimit
       const accepted = yield* caller.send(world, path, text)
-      const end = yield* caller.settled(accepted).pipe(
+      return yield* caller.settled(accepted).pipe(
         Effect.timeoutOrElse({
           duration: limit_ms,
           orElse: () => Effect.fail(notInTime(limit_ms))
@@ -233,7 +232,6 @@ const answered = (caller: Caller, world: WorldId, path: string, text: string) =>
         restore,
         Effect.onError(() => caller.cancel(accepted))
       )
-      return end
     })
   )
 

@@ -2,16 +2,17 @@
  * Slack's Web API, as far as it is used: one POST with JSON, and its answers. No package of Slack's is used: its client has
  * a queue and retries of its own, which the outbox has already, and its calls cannot be interrupted.
  */
-import { Context, Effect, Layer, Option, Redacted, Result, Schema, Stream } from "effect"
+import { Context, Effect, Layer, Option, Redacted, Result, Schema } from "effect"
 import { FetchHttpClient, HttpBody, HttpClient, HttpClientRequest } from "effect/http"
 import { DeliveryFailed, DeliveryRefused } from "../../../services/DeliveryHandlers.ts"
 import type { AddressRange } from "../../../src/call/Address.ts"
 import { parseAddressRange } from "../../../src/call/Address.ts"
+import { answerText } from "../../dialling/AnswerText.ts"
 import { judgedFetch } from "../../dialling/JudgedFetch.ts"
 import { SlackConfig, SlackMisconfigured } from "./SlackConfig.ts"
 
-/** Of an answer, in bytes. */
-const answer_max = 1_000_000
+/** Of an answer. */
+const answer_bytes_max = 1_000_000
 const timeout_ms_default = 10_000
 const api_url_default = "https://slack.com/api"
 
@@ -85,15 +86,7 @@ export type SlackCall = (
   body: Schema.Json
 ) => Effect.Effect<typeof Answer.Type, DeliveryFailed | DeliveryRefused>
 
-const read = (bytes: Uint8Array, chunk: Uint8Array) => {
-  if (bytes.length + chunk.length > answer_max) {
-    return Effect.fail(new DeliveryFailed({ message: "Slack's answer is too large" }))
-  }
-  const whole = new Uint8Array(bytes.length + chunk.length)
-  whole.set(bytes)
-  whole.set(chunk, bytes.length)
-  return Effect.succeed(whole)
-}
+const tooLarge = new DeliveryFailed({ message: "Slack's answer is too large" })
 
 export const makeSlackCall: Effect.Effect<SlackCall, SlackMisconfigured, SlackConfig> = Effect.gen(
   function* () {
@@ -114,11 +107,7 @@ export const makeSlackCall: Effect.Effect<SlackCall, SlackMisconfigured, SlackCo
         )
         return yield* Effect.gen(function* () {
           const response = yield* Effect.mapError(client.execute(request), () => away)
-          const bytes = yield* response.stream.pipe(
-            Stream.mapError(() => away),
-            Stream.runFoldEffect((): Uint8Array => new Uint8Array(0), read)
-          )
-          const text = new TextDecoder().decode(bytes)
+          const text = yield* answerText(response, answer_bytes_max, { broken: away, tooLarge })
           return yield* judge(response.status, response.headers["retry-after"], text)
         }).pipe(
           Effect.timeoutOrElse({
