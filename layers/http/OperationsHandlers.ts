@@ -140,11 +140,11 @@ const health: Layer.Layer<
           )
         }
         yield* tasks.get(nobody).pipe(
+          Effect.andThen(space.check),
           Effect.timeoutOrElse({
             duration: answer_ms,
             orElse: () => new StoreError({ message: "no answer in time" })
           }),
-          Effect.andThen(space.check),
           Effect.mapError(problemOf)
         )
         return { status: "ready" as const }

@@ -1,6 +1,5 @@
 /** The room that is left on the disk of a data directory. */
-import { accessSync, constants } from "node:fs"
-import { statfs } from "node:fs/promises"
+import { access, constants, statfs } from "node:fs/promises"
 import { Effect } from "effect"
 import { StoreError } from "../../../services/StoreError.ts"
 import type { StoreSpace } from "../../../services/StoreSpace.ts"
@@ -15,7 +14,7 @@ export const directorySpace = (directory: string): StoreSpace => ({
   check: Effect.gen(function* () {
     const { bavail, bsize } = yield* Effect.tryPromise({
       try: async () => {
-        accessSync(directory, constants.W_OK)
+        await access(directory, constants.W_OK)
         return await statfs(directory)
       },
       catch: () => refused("the directory of the store cannot be written")

@@ -6,7 +6,7 @@
  * migration, which imports nothing but `effect` and its own files, so that it stays what it was when it was released; and
  * a dump of a database that it made, which a test upgrades from then on (`test/sql/dump.ts`).
  */
-import { Effect, Layer, Record, Schema } from "effect"
+import { Effect, Layer, Schema } from "effect"
 import { Migrator, SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql"
 import { AnswerUnlimited } from "./AnswerUnlimited.ts"
@@ -63,15 +63,6 @@ const list = "troupe.migrations"
 const early_list = "troupe_migrations"
 /** Where it is while the first migration makes the schema. */
 const new_schema = "troupe_new"
-
-/** A migration may take longer than a statement of a run may. */
-const withoutTimeout = <E>(migration: Effect.Effect<void, E, SqlClient.SqlClient>) =>
-  Effect.gen(function* () {
-    const sql = yield* SqlClient.SqlClient
-    yield* sql.unsafe("SET LOCAL statement_timeout = 0")
-    yield* sql.unsafe("SET LOCAL lock_timeout = 0")
-    yield* migration
-  })
 
 const names = new Map(
   Object.keys(migrations).map((name) => [Number(name.slice(0, 4)), name.slice(5)])
@@ -135,10 +126,7 @@ const refuseForeign = Effect.gen(function* () {
 })
 
 const migrate = (table: string) =>
-  Migrator.make({})({
-    loader: Migrator.fromRecord(Record.map(migrations, withoutTimeout)),
-    table
-  })
+  Migrator.make({})({ loader: Migrator.fromRecord(migrations), table })
 
 /** The list of an earlier version moves to the schema; an empty one is that of a start that did not come further. */
 const moveEarly = Effect.fnUntraced(function* (early: string) {
@@ -158,7 +146,7 @@ const moveEarly = Effect.fnUntraced(function* (early: string) {
   return true
 })
 
-/** One process at a time, and all of it or nothing. */
+/** One process at a time, and all of it or nothing. A migration may take longer than a statement of a run may. */
 const upgrade = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   yield* sql.unsafe("SET LOCAL statement_timeout = 0")
