@@ -167,7 +167,7 @@ export interface EventOptions {
   readonly agent: string
   /** Where a conversation is held that an event begins. Absent = nowhere but here. */
   readonly bindings?: ReadonlyArray<BindTo>
-  /** How long events are remembered, one that happened earlier is refused. Absent = 30 days. */
+  /** How long events are remembered; one that happened earlier is refused. Absent = 30 days. */
   readonly retention_ms?: Time
 }
 

@@ -276,12 +276,12 @@ const members: ReadonlyArray<string> = ["signal", "timeout_ms", "cancel"]
 export const isSignal = (value: unknown): value is AbortSignal =>
   typeof value === "object" && value !== null && "aborted" in value && "addEventListener" in value
 
-/** Decodes the options of a wait before the message is sent, so that wrong options do not leave a run behind. */
 /** A wait with its time in ms. */
 interface Bounds extends Omit<Wait, "timeout_ms"> {
   readonly timeout_ms?: number
 }
 
+/** Decodes the options of a wait before the message is sent, so that wrong options do not leave a run behind. */
 export const waitOf = Effect.fnUntraced(function* (given: unknown) {
   const none: Bounds = {}
   if (given === undefined) return none

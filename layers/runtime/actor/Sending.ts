@@ -58,8 +58,8 @@ const isRefused = (cause: Cause.Cause<{ readonly _tag: string }>): boolean =>
 const accepting = (host: ActorHost, begin: BeginTask) => (task: Omit<NewTask, "claim">) =>
   Effect.suspend(() => {
     const { background, dispatches, owner, table, tasks } = host
-    table.accept(task.id)
     const claim = { ...dispatches.claim(), begins: { owner, accepted: acceptedOf(host, task) } }
+    table.accept(task.id)
     return Effect.onExit(tasks.accept({ ...task, claim }), (exit) =>
       Effect.sync(() => {
         table.accepted(task.id)
