@@ -97,16 +97,24 @@ const served = Effect.repeat(ask("/ready"), {
   schedule: Schedule.spaced("50 millis")
 })
 
+/** A run that waits for an approver, on a service that is ready: every route, and what each answers while the store is away. */
+const waiting = Effect.gen(function* () {
+  yield* served
+  const sent = (yield* ask("/v1/messages", { as: "olga", json })).json
+  const { conversation_id: conversation, run_id: run } = sent
+  yield* Script.turns({ run, conversation }, Script.proposed, "ApprovalRequested")
+  const approval: string = (yield* ask("/v1/approvals", { as: "vera" })).json.items[0].id
+  const asked = routes(run, conversation, approval)
+  const away = asked.map(([path]) => `${path}: 503 urn:troupe:problem:store-unavailable`)
+  return { approval, asked, away, run: run as string }
+})
+
 it.live(
   "a service answers 503, never 500, while its PostgreSQL is down, and serves again once it is up",
   () =>
     Effect.gen(function* () {
       const server = yield* Postgres
-      yield* served
-      const sent = (yield* ask("/v1/messages", { as: "olga", json })).json
-      const { conversation_id: conversation, run_id: run } = sent
-      yield* Script.turns({ run, conversation }, Script.proposed, "ApprovalRequested")
-      const approval = (yield* ask("/v1/approvals", { as: "vera" })).json.items[0].id
+      const { approval, asked, away } = yield* waiting
 
       // Requests are in flight while the server stops.
       const seen = new Set<number>()
@@ -130,8 +138,6 @@ it.live(
         { until: (is) => is, schedule: Schedule.spaced("10 millis") }
       )
       yield* Effect.promise(() => server.crash())
-      const asked = routes(run, conversation, approval)
-      const away = asked.map(([path]) => `${path}: 503 urn:troupe:problem:store-unavailable`)
       assert.deepStrictEqual(yield* answers(asked), away)
       yield* Fiber.interrupt(busy)
       assert.deepStrictEqual(
@@ -156,16 +162,10 @@ if (isFull) {
     () =>
       Effect.gen(function* () {
         const server = yield* Postgres
-        yield* served
-        const sent = (yield* ask("/v1/messages", { as: "olga", json })).json
-        const { conversation_id: conversation, run_id: run } = sent
-        yield* Script.turns({ run, conversation }, Script.proposed, "ApprovalRequested")
-        const approval = (yield* ask("/v1/approvals", { as: "vera" })).json.items[0].id
+        const { approval, asked, away, run } = yield* waiting
         const events = Effect.map(ask(`/v1/runs/${run}/events`, { as: "vera" }), ({ text }) => text)
 
         yield* Effect.sync(server.pause)
-        const asked = routes(run, conversation, approval)
-        const away = asked.map(([path]) => `${path}: 503 urn:troupe:problem:store-unavailable`)
         assert.deepStrictEqual(yield* answers(asked), away)
         assert.strictEqual((yield* ask("/health")).status, 200)
         // Every connection of the pool stands still by now.

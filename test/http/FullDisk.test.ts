@@ -5,7 +5,9 @@ import { cpSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, it } from "@effect/vitest"
+import type { Scope } from "effect"
 import { Effect } from "effect"
+import type { TestContext } from "vitest"
 import { start } from "../../layers/compose/NodeService.ts"
 import type { NodeService } from "../../layers/compose/NodeService.ts"
 import { layer, text } from "../../layers/model/ScriptedModelGateway.ts"
@@ -30,7 +32,20 @@ const small = Effect.acquireRelease(
     })
 )
 
-const unmounted = "full and read-only disks: this user may not mount a file system"
+/** Runs a test on a small file system with a prepared directory `db`, or notes that it could not. */
+const onSmall = <E, R>(
+  context: TestContext,
+  test: (path: string) => Effect.Effect<void, E, R | Scope.Scope>
+) =>
+  Effect.gen(function* () {
+    const { isMounted, path } = yield* small
+    if (!isMounted) {
+      context.task.meta.notes = ["full and read-only disks: this user may not mount a file system"]
+      return
+    }
+    cpSync((yield* Homes.directory).directory, join(path, "db"), { recursive: true })
+    yield* test(path)
+  }).pipe(Effect.scoped)
 
 const opened = (directory: string) =>
   Effect.acquireRelease(
@@ -64,59 +79,56 @@ const untilRefused = async (service: NodeService) => {
 it.live(
   "a full disk refuses messages and is not ready; what was accepted ends once there is room",
   (context) =>
-    Effect.gen(function* () {
-      const { isMounted, path } = yield* small
-      if (!isMounted) {
-        context.task.meta.notes = [unmounted]
-        return
-      }
-      cpSync((yield* Homes.directory).directory, join(path, "db"), { recursive: true })
-      const service = yield* opened(join(path, "db"))
-      yield* Effect.promise(async () => {
-        assert.strictEqual(await readiness(service), 200)
-        const { bavail, bsize } = statfsSync(path)
-        writeFileSync(join(path, "other"), Buffer.alloc(bavail * bsize - 3_000_000))
-        assert.strictEqual(await readiness(service), 503)
-        const { error, runs } = await untilRefused(service)
-        assert.propertyVal(error, "_tag", "StoreError")
-        assert.include(String(error), "53100")
-        assert.isNotEmpty(runs)
-        rmSync(join(path, "other"))
-        assert.strictEqual(await readiness(service), 200)
-        for (const run of runs) {
-          assert.strictEqual((await service.result(run)).status, "complete", run)
-        }
-        assert.strictEqual((await service.ask({ agent: "shop", text: "again" })).status, "complete")
+    onSmall(
+      context,
+      Effect.fnUntraced(function* (path) {
+        const service = yield* opened(join(path, "db"))
+        yield* Effect.promise(async () => {
+          assert.strictEqual(await readiness(service), 200)
+          const { bavail, bsize } = statfsSync(path)
+          writeFileSync(join(path, "other"), Buffer.alloc(bavail * bsize - 3_000_000))
+          assert.strictEqual(await readiness(service), 503)
+          const { error, runs } = await untilRefused(service)
+          assert.propertyVal(error, "_tag", "StoreError")
+          assert.include(String(error), "53100")
+          assert.isNotEmpty(runs)
+          rmSync(join(path, "other"))
+          assert.strictEqual(await readiness(service), 200)
+          for (const run of runs) {
+            assert.strictEqual((await service.result(run)).status, "complete", run)
+          }
+          assert.strictEqual(
+            (await service.ask({ agent: "shop", text: "again" })).status,
+            "complete"
+          )
+        })
       })
-    }).pipe(Effect.scoped),
+    ),
   120_000
 )
 
 it.live(
   "a read-only disk refuses the start, by its name and code",
   (context) =>
-    Effect.gen(function* () {
-      const { isMounted, path } = yield* small
-      if (!isMounted) {
-        context.task.meta.notes = [unmounted]
-        return
-      }
-      cpSync((yield* Homes.directory).directory, join(path, "db"), { recursive: true })
-      execFileSync("mount", ["-o", "remount,ro", path])
-      for (const name of ["db", "new"]) {
-        const directory = join(path, name)
-        const error: unknown = yield* Effect.promise(() =>
-          start({ agents: [], model: layer([]), store: { directory } }).then(
-            () => undefined,
-            (error: unknown) => error
+    onSmall(
+      context,
+      Effect.fnUntraced(function* (path) {
+        execFileSync("mount", ["-o", "remount,ro", path])
+        for (const name of ["db", "new"]) {
+          const directory = join(path, name)
+          const error: unknown = yield* Effect.promise(() =>
+            start({ agents: [], model: layer([]), store: { directory } }).then(
+              () => undefined,
+              (error: unknown) => error
+            )
           )
-        )
-        assert.propertyVal(error, "_tag", "DirectoryUnusable")
-        assert.strictEqual(
-          String((error as Error).message),
-          `${directory} cannot be used as a data directory: EROFS.`
-        )
-      }
-    }).pipe(Effect.scoped),
+          assert.propertyVal(error, "_tag", "DirectoryUnusable")
+          assert.strictEqual(
+            String((error as Error).message),
+            `${directory} cannot be used as a data directory: EROFS.`
+          )
+        }
+      })
+    ),
   120_000
 )

@@ -3,18 +3,9 @@ import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Result, Schema } from "effect"
 import { decodeToolSpec, ToolSpec } from "../../src/tool/ToolSpec.ts"
 import { hostile } from "../entry/HostileValues.ts"
+import { minimal } from "./MinimalTool.ts"
 
 const bySchema = Schema.decodeUnknownEffect(ToolSpec, { onExcessProperty: "error", errors: "all" })
-
-const minimal = {
-  namespace: "nautilus",
-  name: "broker_request",
-  version: "1",
-  description: "Asks the broker.",
-  input_schema: { type: "object" },
-  output_schema: {},
-  side_effects: "write"
-}
 
 const texts = ["a", "", "A text.", "x".repeat(1_001), "x".repeat(4_001)]
 const flags = [true, false, null, undefined, "true"]

@@ -8,17 +8,7 @@ import type { Governance } from "../../src/tool/GovernedTool.ts"
 import { govern } from "../../src/tool/GovernedTool.ts"
 import { argumentsNamed, sideEffectIdentity } from "../../src/tool/IdempotencyKey.ts"
 import { decodeToolSpec, encodeToolSpec, toolKeyOf } from "../../src/tool/ToolSpec.ts"
-
-/** The seven fields that a record has to have. */
-const minimal = {
-  namespace: "nautilus",
-  name: "broker_request",
-  version: "1",
-  description: "Asks the broker.",
-  input_schema: { type: "object" },
-  output_schema: {},
-  side_effects: "read"
-} as const
+import { minimal } from "./MinimalTool.ts"
 
 const wrong = (record: object) => Effect.map(Effect.flip(decodeToolSpec(record)), (e) => e.message)
 
