@@ -4,7 +4,7 @@
  */
 import type { BodyPath, JsonObject } from "./BodyPath.ts"
 import { isJsonObject, memberOf } from "./BodyPath.ts"
-import { dereferenced } from "./SchemaReference.ts"
+import { definition_keywords, dereferenced } from "./SchemaReference.ts"
 import { strippedSchema } from "./SchemaStrip.ts"
 import { showsPath } from "./SuppliedFields.ts"
 
@@ -48,6 +48,40 @@ export const assembledSchema = ({ args_into, schema, set }: RequestParts): JsonO
     (whole, path) => (showsPath(whole, path) ? whole : withProperty(whole, path, whole)),
     nested(schema, args_into)
   )
+
+/**
+ * What the schema of a body says of its fixed values, whatever stands beside them. What depends on other members, such as
+ * `required` and branches, is left out: what this refuses, no arguments can make good.
+ */
+export const fixedSchema = (request: JsonObject, fixed: JsonObject): JsonObject => {
+  const within = (schema: JsonObject, values: JsonObject): JsonObject => {
+    const { additionalProperties, patternProperties, properties, type } = dereferenced(
+      schema,
+      request
+    )
+    const shown = Object.entries(isJsonObject(properties) ? properties : {}).map(
+      ([name, member]) => {
+        const value = memberOf(values, name)
+        if (value === undefined) return [name, {}]
+        // An object may get further members from the arguments.
+        const isOpen = isJsonObject(value) && isJsonObject(member)
+        return [name, isOpen ? within(member, value) : member]
+      }
+    )
+    return {
+      ...(type === undefined ? undefined : { type }),
+      properties: Object.fromEntries(shown) as JsonObject,
+      ...(additionalProperties === false && patternProperties === undefined
+        ? { additionalProperties }
+        : undefined)
+    }
+  }
+  const definitions = definition_keywords.flatMap((keyword) => {
+    const found = request[keyword]
+    return found === undefined ? [] : [[keyword, found]]
+  })
+  return { ...within(request, fixed), ...(Object.fromEntries(definitions) as JsonObject) }
+}
 
 /** The schema of the body as it is sent, without the parameters of the path. */
 export const sentSchema = (

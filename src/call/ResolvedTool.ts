@@ -2,9 +2,11 @@
  * Resolves the tools of a configuration: what a model is shown of each, and the request that its calls become. Whatever
  * cannot be right is refused here, before anything runs.
  */
-import { Result } from "effect"
+import { Cause, Exit, Result, Schema } from "effect"
+import { issueText } from "../entry/SchemaIssues.ts"
 import type { Permission } from "../tool/SideEffects.ts"
 import { permissionOf } from "../tool/SideEffects.ts"
+import { jsonSchemaCheck, refusalText } from "../tool/ToolCodec.ts"
 import { partsConflict } from "./BodyAssembly.ts"
 import type { BodyPath, JsonObject } from "./BodyPath.ts"
 import { isPrefix, leafPaths, withValueAt } from "./BodyPath.ts"
@@ -22,7 +24,7 @@ import {
   reservedId,
   schemaOfOp
 } from "./PlatformOp.ts"
-import { assembledSchema, sentSchema } from "./RequestSchema.ts"
+import { assembledSchema, fixedSchema, sentSchema } from "./RequestSchema.ts"
 import { isImmutableToken, isOwnToken, tokenValue, unknownToken } from "./HostContext.ts"
 import { strippedSchema, stripProblem } from "./SchemaStrip.ts"
 import { isSupplied, showsPath, unsuppliedFields } from "./SuppliedFields.ts"
@@ -171,6 +173,18 @@ interface Direct {
   readonly allowNestedBind: boolean
 }
 
+/** Why the endpoint refuses what is filled in always, so that no call could be sent; undefined = it does not. */
+const fixedProblem = (call: DirectRequest, request: JsonObject): string | undefined => {
+  if (call.body === undefined) return undefined
+  const fixed = bodyOfRequest(call, call.body)
+  const check = jsonSchemaCheck(fixedSchema(request, fixed))
+  const checked = Result.isSuccess(check) ? check.success(fixed) : undefined
+  if (checked === undefined || Exit.isSuccess(checked)) return undefined
+  const error = Cause.squash(checked.cause)
+  const problem = Schema.isSchemaError(error) ? issueText(error) : refusalText(error)
+  return `what it always sends does not fit the endpoint's schema: ${problem}`
+}
+
 const directTarget = (
   { allowNestedBind, call: given, name, request_schema, schema }: Direct,
   resolution: ToolResolution
@@ -215,6 +229,8 @@ const directTarget = (
     return refuse("UnsuppliedField", `nobody supplies what the endpoint requires: ${names}`)
   }
   const sent = sentSchema(assembled, [...parameters, ...queryPaths(call)])
+  const misfit = fixedProblem(call, sent)
+  if (misfit !== undefined) return refuse("InvalidToolConfig", misfit)
   return Result.succeed({
     input_schema,
     target: { _tag: "Direct", call, request_schema: sent, set }

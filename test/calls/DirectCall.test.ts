@@ -137,7 +137,7 @@ describe("a direct call", () => {
           kind: "callback",
           name: "wrong_kind",
           input_schema: { type: "object", properties: { note: text }, required: ["note"] },
-          call: { method: "POST", path: "/api/notes", body: { kind: "memo" } },
+          call: { method: "POST", path: "/api/notes", context: { kind: "$ctx.session.id" } },
           request_schema: endpoint(text, { type: "integer" })
         }
       ] as never)
