@@ -15,7 +15,7 @@ import {
 } from "../../src/error/ToolError.ts"
 import type { ToolError } from "../../src/error/ToolError.ts"
 import type { CallRequest } from "../../src/call/CallRequest.ts"
-import { portOf } from "../../src/call/Dialling.ts"
+import { isMetadataHost, portOf } from "../../src/call/Dialling.ts"
 import { detailOf } from "../../src/call/ErrorDetail.ts"
 import { headerSecrets } from "../../src/call/HeaderSecrets.ts"
 import { bounds_result, readJson } from "../../src/entry/BoundedJson.ts"
@@ -85,11 +85,13 @@ const transportError = (what: string, { reason, unsent }: FetchError): ToolError
     case "network":
       return new ToolTransientError({ kind: "network", reason: code, message: `${what} failed` })
     case "unresolved":
-    case "address":
-    case "host":
-    case "port":
-    case "url":
       return new ToolTransientError({ kind: "external", reason: code, message: `${what} failed` })
+    case "address":
+      return new ToolPolicyError({
+        kind: "permission",
+        reason: code,
+        message: `${what} was not sent: the platform is at an address that may not be reached`
+      })
     default:
       return new ToolTerminalError({ kind: "external", reason: code, message: `${what} failed` })
   }
@@ -169,6 +171,9 @@ export const callbackFault = (
       "callback.endpoint",
       `it is no http or https URL of at most ${endpoint_units_max} characters without a user and a fragment`
     ]
+  }
+  if (isMetadataHost(url)) {
+    return ["callback.endpoint", "it is a cloud's metadata service, which no call may reach"]
   }
   if (authorization !== undefined && typeof authorization !== "function") {
     if (!header_value.test(Redacted.value(redacted(authorization)))) {

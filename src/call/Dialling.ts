@@ -17,6 +17,17 @@ export interface DialAllowance {
 export const mayDial = (address: string, { allow, named = false }: DialAllowance): boolean =>
   isGlobalAddress(address, allow) || (named && isAddress(address) && !isMetadataAddress(address))
 
+/** Names of Google's metadata service, which stand for nothing else. */
+const metadata_names: ReadonlySet<string> = new Set(["metadata.google.internal", "metadata.goog"])
+
+/** Does a URL name a cloud's metadata service, by its address in any form or by its name? */
+export const isMetadataHost = (url: URL): boolean => {
+  const address = literalAddress(url)
+  return address === undefined
+    ? metadata_names.has(url.hostname.replace(/\.$/, ""))
+    : isMetadataAddress(address)
+}
+
 /** The port that is dialled for an http or https URL. */
 export const portOf = ({ port, protocol }: URL): number =>
   port === "" ? (protocol === "http:" ? 80 : 443) : Number(port)

@@ -267,17 +267,26 @@ describe("what is dialled", () => {
   it.live("AG-05 is no metadata service, although an operator named the platform's host", () =>
     Effect.gen(function* () {
       const { dialled, inside, outside, port } = yield* scene
-      const fails = Effect.fnUntraced(function* (host: string, address?: ReadonlyArray<string>) {
-        const endpoint = `http://${host}:${port}/api/tools/call`
-        const callback = { endpoint, authorization: "secret" }
-        const resolve = names(address === undefined ? {} : { [host]: address }).resolve
+      const callbackOf = (host: string) => ({
+        endpoint: `http://${host}:${port}/api/tools/call`,
+        authorization: "secret"
+      })
+      for (const host of [...metadata.split(" "), "METADATA.google.internal.", "metadata.goog"]) {
+        const error = yield* Effect.flip(
+          configured({ port }, kinds, { callback: callbackOf(host) })
+        )
+        assert.deepInclude(error, { _tag: "ToolConfigRefused", tool: "callback.endpoint" }, host)
+        assert.include(error.message, "metadata service")
+      }
+      const fails = Effect.fnUntraced(function* (host: string, address: ReadonlyArray<string>) {
+        const { resolve } = names({ [host]: address })
+        const callback = callbackOf(host)
         for (const tool of yield* configured({ port }, kinds, { callback, resolve })) {
           const error = yield* Effect.flip(runBody(tool, {}))
-          assert.deepInclude(error, { _tag: "ToolTransientError", reason: "CALL_ADDRESS" }, host)
+          assert.deepInclude(error, { _tag: "ToolPolicyError", reason: "CALL_ADDRESS" }, host)
           assert.strictEqual(dialled.made, 0, host)
         }
       })
-      for (const host of metadata.split(" ")) yield* fails(host)
       for (const address of metadata_answers) yield* fails("platform.example", [address])
       yield* fails("platform.example", ["127.0.0.1", "169.254.169.254"])
       assert.deepStrictEqual([inside.connections.made, outside.connections.made], [0, 0])
