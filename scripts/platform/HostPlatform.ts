@@ -48,6 +48,8 @@ export interface Options {
   /** The value of the Authorization header that is let in. */
   readonly authorization: string
   readonly workflows: ReadonlyArray<Workflows.Seed>
+  /** The port that it had before, which it has again if it is free. Absent = a free one. */
+  readonly port?: number | undefined
 }
 
 const log_max = 200
@@ -146,9 +148,10 @@ const makeLog = () => {
   }
 }
 
-/** Listens on a free port until the scope closes. */
+/** Listens until the scope closes. */
 export const start = ({
   authorization,
+  port: wished,
   workflows: seeds
 }: Options): Effect.Effect<HostPlatform, never, Scope.Scope> =>
   Effect.gen(function* () {
@@ -180,7 +183,7 @@ export const start = ({
         send(response, answered.reply)
       }
       bodyOf(request, isKnown, (body) => void answer(body))
-    })
+    }, wished)
     const url = `http://127.0.0.1:${port}`
     return {
       url,

@@ -1,13 +1,25 @@
 /** What `npm start -- --platform` adds: the reference platform, an agent whose tools call it, and what a person does next. */
 import { randomBytes } from "node:crypto"
-import { mkdirSync, writeFileSync } from "node:fs"
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { Effect } from "effect"
+import { Effect, Result } from "effect"
 import * as HostPlatform from "./HostPlatform.ts"
 import { keeper, tools } from "./Keeper.ts"
 import { keeper_variant, seeds } from "./Seeds.ts"
 
-/** Starts the platform. Its authorization is in a file that only this user may read. */
+/** The port that the platform had when it was last started here; undefined = none that can be read. */
+const lastPort = (file: string): number | undefined => {
+  const port = Result.match(
+    Result.try(() => Number(readFileSync(file, "utf8"))),
+    { onSuccess: (read) => read, onFailure: () => 0 }
+  )
+  return Number.isInteger(port) && port > 0 && port < 65_536 ? port : undefined
+}
+
+/**
+ * Starts the platform, at the address that it had before: an approval holds for that address. Its authorization is in a file that
+ * only this user may read.
+ */
 export const start = Effect.fnUntraced(function* (data: string) {
   const authorization = `ApiKey ${randomBytes(24).toString("base64url")}`
   const directory = join(data, "platform")
@@ -17,7 +29,10 @@ export const start = Effect.fnUntraced(function* (data: string) {
     // For `curl -H @file`, so that it stands in no list of processes.
     writeFileSync(file, `Authorization: ${authorization}\n`, { mode: 0o600 })
   })
-  const platform = yield* HostPlatform.start({ authorization, workflows: seeds })
+  const portFile = join(directory, "port")
+  const port = lastPort(portFile)
+  const platform = yield* HostPlatform.start({ authorization, workflows: seeds, port })
+  yield* Effect.sync(() => writeFileSync(portFile, `${platform.port}\n`, { mode: 0o600 }))
   return {
     agents: [keeper],
     tools: [tools(platform, authorization)],

@@ -1,5 +1,5 @@
 /**
- * An HTTP server on a free port of loopback, for the systems that `npm start` plays beside the runtime.
+ * An HTTP server on loopback, for the systems that `npm start` plays beside the runtime.
  */
 import { createServer } from "node:http"
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
@@ -8,10 +8,16 @@ import type { Scope } from "effect"
 
 const connections_max = 100
 
-const listen = (server: Server): Effect.Effect<number> =>
+/** On the port that is wished for; where it is taken, on a free one. */
+const listen = (server: Server, wished: number): Effect.Effect<number> =>
   Effect.callback((resume) => {
-    server.once("error", (error) => resume(Effect.die(error)))
-    server.listen(0, "127.0.0.1", () => {
+    const failed = (error: Error) => {
+      if (wished === 0) return resume(Effect.die(error))
+      resume(listen(server, 0))
+    }
+    server.once("error", failed)
+    server.listen(wished, "127.0.0.1", () => {
+      server.off("error", failed)
       const address = server.address()
       resume(Effect.succeed(typeof address === "object" && address !== null ? address.port : 0))
     })
@@ -23,9 +29,10 @@ const close = (server: Server): Effect.Effect<void> =>
     server.closeAllConnections()
   })
 
-/** Serves until the scope closes. Gives the port. */
+/** Serves until the scope closes, on the port that is wished for if it is free. Absent = any. Gives the port. */
 export const serve = (
-  answer: (request: IncomingMessage, response: ServerResponse) => void
+  answer: (request: IncomingMessage, response: ServerResponse) => void,
+  wished = 0
 ): Effect.Effect<number, never, Scope.Scope> =>
   Effect.gen(function* () {
     const server = yield* Effect.acquireRelease(
@@ -33,5 +40,5 @@ export const serve = (
       close
     )
     server.maxConnections = connections_max
-    return yield* listen(server)
+    return yield* listen(server, wished)
   })

@@ -68,6 +68,18 @@ describe("the reference platform", () => {
     })
   )
 
+  it.live("has its port of before, or another where that is taken", () =>
+    Effect.gen(function* () {
+      const again = (port: number) => HostPlatform.start({ authorization, workflows: seeds, port })
+      const { port } = yield* Effect.scoped(host)
+      const one = yield* again(port)
+      assert.strictEqual(one.port, port)
+      const two = yield* again(port)
+      assert.notStrictEqual(two.port, port)
+      assert.strictEqual((yield* ask(two.url, "/api/requests", { method: "GET" })).status, 200)
+    })
+  )
+
   it.live("refuses another path, method, body or shape with a problem document of its status", () =>
     Effect.gen(function* () {
       const { requests, url } = yield* host
