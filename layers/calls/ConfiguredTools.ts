@@ -123,11 +123,15 @@ const effectOf = ({ description, target }: ResolvedTool, endpoint: string): stri
   if (target.reference !== undefined) {
     return cut(`Runs ${target.reference} by ${method} ${path} of ${origin}. ${description}`)
   }
-  const bound = Object.entries(context).map(([at, token]) => `${at} from ${token}`)
+  const set = [
+    ...(body === undefined ? [] : [`always with ${canonical(body)}`]),
+    ...Object.entries(context).map(([at, token]) => `with ${at} from ${token}`)
+  ]
   return cut(
-    `Sends ${method} ${path} to ${origin}. ` +
-      (body === undefined ? "" : `Always with ${canonical(body)}. `) +
-      (bound.length === 0 ? "" : `Filled in: ${bound.join(", ")}. `) +
+    `Sends ${method} ${path} to ${origin}` +
+      (set.length === 0
+        ? ". "
+        : `, ${set.join(", ")}, whatever the arguments have in these places. `) +
       description
   )
 }

@@ -10,7 +10,7 @@ import { isJsonObject } from "./BodyPath.ts"
 import { CallDescriptor, WrittenSchema, repeating } from "./CallDescriptor.ts"
 import { isRefSegment, parseCallRef } from "./CallRef.ts"
 import type { ToolConfigRefused } from "./ToolConfigRefused.ts"
-import { refuseConfig } from "./ToolConfigRefused.ts"
+import { refuseConfig, refusePlace } from "./ToolConfigRefused.ts"
 
 const Name = Schema.String.check(
   Schema.isPattern(/^[A-Za-z0-9_-]{1,64}$/, { expected: "1 to 64 letters, digits, _ or -" })
@@ -165,12 +165,10 @@ const decoders: Readonly<
 }
 const decodeCallback = Schema.decodeUnknownResult(CallbackTool, strictly)
 
-const nameIn = (record: Readonly<Record<string, unknown>>, at: string): string => {
-  const given = [record["name"], record["op"], record["slug"]].find(
-    (each) => typeof each === "string" && each !== ""
+const nameIn = (record: Readonly<Record<string, unknown>>): string | undefined =>
+  [record["name"], record["op"], record["slug"]].find(
+    (each): each is string => typeof each === "string" && each !== ""
   )
-  return typeof given === "string" ? given : at
-}
 
 /** Decodes one configuration. `at` is its place, for the error of one without a name. */
 export const decodeToolConfig = (
@@ -180,7 +178,7 @@ export const decodeToolConfig = (
   // A copy within bounds: undefined members count as left out, and nobody changes it later.
   const read = readJsonValue(value)
   if (Result.isFailure(read)) {
-    return Result.fail(refuseConfig("InvalidToolConfig", at, read.failure.message))
+    return Result.fail(refusePlace("InvalidToolConfig", at, read.failure.message))
   }
   const record: Readonly<Record<string, unknown>> = isJsonObject(read.success) ? read.success : {}
   const type = record["type"]
@@ -190,14 +188,16 @@ export const decodeToolConfig = (
       : typeof type === "string" && Object.hasOwn(decoders, type)
         ? decoders[type]
         : undefined
-  const name = nameIn(record, at)
+  const name = nameIn(record)
+  const refused = (problem: string) =>
+    name === undefined
+      ? refusePlace("InvalidToolConfig", at, problem)
+      : refuseConfig("InvalidToolConfig", name, problem)
   if (decode === undefined) {
-    const known = Object.keys(decoders).join(", ")
-    return Result.fail(refuseConfig("InvalidToolConfig", name, `its type is none of ${known}`))
+    const known = [...Object.keys(decoders), "callback (as its kind)"].join(", ")
+    return Result.fail(refused(`its type is none of ${known}`))
   }
-  return Result.mapError(decode(record), (error) =>
-    refuseConfig("InvalidToolConfig", name, issueText(error))
-  )
+  return Result.mapError(decode(record), (error) => refused(issueText(error)))
 }
 
 /** The most tools of one configuration. */
@@ -209,7 +209,7 @@ export const decodeToolConfigs = (
 ): Result.Result<ReadonlyArray<ToolConfig>, ToolConfigRefused> => {
   if (values.length > tools_max) {
     const problem = `there may be at most ${tools_max}`
-    return Result.fail(refuseConfig("InvalidToolConfig", "tools", problem))
+    return Result.fail(refusePlace("InvalidToolConfig", "tools", problem))
   }
   const configs: Array<ToolConfig> = []
   for (const [at, value] of values.entries()) {

@@ -30,3 +30,11 @@ export const refuseConfig = (
   message: string
 ): ToolConfigRefused =>
   new ToolConfigRefused({ reason, tool, message: `tool "${truncateUnits(tool, 100)}": ${message}` })
+
+/** The same of a configuration that has no name: `place` says where it stands. */
+export const refusePlace = (
+  reason: ToolConfigRefused["reason"],
+  place: string,
+  message: string
+): ToolConfigRefused =>
+  new ToolConfigRefused({ reason, tool: place, message: `${place}: ${message}` })

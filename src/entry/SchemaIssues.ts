@@ -11,7 +11,13 @@ export interface PlacedIssue {
   readonly message: string
 }
 
-const formatted = SchemaIssue.makeFormatterStandardSchemaV1()
+/** Of a member that the schema does not have. */
+export const excess_message = "there is no such member"
+
+const formatted = SchemaIssue.makeFormatterStandardSchemaV1({
+  leafHook: (leaf) =>
+    leaf._tag === "UnexpectedKey" ? excess_message : SchemaIssue.defaultLeafHook(leaf)
+})
 
 const segmentOf = (part: PropertyKey | { readonly key: PropertyKey }): string | number => {
   const key = typeof part === "object" ? part.key : part

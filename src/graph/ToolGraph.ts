@@ -19,7 +19,7 @@ import { truncateUnits } from "../CutText.ts"
 import { Capability } from "../capability/Capability.ts"
 import { canonical } from "../Canonical.ts"
 import type { Json } from "../Canonical.ts"
-import { firstSchemaIssue } from "../entry/SchemaIssues.ts"
+import { excess_message, firstSchemaIssue } from "../entry/SchemaIssues.ts"
 import { bounds_default, isWithinBounds } from "../entry/BoundedJson.ts"
 import { AgentName } from "../Ids.ts"
 import { didYouMean } from "../tool/Nearest.ts"
@@ -137,7 +137,7 @@ const nameOf = (value: unknown): string =>
 const node_keys = [...Object.keys(ToolNode.fields), ...Object.keys(BrokerNode.fields)]
 
 const issueText = (message: string, field: string, ofNode: boolean): string =>
-  message === "Expected no excess property"
+  message === excess_message
     ? `there is no such key.${didYouMean(field, ofNode ? node_keys : Object.keys(GraphSpec.fields))}`
     : field === "kind"
       ? "write kind: tool, with id and tool, or kind: broker, with id, agent_id_field, intent_field and output_field"

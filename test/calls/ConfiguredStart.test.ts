@@ -106,10 +106,11 @@ describe("a configured tool of an agent", () => {
         const shown = question?.payload.effect_description ?? ""
         assert.include(
           shown,
-          `Sends POST /api/workflows/revisions/commit to http://127.0.0.1:${web.port}.`
+          `Sends POST /api/workflows/revisions/commit to http://127.0.0.1:${web.port}, always with `
         )
         assert.include(shown, '"workflow_variant_id":"own-variant"')
         assert.include(shown, "expected_revision_id from $ctx.workflow.latest_revision_id")
+        assert.include(shown, ", whatever the arguments have in these places. ")
         assert.match(question?.tool_key ?? "", /^platform\.commit_revision@1-[0-9a-f]{16}$/)
         await troupe.decide(question!.id, { _tag: "Approve" }, boss)
         const ended = await troupe.result(asked.run)
@@ -412,6 +413,8 @@ describe("a start with configured tools", () => {
           [[{ type: "code", name: "run", script: "1", secrets: ["TOKEN"] }], "has no value"],
           [[{ type: "client", name: "pick", script: "1" }], "script"],
           [[{ type: "magic", name: "run" }], "its type is none of builtin"],
+          [[{ type: "platform" }], "tools.0: op: "],
+          [[{ type: "platform", op: "query_workflows", nope: 1 }], "nope: there is no such member"],
           [
             [custom({ call: undefined, callRef: "tools.agenta.commit_revision" })],
             "called directly"
