@@ -1,8 +1,7 @@
 /** A service whose disk is full: it says so, loses nothing that it acknowledged, and goes on once there is room. */
 import { execFileSync } from "node:child_process"
 import { randomBytes } from "node:crypto"
-import { cpSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { cpSync } from "node:fs"
 import { join } from "node:path"
 import { assert, it } from "@effect/vitest"
 import type { Scope } from "effect"
@@ -13,38 +12,22 @@ import type { NodeService } from "../../layers/compose/NodeService.ts"
 import { layer, text } from "../../layers/model/ScriptedModelGateway.ts"
 import { AgentSpec } from "../../src/index.ts"
 import * as Homes from "../process/Homes.ts"
-
-/** A file system of 120 MB in memory; undefined where this user may not mount one. */
-const small = Effect.acquireRelease(
-  Effect.sync(() => {
-    const path = mkdtempSync(join(tmpdir(), "troupe-small-"))
-    try {
-      execFileSync("mount", ["-t", "tmpfs", "-o", "size=120m", "tmpfs", path], { stdio: "pipe" })
-      return { path, isMounted: true }
-    } catch {
-      return { path, isMounted: false }
-    }
-  }),
-  ({ isMounted, path }) =>
-    Effect.sync(() => {
-      if (isMounted) execFileSync("umount", ["-l", path])
-      rmSync(path, { recursive: true, force: true })
-    })
-)
+import type { SmallDisk } from "../process/SmallDisk.ts"
+import { small } from "../process/SmallDisk.ts"
 
 /** Runs a test on a small file system with a prepared directory `db`, or notes that it could not. */
 const onSmall = <E, R>(
   context: TestContext,
-  test: (path: string) => Effect.Effect<void, E, R | Scope.Scope>
+  test: (disk: SmallDisk) => Effect.Effect<void, E, R | Scope.Scope>
 ) =>
   Effect.gen(function* () {
-    const { isMounted, path } = yield* small
-    if (!isMounted) {
+    const disk = yield* small(120)
+    if (disk === undefined) {
       context.task.meta.notes = ["full and read-only disks: this user may not mount a file system"]
       return
     }
-    cpSync((yield* Homes.directory).directory, join(path, "db"), { recursive: true })
-    yield* test(path)
+    cpSync((yield* Homes.directory).directory, join(disk.path, "db"), { recursive: true })
+    yield* test(disk)
   }).pipe(Effect.scoped)
 
 const opened = (directory: string) =>
@@ -81,18 +64,17 @@ it.live(
   (context) =>
     onSmall(
       context,
-      Effect.fnUntraced(function* (path) {
+      Effect.fnUntraced(function* ({ fill, free, path }) {
         const service = yield* opened(join(path, "db"))
         yield* Effect.promise(async () => {
           assert.strictEqual(await readiness(service), 200)
-          const { bavail, bsize } = statfsSync(path)
-          writeFileSync(join(path, "other"), Buffer.alloc(bavail * bsize - 3_000_000))
+          fill(3_000_000)
           assert.strictEqual(await readiness(service), 503)
           const { error, runs } = await untilRefused(service)
           assert.propertyVal(error, "_tag", "StoreError")
           assert.include(String(error), "53100")
           assert.isNotEmpty(runs)
-          rmSync(join(path, "other"))
+          free()
           assert.strictEqual(await readiness(service), 200)
           for (const run of runs) {
             assert.strictEqual((await service.result(run)).status, "complete", run)
@@ -112,7 +94,7 @@ it.live(
   (context) =>
     onSmall(
       context,
-      Effect.fnUntraced(function* (path) {
+      Effect.fnUntraced(function* ({ path }) {
         execFileSync("mount", ["-o", "remount,ro", path])
         for (const name of ["db", "new"]) {
           const directory = join(path, name)

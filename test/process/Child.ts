@@ -38,6 +38,8 @@ export interface Child {
 }
 
 const wait_ms = 45_000
+/** Of what it has printed, the end. */
+const text_units_max = 4_000_000
 const root = join(import.meta.dirname, "../..")
 const exitOf = (child: ChildProcess): Effect.Effect<Ended> =>
   Effect.callback<Ended>((resume) => {
@@ -69,7 +71,7 @@ class Ear {
     this.#what = what
     this.#child = child
     const hear = (chunk: Buffer) => {
-      this.text += chunk.toString()
+      this.text = (this.text + chunk.toString()).slice(-text_units_max)
       this.#wake()
     }
     child.stdout?.on("data", hear)

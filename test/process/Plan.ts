@@ -70,7 +70,7 @@ export interface WorkerConfig {
 }
 
 export type Question =
-  | { readonly op: "pending" | "actors" | "rows" | "depth" }
+  | { readonly op: "pending" | "actors" | "rows" | "depth" | "memory" }
   | { readonly op: "events" | "statuses"; readonly runs: ReadonlyArray<string> }
 
 export type Request =
@@ -90,6 +90,8 @@ export type Request =
     }
   | { readonly op: "webhooks"; readonly subjects: ReadonlyArray<string> }
   | { readonly op: "hold" | "release"; readonly hold: Hold }
+  /** The process's clock is wrong by so much from here on. */
+  | { readonly op: "skew"; readonly ms: number }
 
 /** What a process says without being asked. */
 export type Notice =

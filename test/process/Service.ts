@@ -46,7 +46,11 @@ export interface Service {
   readonly rows: Effect.Effect<ReadonlyArray<{ run: string; call: string }>, Refused>
   /** Messages that wait in the outbox. */
   readonly depth: Effect.Effect<number, Refused>
+  /** Of its process, resident, in MB. */
+  readonly memory: Effect.Effect<number, Refused>
   readonly hold: (point: Point, tag: string) => Effect.Effect<void, Refused>
+  /** Sets its clock wrong by so many ms. */
+  readonly skew: (ms: number) => Effect.Effect<void, Refused>
   readonly release: (point: Point, tag: string) => Effect.Effect<void, Refused>
   readonly reached: (point: Point, tag: string) => Effect.Effect<void>
   /** Its append to this run was refused because another owner has it. */
@@ -87,8 +91,10 @@ export const start = (options: Options): Effect.Effect<Service, never, Scope.Sco
       actors: ask({ op: "actors" }),
       webhooks: (...subjects) => ask({ op: "webhooks", subjects }),
       rows: ask({ op: "rows" }),
+      memory: ask({ op: "memory" }),
       depth: ask({ op: "depth" }),
       hold: (point, tag) => ask({ op: "hold", hold: { point, tag } }),
+      skew: (ms) => ask({ op: "skew", ms }),
       release: (point, tag) => ask({ op: "release", hold: { point, tag } }),
       reached: (point, tag) =>
         Effect.asVoid(

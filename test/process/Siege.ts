@@ -16,6 +16,8 @@ import * as Homes from "./Homes.ts"
 import * as Judge from "./Judge.ts"
 import type { ToolName, WorkerConfig } from "./Plan.ts"
 import * as Service from "./Service.ts"
+import type { SmallDisk } from "./SmallDisk.ts"
+import { small } from "./SmallDisk.ts"
 
 export interface Siege {
   readonly seed: number
@@ -28,6 +30,8 @@ export interface Siege {
   /** How long after the load every run may take to its end, in ms. */
   readonly end_ms_max: number
   readonly config?: Partial<WorkerConfig>
+  /** The server stands still, its disk is full where one can be mounted, and clocks of services are wrong. Absent = false. */
+  readonly hard?: boolean
   /** Told of what is done. */
   readonly report?: (line: string) => void
 }
@@ -38,9 +42,14 @@ export interface Outcome {
   readonly events: number
   readonly effects: number
   readonly settled: number
+  /** Of a service, after everything has ended. */
+  readonly resident_mb: number
   /** From the end of the load until the last run had ended. */
   readonly ended_ms: number
 }
+
+/** Room for a server under load, in MB. */
+const disk_mega = 600
 
 const mixture: ReadonlyArray<ToolName> = [...tools, "row", "far", "sure", "row", "far"]
 
@@ -81,6 +90,26 @@ const slot = <A extends { readonly child: Child }>(
   return it
 }
 
+/** The server, and the disk that it has for itself; undefined = it shares the machine's. */
+interface Ground {
+  readonly server: PostgresServer
+  readonly disk: SmallDisk | undefined
+}
+
+const ground = Effect.fnUntraced(function* ({ hard = false, report }: Siege) {
+  const disk = hard ? yield* small(disk_mega) : undefined
+  if (hard && disk === undefined) report?.("no disk is filled: this user may not mount one")
+  const server = yield* Effect.acquireRelease(
+    Effect.promise(() =>
+      disk === undefined
+        ? PostgresServers.launch()
+        : PostgresServers.launchIn(disk.path, "max_wal_size=128MB")
+    ),
+    (each) => Effect.promise(() => each.stop())
+  )
+  return { disk, server }
+})
+
 class Field {
   readonly url: string
   readonly #server: PostgresServer
@@ -89,9 +118,11 @@ class Field {
   readonly worker: Slot<{ readonly child: Child }>
   readonly done: Record<string, number> = {}
   readonly #report: (line: string) => void
+  readonly #disk: SmallDisk | undefined
+  readonly #isHard: boolean
 
   constructor(
-    server: PostgresServer,
+    { disk, server }: Ground,
     options: Siege,
     counter: string,
     random: (below: number) => number,
@@ -100,6 +131,8 @@ class Field {
     this.#server = server
     this.#random = random
     this.#report = options.report ?? (() => {})
+    this.#disk = disk
+    this.#isHard = options.hard === true
     this.url = EmbeddedPostgres.urlOf(String(server.port), "postgres")
     const config = {
       store: { postgres: this.url },
@@ -159,8 +192,38 @@ class Field {
     yield* Effect.promise(() => this.#server.start())
   })
 
+  readonly #stand = Effect.gen({ self: this as Field }, function* () {
+    this.#count("server stood still")
+    this.#server.pause()
+    yield* Effect.sleep(500 + this.#random(15_000))
+    this.#server.resume()
+  })
+
+  /** A server whose log cannot be written stops by itself; it comes back once there is room. */
+  readonly #fillDisk = Effect.gen({ self: this as Field }, function* () {
+    if (this.#disk === undefined) return
+    this.#count("disk full")
+    this.#disk.fill(this.#random(500_000))
+    yield* Effect.sleep(500 + this.#random(6_000))
+    this.#disk.free()
+    if (this.#server.isUp()) return
+    this.#count("server stopped on a full disk")
+    yield* Effect.promise(() => this.#server.start())
+  })
+
+  readonly #skew = Effect.gen({ self: this as Field }, function* () {
+    const service = this.live()
+    if (service === undefined) return
+    this.#count("clock wrong")
+    yield* Effect.ignore(service.skew(this.#random(1_200_000) - 600_000))
+  })
+
   /** What happens at one moment of the load. */
   readonly blow = Effect.suspend(() => {
+    const hard = this.#isHard ? this.#random(100) : 100
+    if (hard < 10) return this.#stand
+    if (hard < 20) return this.#fillDisk
+    if (hard < 45) return this.#skew
     const what = this.#random(100)
     if (what < 60) return this.#strike("service", this.live()?.child)
     if (what < 85) return this.#strike("worker", this.worker.current?.child)
@@ -241,12 +304,8 @@ export const siege = (options: Siege): Effect.Effect<Outcome, Refused, Scope.Sco
   Effect.gen(function* () {
     const random = randomOf(options.seed)
     const judge = yield* Judge.slow(40)
-    const server = yield* Effect.acquireRelease(
-      Effect.promise(() => PostgresServers.launch()),
-      (each) => Effect.promise(() => each.stop())
-    )
     let isOver = false
-    const field = new Field(server, options, judge.url, random, () => isOver)
+    const field = new Field(yield* ground(options), options, judge.url, random, () => isOver)
     const crowd = new Crowd(judge, randomOf(options.seed + 1), mixture)
     for (const each of [...field.services, field.worker]) yield* each.live
     const over = yield* Deferred.make<void>()
@@ -273,6 +332,7 @@ export const siege = (options: Siege): Effect.Effect<Outcome, Refused, Scope.Sco
       events,
       effects: judge.seen().length,
       settled: crowd.settled,
+      resident_mb: yield* service!.memory,
       ended_ms
     }
   })

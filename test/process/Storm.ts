@@ -12,6 +12,13 @@ import * as Service from "./Service.ts"
 export interface Storm {
   readonly seed: number
   readonly kills: number
+  /** Ends it before so many kills, in ms. Absent = it does not. */
+  readonly load_ms?: number
+  /** What happens in each life while people go on, before its kill. Absent = nothing. */
+  readonly trouble?: (
+    service: Service.Service,
+    random: (below: number) => number
+  ) => Effect.Effect<void>
   /** At each kill at least so many runs have not ended, and at least so many questions wait. */
   readonly runs_min: number
   readonly questions_min: number
@@ -26,6 +33,8 @@ export interface Outcome {
   readonly effects: number
   /** Calls that nobody knew the outcome of, and a person settled. */
   readonly settled: number
+  /** Of a service, after everything has ended. */
+  readonly resident_mb: number
   /** The fewest at any kill. */
   readonly runs_min: number
   readonly questions_min: number
@@ -62,6 +71,7 @@ const life = Effect.fnUntraced(function* (
   // In the middle of what people do, and of what the service does for them.
   yield* Effect.forkScoped(Effect.ignore(Effect.forever(work)))
   yield* Effect.sleep(random(250))
+  if (storm.trouble !== undefined) yield* storm.trouble(service, random)
   yield* service.child.kill
   return census
 })
@@ -93,25 +103,29 @@ export const storm = (
     const crowd = new Crowd(judge, random)
     let runs_min = Infinity
     let questions_min = Infinity
-    for (let kill = 1; kill <= storm.kills; kill++) {
+    let kills = 0
+    const until = performance.now() + (storm.load_ms ?? Infinity)
+    while (kills < storm.kills && performance.now() < until) {
+      kills++
       const census = yield* Effect.scoped(
         life(crowd, { ...options, model_ms: 5 + random(20) }, storm, random)
       )
       runs_min = Math.min(runs_min, census.runs)
       questions_min = Math.min(questions_min, census.questions)
       storm.report?.(
-        `kill ${kill}: ${census.runs} runs open, ${census.questions} questions, ${crowd.runs.size} runs so far`
+        `kill ${kills}: ${census.runs} runs open, ${census.questions} questions, ${crowd.runs.size} runs so far`
       )
     }
     const service = yield* Service.start(options)
     yield* quiet(crowd, service)
     const events = yield* judged(crowd, service, judge)
     return {
-      kills: storm.kills,
+      kills,
       runs: crowd.runs.size,
       events,
       effects: judge.seen().length,
       settled: crowd.settled,
+      resident_mb: yield* service.memory,
       runs_min,
       questions_min
     }

@@ -3,7 +3,7 @@
  * whose effects happen outside. Argument: a `WorkerConfig`. Speaks with its parent over IPC and ends with it.
  */
 import { flushCompileCache } from "node:module"
-import { Context, Deferred, Effect, Layer, Logger, Redacted, Schema } from "effect"
+import { Clock, Context, Deferred, Effect, Layer, Logger, Redacted, Schema } from "effect"
 import { Tool, Toolkit } from "effect/ai"
 import { SqlClient } from "effect/sql"
 import * as NodeMain from "../../layers/compose/NodeMain.ts"
@@ -39,6 +39,22 @@ import type { Hold, Notice, Plan, Point, Question, Request, WorkerConfig } from 
 const config = JSON.parse(process.argv[2]!) as WorkerConfig
 const tenant = Tenant.make("acme")
 const personOf = (id: string) => new Principal({ id, tenant, roles: ["operator"] })
+
+let skew_ms = 0
+
+/** The real clock, wrong by what the parent has said. */
+const skewed = (clock: Clock.Clock): Clock.Clock => ({
+  currentTimeMillisUnsafe: () => clock.currentTimeMillisUnsafe() + skew_ms,
+  currentTimeMillis: Effect.map(clock.currentTimeMillis, (ms) => ms + skew_ms),
+  currentTimeNanosUnsafe: () => clock.currentTimeNanosUnsafe() + BigInt(skew_ms) * 1_000_000n,
+  currentTimeNanos: Effect.map(
+    clock.currentTimeNanos,
+    (nanos) => nanos + BigInt(skew_ms) * 1_000_000n
+  ),
+  monotonicTimeNanosUnsafe: () => clock.monotonicTimeNanosUnsafe(),
+  monotonicTimeNanos: clock.monotonicTimeNanos,
+  sleep: (duration) => clock.sleep(duration)
+})
 
 const say = (notice: Notice) => process.send?.(notice)
 
@@ -309,6 +325,8 @@ const done = Effect.fnUntraced(function* (request: Request) {
     }
     case "hold":
       return void hold(request.hold)
+    case "skew":
+      return void (skew_ms = request.ms)
     case "release":
       return void Deferred.doneUnsafe(holds.get(nameOf(request.hold))!, Effect.void)
     default:
@@ -343,6 +361,8 @@ const told = Effect.fnUntraced(function* (request: Question) {
       return yield* SqlClient.SqlClient.use(
         (sql) => sql`SELECT run, call FROM public.ledger ORDER BY run, call`
       )
+    case "memory":
+      return Math.round(process.memoryUsage.rss() / 2 ** 20)
     case "depth":
       return yield* Outbox.use((outbox) => outbox.depth)
   }
@@ -371,5 +391,8 @@ const main = Effect.gen(function* () {
 process.on("disconnect", () => process.exit())
 process.on("SIGTERM", () => say({ notice: "stopping" }))
 NodeMain.run(
-  Effect.provide(Effect.scoped(main), Logger.layer([Logger.withConsoleError(Logger.formatLogFmt)]))
+  Effect.scoped(main).pipe(
+    Effect.updateService(Clock.Clock, skewed),
+    Effect.provide(Logger.layer([Logger.withConsoleError(Logger.formatLogFmt)]))
+  )
 )

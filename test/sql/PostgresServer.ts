@@ -30,6 +30,8 @@ export interface PostgresServer {
   readonly pause: () => void
   readonly resume: () => void
   readonly start: () => Promise<void>
+  /** False after a crash, also one of its own. */
+  readonly isUp: () => boolean
   readonly stop: () => Promise<void>
 }
 
@@ -174,7 +176,14 @@ const restored = ({ as }: Programs, files: string, data: string): void => {
 
 /** Makes and starts one, with further settings of the server. */
 export const launch = (...settings: ReadonlyArray<string>): Promise<PostgresServer> =>
-  launched((found, home, data) => initialise(found, home, data), settings)
+  launchIn(publicDirectory(), ...settings)
+
+/** The same in a directory that every user may pass through. */
+export const launchIn = (
+  directory: string,
+  ...settings: ReadonlyArray<string>
+): Promise<PostgresServer> =>
+  launched((found, home, data) => initialise(found, home, data), settings, directory)
 
 /** Starts one on a copy of a cluster's files. */
 export const restore = (files: string): Promise<PostgresServer> =>
@@ -182,10 +191,11 @@ export const restore = (files: string): Promise<PostgresServer> =>
 
 const launched = async (
   make: (found: Programs, home: string, data: string) => Promise<void>,
-  settings: ReadonlyArray<string>
+  settings: ReadonlyArray<string>,
+  directory = publicDirectory()
 ): Promise<PostgresServer> => {
   const found = programs()
-  const home = mkdtempSync(join(publicDirectory(), "troupe-postgres-"))
+  const home = mkdtempSync(join(directory, "troupe-postgres-"))
   // Whoever runs the server must be able to pass through.
   chmodSync(home, 0o755)
   const data = join(home, "data")
@@ -216,6 +226,7 @@ const launched = async (
     pause: () => signal(family(data), "SIGSTOP"),
     resume: () => signal(family(data), "SIGCONT"),
     start,
+    isUp: () => child !== undefined && running.has(child),
     stop: async () => {
       if (child !== undefined && running.has(child)) signal(family(data), "SIGCONT")
       await end(child)
