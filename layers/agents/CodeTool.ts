@@ -65,6 +65,8 @@ try {
 `
 const nodeArgs = (text: string, ...flags: ReadonlyArray<string>): ReadonlyArray<string> => [
   "--permission",
+  // Its files are not covered by the permissions of Node 24.
+  "--no-experimental-sqlite",
   "--no-warnings",
   "--max-old-space-size=256",
   ...flags,
@@ -137,11 +139,14 @@ const environmentOf = (
   const env: Record<string, string> = {}
   for (const each of names) {
     const value = Object.hasOwn(given, each) ? given[each] : undefined
-    if (value === undefined || forbidden.test(each)) {
-      const problem = value === undefined ? "has no value" : "would change the process itself"
+    const text = Redacted.isRedacted(value) ? Redacted.value(value) : value
+    // An empty one would be found between any two characters of a result.
+    const isGiven = text !== undefined && text !== ""
+    if (!isGiven || forbidden.test(each)) {
+      const problem = isGiven ? "would change the process itself" : "has no value"
       return Result.fail(refuseConfig("InvalidToolConfig", name, `the secret "${each}" ${problem}`))
     }
-    env[each] = Redacted.isRedacted(value) ? Redacted.value(value) : value
+    env[each] = text
   }
   return Result.succeed(env)
 }

@@ -21,6 +21,6 @@ export const withoutSecrets = (value: Json, secrets: ReadonlyArray<string>): Jso
 /** The text with each of the secrets replaced. */
 export const redacted = (text: string, secrets: ReadonlyArray<string>): string => {
   let clean = text
-  for (const secret of secrets) clean = clean.replaceAll(secret, "[secret]")
+  for (const secret of secrets) if (secret !== "") clean = clean.replaceAll(secret, "[secret]")
   return clean
 }

@@ -36,14 +36,20 @@ describe("a code tool", () => {
         for (const attempt of [
           async () => (await import("node:fs")).readFileSync("/etc/hostname"),
           async () => (await import("node:fs")).writeFileSync("/tmp/troupe-code", ""),
-          async () => (await import("node:child_process")).execSync("true")
+          async () => (await import("node:child_process")).execSync("true"),
+          async () => new (await import("node:sqlite")).DatabaseSync("/tmp/troupe-code.db"),
+          async () => new (process.getBuiltinModule("node:sqlite").DatabaseSync)("/tmp/troupe-code.db")
         ]) {
-          try { await attempt(); codes.push("done") } catch (error) { codes.push(error.code) }
+          try { await attempt(); codes.push("done") } catch (error) { codes.push(error.code ?? error.name) }
         }
         return codes
       }`
       const value = yield* runBody(yield* code(script), {})
-      assert.deepStrictEqual(value, ["ERR_ACCESS_DENIED", "ERR_ACCESS_DENIED", "ERR_ACCESS_DENIED"])
+      assert.deepStrictEqual(value, [
+        ...Array(3).fill("ERR_ACCESS_DENIED"),
+        "ERR_UNKNOWN_BUILTIN_MODULE",
+        "TypeError"
+      ])
     })
   )
 
