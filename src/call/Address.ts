@@ -102,10 +102,10 @@ const special6 = ranges("2001::/23 2001:db8::/32 2002::/16 3fff::/20")
 
 /**
  * Metadata services of clouds, which hand out a machine's credentials: link-local (AWS, Azure, Google and others), Azure's
- * wire server, Alibaba, Oracle, and AWS over IPv6.
+ * wire server, Alibaba, Oracle, and over IPv6 AWS, Google, Oracle and Scaleway.
  */
 const metadata = ranges(
-  "169.254.0.0/16 168.63.129.16/32 100.100.100.200/32 192.0.0.192/32 fe80::/10 fd00:ec2::/32"
+  "169.254.0.0/16 168.63.129.16/32 100.100.100.200/32 192.0.0.192/32 fe80::/10 fd00:ec2::/32 fd20:ce::/32 fd00:c1::/32 fd00:42::/32"
 )
 
 /** The IPv4 address in an ISATAP address (RFC 5214), whose interface id is `0000:5efe` or `0200:5efe` and the IPv4 address. */
@@ -114,26 +114,34 @@ const tunnelled = (bytes: Bytes): Bytes | undefined =>
     ? [...mapped, ...bytes.slice(12)]
     : undefined
 
+const last_four = [12, 13, 14, 15]
 /**
- * IPv6 ranges that embed an IPv4 address, with the place of its first byte: mapped and NAT64, NAT64 of a network's own,
- * IPv4-compatible, IPv4-translated (RFC 2765), 6to4.
+ * IPv6 ranges that embed an IPv4 address, with the places of its bytes: mapped and NAT64, NAT64 of a network's own (whose prefix
+ * may have 48, 56, 64 or 96 bits: RFC 6052), IPv4-compatible, IPv4-translated (RFC 2765), 6to4.
  */
-const embedding: ReadonlyArray<readonly [range: AddressRange, at: number]> = [
-  ...four_in_six.map((range) => [range, 12] as const),
-  [rangeOf("64:ff9b:1::/48"), 12],
-  [rangeOf("::/96"), 12],
-  [rangeOf("::ffff:0:0:0/96"), 12],
-  [rangeOf("2002::/16"), 2]
+const embedding: ReadonlyArray<readonly [range: AddressRange, at: ReadonlyArray<number>]> = [
+  ...four_in_six.map((range) => [range, last_four] as const),
+  ...[[6, 7, 9, 10], [7, 9, 10, 11], [9, 10, 11, 12], last_four].map(
+    (at) => [rangeOf("64:ff9b:1::/48"), at] as const
+  ),
+  [rangeOf("::/96"), last_four],
+  [rangeOf("::ffff:0:0:0/96"), last_four],
+  [rangeOf("2002::/16"), [2, 3, 4, 5]]
 ]
+/** Teredo has its client's address in the last four bytes, each bit turned over (RFC 4380). */
+const teredo = rangeOf("2001::/32")
 
 /** Whether the address, or an IPv4 address embedded in it, is a metadata service of a cloud. */
 export const isMetadataAddress = (address: string): boolean => {
   const bytes = parse(address)
   if (bytes === undefined) return false
-  const [, at] = embedding.find(([range]) => isIn(bytes, range)) ?? []
-  const held =
-    at === undefined ? (tunnelled(bytes) ?? bytes) : [...mapped, ...bytes.slice(at, at + 4)]
-  return metadata.some((range) => isIn(held, range))
+  const embedded = embedding.flatMap(([range, at]) =>
+    isIn(bytes, range) ? [[...mapped, ...at.map((place) => bytes[place] ?? 0)]] : []
+  )
+  if (isIn(bytes, teredo)) embedded.push([...mapped, ...bytes.slice(12).map((byte) => byte ^ 255)])
+  return [tunnelled(bytes) ?? bytes, ...embedded].some((held) =>
+    metadata.some((range) => isIn(held, range))
+  )
 }
 
 /**
