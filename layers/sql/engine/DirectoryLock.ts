@@ -84,12 +84,15 @@ const closeFiles = (directory: string): void => {
   }
 }
 
-/** Directories are 0700 and files 0600 after this, also those that were made before. */
-export const harden = (directory: string): Effect.Effect<void> =>
-  Effect.sync(() => {
-    if (!existsSync(directory) || (statSync(directory).mode & 0o077) === 0) return
-    closeFiles(directory)
-    closeToOthers(directory, 0o700)
+/** Directories are 0700 and files 0600 after this, also those that were made before. Fails where they cannot be read. */
+export const harden = (directory: string): Effect.Effect<void, DirectoryUnusable> =>
+  Effect.try({
+    try: () => {
+      if (!existsSync(directory) || (statSync(directory).mode & 0o077) === 0) return
+      closeFiles(directory)
+      closeToOthers(directory, 0o700)
+    },
+    catch: (error) => new DirectoryUnusable({ directory, reason: codeOf(error) })
   })
 
 /** One level at a time: Node's own way never returns below a file system such as /proc, which takes no directories. */

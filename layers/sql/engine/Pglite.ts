@@ -109,8 +109,8 @@ const start_params = settings_of_server.flatMap((setting) => ["-c", setting])
 const refusalOf = (directory: string | undefined): string =>
   directory === undefined
     ? "PGlite did not start"
-    : `PGlite cannot open the database in ${directory}: its files are broken, or another version made them. ` +
-      "Restore a backup, or use another directory"
+    : `PGlite cannot open the database in ${directory}: its files are broken, another version made them, or this process ` +
+      "may open too few files (ulimit -n; it needs 256). Restore a backup, or use another directory"
 
 const open = (
   options: PgliteOptions
