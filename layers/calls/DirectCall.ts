@@ -13,7 +13,8 @@ import type { ToolError } from "../../src/error/ToolError.ts"
 import { bodyAssembler } from "../../src/call/BodyAssembly.ts"
 import type { BodyPath, JsonObject } from "../../src/call/BodyPath.ts"
 import { isPrefix, memberOf, merged, withValueAt } from "../../src/call/BodyPath.ts"
-import { bodyOfRequest, requestOf } from "../../src/call/CallRequest.ts"
+import { bodyOfRequest, parameterPaths, requestOf } from "../../src/call/CallRequest.ts"
+import type { RequestRefusal } from "../../src/call/CallRequest.ts"
 import type { CallProfile } from "../../src/call/CallTarget.ts"
 import type { DirectTarget, ResolvedTool } from "../../src/call/ResolvedTool.ts"
 import {
@@ -62,18 +63,33 @@ const notSent = (reason: string, problem: string): ToolError =>
     message: `${what} was not sent: ${problem}`
   })
 
-/** A refusal of this runtime by its name, in the class that the name has. */
-const refusalError = (name: string): ToolError => {
-  const reason = name.toUpperCase().replaceAll("-", "_")
-  const { class: as, kind } = classifyName(name)
-  return as === "ToolUserError"
-    ? new ToolUserError({
-        kind,
-        reason,
-        message: `${what} was not sent: an argument cannot be part of the request (${name})`
-      })
-    : notSent(reason, "this tool is set up wrongly")
+const reasonOf = (name: string): string => name.toUpperCase().replaceAll("-", "_")
+
+const setUpWrongly = (name: string): ToolError =>
+  notSent(reasonOf(name), "this tool is set up wrongly")
+
+const argumentRefused = (name: string): ToolError =>
+  new ToolUserError({
+    kind: "invalid_args",
+    reason: reasonOf(name),
+    message: `${what} was not sent: an argument cannot be part of the request (${name})`
+  })
+
+/** A body that cannot be assembled, by the name of its refusal, in the class that the name has. */
+const refusalError = (name: string): ToolError =>
+  classifyName(name).class === "ToolUserError" ? argumentRefused(name) : setUpWrongly(name)
+
+/**
+ * A request that cannot be made of its body. The path itself was checked when the runtime started, so that what is wrong is a
+ * value: the model's to correct, unless all of them are filled in.
+ */
+const requestError = ({ call, set }: DirectTarget, refusal: RequestRefusal): ToolError => {
+  const isSet = (path: BodyPath) => set.some((each) => isPrefix(each, path) || isPrefix(path, each))
+  const isOfModel = of_query.has(refusal) || !parameterPaths(call.path).every(isSet)
+  return isOfModel ? argumentRefused(refusal) : setUpWrongly(refusal)
 }
+
+const of_query: ReadonlySet<RequestRefusal> = new Set(["non-scalar-argument", "query-too-long"])
 
 const noContext = notSent(
   "MISSING_RUN_CONTEXT",
@@ -220,7 +236,7 @@ export const handlerOf = Effect.fnUntraced(function* (
     }
     yield* checkBody(request, target, bodyOfRequest(descriptor, body.success))
     const made = requestOf(endpoint, descriptor, body.success, profile)
-    if (Result.isFailure(made)) return yield* refusalError(made.failure)
+    if (Result.isFailure(made)) return yield* requestError(target, made.failure)
     const value = yield* client.send(what, made.success, call)
     if (reference === undefined) return value
     reportNested(value, call.spent)

@@ -41,8 +41,9 @@ export const textOrObject = (input: InputCodec): InputCodec => ({
   }
 })
 
+/** A status of HTTP from 400 on, as a number or a text, or a word for an error. */
 const isError = (code: string | number | null | undefined): boolean =>
-  typeof code === "number" ? code >= 400 : /error/i.test(code ?? "")
+  /^\d+$/.test(String(code)) ? Number(code) >= 400 : /error|fail/i.test(String(code ?? ""))
 
 const asText = (value: Schema.Json): string =>
   typeof value === "string" ? value : JSON.stringify(value)

@@ -95,7 +95,11 @@ export const WrittenSchema = Bounded.check(
 
 /** Parameters of a query, each by the field of the body that gives it. */
 export const QueryFields = Schema.Record(
-  Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(200)),
+  Schema.String.check(
+    Schema.isMinLength(1),
+    Schema.isMaxLength(200),
+    Schema.makeFilter((name) => !isUnsafeName(name) || "a parameter of this name is never sent")
+  ),
   PathText
 ).check(Schema.isMaxProperties(bindings_max))
 

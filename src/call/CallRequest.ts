@@ -32,10 +32,12 @@ export const parameterPaths = (path: string): ReadonlyArray<BodyPath> =>
  * The values of the path's parameters, each by its dotted name. For `{a.b}` the field `b` of `a` comes before a member that is
  * itself called `a.b`: bound fields are placed by their path, and an argument of that name must not replace one.
  */
-const parameterValues = (path: string, body: JsonObject): JsonObject =>
+export const parameterValues = (path: string, body: JsonObject): JsonObject =>
   Object.fromEntries(
     parametersOf(path).flatMap((name) => {
-      const value = valueAt(body, name.split(".")) ?? memberOf(body, name)
+      const placed = valueAt(body, name.split("."))
+      // Also where it is null: a fixed null is no place for an argument.
+      const value = placed === undefined ? memberOf(body, name) : placed
       return value === undefined ? [] : [[name, value] as const]
     })
   )

@@ -12,7 +12,13 @@ import type { BodyPath, JsonObject } from "./BodyPath.ts"
 import { isPrefix, leafPaths, withValueAt } from "./BodyPath.ts"
 import type { DirectRequest, Repeating } from "./CallDescriptor.ts"
 import { repeatingOf } from "./CallDescriptor.ts"
-import { bodyOfRequest, hasBody, parameterPaths, queryPaths } from "./CallRequest.ts"
+import {
+  bodyOfRequest,
+  hasBody,
+  parameterPaths,
+  parameterValues,
+  queryPaths
+} from "./CallRequest.ts"
 import { modelNameOf, parseCallRef } from "./CallRef.ts"
 import type { CallProfile } from "./CallTarget.ts"
 import { parametersOf, targetOf } from "./CallTarget.ts"
@@ -148,14 +154,17 @@ const queryProblem = (call: DirectRequest): string | undefined => {
 const checkTarget = (
   name: string,
   { endpoint, profile }: ToolResolution,
-  { method, path }: DirectRequest
+  { body = {}, method, path }: DirectRequest
 ): Result.Result<string, ToolConfigRefused> => {
   if (endpoint === undefined) {
     const problem = "it needs the API base URL of the platform: give the callback's endpoint"
     return Result.fail(refuseConfig("MissingCallback", name, problem))
   }
-  const stand_ins = Object.fromEntries(parametersOf(path).map((each) => [each, "x"]))
-  const target = targetOf(endpoint, { method, path }, stand_ins, profile)
+  const values: JsonObject = {
+    ...Object.fromEntries(parametersOf(path).map((each) => [each, "x"])),
+    ...parameterValues(path, body)
+  }
+  const target = targetOf(endpoint, { method, path }, values, profile)
   return Result.isSuccess(target)
     ? Result.succeed(endpoint)
     : Result.fail(

@@ -86,10 +86,16 @@ export const unsuppliedFields = (
 ): ReadonlyArray<string> => {
   // The model is shown the whole: whatever it requires is required of the model.
   if (suppliers.model === request && suppliers.args_into.length === 0) return []
+  const filled = [...suppliers.set, suppliers.args_into]
+  /** Objects that are always there, because something is filled in below them. */
+  const always = (at: BodyPath): ReadonlyArray<string> =>
+    filled.flatMap((path) =>
+      path.length > at.length && isPrefix(at, path) ? [path[at.length] ?? ""] : []
+    )
   const walk = (schemas: ReadonlyArray<JsonObject>, at: BodyPath): ReadonlyArray<string> => {
     if (at.length > depth_max) return []
     const all = schemas.flatMap((schema) => together(schema, request))
-    return [...requiredOf(all)].flatMap((name) => {
+    return [...new Set([...requiredOf(all), ...always(at)])].flatMap((name) => {
       const path = [...at, name]
       // A fixed or bound field that is the whole object: its own members are not looked at.
       if (suppliers.set.some((each) => isPrefix(each, path))) return []

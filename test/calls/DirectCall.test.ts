@@ -276,6 +276,19 @@ describe("a direct call", () => {
     })
   )
 
+  it.live("AG-06 AG-23 tells the model which of its values can be no part of a path", () =>
+    Effect.gen(function* () {
+      const web = yield* platform()
+      const [tool] = yield* configured(web, [{ type: "platform", op: "pause_schedule" }])
+      for (const id of ["", "..", "../../admin", "\ud800"]) {
+        const error = errorOf(yield* Effect.flip(runBody(tool, { id })))
+        assert.deepInclude(error, { _tag: "ToolUserError", kind: "invalid_args" }, id)
+        assert.include(error.message, "an argument cannot be part of the request")
+      }
+      assert.lengthOf(web.seen, 0)
+    })
+  )
+
   it.live("leaves no outcome open when no connection was made", () =>
     Effect.gen(function* () {
       const [tool] = yield* configured({ port: 1 }, [{ type: "platform", op: "pause_schedule" }])

@@ -48,6 +48,8 @@ describe("a gateway call", () => {
           "no such repository"
         ],
         [answer(null, { code: 422, message: "bad title" }), "ToolUserError", "bad title"],
+        [answer("boom", { code: "500" }), "ToolUserError", "boom"],
+        [answer("boom", { code: "FAILED" }), "ToolUserError", "boom"],
         [{ body: "<html>10.0.0.4</html>" }, "ToolTerminalError", "no result"],
         [{ body: '{"call":7}' }, "ToolTerminalError", "no result"],
         [{ status: 500, body: "trace of 10.0.0.4" }, "ToolTransientError", "HTTP 500"]
