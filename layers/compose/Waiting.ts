@@ -419,32 +419,37 @@ const shownTo = <E, R>(by: Principal, feed: Stream.Stream<FeedItem, E, R>) =>
       )
     : feed
 
+/** Made once: V8 keeps what a generator function made for each watch reaches until a full collection (bench row `send`). */
+const watched = Effect.fnUntraced(function* (
+  given: string,
+  after: Cursor | undefined,
+  who: Principal
+) {
+  const by = yield* Entries.entitled(who, "follow")
+  const id = yield* Entries.conversationId(given, "conversation")
+  const agents = yield* AgentRuntime
+  // Made only where it is given: most of what an error costs is its stack (bench row `send`).
+  const missing = Effect.suspend(() => new ConversationNotFound({ id }))
+  // Runs first: most watchers want the one that they have just sent (bench row `send-durable`).
+  const task = isRunId(id)
+    ? yield* Effect.catchTag(followedTask(id, by), "RunNotFound", () => Effect.undefined)
+    : undefined
+  if (task !== undefined) {
+    const from =
+      after === undefined
+        ? { ordinal: task.ordinal, seq: -1 }
+        : yield* Entries.cursor(after, "after")
+    return shownTo(by, ofRun(agents.watch(task.conversation, from, by), task, from))
+  }
+  const found = yield* ConversationStore.use((store) => store.get(by.tenant, id))
+  if (found === undefined || !isOpenTo(by, "follow", found.begun_by)) return yield* missing
+  yield* agentFor(by, "follow", found.address.agent)
+  return shownTo(by, agents.watch(id, after ?? { ordinal: 0, seq: -1 }, by))
+})
+
 /**
  * A run from its own start to its end, or a conversation from its start: whichever has this id in the principal's tenant.
  * Fails with ConversationNotFound where neither does.
  */
 export const watchFeed = (given: string, after: Cursor | undefined, who: Principal) =>
-  Stream.unwrap(
-    Effect.gen(function* () {
-      const by = yield* Entries.entitled(who, "follow")
-      const id = yield* Entries.conversationId(given, "conversation")
-      const agents = yield* AgentRuntime
-      // Made only where it is given: most of what an error costs is its stack (bench row `send`).
-      const missing = Effect.suspend(() => new ConversationNotFound({ id }))
-      // Runs first: most watchers want the one that they have just sent (bench row `send-durable`).
-      const task = isRunId(id)
-        ? yield* Effect.catchTag(followedTask(id, by), "RunNotFound", () => Effect.undefined)
-        : undefined
-      if (task !== undefined) {
-        const from =
-          after === undefined
-            ? { ordinal: task.ordinal, seq: -1 }
-            : yield* Entries.cursor(after, "after")
-        return shownTo(by, ofRun(agents.watch(task.conversation, from, by), task, from))
-      }
-      const found = yield* ConversationStore.use((store) => store.get(by.tenant, id))
-      if (found === undefined || !isOpenTo(by, "follow", found.begun_by)) return yield* missing
-      yield* agentFor(by, "follow", found.address.agent)
-      return shownTo(by, agents.watch(id, after ?? { ordinal: 0, seq: -1 }, by))
-    })
-  )
+  Stream.unwrap(watched(given, after, who))

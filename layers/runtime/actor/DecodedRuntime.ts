@@ -13,7 +13,7 @@ import type { RightName } from "../../../src/Rights.ts"
 import { isLimitedToOwn } from "../../../src/Rights.ts"
 import { CallNotUnknown, RunNotFound } from "../../../src/run/RunCommand.ts"
 import { AgentRuntime } from "../../../services/AgentRuntime.ts"
-import type { Message } from "../../../services/AgentRuntime.ts"
+import type { Cursor, Message } from "../../../services/AgentRuntime.ts"
 import { JournalError } from "../../../services/RunJournal.ts"
 import type { StoreError } from "../../../services/StoreError.ts"
 import type { TaskStore } from "../../../services/TaskStore.ts"
@@ -85,8 +85,20 @@ const withOwnKey = (
 export const decoded = (
   services: Services,
   runtime: AgentRuntime["Service"]
-): AgentRuntime["Service"] =>
-  AgentRuntime.of({
+): AgentRuntime["Service"] => {
+  // Made once: V8 keeps what a generator function made for each watch reaches until a full collection (bench row `send`).
+  const watched = Effect.fnUntraced(function* (
+    conversation: ConversationId,
+    after: Cursor,
+    by: Principal
+  ) {
+    const id = yield* Entries.conversationId(conversation, "conversation")
+    const from = yield* Entries.cursor(after, "after")
+    const who = yield* Entries.entitled(by, "follow")
+    yield* failIfNotBegunBy(services, who, "follow", id)
+    return runtime.watch(id, from, who)
+  })
+  return AgentRuntime.of({
     send: Effect.fnUntraced(function* (message, by) {
       const read = yield* Entries.message(message, "message")
       const who = yield* Entries.entitled(by, "send")
@@ -100,16 +112,7 @@ export const decoded = (
       yield* failIfNotBegunBy(services, who, "send", id)
       return yield* runtime.holder(id, who)
     }),
-    watch: (conversation, after, by) =>
-      Stream.unwrap(
-        Effect.gen(function* () {
-          const id = yield* Entries.conversationId(conversation, "conversation")
-          const from = yield* Entries.cursor(after, "after")
-          const who = yield* Entries.entitled(by, "follow")
-          yield* failIfNotBegunBy(services, who, "follow", id)
-          return runtime.watch(id, from, who)
-        })
-      ),
+    watch: (conversation, after, by) => Stream.unwrap(watched(conversation, after, by)),
     interrupt: Effect.fnUntraced(function* (run, by, reason) {
       const id = yield* Entries.runId(run, "run")
       const who = yield* Entries.entitled(by, "cancel")
@@ -144,3 +147,4 @@ export const decoded = (
       )
     })
   })
+}
