@@ -6,6 +6,8 @@ import type { Context } from "effect"
 import { Cause, Channel, Effect, Exit, Fiber, Pull, Scope, Stream } from "effect"
 
 type Items<A> = readonly [A, ...Array<A>]
+const nothing: ReadonlyArray<never> = []
+
 type Pulled<A, E> = Exit.Exit<Items<A>, E | Cause.Done<void>>
 
 /**
@@ -16,7 +18,7 @@ class StreamIterator<A, E, R> implements AsyncIterator<A, void> {
   readonly #fork: <B, F>(effect: Effect.Effect<B, F, R>) => Fiber.Fiber<B, F>
   readonly #scope = Scope.makeUnsafe()
   #pull: Pull.Pull<Items<A>, E, void, R>
-  #items: ReadonlyArray<A> = []
+  #items: ReadonlyArray<A> = nothing
   #given = 0
   /** What is being pulled. */
   #fiber: Fiber.Fiber<Items<A>, E | Cause.Done<void>> | undefined
@@ -34,15 +36,18 @@ class StreamIterator<A, E, R> implements AsyncIterator<A, void> {
   next(): Promise<IteratorResult<A, void>> {
     if (this.#closed !== undefined) return this.#closed
     if (this.#given < this.#items.length) {
-      return Promise.resolve({ done: false, value: this.#items[this.#given++] as A })
+      return Promise.resolve({ done: false, value: this.#give() })
     }
-    if (this.#pulled !== undefined) {
-      const again = () => this.next()
-      return this.#pulled.then(again, again)
-    }
+    if (this.#pulled !== undefined) return this.#nextBehind(this.#pulled)
     const fiber = this.#fork(this.#pull)
     const exit = fiber.pollUnsafe()
-    if (exit !== undefined) return Promise.resolve(this.#taken(exit))
+    return exit === undefined ? this.#whenPulled(fiber) : Promise.resolve(this.#taken(exit))
+  }
+
+  /** A method of its own, because the variables of its closures are allocated at each call (bench row `send`). */
+  #whenPulled(
+    fiber: Fiber.Fiber<Items<A>, E | Cause.Done<void>>
+  ): Promise<IteratorResult<A, void>> {
     this.#fiber = fiber
     this.#pulled = new Promise((resolve) => {
       fiber.addObserver((ended) => {
@@ -54,15 +59,30 @@ class StreamIterator<A, E, R> implements AsyncIterator<A, void> {
     return this.#pulled
   }
 
+  #nextBehind(pulled: Promise<unknown>): Promise<IteratorResult<A, void>> {
+    const again = () => this.next()
+    return pulled.then(again, again)
+  }
+
   return(): Promise<IteratorReturnResult<void>> {
     return this.#close(Exit.void)
+  }
+
+  /** The next item that is here. A list that was given is let go of, because a watcher may wait long for the next one. */
+  #give(): A {
+    const value = this.#items[this.#given++] as A
+    if (this.#given === this.#items.length) {
+      this.#items = nothing
+      this.#given = 0
+    }
+    return value
   }
 
   #taken(exit: Pulled<A, E>): IteratorResult<A, void> | Promise<IteratorReturnResult<void>> {
     if (Exit.isSuccess(exit)) {
       this.#items = exit.value
-      this.#given = 1
-      return { done: false, value: exit.value[0] }
+      this.#given = 0
+      return { done: false, value: this.#give() }
     }
     const { cause } = exit
     if (Pull.isDoneCause(cause)) return this.#close(Exit.void)

@@ -104,7 +104,9 @@ type ReadFailure = RunQuarantined | StoreError | JournalError
 export class JournalTail {
   readonly #services: Services
   readonly #watched: Watched
-  #cursor: Cursor
+  /** The last event that was given, or where the tail began. */
+  #ordinal: number
+  #seq: number
   /** The run at the cursor was given to its end. */
   #isEnded: boolean
   /** All runs that were accepted before the last read are known; those accepted since are followed when they begin. */
@@ -116,13 +118,14 @@ export class JournalTail {
   constructor(services: Services, watched: Watched) {
     this.#services = services
     this.#watched = watched
-    this.#cursor = watched.after
+    this.#ordinal = watched.after.ordinal
+    this.#seq = watched.after.seq
     this.#isEnded = watched.after.ordinal === 0
   }
 
   /** The last event that was given, or where the tail began. */
   get cursor(): Cursor {
-    return this.#cursor
+    return { ordinal: this.#ordinal, seq: this.#seq }
   }
 
   isStale(piece: Piece): boolean {
@@ -135,8 +138,11 @@ export class JournalTail {
     if (whole !== undefined) return Exit.succeed(whole)
     if (isUnknown || this.#isUnread) return JournalTail.#read(this)
     const { committed } = this.#watched.watcher
-    const { ordinal, seq } = this.#cursor
-    const { entries, isBehind, isMore } = committed.take({ ordinal, seq, isEnded: this.#isEnded })
+    const { entries, isBehind, isMore } = committed.take({
+      ordinal: this.#ordinal,
+      seq: this.#seq,
+      isEnded: this.#isEnded
+    })
     if (entries.length === 0 && (isBehind || (this.#isEnded && !this.#isListed))) {
       return JournalTail.#read(this)
     }
@@ -147,8 +153,8 @@ export class JournalTail {
 
   /** All that there is of the run that the tail begins with, where it is at work here. */
   #whole(): Page | undefined {
-    const { ordinal, seq } = this.#cursor
-    if (seq !== -1 || this.#isEnded) return undefined
+    const ordinal = this.#ordinal
+    if (this.#seq !== -1 || this.#isEnded) return undefined
     const { watcher } = this.#watched
     const whole = watcher.whole(ordinal)
     if (whole === undefined) return undefined
@@ -166,7 +172,8 @@ export class JournalTail {
   }
 
   #give({ entry, ordinal, run }: TakenEntry): void {
-    this.#cursor = { ordinal, seq: entry.seq }
+    this.#ordinal = ordinal
+    this.#seq = entry.seq
     this.#isEnded = entry.event._tag === "RunEnded"
     this.#progress.note(run, entry.event)
   }
@@ -179,7 +186,7 @@ export class JournalTail {
     const { conversation, tenant, watcher } = self.#watched
     const items: Array<FeedItem> = []
     let isMoreDue = false
-    const from = self.#cursor.ordinal - 1
+    const from = self.#ordinal - 1
     const listed = yield* tasks.ofConversation(tenant, conversation, from, runs_max)
     self.#isListed = listed.length < runs_max
     // Before the reads, so that what is committed meanwhile is read or queued; and all of them, because later runs may begin or
@@ -190,8 +197,11 @@ export class JournalTail {
     }
     for (const task of listed) {
       const { id: run, ordinal } = task
-      if (ordinal > self.#cursor.ordinal) self.#cursor = { ordinal, seq: -1 }
-      const entries = yield* entriesOf(journal, run, self.#cursor.seq + 1)
+      if (ordinal > self.#ordinal) {
+        self.#ordinal = ordinal
+        self.#seq = -1
+      }
+      const entries = yield* entriesOf(journal, run, self.#seq + 1)
       for (const entry of entries) {
         const item: TakenEntry = { _tag: "Event", run, ordinal, entry }
         self.#give(item)

@@ -3,7 +3,7 @@
  * then the watcher reads the journal. At most 256 entries and 1,000,000 UTF-16 units wait for a watcher, and 16,000,000 units
  * for all watchers of a tenant; beyond that what waits for the watcher is dropped.
  */
-import type { Tenant } from "../../../src/Ids.ts"
+import type { RunId, Tenant } from "../../../src/Ids.ts"
 import type { JournalEntry } from "../../../src/run/RunEvent.ts"
 import type { FeedItem } from "../../../services/AgentRuntime.ts"
 import type { Committed } from "../../../services/RunJournal.ts"
@@ -75,6 +75,12 @@ const endOf = ({ count, from }: Committed): number => from + count
 
 const unitsOf = ({ count, size }: Committed): number => size + count * entry_units
 
+const takenOf = (
+  run: RunId,
+  ordinal: number,
+  entries: ReadonlyArray<JournalEntry>
+): Array<TakenEntry> => entries.map((entry) => ({ _tag: "Event", run, ordinal, entry }))
+
 export class CommittedQueue {
   readonly #tenant: Tenant
   readonly #waiting: WaitingUnits
@@ -114,16 +120,20 @@ export class CommittedQueue {
     let next = isEnded ? 0 : seq + 1
     this.#dropBefore(current)
     for (let run = this.#runs.get(current); run !== undefined; run = this.#runs.get(current)) {
-      const entry = this.#find(run, next)
-      const of = run.appends[0]?.run
-      if (entry === undefined || of === undefined) break
-      if (entries.length === taken_max) return { entries, isMore: true, isBehind: false }
-      const taken: TakenEntry = { _tag: "Event", run: of, ordinal: current, entry }
-      // The first makes a list of one: a push to an empty list allocates room for many (bench row `send`, 1,000 runs).
-      if (entries === no_entries) entries = [taken]
-      else entries.push(taken)
-      next++
-      if (entry.event._tag === "RunEnded") {
+      const append = this.#appendWith(run, next)
+      const read = append?.entries()
+      if (append === undefined || read === undefined) break
+      const room = taken_max - entries.length
+      if (room === 0) return { entries, isMore: true, isBehind: false }
+      const from = next - append.from
+      const isWhole = from === 0 && read.length <= room
+      const taken = takenOf(append.run, current, isWhole ? read : read.slice(from, from + room))
+      // Usually one append is all that waits, and the list is as long as it has entries (bench row `send`, 1,000 runs).
+      entries = entries === no_entries ? taken : entries.concat(taken)
+      next += taken.length
+      const last = taken.at(-1)
+      if (last === undefined) break
+      if (last.entry.event._tag === "RunEnded") {
         this.#dropBefore(++current)
         next = 0
       }
@@ -185,6 +195,8 @@ export class CommittedQueue {
   }
 
   #dropBefore(ordinal: number): void {
+    // As at each step of a run that is watched.
+    if (this.#runs.size === 1 && this.#runs.has(ordinal)) return
     for (const [each, run] of this.#runs) {
       if (each >= ordinal) continue
       this.#drop(run)
@@ -197,11 +209,11 @@ export class CommittedQueue {
     this.#runs.clear()
   }
 
-  /** The entry with this seq; undefined where it is not here. */
-  #find(known: KnownRun, seq: number): JournalEntry | undefined {
+  /** The append that has the entry with this seq; undefined where it is not here. */
+  #appendWith(known: KnownRun, seq: number): Committed | undefined {
     for (let first = known.appends[0]; first !== undefined; first = known.appends[0]) {
       if (seq < first.from) return undefined
-      if (seq < endOf(first)) return first.entries()?.[seq - first.from]
+      if (seq < endOf(first)) return first
       known.appends.shift()
       this.#release(first)
     }
