@@ -181,7 +181,7 @@ export interface Committed {
   /** UTF-16 units that it keeps in memory; 0 where the store has the entries in memory anyway. */
   readonly size: number
   /** Exactly what `read` gives for them; undefined where `read` would fail. */
-  readonly entries: () => ReadonlyArray<JournalEntry> | undefined
+  entries(): ReadonlyArray<JournalEntry> | undefined
 }
 
 /** Neither of them may throw, and neither takes long: an append waits for them. */

@@ -7,11 +7,12 @@ import type { AnswerMessage, Projection } from "../../src/run/Projection.ts"
 import { project } from "../../src/run/Projection.ts"
 import type { CallId } from "../../src/Ids.ts"
 import { actorKey } from "../../src/Ids.ts"
+import { appended } from "../../src/ShortList.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
 import type { RunStatus } from "../../src/run/RunState.ts"
 import type { UnknownCall } from "../../src/run/UnknownCall.ts"
 import type { Store, StoredRun } from "./EphemeralStore.ts"
-import { announce, pushed, tenantKey } from "./EphemeralStore.ts"
+import { announce, tenantKey } from "./EphemeralStore.ts"
 
 const isOver = (status: RunStatus): boolean =>
   status === "complete" || status === "failed" || status === "cancelled"
@@ -134,7 +135,7 @@ const writeTask = (
 const writeAnswer = (store: Store, run: StoredRun, answer: AnswerMessage, at: number) => {
   const stored = store.conversations.get(tenantKey(run.tenant, run.conversation))
   if (stored === undefined) return
-  stored.messages = pushed(stored.messages, {
+  stored.messages = appended(stored.messages, {
     conversation: run.conversation,
     seq: stored.messages.length,
     role: "assistant",

@@ -161,13 +161,6 @@ export const offerRows = (table: string, rows: ErasableRows): Effect.Effect<void
 /** The key of a record of one tenant. Neither part holds NUL. */
 export const tenantKey = (tenant: Tenant, key: string): string => `${tenant}\0${key}`
 
-/**
- * The list with one more item. The first makes a list of one, because a push to an empty list allocates room for many, and most
- * conversations that wait have one message (bench row `waiting`).
- */
-export const pushed = <A>(list: Array<A>, item: A): Array<A> =>
-  list.length === 0 ? [item] : (list.push(item), list)
-
 /** Appends a message to the end of its key. Wakes no listener. */
 export const enqueueMessage = (
   store: Store,

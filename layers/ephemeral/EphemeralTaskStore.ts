@@ -15,15 +15,9 @@ import {
   saidOf
 } from "../../src/delivery/AgentTask.ts"
 import { actorKey, addressKey } from "../../src/Ids.ts"
+import { appended } from "../../src/ShortList.ts"
 import type { Store, StoredConversation, StoredTask } from "./EphemeralStore.ts"
-import {
-  EphemeralStore,
-  tenantKey,
-  enqueueMessage,
-  hold,
-  isHead,
-  pushed
-} from "./EphemeralStore.ts"
+import { EphemeralStore, tenantKey, enqueueMessage, hold, isHead } from "./EphemeralStore.ts"
 
 const page_max = 500
 
@@ -103,7 +97,7 @@ const writeTask = (store: Store, request: NewTask, now: number): Accepted => {
     status: "pending",
     created_at: now
   }
-  stored.messages = pushed(messages, {
+  stored.messages = appended(messages, {
     conversation: conversation.id,
     seq: messages.length,
     role: "user",
@@ -114,7 +108,7 @@ const writeTask = (store: Store, request: NewTask, now: number): Accepted => {
     created_at: now
   })
   const accepted: StoredTask = { task, channel_origin: request.channel_origin }
-  stored.tasks = pushed(tasks, accepted)
+  stored.tasks = appended(tasks, accepted)
   store.tasks.set(request.id, accepted)
   const actor = actorKey(request.tenant, request.address)
   const waiting = store.waiting.get(actor) ?? 0

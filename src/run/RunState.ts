@@ -10,6 +10,7 @@ import { isFile } from "../conversation/Part.ts"
 import type { TranscriptEntry } from "../conversation/Transcript.ts"
 import type { AgentName, ApprovalId, CallId, FrameId } from "../Ids.ts"
 import { frameOpenedBy, rootFrame } from "../Ids.ts"
+import { appended } from "../ShortList.ts"
 import type { OnLoss } from "../tool/ToolSpec.ts"
 import type {
   ApprovalDecided,
@@ -158,8 +159,8 @@ export interface FoldState {
    * Calls without a result and frames without an end, oldest first: all that `wantedWork` and `conclude` look at.
    * Lists, because they are short, and V8 rebuilds a set that is emptied and filled at each step (bench row `step`).
    */
-  readonly open: Array<CallState>
-  readonly openFrames: Array<FrameState>
+  open: Array<CallState>
+  openFrames: Array<FrameState>
   /** Proposals that a person denied, by the digest without run and call; undefined = none yet. */
   refused: Set<string> | undefined
   readonly frames: Map<FrameId, FrameState>
@@ -263,7 +264,7 @@ const openFrame = (
     files: undefined
   }
   state.frames.set(id, frame)
-  state.openFrames.push(frame)
+  state.openFrames = appended(state.openFrames, frame)
   return frame
 }
 

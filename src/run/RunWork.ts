@@ -4,6 +4,7 @@
  */
 import type { CallId, FrameId } from "../Ids.ts"
 import { rootFrame, stepKey } from "../Ids.ts"
+import { appended } from "../ShortList.ts"
 import { canStart } from "./RunDecider.ts"
 import type { Breach } from "./RunBreach.ts"
 import { breachOf, hasRoom, lastStep, limitPlace, onBreach } from "./RunBreach.ts"
@@ -56,7 +57,7 @@ export const wantedWork = (state: RunState): ReadonlyArray<Work> => {
       const last = reached !== undefined && state.accepted.limits.on_breach === "answer"
       if (state.steps + ahead >= lastStep(state, id === rootFrame)) continue
       const step = frame.step + 1
-      wanted = withWork(wanted, {
+      wanted = appended(wanted, {
         _tag: "CallModel",
         // The same turn without tools is other work.
         key: last ? `${stepKey(id, step)}/answer` : stepKey(id, step),
@@ -68,7 +69,7 @@ export const wantedWork = (state: RunState): ReadonlyArray<Work> => {
       ahead++
     }
     const limit = limitApproval(state)
-    if (limit !== undefined) wanted = withWork(wanted, limit)
+    if (limit !== undefined) wanted = appended(wanted, limit)
   }
   return wantedCalls(state, wanted)
 }
@@ -85,12 +86,12 @@ export const wantedCalls = (
       case "Decided":
         // A call in phase AwaitingApproval is no work: it waits in the state alone.
         if (state.stopping === undefined) {
-          wanted = withWork(wanted, { _tag: "RunCall", key: id, call: id, start: true })
+          wanted = appended<Work>(wanted, { _tag: "RunCall", key: id, call: id, start: true })
         }
         break
       case "Dispatched":
         // Of this epoch it is in flight. Of an older one it is sent again with the same key, or reconciled, if its tool declares that.
-        wanted = withWork(wanted, {
+        wanted = appended(wanted, {
           _tag: "RunCall",
           key: id,
           call: id,
@@ -121,13 +122,3 @@ const limitApproval = (state: RunState): LimitApprovalWork | undefined => {
 }
 
 const no_work: Array<Work> = []
-
-/**
- * The list with one more item. The first makes a list of one, because a push to an empty list allocates room for many
- * (bench row `step`).
- */
-const withWork = (wanted: Array<Work>, piece: Work): Array<Work> => {
-  if (wanted === no_work) return [piece]
-  wanted.push(piece)
-  return wanted
-}

@@ -3,6 +3,7 @@
  */
 import type { CallId } from "../Ids.ts"
 import { callId } from "../Ids.ts"
+import { appended } from "../ShortList.ts"
 import { answerText, resultEntry, settledPhase } from "./CallResult.ts"
 import { unfitText } from "./AnswerSchema.ts"
 import { callsMax, callsUsed } from "./RunBreach.ts"
@@ -82,7 +83,7 @@ const proposed = (
     approved_by: undefined,
     phase: proposedPhase
   }
-  state.open.push(call)
+  state.open = appended(state.open, call)
   state.calls.set(id, call)
   return id
 }

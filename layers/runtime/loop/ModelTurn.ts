@@ -120,6 +120,8 @@ const begin = (turn: ModelTurn): StartedWork => {
   return beginWith(turn, found.given)
 }
 
+const no_tools: ModelRequest["tools"] = []
+
 const beginWith = (turn: ModelTurn, given?: Effect.Effect<TurnGiven>): StartedWork => {
   const { agent, frame, meter, run, services, state, work } = turn
   if (meter.isOver(state, agent, frame)) {
@@ -132,7 +134,7 @@ const beginWith = (turn: ModelTurn, given?: Effect.Effect<TurnGiven>): StartedWo
     turn.offered = services.providerTools.offered(spec, run, state.accepted)
   }
   const asked = work.frame === rootFrame ? state.accepted.answer_schema : undefined
-  const request: ModelRequest = {
+  const plain: ModelRequest = {
     run,
     trace_id: state.accepted.trace_id,
     agent: spec.name,
@@ -142,11 +144,18 @@ const beginWith = (turn: ModelTurn, given?: Effect.Effect<TurnGiven>): StartedWo
     system: asked === undefined ? spec.instructions : spec.instructions + answerInstruction(asked),
     history: meter.history(state, frame),
     transcript: frame.transcript,
-    tools: work.tools ? agent.modelTools : [],
-    ...(turn.offered === none_offered ? undefined : { provider_tools: turn.offered }),
-    ...(asked === undefined ? undefined : { answer_schema: asked }),
+    tools: work.tools ? agent.modelTools : no_tools,
     settings: spec.model_settings
   }
+  // A spread within the literal would make every request anew at each member behind it (bench row `send`, 1,000 runs).
+  const request: ModelRequest =
+    turn.offered === none_offered && asked === undefined
+      ? plain
+      : {
+          ...plain,
+          ...(turn.offered === none_offered ? undefined : { provider_tools: turn.offered }),
+          ...(asked === undefined ? undefined : { answer_schema: asked })
+        }
   const sink = (delta: ModelDelta) => services.delta(run, work.frame, step, delta)
   const { files } = services
   turn.effect =

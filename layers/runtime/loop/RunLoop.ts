@@ -22,6 +22,7 @@ import type { TranscriptEntry } from "../../../src/conversation/Transcript.ts"
 import type { Exception } from "../../../src/error/Exception.ts"
 import type { FrameId, RunId } from "../../../src/Ids.ts"
 import { rootFrame } from "../../../src/Ids.ts"
+import { appended } from "../../../src/ShortList.ts"
 import type { RunInput } from "../../../src/run/RunDecider.ts"
 import type { CallModel, RunCall, Work } from "../../../src/run/RunWork.ts"
 import { wantedCalls, wantedWork } from "../../../src/run/RunWork.ts"
@@ -88,13 +89,6 @@ interface PendingTransaction {
  * do allocates no list, and `list === no_items` tells an empty list.
  */
 const no_items: Array<never> = []
-
-/**
- * The list with one more item. The first item makes a list of one, because a push to an empty list allocates room for many
- * (bench row `step`).
- */
-const appended = <A>(list: Array<A>, item: A): Array<A> =>
-  list === no_items ? [item] : (list.push(item), list)
 
 /** While every value that a pass needs is ready, the loop keeps the thread, so it yields the thread after this many passes. */
 const passes_per_yield = 32
@@ -209,9 +203,9 @@ class Loop implements LoopHost {
       this.#hasNews = false
 
       if (this.writer.isAhead) {
-        const appended = this.writer.append()
+        const append = this.writer.append()
         // An append that is durable at once does not stop the generator (bench row `step`).
-        const refused = appended === durable ? undefined : yield* appended
+        const refused = append === durable ? undefined : yield* append
         if (refused !== undefined) yield* this.writer.appendAnew(refused)
       }
       if (waiters.length > 0) this.#notify(waiters)
