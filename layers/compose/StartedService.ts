@@ -6,7 +6,7 @@ import type { Context, Layer } from "effect"
 import { Effect, ManagedRuntime } from "effect"
 import type { Principal } from "../../src/Principal.ts"
 import type { Answer, Wait } from "./Answer.ts"
-import { asyncIterable } from "./AsyncStream.ts"
+import { asyncIterables } from "./AsyncStream.ts"
 import * as EmbeddedHttp from "./EmbeddedHttp.ts"
 import type { NodeService, Options, Send } from "./NodeService.ts"
 import * as ServiceMethods from "./ServiceMethods.ts"
@@ -52,8 +52,9 @@ const untilAborted = async (
   }
 }
 
-const conversationMethods = (run: Run, services: Context.Context<Services>) =>
-  ({
+const conversationMethods = (run: Run, services: Context.Context<Services>) => {
+  const asyncIterable = asyncIterables(services)
+  return {
     send: (async (message: Send, by?: Principal) =>
       run(ServiceMethods.send(message, by))) as NodeService["send"],
     // Each has two types: that of a message with a schema of answers, and that of one without.
@@ -62,9 +63,10 @@ const conversationMethods = (run: Run, services: Context.Context<Services>) =>
     result: (async (id: string, by?: Principal, wait?: Wait) =>
       untilAborted(run, wait, ServiceMethods.result(id, by, wait))) as NodeService["result"],
     stream: ((message: Send, by?: Principal) =>
-      asyncIterable(ServiceMethods.stream(message, by), services)) as NodeService["stream"],
-    watch: (id, after, by) => asyncIterable(ServiceMethods.watch(id, after, by), services)
-  }) satisfies Partial<NodeService>
+      asyncIterable(ServiceMethods.stream(message, by))) as NodeService["stream"],
+    watch: (id, after, by) => asyncIterable(ServiceMethods.watch(id, after, by))
+  } satisfies Partial<NodeService>
+}
 
 /** What a Layer of `StartedLayer` gives, run in this process until `stop`. */
 export const serviceOf = async <E>(layer: Layer.Layer<Services, E>) => {

@@ -1,12 +1,11 @@
 /** A stream as an async iterable. */
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Deferred, Effect, Exit, Stream } from "effect"
-import { asyncIterable } from "../../layers/compose/AsyncStream.ts"
+import { asyncIterables } from "../../layers/compose/AsyncStream.ts"
 
-const none = Context.empty()
+const asyncIterable = asyncIterables(Context.empty())
 
-const iterate = <A, E>(stream: Stream.Stream<A, E>) =>
-  asyncIterable(stream, none)[Symbol.asyncIterator]()
+const iterate = <A, E>(stream: Stream.Stream<A, E>) => asyncIterable(stream)[Symbol.asyncIterator]()
 
 /** A stream of these chunks, which counts its pulls and says whether its scope has closed. */
 const chunked = (chunks: ReadonlyArray<readonly [number, ...Array<number>]>) => {
@@ -33,7 +32,7 @@ describe("a stream as an async iterable", () => {
   it("gives its items in order, and then is done", async () => {
     const { seen, stream } = chunked([[1, 2], [3]])
     const got: Array<number> = []
-    for await (const each of asyncIterable(stream, none)) got.push(each)
+    for await (const each of asyncIterable(stream)) got.push(each)
     assert.deepStrictEqual(got, [1, 2, 3])
     assert.strictEqual(seen.closed, 1)
   })
@@ -49,7 +48,7 @@ describe("a stream as an async iterable", () => {
   })
 
   it("runs anew for each loop over it", async () => {
-    const iterable = asyncIterable(Stream.make(1, 2), none)
+    const iterable = asyncIterable(Stream.make(1, 2))
     const got: Array<number> = []
     for await (const each of iterable) got.push(each)
     for await (const each of iterable) got.push(each)
