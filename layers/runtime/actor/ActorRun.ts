@@ -3,7 +3,7 @@
  * `onDurable` is called with each event of the run once it is durable: it opens the run's questions, updates the
  * feed, and calls the observers.
  */
-import { Effect, Result } from "effect"
+import { Effect, Exit, Result } from "effect"
 import type { Past } from "../../../src/conversation/Compaction.ts"
 import { no_past } from "../../../src/conversation/Compaction.ts"
 import { utf16Units } from "../../../src/conversation/PromptSize.ts"
@@ -266,8 +266,12 @@ export const continueRun = Effect.fnUntraced(function* (
       ? "definition_changed"
       : undefined
   ).pipe(
-    Effect.ensuring(Effect.sync(() => feed.endRun(channel, run))),
-    Effect.onError(() => wakeWatchers(host, channel))
+    Effect.onExit((exit) =>
+      Effect.sync(() => {
+        feed.endRun(channel, run)
+        if (Exit.isFailure(exit)) feed.wake(channel)
+      })
+    )
   )
   const finish = yield* traceRun(loop.journal, run, state, looped)
   if (finish.how === "ended") {

@@ -8,6 +8,7 @@
 import { Effect, Exit } from "effect"
 import type { AgentTask } from "../../../src/delivery/AgentTask.ts"
 import type { CallId, ConversationId, FrameId, RunId, Tenant } from "../../../src/Ids.ts"
+import { rootFrame } from "../../../src/Ids.ts"
 import type { RunQuarantined } from "../../../src/run/Quarantine.ts"
 import type { RunEvent } from "../../../src/run/RunEvent.ts"
 import type { Cursor, FeedItem } from "../../../services/AgentRuntime.ts"
@@ -40,15 +41,17 @@ type Piece = Extract<FeedItem, { _tag: "Delta" | "Output" }>
 /** What was given of the run in progress, which pieces of the feed may belong to. */
 class JournaledProgress {
   #run: RunId | undefined
-  /** The last step that was journaled, by frame. */
-  readonly #steps = new Map<FrameId, number>()
+  /** The last step that was journaled: of the supervisor's frame, and of the others. */
+  #step = 0
+  #others: Map<FrameId, number> | undefined
   /** Calls that have their result. */
   readonly #settled = new Set<CallId>()
 
   note(run: RunId, event: RunEvent): void {
     if (event._tag === "ModelTurned") {
       this.#enter(run)
-      this.#steps.set(event.frame, event.step)
+      if (event.frame === rootFrame) this.#step = event.step
+      else (this.#others ??= new Map()).set(event.frame, event.step)
     } else if (event._tag === "CallSettled") {
       this.#enter(run)
       this.#settled.add(event.call)
@@ -57,15 +60,16 @@ class JournaledProgress {
 
   has(piece: Piece): boolean {
     if (piece.run !== this.#run) return false
-    return piece._tag === "Output"
-      ? this.#settled.has(piece.call)
-      : piece.step <= (this.#steps.get(piece.frame) ?? 0)
+    if (piece._tag === "Output") return this.#settled.has(piece.call)
+    const step = piece.frame === rootFrame ? this.#step : this.#others?.get(piece.frame)
+    return step !== undefined && piece.step <= step
   }
 
   #enter(run: RunId | undefined): void {
     if (run === this.#run) return
     this.#run = run
-    this.#steps.clear()
+    this.#step = 0
+    this.#others = undefined
     this.#settled.clear()
   }
 }

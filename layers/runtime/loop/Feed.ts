@@ -74,11 +74,11 @@ class Channel {
   readonly watchers = new Set<ChannelWatcher>()
   /** Runs that are followed; none while nobody watches. */
   readonly followed = new Set<RunId>()
-  /** Turns in progress, by run and frame. */
-  readonly turns = new Map<string, Turn>()
+  /** Turns in progress, by run and frame; undefined until the first one shows a piece. */
+  turns: Map<string, Turn> | undefined
 
   get isUnused(): boolean {
-    return this.watchers.size === 0 && this.turns.size === 0
+    return this.watchers.size === 0 && (this.turns === undefined || this.turns.size === 0)
   }
 
   publish(piece: Delta | Output): void {
@@ -91,7 +91,7 @@ class Channel {
 
   /** The turns in progress, each from its start. */
   get inProgress(): Array<Delta | Output> {
-    return [...this.turns.values()].flatMap(wholeTurn)
+    return this.turns === undefined ? [] : [...this.turns.values()].flatMap(wholeTurn)
   }
 }
 
@@ -232,10 +232,11 @@ export class Feed {
     if (delta.kind === "output") return this.#output(key, position, delta)
     const channel = this.#open(key)
     const id = `${position.run}/${position.frame}`
-    let turn = channel.turns.get(id)
+    const turns = (channel.turns ??= new Map<string, Turn>())
+    let turn = turns.get(id)
     if (turn === undefined || turn.step !== position.step) {
       turn = { ...position, text: "", reasoning: "" }
-      channel.turns.set(id, turn)
+      turns.set(id, turn)
     }
     turn[delta.kind] = turn[delta.kind].slice(0, delta.offset) + delta.text
     channel.publish({ _tag: "Delta", ...position, ...delta })
@@ -251,8 +252,7 @@ export class Feed {
   /** The frame's turn is journaled, or will not be. */
   endTurn(key: ChannelKey, run: RunId, frame: FrameId): void {
     const channel = this.#channels.get(key)
-    if (channel === undefined || channel.turns.size === 0) return
-    if (channel.turns.delete(`${run}/${frame}`)) this.#closeIfUnused(key, channel)
+    if (channel?.turns?.delete(`${run}/${frame}`) === true) this.#closeIfUnused(key, channel)
   }
 
   /** The run has ended, or has left this process. */
@@ -260,7 +260,8 @@ export class Feed {
     this.#whole.forget(run)
     const channel = this.#channels.get(key)
     if (channel === undefined) return
-    for (const id of channel.turns.keys()) if (id.startsWith(`${run}/`)) channel.turns.delete(id)
+    const { turns } = channel
+    for (const id of turns?.keys() ?? []) if (id.startsWith(`${run}/`)) turns?.delete(id)
     this.#closeIfUnused(key, channel)
   }
 
