@@ -62,7 +62,11 @@ export const foldTurn = (state: RunState, event: ModelTurned) => {
     frame.calls = []
     return
   }
-  frame.calls = event.calls.map((proposal, index) => proposed(state, event, proposal, index))
+  let ids: Array<CallId> = []
+  for (const proposal of event.calls) {
+    ids = appended(ids, proposed(state, event, proposal, ids.length))
+  }
+  frame.calls = ids
 }
 
 const proposed = (

@@ -9,7 +9,7 @@ import { policyFailure, callSettled } from "./CallRefusal.ts"
 import { repairs_max, unfit_reason } from "./AnswerSchema.ts"
 import { deadEndOf, endedWell, withheldResult } from "./CutTurn.ts"
 import { breachOf, callsMax, callsUsed, isAnswering, lastStep } from "./RunBreach.ts"
-import type { ModelTurned, RunEvent } from "./RunEvent.ts"
+import type { ModelTurned, Outcome, ProposedCall, RunEvent } from "./RunEvent.ts"
 import { isEmpty } from "./RunGuard.ts"
 import { frameOf } from "./RunLookup.ts"
 import type { RunState } from "./RunState.ts"
@@ -23,17 +23,12 @@ export const turnFinished = (state: RunState, given: ModelTurned): ReadonlyArray
   const turned = fitting(state, given)
   const left = Math.max(0, callsMax(state) - callsUsed(state))
   const events: Array<RunEvent> = [turned]
-  turned.calls.forEach((proposal, index) => {
-    const refused =
-      turned.undeclared !== undefined
-        ? policyFailure("UNDECLARED_PROVIDER_TOOL", undeclaredText(turned.undeclared))
-        : turned.given?.without?.includes(proposal.name) === true
-          ? policyFailure("NOT_OFFERED", notOfferedText(proposal.name))
-          : index < left
-            ? withheldResult(turned, proposal)
-            : policyFailure("CALLS_MAX", "this run may make no more calls")
+  let index = 0
+  for (const proposal of turned.calls) {
+    const refused = refusalOf(turned, proposal, index < left)
     if (refused !== undefined) events.push(callSettled(callId(frame, step, index), refused))
-  })
+    index++
+  }
   const end =
     undeclaredEnd(turned) ??
     deadEndOf(turned) ??
@@ -41,6 +36,23 @@ export const turnFinished = (state: RunState, given: ModelTurned): ReadonlyArray
     unfitEnd(state, turned)
   if (end !== undefined) events.push(fails(frame, end, false))
   return events
+}
+
+/** The result of a call that never runs; undefined for one that may. `isLeft`: `calls_max` leaves room for it. */
+const refusalOf = (
+  turned: ModelTurned,
+  proposal: ProposedCall,
+  isLeft: boolean
+): Outcome | undefined => {
+  if (turned.undeclared !== undefined) {
+    return policyFailure("UNDECLARED_PROVIDER_TOOL", undeclaredText(turned.undeclared))
+  }
+  if (turned.given?.without?.includes(proposal.name) === true) {
+    return policyFailure("NOT_OFFERED", notOfferedText(proposal.name))
+  }
+  return isLeft
+    ? withheldResult(turned, proposal)
+    : policyFailure("CALLS_MAX", "this run may make no more calls")
 }
 
 const notOfferedText = (name: string): string =>
