@@ -158,22 +158,35 @@ const beginWith = (turn: ModelTurn, given?: Effect.Effect<TurnGiven>): StartedWo
         }
   const sink = (delta: ModelDelta) => services.delta(run, work.frame, step, delta)
   const { files } = services
-  turn.effect =
+  const effect =
     files !== undefined && meter.hasFiles(state, frame)
-      ? Effect.flatMap(
-          files.load(state.accepted.tenant, request.history, request.transcript),
-          (files) => services.model.turn({ ...request, files }, sink)
-        )
+      ? withFiles(turn, files, request, sink)
       : services.model.turn(request, sink)
-  if (given !== undefined) {
-    const { effect } = turn
-    turn.effect = Effect.flatMap(given, (found) => {
-      turn.given = found
-      return effect
-    })
-  }
+  turn.effect = given === undefined ? effect : behindGiven(turn, given, effect)
   return turn
 }
+
+// Functions of their own: what their closures need would be allocated for each turn, also where there is neither (bench row `step`).
+
+const withFiles = (
+  { services, state }: ModelTurn,
+  files: NonNullable<LoopServices["files"]>,
+  request: ModelRequest,
+  sink: (delta: ModelDelta) => void
+) =>
+  Effect.flatMap(files.load(state.accepted.tenant, request.history, request.transcript), (loaded) =>
+    services.model.turn({ ...request, files: loaded }, sink)
+  )
+
+const behindGiven = (
+  turn: ModelTurn,
+  given: Effect.Effect<TurnGiven>,
+  effect: ModelTurn["effect"]
+): ModelTurn["effect"] =>
+  Effect.flatMap(given, (found) => {
+    turn.given = found
+    return effect
+  })
 
 /** Makes room in the prompt. Undefined if there is nothing to leave out. */
 const cut = (turn: ModelTurn, cause: Parameters<typeof compaction>[2]): InputWork | undefined => {

@@ -107,7 +107,13 @@ export type BodyContexts = (actor: ActorContext) => BodyContext
 const makeContextsOf = (tool: AgentTool, options: BodyContextOptions): BodyContexts => {
   const bases: Bases = new WeakMap()
   const contexts = new WeakMap<ActorContext, BodyContext>()
-  return (actor) => memoised(contexts, actor, () => makeBodyContext(actor, tool, bases, options))
+  return (actor) => {
+    const known = contexts.get(actor)
+    if (known !== undefined) return known
+    const made = makeBodyContext(actor, tool, bases, options)
+    contexts.set(actor, made)
+    return made
+  }
 }
 
 /** Gives the contexts of a tool, the same each time. */

@@ -37,6 +37,9 @@ const awaitPromise = (
     return Effect.sync(() => abortSignalOf(call))
   })
 
+const abortingOnInterrupt = <A, E, R>(effect: Effect.Effect<A, E, R>, call: CallContext) =>
+  Effect.onInterrupt(effect, () => Effect.sync(() => abortSignalOf(call)))
+
 const runFunction = <R>(
   { run }: FunctionHandler,
   args: unknown,
@@ -47,8 +50,7 @@ const runFunction = <R>(
   if (Exit.isExit(returned)) return returned
   if (Effect.isEffect(returned)) {
     // A declaration compiles only with the services that its tool says.
-    const effect = returned as Effect.Effect<unknown, unknown, R>
-    return Effect.onInterrupt(effect, () => Effect.sync(() => abortSignalOf(call)))
+    return abortingOnInterrupt(returned as Effect.Effect<unknown, unknown, R>, call)
   }
   return isPromiseLike(returned) ? awaitPromise(returned, call) : Exit.succeed(returned)
 }
