@@ -47,7 +47,8 @@ export const pack = (place: string): string => {
   // The types are checked by a check of their own, and here by the long form.
   const checked = isFull ? [] : ["--noCheck"]
   const build = ["--project", ".config/tsconfig.build.json", ...out, ...checked]
-  done(join(root, "node_modules/.bin/tsc"), build, root)
+  // By its path: which of the two compilers the name `tsc` finds depends on the order in which npm links them.
+  done(process.execPath, [join(root, "node_modules/typescript/bin/tsc"), ...build], root)
   done("npm", ["pack", "--ignore-scripts"], made)
   return join(
     made,

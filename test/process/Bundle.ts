@@ -64,7 +64,14 @@ const make = (path: string) =>
     const { rolldown } = await import("rolldown")
     const input = Object.fromEntries(scripts.map((script) => [nameOf(script), join(root, script)]))
     const bundle = await rolldown({ input, platform: "node", external: isOutside })
-    await bundle.write({ dir: path, banner: ({ isEntry }) => (isEntry ? flush : "") })
+    await bundle.write({
+      dir: path,
+      // Its name says what a module is; a look into each costs a tenth of a start, and so do comments.
+      entryFileNames: "[name].mjs",
+      chunkFileNames: "[name]-[hash].mjs",
+      comments: false,
+      banner: ({ isEntry }) => (isEntry ? flush : "")
+    })
     await bundle.close()
   })
 
@@ -82,7 +89,7 @@ export const bundled = (script: string): Effect.Effect<Runnable> =>
     if (!scripts.includes(script)) return yield* Effect.die(new Error(`${script} has no bundle`))
     const folder = made ?? (yield* kept("bundled", digest(), make))
     made = folder
-    return { file: join(folder, `${nameOf(script)}.js`), compiled: join(folder, "compiled") }
+    return { file: join(folder, `${nameOf(script)}.mjs`), compiled: join(folder, "compiled") }
   })
 
 /** What to start for a script: a script of the tests as a bundle, what users start as it is. */
