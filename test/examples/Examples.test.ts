@@ -5,7 +5,9 @@ import { readFile } from "node:fs/promises"
 import { join } from "node:path"
 import { promisify } from "node:util"
 import { assert, beforeAll, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
 import { flags } from "../process/Bundle.ts"
+import * as Homes from "../process/Homes.ts"
 import { blocksOf, root } from "./Readmes.ts"
 
 const execute = promisify(execFile)
@@ -16,10 +18,19 @@ const names = readdirSync(import.meta.dirname).flatMap((file) =>
 
 /**
  * One process runs them one after another, and ends by itself: starting one costs far more than an example does. A line for
- * each, of what it printed and how it failed.
+ * each, of what it printed and how it failed. The one with a directory finds a database in it: making one takes ten seconds.
  */
-const all = `
+const all = (database: string) => `
+  import promises from "node:fs/promises"
+  import { syncBuiltinESMExports } from "node:module"
   import { format } from "node:util"
+  const { cp, mkdtemp } = promises
+  promises.mkdtemp = async (prefix) => {
+    const path = await mkdtemp(prefix)
+    if (prefix.endsWith("troupe-approval-")) await cp(${JSON.stringify(database)}, path, { recursive: true })
+    return path
+  }
+  syncBuiltinESMExports()
   for (const name of ${JSON.stringify(names)}) {
     const lines = []
     console.log = (...args) => lines.push(format(...args) + "\\n")
@@ -37,7 +48,8 @@ let ran: ReadonlyMap<string, Ran>
 let failure: Error | undefined
 
 beforeAll(async () => {
-  const args = [...flags, "-C", "troupe-source", "--input-type=module", "--eval", all]
+  const database = await Effect.runPromise(Effect.scoped(Homes.template))
+  const args = [...flags, "-C", "troupe-source", "--input-type=module", "--eval", all(database)]
   const ended = await execute(process.execPath, args, { cwd: root, timeout: 120_000 }).catch(
     (error: Error & { readonly stdout: string }) => (failure = error) && error
   )

@@ -3,11 +3,10 @@
  */
 import { execFileSync } from "node:child_process"
 import { randomUUID } from "node:crypto"
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
-import { createRequire } from "node:module"
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { createRequire, stripTypeScriptTypes } from "node:module"
 import { tmpdir } from "node:os"
-import { join } from "node:path"
-import { fileURLToPath } from "node:url"
+import { dirname, join } from "node:path"
 import { Effect, Layer, Logger } from "effect"
 import * as EphemeralMcpPins from "../../layers/ephemeral/EphemeralMcpPins.ts"
 import * as ImportedMcpServers from "../../layers/mcp/ImportedMcpServers.ts"
@@ -73,7 +72,11 @@ export const memory = (file: string, more?: More) =>
     ...more
   })
 
-const script = fileURLToPath(new URL("./misbehaving.ts", import.meta.url))
+/** Without its types: taking them out costs each of many processes more than all else of its start. */
+const script = join(mkdtempSync(join(tmpdir(), "troupe-odd-")), "misbehaving.mjs")
+const source = readFileSync(new URL("./misbehaving.ts", import.meta.url), "utf8")
+writeFileSync(script, stripTypeScriptTypes(source))
+process.once("exit", () => rmSync(dirname(script), { recursive: true, force: true }))
 
 /** `file` holds the description of `look`; `file.log` takes what the server notes. */
 export const misbehaving = (mode: string, file = "", more?: More) =>

@@ -40,8 +40,8 @@ const digest = (): string => {
   return hash.digest("hex").slice(0, 16)
 }
 
-/** Making a database costs seconds, copying one does not: made once, by a worker that is started and stopped. */
-const template = Effect.suspend(() =>
+/** Making a database costs seconds, copying one does not: made once, by a worker that is started and stopped. To be copied. */
+export const template = Effect.suspend(() =>
   kept("pglite", digest(), (path) =>
     Effect.gen(function* () {
       const made = join(yield* temporary, "db")

@@ -16,6 +16,8 @@ import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import * as Pglite from "../../layers/sql/engine/Pglite.ts"
 import * as DirectoryLock from "../../layers/sql/engine/DirectoryLock.ts"
+import { isFull } from "../Long.ts"
+import * as Homes from "../process/Homes.ts"
 import * as Process from "./Process.ts"
 
 const directory = Effect.acquireRelease(
@@ -106,7 +108,8 @@ it.live(
   () =>
     Effect.gen(function* () {
       const path = yield* directory
-      const made = join(path, "made")
+      // A copy has the permissions of what a process has made; the long form makes another.
+      const made = isFull ? join(path, "made") : (yield* Homes.directory).directory
       const was = join(path, "was")
       const table = (place: string) =>
         Effect.provide(
