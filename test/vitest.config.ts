@@ -9,7 +9,8 @@ process.env["NODE_COMPILE_CACHE"] ??= `${root}node_modules/.cache/troupe-test/co
 
 /**
  * Folders whose files share a process: they leave nothing behind in it. The others have a process for each file, which
- * costs each of them about half a second of CPU time for its imports. What shares runs last, its shortest files at the end.
+ * costs each of them one to two seconds of CPU time: its imports, and code that is not compiled yet. What shares runs last,
+ * its shortest files at the end.
  */
 const together = [
   "agents",
@@ -22,8 +23,10 @@ const together = [
   "conversation",
   "cost",
   "delivery",
+  "dialling",
   "entry",
   "ephemeral",
+  "erasure",
   "error",
   "graph",
   "http",
@@ -32,11 +35,15 @@ const together = [
   "memory",
   "model",
   "permission",
+  "platform",
+  "process",
   "queue",
   "replay",
   "run",
   "runtime",
   "semstreams",
+  "simulation",
+  "spectral",
   "sql",
   "telemetry",
   "tool",
@@ -54,6 +61,7 @@ const alone = [
   "test/replay/Embedded.test.ts",
   "test/runtime/Leaks.test.ts",
   "test/runtime/Yields.test.ts",
+  "test/spectral/Crowd.test.ts",
   "test/sql/SqlStores.test.ts"
 ]
 

@@ -305,22 +305,24 @@ describe("the packed package", () => {
   }, 60_000)
 
   it("says which packages a store needs that are not installed, and starts without any", () => {
-    const start = (store: unknown) =>
-      run(`
-        import { start } from "troupe/embed"
-        import { scripted } from "troupe/testing"
-        const options = { agents: [], model: scripted([]), store: ${JSON.stringify(store)} }
+    const directory = join(folder, "data")
+    const stores = ["ephemeral", { directory }, { postgres: "postgres://nobody@127.0.0.1:1/none" }]
+    const printed = run(`
+      import { start } from "troupe/embed"
+      import { scripted } from "troupe/testing"
+      for (const store of ${JSON.stringify(stores)}) {
+        const options = { agents: [], model: scripted([]), store }
         const said = await start(options).then((troupe) => troupe.stop().then(() => "started"), String)
-        console.log(said)`).trim()
-    assert.strictEqual(start("ephemeral"), "started")
-    assert.include(
-      start({ directory: join(folder, "data") }),
-      "npm install @electric-sql/pglite @effect/sql-pg"
-    )
-    assert.include(
-      start({ postgres: "postgres://nobody@127.0.0.1:1/none" }),
-      "npm install @effect/sql-pg"
-    )
+        console.log(JSON.stringify(said))
+      }`)
+    const said = printed
+      .trim()
+      .split("\n")
+      .map((line) => String(JSON.parse(line)))
+    assert.lengthOf(said, stores.length)
+    assert.strictEqual(said[0], "started")
+    assert.include(said[1], "npm install @electric-sql/pglite @effect/sql-pg")
+    assert.include(said[2], "npm install @effect/sql-pg")
   }, 60_000)
 
   it("has a command, which prints its usage with no optional peer installed", () => {
