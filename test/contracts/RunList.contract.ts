@@ -277,7 +277,7 @@ const filterTests = (it: Vitest.MethodsNonLive<Needs>): void => {
       const { id, trace_id } = (yield* TaskStore.use((tasks) => tasks.accept(next))).task
       assert.deepStrictEqual(yield* listed(tenant, { agent: billing }), [id])
       assert.strictEqual((yield* listed(tenant, { agent: Samples.operations })).length, 3)
-      const [item] = yield* RunList.use((runs) => runs.list({ tenant, limit: 1 }))
+      const [item] = yield* RunList.use((runs) => runs.list({ tenant, agent: billing, limit: 1 }))
       assert.deepStrictEqual([item?.agent, item?.trace_id], [billing, trace_id])
     })
   )
