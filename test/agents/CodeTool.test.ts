@@ -29,6 +29,15 @@ describe("a code tool", () => {
     })
   )
 
+  it.live("AG-56 is refused at start where a secret of it is empty", () =>
+    Effect.gen(function* () {
+      const error = yield* Effect.flip(
+        code("export default () => 1", { secrets: ["EMPTY"] }, { secrets: { EMPTY: "" } })
+      )
+      assert.include(error.message, 'the secret "EMPTY" has no value')
+    })
+  )
+
   it.live("AG-56 reads no file of this machine and starts no process", () =>
     Effect.gen(function* () {
       const script = `export default async () => {

@@ -431,36 +431,6 @@ describe("a start with configured tools", () => {
       })
   )
 
-  it.live("AG-20 AG-23 AG-28 ends where what is always sent can be no request", () =>
-    Effect.gen(function* () {
-      const post = { method: "POST", path: "/api/x" }
-      const custom = (call: object, more: object = {}) => ({
-        kind: "callback",
-        name: "x",
-        call: { ...post, ...call },
-        ...more
-      })
-      const o = { properties: { k: {} }, required: ["k", "x"] }
-      const cases: ReadonlyArray<readonly [tool: object, part: string]> = [
-        [custom({ path: "/api/x/{id}", body: { id: ".." } }), "unsafe-path"],
-        [custom({ path: "/api/x/{o.id}", body: { o: { id: null } } }), "path-param-missing"],
-        [
-          custom(
-            { args_into: "data", context: { "o.k": "$ctx.session.id" } },
-            { request_schema: { properties: { data: {}, o } } }
-          ),
-          "nobody supplies what the endpoint requires: o.x"
-        ],
-        [{ type: "code", name: "run", script: "1", secrets: ["EMPTY"] }, "has no value"]
-      ]
-      for (const [tool, part] of cases) {
-        const error = yield* refusalOf({ tools: [tool], callback, secrets: { EMPTY: "" } })
-        assert.strictEqual(error._tag, "ToolConfigRefused", JSON.stringify(tool))
-        assert.include((error as { message: string }).message, part)
-      }
-    })
-  )
-
   it.live("refuses hostile values and settings that cannot be right, with a typed error", () =>
     Effect.gen(function* () {
       const loop: Record<string, unknown> = { type: "platform", op: "query_workflows" }

@@ -75,6 +75,35 @@ describe("what a configured tool always sends", () => {
     })
   )
 
+  it.live("AG-20 AG-23 AG-28 ends the start where no request can be made of it", () =>
+    Effect.gen(function* () {
+      const web = yield* platform()
+      const custom = (call: object, more: object = {}) =>
+        ({
+          kind: "callback",
+          name: "x",
+          call: { method: "POST", path: "/api/x", ...call },
+          ...more
+        }) as never
+      const o = { properties: { k: {} }, required: ["k", "x"] }
+      for (const [tool, part] of [
+        [custom({ path: "/api/x/{id}", body: { id: ".." } }), "unsafe-path"],
+        [custom({ path: "/api/x/{o.id}", body: { o: { id: null } } }), "path-param-missing"],
+        [
+          custom(
+            { args_into: "data", context: { "o.k": "$ctx.session.id" } },
+            { request_schema: { properties: { data: {}, o } } }
+          ),
+          "nobody supplies what the endpoint requires: o.x"
+        ]
+      ] as const) {
+        const error = yield* Effect.flip(configured(web, [tool]))
+        assert.strictEqual(error._tag, "ToolConfigRefused")
+        assert.include(error.message, part)
+      }
+    })
+  )
+
   it.live("AG-22 is checked with the identity of the deployment in it", () =>
     Effect.gen(function* () {
       const web = yield* platform()
