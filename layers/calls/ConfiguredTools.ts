@@ -54,7 +54,6 @@ import type {
   HostContextOf
 } from "./HostQuestions.ts"
 import type { Callback } from "./PlatformClient.ts"
-import type { CallerOf } from "./OncePerRun.ts"
 import { oncePerRun } from "./OncePerRun.ts"
 import * as PlatformClient from "./PlatformClient.ts"
 
@@ -184,17 +183,10 @@ const governed = Effect.fnUntraced(function* (
       ? GatewayCall.handlerOf(calls.client, endpoint, target.ref)
       : yield* DirectCall.handlerOf(calls, endpoint, { input, input_schema, name, target })
   const made = yield* bindTool<never>(spec, { input, output, handler, services: Context.empty() })
-  const reference = target._tag === "Direct" ? target.reference : undefined
   const fillIn = target._tag === "Direct" ? DirectCall.fillInOf(calls, target) : undefined
   return {
     ...made,
     provider,
-    ...(reference === undefined
-      ? undefined
-      : {
-          binding: (caller: CallerOf) =>
-            Effect.map(calls.revisionOf(reference, caller), (id) => `Revision ${id}.`)
-        }),
     ...(fillIn === undefined ? undefined : { fillIn }),
     target: bound.length <= target_units_max ? bound : { sha256: sha256(bound) }
   }

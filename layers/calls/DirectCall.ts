@@ -23,7 +23,7 @@ import {
   tokenValue,
   withBothForms
 } from "../../src/call/HostContext.ts"
-import { invocationOf } from "../../src/call/WorkflowReference.ts"
+import { invocationOf, isRevisionId, revision_place } from "../../src/call/WorkflowReference.ts"
 import { nestingRefusal } from "../../src/run/NestedRuns.ts"
 import type {
   CallContext,
@@ -120,12 +120,17 @@ const valuesOf = (
 
 /**
  * Asks the host once for what it fills in; undefined where there is nothing to ask. Fails where a field would be left empty, so
- * that no person is asked about a call that could not be sent.
+ * that no person is asked about a call that could not be sent. Of a workflow it is the revision.
  */
 export const fillInOf = (
-  { context: ask, identity }: Services,
+  { context: ask, identity, revisionOf }: Services,
   target: DirectTarget
 ): GovernedTool["fillIn"] => {
+  const { reference } = target
+  if (reference !== undefined) {
+    return (call) =>
+      Effect.map(revisionOf(reference, call), (revision) => ({ [revision_place]: revision }))
+  }
   const bound = target.call.context ?? {}
   if (ask === undefined || Object.keys(bound).length === 0) return undefined
   const own = merged(own_example, identity)
@@ -193,6 +198,12 @@ const checkBody = (
   )
 }
 
+/** The revision that was filled in for the call; undefined = none was, as in a worker of another process. */
+const revisionIn = ({ filled }: CallContext): string | undefined => {
+  const found = filled?.[revision_place]
+  return isRevisionId(found) ? found : undefined
+}
+
 /** What a workflow's run gave, with the trace in which it can be found; null where there is none. */
 const outputsOf = (value: Json): Json => ({
   outputs: memberOf(memberOf(value, "data"), "outputs") ?? null,
@@ -228,7 +239,9 @@ export const handlerOf = Effect.fnUntraced(function* (
     if (refusal !== undefined) return yield* refusal
     const context = needsContext ? yield* contextOf(services, target, call) : undefined
     const descriptor =
-      reference === undefined ? target.call : invocationOf(yield* revisionOf(reference, call))
+      reference === undefined
+        ? target.call
+        : invocationOf(revisionIn(call) ?? (yield* revisionOf(reference, call)))
     const assemble = descriptor === target.call ? assembler : bodyAssembler(descriptor)
     const body = Result.flatMap(assemble, (bodyOf) => bodyOf(args, context))
     if (Result.isFailure(body)) {

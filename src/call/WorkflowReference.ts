@@ -45,6 +45,9 @@ export const decodeWorkflowRevision = (value: unknown): Result.Result<WorkflowRe
     : Result.mapError(decode(read.success), issueText)
 }
 
+/** Where the request names the revision. */
+export const revision_place = "references.workflow_revision.id"
+
 /** The request that runs a revision: the arguments are its inputs. */
 export const invocationOf = (revision: string): CallDescriptor => ({
   method: "POST",

@@ -175,11 +175,6 @@ export interface GovernedTool<out R = never> {
   /** What its calls are bound to beside their arguments, such as an endpoint; journaled with each dispatch. Absent = nothing. */
   readonly target?: Json
   /**
-   * What the calls of a run are bound to beyond that, in a sentence that an approver reads. A decision holds for this sentence
-   * only; where it fails, the call does. Absent = nothing.
-   */
-  readonly binding?: (run: BoundRun) => Effect.Effect<string, ToolError>
-  /**
    * What the host fills in for a call, by the place in its request. Asked for once: before a person is asked about the call, or
    * else before its dispatch. It is journaled and shown to the approver, a decision holds for it only, and the handler is given
    * it (`call.filled`), also after a restart. Where it fails, the call does. A read has no dispatch, so that its handler asks

@@ -6,6 +6,7 @@ import { call, calls, layer, text } from "../../layers/model/ScriptedModelGatewa
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import type { ToolConfig } from "../../src/call/ToolConfig.ts"
 import type { WorkflowRevision } from "../../src/call/WorkflowReference.ts"
+import { revision_place } from "../../src/call/WorkflowReference.ts"
 import { AgentName, Tenant } from "../../src/Ids.ts"
 import { Principal } from "../../src/Principal.ts"
 import { configured, endpointOf, platform, runBody } from "./Platform.ts"
@@ -107,36 +108,38 @@ describe("a workflow as a tool", () => {
       })
   )
 
-  it.live("AG-42 asks again, and sends nothing, when an approved revision has changed", () =>
+  it.live("AG-42 runs the revision that the approver read, and journals it", () =>
     Effect.gen(function* () {
       const web = yield* platform(() => answer)
       const [made] = yield* configured(web, [summarize], {
-        references: () => ({ revision: "rev_1", input_schema })
+        references: () => ({ revision: "rev_0", input_schema })
       })
       // What a process finds that takes the run over after a deployment.
-      let deployed = "Revision rev_1."
-      const tool = { ...made!, binding: () => Effect.sync(() => deployed) }
+      let deployed = "rev_1"
+      const fillIn = () => Effect.sync(() => ({ [revision_place]: deployed }))
       yield* Effect.promise(async () => {
         const troupe = await start({
           agents: [agent],
-          tools: [Effect.succeed([tool])],
+          tools: [Effect.succeed([{ ...made!, fillIn }])],
           model: model(1)
         })
         const { run } = await troupe.ask({ agent: "keeper", text: "go" })
         const [question] = await troupe.pending(boss)
-        assert.match(
-          question?.payload.effect_description ?? "",
-          /^Revision rev_1\. Runs workflow\./
-        )
-        deployed = "Revision rev_2."
+        const shown = question?.payload.effect_description ?? ""
+        assert.include(shown, `Filled in: ${revision_place}: "rev_1". Runs workflow.`)
+        deployed = "rev_2"
         await troupe.decide(question!.id, { _tag: "Approve" }, boss)
-        assert.strictEqual((await troupe.result(run)).status, "awaiting_approval")
-        assert.lengthOf(web.seen, 0)
-        const [changed] = await troupe.pending(boss)
-        assert.match(changed?.payload.effect_description ?? "", /^Revision rev_2\. /)
-        await troupe.decide(changed!.id, { _tag: "Approve" }, boss)
         assert.strictEqual((await troupe.result(run)).status, "complete")
-        assert.lengthOf(web.seen, 1)
+        assert.deepStrictEqual(
+          bodiesOf(web.seen).map(({ references }) => references),
+          [revision("rev_1")]
+        )
+        const journaled = []
+        for await (const item of troupe.watch(run)) {
+          if (item._tag !== "Event" || item.entry.event._tag !== "CallDispatched") continue
+          journaled.push(item.entry.event.filled?.values)
+        }
+        assert.deepStrictEqual(journaled, [{ [revision_place]: "rev_1" }])
         await troupe.stop()
       })
     })

@@ -85,7 +85,7 @@ const grant = Effect.fnUntraced(function* (
     agent,
     action,
     tool_key: tool.key,
-    tool_digest: yield* toolDigest(digest, tool.spec, undefined),
+    tool_digest: yield* toolDigest(digest, tool.spec),
     granted_by: by.id,
     granted_at,
     expires_at: granted_at + holds_ms,

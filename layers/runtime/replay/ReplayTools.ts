@@ -106,8 +106,8 @@ const secretless: ContextReader = { decode: () => Exit.succeed(undefined), secre
 
 const replayTool = (tool: AgentTool, results: RecordedResults, calls: ReplayedCalls): AgentTool => {
   const { rate_limit: _none, ...spec } = tool.spec
-  // Nobody outside is asked in a replay: neither what became of a call, nor what it is bound to, nor for its result.
-  const { binding: _unasked, client: _away, fillIn: _unfilled, reconcile: _nobody, ...parts } = tool
+  // Nobody outside is asked in a replay: neither what became of a call, nor what to fill in, nor for its result.
+  const { client: _away, fillIn: _unfilled, reconcile: _nobody, ...parts } = tool
   /** The arguments that the model gave, by what they were decoded to: a recording has the former. */
   const given = new WeakMap<object, unknown>()
   return {

@@ -20,7 +20,7 @@ import { approvalDigest, proposalDigest, shownDigest, toolDigest } from "./CallD
 import type { AgentTool, CallHost } from "./CallHost.ts"
 import { callFinished } from "./CallOutcome.ts"
 import { failedOutcome } from "./Failures.ts"
-import { boundRunOf, filledFor } from "./FilledIn.ts"
+import { filledFor } from "./FilledIn.ts"
 import type { ToolGate } from "./ToolGate.ts"
 
 export interface ApprovalServices {
@@ -41,13 +41,6 @@ export interface ApprovalServices {
 /** The two decisions that let a call run. */
 const isApproving = ({ _tag }: Decision): boolean => _tag === "Approve" || _tag === "Modify"
 
-/** What the call is bound to in this run beyond its tool; undefined = nothing. */
-const bindingOf = (
-  host: CallHost,
-  { binding }: AgentTool
-): Effect.Effect<string | undefined, ToolError> =>
-  binding === undefined ? Effect.undefined : binding(boundRunOf(host))
-
 /** The digests that bind a decision to this call of this tool. */
 const digestsOf = Effect.fnUntraced(function* (
   { digest, policy_version }: ApprovalServices,
@@ -55,7 +48,6 @@ const digestsOf = Effect.fnUntraced(function* (
   tool: AgentTool
 ) {
   const call = host.call()
-  const binding = yield* bindingOf(host, tool)
   const filled = yield* filledFor(host, tool)
   const proposal: Proposal = {
     tenant: host.accepted.tenant,
@@ -66,23 +58,18 @@ const digestsOf = Effect.fnUntraced(function* (
   return {
     proposal,
     approval: yield* approvalDigest(digest, proposal, host.run, call.id),
-    binding,
     filled,
-    tool: yield* toolDigest(digest, tool.spec, binding, filled?.values)
+    tool: yield* toolDigest(digest, tool.spec, filled?.values)
   }
 })
 
 const isEmpty = (record: object): boolean => Object.keys(record).length === 0
 
-/** What the call does, with what it is bound to in this run. */
-const effectDescription = ({ spec }: AgentTool, { binding, filled }: Digests): string =>
-  [
-    ...(binding === undefined ? [] : [binding]),
-    ...(filled === undefined || isEmpty(filled.values)
-      ? []
-      : [`Filled in: ${argsSummary(filled.values)}.`]),
-    spec.effect_description
-  ].join(" ")
+/** What the call does, with what the host filled in for it. */
+const effectDescription = ({ spec }: AgentTool, { filled }: Digests): string =>
+  filled === undefined || isEmpty(filled.values)
+    ? spec.effect_description
+    : `Filled in: ${argsSummary(filled.values)}. ${spec.effect_description}`
 
 type Digests = Effect.Success<ReturnType<typeof digestsOf>>
 
@@ -164,7 +151,7 @@ const isAuthorized = Effect.fnUntraced(function* (
     tenant: host.accepted.tenant,
     agent: host.agent.spec.name,
     tool_key: tool.key,
-    tool_digest: yield* toolDigest(digest, tool.spec, undefined)
+    tool_digest: yield* toolDigest(digest, tool.spec)
   })
   if (found !== undefined) host.authorize(found)
   return found !== undefined

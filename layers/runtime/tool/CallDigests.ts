@@ -66,18 +66,14 @@ export const proposalDigest = (
 ): Effect.Effect<string> => digestOf(digest, proposal)
 
 /**
- * Of a tool's spec and of what its calls are bound to in a run, so that a decision does not stand for what a later release
- * makes of the tool.
+ * Of a tool's spec and of what the host filled in for the call, so that a decision does not stand for what a later release makes
+ * of the tool.
  */
 export const toolDigest = (
   digest: Digest.Digest["Service"],
   spec: ToolSpec,
-  binding: string | undefined,
   filled?: Readonly<Record<string, Json>>
-): Effect.Effect<string> => {
-  if (filled !== undefined) return digestOf(digest, [spec, binding ?? null, filled])
-  return digestOf(digest, binding === undefined ? spec : [spec, binding])
-}
+): Effect.Effect<string> => digestOf(digest, filled === undefined ? spec : [spec, filled])
 
 /** What the dispatch of a call says of its way: that it goes to a queue, which runs a key once, and what it is bound to. */
 export const dispatchRouteOf = ({
