@@ -103,6 +103,12 @@ const sleepy: NonNullable<Mutation["scheduling"]> = Effect.fnUntraced(function* 
   }
 })
 
+/** The same with members of its own: those of a class are not spread. */
+const copied = (committed: Committed): Committed => {
+  const { count, from, isEnd, run, size } = committed
+  return { count, from, isEnd, run, size, entries: () => committed.entries() }
+}
+
 /** What watchers are told of an append is what the mutant makes of it. */
 const telling = (change: (committed: Committed) => ReadonlyArray<Committed>): Mutation => ({
   ports: journal((inner) => ({
@@ -442,15 +448,15 @@ export const mutants: Readonly<Record<string, Mutation>> = {
   "watchers are told of an append before it is durable": hasty,
   "watchers are told of an append twice, the second time behind itself": telling((committed) => [
     committed,
-    { ...committed, from: committed.from + committed.count }
+    { ...copied(committed), from: committed.from + committed.count }
   ]),
   "watchers are told of an append without its first entry": telling((committed) => {
-    const { count, entries } = committed
+    const { count } = committed
     return [
       {
-        ...committed,
+        ...copied(committed),
         count: Math.max(count - 1, 1),
-        entries: () => entries()?.slice(count > 1 ? 1 : 0)
+        entries: () => committed.entries()?.slice(count > 1 ? 1 : 0)
       }
     ]
   }),
