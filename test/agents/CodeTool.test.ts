@@ -1,4 +1,6 @@
 /** Scripts of a configuration in processes of their own. */
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Logger, Redacted } from "effect"
 import type { Options } from "../../layers/agents/CodeTool.ts"
@@ -40,14 +42,15 @@ describe("a code tool", () => {
 
   it.live("AG-56 reads no file of this machine and starts no process", () =>
     Effect.gen(function* () {
+      const file = JSON.stringify(join(tmpdir(), "troupe-code"))
       const script = `export default async () => {
         const codes = []
         for (const attempt of [
           async () => (await import("node:fs")).readFileSync("/etc/hostname"),
-          async () => (await import("node:fs")).writeFileSync("/tmp/troupe-code", ""),
+          async () => (await import("node:fs")).writeFileSync(${file}, ""),
           async () => (await import("node:child_process")).execSync("true"),
-          async () => new (await import("node:sqlite")).DatabaseSync("/tmp/troupe-code.db"),
-          async () => new (process.getBuiltinModule("node:sqlite").DatabaseSync)("/tmp/troupe-code.db")
+          async () => new (await import("node:sqlite")).DatabaseSync(${file}),
+          async () => new (process.getBuiltinModule("node:sqlite").DatabaseSync)(${file})
         ]) {
           try { await attempt(); codes.push("done") } catch (error) { codes.push(error.code ?? error.name) }
         }

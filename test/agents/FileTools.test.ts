@@ -272,7 +272,7 @@ describe("write_file", () => {
         ["dir-link/new", "PATH_LINK"],
         ["dir-link/sub/new", "PATH_LINK"],
         [hostile_new_path, "PATH_PATH"],
-        ["/tmp/new", "PATH_PATH"],
+        ["/new", "PATH_PATH"],
         ["sub", "PATH_NOT_FILE"],
         ["new/", "PATH_NOT_FILE"],
         ["none/new", "PATH_NOT_FOUND"]

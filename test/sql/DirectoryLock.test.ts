@@ -126,3 +126,13 @@ it.live(
   // A database is made, which takes seconds, and many on a busy machine.
   120_000
 )
+
+it.effect("a directory that cannot be read is not closed to others, and its start says why", () =>
+  Effect.gen(function* () {
+    const path = join(yield* directory, "file")
+    writeFileSync(path, "", { mode: 0o644 })
+    const error = yield* Effect.flip(DirectoryLock.harden(path))
+    assert.strictEqual(error._tag, "DirectoryUnusable")
+    assert.strictEqual(error.reason, "ENOTDIR")
+  })
+)

@@ -107,6 +107,7 @@ export type BodyContexts = (actor: ActorContext) => BodyContext
 const makeContextsOf = (tool: AgentTool, options: BodyContextOptions): BodyContexts => {
   const bases: Bases = new WeakMap()
   const contexts = new WeakMap<ActorContext, BodyContext>()
+  // Not `memoised`: its closure would be allocated at each call, and a context is made once for an actor (bench row `step`).
   return (actor) => {
     const known = contexts.get(actor)
     if (known !== undefined) return known

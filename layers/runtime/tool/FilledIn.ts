@@ -9,7 +9,7 @@ import type { BoundRun } from "../../../src/tool/GovernedTool.ts"
 import type { AgentTool, CallHost } from "./CallHost.ts"
 
 /** The run of a call, as its tool is told of it before the call has a body. */
-export const boundRunOf = ({ accepted, run }: CallHost): BoundRun => {
+const boundRunOf = ({ accepted, run }: CallHost): BoundRun => {
   const { by, conversation, tenant, trace_id } = accepted
   return { run, conversation, tenant, principal: by, trace_id }
 }

@@ -110,7 +110,7 @@ const refusalOf = (directory: string | undefined): string =>
   directory === undefined
     ? "PGlite did not start"
     : `PGlite cannot open the database in ${directory}: its files are broken, another version made them, or this process ` +
-      "may open too few files (ulimit -n; it needs 256). Restore a backup, or use another directory"
+      "may open too few files (ulimit -n; 256 are enough). Restore a backup, or use another directory"
 
 const open = (
   options: PgliteOptions
