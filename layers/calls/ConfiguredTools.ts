@@ -188,6 +188,9 @@ const governed = Effect.fnUntraced(function* (
     ...made,
     provider,
     ...(fillIn === undefined ? undefined : { fillIn }),
+    ...(target._tag === "Direct" && target.reference !== undefined
+      ? { filledOncePerRun: true }
+      : undefined),
     target: bound.length <= target_units_max ? bound : { sha256: sha256(bound) }
   }
 })

@@ -181,6 +181,8 @@ export interface GovernedTool<out R = never> {
    * itself; a tool that reconciles or is transactional is not asked about.
    */
   readonly fillIn?: (call: CallOfRun) => Effect.Effect<Readonly<Record<string, Json>>, ToolError>
+  /** The host is asked by the first call of a run only, and each later one has the same values. Absent = each call asks. */
+  readonly filledOncePerRun?: true
   /** The plugin or server that it comes from. Absent = `internal`. */
   readonly provider?: string
   /** Can it be called now? Absent = yes. */

@@ -108,7 +108,7 @@ describe("a workflow as a tool", () => {
       })
   )
 
-  it.live("AG-42 runs the revision that the approver read, and journals it", () =>
+  it.live("AG-42 runs the revision that the approver read in the whole run, and journals it", () =>
     Effect.gen(function* () {
       const web = yield* platform(() => answer)
       const [made] = yield* configured(web, [summarize], {
@@ -121,25 +121,32 @@ describe("a workflow as a tool", () => {
         const troupe = await start({
           agents: [agent],
           tools: [Effect.succeed([{ ...made!, fillIn }])],
-          model: model(1)
+          model: layer(({ transcript }) =>
+            transcript.filter(({ role }) => role === "tool").length === 2
+              ? text("done")
+              : call("summarize", { city: `Paris ${transcript.length}` })
+          )
         })
         const { run } = await troupe.ask({ agent: "keeper", text: "go" })
-        const [question] = await troupe.pending(boss)
-        const shown = question?.payload.effect_description ?? ""
-        assert.include(shown, `Filled in: ${revision_place}: "rev_1". Runs workflow.`)
-        deployed = "rev_2"
-        await troupe.decide(question!.id, { _tag: "Approve" }, boss)
-        assert.strictEqual((await troupe.result(run)).status, "complete")
+        for (const status of ["awaiting_approval", "complete"]) {
+          const [question] = await troupe.pending(boss)
+          const shown = question?.payload.effect_description ?? ""
+          assert.include(shown, `Filled in: ${revision_place}: "rev_1". Runs workflow.`)
+          deployed = "rev_2"
+          await troupe.decide(question!.id, { _tag: "Approve" }, boss)
+          assert.strictEqual((await troupe.result(run)).status, status)
+        }
         assert.deepStrictEqual(
           bodiesOf(web.seen).map(({ references }) => references),
-          [revision("rev_1")]
+          [revision("rev_1"), revision("rev_1")]
         )
         const journaled = []
         for await (const item of troupe.watch(run)) {
           if (item._tag !== "Event" || item.entry.event._tag !== "CallDispatched") continue
           journaled.push(item.entry.event.filled?.values)
         }
-        assert.deepStrictEqual(journaled, [{ [revision_place]: "rev_1" }])
+        const filled = { [revision_place]: "rev_1" }
+        assert.deepStrictEqual(journaled, [filled, filled])
         await troupe.stop()
       })
     })

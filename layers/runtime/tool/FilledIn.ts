@@ -14,15 +14,25 @@ const boundRunOf = ({ accepted, run }: CallHost): BoundRun => {
   return { run, conversation, tenant, principal: by, trace_id }
 }
 
+/** What an earlier call of the run was given, where that holds for all of them. */
+const filledBefore = ({ state }: CallHost, { filledOncePerRun, key }: AgentTool) => {
+  if (filledOncePerRun === undefined) return undefined
+  for (const { filled } of state.calls.values()) if (filled?.tool === key) return filled
+  return undefined
+}
+
 /** Undefined where the tool is filled in by nobody. Another version of the tool may need other values: it asks anew. */
 export const filledFor = (
   host: CallHost,
-  { fillIn, key }: AgentTool
+  tool: AgentTool
 ): Effect.Effect<HostValues | undefined, ToolError> => {
+  const { fillIn, key } = tool
   if (fillIn === undefined) return Effect.undefined
   const { filled, id } = host.call()
   const known = host.filled ?? filled
   if (known?.tool === key) return Effect.succeed(known)
+  const before = filledBefore(host, tool)
+  if (before !== undefined) return Effect.succeed((host.filled = before))
   return Effect.map(
     fillIn({ ...boundRunOf(host), call: id }),
     (values) => (host.filled = { tool: key, values })
