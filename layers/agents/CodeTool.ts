@@ -10,6 +10,7 @@
  * ```
  */
 import { createHash, randomUUID } from "node:crypto"
+import { existsSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { Array as Arr, Context, Effect, Option, Redacted, Result, Schema } from "effect"
 import { canonical } from "../../src/Canonical.ts"
@@ -41,7 +42,7 @@ const timeout_ms_default = 30_000
 const margin_ms = 1_000
 const output_bytes_max = 4_000_000
 /** Variables by which the process itself would be changed. */
-const forbidden = /^(?:NODE_.*|LD_.*|DYLD_.*|PATH|HOME)$/i
+const forbidden = /^(?:NODE_.*|LD_.*|DYLD_.*|PATH|HOME|PWD|OLDPWD|SHLVL|_)$/i
 
 /** What the process runs: the script comes with its arguments, so that no length of a command line bounds it. */
 const main = `
@@ -49,7 +50,9 @@ import { syncBuiltinESMExports } from "node:module"
 process.stdin.setEncoding("utf8")
 let text = ""
 for await (const part of process.stdin) text += part
-const { args, mark, script } = JSON.parse(text)
+const { args, mark, names, script } = JSON.parse(text)
+// A shell adds its own.
+for (const each of Object.keys(process.env)) if (!names.includes(each)) delete process.env[each]
 // By these a script would signal other processes of its user.
 delete process._kill
 delete process._debugProcess
@@ -74,7 +77,22 @@ const nodeArgs = (text: string, ...flags: ReadonlyArray<string>): ReadonlyArray<
   "--eval",
   text
 ]
-const run_args = nodeArgs(main)
+
+const shell = "/bin/sh"
+/**
+ * Of all data of the process, in kB, where the system enforces it: V8 reserves about half of it before the script begins. A lower
+ * limit that is already set stays. No memory is written to disk when the process dies of it.
+ */
+const limited = `ulimit -d 1048576; ulimit -c 0; exec "$0" "$@"`
+const isLimited = process.platform === "linux" && existsSync(shell)
+
+/** How Node is started with its arguments. */
+const programOf = (args: ReadonlyArray<string>): Pick<ProcessGroup.Command, "args" | "file"> =>
+  isLimited
+    ? { file: shell, args: ["-c", limited, process.execPath, ...args] }
+    : { file: process.execPath, args }
+
+const run_program = programOf(nodeArgs(main))
 
 /** Reads scripts as modules and runs none of them: what is wrong with each, or null. */
 const check = `
@@ -92,7 +110,7 @@ const faultOf = (script) => {
 }
 process.stdout.write(JSON.stringify(JSON.parse(text).map(faultOf)))
 `
-const check_args = nodeArgs(check, "--experimental-vm-modules")
+const check_program = programOf(nodeArgs(check, "--experimental-vm-modules"))
 const check_timeout_ms = 30_000
 
 const Faults = Schema.fromJsonString(Schema.Array(Schema.NullOr(Schema.String)))
@@ -155,9 +173,8 @@ const environmentOf = (
 const faultsOf = Effect.fnUntraced(function* (scripts: ReadonlyArray<string>) {
   if (scripts.length === 0) return []
   const ended = yield* ProcessGroup.run({
-    file: process.execPath,
+    ...check_program,
     name: "node",
-    args: check_args,
     cwd: tmpdir(),
     env: {},
     stdin: JSON.stringify(scripts),
@@ -199,12 +216,11 @@ const handlerOf =
   (args: unknown) => {
     const mark = randomUUID()
     return ProcessGroup.run({
-      file: process.execPath,
+      ...run_program,
       name: "node",
-      args: run_args,
       cwd: tmpdir(),
       env,
-      stdin: JSON.stringify({ args, mark, script }),
+      stdin: JSON.stringify({ args, mark, names: Object.keys(env), script }),
       timeout_ms,
       output_bytes_max
     }).pipe(

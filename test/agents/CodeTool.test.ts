@@ -65,6 +65,20 @@ describe("a code tool", () => {
     })
   )
 
+  if (process.platform !== "linux") {
+    console.log(
+      "skipped: only Linux bounds the data of a process, so the bound of buffers is not tested"
+    )
+  }
+  it.live.skipIf(process.platform !== "linux")("AG-56 has 1 GB for its data, buffers too", () =>
+    Effect.gen(function* () {
+      const filled = (bytes: number) =>
+        `export default () => Array.from({ length: 4 }, () => Buffer.allocUnsafeSlow(${bytes})).length`
+      assert.strictEqual(yield* runBody(yield* code(filled(25e6)), {}), 4)
+      assert.strictEqual((yield* failure(filled(250e6))).reason, "CODE_FAILED")
+    })
+  )
+
   it.live(
     "fails without the text of what it threw, unless it says that the arguments are wrong",
     () =>
