@@ -4,7 +4,7 @@
  */
 import { Effect, Exit, Option, Result, Schema } from "effect"
 import { truncateUnits } from "../../src/CutText.ts"
-import { withoutHost } from "../../src/call/ErrorDetail.ts"
+import { withoutHosts } from "../../src/call/PrivateHosts.ts"
 import { readJson } from "../../src/entry/BoundedJson.ts"
 import { ToolTerminalError, ToolUserError } from "../../src/error/ToolError.ts"
 import type { GovernedTool } from "../../src/tool/GovernedTool.ts"
@@ -67,7 +67,7 @@ const contentOf = (
   const content = data?.content ?? null
   if (!isError(status?.code)) return Exit.succeed(content)
   const text = content === null ? (status?.message ?? "") : asText(content)
-  const detail = withoutHost(text, endpoint)
+  const detail = withoutHosts(text, endpoint)
   return Exit.fail(
     new ToolUserError({
       kind: "external",

@@ -6,6 +6,7 @@ import { Option, Result, Schema } from "effect"
 import { truncateUnits } from "../CutText.ts"
 import { readJson } from "../entry/BoundedJson.ts"
 import { withoutSecrets } from "../error/KnownSecrets.ts"
+import { withoutHosts } from "./PrivateHosts.ts"
 
 /** The longest detail, in UTF-16 units. */
 const detail_max = 2_000
@@ -16,21 +17,6 @@ const body_max = 1_000_000
 const decode = Schema.decodeUnknownOption(
   Schema.Struct({ detail: Schema.optionalKey(Schema.Json) })
 )
-
-/**
- * A failure's text without the host that an operator's endpoint names, in any case of its letters; a name without a dot or a
- * port may be a word of the text.
- */
-export const withoutHost = (text: string, endpoint: string): string => {
-  const { host, hostname, origin } = new URL(endpoint)
-  return [origin, host, hostname]
-    .filter((name) => /[.:]/.test(name))
-    .reduce(
-      (clean, name) =>
-        clean.replaceAll(new RegExp(name.replaceAll(/[.[\]]/g, "\\$&"), "gi"), "[host]"),
-      text
-    )
-}
 
 /**
  * The detail of an error answer, without the secrets and cut at 2,000 characters with a mark; null where there is none.
@@ -47,6 +33,6 @@ export const detailOf = (
   if (detail === null || detail === undefined || detail === "") return null
   const clean = withoutSecrets(detail, secrets)
   const whole = typeof clean === "string" ? clean : JSON.stringify(clean)
-  const text = endpoint === undefined ? whole : withoutHost(whole, endpoint)
+  const text = withoutHosts(whole, endpoint)
   return text.length <= detail_max ? text : truncateUnits(text, detail_max) + cut_mark
 }

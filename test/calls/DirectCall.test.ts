@@ -2,6 +2,7 @@
 import { gzipSync } from "node:zlib"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Redacted } from "effect"
+import { TestClock } from "effect/testing"
 import { isToolError } from "../../src/error/ToolError.ts"
 import type { CallContext } from "../../src/tool/GovernedTool.ts"
 import { CallId } from "../../src/Ids.ts"
@@ -262,17 +263,53 @@ describe("a direct call", () => {
     )
   })
 
-  it.live("AG-10 ends after its time, and says nothing of where it went", () =>
+  it("AG-11 shows no host of a private network and no user of a URL", () => {
+    const shown = (detail: string) => detailOf(JSON.stringify({ detail }))
+    for (const [detail, expected] of [
+      ["connect ECONNREFUSED 10.0.0.4:5432", "connect ECONNREFUSED [host]"],
+      ["db.prod.internal:5432 and a.svc.cluster.local. are down", "[host] and [host] are down"],
+      ["see http://platform-db:8000/x", "see http://[host]/x"],
+      [
+        "http://0x7f.1/ http://2130706433/ http://[fd00::1]:80/",
+        "http://[host]/ http://[host]/ http://[host]/"
+      ],
+      ["postgres://user:hidden@db/x", "postgres://[host]/x"],
+      ["https://user:hidden@docs.example.org/a", "https://docs.example.org/a"],
+      ["from fe80::1 and ::ffff:10.0.0.1", "from [host] and ::ffff:[host]"]
+    ] as const) {
+      assert.strictEqual(shown(detail), expected)
+    }
+    for (const detail of [
+      "Target a field under 'parameters.agent', or settings.locale, at 12:30:45.",
+      "std::string of 1.2.3.4 and 2606:4700::1111, version 10.2.3",
+      "https://docs.example.org/errors#10 and internal.example.org"
+    ]) {
+      assert.strictEqual(shown(detail), detail)
+    }
+  })
+
+  it.effect("AG-10 ends after its time, or 30 s, and says nothing of where it went", () =>
     Effect.gen(function* () {
-      const server = yield* web(() => {})
-      const tools = [{ type: "platform", op: "query_workflows" }] as const
-      const [tool] = yield* configured(server, tools, { timeout_ms: 50 })
-      const error = errorOf(yield* Effect.flip(runBody(tool, {})))
-      assert.deepInclude(error, {
-        _tag: "ToolTransientError",
-        kind: "timeout",
-        message: "direct tool call failed"
-      })
+      for (const [options, limit_ms] of [
+        [{ timeout_ms: 50 }, 50],
+        [{}, 30_000]
+      ] as const) {
+        let arrived = () => {}
+        const asked = new Promise<void>((resolve) => (arrived = resolve))
+        const server = yield* web(() => arrived())
+        const tools = [{ type: "platform", op: "query_workflows" }] as const
+        const [tool] = yield* configured(server, tools, options)
+        const fiber = yield* Effect.forkChild(Effect.flip(runBody(tool, {})))
+        yield* Effect.promise(() => asked)
+        yield* TestClock.adjust(limit_ms - 1)
+        assert.strictEqual(fiber.pollUnsafe(), undefined)
+        yield* TestClock.adjust(1)
+        assert.deepInclude(errorOf(yield* Fiber.join(fiber)), {
+          _tag: "ToolTransientError",
+          kind: "timeout",
+          message: "direct tool call failed"
+        })
+      }
     })
   )
 
