@@ -138,6 +138,9 @@ const gateway = (issues: Array<string>) =>
         connection !== undefined &&
         data.function.name === `tools.${provider}.${integration}.${action}.${connection}`
     )
+    if (/^(?:workflow|tools\.agenta)\./.test(data.function.name)) {
+      return problem(404, "the gateway has no workflows and no operations of the platform")
+    }
     const args = argumentsOf(data.function.arguments)
     if (found === undefined) return called(data.id, true, "there is no such connected action")
     const title = args?.["title"]

@@ -7,7 +7,7 @@ import { truncateUnits } from "../CutText.ts"
 import type { Permission } from "../tool/SideEffects.ts"
 import { Permission as PermissionSchema, permissionOf } from "../tool/SideEffects.ts"
 import { readJsonValue } from "../entry/BoundedJson.ts"
-import { suggestNames } from "../tool/Nearest.ts"
+import { didYouMean } from "../tool/Nearest.ts"
 import { partsConflict } from "./BodyAssembly.ts"
 import type { JsonObject } from "./BodyPath.ts"
 import { isJsonObject, parsePath } from "./BodyPath.ts"
@@ -185,7 +185,7 @@ export const platformOp = (
         refuseConfig(
           "UnknownPlatformOp",
           op,
-          `the catalogue has no such op.${suggestNames(op, [...catalogue.keys()])} ` +
+          `the catalogue has no such op.${didYouMean(op, catalogue.keys())} ` +
             `Available: ${[...catalogue.keys()].slice(0, 50).join(", ")}.`
         )
       )

@@ -33,7 +33,7 @@ import {
 import { assembledSchema, fixedSchema, sentSchema } from "./RequestSchema.ts"
 import { isImmutableToken, isOwnToken, tokenValue, unknownToken } from "./HostContext.ts"
 import { strippedSchema, stripProblem } from "./SchemaStrip.ts"
-import { isSupplied, showsPath, unsuppliedFields } from "./SuppliedFields.ts"
+import { isSupplied, pathThroughNoObject, showsPath, unsuppliedFields } from "./SuppliedFields.ts"
 import type {
   CallbackTool,
   GatewayTool,
@@ -194,6 +194,17 @@ const fixedProblem = (call: DirectRequest, request: JsonObject): string | undefi
   return `what it always sends does not fit the endpoint's schema: ${problem}`
 }
 
+/** Why something cannot be filled in below a value of a schema, of the first such path; undefined = each can. */
+const placeProblem = (schema: JsonObject, paths: ReadonlyArray<BodyPath>): string | undefined => {
+  for (const path of paths) {
+    const at = pathThroughNoObject(schema, path)
+    if (at === undefined) continue
+    const place = at.length === 0 ? "the whole body" : `"${at.join(".")}"`
+    return `"${path.join(".")}" is filled in, but ${place} is no object in the endpoint's schema`
+  }
+  return undefined
+}
+
 const directTarget = (
   { allowNestedBind, call: given, name, request_schema, schema }: Direct,
   resolution: ToolResolution
@@ -240,6 +251,10 @@ const directTarget = (
   const sent = sentSchema(assembled, [...parameters, ...queryPaths(call)])
   const misfit = fixedProblem(call, sent)
   if (misfit !== undefined) return refuse("InvalidToolConfig", misfit)
+  const misplaced =
+    placeProblem(schema, within) ??
+    (request_schema === undefined ? undefined : placeProblem(request_schema, [...bound, args_into]))
+  if (misplaced !== undefined) return refuse("PathConflict", misplaced)
   return Result.succeed({
     input_schema,
     target: { _tag: "Direct", call, request_schema: sent, set }

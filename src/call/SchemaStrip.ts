@@ -149,6 +149,16 @@ const strippedData = (schema: JsonObject, { path }: Place): JsonObject => {
   })
 }
 
+/** What the names of members have to be, where it lists them, without one name; undefined = nothing is left of it. */
+const namesWithout = (names: Json, name: string): Json | undefined => {
+  if (!isJsonObject(names)) return names
+  const { const: only, enum: listed } = names
+  if (only === name) return undefined
+  const left = listed === undefined ? listed : withoutName(listed, name)
+  if (left === undefined || left === listed) return names
+  return Array.isArray(left) && left.length === 0 ? undefined : { ...names, enum: left }
+}
+
 /**
  * The schema without a property, whatever else it says of it. An empty `required` is left out, and so is `minProperties`,
  * which counts the property too.
@@ -165,6 +175,8 @@ const withoutProperty = (schema: JsonObject, name: string): JsonObject => {
       }
       case "minProperties":
         return undefined
+      case "propertyNames":
+        return namesWithout(value, name)
       default:
         return value
     }

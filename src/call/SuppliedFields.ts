@@ -60,6 +60,20 @@ export const showsPath = (schema: JsonObject, path: BodyPath): boolean => {
   return true
 }
 
+const isNoObject = ({ type }: JsonObject): boolean =>
+  type !== undefined && type !== "object" && !(Array.isArray(type) && type.includes("object"))
+
+/** The part of a path at which a schema takes no object, such as a list, so that nothing can be filled in below; undefined = none. */
+export const pathThroughNoObject = (schema: JsonObject, path: BodyPath): BodyPath | undefined => {
+  let nodes: ReadonlyArray<JsonObject> = [schema]
+  for (const [at, name] of path.entries()) {
+    const all = nodes.flatMap((node) => together(node, schema))
+    if (all.some(isNoObject)) return path.slice(0, at)
+    nodes = propertiesOf(all, name)
+  }
+  return undefined
+}
+
 /** Who fills the fields of a body in. */
 export interface Suppliers {
   /** What the model is shown. */

@@ -85,6 +85,11 @@ describe("what a configured tool always sends", () => {
           call: { method: "POST", path: "/api/x", ...call },
           ...more
         }) as never
+      const lists = {
+        type: "object",
+        properties: { list: { $ref: "#/$defs/list" } },
+        $defs: { list: { type: "array" } }
+      }
       const o = { properties: { k: {} }, required: ["k", "x"] }
       for (const [tool, part] of [
         [custom({ path: "/api/x/{id}", body: { id: ".." } }), "unsafe-path"],
@@ -95,6 +100,17 @@ describe("what a configured tool always sends", () => {
             { request_schema: { properties: { data: {}, o } } }
           ),
           "nobody supplies what the endpoint requires: o.x"
+        ],
+        [
+          custom({ context: { "list.0.id": "$ctx.session.id" } }, { input_schema: lists }),
+          '"list.0.id" is filled in, but "list" is no object'
+        ],
+        [
+          custom(
+            { args_into: "data", context: { "list.0.id": "$ctx.session.id" } },
+            { request_schema: { ...lists, $defs: { list: { type: ["array", "null"] } } } }
+          ),
+          '"list.0.id" is filled in, but "list" is no object'
         ]
       ] as const) {
         const error = yield* Effect.flip(configured(web, [tool]))

@@ -1,10 +1,13 @@
 /** The reference platform over real sockets: by itself, and as agents' configured tools reach it. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import * as Gateway from "../../layers/calls/GatewayCall.ts"
+import * as PlatformClient from "../../layers/calls/PlatformClient.ts"
 import * as ConfiguredTools from "../../layers/calls/ConfiguredTools.ts"
 import { start } from "../../layers/compose/NodeService.ts"
 import type { NodeService } from "../../layers/compose/NodeService.ts"
 import { layer } from "../../layers/model/ScriptedModelGateway.ts"
+import { handlerEffect } from "../../layers/runtime/tool/HandlerEffect.ts"
 import * as HostPlatform from "../../scripts/platform/HostPlatform.ts"
 import { keeper, toolConfigs } from "../../scripts/platform/Keeper.ts"
 import { keeperScript } from "../../scripts/platform/Script.ts"
@@ -47,6 +50,21 @@ const commitOf = (more: object = {}, message = "by hand") =>
   JSON.stringify({ workflow_revision: { workflow_variant_id: keeper_variant, message, ...more } })
 
 describe("the reference platform", () => {
+  it.live("AG-57 has no workflows and no operations of its own behind its gateway", () =>
+    Effect.gen(function* () {
+      const { endpoint } = yield* host
+      const client = PlatformClient.make({
+        callback: { endpoint, authorization },
+        timeout_ms: 5_000
+      })
+      for (const ref of ["workflow.variant.summarize", "tools.agenta.commit_revision"]) {
+        const handler = Gateway.handlerOf(client, endpoint, ref)
+        const error = yield* Effect.flip(handlerEffect(handler, {}, call()))
+        assert.deepInclude(error, { _tag: "ToolUserError", kind: "not_found", reason: "HTTP_404" })
+      }
+    })
+  )
+
   it.live("answers nobody without its authorization, and counts who asked", () =>
     Effect.gen(function* () {
       const platform = yield* host

@@ -60,6 +60,16 @@ describe("a field that is filled in by others", () => {
       }
     ],
     [
+      "the names that members may have",
+      object({ b: text }, { propertyNames: { enum: ["kind", "b"] } }),
+      object({ b: text }, { propertyNames: { enum: ["b"] } })
+    ],
+    [
+      "the one name that a member may have",
+      object({ b: text }, { propertyNames: { const: "kind" } }),
+      object({ b: text })
+    ],
+    [
       "a number of members",
       object({ kind: text, b: text }, { minProperties: 2 }),
       object({ b: text })

@@ -77,7 +77,9 @@ conformance("platform_ops_catalog", ({ expect, id, input }): Driven => {
       if ("args_into" in expect) assert.strictEqual(op.args_into, expect.args_into as string)
       const permission = defaultPermissionOf(op)
       if ("defaultPermission" in expect) assert.strictEqual(permission, expect.defaultPermission)
-      if (expect.needsApproval === true) assert.strictEqual(permission, "ask")
+      if ("needsApproval" in expect) {
+        assert.strictEqual(permission === "ask", expect.needsApproval)
+      }
       yield* meetsSchema(input, expect)
     })
   }
