@@ -44,18 +44,24 @@ const output_bytes_max = 4_000_000
 /** Variables by which the process itself would be changed. */
 const forbidden = /^(?:NODE_.*|LD_.*|DYLD_.*|PATH|HOME|PWD|OLDPWD|SHLVL|_)$/i
 
-/** What the process runs: the script comes with its arguments, so that no length of a command line bounds it. */
+/**
+ * What the process runs: the script comes with its arguments, so that no length of a command line bounds it. Secrets come so too:
+ * a shell changes some variables (`IFS`) and drops others (`my-key`), and what a process began with is open to its user.
+ */
 const main = `
 import { syncBuiltinESMExports } from "node:module"
+import os from "node:os"
 process.stdin.setEncoding("utf8")
 let text = ""
 for await (const part of process.stdin) text += part
-const { args, mark, names, script } = JSON.parse(text)
+const { args, env, mark, script } = JSON.parse(text)
 // A shell adds its own.
-for (const each of Object.keys(process.env)) if (!names.includes(each)) delete process.env[each]
-// By these a script would signal other processes of its user.
+for (const each of Object.keys(process.env)) delete process.env[each]
+Object.assign(process.env, env)
+// By these a script would signal, or slow down, other processes of its user.
 delete process._kill
 delete process._debugProcess
+delete os.setPriority
 syncBuiltinESMExports()
 const end = (member, value) => process.stdout.write("\\n" + mark + JSON.stringify({ [member]: value ?? null }))
 try {
@@ -159,9 +165,10 @@ const environmentOf = (
     const value = Object.hasOwn(given, each) ? given[each] : undefined
     const text = Redacted.isRedacted(value) ? Redacted.value(value) : value
     // An empty one would be found between any two characters of a result.
-    const isGiven = text !== undefined && text !== ""
-    if (!isGiven || forbidden.test(each)) {
-      const problem = isGiven ? "would change the process itself" : "has no value"
+    if (text === undefined || text === "" || text.includes("\0") || forbidden.test(each)) {
+      const problem = forbidden.test(each)
+        ? "would change the process itself"
+        : `has ${text?.includes("\0") === true ? "a NUL in its" : "no"} value`
       return Result.fail(refuseConfig("InvalidToolConfig", name, `the secret "${each}" ${problem}`))
     }
     env[each] = text
@@ -219,8 +226,8 @@ const handlerOf =
       ...run_program,
       name: "node",
       cwd: tmpdir(),
-      env,
-      stdin: JSON.stringify({ args, mark, names: Object.keys(env), script }),
+      env: {},
+      stdin: JSON.stringify({ args, env, mark, script }),
       timeout_ms,
       output_bytes_max
     }).pipe(

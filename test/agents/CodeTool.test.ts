@@ -21,12 +21,24 @@ const failure = Effect.fnUntraced(function* (script: string, options: Partial<Op
 describe("a code tool", () => {
   it.live("AG-56 has only its named secrets in its environment, and shows none of them", () =>
     Effect.gen(function* () {
-      const secrets = { TOKEN: Redacted.make("hidden-token"), OTHER: "hidden-other" }
+      // A shell would change the second, and drop the third.
+      const secrets = {
+        TOKEN: Redacted.make("hidden-token"),
+        IFS: "hidden-ifs",
+        "my-key": "hidden-key",
+        OTHER: "hidden-other"
+      }
       const script =
-        "export default (args) => ({ names: Object.keys(process.env), args, said: `a ${process.env.TOKEN}` })"
-      const tool = yield* code(script, { secrets: ["TOKEN"] }, { secrets })
+        "export default (args) => ({ env: Object.entries(process.env).map(([k, v]) => [k, [...v].join('.')]), args, said: `a ${process.env.TOKEN}` })"
+      const tool = yield* code(script, { secrets: ["TOKEN", "IFS", "my-key"] }, { secrets })
       const value = yield* runBody(tool, { city: "Paris" })
-      assert.deepInclude(value, { names: ["TOKEN"], args: { city: "Paris" } })
+      const spread = (text: string) => [...text].join(".")
+      const env = [
+        ["TOKEN", spread("hidden-token")],
+        ["IFS", spread("hidden-ifs")],
+        ["my-key", spread("hidden-key")]
+      ]
+      assert.deepInclude(value, { env, args: { city: "Paris" } })
       assert.notInclude(JSON.stringify(value), "hidden")
     })
   )
@@ -50,7 +62,8 @@ describe("a code tool", () => {
           async () => (await import("node:fs")).writeFileSync(${file}, ""),
           async () => (await import("node:child_process")).execSync("true"),
           async () => new (await import("node:sqlite")).DatabaseSync(${file}),
-          async () => new (process.getBuiltinModule("node:sqlite").DatabaseSync)(${file})
+          async () => new (process.getBuiltinModule("node:sqlite").DatabaseSync)(${file}),
+          async () => (await import("node:os")).setPriority(process.ppid, 19)
         ]) {
           try { await attempt(); codes.push("done") } catch (error) { codes.push(error.code ?? error.name) }
         }
@@ -60,6 +73,7 @@ describe("a code tool", () => {
       assert.deepStrictEqual(value, [
         ...Array(3).fill("ERR_ACCESS_DENIED"),
         "ERR_UNKNOWN_BUILTIN_MODULE",
+        "TypeError",
         "TypeError"
       ])
     })
@@ -183,6 +197,7 @@ describe("a code tool", () => {
         const script = "export default () => 1"
         for (const [more, options] of [
           [{ secrets: ["TOKEN"] }, {}],
+          [{ secrets: ["TOKEN"] }, { secrets: { TOKEN: "a\0b" } }],
           [{ secrets: ["NODE_OPTIONS"] }, { secrets: { NODE_OPTIONS: "--inspect" } }],
           [{ runtime: "python" }, {}]
         ] as const) {
