@@ -6,41 +6,53 @@ import { literalAddress } from "./Dialling.ts"
 
 /** Names that lead nowhere outside of a private network. */
 const private_name =
-  /(?<![\w.-])(?:[a-z0-9_-]+\.)+(?:internal|local|localdomain|localhost|lan|svc|home\.arpa)\.?(?::\d{1,5})?(?![\w-]|\.\w)/gi
+  /(?<![\w.-])(?:[a-z0-9_-]+\.)+(?:internal|intranet|local|localdomain|localhost|lan|corp|svc|consul|home\.arpa)\.?(?::\d{1,5})?(?![\w-]|\.\w)/gi
+/** A name without a dot, where the words of a failed lookup or connection say that it is a host. */
+const dialled_name =
+  /(?:(?<=\b(?:ENOTFOUND |EAI_AGAIN |(?:host|hostname|host name|server at)[ =:]{0,2}\\?["']))[a-z\d_-]+(?::\d{1,5})?|(?<=\b(?:ECONNREFUSED|ECONNRESET|EHOSTUNREACH|ETIMEDOUT|connect to|connecting to|host|dial tcp) )[a-z\d_-]+:\d{1,5})(?![\w-]|\.\w)|(?<=\blookup )[a-z\d_-]+(?= on \S{1,99}: |: no such host)/gi
 const url_authority = /(?<=\b[a-z][a-z0-9+.-]{0,31}:\/\/)[^\s/?#"'`<>\\]+/gi
-const four = /(?<![\w.])((?:\d{1,3}\.){3}\d{1,3})(?::\d{1,5})?(?!\w|\.\w)/g
+// The letter before an address may be that of an escaped end of line.
+const four =
+  /(?:(?<![a-z\d.])|(?<=\\[nrt]))((?:\d{1,3}\.){3}\d{1,3})(?::\d{1,5})?(?![a-z\d]|\.\w)/gi
 const six =
-  /(?<![\w:.])((?:[\da-f]{0,4}:){2,8}(?:(?:\d{1,3}\.){3}\d{1,3}|[\da-f]{0,4}))(?![\w:]|\.\w)/gi
+  /(?:(?<![\w:.])|(?<=\\[nrt]))((?:[\da-f]{0,4}:){2,8}(?:(?:\d{1,3}\.){3}\d{1,3}|[\da-f]{0,4}))(?![\w:]|\.\w)/gi
 
 const withoutPrivateAddress = (found: string, address: string): string =>
   isAddress(address) && !isGlobalAddress(address) ? "[host]" : found
+
+/** Two words with colons between them (`Face::Bad`) may look like an address. */
+const withoutPrivateSix = (found: string, address: string): string =>
+  /\d|^f[cd]/i.test(address) ? withoutPrivateAddress(found, address) : found
 
 /** Without the user too. */
 const withoutPrivateAuthority = (authority: string): string => {
   const host = authority.slice(authority.lastIndexOf("@") + 1)
   const url = URL.parse(`http://${host}`)
   const address = url === null ? undefined : literalAddress(url)
+  const name = url?.hostname.replace(/\.$/, "") ?? ""
   const isPrivate =
     address === undefined
-      ? url === null || !url.hostname.replace(/\.$/, "").includes(".")
+      ? !name.includes(".") || name.replace(private_name, "") === ""
       : !isGlobalAddress(address)
   return isPrivate ? "[host]" : host
 }
 
 /**
  * The text without hosts of a private network: addresses that are not public, names under `internal`, `local` and the like, and
- * in a URL names without a dot. A public name stays, for its page may be what helps; the user in its URL does not.
+ * names without a dot in a URL and in the words of a failed connection. A public name stays, for its page may be what helps; the
+ * user in its URL does not.
  */
 const withoutPrivateHosts = (text: string): string =>
   text
     .replaceAll(url_authority, withoutPrivateAuthority)
     .replaceAll(private_name, "[host]")
+    .replaceAll(dialled_name, "[host]")
+    .replaceAll(six, withoutPrivateSix)
     .replaceAll(four, withoutPrivateAddress)
-    .replaceAll(six, withoutPrivateAddress)
 
 /**
  * A failure's text without the host that an operator's endpoint names, in any case of its letters, and without hosts of a
- * private network. A name without a dot and a port may be a word of the text, and stays outside of a URL.
+ * private network. A name without a dot and a port may be a word of the text, and stays elsewhere.
  */
 export const withoutHosts = (text: string, endpoint?: string): string => {
   if (endpoint === undefined) return withoutPrivateHosts(text)

@@ -264,7 +264,7 @@ describe("a direct call", () => {
   })
 
   it("AG-11 shows no host of a private network and no user of a URL", () => {
-    const shown = (detail: string) => detailOf(JSON.stringify({ detail }))
+    const shown = (detail: unknown) => detailOf(JSON.stringify({ detail }))
     for (const [detail, expected] of [
       ["connect ECONNREFUSED 10.0.0.4:5432", "connect ECONNREFUSED [host]"],
       ["db.prod.internal:5432 and a.svc.cluster.local. are down", "[host] and [host] are down"],
@@ -275,13 +275,21 @@ describe("a direct call", () => {
       ],
       ["postgres://user:hidden@db/x", "postgres://[host]/x"],
       ["https://user:hidden@docs.example.org/a", "https://docs.example.org/a"],
-      ["from fe80::1 and ::ffff:10.0.0.1", "from [host] and ::ffff:[host]"]
+      ["from fe80::1 and ::ffff:10.0.0.1", "from [host] and [host]"],
+      ['host name "db" at http://x%2Einternal/', 'host name "[host]" at http://[host]/'],
+      [
+        "HTTPPool(host='db', port=80); lookup db on a.corp: none",
+        "HTTPPool(host='[host]', port=80); lookup [host] on [host]: none"
+      ],
+      ["EAI_AGAIN db, connecting to db:80.", "EAI_AGAIN [host], connecting to [host]."],
+      [["down:\n10.0.0.4", "\tfd00::1"], '["down:\\n[host]","\\t[host]"]']
     ] as const) {
       assert.strictEqual(shown(detail), expected)
     }
     for (const detail of [
       "Target a field under 'parameters.agent', or settings.locale, at 12:30:45.",
-      "std::string of 1.2.3.4 and 2606:4700::1111, version 10.2.3",
+      "std::string of 1.2.3.4 and 2606:4700::1111, version 10.2.3, Face::Bad, ::",
+      "ENOTFOUND api.example.org, the host is down, lookup table: none, id:12345",
       "https://docs.example.org/errors#10 and internal.example.org"
     ]) {
       assert.strictEqual(shown(detail), detail)
