@@ -6,15 +6,17 @@ import type { BodyPath, JsonObject } from "./BodyPath.ts"
 import { isJsonObject, isPrefix, memberOf } from "./BodyPath.ts"
 import { dereferenced } from "./SchemaReference.ts"
 
+const schemasIn = (list: Json | undefined): ReadonlyArray<Json> =>
+  Array.isArray(list) ? (list as ReadonlyArray<Json>) : []
+
 /** All schemas that hold for a value of this one at once: it, and what `allOf` adds. */
 const together = (schema: JsonObject, root: JsonObject): ReadonlyArray<JsonObject> => {
   const found = dereferenced(schema, root)
-  const { allOf } = found
   return [
     found,
-    ...(Array.isArray(allOf)
-      ? allOf.flatMap((each: Json) => (isJsonObject(each) ? [dereferenced(each, root)] : []))
-      : [])
+    ...schemasIn(found["allOf"]).flatMap((each) =>
+      isJsonObject(each) ? [dereferenced(each, root)] : []
+    )
   ]
 }
 
@@ -60,15 +62,33 @@ export const showsPath = (schema: JsonObject, path: BodyPath): boolean => {
   return true
 }
 
-const isNoObject = ({ type }: JsonObject): boolean =>
-  type !== undefined && type !== "object" && !(Array.isArray(type) && type.includes("object"))
+/** Does a schema take no object, by itself or by each of its branches? One that leads back to itself says nothing by that. */
+const isNoObject = (
+  schema: JsonObject,
+  root: JsonObject,
+  known = new Map<JsonObject, boolean>()
+): boolean => {
+  const before = known.get(schema)
+  if (before !== undefined) return before
+  known.set(schema, false)
+  const { allOf, anyOf, oneOf, type } = dereferenced(schema, root)
+  const isOfBranch = (each: Json) => isJsonObject(each) && isNoObject(each, root, known)
+  const takesNone =
+    (type !== undefined &&
+      type !== "object" &&
+      !(Array.isArray(type) && type.includes("object"))) ||
+    schemasIn(allOf).some(isOfBranch) ||
+    [anyOf, oneOf].some((list) => schemasIn(list).length > 0 && schemasIn(list).every(isOfBranch))
+  known.set(schema, takesNone)
+  return takesNone
+}
 
 /** The part of a path at which a schema takes no object, such as a list, so that nothing can be filled in below; undefined = none. */
 export const pathThroughNoObject = (schema: JsonObject, path: BodyPath): BodyPath | undefined => {
   let nodes: ReadonlyArray<JsonObject> = [schema]
   for (const [at, name] of path.entries()) {
     const all = nodes.flatMap((node) => together(node, schema))
-    if (all.some(isNoObject)) return path.slice(0, at)
+    if (all.some((each) => isNoObject(each, schema))) return path.slice(0, at)
     nodes = propertiesOf(all, name)
   }
   return undefined

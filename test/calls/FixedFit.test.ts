@@ -88,7 +88,7 @@ describe("what a configured tool always sends", () => {
       const lists = {
         type: "object",
         properties: { list: { $ref: "#/$defs/list" } },
-        $defs: { list: { type: "array" } }
+        $defs: { list: { anyOf: [{ oneOf: [{ type: "array" }] }, { allOf: [{ type: "null" }] }] } }
       }
       const o = { properties: { k: {} }, required: ["k", "x"] }
       for (const [tool, part] of [
