@@ -65,7 +65,13 @@ describe("the target of a direct call", () => {
       "a%2f%252e%252e%252fadmin",
       "%25252e%25252e/admin",
       "a%2f.%2fb",
-      "a%25255cb"
+      "a%25255cb",
+      "a\\b",
+      "a?b=\\",
+      "a#b",
+      "a b",
+      "a\tb",
+      "a\u007fb"
     ]) {
       for (const profile of ["base", "extended", "full"] as const) {
         const path = profile === "base" ? `/api/${part}` : `/base/api/${part}`
