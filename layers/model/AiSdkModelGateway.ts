@@ -194,7 +194,7 @@ const attempt = (each: Attempt) =>
         model.modelId,
         provider.made_up_ids,
         originOf(model),
-        provider.takes_back_ran
+        provider
       )
       return turn instanceof ModelError ? yield* turn : turn
     })
@@ -273,8 +273,10 @@ const make = (provider: ModelProvider, policy: AttemptPolicy): ModelGateway["Ser
         return yield* attempt({ provider, policy, model, options, step, sink, warn })
       }
       const { secrets, sent } = yield* sentTools(model, { ...request, provider_tools })
-      const options = toOptions(request, originOf(model), provider, sent)
-      if (options instanceof ModelError) return yield* options
+      const asked = toOptions(request, originOf(model), provider, sent)
+      if (asked instanceof ModelError) return yield* asked
+      const options =
+        provider.takes_back_items === true ? { ...asked, includeRawChunks: true } : asked
       const guarded = { ...provider, secrets: [...provider.secrets, ...secrets] }
       const strictly = ClientWarnings.refusingLeftTools(warn)
       return yield* attempt({

@@ -10,6 +10,7 @@ import { encoder } from "effect/encoding/Sse"
 import type { Known } from "./BodyKind.ts"
 import { kindOf } from "./BodyKind.ts"
 import { boundedBody, judgedBody } from "./JudgedAnswer.ts"
+import { withItems } from "./OutputItems.ts"
 import { wholeAnswerFor, WholeAnswer } from "./WholeAnswer.ts"
 
 /** A text within its bounds as JSON; undefined if it is malformed. */
@@ -228,7 +229,7 @@ const wantsStream = (init: RequestInit | undefined): boolean =>
 /** The fetch for any wire format. Throws a whole answer to a request for a stream as WholeAnswer. */
 export const wireFetch: typeof fetch = async (input, init) =>
   wholeAnswerFor(init) ??
-  exchange(input, init, async ({ body, isJson }, answer) => {
+  exchange(input, withItems(init), async ({ body, isJson }, answer) => {
     if (!wantsStream(init) || !isJson) return body
     throw new WholeAnswer(new Response(await textOf(body), answer))
   })

@@ -73,7 +73,7 @@ const ofPackaged = ({
     made_up_ids: Providers.made_up_ids,
     secrets,
     keyed: true,
-    ...Providers.habitsOf(client(model))
+    ...Providers.habitsOf(client(model), true)
   })
 })
 

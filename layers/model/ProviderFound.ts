@@ -46,7 +46,7 @@ export const jsonText = (value: unknown): string => {
   }
 }
 
-const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+export const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null
 
 /** A result that says itself that the tool failed: of an MCP server, of a sandbox of Anthropic's, of one of Gemini's. */

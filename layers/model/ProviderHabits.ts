@@ -17,8 +17,10 @@ export interface ProviderHabits {
   readonly takes_in_results?: ((media_type: string) => boolean) | undefined
   /** True = files that the model made go back to it with the turn that they are of. */
   readonly takes_back_files?: boolean | undefined
-  /** True = calls that the provider ran go back to it, with their results, with the turn that they are of. */
-  readonly takes_back_ran?: boolean | undefined
+  /** Which of the tools that the provider ran go back to it, as calls with results, with the turn that they are of. Absent = none. */
+  readonly takes_back_ran?: ((tool: string) => boolean) | undefined
+  /** True = what the provider ran goes back as the items of its answer; our own fetch puts them into the request. */
+  readonly takes_back_items?: boolean | undefined
   /** Marks a part up to which the provider keeps the prompt, where it has to be told. */
   readonly break_point?: SharedV4ProviderOptions | undefined
 }

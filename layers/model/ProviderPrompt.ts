@@ -19,8 +19,9 @@ import type { FilePart, Part } from "../../src/conversation/Part.ts"
 import { fileText } from "../../src/conversation/Part.ts"
 import type { TranscriptEntry } from "../../src/conversation/Transcript.ts"
 import type { ProposedCall, TurnPart } from "../../src/run/RunEvent.ts"
-import { joinedOptions, optionAround } from "./ProviderTools.ts"
-import type { SentTools } from "./ProviderTools.ts"
+import { item_part_kind, standIn, toolOfItem } from "./OutputItems.ts"
+import { isOffered, joinedOptions, optionAround } from "./ProviderTools.ts"
+import type { RanTool, SentTools } from "./ProviderTools.ts"
 import type { ProviderHabits } from "./ProviderHabits.ts"
 import { isStrict, not_strict } from "./StrictSchema.ts"
 import { compaction_part_kind, message_part_kind, ran_part_kind } from "./TurnParts.ts"
@@ -86,7 +87,7 @@ class PromptBuilder {
   /** The entries are those of the run, not of the conversation before it. */
   isOwn = false
   /** Is this tool of the provider asked for in this turn? Undefined = none is. */
-  offered: ((tool: string) => boolean) | undefined
+  offered: ((ran: RanTool) => boolean) | undefined
   /** A file of the run that the model does not take; undefined = it takes all of them. */
   untaken: FilePart | undefined
 
@@ -216,6 +217,8 @@ class PromptBuilder {
           else if (own && part.kind === compaction_part_kind) content.push(compactionOf(part))
           else if (part.kind === ran_part_kind)
             content.push(...(own ? this.ran(part.provider) : []))
+          else if (part.kind === item_part_kind)
+            content.push(...(own ? this.item(part.provider) : []))
           else if (own) {
             const kind = part.kind as `${string}.${string}`
             content.push({ type: "custom", kind, ...optionsOf(part) })
@@ -234,10 +237,18 @@ class PromptBuilder {
   /** What the provider ran goes back within the run, to an agent that may still use the tool. */
   private ran(kept: unknown): ReadonlyArray<AssistantPart> {
     const part = kept as Extract<AssistantPart, { type: "tool-call" | "tool-result" }> | undefined
-    if (part === undefined || !this.isOwn || this.habits.takes_back_ran !== true) return []
-    if (this.offered?.(part.toolName) !== true) return []
+    if (part === undefined || !this.isOwn) return []
+    if (this.habits.takes_back_ran?.(part.toolName) !== true) return []
+    if (this.offered?.({ name: part.toolName }) !== true) return []
     this.ids.add(part.toolCallId)
     return [part]
+  }
+
+  /** The same as an item. */
+  private item(item: unknown): ReadonlyArray<AssistantPart> {
+    if (!this.isOwn || this.habits.takes_back_items !== true) return []
+    const of = toolOfItem(item)
+    return of !== undefined && this.offered?.(of) === true ? [standIn(item)] : []
   }
 
   private call(
@@ -322,7 +333,7 @@ export const toPrompt = (
   origin?: string,
   habits: ProviderHabits = {},
   refused?: (part: FilePart) => void,
-  offered?: (tool: string) => boolean
+  offered?: (ran: RanTool) => boolean
 ): LanguageModelV4Prompt => {
   const builder = new PromptBuilder(origin, request.files, habits)
   builder.offered = offered
@@ -415,10 +426,6 @@ export const optionRefused = (agent: string, option: string): ModelError =>
     message: `model_settings.provider_options.${option} of agent ${agent}: tools that the provider runs are declared in provider_tools, with settings`
   })
 
-/** Tools of a remote server are no tools of the request: the request names the server. */
-const isOffered = ({ options, tools }: SentTools, name: string): boolean =>
-  tools.some((tool) => tool.name === name) || options?.["anthropic"]?.["mcpServers"] !== undefined
-
 /** All that a client is asked with, or why this cannot be asked. */
 export const toOptions = (
   request: ModelRequest,
@@ -437,7 +444,7 @@ export const toOptions = (
     (part) => {
       untaken = part
     },
-    sent === undefined ? undefined : (tool) => isOffered(sent, tool)
+    sent === undefined ? undefined : (ran) => isOffered(sent, ran)
   )
   if (untaken !== undefined) return mediaUnsupported(origin, untaken)
   const options: LanguageModelV4CallOptions = { prompt }

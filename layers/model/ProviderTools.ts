@@ -5,7 +5,7 @@
 import type { LanguageModelV4ProviderTool, SharedV4ProviderOptions } from "@ai-sdk/provider"
 import type { ModelSettings } from "../../src/agent/ModelSettings.ts"
 import type { ProviderTool } from "../../src/agent/ProviderTools.ts"
-import { providerToolId } from "../../src/agent/ProviderTools.ts"
+import { providerToolId, providerToolOf } from "../../src/agent/ProviderTools.ts"
 import type { Json } from "../../src/Canonical.ts"
 
 type Args = Readonly<Record<string, unknown>>
@@ -270,6 +270,21 @@ export const toSent = (
     return `${modelId} takes tools of its provider or those of the agent, and not both`
   }
   return { tools: sent, options }
+}
+
+/** By the client's name for it; of an MCP server where that is known. */
+export type RanTool = Parameters<typeof providerToolOf>[0]
+
+/** Is this tool of a request? Anthropic's remote servers are none of its tools: the request names the servers. */
+export const isOffered = ({ options, tools }: SentTools, ran: RanTool): boolean => {
+  const kind = providerToolOf(ran)
+  return (
+    tools.some(({ name }) =>
+      kind === "mcp" && name.startsWith("mcp_")
+        ? ran.server === undefined || name === `mcp_${ran.server}`
+        : name === ran.name || name === kind
+    ) || options?.["anthropic"]?.["mcpServers"] !== undefined
+  )
 }
 
 /** The name by which the client reports a use. Several MCP servers are told apart. */

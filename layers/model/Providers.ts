@@ -95,6 +95,7 @@ const wires: Readonly<Record<ProviderName, Wire>> = {
     // The journal stores the conversation. State at the provider would expire, and is outside our control.
     habits: {
       options: { openai: { store: false } },
+      takes_back_items: true,
       reasoning_options,
       takes: takes["openai-responses"],
       takes_in_results: takes["openai-responses"]
@@ -112,7 +113,7 @@ const wires: Readonly<Record<ProviderName, Wire>> = {
     fetch: wireFetch,
     habits: {
       declares_past_tools: true,
-      takes_back_ran: true,
+      takes_back_ran: () => true,
       takes: takes.anthropic,
       takes_in_results: (media_type) => isUsualImage(media_type) || isPdf(media_type),
       break_point: { anthropic: { cacheControl: { type: "ephemeral" } } }
@@ -128,7 +129,12 @@ const wires: Readonly<Record<ProviderName, Wire>> = {
   },
   google: {
     fetch: geminiFetch,
-    habits: { takes: takes.google, takes_in_results: takes.google, takes_back_files: true },
+    habits: {
+      takes: takes.google,
+      takes_in_results: takes.google,
+      takes_back_files: true,
+      takes_back_ran: () => true
+    },
     client: (settings) =>
       Effect.map(
         loadPeer("@ai-sdk/google", () => import("@ai-sdk/google")),
@@ -160,16 +166,29 @@ const kept_at_bedrock: ProviderHabits = {
   break_point: { bedrock: { cachePoint: { type: "default" } } }
 }
 
-/** What a client's models need, by the names that they give themselves and their provider, such as `openai.responses`. */
-export const habitsOf = ({
-  modelId,
-  provider
-}: Pick<LanguageModelV4, "modelId" | "provider">): ProviderHabits => {
+/** Of what OpenAI ran, its client sends the searches back by itself, and xAI's sends nothing. */
+const byClient = (habits: ProviderHabits): ProviderHabits => ({
+  ...habits,
+  takes_back_items: false,
+  takes_back_ran: (tool) => tool === "web_search"
+})
+
+/**
+ * What a client's models need, by the names that they give themselves and their provider, such as `openai.responses`. `ours`:
+ * the client was made here, with our own fetch.
+ */
+export const habitsOf = (
+  { modelId, provider }: Pick<LanguageModelV4, "modelId" | "provider">,
+  ours = false
+): ProviderHabits => {
   if (provider === "openai.responses" || provider === "azure.responses") {
-    return wires["openai-responses"].habits ?? {}
+    const habits = wires["openai-responses"].habits ?? {}
+    return ours ? habits : byClient(habits)
   }
   if (provider === "openai.chat" || provider === "azure.chat") return wires.openai.habits ?? {}
-  if (provider === "xai.responses") return { options: { xai: { store: false } } }
+  if (provider === "xai.responses") {
+    return { options: { xai: { store: false } }, takes_back_items: ours }
+  }
   if (provider === "amazon-bedrock") {
     return keepsAtBedrock.test(modelId) ? kept_at_bedrock : {}
   }

@@ -21,10 +21,20 @@ import type { Turn } from "../../src/run/RunDecider.ts"
 import { found_key, ProviderFound } from "./ProviderFound.ts"
 import type { Found } from "./ProviderFound.ts"
 import { OpenInputs } from "./OpenInputs.ts"
+import { itemOfEvent, itemsOfAnswer } from "./OutputItems.ts"
+import type { OutputItem } from "./OutputItems.ts"
+import type { ProviderHabits } from "./ProviderHabits.ts"
 import { SoFar } from "./SoFar.ts"
 import type { AssistantPart } from "./SoFar.ts"
 import { finishOf, isPaused, isUnreadable, rawFinishOf, sumUsage, usageOf } from "./TurnFinish.ts"
-import { isCompaction, Kept, mergeMetadata, message_part_kind, withRan } from "./TurnParts.ts"
+import {
+  isCompaction,
+  Kept,
+  mergeMetadata,
+  message_part_kind,
+  withItemsRan,
+  withRan
+} from "./TurnParts.ts"
 import type { Piece, Slot } from "./TurnParts.ts"
 
 /** The bound on continuations of a provider that pauses, in one turn. */
@@ -69,6 +79,8 @@ export class TurnAssembly {
   private readonly found = new ProviderFound()
   private readonly inputs = new OpenInputs()
   private readonly soFar = new SoFar()
+  /** What the provider ran, by id, where the client shows its wire. */
+  private readonly items = new Map<string, OutputItem>()
   private readonly sink: (delta: ModelDelta) => void
 
   constructor(sink: (delta: ModelDelta) => void) {
@@ -128,6 +140,9 @@ export class TurnAssembly {
           this.slots.push({ of: "custom", kind: part.kind, provider: part.providerMetadata })
         }
         return this.oversize()
+      case "raw":
+        for (const [id, item] of itemOfEvent(part.rawValue)) this.items.set(id, item)
+        return undefined
       case "response-metadata":
         this.answeredBy(part.modelId)
         return undefined
@@ -142,6 +157,7 @@ export class TurnAssembly {
   /** Takes a whole answer. */
   takeAll(answer: LanguageModelV4GenerateResult): ModelError | undefined {
     this.answeredBy(answer.response?.modelId)
+    for (const [id, item] of itemsOfAnswer(answer.response?.body)) this.items.set(id, item)
     for (const [index, part] of answer.content.entries()) {
       const error = this.content(part, String(index))
       if (error !== undefined) return error
@@ -278,17 +294,23 @@ export class TurnAssembly {
       : undefined
   }
 
+  /** What the provider ran is kept of a turn that its run goes on from. */
+  private kept(takes: Pick<ProviderHabits, "takes_back_items" | "takes_back_ran">) {
+    const goesOn = this.calls > 0
+    if (takes.takes_back_items === true) return withItemsRan(this.slots, this.items, goesOn)
+    return withRan(this.slots, (tool) => goesOn && takes.takes_back_ran?.(tool) === true)
+  }
+
   /**
    * The turn, or the error that it did not finish. `step` is in the ids of calls that came without one; `origin` names the
-   * model that alone gets this turn's provider data back, with what the provider ran where `keepsRan` says that its wire has a
-   * place for it.
+   * model that alone gets this turn's provider data back, with what the provider ran as far as it `takes` that back.
    */
   end(
     step: number,
     requested: string,
     madeUp?: RegExp,
     origin?: string,
-    keepsRan = false
+    takes: Pick<ProviderHabits, "takes_back_items" | "takes_back_ran"> = {}
   ): Turn | ModelError {
     if (this.finish === undefined) return unfinished()
     if (this.files > files_max || this.file_units > file_units_max) return tooLarge()
@@ -305,7 +327,7 @@ export class TurnAssembly {
       return transient("the provider answered nothing and did not say why")
     }
     const kept = new Kept(step, madeUp, endedWell(finish))
-    for (const slot of withRan(this.slots, keepsRan && this.calls > 0)) kept.add(slot)
+    for (const slot of this.kept(takes)) kept.add(slot)
     if (kept.units > metadata_units_max) return tooLarge()
     const usage = sumUsage(this.counted, usageOf(counted))
     return {

@@ -8,6 +8,8 @@ import type { GivenFile } from "../../src/conversation/Part.ts"
 import { fileTypeOf } from "../../src/conversation/Part.ts"
 import type { Json } from "../../src/Canonical.ts"
 import { bounds_result, readJson } from "../../src/entry/BoundedJson.ts"
+import { item_part_kind } from "./OutputItems.ts"
+import type { OutputItem } from "./OutputItems.ts"
 import { jsonText } from "./ProviderFound.ts"
 import type { AssistantPart } from "./SoFar.ts"
 import type { ProposedCall, Reasoning, TurnPart } from "../../src/run/RunEvent.ts"
@@ -81,6 +83,8 @@ export type Slot =
     }
   /** A call that the provider ran, or what came of it. */
   | { readonly of: "ran"; readonly part: AssistantPart }
+  /** The same as one item of the answer. */
+  | { readonly of: "item"; readonly item: Json }
   | {
       readonly of: "custom"
       readonly kind: string
@@ -91,13 +95,20 @@ export type Slot =
 const ran_units_max = 400_000
 
 /**
- * The slots without those of calls that the provider ran, or with those that have a call and a result, as plain JSON. They are
- * kept of a turn that its run goes on from: a provider looks for what it found, and checks its reasoning about it.
+ * The slots without those of calls that the provider ran, or with those of the tools that `keeps` says which have a call and a
+ * result, as plain JSON. They are kept of a turn that its run goes on from: a provider looks for what it found, and checks its
+ * reasoning about it.
  */
-export const withRan = (slots: ReadonlyArray<Slot>, goesOn: boolean): ReadonlyArray<Slot> => {
+export const withRan = (
+  all: ReadonlyArray<Slot>,
+  keeps: (tool: string) => boolean
+): ReadonlyArray<Slot> => {
+  if (!all.some((slot) => slot.of === "ran")) return all
+  const slots = all.filter(
+    (slot) => slot.of !== "ran" || ("toolName" in slot.part && keeps(slot.part.toolName))
+  )
   const ran = slots.flatMap((slot) => (slot.of === "ran" ? [slot.part] : []))
-  if (ran.length === 0) return slots
-  const json = goesOn ? jsonText(ran) : ""
+  const json = jsonText(ran)
   const read = json.length > ran_units_max ? undefined : readJson(json, bounds_result)
   const copies =
     read !== undefined && Result.isSuccess(read)
@@ -111,6 +122,28 @@ export const withRan = (slots: ReadonlyArray<Slot>, goesOn: boolean): ReadonlyAr
     if (slot.of !== "ran") return [slot]
     const part = copies[place++]
     return part !== undefined && sides.get(idOf(part)) === 2 ? [{ of: "ran", part }] : []
+  })
+}
+
+/**
+ * The same of a provider that takes back the items of its answers, by id: each stands where its call came. An item without a
+ * call of its client is not kept.
+ */
+export const withItemsRan = (
+  slots: ReadonlyArray<Slot>,
+  items: ReadonlyMap<string, OutputItem>,
+  goesOn: boolean
+): ReadonlyArray<Slot> => {
+  const left = new Map(items)
+  const json = goesOn && items.size > 0 ? jsonText([...items.values()]) : ""
+  const isKept = json !== "" && json.length <= ran_units_max
+  return slots.flatMap((slot): ReadonlyArray<Slot> => {
+    if (slot.of !== "ran") return [slot]
+    const id = "toolCallId" in slot.part ? slot.part.toolCallId : ""
+    const item = isKept ? left.get(id) : undefined
+    left.delete(id)
+    const read = item === undefined ? undefined : readJson(jsonText(item), bounds_result)
+    return read !== undefined && Result.isSuccess(read) ? [{ of: "item", item: read.success }] : []
   })
 }
 
@@ -179,6 +212,10 @@ export class Kept {
           kind: ran_part_kind,
           provider: slot.part as unknown as Json
         })
+        return
+      case "item":
+        this.owned = true
+        this.parts.push({ of: "custom", kind: item_part_kind, provider: slot.item })
         return
       case "custom":
         this.owned = true

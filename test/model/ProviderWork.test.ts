@@ -133,7 +133,7 @@ describe("what Anthropic ran in a turn that goes on", () => {
     const kept = (...parts: ReadonlyArray<ReturnType<typeof result> | typeof call>) =>
       withRan(
         parts.map((part) => ({ of: "ran", part })),
-        true
+        () => true
       ).length
     assert.deepStrictEqual(
       [
