@@ -6,11 +6,11 @@ import { Context, Effect } from "effect"
 import type { StoreError } from "./StoreError.ts"
 
 export interface StoreSpace {
-  /** Fails where a write would soon be refused. Looks at the file system, and writes nothing. */
+  /** Fails where a write would be refused, or soon. Writes nothing, unless one was refused: then it tries one. */
   readonly check: Effect.Effect<void, StoreError>
 }
 
-/** The default knows nothing: the room of a server is watched at the server. */
+/** The default knows nothing: what is kept in memory needs no room. */
 export const StoreSpace = Context.Reference<StoreSpace>("troupe/services/StoreSpace", {
   defaultValue: () => ({ check: Effect.void })
 })

@@ -116,6 +116,11 @@ const deadLetters: Layer.Layer<
 /** A store that takes longer than this counts as not available. */
 const answer_ms = 5_000
 
+const inTime = Effect.timeoutOrElse({
+  duration: answer_ms,
+  orElse: () => new StoreError({ message: "no answer in time" })
+})
+
 const nobody = RunId.make("00000000-0000-4000-8000-000000000000")
 
 const health: Layer.Layer<
@@ -139,13 +144,11 @@ const health: Layer.Layer<
             makeProblem(503, state, `The service is ${state}`, "Ask again later.")
           )
         }
-        yield* tasks.get(nobody).pipe(
-          Effect.andThen(space.check),
-          Effect.timeoutOrElse({
-            duration: answer_ms,
-            orElse: () => new StoreError({ message: "no answer in time" })
-          }),
-          Effect.mapError(problemOf)
+        yield* inTime(tasks.get(nobody)).pipe(Effect.mapError(problemOf))
+        yield* inTime(space.check).pipe(
+          Effect.mapError(({ message }) =>
+            makeProblem(503, "store-unavailable", "A store takes no writes", `${message}.`)
+          )
         )
         return { status: "ready" as const }
       })

@@ -8,35 +8,44 @@ import type { Scope } from "effect"
 import { Effect } from "effect"
 import type { TestContext } from "vitest"
 import { start } from "../../layers/compose/NodeService.ts"
-import type { NodeService } from "../../layers/compose/NodeService.ts"
+import type { NodeService, Store } from "../../layers/compose/NodeService.ts"
 import { layer, text } from "../../layers/model/ScriptedModelGateway.ts"
 import { AgentSpec } from "../../src/index.ts"
 import * as Homes from "../process/Homes.ts"
+import * as EmbeddedPostgres from "../sql/EmbeddedPostgres.ts"
+import * as PostgresServer from "../sql/PostgresServer.ts"
 import type { SmallDisk } from "../process/SmallDisk.ts"
 import { small } from "../process/SmallDisk.ts"
 
-/** Runs a test on a small file system with a prepared directory `db`, or notes that it could not. */
+/** Runs a test on a small file system, or notes that it could not. */
 const onSmall = <E, R>(
   context: TestContext,
+  mega: number,
   test: (disk: SmallDisk) => Effect.Effect<void, E, R | Scope.Scope>
 ) =>
   Effect.gen(function* () {
-    const disk = yield* small(120)
+    const disk = yield* small(mega)
     if (disk === undefined) {
       context.task.meta.notes = ["full and read-only disks: this user may not mount a file system"]
       return
     }
-    cpSync((yield* Homes.directory).directory, join(disk.path, "db"), { recursive: true })
     yield* test(disk)
   }).pipe(Effect.scoped)
 
-const opened = (directory: string) =>
+/** A prepared directory on it. */
+const prepared = Effect.fnUntraced(function* (path: string) {
+  const to = join(path, "db")
+  cpSync((yield* Homes.directory).directory, to, { recursive: true })
+  return to
+})
+
+const opened = (store: Store) =>
   Effect.acquireRelease(
     Effect.promise(() =>
       start({
         agents: [AgentSpec.make({ name: "shop", instructions: "Help." })],
         model: layer(() => text("hello")),
-        store: { directory },
+        store,
         http: { port: 0, tokens: [] }
       })
     ),
@@ -44,6 +53,8 @@ const opened = (directory: string) =>
   )
 
 const readiness = async (service: NodeService) => (await fetch(`${service.url}/ready`)).status
+
+const said = async (service: NodeService) => (await fetch(`${service.url}/ready`)).text()
 
 /** Sends messages, which nothing compresses, until one is refused; the runs of those that were not, and the refusal. */
 const untilRefused = async (service: NodeService) => {
@@ -64,8 +75,9 @@ it.live(
   (context) =>
     onSmall(
       context,
+      120,
       Effect.fnUntraced(function* ({ fill, free, path }) {
-        const service = yield* opened(join(path, "db"))
+        const service = yield* opened({ directory: yield* prepared(path) })
         yield* Effect.promise(async () => {
           assert.strictEqual(await readiness(service), 200)
           fill(3_000_000)
@@ -90,11 +102,55 @@ it.live(
 )
 
 it.live(
+  "a full disk of a server is the same: ready no more at the first refusal, and again by itself",
+  (context) =>
+    onSmall(
+      context,
+      300,
+      Effect.fnUntraced(function* ({ fill, free, path }) {
+        const server = yield* Effect.acquireRelease(
+          Effect.promise(() => PostgresServer.launchIn(path, "max_wal_size=64MB")),
+          (each) => Effect.promise(() => each.stop())
+        )
+        const postgres = EmbeddedPostgres.urlOf(String(server.port), "postgres")
+        const service = yield* opened({ postgres })
+        yield* Effect.promise(async () => {
+          assert.strictEqual(await readiness(service), 200)
+          fill(3_000_000)
+          const { error, runs } = await untilRefused(service)
+          assert.propertyVal(error, "_tag", "StoreError")
+          assert.include(String(error), "53100")
+          assert.isNotEmpty(runs)
+          assert.include(await said(service), "PostgreSQL cannot write: its disk is full (53100).")
+          // Small changes fit into what is there; there is no room all the same.
+          await new Promise((wait) => setTimeout(wait, 1_100))
+          assert.strictEqual(await readiness(service), 503)
+          free()
+          while ((await readiness(service)) !== 200) {
+            await new Promise((wait) => setTimeout(wait, 100))
+          }
+          for (const run of runs) {
+            assert.strictEqual((await service.result(run)).status, "complete", run)
+          }
+          assert.strictEqual(
+            (await service.ask({ agent: "shop", text: "again" })).status,
+            "complete"
+          )
+          assert.isTrue(server.isUp())
+        })
+      })
+    ),
+  120_000
+)
+
+it.live(
   "a read-only disk refuses the start, by its name and code",
   (context) =>
     onSmall(
       context,
+      120,
       Effect.fnUntraced(function* ({ path }) {
+        yield* prepared(path)
         execFileSync("mount", ["-o", "remount,ro", path])
         for (const name of ["db", "new"]) {
           const directory = join(path, name)

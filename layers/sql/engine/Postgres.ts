@@ -7,8 +7,10 @@ import type { Redacted } from "effect"
 import { Reactivity } from "effect/reactivity"
 import { SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql"
+import { StoreSpace } from "../../../services/StoreSpace.ts"
 import type { Client } from "./PostgresClient.ts"
 import * as PostgresClient from "./PostgresClient.ts"
+import * as ServerSpace from "./ServerSpace.ts"
 import { SqlNotify } from "./SqlNotify.ts"
 
 export interface PostgresSettings {
@@ -110,9 +112,13 @@ const wakeups = ({ listen }: Client) =>
 
 const make = Effect.fnUntraced(function* (options: PostgresOptions) {
   const answer_ms = options.answer_timeout_ms ?? statementMs(options) + answer_ms_more
-  const client = yield* PostgresClient.make(settings(options), answer_ms)
+  const space = ServerSpace.make()
+  const client = yield* PostgresClient.make(settings(options), answer_ms, space.noticed)
   yield* warn(client.sql)
-  return Context.make(SqlClient.SqlClient, client.sql).pipe(Context.add(SqlNotify, wakeups(client)))
+  return Context.make(SqlClient.SqlClient, client.sql).pipe(
+    Context.add(SqlNotify, wakeups(client)),
+    Context.add(StoreSpace, space.of(client.sql))
+  )
 })
 
 export const layer = (

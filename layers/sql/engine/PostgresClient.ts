@@ -46,8 +46,17 @@ const bound = (answer_ms: number): Bound => {
     )
 }
 
-/** `pass` bounds each statement, or does nothing where whoever borrowed the connection is bounded with it. */
-const connectionOf = (to: PgConnection.PgConnection, pass: Bound): SqlConnection.Connection => {
+/** Told of each statement that fails. */
+type Noticed = (error: SqlError.SqlError) => Effect.Effect<void>
+
+/** `limit` bounds each statement, or does nothing where whoever borrowed the connection is bounded with it. */
+const connectionOf = (
+  to: PgConnection.PgConnection,
+  limit: Bound,
+  noticed: Noticed
+): SqlConnection.Connection => {
+  const pass = <A>(self: Effect.Effect<A, SqlError.SqlError>) =>
+    Effect.tapError(limit(self), noticed)
   const rows =
     (prepare: boolean): SqlConnection.Connection["execute"] =>
     (sql, params, transformRows) =>
@@ -75,15 +84,16 @@ const commit = (connection: SqlConnection.Connection) =>
 /** What waits for a connection of the pool, and then for the answer to its statement, waits at most `answer_ms` in all. */
 export const make = Effect.fnUntraced(function* (
   settings: PgPool.Config,
-  answer_ms: number
+  answer_ms: number,
+  noticed: Noticed
 ): Effect.fn.Return<Client, SqlError.SqlError, Scope.Scope | Reactivity.Reactivity> {
   const pool = yield* PgPool.make(settings)
   const inTime = bound(answer_ms)
   const unbounded: Bound = (self) => self
   const leased = (from: Effect.Effect<PgConnection.PgConnection, SqlError.SqlError, Scope.Scope>) =>
-    Effect.map(inTime(from), (connection) => connectionOf(connection, inTime))
+    Effect.map(inTime(from), (connection) => connectionOf(connection, inTime, noticed))
   const borrower: SqlConnection.Borrower = (use) =>
-    inTime(pool.use((connection) => use(connectionOf(connection, unbounded))))
+    inTime(pool.use((connection) => use(connectionOf(connection, unbounded, noticed))))
   const sql = yield* SqlClient.make({
     driver: "pg",
     acquirer: leased(pool.get),

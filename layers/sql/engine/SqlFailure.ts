@@ -9,7 +9,8 @@ import type { SqlClient } from "effect/sql"
 import { JournalError } from "../../../services/RunJournal.ts"
 import { StoreError } from "../../../services/StoreError.ts"
 
-const stateOf = (error: SqlError.SqlError): string | undefined => {
+/** The SQLSTATE of what a server refused; undefined where it did not answer. */
+export const stateOf = (error: SqlError.SqlError): string | undefined => {
   const { cause } = error.reason
   return cause instanceof Error && "code" in cause && typeof cause.code === "string"
     ? cause.code
