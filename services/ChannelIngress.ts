@@ -13,7 +13,9 @@ export interface IngressRequest {
 }
 
 export interface IngressAnswer {
-  readonly status: 200 | 400 | 401 | 503
+  readonly status: 200 | 400 | 401 | 429 | 503
+  /** Sent as `Retry-After`; absent = not said. */
+  readonly retry_after_s?: number
   /** Plain text; empty = none. */
   readonly body: string
 }

@@ -48,11 +48,17 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter> = HttpRoute
       if (Number(request.headers["content-length"] ?? 0) > body_max) return refused(tooLarge)
       const bytes = new Uint8Array(yield* request.arrayBuffer)
       if (!isUtf8(bytes)) return refused(brokenText)
-      const { body, status } = yield* handler({
+      const { body, retry_after_s, status } = yield* handler({
         headers: request.headers,
         body: decoder.decode(bytes)
       })
-      return HttpServerResponse.text(body, { status, contentType: "text/plain; charset=utf-8" })
+      return HttpServerResponse.text(body, {
+        status,
+        contentType: "text/plain; charset=utf-8",
+        ...(retry_after_s === undefined
+          ? undefined
+          : { headers: { "retry-after": String(retry_after_s) } })
+      })
     }).pipe(
       Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(body_max)),
       // The body was larger than it said, or ended early.

@@ -27,7 +27,11 @@ const people = [
   { user: "U-VERA", principal: S.principal("vera", ["viewer"]) }
 ]
 
-const configOf = ({ url }: SlackServer, users: ReadonlyArray<SlackChannel.SlackUser> = people) =>
+const configOf = (
+  { url }: SlackServer,
+  users: ReadonlyArray<SlackChannel.SlackUser> = people,
+  limits: { readonly user_per_minute?: number; readonly team_per_minute?: number } = {}
+) =>
   Layer.succeed(SlackChannel.SlackConfig, {
     token: Redacted.make(token),
     signing_secret: Redacted.make(secret),
@@ -36,7 +40,8 @@ const configOf = ({ url }: SlackServer, users: ReadonlyArray<SlackChannel.SlackU
     people: users,
     api_url: url,
     timeout_ms: 300,
-    allow_ranges: ["127.0.0.0/8"]
+    allow_ranges: ["127.0.0.0/8"],
+    ...limits
   })
 
 const applied: Array<string> = []
@@ -376,6 +381,67 @@ describe("Slack", () => {
         }),
       { model: () => text(`<!channel> ${"<&>🚀".repeat(2_000)}`) }
     )
+  )
+
+  it.live("messages and clicks are bounded a minute, for each user and for all of them", () =>
+    Effect.gen(function* () {
+      const slack = yield* slackServer
+      const bob = { user: "U-BOB", principal: S.principal("bob", ["operator"]) }
+      const config = configOf(slack, [...people, bob], { user_per_minute: 2, team_per_minute: 3 })
+      const over = S.service(
+        { bindings: [room], adapters: [SlackChannel.adapter.pipe(Effect.provide(config))] },
+        Stores.ephemeral,
+        SlackIngress.layer.pipe(Layer.provide(config))
+      )
+      yield* Effect.gen(function* () {
+        yield* S.publish(S.event("verdict.issued", S.verdict()))
+        yield* posted(slack, 1)
+        const thread_ts = "1700000000.000001"
+        yield* eventually(
+          ChannelBindings.use((all) => all.at(S.acme, channel, "C1", thread_ts)),
+          (found) => found !== undefined
+        )
+        let event = 0
+        const say = (user: string, given: Record<string, unknown> = { thread_ts }) =>
+          fromSlack(said("more", { user, ...given }, `Ev-limit-${event++}`))
+        const click = (user: string) =>
+          fromSlack(clicked("troupe.approve", "018f0000-0000-7000-8000-000000000000", user), {
+            headers: form
+          })
+        // What reaches no agent is not counted.
+        for (const user of ["U-NOBODY", "U-NOBODY", "U-OLGA", "U-OLGA"]) yield* say(user, {})
+        assert.strictEqual((yield* say("U-OLGA")).status, 200)
+        assert.strictEqual((yield* click("U-OLGA")).status, 200)
+        const third = yield* say("U-OLGA")
+        assert.deepInclude(third, { status: 429 })
+        assert.match(third.text, /^at most 2 messages and clicks a minute are taken from one user/)
+        assert.match(third.retry_after ?? "", /^[1-9]\d*$/)
+        assert.strictEqual((yield* click("U-OLGA")).status, 429)
+        assert.strictEqual((yield* say("U-BOB")).status, 200)
+        const all = yield* say("U-BOB")
+        assert.strictEqual(all.status, 429)
+        assert.include(
+          all.text,
+          "at most 3 messages and clicks a minute are taken from one workspace"
+        )
+        // Nothing of a refused message is kept.
+        const tasks = yield* TaskStore.use((stored) => stored.ofConversation(S.acme, scan, 0, 10))
+        assert.deepStrictEqual(
+          tasks.map(({ by }) => by),
+          ["platform", "olga", "bob"]
+        )
+      }).pipe(Effect.provide(over))
+      for (const [field, limit] of [
+        ["user_per_minute", 0],
+        ["team_per_minute", 1.5]
+      ] as const) {
+        const wrong = SlackIngress.layer.pipe(
+          Layer.provide(configOf(slack, people, { [field]: limit }))
+        )
+        const start = Effect.provide(Effect.void, S.service({}, Stores.ephemeral, wrong))
+        assert.deepInclude(yield* Effect.flip(start), { _tag: "SlackMisconfigured", field })
+      }
+    }).pipe(Effect.scoped)
   )
 
   it.live("a principal of another tenant in the list of people stops the start", () =>

@@ -107,7 +107,12 @@ export const fromSlack = Effect.fnUntraced(function* (body: string, options: Sig
       },
       body: sent
     })
-    return { status: response.status, text: await response.text() }
+    const retry_after = response.headers.get("retry-after")
+    return {
+      status: response.status,
+      text: await response.text(),
+      ...(retry_after === null ? undefined : { retry_after })
+    }
   })
 })
 

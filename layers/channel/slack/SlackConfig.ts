@@ -32,6 +32,10 @@ export class SlackConfig extends Context.Service<
     readonly api_url?: string | undefined
     /** How long one answer of Slack may take, in ms; absent = 10,000. */
     readonly timeout_ms?: number | undefined
+    /** Messages and clicks of one user a minute, at least 1; absent = 300. More are refused with 429. */
+    readonly user_per_minute?: number | undefined
+    /** The same of all users together; absent = 1,200. */
+    readonly team_per_minute?: number | undefined
     /** Address ranges to be reached although they are not public, such as `127.0.0.0/8`. Absent = none. */
     readonly allow_ranges?: ReadonlyArray<string> | undefined
   }

@@ -4,6 +4,7 @@
  */
 import { createHmac, timingSafeEqual } from "node:crypto"
 import { Clock, Effect, Layer, Option, Redacted, Result, Schema } from "effect"
+import { RateLimiter } from "effect/persistence"
 import { AgentRuntime } from "../../../services/AgentRuntime.ts"
 import { ApprovalDesk } from "../../../services/ApprovalDesk.ts"
 import { ChannelBindings } from "../../../services/ChannelBindings.ts"
@@ -18,6 +19,8 @@ import type { Principal } from "../../../src/Principal.ts"
 import type { SlackCall } from "./SlackApi.ts"
 import { makeSlackCall } from "./SlackApi.ts"
 import { slack, SlackConfig, SlackMisconfigured } from "./SlackConfig.ts"
+import { makeSlackCount } from "./SlackLimits.ts"
+import type { SlackCount } from "./SlackLimits.ts"
 import { approve_action, deny_action, sentenceOf, unescaped } from "./SlackMessage.ts"
 
 /** Slack's own: an older request is a replay (https://docs.slack.dev/authentication/verifying-requests-from-slack). */
@@ -89,6 +92,7 @@ const isApprovalId = Schema.is(ApprovalId)
 interface Surface {
   readonly config: SlackConfig["Service"]
   readonly call: SlackCall
+  readonly count: SlackCount
   readonly agents: AgentRuntime["Service"]
   readonly bindings: ChannelBindings["Service"]
   readonly conversations: ConversationStore["Service"]
@@ -99,7 +103,7 @@ interface Surface {
 /** A message in the thread of a conversation goes to the conversation's agent; any other is for somebody else. */
 const hear = Effect.fnUntraced(
   function* (surface: Surface, { event, event_id, team_id }: Said) {
-    const { agents, bindings, config, conversations, people } = surface
+    const { agents, bindings, config, conversations, count, people } = surface
     const { bot_id, channel, subtype, text = "", thread_ts, user } = event
     if (bot_id !== undefined || subtype !== undefined || user === undefined) return done
     if (thread_ts === undefined || text.trim() === "") return done
@@ -110,6 +114,8 @@ const hear = Effect.fnUntraced(
       yield* Effect.logWarning("a user of Slack who is nobody here wrote in a conversation")
       return done
     }
+    const refusal = yield* count(user)
+    if (refusal !== undefined) return refusal
     const found = yield* conversations.get(config.tenant, binding.conversation)
     if (found === undefined) return done
     yield* agents.send(
@@ -148,7 +154,7 @@ const courtesy = (call: ReturnType<SlackCall>): Effect.Effect<void> =>
   Effect.ignore(Effect.timeoutOption(call, courtesy_ms))
 
 const decide = Effect.fnUntraced(function* (surface: Surface, clicked: Clicked) {
-  const { call, desk, people } = surface
+  const { call, count, desk, people } = surface
   const { channel, message, user } = clicked
   const [{ action_id, value }] = clicked.actions as unknown as readonly [Clicked["actions"][0] & {}]
   const tell = (text: string) =>
@@ -163,6 +169,8 @@ const decide = Effect.fnUntraced(function* (surface: Surface, clicked: Clicked) 
     yield* tell("You may not decide this: nobody said who you are here.")
     return done
   }
+  const refusal = yield* count(user.id)
+  if (refusal !== undefined) return refusal
   return yield* desk.decide(value, decision, by).pipe(
     Effect.andThen(
       courtesy(
@@ -206,6 +214,12 @@ const isForm = (type: string | undefined): boolean =>
 
 const make = Effect.gen(function* () {
   const config = yield* SlackConfig
+  for (const field of ["user_per_minute", "team_per_minute"] as const) {
+    const limit = config[field] ?? 1
+    if (!Number.isInteger(limit) || limit < 1) {
+      return yield* new SlackMisconfigured({ field, message: "it is a whole number, at least 1" })
+    }
+  }
   const stray = config.people.findIndex(({ principal }) => principal.tenant !== config.tenant)
   if (stray >= 0) {
     const message = "this principal is of another tenant"
@@ -214,6 +228,7 @@ const make = Effect.gen(function* () {
   const surface: Surface = {
     config,
     call: yield* makeSlackCall,
+    count: yield* makeSlackCount,
     agents: yield* AgentRuntime,
     bindings: yield* ChannelBindings,
     conversations: yield* ConversationStore,
@@ -229,7 +244,7 @@ const make = Effect.gen(function* () {
       : ofEvents(surface, body)
   })
   return new Map([[slack as string, handler]])
-})
+}).pipe(Effect.provide(RateLimiter.layer.pipe(Layer.provide(RateLimiter.layerStoreMemory))))
 
 /** Takes what people do in Slack, for `Server.layer`. */
 export const layer: Layer.Layer<
