@@ -3,7 +3,7 @@
  * providers. An absent setting leaves the provider's default.
  */
 import { Schema } from "effect"
-import { checkable } from "../run/AnswerSchema.ts"
+import { isCheckable } from "../run/AnswerSchema.ts"
 
 const json_units_max = 65_536
 
@@ -31,7 +31,7 @@ export type ToolChoice = typeof ToolChoice.Type
 /** Asks for an answer that is JSON of this schema. One that does not fit is asked for once more; then the run fails. */
 export const OutputFormat = Schema.Struct({
   /** JSON Schema of the answer. */
-  schema: JsonObject.check(bounded, checkable),
+  schema: JsonObject.check(bounded, isCheckable),
   name: Schema.optionalKey(
     Schema.String.check(
       Schema.isPattern(/^[A-Za-z0-9_-]{1,64}$/, { message: "1 to 64 of A-Z a-z 0-9 _ -" })

@@ -18,29 +18,30 @@ const reason_units_max = 1_000
 
 type Check = ReturnType<typeof jsonSchemaCheck>
 
-/** Compiled checks by their schemas' texts: an application asks with the same few again and again. */
-const known = new Map<string, Check>()
-const known_max = 256
-/** Of the runs at work, whose schemas come from the journal. */
-const ofRuns = new WeakMap<AnswerSchema, Check>()
+/** Compiled checks by the texts of their schemas: an application asks with the same few again and again. */
+const checksByText = new Map<string, Check>()
+const checks_max = 256
+/** Compiled checks by schema: each run at work has its own object, decoded from the journal. */
+const checksBySchema = new WeakMap<AnswerSchema, Check>()
 
 const compiled = (schema: AnswerSchema): Check => {
   const text = JSON.stringify(schema)
-  let check = known.get(text)
+  let check = checksByText.get(text)
   if (check === undefined) {
-    if (known.size === known_max) known.delete(known.keys().next().value ?? "")
-    known.set(text, (check = jsonSchemaCheck(schema)))
+    if (checksByText.size === checks_max)
+      checksByText.delete(checksByText.keys().next().value ?? "")
+    checksByText.set(text, (check = jsonSchemaCheck(schema)))
   }
   return check
 }
 
 const checkOf = (schema: AnswerSchema): Check => {
-  let check = ofRuns.get(schema)
-  if (check === undefined) ofRuns.set(schema, (check = compiled(schema)))
+  let check = checksBySchema.get(schema)
+  if (check === undefined) checksBySchema.set(schema, (check = compiled(schema)))
   return check
 }
 
-/** Why a schema cannot be one of answers; undefined = it can. */
+/** Why answers cannot be checked by this schema; undefined = they can. */
 const refusalOf = (schema: AnswerSchema): string | undefined => {
   if (JSON.stringify(schema).length > schema_units_max) {
     return `expected at most ${schema_units_max} characters of JSON`
@@ -52,13 +53,13 @@ const refusalOf = (schema: AnswerSchema): string | undefined => {
   return Result.isSuccess(check) ? undefined : check.failure.problem
 }
 
-/** A schema that answers can be checked by. */
-export const checkable = Schema.makeFilter((schema: AnswerSchema) => {
+/** Refuses a JSON Schema by which answers cannot be checked. */
+export const isCheckable = Schema.makeFilter((schema: AnswerSchema) => {
   const check = compiled(schema)
   return Result.isSuccess(check) || check.failure.problem
 })
 
-/** A schema from outside, which answers can be checked by. */
+/** A JSON Schema from outside: of an object, within the bound, and one by which answers can be checked. */
 export const CheckedAnswerSchema = Schema.Record(Schema.String, Schema.Json).check(
   Schema.makeFilter((schema: AnswerSchema) => refusalOf(schema) ?? true)
 )
@@ -87,13 +88,13 @@ export const fitAnswer = (schema: AnswerSchema, text: string): Result.Result<str
 /** How often a model may answer again after an answer that does not fit. */
 export const repairs_max = 1
 
-/** Why a run failed whose answer did not fit its schema. */
+/** The reason of a run that failed because its answer did not fit its schema. */
 export const unfit_reason = "answer_unfit"
 
-/** Below the instructions of a run with a schema. */
+/** Appended to the instructions of a run whose answer has a schema. */
 export const answerInstruction = (schema: AnswerSchema): string =>
   `\n\nYour final answer is one JSON object, without any text around it, that fits this JSON Schema:\n${JSON.stringify(schema)}`
 
-/** In the transcript, after an answer that does not fit. */
+/** What the model reads in the transcript after an answer that does not fit. */
 export const unfitText = (reason: string): string =>
   `[runtime] Your answer does not fit the JSON Schema that was asked for: ${sanitiseText(reason)}. Answer again with one JSON object that fits it, and nothing else.`

@@ -1,12 +1,12 @@
 /**
- * Secrets in the context of a run: the members that its schema makes `Redacted`. They are told to tools that declare a context,
- * from the memory of the process that took the message, and stand in no journal.
+ * Secrets in the context of a run: the members that its schema makes `Redacted`. Tools that declare a context get them from the
+ * memory of the process that accepted the message. They are never journaled.
  */
 import { Schema, SchemaAST } from "effect"
 import type { Redacted } from "effect"
 import type { AnySchema } from "../tool/ToolCodec.ts"
 
-/** What is wrong with a schema whose secrets cannot be told apart, and what to do about it. */
+/** The problem and the fix of a schema whose secrets cannot be separated from its other members. */
 export const misplaced_secret = "a Redacted in it is no part of a member of a Schema.Struct"
 export const place_secret = "Declare the context as a Schema.Struct, and secrets as its members"
 
@@ -38,7 +38,7 @@ const isRedacted = (ast: SchemaAST.AST): boolean => {
 
 /** Is there a `Redacted` anywhere in it? */
 const hasRedacted = (ast: SchemaAST.AST): boolean => {
-  // A set is read to its end while it grows: a schema may refer to itself.
+  // Iterating a set also visits what is added meanwhile, each once while it grows: a schema may refer to itself.
   const seen = new Set([ast])
   for (const each of seen) {
     if (isRedacted(each)) return true
@@ -54,7 +54,7 @@ const fieldsOf = (schema: AnySchema): Fields | undefined =>
     ? (schema as unknown as { readonly fields?: Fields }).fields
     : undefined
 
-/** The members that are secrets, each as a whole; undefined where a secret is no part of a member of a `Schema.Struct`. */
+/** The names of members that are secret, wholly or in part; undefined where a secret is not within a member of a `Schema.Struct`. */
 export const secretMembers = (schema: AnySchema): ReadonlyArray<string> | undefined => {
   if (!Schema.isSchema(schema) || !hasRedacted(schema.ast)) return []
   const fields = fieldsOf(schema)

@@ -1,5 +1,5 @@
 /**
- * What a turn causes that its provider cut short, refused or filtered: which of its calls may run all the same, and whether
+ * What follows when a provider cut a turn short, refused or filtered it: which of its calls may run all the same, and whether
  * the frame has another turn.
  */
 import { failureOf, ToolUserError } from "../error/ToolError.ts"
@@ -35,8 +35,8 @@ const withheldText = (finish: FinishReason): string => {
 }
 
 /**
- * The result of a call that must not run because of how its turn ended: every call of a refused or filtered turn, and of a turn
- * that was cut those whose arguments may be incomplete. Undefined = it may run.
+ * The result of a call that must not run because of how its turn ended: every call of a refused or filtered turn; in a turn that
+ * was cut, each call whose arguments may be incomplete. Undefined = it may run.
  */
 export const withheldResult = (turn: ModelTurned, call: ProposedCall): Outcome | undefined => {
   const { finish } = turn
@@ -49,7 +49,7 @@ export const withheldResult = (turn: ModelTurned, call: ProposedCall): Outcome |
   return { _tag: "Failed", error: failureOf(error) }
 }
 
-/** What a supervisor reads below the answer of a specialist whose last turn did not end well; empty if it did. */
+/** Appended to a specialist's answer for its supervisor when the last turn did not end well; empty if it did. */
 export const cutNote = (finish: FinishReason | undefined): string => {
   switch (finish) {
     case "length":
@@ -63,7 +63,7 @@ export const cutNote = (finish: FinishReason | undefined): string => {
   }
 }
 
-/** Why a frame ended whose turn, or whose prompt, the provider filtered. */
+/** The reason of a frame that ended because the provider filtered its turn or its prompt. */
 export const filtered_reason = "content_filtered"
 
 /** Why a turn ends its frame without an answer. `message` is for operators. */
@@ -76,8 +76,9 @@ const because = ({ finish_raw }: ModelTurned): string =>
   finish_raw === undefined ? "" : ` (${finish_raw})`
 
 /**
- * Whether the frame ends here, because the same prompt would bring and cost the same turn again: one cut at its limit before
- * it had any text or call, and one refused or filtered that has no text or has calls. Undefined = it goes on, or answers.
+ * Why the frame ends with this turn, because the same prompt would bring, and cost, the same turn again: it was cut at its limit
+ * before it had any text or call, or it was refused or filtered and has no text or has calls. Undefined = the frame goes on, or
+ * this is its answer.
  */
 export const deadEndOf = (turn: ModelTurned): DeadEnd | undefined => {
   const { calls, finish, text } = turn

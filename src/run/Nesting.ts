@@ -10,9 +10,9 @@ import type { RunLimits } from "./RunLimits.ts"
 const between = (minimum: number, maximum: number) =>
   Schema.Int.check(Schema.isBetween({ minimum, maximum }))
 
-/** What a message that a nested run sends says of itself. */
+/** What a message says of the runs around it: how deep it is nested, and what is left of their budget. */
 export const Nesting = Schema.Struct({
-  /** How many runs are around the message's: 1 = it is started by a run that nobody's run has started. */
+  /** How many runs enclose the run of this message: 1 = the run that started it was started by no other. */
   depth: between(1, 1_000_000),
   /** At most so many tokens are left of the outer run's; absent = it has no bound. */
   tokens_max: Schema.optionalKey(between(1, 1_000_000_000)),
@@ -83,7 +83,7 @@ export const nestingOf = (
       .map((part) => part.trim())
     if (!key.startsWith(prefix)) continue
     const name = Object.hasOwn(members, key) ? members[key] : undefined
-    // One of a later release.
+    // A member of a later release.
     if (name === undefined) continue
     if (found[name] !== undefined) return Result.fail(malformed)
     const isCount = name === "depth" || name === "tokens_max"

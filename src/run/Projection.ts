@@ -1,6 +1,6 @@
 /**
- * What commits with events beside them: approval records, the task's status, the answer in the conversation, what turns and
- * tools cost. A pure function, so that every journal writes the same.
+ * The records that commit in one transaction with events: approvals, the task's status, the answer in the conversation, what
+ * turns and tools cost. A pure function, so that every journal writes the same.
  */
 import { truncateUnits } from "../CutText.ts"
 import type { Approval, ApprovalStatus, Decision } from "../approval/Approval.ts"
@@ -163,7 +163,7 @@ const withResult = (
   offset: number
 ): Draft | undefined => {
   let draft = before
-  // Only an operator settles an unknown call, and the end of its run, which leaves it unknown.
+  // An unknown call leaves the list when an operator settles it (`by`), or when its run ends with the call still unknown.
   if (event._tag === "CallUnknown") {
     ;(draft ??= empty()).unknown.push({ call: event.call, tool: event.tool ?? "" })
   } else if (event.by !== undefined || event.outcome._tag === "Unknown") {

@@ -146,7 +146,7 @@ export const lastStep = (state: RunState, supervisor: boolean): number =>
 export const isAnswering = (state: RunState): boolean =>
   state.accepted.limits.on_breach === "answer" && breachOf(state) !== undefined
 
-/** What stands for a call in the question about a limit: no call has such an id. */
+/** The id in the place of a call's in a question about a limit. No call has such an id. */
 export const limitPlace = (state: RunState, limit: LimitName): CallId =>
   `limit/${limit}.${extensions(state, limit) + 1}` as CallId
 
@@ -188,7 +188,7 @@ export const extensionOf = (state: RunState, limit: LimitName): Extension => {
   }
 }
 
-const things: Record<LimitName, string> = {
+const unit_names: Record<LimitName, string> = {
   steps_max: "model turns",
   calls_max: "calls",
   tokens_max: "tokens",
@@ -208,9 +208,9 @@ export const breachText = (state: RunState, { limit, reason }: Breach): string =
     limit === "mistakes_max" && state.used.mistake !== undefined
       ? `; the last mistake: ${state.used.mistake}`
       : ""
-  return `the run has used ${used} of ${max} ${things[limit]} (${limit})${last}`
+  return `the run has used ${used} of ${max} ${unit_names[limit]} (${limit})${last}`
 }
 
 /** Tells the approver what was reached and what an approval does. */
 export const extensionText = ({ extend_by, limit, max, used }: Extension): string =>
-  `The run has used ${used} of ${max} (${things[limit]}, ${limit}) and stands still. Approved, it may use ${extend_by} more; denied, it ends as failed.`
+  `The run has used ${used} of ${max} (${unit_names[limit]}, ${limit}) and stands still. Approved, it may use ${extend_by} more; denied, it ends as failed.`

@@ -81,10 +81,10 @@ const expired = (call: CallId, approval: ApprovalId): ReadonlyArray<RunEvent> =>
   { _tag: "CallSettled", call, outcome: { _tag: "Expired" } }
 ]
 
-/** Why a call failed that its client left without a result. */
+/** The reason of a call that failed because its client gave no result in time. */
 export const client_timeout = "CLIENT_TIMEOUT"
 
-/** The time of a call is over that waits for its client's result. */
+/** The events of a call whose time passed while it waited for its client's result. */
 export const clientExpired = (call: CallId, approval: ApprovalId): ReadonlyArray<RunEvent> => [
   { _tag: "ApprovalClosed", call, approval, how: "expired", by: "system:expiry" },
   {
@@ -285,15 +285,15 @@ export type Settlement =
   | { readonly _tag: "RunAgain" }
 
 /**
- * Was the call dispatched by an owner that is gone, or has its lease passed, though it may still be sent again or reconciled?
- * An operator's settlement comes before what its tool says later, and the call is not sent again.
+ * Is the call lost, though it may still be sent again or reconciled? It is when an earlier owner dispatched it, or when its attempt
+ * is over. If an operator settles it now, that counts: it is neither sent again nor reconciled.
  */
 const isLost = (state: RunState, phase: CallPhase | undefined, now: number): boolean =>
   phase?._tag === "Dispatched" &&
   phase.on_loss !== "unknown" &&
   (phase.epoch < state.epoch || (phase.on_loss === "ask" && now >= (phase.over_at ?? Infinity)))
 
-/** Settles an unknown or lost call. Only an unknown one may be run again: a lost one is, without an operator. */
+/** Settles an unknown or lost call. `RunAgain` is for unknown calls only: a lost one is sent again or reconciled without it. */
 export const settleCall = (
   state: RunState,
   run_id: RunId,

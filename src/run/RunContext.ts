@@ -1,6 +1,6 @@
 /**
- * What an application tells a run and not its model: who the customer is, its language, a plan. It comes with the message, is
- * journaled without its secrets (`ContextSecrets`), and is the same for every turn and call of the run.
+ * What an application tells a run's tools and functions but not its model: who the customer is, their language, their plan. It
+ * comes with the message, is journaled without its secrets (`ContextSecrets`), and stays the same for the whole run.
  */
 import { Exit, Schema } from "effect"
 import { redact } from "../error/Redaction.ts"
@@ -28,20 +28,20 @@ export const no_context: RunContext = {}
 /** Reads the context by a schema. */
 export interface ContextReader {
   readonly decode: (given: unknown) => Exit.Exit<unknown, unknown>
-  /** The members that are secrets, of which no journal knows more than these names. */
+  /** The names of the members that are secrets. The journal has the names and never the values. */
   readonly secrets: ReadonlyArray<string>
 }
 
-/** A context, and what of it stands in no journal. */
-export interface Told {
+/** A context in two parts: what is journaled, and the secrets, which are not. */
+export interface SeparatedContext {
   readonly context: RunContext | undefined
   readonly secrets: RunContext | undefined
 }
 
-/** The context as its reader decodes it, with the secrets that it declares; without a reader as it was given, without any. */
+/** The context as its reader decodes it, with the secrets that the reader declares. Without a reader: as given, without secrets. */
 export const contextFor = (
   reader: ContextReader | undefined,
-  { context, secrets }: Told
+  { context, secrets }: SeparatedContext
 ): Exit.Exit<unknown, unknown> =>
   reader === undefined
     ? Exit.succeed(context)
@@ -54,8 +54,8 @@ export const contextFor = (
 const membersOf = (of: RunContext, has: (name: string) => boolean): RunContext =>
   Object.fromEntries(Object.entries(of).filter(([name]) => has(name)))
 
-/** The context apart from the members with these names, which are its secrets. Absent = it has none of them. */
-export const secretsApart = (given: RunContext, names: ReadonlySet<string>): Told =>
+/** Separates the members with these names, the secrets, from the rest. `secrets` is undefined where the context has none of them. */
+export const secretsApart = (given: RunContext, names: ReadonlySet<string>): SeparatedContext =>
   Object.keys(given).some((name) => names.has(name))
     ? {
         context: membersOf(given, (name) => !names.has(name)),

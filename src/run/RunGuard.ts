@@ -35,8 +35,8 @@ export const mistakeOf = ({ proposed }: CallState, outcome: Outcome): string =>
     : ""
 
 /**
- * Has the turn no text, no file and no call, or a call that the provider could not read? A turn that was cut, refused or filtered is not
- * empty: it would only come again.
+ * Has the turn no text, no file and no call, or a call that the provider could not read? A turn that was cut, refused or filtered
+ * does not count as empty: asked for again, it would end in the same way.
  */
 export const isEmpty = ({
   calls,

@@ -1,5 +1,6 @@
 /**
- * Calls and frames of a run by their ids, of which an event about one that the run does not have does not fold; and its agent.
+ * Looks up the calls and frames of a run by id, and the agent that it begins with. An event that names a call or frame which the
+ * run does not have makes the lookup throw, so that the journal does not fold.
  */
 import type { Address, AgentName, CallId, FrameId } from "../Ids.ts"
 import type { CallState, FrameState, RunState } from "./RunState.ts"
@@ -13,14 +14,14 @@ export const agentOfRun = ({
   readonly agent?: AgentName | undefined
 }): AgentName => agent ?? address.agent
 
-/** Throws where the run has no such call: then an event is at fault, and its run is put in quarantine. */
+/** Throws a TypeError where the run has no such call: its journal does not fold, and the run goes into quarantine. */
 export const callOf = (state: Pick<RunState, "calls">, id: CallId): CallState => {
   const call = state.calls.get(id)
   if (call === undefined) throw new TypeError("the run has no such call")
   return call
 }
 
-/** The same for a frame. */
+/** Throws a TypeError where the run has no such frame. */
 export const frameOf = (state: Pick<RunState, "frames">, id: FrameId): FrameState => {
   const frame = state.frames.get(id)
   if (frame === undefined) throw new TypeError("the run has no such frame")

@@ -26,7 +26,7 @@ export interface RunUsed {
   repeats: number
   /** Turns in a row with nothing but mistakes of the model's own. */
   mistakes: number
-  /** The last of them, for an operator; undefined = none yet. At most 300 units. */
+  /** The last such mistake, in words for an operator, at most 300 UTF-16 units; undefined = none yet. */
   mistake: string | undefined
   /** `wall_ms_max` has passed. */
   timed_out: boolean

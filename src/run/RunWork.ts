@@ -47,7 +47,7 @@ export const wantedWork = (state: RunState): ReadonlyArray<Work> => {
   if (state.ended !== undefined) return no_work
   let wanted: Array<Work> = no_work
   if (state.stopping === undefined) {
-    // `ahead` reserves turns of frames before this one: two frames never take the last turn both.
+    // `ahead` counts the turns of frames before this one, so that two frames never both take the last turn.
     let ahead = 0
     let reached: Breach | undefined
     for (const frame of state.openFrames) {
@@ -59,7 +59,7 @@ export const wantedWork = (state: RunState): ReadonlyArray<Work> => {
       const step = frame.step + 1
       wanted = appended(wanted, {
         _tag: "CallModel",
-        // The same turn without tools is other work.
+        // The turn without tools is a piece of work of its own: it takes the place of the turn with tools.
         key: last ? `${stepKey(id, step)}/answer` : stepKey(id, step),
         frame: id,
         step,

@@ -14,7 +14,7 @@ import type { CallPhase, CallState, RunState } from "./RunState.ts"
 import { chargeTurn, tokensOf } from "./RunUsed.ts"
 import { callOf, frameOf } from "./RunLookup.ts"
 
-/** A turn of a frame: its answer, its calls, or neither, and then its frame has another turn. */
+/** Folds a turn: it is its frame's answer, or has calls. With neither, the frame has another turn. */
 export const foldTurn = (state: RunState, event: ModelTurned) => {
   const frame = frameOf(state, event.frame)
   state.steps++
@@ -129,7 +129,7 @@ export const foldResult = (state: RunState, call: CallState, event: CallSettled)
     const each = id === call.id ? call : callOf(state, id)
     if (each.phase._tag !== "Settled") continue
     mistaken &&= isMistake(each.phase.outcome)
-    // What a tool gives is no answer where the answer has a schema.
+    // Where the answer has a schema, a tool's result is never the answer: only a turn is checked against the schema.
     const isAnswer = each.phase.stop === true && state.accepted.answer_schema === undefined
     if (isAnswer && each.phase.outcome._tag === "Value") {
       frame.answer ??= answerText(each.phase.outcome.json)

@@ -34,7 +34,7 @@ export const turnFinished = (state: RunState, given: ModelTurned): ReadonlyArray
     deadEndOf(turned) ??
     unansweredEnd(state, turned) ??
     unfitEnd(state, turned)
-  if (end !== undefined) events.push(fails(frame, end, false))
+  if (end !== undefined) events.push(frameEnd(frame, end, false))
   return events
 }
 
@@ -61,7 +61,7 @@ const notOfferedText = (name: string): string =>
 const undeclaredText = (name: string): string =>
   `the model's provider ran its tool ${JSON.stringify(name)}, which this turn of the agent was not allowed`
 
-/** Why the frame ends in whose turn the provider ran a tool that it was not offered. */
+/** Why the frame ends because the provider ran a tool that the turn was not offered; undefined = it ran none. */
 const undeclaredEnd = ({
   undeclared
 }: ModelTurned): { readonly reason: string; readonly message: string } | undefined =>
@@ -69,7 +69,7 @@ const undeclaredEnd = ({
     ? undefined
     : { reason: "undeclared_provider_tool", message: undeclaredText(undeclared) }
 
-/** Why the run ends if its last turn, which was to answer, has no text. */
+/** Why the run ends because its last turn, which had to answer, has no text; undefined = it does not. */
 const unansweredEnd = (
   state: RunState,
   { frame, text }: ModelTurned
@@ -84,7 +84,7 @@ const unansweredEnd = (
   )
 }
 
-/** Why the frame ends whose answer does not fit: it was asked for again, or cannot be. */
+/** Why the frame ends with an answer that does not fit, because it was asked for again before or cannot be; undefined = it goes on. */
 const unfitEnd = (
   state: RunState,
   { finish, frame, unfit }: ModelTurned
@@ -98,7 +98,7 @@ const unfitEnd = (
 }
 
 /** Ends a frame that cannot go on: the supervisor's stops the run, a specialist's fails its call. */
-const fails = (
+const frameEnd = (
   frame: FrameId,
   { message, reason }: { readonly reason: string; readonly message: string },
   transient: boolean
@@ -124,7 +124,7 @@ export const turnFailed = (
     readonly transient: boolean
   }
 ): ReadonlyArray<RunEvent> =>
-  wantsTurn(state, input.frame, input.step) ? [fails(input.frame, input, input.transient)] : none
+  wantsTurn(state, input.frame, input.step) ? [frameEnd(input.frame, input, input.transient)] : none
 
 /** Does the frame wait for exactly this turn, and does `steps_max` leave one? */
 export const wantsTurn = (state: RunState, id: FrameId, step: number): boolean => {

@@ -5,7 +5,7 @@
 import { Cause, Effect, Exit, Result } from "effect"
 import { truncateUnits } from "../../../src/CutText.ts"
 import { InvalidInput } from "../../../src/entry/InvalidInput.ts"
-import type { ContextReader, RunContext, Told } from "../../../src/run/RunContext.ts"
+import type { ContextReader, RunContext, SeparatedContext } from "../../../src/run/RunContext.ts"
 import { contextFor, no_context, secretsApart } from "../../../src/run/RunContext.ts"
 import { refusalPath, refusalText } from "../../../src/tool/ToolCodec.ts"
 import type { AgentDirectory, ResolvedAgent } from "../../../services/AgentDirectory.ts"
@@ -57,7 +57,7 @@ const refused = (who: string, error: unknown, secrets: ReadonlySet<string>): Inv
 const read = (
   { all, secrets }: Readers,
   given: RunContext | undefined
-): Result.Result<Told, InvalidInput> => {
+): Result.Result<SeparatedContext, InvalidInput> => {
   const told = secretsApart(given ?? no_context, secrets)
   for (const { reader, who } of all) {
     const found = contextFor(reader, told)
@@ -66,7 +66,7 @@ const read = (
   return Result.succeed(given === undefined ? nothing : told)
 }
 
-const nothing: Told = { context: undefined, secrets: undefined }
+const nothing: SeparatedContext = { context: undefined, secrets: undefined }
 
 /** Reads what messages tell runs of an agent; fails where somebody cannot. What an agent reads is found once. */
 export const contextReaders = (directory: AgentDirectory["Service"]) => {
@@ -74,7 +74,7 @@ export const contextReaders = (directory: AgentDirectory["Service"]) => {
   return (
     agent: ResolvedAgent,
     context: RunContext | undefined
-  ): Effect.Effect<Told, InvalidInput> => {
+  ): Effect.Effect<SeparatedContext, InvalidInput> => {
     let readers = known.get(agent)
     if (readers === undefined) known.set(agent, (readers = readersOf(directory, agent)))
     return context === undefined && readers.all.length === 0
