@@ -51,7 +51,7 @@ export interface Platform {
 }
 
 /** The start, which asks for no call of a run. */
-const nobody = {
+const noCall = {
   call: "",
   conversation: "",
   principal: "",
@@ -82,7 +82,7 @@ const posting = (
   return Result.succeed((question, caller) => {
     const body = JSON.stringify({ ...question, ...caller, identity })
     const request = { method: "POST", url: target.success, body } as const
-    return client.send(what, request, { ...nobody, ...caller })
+    return client.send(what, request, { ...noCall, ...caller })
   })
 }
 

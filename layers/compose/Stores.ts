@@ -75,7 +75,7 @@ const shared = <E>(stores: Layer.Layer<Stores | Client, E>): Layer.Layer<Stores 
   ).pipe(Layer.provideMerge(stores))
 
 /** Claims of an earlier process are released before anything is read. */
-const alone = <E>(
+const soleProcess = <E>(
   engine: Layer.Layer<Client | SqlNotify, E>
 ): Layer.Layer<Client | SqlNotify, E | StartError> =>
   Layer.unwrap(
@@ -90,7 +90,7 @@ export const directory = (
   path: string
 ): Layer.Layer<Stores | Client, DirectoryInUse | DirectoryUnusable | DriverMissing | StartError> =>
   sql(
-    alone(
+    soleProcess(
       Layer.unwrap(
         Effect.map(
           engineOf("@electric-sql/pglite @effect/sql-pg", () => import("../sql/engine/Pglite.ts")),

@@ -34,7 +34,7 @@ type StartError<Families extends ReadonlyArray<Family>> =
 
 type Needs<Families extends ReadonlyArray<Family>> = Effect.Services<Families[number]> | ToolQueue
 
-const over = <E, R, const Families extends ReadonlyArray<Family>>(
+const workerOf = <E, R, const Families extends ReadonlyArray<Family>>(
   worker: (options: WorkerOptions) => Layer.Layer<ToolQueueWorker.ToolQueueWorker, E, R>,
   { serve, tools, ...options }: Options<Families>
 ) =>
@@ -50,10 +50,10 @@ export const layer = <const Families extends ReadonlyArray<Family>>(
   ToolQueueWorker.ToolQueueWorker,
   StartError<Families> | WorkerRunning | StoreError,
   Needs<Families>
-> => over(ToolQueueWorker.layer, options)
+> => workerOf(ToolQueueWorker.layer, options)
 
 /** Takes no calls until the application starts it, and stops with its scope at the latest. */
 export const layerIdle = <const Families extends ReadonlyArray<Family>>(
   options: Options<Families>
 ): Layer.Layer<ToolQueueWorker.ToolQueueWorker, StartError<Families>, Needs<Families>> =>
-  over(ToolQueueWorker.layerIdle, options)
+  workerOf(ToolQueueWorker.layerIdle, options)

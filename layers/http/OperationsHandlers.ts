@@ -121,7 +121,7 @@ const inTime = Effect.timeoutOrElse({
   orElse: () => new StoreError({ message: "no answer in time" })
 })
 
-const nobody = RunId.make("00000000-0000-4000-8000-000000000000")
+const unknown_run = RunId.make("00000000-0000-4000-8000-000000000000")
 
 const health: Layer.Layer<
   HttpApiGroup.Service<"troupe", "health">,
@@ -144,7 +144,7 @@ const health: Layer.Layer<
             makeProblem(503, state, `The service is ${state}`, "Ask again later.")
           )
         }
-        yield* inTime(tasks.get(nobody)).pipe(Effect.mapError(problemOf))
+        yield* inTime(tasks.get(unknown_run)).pipe(Effect.mapError(problemOf))
         yield* inTime(space.check).pipe(
           Effect.mapError(({ message }) =>
             makeProblem(503, "store-unavailable", "A store takes no writes", `${message}.`)

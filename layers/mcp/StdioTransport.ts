@@ -65,7 +65,7 @@ const environmentOf = (server: McpStdioServer): Record<string, string> => {
 }
 
 /** True if the promise is done within the time. */
-const within = async (done: Promise<unknown>, ms: number): Promise<boolean> => {
+const isDoneWithin = async (done: Promise<unknown>, ms: number): Promise<boolean> => {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<boolean>((resolve) => {
     timer = setTimeout(() => resolve(false), ms)
@@ -162,8 +162,8 @@ export class StdioTransport implements Transport {
     const child = this.#child
     if (child?.pid !== undefined) {
       child.stdin.end()
-      if (!(await within(this.#exited, grace_ms))) signal(child.pid, "SIGTERM")
-      if (!(await within(this.#exited, grace_ms))) signal(child.pid, "SIGKILL")
+      if (!(await isDoneWithin(this.#exited, grace_ms))) signal(child.pid, "SIGTERM")
+      if (!(await isDoneWithin(this.#exited, grace_ms))) signal(child.pid, "SIGKILL")
       await this.#exited
     }
     this.#closed()
@@ -178,7 +178,7 @@ export class StdioTransport implements Transport {
     }
     // Output that it wrote before it ended is still read.
     const drained = new Promise<void>((resolve) => child.stdout.once("end", resolve))
-    void within(drained, drain_ms).then(() => this.#closed())
+    void isDoneWithin(drained, drain_ms).then(() => this.#closed())
   }
 
   #closed(): void {

@@ -94,7 +94,7 @@ interface Attempt {
 }
 
 /** A turn that comes whole. */
-const whole = Effect.fnUntraced(function* (
+const generateWhole = Effect.fnUntraced(function* (
   { model, options, provider, warn }: Attempt,
   assembly: TurnAssembly,
   signal: AbortSignal
@@ -132,7 +132,7 @@ const streamed = Effect.fnUntraced(function* (
   const result = yield* called(provider, () => open(model, { ...options, abortSignal: signal }))
   if (result instanceof WholeAnswer) {
     const headers = { ...options.headers, ...result.headers }
-    return yield* whole({ ...each, options: { ...options, headers } }, assembly, signal)
+    return yield* generateWhole({ ...each, options: { ...options, headers } }, assembly, signal)
   }
   const { response, stream } = result
   const heard = yield* AnswerHeard
@@ -178,7 +178,7 @@ const attempt = (each: Attempt) =>
       const assembly = new TurnAssembly(sink)
       const request = (part: Attempt) =>
         provider.stream === false
-          ? whole(part, assembly, abort.signal)
+          ? generateWhole(part, assembly, abort.signal)
           : streamed(part, assembly, abort.signal, (opened) => {
               reader = opened
             })

@@ -55,7 +55,7 @@ export const boundedBody = (): TransformStream<Uint8Array, Uint8Array> => {
 }
 
 /** A body that is one text is given on when all of it is there. */
-const whole = (): TransformStream<Uint8Array, Uint8Array> => {
+const collected = (): TransformStream<Uint8Array, Uint8Array> => {
   const chunks: Array<Uint8Array> = []
   return new TransformStream({
     transform: (chunk) => void chunks.push(chunk),
@@ -84,5 +84,5 @@ const events = (): TransformStream<Uint8Array, Uint8Array> => {
 /** The body, checked as it is read. */
 export const judgedBody = ({ body, isJson }: Known): Known => ({
   isJson,
-  body: body.pipeThrough(isJson ? whole() : events())
+  body: body.pipeThrough(isJson ? collected() : events())
 })

@@ -33,9 +33,9 @@ export interface Found {
   readonly images?: ReadonlyArray<string>
 }
 
-const whole = (text: string): string => text.toWellFormed()
+const wellFormed = (text: string): string => text.toWellFormed()
 
-const cut = (text: string, units: number): string => whole(truncateUnits(text, units))
+const cut = (text: string, units: number): string => wellFormed(truncateUnits(text, units))
 
 /** As JSON; what is nested too deep to be written is nothing. */
 export const jsonText = (value: unknown): string => {

@@ -41,8 +41,8 @@ const problem = <const Status extends number>(status: Status) =>
     available: Schema.optionalKey(Schema.Array(Schema.String)),
     correlation_id: Schema.optionalKey(Schema.String)
   })
-    .annotate({ httpApiStatus: status, identifier: `Problem${status}` })
-    .pipe(HttpApiSchema.asJson({ contentType: problem_content_type }))
+    .annotate({ identifier: `Problem${status}` })
+    .pipe(HttpApiSchema.status(status), HttpApiSchema.asJson({ contentType: problem_content_type }))
 
 export const Problem400 = problem(400)
 export const Problem401 = problem(401)

@@ -225,7 +225,7 @@ const described = (operation: JsonObject): string => {
 }
 
 /** The parameters of an operation and, where it has none of the same place and name, those of its path. */
-const together = (
+const parametersOf = (
   own: ReadonlyArray<JsonObject>,
   shared: ReadonlyArray<JsonObject>
 ): ReadonlyArray<JsonObject> => [
@@ -247,7 +247,7 @@ export const writtenOperation = (
     return Array.isArray(items) ? (items as ReadonlyArray<Json>).filter(isJsonObject) : []
   }
   const read = Result.try((): WrittenOperation => {
-    const parameters = together(list(memberOf(operation, "parameters")), list(shared))
+    const parameters = parametersOf(list(memberOf(operation, "parameters")), list(shared))
     const body = memberOf(operation, "requestBody")
     const requestBody = body === undefined ? undefined : written(walk, body, top)
     const description = described(operation)

@@ -10,7 +10,7 @@ const schemasIn = (list: Json | undefined): ReadonlyArray<Json> =>
   Array.isArray(list) ? (list as ReadonlyArray<Json>) : []
 
 /** All schemas that hold for a value of this one at once: it, and what `allOf` adds. */
-const together = (schema: JsonObject, root: JsonObject): ReadonlyArray<JsonObject> => {
+const schemasAtOnce = (schema: JsonObject, root: JsonObject): ReadonlyArray<JsonObject> => {
   const found = dereferenced(schema, root)
   return [
     found,
@@ -42,7 +42,7 @@ const propertiesOf = (
 const requiresPath = (schema: JsonObject, path: BodyPath): boolean => {
   let nodes: ReadonlyArray<JsonObject> = [schema]
   for (const name of path) {
-    const all = nodes.flatMap((node) => together(node, schema))
+    const all = nodes.flatMap((node) => schemasAtOnce(node, schema))
     if (!requiredOf(all).has(name)) return false
     nodes = propertiesOf(all, name)
   }
@@ -54,7 +54,7 @@ export const showsPath = (schema: JsonObject, path: BodyPath): boolean => {
   let nodes: ReadonlyArray<JsonObject> = [schema]
   for (const name of path) {
     nodes = propertiesOf(
-      nodes.flatMap((node) => together(node, schema)),
+      nodes.flatMap((node) => schemasAtOnce(node, schema)),
       name
     )
     if (nodes.length === 0) return false
@@ -87,7 +87,7 @@ const isNoObject = (
 export const pathThroughNoObject = (schema: JsonObject, path: BodyPath): BodyPath | undefined => {
   let nodes: ReadonlyArray<JsonObject> = [schema]
   for (const [at, name] of path.entries()) {
-    const all = nodes.flatMap((node) => together(node, schema))
+    const all = nodes.flatMap((node) => schemasAtOnce(node, schema))
     if (all.some((each) => isNoObject(each, schema))) return path.slice(0, at)
     nodes = propertiesOf(all, name)
   }
@@ -128,7 +128,7 @@ export const unsuppliedFields = (
     )
   const walk = (schemas: ReadonlyArray<JsonObject>, at: BodyPath): ReadonlyArray<string> => {
     if (at.length > depth_max) return []
-    const all = schemas.flatMap((schema) => together(schema, request))
+    const all = schemas.flatMap((schema) => schemasAtOnce(schema, request))
     return [...new Set([...requiredOf(all), ...always(at)])].flatMap((name) => {
       const path = [...at, name]
       // A fixed or bound field that is the whole object: its own members are not looked at.

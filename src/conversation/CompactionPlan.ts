@@ -217,14 +217,14 @@ const planned = (
   return { history, own, tokens_before, tokens_after, dropped: droppedOf(prompt, all) }
 }
 
-const gone = (units: ReadonlyArray<Unit>): ReadonlyArray<TranscriptEntry> =>
+const droppedEntries = (units: ReadonlyArray<Unit>): ReadonlyArray<TranscriptEntry> =>
   units.flatMap((unit) => (unit.shown === "dropped" ? unit.entries : []))
 
 const listOf = <A>(each: A | undefined): ReadonlyArray<A> => (each === undefined ? [] : [each])
 
 const droppedOf = (prompt: Prompt, all: Shrinking): ReadonlyArray<TranscriptEntry> => {
-  const history = gone(all.history)
-  const own = gone(all.own)
+  const history = droppedEntries(all.history)
+  const own = droppedEntries(all.own)
   if (history.length === 0 && own.length === 0) return []
   const past = listOf(historyNote(prompt.past.cut))
   return own.length === 0

@@ -79,14 +79,14 @@ interface Fault {
   readonly expected: string
 }
 
-const within = (name: string, fault: Fault | undefined): Fault | undefined =>
+const faultBelow = (name: string, fault: Fault | undefined): Fault | undefined =>
   fault === undefined ? undefined : { ...fault, path: [name, ...fault.path] }
 
 /** The first fault of schemas in a list or an object. */
 const faultAmong = (all: object): Fault | undefined => {
   for (const key of Object.keys(all)) {
     const found = faultIn((all as JsonObject)[key])
-    if (found !== undefined) return within(key, found)
+    if (found !== undefined) return faultBelow(key, found)
   }
   return undefined
 }
@@ -109,7 +109,7 @@ const faultIn = (schema: unknown): Fault | undefined => {
   if (!isObject(schema)) return { path: [], expected: "a schema" }
   for (const name of Object.keys(schema)) {
     const found = faultAt(name, schema[name])
-    if (found !== undefined) return within(name, found)
+    if (found !== undefined) return faultBelow(name, found)
   }
   return undefined
 }

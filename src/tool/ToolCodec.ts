@@ -316,7 +316,7 @@ const definition_faults = {
 }
 
 /** Refuses values that are so deep that checking them would take too long. */
-const within = (depth_max: number, decode: InputCodec["decode"]): InputCodec["decode"] =>
+const boundedDepth = (depth_max: number, decode: InputCodec["decode"]): InputCodec["decode"] =>
   depth_max === Infinity
     ? decode
     : (args) =>
@@ -354,7 +354,7 @@ export const jsonSchemaCheck = (
   )
   return Result.mapBoth(schema, {
     onSuccess: (found) =>
-      within(
+      boundedDepth(
         valueDepthMax(definitions),
         Schema.decodeUnknownExit(found as Schema.Decoder<unknown>, strictly)
       ),

@@ -5,7 +5,7 @@ import { Effect } from "effect"
 import { FileNotFound } from "../../../src/conversation/Part.ts"
 import { BlobStore } from "../../../services/BlobStore.ts"
 
-export const nowhere: BlobStore["Service"] = BlobStore.of({
+export const discardedFiles: BlobStore["Service"] = BlobStore.of({
   put: () => Effect.void,
   hold: (_, { digest }) => Effect.fail(new FileNotFound({ digest })),
   read: () => Effect.succeed(undefined),

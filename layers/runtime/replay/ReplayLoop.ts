@@ -35,7 +35,7 @@ import * as ToolInvoker from "../tool/ToolInvoker.ts"
 import type { ReplayedCalls } from "./ReplayedCalls.ts"
 import { recallOf } from "./ReplayMemory.ts"
 import { authorizationsOf } from "./ReplayAuthorizations.ts"
-import { nowhere } from "./ReplayFiles.ts"
+import { discardedFiles } from "./ReplayFiles.ts"
 import * as ReplayModel from "./ReplayModel.ts"
 import * as ReplayTools from "./ReplayTools.ts"
 
@@ -155,7 +155,7 @@ export const make = Effect.fnUntraced(function* (options: Options, wakeup: RunWa
     },
     recall: recallOf(recording),
     ...(options.files === undefined ? undefined : { files: options.files }),
-    parts: { blobs: nowhere, bounds: yield* BlobBounds, digest },
+    parts: { blobs: discardedFiles, bounds: yield* BlobBounds, digest },
     weights: PromptMeter.make(yield* Tokenizer),
     // A recorded turn has its cost.
     prices: model === undefined ? undefined : yield* PriceBook,

@@ -90,7 +90,7 @@ const warning = ({ connects, name }: Found): string =>
   `GRANT ${name} TO ${connects}; and start again`
 
 /** What there is to say where principals' reads are not kept apart by row security; undefined where they are. Changes nothing. */
-export const lacking = (
+export const findWarning = (
   sql: SqlClient.SqlClient
 ): Effect.Effect<string | undefined, SqlError.SqlError | StoreError> =>
   Effect.map(find(sql), (found) => (isReady(found) ? undefined : warning(found)))

@@ -185,7 +185,7 @@ const sessions: Check = Effect.fnUntraced(function* (engine) {
 
 const rights: Check = Effect.fnUntraced(function* () {
   const sql = yield* SqlClient.SqlClient
-  const lacks = yield* TenantReads.lacking(sql)
+  const lacks = yield* TenantReads.findWarning(sql)
   return [
     lacks === undefined
       ? ok("rights", "what principals read is kept to their workspace by row security")

@@ -26,7 +26,7 @@ import { answerColumns, batchParams } from "./AppendStatement.ts"
 import type { CommitListeners } from "./CommittedEntries.ts"
 import * as GroupCommit from "./GroupCommit.ts"
 import { appendWithin, decodePlaces, encoded } from "./JournalWriter.ts"
-import type { marking } from "./QuarantineRows.ts"
+import type { marker } from "./QuarantineRows.ts"
 import * as RunLeases from "./RunLeases.ts"
 import { entries, find, whyOf } from "./RunRows.ts"
 import * as RunReads from "./RunReads.ts"
@@ -81,7 +81,7 @@ notified AS MATERIALIZED (
 SELECT place FROM refused UNION ALL SELECT 0 FROM notified WHERE runs < 0`
 
 /** Whether each of the batch was appended. */
-const committing =
+const commitBatch =
   (sql: SqlClient.SqlClient, sender: string) => (batch: ReadonlyArray<Amending>) => {
     const owners = batch.map(({ claims }) => claims?.claim.head.owner ?? "")
     const params = [...batchParams(batch), owners, sender, ...answerColumns(batch)]
@@ -140,7 +140,7 @@ export interface Services {
   readonly sql: SqlClient.SqlClient
   readonly listeners: CommitListeners
   readonly wakeups: AmendmentWakeups
-  readonly mark: ReturnType<typeof marking>
+  readonly mark: ReturnType<typeof marker>
 }
 
 /** Under the run's lock, in a transaction, or in the ambient one. */
@@ -164,7 +164,7 @@ const amendLocked = Effect.fnUntraced(function* <A, E>(
     )
   )
   if (head.needs !== undefined) {
-    yield* RunLeases.needing(sql, run, stillNeeded(head.needs, after))
+    yield* RunLeases.setNeeds(sql, run, stillNeeded(head.needs, after))
   }
   yield* wakeups.wake(run)
   return answer
@@ -176,7 +176,7 @@ export const make = Effect.fnUntraced(function* (
   const { listeners, mark, sql, wakeups } = services
   const read = yield* RunReads.make(sql)
   const append = yield* GroupCommit.make({
-    commit: committing(sql, wakeups.sender),
+    commit: commitBatch(sql, wakeups.sender),
     batch_max,
     batch_size_max,
     queue_max,
@@ -196,7 +196,7 @@ export const make = Effect.fnUntraced(function* (
     )
 
   /** Undefined: the run was written in between, or is to be amended under its lock. */
-  const together = Effect.fnUntraced(function* <A, E>(run: RunId, command: Command<A, E>) {
+  const amendInBatch = Effect.fnUntraced(function* <A, E>(run: RunId, command: Command<A, E>) {
     const found = yield* read(run)
     if (found === undefined) return yield* new RunNotFound({ run_id: run })
     const { entries: all, head } = found
@@ -218,7 +218,7 @@ export const make = Effect.fnUntraced(function* (
     const { context } = yield* Effect.fiber
     const isWithin = Context.getOrUndefined(context, sql.transactionService) !== undefined
     for (let tries = isWithin ? tries_max : 0; tries < tries_max; tries++) {
-      const answer = yield* together(run, command)
+      const answer = yield* amendInBatch(run, command)
       if (answer !== undefined) return answer
     }
     return yield* inTransaction(sql)(amendLocked(services, run, command))

@@ -1,6 +1,7 @@
 /**
- * Appends as parameters of the database's functions (`engine/migrations/0001_append.ts`). An append is encoded when it is
- * made, before it waits for a batch. Private to this room.
+ * Appends as parameters of the database's functions: `append_event` (`engine/migrations/0001_append.ts`) for one event
+ * alone, `append_runs` (`0005_sets.ts`) for a batch. An append is encoded when it is made, before it waits for a batch.
+ * Private to this room.
  */
 import type { Append } from "../../../services/RunJournal.ts"
 import type { Approval } from "../../../src/approval/Approval.ts"

@@ -87,7 +87,7 @@ const repaired = (sql: SqlClient.SqlClient, run: RunId) =>
   )
 
 export const make =
-  (sql: SqlClient.SqlClient, marking: ReturnType<typeof QuarantineRows.marking>) =>
+  (sql: SqlClient.SqlClient, markQuarantined: ReturnType<typeof QuarantineRows.marker>) =>
   (limit: number, after?: RunId): Effect.Effect<RunId | undefined, JournalError> =>
     Effect.gen(function* () {
       const rows = yield* Effect.mapError(
@@ -97,7 +97,7 @@ export const make =
       for (const { approvals, events, length, records, run_id } of rows) {
         if (events === length && approvals <= records) continue
         yield* (
-          marking(repaired(sql, run_id)) as Effect.Effect<
+          markQuarantined(repaired(sql, run_id)) as Effect.Effect<
             void,
             RunQuarantined | JournalError | SqlError.SqlError
           >

@@ -29,7 +29,7 @@ const mark = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, error: RunQu
 })
 
 /** Marks the run where the effect finds that its journal does not fold. A mark that cannot be made is made next time. */
-export const marking =
+export const marker =
   (sql: SqlClient.SqlClient) =>
   <A, E, R>(effect: Effect.Effect<A, E | RunQuarantined, R>) =>
     Effect.tapError(effect, (error) =>

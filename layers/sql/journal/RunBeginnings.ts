@@ -123,7 +123,7 @@ export const make = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   listeners: CommitListeners
 ): Effect.fn.Return<RunJournal["Service"]["begin"], never, Scope.Scope> {
-  const together = yield* GroupCommit.make({
+  const beginInBatch = yield* GroupCommit.make({
     commit: (batch: ReadonlyArray<Wanted>) =>
       Effect.mapError(beginAll(sql, batch, false), orJournalError),
     batch_max,
@@ -132,7 +132,7 @@ export const make = Effect.fnUntraced(function* (
     overflow: () => new JournalError({ message: "too many runs wait to begin", lost: false })
   })
   /** Waits for the transaction that holds the key. */
-  const alone = (wanted: Wanted, isWithin: boolean) => {
+  const beginWhenFree = (wanted: Wanted, isWithin: boolean) => {
     const one = beginAll(sql, [wanted], true)
     return Effect.mapBoth(isWithin ? inTransaction(sql)(one) : one, {
       onFailure: orJournalError,
@@ -144,7 +144,8 @@ export const make = Effect.fnUntraced(function* (
     const { context } = yield* Effect.fiber
     const isWithin = Context.getOrUndefined(context, sql.transactionService) !== undefined
     const begun =
-      (isWithin ? undefined : yield* together(wanted)) ?? (yield* alone(wanted, isWithin))
+      (isWithin ? undefined : yield* beginInBatch(wanted)) ??
+      (yield* beginWhenFree(wanted, isWithin))
     if (!begun) return undefined
     yield* sql.afterCommit(Effect.sync(() => listeners.publish(storedOf(wanted))))
     return claimOf({ ...beginning, at: wanted.at, owner })

@@ -55,7 +55,7 @@ const claims = (
   ])
 
 /** The row of each, as it came: one that cannot be read fails alone, because the others are claimed by then. */
-const committing = (sql: SqlClient.SqlClient) => (batch: ReadonlyArray<Wanted>) =>
+const commitBatch = (sql: SqlClient.SqlClient) => (batch: ReadonlyArray<Wanted>) =>
   Effect.mapBoth(claims(sql, batch, false), {
     onFailure: toJournalError,
     onSuccess: (rows) => {
@@ -65,7 +65,7 @@ const committing = (sql: SqlClient.SqlClient) => (batch: ReadonlyArray<Wanted>) 
   })
 
 /** Waits for the transaction that holds the run, then claims it alone. A refusal is made from the head as it then is. */
-const patiently = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, wanted: Wanted) {
+const claimWhenFree = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, wanted: Wanted) {
   const run = wanted.lane
   const [row] = yield* Effect.mapError(
     Effect.flatMap(claims(sql, [wanted], true), decodeClaims),
@@ -87,7 +87,7 @@ export const make = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient
 ): Effect.fn.Return<RunJournal["Service"]["claim"], never, Scope.Scope> {
   const take = yield* GroupCommit.make({
-    commit: committing(sql),
+    commit: commitBatch(sql),
     batch_max,
     batch_size_max: batch_max,
     queue_max,
@@ -99,7 +99,7 @@ export const make = Effect.fnUntraced(function* (
     const { context } = yield* Effect.fiber
     const isWithin = Context.getOrUndefined(context, sql.transactionService) !== undefined
     const [taken] = isWithin ? [] : yield* decodeClaims(yield* take(wanted))
-    const row = taken ?? (yield* patiently(sql, wanted))
+    const row = taken ?? (yield* claimWhenFree(sql, wanted))
     const head = headOf(row)
     const read = row.entries === null ? undefined : entriesIn(row.entries)
     const claim: Claim = {

@@ -27,7 +27,7 @@ const done = (self: Effect.Effect<unknown, SqlError.SqlError>): Effect.Effect<vo
   Effect.asVoid(Effect.mapError(self, toJournalError))
 
 /** What a process must host to claim the run, beside its agent. */
-export const needing = (sql: SqlClient.SqlClient, run: RunId, needs: ReadonlyArray<Need>) =>
+export const setNeeds = (sql: SqlClient.SqlClient, run: RunId, needs: ReadonlyArray<Need>) =>
   sql.unsafe(`UPDATE troupe.run_details SET needs = $2::text[] WHERE run_id = $1::uuid`, [
     run,
     needs

@@ -99,7 +99,7 @@ const approvals = (rows: Rows): Effect.Effect<ReadonlyArray<Approval>, StoreErro
   )
 
 /** Reads on until the page is full or there are no more rows: a row that cannot be read must not look like the end. */
-const whole = Effect.fnUntraced(function* (
+const readPage = Effect.fnUntraced(function* (
   query: ApprovalQuery,
   rowsOf: (query: ApprovalQuery) => Rows
 ) {
@@ -160,7 +160,7 @@ const make = Effect.gen(function* () {
         ])} ORDER BY a.position LIMIT ${Math.min(limit, page_max)}::int4`)
   return ApprovalRecords.of({
     get: yield* reading(sql),
-    list: (query) => whole(query, rowsOf),
+    list: (query) => readPage(query, rowsOf),
     overdue: (now, limit) =>
       approvals(
         sql.unsafe(

@@ -166,7 +166,7 @@ const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const wakeups = yield* AmendmentWakeups.make(sql)
   const { amended, wake } = wakeups
-  const marking = QuarantineRows.marking(sql)
+  const markQuarantined = QuarantineRows.marker(sql)
   const listeners = new CommitListeners()
   const take = yield* RunClaims.make(sql)
   const reads = yield* RunPages.make(sql)
@@ -178,18 +178,18 @@ const make = Effect.gen(function* () {
   return RunJournal.of({
     create: creating(sql, listeners),
     begin: yield* RunBeginnings.make(sql, listeners),
-    claim: (run, owner, seen) => marking(claim(run, owner, seen)),
+    claim: (run, owner, seen) => markQuarantined(claim(run, owner, seen)),
     append: yield* appending(sql, listeners),
     transact: transacting(sql, listeners, yield* Semaphore.make(bodies_max)),
-    read: (run, from, limit) => marking(reads.read(run, from, limit)),
-    amend: yield* Amendments.make({ sql, listeners, wakeups, mark: marking }),
+    read: (run, from, limit) => markQuarantined(reads.read(run, from, limit)),
+    amend: yield* Amendments.make({ sql, listeners, wakeups, mark: markQuarantined }),
     ...QuarantineRows.make(sql, wake),
     head: Effect.fn("RunJournal.head")(function* (run) {
       const head = yield* Effect.mapError(find(sql, run), orJournalError)
       return head ?? (yield* new RunNotFound({ run_id: run }))
     }),
     unfinished: reads.unfinished,
-    audit: AuditedRuns.make(sql, marking),
+    audit: AuditedRuns.make(sql, markQuarantined),
     ...RunLeases.make(sql, wake),
     amended,
     committed: (listener) => listeners.listen(listener)

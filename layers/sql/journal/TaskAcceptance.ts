@@ -158,7 +158,7 @@ const textsOf = ({ claim }: NewTask) => {
 const conflict = ({ idempotency_key = "" }: NewTask) =>
   new IdempotencyConflict({ key: idempotency_key })
 
-const gone = new StoreError({ message: "the task of this idempotency key is gone" })
+const taskGone = new StoreError({ message: "the task of this idempotency key is gone" })
 
 const answerOf = Effect.fnUntraced(function* (
   wanted: Wanted,
@@ -174,7 +174,8 @@ const answerOf = Effect.fnUntraced(function* (
       return row.held ? { ...accepted, held: true as const } : accepted
     }
     case "known": {
-      const before = (row.earlier === null ? undefined : yield* get(row.earlier)) ?? (yield* gone)
+      const before =
+        (row.earlier === null ? undefined : yield* get(row.earlier)) ?? (yield* taskGone)
       if (!isSaidAlike(before, task)) return yield* conflict(task)
       return { task: before, created: false } satisfies Accepted
     }
@@ -199,7 +200,7 @@ export const make = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   get: (id: RunId) => ReturnType<TaskStore["Service"]["get"]>
 ): Effect.fn.Return<TaskStore["Service"]["accept"], never, Scope.Scope> {
-  const together = yield* GroupCommit.make({
+  const acceptInBatch = yield* GroupCommit.make({
     commit: (batch: ReadonlyArray<Wanted>) =>
       Effect.mapError(accepting(sql, batch, false), orJournalError),
     batch_max,
@@ -210,7 +211,7 @@ export const make = Effect.fnUntraced(function* (
   })
 
   /** Waits for the transaction that holds what the task needs. */
-  const alone = Effect.fnUntraced(function* (wanted: Wanted, isWithin: boolean) {
+  const acceptWhenFree = Effect.fnUntraced(function* (wanted: Wanted, isWithin: boolean) {
     const one = accepting(sql, [wanted], true)
     for (let tries = 0; tries < tries_max; tries++) {
       const [row] = yield* isWithin ? inTransaction(sql)(one) : one
@@ -228,7 +229,10 @@ export const make = Effect.fnUntraced(function* (
     const { context } = yield* Effect.fiber
     const isWithin = Context.getOrUndefined(context, sql.transactionService) !== undefined
     const row = yield* Effect.gen(function* () {
-      return (isWithin ? undefined : yield* together(wanted)) ?? (yield* alone(wanted, isWithin))
+      return (
+        (isWithin ? undefined : yield* acceptInBatch(wanted)) ??
+        (yield* acceptWhenFree(wanted, isWithin))
+      )
     }).pipe(
       Effect.mapError((error) =>
         error instanceof StoreError

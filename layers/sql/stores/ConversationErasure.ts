@@ -3,7 +3,7 @@
  * conversation still; then, where all of it is the subject's, the conversation itself. What says whose they are goes last, so
  * that an erasure that was interrupted finds the rest. Private to this room.
  */
-import { Effect, Schema } from "effect"
+import { Effect, Option, Schema } from "effect"
 import type { SqlClient } from "effect/sql"
 import type { BlobStore } from "../../../services/BlobStore.ts"
 import type { RunEraser } from "../../../src/erasure/ErasedEvent.ts"
@@ -117,11 +117,15 @@ const eraseMessages = Effect.fnUntraced(function* (
   counts.add("conversation_messages", rows.length)
 })
 
-/** The text of a message is marked as in the journal; what else an answer says, with it. */
+/** What a message says: a text, or an object that has it as its content. */
+const decodeSaid = Schema.decodeUnknownOption(
+  Schema.fromJsonString(Schema.Union([Schema.String, Schema.Struct({ content: Schema.String })]))
+)
+
+/** The text of a message is marked as in the journal; what else an answer says, with it. So is what cannot be read. */
 const markedContent = (content: string, eraser: RunEraser): string => {
-  const said: unknown = JSON.parse(content)
-  const text = typeof said === "object" && said !== null && "content" in said ? said.content : said
-  return JSON.stringify(markText(eraser, String(text)))
+  const said = Option.getOrElse(decodeSaid(content), () => content)
+  return JSON.stringify(markText(eraser, typeof said === "string" ? said : said.content))
 }
 
 /** What a run is found by in tables of its own. */

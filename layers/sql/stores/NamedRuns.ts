@@ -8,7 +8,7 @@ import { candidateTexts } from "../../../src/erasure/SubjectEraser.ts"
 import { ConversationId, RunId } from "../../../src/Ids.ts"
 import { rowDecoder } from "../engine/DecodedRows.ts"
 import type { Sought } from "./OwnedRuns.ts"
-import { behind, forEachPiece, within } from "./TablePieces.ts"
+import { placeBehind, forEachPiece, inPiece } from "./TablePieces.ts"
 
 const decodeRows = rowDecoder(
   Schema.Struct({
@@ -24,7 +24,7 @@ const page_max = 50
 
 const statement = `SELECT t.ctid::text AS place, t.run_id AS run, d.conversation, t.payload FROM troupe.run_events t
     JOIN troupe.run_details d ON d.run_id = t.run_id
-  WHERE ${within(3, 4)} AND d.tenant = $1::text AND EXISTS (
+  WHERE ${inPiece(3, 4)} AND d.tenant = $1::text AND EXISTS (
     SELECT FROM unnest($2::text[]) w WHERE strpos(replace(lower(t.payload), E'\\\\', ''), lower(w)) > 0)
   ORDER BY t.ctid LIMIT ${page_max}`
 
@@ -48,7 +48,7 @@ export const findNamed = Effect.fnUntraced(function* (
         }
         const last = rows.at(-1)
         if (last === undefined || rows.length < page_max) return undefined
-        next = behind(last.place)
+        next = placeBehind(last.place)
       }
     })
   )

@@ -10,7 +10,7 @@ import { candidateTexts } from "../../../src/erasure/SubjectEraser.ts"
 import { AgentName, ConversationId, RunId } from "../../../src/Ids.ts"
 import type { Tenant } from "../../../src/Ids.ts"
 import { rowDecoder } from "../engine/DecodedRows.ts"
-import { forEachPiece, within } from "./TablePieces.ts"
+import { forEachPiece, inPiece } from "./TablePieces.ts"
 
 const Home = {
   conversation: ConversationId,
@@ -43,12 +43,12 @@ export interface Sought {
 }
 
 const conversations_statement = `SELECT t.id AS conversation, t.agent, t.address_key, t.begun_by IS NOT DISTINCT FROM $2::text AS begun
-  FROM troupe.conversations t WHERE ${within(4, 5)} AND t.tenant = $1::text AND (t.begun_by = $2::text
+  FROM troupe.conversations t WHERE ${inPiece(4, 5)} AND t.tenant = $1::text AND (t.begun_by = $2::text
     OR EXISTS (SELECT FROM unnest($3::text[]) w WHERE strpos(lower(t.id || ' ' || t.address_key), lower(w)) > 0))`
 
 /** The sender is a JSON text: of its id, or of an object that begins with it. */
 const tasks_statement = `SELECT t.id, t.conversation, t.agent, t.address_key FROM troupe.agent_tasks t
-  WHERE ${within(5, 6)} AND t.tenant = $1::text
+  WHERE ${inPiece(5, 6)} AND t.tenant = $1::text
     AND (t.by = $2::text OR strpos(t.by, $3::text) = 1 OR t.conversation = ANY ($4::text[]))`
 
 export const findOwned = Effect.fnUntraced(function* (

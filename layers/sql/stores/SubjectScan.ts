@@ -9,7 +9,7 @@ import type { Tenant } from "../../../src/Ids.ts"
 import { soughtBytes, soughtTexts } from "../../../src/erasure/SoughtText.ts"
 import { rowWords } from "../../../src/memory/SearchWords.ts"
 import { rowDecoder } from "../engine/DecodedRows.ts"
-import { forEachPiece, within } from "./TablePieces.ts"
+import { forEachPiece, inPiece } from "./TablePieces.ts"
 
 /** Rows of a table that are counted at most. */
 const counted_max = 1_000
@@ -68,7 +68,7 @@ const countStatement = (table: Table): string => {
   return `SELECT count(*)::int4 AS rows FROM (
     SELECT FROM troupe.${quoted(table.name)} t CROSS JOIN LATERAL (
       SELECT replace(lower(concat_ws(E'\\n', ${["NULL", ...said].join(", ")}) COLLATE "default"), E'\\\\', '') AS said OFFSET 0) s
-    WHERE ${within(4, 5)} AND ${whose(table)}
+    WHERE ${inPiece(4, 5)} AND ${whose(table)}
       AND $3::text[] IS NOT NULL AND $6::text[] IS NOT NULL AND (${isFound.join(" OR ")})
     LIMIT ${counted_max}) f`
 }

@@ -13,7 +13,7 @@ import { inTransaction } from "../engine/SqlFailure.ts"
 import { removeMessages } from "../outbox/RemovedMessages.ts"
 import type { ErasedCounts } from "./ErasedCounts.ts"
 import type { Piece } from "./TablePieces.ts"
-import { behind, forEachPiece, within } from "./TablePieces.ts"
+import { placeBehind, forEachPiece, inPiece } from "./TablePieces.ts"
 
 /** Rows of one transaction. */
 const page_max = 100
@@ -126,7 +126,7 @@ const findStatement = ({ columns, does, ids, table, where = "true" }: Swept): st
     OR EXISTS (SELECT FROM unnest($6::text[]) c WHERE strpos(s.whole, c) > 0)`
   return `SELECT t.ctid::text AS place, ${ids === true ? "t.id::text" : "NULL"} AS id, ARRAY[${texts}] AS texts FROM troupe.${table} t
     CROSS JOIN LATERAL (SELECT concat_ws(E'\\n', ${texts}) COLLATE "default" AS whole OFFSET 0) s
-    WHERE ${within(2, 3)} AND t.tenant = $1::text AND ${where} AND $5::text[] IS NOT NULL
+    WHERE ${inPiece(2, 3)} AND t.tenant = $1::text AND ${where} AND $5::text[] IS NOT NULL
       AND $6::text[] IS NOT NULL AND $7::text IS NOT NULL
       AND (EXISTS (SELECT FROM unnest($4::text[]) w WHERE strpos(replace(lower(s.whole), E'\\\\', ''), lower(w)) > 0)
         ${does === "delete" ? of_ids : ""})
@@ -191,7 +191,7 @@ const sweepPage = Effect.fnUntraced(function* (sweep: Sweep, of: Swept, { from, 
   )
   if (theirs.length > 0) yield* (of.does === "delete" ? remove : mark)(sweep, of, theirs)
   const last = rows.at(-1)
-  return last === undefined || rows.length < page_max ? undefined : behind(last.place)
+  return last === undefined || rows.length < page_max ? undefined : placeBehind(last.place)
 })
 
 /** Each page in a transaction of its own. `isLast`: the runs are erased already, so that what says whose they are goes too. */

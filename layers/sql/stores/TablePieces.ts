@@ -30,11 +30,11 @@ export interface Piece {
 }
 
 /** Where `t` is the table, and these are the parameters with the places. */
-export const within = (from: number, to: number): string =>
+export const inPiece = (from: number, to: number): string =>
   `t.ctid >= $${from}::text::tid AND t.ctid < $${to}::text::tid`
 
 /** The place behind one, which is `(block,row)`. */
-export const behind = (place: string): string => {
+export const placeBehind = (place: string): string => {
   const [block, row] = place.slice(1, -1).split(",").map(Number)
   return `(${block},${(row ?? 0) + 1})`
 }
