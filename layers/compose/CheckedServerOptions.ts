@@ -9,6 +9,7 @@ import { InvalidInput, shapeReader } from "../../src/entry/InvalidInput.ts"
 import { inMilliseconds } from "../../src/Times.ts"
 import { AgentName } from "../../src/Ids.ts"
 import type { Credential } from "../runtime/desk/TokenCredentials.ts"
+import { isMountPath } from "../http/MountPath.ts"
 import { HttpSettings } from "../http/HttpSettings.ts"
 import type { Listen } from "../http/NodeServer.ts"
 import type { Http, Token } from "./EmbeddedHttp.ts"
@@ -16,6 +17,7 @@ import {
   between,
   given,
   int32_max,
+  is,
   objectOf,
   optionalBetween,
   secret,
@@ -40,6 +42,11 @@ const credential = {
 
 const count = optionalBetween(1, int32_max)
 
+const mountPath = is<string>(
+  'a path such as "/agents": a slash before each part, none at the end',
+  (value) => typeof value === "string" && isMountPath(value)
+)
+
 const settings = {
   body_bytes_max: count,
   streams_max: count,
@@ -52,6 +59,7 @@ const settings = {
   requests_tenant_per_minute: count,
   heartbeat_ms: time(1, int32_max),
   hosts: Schema.optionalKey(Schema.Array(text)),
+  base_path: Schema.optionalKey(mountPath),
   metrics_open: Schema.optionalKey(Schema.Boolean),
   customer_agents: Schema.optionalKey(Schema.Array(AgentName).check(Schema.isMaxLength(1_000)))
 } satisfies Record<keyof HttpSettings, unknown>

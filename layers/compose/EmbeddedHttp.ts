@@ -33,8 +33,9 @@ export interface HttpMethods {
   /** The address of the server, for example `http://127.0.0.1:8080`; undefined where none listens. */
   readonly url: string | undefined
   /**
-   * The API for `node:http` and what stands on it. Mount it where nothing has read the body, and under the paths as they are:
-   * `/v1/...`. It answers only for the hosts that `settings.hosts` names, and for localhost.
+   * The API for `node:http` and what stands on it. Mount it where nothing has read the body, at the root
+   * (`/v1/...`) or under the path that `settings.base_path` names. It answers only for the hosts that `settings.hosts` names,
+   * and for localhost.
    */
   readonly nodeListener: NodeListener
   /** The same for Web requests. */

@@ -27,6 +27,7 @@ import type { Principal } from "../../src/Principal.ts"
 import { isLimitedToOwn, rolesFor } from "../../src/Rights.ts"
 import { conversationFor, readsAsCustomer, refusalOf } from "./Access.ts"
 import { boundedPage } from "./BoundedPage.ts"
+import { linkBase } from "./MountPath.ts"
 import * as EventStream from "./EventStream.ts"
 import { HttpSettings } from "./HttpSettings.ts"
 import { Limits } from "./Limits.ts"
@@ -36,7 +37,7 @@ import type { Unread } from "./Unread.ts"
 import { makeUnread } from "./Unread.ts"
 
 /** The location is the run; for a customer, who may not read runs, the conversation. */
-const acceptedResponse = ({ task }: Accepted, by: Principal) =>
+const acceptedResponse = ({ task }: Accepted, by: Principal, base: string) =>
   HttpApiSchema.withHeaders({
     body: {
       task_id: task.id,
@@ -47,8 +48,8 @@ const acceptedResponse = ({ task }: Accepted, by: Principal) =>
     },
     headers: {
       location: readsAsCustomer(by)
-        ? `/v1/conversations/${task.conversation}`
-        : `/v1/runs/${task.id}`
+        ? `${base}/v1/conversations/${task.conversation}`
+        : `${base}/v1/runs/${task.id}`
     }
   })
 
@@ -75,12 +76,13 @@ interface Surface {
   readonly store: ConversationStore["Service"]
   readonly limits: Limits["Service"]
   readonly customer_agents: ReadonlyArray<AgentName>
+  readonly base_path: string
 }
 
 const malformed_title = "The baggage is malformed"
 
 const send = Effect.fnUntraced(function* (
-  { customer_agents, limits, runtime }: Surface,
+  { base_path, customer_agents, limits, runtime }: Surface,
   { baggage, ...given }: Message & { readonly baggage: string | undefined },
   by: Principal
 ) {
@@ -106,7 +108,8 @@ const send = Effect.fnUntraced(function* (
         : error
     )
   )
-  return acceptedResponse(accepted, by)
+  const request = yield* HttpServerRequest.HttpServerRequest
+  return acceptedResponse(accepted, by, linkBase(request, base_path))
 })
 
 const list = Effect.fnUntraced(function* (
@@ -181,8 +184,8 @@ export const layer: Layer.Layer<
     const store = yield* ConversationStore
     const limits = yield* Limits
     const { stopping } = yield* Readiness
-    const { customer_agents, heartbeat_ms, unread_units_max } = yield* HttpSettings
-    const surface: Surface = { runtime, store, limits, customer_agents }
+    const { base_path, customer_agents, heartbeat_ms, unread_units_max } = yield* HttpSettings
+    const surface: Surface = { runtime, store, limits, customer_agents, base_path }
     const unread = makeUnread(unread_units_max)
 
     return handlers.handleAll({

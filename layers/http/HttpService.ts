@@ -7,7 +7,7 @@ import type { FileSystem, Path } from "effect"
 import type { Digest } from "effect/crypto"
 import type { Etag, HttpPlatform, HttpServer } from "effect/http"
 import { HttpMiddleware, HttpRouter } from "effect/http"
-import { HttpApiBuilder, HttpApiSwagger } from "effect/http-api"
+import { HttpApiBuilder, HttpApiSwagger, OpenApi } from "effect/http-api"
 import type { AgentDirectory } from "../../services/AgentDirectory.ts"
 import type { AgentRuntime } from "../../services/AgentRuntime.ts"
 import type { ApprovalDesk } from "../../services/ApprovalDesk.ts"
@@ -29,6 +29,7 @@ import type { TaskStore } from "../../services/TaskStore.ts"
 import { TroupeApi } from "../../src/api/TroupeApi.ts"
 import * as ApprovalsHandlers from "./ApprovalsHandlers.ts"
 import * as AuthorizationsHandlers from "./AuthorizationsHandlers.ts"
+import * as MountPath from "./MountPath.ts"
 import * as Boundary from "./Boundary.ts"
 import * as ClientCallsHandlers from "./ClientCallsHandlers.ts"
 import * as ChannelRoutes from "./ChannelRoutes.ts"
@@ -37,6 +38,7 @@ import * as CostsHandlers from "./CostsHandlers.ts"
 import * as EventsHandlers from "./EventsHandlers.ts"
 import * as FilesHandlers from "./FilesHandlers.ts"
 import * as KillSwitchHandlers from "./KillSwitchHandlers.ts"
+import { HttpSettings } from "./HttpSettings.ts"
 import * as Limits from "./Limits.ts"
 import * as Metrics from "./Metrics.ts"
 import * as NoticesHandlers from "./NoticesHandlers.ts"
@@ -68,13 +70,46 @@ const handlers = Layer.mergeAll(
   OperationsHandlers.layer
 ).pipe(Layer.provide(Boundary.layer), Layer.provide(Limits.layer))
 
-const routes = Layer.mergeAll(
-  HttpApiBuilder.layer(TroupeApi, { openapiPath: Routes.openapi_path }),
-  HttpApiSwagger.layer(TroupeApi, { path: Routes.docs_path }),
-  Metrics.layer,
-  ChannelRoutes.layer,
-  Outcomes.layer
-).pipe(Layer.provide(handlers))
+/** The API, whose documents say where it is. */
+const apiAt = (base: string) =>
+  base === ""
+    ? TroupeApi
+    : TroupeApi.annotateMerge(OpenApi.annotations({ servers: [{ url: base }] }))
+
+const routes = (base: string) => {
+  const api = apiAt(base)
+  return Layer.mergeAll(
+    HttpApiBuilder.layer(api, { openapiPath: Routes.openapi_path }),
+    HttpApiSwagger.layer(api, { path: Routes.docs_path }),
+    Metrics.layer,
+    ChannelRoutes.layer,
+    Outcomes.layer
+  ).pipe(Layer.provide(handlers))
+}
+
+const served = Layer.unwrap(
+  Effect.map(HttpSettings, ({ base_path }) =>
+    HttpRouter.serve(routes(base_path), {
+      disableLogger: true,
+      disableListenLog: true,
+      routerConfig: {
+        caseSensitive: true,
+        ignoreDuplicateSlashes: false,
+        ignoreTrailingSlash: false,
+        maxParamLength: Routes.part_max
+      },
+      // Requests without a middleware take a shorter way.
+      ...(base_path === "" ? undefined : { middleware: MountPath.routed(base_path) })
+    }).pipe(
+      // Health checks have no trace.
+      Layer.provide(
+        HttpMiddleware.layerTracerDisabledForUrls(
+          ["/health", "/ready", Routes.metrics_path].flatMap((path) => [path, base_path + path])
+        )
+      )
+    )
+  )
+)
 
 /** Built after the server and so closed before it: `/ready` reports the stop while open requests still end. */
 const announced = Layer.effectDiscard(
@@ -119,22 +154,4 @@ export const layer: Layer.Layer<
   | Etag.Generator
   | FileSystem.FileSystem
   | Path.Path
-> = announced.pipe(
-  Layer.provide(
-    HttpRouter.serve(routes, {
-      disableLogger: true,
-      disableListenLog: true,
-      routerConfig: {
-        caseSensitive: true,
-        ignoreDuplicateSlashes: false,
-        ignoreTrailingSlash: false,
-        maxParamLength: Routes.part_max
-      }
-    })
-  ),
-  // Health checks have no trace.
-  Layer.provide(
-    HttpMiddleware.layerTracerDisabledForUrls(["/health", "/ready", Routes.metrics_path])
-  ),
-  Layer.provide(Readiness.layer)
-)
+> = announced.pipe(Layer.provide(served), Layer.provide(Readiness.layer))

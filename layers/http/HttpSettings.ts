@@ -29,6 +29,11 @@ export interface HttpSettings {
    * (421). Empty: a server on loopback takes those three, any other server takes any.
    */
   readonly hosts: ReadonlyArray<string>
+  /**
+   * The path under which clients find the API, such as `/agents`: it begins links, and requests come with it or without it.
+   * Empty = the root, or what Express says that it took away.
+   */
+  readonly base_path: string
   /** Whether `/metrics` is served without a token: only for a server that is not reachable from outside. */
   readonly metrics_open: boolean
   /**
@@ -50,6 +55,7 @@ export const defaults: HttpSettings = {
   requests_tenant_per_minute: 24_000,
   heartbeat_ms: 15_000,
   hosts: [],
+  base_path: "",
   metrics_open: false,
   customer_agents: []
 }

@@ -123,7 +123,7 @@ const inTrace =
 export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | HttpServer.HttpServer> =
   HttpRouter.middleware(
     Effect.gen(function* () {
-      const { hosts } = yield* HttpSettings
+      const { base_path, hosts } = yield* HttpSettings
       const { address } = yield* HttpServer.HttpServer
       const misdirected = makeHostCheck(address, hosts)
       return (httpEffect) =>
@@ -131,7 +131,7 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | HttpServer
           const request = yield* HttpServerRequest.HttpServerRequest
           const correlation_id = yield* correlation
           const problem = misdirected(request)
-          const refusal = problem === undefined ? refusalOf(request) : respond(problem)
+          const refusal = problem === undefined ? refusalOf(request, base_path) : respond(problem)
           const response = yield* refusal === undefined
             ? Effect.catchCause(inTrace(request)(httpEffect), (cause) =>
                 answer(cause, correlation_id)

@@ -273,7 +273,7 @@ const detailOf = (error: PortError): string => {
     case "RunNotFound":
       return `There is no run ${quoted(error.run_id)}.`
     case "RunQuarantined":
-      return `The journal of run ${error.run_id} does not fold at event ${error.seq} (${error.reason}). Nothing was changed; operators read it at /v1/quarantine.`
+      return `The journal of run ${error.run_id} does not fold at event ${error.seq} (${error.reason}). Nothing was changed; operators read it at /v1/quarantine of this API.`
     case "SubjectIsActive":
       return `${error.message}. What was not erased before stays as it is.`
     case "ShuttingDown":

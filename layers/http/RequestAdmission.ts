@@ -7,8 +7,9 @@ import type { HttpServerRequest } from "effect/http"
 import { truncateUnits } from "../../src/CutText.ts"
 import type { Problem } from "../../src/api/Problem.ts"
 import { makeProblem } from "../../src/api/Problem.ts"
+import { linkBase, sentPath } from "./MountPath.ts"
 import { invalidRequest, issuesIn } from "./Parameters.ts"
-import { docs_path, methodsOf, routeFor, routesAt, sentPath } from "./Routes.ts"
+import { docs_path, methodsOf, routeFor, routesAt } from "./Routes.ts"
 
 /** Headers with a single value: when one is repeated, readers differ in which value they take. */
 const single: ReadonlySet<string> = new Set([
@@ -44,14 +45,14 @@ const repeated = ({ source }: HttpServerRequest.HttpServerRequest): string | und
 export const hasBody = ({ headers }: HttpServerRequest.HttpServerRequest): boolean =>
   headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0
 
-const noRoute = (path: string) =>
+const noRoute = (path: string, base: string) =>
   respond(
     makeProblem(
       404,
       "no-such-route",
       "There is nothing here",
-      `See ${docs_path} for what there is. A path has one spelling: lower case, no slash more than it needs.`,
-      { instance: truncateUnits(path, 200).toWellFormed() }
+      `See ${base}${docs_path} for what there is. A path has one spelling: lower case, no slash more than it needs.`,
+      { instance: truncateUnits(base + path, 200).toWellFormed() }
     )
   )
 
@@ -68,7 +69,8 @@ const noMethod = (methods: ReadonlyArray<string>) => {
 
 /** Why the request is refused; undefined = it is routed. */
 export const refusalOf = (
-  request: HttpServerRequest.HttpServerRequest
+  request: HttpServerRequest.HttpServerRequest,
+  base_path: string
 ): HttpServerResponse.HttpServerResponse | undefined => {
   if ("httpVersionMajor" in request.source && request.source.httpVersionMajor === 0) {
     return respond(
@@ -86,9 +88,9 @@ export const refusalOf = (
       )
     )
   }
-  const path = sentPath(request)
+  const path = sentPath(request, base_path)
   const found = routesAt(path)
-  if (found.length === 0) return noRoute(path)
+  if (found.length === 0) return noRoute(path, linkBase(request, base_path))
   const route = routeFor(found, request.method)
   if (route === undefined) return noMethod(methodsOf(found))
   if (!route.takesBody && hasBody(request)) {

@@ -4,7 +4,6 @@
  */
 import { Context } from "effect"
 import { HttpApi } from "effect/http-api"
-import type { HttpServerRequest } from "effect/http"
 import { Authentication } from "../../src/api/Boundary.ts"
 import { TakesBytes } from "../../src/api/FilesApi.ts"
 import { TroupeApi } from "../../src/api/TroupeApi.ts"
@@ -33,6 +32,10 @@ export const part_max = 600
 /** What a part of a path may hold: no slash of either kind, encoded or not, nothing that ends it, no dots alone. */
 const part =
   "(?!(?:\\.|%2[Ee])+(?:/|$))(?:[A-Za-z0-9._~!$&'()*+,=:@-]|%(?!2[Ff]|5[Cc])[0-9A-Fa-f]{2})+"
+
+/** Whether it is parts of a path, each behind a slash. */
+export const isPath = (path: string): boolean => one_or_more.test(path)
+const one_or_more = new RegExp(`^(?:/${part})+$`)
 
 const exactly = (path: string): RegExp =>
   new RegExp(`^${path.replace(/[.]/g, "\\$&").replace(/:\w+/g, () => part)}$`)
@@ -74,13 +77,6 @@ const isUtf8 = (path: string): boolean => {
   } catch {
     return false
   }
-}
-
-/** The path as it was sent; of a target with an authority (RFC 9112, section 3.2.2) what stands behind that. */
-export const sentPath = ({ source, url }: HttpServerRequest.HttpServerRequest): string => {
-  const target = "url" in source && typeof source.url === "string" ? source.url : url
-  const [path = ""] = target.replace(/^https?:\/\/[^/?#]*/i, "").split("?", 1)
-  return path
 }
 
 /** The routes at a path; empty when there is none of this spelling. */

@@ -248,9 +248,16 @@ describe("the examples of the API in a framework", () => {
     assert.deepStrictEqual(await linesOf(name), ["202"])
   })
 
-  it.each(["express", "hono"])("are printed in the README of the API: %s", async (name) => {
-    assert.lengthOf((await printedOf("layers/http/README.md", name)).blocks, 1)
+  it("answer under a path of a router, with links that lead there", async () => {
+    assert.deepStrictEqual(await linesOf("router"), ["200", "200"])
   })
+
+  it.each(["express", "hono", "router"])(
+    "are printed in the README of the API: %s",
+    async (name) => {
+      assert.lengthOf((await printedOf("layers/http/README.md", name)).blocks, 1)
+    }
+  )
 })
 
 describe("the example of HTTP over a runtime", () => {
