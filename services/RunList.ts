@@ -14,7 +14,10 @@ import type { StoreError } from "./StoreError.ts"
 
 export interface RunQuery {
   readonly tenant: Tenant
-  /** To which the message went, which is not the one of its address where another had got the conversation. */
+  /**
+   * To which the message went, which is not the one of its address where another had got the conversation; or to which the run
+   * has handed the conversation over, also if that has handed it on.
+   */
   readonly agent?: AgentName | undefined
   /** Matches no run in quarantine, whose status is not known. */
   readonly status?: RunStatus | undefined

@@ -5,6 +5,7 @@ import { Effect, Layer } from "effect"
 import type { RunQuery, UnhostedQuery } from "../../services/RunList.ts"
 import { RunList } from "../../services/RunList.ts"
 import type { AgentTask } from "../../src/delivery/AgentTask.ts"
+import type { AgentName } from "../../src/Ids.ts"
 import type { Need } from "../../src/run/Needs.ts"
 import { needOf } from "../../src/run/Needs.ts"
 import { agentOfRun } from "../../src/run/RunLookup.ts"
@@ -29,13 +30,21 @@ const isWaiting = (store: Store, task: AgentTask, waiting: RunQuery["waiting"]):
   return false
 }
 
+/** To which a run has handed its conversation over, in order. */
+const handedTo = (run: StoredRun | undefined): ReadonlyArray<AgentName> =>
+  run?.entries.flatMap(({ event }) => (event._tag === "HandedOff" ? [event.to] : [])) ?? []
+
+const isOf = (store: Store, task: AgentTask, agent: AgentName): boolean =>
+  agentOfRun(task) === agent || handedTo(store.runs.get(task.id)).includes(agent)
+
 const list = (store: Store, query: RunQuery): ReadonlyArray<RunItem> => {
   const { after, agent, created_from, created_to, limit, status, tenant, waiting } = query
   const last = after === undefined ? undefined : store.tasks.get(after)?.task
   if (after !== undefined && last?.tenant !== tenant) return []
   const found: Array<[AgentTask, StoredRun | undefined]> = []
   for (const { task } of store.tasks.values()) {
-    if (task.tenant !== tenant || (agent !== undefined && agentOfRun(task) !== agent)) continue
+    if (task.tenant !== tenant) continue
+    if (agent !== undefined && !isOf(store, task, agent)) continue
     if (task.created_at < (created_from ?? -Infinity)) continue
     if (task.created_at >= (created_to ?? Infinity)) continue
     if (last !== undefined && newer(task, last) <= 0) continue
@@ -48,12 +57,10 @@ const list = (store: Store, query: RunQuery): ReadonlyArray<RunItem> => {
     .sort(([a], [b]) => newer(a, b))
     .slice(0, Math.min(limit, page_max))
     .map(([task, run]) =>
-      runItem(
-        task,
-        run?.status ?? "pending",
-        [...(store.unknown.get(task.id)?.values() ?? [])],
-        run?.quarantined !== undefined
-      )
+      runItem(task, run?.status ?? "pending", [...(store.unknown.get(task.id)?.values() ?? [])], {
+        handed_to: handedTo(run).at(-1),
+        quarantined: run?.quarantined !== undefined
+      })
     )
 }
 

@@ -1,5 +1,5 @@
 /**
- * A run as lists show it, made of its task and its head. No events are read for it.
+ * A run as lists show it, made of its task, its head and its handoffs. No other events are read for it.
  */
 import { Schema } from "effect"
 import { truncateUnits } from "../CutText.ts"
@@ -17,8 +17,10 @@ export type WaitingFor = typeof WaitingFor.Type
 export const RunItem = Schema.Struct({
   id: RunId,
   conversation: ConversationId,
-  /** To which its message went. What it handed the conversation over to is in its journal, and gets the next message. */
+  /** To which its message went. */
   agent: AgentName,
+  /** To which it has handed the conversation over; absent = to none, or back. */
+  handed_to: Schema.optionalKey(AgentName),
   ordinal: Schema.Int,
   status: RunStatus,
   task_status: TaskStatus,
@@ -42,7 +44,7 @@ export interface RunsQuery {
   readonly status?: RunItem["status"]
   /** `approval`: a person has to decide. `unknown`: an operator has to settle a call. */
   readonly waiting?: "approval" | "unknown"
-  /** To which their messages went: after a handoff, the next ones went to the agent that had got the conversation. */
+  /** To which their messages went, or to which they have handed the conversation over. */
   readonly agent?: string
   /** Whose message was accepted at or after `created_from` and before `created_to`, in ms since 1970. */
   readonly created_from?: number
@@ -55,15 +57,23 @@ export interface RunsQuery {
 
 const message_shown = 200
 
+/** What is known of a run beside its task and its head. */
+interface Known {
+  /** By its last handoff. */
+  readonly handed_to?: AgentName | undefined
+  readonly quarantined?: boolean
+}
+
 export const runItem = (
   task: AgentTask,
   status: RunItem["status"],
   unknown_calls: RunItem["unknown_calls"],
-  quarantined = false
+  { handed_to, quarantined = false }: Known = {}
 ): RunItem => ({
   id: task.id,
   conversation: task.conversation,
   agent: agentOfRun(task),
+  ...(handed_to === undefined || handed_to === agentOfRun(task) ? undefined : { handed_to }),
   ordinal: task.ordinal,
   status,
   task_status: task.status,

@@ -255,6 +255,43 @@ const filterTests = (it: Vitest.MethodsNonLive<Needs>): void => {
     })
   )
 
+  it.effect("lists a run by each agent that had its conversation, and names the last one", () =>
+    Effect.gen(function* () {
+      const tenant = Samples.tenant()
+      const [billing, office] = [AgentName.make("billing"), AgentName.make("office")]
+      const handing = (from: AgentName, to: AgentName, index = 0): RunEvent => ({
+        _tag: "HandedOff",
+        call: callId(rootFrame, 1, index),
+        from,
+        to
+      })
+      const turn = Samples.modelTurned(1, 2)
+      const { operations } = Samples
+      const first = yield* Samples.begin({ tenant }, [turn, handing(operations, billing)])
+      const on = [handing(operations, billing), handing(billing, office, 1)]
+      const second = yield* Samples.begin({ tenant }, [turn, ...on])
+      const back = [handing(operations, billing), handing(billing, operations, 1)]
+      const third = yield* Samples.begin({ tenant }, [turn, ...back])
+      const kept = yield* Samples.begin({ tenant }, [turn])
+      yield* Samples.begin({}, [turn, handing(operations, billing)])
+      const of = (agent: AgentName, more?: Partial<RunQuery>) =>
+        Effect.map(listed(tenant, { agent, ...more }), (runs) => runs.toSorted())
+      const all = [first.run, second.run, third.run]
+      assert.deepStrictEqual(yield* of(billing), all.toSorted())
+      assert.deepStrictEqual(yield* of(billing, { status: "processing" }), all.toSorted())
+      assert.deepStrictEqual(yield* of(billing, { status: "complete" }), [])
+      assert.deepStrictEqual(yield* of(office), [second.run])
+      assert.deepStrictEqual(yield* of(operations), [...all, kept.run].toSorted())
+      assert.deepStrictEqual(yield* of(AgentName.make("bill")), [])
+      const items = yield* RunList.use((runs) => runs.list({ tenant, limit: 10 }))
+      const handed = new Map(items.map(({ handed_to, id }) => [id, handed_to]))
+      assert.deepStrictEqual(
+        [...all, kept.run].map((run) => handed.get(run)),
+        [billing, office, undefined, undefined]
+      )
+    })
+  )
+
   it.effect("lists by agent, by status and by what a run waits for", () =>
     Effect.gen(function* () {
       const tenant = Samples.tenant()

@@ -1,6 +1,7 @@
 import { assert, it } from "@effect/vitest"
 import { Schema } from "effect"
 import type { AgentTask } from "../../src/delivery/AgentTask.ts"
+import { AgentName } from "../../src/Ids.ts"
 import { RunFilters } from "../../src/api/Filters.ts"
 import { RunItem, runItem, WaitingFor } from "../../src/run/RunItem.ts"
 import { RunStatus } from "../../src/run/RunState.ts"
@@ -48,10 +49,22 @@ it("a run in a list has the fields of its task, and its reason if it has one", (
   assert.deepStrictEqual(runItem({ ...task, reason: "" }, "awaiting_approval", [unknown]), item)
   const failed = { ...item, status: "failed", reason: "r" } as const
   assert.deepStrictEqual(runItem({ ...task, reason: "r" }, "failed", [unknown]), failed)
+  const handed_to = AgentName.make("billing")
+  const handed = { ...failed, handed_to } as const
+  assert.deepStrictEqual(
+    runItem({ ...task, reason: "r" }, "failed", [unknown], { handed_to }),
+    handed
+  )
+  // Handed over and back.
+  const back = { handed_to: task.address.agent }
+  assert.deepStrictEqual(runItem({ ...task, reason: "r" }, "failed", [unknown], back), failed)
   const quarantined = { ...failed, quarantined: true } as const
-  assert.deepStrictEqual(runItem({ ...task, reason: "r" }, "failed", [unknown], true), quarantined)
+  assert.deepStrictEqual(
+    runItem({ ...task, reason: "r" }, "failed", [unknown], { quarantined: true }),
+    quarantined
+  )
   const decode = Schema.decodeUnknownSync(RunItem)
-  for (const each of [item, failed, quarantined]) {
+  for (const each of [item, failed, handed, quarantined]) {
     assert.deepStrictEqual(decode(JSON.parse(JSON.stringify(each))), each)
     for (const [path, strange] of corrupted(each)) {
       assert.throws(() => decode(strange), undefined, undefined, path)

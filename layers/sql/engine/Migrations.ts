@@ -25,6 +25,7 @@ import { migration as files } from "./migrations/0010_files.ts"
 import { migration as tenants } from "./migrations/0011_tenants.ts"
 import { migration as tokens } from "./migrations/0012_tokens.ts"
 import { migration as erasures } from "./migrations/0013_erasures.ts"
+import { migration as handoffs } from "./migrations/0014_handoffs.ts"
 
 /** By number and name. Only ever appended to. */
 const migrations = {
@@ -51,7 +52,9 @@ const migrations = {
   /** Digests of the tokens that admins gave. */
   "0012_tokens": tokens,
   /** Which erasures there were. */
-  "0013_erasures": erasures
+  "0013_erasures": erasures,
+  /** An index of the runs that changed hands. */
+  "0014_handoffs": handoffs
 }
 
 /** The number of the last migration that this version has. */

@@ -23,7 +23,9 @@ const page_max = 500
 const Row = Schema.Struct({
   ...TaskRow.fields,
   /** Null before the run is created. */
-  run_status: Schema.NullOr(RunCode)
+  run_status: Schema.NullOr(RunCode),
+  /** By its last handoff. */
+  handed_to: Schema.NullOr(AgentName)
 })
 type Row = typeof Row.Type
 const decodeRuns = rowDecoder(Row, "runs")
@@ -56,12 +58,17 @@ const decodeUnhosted = rowDecoder(
 // Text that is no object is a trace alone.
 const agent_said = `CASE WHEN t.trace_id LIKE '{%' THEN t.trace_id::json ->> 'agent' END`
 
+// The last member of a handoff, which is canonical JSON. A row that is none has no handoff, and the list goes on.
+const handed_to = `substring(e.payload FROM '"to":"([a-z][a-z0-9_-]{0,63})"\\}$')`
+const handoffs = `SELECT ${handed_to} FROM troupe.run_events e WHERE e.run_id = t.id AND e.type = 'HandedOff'`
+
 // Of what a message says beside its text, a list shows the trace and the agent alone.
 const columns = `t.id, t.tenant, t.agent, t.address_key, t.conversation, t.ordinal, t.status, t.reason, t.message, t.by,
   CASE WHEN t.trace_id LIKE '{%' THEN json_strip_nulls(json_build_object(
     'trace_id', t.trace_id::json -> 'trace_id', 'agent', t.trace_id::json -> 'agent'))::text
   ELSE t.trace_id END AS trace_id,
-  t.created_at, r.status AS run_status`
+  t.created_at, r.status AS run_status,
+  (${handoffs} ORDER BY e.seq DESC LIMIT 1) AS handed_to`
 
 /** The condition for a status. Of a status before the end it repeats `status < 3`, which the index of open runs needs to be used. */
 const ofStatus = (status: NonNullable<RunQuery["status"]>): string => {
@@ -99,7 +106,9 @@ const selected = (sql: SqlClient.SqlClient, query: RunQuery) => {
       sql`t.tenant = ${tenant}`,
       ...(agent === undefined
         ? []
-        : [sql`COALESCE(${sql.literal(agent_said)}, t.agent) = ${agent}`]),
+        : [
+            sql`(COALESCE(${sql.literal(agent_said)}, t.agent) = ${agent} OR ${agent} IN (${sql.literal(handoffs)}))`
+          ]),
       ...(status === undefined ? [] : [sql.literal(ofStatus(status))]),
       ...(created_from === undefined ? [] : [sql`t.created_at >= ${created_from}::int8`]),
       ...(created_to === undefined ? [] : [sql`t.created_at < ${created_to}::int8`]),
@@ -176,7 +185,10 @@ const page = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, query: RunQu
       taskOf(row),
       statusOf(row),
       unknown.filter(({ run_id }) => run_id === row.id),
-      row.run_status !== null && isQuarantined(row.run_status)
+      {
+        handed_to: row.handed_to ?? undefined,
+        quarantined: row.run_status !== null && isQuarantined(row.run_status)
+      }
     )
   )
 })
