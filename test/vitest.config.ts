@@ -38,6 +38,7 @@ const together = [
   "platform",
   "process",
   "queue",
+  "release",
   "replay",
   "run",
   "runtime",

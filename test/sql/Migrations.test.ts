@@ -1,5 +1,5 @@
 /** Databases that an earlier commit made: upgraded without a difference, or refused without a change. */
-import { readdirSync, readFileSync } from "node:fs"
+import { readdirSync } from "node:fs"
 import { join } from "node:path"
 import { assert, it, layer } from "@effect/vitest"
 import { Effect } from "effect"
@@ -9,21 +9,13 @@ import type { RunId } from "../../src/Ids.ts"
 import { isFull } from "../Long.ts"
 import * as H from "../runtime/Harness.ts"
 import { engines } from "./Engines.ts"
+import * as SqlDump from "./SqlDump.ts"
 import * as Waiting from "./Waiting.ts"
 
 const folder = join(import.meta.dirname, "../../layers/sql/engine/migrations")
 const dumps = readdirSync(import.meta.dirname).filter((name) => name.endsWith(".sql"))
 /** Of the short form: the oldest and the newest, from which each migration is made, and the last one by itself. */
 const loaded = isFull ? dumps : [dumps[0]!, dumps.at(-2)!, dumps.at(-1)!]
-
-/** Executes a dump that `dump.ts` printed. */
-const load = Effect.fnUntraced(function* (name: string) {
-  const sql = yield* SqlClient.SqlClient
-  const text = readFileSync(join(import.meta.dirname, name), "utf8")
-  for (const statement of text.trim().replace(/;$/, "").split(`;\n${Waiting.separator}\n`)) {
-    yield* sql.unsafe(statement)
-  }
-})
 
 /** Tables, columns, indexes, constraints, policies and functions; the order of columns is not compared. */
 const schema = Effect.gen(function* () {
@@ -53,7 +45,7 @@ for (const [engine, client] of engines) {
         it.effect("an upgraded database has the schema of a new one, and its runs go on", () =>
           Effect.gen(function* () {
             const sql = yield* SqlClient.SqlClient
-            yield* load(name)
+            yield* SqlDump.load(join(import.meta.dirname, name))
             yield* sql.unsafe(
               `INSERT INTO troupe.call_records (key, tenant, run_id, tool_name, ended_at, record)
                VALUES ('"k"', '"acme"', gen_random_uuid(), '"t"', 0, '{}')`

@@ -30,6 +30,3 @@ export const sent = Effect.gen(function* () {
   yield* H.question(first)
   yield* H.send("say so")
 })
-
-/** The line between the statements of a dump. */
-export const separator = "----"
