@@ -87,7 +87,7 @@ export interface Options {
    * of the platform (`{ path }`), or revisions by their references.
    */
   readonly references?: RevisionsOf | HostPath | Revisions
-  /** Of one request, 1 to 600,000. Absent = 30,000. */
+  /** Of one request, and of one answer of a function of this program, 1 to 600,000. Absent = 30,000. */
   readonly timeout_ms?: number
   /** Absent = the system's. */
   readonly resolve?: Resolver
@@ -248,15 +248,19 @@ const noRevision = (): ToolError =>
   })
 
 /** The revision of each reference, asked for once by each run. */
-const revisionsByRun = (ask: AskRevision | undefined): RevisionOf => {
+const revisionsByRun = (ask: AskRevision | undefined, timeout_ms: number): RevisionOf => {
   const known = new Map<string, ReturnType<typeof oncePerRun<string, ToolError>>>()
   const asking = (identity: string) =>
-    oncePerRun(async (caller) => {
-      const found = ask === undefined ? undefined : await Effect.runPromise(ask(identity, caller))
-      const revision = memberOf(found, "revision")
-      if (!isRevisionId(revision)) throw noRevision()
-      return revision
-    }, noRevision)
+    oncePerRun(
+      timeout_ms,
+      async (caller) => {
+        const found = ask === undefined ? undefined : await Effect.runPromise(ask(identity, caller))
+        const revision = memberOf(found, "revision")
+        if (!isRevisionId(revision)) throw noRevision()
+        return revision
+      },
+      noRevision
+    )
   return (identity, caller) => {
     let ask = known.get(identity)
     if (ask === undefined) known.set(identity, (ask = asking(identity)))
@@ -266,7 +270,7 @@ const revisionsByRun = (ask: AskRevision | undefined): RevisionOf => {
 
 /** How the host is asked, where the options say that it is. */
 const questionsOf = Effect.fnUntraced(function* (
-  { context, references }: Options,
+  { context, references, timeout_ms = timeout_ms_default }: Options,
   platform: HostQuestions.Platform | undefined
 ) {
   const asker = <A>(field: string, made: Result.Result<A, string>) =>
@@ -275,11 +279,11 @@ const questionsOf = Effect.fnUntraced(function* (
     context:
       context === undefined
         ? undefined
-        : yield* asker("context", HostQuestions.contextAsker(context, platform)),
+        : yield* asker("context", HostQuestions.contextAsker(context, platform, timeout_ms)),
     references:
       references === undefined
         ? undefined
-        : yield* asker("references", HostQuestions.revisionAsker(references, platform))
+        : yield* asker("references", HostQuestions.revisionAsker(references, platform, timeout_ms))
   }
 })
 
@@ -321,7 +325,7 @@ export const tools = (
     const resolved = yield* Effect.fromResult(resolveTools(configs, resolution))
     // Without a callback every tool was refused.
     if (platform === undefined) return []
-    const revisionOf = revisionsByRun(references)
+    const revisionOf = revisionsByRun(references, timeout_ms)
     const calls = { ...platform, context, revisionOf }
     const output = yield* outputCodec("result", Schema.Json)
     const built: Built = { calls, endpoint: platform.endpoint, output, timeout_ms }

@@ -18,6 +18,7 @@ import { issueText } from "../../src/entry/SchemaIssues.ts"
 import type { ToolError } from "../../src/error/ToolError.ts"
 import type { CallOfRun } from "../../src/tool/GovernedTool.ts"
 import type { CallerOf } from "./OncePerRun.ts"
+import { askedWithin } from "./OncePerRun.ts"
 import type { PlatformClient } from "./PlatformClient.ts"
 
 /** An endpoint of the platform, which is asked by POST. */
@@ -89,13 +90,14 @@ const posting = (
 const copied = (given: object): Result.Result<Json, string> =>
   Result.mapError(readJsonValue(given), ({ message }) => message)
 
-/** Fails with why a context cannot be asked for. */
+/** Fails with why a context cannot be asked for. A function answers within `timeout_ms`, or the question fails. */
 export const contextAsker = (
   given: HostContextOf | HostPath,
-  platform: Platform | undefined
+  platform: Platform | undefined,
+  timeout_ms: number
 ): Result.Result<AskContext, string> => {
   if (typeof given === "function") {
-    return Result.succeed((call) => Effect.tryPromise(async () => given(call)))
+    return Result.succeed((call) => askedWithin(timeout_ms, () => given(call)))
   }
   const post = Result.flatMap(copied(given), (path) =>
     posting("the question about a run's context", path, platform)
@@ -119,14 +121,15 @@ const written = (given: Json): Result.Result<AskRevision, string> => {
   return Result.succeed((identity) => Effect.succeed(known.get(identity)))
 }
 
-/** Fails with why revisions cannot be asked for. */
+/** Fails with why revisions cannot be asked for. A function answers within `timeout_ms`, or the question fails. */
 export const revisionAsker = (
   given: RevisionsOf | HostPath | Revisions,
-  platform: Platform | undefined
+  platform: Platform | undefined,
+  timeout_ms: number
 ): Result.Result<AskRevision, string> => {
   if (typeof given === "function") {
     return Result.succeed((identity, caller) =>
-      Effect.tryPromise(async () => given(identity, caller))
+      askedWithin(timeout_ms, () => given(identity, caller))
     )
   }
   return Result.flatMap(copied(given), (read) => {

@@ -145,16 +145,20 @@ const noAuthorization = (): ToolError =>
 const redacted = (secret: Secret): Redacted.Redacted =>
   Redacted.isRedacted(secret) ? secret : Redacted.make(secret)
 
-const authorizer = ({ authorization }: Callback): Authorize => {
+const authorizer = ({ authorization }: Callback, timeout_ms: number): Authorize => {
   if (authorization === undefined) return () => Effect.succeed(null)
   if (typeof authorization !== "function") {
     const value = redacted(authorization)
     return () => Effect.succeed(value)
   }
-  return oncePerRun(async (caller) => {
-    const secret = await authorization(caller)
-    return secret === undefined ? undefined : redacted(secret)
-  }, noAuthorization)
+  return oncePerRun(
+    timeout_ms,
+    async (caller) => {
+      const secret = await authorization(caller)
+      return secret === undefined ? undefined : redacted(secret)
+    },
+    noAuthorization
+  )
 }
 
 const endpoint_units_max = 2_000
@@ -246,7 +250,7 @@ export const make = ({
   resolve = systemResolver,
   timeout_ms
 }: ClientOptions): PlatformClient => {
-  const authorize = authorizer(callback)
+  const authorize = authorizer(callback, timeout_ms)
   const endpoint = new URL(callback.endpoint)
   const rules: Rules = {
     hosts: [endpoint.hostname.replace(/\.$/, "")],
