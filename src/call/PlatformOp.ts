@@ -134,8 +134,16 @@ export const decodePlatformOp = (
     { context: bindingsOf(op), ...(args_into === undefined ? undefined : { args_into }) },
     { allowNestedBind: allow_nested_bind }
   )
-  const problem = conflict ?? queryProblem(op)
+  const problem = conflict ?? bindingProblem(op) ?? queryProblem(op)
   return problem === undefined ? Result.succeed(op) : refuse(problem)
+}
+
+/** Why an entry cannot fill these fields in: one of them would have two values. Undefined = it can. */
+const bindingProblem = ({ bind = {}, precondition = {} }: PlatformOp): string | undefined => {
+  const twice = Object.keys(precondition).find((place) => Object.hasOwn(bind, place))
+  return twice === undefined
+    ? undefined
+    : `bind and precondition both fill "${truncateUnits(twice, 100)}" in`
 }
 
 /** Why an entry cannot have these parameters of its query; undefined = it can. */

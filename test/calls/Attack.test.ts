@@ -167,6 +167,13 @@ const cases: ReadonlyArray<readonly [value: unknown, named: string]> = [
   [operation({ input_schema: { type: "object", "x-ag-type-ref": "nope" } }), "nope"],
   ...each(operation, "bind", [...no_object, { a: 5 }, { a: "session" }]),
   ...each(operation, "precondition", no_object),
+  [
+    operation({
+      bind: { a: "$ctx.workflow.variant.id" },
+      precondition: { a: "$ctx.workflow.latest_revision_id" }
+    }),
+    'bind and precondition both fill "a" in'
+  ],
   ...each(operation, "query", [...no_object, { a: "" }, { a: "b..c" }, { a: "__proto__" }]),
   [operation({ method: "GET", query: { a: "a" } }), "query"],
   [operation({ path: "/api/act?a=1", query: { a: "a" } }), "query.a"],
