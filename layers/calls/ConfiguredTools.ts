@@ -106,10 +106,18 @@ const sha256 = (text: string): string => hash("sha256", text, "hex")
 
 const cut = (text: string): string => cutText(text, description_units_max)
 
+/** The gateway's URL. Its query is the operator's, who may write a credential there: its digest stands for it. */
+const gatewayOf = (endpoint: string) => {
+  const { origin, pathname, search } = new URL(endpoint)
+  return search === ""
+    ? { endpoint }
+    : { endpoint: origin + pathname, query: { sha256: sha256(search) } }
+}
+
 /** What a call is bound to, as one canonical text. */
 const boundTo = ({ target }: ResolvedTool, endpoint: string): string =>
   target._tag === "Gateway"
-    ? canonical({ endpoint, ref: target.ref })
+    ? canonical({ ...gatewayOf(endpoint), ref: target.ref })
     : target.reference === undefined
       ? canonical({ origin: new URL(endpoint).origin, ...target.call })
       : canonical({ origin: new URL(endpoint).origin, reference: target.reference })

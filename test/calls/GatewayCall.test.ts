@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Result } from "effect"
 import { isRefSegment, modelNameOf, parseCallRef, refOf } from "../../src/call/CallRef.ts"
 import type { ToolConfig } from "../../src/call/ToolConfig.ts"
-import { configured, platform, runBody } from "./Platform.ts"
+import { configured, endpointOf, platform, runBody } from "./Platform.ts"
 
 const create: ToolConfig = {
   type: "gateway",
@@ -36,6 +36,32 @@ describe("a gateway call", () => {
         })
       }
       assert.lengthOf(web.seen, 2)
+    })
+  )
+
+  it.live("AG-11 sends the query of the callback's URL, and nobody reads it", () =>
+    Effect.gen(function* () {
+      const query = "?project=p-1&token=canary-query"
+      const quoting = { detail: `POST http://127.0.0.1/api/tools/call${query}: no such project` }
+      const web = yield* platform(() => ({ status: 404, body: JSON.stringify(quoting) }))
+      const toolAt = (search: string) =>
+        Effect.map(
+          configured(web, [create], { callback: { endpoint: endpointOf(web) + search } }),
+          ([tool]) => tool
+        )
+      const tool = yield* toolAt(query)
+      const error = yield* Effect.flip(runBody(tool, {}))
+      assert.deepStrictEqual(
+        web.seen.map(({ url }) => url),
+        [`/api/tools/call${query}`]
+      )
+      assert.include(JSON.stringify(error), "no such project")
+      for (const seen of [error, tool?.target, tool?.spec]) {
+        assert.notInclude(JSON.stringify(seen), "canary-query")
+      }
+      // Another query is another target: no decision holds for both.
+      const others = [yield* toolAt(""), yield* toolAt("?project=p-2&token=canary-query")]
+      for (const other of others) assert.notDeepEqual(other?.target, tool?.target)
     })
   )
 
