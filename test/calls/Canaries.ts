@@ -28,6 +28,10 @@ export const tools: ReadonlyArray<ToolConfig> = [
   code("gives", "export default () => ({ got: process.env.TOKEN })"),
   code("throws", "export default () => { throw new Error(process.env.TOKEN) }"),
   code(
+    "refuses",
+    'export default () => { throw Object.assign(new Error("no " + process.env.TOKEN), { name: "ToolUserError" }) }'
+  ),
+  code(
     "prints",
     'export default () => { console.log("canary-stream", process.env.TOKEN); console.error("canary-stream"); process.exit(3) }'
   )

@@ -1,6 +1,7 @@
 /** Tools of a client: the run waits for a result from outside, parks, survives restarts, and takes one result in time. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import * as ClientTools from "../../layers/agents/ClientTools.ts"
 import type { NodeService, Options } from "../../layers/compose/NodeService.ts"
 import { start } from "../../layers/compose/NodeService.ts"
 import { call, calls, layer, text } from "../../layers/model/ScriptedModelGateway.ts"
@@ -347,6 +348,18 @@ describe("a tool of a client", () => {
           })
         })
       })
+  )
+
+  it.effect("AG-56 waits an hour, or as long as its configuration says", () =>
+    Effect.gen(function* () {
+      for (const [more, expires_ms] of [
+        [{}, 3_600_000],
+        [{ expires_ms: 5_000 }, 5_000]
+      ] as const) {
+        const [tool] = yield* ClientTools.tools({ tools: [{ ...pick, ...more }] })
+        assert.deepStrictEqual(tool?.client, { expires_ms })
+      }
+    })
   )
 
   it("ends the start where its configuration cannot be right", async () => {

@@ -1,8 +1,13 @@
 /** Calls that the platform's gateway runs, against real servers. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Result } from "effect"
+import { start } from "../../layers/compose/NodeService.ts"
+import { call, layer, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { isRefSegment, modelNameOf, parseCallRef, refOf } from "../../src/call/CallRef.ts"
 import type { ToolConfig } from "../../src/call/ToolConfig.ts"
+import type { ToolError } from "../../src/error/ToolError.ts"
+import { AgentName } from "../../src/Ids.ts"
 import { configured, endpointOf, platform, runBody } from "./Platform.ts"
 
 const create: ToolConfig = {
@@ -65,6 +70,43 @@ describe("a gateway call", () => {
     })
   )
 
+  it.live("AG-38 shows a model the texts of its content without escaped markup", () =>
+    Effect.gen(function* () {
+      // What nobody sees is taken out; markup is a text.
+      const page = 'say "hi" <to> & everybody'
+      const web = yield* platform(() => answer({ page: `\u200b${page}` }))
+      const prompts: Array<string> = []
+      yield* Effect.promise(async () => {
+        const troupe = await start({
+          agents: [
+            AgentSpec.make({ name: AgentName.make("a"), instructions: "Act.", tools: ["act"] })
+          ],
+          toolConfigs: {
+            tools: [{ ...create, name: "act", permission: "allow" }],
+            callback: { endpoint: endpointOf(web) }
+          },
+          model: layer((request) => {
+            prompts.push(JSON.stringify(request.transcript))
+            return prompts.length === 1 ? call("act", {}) : text("done")
+          })
+        })
+        await troupe.ask({ agent: "a", text: "go" })
+        await troupe.stop()
+      })
+      // The outcome's JSON, within that of the transcript.
+      assert.include(prompts[1], JSON.stringify(JSON.stringify({ page })))
+    })
+  )
+
+  it.live("AG-12 shows at most 2,000 characters of why a tool failed", () =>
+    Effect.gen(function* () {
+      const web = yield* platform(() => answer("x".repeat(2_500), { code: "STATUS_CODE_ERROR" }))
+      const [tool] = yield* configured(web, [create])
+      const { message } = (yield* Effect.flip(runBody(tool, {}))) as ToolError
+      assert.strictEqual(message, `gateway tool call failed: ${"x".repeat(2_000)}`)
+    })
+  )
+
   it.live("AG-40 fails when the status of its answer is an error, whatever the HTTP status", () =>
     Effect.gen(function* () {
       for (const [reply, tag, part] of [
@@ -75,6 +117,7 @@ describe("a gateway call", () => {
         ],
         [answer(null, { code: 422, message: "bad title" }), "ToolUserError", "bad title"],
         [answer("boom", { code: "500" }), "ToolUserError", "boom"],
+        [answer("not this", { code: 400 }), "ToolUserError", "not this"],
         [answer("boom", { code: "FAILED" }), "ToolUserError", "boom"],
         [{ body: "<html>10.0.0.4</html>" }, "ToolTerminalError", "no result"],
         [{ body: '{"call":7}' }, "ToolTerminalError", "no result"],
