@@ -1,8 +1,10 @@
-/** What a direct call never sends, and how much of an answer it reads beside the body. */
+/** What a direct call never sends, how much of an answer it reads beside the body, and who is asked before it. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
-import type { ToolConfig } from "../../src/call/ToolConfig.ts"
+import type { PlatformOp } from "../../src/call/PlatformOp.ts"
+import type { PlatformTool, ToolConfig } from "../../src/call/ToolConfig.ts"
 import type { ToolError } from "../../src/error/ToolError.ts"
+import { permissionOf } from "../../src/tool/SideEffects.ts"
 import { configured, endpointOf, platform, runBody } from "./Platform.ts"
 
 const reading = (name: string): ToolConfig => ({
@@ -10,6 +12,14 @@ const reading = (name: string): ToolConfig => ({
   name,
   call: { method: "GET", path: `/api/${name}` }
 })
+
+const act: PlatformOp = {
+  op: "act",
+  description: "Acts.",
+  method: "POST",
+  path: "/api/act",
+  input_schema: { type: "object" }
+}
 
 const errorOf = (error: unknown): ToolError => error as ToolError
 
@@ -81,6 +91,34 @@ describe("a direct call", () => {
       const [one, other] = [yield* targetOf("x".repeat(5_000)), yield* targetOf("x".repeat(5_001))]
       assert.match(JSON.stringify(one), /^\{"sha256":"[0-9a-f]{64}"\}$/)
       assert.notDeepEqual(one, other)
+    })
+  )
+})
+
+describe("an operation of a catalogue", () => {
+  it.live("AG-54 AG-58 has the permission of its entry, unless its configuration has another", () =>
+    Effect.gen(function* () {
+      const web = yield* platform()
+      const permitted = (entry: Partial<PlatformOp>, config: Partial<PlatformTool> = {}) =>
+        Effect.map(
+          configured(web, [{ type: "platform", op: "act", ...config }], {
+            operations: [{ ...act, ...entry }]
+          }),
+          ([tool]) => permissionOf(tool!.spec)
+        )
+      for (const [entry, config, permission] of [
+        [{}, {}, "ask"],
+        [{ read_only: true }, {}, "allow"],
+        [{ default_permission: "allow" }, {}, "allow"],
+        [{ default_permission: "deny" }, {}, "deny"],
+        [{ read_only: true, default_permission: "ask" }, {}, "ask"],
+        [{ read_only: true, default_needs_approval: true }, {}, "ask"],
+        [{ default_permission: "deny" }, { permission: "allow" }, "allow"],
+        [{ default_permission: "allow" }, { needs_approval: true }, "ask"]
+      ] as const) {
+        const found = yield* permitted(entry, config)
+        assert.strictEqual(found, permission, JSON.stringify([entry, config]))
+      }
     })
   )
 })
