@@ -83,6 +83,7 @@ const cases: ReadonlyArray<readonly [value: unknown, named: string]> = [
   ),
   ...each(options, "profile", ["all", 1, null]),
   ...each(options, "operations", [{}, "ab", [null], null]),
+  [options({ operations: Array.from({ length: 1_001 }, () => ({})) }), "more than 1000 entries"],
   ...each(options, "identity", ["x", null, { workflow: { variantid: "x" } }, { session_id: 5 }]),
   [options({ identity: { workflow: proxy } }), "identity"],
   [

@@ -4,6 +4,7 @@ import { Effect, Redacted } from "effect"
 import type { PlatformOp } from "../../src/call/PlatformOp.ts"
 import type { PlatformTool, ToolConfig } from "../../src/call/ToolConfig.ts"
 import type { ToolError } from "../../src/error/ToolError.ts"
+import type { RunId } from "../../src/Ids.ts"
 import { permissionOf } from "../../src/tool/SideEffects.ts"
 import { configured, endpointOf, platform, runBody } from "./Platform.ts"
 
@@ -36,6 +37,22 @@ describe("a direct call", () => {
         assert.notInclude(JSON.stringify(error), "canary")
       }
       assert.lengthOf(web.seen, 0)
+    })
+  )
+
+  it.live("AG-08 has an authorization of its own where its run is not known, as in a worker", () =>
+    Effect.gen(function* () {
+      const web = yield* platform()
+      let asked = 0
+      const [tool] = yield* configured(web, [reading("it")], {
+        callback: { endpoint: endpointOf(web), authorization: () => `ApiKey ${++asked}` }
+      })
+      const run = "" as RunId
+      for (let turn = 0; turn < 2; turn++) yield* runBody(tool, {}, { run })
+      assert.deepStrictEqual(
+        web.seen.map(({ headers }) => headers["authorization"]),
+        ["ApiKey 1", "ApiKey 2"]
+      )
     })
   )
 

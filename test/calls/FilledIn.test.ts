@@ -127,6 +127,32 @@ describe("what a host fills in for a direct call", () => {
       })
   )
 
+  live(
+    "AG-29 is asked for anew, and shown again, where the tool has another target by now",
+    (host) =>
+      Effect.gen(function* () {
+        const store = yield* directory
+        const run = yield* using({ ...options(host, commit), store }, async (troupe) => {
+          return (await ask(troupe)).run
+        })
+        host.latest = "r2"
+        const fixed = { ...commit, call: { ...commit.call, body: { kind: "draft" } } } as ToolConfig
+        yield* using({ ...options(host, fixed), store }, async (troupe) => {
+          const [shown] = await troupe.pending(boss)
+          await troupe.decide(shown!.id, { _tag: "Approve" }, boss)
+          let [again] = await troupe.pending(boss)
+          while (again === undefined || again.id === shown!.id) [again] = await troupe.pending(boss)
+          assert.include(again.payload.effect_description, `Filled in: ${place}: "r2".`)
+          assert.lengthOf(host.web.seen, 0)
+          await troupe.decide(again.id, { _tag: "Approve" }, boss)
+          assert.strictEqual((await troupe.result(run)).status, "complete")
+          const events = await eventsOf(troupe, run)
+          assert.deepStrictEqual(filledBy(events, "CallDispatched"), [{ [place]: "r2" }])
+        })
+        assert.deepStrictEqual(expectedIds(host), ["r2"])
+      })
+  )
+
   live("AG-29 stays what was shown where the person changes the arguments", (host) =>
     using(options(host, commit), async (troupe) => {
       const { run } = await ask(troupe)
