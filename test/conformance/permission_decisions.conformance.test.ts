@@ -105,8 +105,11 @@ const gated = Effect.fnUntraced(function* (input: Fields, expect: Fields, name: 
   )
 })
 
+const verdicts: ReadonlyArray<unknown> = ["allow", "deny", "pendingApproval"]
+
 conformance("permission_decisions", ({ expect, input }): Driven =>
   isRecord(expect) &&
+  verdicts.includes(expect.verdict) &&
   hasShape(
     input,
     [],
