@@ -1,26 +1,18 @@
-/** What a direct call never sends, how much of an answer it reads beside the body, and who is asked before it. */
+/** What a direct call never sends and how much of an answer it reads. */
+import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
-import type { PlatformOp } from "../../src/call/PlatformOp.ts"
-import type { PlatformTool, ToolConfig } from "../../src/call/ToolConfig.ts"
+import type { ToolConfig } from "../../src/call/ToolConfig.ts"
 import type { ToolError } from "../../src/error/ToolError.ts"
 import type { RunId } from "../../src/Ids.ts"
-import { permissionOf } from "../../src/tool/SideEffects.ts"
 import { configured, endpointOf, platform, runBody } from "./Platform.ts"
+import { web } from "./Web.ts"
 
 const reading = (name: string): ToolConfig => ({
   kind: "callback",
   name,
   call: { method: "GET", path: `/api/${name}` }
 })
-
-const act: PlatformOp = {
-  op: "act",
-  description: "Acts.",
-  method: "POST",
-  path: "/api/act",
-  input_schema: { type: "object" }
-}
 
 const errorOf = (error: unknown): ToolError => error as ToolError
 
@@ -90,6 +82,59 @@ describe("a direct call", () => {
     })
   )
 
+  it.live("reads an answer in each encoding, and fails where it breaks off", () =>
+    Effect.gen(function* () {
+      const plain = JSON.stringify({ read: "x".repeat(10_000) })
+      const packed = {
+        gzip: gzipSync(plain),
+        deflate: deflateSync(plain),
+        br: brotliCompressSync(plain),
+        identity: Buffer.from(plain)
+      }
+      const server = yield* web(({ url }, response) => {
+        const [, encoding = "", end] = url.slice(1).split("/")
+        const bytes = packed[encoding as keyof typeof packed]
+        response.writeHead(200, {
+          "content-encoding": encoding,
+          "content-length": bytes.length,
+          "content-type": "application/json"
+        })
+        if (end === "whole") return void response.end(bytes)
+        response.write(bytes.subarray(0, bytes.length >> 1), () => response.destroy())
+        return undefined
+      })
+      const get = (path: string) =>
+        Effect.gen(function* () {
+          const call = { method: "GET", path: `/api/${path}` } as const
+          const [tool] = yield* configured(server, [{ kind: "callback", name: "it", call }])
+          return yield* runBody(tool, {})
+        })
+      for (const encoding of Object.keys(packed)) {
+        assert.strictEqual(JSON.stringify(yield* get(`${encoding}/whole`)), plain, encoding)
+        const error = errorOf(yield* Effect.flip(get(`${encoding}/half`)))
+        assert.strictEqual(error.reason, "CALL_NETWORK", encoding)
+      }
+    })
+  )
+
+  it.live("is told when it may be sent again", () =>
+    Effect.gen(function* () {
+      const said = ["7", "999999", "soon", "-1"]
+      const answering = { at: 0 }
+      const web = yield* platform(() => ({
+        status: 429,
+        headers: { "retry-after": said[answering.at++] ?? "" }
+      }))
+      const [tool] = yield* configured(web, [reading("it")])
+      const found: Array<unknown> = []
+      for (const _ of said) {
+        const error = errorOf(yield* Effect.flip(runBody(tool, {})))
+        found.push("retry_after_ms" in error ? error.retry_after_ms : undefined)
+      }
+      assert.deepStrictEqual(found, [7_000, undefined, undefined, undefined])
+    })
+  )
+
   it.live("AG-16 is known by the digest of its target where that is long", () =>
     Effect.gen(function* () {
       const web = yield* platform()
@@ -108,34 +153,6 @@ describe("a direct call", () => {
       const [one, other] = [yield* targetOf("x".repeat(5_000)), yield* targetOf("x".repeat(5_001))]
       assert.match(JSON.stringify(one), /^\{"sha256":"[0-9a-f]{64}"\}$/)
       assert.notDeepEqual(one, other)
-    })
-  )
-})
-
-describe("an operation of a catalogue", () => {
-  it.live("AG-54 AG-58 has the permission of its entry, unless its configuration has another", () =>
-    Effect.gen(function* () {
-      const web = yield* platform()
-      const permitted = (entry: Partial<PlatformOp>, config: Partial<PlatformTool> = {}) =>
-        Effect.map(
-          configured(web, [{ type: "platform", op: "act", ...config }], {
-            operations: [{ ...act, ...entry }]
-          }),
-          ([tool]) => permissionOf(tool!.spec)
-        )
-      for (const [entry, config, permission] of [
-        [{}, {}, "ask"],
-        [{ read_only: true }, {}, "allow"],
-        [{ default_permission: "allow" }, {}, "allow"],
-        [{ default_permission: "deny" }, {}, "deny"],
-        [{ read_only: true, default_permission: "ask" }, {}, "ask"],
-        [{ read_only: true, default_needs_approval: true }, {}, "ask"],
-        [{ default_permission: "deny" }, { permission: "allow" }, "allow"],
-        [{ default_permission: "allow" }, { needs_approval: true }, "ask"]
-      ] as const) {
-        const found = yield* permitted(entry, config)
-        assert.strictEqual(found, permission, JSON.stringify([entry, config]))
-      }
     })
   )
 })
