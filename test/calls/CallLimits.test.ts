@@ -48,6 +48,27 @@ describe("a direct call", () => {
     })
   )
 
+  it.live("AG-11 AG-41 shows its authorization in no form in which an answer may quote it", () =>
+    Effect.gen(function* () {
+      const basic = Buffer.from("canary-user:canary=pass").toString("base64")
+      for (const [authorization, quoted] of [
+        [`Basic ${basic}`, ["canary-user:canary=pass", "canary=pass", "canary%3Dpass", basic]],
+        ["ApiKey canary+key/1=", ["canary+key/1=", encodeURIComponent("canary+key/1=")]]
+      ] as const) {
+        for (const status of [200, 422]) {
+          const body = JSON.stringify({ detail: quoted.map((each) => `it was ${each}.`) })
+          const web = yield* platform(() => ({ status, body }))
+          const [tool] = yield* configured(web, [reading("it")], {
+            callback: { endpoint: endpointOf(web), authorization }
+          })
+          const said = JSON.stringify(yield* Effect.result(runBody(tool, {})))
+          assert.include(said, "it was [secret].")
+          for (const each of ["canary", basic]) assert.notInclude(said, each)
+        }
+      }
+    })
+  )
+
   it.live("AG-23 AG-64 has a URL of at most 8,000 characters", () =>
     Effect.gen(function* () {
       const web = yield* platform()
