@@ -93,6 +93,20 @@ describe("a code tool", () => {
     })
   )
 
+  it.live("AG-56 has 256 MB for its objects, and 4,000,000 bytes for its result", () =>
+    Effect.gen(function* () {
+      const tool = yield* code(
+        'import v8 from "node:v8"; export default () => v8.getHeapStatistics().heap_size_limit'
+      )
+      // The limit of the old objects, and what the young ones take beside them.
+      assert.isBelow(Number(yield* runBody(tool, {})), 400e6)
+      const { reason } = yield* failure('export default () => "x".repeat(4_000_000)')
+      assert.strictEqual(reason, "CODE_OUTPUT")
+      const fits = yield* code('export default () => "x".repeat(3_999_900)')
+      assert.strictEqual(String(yield* runBody(fits, {})).length, 3_999_900)
+    })
+  )
+
   it.live(
     "fails without the text of what it threw, unless it says that the arguments are wrong",
     () =>

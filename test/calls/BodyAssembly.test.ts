@@ -111,6 +111,12 @@ describe("the body of a direct call", () => {
       })
   )
 
+  it("AG-20 forwards no name that reaches a prototype out of a fixed list", () => {
+    const body = JSON.parse('{"list":[{"__proto__":{"polluted":1},"kept":[{"constructor":1}]}]}')
+    assert.deepStrictEqual(bodyOf({ body }, {}), { list: [{ kept: [{}] }] })
+    assert.notProperty({}, "polluted")
+  })
+
   it("AG-14 has an empty object where the model gave no arguments for their place", () => {
     const parts = { args_into: "data.inputs", context: { "data.trace": "$ctx.trace.trace_id" } }
     const made = { data: { inputs: {}, trace: "own-trace" } }
