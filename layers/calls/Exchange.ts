@@ -144,7 +144,12 @@ export const exchange = (
       resume(result)
       request.destroy()
     }
-    request.on("error", (error) => done(Effect.fail(isUnconnected(error) ? unconnected : silent)))
+    // Over TLS nothing is sent before the other side has shown a certificate that is trusted.
+    let isOpen = url.protocol !== "https:"
+    request.on("socket", (socket) => socket.once("secureConnect", () => (isOpen = true)))
+    request.on("error", (error) =>
+      done(Effect.fail(isUnconnected(error) || !isOpen ? unconnected : silent))
+    )
     request.on("response", (message) => {
       // Nobody else catches what a listener throws: it would end the process.
       try {

@@ -56,6 +56,8 @@ export interface SecureWeb {
   readonly port: number
   /** The certificate, in PEM. */
   readonly cert: string
+  /** Of what clients wrote, deciphered. */
+  readonly received: { bytes: number }
 }
 
 /** Until the scope closes. */
@@ -67,13 +69,17 @@ export const secureWeb = (
     Effect.callback<SecureWeb & { readonly close: () => void }>((resume) => {
       const { cert, key } = selfSigned(host)
       const server = createServer({ cert, key }, answer)
+      const received = { bytes: 0 }
+      server.on("secureConnection", (socket) => {
+        socket.on("data", (chunk: Buffer) => (received.bytes += chunk.length))
+      })
       server.listen(0, "127.0.0.1", () => {
         const { port } = server.address() as AddressInfo
         const close = () => {
           server.closeAllConnections()
           server.close()
         }
-        resume(Effect.succeed({ port, cert, close }))
+        resume(Effect.succeed({ port, cert, received, close }))
       })
     }),
     ({ close }) => Effect.sync(close)

@@ -37,11 +37,31 @@ describe("a call over TLS", () => {
         ["other.example", server.cert]
       ] as const) {
         const error = yield* Effect.flip(runBody(yield* toolAt(name, ca), {}))
-        assert.deepInclude(error, { reason: "CALL_NETWORK", message: "direct tool call failed" })
+        // Of the kind of failures before anything was sent: it leaves no outcome open.
+        assert.deepInclude(error, {
+          kind: "external",
+          reason: "CALL_NETWORK",
+          message: "direct tool call failed"
+        })
       }
       assert.lengthOf(seen, 0)
+      assert.strictEqual(server.received.bytes, 0)
       yield* runBody(yield* toolAt(host, server.cert), {})
       assert.deepStrictEqual(seen, ["ApiKey canary"])
+      assert.isAbove(server.received.bytes, 0)
+    })
+  )
+
+  it.live("leaves its outcome open where it breaks off after the handshake", () =>
+    Effect.gen(function* () {
+      const server = yield* secureWeb(host, ({ socket }) => void socket.destroy())
+      const [tool] = yield* configured(server, tools, {
+        callback: { endpoint: `https://${host}:${server.port}/api/tools/call` },
+        resolve: names({ [host]: ["127.0.0.1"] }).resolve,
+        ca: server.cert
+      })
+      const error = yield* Effect.flip(runBody(tool, {}))
+      assert.deepInclude(error, { kind: "network", reason: "CALL_NETWORK" })
     })
   )
 
