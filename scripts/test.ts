@@ -6,14 +6,14 @@
  * `npm test -- test/some/path` runs those test files and nothing else.
  */
 import { spawn, spawnSync } from "node:child_process"
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { readdirSync, readFileSync } from "node:fs"
 import { delimiter, join, resolve } from "node:path"
 import { fileURLToPath } from "node:url"
 import { Effect, Schema } from "effect"
 import { Argument, Command } from "effect/cli"
 import * as Long from "../test/Long.ts"
 import { runCommandLine, toggle } from "./command/CommandLine.ts"
+import * as Scratch from "./command/Scratch.ts"
 
 const root = fileURLToPath(new URL("..", import.meta.url))
 const folders = ["src", "services", "layers", "test", "scripts"]
@@ -52,14 +52,24 @@ if (!process.stdout.isTTY) {
 const run = (
   program: string,
   args: ReadonlyArray<string>,
-  options: { readonly timeout_ms: number; readonly live?: boolean; readonly form?: Form }
+  options: {
+    readonly timeout_ms: number
+    readonly live?: boolean
+    readonly form?: Form
+    /** Where it and what it starts keep their files. */
+    readonly folder?: string
+  }
 ): Promise<Ran> =>
   new Promise((settle) => {
     const began = performance.now()
     const chunks: Array<string> = []
     const child = spawn(program, args, {
       cwd: root,
-      env: { ...env, TROUPE_TEST: options.form ?? "short" },
+      env: {
+        ...env,
+        TROUPE_TEST: options.form ?? "short",
+        ...(options.folder === undefined ? {} : { TMPDIR: options.folder })
+      },
       stdio: ["ignore", "pipe", "pipe"],
       shell: process.platform === "win32"
     })
@@ -251,7 +261,7 @@ interface Tested {
 }
 
 const runTests = async (form: Form, files: ReadonlyArray<string>): Promise<Tested> => {
-  const folder = mkdtempSync(join(tmpdir(), "troupe-test-"))
+  const folder = Scratch.make(form)
   const file = join(folder, "report.json")
   console.log("== tests")
   const ran = await run(
@@ -266,7 +276,7 @@ const runTests = async (form: Form, files: ReadonlyArray<string>): Promise<Teste
       "--silent=passed-only",
       ...files
     ],
-    { timeout_ms: run_ms_max[form] - (performance.now() - began), live: true, form }
+    { timeout_ms: run_ms_max[form] - (performance.now() - began), live: true, form, folder }
   )
   process.stdout.write(ran.output)
   let reported = true
@@ -277,7 +287,6 @@ const runTests = async (form: Form, files: ReadonlyArray<string>): Promise<Teste
     // Vitest found nothing to run, or died; both are failures below.
     reported = false
   }
-  rmSync(folder, { recursive: true, force: true })
 
   let passed = 0
   const failed: Array<string> = []
