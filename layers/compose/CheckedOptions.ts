@@ -148,8 +148,10 @@ const isModel = (value: unknown): boolean =>
 
 const models_max = 64
 
+const what_models_are = `a text provider/model, a model object of an AI SDK package (specification v4), a list of 1 to ${models_max} of these, or a Layer`
+
 const Model = is<Options["model"]>(
-  `a text provider/model, a model object of an AI SDK package (specification v4), a list of 1 to ${models_max} of these, or a Layer`,
+  what_models_are,
   (value) =>
     Layer.isLayer(value) ||
     isModel(value) ||
@@ -160,7 +162,9 @@ const Model = is<Options["model"]>(
 )
 
 const fields = {
-  agents: Schema.Array(objectOf("what `AgentSpec.make` or `agent` makes")),
+  agents: Schema.Array(objectOf("what `AgentSpec.make` or `agent` makes")).annotateKey({
+    messageMissingKey: "it is missing: a list of what `AgentSpec.make` or `agent` makes"
+  }),
   graphs: listOf(is("a text in YAML or JSON, or a loaded graph", isGraph)),
   tools: listOf(family),
   shared: listOf(family),
@@ -168,7 +172,7 @@ const fields = {
   deliveries: listOf(is("an Effect of handlers", Effect.isEffect)),
   mcp: Schema.optionalKey(Mcp),
   toolConfigs: Schema.optionalKey(ToolConfigs),
-  model: Model,
+  model: Model.annotateKey({ messageMissingKey: `it is missing: ${what_models_are}` }),
   tokenizer: Schema.optionalKey(layer),
   policy: Schema.optionalKey(objectOf<Policy>("a policy: what `policyOf` makes")),
   prices: Schema.optionalKey(objectOf<PriceTable>("a price table")),

@@ -1,7 +1,7 @@
 /**
  * Answers of a schema: what a message is sent with, and the value of the text that its run ends with.
  */
-import { Cause, Effect, Exit, Result, Stream } from "effect"
+import { Cause, Effect, Exit, Result, Schema, Stream } from "effect"
 import { bounds_default, readJson } from "../../src/entry/BoundedJson.ts"
 import { InvalidInput } from "../../src/entry/InvalidInput.ts"
 import type { AnySchema, InputCodec } from "../../src/tool/ToolCodec.ts"
@@ -12,7 +12,11 @@ import type { RunPart, RunPartWith } from "./RunStream.ts"
 import type { ValueSoFar } from "./ValueSoFar.ts"
 
 const isSchema = (value: unknown): value is AnySchema =>
-  (typeof value === "object" || typeof value === "function") && value !== null
+  ((typeof value === "object" && value !== null) || typeof value === "function") &&
+  (Schema.isSchema(value) || "~standard" in value)
+
+const expected =
+  "Expected a schema of Effect, or any Standard Schema; a JSON Schema is a message's answer_schema"
 
 /** The codec of a schema of answers. Fails with InvalidInput where it is none, or cannot be said in JSON Schema. */
 export const answerCodec = (
@@ -20,9 +24,9 @@ export const answerCodec = (
   field: string
 ): Effect.Effect<InputCodec, InvalidInput> => {
   const wrong = (message: string) => Effect.fail(new InvalidInput({ field, message }))
-  if (!isSchema(schema)) return wrong("Expected a schema of Effect, or any Standard Schema")
+  if (!isSchema(schema)) return wrong(expected)
   const codec = Result.try(() => givenCodec(schema))
-  if (Result.isFailure(codec)) return wrong("Expected a schema of Effect, or any Standard Schema")
+  if (Result.isFailure(codec)) return wrong(expected)
   return Result.isFailure(codec.success)
     ? wrong(codec.success.failure)
     : Effect.succeed(codec.success.success)

@@ -3,6 +3,7 @@
  */
 import { Effect, Schema } from "effect"
 import { Capability } from "../capability/Capability.ts"
+import { nameInMake } from "../entry/InvalidInput.ts"
 import { AgentName } from "../Ids.ts"
 import { MemorySpec } from "../memory/MemorySpec.ts"
 import { RunLimits } from "../run/RunLimits.ts"
@@ -127,6 +128,7 @@ export const AgentSpec = Schema.Struct({
   /** Absent = a run is told nothing of memory and ends without passing anything on; tools may remember and recall. */
   memory: Schema.optionalKey(Schema.toType(MemorySpec))
 })
+nameInMake(AgentSpec)
 export interface AgentSpec extends Schema.Schema.Type<typeof AgentSpec> {}
 
 /** No agent of the runtime has this name. */

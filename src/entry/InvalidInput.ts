@@ -1,8 +1,7 @@
 /**
  * The error for a value from outside that does not have its expected form, and the readers that check bounds and decode.
  */
-import { Effect, Result, Schema } from "effect"
-import type { SchemaIssue } from "effect"
+import { Effect, Result, Schema, SchemaIssue, SchemaParser } from "effect"
 import { cutText, truncateUnits } from "../CutText.ts"
 import type { JsonBounds } from "./BoundedJson.ts"
 import { readJsonValue } from "./BoundedJson.ts"
@@ -27,6 +26,22 @@ const invalid = (field: string, issue: SchemaIssue.Issue, expected: string | und
     field: [field, ...segments].filter((part) => part !== "").join(".") || "options",
     message: cutText(expected ?? message, message_max)
   })
+}
+
+/**
+ * Has a schema's `make` throw InvalidInput with the member that is wrong. Its own error says only that there is one, so that who
+ * writes a definition by hand would have to look for it.
+ */
+export const nameInMake = <S extends Schema.Constraint>(schema: S): void => {
+  // The schema's own is made, and fixed, where it is first read.
+  const make = SchemaParser.make(schema)
+  const value: typeof make = (...args) => {
+    const made = Result.try(() => make(...args))
+    if (Result.isSuccess(made)) return made.success
+    const cause: unknown = made.failure instanceof Error ? made.failure.cause : undefined
+    throw SchemaIssue.isIssue(cause) ? invalid("", cause, undefined) : made.failure
+  }
+  Object.defineProperty(schema, "make", { value, enumerable: true })
 }
 
 /** A reader of values of one schema. `expected` replaces the schema's own message by a sentence. */

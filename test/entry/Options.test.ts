@@ -8,7 +8,10 @@ import type { Options } from "../../layers/compose/NodeService.ts"
 import { start } from "../../layers/compose/NodeService.ts"
 import { layer, text } from "../../layers/model/ScriptedModelGateway.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
+import { agent } from "../../src/agent/DeclaredAgent.ts"
+import { InvalidInput } from "../../src/entry/InvalidInput.ts"
 import { AgentName } from "../../src/Ids.ts"
+import { RunLimits } from "../../src/run/RunLimits.ts"
 
 const home = mkdtempSync(join(tmpdir(), "troupe-options-"))
 afterAll(() => rmSync(home, { recursive: true }))
@@ -104,6 +107,28 @@ const wrong: ReadonlyArray<readonly [field: string, given: Record<string, unknow
   ["Store", { Store: "ephemeral" }]
 ]
 
+describe("a definition that is made", () => {
+  const wrong: ReadonlyArray<readonly [field: string, make: () => unknown]> = [
+    ["name", () => AgentSpec.make({ name: "Shop", instructions: "Help." })],
+    ["name", () => agent({ name: "Shop", instructions: "Help." })],
+    ["instructions", () => AgentSpec.make({ name: "shop" } as never)],
+    ["tools.1", () => AgentSpec.make({ name: "shop", instructions: "", tools: ["a", 7] } as never)],
+    ["steps_max", () => RunLimits.make({ steps_max: 0 })],
+    ["options", () => AgentSpec.make(undefined as never)]
+  ]
+  it.each(wrong)("names %s where that is wrong", (field, make) => {
+    let thrown: unknown
+    try {
+      make()
+    } catch (error) {
+      thrown = error
+    }
+    assert.instanceOf(thrown, InvalidInput)
+    assert.strictEqual(thrown.field, field)
+    assert.isNotEmpty(thrown.message)
+  })
+})
+
 describe("the options of a start", () => {
   for (const [field, given] of wrong) {
     it(`are refused for ${field} where it is ${JSON.stringify(given).slice(0, 80)}, and nothing is opened`, async () => {
@@ -117,6 +142,13 @@ describe("the options of a start", () => {
       assert.isFalse(existsSync(directory))
     })
   }
+
+  it("that are needed are named where they are missing, with what they may be", async () => {
+    const { message: agents } = await refused({ model: whole.model })
+    assert.include(agents, "it is missing: a list of what `AgentSpec.make`")
+    const { message: model } = await refused({ agents: whole.agents })
+    assert.include(model, "it is missing: a text provider/model, ")
+  })
 
   it("must be an object", async () => {
     for (const given of [undefined, null, "x", 7, [], [whole]]) {

@@ -214,6 +214,11 @@ describe("an answer of a schema", () => {
         assert.strictEqual(error._tag, "InvalidInput")
         assert.match(error.field ?? "", /^message\.answer/)
       }
+      const json_schema = { type: "object", properties: { order: { type: "string" } } }
+      assert.include(
+        (await asked(json_schema)).message,
+        "a JSON Schema is a message's answer_schema"
+      )
       const large = Schema.Struct({ a: Schema.Literal("x".repeat(70_000)) })
       assert.include((await asked(large)).message, "65536")
       const wait = { answer: 7 as never }
