@@ -7,6 +7,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  symlinkSync,
   writeFileSync
 } from "node:fs"
 import { tmpdir } from "node:os"
@@ -154,12 +155,20 @@ describe("the packed package", () => {
 
     it("is bundled by esbuild and by Vite, with the optional peers as the only external packages", async () => {
       const { manifest, project } = packed
-      cpSync(join(root, "test/examples/embedding.ts"), join(project, "bundled.ts"))
+      // The second serves HTTP, with a framework in CommonJS. Nothing that it needs is installed beside the bundles.
+      const last = { embedding: "It is paid back.", fastify: "202" }
+      const names = Object.keys(last)
+      for (const name of names) {
+        cpSync(join(root, `test/examples/${name}.ts`), join(project, `${name}.ts`))
+      }
+      symlinkSync(join(root, "node_modules/fastify"), join(project, "node_modules/fastify"))
       const external = Object.keys(manifest.peerDependenciesMeta)
+      const readme = readFileSync(join(root, "layers/compose/README.md"), "utf8")
+      const [, banner = ""] = /^const banner = `(.*)`$/m.exec(readme) ?? []
       const outdir = join(folder, "esbuild")
       await esbuild({
         absWorkingDir: project,
-        entryPoints: ["bundled.ts"],
+        entryPoints: names.map((name) => `${name}.ts`),
         outdir,
         outExtension: { ".js": ".mjs" },
         bundle: true,
@@ -167,10 +176,10 @@ describe("the packed package", () => {
         splitting: true,
         format: "esm",
         platform: "node",
+        banner: { js: banner },
         external,
         logLevel: "silent"
       })
-      const outputs = [done(process.execPath, [join(outdir, "bundled.mjs")], folder)]
       const outDir = join(folder, "vite")
       await vite({
         root: project,
@@ -178,18 +187,21 @@ describe("the packed package", () => {
         logLevel: "silent",
         ssr: { noExternal: true },
         build: {
-          ssr: "bundled.ts",
+          ssr: true,
           target: "node22",
           outDir,
           rolldownOptions: {
+            input: names.map((name) => join(project, `${name}.ts`)),
             external: (id) => external.some((name) => id === name || id.startsWith(`${name}/`)),
-            output: { entryFileNames: "bundled.mjs" }
+            output: { entryFileNames: "[name].mjs" }
           }
         }
       })
-      outputs.push(done(process.execPath, [join(outDir, "bundled.mjs")], folder))
-      for (const printed of outputs) {
-        assert.strictEqual(printed.trim().split("\n").at(-1), "It is paid back.")
+      for (const made of [outdir, outDir]) {
+        for (const [name, expected] of Object.entries(last)) {
+          const printed = done(process.execPath, [join(made, `${name}.mjs`)], folder)
+          assert.strictEqual(printed.trim().split("\n").at(-1), expected, made)
+        }
       }
     }, 120_000)
   }
