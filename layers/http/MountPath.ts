@@ -4,12 +4,7 @@
  */
 import { Effect } from "effect"
 import { HttpServerRequest } from "effect/http"
-import { isPath } from "./Routes.ts"
-
-const base_max = 200
-
-/** Whether it begins with a slash, ends without one and has one spelling. */
-export const isMountPath = (path: string): boolean => path.length <= base_max && isPath(path)
+import { isMountPath } from "./PathShape.ts"
 
 /** Of a target with an authority (RFC 9112, section 3.2.2) what stands behind that. */
 const behindAuthority = (target: string): string => target.replace(/^https?:\/\/[^/?#]*/i, "")

@@ -9,6 +9,7 @@ import { TakesBytes } from "../../src/api/FilesApi.ts"
 import { TroupeApi } from "../../src/api/TroupeApi.ts"
 import type { Parameters } from "./Parameters.ts"
 import { noParameters, parametersOf } from "./Parameters.ts"
+import { part } from "./PathShape.ts"
 
 interface Route {
   readonly method: string
@@ -28,14 +29,6 @@ export const channels_path = "/v1/channels/:name"
 
 /** How long a part of a path may be, in UTF-16 units: an id of 200 characters, each of them encoded. */
 export const part_max = 600
-
-/** What a part of a path may hold: no slash of either kind, encoded or not, nothing that ends it, no dots alone. */
-const part =
-  "(?!(?:\\.|%2[Ee])+(?:/|$))(?:[A-Za-z0-9._~!$&'()*+,=:@-]|%(?!2[Ff]|5[Cc])[0-9A-Fa-f]{2})+"
-
-/** Whether it is parts of a path, each behind a slash. */
-export const isPath = (path: string): boolean => one_or_more.test(path)
-const one_or_more = new RegExp(`^(?:/${part})+$`)
 
 const exactly = (path: string): RegExp =>
   new RegExp(`^${path.replace(/[.]/g, "\\$&").replace(/:\w+/g, () => part)}$`)

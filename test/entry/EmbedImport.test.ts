@@ -54,10 +54,10 @@ describe("a start with an ephemeral store", () => {
   it("loads no driver, no package of a model, no client, and only the modules of effect that it uses", () => {
     const own = ownIn(loaded)
     assert.include(own, "layers/compose/Runtime.ts")
-    // Without the option `http` nothing of the API but the type of its settings.
+    // Without the option `http` nothing of the API but the type of its settings and the shape of a path.
     assert.deepStrictEqual(
       own.filter((path) => path.startsWith("layers/http/")),
-      ["layers/http/HttpSettings.ts"]
+      ["layers/http/HttpSettings.ts", "layers/http/PathShape.ts"]
     )
     assert.deepStrictEqual(packagesIn(loaded), [
       "@effect/platform-node",
