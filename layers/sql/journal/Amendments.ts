@@ -68,8 +68,9 @@ expected AS MATERIALIZED (
     array_agg(CASE WHEN f.run_id IS NULL THEN -1 ELSE w.length END ORDER BY w.place) AS lengths
   FROM wanted w LEFT JOIN free f ON f.run_id = w.run_id LEFT JOIN claimed c ON c.run_id = w.run_id),
 refused AS MATERIALIZED (
-  SELECT b.place FROM expected x CROSS JOIN LATERAL troupe.append_batch($1::text[]::uuid[], x.epochs, x.lengths,
-    $4::int4[], $5::int4[], $6::text[]::int8[], $7::int4[], $8::int4[], $9::text[], $10::text[], $11::int4[], $12::text[]) AS b(place)),
+  SELECT b.place FROM expected x CROSS JOIN LATERAL troupe.append_runs($1::text[]::uuid[], x.epochs, x.lengths,
+    $4::int4[], $5::int4[], $6::text[]::int8[], $7::int4[], $8::int4[], $9::text[], $10::text[],
+    '{}', '{}', '{}', '{}', $11::int4[], $12::text[]) AS b(place)),
 answered AS (
   UPDATE troupe.approvals a SET status = q.status::int2, answer = q.answer
   FROM unnest($15::int4[], $16::text[]::uuid[], $17::int4[], $18::text[]) AS q(place, id, status, answer)

@@ -246,7 +246,7 @@ const appendColumns = (batch: ReadonlyArray<EncodedAppend>): ReadonlyArray<unkno
   ...eventColumns(batch)
 ]
 
-/** The twelve parameters of `append_batch`, for what is not written by `answerColumns`. */
+/** The parameters of `append_runs` but those of ends, for what is not written by `answerColumns`. */
 export const batchParams = (batch: ReadonlyArray<EncodedAppend>): ReadonlyArray<unknown> => [
   ...appendColumns(batch),
   ...projectionColumns(batch, ({ answers }) => answers === undefined)
