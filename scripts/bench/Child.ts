@@ -17,8 +17,10 @@ const variants: Readonly<Record<string, () => Promise<unknown>>> = {
   bytes: () => import("./BytesVariants.ts"),
   answers: () => import("./AnswersVariants.ts"),
   recall: () => import("./RecallVariants.ts"),
+  recovery: () => import("./RecoveryVariants.ts"),
   resume: () => import("./ResumeVariants.ts"),
   leak: () => import("./LeakVariants.ts"),
+  resident: () => import("./ResidentVariants.ts"),
   waiting: () => import("./WaitingVariants.ts"),
   import: () => import("./ImportVariants.ts")
 }

@@ -16,8 +16,10 @@ export const rows: Readonly<Record<string, () => Promise<{ readonly row: Row }>>
   bytes: () => import("./Bytes.ts"),
   answers: () => import("./Answers.ts"),
   recall: () => import("./Recall.ts"),
+  recovery: () => import("./Recovery.ts"),
   resume: () => import("./Resume.ts"),
   leak: () => import("./Leak.ts"),
+  resident: () => import("./Resident.ts"),
   waiting: () => import("./Waiting.ts"),
   import: () => import("./Import.ts")
 }

@@ -44,9 +44,11 @@ const rouse = Effect.fnUntraced(function* (host: ActorHost, wake: WakeActor, run
 const sweep = Effect.fnUntraced(function* (host: ActorHost, wake: WakeActor) {
   const { config, hosting, loop, owner, table } = host
   const { journal } = loop
+  let started = 0
   for (const head of yield* journal.recoverable(owner, hosting.hosted, config.recover_max)) {
     // Also where an actor has it, is idle, or was stopped while the journal was away.
     wake(head.tenant, head.address, head)
+    if (++started % config.loops_per_turn === 0) yield* Effect.yieldNow
   }
   for (const head of yield* journal.adopt(owner, hosting.hosted, config.recover_max)) {
     table.park(head)

@@ -22,8 +22,9 @@ export interface RuntimeConfig {
   /** Runs that one sweep may recover, and runs that it may adopt. */
   readonly recover_max: number
   /**
-   * Loops that resume in one turn of the process's event loop, where their turns, calls and appends complete at once; at
-   * least 1. Each takes some 10 to 50 us. A loop that a person or a deadline wakes resumes at once.
+   * Loops that resume in one turn of the process's event loop, where their turns, calls and appends complete at once, and
+   * actors that a sweep starts in one; at least 1. Each takes some 10 to 50 us. A loop that a person or a deadline wakes
+   * resumes at once.
    */
   readonly loops_per_turn: number
   /** How often a watcher reads the journal without a wakeup: other processes do not wake it. */
