@@ -1,7 +1,8 @@
 /** What only a server has: several processes, wakeups between them, lost connections, settings of its own. */
 import { assert, it } from "@effect/vitest"
-import { Deferred, Effect, Layer, Logger, Redacted } from "effect"
+import { Deferred, Effect, Fiber, Layer, Logger, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
+import { TestClock } from "effect/testing"
 import * as Migrations from "../../layers/sql/engine/Migrations.ts"
 import * as Postgres from "../../layers/sql/engine/Postgres.ts"
 import { SqlNotify } from "../../layers/sql/engine/SqlNotify.ts"
@@ -184,4 +185,27 @@ it.live("a database that cannot be reached fails without its address or password
     )
     assert.notInclude(String(error), "s3cret")
   })
+)
+
+it.effect(
+  "a statement is given up after 35 s, and those after it after 1 s, until one is answered",
+  () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const asked = Effect.forkChild(Effect.flip(sql.unsafe("SELECT pg_sleep(25)")), {
+        startImmediately: true
+      })
+      const givenUp = Effect.fnUntraced(function* (ms: number) {
+        const statement = yield* asked
+        yield* TestClock.adjust(ms - 1)
+        assert.isUndefined(statement.pollUnsafe())
+        yield* TestClock.adjust(1)
+        const error = yield* Fiber.join(statement)
+        assert.include(String(error.reason), `PostgreSQL did not answer within ${ms} ms`)
+      })
+      yield* givenUp(35_000)
+      yield* givenUp(1_000)
+      yield* sql`SELECT 1`
+      yield* givenUp(35_000)
+    }).pipe(Effect.provide(Layer.fresh(EmbeddedPostgres.emptyLayer)))
 )

@@ -4,7 +4,7 @@
  */
 import { PgClient, PgPool } from "@effect/sql-pg"
 import type { PgConnection } from "@effect/sql-pg"
-import { Effect, Fiber, Scope, Stream } from "effect"
+import { Effect, Fiber, identity, Scope, Stream } from "effect"
 import type { Queue } from "effect"
 import type { Reactivity } from "effect/reactivity"
 import { SqlClient, SqlError } from "effect/sql"
@@ -36,13 +36,35 @@ const unanswered = (answer_ms: number) =>
 
 type Bound = <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E | SqlError.SqlError, R>
 
-/** A statement that is given up gives its connection up too, if that does not end it within 10 s. */
-const bound = (answer_ms: number): Bound => {
-  const late = { duration: answer_ms, orElse: () => Effect.fail(unanswered(answer_ms)) }
+/** How long a statement may go unanswered while none is answered, in ms. */
+const still_ms = 1_000
+
+/** What is known of the server: it stands still from a statement that was not answered until the next one that is. */
+interface Server {
+  isStill: boolean
+}
+
+/**
+ * A statement that is given up gives its connection up too, if that does not end it within 10 s. Once one was, the others wait
+ * for a moment only: a stop runs several, one after the other.
+ */
+const bound = (answer_ms: number, server: Server): Bound => {
+  const late = (duration: number) => ({
+    duration,
+    orElse: () =>
+      Effect.suspend(() => {
+        server.isStill = true
+        return Effect.fail(unanswered(duration))
+      })
+  })
+  const usual = late(answer_ms)
+  const still = late(Math.min(answer_ms, still_ms))
   return (self) =>
     Effect.flatMap(AnswerUnlimited, (unlimited) =>
       // Also where the caller cannot be interrupted, such as in a COMMIT or at the end of a scope.
-      unlimited ? self : Effect.timeoutOrElse(Effect.interruptible(self), late)
+      unlimited
+        ? self
+        : Effect.timeoutOrElse(Effect.interruptible(self), server.isStill ? still : usual)
     )
 }
 
@@ -53,23 +75,27 @@ type Noticed = (error: SqlError.SqlError) => Effect.Effect<void>
 const connectionOf = (
   to: PgConnection.PgConnection,
   limit: Bound,
-  noticed: Noticed
+  noticed: Noticed,
+  server: Server
 ): SqlConnection.Connection => {
-  const pass = <A>(self: Effect.Effect<A, SqlError.SqlError>) =>
-    Effect.tapError(limit(self), noticed)
+  const pass = <A, B>(self: Effect.Effect<A, SqlError.SqlError>, read: (answer: A) => B) =>
+    Effect.map(Effect.tapError(limit(self), noticed), (answer) => {
+      server.isStill = false
+      return read(answer)
+    })
   const rows =
     (prepare: boolean): SqlConnection.Connection["execute"] =>
     (sql, params, transformRows) =>
-      Effect.map(pass(to.query(sql, params, prepare)), ({ rows }) =>
+      pass(to.query(sql, params, prepare), ({ rows }) =>
         transformRows === undefined ? rows : transformRows(rows)
       )
   const execute = rows(true)
   return {
     execute,
     executeUnprepared: rows(false),
-    executeRaw: (sql, params) => pass(to.query(sql, params)),
-    executeValues: (sql, params) => pass(to.queryValues(sql, params)),
-    executeValuesUnprepared: (sql, params) => pass(to.queryValues(sql, params, false)),
+    executeRaw: (sql, params) => pass(to.query(sql, params), identity),
+    executeValues: (sql, params) => pass(to.queryValues(sql, params), identity),
+    executeValuesUnprepared: (sql, params) => pass(to.queryValues(sql, params, false), identity),
     // Read whole: a stream may rest for as long as its reader does.
     executeStream: (sql, params, transformRows) =>
       Stream.fromIterableEffect(execute(sql, params, transformRows))
@@ -88,12 +114,13 @@ export const make = Effect.fnUntraced(function* (
   noticed: Noticed
 ): Effect.fn.Return<Client, SqlError.SqlError, Scope.Scope | Reactivity.Reactivity> {
   const pool = yield* PgPool.make(settings)
-  const inTime = bound(answer_ms)
+  const server: Server = { isStill: false }
+  const inTime = bound(answer_ms, server)
   const unbounded: Bound = (self) => self
   const leased = (from: Effect.Effect<PgConnection.PgConnection, SqlError.SqlError, Scope.Scope>) =>
-    Effect.map(inTime(from), (connection) => connectionOf(connection, inTime, noticed))
+    Effect.map(inTime(from), (connection) => connectionOf(connection, inTime, noticed, server))
   const borrower: SqlConnection.Borrower = (use) =>
-    inTime(pool.use((connection) => use(connectionOf(connection, unbounded, noticed))))
+    inTime(pool.use((connection) => use(connectionOf(connection, unbounded, noticed, server))))
   const sql = yield* SqlClient.make({
     driver: "pg",
     acquirer: leased(pool.get),
