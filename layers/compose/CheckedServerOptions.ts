@@ -24,7 +24,7 @@ import {
   text,
   time
 } from "./OptionShapes.ts"
-import type { Options } from "./Server.ts"
+import type { Options, RouteOptions } from "./Server.ts"
 
 const listen = {
   host: Schema.optional(text),
@@ -70,6 +70,8 @@ const fields = {
   settings: Schema.optionalKey(objectOf("an object"))
 } satisfies Record<keyof Options, unknown>
 
+const { base_path: _base, ...among_settings } = settings
+
 const token = {
   token: Schema.optionalKey(secret),
   sha256: Schema.optionalKey(sha256),
@@ -89,6 +91,9 @@ const read = shapeReader(Schema.Struct(fields))
 const readHttp = shapeReader(Schema.Struct(http))
 const readOwnSettings = shapeReader(Schema.Struct(own_settings))
 const readSettings = shapeReader(Schema.Struct(settings))
+const { listen: _listen, ...among_fields } = fields
+const readAmong = shapeReader(Schema.Struct(among_fields))
+const readAmongSettings = shapeReader(Schema.Struct(among_settings))
 
 /** Each with its digest in lower case. Two with the same digest would be one token of two people. */
 const checkCredentials = Effect.fnUntraced(function* (
@@ -176,4 +181,15 @@ export const checkServerOptions = Effect.fnUntraced(function* (options: Options)
   const own = yield* readSettings(given(settings), "settings")
   const chosen: HttpSettings = { ...(yield* HttpSettings), ...own }
   return { listen, credentials: yield* checkCredentials(credentials), settings: chosen }
+})
+
+/** The same for routes in a router of the application's, which says itself where it listens and under which path it has them. */
+export const checkRouteOptions = Effect.fnUntraced(function* (options: RouteOptions) {
+  const { credentials, settings = {} } = yield* readAmong(
+    given(inMilliseconds<unknown>(options, 2)),
+    ""
+  )
+  const own = yield* readAmongSettings(given(settings), "settings")
+  const chosen: HttpSettings = { ...(yield* HttpSettings), ...own }
+  return { credentials: yield* checkCredentials(credentials), settings: chosen }
 })

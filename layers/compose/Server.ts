@@ -17,11 +17,13 @@ import * as NodeServer from "../http/NodeServer.ts"
 import * as UnhostedTelemetry from "../telemetry/UnhostedTelemetry.ts"
 import * as UnknownCallsTelemetry from "../telemetry/UnknownCallsTelemetry.ts"
 import type { Checked } from "./CheckedServerOptions.ts"
-import { checkServerOptions } from "./CheckedServerOptions.ts"
+import { checkRouteOptions, checkServerOptions } from "./CheckedServerOptions.ts"
 import { checkCustomerAgents } from "./CustomerAccess.ts"
 import { Served } from "./EmbeddedHttp.ts"
 
 export { HttpSettings } from "../http/HttpSettings.ts"
+/** The API as a value: for clients (`HttpApiClient.make`), for OpenAPI (`OpenApi.fromApi`), for documents of an application's. */
+export { TroupeApi } from "../../src/api/TroupeApi.ts"
 
 export interface Options {
   readonly listen: Timed<Listen>
@@ -33,13 +35,21 @@ export interface Options {
   readonly settings?: Timed<Partial<HttpSettings.HttpSettings>>
 }
 
+/** Of routes in a router of the application's, at their paths: `/v1/...`. */
+export interface RouteOptions extends Pick<Options, "credentials"> {
+  readonly settings?: Timed<Partial<Omit<HttpSettings.HttpSettings, "base_path">>>
+}
+
+/** What the surface is given, whatever serves it: its bounds, tokens and randomness. */
+const fittings = (settings: HttpSettings.HttpSettings, credentials: ReadonlyArray<Credential>) =>
+  Layer.mergeAll(
+    Layer.succeed(HttpSettings.HttpSettings, settings),
+    TokenCredentials.layer(credentials)
+  ).pipe(Layer.provideMerge(Layer.merge(NodeCrypto.layerDigest, SecureRandom.layerWebCrypto)))
+
 /** The surface with its bounds and tokens, over a server that is given. */
 const surface = (settings: HttpSettings.HttpSettings, credentials: ReadonlyArray<Credential>) =>
-  HttpService.layer.pipe(
-    Layer.provide(Layer.succeed(HttpSettings.HttpSettings, settings)),
-    Layer.provide(TokenCredentials.layer(credentials)),
-    Layer.provide(Layer.merge(NodeCrypto.layerDigest, SecureRandom.layerWebCrypto))
-  )
+  HttpService.layer.pipe(Layer.provide(fittings(settings, credentials)))
 
 const make = Effect.fnUntraced(function* (options: Options) {
   const { credentials, listen, settings } = yield* checkServerOptions(options)
@@ -80,3 +90,17 @@ export const mounted = ({ credentials, listen, settings }: Checked) =>
  * `InvalidInput` and its field where an option is unknown or of a wrong type.
  */
 export const layer = (options: Options) => Layer.unwrap(make(options))
+
+const makeRoutes = Effect.fnUntraced(function* (options: RouteOptions) {
+  const { credentials, settings } = yield* checkRouteOptions(options)
+  const agents = (yield* AgentDirectory).all.map(({ spec }) => spec)
+  yield* checkCustomerAgents(settings.customer_agents, agents, "settings.customer_agents")
+  return HttpService.amongOthers.pipe(Layer.provide(fittings(settings, credentials)))
+})
+
+/**
+ * The routes of the API with their handlers, for an `HttpRouter` that has others: to be merged with its layers below
+ * `HttpRouter.serve`. Needs the ports of a runtime and its stores. They are `/v1/...`, `/health`, `/ready` and `/metrics`; all
+ * other paths are left to the others.
+ */
+export const routes = (options: RouteOptions) => Layer.unwrap(makeRoutes(options))

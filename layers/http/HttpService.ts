@@ -87,6 +87,12 @@ const routes = (base: string) => {
   ).pipe(Layer.provide(handlers))
 }
 
+const among = Layer.mergeAll(
+  HttpApiBuilder.layer(TroupeApi),
+  Metrics.layer,
+  ChannelRoutes.layer
+).pipe(Layer.provide(handlers), Layer.provide(Outcomes.ofRoutes))
+
 const served = Layer.unwrap(
   Effect.map(HttpSettings, ({ base_path }) =>
     HttpRouter.serve(routes(base_path), {
@@ -126,6 +132,9 @@ const announced = Layer.effectDiscard(
     )
   )
 )
+
+/** The routes alone, for a router that has others. Its documents are those of its owner. */
+export const amongOthers = announced.pipe(Layer.provide(among), Layer.provide(Readiness.layer))
 
 export const layer: Layer.Layer<
   never,

@@ -120,32 +120,33 @@ const inTrace =
       return Option.isNone(caller) ? effect : Effect.withParentSpan(effect, caller.value)
     }) as Effect.Effect<A, E, R>
 
-export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | HttpServer.HttpServer> =
-  HttpRouter.middleware(
+const outermost = Effect.gen(function* () {
+  const { base_path, hosts } = yield* HttpSettings
+  const { address } = yield* HttpServer.HttpServer
+  const misdirected = makeHostCheck(address, hosts)
+  return (httpEffect: Effect.Effect<HttpServerResponse.HttpServerResponse, Types.unhandled>) =>
     Effect.gen(function* () {
-      const { base_path, hosts } = yield* HttpSettings
-      const { address } = yield* HttpServer.HttpServer
-      const misdirected = makeHostCheck(address, hosts)
-      return (httpEffect) =>
-        Effect.gen(function* () {
-          const request = yield* HttpServerRequest.HttpServerRequest
-          const correlation_id = yield* correlation
-          const problem = misdirected(request)
-          const refusal = problem === undefined ? refusalOf(request, base_path) : respond(problem)
-          const response = yield* refusal === undefined
-            ? Effect.catchCause(inTrace(request)(httpEffect), (cause) =>
-                answer(cause, correlation_id)
-              )
-            : Effect.succeed(refusal)
-          yield* Metric.update(
-            Metric.withAttributes(requests, {
-              method: request.method,
-              status: String(response.status)
-            }),
-            1
-          )
-          return dress(response, correlation_id)
-        })
-    }),
-    { global: true }
-  )
+      const request = yield* HttpServerRequest.HttpServerRequest
+      const correlation_id = yield* correlation
+      const problem = misdirected(request)
+      const refusal = problem === undefined ? refusalOf(request, base_path) : respond(problem)
+      const response = yield* refusal === undefined
+        ? Effect.catchCause(inTrace(request)(httpEffect), (cause) => answer(cause, correlation_id))
+        : Effect.succeed(refusal)
+      yield* Metric.update(
+        Metric.withAttributes(requests, {
+          method: request.method,
+          status: String(response.status)
+        }),
+        1
+      )
+      return dress(response, correlation_id)
+    })
+})
+
+/** Around every route of the router, and what is none. */
+export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | HttpServer.HttpServer> =
+  HttpRouter.middleware(outermost, { global: true })
+
+/** Around the routes that it is provided to. */
+export const ofRoutes = HttpRouter.middleware(outermost).layer

@@ -260,6 +260,14 @@ describe("the examples of the API in a framework", () => {
   )
 })
 
+describe("the example of the API in a router of an Effect program", () => {
+  it("answers beside an API of its own, as the README prints it", async () => {
+    const { blocks } = await printedOf("layers/http/README.md", "merging")
+    assert.lengthOf(blocks, 1)
+    assert.deepStrictEqual(await linesOf("merging"), ["3", "shop"])
+  })
+})
+
 describe("the example of HTTP over a runtime", () => {
   it("is printed whole in the README, and answers a message with a token", async () => {
     const { blocks, example } = await printedOf("layers/http/README.md", "http")
