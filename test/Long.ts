@@ -17,6 +17,7 @@ export const late: ReadonlyArray<string> = [
   "test/process/TokenCommand.test.ts",
   "test/process/Growth.test.ts",
   "test/process/RandomKills.test.ts",
+  "test/process/Resting.test.ts",
   "test/process/Siege.test.ts"
 ]
 
@@ -82,5 +83,6 @@ export const left: ReadonlyArray<string> = [
   "test/sql: a server restored from a backup of a running one; a copied directory is here",
   "test/sql: a run of over 10,000 events, and upgrades from each version; from the oldest and the newest two they are here",
   "test/process: random kills of two services, a worker and their server at once",
+  "test/process: what a process with an embedded database holds at rest",
   "test/process: what thousands of runs and steps leave behind; what a few leave is in test/runtime/Leaks"
 ]

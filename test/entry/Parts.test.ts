@@ -118,6 +118,36 @@ describe("messages with files", () => {
     })
   }, 120_000)
 
+  it("the journal grows with the number of images, and not with their bytes", async () => {
+    const { troupe } = await shop({
+      agents: [AgentSpec.make({ name: "shop", instructions: "Help." })]
+    })
+    /** The events of a run whose message has so many images of so many bytes, in characters. */
+    const journaled = async (images: number, bytes: number): Promise<number> => {
+      const parts = Array.from({ length: images }, () => ({
+        ...picture,
+        data: new Uint8Array(randomBytes(bytes))
+      }))
+      const { run } = await troupe.ask({ agent: "shop", text: "Look", parts })
+      return JSON.stringify(await troupe.rawEvents(run)).length
+    }
+    try {
+      const [few, small, large, more] = [
+        await journaled(2, 1_000),
+        await journaled(4, 1_000),
+        await journaled(4, 500_000),
+        await journaled(8, 1_000)
+      ]
+      // A size of six digits in place of one of four, for each of them.
+      assert.isAtMost(Math.abs(large - small), 4 * 2 + 40)
+      const each = (small - few) / 2
+      assert.isBelow(each, 400)
+      assert.isAtMost(Math.abs(more - few - 6 * each), 40)
+    } finally {
+      await troupe.stop()
+    }
+  })
+
   it("what is no part, too large, or another tenant's is refused, and starts nothing", async () => {
     const { requests, troupe } = await shop()
     const send = (part: unknown, by = service_principal) =>
