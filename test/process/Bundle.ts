@@ -21,6 +21,7 @@ const scripts = [
   "test/delivery/deliverer.ts",
   "test/process/asker.ts",
   "test/process/counter.ts",
+  "test/process/hoarder.ts",
   "test/process/host.ts",
   "test/process/talker.ts",
   "test/process/toolworker.ts",

@@ -160,6 +160,8 @@ interface Streams {
   readonly stdin?: "ignore" | "pipe"
   /** A file descriptor, or a pipe that is read. */
   readonly stdout?: number | "pipe"
+  /** How many files it may open. Absent = as many as this process. */
+  readonly files_max?: number
 }
 
 /** The end of a pipe that is written to, when who reads its other end has gone. */
@@ -178,19 +180,28 @@ export const unread: Effect.Effect<number, never, Scope.Scope> = Effect.acquireR
   (writer) => Effect.sync(() => closeSync(writer))
 )
 
+/** A command and its arguments, in the shell's own process where it sets a limit. */
+const limited = (
+  files_max: number | undefined,
+  [command = "", ...args]: ReadonlyArray<string>
+): [command: string, args: ReadonlyArray<string>] =>
+  files_max === undefined
+    ? [command, args]
+    : ["sh", ["-c", `ulimit -n ${files_max}; exec "$0" "$@"`, command, ...args]]
+
 /** `script` is a path from the repository's root; `form` gives what to start for it. */
 export const start = (
   script: string,
   args: ReadonlyArray<string>,
   env: NodeJS.ProcessEnv = {},
   form = runnable,
-  { stdin = "ignore", stdout = "pipe" }: Streams = {}
+  { files_max, stdin = "ignore", stdout = "pipe" }: Streams = {}
 ): Effect.Effect<Child, never, Scope.Scope> =>
   Effect.gen(function* () {
     const { compiled, file } = yield* form(script)
     const child = yield* Effect.acquireRelease(
       Effect.sync(() =>
-        spawn(process.execPath, [...flags, file, ...args], {
+        spawn(...limited(files_max, [process.execPath, ...flags, file, ...args]), {
           cwd: root,
           env: { ...process.env, NODE_COMPILE_CACHE: compiled, ...env },
           stdio: [stdin, stdout, "pipe", "ipc"]

@@ -1,17 +1,23 @@
-/** The room that is left on the disk of a data directory. */
+/** The room that is left on the disk of a data directory, and whether its files may be opened. */
 import { access, constants, statfs } from "node:fs/promises"
 import { Effect } from "effect"
 import { StoreError } from "../../../services/StoreError.ts"
 import type { StoreSpace } from "../../../services/StoreSpace.ts"
+import { openable } from "./OpenFiles.ts"
 
 const mega = 2 ** 20
 /** Two files of the log: one that is begun, and what the tables grow by meanwhile. */
 const free_bytes_min = 32 * mega
+/** What a statement may open at once: a table and its indexes, and a file of the log. */
+const files_min = 16
 
 const refused = (message: string) => new StoreError({ message })
 
 export const directorySpace = (directory: string): StoreSpace => ({
   check: Effect.gen(function* () {
+    if (openable(files_min) < files_min) {
+      return yield* refused("this process may open no more files (ulimit -n)")
+    }
     const { bavail, bsize } = yield* Effect.tryPromise({
       try: async () => {
         await access(directory, constants.W_OK)

@@ -12,6 +12,8 @@ import { Reactivity } from "effect/reactivity"
 import { SqlClient, SqlError } from "effect/sql"
 import type { SqlConnection } from "effect/sql"
 import * as DirectoryLock from "./DirectoryLock.ts"
+import { makeGhost } from "./GhostFiles.ts"
+import { openable } from "./OpenFiles.ts"
 import * as PgliteUpkeep from "./PgliteUpkeep.ts"
 import { StoreSpace } from "../../../services/StoreSpace.ts"
 import { directorySpace } from "./DirectorySpace.ts"
@@ -66,12 +68,16 @@ type Row = Record<string, unknown>
  * The one session. A statement is not interrupted half-way: it runs on this thread, and a caller that gave it up would leave
  * its outcome to the next one.
  */
-const connectionOf = (pg: PGlite) => {
+const connectionOf = (pg: PGlite, directory: string | undefined) => {
+  const failed = (cause: unknown) => {
+    if (directory !== undefined) makeGhost(join(directory, "pgdata"), cause)
+    return new SqlError.SqlError({ reason: reasonOf(pg, cause) })
+  }
   const run = (sql: string, params: ReadonlyArray<unknown>, rowMode: "object" | "array") =>
     Effect.uninterruptible(
       Effect.tryPromise({
         try: () => pg.query<Row>(sql, [...params], { rowMode }),
-        catch: (cause) => new SqlError.SqlError({ reason: reasonOf(pg, cause) })
+        catch: failed
       })
     )
   const execute: SqlConnection.Connection["execute"] = (sql, params, transformRows) =>
@@ -109,8 +115,20 @@ const start_params = settings_of_server.flatMap((setting) => ["-c", setting])
 const refusalOf = (directory: string | undefined): string =>
   directory === undefined
     ? "PGlite did not start"
-    : `PGlite cannot open the database in ${directory}: its files are broken, another version made them, or this process ` +
-      "may open too few files (ulimit -n; 256 are enough). Restore a backup, or use another directory"
+    : `PGlite cannot open the database in ${directory}: its files are broken, or another version made them. ` +
+      "Restore a backup, or use another directory"
+
+/** Of a database whose migrations run; one that is there needs a third less. */
+const files_min = 160
+
+/** A database that may open too few files says that they are broken, or breaks off a migration. */
+const failWithoutFiles = (directory: string) =>
+  Effect.suspend(() => {
+    const files = openable(files_min)
+    if (files >= files_min) return Effect.void
+    const reason = `this process may open only ${files} more files, and its database needs ${files_min} (ulimit -n; 256 are enough)`
+    return Effect.fail(new DirectoryLock.DirectoryUnusable({ directory, reason }))
+  })
 
 const open = (
   options: PgliteOptions
@@ -121,7 +139,10 @@ const open = (
 > =>
   Effect.gen(function* () {
     const { directory, extensions, load } = options
-    if (directory !== undefined) yield* DirectoryLock.acquire(directory)
+    if (directory !== undefined) {
+      yield* failWithoutFiles(directory)
+      yield* DirectoryLock.acquire(directory)
+    }
     const settings: PGliteOptions = {
       // int8 is a bigint, as it is with `@effect/sql-pg`.
       startParams: [...PGlite.defaultStartParams, ...start_params],
@@ -157,7 +178,7 @@ const open = (
 const make = (options: PgliteOptions) =>
   Effect.gen(function* () {
     const pg = yield* open(options)
-    const { commit, connection } = connectionOf(pg)
+    const { commit, connection } = connectionOf(pg, options.directory)
     // One session: while a transaction is open everyone else waits, or would write into it.
     const one = yield* Semaphore.make(1)
     const lease = Effect.as(one.takeScoped(1), connection)
