@@ -13,6 +13,7 @@ const variants: Readonly<Record<string, () => Promise<unknown>>> = {
   "send-durable": () => import("./SendDurableVariants.ts"),
   http: () => import("./HttpVariants.ts"),
   calls: () => import("./CallsVariants.ts"),
+  disk: () => import("./DiskVariants.ts"),
   durable: () => import("./DurableVariants.ts"),
   bytes: () => import("./BytesVariants.ts"),
   answers: () => import("./AnswersVariants.ts"),

@@ -20,6 +20,7 @@ export const rows: Readonly<Record<string, () => Promise<{ readonly row: Row }>>
   resume: () => import("./Resume.ts"),
   leak: () => import("./Leak.ts"),
   resident: () => import("./Resident.ts"),
+  disk: () => import("./Disk.ts"),
   waiting: () => import("./Waiting.ts"),
   import: () => import("./Import.ts")
 }

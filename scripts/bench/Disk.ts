@@ -1,0 +1,53 @@
+/**
+ * What a database takes of the disk after 100,000 runs, beside the bytes of their events.
+ */
+import type { Line, Row, Sample } from "./Row.ts"
+import { ratio, sample } from "./Row.ts"
+import { withPostgres } from "./Server.ts"
+import { sized } from "./Work.ts"
+
+/** So many runs of so many steps, each with a call, and an answer. */
+const scripts = [
+  { runs: sized(64, 100_000), steps: 1 },
+  { runs: sized(64, 20_000), steps: 10 }
+]
+
+const bound = { kind: "at most", bound: 2, moonshot: 1.5 } as const
+
+const onEngine = async (
+  engine: string,
+  on: string,
+  rounds: number
+): Promise<ReadonlyArray<Line>> => {
+  const lines: Array<Line> = []
+  for (const { runs, steps } of scripts) {
+    const samples: Array<Sample> = []
+    for (let n = 0; n < rounds; n++) {
+      samples.push(await sample("disk", "kept", [on, String(runs), String(steps)]))
+    }
+    const row = `disk, ${runs.toLocaleString("en")} runs of ${steps} ${steps === 1 ? "step" : "steps"}, ${engine}`
+    const against = "the bytes of the events of these runs, as JSON"
+    lines.push(
+      ratio(
+        { row, unit: "MB of tables and indexes", against, bound },
+        samples,
+        samples,
+        "tables_mb",
+        "events_mb"
+      )
+    )
+    if (on === "pglite") {
+      const whole = { row, unit: "MB of the directory, with its log", against, bound: undefined }
+      lines.push(ratio(whole, samples, samples, "directory_mb", "events_mb"))
+    }
+  }
+  return lines
+}
+
+export const row: Row = {
+  name: "disk",
+  lines: async ({ rounds = 1 }) => [
+    ...(await onEngine("PGlite", "pglite", rounds)),
+    ...(await withPostgres((url) => onEngine("PostgreSQL", url, rounds)))
+  ]
+}
