@@ -158,7 +158,12 @@ const scripted = ScriptedModelGateway.layer(scriptOf, { piece_units: 24, piece_d
 /** With the worlds and the failure clusters of this process beside the dead letters. */
 const operationsHere = {
   ...operations,
-  tools: [...operations.tools, "ask_world_agent", ...Platform.failure_cluster_tools]
+  tools: [
+    ...operations.tools,
+    "ask_world_agent",
+    ...Platform.failure_cluster_tools,
+    ...Platform.summary_tools
+  ]
 }
 
 /** Here an operator sees a rule candidate before it is queued, though it changes no rule. */

@@ -14,9 +14,11 @@ import type { Effect } from "effect"
 import type { PlatformStores } from "../../services/platform/PlatformStores.ts"
 import type { GovernedTool, MisdeclaredTool } from "../../src/tool/GovernedTool.ts"
 import { failureClusterGovernance } from "../../src/platform/FailureClusterTools.ts"
+import { summaryGovernance } from "../../src/platform/SummaryTool.ts"
 import * as ChangeTools from "../agents/platform/ChangeTools.ts"
 import * as FailureClusterTools from "../agents/platform/FailureClusterTools.ts"
 import * as SpecialistTools from "../agents/platform/SpecialistTools.ts"
+import * as SummaryTools from "../agents/platform/SummaryTools.ts"
 
 export { handlers as worldViews } from "../agents/platform/WorldViewProjection.ts"
 export { layer as ephemeral } from "../ephemeral/platform/EphemeralPlatform.ts"
@@ -50,9 +52,18 @@ export const failure_cluster_tools: ReadonlyArray<string> = Object.entries(
   failureClusterGovernance
 ).map(([name, { namespace }]) => `${namespace}.${name}@1`)
 
+/** The Operations Agent's count of what is in which state. */
+export const summary: Family = SummaryTools.tools
+
+/** Its key, for the agent's list of tools. */
+export const summary_tools: ReadonlyArray<string> = Object.entries(summaryGovernance).map(
+  ([name, { namespace }]) => `${namespace}.${name}@1`
+)
+
 /** For a registry: all of them. */
 export const tools: ReadonlyArray<Family> = [
   ...Object.values(specialists),
   changes,
-  failureClusters
+  failureClusters,
+  summary
 ]

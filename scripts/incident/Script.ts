@@ -9,6 +9,7 @@ import { call, calls, text } from "../../layers/model/ScriptedModelGateway.ts"
 import type { Seen, Step } from "./Transcript.ts"
 import { outcomeOf, read, valueOf } from "./Transcript.ts"
 import { clusterScript, speaksOfClusters } from "../scans/ClusterScript.ts"
+import { speaksOfSummary, summaryScript } from "../scans/SummaryScript.ts"
 import { worldScript } from "../worlds/Script.ts"
 
 const footer =
@@ -18,7 +19,7 @@ const help =
   'I look after what this system could not deliver. Ask me "what is stuck?", then for example "replay the first", "replay order 1003" or "replay all". ' +
   "I look at an event before I propose to send it again, and that needs your approval. " +
   'Ask me "what does the advertising world lack?" too: I ask that world\'s agent. ' +
-  'And "which failure clusters are critical?", then "show cluster <id>" or "acknowledge cluster <id>".'
+  'And "which failure clusters are critical?", then "show cluster <id>" or "acknowledge cluster <id>". "Give me a summary" counts what is in which state.'
 
 const answer = (said: string): Turn => text(said + footer)
 
@@ -255,6 +256,13 @@ export const script = (request: ModelRequest): Turn => {
   const world = worldIn(seen.asked)
   if (world !== undefined && request.tools.some(({ name }) => name === "ask_world_agent")) {
     return askWorld(seen, world)
+  }
+  if (
+    speaksOfSummary(seen) &&
+    request.tools.some(({ name }) => name === "get_operations_summary")
+  ) {
+    const next = summaryScript(seen)
+    return typeof next === "string" ? answer(next) : next
   }
   if (speaksOfClusters(seen) && request.tools.some(({ name }) => name === "triage_cluster")) {
     const next = clusterScript(seen)

@@ -5,6 +5,7 @@ import type { ChangesetStore } from "./contracts/ChangesetStore.ts"
 import type { FailureClusterReader } from "./contracts/FailureClusterReader.ts"
 import type { ScanReader } from "./contracts/ScanReader.ts"
 import type { FailureClusterTriage } from "./FailureClusterTriage.ts"
+import type { RecordCounter } from "./RecordCounter.ts"
 import type { RecordImporter } from "./RecordImporter.ts"
 import type { WorkspaceReader } from "./WorkspaceReader.ts"
 import type { WorkspaceSettings } from "./WorkspaceSettings.ts"
@@ -18,4 +19,5 @@ export type PlatformStores =
   | WorkspaceReader
   | WorkspaceSettings
   | WorldViews
+  | RecordCounter
   | RecordImporter

@@ -4,15 +4,14 @@ import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import * as SqlPlatform from "../../layers/sql/platform/SqlPlatform.ts"
 import * as SqlStores from "../../layers/sql/stores/SqlStores.ts"
 import { platformContract } from "../contracts/Platform.contract.ts"
+import { recordCounterContract } from "../contracts/RecordCounter.contract.ts"
 import { engines } from "../sql/Engines.ts"
 
-platformContract(
-  "ephemeral",
-  EphemeralPlatform.layer.pipe(Layer.provideMerge(EphemeralStores.layer))
-)
+const memory = EphemeralPlatform.layer.pipe(Layer.provideMerge(EphemeralStores.layer))
+platformContract("ephemeral", memory)
+recordCounterContract("ephemeral", memory)
 for (const [engine, client] of engines) {
-  platformContract(
-    engine,
-    SqlPlatform.layer.pipe(Layer.provideMerge(SqlStores.layer), Layer.provide(client))
-  )
+  const sql = SqlPlatform.layer.pipe(Layer.provideMerge(SqlStores.layer), Layer.provide(client))
+  platformContract(engine, sql)
+  recordCounterContract(engine, sql)
 }

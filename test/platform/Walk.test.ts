@@ -30,8 +30,13 @@ const ann = new Principal({ id: "ann", tenant, roles: ["approver"] })
 const conversation = ConversationId.make("c-1")
 
 const service = Runtime.layer({
-  agents: [{ ...operations, tools: [...operations.tools, ...Platform.failure_cluster_tools] }],
-  tools: [OperationsTools.tools, Platform.failureClusters]
+  agents: [
+    {
+      ...operations,
+      tools: [...operations.tools, ...Platform.failure_cluster_tools, ...Platform.summary_tools]
+    }
+  ],
+  tools: [OperationsTools.tools, Platform.failureClusters, Platform.summary]
 }).pipe(
   Layer.provide(ScriptedModelGateway.layer(script)),
   Layer.provideMerge(Platform.ephemeral),
@@ -104,6 +109,19 @@ describe("the walk through failure clusters", () => {
       const approved = yield* decided(`Acknowledge cluster ${id}`, { _tag: "Approve" })
       assert.include(approved, `${id} is acknowledged now, approved by ann`)
       assert.deepInclude(yield* triage, { status: "acknowledged", triaged_by: "ann" })
+    })
+  )
+})
+
+describe("the walk through a summary", () => {
+  test(
+    "SA-46 asked for a summary it counts the open clusters, and counts again after a triage",
+    Effect.gen(function* () {
+      const before = yield* ask("Give me a summary")
+      assert.match(before, /^Scans: .*\d+ completed/m)
+      assert.notMatch(before, /^Failure clusters: .*resolved/m)
+      yield* decided(`Resolve cluster ${id}`, { _tag: "Approve" })
+      assert.match(yield* ask("Give me an overview"), /^Failure clusters: .*\b1 resolved/m)
     })
   )
 })

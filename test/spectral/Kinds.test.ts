@@ -38,7 +38,12 @@ const agents = [
   ...Result.getOrThrow(worldAgents([credit.world, privacy.world])),
   {
     ...operations,
-    tools: [...operations.tools, "ask_world_agent", ...Platform.failure_cluster_tools]
+    tools: [
+      ...operations.tools,
+      "ask_world_agent",
+      ...Platform.failure_cluster_tools,
+      ...Platform.summary_tools
+    ]
   }
 ]
 
@@ -56,6 +61,7 @@ const ports = (script: Script) =>
           H.toolsOf(tools([])),
           OperationsTools.tools,
           Platform.failureClusters,
+          Platform.summary,
           WorldBridge.tools,
           WorldTools.tools(credit.world.world_id),
           WorldTools.tools(privacy.world.world_id)
@@ -135,7 +141,8 @@ describe("the kinds of agent", () => {
           ["worlds.ask_world_agent@1", "read", "read"],
           ["operations.list_failure_clusters@1", "read", "read"],
           ["operations.get_cluster_detail@1", "read", "read"],
-          ["operations.triage_cluster@1", "mutate", "write"]
+          ["operations.triage_cluster@1", "mutate", "write"],
+          ["operations.get_operations_summary@1", "read", "read"]
         ]
       )
     }).pipe(Effect.provide(ports([])), Effect.scoped, Effect.runPromise))

@@ -8,6 +8,7 @@ import { FailureClusterReader } from "../../../services/platform/contracts/Failu
 import { ScanReader } from "../../../services/platform/contracts/ScanReader.ts"
 import { FailureClusterTriage } from "../../../services/platform/FailureClusterTriage.ts"
 import type { PlatformStores } from "../../../services/platform/PlatformStores.ts"
+import { RecordCounter } from "../../../services/platform/RecordCounter.ts"
 import { readRecords, RecordImporter } from "../../../services/platform/RecordImporter.ts"
 import { WorkspaceReader } from "../../../services/platform/WorkspaceReader.ts"
 import { WorkspaceSettings } from "../../../services/platform/WorkspaceSettings.ts"
@@ -23,6 +24,7 @@ import {
   messageOf,
   unlinkedFailure
 } from "../../../src/platform/PlatformRecords.ts"
+import { sumOf } from "../../../src/platform/SummaryTool.ts"
 import { changedWorkspace } from "../../../src/platform/Workspace.ts"
 import type { Place, WorkspaceMaps } from "./PlatformMaps.ts"
 import * as PlatformMaps from "./PlatformMaps.ts"
@@ -176,6 +178,32 @@ const worldViews = ({ of, own }: Maps): WorldViews["Service"] => ({
     })
 })
 
+const counter = ({ of }: Maps): RecordCounter["Service"] => ({
+  counts: (tenant) =>
+    Effect.sync(() => {
+      const { changesets, clusters, scans } = of(tenant)
+      const count = 1
+      return sumOf([
+        ...[...scans.values()].map(({ scan: { status } }) => ({
+          kind: "scan" as const,
+          status,
+          count
+        })),
+        ...[...changesets.values()].map(({ state: { status } }) => ({
+          kind: "changeset" as const,
+          status,
+          count
+        })),
+        ...[...clusters.values()].map(({ cluster: { severity }, triage: { status } }) => ({
+          kind: "cluster" as const,
+          status,
+          severity,
+          count
+        }))
+      ])
+    })
+})
+
 const keepKnown = <A>(known: Map<string, A>, id: string, record: A): void => {
   if (!known.has(id)) known.set(id, record)
 }
@@ -222,6 +250,7 @@ export const layer: Layer.Layer<PlatformStores, never, Outbox> = Layer.unwrap(
       Layer.succeed(WorkspaceReader, workspaces(maps)),
       Layer.succeed(WorkspaceSettings, settings(maps)),
       Layer.succeed(WorldViews, worldViews(maps)),
+      Layer.succeed(RecordCounter, counter(maps)),
       Layer.succeed(RecordImporter, importer(maps, outbox))
     )
   })

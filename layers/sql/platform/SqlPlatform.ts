@@ -10,12 +10,14 @@ import { FailureClusterReader } from "../../../services/platform/contracts/Failu
 import { ScanReader } from "../../../services/platform/contracts/ScanReader.ts"
 import { FailureClusterTriage } from "../../../services/platform/FailureClusterTriage.ts"
 import type { PlatformStores } from "../../../services/platform/PlatformStores.ts"
+import { RecordCounter } from "../../../services/platform/RecordCounter.ts"
 import { RecordImporter } from "../../../services/platform/RecordImporter.ts"
 import { WorkspaceReader } from "../../../services/platform/WorkspaceReader.ts"
 import { WorkspaceSettings } from "../../../services/platform/WorkspaceSettings.ts"
 import { WorldViews } from "../../../services/platform/WorldViews.ts"
 import * as Published from "./SqlPublishedRecords.ts"
 import * as TenantReads from "../engine/TenantReads.ts"
+import { counter } from "./SqlRecordCounter.ts"
 import { importer } from "./SqlRecordImporter.ts"
 import * as Workspaces from "./SqlWorkspaces.ts"
 
@@ -36,6 +38,7 @@ export const layer: Layer.Layer<
       Layer.succeed(WorkspaceReader, Workspaces.workspaces(of)),
       Layer.succeed(WorkspaceSettings, Workspaces.settings(of)),
       Layer.succeed(WorldViews, Workspaces.worldViews(of)),
+      Layer.succeed(RecordCounter, counter(of)),
       Layer.succeed(RecordImporter, importer(sql, outbox))
     )
   })

@@ -1,0 +1,23 @@
+/**
+ * The Operations Agent's summary of the records of the run's tenant; the model cannot name another one.
+ */
+import { Effect } from "effect"
+import { RecordCounter } from "../../../services/platform/RecordCounter.ts"
+import { summaryGovernance, SummaryTools } from "../../../src/platform/SummaryTool.ts"
+import type { GovernedTool, MisdeclaredTool } from "../../../src/tool/GovernedTool.ts"
+import { callOf, govern } from "../../../src/tool/GovernedTool.ts"
+import { orToolError } from "./RecordFailure.ts"
+
+const handlers = Effect.gen(function* () {
+  const counter = yield* RecordCounter
+  return SummaryTools.of({
+    get_operations_summary: (_, context) => orToolError(counter.counts(callOf(context).tenant))
+  })
+})
+
+/** For a registry. Its requirement is the counter, injected. */
+export const tools: Effect.Effect<
+  ReadonlyArray<GovernedTool>,
+  MisdeclaredTool,
+  RecordCounter
+> = govern(SummaryTools, summaryGovernance, handlers)

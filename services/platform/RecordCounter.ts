@@ -1,0 +1,16 @@
+/**
+ * Counts the records of a workspace by their state. It reads none of their contents.
+ */
+import { Context } from "effect"
+import type { Effect } from "effect"
+import type { Tenant } from "../../src/Ids.ts"
+import type { RecordCounts } from "../../src/platform/SummaryTool.ts"
+import type { StoreError } from "../StoreError.ts"
+
+export class RecordCounter extends Context.Service<
+  RecordCounter,
+  {
+    /** As of one moment. All are 0 where the tenant has no records. */
+    counts(tenant: Tenant): Effect.Effect<RecordCounts, StoreError>
+  }
+>()("troupe/services/platform/RecordCounter") {}
