@@ -31,6 +31,8 @@ export class ApprovalRecords extends Context.Service<
   {
     /** One record. Pending ones that cannot be approved are marked (`quarantined`, `altered`), also in lists. */
     get(id: ApprovalId): Effect.Effect<Approval | undefined, StoreError>
+    /** As `get`, on behalf of a principal of this tenant: a record of another one is not there, by the rights of the database too. */
+    read(tenant: Tenant, id: ApprovalId): Effect.Effect<Approval | undefined, StoreError>
     /** Oldest first. */
     list(query: ApprovalQuery): Effect.Effect<ReadonlyArray<Approval>, StoreError>
     /** Pending ones whose time is over at `now`: tenants in turn, each with its oldest; at most `limit`. */

@@ -34,6 +34,11 @@ const make = Effect.map(EphemeralStore, (store) =>
         const record = store.approvals.get(id)?.record
         return record && withMarks(store, record)
       }),
+    read: (tenant, id) =>
+      Effect.sync(() => {
+        const record = store.approvals.get(id)?.record
+        return record?.tenant === tenant ? withMarks(store, record) : undefined
+      }),
     list: (query) =>
       Effect.sync(() => {
         const after =

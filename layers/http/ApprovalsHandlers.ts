@@ -78,10 +78,10 @@ export const layer: Layer.Layer<
           problemOf(error)
         )
         // Who may decide may read what was decided, also a customer, who may read no other.
-        const decided = yield* Effect.mapError(records.get(params.id), (error) => problemOf(error))
-        return decided?.tenant === by.tenant
-          ? decided
-          : yield* Effect.fail(problemOf(new ApprovalNotFound({ id: params.id })))
+        const decided = yield* Effect.mapError(records.read(by.tenant, params.id), (error) =>
+          problemOf(error)
+        )
+        return decided ?? (yield* Effect.fail(problemOf(new ApprovalNotFound({ id: params.id }))))
       })
     })
   })

@@ -99,6 +99,23 @@ const listTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   )
 }
 
+const readTests = (it: Vitest.MethodsNonLive<Needs>): void => {
+  it.effect(
+    "a record is read by its id for its tenant, as it is without one, and for no other",
+    () =>
+      Effect.gen(function* () {
+        const records = yield* ApprovalRecords
+        const [tenant, other] = [Samples.tenant(), Samples.tenant()]
+        const { ids: all } = yield* asking(tenant, 2)
+        const found = yield* records.read(tenant, all[1]!)
+        assert.deepInclude(found, { id: all[1]!, tenant, status: "pending" })
+        assert.deepStrictEqual(found, yield* records.get(all[1]!))
+        assert.isUndefined(yield* records.read(other, all[1]!))
+        assert.isUndefined(yield* records.read(tenant, Samples.approvalId()))
+      })
+  )
+}
+
 const overdueTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect("records are listed by their kind, in whole pages", () =>
     Effect.gen(function* () {
@@ -193,6 +210,7 @@ const overdueTests = (it: Vitest.MethodsNonLive<Needs>): void => {
 
 export const approvalRecordsTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   listTests(it)
+  readTests(it)
   overdueTests(it)
 }
 

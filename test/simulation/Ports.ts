@@ -277,6 +277,7 @@ const recordsOf = (world: World, process: Process, inner: Records): Records => {
     io(world, process, name, effect, storeError)
   return ApprovalRecords.of({
     get: (id) => call("approval", inner.get(id)),
+    read: (tenant, id) => call("approval", inner.read(tenant, id)),
     list: (query) => call("approvals", inner.list(query)),
     overdue: (now, limit) => call("overdue", inner.overdue(now, limit))
   })

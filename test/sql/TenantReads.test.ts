@@ -6,6 +6,7 @@ import { SqlClient } from "effect/sql"
 import * as Postgres from "../../layers/sql/engine/Postgres.ts"
 import * as TenantReadsLayer from "../../layers/sql/engine/TenantReads.ts"
 import { TenantReads } from "../../layers/sql/engine/TenantReads.ts"
+import * as SqlApprovalRecords from "../../layers/sql/journal/SqlApprovalRecords.ts"
 import * as SqlStores from "../../layers/sql/stores/SqlStores.ts"
 import * as SqlPlatform from "../../layers/sql/platform/SqlPlatform.ts"
 import { ApprovalRecords } from "../../services/ApprovalRecords.ts"
@@ -90,6 +91,7 @@ const principalReads = Effect.fnUntraced(function* (tenant: Tenant) {
     messages: conversations.messages(tenant, conversation, -1, limit),
     costs: (yield* CostLedger).totals({ tenant, by: "agent", limit }),
     approvals: (yield* ApprovalRecords).list({ tenant, limit }),
+    approval: (yield* ApprovalRecords).read(tenant, Samples.approvalId()),
     authorizations: authorizations.list({ tenant, limit }),
     authorization: authorizations.get(tenant, AuthorizationId.make(missing)),
     letters: letters.deadLetters({ tenant, limit }),
@@ -194,6 +196,44 @@ onBothEngines("row security", (it) => {
           })
         )
         assert.strictEqual((yield* currentRole).role, before.role)
+      })
+  )
+
+  it.effect(
+    "an approval of another tenant is not read by a statement that does not compare them",
+    () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const [tenant, other] = [Samples.tenant(), Samples.tenant()]
+        const request = Samples.approvalRequested()
+        yield* Samples.begin({ tenant }, [Samples.modelTurned(1, 1), request])
+        let compared = 0
+        // The client of a process whose statements have lost their comparison.
+        const forgetful = new Proxy(sql, {
+          get: (target, name) =>
+            name === "unsafe"
+              ? (text: string, params?: ReadonlyArray<unknown>) => {
+                  const lost = text.replace("a.tenant = $2::text", "$2::text IS NOT NULL")
+                  if (lost !== text) compared += 1
+                  return target.unsafe(lost, params)
+                }
+              : Reflect.get(target, name)
+        })
+        const read = (
+          reader: Tenant,
+          layer: Layer.Layer<TenantReads, never, SqlClient.SqlClient>
+        ) =>
+          ApprovalRecords.use((records) => records.read(reader, request.approval)).pipe(
+            Effect.provide(Layer.fresh(Layer.provide(SqlApprovalRecords.layer, layer))),
+            Effect.provideService(SqlClient.SqlClient, forgetful)
+          )
+        const secured = Layer.orDie(TenantReadsLayer.layer)
+        // As a server that lets the process have no such role.
+        const unsecured = Layer.succeed(TenantReads, { role: undefined, of: () => (of) => of })
+        assert.strictEqual((yield* read(tenant, secured))?.id, request.approval)
+        assert.isUndefined(yield* read(other, secured))
+        assert.strictEqual((yield* read(other, unsecured))?.id, request.approval)
+        assert.strictEqual(compared, 3)
       })
   )
 

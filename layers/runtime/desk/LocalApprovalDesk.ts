@@ -213,7 +213,9 @@ const make = Effect.gen(function* () {
   return ApprovalDesk.of({
     get: Effect.fn("ApprovalDesk.get")(function* (id, by) {
       const which = yield* Entries.approvalId(id, "id")
-      return yield* recordOf(services, which, yield* Entries.entitled(by, "inspect"))
+      const { tenant } = yield* Entries.entitled(by, "inspect")
+      const record = yield* records.read(tenant, which)
+      return record ?? (yield* new ApprovalNotFound({ id: which }))
     }),
     decide: Effect.fn("ApprovalDesk.decide")(function* (id, decision, by) {
       const which = yield* Entries.approvalId(id, "id")

@@ -115,6 +115,16 @@ const readPage = Effect.fnUntraced(function* (
   }
 })
 
+/** The record in its row, if there is one. One that cannot be read fails. */
+const recordIn = (
+  row: SqlConnection.Row | undefined
+): Effect.Effect<Approval | undefined, StoreError> => {
+  const approval = row === undefined ? undefined : approvalOf(row)
+  return row !== undefined && approval === undefined
+    ? Effect.fail(new StoreError({ message: unreadable(row) }))
+    : Effect.succeed(approval)
+}
+
 /** Records of one statement. */
 const batch_max = 512
 
@@ -131,13 +141,7 @@ const reading = Effect.fnUntraced(function* (
         return ids.map((id) => found.get(id))
       })
   })
-  return (id) =>
-    Effect.flatMap(Effect.mapError(read(id), toStoreError), (row) => {
-      const approval = row === undefined ? undefined : approvalOf(row)
-      return row !== undefined && approval === undefined
-        ? Effect.fail(new StoreError({ message: unreadable(row) }))
-        : Effect.succeed(approval)
-    })
+  return (id) => Effect.flatMap(Effect.mapError(read(id), toStoreError), recordIn)
 })
 
 const make = Effect.gen(function* () {
@@ -160,6 +164,15 @@ const make = Effect.gen(function* () {
         ])} ORDER BY a.position LIMIT ${Math.min(limit, page_max)}::int4`)
   return ApprovalRecords.of({
     get: yield* reading(sql),
+    read: (tenant, id) =>
+      reads
+        .of(tenant)(
+          sql.unsafe<SqlConnection.Row>(`${byIds} AND a.tenant = $2::text`, [[id], tenant])
+        )
+        .pipe(
+          Effect.mapError(toStoreError),
+          Effect.flatMap(([row]) => recordIn(row))
+        ),
     list: (query) => readPage(query, rowsOf),
     overdue: (now, limit) =>
       approvals(
