@@ -11,6 +11,8 @@ export class ConversationStore extends Context.Service<
   ConversationStore,
   {
     get(tenant: Tenant, id: ConversationId): Effect.Effect<Conversation | undefined, StoreError>
+    /** As `get`, for a principal: by the rights of the database too a conversation of another tenant is not there. */
+    read(tenant: Tenant, id: ConversationId): Effect.Effect<Conversation | undefined, StoreError>
     /**
      * Newest first, those behind the conversation `after` (absent = from the newest one; unknown = none) and begun by this
      * principal (absent = by anyone); at most `limit` (up to 500).

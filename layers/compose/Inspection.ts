@@ -58,7 +58,7 @@ export const conversations = Effect.fnUntraced(function* (page: unknown, who: Pr
 
 /** Fails for a conversation that the principal may not read as for one that there is not. */
 const failUnlessOpen = Effect.fnUntraced(function* (id: ConversationId, by: Principal) {
-  const found = yield* ConversationStore.use((store) => store.get(by.tenant, id))
+  const found = yield* ConversationStore.use((store) => store.read(by.tenant, id))
   if (found === undefined || !isOpenTo(by, "follow", found.begun_by)) {
     return yield* new ConversationNotFound({ id })
   }

@@ -14,6 +14,7 @@ const make = Effect.map(EphemeralStore, (store) => {
     store.conversations.get(tenantKey(tenant, id))
   return ConversationStore.of({
     get: (tenant, id) => Effect.sync(() => find(tenant, id)?.conversation),
+    read: (tenant, id) => Effect.sync(() => find(tenant, id)?.conversation),
     list: (tenant, limit, after, begun_by) =>
       Effect.sync(() => {
         const all = store.conversationsOf.get(tenant) ?? []

@@ -35,15 +35,15 @@ export const refusalOf = (
   return refusal === undefined ? undefined : forbidden(refusal.message)
 }
 
-/** A conversation that the principal may read or write to; otherwise it is not found. */
+/** A conversation that the principal may read or write to, by `get` or `read` of the store; otherwise it is not found. */
 export const conversationFor = Effect.fnUntraced(function* (
-  store: ConversationStore["Service"],
+  find: ConversationStore["Service"]["get"],
   principal: Principal,
   right: "send" | "follow",
   id: ConversationId,
   customer_agents: ReadonlyArray<AgentName>
 ): Effect.fn.Return<Conversation, Problem<403> | Problem<404> | Problem<503>> {
-  const found = yield* Effect.mapError(store.get(principal.tenant, id), problemOf<StoreError>)
+  const found = yield* Effect.mapError(find(principal.tenant, id), problemOf<StoreError>)
   if (found === undefined || !isOpenTo(principal, right, found.begun_by)) {
     return yield* Effect.fail(problemOf(new ConversationNotFound({ id })))
   }

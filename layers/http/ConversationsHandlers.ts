@@ -136,7 +136,7 @@ const read = Effect.fnUntraced(function* (
   after: number
 ) {
   const by = yield* CurrentPrincipal
-  const found = yield* conversationFor(store, by, "follow", id, customer_agents)
+  const found = yield* conversationFor(store.read, by, "follow", id, customer_agents)
   const { items, last } = yield* boundedPage<ConversationMessage, StoreError>(
     limit,
     (before, most) => store.messages(by.tenant, id, before?.seq ?? after, most)
@@ -197,7 +197,7 @@ export const layer: Layer.Layer<
         const by = yield* CurrentPrincipal
         // A customer may name only conversations that it began: a name of its choice might be somebody else's.
         if (isLimitedToOwn(by, "send")) {
-          yield* conversationFor(store, by, "send", params.id, customer_agents)
+          yield* conversationFor(store.get, by, "send", params.id, customer_agents)
         }
         const agent =
           payload.agent ?? (yield* Effect.mapError(runtime.holder(params.id, by), problemOf))
@@ -214,7 +214,7 @@ export const layer: Layer.Layer<
         const by = yield* CurrentPrincipal
         const cursor = EventStream.parseCursor(headers["last-event-id"] ?? query.after)
         if (cursor === undefined) return yield* Effect.fail(badCursor)
-        yield* conversationFor(store, by, "follow", params.id, customer_agents)
+        yield* conversationFor(store.get, by, "follow", params.id, customer_agents)
         yield* limits.stream(by)
         const { account, cut } = yield* openAccount(unread)
         const stream = EventStream.bytes(runtime.watch(params.id, cursor, by), {

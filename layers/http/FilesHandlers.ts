@@ -245,7 +245,7 @@ export const layer: Layer.Layer<
       }, Effect.scoped),
       download: Effect.fnUntraced(function* ({ headers, params }) {
         const by = yield* CurrentPrincipal
-        yield* conversationFor(store, by, "follow", params.id, customer_agents)
+        yield* conversationFor(store.read, by, "follow", params.id, customer_agents)
         const held = yield* Effect.mapError(
           blobs.heldBy(by.tenant, params.id, params.digest),
           problemOf

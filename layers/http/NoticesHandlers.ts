@@ -33,7 +33,7 @@ export const layer: Layer.Layer<
 
     const bindingsOf = Effect.fnUntraced(function* (id: ConversationId) {
       const { tenant } = yield* CurrentPrincipal
-      const found = yield* Effect.mapError(conversations.get(tenant, id), problemOf<StoreError>)
+      const found = yield* Effect.mapError(conversations.read(tenant, id), problemOf<StoreError>)
       if (found === undefined)
         return yield* Effect.fail(problemOf(new ConversationNotFound({ id })))
       return { items: yield* Effect.mapError(bindings.of(tenant, id), problemOf<StoreError>) }

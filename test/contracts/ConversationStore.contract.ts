@@ -40,6 +40,8 @@ export const conversationStoreTests = (it: Vitest.MethodsNonLive<Needs>): void =
         assert.deepStrictEqual(yield* conversations.list(whose, 500, after), [])
       }
       assert.isUndefined(yield* conversations.get(other, all[0]!.id))
+      assert.isUndefined(yield* conversations.read(other, all[0]!.id))
+      assert.deepStrictEqual(yield* conversations.read(tenant, all[0]!.id), all[0]!)
       assert.deepStrictEqual(yield* conversations.messages(other, all[0]!.id, -1, 10), [])
     })
   )

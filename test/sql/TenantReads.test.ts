@@ -7,6 +7,7 @@ import * as Postgres from "../../layers/sql/engine/Postgres.ts"
 import * as TenantReadsLayer from "../../layers/sql/engine/TenantReads.ts"
 import { TenantReads } from "../../layers/sql/engine/TenantReads.ts"
 import * as SqlApprovalRecords from "../../layers/sql/journal/SqlApprovalRecords.ts"
+import * as SqlConversationStore from "../../layers/sql/stores/SqlConversationStore.ts"
 import * as SqlStores from "../../layers/sql/stores/SqlStores.ts"
 import * as SqlPlatform from "../../layers/sql/platform/SqlPlatform.ts"
 import { ApprovalRecords } from "../../services/ApprovalRecords.ts"
@@ -88,6 +89,7 @@ const principalReads = Effect.fnUntraced(function* (tenant: Tenant) {
     runs: runs.list({ tenant, limit }),
     unknown: runs.unknown({ tenant, limit }),
     conversations: conversations.list(tenant, limit),
+    conversation: conversations.read(tenant, conversation),
     messages: conversations.messages(tenant, conversation, -1, limit),
     costs: (yield* CostLedger).totals({ tenant, by: "agent", limit }),
     approvals: (yield* ApprovalRecords).list({ tenant, limit }),
@@ -233,6 +235,41 @@ onBothEngines("row security", (it) => {
         assert.strictEqual((yield* read(tenant, secured))?.id, request.approval)
         assert.isUndefined(yield* read(other, secured))
         assert.strictEqual((yield* read(other, unsecured))?.id, request.approval)
+        assert.strictEqual(compared, 3)
+      })
+  )
+
+  it.effect(
+    "a conversation of another tenant is not read by a statement that does not compare them",
+    () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const [tenant, other] = [Samples.tenant(), Samples.tenant()]
+        const { task } = yield* TaskStore.use((tasks) => tasks.accept(Samples.newTask({ tenant })))
+        let compared = 0
+        const forgetful = new Proxy(sql, {
+          get: (target, name) =>
+            name === "unsafe"
+              ? (text: string, params?: ReadonlyArray<unknown>) => {
+                  const lost = text.replace("AND tenant = $2::text", "AND $2::text IS NOT NULL")
+                  if (lost !== text) compared += 1
+                  return target.unsafe(lost, params)
+                }
+              : Reflect.get(target, name)
+        })
+        const read = (
+          reader: Tenant,
+          layer: Layer.Layer<TenantReads, never, SqlClient.SqlClient>
+        ) =>
+          ConversationStore.use((store) => store.read(reader, task.conversation)).pipe(
+            Effect.provide(Layer.fresh(Layer.provide(SqlConversationStore.layer, layer))),
+            Effect.provideService(SqlClient.SqlClient, forgetful)
+          )
+        const secured = Layer.orDie(TenantReadsLayer.layer)
+        const unsecured = Layer.succeed(TenantReads, { role: undefined, of: () => (of) => of })
+        assert.strictEqual((yield* read(tenant, secured))?.id, task.conversation)
+        assert.isUndefined(yield* read(other, secured))
+        assert.strictEqual((yield* read(other, unsecured))?.id, task.conversation)
         assert.strictEqual(compared, 3)
       })
   )

@@ -126,6 +126,15 @@ const make = Effect.gen(function* () {
       )
   return ConversationStore.of({
     get: (tenant, id) => Effect.mapError(get({ tenant, id }), orStoreError),
+    read: (tenant, id) =>
+      Effect.map(
+        conversations(
+          tenant,
+          `SELECT ${columns} FROM troupe.conversations WHERE id = $1::text AND tenant = $2::text`,
+          [id, tenant]
+        ),
+        ([found]) => found
+      ),
     // The tenant as its indexes have it: those of lists, which nobody takes who looks for one conversation.
     list: (tenant, limit, after, begun_by) => {
       const params: Array<unknown> = [tenant, Math.min(limit, page_max)]
