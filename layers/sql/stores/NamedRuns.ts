@@ -8,7 +8,7 @@ import { candidateTexts } from "../../../src/erasure/SubjectEraser.ts"
 import { ConversationId, RunId } from "../../../src/Ids.ts"
 import { rowDecoder } from "../engine/DecodedRows.ts"
 import type { Sought } from "./OwnedRuns.ts"
-import { placeBehind, forEachPiece, inPiece } from "./TablePieces.ts"
+import { forEachPiece, inPiece, placeBehind } from "./TablePieces.ts"
 
 const decodeRows = rowDecoder(
   Schema.Struct({

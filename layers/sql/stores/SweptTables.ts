@@ -13,7 +13,7 @@ import { inTransaction } from "../engine/SqlFailure.ts"
 import { removeMessages } from "../outbox/RemovedMessages.ts"
 import type { ErasedCounts } from "./ErasedCounts.ts"
 import type { Piece } from "./TablePieces.ts"
-import { placeBehind, forEachPiece, inPiece } from "./TablePieces.ts"
+import { forEachPiece, inPiece, placeBehind } from "./TablePieces.ts"
 
 /** Rows of one transaction. */
 const page_max = 100
