@@ -65,6 +65,13 @@ class Blobs {
     this.#totals.set(tenant, (this.#totals.get(tenant) ?? 0) - blob.bytes.length)
   }
 
+  release(tenant: Tenant, runs: ReadonlySet<RunId>): void {
+    for (const use of Array.from(this.uses())) {
+      const isReleased = "run" in use.holder && runs.has(use.holder.run)
+      if (use.tenant === tenant && isReleased) this.forget(use)
+    }
+  }
+
   *uses(): Iterable<Use> {
     for (const blob of this.#blobs.values()) yield* blob.uses.values()
   }
@@ -89,6 +96,7 @@ const reads = (blobs: Blobs): Pick<BlobStore["Service"], "read" | "heldBy"> => (
 
 const make = Effect.map(EphemeralStore, (store) => {
   const blobs = new Blobs()
+  store.forgotten.add((tenant, runs) => blobs.release(tenant, runs))
   return BlobStore.of({
     ...reads(blobs),
     put: Effect.fnUntraced(function* (tenant, label, bytes, holder, tenant_bytes_max) {
@@ -106,14 +114,7 @@ const make = Effect.map(EphemeralStore, (store) => {
       blobs.name(blob, { tenant, label, holder, at })
       return blob.bytes.length
     }),
-    release: (tenant, runs) =>
-      Effect.sync(() => {
-        const released = new Set<RunId>(runs)
-        for (const use of Array.from(blobs.uses())) {
-          const isReleased = "run" in use.holder && released.has(use.holder.run)
-          if (use.tenant === tenant && isReleased) blobs.forget(use)
-        }
-      }),
+    release: (tenant, runs) => Effect.sync(() => blobs.release(tenant, new Set(runs))),
     withdraw: (tenant, uploaded_by) =>
       Effect.sync(() => {
         const mine = Array.from(blobs.uses()).filter(

@@ -5,7 +5,7 @@ import { Effect, Layer } from "effect"
 import { ConversationStore } from "../../services/ConversationStore.ts"
 import type { Conversation } from "../../src/conversation/Conversation.ts"
 import type { ConversationId, Tenant } from "../../src/Ids.ts"
-import { EphemeralStore, tenantKey } from "./EphemeralStore.ts"
+import { EphemeralStore, placeBehind, tenantKey } from "./EphemeralStore.ts"
 
 const page_max = 500
 
@@ -27,10 +27,11 @@ const make = Effect.map(EphemeralStore, (store) => {
         return found
       }),
     messages: (tenant, id, after, limit) =>
-      Effect.sync(
-        () =>
-          find(tenant, id)?.messages.slice(after + 1, after + 1 + Math.min(limit, page_max)) ?? []
-      )
+      Effect.sync(() => {
+        const all = find(tenant, id)?.messages ?? []
+        const from = placeBehind(all, after, ({ seq }) => seq)
+        return all.slice(from, from + Math.min(limit, page_max))
+      })
   })
 })
 

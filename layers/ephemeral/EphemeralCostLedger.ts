@@ -84,7 +84,8 @@ const make = Effect.map(EphemeralStore, (store) =>
     totals: (query) =>
       Effect.sync(() => {
         const groups = new Map<string, Array<StoredCost>>()
-        for (const entry of store.costs.get(query.tenant) ?? []) {
+        const all = [...(store.costs.get(query.tenant)?.values() ?? [])]
+        for (const entry of all.flat()) {
           if (!matches(store, entry, query)) continue
           const key = groupOf(store, entry, query)
           if (key === undefined || (query.after !== undefined && key <= query.after)) continue

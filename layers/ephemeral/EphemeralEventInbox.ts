@@ -32,7 +32,7 @@ const written = (store: Store, task: NewTask, targets: ReadonlyArray<BindingTarg
   stored.messages = stored.messages.map((each) =>
     each.run_id === id && each.role === "user" ? { ...each, role: "system" } : each
   )
-  if (stored.tasks.length > 1 || targets.length === 0) return
+  if (stored.counts.tasks > stored.first || targets.length === 0) return
   stored.bindings = targets
     .slice(0, bindings_max)
     .map((target) => ({ tenant, conversation, ...target }))

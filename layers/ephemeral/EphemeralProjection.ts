@@ -13,6 +13,7 @@ import type { RunStatus } from "../../src/run/RunState.ts"
 import type { UnknownCall } from "../../src/run/UnknownCall.ts"
 import type { Store, StoredRun } from "./EphemeralStore.ts"
 import { announce, tenantKey } from "./EphemeralStore.ts"
+import { noteEnd } from "./ForgottenRuns.ts"
 
 const isOver = (status: RunStatus): boolean =>
   status === "complete" || status === "failed" || status === "cancelled"
@@ -31,10 +32,9 @@ export const appendEvents = (
   // A list that grows has room for as many again: a run that waits keeps none (bench row `waiting`).
   if (parkable && !run.parkable) run.entries = entries.slice()
   run.parkable = parkable
-  if (run.status !== status) {
-    run.status = status
-    if (isOver(status)) close(store, run)
-  }
+  const isEnd = run.status !== status && isOver(status)
+  run.status = status
+  if (isEnd) close(store, run)
   const projection = project(run.run_id, events, at)
   if (projection.requested.length > 0 || projection.answered.length > 0) {
     writeApprovals(store, run, projection, at)
@@ -45,6 +45,7 @@ export const appendEvents = (
   if (projection.known.length > 0 || projection.unknown.length > 0) {
     writeUnknown(store, run, projection, at)
   }
+  if (isEnd) noteEnd(store, run)
 }
 
 const close = (store: Store, run: StoredRun) => {
@@ -111,8 +112,10 @@ const writeUnknown = (
 
 const writeCosts = (store: Store, run: StoredRun, costs: Projection["costs"], at: number) => {
   let ledger = store.costs.get(run.tenant)
-  if (ledger === undefined) store.costs.set(run.tenant, (ledger = []))
-  for (const entry of costs) ledger.push({ ...entry, run_id: run.run_id, at })
+  if (ledger === undefined) store.costs.set(run.tenant, (ledger = new Map()))
+  const { run_id } = run
+  const written = costs.map((entry) => ({ ...entry, run_id, at }))
+  ledger.set(run_id, [...(ledger.get(run_id) ?? []), ...written])
 }
 
 const writeTask = (
@@ -137,7 +140,7 @@ const writeAnswer = (store: Store, run: StoredRun, answer: AnswerMessage, at: nu
   if (stored === undefined) return
   stored.messages = appended(stored.messages, {
     conversation: run.conversation,
-    seq: stored.messages.length,
+    seq: stored.counts.messages++,
     role: "assistant",
     ...answer,
     channel_origin: store.tasks.get(run.run_id)?.channel_origin ?? "api",
@@ -145,5 +148,5 @@ const writeAnswer = (store: Store, run: StoredRun, answer: AnswerMessage, at: nu
     created_at: at
   })
   const { conversation } = run
-  announce(store, stored, answered_topic, { conversation, seq: stored.messages.length - 1 }, at)
+  announce(store, stored, answered_topic, { conversation, seq: stored.counts.messages - 1 }, at)
 }

@@ -1,6 +1,6 @@
 /**
- * The maps that the ephemeral services share. Private to this room. Runs, tasks and dead letters are kept for as long as
- * the store lives, and nothing outlives the process.
+ * The maps that the ephemeral services share. Private to this room. What is over is kept as long as `ForgottenRuns.ts` says,
+ * dead letters as long as the store lives, and nothing outlives the process.
  */
 import { Context, Effect, Layer, Option } from "effect"
 import type { Deferred } from "effect"
@@ -57,13 +57,27 @@ export interface StoredRun {
 export interface StoredTask {
   task: AgentTask
   readonly channel_origin: string
+  /** Its key in `Store.accepted`. */
+  readonly accepted_as?: string
+}
+
+/** How much a conversation has had, with what was forgotten. */
+export interface ConversationCounts {
+  /** The ordinal of the last task. */
+  tasks: number
+  /** The seq of the next message. */
+  messages: number
 }
 
 export interface StoredConversation {
   /** Replaced by an erasure. */
   conversation: Conversation
+  readonly counts: ConversationCounts
+  /** The ordinal of the task that began it. */
+  readonly first: number
+  /** In the order of `seq`, which has gaps where runs were forgotten. */
   messages: Array<ConversationMessage>
-  /** In the order of their ordinals; the first is 1. */
+  /** In the order of their ordinals, which have such gaps too. */
   tasks: Array<StoredTask>
   /** First bound first. Absent = none. */
   bindings?: ReadonlyArray<ChannelBinding>
@@ -109,6 +123,14 @@ export interface Store {
   readonly conversations: Map<string, StoredConversation>
   /** Oldest first. */
   readonly conversationsOf: Map<Tenant, Array<Conversation>>
+  /** Those in which a run has ended; first the one that has been quiet the longest. */
+  readonly rested: Set<StoredConversation>
+  /** Runs of conversations that have ended and are still here. */
+  ended: number
+  /** Of conversations that were forgotten, by tenant and conversation: their numbers go on where they are spoken to again. */
+  readonly counted: Map<string, ConversationCounts>
+  /** Told which runs of a tenant were forgotten. */
+  readonly forgotten: Set<(tenant: Tenant, runs: ReadonlySet<RunId>) => void>
   readonly approvals: Map<ApprovalId, StoredApproval>
   /** The pending ones of them, oldest first. */
   readonly pending: Map<ApprovalId, StoredApproval>
@@ -117,8 +139,8 @@ export interface Store {
   /** Oldest first. */
   readonly dead: Map<string, StoredDeadLetter>
   readonly written: Set<() => void>
-  /** Turns that have a cost, oldest first. */
-  readonly costs: Map<Tenant, Array<StoredCost>>
+  /** Turns that have a cost, by their run. */
+  readonly costs: Map<Tenant, Map<RunId, ReadonlyArray<StoredCost>>>
   /** Calls that wait for an operator; no run without one. */
   readonly unknown: Map<RunId, Map<CallId, UnknownCall>>
   /** Rows that services of this room keep for themselves, by the name of their table in SQL, for an erasure. */
@@ -160,6 +182,23 @@ export const offerRows = (table: string, rows: ErasableRows): Effect.Effect<void
 
 /** The key of a record of one tenant. Neither part holds NUL. */
 export const tenantKey = (tenant: Tenant, key: string): string => `${tenant}\0${key}`
+
+/** Where, in a list whose items are in the order of a number, the first item is whose number is greater than `after`. */
+export const placeBehind = <A>(
+  list: ReadonlyArray<A>,
+  after: number,
+  numberOf: (item: A) => number
+): number => {
+  let from = 0
+  let to = list.length
+  while (from < to) {
+    const middle = (from + to) >> 1
+    const item = list[middle]
+    if (item !== undefined && numberOf(item) > after) to = middle
+    else from = middle + 1
+  }
+  return from
+}
 
 /** Appends a message to the end of its key. Wakes no listener. */
 export const enqueueMessage = (
@@ -259,6 +298,10 @@ const empty = (): Store => ({
   accepted: new Map(),
   conversations: new Map(),
   conversationsOf: new Map(),
+  rested: new Set(),
+  ended: 0,
+  counted: new Map(),
+  forgotten: new Set(),
   approvals: new Map(),
   pending: new Map(),
   messages: new Map(),

@@ -182,6 +182,10 @@ const sweep = (erasing: Erasing, owned: Owned): void => {
     store.dead.delete(id)
     count("dead_letters", 1)
   }
+  for (const name of store.counted.keys()) {
+    const [whose, id = ""] = name.split("\0")
+    if (whose === tenant && eraser.names(id)) store.counted.delete(name)
+  }
   for (const [table, rows] of store.erasable) {
     for (const { remove, replace, value } of Array.from(rows(tenant))) {
       if (!(replace === undefined ? isTheirs(value) : namesIn(value, eraser))) continue

@@ -17,9 +17,18 @@ import {
 import { actorKey, addressKey } from "../../src/Ids.ts"
 import { appended } from "../../src/ShortList.ts"
 import type { Store, StoredConversation, StoredTask } from "./EphemeralStore.ts"
-import { EphemeralStore, tenantKey, enqueueMessage, hold, isHead } from "./EphemeralStore.ts"
+import {
+  EphemeralStore,
+  tenantKey,
+  enqueueMessage,
+  hold,
+  isHead,
+  placeBehind
+} from "./EphemeralStore.ts"
 
 const page_max = 500
+
+const ordinalOf = ({ task }: StoredTask): number => task.ordinal
 
 /** The task that was accepted under this idempotency key before; undefined = the key is new, or there is none. */
 const acceptedBefore = (store: Store, task: NewTask) => {
@@ -58,6 +67,7 @@ const conversationOf = (store: Store, task: NewTask, now: number): StoredConvers
   const key = tenantKey(task.tenant, task.conversation)
   const known = store.conversations.get(key)
   if (known !== undefined) return known
+  const counts = store.counted.get(key) ?? { tasks: 0, messages: 0 }
   const made: StoredConversation = {
     conversation: {
       id: task.conversation,
@@ -70,9 +80,12 @@ const conversationOf = (store: Store, task: NewTask, now: number): StoredConvers
       begun_by: task.by,
       created_at: now
     },
+    counts,
+    first: counts.tasks + 1,
     messages: [],
     tasks: []
   }
+  store.counted.delete(key)
   store.conversations.set(key, made)
   const others = store.conversationsOf.get(task.tenant)
   if (others === undefined) store.conversationsOf.set(task.tenant, [made.conversation])
@@ -82,13 +95,13 @@ const conversationOf = (store: Store, task: NewTask, now: number): StoredConvers
 
 const writeTask = (store: Store, request: NewTask, now: number): Accepted => {
   const stored = conversationOf(store, request, now)
-  const { conversation, messages, tasks } = stored
+  const { conversation, counts, messages, tasks } = stored
   const task: AgentTask = {
     id: request.id,
     tenant: request.tenant,
     address: request.address,
     conversation: conversation.id,
-    ordinal: tasks.length + 1,
+    ordinal: ++counts.tasks,
     message: request.message,
     by: request.by,
     ...(request.roles === undefined ? undefined : { roles: request.roles }),
@@ -99,7 +112,7 @@ const writeTask = (store: Store, request: NewTask, now: number): Accepted => {
   }
   stored.messages = appended(messages, {
     conversation: conversation.id,
-    seq: messages.length,
+    seq: counts.messages++,
     role: "user",
     content: request.message,
     ...(request.parts === undefined ? undefined : { parts: request.parts }),
@@ -107,15 +120,17 @@ const writeTask = (store: Store, request: NewTask, now: number): Accepted => {
     run_id: request.id,
     created_at: now
   })
-  const accepted: StoredTask = { task, channel_origin: request.channel_origin }
+  const { channel_origin, idempotency_key } = request
+  const accepted: StoredTask =
+    idempotency_key === undefined
+      ? { task, channel_origin }
+      : { task, channel_origin, accepted_as: tenantKey(request.tenant, idempotency_key) }
   stored.tasks = appended(tasks, accepted)
   store.tasks.set(request.id, accepted)
   const actor = actorKey(request.tenant, request.address)
   const waiting = store.waiting.get(actor) ?? 0
   store.waiting.set(actor, waiting + 1)
-  if (request.idempotency_key !== undefined) {
-    store.accepted.set(tenantKey(request.tenant, request.idempotency_key), accepted)
-  }
+  if (accepted.accepted_as !== undefined) store.accepted.set(accepted.accepted_as, accepted)
   const dispatch = enqueueMessage(
     store,
     {
@@ -158,16 +173,17 @@ const make = Effect.map(EphemeralStore, (store) =>
     get: (id) => Effect.sync(() => store.tasks.get(id)?.task),
     ofConversation: (tenant, conversation, after, limit) =>
       Effect.sync(() => {
-        const from = Math.max(after, 0)
-        return (store.conversations.get(tenantKey(tenant, conversation))?.tasks ?? [])
-          .slice(from, from + Math.min(limit, page_max))
-          .map((stored) => stored.task)
+        const tasks = store.conversations.get(tenantKey(tenant, conversation))?.tasks ?? []
+        const from = placeBehind(tasks, after, ordinalOf)
+        return tasks.slice(from, from + Math.min(limit, page_max)).map((stored) => stored.task)
       }),
     before: (tenant, conversation, ordinal, limit) =>
       Effect.sync(() => {
         const tasks = store.conversations.get(tenantKey(tenant, conversation))?.tasks ?? []
         const found: Array<AgentTask> = []
-        for (const { task } of tasks.slice(0, Math.max(ordinal - 1, 0)).toReversed()) {
+        for (const { task } of tasks
+          .slice(0, placeBehind(tasks, ordinal - 1, ordinalOf))
+          .toReversed()) {
           if (found.length >= Math.min(limit, page_max)) break
           if (task.status === "complete" || task.status === "failed") found.push(task)
         }

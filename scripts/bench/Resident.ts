@@ -2,30 +2,25 @@
  * What a process holds of the machine's memory while it handles 50,000 messages: that of the first tenth beside that of the last.
  */
 import type { Line, Row, Sample } from "./Row.ts"
-import { absolute, ratio, sample } from "./Row.ts"
+import { ratio, sample } from "./Row.ts"
 import { withPostgres } from "./Server.ts"
 import { sized } from "./Work.ts"
 
 const messages = sized(100, 50_000)
-/** As many as actors that stay in the process when they have nothing to do, so that their number no longer grows. */
+/** As many as actors that stay in the process when they have nothing to do, and as runs that a store in memory keeps. */
 const warm = sized(20, 10_000)
 
 const rowOf = (store: string) => `resident, ${messages.toLocaleString("en")} messages, ${store}`
-
-const measured = async (on: string, rounds: number): Promise<ReadonlyArray<Sample>> => {
-  const samples: Array<Sample> = []
-  for (let n = 0; n < rounds; n++) {
-    samples.push(await sample("resident", "sent", [on, String(warm), String(messages)]))
-  }
-  return samples
-}
 
 const onEngine = async (
   engine: string,
   on: string,
   rounds: number
 ): Promise<ReadonlyArray<Line>> => {
-  const samples = await measured(on, rounds)
+  const samples: Array<Sample> = []
+  for (let n = 0; n < rounds; n++) {
+    samples.push(await sample("resident", "sent", [on, String(warm), String(messages)]))
+  }
   return [
     ratio(
       {
@@ -42,23 +37,10 @@ const onEngine = async (
   ]
 }
 
-const inMemory = async (rounds: number): Promise<ReadonlyArray<Line>> => [
-  absolute(
-    {
-      row: rowOf("in memory"),
-      unit: "bytes of RSS a message",
-      against: "the store in memory keeps every message and run until the process ends",
-      bound: { kind: "at most", bound: 5_000, moonshot: undefined }
-    },
-    await measured("ephemeral", rounds),
-    "bytes"
-  )
-]
-
 export const row: Row = {
   name: "resident",
   lines: async ({ rounds = 1 }) => [
-    ...(await inMemory(rounds)),
+    ...(await onEngine("in memory", "ephemeral", rounds)),
     ...(await onEngine("PGlite", "pglite", rounds)),
     ...(await withPostgres((url) => onEngine("PostgreSQL", url, rounds)))
   ]

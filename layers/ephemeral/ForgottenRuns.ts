@@ -1,0 +1,128 @@
+/**
+ * Which ended runs the store in memory keeps: the newest ones, so that a process that lives long does not fill up. Private to
+ * this room.
+ *
+ * The conversation that has been quiet the longest loses its oldest runs first, and goes with its last one. Kept, however old,
+ * are: what an open run of the conversation may read in its prompt; runs with an open question or a call of unknown outcome; runs in
+ * quarantine. They go later, when nothing needs them any more.
+ */
+import { chapters_max } from "../../src/conversation/CompactionPlan.ts"
+import type { RunId, Tenant } from "../../src/Ids.ts"
+import type { Store, StoredConversation, StoredRun, StoredTask } from "./EphemeralStore.ts"
+import { tenantKey } from "./EphemeralStore.ts"
+
+/** Ended runs that are kept. */
+export const runs_max = 10_000
+
+/** So many more are there before the oldest ones go, together: a look at every question and file is for many of them. */
+export const more_max = 500
+
+/** Conversations of which only the numbers are kept. */
+const counted_max = 100_000
+
+/** Conversations that are looked at for one removal. */
+const looked_max = 1_000
+
+/** A prompt reads so many runs of its conversation before it, as `History.ts` does. */
+const read_max = chapters_max + 1
+
+const isOver = ({ task: { status } }: StoredTask): boolean =>
+  status === "complete" || status === "failed"
+
+/** Counts a run that has ended, and forgets the oldest ones where there are too many. */
+export const noteEnd = (store: Store, { conversation, run_id, tenant }: StoredRun): void => {
+  const stored = store.conversations.get(tenantKey(tenant, conversation))
+  if (stored === undefined || !store.tasks.has(run_id)) return
+  store.rested.delete(stored)
+  store.rested.add(stored)
+  store.ended++
+  if (store.ended > runs_max + more_max) forgetOldest(store, stored)
+}
+
+const forgetOldest = (store: Store, newest: StoredConversation): void => {
+  const needed = neededRuns(store)
+  const gone = new Map<Tenant, Set<RunId>>()
+  let looked = 0
+  for (const stored of store.rested) {
+    const wanted = store.ended - runs_max
+    if (wanted <= 0 || looked++ >= looked_max) break
+    const old = stored === newest ? unread(stored) : readable(stored)
+    const isNeeded = ({ task: { id } }: StoredTask) =>
+      needed.has(id) || store.runs.get(id)?.quarantined !== undefined
+    forgetRuns(store, stored, old.filter((each) => !isNeeded(each)).slice(0, wanted), gone)
+    if (stored === newest) break
+    // What is left of it is needed: others come before it the next time.
+    if (store.ended > runs_max && store.rested.delete(stored) && stored.tasks.length > 0) {
+      store.rested.add(stored)
+    }
+  }
+  forgetNamed(store, gone)
+}
+
+/** Runs with an open question or a call of unknown outcome. */
+const neededRuns = (store: Store): ReadonlySet<RunId> => {
+  const needed = new Set(store.unknown.keys())
+  for (const { record } of store.pending.values()) needed.add(record.run_id)
+  return needed
+}
+
+/** The ended runs that no prompt reads any more. */
+const unread = ({ tasks }: StoredConversation): ReadonlyArray<StoredTask> => {
+  const open = tasks.findIndex((each) => !isOver(each))
+  return tasks.slice(0, Math.max((open === -1 ? tasks.length : open) - read_max, 0))
+}
+
+/** All runs, where the conversation has none that is open. */
+const readable = (stored: StoredConversation): ReadonlyArray<StoredTask> =>
+  stored.tasks.every(isOver) ? stored.tasks : unread(stored)
+
+const forgetRuns = (
+  store: Store,
+  stored: StoredConversation,
+  tasks: ReadonlyArray<StoredTask>,
+  all: Map<Tenant, Set<RunId>>
+): void => {
+  if (tasks.length === 0) return
+  const { tenant } = stored.conversation
+  const gone = new Set<RunId>()
+  for (const { accepted_as, task } of tasks) {
+    gone.add(task.id)
+    store.runs.delete(task.id)
+    store.tasks.delete(task.id)
+    store.costs.get(tenant)?.delete(task.id)
+    if (accepted_as !== undefined) store.accepted.delete(accepted_as)
+  }
+  const others = all.get(tenant)
+  if (others === undefined) all.set(tenant, gone)
+  else for (const id of gone) others.add(id)
+  store.ended -= tasks.length
+  stored.tasks = stored.tasks.filter(({ task }) => !gone.has(task.id))
+  stored.messages = stored.messages.filter(
+    ({ run_id }) => run_id === undefined || !gone.has(run_id)
+  )
+  if (stored.tasks.length === 0) forgetConversation(store, stored)
+}
+
+const forgetConversation = (store: Store, stored: StoredConversation): void => {
+  const { conversation, counts } = stored
+  const { id, tenant } = conversation
+  const key = tenantKey(tenant, id)
+  store.rested.delete(stored)
+  store.conversations.delete(key)
+  const others = store.conversationsOf.get(tenant) ?? []
+  const at = others.indexOf(conversation)
+  if (at >= 0) others.splice(at, 1)
+  store.counted.set(key, counts)
+  for (const name of store.counted.keys()) {
+    if (store.counted.size <= counted_max) break
+    store.counted.delete(name)
+  }
+}
+
+/** Questions and files of forgotten runs. */
+const forgetNamed = (store: Store, gone: ReadonlyMap<Tenant, ReadonlySet<RunId>>): void => {
+  for (const [id, { record }] of store.approvals) {
+    if (gone.get(record.tenant)?.has(record.run_id) === true) store.approvals.delete(id)
+  }
+  for (const [tenant, runs] of gone) for (const listener of store.forgotten) listener(tenant, runs)
+}
