@@ -15,6 +15,8 @@ type ToolEntry = Extract<TranscriptEntry, { role: "tool" }>
 export interface Chapter {
   readonly ordinal: number
   readonly entries: ReadonlyArray<TranscriptEntry>
+  /** UTF-16 units of the entries. */
+  readonly units: number
 }
 
 /** The conversation before a run: chapters oldest first, and what is cut of them. */

@@ -42,6 +42,7 @@ const promptOf = (seed: number): { readonly prompt: Prompt; readonly bounds: Bou
   const ordinals = below(12)
   const chapters = Array.from({ length: ordinals }, (_, at) => ({
     ordinal: at + 1,
+    units: 0,
     entries: [
       { role: "user" as const, text: prose(40) },
       ...steps(below(3)),

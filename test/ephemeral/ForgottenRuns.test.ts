@@ -321,7 +321,7 @@ it.live(
       yield* Fiber.join(watched)
       const task = yield* TaskStore.use((tasks) => tasks.get(again))
       assert.strictEqual(task?.ordinal, 2)
-    const store = yield* EphemeralStore
-    assert.isFalse(store.counted.has(tenantKey(H.tenant, "back")))
+      const store = yield* EphemeralStore
+      assert.isFalse(store.counted.has(tenantKey(H.tenant, "back")))
     }).pipe(Effect.provide(H.layer({ script: () => text("done") })))
 )

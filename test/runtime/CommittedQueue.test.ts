@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { Position } from "../../layers/runtime/loop/CommittedQueue.ts"
-import { CommittedQueue, WaitingUnits } from "../../layers/runtime/loop/CommittedQueue.ts"
+import { CommittedQueue, waiting_bounds } from "../../layers/runtime/loop/CommittedQueue.ts"
+import { HeldUnits } from "../../layers/runtime/loop/HeldUnits.ts"
 import type { RunId } from "../../src/Ids.ts"
 import { Tenant } from "../../src/Ids.ts"
 import type { JournalEntry } from "../../src/run/RunEvent.ts"
@@ -20,7 +21,7 @@ const append = (from: number, count: number, ends = false, size = 0, of: RunId =
   return { run: of, from, count, isEnd: ends, size, entries: () => entries }
 }
 
-const queue = (waiting = new WaitingUnits()) => new CommittedQueue(acme, waiting)
+const queue = (waiting = new HeldUnits(waiting_bounds)) => new CommittedQueue(acme, waiting)
 
 /** Takes until nothing more can be taken. */
 const taken = (from: CommittedQueue, position: Position) => {
@@ -111,7 +112,7 @@ describe("the queue of a watcher", () => {
     ["1,000,000 units", 1, 300_000, 4]
   ] as const) {
     it(`drops what waits beyond ${what}, is behind, and goes on from memory after a read`, () => {
-      const waiting = new WaitingUnits()
+      const waiting = new HeldUnits(waiting_bounds)
       const entries = queue(waiting)
       for (let seq = 0; seq < appends; seq++) entries.push(1, append(seq, count, false, size))
       assert.deepInclude(taken(entries, start), { places: [], isBehind: true })
@@ -129,7 +130,7 @@ describe("the queue of a watcher", () => {
   }
 
   it("takes no append that is larger than its bounds alone", () => {
-    const waiting = new WaitingUnits()
+    const waiting = new HeldUnits(waiting_bounds)
     const entries = queue(waiting)
     entries.push(1, append(0, 1, false, 1_000_001))
     assert.deepInclude(taken(entries, start), { places: [], isBehind: true })
@@ -138,7 +139,7 @@ describe("the queue of a watcher", () => {
   })
 
   it("shares 16,000,000 units with the tenant's other watchers, and none with another tenant's", () => {
-    const waiting = new WaitingUnits()
+    const waiting = new HeldUnits(waiting_bounds)
     const full = Array.from({ length: 17 }, () => queue(waiting))
     for (const each of full) each.push(1, append(0, 1, false, 990_000))
     assert.deepStrictEqual(
@@ -150,6 +151,21 @@ describe("the queue of a watcher", () => {
     other.push(1, append(0, 1, false, 990_000))
     assert.deepStrictEqual(taken(other, start).places, ["1.0"])
     for (const each of [...full, other]) each.close()
+    assert.strictEqual(waiting.tenants, 0)
+  })
+
+  it("shares 64,000,000 units with those of all tenants", () => {
+    const waiting = new HeldUnits(waiting_bounds)
+    const full = Array.from({ length: 65 }, (_, i) => {
+      const each = new CommittedQueue(Tenant.make(`tenant-${i % 5}`), waiting)
+      each.push(1, append(0, 1, false, 990_000))
+      return each
+    })
+    assert.deepStrictEqual(
+      full.map((each) => each.take(start).isBehind),
+      full.map((_, i) => i === 64)
+    )
+    for (const each of full) each.close()
     assert.strictEqual(waiting.tenants, 0)
   })
 

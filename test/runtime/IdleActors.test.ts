@@ -6,13 +6,14 @@ import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
 import { makeActor } from "../../layers/runtime/actor/Actor.ts"
 import { ActorMemory } from "../../layers/runtime/actor/ActorMemory.ts"
+import { chapterOf } from "../../layers/runtime/actor/History.ts"
 import { IdleActors } from "../../layers/runtime/actor/IdleActors.ts"
 import * as Deadlines from "../../layers/runtime/tool/Deadlines.ts"
 import { AgentMemories, AgentMemory } from "../../services/AgentMemory.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
-import { ConversationId } from "../../src/Ids.ts"
+import { ConversationId, Tenant } from "../../src/Ids.ts"
 import { row } from "../memory/Rows.ts"
 import * as H from "./Harness.ts"
 
@@ -55,7 +56,14 @@ const idleOf = (bounds: { readonly idle_ms: number; readonly idle_max: number })
     const memories = yield* AgentMemories
     const left: Array<string> = []
     const idle = new IdleActors(deadlines, bounds, ({ address }) => void left.push(address.key))
-    const actor = (key: string) => makeActor(memories, H.tenant, addressOf(key), {})
+    /** With a conversation of so many UTF-16 units. */
+    const actor = (key: string, units?: number, tenant = H.tenant) => {
+      const made = makeActor(memories, tenant, addressOf(key), {})
+      if (units !== undefined) {
+        made.past = { chapters: [{ ordinal: 1, entries: [], units }], cut: undefined }
+      }
+      return made
+    }
     return { actor, deadlines, idle, left }
   }).pipe(Effect.provide(counting().layer))
 
@@ -102,6 +110,54 @@ describe("idle actors", () => {
       assert.strictEqual(idle.size, 2)
       idle.clear()
       assert.deepStrictEqual(left, ["a", "b", "c"])
+    })
+  )
+
+  it.effect("have conversations of at most 64,000,000 units: those idle longest leave", () =>
+    Effect.gen(function* () {
+      const { actor, idle, left } = yield* idleOf({ idle_ms: 100, idle_max: 10 })
+      const [b, c] = [Tenant.make("b"), Tenant.make("c")]
+      idle.add(actor("none"))
+      idle.add(actor("a-1", 20_000_000))
+      idle.add(actor("a-2", 12_000_000))
+      idle.add(actor("b-1", 32_000_000, b))
+      assert.deepStrictEqual(left, [])
+      idle.add(actor("c-1", 1, c))
+      assert.deepStrictEqual(left, ["a-1"])
+      const busy = actor("c-2", 19_999_999, c)
+      idle.add(busy)
+      assert.deepStrictEqual(left, ["a-1"])
+      // Its own conversation was erased meanwhile: what was held for it is given back all the same.
+      busy.past = undefined
+      idle.take(busy)
+      idle.add(actor("c-3", 19_999_999, c))
+      assert.deepStrictEqual(left, ["a-1"])
+      assert.strictEqual(idle.size, 5)
+    })
+  )
+
+  it("are counted with all that their conversations say", () => {
+    const said = "x".repeat(1_000)
+    const entries = [
+      { role: "user", text: said },
+      { role: "assistant", text: said, calls: [{ model_id: "m", name: "t", arguments: { said } }] }
+    ] as const
+    assert.isAtLeast(chapterOf(1, entries).units, 3_000)
+    assert.isBelow(chapterOf(1, entries).units, 3_200)
+  })
+
+  it.effect("have at most 32,000,000 units of one tenant, whose own leave", () =>
+    Effect.gen(function* () {
+      const { actor, idle, left } = yield* idleOf({ idle_ms: 100, idle_max: 10 })
+      idle.add(actor("b-1", 1_000, Tenant.make("b")))
+      idle.add(actor("a-1", 16_000_000))
+      idle.add(actor("a-2", 16_000_000))
+      idle.add(actor("a-3", 1))
+      assert.deepStrictEqual(left, ["a-1"])
+      // Too large by itself: it is read again for its next message.
+      idle.add(actor("a-4", 32_000_001))
+      assert.deepStrictEqual(left, ["a-1", "a-2", "a-3", "a-4"])
+      assert.strictEqual(idle.size, 1)
     })
   )
 

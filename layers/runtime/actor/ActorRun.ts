@@ -29,7 +29,7 @@ import type { Actor } from "./Actor.ts"
 import { failIfUnfoldable } from "./ActorCrash.ts"
 import type { ActorHost } from "./ActorHost.ts"
 import type { HeldTask } from "./HeldDispatches.ts"
-import { cutOf, loadPast, withChapter } from "./History.ts"
+import { chapterOf, cutOf, loadPast, withChapter } from "./History.ts"
 import type { Line } from "./RunLoading.ts"
 import { begun_length, traceRun } from "./RunSpans.ts"
 
@@ -277,10 +277,11 @@ export const continueRun = Effect.fnUntraced(function* (
   if (finish.how === "ended") {
     table.releaseRun(run)
     if (actor.memory.isUsed || agent?.spec.memory !== undefined) yield* endMemory(actor.memory, run)
-    const chapter = { ordinal, entries: finish.transcript }
     const isShown = (agent?.spec.history_tokens_max ?? 0) > 0
     const { hasFiles, past: cut } = finish.state
-    actor.past = isShown ? withChapter(past, chapter, cut, hasFiles) : no_past
+    actor.past = isShown
+      ? withChapter(past, chapterOf(ordinal, finish.transcript), cut, hasFiles)
+      : no_past
     actor.past_to = host.erasures === erasures ? ordinal : 0
     // A cancel from outside has woken no watcher.
     feed.reached(channel, ordinal, finish.state.length)

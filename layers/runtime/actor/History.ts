@@ -8,7 +8,8 @@ import { no_past, shownChapter } from "../../../src/conversation/Compaction.ts"
 import { chapters_max } from "../../../src/conversation/CompactionPlan.ts"
 import type { HistoryCut } from "../../../src/conversation/Cut.ts"
 import type { Measure } from "../../../src/conversation/PromptSize.ts"
-import { sizeOf } from "../../../src/conversation/PromptSize.ts"
+import { sizeOf, utf16Units } from "../../../src/conversation/PromptSize.ts"
+import type { TranscriptEntry } from "../../../src/conversation/Transcript.ts"
 import type { ConversationId, RunId, Tenant } from "../../../src/Ids.ts"
 import { rootFrame } from "../../../src/Ids.ts"
 import { isErased } from "../../../src/replay/Erased.ts"
@@ -40,6 +41,12 @@ export const cutOf = (entries: ReadonlyArray<JournalEntry>): HistoryCut | undefi
   )?.event
   return newest?._tag === "Compacted" ? newest.history : undefined
 }
+
+export const chapterOf = (ordinal: number, entries: ReadonlyArray<TranscriptEntry>): Chapter => ({
+  ordinal,
+  entries,
+  units: sizeOf(entries, utf16Units)
+})
 
 /** The past for the next run: with the chapter of the run that has just ended, without what `cut` drops. */
 export const withChapter = (
@@ -87,10 +94,7 @@ export const loadPast = Effect.fnUntraced(function* (
     if (isErased(state.accepted?.message)) continue
     cut ??= state.past
     hasFiles ||= state.hasFiles
-    const chapter = {
-      ordinal: task.ordinal,
-      entries: state.frames.get(rootFrame)?.transcript ?? []
-    }
+    const chapter = chapterOf(task.ordinal, state.frames.get(rootFrame)?.transcript ?? [])
     chapters.push(chapter)
     tokens += sizeOf(shownChapter(chapter, cut), wanted.measure)
     if (tokens > tokens_max) break

@@ -1,11 +1,27 @@
 /**
  * Actors without a run, which wait for the next message of their address without a fiber: only what the next run would
- * otherwise load again. Each leaves after `idle_ms`, and the one that has waited longest where there are more than
- * `idle_max`. All of them share one deadline (bench row `send`).
+ * otherwise load again. Each leaves after `idle_ms`, and those that have waited longest where there are more than `idle_max`,
+ * or where their conversations are more than 64,000,000 UTF-16 units together or 32,000,000 of one tenant. All of them share one
+ * deadline (bench row `send`).
  */
 import { Deadline } from "../tool/Deadlines.ts"
 import type { Deadlines } from "../tool/Deadlines.ts"
+import { HeldUnits } from "../loop/HeldUnits.ts"
+import type { Tenant } from "../../../src/Ids.ts"
 import type { Actor } from "./Actor.ts"
+
+/** For the conversations of all idle actors. */
+export const past_bounds = { tenant_max: 32_000_000, all_max: 64_000_000 }
+
+interface Idle {
+  /** In ms of the monotonic clock. */
+  readonly since: number
+  /** What is held for its conversation. */
+  readonly units: number
+}
+
+const unitsOf = ({ past }: Actor): number =>
+  past === undefined ? 0 : past.chapters.reduce((sum, { units }) => sum + units, 0)
 
 interface Bounds {
   readonly idle_ms: number
@@ -16,8 +32,9 @@ export class IdleActors extends Deadline {
   readonly #deadlines: Deadlines
   readonly #bounds: Bounds
   readonly #leave: (actor: Actor) => void
-  /** Since when, in ms of the monotonic clock; the oldest first. */
-  readonly #since = new Map<Actor, number>()
+  /** The oldest first. */
+  readonly #idle = new Map<Actor, Idle>()
+  readonly #held = new HeldUnits(past_bounds)
 
   constructor(deadlines: Deadlines, bounds: Bounds, leave: (actor: Actor) => void) {
     super()
@@ -27,24 +44,26 @@ export class IdleActors extends Deadline {
   }
 
   get size(): number {
-    return this.#since.size
+    return this.#idle.size
   }
 
   add(actor: Actor): void {
-    this.#since.set(actor, this.#deadlines.now())
-    const [oldest] = this.#since.keys()
-    if (this.#since.size > this.#bounds.idle_max && oldest !== undefined) this.#end(oldest)
-    if (this.index === -1 && this.#since.size > 0) this.#deadlines.arm(this, this.#bounds.idle_ms)
+    const units = unitsOf(actor)
+    if (!this.#hasRoom(actor, units)) return this.#leave(actor)
+    this.#idle.set(actor, { since: this.#deadlines.now(), units })
+    const [oldest] = this.#idle.keys()
+    if (this.#idle.size > this.#bounds.idle_max && oldest !== undefined) this.#end(oldest)
+    if (this.index === -1 && this.#idle.size > 0) this.#deadlines.arm(this, this.#bounds.idle_ms)
   }
 
   /** It has something to do. False = it was not idle. */
   take(actor: Actor): boolean {
-    return this.#since.delete(actor)
+    return this.#forget(actor)
   }
 
   fire(): void {
     const due = this.#deadlines.now() - this.#bounds.idle_ms
-    for (const [actor, since] of this.#since) {
+    for (const [actor, { since }] of this.#idle) {
       if (since > due) return this.#deadlines.arm(this, since - due)
       this.#end(actor)
     }
@@ -53,11 +72,36 @@ export class IdleActors extends Deadline {
   /** All of them leave. */
   clear(): void {
     this.#deadlines.disarm(this)
-    for (const actor of this.#since.keys()) this.#end(actor)
+    for (const actor of this.#idle.keys()) this.#end(actor)
   }
 
   #end(actor: Actor): void {
-    this.#since.delete(actor)
+    this.#forget(actor)
     this.#leave(actor)
+  }
+
+  #forget(actor: Actor): boolean {
+    const idle = this.#idle.get(actor)
+    if (idle === undefined) return false
+    this.#held.release(actor.tenant, idle.units)
+    return this.#idle.delete(actor)
+  }
+
+  /** Those that have waited longest leave until there is; of the actor's tenant, where it is the tenant's bound. */
+  #hasRoom({ tenant }: Actor, units: number): boolean {
+    for (;;) {
+      const passed = this.#held.hold(tenant, units)
+      if (passed === undefined) return true
+      const oldest = this.#oldest(passed === "tenant" ? tenant : undefined)
+      if (oldest === undefined) return false
+      this.#end(oldest)
+    }
+  }
+
+  #oldest(tenant: Tenant | undefined): Actor | undefined {
+    for (const [actor, { units }] of this.#idle) {
+      if (units > 0 && (tenant === undefined || actor.tenant === tenant)) return actor
+    }
+    return undefined
   }
 }

@@ -1,46 +1,24 @@
 /**
  * What this process has committed of a conversation and one watcher has not taken yet. It also knows what it does not have:
- * then the watcher reads the journal. At most 256 entries and 1,000,000 UTF-16 units wait for a watcher, and 16,000,000 units
- * for all watchers of a tenant; beyond that what waits for the watcher is dropped.
+ * then the watcher reads the journal. At most 256 entries and 1,000,000 UTF-16 units wait for a watcher, 16,000,000 for
+ * all watchers of a tenant, and 64,000,000 for all; beyond that what waits for the watcher is dropped.
  */
 import type { RunId, Tenant } from "../../../src/Ids.ts"
 import type { JournalEntry } from "../../../src/run/RunEvent.ts"
 import type { FeedItem } from "../../../services/AgentRuntime.ts"
 import type { Committed } from "../../../services/RunJournal.ts"
+import type { HeldUnits } from "./HeldUnits.ts"
 
 const entries_max = 256
 const watcher_units_max = 1_000_000
-const tenant_units_max = 16_000_000
+/** For all watchers together, with pieces of turns in progress. */
+export const waiting_bounds = { tenant_max: 16_000_000, all_max: 64_000_000 }
 /** What an entry counts for beside its text. */
 const entry_units = 500
 /** Runs of the conversation of which something is known and not taken. */
 const runs_max = 256
 /** Entries that are taken at once: few, because each may hold a result of several megabytes. */
 const taken_max = 16
-
-/** UTF-16 units that wait for watchers, by tenant. */
-export class WaitingUnits {
-  readonly #held = new Map<Tenant, number>()
-
-  /** Tenants for whose watchers something waits. */
-  get tenants(): number {
-    return this.#held.size
-  }
-
-  /** False = it would be more than the tenant may have, and nothing was counted. */
-  hold(tenant: Tenant, units: number): boolean {
-    const held = (this.#held.get(tenant) ?? 0) + units
-    if (held > tenant_units_max) return false
-    this.#held.set(tenant, held)
-    return true
-  }
-
-  release(tenant: Tenant, units: number): void {
-    const held = (this.#held.get(tenant) ?? 0) - units
-    if (held > 0) this.#held.set(tenant, held)
-    else this.#held.delete(tenant)
-  }
-}
 
 /** Where a watcher is: the last entry that it got, and whether that ended its run. */
 export interface Position {
@@ -83,7 +61,7 @@ const takenOf = (
 
 export class CommittedQueue {
   readonly #tenant: Tenant
-  readonly #waiting: WaitingUnits
+  readonly #waiting: HeldUnits
   /** By ordinal. */
   readonly #runs = new Map<number, KnownRun>()
   #entries = 0
@@ -91,7 +69,7 @@ export class CommittedQueue {
   /** So many runs were known that they were forgotten. */
   #hasForgotten = false
 
-  constructor(tenant: Tenant, waiting: WaitingUnits) {
+  constructor(tenant: Tenant, waiting: HeldUnits) {
     this.#tenant = tenant
     this.#waiting = waiting
   }
@@ -173,7 +151,7 @@ export class CommittedQueue {
       this.drop()
     }
     if (committed.count > entries_max || units > watcher_units_max) return false
-    if (!this.#waiting.hold(this.#tenant, units)) {
+    if (this.#waiting.hold(this.#tenant, units) !== undefined) {
       this.drop()
       return false
     }

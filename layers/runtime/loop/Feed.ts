@@ -12,7 +12,8 @@ import type { FeedItem } from "../../../services/AgentRuntime.ts"
 import type { ModelDelta } from "../../../services/ModelGateway.ts"
 import type { Committed, CommitListener } from "../../../services/RunJournal.ts"
 import { WholeRuns } from "./WholeRuns.ts"
-import { CommittedQueue, WaitingUnits } from "./CommittedQueue.ts"
+import { CommittedQueue, waiting_bounds } from "./CommittedQueue.ts"
+import { HeldUnits } from "./HeldUnits.ts"
 
 export type Delta = Extract<FeedItem, { _tag: "Delta" }>
 
@@ -27,8 +28,11 @@ export interface ToolOutput {
 
 const output_bytes_max = 16_384
 
-/** Pieces that wait for one watcher; beyond that it gets the turns in progress from their start. */
+/** Pieces that wait for one watcher, and their UTF-16 units; beyond that it gets the turns in progress from their start. */
 const pending_max = 256
+const pending_units_max = 1_000_000
+/** What a piece counts for beside its text. */
+const piece_units = 200
 
 /** Runs of a conversation that are followed: one is at work, and as many wait as its mailbox takes. */
 const followed_max = 1_024
@@ -99,13 +103,26 @@ class ChannelWatcher {
   readonly committed: CommittedQueue
   readonly #reader: WakeWatcher
   readonly #channel: Channel
+  readonly #tenant: Tenant
+  readonly #held: HeldUnits
   #waiting: Array<Delta | Output>
+  #units = 0
+  /** What waited was dropped: the turns in progress are given from their start. */
+  #isBehind = false
 
-  constructor(channel: Channel, reader: WakeWatcher, committed: CommittedQueue) {
+  constructor(
+    channel: Channel,
+    reader: WakeWatcher,
+    committed: CommittedQueue,
+    tenant: Tenant,
+    held: HeldUnits
+  ) {
     this.#channel = channel
     this.#waiting = channel.inProgress
     this.#reader = reader
     this.committed = committed
+    this.#tenant = tenant
+    this.#held = held
   }
 
   wake(isUnknown: boolean): void {
@@ -113,15 +130,38 @@ class ChannelWatcher {
   }
 
   push(piece: Delta | Output): void {
-    if (this.#waiting.length <= pending_max) this.#waiting.push(piece)
+    this.#hold(piece)
     this.wake(false)
   }
 
   take(): ReadonlyArray<Delta | Output> {
+    if (this.#isBehind) {
+      this.#isBehind = false
+      return this.#channel.inProgress
+    }
     const taken = this.#waiting
-    if (taken.length === 0) return taken
+    if (taken.length > 0) this.drop()
+    return taken
+  }
+
+  /** What waits is dropped. */
+  drop(): void {
+    this.#held.release(this.#tenant, this.#units)
+    this.#units = 0
     this.#waiting = []
-    return taken.length > pending_max ? this.#channel.inProgress : taken
+  }
+
+  #hold(piece: Delta | Output): void {
+    if (this.#isBehind) return
+    const units = piece.text.length + piece_units
+    const hasRoom = this.#waiting.length < pending_max && this.#units + units <= pending_units_max
+    if (hasRoom && this.#held.hold(this.#tenant, units) === undefined) {
+      this.#units += units
+      this.#waiting.push(piece)
+    } else {
+      this.drop()
+      this.#isBehind = true
+    }
   }
 }
 
@@ -133,7 +173,7 @@ interface FollowedRun {
 export class Feed {
   readonly #channels = new Map<ChannelKey, Channel>()
   readonly #followed = new Map<RunId, FollowedRun>()
-  readonly #waiting = new WaitingUnits()
+  readonly #waiting = new HeldUnits(waiting_bounds)
   readonly #whole = new WholeRuns()
 
   /** Conversations that are watched or have a turn in progress. */
@@ -151,7 +191,7 @@ export class Feed {
     return this.#whole.size
   }
 
-  /** Tenants for whose watchers committed entries wait. */
+  /** Tenants for whose watchers something waits. */
   get waiting(): number {
     return this.#waiting.tenants
   }
@@ -170,7 +210,7 @@ export class Feed {
     const key = channelKey(tenant, conversation)
     const channel = this.#open(key)
     const committed = new CommittedQueue(tenant, this.#waiting)
-    const watcher = new ChannelWatcher(channel, reader, committed)
+    const watcher = new ChannelWatcher(channel, reader, committed, tenant, this.#waiting)
     channel.watchers.add(watcher)
     return {
       committed,
@@ -180,6 +220,7 @@ export class Feed {
       close: () => {
         channel.watchers.delete(watcher)
         committed.close()
+        watcher.drop()
         if (channel.watchers.size > 0) return
         for (const run of channel.followed) this.#unfollow(channel, run)
         this.#closeIfUnused(key, channel)
