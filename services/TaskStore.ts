@@ -81,8 +81,10 @@ export class TaskStore extends Context.Service<
       Accepted,
       MailboxFull | AgentBusy | IdempotencyConflict | AddressConflict | StoreError
     >
-    /** Undefined if unknown. The caller checks the tenant before it shows the task to anyone. */
+    /** Undefined if unknown. For the engine: the caller checks the tenant before it shows the task to anyone. */
     get(id: RunId): Effect.Effect<AgentTask | undefined, StoreError>
+    /** As `get`, on behalf of a principal of this tenant: a task of another one is not there, by the rights of the database too. */
+    read(tenant: Tenant, id: RunId): Effect.Effect<AgentTask | undefined, StoreError>
     /** Tasks of a tenant's conversation with an ordinal above `after`, in order; at most `limit` (up to 500). */
     ofConversation(
       tenant: Tenant,

@@ -148,8 +148,8 @@ const runListMethods = {
     Effect.gen(function* () {
       const { tenant } = yield* Entries.entitled(by, "inspect")
       const run_id = yield* Entries.runId(id, "run")
-      const task = yield* TaskStore.use((tasks) => tasks.get(run_id))
-      if (task?.tenant !== tenant) return yield* new RunNotFound({ run_id })
+      const task = yield* TaskStore.use((tasks) => tasks.read(tenant, run_id))
+      if (task === undefined) return yield* new RunNotFound({ run_id })
       return yield* CallRecords.use((records) => records.ofRun(tenant, run_id, 500))
     }),
   runs: (query = {}, by = service_principal) => Inspection.runs(query, by),

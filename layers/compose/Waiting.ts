@@ -245,8 +245,8 @@ const waited = (place: Place, by: Principal, timeout_ms: number | undefined) => 
 
 /** A run of the principal's tenant; runs of other tenants, and for a customer those of others, are not found. */
 const followedTask = Effect.fnUntraced(function* (run: RunId, by: Principal) {
-  const task = yield* TaskStore.use((tasks) => tasks.get(run))
-  if (task?.tenant !== by.tenant || !isOpenTo(by, "follow", task.by)) {
+  const task = yield* TaskStore.use((tasks) => tasks.read(by.tenant, run))
+  if (task === undefined || !isOpenTo(by, "follow", task.by)) {
     return yield* new RunNotFound({ run_id: run })
   }
   yield* agentFor(by, "follow", task.address.agent)

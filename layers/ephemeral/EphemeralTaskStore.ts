@@ -171,6 +171,11 @@ const make = Effect.map(EphemeralStore, (store) =>
     accept: (request) =>
       Effect.clockWith((clock) => accept(store, request, clock.currentTimeMillisUnsafe())),
     get: (id) => Effect.sync(() => store.tasks.get(id)?.task),
+    read: (tenant, id) =>
+      Effect.sync(() => {
+        const task = store.tasks.get(id)?.task
+        return task?.tenant === tenant ? task : undefined
+      }),
     ofConversation: (tenant, conversation, after, limit) =>
       Effect.sync(() => {
         const tasks = store.conversations.get(tenantKey(tenant, conversation))?.tasks ?? []

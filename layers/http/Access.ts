@@ -58,9 +58,9 @@ export const taskFor = (
   id: RunId
 ): Effect.Effect<AgentTask, Problem<404> | Problem<503>> =>
   Effect.flatMap(
-    Effect.mapError(store.get(id), problemOf<StoreError>),
+    Effect.mapError(store.read(principal.tenant, id), problemOf<StoreError>),
     (task): Effect.Effect<AgentTask, Problem<404>> =>
-      task?.tenant !== principal.tenant || !isOpenTo(principal, "follow", task.by)
+      task === undefined || !isOpenTo(principal, "follow", task.by)
         ? Effect.fail(problemOf(new RunNotFound({ run_id: id })))
         : Effect.succeed(task)
   )

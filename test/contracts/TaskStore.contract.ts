@@ -63,6 +63,7 @@ const acceptanceTests = (it: Vitest.MethodsNonLive<Needs>): void => {
         status: "pending"
       })
       assert.deepStrictEqual(yield* tasks.get(request.id), task)
+      assert.deepStrictEqual(yield* tasks.read(request.tenant, request.id), task)
       const page = yield* conversations.messages(request.tenant, request.conversation, -1, 10)
       assert.deepStrictEqual(page, [
         {

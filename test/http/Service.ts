@@ -86,7 +86,7 @@ export const layerReading = (get: TaskStore["Service"]["get"]) =>
     Layer.provide(
       Layer.effect(
         TaskStore,
-        Effect.map(TaskStore, (tasks) => TaskStore.of({ ...tasks, get }))
+        Effect.map(TaskStore, (tasks) => TaskStore.of({ ...tasks, get, read: (_, id) => get(id) }))
       )
     ),
     Layer.provideMerge(ports),

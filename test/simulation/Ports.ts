@@ -265,6 +265,7 @@ const tasksOf = (world: World, process: Process, inner: Tasks): Tasks => {
   return TaskStore.of({
     accept: (task) => call("accept", inner.accept(task)),
     get: (id) => call("task", inner.get(id)),
+    read: (tenant, id) => call("task", inner.read(tenant, id)),
     ofConversation: (tenant, conversation, after, limit) =>
       call("ofConversation", inner.ofConversation(tenant, conversation, after, limit)),
     before: (tenant, conversation, ordinal, limit) =>

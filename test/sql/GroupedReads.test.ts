@@ -1,7 +1,7 @@
 /** Reads of concurrent callers share statements, and each caller gets what it would have got alone. */
 import { assert } from "@effect/vitest"
 import { Effect, Exit, Fiber, Logger, Result, Scope } from "effect"
-import { SqlClient } from "effect/sql"
+import { SqlClient, Statement } from "effect/sql"
 import * as GroupedReads from "../../layers/sql/engine/GroupedReads.ts"
 import { ConversationStore } from "../../services/ConversationStore.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
@@ -150,6 +150,35 @@ onBothEngines("grouped reads", (it) => {
       yield* Scope.close(scope, Exit.void)
       assert.isTrue(Exit.isFailure(yield* Fiber.await(waiting)))
       assert.isTrue(Exit.isFailure(yield* Effect.exit(double(2))))
+    })
+  )
+})
+
+onBothEngines("what principals read at once", (it) => {
+  it.effect("is read by one statement for each tenant, in its role", () =>
+    Effect.gen(function* () {
+      const tasks = yield* TaskStore
+      const tenants = [Samples.tenant(), Samples.tenant()]
+      const begun = yield* Effect.forEach(numbers(32), (n) =>
+        Samples.begin({ tenant: tenants[n % 2]! })
+      )
+      const sent: Array<string> = []
+      const noting = Effect.provideService(Statement.CurrentTransformer, (statement) =>
+        Effect.sync(() => {
+          sent.push(statement.compile()[0])
+          return statement
+        })
+      )
+      const answers = yield* noting(
+        Effect.forEach(begun, ({ run, task }) => tasks.read(task.tenant, run), together)
+      )
+      assert.deepStrictEqual(
+        answers.map((task) => task?.id),
+        begun.map(({ run }) => run)
+      )
+      const counted = (part: string) => sent.filter((text) => text.includes(part)).length
+      assert.strictEqual(counted("FROM troupe.agent_tasks"), tenants.length)
+      assert.strictEqual(counted("set_config('role'"), tenants.length)
     })
   )
 })

@@ -6,8 +6,6 @@ import { SqlClient } from "effect/sql"
 import * as Postgres from "../../layers/sql/engine/Postgres.ts"
 import * as TenantReadsLayer from "../../layers/sql/engine/TenantReads.ts"
 import { TenantReads } from "../../layers/sql/engine/TenantReads.ts"
-import * as SqlApprovalRecords from "../../layers/sql/journal/SqlApprovalRecords.ts"
-import * as SqlConversationStore from "../../layers/sql/stores/SqlConversationStore.ts"
 import * as SqlStores from "../../layers/sql/stores/SqlStores.ts"
 import * as SqlPlatform from "../../layers/sql/platform/SqlPlatform.ts"
 import { ApprovalRecords } from "../../services/ApprovalRecords.ts"
@@ -77,6 +75,7 @@ const principalReads = Effect.fnUntraced(function* (tenant: Tenant) {
   const missing = Samples.runId()
   const conversation = ConversationId.make("nowhere")
   const runs = yield* RunList
+  const tasks = yield* TaskStore
   const conversations = yield* ConversationStore
   const authorizations = yield* AuthorizationRecords
   const letters = yield* OutboxReader
@@ -87,6 +86,7 @@ const principalReads = Effect.fnUntraced(function* (tenant: Tenant) {
   const workspaces = yield* WorkspaceReader
   const reads: Record<string, Effect.Effect<unknown, Failure>> = {
     runs: runs.list({ tenant, limit }),
+    run: tasks.read(tenant, missing),
     unknown: runs.unknown({ tenant, limit }),
     conversations: conversations.list(tenant, limit),
     conversation: conversations.read(tenant, conversation),
@@ -198,79 +198,6 @@ onBothEngines("row security", (it) => {
           })
         )
         assert.strictEqual((yield* currentRole).role, before.role)
-      })
-  )
-
-  it.effect(
-    "an approval of another tenant is not read by a statement that does not compare them",
-    () =>
-      Effect.gen(function* () {
-        const sql = yield* SqlClient.SqlClient
-        const [tenant, other] = [Samples.tenant(), Samples.tenant()]
-        const request = Samples.approvalRequested()
-        yield* Samples.begin({ tenant }, [Samples.modelTurned(1, 1), request])
-        let compared = 0
-        // The client of a process whose statements have lost their comparison.
-        const forgetful = new Proxy(sql, {
-          get: (target, name) =>
-            name === "unsafe"
-              ? (text: string, params?: ReadonlyArray<unknown>) => {
-                  const lost = text.replace("a.tenant = $2::text", "$2::text IS NOT NULL")
-                  if (lost !== text) compared += 1
-                  return target.unsafe(lost, params)
-                }
-              : Reflect.get(target, name)
-        })
-        const read = (
-          reader: Tenant,
-          layer: Layer.Layer<TenantReads, never, SqlClient.SqlClient>
-        ) =>
-          ApprovalRecords.use((records) => records.read(reader, request.approval)).pipe(
-            Effect.provide(Layer.fresh(Layer.provide(SqlApprovalRecords.layer, layer))),
-            Effect.provideService(SqlClient.SqlClient, forgetful)
-          )
-        const secured = Layer.orDie(TenantReadsLayer.layer)
-        // As a server that lets the process have no such role.
-        const unsecured = Layer.succeed(TenantReads, { role: undefined, of: () => (of) => of })
-        assert.strictEqual((yield* read(tenant, secured))?.id, request.approval)
-        assert.isUndefined(yield* read(other, secured))
-        assert.strictEqual((yield* read(other, unsecured))?.id, request.approval)
-        assert.strictEqual(compared, 3)
-      })
-  )
-
-  it.effect(
-    "a conversation of another tenant is not read by a statement that does not compare them",
-    () =>
-      Effect.gen(function* () {
-        const sql = yield* SqlClient.SqlClient
-        const [tenant, other] = [Samples.tenant(), Samples.tenant()]
-        const { task } = yield* TaskStore.use((tasks) => tasks.accept(Samples.newTask({ tenant })))
-        let compared = 0
-        const forgetful = new Proxy(sql, {
-          get: (target, name) =>
-            name === "unsafe"
-              ? (text: string, params?: ReadonlyArray<unknown>) => {
-                  const lost = text.replace("AND tenant = $2::text", "AND $2::text IS NOT NULL")
-                  if (lost !== text) compared += 1
-                  return target.unsafe(lost, params)
-                }
-              : Reflect.get(target, name)
-        })
-        const read = (
-          reader: Tenant,
-          layer: Layer.Layer<TenantReads, never, SqlClient.SqlClient>
-        ) =>
-          ConversationStore.use((store) => store.read(reader, task.conversation)).pipe(
-            Effect.provide(Layer.fresh(Layer.provide(SqlConversationStore.layer, layer))),
-            Effect.provideService(SqlClient.SqlClient, forgetful)
-          )
-        const secured = Layer.orDie(TenantReadsLayer.layer)
-        const unsecured = Layer.succeed(TenantReads, { role: undefined, of: () => (of) => of })
-        assert.strictEqual((yield* read(tenant, secured))?.id, task.conversation)
-        assert.isUndefined(yield* read(other, secured))
-        assert.strictEqual((yield* read(other, unsecured))?.id, task.conversation)
-        assert.strictEqual(compared, 3)
       })
   )
 

@@ -9,7 +9,9 @@ import { Context, Deferred, Effect, Exit, Latch } from "effect"
 import type { Scope } from "effect"
 import { SqlError } from "effect/sql"
 import type { SqlClient } from "effect/sql"
+import type { Tenant } from "../../../src/Ids.ts"
 import * as ReadPlaces from "./ReadPlaces.ts"
+import type { TenantReads } from "./TenantReads.ts"
 
 export interface Options<K, A, E> {
   readonly sql: SqlClient.SqlClient
@@ -126,5 +128,47 @@ export const make = <K, A, E>(
         Context.getOrUndefined(fiber.context, sql.transactionService) === undefined
           ? enqueue(key)
           : Effect.map(read([key]), (answers) => answerAt(answers, 0))
+      )
+  })
+
+/** A read on behalf of a principal of this tenant. */
+interface OfTenant {
+  readonly tenant: Tenant
+}
+
+export interface TenantOptions<K extends OfTenant, A, E> extends Omit<Options<K, A, E>, "read"> {
+  readonly reads: TenantReads["Service"]
+  /** What each key of this tenant has, in their order, by one statement. */
+  readonly read: (
+    tenant: Tenant,
+    keys: ReadonlyArray<K>
+  ) => Effect.Effect<ReadonlyArray<A>, E | SqlError.SqlError>
+}
+
+/** Tenants that are read for at the same time: each has a transaction, and so a connection, of its own. */
+const tenants_max = 4
+
+/** As `make`, on behalf of principals: what callers of one tenant ask for is read by one statement in its role. */
+export const makeForTenants = <K extends OfTenant, A, E>({
+  read,
+  reads,
+  ...options
+}: TenantOptions<K, A, E>): ReturnType<typeof make<K, A, E>> =>
+  make<K, A, E>({
+    ...options,
+    read: (keys) =>
+      Effect.map(
+        Effect.forEach(
+          Map.groupBy(keys, ({ tenant }) => tenant),
+          ([tenant, of]) =>
+            Effect.map(reads.of(tenant)(read(tenant, of)), (answers) =>
+              of.map((key, index) => [key, answerAt(answers, index)] as const)
+            ),
+          { concurrency: tenants_max }
+        ),
+        (groups) => {
+          const found = new Map(groups.flat())
+          return keys.map((key) => found.get(key) as A)
+        }
       )
   })

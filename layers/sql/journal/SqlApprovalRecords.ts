@@ -128,6 +128,12 @@ const recordIn = (
 /** Records of one statement. */
 const batch_max = 512
 
+/** The row of each id, where there is one. */
+const rowsById = (ids: ReadonlyArray<ApprovalId>) => (rows: ReadonlyArray<SqlConnection.Row>) => {
+  const found = new Map(rows.map((row) => [row["id"], row]))
+  return ids.map((id) => found.get(id))
+}
+
 /** Reads a record, with those that others ask for meanwhile. */
 const reading = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient
@@ -136,17 +142,33 @@ const reading = Effect.fnUntraced(function* (
     sql,
     batch_max,
     read: (ids: ReadonlyArray<ApprovalId>) =>
-      Effect.map(sql.unsafe<SqlConnection.Row>(byIds, [[...new Set(ids)]]), (rows) => {
-        const found = new Map(rows.map((row) => [row["id"], row]))
-        return ids.map((id) => found.get(id))
-      })
+      Effect.map(sql.unsafe<SqlConnection.Row>(byIds, [[...new Set(ids)]]), rowsById(ids))
   })
   return (id) => Effect.flatMap(Effect.mapError(read(id), toStoreError), recordIn)
 })
 
+/** The same for principals of a tenant, by its rights. */
+const readingFor = (sql: SqlClient.SqlClient, reads: TenantReads["Service"]) =>
+  GroupedReads.makeForTenants({
+    sql,
+    batch_max,
+    reads,
+    read: (tenant, keys: ReadonlyArray<{ readonly tenant: Tenant; readonly id: ApprovalId }>) => {
+      const ids = keys.map(({ id }) => id)
+      return Effect.map(
+        sql.unsafe<SqlConnection.Row>(`${byIds} AND a.tenant = $2::text`, [
+          [...new Set(ids)],
+          tenant
+        ]),
+        rowsById(ids)
+      )
+    }
+  })
+
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const reads = yield* TenantReads
+  const read = yield* readingFor(sql, reads)
   const rowsOf = ({ after, limit, run_id, status, tenant }: ApprovalQuery): Rows =>
     reads.of(tenant)(sql`
         SELECT ${sql.literal(columns)} FROM ${sql.literal(records)} WHERE ${sql.and([
@@ -165,14 +187,7 @@ const make = Effect.gen(function* () {
   return ApprovalRecords.of({
     get: yield* reading(sql),
     read: (tenant, id) =>
-      reads
-        .of(tenant)(
-          sql.unsafe<SqlConnection.Row>(`${byIds} AND a.tenant = $2::text`, [[id], tenant])
-        )
-        .pipe(
-          Effect.mapError(toStoreError),
-          Effect.flatMap(([row]) => recordIn(row))
-        ),
+      Effect.flatMap(Effect.mapError(read({ tenant, id }), toStoreError), recordIn),
     list: (query) => readPage(query, rowsOf),
     overdue: (now, limit) =>
       approvals(

@@ -17,6 +17,7 @@ import { rowDecoder } from "../engine/DecodedRows.ts"
 import * as GroupedReads from "../engine/GroupedReads.ts"
 import { orStoreError } from "../engine/SqlFailure.ts"
 import { StoredText } from "../engine/StoredText.ts"
+import { TenantReads } from "../engine/TenantReads.ts"
 
 const page_max = 500
 
@@ -70,10 +71,10 @@ const tasksOf = (
 const placed = (
   sql: SqlClient.SqlClient,
   text: string,
-  params: ReadonlyArray<ReadonlyArray<unknown>>
+  params: readonly [keys: ReadonlyArray<unknown>, ...more: ReadonlyArray<unknown>]
 ) =>
   Effect.map(Effect.flatMap(sql.unsafe(text, params), decodePlaced), (rows) => {
-    const tasks: Array<Array<AgentTask>> = (params[0] ?? []).map(() => [])
+    const tasks: Array<Array<AgentTask>> = params[0].map(() => [])
     for (const row of rows) tasks[row.place - 1]?.push(taskOf(row))
     return tasks
   })
@@ -82,8 +83,11 @@ const placed = (
 const batch_max = 128
 
 // A row is found by a probe for each key: joined in another way the table would be read whole.
-const of_ids = `SELECT w.place::int4 AS place, t.* FROM unnest($1::text[]) WITH ORDINALITY AS w(id, place)
-  CROSS JOIN LATERAL (SELECT ${columns} FROM troupe.agent_tasks WHERE id = w.id::uuid OFFSET 0) t`
+const ofIds = (condition: string) =>
+  `SELECT w.place::int4 AS place, t.* FROM unnest($1::text[]) WITH ORDINALITY AS w(id, place)
+  CROSS JOIN LATERAL (SELECT ${columns} FROM troupe.agent_tasks WHERE id = w.id::uuid ${condition} OFFSET 0) t`
+const of_ids = ofIds("")
+const of_ids_of_tenant = ofIds("AND tenant = $2::text")
 
 const getting = (sql: SqlClient.SqlClient) =>
   GroupedReads.make({
@@ -91,6 +95,18 @@ const getting = (sql: SqlClient.SqlClient) =>
     batch_max,
     read: (ids: ReadonlyArray<RunId>) =>
       Effect.map(placed(sql, of_ids, [ids]), (tasks) => tasks.map(([task]) => task))
+  })
+
+/** For principals of a tenant, by its rights. */
+const reading = (sql: SqlClient.SqlClient, reads: TenantReads["Service"]) =>
+  GroupedReads.makeForTenants({
+    sql,
+    batch_max,
+    reads,
+    read: (tenant, keys: ReadonlyArray<{ readonly tenant: Tenant; readonly id: RunId }>) =>
+      Effect.map(placed(sql, of_ids_of_tenant, [keys.map(({ id }) => id), tenant]), (tasks) =>
+        tasks.map(([task]) => task)
+      )
   })
 
 interface Stretch {
@@ -139,10 +155,12 @@ const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const byId = yield* getting(sql)
   const get = (id: RunId) => Effect.mapError(byId(id), orStoreError)
+  const read = yield* reading(sql, yield* TenantReads)
   const list = yield* listing(sql)
   return TaskStore.of({
     accept: yield* TaskAcceptance.make(sql, get),
     get,
+    read: (tenant, id) => Effect.mapError(read({ tenant, id }), orStoreError),
     ofConversation: (tenant, conversation, after, limit) =>
       Effect.mapError(list({ tenant, conversation, after, limit }), orStoreError),
     before: (tenant, conversation, ordinal, limit) =>
@@ -159,7 +177,7 @@ const make = Effect.gen(function* () {
   })
 })
 
-export const layer: Layer.Layer<TaskStore, never, SqlClient.SqlClient> = Layer.effect(
+export const layer: Layer.Layer<TaskStore, never, SqlClient.SqlClient | TenantReads> = Layer.effect(
   TaskStore,
   make
 )

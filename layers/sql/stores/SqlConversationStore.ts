@@ -63,21 +63,45 @@ interface Key {
   readonly id: ConversationId
 }
 
+const of_ids_of_tenant = `SELECT w.place::int4 AS place, c.*
+  FROM unnest($1::text[]) WITH ORDINALITY AS w(id, place)
+  CROSS JOIN LATERAL (SELECT ${columns} FROM troupe.conversations WHERE id = w.id AND tenant = $2::text OFFSET 0) c`
+
+/** The conversation of each key that a statement finds. */
+const placed = (
+  sql: SqlClient.SqlClient,
+  text: string,
+  keys: ReadonlyArray<Key>,
+  tenants: Tenant | ReadonlyArray<Tenant>
+) =>
+  Effect.map(
+    Effect.flatMap(sql.unsafe(text, [keys.map(({ id }) => id), tenants]), decodePlaced),
+    (rows) => {
+      const found = new Map(rows.map(({ place, ...row }) => [place, conversationOf(row)]))
+      return keys.map((_, i) => found.get(i + 1))
+    }
+  )
+
 const getting = (sql: SqlClient.SqlClient) =>
   GroupedReads.make({
     sql,
     batch_max,
-    read: (of: ReadonlyArray<Key>) =>
-      Effect.map(
-        Effect.flatMap(
-          sql.unsafe(of_ids, [of.map(({ id }) => id), of.map(({ tenant }) => tenant)]),
-          decodePlaced
-        ),
-        (rows) => {
-          const found = new Map(rows.map(({ place, ...row }) => [place, conversationOf(row)]))
-          return of.map((_, i) => found.get(i + 1))
-        }
+    read: (keys: ReadonlyArray<Key>) =>
+      placed(
+        sql,
+        of_ids,
+        keys,
+        keys.map(({ tenant }) => tenant)
       )
+  })
+
+/** For principals of a tenant, by its rights. */
+const reading = (sql: SqlClient.SqlClient, reads: TenantReads["Service"]) =>
+  GroupedReads.makeForTenants({
+    sql,
+    batch_max,
+    reads,
+    read: (tenant, keys: ReadonlyArray<Key>) => placed(sql, of_ids_of_tenant, keys, tenant)
   })
 
 /** What a message says beside its text is with its task. */
@@ -117,6 +141,7 @@ const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const get = yield* getting(sql)
   const reads = yield* TenantReads
+  const read = yield* reading(sql, reads)
   const conversations = (tenant: Tenant, text: string, params: ReadonlyArray<unknown>) =>
     reads
       .of(tenant)(sql.unsafe(text, params))
@@ -126,15 +151,7 @@ const make = Effect.gen(function* () {
       )
   return ConversationStore.of({
     get: (tenant, id) => Effect.mapError(get({ tenant, id }), orStoreError),
-    read: (tenant, id) =>
-      Effect.map(
-        conversations(
-          tenant,
-          `SELECT ${columns} FROM troupe.conversations WHERE id = $1::text AND tenant = $2::text`,
-          [id, tenant]
-        ),
-        ([found]) => found
-      ),
+    read: (tenant, id) => Effect.mapError(read({ tenant, id }), orStoreError),
     // The tenant as its indexes have it: those of lists, which nobody takes who looks for one conversation.
     list: (tenant, limit, after, begun_by) => {
       const params: Array<unknown> = [tenant, Math.min(limit, page_max)]
