@@ -75,13 +75,20 @@ export class BlobStore extends Context.Service<
       uploaded_by?: string
     ): Effect.Effect<number, FileNotFound | StoreError>
     /** At most `bytes_max` bytes from `from` on; undefined where the tenant has no such file. */
+    get(
+      tenant: Tenant,
+      digest: string,
+      from: number,
+      bytes_max: number
+    ): Effect.Effect<Uint8Array | undefined, StoreError>
+    /** As `get`, on behalf of a principal of this tenant: no file of another one is there, by the rights of the database too. */
     read(
       tenant: Tenant,
       digest: string,
       from: number,
       bytes_max: number
     ): Effect.Effect<Uint8Array | undefined, StoreError>
-    /** How the runs of a conversation name a file, at most 100; none where they do not. */
+    /** How the runs of a conversation name a file, at most 100, for a principal of the tenant; none where they do not. */
     heldBy(
       tenant: Tenant,
       conversation: ConversationId,

@@ -140,6 +140,12 @@ export const claimingListener = <L extends AmendmentListener>(
   return undefined
 }
 
+/** Rows of a run's journal. */
+export interface RawPage {
+  readonly quarantined: boolean
+  readonly events: ReadonlyArray<RawEvent>
+}
+
 export interface QuarantineQuery {
   readonly tenant: Tenant
   /** 1 to 500. */
@@ -245,6 +251,13 @@ export class RunJournal extends Context.Service<
       from: number,
       limit: number
     ): Effect.Effect<ReadonlyArray<JournalEntry>, RunQuarantined | JournalError>
+    /** As `read`, on behalf of a principal of this tenant: a run of another one is unknown, by the rights of the database too. */
+    readFor(
+      tenant: Tenant,
+      run: RunId,
+      from: number,
+      limit: number
+    ): Effect.Effect<ReadonlyArray<JournalEntry>, RunQuarantined | JournalError>
 
     /**
      * A command from outside, on the run as it is: where it was written meanwhile, the command is called again with the new
@@ -322,12 +335,16 @@ export class RunJournal extends Context.Service<
     /** Runs of a tenant in quarantine, first found first; at most `limit` (1 to 500). */
     quarantined(query: QuarantineQuery): Effect.Effect<ReadonlyArray<QuarantinedRun>, JournalError>
 
-    /** What is stored of any run from `from` on, as it is stored; at most `limit` (up to 10,000). Missing rows are absent. */
+    /**
+     * What is stored of any run of the tenant from `from` on, as it is stored; at most `limit` (up to 10,000). Missing rows are
+     * absent. A run of another tenant is not found, by the rights of the database too.
+     */
     raw(
+      tenant: Tenant,
       run: RunId,
       from: number,
       limit: number
-    ): Effect.Effect<ReadonlyArray<RawEvent>, JournalError>
+    ): Effect.Effect<RawPage, RunNotFound | JournalError>
 
     /**
      * Folds a run in quarantine again. If it folds, it is released and continues, and listeners of `amended` are woken;
@@ -394,7 +411,7 @@ export const amendmentOf = <A, E>(
 
 /** Calls `visit` with every entry of a run, in order; at most `page_max` (up to 10,000) of them are read at a time. */
 export const forEachEntry = (
-  journal: RunJournal["Service"],
+  journal: Pick<RunJournal["Service"], "read">,
   run: RunId,
   page_max: number,
   visit: (entry: JournalEntry) => void

@@ -75,7 +75,7 @@ export const unbind = Effect.fnUntraced(function* (
 
 const failUnlessThere = (tenant: Tenant, id: ConversationId) =>
   Effect.flatMap(
-    ConversationStore.use((store) => store.get(tenant, id)),
+    ConversationStore.use((store) => store.read(tenant, id)),
     (found) => (found === undefined ? new ConversationNotFound({ id }) : Effect.void)
   )
 

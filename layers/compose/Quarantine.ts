@@ -5,7 +5,6 @@ import { Effect } from "effect"
 import { RunJournal } from "../../services/RunJournal.ts"
 import * as Entries from "../../src/entry/Entries.ts"
 import type { Principal } from "../../src/Principal.ts"
-import { RunNotFound } from "../../src/run/RunCommand.ts"
 
 export const list = Effect.fnUntraced(function* (by: Principal) {
   const { tenant } = yield* Entries.entitled(by, "repair")
@@ -17,10 +16,8 @@ export const rows = Effect.fnUntraced(function* (run: string, from: number, by: 
   const { tenant } = yield* Entries.entitled(by, "repair")
   const run_id = yield* Entries.runId(run, "run")
   const first = yield* Entries.seq(from, "from")
-  const journal = yield* RunJournal
-  const head = yield* journal.head(run_id)
-  if (head.tenant !== tenant) return yield* new RunNotFound({ run_id })
-  return yield* journal.raw(run_id, first, 10_000)
+  const { events } = yield* RunJournal.use((journal) => journal.raw(tenant, run_id, first, 10_000))
+  return events
 })
 
 export const release = Effect.fnUntraced(function* (run: string, by: Principal) {

@@ -148,8 +148,11 @@ class Progress {
 /** Questions are read from their records; those answered meanwhile are left out. */
 const approvalsOf = Effect.fnUntraced(function* (approvals: Iterable<ApprovalId>, by: Principal) {
   const desk = yield* ApprovalDesk
-  const found = yield* Effect.forEach(approvals, (id) =>
-    Effect.catchTag(desk.get(id, by), "ApprovalNotFound", () => Effect.succeed(undefined))
+  // At once: the store reads those of one tenant together.
+  const found = yield* Effect.forEach(
+    approvals,
+    (id) => Effect.catchTag(desk.get(id, by), "ApprovalNotFound", () => Effect.succeed(undefined)),
+    { concurrency: "unbounded" }
   )
   return found.filter((each) => each !== undefined)
 })
@@ -259,7 +262,7 @@ export const clientCallsOf = (conversation: string, who: Principal) =>
     const by = yield* Entries.entitled(who, "answer")
     const id = yield* Entries.conversationId(conversation, "conversation")
     const found = isCustomer(by)
-      ? yield* ConversationStore.use((store) => store.get(by.tenant, id))
+      ? yield* ConversationStore.use((store) => store.read(by.tenant, id))
       : undefined
     if (found !== undefined && isOpenTo(by, "answer", found.begun_by)) {
       yield* agentFor(by, "follow", found.address.agent)
@@ -441,7 +444,7 @@ const watched = Effect.fnUntraced(function* (
         : yield* Entries.cursor(after, "after")
     return shownTo(by, ofRun(agents.watch(task.conversation, from, by), task, from))
   }
-  const found = yield* ConversationStore.use((store) => store.get(by.tenant, id))
+  const found = yield* ConversationStore.use((store) => store.read(by.tenant, id))
   if (found === undefined || !isOpenTo(by, "follow", found.begun_by)) return yield* missing
   yield* agentFor(by, "follow", found.address.agent)
   return shownTo(by, agents.watch(id, after ?? { ordinal: 0, seq: -1 }, by))

@@ -77,9 +77,14 @@ class Blobs {
   }
 }
 
-const reads = (blobs: Blobs): Pick<BlobStore["Service"], "read" | "heldBy"> => ({
-  read: (tenant, digest, from, bytes_max) =>
-    Effect.sync(() => blobs.of(tenant, digest)?.bytes.slice(from, from + bytes_max)),
+const pieceOf =
+  (blobs: Blobs): BlobStore["Service"]["get"] =>
+  (tenant, digest, from, bytes_max) =>
+    Effect.sync(() => blobs.of(tenant, digest)?.bytes.slice(from, from + bytes_max))
+
+const reads = (blobs: Blobs): Pick<BlobStore["Service"], "get" | "read" | "heldBy"> => ({
+  get: pieceOf(blobs),
+  read: pieceOf(blobs),
   heldBy: (tenant, conversation, digest) =>
     Effect.sync(() => {
       const blob = blobs.of(tenant, digest)

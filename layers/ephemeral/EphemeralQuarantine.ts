@@ -2,7 +2,7 @@
  * Runs in quarantine: lists them, reads their entries unchecked, and readmits them. Private to this room.
  */
 import { Effect, Result } from "effect"
-import type { RunJournal } from "../../services/RunJournal.ts"
+import type { RawPage, RunJournal } from "../../services/RunJournal.ts"
 import { actorKey } from "../../src/Ids.ts"
 import type { QuarantinedRun, RunQuarantined } from "../../src/run/Quarantine.ts"
 import { foldWhole } from "../../src/run/Quarantine.ts"
@@ -45,9 +45,11 @@ export const make = (
       const from = after === undefined ? 0 : all.findIndex((run) => run.run_id === after) + 1
       return all.slice(from, from + Math.min(Math.max(limit, 1), page_max))
     }),
-  raw: (id, from, limit) =>
-    Effect.sync(() =>
-      (store.runs.get(id)?.entries ?? [])
+  raw: (tenant, id, from, limit) =>
+    Effect.suspend((): Effect.Effect<RawPage, RunNotFound> => {
+      const run = store.runs.get(id)
+      if (run?.tenant !== tenant) return Effect.fail(new RunNotFound({ run_id: id }))
+      const events = run.entries
         .filter(({ seq }) => seq >= from)
         .slice(0, Math.min(Math.max(limit, 0), raw_max))
         .map(({ at, event, seq }) => ({
@@ -56,7 +58,8 @@ export const make = (
           type: event._tag,
           payload: JSON.stringify(event)
         }))
-    ),
+      return Effect.succeed({ quarantined: run.quarantined !== undefined, events })
+    }),
   readmit: (id, tenant) =>
     Effect.suspend((): Effect.Effect<void, RunNotFound | RunQuarantined> => {
       const run = store.runs.get(id)

@@ -389,6 +389,32 @@ const auditRuns = (store: Store) =>
     return page.length < limit ? undefined : page.at(-1)?.run_id
   })
 
+const readsOf = (
+  store: Store,
+  clock: Clock.Clock
+): Pick<RunJournal["Service"], "read" | "readFor"> => {
+  const read: RunJournal["Service"]["read"] = (id, from, limit) =>
+    Effect.suspend(() => {
+      const run = store.runs.get(id)
+      if (run === undefined) return Effect.succeed([])
+      const found = run.entries.slice(from, from + Math.min(limit, read_max))
+      if (found.length === 0 && run.quarantined !== undefined) {
+        return Effect.fail(run.quarantined.why)
+      }
+      const gap = gapIn(found, from)
+      return gap === undefined
+        ? Effect.succeed(found)
+        : quarantine(run, gapOf(run, gap), clock.currentTimeMillisUnsafe())
+    })
+  return {
+    read,
+    readFor: (tenant, id, from, limit) =>
+      Effect.suspend(() =>
+        store.runs.get(id)?.tenant === tenant ? read(id, from, limit) : Effect.succeed([])
+      )
+  }
+}
+
 const make = Effect.gen(function* () {
   const store = yield* EphemeralStore
   const journal: Journal = { store, listeners: new Set(), amended: new Set() }
@@ -415,19 +441,7 @@ const make = Effect.gen(function* () {
     claim: claimRun(journal),
     append,
     transact: transactRun(journal),
-    read: (id, from, limit) =>
-      Effect.suspend(() => {
-        const run = store.runs.get(id)
-        if (run === undefined) return Effect.succeed([])
-        const found = run.entries.slice(from, from + Math.min(limit, read_max))
-        if (found.length === 0 && run.quarantined !== undefined) {
-          return Effect.fail(run.quarantined.why)
-        }
-        const gap = gapIn(found, from)
-        return gap === undefined
-          ? Effect.succeed(found)
-          : quarantine(run, gapOf(run, gap), clock.currentTimeMillisUnsafe())
-      }),
+    ...readsOf(store, clock),
     amend: amendRun(journal),
     head: (id) => Effect.suspend(() => head(store, id, clock.currentTimeMillisUnsafe())),
     unfinished: unfinishedRuns(store),

@@ -28,7 +28,7 @@ export const layer: Layer.Layer<
     return handlers.handleAll({
       list: Effect.fnUntraced(function* ({ params }) {
         const by = yield* CurrentPrincipal
-        yield* conversationFor(store.get, by, "follow", params.id, customer_agents)
+        yield* conversationFor(store.read, by, "follow", params.id, customer_agents)
         const items = yield* Effect.mapError(desk.clientCalls(params.id, by), (error) =>
           problemOf(error)
         )

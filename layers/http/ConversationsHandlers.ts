@@ -214,7 +214,7 @@ export const layer: Layer.Layer<
         const by = yield* CurrentPrincipal
         const cursor = EventStream.parseCursor(headers["last-event-id"] ?? query.after)
         if (cursor === undefined) return yield* Effect.fail(badCursor)
-        yield* conversationFor(store.get, by, "follow", params.id, customer_agents)
+        yield* conversationFor(store.read, by, "follow", params.id, customer_agents)
         yield* limits.stream(by)
         const { account, cut } = yield* openAccount(unread)
         const stream = EventStream.bytes(runtime.watch(params.id, cursor, by), {

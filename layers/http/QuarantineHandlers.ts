@@ -13,7 +13,7 @@ import { limit_default } from "../../src/api/Page.ts"
 import { makeProblem } from "../../src/api/Problem.ts"
 import { TroupeApi } from "../../src/api/TroupeApi.ts"
 import type { RawEvent } from "../../src/run/Quarantine.ts"
-import { RunNotFound } from "../../src/run/RunCommand.ts"
+import type { RunNotFound } from "../../src/run/RunCommand.ts"
 import { boundedPage } from "./BoundedPage.ts"
 import { problemOf } from "./Problems.ts"
 
@@ -50,15 +50,19 @@ export const layer: Layer.Layer<
       }),
       events: Effect.fnUntraced(function* ({ params, query }) {
         const { tenant } = yield* CurrentPrincipal
-        const head = yield* Effect.mapError(journal.head(params.id), (error) => problemOf(error))
-        if (head.tenant !== tenant) {
-          return yield* Effect.fail(problemOf(new RunNotFound({ run_id: params.id })))
-        }
-        if (head.quarantined !== true) return yield* Effect.fail(notHere)
-        const { items, last } = yield* boundedPage<RawEvent, JournalError>(
+        const { quarantined } = yield* Effect.mapError(
+          journal.raw(tenant, params.id, 0, 0),
+          (error) => problemOf(error)
+        )
+        if (!quarantined) return yield* Effect.fail(notHere)
+        const { items, last } = yield* boundedPage<RawEvent, RunNotFound | JournalError>(
           query.limit ?? limit_default,
-          (before, limit) => journal.raw(params.id, (before?.seq ?? query.after ?? -1) + 1, limit)
-        ).pipe(Effect.mapError(problemOf))
+          (before, limit) =>
+            Effect.map(
+              journal.raw(tenant, params.id, (before?.seq ?? query.after ?? -1) + 1, limit),
+              ({ events }) => events
+            )
+        ).pipe(Effect.mapError((error) => problemOf(error)))
         return last === undefined ? { items } : { items, next_after: last.seq }
       }),
       release: Effect.fnUntraced(function* ({ params }) {

@@ -44,7 +44,12 @@ const slim = (event: RunEvent): RunEvent =>
 const foldRun = Effect.fnUntraced(function* (journal: RunJournal["Service"], task: AgentTask) {
   const state = State.emptyState()
   yield* Effect.mapError(
-    forEachEntry(journal, task.id, fold_page, ({ event }) => State.evolve(state, slim(event))),
+    forEachEntry(
+      { read: (run, from, limit) => journal.readFor(task.tenant, run, from, limit) },
+      task.id,
+      fold_page,
+      ({ event }) => State.evolve(state, slim(event))
+    ),
     problemOf
   )
   return state
@@ -165,11 +170,16 @@ export const layer: Layer.Layer<
         return summaryOf(task, yield* foldRun(journal, task))
       }),
       events: Effect.fnUntraced(function* ({ params, query }) {
-        yield* taskFor(tasks, yield* CurrentPrincipal, params.id)
+        const { tenant } = yield* taskFor(tasks, yield* CurrentPrincipal, params.id)
         const { items, last } = yield* boundedPage<JournalEntry, JournalError | RunQuarantined>(
           query.limit ?? limit_default,
           (before, limit) =>
-            journal.read(params.id, Math.max((before?.seq ?? query.after ?? -1) + 1, 0), limit)
+            journal.readFor(
+              tenant,
+              params.id,
+              Math.max((before?.seq ?? query.after ?? -1) + 1, 0),
+              limit
+            )
         ).pipe(Effect.mapError(problemOf))
         const shown = items.map((entry) => ({ ...entry, event: shownEvent(entry.event) }))
         return last === undefined ? { items: shown } : { items: shown, next_after: last.seq }

@@ -53,9 +53,6 @@ export class SemStreamsLoops extends Context.Service<
 
 const page = 10_000
 
-const isOf = ({ tenant }: Principal, [first]: ReadonlyArray<JournalEntry>): boolean =>
-  first?.event._tag === "RunAccepted" && first.event.tenant === tenant
-
 const readResponse = (message: unknown): Effect.Effect<ApprovalResponse, InvalidInput> =>
   readJsonValue(message).pipe(
     Result.mapError((refused) => refused.message),
@@ -73,9 +70,9 @@ const make = Effect.gen(function* () {
     const entries: Array<JournalEntry> = []
     if (!isRunId(loop_id)) return entries
     for (;;) {
-      const next = yield* journal.read(loop_id, entries.length, page)
+      const next = yield* journal.readFor(by.tenant, loop_id, entries.length, page)
       entries.push(...next)
-      if (next.length < page) return isOf(by, entries) ? entries : []
+      if (next.length < page) return entries
     }
   })
 

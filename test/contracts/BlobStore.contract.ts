@@ -52,7 +52,10 @@ const keepingTests = (it: Vitest.MethodsNonLive<BlobStore>): void => {
         )
         const piece = yield* blobs.read(tenant, label.digest, 2, 1)
         assert.deepStrictEqual(new Uint8Array(piece ?? []), bytes.slice(2, 3))
-        assert.isUndefined(yield* blobs.read(other, label.digest, 0, 1_000))
+        for (const read of [blobs.read, blobs.get]) {
+          assert.deepStrictEqual(yield* read(tenant, label.digest, 2, 1), piece)
+          assert.isUndefined(yield* read(other, label.digest, 0, 1_000))
+        }
         const task = Samples.newTask()
         const holder = runOf(task.id, task.conversation)
         const missing = yield* Effect.flip(blobs.hold(other, label, holder))

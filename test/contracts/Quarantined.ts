@@ -61,7 +61,7 @@ const anotherCompletes = Effect.fnUntraced(function* (process: H.Process, conver
   assert.deepInclude(H.end(all), { status: "complete" })
 })
 
-const rawOf = (run: RunId) => RunJournal.use((journal) => journal.raw(run, 0, 10_000))
+const rawOf = (run: RunId) => RunJournal.use((journal) => journal.raw(H.tenant, run, 0, 10_000))
 
 /** Every entry point refuses the run as quarantined, and changes nothing. */
 const refusedEverywhere = Effect.fnUntraced(function* (
@@ -113,7 +113,10 @@ const refusedEverywhere = Effect.fnUntraced(function* (
   )
   yield* failed(process.run(watched), damage, run)
   if (damage.reason !== "unfoldable") assert.strictEqual(seen.length, damage.seq)
-  assert.deepStrictEqual(yield* process.run(rawOf(run)), before)
+  assert.deepStrictEqual(yield* process.run(rawOf(run)), {
+    quarantined: true,
+    events: before.events
+  })
 })
 
 /** Lists mark the run as quarantined, and the run that waits behind it says why it waits. */
@@ -187,8 +190,13 @@ export const isQuarantined = <R>(damage: Damage<R>) =>
     yield* anotherCompletes(second, "x-2")
     yield* Effect.provide(refusedEverywhere(second, run, approval, described), log.layer)
     assert.strictEqual(log.lines.filter((line) => line.includes(run)).length, 1)
-    const foreign = second.run(RunJournal.use((journal) => journal.readmit(run, stranger.tenant)))
-    assert.strictEqual((yield* Effect.flip(foreign))._tag, "RunNotFound")
+    const { tenant: other } = stranger
+    for (const foreign of [
+      RunJournal.use((journal) => Effect.asVoid(journal.readmit(run, other))),
+      RunJournal.use((journal) => Effect.asVoid(journal.raw(other, run, 0, 10)))
+    ]) {
+      assert.strictEqual((yield* Effect.flip(second.run(foreign)))._tag, "RunNotFound")
+    }
 
     yield* repair
     yield* second.run(RunJournal.use((journal) => journal.readmit(run, H.tenant)))

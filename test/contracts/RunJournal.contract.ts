@@ -201,6 +201,42 @@ const readTests = (it: Vitest.MethodsNonLive<Needs>): void => {
       assert.deepStrictEqual(yield* journal.read(Samples.runId(), 0, 10), [])
     })
   )
+
+  it.effect("reads the same pages for the run's tenant, and none for another one", () =>
+    Effect.gen(function* () {
+      const journal = yield* RunJournal
+      const { run, task } = yield* Samples.begin({ tenant: Samples.tenant() }, [
+        Samples.modelTurned(1, 1),
+        Samples.callSettled()
+      ])
+      for (const [from, limit] of [
+        [0, 2],
+        [3, 50_000],
+        [4, 2],
+        [-1, 3]
+      ] as const) {
+        const page = yield* journal.read(run, from, limit)
+        assert.deepStrictEqual(yield* journal.readFor(task.tenant, run, from, limit), page)
+        assert.deepStrictEqual(yield* journal.readFor(Samples.tenant(), run, from, limit), [])
+      }
+      assert.deepStrictEqual(yield* journal.readFor(task.tenant, Samples.runId(), 0, 10), [])
+      const raw = yield* journal.raw(task.tenant, run, 1, 2)
+      assert.isFalse(raw.quarantined)
+      assert.deepStrictEqual(
+        raw.events.map(({ seq, type }) => [seq, type]),
+        [
+          [1, "RunClaimed"],
+          [2, "ModelTurned"]
+        ]
+      )
+      assert.deepStrictEqual(yield* journal.raw(task.tenant, run, 0, 0), {
+        quarantined: false,
+        events: []
+      })
+      const foreign = yield* Effect.flip(journal.raw(Samples.tenant(), run, 0, 10))
+      assert.strictEqual(foreign._tag, "RunNotFound")
+    })
+  )
 }
 
 const concurrentAppendTests = (it: Vitest.MethodsNonLive<Needs>): void => {

@@ -215,6 +215,7 @@ const journalOf = (world: World, process: Process, inner: Journal): Journal => {
     transact: (run, fence, body, record) =>
       call("transact", transacting(world, process, inner, run, fence, body, record)),
     read: (run, from, limit) => call("read", inner.read(run, from, limit)),
+    readFor: (tenant, run, from, limit) => call("read", inner.readFor(tenant, run, from, limit)),
     amend: amending(world, process, inner),
     head: (run) => call("head", inner.head(run)),
     unfinished: (tenant, address, limit) =>
@@ -227,7 +228,7 @@ const journalOf = (world: World, process: Process, inner: Journal): Journal => {
     adopt: (owner, agents, limit) => call("adopt", inner.adopt(owner, agents, limit)),
     handOver: (run, epoch, needs) => call("handOver", inner.handOver(run, epoch, needs)),
     quarantined: (query) => call("quarantined", inner.quarantined(query)),
-    raw: (run, from, limit) => call("raw", inner.raw(run, from, limit)),
+    raw: (tenant, run, from, limit) => call("raw", inner.raw(tenant, run, from, limit)),
     readmit: (run, tenant) => call("readmit", inner.readmit(run, tenant)),
     amended: amendedOf(world, process, inner),
     committed: committedOf(world, process, inner)

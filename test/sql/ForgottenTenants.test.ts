@@ -1,23 +1,73 @@
 /** What principals read by an id, with statements that do not compare tenants: row security alone keeps them apart. */
+import { createHash } from "node:crypto"
 import { assert } from "@effect/vitest"
 import { Effect, Exit } from "effect"
+import { SqlClient } from "effect/sql"
 import { ApprovalRecords } from "../../services/ApprovalRecords.ts"
+import { BlobStore } from "../../services/BlobStore.ts"
+import { CallRecords } from "../../services/CallRecords.ts"
 import { ConversationStore } from "../../services/ConversationStore.ts"
+import { RunJournal } from "../../services/RunJournal.ts"
 import type { Stores } from "../../services/Stores.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
-import type { Tenant } from "../../src/Ids.ts"
+import type { ApprovalId, Tenant } from "../../src/Ids.ts"
+import { recordKey } from "../../src/tool/CallRecord.ts"
 import * as Samples from "../contracts/Samples.ts"
 import { onBothEngines } from "./Engines.ts"
 import { forgetfully, withoutRowSecurity } from "./Forgetting.ts"
 
-/** What of a run, whose last event is a question, is read by an id. */
+type Read = (tenant: Tenant) => Effect.Effect<unknown, unknown, Stores>
+
+/** What is read of a run whose last event is a question, whose message has a file, and of which a call is recorded. */
 const readsOf = (
   { run, task }: Samples.Begun,
-  approval: ReturnType<typeof Samples.approvalId>
-): Readonly<Record<string, (tenant: Tenant) => Effect.Effect<unknown, unknown, Stores>>> => ({
+  approval: ApprovalId
+): Readonly<Record<string, Read>> => ({
   approval: (tenant) => ApprovalRecords.use((records) => records.read(tenant, approval)),
   conversation: (tenant) => ConversationStore.use((store) => store.read(tenant, task.conversation)),
-  run: (tenant) => TaskStore.use((tasks) => tasks.read(tenant, run))
+  run: (tenant) => TaskStore.use((tasks) => tasks.read(tenant, run)),
+  events: (tenant) => RunJournal.use((journal) => journal.readFor(tenant, run, 0, 16)),
+  rows: (tenant) => RunJournal.use((journal) => journal.raw(tenant, run, 0, 16)),
+  quarantined: (tenant) => RunJournal.use((journal) => journal.quarantined({ tenant, limit: 1 })),
+  holders: (tenant) =>
+    BlobStore.use((blobs) => blobs.heldBy(tenant, task.conversation, file.digest)),
+  file: (tenant) => BlobStore.use((blobs) => blobs.read(tenant, file.digest, 0, 10)),
+  calls: (tenant) => CallRecords.use((records) => records.ofRun(tenant, run, 10)),
+  tool: (tenant) => CallRecords.use((records) => records.ofTool(tenant, "look", 10))
+})
+
+const bytes = new TextEncoder().encode("a receipt")
+const file = {
+  digest: createHash("sha256").update(bytes).digest("hex"),
+  media_type: "text/plain"
+}
+
+/** Keeps the file with the run's message and records a call, and puts another run of the tenant in quarantine. */
+const furnish = Effect.fnUntraced(function* ({ run, task }: Samples.Begun) {
+  const { conversation, tenant, trace_id } = task
+  const holder = { run, conversation, as: "message" } as const
+  yield* BlobStore.use((blobs) => blobs.put(tenant, file, bytes, holder, 1_000))
+  const call = {
+    key: recordKey(`${run}/${Samples.firstCall}`, 0n),
+    tenant,
+    run_id: run,
+    call_id: Samples.firstCall,
+    trace_id,
+    agent_name: "operations",
+    tool_name: "look",
+    arguments: {},
+    outcome: { _tag: "Value", json: "1" },
+    started_at: 1,
+    ended_at: 2,
+    duration_ms: 1
+  } as const
+  yield* CallRecords.use((records) => records.store([call]))
+  const broken = yield* Samples.begin({ tenant })
+  yield* SqlClient.SqlClient.use((sql) =>
+    sql.unsafe("DELETE FROM troupe.run_events WHERE run_id = $1::uuid AND seq = 0", [broken.run])
+  )
+  const error = yield* RunJournal.use((journal) => Effect.flip(journal.read(broken.run, 0, 10)))
+  assert.strictEqual(error._tag, "RunQuarantined")
 })
 
 /** Whether there is something: undefined, an empty list and a failure are nothing. */
@@ -32,6 +82,7 @@ onBothEngines("reads of a principal whose statements compare no tenants", (it) =
       const [tenant, other] = [Samples.tenant(), Samples.tenant()]
       const request = Samples.approvalRequested()
       const begun = yield* Samples.begin({ tenant }, [Samples.modelTurned(1, 1), request])
+      yield* furnish(begun)
       for (const [name, read] of Object.entries(readsOf(begun, request.approval))) {
         const found = (reader: Tenant) =>
           Effect.map(Effect.exit(forgetfully(read(reader))), isFound)

@@ -11,6 +11,7 @@ import * as EphemeralStore from "../../layers/ephemeral/EphemeralStore.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
 import * as SqlRunJournal from "../../layers/sql/journal/SqlRunJournal.ts"
+import * as TenantReads from "../../layers/sql/engine/TenantReads.ts"
 import * as SqlStores from "../../layers/sql/stores/SqlStores.ts"
 import { ConversationId } from "../../src/Ids.ts"
 import { either } from "../Long.ts"
@@ -221,7 +222,7 @@ const stores = [
       [
         name,
         (count: number) =>
-          randomly(SqlRunJournal.layer, count).pipe(
+          randomly(Layer.provide(SqlRunJournal.layer, Layer.orDie(TenantReads.layer)), count).pipe(
             Effect.provide(
               Layer.merge(EphemeralStore.layer, Layer.provideMerge(SqlStores.layer, client))
             )

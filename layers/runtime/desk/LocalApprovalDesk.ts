@@ -148,7 +148,7 @@ const clientCallsOf = Effect.fnUntraced(function* (
   by: Principal
 ) {
   const { tenant } = by
-  const found = yield* conversations.get(tenant, id)
+  const found = yield* conversations.read(tenant, id)
   if (found === undefined || !isOpenTo(by, "answer", found.begun_by)) {
     return yield* new ConversationNotFound({ id })
   }

@@ -85,7 +85,7 @@ export class PromptFiles {
   })
 
   #read(tenant: Tenant, digest: string, size: number) {
-    return this.#blobs.read(tenant, digest, 0, size).pipe(
+    return this.#blobs.get(tenant, digest, 0, size).pipe(
       Effect.mapBoth({
         onSuccess: (bytes) => (bytes === undefined ? undefined : Base64.encode(bytes)),
         onFailure: () =>

@@ -8,6 +8,7 @@ import { BlobStore } from "../../../services/BlobStore.ts"
 export const discardedFiles: BlobStore["Service"] = BlobStore.of({
   put: () => Effect.void,
   hold: (_, { digest }) => Effect.fail(new FileNotFound({ digest })),
+  get: () => Effect.succeed(undefined),
   read: () => Effect.succeed(undefined),
   heldBy: () => Effect.succeed([]),
   withdraw: () => Effect.succeed(0),

@@ -3,15 +3,21 @@
  */
 import { Clock, Effect, Result, Schema } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
-import type { QuarantineQuery, RunJournal } from "../../../services/RunJournal.ts"
+import type {
+  JournalError,
+  QuarantineQuery,
+  RawPage,
+  RunJournal
+} from "../../../services/RunJournal.ts"
 import { announceQuarantine } from "../../../services/RunJournal.ts"
 import type { RunId, Tenant } from "../../../src/Ids.ts"
 import { foldWhole, QuarantinedRun, RawEvent, RunQuarantined } from "../../../src/run/Quarantine.ts"
 import { RunNotFound } from "../../../src/run/RunCommand.ts"
-import { run_quarantined } from "./Codes.ts"
+import { isQuarantined, run_quarantined, RunCode } from "./Codes.ts"
 import { entries, find } from "./RunRows.ts"
 import { journalRowDecoder, readableRows } from "../engine/DecodedRows.ts"
 import { inTransaction, orJournalError, toJournalError } from "../engine/SqlFailure.ts"
+import type { TenantReads } from "../engine/TenantReads.ts"
 
 const page_max = 500
 const raw_max = 10_000
@@ -40,8 +46,12 @@ const decodeList = readableRows(
   QuarantinedRun.mapFields((fields) => ({ ...fields, at: Schema.BigInt })),
   "runs in quarantine"
 )
+/** The status alone where there is no event. */
 const decodeRaw = journalRowDecoder(
-  RawEvent.mapFields((fields) => ({ ...fields, at: Schema.BigInt })),
+  Schema.Union([
+    RawEvent.mapFields((fields) => ({ ...fields, status: RunCode, at: Schema.BigInt })),
+    Schema.Struct({ status: RunCode, seq: Schema.Null })
+  ]),
   "events of a run"
 )
 
@@ -50,7 +60,7 @@ const timed = <A extends { readonly at: bigint }>(rows: ReadonlyArray<A>) =>
   rows.map((row) => ({ ...row, at: Number(row.at) }))
 
 const quarantined =
-  (sql: SqlClient.SqlClient) =>
+  (sql: SqlClient.SqlClient, reads: TenantReads["Service"]) =>
   ({ after, limit, tenant }: QuarantineQuery) =>
     sql
       .unsafe(
@@ -65,21 +75,42 @@ const quarantined =
         [tenant, after ?? "", Math.min(Math.max(limit, 1), page_max)]
       )
       .pipe(
+        reads.of(tenant),
         Effect.flatMap(decodeList),
         Effect.mapBoth({ onFailure: toJournalError, onSuccess: timed })
       )
 
-const raw = (sql: SqlClient.SqlClient) => (run: RunId, from: number, limit: number) =>
-  sql
-    .unsafe(
-      `SELECT seq, at, type, payload FROM troupe.run_events
-       WHERE run_id = $1::uuid AND seq >= $2::int4 ORDER BY seq LIMIT $3::int4`,
-      [run, from, Math.min(Math.max(limit, 0), raw_max)]
-    )
-    .pipe(
-      Effect.flatMap(decodeRaw),
-      Effect.mapBoth({ onFailure: orJournalError, onSuccess: timed })
-    )
+const raw =
+  (sql: SqlClient.SqlClient, reads: TenantReads["Service"]) =>
+  (
+    tenant: Tenant,
+    run: RunId,
+    from: number,
+    limit: number
+  ): Effect.Effect<RawPage, RunNotFound | JournalError> =>
+    sql
+      .unsafe(
+        `SELECT r.status, e.* FROM troupe.runs r
+           LEFT JOIN LATERAL (SELECT seq, at, type, payload FROM troupe.run_events
+             WHERE run_id = r.run_id AND seq >= $2::int4 ORDER BY seq LIMIT $3::int4) e ON true
+         WHERE r.run_id = $1::uuid AND r.tenant = $4::text ORDER BY e.seq`,
+        [run, from, Math.min(Math.max(limit, 0), raw_max), tenant]
+      )
+      .pipe(
+        reads.of(tenant),
+        Effect.flatMap(decodeRaw),
+        Effect.mapError(orJournalError),
+        Effect.flatMap((rows) => {
+          const [first] = rows
+          if (first === undefined) return Effect.fail(new RunNotFound({ run_id: run }))
+          const events = rows.flatMap((row) => {
+            if (row.seq === null) return []
+            const { at, payload, seq, type } = row
+            return [{ seq, at: Number(at), type, payload }]
+          })
+          return Effect.succeed({ quarantined: isQuarantined(first.status), events })
+        })
+      )
 
 const readmit =
   (sql: SqlClient.SqlClient, wake: (run: RunId) => Effect.Effect<void, SqlError.SqlError>) =>
@@ -119,9 +150,10 @@ const readmit =
 
 export const make = (
   sql: SqlClient.SqlClient,
+  reads: TenantReads["Service"],
   wake: (run: RunId) => Effect.Effect<void, SqlError.SqlError>
 ): Pick<RunJournal["Service"], "quarantined" | "raw" | "readmit"> => ({
-  quarantined: quarantined(sql),
-  raw: raw(sql),
+  quarantined: quarantined(sql, reads),
+  raw: raw(sql, reads),
   readmit: readmit(sql, wake)
 })

@@ -11,6 +11,7 @@ import type { JournalEntry } from "../../../src/run/RunEvent.ts"
 import { journalRowDecoder } from "../engine/DecodedRows.ts"
 import * as GroupedReads from "../engine/GroupedReads.ts"
 import { orJournalError } from "../engine/SqlFailure.ts"
+import type { TenantReads } from "../engine/TenantReads.ts"
 import { isQuarantined, RunCode } from "./Codes.ts"
 import { entriesIn, head_columns, HeadRow, headOf, page, wholeHeads } from "./RunRows.ts"
 
@@ -143,15 +144,21 @@ const unfinishing = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
       : Effect.mapError(few({ tenant, address, limit }), orJournalError)
 })
 
-type Reads = Pick<RunJournal["Service"], "read" | "unfinished">
+type Reads = Pick<RunJournal["Service"], "read" | "readFor" | "unfinished">
 
 export const make = Effect.fnUntraced(function* (
-  sql: SqlClient.SqlClient
+  sql: SqlClient.SqlClient,
+  reads: TenantReads["Service"]
 ): Effect.fn.Return<Reads, never, Scope.Scope> {
   const read = yield* reading(sql)
+  const upTo = (limit: number) => Math.min(Math.max(limit, 0), read_max)
   return {
-    read: (run, from, limit) =>
-      read(run, Math.max(from, 0), Math.min(Math.max(limit, 0), read_max)),
+    read: (run, from, limit) => read(run, Math.max(from, 0), upTo(limit)),
+    readFor: (tenant, run, from, limit) =>
+      Effect.mapError(
+        reads.of(tenant)(page(sql, run, Math.max(from, 0), upTo(limit), tenant)),
+        orJournalError
+      ),
     unfinished: yield* unfinishing(sql)
   }
 })

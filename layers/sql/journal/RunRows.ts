@@ -177,21 +177,23 @@ const decodePage = journalRowDecoder(
 )
 
 /**
- * At most `limit` entries from `from` on, in order; an unknown run has none. The head is read in the same statement: it
- * says how many there are to be. Behind the last one of a run in quarantine it fails: no more will follow.
+ * At most `limit` entries from `from` on, in order; an unknown run has none, nor one of another tenant than is named. The head
+ * is read in the same statement: it says how many there are to be. Behind the last one of a run in quarantine it fails: no more
+ * will follow.
  */
 export const page = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   run: RunId,
   from: number,
-  limit: number
+  limit: number,
+  tenant?: Tenant
 ) {
   const found = yield* Effect.mapError(
     sql.unsafe(
       `SELECT r.length, r.status, e.seq, e.at, e.payload FROM troupe.runs r
          LEFT JOIN troupe.run_events e ON e.run_id = r.run_id AND e.seq >= $2::int4 AND e.seq < $3::int4
-       WHERE r.run_id = $1::uuid ORDER BY e.seq`,
-      [run, from, from + limit]
+       WHERE r.run_id = $1::uuid ${tenant === undefined ? "" : "AND r.tenant = $4::text"} ORDER BY e.seq`,
+      [run, from, from + limit, ...(tenant === undefined ? [] : [tenant])]
     ),
     toJournalError
   )

@@ -28,6 +28,7 @@ import { find } from "./RunRows.ts"
 import { appendWithin, commit, encoded } from "./JournalWriter.ts"
 import { inTransaction, orJournalError, toJournalError } from "../engine/SqlFailure.ts"
 import { SqlNotify } from "../engine/SqlNotify.ts"
+import { TenantReads } from "../engine/TenantReads.ts"
 
 /** Appends of one statement, and the characters of their texts: beyond this a batch gains nothing. */
 const batch_max = 512
@@ -169,7 +170,8 @@ const make = Effect.gen(function* () {
   const markQuarantined = QuarantineRows.marker(sql)
   const listeners = new CommitListeners()
   const take = yield* RunClaims.make(sql)
-  const reads = yield* RunPages.make(sql)
+  const tenants = yield* TenantReads
+  const reads = yield* RunPages.make(sql, tenants)
   const claim = Effect.fnUntraced(function* (...of: Parameters<typeof take>) {
     const claimed = yield* take(...of)
     yield* sql.afterCommit(Effect.sync(() => listeners.publishClaim(claimed)))
@@ -182,8 +184,9 @@ const make = Effect.gen(function* () {
     append: yield* appending(sql, listeners),
     transact: transacting(sql, listeners, yield* Semaphore.make(bodies_max)),
     read: (run, from, limit) => markQuarantined(reads.read(run, from, limit)),
+    readFor: (tenant, run, from, limit) => markQuarantined(reads.readFor(tenant, run, from, limit)),
     amend: yield* Amendments.make({ sql, listeners, wakeups, mark: markQuarantined }),
-    ...QuarantineRows.make(sql, wake),
+    ...QuarantineRows.make(sql, tenants, wake),
     head: Effect.fn("RunJournal.head")(function* (run) {
       const head = yield* Effect.mapError(find(sql, run), orJournalError)
       return head ?? (yield* new RunNotFound({ run_id: run }))
@@ -196,5 +199,8 @@ const make = Effect.gen(function* () {
   })
 })
 
-export const layer: Layer.Layer<RunJournal, SqlError.SqlError, SqlClient.SqlClient | SqlNotify> =
-  Layer.effect(RunJournal, make)
+export const layer: Layer.Layer<
+  RunJournal,
+  SqlError.SqlError,
+  SqlClient.SqlClient | SqlNotify | TenantReads
+> = Layer.effect(RunJournal, make)

@@ -17,6 +17,7 @@ import {
 import { Tenant } from "../../../src/Ids.ts"
 import { rowDecoder } from "../engine/DecodedRows.ts"
 import { inTransaction, orStoreError } from "../engine/SqlFailure.ts"
+import { TenantReads } from "../engine/TenantReads.ts"
 
 const held_max = 100
 const collected_max = 1_000
@@ -155,19 +156,35 @@ const settle = Effect.fnUntraced(function* (
   )
 })
 
-const reads = (sql: SqlClient.SqlClient) => ({
-  read: (tenant: Tenant, digest: string, from: number, bytes_max: number) =>
-    sql
-      .unsafe(
-        `SELECT substring(bytes FROM $3::int4 FOR $4::int4) AS bytes FROM troupe.blobs
-         WHERE digest = $2::text AND tenant = $1::text`,
-        [tenant, digest, from + 1, bytes_max]
-      )
-      .pipe(
-        Effect.flatMap(decodeBytes),
-        Effect.mapBoth({ onSuccess: ([row]) => row?.bytes, onFailure: orStoreError })
-      ),
-  heldBy: (tenant: Tenant, conversation: string, digest: string) =>
+const pieceOf = (
+  sql: SqlClient.SqlClient,
+  tenant: Tenant,
+  digest: string,
+  from: number,
+  bytes_max: number
+) =>
+  sql.unsafe(
+    `SELECT substring(bytes FROM $3::int4 FOR $4::int4) AS bytes FROM troupe.blobs
+     WHERE digest = $2::text AND tenant = $1::text`,
+    [tenant, digest, from + 1, bytes_max]
+  )
+
+const bytesIn = (
+  rows: Effect.Effect<ReadonlyArray<unknown>, SqlError.SqlError>
+): Effect.Effect<Uint8Array | undefined, StoreError> =>
+  Effect.mapBoth(Effect.flatMap(rows, decodeBytes), {
+    onSuccess: ([row]) => row?.bytes,
+    onFailure: orStoreError
+  })
+
+const reading = (
+  sql: SqlClient.SqlClient,
+  reads: TenantReads["Service"]
+): Pick<BlobStore["Service"], "get" | "read" | "heldBy"> => ({
+  get: (tenant, digest, from, bytes_max) => bytesIn(pieceOf(sql, tenant, digest, from, bytes_max)),
+  read: (tenant, digest, from, bytes_max) =>
+    bytesIn(reads.of(tenant)(pieceOf(sql, tenant, digest, from, bytes_max))),
+  heldBy: (tenant, conversation, digest) =>
     sql
       .unsafe(
         `SELECT u.digest, u.media_type, u.name, u.held_as, b.size::float8 AS size
@@ -176,6 +193,7 @@ const reads = (sql: SqlClient.SqlClient) => ({
         [tenant, conversation, digest]
       )
       .pipe(
+        reads.of(tenant),
         Effect.flatMap(decodeHeld),
         Effect.mapBoth({
           onSuccess: (rows) =>
@@ -279,11 +297,12 @@ const removals = (
   }, Effect.mapError(orStoreError))
 })
 
-const make = Effect.map(SqlClient.SqlClient, (sql) =>
-  BlobStore.of({ ...reads(sql), ...puts(sql), ...removals(sql) })
-)
+const make = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  return BlobStore.of({ ...reading(sql, yield* TenantReads), ...puts(sql), ...removals(sql) })
+})
 
-export const layer: Layer.Layer<BlobStore, never, SqlClient.SqlClient> = Layer.effect(
+export const layer: Layer.Layer<BlobStore, never, SqlClient.SqlClient | TenantReads> = Layer.effect(
   BlobStore,
   make
 )

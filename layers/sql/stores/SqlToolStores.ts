@@ -8,6 +8,7 @@ import type { ComponentCatalog } from "../../../services/ComponentCatalog.ts"
 import type { FlowState } from "../../../services/FlowState.ts"
 import type { LoopStore } from "../../../services/LoopStore.ts"
 import type { TriplePublisher } from "../../../services/TriplePublisher.ts"
+import type { TenantReads } from "../engine/TenantReads.ts"
 import * as SqlCallRecords from "../tools/SqlCallRecords.ts"
 import * as SqlComponentCatalog from "../tools/SqlComponentCatalog.ts"
 import * as SqlFlowState from "./SqlFlowState.ts"
@@ -17,7 +18,7 @@ import * as SqlTriplePublisher from "./SqlTriplePublisher.ts"
 export const layer: Layer.Layer<
   CallRecords | ComponentCatalog | FlowState | LoopStore | TriplePublisher,
   never,
-  SqlClient.SqlClient
+  SqlClient.SqlClient | TenantReads
 > = Layer.mergeAll(
   SqlCallRecords.layer,
   SqlComponentCatalog.layer,

@@ -4,9 +4,11 @@
 import { Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { CallRecords } from "../../../services/CallRecords.ts"
+import type { Tenant } from "../../../src/Ids.ts"
 import { CallRecord } from "../../../src/tool/CallRecord.ts"
 import { rowDecoder } from "../engine/DecodedRows.ts"
 import { orStoreError, toStoreError } from "../engine/SqlFailure.ts"
+import { TenantReads } from "../engine/TenantReads.ts"
 
 const page_max = 500
 
@@ -18,9 +20,12 @@ const decodeRecords = rowDecoder(
 /** Names come from models and may hold anything, so they are JSON text. */
 const named = (name: string): string => JSON.stringify(name)
 
-const make = Effect.map(SqlClient.SqlClient, (sql) => {
-  const records = (statement: string, values: ReadonlyArray<unknown>) =>
-    sql.unsafe(statement, [...values]).pipe(
+const make = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const reads = yield* TenantReads
+  const records = (tenant: Tenant, statement: string, values: ReadonlyArray<unknown>) =>
+    sql.unsafe(statement, [tenant, ...values]).pipe(
+      reads.of(tenant),
       Effect.flatMap(decodeRecords),
       Effect.mapBoth({
         onSuccess: (rows) => rows.map(({ record }) => record),
@@ -53,17 +58,19 @@ const make = Effect.map(SqlClient.SqlClient, (sql) => {
           ),
     ofRun: (tenant, run, limit, after) =>
       records(
+        tenant,
         `SELECT record FROM troupe.call_records
          WHERE tenant = $1::text AND run_id = $2::uuid
            AND place > COALESCE((SELECT place FROM troupe.call_records WHERE key = $3::text), 0)
          ORDER BY place LIMIT $4::int4`,
-        [tenant, run, named(after ?? ""), Math.min(limit, page_max)]
+        [run, named(after ?? ""), Math.min(limit, page_max)]
       ),
     ofTool: (tenant, tool_name, limit) =>
       records(
+        tenant,
         `SELECT record FROM troupe.call_records
          WHERE tenant = $1::text AND tool_name = $2::text ORDER BY place DESC LIMIT $3::int4`,
-        [tenant, named(tool_name), Math.min(limit, page_max)]
+        [named(tool_name), Math.min(limit, page_max)]
       ),
     forget: (tenant, before) =>
       Effect.mapBoth(
@@ -76,7 +83,5 @@ const make = Effect.map(SqlClient.SqlClient, (sql) => {
   })
 })
 
-export const layer: Layer.Layer<CallRecords, never, SqlClient.SqlClient> = Layer.effect(
-  CallRecords,
-  make
-)
+export const layer: Layer.Layer<CallRecords, never, SqlClient.SqlClient | TenantReads> =
+  Layer.effect(CallRecords, make)
