@@ -8,11 +8,15 @@ import { SqlClient, Statement } from "effect/sql"
 /** `t.tenant = $1::text`, also as the index of conversations has it. */
 const comparison = /(?:\b\w+\.)?tenant(?: \|\| '')? = (\$\d+)(?:::text)?/g
 
+/** The statement without them. */
+export const comparingNone = (text: string): string =>
+  text.replaceAll(comparison, "$1::text IS NOT NULL")
+
 /** Runs the effect so that its statements compare no tenant. */
 export const forgetfully = Effect.provideService(Statement.CurrentTransformer, (statement, sql) =>
   Effect.sync(() => {
     const [text, params] = statement.compile()
-    return sql.unsafe(text.replaceAll(comparison, "$1::text IS NOT NULL"), params)
+    return sql.unsafe(comparingNone(text), params)
   })
 )
 

@@ -1,0 +1,314 @@
+/**
+ * Every read route: what it reads of a tenant is read in the role that sees this tenant alone. Statements of requests compare no
+ * tenants here, so that a route which forgets the role finds the rows of others.
+ */
+import { createHash, randomUUID } from "node:crypto"
+import { assert, describe, it } from "@effect/vitest"
+import { Context, Effect, Layer } from "effect"
+import { HttpServerRequest } from "effect/http"
+import { HttpApi } from "effect/http-api"
+import { SqlClient, Statement } from "effect/sql"
+import * as ActorMemories from "../../layers/compose/ActorMemories.ts"
+import * as Platform from "../../layers/compose/Platform.ts"
+import * as Runtime from "../../layers/compose/Runtime.ts"
+import * as Server from "../../layers/compose/Server.ts"
+import * as GatewayAgentMemory from "../../layers/memory/GatewayAgentMemory.ts"
+import * as ScriptedModelGateway from "../../layers/model/ScriptedModelGateway.ts"
+import { AccessTokens } from "../../services/AccessTokens.ts"
+import { AuthorizationRecords } from "../../services/AuthorizationRecords.ts"
+import { BlobStore } from "../../services/BlobStore.ts"
+import { ChannelBindings } from "../../services/ChannelBindings.ts"
+import { Notices } from "../../services/Notices.ts"
+import { Outbox } from "../../services/Outbox.ts"
+import { RecordImporter } from "../../services/platform/RecordImporter.ts"
+import { RunJournal } from "../../services/RunJournal.ts"
+import { SubjectErasure } from "../../services/SubjectErasure.ts"
+import { AgentSpec } from "../../src/agent/AgentSpec.ts"
+import { TroupeApi } from "../../src/api/TroupeApi.ts"
+import { ChannelName, in_app } from "../../src/conversation/ChannelBinding.ts"
+import { AgentName, AuthorizationId, Tenant, TokenId } from "../../src/Ids.ts"
+import { Principal } from "../../src/Principal.ts"
+import * as Samples from "../contracts/Samples.ts"
+import { sample } from "../platform/Records.ts"
+import { onBothEngines } from "../sql/Engines.ts"
+import { comparingNone, withoutRowSecurity } from "../sql/Forgetting.ts"
+import { baseUrl } from "./Service.ts"
+
+/** Stands in what belongs to the tenant. */
+const canary = "canary"
+
+const tenants = { acme: Tenant.make("acme"), other: Tenant.make("other") }
+type Who = keyof typeof tenants
+
+/** The same person in both tenants, who may read everything of it. */
+const credentials = (["acme", "other"] as const).map((tenant) => ({
+  sha256: createHash("sha256").update(tenant).digest("hex"),
+  principal: new Principal({ id: "olga", tenant: tenants[tenant], roles: ["admin"] })
+}))
+
+/** An agent that nobody talks to: the runs of others stay as they are. */
+const idle = AgentSpec.make({ name: AgentName.make("idle"), instructions: "Wait." })
+
+const service = Server.layer({ listen: { port: 0 }, credentials }).pipe(
+  Layer.provideMerge(Runtime.layer({ agents: [idle], tools: [] })),
+  Layer.provide(ScriptedModelGateway.layer(() => ScriptedModelGateway.text("hello"))),
+  Layer.provideMerge(Platform.sql),
+  Layer.provide(ActorMemories.layer(GatewayAgentMemory.layer)),
+  Layer.fresh,
+  Layer.orDie
+)
+
+/** A run that waits for an answer, one that waits for its client, and one in quarantine. */
+const seededRuns = Effect.fnUntraced(function* (tenant: Tenant) {
+  const asked = Samples.approvalRequested()
+  const question = { ...asked, payload: { ...asked.payload, args_summary: canary } }
+  const cost = {
+    _tag: "Priced",
+    agent: AgentName.make(canary),
+    amount: "1",
+    currency: "USD",
+    prices: "v1"
+  } as const
+  const turn = { ...Samples.modelTurned(1, 1), cost }
+  const waiting = yield* Samples.begin({ tenant, message: canary }, [turn, question])
+  const requested = Samples.clientRequested()
+  const client = yield* Samples.begin({ tenant }, [Samples.modelTurned(1, 1), requested])
+  const broken = yield* Samples.begin({ tenant, message: canary })
+  yield* SqlClient.SqlClient.use((sql) =>
+    sql.unsafe("DELETE FROM troupe.run_events WHERE run_id = $1::uuid AND seq = 1", [broken.run])
+  )
+  yield* RunJournal.use((journal) => Effect.flip(journal.read(broken.run, 0, 10)))
+  return {
+    run: waiting.run,
+    conversation: waiting.task.conversation,
+    approval: question.approval,
+    client: { conversation: client.task.conversation, call: requested.approval },
+    broken: broken.run
+  }
+})
+
+/** What belongs to the tenant beside its runs. */
+const seeded = Effect.fnUntraced(function* (tenant: Tenant) {
+  const runs = yield* seededRuns(tenant)
+  const { conversation, run } = runs
+  const bytes = new TextEncoder().encode(canary)
+  const digest = createHash("sha256").update(bytes).digest("hex")
+  const file = { digest, media_type: "text/plain" }
+  yield* BlobStore.use((blobs) =>
+    blobs.put(tenant, file, bytes, { run, conversation, as: "message" }, 1_000)
+  )
+  const letter = Samples.outboxMessage({ tenant, payload: { canary } })
+  const outbox = yield* Outbox
+  yield* outbox.enqueue([letter])
+  yield* outbox.claim({ owner: "t", topics: [letter.topic], limit: 1, lease_ms: 60_000 })
+  yield* outbox.failed(letter.id, "t", "refused by the receiver", undefined)
+  const notices = yield* Notices
+  const agent = Samples.operations
+  yield* notices.record({
+    tenant,
+    about: Samples.unique("about"),
+    content: { kind: "answer", conversation, agent, text: canary },
+    recipients: [{ recipient: "olga", messages: [], digest: [] }]
+  })
+  yield* notices.prefer(tenant, "olga", { channels: { [ChannelName.make(canary)]: "off" } })
+  const place = { channel: in_app, address: canary, recipient: "olga" }
+  yield* ChannelBindings.use((bindings) => bindings.bind(tenant, conversation, place))
+  const times = { created_at: Date.now(), expires_at: Date.now() + 3_600_000 }
+  const token = { ...times, name: canary, tenant, principal: "ci", created_by: "olga" }
+  yield* AccessTokens.use((tokens) =>
+    tokens.add({ id: TokenId.make(randomUUID()), roles: ["viewer"], ...token }, "f".repeat(64))
+  )
+  yield* AuthorizationRecords.use((records) =>
+    records.add({
+      id: AuthorizationId.make(randomUUID()),
+      tenant,
+      agent,
+      action: "refund",
+      tool_key: "shop.refund@1",
+      tool_digest: "a".repeat(64),
+      granted_by: canary,
+      granted_at: times.created_at,
+      expires_at: times.expires_at,
+      uses: 0
+    })
+  )
+  yield* SubjectErasure.use((erasure) => erasure.erase({ tenant, subject: "nobody", by: canary }))
+  yield* RecordImporter.use((importer) => importer.record(tenant, sample))
+  return { ...runs, digest, letter: letter.id }
+})
+type Seeds = Effect.Success<ReturnType<typeof seeded>>
+
+interface Route {
+  readonly path: (seeds: Seeds) => string
+  /** What of the tenant its answer shows. Absent = it shows no row of a tenant. */
+  readonly shows?: (seeds: Seeds) => string
+  /** The tables that it also reads in the role of the engine, which sees all tenants. Absent = none. */
+  readonly asEngine?: ReadonlyArray<string>
+}
+
+const shown = () => canary
+
+/** By group and endpoint. */
+const routes: Readonly<Record<string, Route>> = {
+  "agents.list": { path: () => "/v1/agents" },
+  "agents.unhosted": {
+    path: () => "/v1/unhosted",
+    // Counted beside the living processes, which no tenant may read.
+    asEngine: ["agent_tasks", "processes", "run_details"]
+  },
+  "approvals.get": { path: ({ approval }) => `/v1/approvals/${approval}`, shows: shown },
+  "approvals.list": { path: () => "/v1/approvals", shows: shown },
+  "authorizations.list": { path: () => "/v1/authorizations?all=true", shows: shown },
+  "clientCalls.list": {
+    path: ({ client }) => `/v1/conversations/${client.conversation}/client-calls`,
+    shows: ({ client }) => client.call,
+    // Which runs of the conversation's agent are open. Their calls are read as the tenant.
+    asEngine: ["processes", "run_details", "runs"]
+  },
+  "conversations.events": {
+    path: ({ conversation }) => `/v1/conversations/${conversation}/events`,
+    shows: shown,
+    // What the runtime's watch follows, once the conversation was found as the tenant.
+    asEngine: ["agent_tasks", "run_events", "runs"]
+  },
+  "conversations.get": {
+    path: ({ conversation }) => `/v1/conversations/${conversation}`,
+    shows: shown
+  },
+  "conversations.list": {
+    path: () => "/v1/conversations",
+    shows: ({ conversation }) => conversation
+  },
+  "costs.list": { path: () => "/v1/costs", shows: shown },
+  "deadLetters.get": { path: ({ letter }) => `/v1/dead-letters/${letter}`, shows: shown },
+  "deadLetters.list": { path: () => "/v1/dead-letters", shows: ({ letter }) => letter },
+  "erasures.list": { path: () => "/v1/erasures", shows: shown },
+  "files.download": {
+    path: ({ conversation, digest }) => `/v1/conversations/${conversation}/files/${digest}`,
+    shows: shown
+  },
+  "health.health": { path: () => "/health" },
+  "health.ready": { path: () => "/ready", asEngine: ["agent_tasks"] },
+  "killSwitch.get": { path: () => "/v1/kill-switch" },
+  "notices.bindings": {
+    path: ({ conversation }) => `/v1/conversations/${conversation}/bindings`,
+    shows: shown
+  },
+  "notices.list": { path: () => "/v1/notices", shows: shown },
+  "notices.preferences": { path: () => "/v1/notices/preferences", shows: shown },
+  "quarantine.events": { path: ({ broken }) => `/v1/quarantine/${broken}/events`, shows: shown },
+  "quarantine.list": { path: () => "/v1/quarantine", shows: ({ broken }) => broken },
+  "records.getChangeset": { path: () => "/v1/changesets/change-1", shows: () => "change-1" },
+  "records.getCluster": { path: () => "/v1/failure-clusters/rude", shows: () => "rude" },
+  "records.getScan": { path: () => "/v1/scans/scan-1", shows: () => "scan-1" },
+  "records.listChangesets": { path: () => "/v1/changesets", shows: () => "change-1" },
+  "records.listClusters": { path: () => "/v1/failure-clusters", shows: () => "rude" },
+  "records.listFailures": {
+    path: () => "/v1/failure-clusters/rude/failures",
+    shows: () => "failure-4"
+  },
+  "records.listScans": { path: () => "/v1/scans", shows: () => "scan-1" },
+  "runs.events": { path: ({ run }) => `/v1/runs/${run}/events`, shows: shown },
+  "runs.get": { path: ({ run }) => `/v1/runs/${run}`, shows: shown },
+  "runs.list": { path: () => "/v1/runs", shows: shown },
+  "tokens.list": { path: () => "/v1/tokens", shows: shown }
+}
+
+/** Those of the API that read, and which of them name what they read. */
+const reading = ((): ReadonlyMap<string, { readonly isById: boolean }> => {
+  const found = new Map<string, { readonly isById: boolean }>()
+  HttpApi.reflect(TroupeApi, {
+    onGroup: () => undefined,
+    onEndpoint: ({ endpoint, group }) => {
+      if (endpoint.method !== "GET") return
+      found.set(`${group.identifier}.${endpoint.identifier}`, {
+        isById: endpoint.path.includes(":")
+      })
+    }
+  })
+  return found
+})()
+
+/** Statements of requests, by the role that they are in. */
+interface Noted {
+  asTenant: number
+  asEngine: Array<string>
+}
+
+const tablesOf = (texts: ReadonlyArray<string>): ReadonlyArray<string> => [
+  ...new Set(
+    texts.flatMap((text) => Array.from(text.matchAll(/troupe\.(\w+)/g), ([, name]) => name!))
+  )
+]
+
+/** Runs the effect with statements of requests that compare no tenants, and notes in whose role each is. */
+const noting =
+  (noted: Noted) =>
+  <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+    Effect.flatMap(SqlClient.SqlClient, (client) => {
+      const secured = new WeakSet<object>()
+      return Effect.provideService(effect, Statement.CurrentTransformer, (statement, sql, fiber) =>
+        Effect.sync(() => {
+          const request = Context.getOrUndefined(fiber.context, HttpServerRequest.HttpServerRequest)
+          if (request === undefined) return statement
+          const [text, params] = statement.compile()
+          const transaction = Context.getOrUndefined(fiber.context, client.transactionService)
+          if (transaction !== undefined && text.includes("set_config('role'")) {
+            secured.add(transaction)
+          }
+          if (transaction !== undefined && secured.has(transaction)) noted.asTenant++
+          else noted.asEngine.push(text)
+          return sql.unsafe(comparingNone(text), params)
+        })
+      )
+    })
+
+/** The status and the text of an answer; of a stream, until it has said what it is to show, or that nothing more is there. */
+const ask = Effect.fnUntraced(function* (path: string, as: Who) {
+  const url = yield* baseUrl
+  return yield* Effect.promise(async () => {
+    const abort = new AbortController()
+    const headers = { authorization: `Bearer ${as}` }
+    const response = await fetch(url + path, { headers, signal: abort.signal })
+    let text = ""
+    for await (const piece of response.body!.pipeThrough(new TextDecoderStream())) {
+      text += piece
+      if (text.includes(": caught up")) break
+    }
+    abort.abort()
+    return { status: response.status, text }
+  })
+})
+
+describe("read routes", () => {
+  it("are all in this list, and no other", () => {
+    assert.sameMembers(Object.keys(routes), [...reading.keys()])
+  })
+})
+
+onBothEngines("read routes without a comparison of tenants", (it) => {
+  it.effect("find nothing of another tenant, which row security alone keeps from them", () => {
+    const noted: Noted = { asTenant: 0, asEngine: [] }
+    return Effect.gen(function* () {
+      const seeds = yield* seeded(tenants.acme)
+      for (const [name, { asEngine = [], path, shows }] of Object.entries(routes)) {
+        const { isById } = reading.get(name)!
+        const at = path(seeds)
+        noted.asTenant = 0
+        noted.asEngine = []
+        const own = yield* ask(at, "acme")
+        assert.strictEqual(own.status, 200, `${name}: ${own.text}`)
+        assert.sameMembers([...tablesOf(noted.asEngine)], [...asEngine], name)
+        assert.strictEqual(noted.asTenant > 0, shows !== undefined, name)
+        if (shows === undefined) continue
+        const row = shows(seeds)
+        assert.include(own.text, row, name)
+        const isFound = Effect.map(ask(at, "other"), ({ status, text }) =>
+          isById ? status !== 404 : text.includes(row)
+        )
+        assert.isFalse(yield* isFound, name)
+        assert.isTrue(yield* withoutRowSecurity(isFound), name)
+      }
+    }).pipe(Effect.provide(service), noting(noted))
+  })
+})
