@@ -32,7 +32,15 @@ import * as Quarantine from "./Quarantine.ts"
 import type { Services } from "./StartedLayer.ts"
 import * as TokenMethods from "./TokenMethods.ts"
 import { askedOf, askedWait, withValue, withValues } from "./TypedAnswer.ts"
-import { answerOf, clientCallsOf, sendMessage, streamRun, waitOf, watchFeed } from "./Waiting.ts"
+import {
+  answerOf,
+  answerTo,
+  clientCallsOf,
+  sendMessage,
+  streamRun,
+  waitOf,
+  watchFeed
+} from "./Waiting.ts"
 
 /** Methods of `NodeService` that give one value, each as an Effect of it. */
 type AsEffects = {
@@ -67,8 +75,8 @@ export const ask = (message: Send, by: Principal = service(), wait?: Wait) =>
     Effect.gen(function* () {
       yield* waitOf(wait)
       const { codec, message: sent } = yield* askedOf(message)
-      const { run } = yield* sending(sent, by)
-      const answer = yield* answerOf(run, by, wait, restore)
+      const { task } = yield* sendMessage(sent as Message, by)
+      const answer = yield* answerTo(task, by, wait, restore)
       return codec === undefined ? answer : yield* withValue(codec, answer)
     })
   )

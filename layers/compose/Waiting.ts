@@ -206,9 +206,9 @@ const outcome = Effect.fnUntraced(function* ({ conversation, id, ordinal }: Plac
   return answer
 })
 
-/** How the run has ended, or what it waits for; for a run whose place the principal may follow. */
-const endOf = (run: RunId, by: Principal) =>
-  Effect.flatMap(followedTask(run, by), (place) => outcome(place, by))
+/** How the run of a task of the principal's tenant has ended, or what it waits for. */
+const endOf = (task: AgentTask, by: Principal) =>
+  Effect.flatMap(followable(task, by), (place) => outcome(place, by))
 
 /**
  * Sends the message when it is pulled, and goes on to the run's end. Its failures are those of `sendMessage` and `watchFeed`.
@@ -217,9 +217,10 @@ export const streamRun = (message: Message, who: Principal) =>
   Stream.unwrap(
     Effect.gen(function* () {
       const by = yield* Entries.entitled(who, "follow")
-      const { conversation, id: run } = (yield* sendMessage(message, by)).task
+      const { task } = yield* sendMessage(message, by)
+      const { conversation, id: run } = task
       const begun: RunPart = { type: "begun", run, conversation }
-      const end = Stream.fromEffect(endOf(run, by)).pipe(
+      const end = Stream.fromEffect(endOf(task, by)).pipe(
         // It has ended, unless the feed ended for another reason.
         Stream.flatMap((answer): Stream.Stream<RunPart> =>
           answer.status === "awaiting_approval"
@@ -246,14 +247,17 @@ const waited = (place: Place, by: Principal, timeout_ms: number | undefined) => 
       })
 }
 
+/** The task, of the principal's tenant; for a customer those of others are not found. */
+const followable = Effect.fnUntraced(function* (task: AgentTask, by: Principal) {
+  if (!isOpenTo(by, "follow", task.by)) return yield* new RunNotFound({ run_id: task.id })
+  yield* agentFor(by, "follow", task.address.agent)
+  return task
+})
+
 /** A run of the principal's tenant; runs of other tenants, and for a customer those of others, are not found. */
 const followedTask = Effect.fnUntraced(function* (run: RunId, by: Principal) {
   const task = yield* TaskStore.use((tasks) => tasks.read(by.tenant, run))
-  if (task === undefined || !isOpenTo(by, "follow", task.by)) {
-    return yield* new RunNotFound({ run_id: run })
-  }
-  yield* agentFor(by, "follow", task.address.agent)
-  return task
+  return task === undefined ? yield* new RunNotFound({ run_id: run }) : yield* followable(task, by)
 })
 
 /** For a customer only while the conversation's agent is one for customers, as with everything that it reads. */
@@ -308,26 +312,45 @@ export const waitOf = Effect.fnUntraced(function* (given: unknown) {
   return wait
 })
 
-/**
- * Waits for a run until its answer, its question, its timeout or an interruption, whichever is first. `interruptibly` is for a
- * caller that cannot be interrupted elsewhere.
- */
-export const answerOf = Effect.fnUntraced(function* (
-  given: string,
-  who: Principal,
-  bounds?: Wait,
-  interruptibly: <A, E, R>(wait: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R> = identity
-) {
-  const { cancel = false, timeout_ms } = yield* waitOf(bounds)
-  const by = yield* Entries.entitled(who, "follow")
-  const place = yield* followedTask(yield* Entries.runId(given, "run"), by)
+type Interruptibly = <A, E, R>(wait: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+
+/** Until the run's answer, its question, its timeout or an interruption, whichever is first. */
+const waitFor = (
+  place: Place,
+  by: Principal,
+  { cancel = false, timeout_ms }: Bounds,
+  interruptibly: Interruptibly
+) => {
   const wait = interruptibly(waited(place, by, timeout_ms))
-  if (!cancel) return yield* wait
+  if (!cancel) return wait
   const leave = Effect.ignore(left(place.id, by))
-  return yield* wait.pipe(
+  return wait.pipe(
     Effect.tapErrorTag("WaitTimedOut", () => leave),
     Effect.onInterrupt(() => leave)
   )
+}
+
+/** Waits for the run of this id, for as long as `bounds` says. */
+export const answerOf = Effect.fnUntraced(function* (given: string, who: Principal, bounds?: Wait) {
+  const wait = yield* waitOf(bounds)
+  const by = yield* Entries.entitled(who, "follow")
+  const place = yield* followedTask(yield* Entries.runId(given, "run"), by)
+  return yield* waitFor(place, by, wait, identity)
+})
+
+/**
+ * Waits for the run of a message that the principal has sent: its task, as it was accepted, is not read again. `interruptibly` is
+ * for a caller that cannot be interrupted elsewhere.
+ */
+export const answerTo = Effect.fnUntraced(function* (
+  task: AgentTask,
+  who: Principal,
+  bounds: Wait | undefined,
+  interruptibly: Interruptibly
+) {
+  const wait = yield* waitOf(bounds)
+  const by = yield* Entries.entitled(who, "follow")
+  return yield* waitFor(yield* followable(task, by), by, wait, interruptibly)
 })
 
 const isRunId = Schema.is(RunIds)
