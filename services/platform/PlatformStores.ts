@@ -4,6 +4,7 @@
 import type { ChangesetStore } from "./contracts/ChangesetStore.ts"
 import type { FailureClusterReader } from "./contracts/FailureClusterReader.ts"
 import type { ScanReader } from "./contracts/ScanReader.ts"
+import type { DraftStore } from "./DraftStore.ts"
 import type { FailureClusterTriage } from "./FailureClusterTriage.ts"
 import type { RecordCounter } from "./RecordCounter.ts"
 import type { RecordImporter } from "./RecordImporter.ts"
@@ -19,5 +20,6 @@ export type PlatformStores =
   | WorkspaceReader
   | WorkspaceSettings
   | WorldViews
+  | DraftStore
   | RecordCounter
   | RecordImporter

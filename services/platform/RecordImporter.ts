@@ -23,7 +23,7 @@ export class RecordImporter extends Context.Service<
     /**
      * Writes all of it or nothing, and publishes its events with it. Scans, clusters and systems that are known take what was found last.
      * What people decide stays as it is: a known workspace, framework or change set, and the triage of a known cluster; so do
-     * known failures and errors. A failure of a cluster that is neither known nor among the records refuses all.
+     * known failures and errors, and a card that was published from a draft. A failure of a cluster that is neither known nor among the records refuses all.
      */
     record(
       tenant: Tenant,

@@ -86,6 +86,9 @@ export const changedWorkspace = (
         })
       )
 
+/** Limits of a system that its card has. */
+export const limits_max = 50
+
 /** What a system is, for people who judge it. */
 export const SystemCard = Schema.Struct({
   system_id: SystemId,
@@ -97,7 +100,7 @@ export const SystemCard = Schema.Struct({
   /** What it is built of: models, tools, sources. */
   parts: Schema.Array(Text(200)).check(Schema.isMaxLength(50)),
   /** What it must not be used for, and what it is known to do badly. */
-  limits: Schema.Array(Text(500)).check(Schema.isMaxLength(50)),
+  limits: Schema.Array(Text(500)).check(Schema.isMaxLength(limits_max)),
   updated_at: Moment
 })
 export interface SystemCard extends Schema.Schema.Type<typeof SystemCard> {}

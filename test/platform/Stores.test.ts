@@ -3,6 +3,7 @@ import * as EphemeralPlatform from "../../layers/ephemeral/platform/EphemeralPla
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import * as SqlPlatform from "../../layers/sql/platform/SqlPlatform.ts"
 import * as SqlStores from "../../layers/sql/stores/SqlStores.ts"
+import { draftStoreContract } from "../contracts/DraftStore.contract.ts"
 import { platformContract } from "../contracts/Platform.contract.ts"
 import { recordCounterContract } from "../contracts/RecordCounter.contract.ts"
 import { engines } from "../sql/Engines.ts"
@@ -10,8 +11,10 @@ import { engines } from "../sql/Engines.ts"
 const memory = EphemeralPlatform.layer.pipe(Layer.provideMerge(EphemeralStores.layer))
 platformContract("ephemeral", memory)
 recordCounterContract("ephemeral", memory)
+draftStoreContract("ephemeral", memory)
 for (const [engine, client] of engines) {
   const sql = SqlPlatform.layer.pipe(Layer.provideMerge(SqlStores.layer), Layer.provide(client))
   platformContract(engine, sql)
   recordCounterContract(engine, sql)
+  draftStoreContract(engine, sql)
 }

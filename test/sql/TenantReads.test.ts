@@ -18,6 +18,7 @@ import { CostLedger } from "../../services/CostLedger.ts"
 import { Notices } from "../../services/Notices.ts"
 import { OutboxReader } from "../../services/OutboxReader.ts"
 import { ChangesetStore } from "../../services/platform/contracts/ChangesetStore.ts"
+import { DraftStore } from "../../services/platform/DraftStore.ts"
 import { FailureClusterReader } from "../../services/platform/contracts/FailureClusterReader.ts"
 import { ScanReader } from "../../services/platform/contracts/ScanReader.ts"
 import { WorkspaceReader } from "../../services/platform/WorkspaceReader.ts"
@@ -131,7 +132,9 @@ const principalReads = Effect.fnUntraced(function* (tenant: Tenant) {
     framework: workspaces.framework(tenant, missing),
     system: workspaces.systemCard(tenant, missing),
     errors: workspaces.errors(tenant, { limit }),
-    world: (yield* WorldViews).view(tenant, missing)
+    world: (yield* WorldViews).view(tenant, missing),
+    drafts: (yield* DraftStore).drafts(tenant, { limit }),
+    draft: (yield* DraftStore).draft(tenant, missing)
   }
   return reads
 })

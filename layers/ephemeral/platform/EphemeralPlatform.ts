@@ -6,6 +6,7 @@ import { Clock, Effect, Layer } from "effect"
 import { ChangesetStore } from "../../../services/platform/contracts/ChangesetStore.ts"
 import { FailureClusterReader } from "../../../services/platform/contracts/FailureClusterReader.ts"
 import { ScanReader } from "../../../services/platform/contracts/ScanReader.ts"
+import { DraftStore } from "../../../services/platform/DraftStore.ts"
 import { FailureClusterTriage } from "../../../services/platform/FailureClusterTriage.ts"
 import type { PlatformStores } from "../../../services/platform/PlatformStores.ts"
 import { RecordCounter } from "../../../services/platform/RecordCounter.ts"
@@ -14,6 +15,7 @@ import { WorkspaceReader } from "../../../services/platform/WorkspaceReader.ts"
 import { WorkspaceSettings } from "../../../services/platform/WorkspaceSettings.ts"
 import { WorldViews } from "../../../services/platform/WorldViews.ts"
 import { Outbox } from "../../../services/Outbox.ts"
+import { canonical } from "../../../src/Canonical.ts"
 import { severityRank } from "../../../src/platform/contracts/FailureCluster.ts"
 import { ChangeRefused } from "../../../src/platform/contracts/RecordErrors.ts"
 import { appliedChangeset, reviewedChangeset } from "../../../src/platform/ChangesetSteps.ts"
@@ -25,7 +27,9 @@ import {
   unlinkedFailure
 } from "../../../src/platform/PlatformRecords.ts"
 import { sumOf } from "../../../src/platform/SummaryTool.ts"
+import type { SystemCard } from "../../../src/platform/Workspace.ts"
 import { changedWorkspace } from "../../../src/platform/Workspace.ts"
+import { drafts, offerDrafts } from "./EphemeralDrafts.ts"
 import type { Place, WorkspaceMaps } from "./PlatformMaps.ts"
 import * as PlatformMaps from "./PlatformMaps.ts"
 import { found, pageOf } from "./PlatformMaps.ts"
@@ -131,7 +135,8 @@ const workspaces = ({ of }: Maps): WorkspaceReader["Service"] => ({
     Effect.sync(() => [...of(tenant).frameworks.values()].toSorted(byId).slice(0, frameworks_max)),
   framework: (tenant, id) =>
     Effect.suspend(() => found(of(tenant).frameworks.get(id), "framework", id)),
-  systemCard: (tenant, id) => Effect.suspend(() => found(of(tenant).systems.get(id), "system", id)),
+  systemCard: (tenant, id) =>
+    Effect.suspend(() => found(of(tenant).systems.get(id)?.card, "system", id)),
   errors: (tenant, { scan_id, source, ...page }) =>
     Effect.sync(() =>
       pageOf(
@@ -208,10 +213,18 @@ const keepKnown = <A>(known: Map<string, A>, id: string, record: A): void => {
   if (!known.has(id)) known.set(id, record)
 }
 
+const keepCard = ({ systems }: WorkspaceMaps, card: SystemCard): void => {
+  const known = systems.get(card.system_id)
+  if (known?.published === true) return
+  const before = known?.revision ?? 0
+  const isSame = known !== undefined && canonical(known.card) === canonical(card)
+  systems.set(card.system_id, { card, revision: isSame ? before : before + 1, published: false })
+}
+
 const write = (maps: WorkspaceMaps, records: PlatformRecords): void => {
   maps.workspace ??= records.workspace
   for (const each of records.frameworks) keepKnown(maps.frameworks, each.framework_id, each)
-  for (const each of records.systems) maps.systems.set(each.system_id, each)
+  for (const each of records.systems) keepCard(maps, each)
   for (const each of records.scans) maps.scans.set(each.scan.scan_id, each)
   for (const each of records.changesets) {
     keepKnown(maps.changesets, each.changeset.changeset_id, each)
@@ -242,6 +255,7 @@ export const layer: Layer.Layer<PlatformStores, never, Outbox> = Layer.unwrap(
   Effect.gen(function* () {
     const maps = yield* PlatformMaps.PlatformMaps
     const outbox = yield* Outbox
+    yield* offerDrafts(maps)
     return Layer.mergeAll(
       Layer.succeed(ScanReader, scans(maps)),
       Layer.succeed(ChangesetStore, changesets(maps)),
@@ -250,6 +264,7 @@ export const layer: Layer.Layer<PlatformStores, never, Outbox> = Layer.unwrap(
       Layer.succeed(WorkspaceReader, workspaces(maps)),
       Layer.succeed(WorkspaceSettings, settings(maps)),
       Layer.succeed(WorldViews, worldViews(maps)),
+      Layer.succeed(DraftStore, drafts(maps)),
       Layer.succeed(RecordCounter, counter(maps)),
       Layer.succeed(RecordImporter, importer(maps, outbox))
     )

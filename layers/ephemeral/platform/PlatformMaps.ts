@@ -12,21 +12,30 @@ import type {
 } from "../../../src/platform/contracts/FailureCluster.ts"
 import { RecordNotFound } from "../../../src/platform/contracts/RecordErrors.ts"
 import type { ScanRecord } from "../../../src/platform/contracts/Scan.ts"
+import type { Draft } from "../../../src/platform/Draft.ts"
 import type { Framework } from "../../../src/platform/Framework.ts"
 import type { SystemCard, Workspace, WorkspaceError } from "../../../src/platform/Workspace.ts"
 import type { WorldVersionPublished } from "../../../src/worlds/contracts/WorldVersionPublished.ts"
+
+/** A card with its revision. One that was `published` from a draft is people's: what is found does not write over it. */
+interface KnownCard {
+  readonly card: SystemCard
+  readonly revision: number
+  readonly published: boolean
+}
 
 /** Records by their ids. */
 export interface WorkspaceMaps {
   workspace: Workspace | undefined
   readonly frameworks: Map<string, Framework>
-  readonly systems: Map<string, SystemCard>
+  readonly systems: Map<string, KnownCard>
   readonly scans: Map<string, ScanRecord>
   readonly changesets: Map<string, ChangesetRecord>
   readonly clusters: Map<string, ClusterRecord>
   readonly failures: Map<string, LinkedFailure>
   readonly errors: Map<string, WorkspaceError>
   readonly worlds: Map<string, WorldVersionPublished>
+  readonly drafts: Map<string, Draft>
 }
 
 const emptyMaps = (): WorkspaceMaps => ({
@@ -38,7 +47,8 @@ const emptyMaps = (): WorkspaceMaps => ({
   clusters: new Map(),
   failures: new Map(),
   errors: new Map(),
-  worlds: new Map()
+  worlds: new Map(),
+  drafts: new Map()
 })
 
 export class PlatformMaps extends Context.Service<

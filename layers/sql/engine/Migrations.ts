@@ -26,6 +26,7 @@ import { migration as tenants } from "./migrations/0011_tenants.ts"
 import { migration as tokens } from "./migrations/0012_tokens.ts"
 import { migration as erasures } from "./migrations/0013_erasures.ts"
 import { migration as handoffs } from "./migrations/0014_handoffs.ts"
+import { migration as drafts } from "./migrations/0015_drafts.ts"
 
 /** By number and name. Only ever appended to. */
 const migrations = {
@@ -54,7 +55,9 @@ const migrations = {
   /** Which erasures there were. */
   "0013_erasures": erasures,
   /** An index of the runs that changed hands. */
-  "0014_handoffs": handoffs
+  "0014_handoffs": handoffs,
+  /** Drafts of rubrics and system cards. */
+  "0015_drafts": drafts
 }
 
 /** The number of the last migration that this version has. */

@@ -8,6 +8,7 @@ import { Outbox } from "../../../services/Outbox.ts"
 import { ChangesetStore } from "../../../services/platform/contracts/ChangesetStore.ts"
 import { FailureClusterReader } from "../../../services/platform/contracts/FailureClusterReader.ts"
 import { ScanReader } from "../../../services/platform/contracts/ScanReader.ts"
+import { DraftStore } from "../../../services/platform/DraftStore.ts"
 import { FailureClusterTriage } from "../../../services/platform/FailureClusterTriage.ts"
 import type { PlatformStores } from "../../../services/platform/PlatformStores.ts"
 import { RecordCounter } from "../../../services/platform/RecordCounter.ts"
@@ -17,6 +18,7 @@ import { WorkspaceSettings } from "../../../services/platform/WorkspaceSettings.
 import { WorldViews } from "../../../services/platform/WorldViews.ts"
 import * as Published from "./SqlPublishedRecords.ts"
 import * as TenantReads from "../engine/TenantReads.ts"
+import { drafts } from "./SqlDrafts.ts"
 import { counter } from "./SqlRecordCounter.ts"
 import { importer } from "./SqlRecordImporter.ts"
 import * as Workspaces from "./SqlWorkspaces.ts"
@@ -38,6 +40,7 @@ export const layer: Layer.Layer<
       Layer.succeed(WorkspaceReader, Workspaces.workspaces(of)),
       Layer.succeed(WorkspaceSettings, Workspaces.settings(of)),
       Layer.succeed(WorldViews, Workspaces.worldViews(of)),
+      Layer.succeed(DraftStore, drafts(of)),
       Layer.succeed(RecordCounter, counter(of)),
       Layer.succeed(RecordImporter, importer(sql, outbox))
     )

@@ -22,7 +22,7 @@ interface Rows {
   readonly table: string
   /** The first is the id. */
   readonly columns: ReadonlyArray<readonly [name: string, type: "text" | "int2" | "int8"]>
-  readonly known: "stays" | "follows"
+  readonly known: "stays" | "follows" | "follows until published"
   readonly rows: ReadonlyArray<ReadonlyArray<string | number | null>>
 }
 
@@ -44,7 +44,7 @@ const tablesOf = (records: PlatformRecords): ReadonlyArray<Rows> => [
       ["system_id", "text"],
       ["card", "text"]
     ],
-    known: "follows",
+    known: "follows until published",
     rows: records.systems.map((each) => [each.system_id, document(each)])
   },
   {
@@ -140,12 +140,14 @@ const found = (records: PlatformRecords): ReadonlyArray<Rows> => [
 const insert = (sql: Sql, tenant: Tenant, { columns, known, rows, table }: Rows) => {
   const names = columns.map(([name]) => name)
   const [id, ...others] = names
-  const conflict =
-    known === "stays"
-      ? "DO NOTHING"
-      : `DO UPDATE SET ${others.map((name) => `${name} = excluded.${name}`).join(", ")}`
+  const follow = `DO UPDATE SET ${others.map((name) => `${name} = excluded.${name}`).join(", ")}`
+  const conflict = {
+    stays: "DO NOTHING",
+    follows: follow,
+    "follows until published": `${follow}, revision = t.revision + (t.card <> excluded.card)::int4 WHERE NOT t.published`
+  }[known]
   return sql.unsafe(
-    `INSERT INTO troupe.${table} (tenant, ${names.join(", ")})
+    `INSERT INTO troupe.${table} AS t (tenant, ${names.join(", ")})
      SELECT $1::text, ${columns.map(([, type], i) => `(r.row ->> ${i})::${type}`).join(", ")}
      FROM json_array_elements($2::json) AS r(row) ON CONFLICT (tenant, ${id}) ${conflict}`,
     [tenant, document(rows)]

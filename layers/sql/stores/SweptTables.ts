@@ -89,6 +89,7 @@ const swept: ReadonlyArray<Swept> = [
   { table: "rule_candidates", columns: ["draft"], does: "mark" },
   { table: "platform_changesets", columns: ["state"], does: "mark" },
   { table: "platform_clusters", columns: ["triage"], does: "mark" },
+  { table: "platform_drafts", columns: ["document", "state"], does: "mark" },
   { table: "erasures", columns: ["by"], does: "mark" }
 ]
 

@@ -12,7 +12,8 @@ export class RecordNotFound extends Schema.TaggedError<RecordNotFound>()("Record
     "failure cluster",
     "framework",
     "system",
-    "world"
+    "world",
+    "draft"
   ]),
   /** At most 200 UTF-16 units of what was asked for. */
   id: Schema.String

@@ -1,0 +1,141 @@
+/**
+ * What is written down before it is published: a rubric of a framework, or the card of a system. What a draft says never changes,
+ * so that whoever approves its publication approves what there was to be read.
+ */
+import { Schema } from "effect"
+import { Moment, Text, Version } from "./contracts/Fact.ts"
+import { FrameworkId, RecordId, SystemId } from "./contracts/RecordId.ts"
+import { FrameworkRevision, Rubric } from "./Framework.ts"
+import { SystemCard } from "./Workspace.ts"
+
+/** Drafts of one workspace that wait for their publication. */
+export const drafts_open_max = 100
+/** Drafts that are ever written in one workspace. */
+export const drafts_max = 999_999
+
+export const DraftId = Schema.String.check(
+  Schema.isPattern(/^draft-[1-9][0-9]{0,5}$/, { description: "draft- and a number" })
+).pipe(Schema.brand("DraftId"))
+export type DraftId = typeof DraftId.Type
+
+export const draftId = (number: number): DraftId => DraftId.make(`draft-${number}`)
+
+export const DraftKind = Schema.Literals(["rubric", "system_card"])
+export type DraftKind = typeof DraftKind.Type
+
+export const DraftStatus = Schema.Literals(["draft", "published", "withdrawn"])
+export type DraftStatus = typeof DraftStatus.Type
+
+export const DraftTitle = Text(200)
+
+/** Why a draft is published or withdrawn. */
+export const DraftReason = Text(1_000)
+
+const { criteria, description, enabled, name, threshold } = Rubric.fields
+const { sources } = FrameworkRevision.fields
+
+/** The whole rubric but its id. */
+export const RubricContent = Schema.Struct({
+  name,
+  description,
+  criteria,
+  threshold,
+  enabled,
+  /** Where it comes from, for the framework's revision. */
+  sources
+})
+export interface RubricContent extends Schema.Schema.Type<typeof RubricContent> {}
+
+const { limits, name: card_name, owner, parts, purpose } = SystemCard.fields
+
+/** The whole card but what names the system, its framework and its time. */
+export const CardContent = Schema.Struct({ name: card_name, purpose, owner, parts, limits })
+export interface CardContent extends Schema.Schema.Type<typeof CardContent> {}
+
+/** A rubric as an author proposes it; what is left out stays as it is. A rubric that is not there needs all but `enabled` and `sources`. */
+export const RubricProposal = Schema.Struct({
+  framework_id: FrameworkId,
+  rubric_id: RecordId.annotate({ description: "One of the framework's, or that of a new rubric." }),
+  title: DraftTitle.annotate({ description: "What changes, in a sentence." }),
+  name: Schema.optionalKey(name),
+  description: Schema.optionalKey(description),
+  criteria: Schema.optionalKey(criteria),
+  threshold: Schema.optionalKey(threshold),
+  enabled: Schema.optionalKey(enabled),
+  sources: Schema.optionalKey(sources)
+})
+export interface RubricProposal extends Schema.Schema.Type<typeof RubricProposal> {}
+
+/** The card of a system that is known; what is left out stays as it is. */
+export const CardProposal = Schema.Struct({
+  system_id: SystemId,
+  title: DraftTitle.annotate({ description: "What changes, in a sentence." }),
+  name: Schema.optionalKey(card_name),
+  purpose: Schema.optionalKey(purpose),
+  owner: Schema.optionalKey(owner),
+  parts: Schema.optionalKey(parts),
+  limits: Schema.optionalKey(limits).annotate({
+    description: "All limits, in place of the card's."
+  }),
+  add_limits: Schema.optionalKey(limits).annotate({
+    description: "Limits that are added, such as the summaries of failure patterns."
+  })
+})
+export interface CardProposal extends Schema.Schema.Type<typeof CardProposal> {}
+
+export type DraftProposal =
+  | ({ readonly kind: "rubric" } & RubricProposal)
+  | ({ readonly kind: "system_card" } & CardProposal)
+
+/** Who wrote it. The run's journal says by which agent and why. */
+export const DraftAuthor = Schema.Struct({
+  run: Schema.String,
+  /** The call, which names its frame and its step. */
+  call: Schema.String,
+  /** Whose message began the run. */
+  principal: Schema.String
+})
+export interface DraftAuthor extends Schema.Schema.Type<typeof DraftAuthor> {}
+
+export const DraftState = Schema.Struct({
+  status: DraftStatus,
+  /** Who ended it, and why. Absent = it waits. */
+  closed: Schema.optionalKey(Schema.Struct({ by: Text(200), at: Moment, reason: DraftReason })),
+  /** The revision that its publication made. */
+  revision: Schema.optionalKey(Version)
+})
+export interface DraftState extends Schema.Schema.Type<typeof DraftState> {}
+
+const common = {
+  draft_id: DraftId,
+  title: DraftTitle,
+  /** The revision of the framework or the card that its author saw. It is published on that one and on no other. */
+  based_on: Version,
+  author: DraftAuthor,
+  created_at: Moment,
+  state: DraftState
+}
+
+export const RubricDraft = Schema.Struct({
+  ...common,
+  kind: Schema.Literal("rubric"),
+  framework_id: FrameworkId,
+  rubric_id: RecordId,
+  content: RubricContent
+})
+export interface RubricDraft extends Schema.Schema.Type<typeof RubricDraft> {}
+
+export const CardDraft = Schema.Struct({
+  ...common,
+  kind: Schema.Literal("system_card"),
+  system_id: SystemId,
+  content: CardContent
+})
+export interface CardDraft extends Schema.Schema.Type<typeof CardDraft> {}
+
+export const Draft = Schema.Union([RubricDraft, CardDraft])
+export type Draft = typeof Draft.Type
+
+/** What it is a draft of: the rubric's id, or the system's. */
+export const targetOf = (draft: Draft): string =>
+  draft.kind === "rubric" ? draft.rubric_id : draft.system_id
