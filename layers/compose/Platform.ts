@@ -13,10 +13,14 @@
 import type { Effect } from "effect"
 import type { PlatformStores } from "../../services/platform/PlatformStores.ts"
 import type { GovernedTool, MisdeclaredTool } from "../../src/tool/GovernedTool.ts"
+import { draftGovernance } from "../../src/platform/DraftTools.ts"
 import { failureClusterGovernance } from "../../src/platform/FailureClusterTools.ts"
+import { patternGovernance } from "../../src/platform/PatternTool.ts"
 import { summaryGovernance } from "../../src/platform/SummaryTool.ts"
 import * as ChangeTools from "../agents/platform/ChangeTools.ts"
+import * as DraftTools from "../agents/platform/DraftTools.ts"
 import * as FailureClusterTools from "../agents/platform/FailureClusterTools.ts"
+import * as PatternTools from "../agents/platform/PatternTools.ts"
 import * as SpecialistTools from "../agents/platform/SpecialistTools.ts"
 import * as SummaryTools from "../agents/platform/SummaryTools.ts"
 
@@ -44,26 +48,37 @@ export const specialists: Readonly<
 /** The tools that change a workspace; each call asks a person. */
 export const changes: Family = ChangeTools.tools
 
+const keysOf = (
+  governance: Readonly<Record<string, { readonly namespace: string }>>
+): ReadonlyArray<string> =>
+  Object.entries(governance).map(([name, { namespace }]) => `${namespace}.${name}@1`)
+
 /** The Operations Agent's tools for failure clusters. */
 export const failureClusters: Family = FailureClusterTools.tools
 
 /** Their keys, for the agent's list of tools. */
-export const failure_cluster_tools: ReadonlyArray<string> = Object.entries(
-  failureClusterGovernance
-).map(([name, { namespace }]) => `${namespace}.${name}@1`)
+export const failure_cluster_tools: ReadonlyArray<string> = keysOf(failureClusterGovernance)
 
 /** The Operations Agent's count of what is in which state. */
 export const summary: Family = SummaryTools.tools
 
 /** Its key, for the agent's list of tools. */
-export const summary_tools: ReadonlyArray<string> = Object.entries(summaryGovernance).map(
-  ([name, { namespace }]) => `${namespace}.${name}@1`
-)
+export const summary_tools: ReadonlyArray<string> = keysOf(summaryGovernance)
+
+/** What failure clusters have in common, and drafts of rubrics and system cards with their publication. */
+export const authoring: ReadonlyArray<Family> = [PatternTools.tools, DraftTools.tools]
+
+/** Their keys, for the agent's list of tools. */
+export const authoring_tools: ReadonlyArray<string> = [
+  ...keysOf(patternGovernance),
+  ...keysOf(draftGovernance)
+]
 
 /** For a registry: all of them. */
 export const tools: ReadonlyArray<Family> = [
   ...Object.values(specialists),
   changes,
   failureClusters,
-  summary
+  summary,
+  ...authoring
 ]

@@ -15,14 +15,18 @@ import { Outbox } from "../../services/Outbox.ts"
 import { OutboxReader } from "../../services/OutboxReader.ts"
 import { ChangesetStore } from "../../services/platform/contracts/ChangesetStore.ts"
 import { FailureClusterReader } from "../../services/platform/contracts/FailureClusterReader.ts"
+import { DraftStore } from "../../services/platform/DraftStore.ts"
 import { RecordImporter } from "../../services/platform/RecordImporter.ts"
 import { WorkspaceReader } from "../../services/platform/WorkspaceReader.ts"
+import { WorkspaceSettings } from "../../services/platform/WorkspaceSettings.ts"
 import { WorldViews } from "../../services/platform/WorldViews.ts"
 import { WorldPublisher } from "../../services/worlds/WorldPublisher.ts"
 import { WorldReader } from "../../services/worlds/WorldReader.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import type { Decision } from "../../src/approval/Approval.ts"
 import { AgentName, ConversationId, Tenant } from "../../src/Ids.ts"
+import { Policy } from "../../src/permission/Policy.ts"
+import { FrameworkId } from "../../src/platform/contracts/RecordId.ts"
 import { Principal } from "../../src/Principal.ts"
 import { world_published_topic } from "../../src/worlds/contracts/WorldVersionPublished.ts"
 import { eventually } from "../contracts/Contract.ts"
@@ -42,6 +46,7 @@ const spec = AgentSpec.make({
   instructions: "Work.",
   tools: [
     ...Platform.failure_cluster_tools,
+    ...Platform.authoring_tools,
     "apply_changeset",
     "update_framework",
     "change_configuration",
@@ -59,10 +64,16 @@ const calling =
       : ScriptedModelGateway.text(JSON.stringify(last))
   }
 
+/** It would let a publication pass, if the tool did not ask by itself. */
+const policy = Policy.make({
+  rules: [{ pattern: "publish_draft", permission: "allow" }]
+})
+
 const runtime = (model: ScriptedModelGateway.Script) =>
   Runtime.layer({
     agents: [spec],
     tools: Platform.tools,
+    policy,
     deliveries: [Platform.worldViews]
   }).pipe(Layer.provide(ScriptedModelGateway.layer(model)))
 
@@ -222,6 +233,94 @@ describe("a change of a workspace in a run", () => {
       const late = yield* decided(approve)
       assert.include(late.text, "CHANGE_REFUSED")
       assert.strictEqual((yield* workspace).version, 2)
+    })
+  )
+})
+
+const framework = WorkspaceReader.use((reader) => reader.framework(tenant, "support"))
+
+/** A draft that waits, written by another run. */
+const drafted = DraftStore.use((store) =>
+  store.write(
+    tenant,
+    {
+      kind: "rubric",
+      framework_id: FrameworkId.make("support"),
+      rubric_id: "tone",
+      title: "A stricter tone",
+      threshold: 0.7
+    },
+    { run: "run-1", call: "0/1.0", principal: "olga" }
+  )
+)
+
+const publication = {
+  draft_id: "draft-1",
+  target_id: "tone",
+  based_on: 1,
+  reason: "Agreed on Monday."
+}
+
+describe("a draft in a run", () => {
+  testOnAll(
+    "SA-46 is written without a question, once for its call, and says which run wrote it",
+    calling("draft_system_card", {
+      system_id: "support-bot",
+      title: "Its owner",
+      owner: "Customer support"
+    }),
+    Effect.gen(function* () {
+      const run = yield* send
+      assert.include(yield* said(run), "draft-1")
+      const drafts = yield* DraftStore.use((store) => store.drafts(tenant, { limit: 10 }))
+      assert.lengthOf(drafts, 1)
+      assert.deepEqual(drafts[0]!.author, { run, call: "0/1.0", principal: "olga" })
+      const desk = yield* ApprovalDesk
+      assert.deepEqual(yield* desk.pending(ann, 10), [])
+    })
+  )
+
+  testOnAll(
+    "SA-46 is published after an approval alone, whatever the policy says, and not a second time",
+    calling("publish_draft", publication),
+    Effect.gen(function* () {
+      yield* drafted
+      const denied = yield* decided(deny)
+      assert.deepInclude(denied.shown, { tool_name: "publish_draft", agent_name: worker })
+      for (const part of ["draft-1", "tone", "Agreed on Monday."]) {
+        assert.include(denied.shown.args_summary, part)
+      }
+      assert.strictEqual((yield* framework).version, 1)
+      const { text } = yield* decided(approve)
+      assert.include(text, String.raw`\"published_by\":\"ann\"`)
+      const after = yield* framework
+      assert.deepInclude(after.revisions[1], { version: 2, by: "ann" })
+      assert.include((yield* decided(approve)).text, "CHANGE_REFUSED")
+      assert.deepEqual(yield* framework, after)
+    })
+  )
+
+  testOnAll(
+    "a publication that was asked about before its target changed is refused after the approval",
+    calling("publish_draft", publication),
+    Effect.gen(function* () {
+      yield* drafted
+      const run = yield* send
+      const desk = yield* ApprovalDesk
+      const [question] = yield* eventually(desk.pending(ann, 10), (all) => all.length === 1)
+      const change = { framework_id: FrameworkId.make("support"), version: 1, reason: "Now." }
+      const rubrics = [{ rubric_id: "tone", enabled: false }]
+      yield* WorkspaceSettings.use((settings) =>
+        settings.updateFramework(tenant, { ...change, rubrics }, "cara")
+      )
+      const before = yield* framework
+      yield* desk.decide(question!.id, approve, ann)
+      const text = yield* said(run)
+      assert.include(text, "CHANGE_REFUSED")
+      assert.include(text, "the framework support is at revision 2")
+      assert.deepEqual(yield* framework, before)
+      const draft = yield* DraftStore.use((store) => store.draft(tenant, "draft-1"))
+      assert.deepEqual(draft.state, { status: "draft" })
     })
   )
 })

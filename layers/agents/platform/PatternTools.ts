@@ -1,0 +1,67 @@
+/**
+ * The Operations Agent's distillation of the failure clusters of the run's tenant.
+ */
+import { Effect } from "effect"
+import { FailureClusterReader } from "../../../services/platform/contracts/FailureClusterReader.ts"
+import { record_page_max } from "../../../services/platform/contracts/RecordPage.ts"
+import type { ClusterRecord } from "../../../src/platform/contracts/FailureCluster.ts"
+import type { Enough } from "../../../src/Pages.ts"
+import { forEachPage } from "../../../src/Pages.ts"
+import { distilledPatterns } from "../../../src/platform/FailurePatterns.ts"
+import {
+  distilled_clusters_max,
+  patternGovernance,
+  PatternTools
+} from "../../../src/platform/PatternTool.ts"
+import type { GovernedTool, MisdeclaredTool } from "../../../src/tool/GovernedTool.ts"
+import { callOf, govern } from "../../../src/tool/GovernedTool.ts"
+import { cut, orToolError } from "./RecordFailure.ts"
+
+const isOpen = ({ triage: { status } }: ClusterRecord): boolean =>
+  status !== "resolved" && status !== "dismissed"
+
+const enough = Effect.succeed<Enough>("enough")
+
+const handlers = Effect.gen(function* () {
+  const reader = yield* FailureClusterReader
+  return PatternTools.of({
+    distill_failure_patterns: Effect.fnUntraced(function* (
+      { include_closed, limit, severity, system_id },
+      context
+    ) {
+      const { tenant } = callOf(context)
+      const read: Array<ClusterRecord> = []
+      yield* forEachPage(
+        record_page_max,
+        (last: ClusterRecord | undefined) =>
+          reader.clusters(tenant, {
+            severity,
+            limit: record_page_max,
+            after: last?.cluster.cluster_id
+          }),
+        (page) => {
+          read.push(...page)
+          return read.length > distilled_clusters_max ? enough : undefined
+        }
+      )
+      const { items, more: more_clusters } = cut(read, distilled_clusters_max)
+      const clusters = items.filter(
+        (record) =>
+          (include_closed || isOpen(record)) &&
+          (system_id === undefined || record.cluster.system_id === system_id)
+      )
+      const distilled = distilledPatterns(
+        clusters.map(({ cluster }) => cluster),
+        limit
+      )
+      return { ...distilled, more_clusters }
+    }, orToolError)
+  })
+})
+
+/** For a registry. Its requirement is the reader, injected. */
+export const tools: Effect.Effect<
+  ReadonlyArray<GovernedTool>,
+  MisdeclaredTool,
+  FailureClusterReader
+> = govern(PatternTools, patternGovernance, handlers)
