@@ -25,7 +25,7 @@ import * as ModelUsageTelemetry from "../layers/telemetry/ModelUsageTelemetry.ts
 import * as OpenTelemetry from "../layers/telemetry/OpenTelemetry.ts"
 import * as ToolCallTelemetry from "../layers/telemetry/ToolCallTelemetry.ts"
 import { logText } from "../src/LogText.ts"
-import { operations } from "../src/agents/Operations.ts"
+import { workspaceOperations } from "../src/agents/Operations.ts"
 import { spectral_name, spectralAgents } from "../src/agents/Spectral.ts"
 import { Tenant } from "../src/Ids.ts"
 import { Policy } from "../src/permission/Policy.ts"
@@ -155,15 +155,10 @@ const scriptOf = (request: ModelRequest) => {
 
 const scripted = ScriptedModelGateway.layer(scriptOf, { piece_units: 24, piece_delay_ms: 15 })
 
-/** With the worlds and the failure clusters of this process beside the dead letters. */
+/** With the worlds of this process too. */
 const operationsHere = {
-  ...operations,
-  tools: [
-    ...operations.tools,
-    "ask_world_agent",
-    ...Platform.failure_cluster_tools,
-    ...Platform.summary_tools
-  ]
+  ...workspaceOperations,
+  tools: [...workspaceOperations.tools, "ask_world_agent"]
 }
 
 /** Here an operator sees a rule candidate before it is queued, though it changes no rule. */

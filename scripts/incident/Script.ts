@@ -9,6 +9,7 @@ import { call, calls, text } from "../../layers/model/ScriptedModelGateway.ts"
 import type { Seen, Step } from "./Transcript.ts"
 import { outcomeOf, read, valueOf } from "./Transcript.ts"
 import { clusterScript, speaksOfClusters } from "../scans/ClusterScript.ts"
+import { draftScript, speaksOfDrafts } from "../scans/DraftScript.ts"
 import { speaksOfSummary, summaryScript } from "../scans/SummaryScript.ts"
 import { worldScript } from "../worlds/Script.ts"
 
@@ -19,7 +20,8 @@ const help =
   'I look after what this system could not deliver. Ask me "what is stuck?", then for example "replay the first", "replay order 1003" or "replay all". ' +
   "I look at an event before I propose to send it again, and that needs your approval. " +
   'Ask me "what does the advertising world lack?" too: I ask that world\'s agent. ' +
-  'And "which failure clusters are critical?", then "show cluster <id>" or "acknowledge cluster <id>". "Give me a summary" counts what is in which state.'
+  'And "which failure clusters are critical?", then "show cluster <id>" or "acknowledge cluster <id>". "Give me a summary" counts what is in which state. ' +
+  '"Which patterns are there?" says what failures have in common; "draft the card of support-bot", then "publish draft-1", puts them into that system\'s card.'
 
 const answer = (said: string): Turn => text(said + footer)
 
@@ -247,6 +249,17 @@ const askWorld = (seen: Seen, world_id: string): Turn => {
   )
 }
 
+/** On the records of a workspace, where the agent has the tools for them. */
+const recordScripts: ReadonlyArray<{
+  readonly speaks: (seen: Seen) => boolean
+  readonly tool: string
+  readonly script: (seen: Seen) => Turn | string
+}> = [
+  { speaks: speaksOfSummary, tool: "get_operations_summary", script: summaryScript },
+  { speaks: speaksOfDrafts, tool: "publish_draft", script: draftScript },
+  { speaks: speaksOfClusters, tool: "triage_cluster", script: clusterScript }
+]
+
 /** What to say to this request. */
 export const script = (request: ModelRequest): Turn => {
   if (request.agent.startsWith("world-")) return worldScript(request)
@@ -257,15 +270,11 @@ export const script = (request: ModelRequest): Turn => {
   if (world !== undefined && request.tools.some(({ name }) => name === "ask_world_agent")) {
     return askWorld(seen, world)
   }
-  if (
-    speaksOfSummary(seen) &&
-    request.tools.some(({ name }) => name === "get_operations_summary")
-  ) {
-    const next = summaryScript(seen)
-    return typeof next === "string" ? answer(next) : next
-  }
-  if (speaksOfClusters(seen) && request.tools.some(({ name }) => name === "triage_cluster")) {
-    const next = clusterScript(seen)
+  const records = recordScripts.find(
+    ({ speaks, tool }) => speaks(seen) && request.tools.some(({ name }) => name === tool)
+  )
+  if (records !== undefined) {
+    const next = records.script(seen)
     return typeof next === "string" ? answer(next) : next
   }
   const act =

@@ -15,8 +15,9 @@ import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
 import { ConversationStore } from "../../services/ConversationStore.ts"
 import { FailureClusterReader } from "../../services/platform/contracts/FailureClusterReader.ts"
 import { RecordImporter } from "../../services/platform/RecordImporter.ts"
+import { WorkspaceReader } from "../../services/platform/WorkspaceReader.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
-import { operations } from "../../src/agents/Operations.ts"
+import { workspaceOperations } from "../../src/agents/Operations.ts"
 import type { Decision } from "../../src/approval/Approval.ts"
 import { AgentName, ConversationId, Tenant } from "../../src/Ids.ts"
 import { Principal } from "../../src/Principal.ts"
@@ -30,13 +31,8 @@ const ann = new Principal({ id: "ann", tenant, roles: ["approver"] })
 const conversation = ConversationId.make("c-1")
 
 const service = Runtime.layer({
-  agents: [
-    {
-      ...operations,
-      tools: [...operations.tools, ...Platform.failure_cluster_tools, ...Platform.summary_tools]
-    }
-  ],
-  tools: [OperationsTools.tools, Platform.failureClusters, Platform.summary]
+  agents: [workspaceOperations],
+  tools: [OperationsTools.tools, ...Platform.tools]
 }).pipe(
   Layer.provide(ScriptedModelGateway.layer(script)),
   Layer.provideMerge(Platform.ephemeral),
@@ -45,9 +41,9 @@ const service = Runtime.layer({
 )
 
 const send = (text: string) =>
-  AgentRuntime.use((it) => it.send({ agent: operations.name, conversation, text }, olga)).pipe(
-    Effect.map(({ task }) => task.id)
-  )
+  AgentRuntime.use((it) =>
+    it.send({ agent: workspaceOperations.name, conversation, text }, olga)
+  ).pipe(Effect.map(({ task }) => task.id))
 
 const said = (run: string) =>
   AgentRuntime.use((it) =>
@@ -122,6 +118,52 @@ describe("the walk through a summary", () => {
       assert.notMatch(before, /^Failure clusters: .*resolved/m)
       yield* decided(`Resolve cluster ${id}`, { _tag: "Approve" })
       assert.match(yield* ask("Give me an overview"), /^Failure clusters: .*\b1 resolved/m)
+    })
+  )
+})
+
+const card = WorkspaceReader.use((reader) => reader.systemCard(tenant, "support-bot"))
+
+describe("the walk through drafts", () => {
+  test(
+    "SA-46 failures are distilled into a draft, which is published with an approval and not without",
+    Effect.gen(function* () {
+      const patterns = yield* ask("Which patterns are there?")
+      assert.match(patterns, /^1\. .+: \d+ failures, \d+ %, in 1 cluster of .+ For example: /)
+      assert.include(yield* ask("List the drafts"), "There are no drafts")
+      const before = yield* card
+      const written = yield* ask("Draft the card of support-bot")
+      assert.include(written, "draft-1 is written: the card of support-bot with 3 more limits")
+      const shown = yield* ask("Show draft-1")
+      assert.include(shown, "draft-1 is waiting: Known limits of support-bot")
+      assert.include(shown, "- Known failure, medium: Leaves the second question unanswered")
+      assert.deepEqual(yield* card, before)
+      const denied = yield* decided("Publish draft-1", { _tag: "Deny", reason: "not yet" })
+      assert.include(denied, "draft-1 was not published: ann denied it (not yet)")
+      assert.deepEqual(yield* card, before)
+      const approved = yield* decided("Publish draft-1", { _tag: "Approve" })
+      assert.include(approved, "draft-1 is published now, approved by ann")
+      assert.lengthOf((yield* card).limits, before.limits.length + 3)
+      assert.include(yield* ask("List the drafts"), "draft-1 of support-bot (published)")
+      // The first draft has said it already.
+      assert.include(yield* ask("Draft the card of support-bot"), "says this already")
+      assert.include(yield* ask("Show draft-7"), "I could not look")
+      assert.include(yield* ask("Draft the card of nothing"), "nothing has no open failure cluster")
+    })
+  )
+
+  test(
+    "SA-46 a draft whose card changed in between is refused after its approval, and withdrawn",
+    Effect.gen(function* () {
+      yield* ask("Draft the card of support-bot")
+      const importer = yield* RecordImporter
+      const moved = { ...(yield* card), owner: "Somebody else" }
+      yield* importer.record(tenant, some({ systems: [moved] }))
+      const refused = yield* decided("Publish draft-1", { _tag: "Approve" })
+      assert.include(refused, "draft-1 was not published: the card of support-bot is at revision 2")
+      assert.deepEqual(yield* card, moved)
+      const withdrawn = yield* decided("Withdraw draft-1", { _tag: "Approve" })
+      assert.include(withdrawn, "draft-1 is withdrawn now, approved by ann")
     })
   )
 })

@@ -21,9 +21,10 @@ import { AgentDirectory } from "../../services/AgentDirectory.ts"
 import { RunList } from "../../services/RunList.ts"
 import { WorldPublisher } from "../../services/worlds/WorldPublisher.ts"
 import { agentKinds, AgentKind } from "../../src/agent/AgentKind.ts"
-import { operations } from "../../src/agents/Operations.ts"
+import { operations, workspaceOperations } from "../../src/agents/Operations.ts"
 import { spectral_name, spectralAgents } from "../../src/agents/Spectral.ts"
 import type { AgentName } from "../../src/Ids.ts"
+import { permissionOf } from "../../src/tool/SideEffects.ts"
 import { worldAgents } from "../../src/worlds/WorldAgent.ts"
 import * as H from "../runtime/Harness.ts"
 import { credit, privacy } from "../worlds/Worlds.ts"
@@ -36,15 +37,7 @@ const isExact: Same<AgentKind, "spectral" | "world" | "operations"> = true
 const agents = [
   ...Result.getOrThrow(spectralAgents()),
   ...Result.getOrThrow(worldAgents([credit.world, privacy.world])),
-  {
-    ...operations,
-    tools: [
-      ...operations.tools,
-      "ask_world_agent",
-      ...Platform.failure_cluster_tools,
-      ...Platform.summary_tools
-    ]
-  }
+  { ...workspaceOperations, tools: [...workspaceOperations.tools, "ask_world_agent"] }
 ]
 
 const credentials = (["admin", "operator", "customer"] as const).map((role) => ({
@@ -62,6 +55,7 @@ const ports = (script: Script) =>
           OperationsTools.tools,
           Platform.failureClusters,
           Platform.summary,
+          ...Platform.authoring,
           WorldBridge.tools,
           WorldTools.tools(credit.world.world_id),
           WorldTools.tools(privacy.world.world_id)
@@ -132,19 +126,39 @@ describe("the kinds of agent", () => {
   it("SA-46 give operators a table of tools, each with its category", () =>
     Effect.gen(function* () {
       const agent = (yield* AgentDirectory).get("operations")!
+      const ask = ["mutate", "ask"]
+      const read = ["read", "allow"]
+      // A draft is a mutation about which a person is asked when it is published.
+      const draft = ["mutate", "allow"]
       assert.deepStrictEqual(
-        [...agent.tools.values()].map(({ key, spec }) => [key, spec.category, spec.side_effects]),
+        [...agent.tools.values()].map(({ spec }) => [spec.name, spec.category, permissionOf(spec)]),
         [
-          ["operations.list_dlq_events@1", "read", "read"],
-          ["operations.get_dlq_event_detail@1", "read", "read"],
-          ["operations.replay_dlq_event@1", "mutate", "write"],
-          ["worlds.ask_world_agent@1", "read", "read"],
-          ["operations.list_failure_clusters@1", "read", "read"],
-          ["operations.get_cluster_detail@1", "read", "read"],
-          ["operations.triage_cluster@1", "mutate", "write"],
-          ["operations.get_operations_summary@1", "read", "read"]
+          ["list_dlq_events", ...read],
+          ["get_dlq_event_detail", ...read],
+          ["replay_dlq_event", ...ask],
+          ["get_operations_summary", ...read],
+          ["list_failure_clusters", ...read],
+          ["get_cluster_detail", ...read],
+          ["triage_cluster", ...ask],
+          ["distill_failure_patterns", ...read],
+          ["draft_rubric", ...draft],
+          ["draft_system_card", ...draft],
+          ["list_drafts", ...read],
+          ["get_draft", ...read],
+          ["withdraw_draft", ...ask],
+          ["publish_draft", ...ask],
+          ["get_rubrics", ...read],
+          ["get_system_card", ...read],
+          ["ask_world_agent", ...read]
         ]
       )
+      // What is written is operations state: each tool that writes is of that namespace and of no other.
+      for (const { key, spec } of agent.tools.values()) {
+        assert.isTrue(spec.category === "read" || key.startsWith("operations."), key)
+        // The prompt says when each is used; that of the bridge is added where there are worlds.
+        const isTold = agent.spec.instructions.includes(spec.name)
+        assert.isTrue(isTold || spec.name === "ask_world_agent", spec.name)
+      }
     }).pipe(Effect.provide(ports([])), Effect.scoped, Effect.runPromise))
 })
 
