@@ -1,13 +1,19 @@
-/** A publication in the transaction of its call: what does not commit with the call's event was not published. */
-import { assert } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+/**
+ * A publication in the transaction of its call: what does not commit with the call's event was not published, and what is under way
+ * in another one is waited for.
+ */
+import { assert, it } from "@effect/vitest"
+import { Deferred, Effect, Fiber, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import * as SqlPlatform from "../../layers/sql/platform/SqlPlatform.ts"
 import { DraftStore } from "../../services/platform/DraftStore.ts"
 import { RecordImporter } from "../../services/platform/RecordImporter.ts"
 import { WorkspaceReader } from "../../services/platform/WorkspaceReader.ts"
 import { SystemId } from "../../src/platform/contracts/RecordId.ts"
+import * as SqlStores from "../../layers/sql/stores/SqlStores.ts"
+import { eventually } from "../contracts/Contract.ts"
 import * as Samples from "../contracts/Samples.ts"
+import * as EmbeddedPostgres from "../sql/EmbeddedPostgres.ts"
 import { onBothEngines } from "../sql/Engines.ts"
 import { sample } from "./Records.ts"
 
@@ -50,3 +56,65 @@ onBothEngines("a publication", (it) => {
     }).pipe(Effect.provide(Layer.orDie(SqlPlatform.layer)))
   )
 })
+
+/** PGlite has one connection: nothing is ever under way beside it. */
+const postgres = SqlPlatform.layer.pipe(
+  Layer.provideMerge(SqlStores.layer),
+  Layer.provideMerge(EmbeddedPostgres.layer),
+  Layer.orDie
+)
+
+/** `second` begins when `first` has been done and is not committed; it is once `second` waits for a lock. */
+const oneBehindTheOther = Effect.fnUntraced(function* <A, E, B, E2, R, R2>(
+  first: Effect.Effect<A, E, R>,
+  second: Effect.Effect<B, E2, R2>
+) {
+  const sql = yield* SqlClient.SqlClient
+  const isDone = yield* Deferred.make<void>()
+  const later = yield* Effect.forkChild(Effect.andThen(Deferred.await(isDone), Effect.flip(second)))
+  const waiting = sql.unsafe("SELECT FROM pg_locks WHERE NOT granted")
+  yield* sql.withTransaction(
+    Effect.gen(function* () {
+      yield* first
+      yield* Deferred.succeed(isDone, undefined)
+      yield* eventually(waiting, (rows) => rows.length > 0)
+    })
+  )
+  return yield* Fiber.join(later)
+})
+
+const waits = (title: string, body: Effect.Effect<void, unknown, Layer.Success<typeof postgres>>) =>
+  it.live(title, () => Effect.provide(body, postgres))
+
+waits(
+  "a publication waits for the withdrawal of its draft that is under way, and is refused",
+  Effect.gen(function* () {
+    const store = yield* DraftStore
+    const tenant = Samples.tenant()
+    yield* RecordImporter.use((importer) => importer.record(tenant, sample))
+    yield* store.write(tenant, proposal, author)
+    const refused = yield* oneBehindTheOther(
+      store.withdraw(tenant, "draft-1", { by: "ann", reason: "Not needed." }),
+      store.publish(tenant, "draft-1", publication)
+    )
+    assert.include(refused.message, "draft-1 is withdrawn")
+  })
+)
+
+waits(
+  "a publication waits for another one of the same card that is under way, and is refused",
+  Effect.gen(function* () {
+    const store = yield* DraftStore
+    const tenant = Samples.tenant()
+    yield* RecordImporter.use((importer) => importer.record(tenant, sample))
+    yield* store.write(tenant, proposal, author)
+    yield* store.write(tenant, { ...proposal, owner: "Sales" }, { ...author, call: "0/2.0" })
+    const refused = yield* oneBehindTheOther(
+      store.publish(tenant, "draft-1", publication),
+      store.publish(tenant, "draft-2", publication)
+    )
+    assert.include(refused.message, "the card of support-bot is at revision 2")
+    const card = yield* WorkspaceReader.use((reader) => reader.systemCard(tenant, "support-bot"))
+    assert.strictEqual(card.owner, "Customer support")
+  })
+)
