@@ -153,8 +153,9 @@ const routes: Readonly<Record<string, Route>> = {
   "agents.list": { path: () => "/v1/agents" },
   "agents.unhosted": {
     path: () => "/v1/unhosted",
-    // Counted beside the living processes, which no tenant may read.
-    asEngine: ["agent_tasks", "processes", "run_details"]
+    shows: () => Samples.operations,
+    // What living processes host, which no tenant may read.
+    asEngine: ["processes"]
   },
   "approvals.get": { path: ({ approval }) => `/v1/approvals/${approval}`, shows: shown },
   "approvals.list": { path: () => "/v1/approvals", shows: shown },

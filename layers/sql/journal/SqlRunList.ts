@@ -45,6 +45,10 @@ const decodeCounts = rowDecoder(
   Schema.Struct({ tool: StoredText, calls: Schema.Int }),
   "counts of unknown calls"
 )
+const decodeLiving = rowDecoder(
+  Schema.Struct({ agents: Schema.Array(Schema.String) }),
+  "agents of processes"
+)
 const decodeUnhosted = rowDecoder(
   Schema.Struct({
     tenant: Tenant,
@@ -146,9 +150,8 @@ const unknownIn = (
  * Few tasks are not over, and fewer runs wait for more than their agent; those have an index each. An owner with
  * a lock lives until its lock is found free. A run whose agent no process hosts is listed once, as its task.
  */
-const unhosted_statement = `WITH living AS MATERIALIZED (
-    SELECT p.agents FROM troupe.processes p WHERE p.guarded OR p.expires_at > clock_timestamp()
-    UNION ALL SELECT $1::text[]),
+const unhostedBeside = (living: string): string => `WITH living AS MATERIALIZED (
+    ${living} UNION ALL SELECT $1::text[]),
   names AS MATERIALIZED (SELECT DISTINCT unnest(l.agents) AS name FROM living l),
   waits AS (
     SELECT t.tenant, t.agent AS need, t.created_at FROM troupe.agent_tasks t
@@ -162,14 +165,36 @@ const unhosted_statement = `WITH living AS MATERIALIZED (
   SELECT w.tenant, w.need, count(*)::int4 AS count, min(w.created_at)::float8 AS oldest_at
   FROM waits w GROUP BY w.tenant, w.need ORDER BY w.tenant, w.need LIMIT ${page_max}`
 
-const unhosted = (sql: SqlClient.SqlClient, { here, tenant }: UnhostedQuery) =>
-  sql.unsafe(unhosted_statement, [here, tenant ?? null]).pipe(
-    Effect.flatMap(decodeUnhosted),
-    Effect.mapBoth({
-      onSuccess: (found) => found.map(({ need, ...row }) => ({ ...row, ...needOf(need) })),
-      onFailure: orStoreError
-    })
-  )
+const living_statement =
+  "SELECT p.agents FROM troupe.processes p WHERE p.guarded OR p.expires_at > clock_timestamp()"
+const unhosted_of_all = unhostedBeside(living_statement)
+const unhosted_of_tenant = unhostedBeside(
+  "SELECT ARRAY(SELECT json_array_elements_text(l)) AS agents FROM json_array_elements($3::text::json) AS l"
+)
+
+/** A tenant's role may not read which processes live, so that the engine's does before. */
+const unhosted = (
+  sql: SqlClient.SqlClient,
+  reads: TenantReads["Service"],
+  { here, tenant }: UnhostedQuery
+) => {
+  const found =
+    tenant === undefined
+      ? sql.unsafe(unhosted_of_all, [here, null])
+      : Effect.flatMap(Effect.flatMap(sql.unsafe(living_statement), decodeLiving), (living) =>
+          reads.of(tenant)(
+            sql.unsafe(unhosted_of_tenant, [
+              here,
+              tenant,
+              JSON.stringify(living.map(({ agents }) => agents))
+            ])
+          )
+        )
+  return Effect.mapBoth(Effect.flatMap(found, decodeUnhosted), {
+    onSuccess: (all) => all.map(({ need, ...row }) => ({ ...row, ...needOf(need) })),
+    onFailure: orStoreError
+  })
+}
 
 const statusOf = ({ run_status }: Row): RunItem["status"] =>
   run_status === null ? "pending" : runStatus(run_status)
@@ -200,7 +225,7 @@ const make = Effect.gen(function* () {
     list: (query) => Effect.mapError(reads.of(query.tenant)(page(sql, query)), orStoreError),
     unknown: (query) =>
       Effect.mapError(reads.of(query.tenant)(unknownIn(sql, query)), orStoreError),
-    unhosted: (query) => unhosted(sql, query),
+    unhosted: (query) => unhosted(sql, reads, query),
     unknownByTool: sql
       .unsafe(
         `SELECT tool, count(*)::int4 AS calls FROM troupe.unknown_calls GROUP BY tool ORDER BY tool LIMIT 500`
