@@ -109,9 +109,6 @@ const forgetConversation = (store: Store, stored: StoredConversation): void => {
   const key = tenantKey(tenant, id)
   store.rested.delete(stored)
   store.conversations.delete(key)
-  const others = store.conversationsOf.get(tenant) ?? []
-  const at = others.indexOf(conversation)
-  if (at >= 0) others.splice(at, 1)
   store.counted.set(key, counts)
   for (const name of store.counted.keys()) {
     if (store.counted.size <= counted_max) break
@@ -119,8 +116,14 @@ const forgetConversation = (store: Store, stored: StoredConversation): void => {
   }
 }
 
-/** Questions and files of forgotten runs. */
+/** Conversations, questions and files of forgotten runs, where they stand in lists. */
 const forgetNamed = (store: Store, gone: ReadonlyMap<Tenant, ReadonlySet<RunId>>): void => {
+  for (const tenant of gone.keys()) {
+    const kept = (store.conversationsOf.get(tenant) ?? []).filter(({ id }) =>
+      store.conversations.has(tenantKey(tenant, id))
+    )
+    store.conversationsOf.set(tenant, kept)
+  }
   for (const [id, { record }] of store.approvals) {
     if (gone.get(record.tenant)?.has(record.run_id) === true) store.approvals.delete(id)
   }

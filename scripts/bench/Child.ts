@@ -10,6 +10,7 @@ const variants: Readonly<Record<string, () => Promise<unknown>>> = {
   fan: () => import("./StepVariants.ts"),
   history: () => import("./StepVariants.ts"),
   send: () => import("./SendVariants.ts"),
+  remembering: () => import("./RememberingVariants.ts"),
   "send-durable": () => import("./SendDurableVariants.ts"),
   http: () => import("./HttpVariants.ts"),
   calls: () => import("./CallsVariants.ts"),

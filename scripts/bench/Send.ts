@@ -8,6 +8,8 @@ import { sized, slices } from "./Work.ts"
 
 const against = "the same agent in plain JavaScript, watched by the same loop"
 
+const step = "CPU us a step"
+
 const at = async (
   rounds: number,
   row: string,
@@ -20,6 +22,25 @@ const at = async (
     sent: { row: "send", variant: "sent", args }
   })
   return ratio({ row, unit, against, bound }, samples.sent, samples.bare, "cpu_us")
+}
+
+/** With a memory of its run, its conversation and its workspace: beside the same agent, which has none. */
+const remembering = async (rounds: number): Promise<Line> => {
+  const samples = await inTurn(rounds, slices, {
+    bare: { row: "send", variant: "bare", args: ["10", "1"] },
+    remembered: { row: "remembering", variant: "remembered", args: ["10"] }
+  })
+  return ratio(
+    {
+      row: "send, run of 10 steps, three tiers of memory",
+      unit: step,
+      against: `${against}, without a memory`,
+      bound: { kind: "at most", bound: 15, moonshot: 8 }
+    },
+    samples.remembered,
+    samples.bare,
+    "cpu_us"
+  )
 }
 
 const crowd = async (rounds: number): Promise<Line> => {
@@ -40,8 +61,6 @@ const crowd = async (rounds: number): Promise<Line> => {
   )
 }
 
-const step = "CPU us a step"
-
 export const row: Row = {
   name: "send",
   lines: async ({ rounds = 5 }) => [
@@ -57,6 +76,7 @@ export const row: Row = {
       bound: 12,
       moonshot: 5
     }),
+    await remembering(rounds),
     await crowd(rounds)
   ]
 }

@@ -26,21 +26,27 @@ const negations = new Set([
 const digit = /\p{Nd}/u
 
 /** A text, with what each comparison needs of it. */
-export interface ComparableText {
+export class ComparableText {
   readonly words: string
-  readonly trigrams: ReadonlySet<string>
   /** Its words with digits and its negations, in order. */
   readonly marks: string
-}
+  readonly #words: ReadonlyArray<string>
+  #trigrams: ReadonlySet<string> | undefined
 
-export const comparableText = (text: string): ComparableText => {
-  const words = wordsOf(text)
-  return {
-    words: words.join(" "),
-    trigrams: trigramsOfWords(words),
-    marks: words.filter((word) => digit.test(word) || negations.has(word)).join(" ")
+  constructor(text: string) {
+    const words = wordsOf(text)
+    this.#words = words
+    this.words = words.join(" ")
+    this.marks = words.filter((word) => digit.test(word) || negations.has(word)).join(" ")
+  }
+
+  /** Made when first asked for: of most texts the marks are enough. */
+  get trigrams(): ReadonlySet<string> {
+    return (this.#trigrams ??= trigramsOfWords(this.#words))
   }
 }
+
+export const comparableText = (text: string): ComparableText => new ComparableText(text)
 
 /** A text without words is a duplicate of none. */
 export const isDuplicate = (

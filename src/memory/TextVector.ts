@@ -37,16 +37,22 @@ export const packVector = (vector: ReadonlyArray<number>): string | undefined =>
   return vector.map((each) => digits[Math.round((each / largest) * middle) + middle]).join("")
 }
 
-const unpack = (packed: string): ReadonlyArray<number> =>
-  packed.split("").map((digit) => Math.max(0, digits.indexOf(digit)) - middle)
+/** The number of each character, by its code. */
+const numbers = new Int8Array(128).fill(-middle)
+for (const [number, digit] of [...digits].entries()) numbers[digit.charCodeAt(0)] = number - middle
+
+/** A character that is no digit counts as the first one. */
+const numberAt = (packed: string, i: number): number => numbers[packed.charCodeAt(i)] ?? -middle
 
 /** The cosine of two packed vectors, 0 where it is negative or their lengths differ. */
 export const nearness = (a: string, b: string): number => {
-  const [left, right] = [unpack(a), unpack(b)]
-  if (left.length !== right.length) return 0
-  let [product, ofLeft, ofRight] = [0, 0, 0]
-  for (const [i, x] of left.entries()) {
-    const y = right[i] ?? 0
+  if (a.length !== b.length) return 0
+  let product = 0
+  let ofLeft = 0
+  let ofRight = 0
+  for (let i = 0; i < a.length; i++) {
+    const x = numberAt(a, i)
+    const y = numberAt(b, i)
     product += x * y
     ofLeft += x * x
     ofRight += y * y

@@ -4,6 +4,7 @@
  */
 
 const word = /[\p{Alphabetic}\p{Nd}]+/gu
+const ascii_word = /[a-z0-9]+/g
 
 /** Each character alone, because the database's lower case of a character is one character. */
 const lowered = (character: string): string => {
@@ -11,11 +12,22 @@ const lowered = (character: string): string => {
   return first
 }
 
+const beyond_ascii = /[^\0-\x7f]/
+
 /** The words of a text in lower case, with repetitions. */
 export const wordsOf = (text: string): ReadonlyArray<string> =>
-  (text.match(word) ?? []).map((found) => Array.from(found, lowered).join(""))
+  beyond_ascii.test(text)
+    ? (text.match(word) ?? []).map((found) => Array.from(found, lowered).join(""))
+    : (text.toLowerCase().match(ascii_word) ?? [])
+
+const surrogate = /[\ud800-\udfff]/
 
 const addTrigrams = (to: Set<string>, each: string): void => {
+  if (!surrogate.test(each)) {
+    const padded = `  ${each} `
+    for (let i = 0; i + 3 <= padded.length; i++) to.add(padded.slice(i, i + 3))
+    return
+  }
   const padded = ["", " ", " ", ...each, " "]
   for (let i = 1; i + 2 < padded.length; i++) {
     to.add(`${padded[i]}${padded[i + 1]}${padded[i + 2]}`)
