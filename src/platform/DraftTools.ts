@@ -1,6 +1,6 @@
 /**
- * The Operations Agent's tools for drafts: writing them, which changes nothing that counts, and publishing them, which a person is
- * always asked about.
+ * The Operations Agent's tools for drafts: writing them, which changes nothing that counts, and publishing them, which needs a
+ * person's approval or, as for any action, a standing authorization that the workspace gave before.
  */
 import { Effect, Schema } from "effect"
 import * as Tool from "effect/ai/Tool"

@@ -33,15 +33,16 @@ const written = Effect.fnUntraced(function* (
   proposal: DraftProposal
 ) {
   if (proposal.kind === "rubric") {
-    const { framework_id, kind, rubric_id } = proposal
+    const { kind, ...given } = proposal
+    const { framework_id, rubric_id } = given
     const framework = yield* found(frameworks.get(framework_id), "framework", framework_id)
-    const { kind: _, ...given } = proposal
     const content = yield* Effect.fromResult(rubricContent(framework, given))
     return { kind, framework_id, rubric_id, based_on: framework.version, content } as const
   }
-  const { kind, system_id, ...rest } = proposal
+  const { kind, ...given } = proposal
+  const { system_id } = given
   const { card, revision } = yield* found(systems.get(system_id), "system", system_id)
-  const content = yield* Effect.fromResult(cardContent(card, { system_id, ...rest }))
+  const content = yield* Effect.fromResult(cardContent(card, given))
   return { kind, system_id, based_on: revision, content } as const
 })
 

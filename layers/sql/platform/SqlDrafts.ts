@@ -134,16 +134,17 @@ const writer = (of: RecordReads): DraftStore["Service"]["write"] => {
   /** What the draft says, of what, and on which revision. */
   const written = Effect.fnUntraced(function* (tenant: Tenant, proposal: DraftProposal) {
     if (proposal.kind === "rubric") {
-      const { framework_id, kind, rubric_id, ...rest } = proposal
+      const { kind, ...given } = proposal
+      const { framework_id, rubric_id } = given
       const { framework } = yield* targets.framework(tenant, framework_id)
-      const given = { framework_id, rubric_id, ...rest }
       const content = yield* Effect.fromResult(rubricContent(framework, given))
       const target = { framework_id, rubric_id }
       return { kind, ...target, target, based_on: framework.version, content } as const
     }
-    const { kind, system_id, ...rest } = proposal
+    const { kind, ...given } = proposal
+    const { system_id } = given
     const { card, revision } = yield* targets.card(tenant, system_id)
-    const content = yield* Effect.fromResult(cardContent(card, { system_id, ...rest }))
+    const content = yield* Effect.fromResult(cardContent(card, given))
     return { kind, system_id, target: { system_id }, based_on: revision, content } as const
   })
   return Effect.fnUntraced(
