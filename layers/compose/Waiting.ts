@@ -365,6 +365,8 @@ class RunItems {
   readonly #isOver: boolean
   #at: Cursor
   #isCaughtUp = false
+  /** Of the run, events were shown and its end was not. */
+  #isWithin = false
   /** The run was given to its end. */
   isDone = false
 
@@ -393,14 +395,20 @@ class RunItems {
       if (item.entry.event._tag === "RunEnded") return false
       last = item
     }
-    if (last?._tag === "Event") this.#at = { ordinal: last.ordinal, seq: last.entry.seq }
+    if (last?._tag === "Event") this.#move(last)
     return true
+  }
+
+  #move({ entry, ordinal }: Extract<FeedItem, { readonly _tag: "Event" }>): void {
+    this.#at = { ordinal, seq: entry.seq }
+    this.#isWithin = entry.event._tag !== "RunEnded"
   }
 
   #show(item: FeedItem, shown: Array<FeedItem>): void {
     if (item._tag === "CaughtUp") {
       this.#isCaughtUp = true
-      this.isDone = this.#isOver
+      // The store may have told of the end before this process learned that it was stored.
+      this.isDone = this.#isOver && !this.#isWithin
       shown.push(item)
       return
     }
@@ -408,7 +416,7 @@ class RunItems {
     if (!isLater && item.run !== this.#task.id) return
     if (!isLater) {
       shown.push(item)
-      if (item._tag === "Event") this.#at = { ordinal: item.ordinal, seq: item.entry.seq }
+      if (item._tag === "Event") this.#move(item)
     }
     this.isDone = isLater || (item._tag === "Event" && item.entry.event._tag === "RunEnded")
     if (this.isDone && !this.#isCaughtUp) shown.push({ _tag: "CaughtUp", ...this.#at })

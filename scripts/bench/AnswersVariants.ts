@@ -85,7 +85,7 @@ export const askAll = (troupe: NodeService, runs: number): Promise<void> =>
 export const park = async (store: string): Promise<never> => {
   const troupe = await startChanger(JSON.parse(store) as Store)
   await askAll(troupe, runs_max)
-  console.log("parked")
+  console.log("ready")
   return new Promise(() => setInterval(() => {}, 60_000))
 }
 

@@ -81,7 +81,7 @@ export const serve = async (on: string): Promise<never> => {
 }
 
 const measured = async (variant: "serve" | "serveBare", on: string): Promise<Sample> => {
-  const { said: url, stop } = await served("http", variant, [on])
+  const { stop, url } = await served("http", variant, [on])
   const total = { messages: 0, ms: 0 }
   const took: Array<Took> = []
   // A conversation goes on for the whole round, as its stream does.

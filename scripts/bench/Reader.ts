@@ -59,12 +59,13 @@ export const sendAndWatch = async (
   seen?: (tag: string) => void
 ): Promise<void> => {
   const { run } = await troupe.send({ agent: agent.name, text: "read" })
-  let events = 0
+  const tags: Array<string> = []
   for await (const item of troupe.watch(run)) {
     if (item._tag !== "Event") continue
-    events++
-    seen?.(item.entry.event._tag)
+    const { _tag } = item.entry.event
+    tags.push(_tag)
+    seen?.(_tag)
   }
-  if (events !== eventsOf(script))
-    throw new Error(`${events} events instead of ${eventsOf(script)}`)
+  if (tags.length !== eventsOf(script))
+    throw new Error(`${tags.length} events instead of ${eventsOf(script)}: ${tags.join(", ")}`)
 }

@@ -46,7 +46,7 @@ export const hold = async (store: string, runs: string): Promise<never> => {
   }
   await Promise.all(Array.from({ length: at_once }, client))
   await all
-  console.log("held")
+  console.log("ready")
   return new Promise(() => setInterval(() => {}, 60_000))
 }
 

@@ -53,7 +53,7 @@ const parks = Effect.fnUntraced(function* (count: number) {
   yield* create(count)
   yield* Layer.build(runtime(stays_ms))
   while ((yield* waiting(sql)) < count) yield* Effect.sleep(50)
-  yield* Effect.sync(() => console.log("parked"))
+  yield* Effect.sync(() => console.log("ready"))
   return yield* Effect.never
 })
 

@@ -5,6 +5,7 @@
  */
 import type { ChildProcess } from "node:child_process"
 import { spawn } from "node:child_process"
+import { createInterface } from "node:readline"
 import { fileURLToPath } from "node:url"
 
 /** What a variant measured, by name. */
@@ -49,26 +50,44 @@ const child = fileURLToPath(new URL("Child.ts", import.meta.url))
 /** `troupe/embed` and the other entries are the sources of this clone. */
 const flags = ["--expose-gc", "--max-old-space-size=8192", "--conditions=troupe-source"]
 
+/** Of what a process printed, in characters: what an error about it quotes. */
+const quoted_max = 4_000
+
+interface Started {
+  readonly node: ChildProcess
+  /** That it ended, and what it printed last. */
+  readonly failed: (code: number | null, signal: NodeJS.Signals | null) => Error
+}
+
 const start = (
   row: string,
   variant: string,
   args: ReadonlyArray<string>,
   talks = false
-): ChildProcess =>
-  spawn(process.execPath, [...flags, child, row, variant, ...args], {
-    stdio: talks ? ["ignore", "pipe", "inherit", "ipc"] : ["ignore", "pipe", "inherit"]
+): Started => {
+  const node = spawn(process.execPath, [...flags, child, row, variant, ...args], {
+    stdio: talks ? ["ignore", "pipe", "pipe", "ipc"] : ["ignore", "pipe", "pipe"]
   })
+  let said = ""
+  const keep = (chunk: Buffer) => (said = (said + chunk.toString()).slice(-quoted_max))
+  node.stdout!.on("data", keep)
+  node.stderr!.on("data", keep)
+  node.stderr!.pipe(process.stderr, { end: false })
+  const failed = (code: number | null, signal: NodeJS.Signals | null) =>
+    new Error(`${row} ${variant} ended with ${code ?? signal}, and printed last:\n${said}`)
+  return { node, failed }
+}
 
 /** The document that a process prints last. */
-const printed = <A>(node: ChildProcess, name: string): Promise<A> =>
+const printed = <A>({ failed, node }: Started): Promise<A> =>
   new Promise((resolve, reject) => {
     let text = ""
     node.stdout!.on("data", (chunk: Buffer) => (text += chunk.toString()))
     node.once("error", reject)
-    node.once("close", (code) => {
+    node.once("close", (code, signal) => {
       const last = text.trimEnd().split("\n").at(-1) ?? ""
       if (code === 0) resolve(JSON.parse(last) as A)
-      else reject(new Error(`${name} ended with ${code}`))
+      else reject(failed(code, signal))
     })
   })
 
@@ -77,42 +96,48 @@ export const sample = <A = Sample>(
   row: string,
   variant: string,
   args: ReadonlyArray<string> = []
-): Promise<A> => printed<A>(start(row, variant, args), `${row} ${variant}`)
+): Promise<A> => printed<A>(start(row, variant, args))
 
-/** Runs one variant in a fresh process until it says something, and kills it with signal 9. */
+/** The line with which a variant says that it is ready: `ready`, or the URL that it serves. A service prints others before it. */
+const isReady = (line: string): boolean => line === "ready" || line.startsWith("http://")
+
+const onReady = (node: ChildProcess, ready: (line: string) => void): void => {
+  createInterface({ input: node.stdout! }).on("line", (line) => {
+    if (isReady(line)) ready(line)
+  })
+}
+
+/** Runs one variant in a fresh process until it says that it is ready, and kills it with signal 9. */
 export const killed = (row: string, variant: string, args: ReadonlyArray<string>): Promise<void> =>
   new Promise((resolve, reject) => {
-    const node = start(row, variant, args)
-    let said = false
-    node.stdout!.once("data", () => {
-      said = true
+    const { failed, node } = start(row, variant, args)
+    let wasReady = false
+    onReady(node, () => {
+      wasReady = true
       node.kill("SIGKILL")
     })
     node.once("error", reject)
-    node.once("close", (code) =>
-      said ? resolve() : reject(new Error(`${row} ${variant} ended with ${code}`))
-    )
+    node.once("close", (code, signal) => (wasReady ? resolve() : reject(failed(code, signal))))
   })
 
 /** A variant that serves others. */
 export interface Served {
-  /** What it printed first. */
-  readonly said: string
+  readonly url: string
   readonly stop: () => Promise<void>
 }
 
-/** Runs one variant in a fresh process until it says something, and lets it go on; it learns when this process is gone. */
+/** Runs one variant in a fresh process until it serves, and lets it go on; it learns when this process is gone. */
 export const served = (row: string, variant: string, args: ReadonlyArray<string>) =>
   new Promise<Served>((resolve, reject) => {
-    const node = start(row, variant, args, true)
+    const { failed, node } = start(row, variant, args, true)
     const gone = new Promise<void>((ended) => node.once("exit", () => ended()))
     const stop = () => {
       node.disconnect()
       return gone
     }
-    node.stdout!.on("data", (chunk: Buffer) => resolve({ said: chunk.toString().trim(), stop }))
+    onReady(node, (url) => resolve({ url, stop }))
     node.once("error", reject)
-    node.once("exit", (code) => reject(new Error(`${row} ${variant} ended with ${code}`)))
+    node.once("close", (code, signal) => reject(failed(code, signal)))
   })
 
 /** A variant that measures in slices. */
@@ -122,9 +147,10 @@ export interface Variant {
   readonly args?: ReadonlyArray<string>
 }
 
-const ready = (node: ChildProcess, name: string): Promise<void> =>
+const ready = ({ failed, node }: Started): Promise<void> =>
   new Promise((resolve, reject) => {
-    const ended = (code: number | null) => reject(new Error(`${name} ended with ${code}`))
+    const ended = (code: number | null, signal: NodeJS.Signals | null) =>
+      reject(failed(code, signal))
     node.once("close", ended)
     node.once("message", () => {
       node.off("close", ended)
@@ -148,23 +174,23 @@ export const inTurn = async <Name extends string>(
   >
   for (let round = 0; round < rounds; round++) {
     const order = names.map((_, i) => names[(i + round) % names.length]!)
-    const running: Array<{ readonly name: Name; readonly node: ChildProcess }> = []
+    const running: Array<{ readonly name: Name; readonly started: Started }> = []
     // One after the other: what is compiled while others wait is compiled in peace.
     for (const name of order) {
       const { args = [], row, variant } = variants[name]
-      const node = start(row, variant, args, true)
-      running.push({ name, node })
-      await ready(node, name)
+      const started = start(row, variant, args, true)
+      running.push({ name, started })
+      await ready(started)
     }
     for (let slice = 0; slice < slices; slice++) {
-      for (const { name, node } of running) {
-        node.send("slice")
-        await ready(node, name)
+      for (const { started } of running) {
+        started.node.send("slice")
+        await ready(started)
       }
     }
-    for (const { name, node } of running) {
-      const sample = printed<Sample>(node, name)
-      node.send("end")
+    for (const { name, started } of running) {
+      const sample = printed<Sample>(started)
+      started.node.send("end")
       samples[name].push(await sample)
     }
   }
