@@ -37,13 +37,14 @@ export interface Script {
   readonly turn_ms?: number
 }
 
-/** The same function as the lower bound's model, behind the port and nothing else. */
+/** The same function as the lower bound's model, with the same timer, behind the port and nothing else. */
 export const model = ({ calls = 1, steps, turn_ms }: Script) =>
   Layer.succeed(ModelGateway, {
-    turn: (request) =>
-      turn_ms === undefined
-        ? Exit.succeed(turnAt(request.step, steps, calls))
-        : Effect.as(Effect.sleep(turn_ms), turnAt(request.step, steps, calls))
+    turn: ({ step }) => {
+      const turn = Exit.succeed(turnAt(step, steps, calls))
+      if (turn_ms === undefined) return turn
+      return Effect.callback((resume) => void setTimeout(() => resume(turn), turn_ms))
+    }
   })
 
 export const startReader = (script: Script, store: Store = "ephemeral"): Promise<NodeService> =>
@@ -59,13 +60,14 @@ export const sendAndWatch = async (
   seen?: (tag: string) => void
 ): Promise<void> => {
   const { run } = await troupe.send({ agent: agent.name, text: "read" })
-  const tags: Array<string> = []
+  let events = 0
+  let last = ""
   for await (const item of troupe.watch(run)) {
     if (item._tag !== "Event") continue
-    const { _tag } = item.entry.event
-    tags.push(_tag)
-    seen?.(_tag)
+    last = item.entry.event._tag
+    events++
+    seen?.(last)
   }
-  if (tags.length !== eventsOf(script))
-    throw new Error(`${tags.length} events instead of ${eventsOf(script)}: ${tags.join(", ")}`)
+  const expected = eventsOf(script)
+  if (events !== expected) throw new Error(`${events} events instead of ${expected}, up to ${last}`)
 }

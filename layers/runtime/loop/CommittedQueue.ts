@@ -5,6 +5,7 @@
  */
 import type { RunId, Tenant } from "../../../src/Ids.ts"
 import type { JournalEntry } from "../../../src/run/RunEvent.ts"
+import { appended } from "../../../src/ShortList.ts"
 import type { FeedItem } from "../../../services/AgentRuntime.ts"
 import type { Committed } from "../../../services/RunJournal.ts"
 import type { HeldUnits } from "./HeldUnits.ts"
@@ -80,7 +81,7 @@ export class CommittedQueue {
     const last = run.appends.at(-1)
     if (last !== undefined && committed.from < endOf(last)) return
     if (last !== undefined && committed.from > endOf(last)) this.#drop(run)
-    if (this.#hold(committed)) run.appends.push(committed)
+    if (this.#hold(committed)) run.appends = appended(run.appends, committed)
   }
 
   /** The journal of the run with this ordinal has at least so many entries. True = that was not known. */
