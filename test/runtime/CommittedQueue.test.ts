@@ -169,6 +169,19 @@ describe("the queue of a watcher", () => {
     assert.strictEqual(waiting.tenants, 0)
   })
 
+  it("counts anew for a tenant for which nothing waits, and keeps at most 1,000 of them", () => {
+    const waiting = new HeldUnits({ tenant_max: 10, all_max: 20_000 })
+    const tenants = Array.from({ length: 1_500 }, (_, i) => Tenant.make(`tenant-${i}`))
+    for (let n = 0; n < 2; n++) {
+      for (const each of tenants) assert.isUndefined(waiting.hold(each, 10))
+      for (const each of tenants) assert.strictEqual(waiting.hold(each, 1), "tenant")
+      assert.strictEqual(waiting.tenants, 1_500)
+      for (const each of tenants) waiting.release(each, 10)
+      assert.strictEqual(waiting.tenants, 0)
+      assert.strictEqual(waiting.accounts, 1_000)
+    }
+  })
+
   it("knows of at most 256 runs, and is behind when it has forgotten them", () => {
     const entries = queue()
     for (let ordinal = 1; ordinal <= 257; ordinal++) entries.push(ordinal, append(0, 1, true))

@@ -33,6 +33,11 @@ export class HeldUnits {
     return tenants
   }
 
+  /** Tenants that are kept, with those for which nothing is held. */
+  get accounts(): number {
+    return this.#accounts.size
+  }
+
   /** Undefined = it was counted; otherwise whose bound it would pass, and nothing was counted. */
   hold(tenant: Tenant, units: number): "tenant" | "all" | undefined {
     const account = this.#accounts.get(tenant)
