@@ -21,11 +21,12 @@ export const summaryScript = ({ now }: Seen): Turn | string => {
   if (step === undefined) return call("get_operations_summary", {})
   const value = valueOf(step)
   if (value === undefined) return `I could not look: ${outcomeOf(step)}.`
-  const { changesets, clusters, open_clusters, scans } = value as unknown as RecordCounts
+  const { changesets, clusters, drafts, open_clusters, scans } = value as unknown as RecordCounts
   return [
     line("Scans", scans),
     line("Change sets", changesets),
     line("Failure clusters", clusters),
-    line("Open failure clusters", open_clusters)
+    line("Open failure clusters", open_clusters),
+    line("Drafts", drafts)
   ].join("\n")
 }

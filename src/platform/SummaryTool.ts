@@ -10,6 +10,7 @@ import type { Governance } from "../tool/GovernedTool.ts"
 import { ChangesetStatus } from "./contracts/Changeset.ts"
 import { ClusterSeverity, ClusterStatus } from "./contracts/FailureCluster.ts"
 import { ScanStatus } from "./contracts/Scan.ts"
+import { DraftStatus } from "./Draft.ts"
 
 /** Every state is there, also one that no record is in. */
 const counts = <const L extends string>(states: Schema.Literals<ReadonlyArray<L>>) =>
@@ -20,7 +21,9 @@ export const RecordCounts = Schema.Struct({
   changesets: counts(ChangesetStatus),
   clusters: counts(ClusterStatus),
   /** Failure clusters that are neither resolved nor dismissed. */
-  open_clusters: counts(ClusterSeverity)
+  open_clusters: counts(ClusterSeverity),
+  /** Drafts of rubrics and system cards. */
+  drafts: counts(DraftStatus)
 })
 export interface RecordCounts extends Schema.Schema.Type<typeof RecordCounts> {}
 
@@ -28,6 +31,7 @@ export interface RecordCounts extends Schema.Schema.Type<typeof RecordCounts> {}
 export type CountedRecords =
   | { readonly kind: "scan"; readonly status: ScanStatus; readonly count: number }
   | { readonly kind: "changeset"; readonly status: ChangesetStatus; readonly count: number }
+  | { readonly kind: "draft"; readonly status: DraftStatus; readonly count: number }
   | {
       readonly kind: "cluster"
       readonly status: ClusterStatus
@@ -45,20 +49,22 @@ export const sumOf = (counted: ReadonlyArray<CountedRecords>): RecordCounts => {
   const changesets = noneOf(ChangesetStatus.literals)
   const clusters = noneOf(ClusterStatus.literals)
   const open_clusters = noneOf(ClusterSeverity.literals)
+  const drafts = noneOf(DraftStatus.literals)
   for (const each of counted) {
     if (each.kind === "scan") scans[each.status] += each.count
     else if (each.kind === "changeset") changesets[each.status] += each.count
+    else if (each.kind === "draft") drafts[each.status] += each.count
     else {
       clusters[each.status] += each.count
       if (isOpen(each.status)) open_clusters[each.severity] += each.count
     }
   }
-  return { scans, changesets, clusters, open_clusters }
+  return { scans, changesets, clusters, open_clusters, drafts }
 }
 
 const GetOperationsSummary = Tool.make("get_operations_summary", {
   description:
-    "How many scans, change sets and failure clusters of the workspace are in each state, and how many clusters of each severity are open: neither resolved nor dismissed. Dead letters are not in it; list_dlq_events lists them.",
+    "How many scans, change sets, failure clusters and drafts of the workspace are in each state, and how many clusters of each severity are open: neither resolved nor dismissed. Dead letters are not in it; list_dlq_events lists them.",
   parameters: Schema.Struct({}),
   success: RecordCounts,
   failure: ToolError

@@ -186,7 +186,7 @@ const worldViews = ({ of, own }: Maps): WorldViews["Service"] => ({
 const counter = ({ of }: Maps): RecordCounter["Service"] => ({
   counts: (tenant) =>
     Effect.sync(() => {
-      const { changesets, clusters, scans } = of(tenant)
+      const { changesets, clusters, drafts, scans } = of(tenant)
       const count = 1
       return sumOf([
         ...[...scans.values()].map(({ scan: { status } }) => ({
@@ -196,6 +196,11 @@ const counter = ({ of }: Maps): RecordCounter["Service"] => ({
         })),
         ...[...changesets.values()].map(({ state: { status } }) => ({
           kind: "changeset" as const,
+          status,
+          count
+        })),
+        ...[...drafts.values()].map(({ state: { status } }) => ({
+          kind: "draft" as const,
           status,
           count
         })),

@@ -6,6 +6,7 @@ import type { RecordCounter } from "../../../services/platform/RecordCounter.ts"
 import { ChangesetStatus } from "../../../src/platform/contracts/Changeset.ts"
 import { ClusterSeverity, ClusterStatus } from "../../../src/platform/contracts/FailureCluster.ts"
 import { ScanStatus } from "../../../src/platform/contracts/Scan.ts"
+import { DraftStatus } from "../../../src/platform/Draft.ts"
 import { sumOf } from "../../../src/platform/SummaryTool.ts"
 import { rowDecoder } from "../engine/DecodedRows.ts"
 import { orStoreError } from "../engine/SqlFailure.ts"
@@ -22,6 +23,9 @@ const counts_text = `
   SELECT 'changeset', ${named("status", ChangesetStatus.literals)}, NULL, count(*)::int4
   FROM troupe.platform_changesets WHERE tenant = $1::text GROUP BY status
   UNION ALL
+  SELECT 'draft', ${named("status", DraftStatus.literals)}, NULL, count(*)::int4
+  FROM troupe.platform_drafts WHERE tenant = $1::text GROUP BY status
+  UNION ALL
   SELECT 'cluster', ${named("status", ClusterStatus.literals)}, ${named("severity", ClusterSeverity.literals)}, count(*)::int4
   FROM troupe.platform_clusters WHERE tenant = $1::text GROUP BY status, severity`
 
@@ -30,6 +34,7 @@ const decodeCounts = rowDecoder(
   Schema.Union([
     Schema.Struct({ kind: Schema.Literal("scan"), status: ScanStatus, count }),
     Schema.Struct({ kind: Schema.Literal("changeset"), status: ChangesetStatus, count }),
+    Schema.Struct({ kind: Schema.Literal("draft"), status: DraftStatus, count }),
     Schema.Struct({
       kind: Schema.Literal("cluster"),
       status: ClusterStatus,
