@@ -6,6 +6,7 @@ import { SqlClient } from "effect/sql"
 import * as GatewayAgentMemory from "../../layers/memory/GatewayAgentMemory.ts"
 import * as Migrations from "../../layers/sql/engine/Migrations.ts"
 import * as Postgres from "../../layers/sql/engine/Postgres.ts"
+import * as TenantReads from "../../layers/sql/engine/TenantReads.ts"
 import * as SqlMemoryStore from "../../layers/sql/stores/SqlMemoryStore.ts"
 import { AgentMemory } from "../../services/AgentMemory.ts"
 import { AgentName, ConversationId, Tenant } from "../../src/Ids.ts"
@@ -25,7 +26,6 @@ const word = (i: number): string => `word${Math.floor(5_000 * ((i * 0.618_033_98
 /** Rows of twelve words each, of one workspace. */
 const fill = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  yield* Migrations.run
   yield* sql.unsafe(
     `INSERT INTO troupe.memory_scopes (tenant, agent, tier, anchor, place, session, rows, touched_at)
      VALUES ('bench', 'bench', 2, 'workspace/bench', 'workspace/bench', 'c', ${rows_count}, 0)`
@@ -82,7 +82,10 @@ export const postgres = (url: string, rounds: string) => {
     tenant,
     { agent, key: ConversationId.make("c") },
     "workspace"
-  ).pipe(Layer.provide(SqlMemoryStore.layer))
+  ).pipe(
+    Layer.provide(SqlMemoryStore.layer),
+    Layer.provide(Layer.provide(TenantReads.layer, Migrations.layer))
+  )
   return Effect.runPromise(
     Effect.gen(function* () {
       yield* fill

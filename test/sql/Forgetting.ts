@@ -2,8 +2,10 @@
  * Statements that have lost their comparisons of tenants, as whoever writes the next one may forget them: what keeps tenants apart
  * then is row security alone.
  */
-import { Effect } from "effect"
+import { assert } from "@effect/vitest"
+import { Effect, Exit } from "effect"
 import { SqlClient, Statement } from "effect/sql"
+import type { Tenant } from "../../src/Ids.ts"
 
 /** `t.tenant = $1::text`, also as the index of conversations has it. */
 const comparison = /(?:\b\w+\.)?tenant(?: \|\| '')? = (\$\d+)(?:::text)?/g
@@ -36,3 +38,22 @@ export const withoutRowSecurity = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
     () => effect,
     () => Effect.orDie(ofTables("ENABLE"))
   )
+
+/** Whether there is something: undefined, an empty list and a failure are nothing. */
+const isFound = (exit: Exit.Exit<unknown, unknown>): boolean =>
+  Exit.isSuccess(exit) &&
+  exit.value !== undefined &&
+  !(Array.isArray(exit.value) && exit.value.length === 0)
+
+/** Asserts that each read, which compares no tenants, finds what is its tenant's, and of the other one only without row security. */
+export const keptApart = Effect.fnUntraced(function* <R>(
+  reads: Readonly<Record<string, (tenant: Tenant) => Effect.Effect<unknown, unknown, R>>>,
+  { other, tenant }: { readonly tenant: Tenant; readonly other: Tenant }
+) {
+  for (const [name, read] of Object.entries(reads)) {
+    const found = (reader: Tenant) => Effect.map(Effect.exit(forgetfully(read(reader))), isFound)
+    assert.isFalse(yield* found(other), name)
+    assert.isTrue(yield* found(tenant), name)
+    assert.isTrue(yield* withoutRowSecurity(found(other)), name)
+  }
+})

@@ -1,7 +1,7 @@
 /** What principals read by an id, with statements that do not compare tenants: row security alone keeps them apart. */
 import { createHash } from "node:crypto"
 import { assert } from "@effect/vitest"
-import { Effect, Exit } from "effect"
+import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { ApprovalRecords } from "../../services/ApprovalRecords.ts"
 import { BlobStore } from "../../services/BlobStore.ts"
@@ -14,7 +14,7 @@ import type { ApprovalId, Tenant } from "../../src/Ids.ts"
 import { recordKey } from "../../src/tool/CallRecord.ts"
 import * as Samples from "../contracts/Samples.ts"
 import { onBothEngines } from "./Engines.ts"
-import { forgetfully, withoutRowSecurity } from "./Forgetting.ts"
+import { forgetfully, keptApart } from "./Forgetting.ts"
 
 type Read = (tenant: Tenant) => Effect.Effect<unknown, unknown, Stores>
 
@@ -70,12 +70,6 @@ const furnish = Effect.fnUntraced(function* ({ run, task }: Samples.Begun) {
   assert.strictEqual(error._tag, "RunQuarantined")
 })
 
-/** Whether there is something: undefined, an empty list and a failure are nothing. */
-const isFound = (exit: Exit.Exit<unknown, unknown>): boolean =>
-  Exit.isSuccess(exit) &&
-  exit.value !== undefined &&
-  !(Array.isArray(exit.value) && exit.value.length === 0)
-
 onBothEngines("reads of a principal whose statements compare no tenants", (it) => {
   it.effect("find what is its own tenant's, and of another one only without row security", () =>
     Effect.gen(function* () {
@@ -83,13 +77,7 @@ onBothEngines("reads of a principal whose statements compare no tenants", (it) =
       const request = Samples.approvalRequested()
       const begun = yield* Samples.begin({ tenant }, [Samples.modelTurned(1, 1), request])
       yield* furnish(begun)
-      for (const [name, read] of Object.entries(readsOf(begun, request.approval))) {
-        const found = (reader: Tenant) =>
-          Effect.map(Effect.exit(forgetfully(read(reader))), isFound)
-        assert.isTrue(yield* found(tenant), name)
-        assert.isFalse(yield* found(other), name)
-        assert.isTrue(yield* withoutRowSecurity(found(other)), name)
-      }
+      yield* keptApart(readsOf(begun, request.approval), { tenant, other })
     })
   )
 

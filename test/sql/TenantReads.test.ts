@@ -7,6 +7,7 @@ import * as Postgres from "../../layers/sql/engine/Postgres.ts"
 import * as TenantReadsLayer from "../../layers/sql/engine/TenantReads.ts"
 import { TenantReads } from "../../layers/sql/engine/TenantReads.ts"
 import * as SqlStores from "../../layers/sql/stores/SqlStores.ts"
+import * as SqlWorlds from "../../layers/sql/worlds/SqlWorlds.ts"
 import * as SqlPlatform from "../../layers/sql/platform/SqlPlatform.ts"
 import { ApprovalRecords } from "../../services/ApprovalRecords.ts"
 import { AuthorizationRecords } from "../../services/AuthorizationRecords.ts"
@@ -23,12 +24,21 @@ import { FailureClusterReader } from "../../services/platform/contracts/FailureC
 import { ScanReader } from "../../services/platform/contracts/ScanReader.ts"
 import { WorkspaceReader } from "../../services/platform/WorkspaceReader.ts"
 import { WorldViews } from "../../services/platform/WorldViews.ts"
+import { FlowState } from "../../services/FlowState.ts"
+import { LoopStore } from "../../services/LoopStore.ts"
+import { MemoryStore } from "../../services/MemoryStore.ts"
+import { TriplePublisher } from "../../services/TriplePublisher.ts"
+import { RuleProposals } from "../../services/worlds/RuleProposals.ts"
+import { WorldReader } from "../../services/worlds/WorldReader.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
 import { RunList } from "../../services/RunList.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
 import { AuthorizationId, ConversationId } from "../../src/Ids.ts"
 import type { Tenant } from "../../src/Ids.ts"
+import { completionKey } from "../../src/agents/LoopRecord.ts"
+import { MemoryId } from "../../src/memory/MemoryRow.ts"
 import * as Samples from "../contracts/Samples.ts"
+import { credit } from "../worlds/Worlds.ts"
 import * as EmbeddedPostgres from "./EmbeddedPostgres.ts"
 import { onBothEngines } from "./Engines.ts"
 
@@ -74,6 +84,37 @@ interface Failure {
   readonly _tag: string
   readonly message: string
 }
+
+/** The reads that agents and their tools make: of memories, of what tools store, and of worlds. */
+const agentReads = Effect.fnUntraced(function* (tenant: Tenant) {
+  const limit = 10
+  const missing = Samples.runId()
+  const memories = yield* MemoryStore
+  const loops = yield* LoopStore
+  const worlds = yield* WorldReader
+  const world = credit.world.world_id
+  const agent = Samples.operations
+  const scope = { tenant, agent, tier: "session", anchor: "c1" } as const
+  const reads: Record<string, Effect.Effect<unknown, Failure>> = {
+    memory: memories.get({ tenant, agent, id: MemoryId.make(missing) }),
+    memories: memories.list(scope, { limit }),
+    canonicals: memories.canonicals(tenant, "workspace/acme"),
+    interactions: memories.interactions(scope),
+    flow: (yield* FlowState).get(tenant, "flow"),
+    loop: loops.get(tenant, completionKey(missing)),
+    loops: loops.scan(tenant, "flow", undefined, limit),
+    "more loops": loops.scan(tenant, "flow", "a", limit),
+    facts: (yield* TriplePublisher).about(tenant, "entity", limit),
+    worlds: worlds.worlds(tenant),
+    "one world": worlds.world(tenant, world),
+    rules: worlds.rules(tenant, world),
+    "page of rules": worlds.rulePage(tenant, world, { limit }),
+    rule: worlds.rule(tenant, world, "rule"),
+    "sets of a world": worlds.evalSets(tenant, world),
+    candidates: (yield* RuleProposals).open(tenant, world, limit)
+  }
+  return reads
+})
 
 /** The reads that HTTP and the facade make for a principal. */
 const principalReads = Effect.fnUntraced(function* (tenant: Tenant) {
@@ -137,7 +178,7 @@ const principalReads = Effect.fnUntraced(function* (tenant: Tenant) {
     drafts: (yield* DraftStore).drafts(tenant, { limit }),
     draft: (yield* DraftStore).draft(tenant, missing)
   }
-  return reads
+  return { ...reads, ...(yield* agentReads(tenant)) }
 })
 
 onBothEngines("row security", (it) => {
@@ -222,13 +263,16 @@ onBothEngines("row security", (it) => {
       })
   )
 
-  it.effect("what principals read is read in the tenant's role", () =>
+  it.effect("what principals, agents and their tools read is read in the tenant's role", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const tenant = Samples.tenant()
       const id = yield* accept(tenant)
       const role = yield* withReads(({ role }) => Effect.succeed(role!))
-      const reading = yield* Effect.provide(principalReads(tenant), SqlPlatform.layer)
+      const reading = yield* Effect.provide(
+        principalReads(tenant),
+        Layer.merge(SqlPlatform.layer, SqlWorlds.layer)
+      )
       // It is made by another start, or is not there.
       for (const [name, read] of Object.entries(reading)) {
         const tag = yield* Effect.match(read, {

@@ -6,12 +6,15 @@ import { SqlClient } from "effect/sql"
 import { FlowState } from "../../../services/FlowState.ts"
 import { rowDecoder } from "../engine/DecodedRows.ts"
 import { orStoreError, toStoreError } from "../engine/SqlFailure.ts"
+import { TenantReads } from "../engine/TenantReads.ts"
 import { StoredText } from "../engine/StoredText.ts"
 
 const decodeStates = rowDecoder(Schema.Struct({ state: StoredText }), "states of flows")
 
-const make = Effect.map(SqlClient.SqlClient, (sql) =>
-  FlowState.of({
+const make = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const reads = yield* TenantReads
+  return FlowState.of({
     get: (tenant, flow) =>
       sql
         .unsafe(
@@ -19,6 +22,7 @@ const make = Effect.map(SqlClient.SqlClient, (sql) =>
           [tenant, JSON.stringify(flow)]
         )
         .pipe(
+          reads.of(tenant),
           Effect.flatMap(decodeStates),
           Effect.mapBoth({ onSuccess: ([row]) => row?.state, onFailure: orStoreError })
         ),
@@ -34,9 +38,9 @@ const make = Effect.map(SqlClient.SqlClient, (sql) =>
             { onSuccess: () => undefined, onFailure: toStoreError }
           )
   })
-)
+})
 
-export const layer: Layer.Layer<FlowState, never, SqlClient.SqlClient> = Layer.effect(
+export const layer: Layer.Layer<FlowState, never, SqlClient.SqlClient | TenantReads> = Layer.effect(
   FlowState,
   make
 )

@@ -1,9 +1,9 @@
 /**
  * Ended loops in SQL. A run of ours gets its record when somebody looks for it: a run that has ended does not change, so
- * that its record is made once, and ending a run costs nothing for it.
+ * that its record is made once, and ending a run costs nothing for it. All is read in the tenant's role.
  */
 import { Effect, Layer, Schema } from "effect"
-import { SqlClient } from "effect/sql"
+import { SqlClient, SqlError } from "effect/sql"
 import { LoopStore } from "../../../services/LoopStore.ts"
 import { StoreError } from "../../../services/StoreError.ts"
 import { completionKey, flowOf, loopIdOf, recordOf } from "../../../src/agents/LoopRecord.ts"
@@ -13,6 +13,7 @@ import { run_over, run_quarantined, run_parked } from "../journal/Codes.ts"
 import { entries } from "../journal/RunRows.ts"
 import { rowDecoder } from "../engine/DecodedRows.ts"
 import { orStoreError, toStoreError } from "../engine/SqlFailure.ts"
+import { TenantReads } from "../engine/TenantReads.ts"
 import { StoredText } from "../engine/StoredText.ts"
 
 const page_max = 500
@@ -21,11 +22,27 @@ const value_max = 4_000_000
 /** Runs whose records are made at once. */
 const made_max = 100
 
+type EntriesError = Effect.Error<ReturnType<typeof entries>>
+
 const decodeRecords = rowDecoder(
   Schema.Struct({ key: StoredText, value: StoredText }),
   "records of loops"
 )
 const decodeEnded = rowDecoder(Schema.Struct({ run_id: RunId, length: Schema.Int }), "ended runs")
+
+/** Of a read of a run, which may be broken. */
+const toFailure = (error: SqlError.SqlError | StoreError | EntriesError): StoreError =>
+  SqlError.isSqlError(error)
+    ? toStoreError(error)
+    : error._tag === "StoreError"
+      ? error
+      : new StoreError({ message: error.message })
+
+/** A client, and how a tenant reads with it. */
+interface LoopReads {
+  readonly sql: SqlClient.SqlClient
+  readonly reads: TenantReads["Service"]
+}
 
 const save = (
   sql: SqlClient.SqlClient,
@@ -51,22 +68,18 @@ const save = (
 }
 
 /** Makes the record of a run of this runtime that has ended, if there is none. */
-const settle = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, tenant: Tenant, run: RunId) {
-  const rows = yield* Effect.mapError(
-    sql.unsafe(
+const settle = Effect.fnUntraced(function* ({ reads, sql }: LoopReads, tenant: Tenant, run: RunId) {
+  const ended = Effect.gen(function* () {
+    const rows = yield* sql.unsafe(
       `SELECT run_id, length FROM troupe.runs
        WHERE run_id = $1::uuid AND tenant = $2::text AND status >= $3::int2 AND status < $4::int2`,
       [run, tenant, run_over, run_parked + run_quarantined]
-    ),
-    toStoreError
-  )
-  const [row] = yield* decodeEnded(rows)
-  if (row === undefined) return undefined
-  const events = yield* Effect.mapError(
-    entries(sql, run, 0, row.length),
-    ({ message }) => new StoreError({ message })
-  )
-  const record = recordOf(run, events)
+    )
+    const [row] = yield* decodeEnded(rows)
+    return row === undefined ? undefined : yield* entries(sql, run, 0, row.length)
+  })
+  const events = yield* Effect.mapError(reads.of(tenant)(ended), toFailure)
+  const record = events === undefined ? undefined : recordOf(run, events)
   if (record === undefined) return undefined
   const value = JSON.stringify(record)
   yield* save(sql, tenant, completionKey(run), value, "DO NOTHING")
@@ -74,26 +87,25 @@ const settle = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, tenant: Te
 })
 
 /** Makes the records that a flow's runs still lack. */
-const settleAll = Effect.fnUntraced(function* (
-  sql: SqlClient.SqlClient,
-  tenant: Tenant,
-  flow: string
-) {
+const settleAll = Effect.fnUntraced(function* (of: LoopReads, tenant: Tenant, flow: string) {
+  const { reads, sql } = of
   for (;;) {
     const rows = yield* Effect.mapError(
-      sql.unsafe(
-        `SELECT r.run_id, r.length FROM troupe.run_details d JOIN troupe.runs r ON r.run_id = d.run_id
+      reads.of(tenant)(
+        sql.unsafe(
+          `SELECT r.run_id, r.length FROM troupe.run_details d JOIN troupe.runs r ON r.run_id = d.run_id
          WHERE d.agent = $1::text AND NOT d.open AND r.tenant = $2::text AND r.status >= $3::int2 AND r.status < $5::int2
            AND NOT EXISTS (SELECT 1 FROM troupe.loop_records l
              WHERE l.tenant = r.tenant AND l.key = '"COMPLETE_' || r.run_id::text || '"')
          LIMIT $4::int4`,
-        [flow, tenant, run_over, made_max, run_parked + run_quarantined]
+          [flow, tenant, run_over, made_max, run_parked + run_quarantined]
+        )
       ),
       toStoreError
     )
     const made = yield* Effect.forEach(
       yield* decodeEnded(rows),
-      ({ run_id }) => settle(sql, tenant, run_id),
+      ({ run_id }) => settle(of, tenant, run_id),
       {
         concurrency: 4
       }
@@ -103,7 +115,10 @@ const settleAll = Effect.fnUntraced(function* (
   }
 })
 
-const make = Effect.map(SqlClient.SqlClient, (sql) => {
+const make = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const reads = yield* TenantReads
+  const of = { sql, reads }
   const stored = (tenant: Tenant, key: string) =>
     sql
       .unsafe(
@@ -111,6 +126,7 @@ const make = Effect.map(SqlClient.SqlClient, (sql) => {
         [tenant, JSON.stringify(key)]
       )
       .pipe(
+        reads.of(tenant),
         Effect.flatMap(decodeRecords),
         Effect.mapBoth({ onSuccess: ([row]) => row?.value, onFailure: orStoreError })
       )
@@ -131,20 +147,22 @@ const make = Effect.map(SqlClient.SqlClient, (sql) => {
       const found = yield* stored(tenant, key)
       const id = loopIdOf(key)
       if (found !== undefined || id === undefined || !isRunId(id)) return found
-      return yield* settle(sql, tenant, id)
+      return yield* settle(of, tenant, id)
     }),
     scan: Effect.fn("LoopStore.scan")(function* (tenant, flow, after, limit) {
-      if (after === undefined) yield* settleAll(sql, tenant, flow)
+      if (after === undefined) yield* settleAll(of, tenant, flow)
       const rows = yield* Effect.mapError(
-        sql.unsafe(
-          `SELECT key, value FROM troupe.loop_records
+        reads.of(tenant)(
+          sql.unsafe(
+            `SELECT key, value FROM troupe.loop_records
            WHERE tenant = $1::text AND flow = $2::text AND key > $3::text ORDER BY key LIMIT $4::int4`,
-          [
-            tenant,
-            JSON.stringify(flow),
-            after === undefined ? "" : JSON.stringify(after),
-            Math.min(limit, page_max)
-          ]
+            [
+              tenant,
+              JSON.stringify(flow),
+              after === undefined ? "" : JSON.stringify(after),
+              Math.min(limit, page_max)
+            ]
+          )
         ),
         toStoreError
       )
@@ -153,7 +171,7 @@ const make = Effect.map(SqlClient.SqlClient, (sql) => {
   })
 })
 
-export const layer: Layer.Layer<LoopStore, never, SqlClient.SqlClient> = Layer.effect(
+export const layer: Layer.Layer<LoopStore, never, SqlClient.SqlClient | TenantReads> = Layer.effect(
   LoopStore,
   make
 )

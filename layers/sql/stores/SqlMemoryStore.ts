@@ -1,5 +1,5 @@
 /**
- * Memories and canonical texts in SQL.
+ * Memories and canonical texts in SQL. Of one tenant they are read in its role, except by a recall and by what writes them.
  */
 import { Effect, Layer } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
@@ -11,6 +11,7 @@ import { MemoryRefused } from "../../../src/memory/MemoryRefused.ts"
 import type { NewMemoryRow } from "../../../src/memory/MemoryRow.ts"
 import { rowDecoder } from "../engine/DecodedRows.ts"
 import { inTransaction, orStoreError } from "../engine/SqlFailure.ts"
+import { TenantReads } from "../engine/TenantReads.ts"
 import { eraseSubject } from "./MemoryErasure.ts"
 import { candidateRows, findKey, findRow, listRows, runScopes, staleScopes } from "./MemoryReads.ts"
 import { addRow, compoundScope, expireRows, undoRow } from "./MemoryWrites.ts"
@@ -49,7 +50,7 @@ const adder = (sql: SqlClient.SqlClient) =>
 
 const decodeCanonicals = rowDecoder(CanonicalText, "canonical texts")
 
-const canonicalTexts = (sql: SqlClient.SqlClient) => ({
+const canonicalTexts = (sql: SqlClient.SqlClient, reads: TenantReads["Service"]) => ({
   register: Effect.fn("MemoryStore.register")(function* ({
     name,
     place,
@@ -86,6 +87,7 @@ const canonicalTexts = (sql: SqlClient.SqlClient) => ({
         [place, tenant]
       )
       .pipe(
+        reads.of(tenant),
         Effect.flatMap(decodeCanonicals),
         Effect.mapError(orStoreError),
         // Not by the database, whose collation is not ours.
@@ -93,10 +95,12 @@ const canonicalTexts = (sql: SqlClient.SqlClient) => ({
       )
 })
 
-const make = Effect.map(SqlClient.SqlClient, (sql) => {
+const make = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const reads = yield* TenantReads
   const atomic = inTransaction(sql)
   return MemoryStore.of({
-    ...canonicalTexts(sql),
+    ...canonicalTexts(sql, reads),
     add: adder(sql),
     repeat: ({ agent, id, tenant }) =>
       Effect.mapBoth(
@@ -106,12 +110,14 @@ const make = Effect.map(SqlClient.SqlClient, (sql) => {
         ),
         { onSuccess: () => undefined, onFailure: orStoreError }
       ),
-    get: (place) => Effect.mapError(findRow(sql, place), orStoreError),
+    get: (place) => Effect.mapError(reads.of(place.tenant)(findRow(sql, place)), orStoreError),
     candidates: (scopes, words) => Effect.mapError(candidateRows(sql, scopes, words), orStoreError),
-    list: (scope, page) => Effect.mapError(listRows(sql, scope, page), orStoreError),
+    list: (scope, page) =>
+      Effect.mapError(reads.of(scope.tenant)(listRows(sql, scope, page)), orStoreError),
     undo: (place, by) => Effect.mapError(atomic(undoRow(sql, place, by)), orStoreError),
     compound: (ended) => Effect.mapError(atomic(compoundScope(sql, ended)), orStoreError),
-    interactions: (scope) => Effect.mapError(runScopes(sql, scope, runs_max), orStoreError),
+    interactions: (scope) =>
+      Effect.mapError(reads.of(scope.tenant)(runScopes(sql, scope, runs_max)), orStoreError),
     stale: (tier, before, limit) =>
       Effect.mapError(staleScopes(sql, tier, before, limit), orStoreError),
     expire: (before, limit) =>
@@ -120,7 +126,5 @@ const make = Effect.map(SqlClient.SqlClient, (sql) => {
   })
 })
 
-export const layer: Layer.Layer<MemoryStore, never, SqlClient.SqlClient> = Layer.effect(
-  MemoryStore,
-  make
-)
+export const layer: Layer.Layer<MemoryStore, never, SqlClient.SqlClient | TenantReads> =
+  Layer.effect(MemoryStore, make)

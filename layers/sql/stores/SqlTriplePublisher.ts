@@ -12,6 +12,7 @@ import type { Triple } from "../../../src/agents/Triple.ts"
 import type { Tenant } from "../../../src/Ids.ts"
 import { rowDecoder } from "../engine/DecodedRows.ts"
 import { orStoreError, toStoreError } from "../engine/SqlFailure.ts"
+import { TenantReads } from "../engine/TenantReads.ts"
 import { StoredText } from "../engine/StoredText.ts"
 
 const decodeTriples = rowDecoder(
@@ -56,8 +57,10 @@ const add = (sql: SqlClient.SqlClient, tenant: Tenant, triples: ReadonlyArray<Tr
     ]
   )
 
-const make = Effect.map(SqlClient.SqlClient, (sql) =>
-  TriplePublisher.of({
+const make = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const reads = yield* TenantReads
+  return TriplePublisher.of({
     addAll: Effect.fn("TriplePublisher.addAll")(function* (tenant, triples) {
       const refused = triplesRefusal(triples)
       if (refused !== undefined) return yield* refused
@@ -72,6 +75,7 @@ const make = Effect.map(SqlClient.SqlClient, (sql) =>
           [tenant, JSON.stringify(subject), Math.min(limit, triples_max)]
         )
         .pipe(
+          reads.of(tenant),
           Effect.flatMap(decodeTriples),
           Effect.mapBoth({
             onSuccess: (rows) =>
@@ -81,9 +85,7 @@ const make = Effect.map(SqlClient.SqlClient, (sql) =>
         )
     )
   })
-)
+})
 
-export const layer: Layer.Layer<TriplePublisher, never, SqlClient.SqlClient> = Layer.effect(
-  TriplePublisher,
-  make
-)
+export const layer: Layer.Layer<TriplePublisher, never, SqlClient.SqlClient | TenantReads> =
+  Layer.effect(TriplePublisher, make)

@@ -4,6 +4,7 @@
  */
 import { Clock, Effect, Layer, Schema } from "effect"
 import { SecureRandom } from "effect/crypto"
+import type { Migrator, SqlError } from "effect/sql"
 import { SqlClient } from "effect/sql"
 import type { Tenant } from "../../../src/Ids.ts"
 import { WorldUnknown } from "../../../src/worlds/contracts/WorldAnswer.ts"
@@ -35,8 +36,15 @@ import { rule_page_max, worlds_max, WorldReader } from "../../../services/worlds
 import type { RulePage } from "../../../services/worlds/WorldReader.ts"
 import { rowDecoder } from "../engine/DecodedRows.ts"
 import { inTransaction, orStoreError } from "../engine/SqlFailure.ts"
+import * as TenantReads from "../engine/TenantReads.ts"
 
 type Sql = SqlClient.SqlClient
+
+/** A client, and how a tenant reads with it. */
+interface WorldReads {
+  readonly sql: Sql
+  readonly reads: TenantReads.TenantReads["Service"]
+}
 
 const decodeWorlds = rowDecoder(
   Schema.Struct({ world: Schema.fromJsonString(World) }),
@@ -49,7 +57,12 @@ const decodeEvalSets = rowDecoder(
 )
 
 /** By id. No id is empty, so all are behind the empty text. */
-const rulesBehind = (sql: Sql, tenant: Tenant, id: WorldId, { after = "", limit }: RulePage) =>
+const rulesBehind = (
+  { reads, sql }: WorldReads,
+  tenant: Tenant,
+  id: WorldId,
+  { after = "", limit }: RulePage
+) =>
   sql
     .unsafe(
       `SELECT rule FROM troupe.world_rules WHERE tenant = $1::text AND world_id = $2::text AND rule_id > $3::text
@@ -57,6 +70,7 @@ const rulesBehind = (sql: Sql, tenant: Tenant, id: WorldId, { after = "", limit 
       [tenant, id, after, limit]
     )
     .pipe(
+      reads.of(tenant),
       Effect.flatMap(decodeRules),
       Effect.mapBoth({
         onSuccess: (rows) => rows.map(({ rule }) => rule),
@@ -64,55 +78,64 @@ const rulesBehind = (sql: Sql, tenant: Tenant, id: WorldId, { after = "", limit 
       })
     )
 
-const reader = (sql: Sql): WorldReader["Service"] => ({
-  worlds: (tenant) =>
-    sql
-      .unsafe(
-        `SELECT world FROM troupe.worlds WHERE tenant = $1::text ORDER BY world_id LIMIT ${worlds_max}`,
-        [tenant]
+const reader = (of: WorldReads): WorldReader["Service"] => {
+  const { reads, sql } = of
+  return {
+    worlds: (tenant) =>
+      sql
+        .unsafe(
+          `SELECT world FROM troupe.worlds WHERE tenant = $1::text ORDER BY world_id LIMIT ${worlds_max}`,
+          [tenant]
+        )
+        .pipe(
+          reads.of(tenant),
+          Effect.flatMap(decodeWorlds),
+          Effect.mapBoth({
+            onSuccess: (rows) => rows.map(({ world }) => world),
+            onFailure: orStoreError
+          })
+        ),
+    world: Effect.fnUntraced(function* (tenant, id) {
+      const rows = yield* reads.of(tenant)(
+        sql.unsafe(
+          `SELECT world FROM troupe.worlds WHERE tenant = $1::text AND world_id = $2::text`,
+          [tenant, id]
+        )
       )
-      .pipe(
-        Effect.flatMap(decodeWorlds),
-        Effect.mapBoth({
-          onSuccess: (rows) => rows.map(({ world }) => world),
-          onFailure: orStoreError
-        })
-      ),
-  world: Effect.fnUntraced(function* (tenant, id) {
-    const rows = yield* sql.unsafe(
-      `SELECT world FROM troupe.worlds WHERE tenant = $1::text AND world_id = $2::text`,
-      [tenant, id]
-    )
-    const [row] = yield* decodeWorlds(rows)
-    return row === undefined ? yield* new WorldUnknown({ world: id }) : row.world
-  }, Effect.mapError(orStoreError)),
-  rules: (tenant, id) => rulesBehind(sql, tenant, id, { limit: rules_max }),
-  rulePage: (tenant, id, { after, limit }) =>
-    rulesBehind(sql, tenant, id, { after, limit: Math.min(Math.max(limit, 0), rule_page_max) }),
-  rule: Effect.fnUntraced(function* (tenant, id, rule_id) {
-    const rows = yield* sql.unsafe(
-      `SELECT rule FROM troupe.world_rules
+      const [row] = yield* decodeWorlds(rows)
+      return row === undefined ? yield* new WorldUnknown({ world: id }) : row.world
+    }, Effect.mapError(orStoreError)),
+    rules: (tenant, id) => rulesBehind(of, tenant, id, { limit: rules_max }),
+    rulePage: (tenant, id, { after, limit }) =>
+      rulesBehind(of, tenant, id, { after, limit: Math.min(Math.max(limit, 0), rule_page_max) }),
+    rule: Effect.fnUntraced(function* (tenant, id, rule_id) {
+      const rows = yield* reads.of(tenant)(
+        sql.unsafe(
+          `SELECT rule FROM troupe.world_rules
        WHERE tenant = $1::text AND world_id = $2::text AND rule_id = $3::text`,
-      [tenant, id, rule_id]
-    )
-    const [row] = yield* decodeRules(rows)
-    return row === undefined ? yield* new RuleNotFound({ world_id: id, rule_id }) : row.rule
-  }, Effect.mapError(orStoreError)),
-  evalSets: (tenant, id) =>
-    sql
-      .unsafe(
-        `SELECT eval_set FROM troupe.world_eval_sets WHERE tenant = $1::text AND world_id = $2::text
+          [tenant, id, rule_id]
+        )
+      )
+      const [row] = yield* decodeRules(rows)
+      return row === undefined ? yield* new RuleNotFound({ world_id: id, rule_id }) : row.rule
+    }, Effect.mapError(orStoreError)),
+    evalSets: (tenant, id) =>
+      sql
+        .unsafe(
+          `SELECT eval_set FROM troupe.world_eval_sets WHERE tenant = $1::text AND world_id = $2::text
          ORDER BY eval_set_id LIMIT ${eval_sets_max}`,
-        [tenant, id]
-      )
-      .pipe(
-        Effect.flatMap(decodeEvalSets),
-        Effect.mapBoth({
-          onSuccess: (rows) => rows.map(({ eval_set }) => eval_set),
-          onFailure: orStoreError
-        })
-      )
-})
+          [tenant, id]
+        )
+        .pipe(
+          reads.of(tenant),
+          Effect.flatMap(decodeEvalSets),
+          Effect.mapBoth({
+            onSuccess: (rows) => rows.map(({ eval_set }) => eval_set),
+            onFailure: orStoreError
+          })
+        )
+  }
+}
 
 /** Two publishers of one version: the second waits for the first's row, and then its version is not the next. */
 const take = `INSERT INTO troupe.worlds AS w (tenant, world_id, version, world)
@@ -201,51 +224,56 @@ const queue = `WITH known AS (
   )
   SELECT * FROM known UNION ALL SELECT * FROM queued`
 
-const proposals = (sql: Sql): RuleProposals["Service"] => ({
-  propose: Effect.fnUntraced(function* (tenant, { candidate_id, world_id, ...draft }) {
-    const now = yield* Clock.currentTimeMillis
-    const text = yield* Effect.orDie(encodeDraft(draft))
-    const rows = yield* sql.unsafe(queue, [tenant, world_id, candidate_id, now, text])
-    const [row] = yield* decodeCandidates(rows)
-    if (row !== undefined) return candidateOf(row)
-    yield* reader(sql).world(tenant, world_id)
-    return yield* new TooManyCandidates({ world_id, open_max: candidates_open_max })
-  }, Effect.mapError(orStoreError)),
-  open: (tenant, world, limit) =>
-    sql
-      .unsafe(
-        `SELECT world_id, candidate_id, proposed_at::float8 AS proposed_at, status, draft FROM troupe.rule_candidates
+const proposals = (of: WorldReads): RuleProposals["Service"] => {
+  const { reads, sql } = of
+  return {
+    propose: Effect.fnUntraced(function* (tenant, { candidate_id, world_id, ...draft }) {
+      const now = yield* Clock.currentTimeMillis
+      const text = yield* Effect.orDie(encodeDraft(draft))
+      const rows = yield* sql.unsafe(queue, [tenant, world_id, candidate_id, now, text])
+      const [row] = yield* decodeCandidates(rows)
+      if (row !== undefined) return candidateOf(row)
+      yield* reader(of).world(tenant, world_id)
+      return yield* new TooManyCandidates({ world_id, open_max: candidates_open_max })
+    }, Effect.mapError(orStoreError)),
+    open: (tenant, world, limit) =>
+      sql
+        .unsafe(
+          `SELECT world_id, candidate_id, proposed_at::float8 AS proposed_at, status, draft FROM troupe.rule_candidates
          WHERE tenant = $1::text AND world_id = $2::text AND status = 0 ORDER BY position LIMIT $3::int4`,
-        [tenant, world, limit]
-      )
-      .pipe(
-        Effect.flatMap(decodeCandidates),
-        Effect.mapBoth({
-          onSuccess: (rows) => rows.map(candidateOf),
-          onFailure: orStoreError
-        })
-      )
-})
+          [tenant, world, limit]
+        )
+        .pipe(
+          reads.of(tenant),
+          Effect.flatMap(decodeCandidates),
+          Effect.mapBoth({
+            onSuccess: (rows) => rows.map(candidateOf),
+            onFailure: orStoreError
+          })
+        )
+  }
+}
 
 /** Over a database that `SqlStores` has brought up to date. */
 export const layer: Layer.Layer<
   WorldReader | WorldPublisher | RuleProposals,
-  never,
+  Migrator.MigrationError | SqlError.SqlError,
   SqlClient.SqlClient | Outbox
 > = Layer.unwrap(
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
+    const of = { sql, reads: yield* TenantReads.TenantReads }
     const outbox = yield* Outbox
     const random = yield* SecureRandom.SecureRandom
     return Layer.mergeAll(
-      Layer.succeed(WorldReader, reader(sql)),
+      Layer.succeed(WorldReader, reader(of)),
       Layer.succeed(WorldPublisher, {
         publish: Effect.fnUntraced(function* (tenant, version) {
           const read = yield* readVersion(version)
           yield* publish(sql, outbox, tenant, read, yield* random.uuidV7())
         })
       }),
-      Layer.succeed(RuleProposals, proposals(sql))
+      Layer.succeed(RuleProposals, proposals(of))
     )
   })
-).pipe(Layer.provide(SecureRandom.layerWebCrypto))
+).pipe(Layer.provide(Layer.merge(SecureRandom.layerWebCrypto, TenantReads.layer)))
