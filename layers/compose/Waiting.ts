@@ -5,20 +5,18 @@
 import type { Pull } from "effect"
 import { Cause, Effect, Result, Schema, Stream, identity } from "effect"
 import { AgentNotFound } from "../../src/agent/AgentSpec.ts"
+import type { Approval } from "../../src/approval/Approval.ts"
 import { ConversationNotFound } from "../../src/conversation/Conversation.ts"
-import type { ModelUse } from "../../src/cost/Spending.ts"
-import { addModelUse } from "../../src/cost/Spending.ts"
 import { isOpenTo } from "../../src/conversation/CustomerAccess.ts"
 import { customerEnd } from "../../src/conversation/CustomerView.ts"
 import type { AgentTask } from "../../src/delivery/AgentTask.ts"
 import * as Entries from "../../src/entry/Entries.ts"
 import { InvalidInput } from "../../src/entry/InvalidInput.ts"
-import type { ApprovalId, CallId, ConversationId, RunId } from "../../src/Ids.ts"
+import type { ApprovalId, ConversationId, RunId } from "../../src/Ids.ts"
 import { RunId as RunIds } from "../../src/Ids.ts"
 import type { Principal } from "../../src/Principal.ts"
 import { isLimitedToOwn, rightRefusal } from "../../src/Rights.ts"
 import { RunNotFound } from "../../src/run/RunCommand.ts"
-import type { Compacted, ModelTurned, RunEnded, RunEvent } from "../../src/run/RunEvent.ts"
 import { milliseconds } from "../../src/Times.ts"
 import { CustomerAgents } from "../../services/AgentDirectory.ts"
 import type { Cursor, FeedItem, Message } from "../../services/AgentRuntime.ts"
@@ -28,6 +26,7 @@ import { ConversationStore } from "../../services/ConversationStore.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
 import type { Answer, Wait } from "./Answer.ts"
 import { WaitTimedOut } from "./Answer.ts"
+import { RunProgress } from "./RunProgress.ts"
 import type { RunPart } from "./RunStream.ts"
 import { runParts } from "./RunStream.ts"
 import { isObject } from "./OptionShapes.ts"
@@ -85,68 +84,8 @@ export const sendMessage = (message: Message, who: Principal) =>
 
 type Place = Pick<AgentTask, "id" | "conversation" | "ordinal">
 
-const turnUse = ({ cost, model = "", usage }: ModelTurned | Compacted): ModelUse => ({
-  model,
-  ...(usage === undefined ? undefined : { usage }),
-  ...(cost === undefined ? undefined : { cost })
-})
-
-/** The open questions and unknown calls of a run, updated by its events. */
-class Progress {
-  readonly approvals = new Set<ApprovalId>()
-  readonly unknown = new Set<CallId>()
-  detail: string | undefined
-  usage: ReadonlyArray<ModelUse> = []
-  ended: RunEnded | undefined
-  isCurrent = false
-
-  #uses(uses: ReadonlyArray<ModelUse>): void {
-    for (const use of uses) this.usage = addModelUse(this.usage, use)
-  }
-
-  see(event: RunEvent): void {
-    if ("spent" in event && event.spent !== undefined) this.#uses(event.spent.uses)
-    switch (event._tag) {
-      case "ModelTurned":
-      case "Compacted":
-        if (event.usage !== undefined) this.#uses([turnUse(event)])
-        return
-      case "ApprovalRequested":
-      case "ClientRequested":
-        this.approvals.add(event.approval)
-        return
-      case "ApprovalDecided":
-      case "ApprovalClosed":
-        this.approvals.delete(event.approval)
-        return
-      case "CallUnknown":
-        this.unknown.add(event.call)
-        return
-      case "CallReopened":
-      case "CallSettled":
-        this.unknown.delete(event.call)
-        return
-      case "RunStopping":
-        this.detail = event.message
-        return
-      case "RunEnded":
-        this.ended = event
-    }
-  }
-
-  /**
-   * Questions of past events may be answered by later ones, so the wait ends only for what is open at the end of the
-   * past.
-   */
-  get isOver(): boolean {
-    return (
-      this.ended !== undefined || (this.isCurrent && this.approvals.size + this.unknown.size > 0)
-    )
-  }
-}
-
-/** Questions are read from their records; those answered meanwhile are left out. */
-const approvalsOf = Effect.fnUntraced(function* (approvals: Iterable<ApprovalId>, by: Principal) {
+/** The records of questions, also of those that are answered. */
+const recordsOf = Effect.fnUntraced(function* (approvals: Iterable<ApprovalId>, by: Principal) {
   const desk = yield* ApprovalDesk
   // At once: the store reads those of one tenant together.
   const found = yield* Effect.forEach(
@@ -157,53 +96,72 @@ const approvalsOf = Effect.fnUntraced(function* (approvals: Iterable<ApprovalId>
   return found.filter((each) => each !== undefined)
 })
 
-/** Questions to approvers, and what the client of the conversation is asked for. */
-const questionsOf = Effect.fnUntraced(function* (
+const isPending = ({ status }: Approval): boolean => status === "pending"
+
+/** What the client of the conversation is asked for, among these questions. */
+const clientCallsAmong = Effect.fnUntraced(function* (
   ids: ReadonlySet<ApprovalId>,
   conversation: ConversationId,
-  by: Principal,
-  isTheirs: boolean
+  by: Principal
 ) {
-  const found = isTheirs ? [] : yield* approvalsOf(ids, by)
   const mayAnswer = rightRefusal(by, "answer") === undefined
   const calls = mayAnswer
     ? yield* ApprovalDesk.use((desk) => desk.clientCalls(conversation, by))
     : []
-  return {
-    approvals: found.filter(({ client }) => client === undefined),
-    client_calls: calls.filter(({ id }) => ids.has(id))
-  }
+  return calls.filter(({ id }) => ids.has(id))
 })
 
-const outcome = Effect.fnUntraced(function* ({ conversation, id, ordinal }: Place, by: Principal) {
+/** Follows the run from its start to its end, or until it waits for people. */
+const followed = Effect.fnUntraced(function* ({ conversation, id, ordinal }: Place, by: Principal) {
   const agents = yield* AgentRuntime
-  const progress = new Progress()
+  const progress = new RunProgress()
   yield* agents.watch(conversation, { ordinal, seq: -1 }, by).pipe(
-    Stream.takeUntil((item) => {
-      if (item._tag === "CaughtUp") progress.isCurrent = true
-      else if (item._tag === "Event" && item.run === id) progress.see(item.entry.event)
-      return progress.isOver
+    // What comes together is looked at together: a question and its answer may.
+    Stream.mapArray((items) => {
+      for (const item of items) {
+        if (item._tag === "CaughtUp") progress.isCurrent = true
+        else if (item._tag === "Event" && item.run === id) progress.see(item.entry.event)
+      }
+      return [progress.isOver]
     }),
+    Stream.takeUntil((isOver) => isOver),
     Stream.runDrain
   )
-  const { approvals, detail, ended, unknown, usage } = progress
-  const place = { run: id, conversation }
+  return progress
+})
+
+const outcome = Effect.fnUntraced(function* (of: Place, by: Principal) {
+  const place = { run: of.id, conversation: of.conversation }
   const isTheirs = isCustomer(by)
-  const answer: Answer =
-    ended === undefined
-      ? {
-          status: "awaiting_approval",
-          ...place,
-          ...(yield* questionsOf(approvals, conversation, by, isTheirs)),
-          unknown: isTheirs ? [] : [...unknown]
-        }
-      : {
-          ...(isTheirs ? customerEnd(ended) : ended),
-          ...place,
-          ...(detail === undefined || isTheirs ? undefined : { detail }),
-          ...(usage.length === 0 || isTheirs ? undefined : { usage })
-        }
-  return answer
+  /** Questions whose records said that they are answered. */
+  const answered = new Set<ApprovalId>()
+  for (;;) {
+    const { approvals, detail, ended, unknown, usage } = yield* followed(of, by)
+    if (ended !== undefined) {
+      const answer: Answer = {
+        ...(isTheirs ? customerEnd(ended) : ended),
+        ...place,
+        ...(detail === undefined || isTheirs ? undefined : { detail }),
+        ...(usage.length === 0 || isTheirs ? undefined : { usage })
+      }
+      return answer
+    }
+    const records = isTheirs ? [] : yield* recordsOf(approvals, by)
+    const settled = records.filter((record) => !isPending(record) && !answered.has(record.id))
+    // Answered since: the run is followed again, once for each question.
+    if (settled.length > 0 && settled.length === approvals.size + unknown.size) {
+      for (const { id } of settled) answered.add(id)
+      continue
+    }
+    const awaiting: Answer = {
+      status: "awaiting_approval",
+      ...place,
+      approvals: records.filter((record) => isPending(record) && record.client === undefined),
+      client_calls: yield* clientCallsAmong(approvals, of.conversation, by),
+      unknown: isTheirs ? [] : [...unknown]
+    }
+    return awaiting
+  }
 })
 
 /** How the run of a task of the principal's tenant has ended, or what it waits for. */

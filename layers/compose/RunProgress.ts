@@ -1,0 +1,66 @@
+/**
+ * How far a run has come, as whoever waits for it sees it: its open questions and unknown calls, what it used, and its end.
+ */
+import type { ModelUse } from "../../src/cost/Spending.ts"
+import { addModelUse } from "../../src/cost/Spending.ts"
+import type { ApprovalId, CallId } from "../../src/Ids.ts"
+import type { Compacted, ModelTurned, RunEnded, RunEvent } from "../../src/run/RunEvent.ts"
+
+export class RunProgress {
+  readonly approvals = new Set<ApprovalId>()
+  readonly unknown = new Set<CallId>()
+  detail: string | undefined
+  usage: ReadonlyArray<ModelUse> = []
+  ended: RunEnded | undefined
+  isCurrent = false
+
+  #uses(uses: ReadonlyArray<ModelUse>): void {
+    for (const use of uses) this.usage = addModelUse(this.usage, use)
+  }
+
+  see(event: RunEvent): void {
+    if ("spent" in event && event.spent !== undefined) this.#uses(event.spent.uses)
+    switch (event._tag) {
+      case "ModelTurned":
+      case "Compacted":
+        if (event.usage !== undefined) this.#uses([turnUse(event)])
+        return
+      case "ApprovalRequested":
+      case "ClientRequested":
+        this.approvals.add(event.approval)
+        return
+      case "ApprovalDecided":
+      case "ApprovalClosed":
+        this.approvals.delete(event.approval)
+        return
+      case "CallUnknown":
+        this.unknown.add(event.call)
+        return
+      case "CallReopened":
+      case "CallSettled":
+        this.unknown.delete(event.call)
+        return
+      case "RunStopping":
+        this.detail = event.message
+        return
+      case "RunEnded":
+        this.ended = event
+    }
+  }
+
+  /**
+   * Questions of past events may be answered by later ones, so the wait ends only for what is open at the end of the
+   * past.
+   */
+  get isOver(): boolean {
+    return (
+      this.ended !== undefined || (this.isCurrent && this.approvals.size + this.unknown.size > 0)
+    )
+  }
+}
+
+const turnUse = ({ cost, model = "", usage }: ModelTurned | Compacted): ModelUse => ({
+  model,
+  ...(usage === undefined ? undefined : { usage }),
+  ...(cost === undefined ? undefined : { cost })
+})
