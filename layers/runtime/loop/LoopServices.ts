@@ -52,7 +52,7 @@ export interface LoopServices {
   readonly report: ReportFault
   /** Called with events once they are durable, never before. */
   readonly onDurable: (run: RunId, state: RunState, events: ReadonlyArray<RunEvent>) => void
-  /** Called after events that others appended were folded. */
+  /** Called after events were folded that others appended, or whose acknowledgement was lost. */
   readonly onAmended: (run: RunId, state: RunState) => void
   /** Called with each piece of a turn in progress, and with what a call shows before it ends. */
   readonly delta: (run: RunId, frame: FrameId, step: number, delta: ModelDelta | ToolOutput) => void

@@ -322,6 +322,7 @@ export class RunWriter {
     if (!isAccepted(state)) return yield* new FencedOff({ run_id: self.run, epoch: state.epoch })
     self.#state = state
     self.#follow(state.length)
+    self.#services.onAmended(self.run, state)
     yield* self.#checkEpoch(state.epoch)
   })
 }

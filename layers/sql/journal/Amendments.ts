@@ -171,6 +171,18 @@ const amendLocked = Effect.fnUntraced(function* <A, E>(
   return answer
 })
 
+/**
+ * What is not known to be written may be: whoever has the run here looks. Not while the store is away, because a run whose
+ * journal cannot be read would crash; then the return of the listener's connection wakes it, or a sweep.
+ */
+const wakeLost = ({ sql, wakeups }: Services, run: RunId): Effect.Effect<void> =>
+  Effect.withFiber(({ context }) =>
+    // Of a transaction that is open nothing is written.
+    Context.getOrUndefined(context, sql.transactionService) === undefined
+      ? Effect.ignore(Effect.tap(find(sql, run), () => Effect.sync(() => wakeups.call(run))))
+      : Effect.void
+  )
+
 export const make = Effect.fnUntraced(function* (
   services: Services
 ): Effect.fn.Return<RunJournal["Service"]["amend"], never, Scope.Scope> {
@@ -225,10 +237,17 @@ export const make = Effect.fnUntraced(function* (
     return yield* inTransaction(sql)(amendLocked(services, run, command))
   })
 
+  const scope = yield* Effect.scope
   return Effect.fn("RunJournal.amend")(function* <A, E>(run: RunId, command: Command<A, E>) {
-    const answer = yield* Effect.mapError(
-      mark(amend(run, command)),
-      orJournalError<RunNotFound | RunQuarantined | JournalError | SqlError.SqlError>
+    const answer = yield* mark(amend(run, command)).pipe(
+      Effect.mapError(
+        orJournalError<RunNotFound | RunQuarantined | JournalError | SqlError.SqlError>
+      ),
+      Effect.tapError((error) =>
+        error._tag === "JournalError" && error.lost
+          ? Effect.forkIn(wakeLost(services, run), scope)
+          : Effect.void
+      )
     )
     return yield* Effect.fromResult(answer)
   })
