@@ -1,31 +1,47 @@
 /** The store has a run's end, and its answer has not yet reached the process that wrote it. */
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Layer, Stream } from "effect"
+import { Deferred, Effect, Fiber, Layer, Stream } from "effect"
 import { SqlClient } from "effect/sql"
 import { watchFeed } from "../../layers/compose/Waiting.ts"
 import * as EphemeralStore from "../../layers/ephemeral/EphemeralStore.ts"
 import { text } from "../../layers/model/ScriptedModelGateway.ts"
 import * as SqlStores from "../../layers/sql/stores/SqlStores.ts"
 import type { FeedItem } from "../../services/AgentRuntime.ts"
+import { RunList } from "../../services/RunList.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
 import type { RunId } from "../../src/Ids.ts"
 import * as H from "../runtime/Harness.ts"
 import { engines } from "./Engines.ts"
 
-/** From the last model turn on, what the store answers to appends waits until somebody lets it through. */
+/** While it is slow, what the store answers to statements with this text waits until somebody lets it through. */
 class Line {
   isSlow = false
   readonly isThrough = Deferred.makeUnsafe<void>()
+  readonly #text: string
+
+  constructor(text: string) {
+    this.#text = text
+  }
 
   readonly letThrough = Deferred.succeed(this.isThrough, undefined)
 
-  over(client: SqlClient.SqlClient): SqlClient.SqlClient {
+  /** Stores over the client, by this line. */
+  stores(client: (typeof engines)[number][1]) {
+    const slow = Layer.effect(
+      SqlClient.SqlClient,
+      Effect.map(SqlClient.SqlClient, (real) => this.#over(real))
+    )
+    const store = SqlStores.layer.pipe(Layer.provideMerge(slow), Layer.provideMerge(client))
+    return Layer.merge(EphemeralStore.layer, store)
+  }
+
+  #over(client: SqlClient.SqlClient): SqlClient.SqlClient {
     return new Proxy(client, {
       get: (target, name) =>
         name === "unsafe"
           ? (...args: Parameters<SqlClient.SqlClient["unsafe"]>) =>
               Effect.tap(target.unsafe(...args), () =>
-                this.isSlow && args[0].includes("troupe.append_")
+                this.isSlow && args.flat(2).join(" ").includes(this.#text)
                   ? Deferred.await(this.isThrough)
                   : Effect.void
               )
@@ -50,12 +66,7 @@ describe("a run whose end is stored, and not yet known to its own process", () =
     it.live(
       `is watched to its end (${name})`,
       () => {
-        const line = new Line()
-        const slow = Layer.effect(
-          SqlClient.SqlClient,
-          Effect.map(SqlClient.SqlClient, (real) => line.over(real))
-        )
-        const store = SqlStores.layer.pipe(Layer.provideMerge(slow), Layer.provideMerge(client))
+        const line = new Line("troupe.append_")
         return Effect.gen(function* () {
           const process = yield* H.boot({
             script: () => {
@@ -81,9 +92,67 @@ describe("a run whose end is stored, and not yet known to its own process", () =
             "ModelTurned",
             "RunEnded"
           ])
-        }).pipe(Effect.scoped, Effect.provide(Layer.merge(EphemeralStore.layer, store)))
+        }).pipe(Effect.scoped, Effect.provide(line.stores(client)))
       },
       { timeout: 60_000 }
     )
+  }
+})
+
+const never_ms = 3_600_000
+
+/** The first run, as soon as it is stored. */
+const firstStored = Effect.gen(function* () {
+  const list = yield* RunList
+  for (;;) {
+    const [found] = yield* list.list({ tenant: H.tenant, limit: 1 })
+    if (found !== undefined) return found.id
+    yield* Effect.sleep(5)
+  }
+})
+
+/** Options that count the model's turns. */
+const counted = () => {
+  const seen = { turns: 0 }
+  const options: H.Options = {
+    script: () => (seen.turns++, text("done")),
+    config: { sweep_ms: never_ms, lease_ms: never_ms }
+  }
+  return { seen, options }
+}
+
+describe("a run that is cancelled before its own process has it at work", () => {
+  for (const [name, client] of engines) {
+    it.live(`has no turn where its message is stored and not acknowledged (${name})`, () => {
+      const line = new Line("troupe.accept_messages")
+      const { options, seen } = counted()
+      return Effect.gen(function* () {
+        const process = yield* H.boot(options)
+        line.isSlow = true
+        const sending = yield* Effect.forkScoped(process.run(H.send("first")))
+        yield* process.run(H.cancel(yield* firstStored))
+        yield* line.letThrough
+        const run = yield* Fiber.join(sending)
+        assert.deepInclude(H.end(yield* H.events(run)), { status: "cancelled" })
+        yield* process.run(Effect.flatMap(H.send("second"), (next) => H.ended(next)))
+        assert.strictEqual(seen.turns, 1)
+      }).pipe(Effect.scoped, Effect.provide(line.stores(client)))
+    })
+
+    it.live(`has no turn where its actor is still with the run before it (${name})`, () => {
+      const line = new Line('"status":"complete"')
+      const { options, seen } = counted()
+      return Effect.gen(function* () {
+        const process = yield* H.boot(options)
+        line.isSlow = true
+        yield* stored(yield* process.run(H.send("first")))
+        const run = yield* process.run(H.send("second"))
+        yield* process.run(H.cancel(run))
+        yield* line.letThrough
+        assert.deepInclude(H.end(yield* H.events(run)), { status: "cancelled" })
+        yield* process.run(Effect.flatMap(H.send("third"), (next) => H.ended(next)))
+        assert.strictEqual(seen.turns, 2)
+      }).pipe(Effect.scoped, Effect.provide(line.stores(client)))
+    })
   }
 })

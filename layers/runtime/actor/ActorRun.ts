@@ -88,6 +88,14 @@ const take = (
   return channel
 }
 
+/** As `take`, of a run that was written for the actor before this process knew: it may have been amended since. */
+const takeWritten = (host: ActorHost, actor: Actor, taken: Taken, length: number) => {
+  const isAmended = host.table.isAmended(taken.run)
+  const channel = take(host, actor, taken, length)
+  actor.wakeup.pending = isAmended
+  return channel
+}
+
 /** The run as it was claimed, folded. */
 const heldRun = Effect.fnUntraced(function* (
   host: ActorHost,
@@ -142,7 +150,7 @@ export const loadClaimed = Effect.fnUntraced(function* (
   const { head } = claim
   actor.state = "running"
   actor.run = head.run_id
-  const channel = take(host, actor, { ...head, run: head.run_id }, head.length)
+  const channel = takeWritten(host, actor, { ...head, run: head.run_id }, head.length)
   const past = yield* host.loading
     .within("sent", pastOf(host, actor, head, claim))
     .pipe(Effect.onError(() => wakeWatchers(host, channel)))
@@ -185,7 +193,7 @@ export const beginGiven = Effect.fnUntraced(function* (
   const { dispatch, task } = held
   actor.state = "running"
   actor.run = task.id
-  const channel = take(host, actor, { ...task, run: task.id }, begun_length)
+  const channel = takeWritten(host, actor, { ...task, run: task.id }, begun_length)
   const claim = yield* begunFor(host, held).pipe(Effect.onError(() => wakeWatchers(host, channel)))
   actor.given = undefined
   dispatches.settle(dispatch.claim)

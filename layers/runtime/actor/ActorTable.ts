@@ -100,6 +100,12 @@ export class ActorTable {
     return this.#accepting.has(run)
   }
 
+  /** Is an actor about to take the run as it was when its message was accepted? */
+  isToBeTaken({ address, run_id, tenant }: RunHead): boolean {
+    const given = this.#actors.get(actorKey(tenant, address))?.given
+    return this.#accepting.has(run_id) || given?.task.id === run_id
+  }
+
   /** The actor claims the run. */
   takeRun(actor: Actor, run: RunId): void {
     this.#residents.set(run, actor)
@@ -127,6 +133,10 @@ export class ActorTable {
   /** Runs that were amended, and that neither an actor has taken since nor `clearAmended` has cleared. */
   get amendedRuns(): Iterable<RunId> {
     return this.#amended
+  }
+
+  isAmended(run: RunId): boolean {
+    return this.#amended.has(run)
   }
 
   markAmended(run: RunId): void {
