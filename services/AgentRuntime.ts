@@ -170,7 +170,8 @@ export class AgentRuntime extends Context.Service<
     >
     /**
      * Events of a conversation of the principal's tenant after the cursor, then those to come; never ends by itself. The
-     * same id at another tenant is another conversation. Fails for a customer that did not begin the conversation.
+     * same id at another tenant is another conversation. Fails for a customer that did not begin the conversation, and with
+     * StoreError where a run is removed before it was given to its end.
      */
     watch(
       conversation: ConversationId,

@@ -3,10 +3,11 @@ import { createHash } from "node:crypto"
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Stream } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import * as Replay from "../../layers/compose/Replay.ts"
+import { watchFeed } from "../../layers/compose/Waiting.ts"
 import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
 import * as ArchiveFile from "../../layers/sql/archive/ArchiveFile.ts"
 import * as RunExport from "../../layers/sql/archive/RunExport.ts"
@@ -353,6 +354,31 @@ onBothEngines("what is old", (it) => {
       assert.strictEqual(refused._tag, "ArchiveUnusable")
       assert.isTrue(yield* exists(run))
       assert.isFalse(existsSync(path))
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("that is removed while it is watched ends the watch with an error", () =>
+    Effect.gen(function* () {
+      const steps = 10
+      const process = yield* H.boot({
+        tools: { look: H.reads((n) => Effect.succeed(n)) },
+        script: ({ transcript }) =>
+          transcript.length > 2 * steps ? text("done") : call("look", { n: transcript.length })
+      })
+      const watched = Effect.gen(function* () {
+        const run = yield* H.send("look about", "watched")
+        yield* H.ended(run, "watched")
+        yield* age(run, 100)
+        let seen = 0
+        const removing = Stream.tap(watchFeed(run, undefined, H.alice), () =>
+          seen++ === 0 ? pass() : Effect.void
+        )
+        const error = yield* Effect.flip(Stream.runDrain(removing))
+        assert.strictEqual(error._tag, "StoreError")
+        assert.isFalse(yield* exists(run))
+        assert.isAtLeast(seen, 1)
+      })
+      yield* process.run(watched)
     }).pipe(Effect.scoped)
   )
 })

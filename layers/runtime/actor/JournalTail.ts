@@ -13,7 +13,7 @@ import type { RunQuarantined } from "../../../src/run/Quarantine.ts"
 import type { RunEvent } from "../../../src/run/RunEvent.ts"
 import type { Cursor, FeedItem } from "../../../services/AgentRuntime.ts"
 import type { JournalError, RunJournal } from "../../../services/RunJournal.ts"
-import type { StoreError } from "../../../services/StoreError.ts"
+import { StoreError } from "../../../services/StoreError.ts"
 import type { TaskStore } from "../../../services/TaskStore.ts"
 import type { TakenEntry } from "../loop/CommittedQueue.ts"
 import type { Watcher } from "../loop/Feed.ts"
@@ -103,6 +103,10 @@ const failIfBlocked = Effect.fnUntraced(function* (
   yield* journal.read(first.run_id, first.length, 1)
 })
 
+const removed = Effect.suspend(
+  () => new StoreError({ message: "the run was removed while it was watched" })
+)
+
 type ReadFailure = RunQuarantined | StoreError | JournalError
 
 export class JournalTail {
@@ -113,6 +117,8 @@ export class JournalTail {
   #seq: number
   /** The run at the cursor was given to its end. */
   #isEnded: boolean
+  /** Of the run at the cursor events were given, and its end was not. */
+  #isWithin = false
   /** All runs that were accepted before the last read are known; those accepted since are followed when they begin. */
   #isListed = false
   /** The journal is to be read, whatever this process has committed. */
@@ -179,6 +185,7 @@ export class JournalTail {
     this.#ordinal = ordinal
     this.#seq = entry.seq
     this.#isEnded = entry.event._tag === "RunEnded"
+    this.#isWithin = !this.#isEnded
     this.#progress.note(run, entry.event)
   }
 
@@ -192,6 +199,8 @@ export class JournalTail {
     let isMoreDue = false
     const from = self.#ordinal - 1
     const listed = yield* tasks.ofConversation(tenant, conversation, from, runs_max)
+    // Only what is over is removed: its end does not come any more.
+    if (self.#isWithin && listed[0]?.ordinal !== self.#ordinal) return yield* removed
     self.#isListed = listed.length < runs_max
     // Before the reads, so that what is committed meanwhile is read or queued; and all of them, because later runs may begin or
     // end before this one is given to its end.
