@@ -98,4 +98,13 @@ describe("the watch of a run", () => {
       const seen = await watched(troupe, run)
       assert.deepStrictEqual(seen, ["1.0", "1.1", "1.2", "1.3", "caught up at 1.3"])
     }))
+
+  it("that had ended before is given from a cursor on, and is caught up where that is its end", () =>
+    withTroupe(async (troupe) => {
+      const { run } = await say(troupe, "one")
+      await troupe.result(run)
+      const from = (seq: number) => watched(troupe, run, { ordinal: 1, seq })
+      assert.deepStrictEqual(await from(1), ["1.2", "1.3", "caught up at 1.3"])
+      assert.deepStrictEqual(await from(3), ["caught up at 1.3"])
+    }))
 })

@@ -1,17 +1,16 @@
 /** The store has a run's end, and its answer has not yet reached the process that wrote it. */
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Fiber, Layer, Stream } from "effect"
-import { SqlClient } from "effect/sql"
+import { Deferred, Effect, Fiber, Stream } from "effect"
 import { watchFeed } from "../../layers/compose/Waiting.ts"
-import * as EphemeralStore from "../../layers/ephemeral/EphemeralStore.ts"
 import { text } from "../../layers/model/ScriptedModelGateway.ts"
-import * as SqlStores from "../../layers/sql/stores/SqlStores.ts"
 import type { FeedItem } from "../../services/AgentRuntime.ts"
+import { RunJournal } from "../../services/RunJournal.ts"
 import { RunList } from "../../services/RunList.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
 import type { RunId } from "../../src/Ids.ts"
 import * as H from "../runtime/Harness.ts"
 import { engines } from "./Engines.ts"
+import { storesOver } from "./SlowAnswers.ts"
 
 /** While it is slow, what the store answers to statements with this text waits until somebody lets it through. */
 class Line {
@@ -27,26 +26,9 @@ class Line {
 
   /** Stores over the client, by this line. */
   stores(client: (typeof engines)[number][1]) {
-    const slow = Layer.effect(
-      SqlClient.SqlClient,
-      Effect.map(SqlClient.SqlClient, (real) => this.#over(real))
+    return storesOver(client, (text) =>
+      this.isSlow && text.includes(this.#text) ? Deferred.await(this.isThrough) : Effect.void
     )
-    const store = SqlStores.layer.pipe(Layer.provideMerge(slow), Layer.provideMerge(client))
-    return Layer.merge(EphemeralStore.layer, store)
-  }
-
-  #over(client: SqlClient.SqlClient): SqlClient.SqlClient {
-    return new Proxy(client, {
-      get: (target, name) =>
-        name === "unsafe"
-          ? (...args: Parameters<SqlClient.SqlClient["unsafe"]>) =>
-              Effect.tap(target.unsafe(...args), () =>
-                this.isSlow && args.flat(2).join(" ").includes(this.#text)
-                  ? Deferred.await(this.isThrough)
-                  : Effect.void
-              )
-          : Reflect.get(target, name)
-    })
   }
 }
 
@@ -111,6 +93,12 @@ const firstStored = Effect.gen(function* () {
   }
 })
 
+/** Cancels the run, whose process then looks at it, and waits until it has looked: its reads come before these. */
+const cancelled = Effect.fnUntraced(function* (run: RunId) {
+  yield* H.cancel(run)
+  for (let n = 0; n < 5; n++) yield* RunJournal.use((journal) => journal.head(run))
+})
+
 /** Options that count the model's turns. */
 const counted = () => {
   const seen = { turns: 0 }
@@ -130,7 +118,7 @@ describe("a run that is cancelled before its own process has it at work", () => 
         const process = yield* H.boot(options)
         line.isSlow = true
         const sending = yield* Effect.forkScoped(process.run(H.send("first")))
-        yield* process.run(H.cancel(yield* firstStored))
+        yield* process.run(cancelled(yield* firstStored))
         yield* line.letThrough
         const run = yield* Fiber.join(sending)
         assert.deepInclude(H.end(yield* H.events(run)), { status: "cancelled" })
@@ -147,7 +135,7 @@ describe("a run that is cancelled before its own process has it at work", () => 
         line.isSlow = true
         yield* stored(yield* process.run(H.send("first")))
         const run = yield* process.run(H.send("second"))
-        yield* process.run(H.cancel(run))
+        yield* process.run(cancelled(run))
         yield* line.letThrough
         assert.deepInclude(H.end(yield* H.events(run)), { status: "cancelled" })
         yield* process.run(Effect.flatMap(H.send("third"), (next) => H.ended(next)))

@@ -1,48 +1,36 @@
 /** The store has an append, and the connection is lost before it says so. Nothing here waits for a sweep or for a watcher's time. */
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Exit, Fiber, Layer } from "effect"
-import { SqlClient, SqlError } from "effect/sql"
+import { Deferred, Effect, Exit, Fiber } from "effect"
+import { SqlError } from "effect/sql"
 import { answerOf } from "../../layers/compose/Waiting.ts"
-import * as EphemeralStore from "../../layers/ephemeral/EphemeralStore.ts"
 import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
-import * as SqlStores from "../../layers/sql/stores/SqlStores.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
 import * as H from "../runtime/Harness.ts"
 import { engines } from "./Engines.ts"
+import { storesOver } from "./SlowAnswers.ts"
 
 const never_ms = 3_600_000
 const config = { watch_ms: never_ms, sweep_ms: never_ms, park_ms: never_ms, lease_ms: never_ms }
-
-/** Loses what the store answers to the next append with such an event. */
-class Line {
-  cut: RunEvent["_tag"] | undefined
-
-  over(client: SqlClient.SqlClient): SqlClient.SqlClient {
-    return new Proxy(client, {
-      get: (target, name) =>
-        name === "unsafe"
-          ? (...args: Parameters<SqlClient.SqlClient["unsafe"]>) =>
-              Effect.tap(target.unsafe(...args), () => (this.#isCut(...args) ? lost : Effect.void))
-          : Reflect.get(target, name)
-    })
-  }
-
-  #isCut(statement: string, params?: ReadonlyArray<unknown>): boolean {
-    const { cut } = this
-    const isCut =
-      cut !== undefined &&
-      statement.includes("troupe.append_") &&
-      JSON.stringify(params).includes(cut)
-    if (isCut) this.cut = undefined
-    return isCut
-  }
-}
 
 const lost = Effect.suspend(() => {
   const props = { cause: new Error("cut"), message: "cut", operation: "query" }
   return Effect.fail(new SqlError.SqlError({ reason: new SqlError.ConnectionError(props) }))
 })
+
+/** Loses what the store answers to the next append with an event of this kind. */
+class Line {
+  cut: RunEvent["_tag"] | undefined
+
+  readonly between = (statement: string): Effect.Effect<void, SqlError.SqlError> => {
+    const { cut } = this
+    if (cut === undefined || !statement.includes("troupe.append_") || !statement.includes(cut)) {
+      return Effect.void
+    }
+    this.cut = undefined
+    return lost
+  }
+}
 
 const failsLost = <A, E extends { readonly _tag: string }, R>(command: Effect.Effect<A, E, R>) =>
   Effect.map(Effect.exit(command), (exit) => {
@@ -67,14 +55,9 @@ describe("an append whose acknowledgement is lost", () => {
   for (const [name, client] of engines) {
     const onLine = <A, E, R>(test: (line: Line) => Effect.Effect<A, E, R>) => {
       const line = new Line()
-      const real = Effect.map(SqlClient.SqlClient, (sql) => line.over(sql))
-      const store = SqlStores.layer.pipe(
-        Layer.provideMerge(Layer.effect(SqlClient.SqlClient, real)),
-        Layer.provideMerge(client)
-      )
       return Effect.suspend(() => test(line)).pipe(
         Effect.scoped,
-        Effect.provide(Layer.merge(EphemeralStore.layer, store))
+        Effect.provide(storesOver(client, line.between))
       )
     }
 

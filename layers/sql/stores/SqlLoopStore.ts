@@ -3,7 +3,7 @@
  * that its record is made once, and ending a run costs nothing for it. All is read in the tenant's role.
  */
 import { Effect, Layer, Schema } from "effect"
-import { SqlClient, SqlError } from "effect/sql"
+import { SqlClient } from "effect/sql"
 import { LoopStore } from "../../../services/LoopStore.ts"
 import { StoreError } from "../../../services/StoreError.ts"
 import { completionKey, flowOf, loopIdOf, recordOf } from "../../../src/agents/LoopRecord.ts"
@@ -22,21 +22,11 @@ const value_max = 4_000_000
 /** Runs whose records are made at once. */
 const made_max = 100
 
-type EntriesError = Effect.Error<ReturnType<typeof entries>>
-
 const decodeRecords = rowDecoder(
   Schema.Struct({ key: StoredText, value: StoredText }),
   "records of loops"
 )
 const decodeEnded = rowDecoder(Schema.Struct({ run_id: RunId, length: Schema.Int }), "ended runs")
-
-/** Of a read of a run, which may be broken. */
-const toFailure = (error: SqlError.SqlError | StoreError | EntriesError): StoreError =>
-  SqlError.isSqlError(error)
-    ? toStoreError(error)
-    : error._tag === "StoreError"
-      ? error
-      : new StoreError({ message: error.message })
 
 /** A client, and how a tenant reads with it. */
 interface LoopReads {
@@ -76,9 +66,13 @@ const settle = Effect.fnUntraced(function* ({ reads, sql }: LoopReads, tenant: T
       [run, tenant, run_over, run_parked + run_quarantined]
     )
     const [row] = yield* decodeEnded(rows)
-    return row === undefined ? undefined : yield* entries(sql, run, 0, row.length)
+    if (row === undefined) return undefined
+    return yield* Effect.mapError(
+      entries(sql, run, 0, row.length),
+      ({ message }) => new StoreError({ message })
+    )
   })
-  const events = yield* Effect.mapError(reads.of(tenant)(ended), toFailure)
+  const events = yield* Effect.mapError(reads.of(tenant)(ended), orStoreError)
   const record = events === undefined ? undefined : recordOf(run, events)
   if (record === undefined) return undefined
   const value = JSON.stringify(record)
