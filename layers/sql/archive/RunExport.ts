@@ -9,6 +9,7 @@ import type { StoreError } from "../../../services/StoreError.ts"
 import { RunId } from "../../../src/Ids.ts"
 import { rowDecoder } from "../engine/DecodedRows.ts"
 import * as Migrations from "../engine/Migrations.ts"
+import { eventsOf } from "../journal/RunRows.ts"
 import type { ArchivedTable } from "./ArchiveText.ts"
 import { archive_format, LineWriter } from "./ArchiveText.ts"
 
@@ -50,8 +51,8 @@ const skipping = (source: string): string =>
   `SELECT row_to_json(r)::text AS row FROM (SELECT t.* FROM ${source} OFFSET $2::int4 LIMIT ${page_max}) r`
 
 /** By their place, so that a late page reads none of those before. */
-const events = `SELECT row_to_json(t)::text AS row FROM troupe.run_events t
-  WHERE t.run_id = $1::uuid AND t.seq >= $2::int4 AND t.seq < $2::int4 + ${page_max} ORDER BY t.seq`
+const events = `SELECT row_to_json(t)::text AS row FROM (SELECT $1::uuid AS run_id, e.*
+    FROM ${eventsOf("$1::uuid", "$2::int4", `$2::int4 + ${page_max}`)} e) t ORDER BY t.seq`
 
 const uses = "troupe.blob_uses t WHERE t.run = $1::uuid ORDER BY t.digest, t.holder"
 
@@ -199,7 +200,7 @@ export const endedRuns = (chosen: Chosen): Pages => {
       const rows = yield* Effect.flatMap(
         sql.unsafe(
           `SELECT r.run_id, (r.status BETWEEN 3 AND 5 AND ($2::text = '' OR r.tenant = $2::text) AND ($3::text = '' OR (
-             SELECT e.at FROM troupe.run_events e WHERE e.run_id = r.run_id AND e.seq = r.length - 1) < nullif($3::text, '')::int8)) IS TRUE AS chosen
+             SELECT e.at FROM ${eventsOf("r.run_id", "r.length - 1", "r.length")} e) < nullif($3::text, '')::int8)) IS TRUE AS chosen
            FROM troupe.runs r WHERE r.run_id > $1::uuid ORDER BY r.run_id LIMIT ${looked_max}`,
           [after, chosen.tenant ?? "", chosen.before === undefined ? "" : String(chosen.before)]
         ),

@@ -27,6 +27,7 @@ import { migration as tokens } from "./migrations/0012_tokens.ts"
 import { migration as erasures } from "./migrations/0013_erasures.ts"
 import { migration as handoffs } from "./migrations/0014_handoffs.ts"
 import { migration as drafts } from "./migrations/0015_drafts.ts"
+import { migration as pairs } from "./migrations/0016_pairs.ts"
 
 /** By number and name. Only ever appended to. */
 const migrations = {
@@ -57,7 +58,9 @@ const migrations = {
   /** An index of the runs that changed hands. */
   "0014_handoffs": handoffs,
   /** Drafts of rubrics and system cards. */
-  "0015_drafts": drafts
+  "0015_drafts": drafts,
+  /** Events that were appended together, two in a row. */
+  "0016_pairs": pairs
 }
 
 /** The number of the last migration that this version has. */

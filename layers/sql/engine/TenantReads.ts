@@ -40,7 +40,7 @@ const found_statement = `WITH me AS (
       WHEN current_setting('server_version_num')::int4 < 160000 THEN 'MEMBER' ELSE 'SET' END), false) AS granted,
     coalesce(has_schema_privilege(r.oid, 'troupe', 'USAGE'), false) AS enters,
     ARRAY(SELECT c.relname::text FROM pg_class c
-      WHERE c.relnamespace = 'troupe'::regnamespace AND c.relkind = 'r' AND c.relrowsecurity
+      WHERE c.relnamespace = 'troupe'::regnamespace AND (c.relkind = 'v' OR (c.relkind = 'r' AND c.relrowsecurity))
         AND NOT coalesce(has_table_privilege(r.oid, c.oid, 'SELECT'), false) ORDER BY 1) AS unread
   FROM me LEFT JOIN pg_roles r ON r.rolname = me.name`
 

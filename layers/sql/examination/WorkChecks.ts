@@ -195,7 +195,7 @@ export const waiting: Effect.Effect<
   const rows = yield* Effect.flatMap(
     sql.unsafe(
       `SELECT a.id::text AS id, a.run_id::text AS run_id, d.agent, a.payload AS question, e.payload AS accepted FROM troupe.approvals a
-           JOIN troupe.run_details d ON d.run_id = a.run_id JOIN troupe.run_events e ON e.run_id = a.run_id AND e.seq = 0
+           JOIN troupe.run_details d ON d.run_id = a.run_id JOIN troupe.run_pairs e ON e.run_id = a.run_id AND e.seq = 0
          WHERE a.status = 0 ORDER BY a.position LIMIT ${waiting_max}`
     ),
     decodeWaiting

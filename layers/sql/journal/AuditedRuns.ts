@@ -14,7 +14,7 @@ import type { RunQuarantined } from "../../../src/run/Quarantine.ts"
 import { approvalRow } from "./AppendStatement.ts"
 import { run_over, run_parked } from "./Codes.ts"
 import type * as QuarantineRows from "./QuarantineRows.ts"
-import { entries, find } from "./RunRows.ts"
+import { entries, eventsOf, find } from "./RunRows.ts"
 import { journalRowDecoder } from "../engine/DecodedRows.ts"
 import { inTransaction, orJournalError } from "../engine/SqlFailure.ts"
 
@@ -44,8 +44,8 @@ const parked = `(SELECT run_id, length FROM troupe.runs
 const counted = (sql: SqlClient.SqlClient, limit: number, after: RunId | undefined) =>
   sql.unsafe(
     `SELECT r.run_id, r.length,
-       (SELECT count(*)::int4 FROM troupe.run_events e WHERE e.run_id = r.run_id AND e.seq < r.length) AS events,
-       (SELECT coalesce(sum(CASE WHEN e.type IN ('ApprovalRequested', 'ClientRequested') THEN 1 ELSE -1 END), 0)::int4 FROM troupe.run_events e
+       (SELECT count(*)::int4 FROM ${eventsOf("r.run_id", "0", "r.length")} e) AS events,
+       (SELECT coalesce(sum(CASE WHEN e.type IN ('ApprovalRequested', 'ClientRequested') THEN 1 ELSE -1 END), 0)::int4 FROM troupe.run_pairs e
          WHERE e.run_id = r.run_id AND e.type IN ('ApprovalRequested', 'ClientRequested', 'ApprovalDecided', 'ApprovalClosed')) AS approvals,
        (SELECT count(*)::int4 FROM troupe.approvals a WHERE a.run_id = r.run_id AND a.status + 0 = 0) AS records
      FROM (${running} UNION ALL ${parked} ORDER BY run_id LIMIT $2::int4) r ORDER BY r.run_id`,

@@ -14,13 +14,15 @@ import type { RunId, Tenant } from "../../../src/Ids.ts"
 import { foldWhole, QuarantinedRun, RawEvent, RunQuarantined } from "../../../src/run/Quarantine.ts"
 import { RunNotFound } from "../../../src/run/RunCommand.ts"
 import { isQuarantined, run_quarantined, RunCode } from "./Codes.ts"
-import { entries, find } from "./RunRows.ts"
+import { entries, eventsOf, find } from "./RunRows.ts"
 import { journalRowDecoder, readableRows } from "../engine/DecodedRows.ts"
 import { inTransaction, orJournalError, toJournalError } from "../engine/SqlFailure.ts"
 import type { TenantReads } from "../engine/TenantReads.ts"
 
 const page_max = 500
 const raw_max = 10_000
+/** Behind every event. */
+const int4_max = 2_147_483_647
 
 /** Marks a run whose journal does not fold; logged once, by the first to find it. */
 const mark = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, error: RunQuarantined) {
@@ -91,8 +93,8 @@ const raw =
     sql
       .unsafe(
         `SELECT r.status, e.* FROM troupe.runs r
-           LEFT JOIN LATERAL (SELECT seq, at, type, payload FROM troupe.run_events
-             WHERE run_id = r.run_id AND seq >= $2::int4 ORDER BY seq LIMIT $3::int4) e ON true
+           LEFT JOIN LATERAL (SELECT * FROM ${eventsOf("r.run_id", "$2::int4", String(int4_max))} x
+             ORDER BY x.seq LIMIT $3::int4) e ON true
          WHERE r.run_id = $1::uuid AND r.tenant = $4::text ORDER BY e.seq`,
         [run, from, Math.min(Math.max(limit, 0), raw_max), tenant]
       )

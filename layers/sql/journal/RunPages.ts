@@ -13,7 +13,7 @@ import * as GroupedReads from "../engine/GroupedReads.ts"
 import { orJournalError } from "../engine/SqlFailure.ts"
 import type { TenantReads } from "../engine/TenantReads.ts"
 import { isQuarantined, RunCode } from "./Codes.ts"
-import { entriesIn, head_columns, HeadRow, headOf, page, wholeHeads } from "./RunRows.ts"
+import { entriesIn, eventsOf, head_columns, HeadRow, headOf, page, wholeHeads } from "./RunRows.ts"
 
 /** Keys of one statement. */
 const batch_max = 128
@@ -43,11 +43,11 @@ const decodePages = journalRowDecoder(
 )
 
 // Each row is found by a probe for its key: joined in another way a table would be read whole.
+const wanted = eventsOf("r.run_id", "w.first", "least(w.last, r.length)")
 const pages = `SELECT w.place::int4 AS place, r.length, r.status,
-  CASE WHEN (SELECT sum(octet_length(e.payload)) FROM troupe.run_events e
-      WHERE e.run_id = r.run_id AND e.seq >= w.first AND e.seq < least(w.last, r.length)) <= ${few_bytes} THEN
-    (SELECT '[' || string_agg('[' || e.at || ',' || e.payload || ']', ',' ORDER BY e.seq) || ']' FROM troupe.run_events e
-      WHERE e.run_id = r.run_id AND e.seq >= w.first AND e.seq < least(w.last, r.length)) END AS entries
+  CASE WHEN (SELECT sum(octet_length(e.payload)) FROM ${wanted} e) <= ${few_bytes} THEN
+    (SELECT '[' || string_agg('[' || e.at || ',' || e.payload || ']', ',' ORDER BY e.seq) || ']' FROM ${wanted} e)
+  END AS entries
   FROM unnest($1::text[], $2::int4[], $3::int4[]) WITH ORDINALITY AS w(run, first, last, place)
   CROSS JOIN LATERAL (SELECT run_id, length, status FROM troupe.runs WHERE run_id = w.run::uuid OFFSET 0) r`
 

@@ -13,7 +13,15 @@ import type { JournalEntry } from "../../../src/run/RunEvent.ts"
 import { journalRowDecoder } from "../engine/DecodedRows.ts"
 import * as GroupedReads from "../engine/GroupedReads.ts"
 import { orJournalError } from "../engine/SqlFailure.ts"
-import { entries, entriesIn, head_columns, headOf, HeadRow } from "./RunRows.ts"
+import {
+  entries,
+  entriesIn,
+  events_bytes,
+  events_text,
+  head_columns,
+  headOf,
+  HeadRow
+} from "./RunRows.ts"
 
 /** Runs of one statement, and the bytes of their events: the runs beyond that are read one by one. */
 const batch_max = 512
@@ -38,10 +46,9 @@ const decodeRows = journalRowDecoder(
 const statement = `WITH wanted AS MATERIALIZED (
   SELECT w.run_id, sum(s.size) OVER (ORDER BY w.place) AS total
   FROM unnest($1::text[]::uuid[]) WITH ORDINALITY AS w(run_id, place) CROSS JOIN LATERAL
-    (SELECT coalesce(sum(octet_length(e.payload)), 0) AS size FROM troupe.run_events e WHERE e.run_id = w.run_id OFFSET 0) s)
+    (SELECT coalesce(${events_bytes}, 0) AS size FROM troupe.run_pairs e WHERE e.run_id = w.run_id OFFSET 0) s)
 SELECT ${head_columns}, CASE WHEN w.total <= ${bytes_max} THEN (
-    SELECT '[' || string_agg('[' || e.at || ',' || e.payload || ']', ',' ORDER BY e.seq) || ']'
-    FROM troupe.run_events e WHERE e.run_id = w.run_id) END AS entries
+    SELECT ${events_text} FROM troupe.run_pairs e WHERE e.run_id = w.run_id) END AS entries
 FROM wanted w JOIN troupe.runs r ON r.run_id = w.run_id AND r.run_id = ANY ($1::text[]::uuid[])
   JOIN troupe.run_details d ON d.run_id = w.run_id AND d.run_id = ANY ($1::text[]::uuid[])`
 

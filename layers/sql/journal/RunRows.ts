@@ -68,6 +68,25 @@ export const readableHeads = (rows: Rows): Effect.Effect<ReadonlyArray<RunHead>,
     onFailure: toJournalError
   })
 
+/** The events of the row `e` of the journal, each with its time. They stand in the order of its rows. */
+const timed_events = `'[' || e.at || ',' || e.payload || ']' || coalesce(',[' || e.at || ',' || e.next || ']', '')`
+
+/** Of rows `e`: their events with their times, as one JSON text. */
+export const events_text = `'[' || string_agg(${timed_events}, ',' ORDER BY e.seq) || ']'`
+
+/** Of rows `e`: the bytes of their events. */
+export const events_bytes = `sum(octet_length(e.payload) + coalesce(octet_length(e.next), 0))`
+
+/**
+ * The events of a run from `from` up to and without `to`, each a row of seq, at, type and payload. `run`, `from` and `to` are
+ * expressions in SQL. A row of the journal that begins before `from` may end behind it.
+ */
+export const eventsOf = (run: string, from: string, to: string): string =>
+  `(SELECT x.seq, p.at, coalesce(x.type, troupe.event_type(x.payload)) AS type, x.payload FROM troupe.run_pairs p
+    CROSS JOIN LATERAL (VALUES (p.seq, p.type, p.payload), (p.seq + 1, NULL, p.next)) AS x(seq, type, payload)
+    WHERE p.run_id = ${run} AND p.seq >= ${from} - 1 AND p.seq < ${to}
+      AND x.seq >= ${from} AND x.seq < ${to} AND x.payload IS NOT NULL)`
+
 /** The payload is decoded apart: one that cannot be read says where the run is at fault. */
 const EventRow = Schema.Struct({ seq: Schema.Int, at: Schema.BigInt, payload: Schema.String })
 const decodeEvents = journalRowDecoder(EventRow, "events of a run")
@@ -156,8 +175,7 @@ export const entries = (
   Effect.flatMap(
     Effect.mapError(
       sql.unsafe(
-        `SELECT seq, at, payload FROM troupe.run_events
-         WHERE run_id = $1::uuid AND seq >= $2::int4 AND seq < $3::int4 ORDER BY seq`,
+        `SELECT e.seq, e.at, e.payload FROM ${eventsOf("$1::uuid", "$2::int4", "$3::int4")} e ORDER BY e.seq`,
         [run, from, to]
       ),
       toJournalError
@@ -191,7 +209,7 @@ export const page = Effect.fnUntraced(function* (
   const found = yield* Effect.mapError(
     sql.unsafe(
       `SELECT r.length, r.status, e.seq, e.at, e.payload FROM troupe.runs r
-         LEFT JOIN troupe.run_events e ON e.run_id = r.run_id AND e.seq >= $2::int4 AND e.seq < $3::int4
+         LEFT JOIN LATERAL ${eventsOf("r.run_id", "$2::int4", "$3::int4")} e ON true
        WHERE r.run_id = $1::uuid ${tenant === undefined ? "" : "AND r.tenant = $4::text"} ORDER BY e.seq`,
       [run, from, from + limit, ...(tenant === undefined ? [] : [tenant])]
     ),

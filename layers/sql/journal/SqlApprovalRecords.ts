@@ -41,7 +41,7 @@ type ApprovalRow = typeof ApprovalRow.Type
 /** Where `a` is a record. Of one that is pending also what its run requests: it is searched as text, whatever is stored. */
 const columns = `a.id, a.tenant, a.status, a.payload, a.answer, r.tenant AS run_tenant,
   coalesce(r.status >= ${run_quarantined + run_parked}, false) AS quarantined,
-  ARRAY(SELECT e.payload FROM troupe.run_events e WHERE a.status = 0 AND e.run_id = a.run_id
+  ARRAY(SELECT e.payload FROM troupe.run_pairs e WHERE a.status = 0 AND e.run_id = a.run_id
     AND e.type IN ('ApprovalRequested', 'ClientRequested') AND strpos(e.payload, a.id::text) > 0 ORDER BY e.seq LIMIT ${requests_max}) AS requests`
 const records = "(troupe.approvals a LEFT JOIN troupe.runs r ON r.run_id = a.run_id)"
 const byIds = `SELECT ${columns} FROM ${records} WHERE a.id = ANY ($1::text[]::uuid[])`

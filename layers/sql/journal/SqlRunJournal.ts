@@ -53,20 +53,9 @@ const creating = (sql: SqlClient.SqlClient, listeners: CommitListeners) =>
            ON CONFLICT DO NOTHING RETURNING run_id),
          d AS (INSERT INTO troupe.run_details (run_id, tenant, agent, address_key, conversation, ordinal, created_at)
            SELECT run_id, $2::text, $3::text, $4::text, $5::text, $6::int4, $7::int8 FROM r),
-         e AS (INSERT INTO troupe.run_events (run_id, seq, at, type, payload)
-           SELECT run_id, 0, $7::int8, $8::text, $9::text FROM r)
+         e AS (INSERT INTO troupe.run_pairs (run_id, seq, at, payload) SELECT run_id, 0, $7::int8, $8::text FROM r)
          SELECT 1 AS made FROM r`,
-        [
-          run,
-          tenant,
-          address.agent,
-          address.key,
-          conversation,
-          ordinal,
-          now,
-          accepted._tag,
-          payload
-        ]
+        [run, tenant, address.agent, address.key, conversation, ordinal, now, payload]
       )
       .pipe(Effect.mapError(toJournalError))
     if (rows.length === 0) return false

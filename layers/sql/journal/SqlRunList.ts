@@ -64,7 +64,7 @@ const agent_said = `CASE WHEN t.trace_id LIKE '{%' THEN t.trace_id::json ->> 'ag
 
 // The last member of a handoff, which is canonical JSON. A row that is none has no handoff, and the list goes on.
 const handed_to = `substring(e.payload FROM '"to":"([a-z][a-z0-9_-]{0,63})"\\}$')`
-const handoffs = `SELECT ${handed_to} FROM troupe.run_events e WHERE e.run_id = t.id AND e.type = 'HandedOff'`
+const handoffs = `SELECT ${handed_to} FROM troupe.run_pairs e WHERE e.run_id = t.id AND e.type = 'HandedOff'`
 
 // Of what a message says beside its text, a list shows the trace and the agent alone.
 const columns = `t.id, t.tenant, t.agent, t.address_key, t.conversation, t.ordinal, t.status, t.reason, t.message, t.by,

@@ -20,7 +20,8 @@ const int4_max = 2_147_483_647
 
 /** When the run $row ended. */
 const endOf = (row: string) =>
-  `(SELECT e.at FROM troupe.run_events e WHERE e.run_id = ${row}.run_id AND e.seq = ${row}.length - 1)`
+  `(SELECT e.at FROM troupe.run_pairs e WHERE e.run_id = ${row}.run_id AND e.seq >= ${row}.length - 2
+    AND e.seq + (e.next IS NOT NULL)::int4 = ${row}.length - 1)`
 
 /**
  * Whether the run `p` ended before $1 and nothing needs it. Every table is read by a key, because the tables are large and
@@ -94,7 +95,7 @@ export const find = Effect.fnUntraced(function* (
 
 /** Tables of a run, and the column that names it. */
 const tables: ReadonlyArray<readonly [table: string, column: string]> = [
-  ["run_events", "run_id"],
+  ["run_pairs", "run_id"],
   ["approvals", "run_id"],
   ["call_records", "run_id"],
   ["agent_tasks", "id"],

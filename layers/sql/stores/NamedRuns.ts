@@ -15,17 +15,18 @@ const decodeRows = rowDecoder(
     place: Schema.String,
     run: RunId,
     conversation: ConversationId,
-    payload: Schema.String
+    payload: Schema.String,
+    next: Schema.NullOr(Schema.String)
   }),
   "events that name a subject"
 )
 
 const page_max = 50
 
-const statement = `SELECT t.ctid::text AS place, t.run_id AS run, d.conversation, t.payload FROM troupe.run_events t
+const statement = `SELECT t.ctid::text AS place, t.run_id AS run, d.conversation, t.payload, t.next FROM troupe.run_pairs t
     JOIN troupe.run_details d ON d.run_id = t.run_id
   WHERE ${inPiece(3, 4)} AND d.tenant = $1::text AND EXISTS (
-    SELECT FROM unnest($2::text[]) w WHERE strpos(replace(lower(t.payload), E'\\\\', ''), lower(w)) > 0)
+    SELECT FROM unnest($2::text[]) w WHERE strpos(replace(lower(concat_ws(E'\\n', t.payload, t.next)), E'\\\\', ''), lower(w)) > 0)
   ORDER BY t.ctid LIMIT ${page_max}`
 
 /** By conversation. */
@@ -36,19 +37,19 @@ export const findNamed = Effect.fnUntraced(function* (
   const found = new Map<ConversationId, Set<RunId>>()
   yield* forEachPiece(
     sql,
-    "run_events",
+    "run_pairs",
     Effect.fnUntraced(function* ({ from, to }) {
-      for (let next = from; ;) {
-        const params = [tenant, candidateTexts(subject), next, to]
+      for (let place = from; ;) {
+        const params = [tenant, candidateTexts(subject), place, to]
         const rows = yield* Effect.flatMap(sql.unsafe(statement, params), decodeRows)
-        for (const { conversation, payload, run } of rows) {
-          if (!namesIn(payload, eraser)) continue
+        for (const { conversation, next, payload, run } of rows) {
+          if (!namesIn(payload, eraser) && (next === null || !namesIn(next, eraser))) continue
           const runs = found.get(conversation) ?? new Set()
           found.set(conversation, runs.add(run))
         }
         const last = rows.at(-1)
         if (last === undefined || rows.length < page_max) return undefined
-        next = placeBehind(last.place)
+        place = placeBehind(last.place)
       }
     })
   )

@@ -12,12 +12,15 @@ import { rowDecoder } from "../engine/DecodedRows.ts"
 import { eventIn } from "../journal/RunRows.ts"
 
 /** Few, because each may hold a result of several megabytes. */
-const page_max = 50
+const page_max = 25
 
-const decodeRows = rowDecoder(
-  Schema.Struct({ seq: Schema.Int, payload: Schema.String }),
-  "events of a run"
-)
+/** One event, or two. */
+const EventsRow = Schema.Struct({
+  seq: Schema.Int,
+  payload: Schema.String,
+  next: Schema.NullOr(Schema.String)
+})
+const decodeRows = rowDecoder(EventsRow, "events of a run")
 
 const parsed = (text: string): unknown =>
   Result.getOrUndefined(Result.try((): unknown => JSON.parse(text)))
@@ -35,7 +38,7 @@ const erasedPayload = (text: string, codes: ReadonlySet<string>, eraser: RunEras
 const read = (sql: SqlClient.SqlClient, run: RunId, from: number) =>
   Effect.flatMap(
     sql.unsafe(
-      `SELECT seq, payload FROM troupe.run_events WHERE run_id = $1::uuid AND seq >= $2::int4
+      `SELECT seq, payload, next FROM troupe.run_pairs WHERE run_id = $1::uuid AND seq >= $2::int4
        ORDER BY seq LIMIT ${page_max}`,
       [run, from]
     ),
@@ -46,7 +49,7 @@ const codesOf = (sql: SqlClient.SqlClient, run: RunId) =>
   Effect.map(
     Effect.flatMap(
       sql.unsafe(
-        `SELECT seq, payload FROM troupe.run_events WHERE run_id = $1::uuid AND type = 'RunStopping' ORDER BY seq`,
+        `SELECT seq, payload, next FROM troupe.run_pairs WHERE run_id = $1::uuid AND type = 'RunStopping' ORDER BY seq`,
         [run]
       ),
       decodeRows
@@ -54,7 +57,19 @@ const codesOf = (sql: SqlClient.SqlClient, run: RunId) =>
     (rows) => codesIn(rows.map(({ payload }) => parsed(payload)))
   )
 
-/** Gives how many events were written over, and the run's codes. An event that could be read can be read afterwards, or nothing is written. */
+/** The event afterwards. One that could be read can be read afterwards, or nothing is written. */
+const erasedEventOf = (
+  text: string,
+  codes: ReadonlySet<string>,
+  eraser: RunEraser
+): Effect.Effect<string> => {
+  const erased = erasedPayload(text, codes, eraser)
+  return erased !== text && eventIn(text) !== undefined && eventIn(erased) === undefined
+    ? Effect.die(new Error("an event of a run cannot be erased"))
+    : Effect.succeed(erased)
+}
+
+/** Gives how many events were written over, and the run's codes. */
 export const eraseRun = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   run: RunId,
@@ -64,23 +79,25 @@ export const eraseRun = Effect.fnUntraced(function* (
   let written = 0
   for (let from = 0; ;) {
     const rows = yield* read(sql, run, from)
-    const seqs: Array<number> = []
-    const payloads: Array<string> = []
-    for (const { payload, seq } of rows) {
-      const erased = erasedPayload(payload, codes, eraser)
-      if (erased === payload) continue
-      if (eventIn(payload) !== undefined && eventIn(erased) === undefined) {
-        return yield* Effect.die(new Error(`event ${seq} of run ${run} cannot be erased`))
-      }
-      seqs.push(seq)
-      payloads.push(erased)
+    const changed: Array<typeof EventsRow.Type> = []
+    for (const { next, payload, seq } of rows) {
+      const first = yield* erasedEventOf(payload, codes, eraser)
+      const second = next === null ? null : yield* erasedEventOf(next, codes, eraser)
+      if (first === payload && second === next) continue
+      written += Number(first !== payload) + Number(second !== next)
+      changed.push({ seq, payload: first, next: second })
     }
     yield* sql.unsafe(
-      `UPDATE troupe.run_events e SET payload = w.payload FROM unnest($2::int4[], $3::text[]) AS w(seq, payload)
+      `UPDATE troupe.run_pairs e SET payload = w.payload, next = nullif(w.next, '')
+       FROM unnest($2::int4[], $3::text[], $4::text[]) AS w(seq, payload, next)
        WHERE e.run_id = $1::uuid AND e.seq = w.seq AND e.seq = ANY ($2::int4[])`,
-      [run, seqs, payloads]
+      [
+        run,
+        changed.map(({ seq }) => seq),
+        changed.map(({ payload }) => payload),
+        changed.map(({ next }) => next ?? "")
+      ]
     )
-    written += seqs.length
     const last = rows.at(-1)
     if (last === undefined || rows.length < page_max) return { codes, written }
     from = last.seq + 1
