@@ -85,12 +85,12 @@ describe("a connection that is lost within a transaction", () => {
         const { fence, run } = yield* Samples.begin()
         const turned = Samples.modelTurned(1)
         const amend = journal.amend(run, () => ({ answer: Result.void, events: [turned] }))
-        assertAway(yield* losing("run_events", "INSERT", Effect.exit(amend)), "JournalError")
+        assertAway(yield* losing("run_pairs", "INSERT", Effect.exit(amend)), "JournalError")
         const transact = journal.transact(run, fence, Effect.void, () => ({
           events: [turned],
           status: "processing"
         }))
-        assertAway(yield* losing("run_events", "INSERT", Effect.exit(transact)), "JournalError")
+        assertAway(yield* losing("run_pairs", "INSERT", Effect.exit(transact)), "JournalError")
         assert.strictEqual((yield* journal.head(run)).length, fence.length)
         yield* transact
       })

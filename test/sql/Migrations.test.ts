@@ -17,7 +17,7 @@ const dumps = readdirSync(import.meta.dirname).filter((name) => name.endsWith(".
 /** Of the short form: the oldest and the newest, from which each migration is made, and the last one by itself. */
 const loaded = isFull ? dumps : [dumps[0]!, dumps.at(-2)!, dumps.at(-1)!]
 
-/** Tables, columns, indexes, constraints, policies and functions; the order of columns is not compared. */
+/** Tables, columns, indexes, constraints, policies, views, triggers and functions; the order of columns is not compared. */
 const schema = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const rows = yield* sql.unsafe<{ readonly entry: string }>(
@@ -31,6 +31,9 @@ const schema = Effect.gen(function* () {
      UNION ALL SELECT concat_ws(' ', conrelid::regclass, conname, pg_get_constraintdef(oid)) FROM pg_constraint
        WHERE connamespace = 'troupe'::regnamespace
      UNION ALL SELECT concat_ws(' ', tablename, policyname, permissive, roles, cmd, qual, with_check) FROM pg_policies WHERE schemaname = 'troupe'
+     UNION ALL SELECT viewname || ' ' || definition FROM pg_views WHERE schemaname = 'troupe'
+     UNION ALL SELECT pg_get_triggerdef(t.oid) FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
+       WHERE c.relnamespace = 'troupe'::regnamespace AND NOT t.tgisinternal
      UNION ALL SELECT pg_get_functiondef(oid) FROM pg_proc WHERE pronamespace = 'troupe'::regnamespace
      ORDER BY 1`
   )

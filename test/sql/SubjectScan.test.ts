@@ -87,11 +87,13 @@ onBothEngines("SubjectScan", (it) => {
       ])
       const { scanned } = yield* store.erase(tenant, subject)
       const tables = yield* sql.unsafe<{ readonly name: string }>(
-        `SELECT table_name::text AS name FROM information_schema.tables WHERE table_schema = 'troupe' ORDER BY 1`
+        `SELECT table_name::text AS name FROM information_schema.tables
+         WHERE table_schema = 'troupe' AND table_type = 'BASE TABLE' ORDER BY 1`
       )
       assert.deepStrictEqual(
         scanned.map(({ table }) => table),
-        tables.map(({ name }) => name)
+        // Events are said to be in the view that shows each of them.
+        tables.map(({ name }) => (name === "run_pairs" ? "run_events" : name))
       )
       assert.deepStrictEqual(rowsOf(scanned), {
         agent_tasks: 1,

@@ -14,8 +14,9 @@ import type { RunQuarantined } from "../../../src/run/Quarantine.ts"
 import { approvalRow } from "./AppendStatement.ts"
 import { run_over, run_parked } from "./Codes.ts"
 import type * as QuarantineRows from "./QuarantineRows.ts"
-import { entries, eventsOf, find } from "./RunRows.ts"
+import { entries, find } from "./RunRows.ts"
 import { journalRowDecoder } from "../engine/DecodedRows.ts"
+import { eventsOf } from "../engine/EventRows.ts"
 import { inTransaction, orJournalError } from "../engine/SqlFailure.ts"
 
 const page_max = 1_000

@@ -9,11 +9,12 @@ import type { RunHead, RunJournal } from "../../../services/RunJournal.ts"
 import type { Address, RunId, Tenant } from "../../../src/Ids.ts"
 import type { JournalEntry } from "../../../src/run/RunEvent.ts"
 import { journalRowDecoder } from "../engine/DecodedRows.ts"
+import { eventsOf } from "../engine/EventRows.ts"
 import * as GroupedReads from "../engine/GroupedReads.ts"
 import { orJournalError } from "../engine/SqlFailure.ts"
 import type { TenantReads } from "../engine/TenantReads.ts"
 import { isQuarantined, RunCode } from "./Codes.ts"
-import { entriesIn, eventsOf, head_columns, HeadRow, headOf, page, wholeHeads } from "./RunRows.ts"
+import { entriesIn, head_columns, HeadRow, headOf, page, wholeHeads } from "./RunRows.ts"
 
 /** Keys of one statement. */
 const batch_max = 128

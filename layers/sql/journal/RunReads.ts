@@ -11,17 +11,10 @@ import type { RunId } from "../../../src/Ids.ts"
 import type { RunQuarantined } from "../../../src/run/Quarantine.ts"
 import type { JournalEntry } from "../../../src/run/RunEvent.ts"
 import { journalRowDecoder } from "../engine/DecodedRows.ts"
+import { events_bytes, events_text } from "../engine/EventRows.ts"
 import * as GroupedReads from "../engine/GroupedReads.ts"
 import { orJournalError } from "../engine/SqlFailure.ts"
-import {
-  entries,
-  entriesIn,
-  events_bytes,
-  events_text,
-  head_columns,
-  headOf,
-  HeadRow
-} from "./RunRows.ts"
+import { entries, entriesIn, head_columns, headOf, HeadRow } from "./RunRows.ts"
 
 /** Runs of one statement, and the bytes of their events: the runs beyond that are read one by one. */
 const batch_max = 512

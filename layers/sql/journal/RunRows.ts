@@ -12,6 +12,7 @@ import { RunEvent } from "../../../src/run/RunEvent.ts"
 import { QuarantineReason, RunQuarantined } from "../../../src/run/Quarantine.ts"
 import { isQuarantined, RunCode, run_quarantined, run_parked, runStatus } from "./Codes.ts"
 import { journalRowDecoder, readableRows } from "../engine/DecodedRows.ts"
+import { eventsOf } from "../engine/EventRows.ts"
 import { orJournalError, toJournalError } from "../engine/SqlFailure.ts"
 
 export const HeadRow = Schema.Struct({
@@ -67,25 +68,6 @@ export const readableHeads = (rows: Rows): Effect.Effect<ReadonlyArray<RunHead>,
     onSuccess: (all) => all.map(headOf),
     onFailure: toJournalError
   })
-
-/** The events of the row `e` of the journal, each with its time. They stand in the order of its rows. */
-const timed_events = `'[' || e.at || ',' || e.payload || ']' || coalesce(',[' || e.at || ',' || e.next || ']', '')`
-
-/** Of rows `e`: their events with their times, as one JSON text. */
-export const events_text = `'[' || string_agg(${timed_events}, ',' ORDER BY e.seq) || ']'`
-
-/** Of rows `e`: the bytes of their events. */
-export const events_bytes = `sum(octet_length(e.payload) + coalesce(octet_length(e.next), 0))`
-
-/**
- * The events of a run from `from` up to and without `to`, each a row of seq, at, type and payload. `run`, `from` and `to` are
- * expressions in SQL. A row of the journal that begins before `from` may end behind it.
- */
-export const eventsOf = (run: string, from: string, to: string): string =>
-  `(SELECT x.seq, p.at, coalesce(x.type, troupe.event_type(x.payload)) AS type, x.payload FROM troupe.run_pairs p
-    CROSS JOIN LATERAL (VALUES (p.seq, p.type, p.payload), (p.seq + 1, NULL, p.next)) AS x(seq, type, payload)
-    WHERE p.run_id = ${run} AND p.seq >= ${from} - 1 AND p.seq < ${to}
-      AND x.seq >= ${from} AND x.seq < ${to} AND x.payload IS NOT NULL)`
 
 /** The payload is decoded apart: one that cannot be read says where the run is at fault. */
 const EventRow = Schema.Struct({ seq: Schema.Int, at: Schema.BigInt, payload: Schema.String })

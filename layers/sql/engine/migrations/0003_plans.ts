@@ -113,7 +113,7 @@ BEGIN
 END $body$`
 
 /** As in the first schema, but for its plans. */
-export const claimRuns = `CREATE OR REPLACE FUNCTION troupe.claim_runs(text[], int4[], text[], text[], text[], waits boolean)
+const claimRuns = `CREATE OR REPLACE FUNCTION troupe.claim_runs(text[], int4[], text[], text[], text[], waits boolean)
 RETURNS TABLE (run_id uuid, tenant text, agent text, address_key text, conversation text, ordinal int4, status int2,
   epoch int4, length int4, created_at int8, owner text, entries text) LANGUAGE plpgsql ${by_key} AS $body$
 #variable_conflict use_column
@@ -224,7 +224,7 @@ BEGIN
 END $body$`
 
 /** As in 0002, but for its plans. */
-export const beginRuns = `CREATE OR REPLACE FUNCTION troupe.begin_runs(
+const beginRuns = `CREATE OR REPLACE FUNCTION troupe.begin_runs(
   ids text[], messages text[], claims text[], tenants text[], agents text[], address_keys text[], conversations text[],
   ordinals int4[], owners text[], times text[], accepted text[], claimed text[], outbox_keys text[], waits boolean)
 RETURNS TABLE (place int4, begun boolean) LANGUAGE plpgsql ${by_key} AS $body$

@@ -39,7 +39,7 @@ const room = `ALTER TABLE troupe.conversations SET (fillfactor = 70)`
  * It needs READ COMMITTED: what it reads behind a lock is younger than the lock. The row of a conversation orders its tasks,
  * and with them the runs that begin here.
  */
-export const accept = `CREATE FUNCTION troupe.accept_messages(
+const accept = `CREATE FUNCTION troupe.accept_messages(
   ids uuid[], messages uuid[], tenants text[], agents text[], address_keys text[], conversations text[],
   contents text[], senders text[], traces text[], channels text[], initiators text[], triggers text[], beginners text[],
   keys text[], rooms int4[], times int8[], outbox_keys text[], owners text[], accepted text[], claimed text[],
@@ -235,7 +235,7 @@ END $body$`
  *   `reasons` why it failed, `answers` the assistant's message; an empty text means that there is none.
  * - `projecting`, `projections`: the others that project anything, one by one.
  */
-export const append = `CREATE FUNCTION troupe.append_runs(
+const append = `CREATE FUNCTION troupe.append_runs(
   runs uuid[], epochs int4[], lengths int4[], counts int4[], statuses int4[], times int8[],
   places int4[], positions int4[], types text[], payloads text[],
   ended int4[], closing int4[], reasons text[], answers text[],

@@ -8,8 +8,6 @@
  */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import { beginRuns, claimRuns } from "./0003_plans.ts"
-import { accept, append } from "./0005_sets.ts"
 
 /** Leaves the planner nothing but probes of indexes. */
 const by_key =
@@ -104,86 +102,104 @@ BEGIN
   RETURN true;
 END $body$`
 
-/** The text with the parts in place of those that it has once each. */
-const instead = (
-  text: string,
-  parts: ReadonlyArray<readonly [before: string, after: string]>
-): string =>
-  parts.reduce(
-    (all, [before, after]) => {
-      const [first, second, ...more] = all.split(before)
-      if (first === undefined || second === undefined || more.length > 0) {
-        throw new Error(`a function does not have once: ${before}`)
-      }
-      return first + after + second
-    },
-    text.replace(/^CREATE FUNCTION/, "CREATE OR REPLACE FUNCTION")
-  )
+type Parts = ReadonlyArray<readonly [before: string, after: string]>
 
-/** An event at an even place in its append takes the next one into its row, unless statements look for one of them. */
-const appendRuns = instead(append, [
+/** Functions that stay as they are but for these parts, of which each has every one once. */
+const replaced: ReadonlyArray<readonly [name: string, parts: Parts]> = [
   [
-    `INSERT INTO troupe.run_events (run_id, seq, at, type, payload)
+    "append_runs",
+    // An event at an even place in its append takes the next one into its row, unless statements look for one of them.
+    [
+      [
+        `INSERT INTO troupe.run_events (run_id, seq, at, type, payload)
   SELECT runs[e.place], lengths[e.place] + e.position, times[e.place], e.type, e.payload
   FROM unnest(places, positions, types, payloads) AS e(place, position, type, payload)
   WHERE are_all OR e.place = ANY (accepted);`,
-    `INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next)
+        `INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next)
   SELECT runs[e.place], lengths[e.place] + e.position, times[e.place], CASE WHEN troupe.is_sought(e.type) THEN e.type END,
     e.payload,
     CASE WHEN e.position % 2 = 0 AND e.next_place = e.place AND NOT troupe.is_sought(e.type)
       AND NOT troupe.is_sought(e.next_type) THEN e.next END
   FROM unnest(places, positions, types, payloads, places[2:], types[2:], payloads[2:],
-    ARRAY['']::text[] || types[:cardinality(types) - 1]) AS e(place, position, type, payload, next_place, next_type, next, last_type)
+    ARRAY['']::text[] || types[:cardinality(types) - 1])
+    AS e(place, position, type, payload, next_place, next_type, next, last_type)
   WHERE (are_all OR e.place = ANY (accepted))
     AND NOT (e.position % 2 = 1 AND NOT troupe.is_sought(e.type) AND NOT troupe.is_sought(e.last_type));`
-  ]
-])
-
-const acceptMessages = instead(accept, [
+      ]
+    ]
+  ],
   [
-    `INSERT INTO troupe.run_events (run_id, seq, at, type, payload)
+    "accept_messages",
+    [
+      [
+        `INSERT INTO troupe.run_events (run_id, seq, at, type, payload)
     SELECT u.id, e.seq, u.at, e.type, e.payload
     FROM unnest(ids, times, accepted, claimed, begins) AS u(id, at, accepted, claimed, begins)
       CROSS JOIN LATERAL (VALUES (0, 'RunAccepted', u.accepted), (1, 'RunClaimed', u.claimed)) AS e(seq, type, payload)
     WHERE u.begins;`,
-    `INSERT INTO troupe.run_pairs (run_id, seq, at, payload, next)
+        `INSERT INTO troupe.run_pairs (run_id, seq, at, payload, next)
     SELECT u.id, 0, u.at, u.accepted, u.claimed
     FROM unnest(ids, times, accepted, claimed, begins) AS u(id, at, accepted, claimed, begins)
     WHERE u.begins;`
-  ]
-])
-
-const begin = instead(beginRuns, [
+      ]
+    ]
+  ],
   [
-    `INSERT INTO troupe.run_events (run_id, seq, at, type, payload)
+    "begin_runs",
+    [
+      [
+        `INSERT INTO troupe.run_events (run_id, seq, at, type, payload)
     VALUES (x.run, 0, x.begun_at, 'RunAccepted', x.accepted), (x.run, 1, x.begun_at, 'RunClaimed', x.claimed);`,
-    `INSERT INTO troupe.run_pairs (run_id, seq, at, payload, next)
+        `INSERT INTO troupe.run_pairs (run_id, seq, at, payload, next)
     VALUES (x.run, 0, x.begun_at, x.accepted, x.claimed);`
-  ]
-])
-
-const claim = instead(claimRuns, [
+      ]
+    ]
+  ],
   [
-    `INSERT INTO troupe.run_events (run_id, seq, at, type, payload)
+    "claim_runs",
+    [
+      [
+        `INSERT INTO troupe.run_events (run_id, seq, at, type, payload)
     SELECT run_id, length - 1, at, 'RunClaimed', '`,
-    `INSERT INTO troupe.run_pairs (run_id, seq, at, payload)
+        `INSERT INTO troupe.run_pairs (run_id, seq, at, payload)
     SELECT run_id, length - 1, at, '`
-  ],
-  [
-    `(SELECT sum(octet_length(e.payload)) FROM troupe.run_events e WHERE e.run_id = r.run_id)`,
-    `(SELECT sum(octet_length(e.payload) + coalesce(octet_length(e.next), 0)) FROM troupe.run_pairs e WHERE e.run_id = r.run_id)`
-  ],
-  [
-    `(SELECT '[' || string_agg('[' || e.at || ',' || e.payload || ']', ',' ORDER BY e.seq) || ']'
+      ],
+      [
+        `(SELECT sum(octet_length(e.payload)) FROM troupe.run_events e WHERE e.run_id = r.run_id)`,
+        `(SELECT sum(octet_length(e.payload) + coalesce(octet_length(e.next), 0)) FROM troupe.run_pairs e WHERE e.run_id = r.run_id)`
+      ],
+      [
+        `(SELECT '[' || string_agg('[' || e.at || ',' || e.payload || ']', ',' ORDER BY e.seq) || ']'
         FROM troupe.run_events e WHERE e.run_id = r.run_id)`,
-    `(SELECT '[' || string_agg('[' || e.at || ',' || e.payload || ']' || coalesce(',[' || e.at || ',' || e.next || ']', ''),
+        `(SELECT '[' || string_agg('[' || e.at || ',' || e.payload || ']' || coalesce(',[' || e.at || ',' || e.next || ']', ''),
         ',' ORDER BY e.seq) || ']' FROM troupe.run_pairs e WHERE e.run_id = r.run_id)`
+      ]
+    ]
   ]
-])
+]
+
+const withParts = (name: string, text: string, parts: Parts): string =>
+  parts.reduce((all, [before, after]) => {
+    const [first, second, ...more] = all.split(before)
+    if (first === undefined || second === undefined || more.length > 0) {
+      throw new Error(
+        `the function troupe.${name} of this database is not the one that a migration made`
+      )
+    }
+    return first + after + second
+  }, text)
+
+const replace = Effect.fnUntraced(function* (name: string, parts: Parts) {
+  const sql = yield* SqlClient.SqlClient
+  const [found] = yield* sql.unsafe<{ readonly text: string }>(
+    `SELECT pg_get_functiondef('troupe.${name}'::regproc) AS text`
+  )
+  yield* sql.unsafe(withParts(name, found?.text ?? "", parts))
+})
 
 export const migration = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const statements = [...table, ...functions, view, grants, ...write]
-  const replaced = [appendEvent, appendRuns, acceptMessages, begin, claim]
-  for (const statement of [...statements, ...replaced]) yield* sql.unsafe(statement)
+  const statements = [...table, ...functions, view, grants, ...write, appendEvent]
+  for (const statement of statements) yield* sql.unsafe(statement)
+  for (const [name, parts] of replaced) yield* replace(name, parts)
 })
