@@ -166,7 +166,7 @@ export const parkBare = async (store: string): Promise<Sample> => {
   return { runs: runs_max }
 }
 
-const read = `SELECT run_id::text, seq, at, payload FROM bare.run_events WHERE run_id = ANY ($1::uuid[]) ORDER BY run_id, seq`
+const read = `SELECT run_id::text, seq, at, payload, next FROM bare.run_pairs WHERE run_id = ANY ($1::uuid[]) ORDER BY run_id, seq`
 
 /** Runs as their events say, by id. */
 const folded = async (
@@ -174,10 +174,8 @@ const folded = async (
   ids: ReadonlyArray<string>
 ): Promise<ReadonlyMap<string, Run>> => {
   const runs = new Map<string, Run>()
-  for (const { at, payload, run_id, seq } of await query(read, [ids])) {
-    const id = String(run_id)
-    const event = JSON.parse(String(payload)) as Event
-    const entry = { seq: Number(seq), at: Number(at), event }
+  const keep = (id: string, entry: BareAgent.Entry) => {
+    const { event } = entry
     if (event._tag !== "RunAccepted") runs.get(id)!.entries.push(entry)
     else {
       const conversation = {
@@ -186,6 +184,15 @@ const folded = async (
       }
       runs.set(id, { id, conversation, ordinal: 1, entries: [entry], wakeups: [] })
     }
+  }
+  for (const { at, next, payload, run_id, seq } of await query(read, [ids])) {
+    const entryOf = (text: unknown, place: number) => ({
+      seq: Number(seq) + place,
+      at: Number(at),
+      event: JSON.parse(String(text)) as Event
+    })
+    keep(String(run_id), entryOf(payload, 0))
+    if (next !== null) keep(String(run_id), entryOf(next, 1))
   }
   return runs
 }

@@ -7,7 +7,7 @@ import type { SqlClient, SqlError } from "effect/sql"
 import type { RunId } from "../../src/Ids.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
 
-const tables = ["run_events", "approvals", "agent_tasks", "conversation_messages"]
+const tables = ["run_pairs", "approvals", "agent_tasks", "conversation_messages"]
 
 /** Tables of the same shape and with the same indexes, in a schema of their own. */
 export const prepare = (sql: SqlClient.SqlClient): Effect.Effect<void, SqlError.SqlError> =>
@@ -52,18 +52,18 @@ interface Step {
   readonly json: string
 }
 
-const event_insert = `INSERT INTO bare.run_events (run_id, seq, at, type, payload)`
+const event_insert = `INSERT INTO bare.run_pairs (run_id, seq, at, payload)`
 
 /** One step without a projection. */
-const one_event = `${event_insert} VALUES ($1::uuid, $2::int4, $3::int8, $4::text, $5::text)`
+const one_event = `${event_insert} VALUES ($1::uuid, $2::int4, $3::int8, $4::text)`
 
 const group = `WITH ev AS (${event_insert}
-  SELECT run_id::uuid, seq, $5::int8, type, payload FROM unnest($1::text[], $2::int4[], $3::text[], $4::text[]) AS e(run_id, seq, type, payload)),
+  SELECT run_id::uuid, seq, $4::int8, payload FROM unnest($1::text[], $2::int4[], $3::text[]) AS e(run_id, seq, payload)),
 ap AS (INSERT INTO bare.approvals (id, tenant, run_id, payload)
-  SELECT id::uuid, 'acme', run_id::uuid, payload FROM unnest($6::text[], $7::text[], $8::text[]) AS a(id, run_id, payload)),
-tk AS (UPDATE bare.agent_tasks t SET status = 2 FROM unnest($9::text[]) AS x(id) WHERE t.id = x.id::uuid)
+  SELECT id::uuid, 'acme', run_id::uuid, payload FROM unnest($5::text[], $6::text[], $7::text[]) AS a(id, run_id, payload)),
+tk AS (UPDATE bare.agent_tasks t SET status = 2 FROM unnest($8::text[]) AS x(id) WHERE t.id = x.id::uuid)
 INSERT INTO bare.conversation_messages (tenant, conversation, seq, role, content, channel_origin, run_id, created_at)
-SELECT 'acme', id, 0, 'assistant', content, '"api"', id::uuid, $5::int8 FROM unnest($9::text[], $10::text[]) AS m(id, content)`
+SELECT 'acme', id, 0, 'assistant', content, '"api"', id::uuid, $4::int8 FROM unnest($8::text[], $9::text[]) AS m(id, content)`
 
 const groupParams = (steps: ReadonlyArray<Step>): ReadonlyArray<unknown> => {
   const asked: Array<Step> = []
@@ -75,7 +75,6 @@ const groupParams = (steps: ReadonlyArray<Step>): ReadonlyArray<unknown> => {
   return [
     steps.map((step) => step.run),
     steps.map((step) => step.seq),
-    steps.map((step) => step.event._tag),
     steps.map((step) => step.json),
     String(Date.now()),
     asked.map((step) => (step.event._tag === "ApprovalRequested" ? step.event.approval : "")),
@@ -95,13 +94,7 @@ export const make = (sql: SqlClient.SqlClient) => {
       first!.event._tag !== "ApprovalRequested" &&
       first!.event._tag !== "RunEnded"
     return plain
-      ? sql.unsafe(one_event, [
-          first!.run,
-          first!.seq,
-          String(Date.now()),
-          first!.event._tag,
-          first!.json
-        ])
+      ? sql.unsafe(one_event, [first!.run, first!.seq, String(Date.now()), first!.json])
       : sql.unsafe(group, groupParams(steps))
   }
   const stepOf = (run: RunId, seq: number, event: RunEvent): Step => ({

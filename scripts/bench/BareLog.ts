@@ -4,10 +4,9 @@
  * keeps the same promises for one process: a message is durable before it is answered, and each step before anybody sees
  * it; after a crash a task that is not over is a message that must be handled, and its events say how far it came.
  *
- * A message is a conversation (if it is the first), a task, the person's message and its event; a step is its two events;
- * a question is its event and its record, a decision its event and the record's answer;
- * the end is two events, the task's status and the assistant's message. The events of a
- * step and of the end are those of the runtime. Not written: the head of a run with its epoch and length, which refuses a
+ * A message is a conversation (if it is the first), a task, the person's message and its event; a step is its two events, in
+ * one row as the runtime has them; a question is its event and its record, a decision its event and the record's answer; the end is
+ * two events in one row, the task's status and the assistant's message. The events of a step and of the end are those of the runtime. Not written: the head of a run with its epoch and length, which refuses a
  * second owner; its details; the outbox row, which is a second record of the pending task; the claim; a lease.
  */
 import { Effect, Layer, ManagedRuntime, Redacted } from "effect"
@@ -18,7 +17,7 @@ import * as Pglite from "../../layers/sql/engine/Pglite.ts"
 import * as Postgres from "../../layers/sql/engine/Postgres.ts"
 import type { Event, Log, Run } from "./BareAgent.ts"
 
-const tables = ["conversations", "conversation_messages", "agent_tasks", "run_events", "approvals"]
+const tables = ["conversations", "conversation_messages", "agent_tasks", "run_pairs", "approvals"]
 
 /**
  * A function, because PGlite plans each statement anew and keeps the plans of a function; without sequential scans, because
@@ -27,7 +26,7 @@ const tables = ["conversations", "conversation_messages", "agent_tasks", "run_ev
 const write = `CREATE FUNCTION bare.write(at int8,
   begun text[],
   accepted uuid[], accepted_in text[], ordinals int4[], places int4[], texts text[],
-  runs uuid[], seqs int4[], types text[], payloads text[],
+  runs uuid[], seqs int4[], payloads text[], nexts text[],
   asked uuid[], asked_by uuid[], questions text[], decided uuid[],
   ended uuid[], ended_in text[], end_places int4[], answers text[])
 RETURNS void LANGUAGE plpgsql SET enable_seqscan = off AS $body$
@@ -46,8 +45,8 @@ BEGIN
     SELECT 'default', conversation, place, 'user', text, 'api', id, at
     FROM unnest(accepted, accepted_in, places, texts) AS a(id, conversation, place, text);
   END IF;
-  INSERT INTO bare.run_events (run_id, seq, at, type, payload)
-  SELECT run_id, seq, at, type, payload FROM unnest(runs, seqs, types, payloads) AS e(run_id, seq, type, payload);
+  INSERT INTO bare.run_pairs (run_id, seq, at, payload, next)
+  SELECT run_id, seq, at, payload, next FROM unnest(runs, seqs, payloads, nexts) AS e(run_id, seq, payload, next);
   IF cardinality(asked) > 0 THEN
     INSERT INTO bare.approvals (id, tenant, run_id, payload)
     SELECT id, 'default', run_id, payload FROM unnest(asked, asked_by, questions) AS q(id, run_id, payload);
@@ -78,6 +77,12 @@ interface Job {
   readonly reject: (error: unknown) => void
 }
 
+/** Its events, two in a row. */
+const pairsOf = ({ payloads, run, seq }: Job) =>
+  payloads.flatMap((payload, i) =>
+    i % 2 === 0 ? [{ run: run.id, seq: seq + i, payload, next: payloads[i + 1] ?? null }] : []
+  )
+
 const paramsOf = (jobs: ReadonlyArray<Job>): ReadonlyArray<unknown> => {
   const accepted = jobs.filter(({ seq }) => seq === 0)
   const decided: Array<string> = []
@@ -90,6 +95,7 @@ const paramsOf = (jobs: ReadonlyArray<Job>): ReadonlyArray<unknown> => {
       }
     })
   }
+  const pairs = jobs.flatMap(pairsOf)
   const ended = jobs.filter(({ events }) => events.at(-1)!._tag === "RunEnded")
   const conversations = (of: ReadonlyArray<Job>) => of.map(({ run }) => run.conversation.id)
   const places = (of: ReadonlyArray<Job>, role: 0 | 1) =>
@@ -102,10 +108,10 @@ const paramsOf = (jobs: ReadonlyArray<Job>): ReadonlyArray<unknown> => {
     accepted.map(({ run }) => run.ordinal),
     places(accepted, 0),
     accepted.map(({ run }) => JSON.stringify(run.conversation.messages.at(-1))),
-    jobs.flatMap(({ events, run }) => events.map(() => run.id)),
-    jobs.flatMap(({ events, seq }) => events.map((_, i) => seq + i)),
-    jobs.flatMap(({ events }) => events.map(({ _tag }) => _tag)),
-    jobs.flatMap(({ payloads }) => payloads),
+    pairs.map(({ run }) => run),
+    pairs.map(({ seq }) => seq),
+    pairs.map(({ payload }) => payload),
+    pairs.map(({ next }) => next),
     asked.map(({ id }) => id),
     asked.map(({ run }) => run),
     asked.map(({ payload }) => payload),

@@ -20,8 +20,8 @@ const runsWith = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, history:
   const runs = yield* Bare.runs(sql, tenant, writers, anotherRun)
   for (const schema of ["troupe", "bare"]) {
     yield* sql.unsafe(
-      `INSERT INTO ${schema}.run_events (run_id, seq, at, type, payload)
-       SELECT id::uuid, seq, 0, 'CallSettled', repeat('x', 330)
+      `INSERT INTO ${schema}.run_pairs (run_id, seq, at, payload)
+       SELECT id::uuid, seq, 0, repeat('x', 330)
        FROM unnest($1::text[]) AS t(id), generate_series(0, $2::int4 - 1) AS s(seq)`,
       [runs, history]
     )

@@ -69,9 +69,9 @@ const copies = [
   `DROP SCHEMA IF EXISTS bare CASCADE`,
   `CREATE SCHEMA bare`,
   `CREATE TABLE bare.runs (LIKE troupe.runs INCLUDING ALL)`,
-  `CREATE TABLE bare.run_events (LIKE troupe.run_events INCLUDING ALL)`,
+  `CREATE TABLE bare.run_pairs (LIKE troupe.run_pairs INCLUDING ALL)`,
   `INSERT INTO bare.runs SELECT * FROM troupe.runs`,
-  `INSERT INTO bare.run_events SELECT * FROM troupe.run_events`
+  `INSERT INTO bare.run_pairs SELECT * FROM troupe.run_pairs`
 ]
 
 /** Copies what is parked, for the reader. */
@@ -83,6 +83,7 @@ const copied = Effect.gen(function* () {
 
 interface EventRow {
   readonly payload: string
+  readonly next: string | null
 }
 
 /** Takes each run with a statement, and keeps what is in it. */
@@ -101,12 +102,14 @@ const reads = Effect.fnUntraced(function* (count: number) {
           run_id
         ])
         const rows = yield* sql.unsafe<EventRow>(
-          `SELECT seq, at, payload FROM bare.run_events WHERE run_id = $1::uuid ORDER BY seq`,
+          `SELECT seq, at, payload, next FROM bare.run_pairs WHERE run_id = $1::uuid ORDER BY seq`,
           [run_id]
         )
         held.set(
           run_id,
-          rows.map(({ payload }): unknown => JSON.parse(payload))
+          rows.flatMap(({ next, payload }): ReadonlyArray<unknown> =>
+            next === null ? [JSON.parse(payload)] : [JSON.parse(payload), JSON.parse(next)]
+          )
         )
       }),
     { concurrency: readers, discard: true }
