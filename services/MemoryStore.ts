@@ -32,6 +32,10 @@ export const canonicals_max = 1_000
 /** Of each word, the newest rows are candidates; and the newest of each scope, whatever their words are. */
 export const candidates_max = { of_word: 128, newest: 16, all: 64 } as const
 
+/** The scopes of one call: of the first 8 those that are of the first one's tenant. */
+export const ofOneTenant = (scopes: ReadonlyArray<MemoryScope>): ReadonlyArray<MemoryScope> =>
+  scopes.slice(0, scopes_max).filter(({ tenant }) => tenant === scopes[0]?.tenant)
+
 /** One row of an agent. */
 export interface MemoryPlace {
   readonly tenant: Tenant
@@ -101,7 +105,8 @@ export class MemoryStore extends Context.Service<
     get(place: MemoryPlace): Effect.Effect<MemoryRow | undefined, StoreError>
     /**
      * Live rows of up to 8 scopes to be ranked, in no order: those with the most and the rarest of up to 12 words, and the
-     * newest ones. At most 64 by their words and 16 a scope by their age. `words` are those of `SearchWords`.
+     * newest ones. At most 64 by their words and 16 a scope by their age. `words` are those of `SearchWords`. Scopes of
+     * another tenant than the first one's are left out.
      */
     candidates(
       scopes: ReadonlyArray<MemoryScope>,

@@ -7,9 +7,9 @@ import {
   candidates_max,
   canonicals_max,
   MemoryStore,
+  ofOneTenant,
   page_max,
-  rows_max,
-  scopes_max
+  rows_max
 } from "../../services/MemoryStore.ts"
 import { holdsText, soughtTexts } from "../../src/erasure/SoughtText.ts"
 import type { Tenant } from "../../src/Ids.ts"
@@ -172,7 +172,7 @@ const candidates = (
 ) => {
   const scores = new Map<Stored, number>()
   const newest = new Set<Stored>()
-  for (const scope of scopes.slice(0, scopes_max)) {
+  for (const scope of ofOneTenant(scopes)) {
     const live = (memory.scopes.get(scopeKey(scope))?.rows ?? [])
       .filter(({ row }) => isCurrent(row))
       .toReversed()

@@ -127,8 +127,8 @@ const rowTests = (it: Vitest.MethodsNonLive<MemoryStore>): void => {
           { ...scopeOf(row), anchor: "operator/b" },
           { ...scopeOf(row), tier: "session" }
         ]
-        assert.deepStrictEqual(yield* store.candidates(others, ["only", "mine"]), [])
         for (const scope of others) {
+          assert.deepStrictEqual(yield* store.candidates([scope], ["only", "mine"]), [])
           assert.deepStrictEqual(yield* store.list(scope, { limit: 10 }), [])
         }
         for (const { agent, tenant } of others.slice(0, 2)) {
@@ -253,6 +253,20 @@ const recallTests = (it: Vitest.MethodsNonLive<MemoryStore>): void => {
       const found = textsOf(yield* store.candidates([scopeOf(a), scopeOf(b)], ["tea"]))
       assert.sameMembers(found, ["tea in a run", "tea in a talk"])
     })
+  )
+
+  it.effect(
+    "SA-02 SA-34 candidates are of the first scope's tenant, whose ever the others are",
+    () =>
+      Effect.gen(function* () {
+        const store = yield* MemoryStore
+        const a = scopeOf(yield* store.add(newRow("tea of one")))
+        const b = scopeOf(yield* store.add(newRow("tea of another", { tenant: Samples.tenant() })))
+        assert.deepStrictEqual(textsOf(yield* store.candidates([a, b], ["tea"])), ["tea of one"])
+        assert.deepStrictEqual(textsOf(yield* store.candidates([b, a], ["tea"])), [
+          "tea of another"
+        ])
+      })
   )
 }
 

@@ -1,5 +1,8 @@
 /** What agents remember, their tools store and worlds say, with statements that do not compare tenants: row security alone keeps it apart. */
-import { Effect } from "effect"
+import { assert } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { TenantReads } from "../../layers/sql/engine/TenantReads.ts"
+import * as SqlMemoryStore from "../../layers/sql/stores/SqlMemoryStore.ts"
 import * as SqlWorlds from "../../layers/sql/worlds/SqlWorlds.ts"
 import { FlowState } from "../../services/FlowState.ts"
 import { LoopStore } from "../../services/LoopStore.ts"
@@ -50,6 +53,10 @@ const memoryReads = ({ id, ...row }: MemoryRow): Reads<Stores> => {
   return {
     memory: (tenant) => MemoryStore.use((store) => store.get({ tenant, agent, id })),
     memories: (tenant) => MemoryStore.use((store) => store.list(scopeOf(tenant), { limit: 1 })),
+    recalled: (tenant) =>
+      MemoryStore.use((store) => store.candidates([scopeOf(tenant)], ["walrus"])),
+    "newest recalled": (tenant) =>
+      MemoryStore.use((store) => store.candidates([scopeOf(tenant)], [])),
     canonicals: (tenant) => MemoryStore.use((store) => store.canonicals(tenant, place)),
     interactions: (tenant) =>
       MemoryStore.use((store) =>
@@ -108,6 +115,32 @@ onBothEngines("stores of agents whose statements compare no tenants", (it) => {
         const row = yield* remembered(tenants.tenant, Samples.runId())
         yield* keptApart(memoryReads(row), tenants)
       })
+  )
+
+  it.effect("SA-31 recall no row that was undone or has moved on since it was found", () =>
+    Effect.gen(function* () {
+      const store = yield* MemoryStore
+      const tenant = Samples.tenant()
+      const [undone, moved, left] = [
+        yield* store.add(newRow(tenant, Samples.runId())),
+        yield* store.add(newRow(tenant, Samples.runId())),
+        yield* store.add(newRow(tenant, Samples.runId()))
+      ]
+      const meanwhile = Effect.gen(function* () {
+        yield* store.undo(undone, "ada")
+        const to = { ...moved, tier: "session", anchor: moved.session } as const
+        const promoted = [{ id: moved.id, typology: moved.typology }]
+        yield* store.compound({ from: moved, to, promoted, repeated: [] })
+      }).pipe(Effect.orDie)
+      const found = MemoryStore.use((late) => late.candidates([undone, moved, left], ["walrus"]))
+      const between = TenantReads.of({
+        role: undefined,
+        of: () => (read) => Effect.andThen(meanwhile, read)
+      })
+      const late = Layer.provide(SqlMemoryStore.layer, Layer.succeed(TenantReads, between))
+      const rows = yield* Effect.provide(found, Layer.fresh(late))
+      assert.deepStrictEqual(rows, [left])
+    })
   )
 
   it.effect(

@@ -95,9 +95,20 @@ const agentReads = Effect.fnUntraced(function* (tenant: Tenant) {
   const world = credit.world.world_id
   const agent = Samples.operations
   const scope = { tenant, agent, tier: "session", anchor: "c1" } as const
+  // A recall that finds nothing reads no row.
+  yield* memories.add({
+    ...scope,
+    place: "workspace/acme",
+    session: "c1",
+    typology: "episodic",
+    text: "The walrus likes tea",
+    provenance: { source: "tool_call", author: "model", run: missing },
+    at: 0
+  })
   const reads: Record<string, Effect.Effect<unknown, Failure>> = {
     memory: memories.get({ tenant, agent, id: MemoryId.make(missing) }),
     memories: memories.list(scope, { limit }),
+    recalled: memories.candidates([scope], ["walrus"]),
     canonicals: memories.canonicals(tenant, "workspace/acme"),
     interactions: memories.interactions(scope),
     flow: (yield* FlowState).get(tenant, "flow"),

@@ -4,12 +4,13 @@
 import { Effect, Schema } from "effect"
 import type { SqlClient } from "effect/sql"
 import type { MemoryPage, MemoryPlace, StaleScope } from "../../../services/MemoryStore.ts"
-import { candidates_max, page_max, scopes_max } from "../../../services/MemoryStore.ts"
+import { candidates_max, ofOneTenant, page_max } from "../../../services/MemoryStore.ts"
 import { AgentName, Tenant } from "../../../src/Ids.ts"
 import type { MemoryScope, MemoryTier, NewMemoryRow } from "../../../src/memory/MemoryRow.ts"
 import { query_words_max } from "../../../src/memory/SearchWords.ts"
 import { rowDecoder } from "../engine/DecodedRows.ts"
 import { storedStatus } from "../engine/StoredStatus.ts"
+import type { TenantReads } from "../engine/TenantReads.ts"
 import { columns, joined, readRows, tiers } from "./MemoryRows.ts"
 
 export const where_scope =
@@ -73,13 +74,14 @@ export const listRows = (
   )
 
 /**
- * Of each word the newest rows of each scope, each worth the more the fewer rows its word has; and the newest rows. Each is
- * found by an index of a bounded length, however many rows a scope has. The engine reads them: row security would look up the
- * tenant for each of 1,500 words of a scope, and a recall would take twice as long (bench row `recall`).
+ * Where candidates are, and nothing else of them. Of each word the newest rows of each scope, each worth the more the fewer rows
+ * its word has; and the newest rows. Each is found by an index of a bounded length, however many rows a scope has. The engine
+ * looks: row security would look up the tenant for each of 1,500 words of a scope, and a recall would take twice as long (bench
+ * row `recall`).
  */
-const candidates_query = `WITH home AS MATERIALIZED (
-    SELECT s.id FROM unnest($1::text[], $2::text[], $3::int2[], $4::text[]) AS w(anchor, agent, tier, tenant)
-    JOIN troupe.memory_scopes s ON s.anchor = w.anchor AND s.agent = w.agent AND s.tier = w.tier AND s.tenant = w.tenant),
+const find_statement = `WITH home AS MATERIALIZED (
+    SELECT s.id FROM unnest($1::text[], $2::text[], $3::int2[]) AS w(anchor, agent, tier)
+    JOIN troupe.memory_scopes s ON s.anchor = w.anchor AND s.agent = w.agent AND s.tier = w.tier AND s.tenant = $4::text),
   found AS (
     SELECT f.position, 1.0::float8 / count(*) OVER (PARTITION BY h.id, q.word) AS worth
     FROM home h CROSS JOIN unnest($5::text[]) AS q(word) CROSS JOIN LATERAL (
@@ -93,23 +95,42 @@ const candidates_query = `WITH home AS MATERIALIZED (
       SELECT r.position FROM troupe.memory_rows r
       WHERE r.scope = h.id AND r.superseded_by IS NULL AND r.undone_by IS NULL
       ORDER BY r.position DESC LIMIT ${candidates_max.newest}) n)
-  SELECT ${columns} FROM (SELECT position FROM best UNION SELECT position FROM newest) c
-  JOIN troupe.memory_rows r ON r.position = c.position JOIN troupe.memory_scopes s ON s.id = r.scope`
+  SELECT string_agg(c.position::text, ',') AS positions FROM (SELECT position FROM best UNION SELECT position FROM newest) c`
 
-export const candidateRows = (
+/** What was found, as far as it still is a live row of these scopes: both statements see what others wrote before them. */
+const found_rows = `SELECT ${columns} FROM ${joined}
+  WHERE r.position = ANY (string_to_array($5::text, ',')::int8[]) AND r.superseded_by IS NULL AND r.undone_by IS NULL AND s.tenant = $4::text
+    AND EXISTS (SELECT FROM unnest($1::text[], $2::text[], $3::int2[]) AS w(anchor, agent, tier)
+      WHERE w.anchor = s.anchor AND w.agent = s.agent AND w.tier = s.tier)`
+
+const decodeFound = rowDecoder(
+  Schema.Struct({ positions: Schema.NullOr(Schema.String) }),
+  "places of memories"
+)
+
+export const candidateRows = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
+  reads: TenantReads["Service"],
   scopes: ReadonlyArray<MemoryScope>,
   words: ReadonlyArray<string>
-) => {
-  const wanted = scopes.slice(0, scopes_max)
-  return rowsOf(sql, candidates_query, [
+) {
+  const wanted = ofOneTenant(scopes)
+  const [first] = wanted
+  if (first === undefined) return []
+  const values = [
     wanted.map(({ anchor }) => anchor),
     wanted.map(({ agent }) => agent),
     wanted.map(({ tier }) => tiers[tier]),
-    wanted.map(({ tenant }) => tenant),
-    words.slice(0, query_words_max)
-  ])
-}
+    first.tenant
+  ]
+  const [found] = yield* Effect.flatMap(
+    sql.unsafe(find_statement, [...values, words.slice(0, query_words_max)]),
+    decodeFound
+  )
+  const positions = found?.positions ?? null
+  if (positions === null) return []
+  return yield* reads.of(first.tenant)(rowsOf(sql, found_rows, [...values, positions]))
+})
 
 const ScopeRow = Schema.Struct({
   tenant: Tenant,

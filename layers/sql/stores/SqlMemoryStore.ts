@@ -1,5 +1,6 @@
 /**
- * Memories and canonical texts in SQL. Of one tenant they are read in its role, except by a recall and by what writes them.
+ * Memories and canonical texts in SQL. Of one tenant they are read in its role, except by what writes them.
+ * A recall finds with the engine's rights where its rows are, and reads them in the role.
  */
 import { Effect, Layer } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
@@ -111,7 +112,8 @@ const make = Effect.gen(function* () {
         { onSuccess: () => undefined, onFailure: orStoreError }
       ),
     get: (place) => Effect.mapError(reads.of(place.tenant)(findRow(sql, place)), orStoreError),
-    candidates: (scopes, words) => Effect.mapError(candidateRows(sql, scopes, words), orStoreError),
+    candidates: (scopes, words) =>
+      Effect.mapError(candidateRows(sql, reads, scopes, words), orStoreError),
     list: (scope, page) =>
       Effect.mapError(reads.of(scope.tenant)(listRows(sql, scope, page)), orStoreError),
     undo: (place, by) => Effect.mapError(atomic(undoRow(sql, place, by)), orStoreError),
