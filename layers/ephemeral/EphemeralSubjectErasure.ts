@@ -18,7 +18,7 @@ import type { RunId, Tenant } from "../../src/Ids.ts"
 import { listenIn } from "../../src/Listeners.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
 import type { Store, StoredConversation, StoredRun, StoredTask } from "./EphemeralStore.ts"
-import { EphemeralStore, newId, removeMessage, tenantKey } from "./EphemeralStore.ts"
+import { EphemeralStore, newId, offerRows, removeMessage, tenantKey } from "./EphemeralStore.ts"
 
 const page_max = 500
 const counted_max = 1_000
@@ -273,7 +273,17 @@ const eraserOf = (subject: string): RunEraser => {
 const make = Effect.gen(function* () {
   const store = yield* EphemeralStore
   const blobs = yield* BlobStore
+  /** Oldest first, the one that is under way last. */
   const records: Array<ErasureRecord> = []
+  yield* offerRows("erasures", (tenant) =>
+    Array.from(records.entries())
+      .filter(([, record]) => record.tenant === tenant)
+      .map(([place, record]) => ({
+        value: record.by,
+        remove: () => undefined,
+        replace: (by) => void (records[place] = { ...record, by: String(by) })
+      }))
+  )
   const listeners = new Set<(erased: ErasedConversation | undefined) => void>()
   const tell = (erased: ErasedConversation) => {
     for (const listener of listeners) listener(erased)
@@ -292,6 +302,9 @@ const make = Effect.gen(function* () {
     const active = activeIn(store, owned.touched)
     if (active.length > 0) return yield* new SubjectIsActive({ runs: active })
     const touched = [...owned.touched].map(({ conversation: { id } }) => id)
+    const id = ErasureId.make(newId(store))
+    const begun = { id, tenant, subject: eraser.digest(subject), by, at }
+    const place = records.push({ ...begun, erased: {} }) - 1
     yield* blobs.release(tenant, [...owned.runs])
     count("blob_uses", yield* blobs.withdraw(tenant, subject))
     sweep(erasing, owned)
@@ -300,17 +313,9 @@ const make = Effect.gen(function* () {
     const waiting = eraseNames(erasing, owned)
     const conversations = [...owned.touched].map(({ conversation: { id } }) => id)
     for (const id of new Set([...touched, ...conversations])) tell({ tenant, conversation: id })
-    const record: ErasureRecord = {
-      id: ErasureId.make(newId(store)),
-      tenant,
-      subject: eraser.digest(subject),
-      by,
-      at,
-      ended_at: at,
-      erased: Object.fromEntries(counts)
-    }
-    records.push(record)
-    const report: ErasureReport = { ...record, waiting, found: scan(erasing) }
+    const ended = { ended_at: at, erased: Object.fromEntries(counts) }
+    records[place] = { ...(records[place] ?? begun), ...ended }
+    const report: ErasureReport = { ...begun, ...ended, waiting, found: scan(erasing) }
     return report
   }, Effect.uninterruptible)
 

@@ -347,6 +347,24 @@ const interrupted = Effect.fnUntraced(function* () {
   assert.deepStrictEqual((yield* erase(tenant, canary)).found, [])
 })
 
+/** Also of the erasure that somebody asks for of themselves. */
+const askers = Effect.fnUntraced(function* () {
+  const [tenant, other] = [Samples.tenant(), Samples.tenant()]
+  const erasure = yield* SubjectErasure
+  yield* erasure.erase({ tenant, subject: "somebody", by: olga })
+  yield* erasure.erase({ tenant, subject: "somebody", by: "adam" })
+  yield* erasure.erase({ tenant: other, subject: "somebody", by: olga })
+  const report = yield* erasure.erase({ tenant, subject: olga, by: olga })
+  assert.deepInclude(report, { by: olga, erased: { erasures: 2 }, found: [] })
+  const [own, second, first] = yield* erasure.list({ tenant, limit: 10 })
+  assert.isTrue(isErased(own?.by))
+  assert.isTrue(isErased(first?.by))
+  assert.deepInclude(own!, { id: report.id, erased: { erasures: 2 } })
+  assert.strictEqual(own?.ended_at, report.ended_at)
+  assert.strictEqual(second?.by, "adam")
+  assert.strictEqual((yield* erasure.list({ tenant: other, limit: 10 }))[0]?.by, olga)
+})
+
 export const subjectErasureTests = (it: Vitest.MethodsNonLive<Stores>): void => {
   it.effect(
     "an erasure leaves nothing of a subject's runs in any store, nothing of others changes, and twice is as once",
@@ -354,6 +372,7 @@ export const subjectErasureTests = (it: Vitest.MethodsNonLive<Stores>): void => 
   )
   it.effect("what names a subject is erased from runs of others, when they are over", named)
   it.effect("an erasure that did not come to its end is done by doing it again", interrupted)
+  it.effect("who asked for erasures is erased from their records", askers)
   it.effect("a subject is not erased while a run of its conversations is under way", () =>
     Effect.scoped(refused())
   )

@@ -3,6 +3,7 @@ import type { Vitest } from "@effect/vitest"
 import { assert } from "@effect/vitest"
 import { Effect } from "effect"
 import { Outbox } from "../../services/Outbox.ts"
+import { SubjectErasure } from "../../services/SubjectErasure.ts"
 import { RuleProposals } from "../../services/worlds/RuleProposals.ts"
 import { readVersion, WorldPublisher } from "../../services/worlds/WorldPublisher.ts"
 import { rule_page_max, WorldReader } from "../../services/worlds/WorldReader.ts"
@@ -16,7 +17,7 @@ import { credit, privacy } from "../worlds/Worlds.ts"
 import { contract } from "./Contract.ts"
 import * as Samples from "./Samples.ts"
 
-type Needs = WorldReader | WorldPublisher | RuleProposals | Outbox
+type Needs = WorldReader | WorldPublisher | RuleProposals | Outbox | SubjectErasure
 
 const { world_id } = credit.world
 const publish = (tenant: Tenant, version: NewVersion) =>
@@ -271,9 +272,53 @@ const proposing = (it: Vitest.MethodsNonLive<Needs>): void => {
   )
 }
 
+const erasing = (it: Vitest.MethodsNonLive<Needs>): void => {
+  it.effect(
+    "an erased name stands in no candidate of its tenant, and the candidates still wait",
+    () =>
+      Effect.gen(function* () {
+        const [tenant, other] = [Samples.tenant(), Samples.tenant()]
+        const queue = yield* RuleProposals
+        const candidate = {
+          candidate_id: "1",
+          world_id,
+          topic: credit.rules[0]!.topic,
+          title: "A limit",
+          body: "Loans have a limit.",
+          rationale: "olga has asked for it.",
+          evidence: [],
+          proposed_by: "olga"
+        }
+        for (const whose of [tenant, other]) {
+          yield* publish(whose, credit)
+          yield* queue.propose(whose, candidate)
+          yield* queue.propose(whose, {
+            ...candidate,
+            candidate_id: "2",
+            rationale: "There is none.",
+            proposed_by: "paul"
+          })
+        }
+        const [first, second] = yield* queue.open(other, world_id, 10)
+        const erasure = yield* SubjectErasure
+        const { erased } = yield* erasure.erase({ tenant, subject: "olga", by: "root" })
+        assert.deepInclude(erased, { rule_candidates: 1 })
+        const [marked, kept] = yield* queue.open(tenant, world_id, 10)
+        assert.notInclude(JSON.stringify(marked), "olga")
+        assert.include(marked?.rationale, "erased")
+        assert.include(marked?.proposed_by, "erased")
+        const { proposed_at, proposed_by, rationale } = marked!
+        assert.deepStrictEqual(marked, { ...first!, proposed_at, proposed_by, rationale })
+        assert.deepStrictEqual(kept, { ...second!, proposed_at: kept!.proposed_at })
+        assert.deepStrictEqual(yield* queue.open(other, world_id, 10), [first!, second!])
+      })
+  )
+}
+
 export const worldsContract = contract<Needs>("Worlds", (it) => {
   publishing(it)
   reading(it)
   paging(it)
   proposing(it)
+  erasing(it)
 })

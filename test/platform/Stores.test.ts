@@ -5,16 +5,19 @@ import * as SqlPlatform from "../../layers/sql/platform/SqlPlatform.ts"
 import * as SqlStores from "../../layers/sql/stores/SqlStores.ts"
 import { draftStoreContract } from "../contracts/DraftStore.contract.ts"
 import { platformContract } from "../contracts/Platform.contract.ts"
+import { platformErasureContract } from "../contracts/PlatformErasure.contract.ts"
 import { recordCounterContract } from "../contracts/RecordCounter.contract.ts"
 import { engines } from "../sql/Engines.ts"
 
 const memory = EphemeralPlatform.layer.pipe(Layer.provideMerge(EphemeralStores.layer))
 platformContract("ephemeral", memory)
+platformErasureContract("ephemeral", memory)
 recordCounterContract("ephemeral", memory)
 draftStoreContract("ephemeral", memory)
 for (const [engine, client] of engines) {
   const sql = SqlPlatform.layer.pipe(Layer.provideMerge(SqlStores.layer), Layer.provide(client))
   platformContract(engine, sql)
+  platformErasureContract(engine, sql)
   recordCounterContract(engine, sql)
   draftStoreContract(engine, sql)
 }

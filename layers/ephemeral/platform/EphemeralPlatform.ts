@@ -29,6 +29,7 @@ import {
 import { sumOf } from "../../../src/platform/SummaryTool.ts"
 import type { SystemCard } from "../../../src/platform/Workspace.ts"
 import { changedWorkspace } from "../../../src/platform/Workspace.ts"
+import { offerRows } from "../EphemeralStore.ts"
 import { drafts, offerDrafts } from "./EphemeralDrafts.ts"
 import type { Place, WorkspaceMaps } from "./PlatformMaps.ts"
 import * as PlatformMaps from "./PlatformMaps.ts"
@@ -256,11 +257,40 @@ const importer = ({ of, own }: Maps, outbox: Outbox["Service"]): RecordImporter[
   })
 })
 
+/** What people decided, who may be named there; what was found stays as it is. A status is no text of theirs. */
+const offerDecisions = Effect.fnUntraced(function* ({ of }: Maps) {
+  yield* offerRows("platform_changesets", (tenant) => {
+    const known = of(tenant).changesets
+    return Array.from(known, ([id, { changeset, state }]) => {
+      const { status, ...steps } = state
+      return {
+        value: steps,
+        remove: () => void known.delete(id),
+        replace: (marked) =>
+          void known.set(id, { changeset, state: { status, ...(marked as typeof steps) } })
+      }
+    })
+  })
+  yield* offerRows("platform_clusters", (tenant) => {
+    const known = of(tenant).clusters
+    return Array.from(known, ([id, { cluster, triage }]) => {
+      const { status, ...last } = triage
+      return {
+        value: last,
+        remove: () => void known.delete(id),
+        replace: (marked) =>
+          void known.set(id, { cluster, triage: { status, ...(marked as typeof last) } })
+      }
+    })
+  })
+})
+
 export const layer: Layer.Layer<PlatformStores, never, Outbox> = Layer.unwrap(
   Effect.gen(function* () {
     const maps = yield* PlatformMaps.PlatformMaps
     const outbox = yield* Outbox
     yield* offerDrafts(maps)
+    yield* offerDecisions(maps)
     return Layer.mergeAll(
       Layer.succeed(ScanReader, scans(maps)),
       Layer.succeed(ChangesetStore, changesets(maps)),

@@ -19,7 +19,7 @@ import {
   WorldPublisher
 } from "../../../services/worlds/WorldPublisher.ts"
 import { rule_page_max, worlds_max, WorldReader } from "../../../services/worlds/WorldReader.ts"
-import { tenantKey } from "../EphemeralStore.ts"
+import { offerRows, tenantKey } from "../EphemeralStore.ts"
 
 interface StoredWorld {
   readonly tenant: Tenant
@@ -125,12 +125,33 @@ const proposals = (worlds: Worlds): RuleProposals["Service"] => ({
     )
 })
 
+/** What proposers said, and who they are: the columns that the other stores keep as one text. */
+const offerCandidates = (worlds: Worlds): Effect.Effect<void> =>
+  offerRows("rule_candidates", (whose) =>
+    [...worlds.values()]
+      .filter(({ tenant }) => tenant === whose)
+      .flatMap(({ candidates }) =>
+        Array.from(candidates, ([id, candidate]) => {
+          const { candidate_id, proposed_at, status, world_id, ...said } = candidate
+          return {
+            value: said,
+            remove: () => void candidates.delete(id),
+            replace: (marked: unknown) => {
+              const kept = { candidate_id, proposed_at, status, world_id }
+              candidates.set(id, { ...(marked as typeof said), ...kept })
+            }
+          }
+        })
+      )
+  )
+
 export const layer: Layer.Layer<WorldReader | WorldPublisher | RuleProposals, never, Outbox> =
   Layer.unwrap(
     Effect.gen(function* () {
       const outbox = yield* Outbox
       const random = yield* SecureRandom.SecureRandom
       const worlds: Worlds = new Map()
+      yield* offerCandidates(worlds)
       return Layer.mergeAll(
         Layer.succeed(WorldReader, reader(worlds)),
         Layer.succeed(WorldPublisher, publisher(worlds, outbox, random)),
