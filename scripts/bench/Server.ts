@@ -33,7 +33,7 @@ const withSetting =
 /** Starts a server, which analyses and vacuums nothing by itself, and stops it when the work is done. */
 export const withPostgres = withSetting(alone)
 
-/** The same, with a server that vacuums a table when a fifth of it is dead, as any does. */
+/** The same, with a server that vacuums a table when a fifth of it is dead, as others do. */
 export const withVacuumedPostgres = withSetting(often)
 
 /** A server that has just started lets nobody be judged dead, for every session ended with the one before. */

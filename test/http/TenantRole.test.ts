@@ -170,7 +170,7 @@ const routes: Readonly<Record<string, Route>> = {
     path: ({ conversation }) => `/v1/conversations/${conversation}/events`,
     shows: shown,
     // What the runtime's watch follows, once the conversation was found as the tenant.
-    asEngine: ["agent_tasks", "run_events", "runs"]
+    asEngine: ["agent_tasks", "run_pairs", "runs"]
   },
   "conversations.get": {
     path: ({ conversation }) => `/v1/conversations/${conversation}`,
@@ -238,7 +238,9 @@ interface Noted {
 
 const tablesOf = (texts: ReadonlyArray<string>): ReadonlyArray<string> => [
   ...new Set(
-    texts.flatMap((text) => Array.from(text.matchAll(/troupe\.(\w+)/g), ([, name]) => name!))
+    texts.flatMap((text) =>
+      Array.from(text.matchAll(/troupe\.(\w+)\b(?!\()/g), ([, name]) => name!)
+    )
   )
 ]
 
