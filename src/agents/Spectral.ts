@@ -68,7 +68,11 @@ export class ForeignTool extends Schema.TaggedError<ForeignTool>()("ForeignTool"
 }
 
 export interface Options {
-  /** With `observe_only` it proposes no change; otherwise each one asks a person. Absent = `propose`. */
+  /**
+   * The most that it does, whatever a workspace's `autonomy_mode` says: with `observe_only` it has no `change-manager`. The
+   * other two are the same here: each change asks a person, unless the workspace authorised it in advance. A workspace that is
+   * itself in `observe_only` has no change set applied and no framework updated, whatever this says. Absent = `propose`.
+   */
   readonly autonomy?: AutonomyMode
   /** The tools that there are for a specialist, of those in its table; absent = all of them. Without any it is left out. */
   readonly tools?: Readonly<Partial<Record<SpecialistName, ReadonlyArray<string>>>>

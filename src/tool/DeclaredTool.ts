@@ -19,8 +19,14 @@ import type { Schema } from "effect"
 import type { ToolError } from "../error/ToolError.ts"
 import type { CallGovernance } from "./Governance.ts"
 import { declaredSpec } from "./DeclaredSpec.ts"
-import type { CallContext, FunctionHandler, GovernedTool, Reconciled } from "./GovernedTool.ts"
-import { bindTool } from "./GovernedTool.ts"
+import type {
+  CallContext,
+  FunctionHandler,
+  GovernedTool,
+  Precondition,
+  Reconciled
+} from "./GovernedTool.ts"
+import { bindTool, preconditionHandler } from "./GovernedTool.ts"
 import { misplaced_secret, place_secret, secretMembers } from "../run/ContextSecrets.ts"
 import type { MisdeclaredTool } from "./MisdeclaredTool.ts"
 import { misdeclared } from "./MisdeclaredTool.ts"
@@ -58,6 +64,11 @@ export interface ToolOptions<
   readonly context?: Told
   /** Services that the actor provides at each call, such as its memory; all others are taken at the start. */
   readonly dependencies?: Dependencies
+  /** May a call run now, before a person is asked and again before the body (`Precondition`)? Absent = its permission decides. */
+  readonly precondition?: (
+    args: Decoded<Input>,
+    call: CallTold<Told>
+  ) => ReturnType<Precondition<never, Identifiers<Dependencies>>>
   /**
    * Asks what became of a lost call, by its arguments and its key: it happened, with this result; it did not happen, and may
    * be run; or nobody knows. It runs within the tool's timeout, and not before the lost attempt is over. A
@@ -116,6 +127,7 @@ export const tool = <
     input,
     name,
     output,
+    precondition,
     reconcile,
     ...governance
   } = options
@@ -129,6 +141,9 @@ export const tool = <
       input,
       output,
       ...(permission === undefined ? undefined : { permission }),
+      ...(precondition === undefined
+        ? undefined
+        : { precondition: preconditionHandler(precondition) }),
       ...(context === undefined ? undefined : { context: yield* contextReader(name, context) }),
       services: yield* Effect.context<Exclude<ServicesOf<Returned>, Identifiers<Dependencies>>>(),
       // The gate has checked what the call was told.

@@ -150,6 +150,18 @@ export type Reconciled<Result = unknown> =
   | { readonly _tag: "Failed"; readonly error: ToolError }
   | { readonly _tag: "Unknown" }
 
+/**
+ * May this call run now? It is called before a person is asked or a use of what was authorised in advance is spent, and again,
+ * once it is decided, before the body starts. It may read a store; its value is ignored. A failure refuses the call with that
+ * error; a defect, or no answer within the tool's `timeout_ms`, fails it too: nobody is asked, and the body does not run. It
+ * is not called for a call that was dispatched before, which may have happened, nor in a replay. Between it and the body a
+ * call may still wait for a limit of its tool, so what has to hold at the moment of a write, the write checks itself.
+ */
+export type Precondition<Args = never, R = never> = (
+  args: Args,
+  call: CallContext
+) => Effect.Effect<unknown, ToolError, R> | PromiseLike<unknown>
+
 /** `R` is what the handler needs of its actor at each call, beside the services that it was built with. */
 export interface GovernedTool<out R = never> {
   readonly spec: ToolSpec
@@ -165,6 +177,8 @@ export interface GovernedTool<out R = never> {
   readonly handler: ToolHandler<R>
   /** Queries what became of a lost call, under its key; gives a `Reconciled`. There when `spec.reconcile` is. */
   readonly reconcile?: ToolHandler<R>
+  /** May a call run now, by its decoded arguments (`Precondition`)? Absent = its permission alone decides. */
+  readonly precondition?: ToolHandler<R>
   /** The services that the handler was built with. */
   readonly services: Context.Context<never>
   /**
@@ -194,7 +208,7 @@ export interface GovernedTool<out R = never> {
 /** The parts of a tool beside its spec. */
 export interface ToolParts<R> extends Pick<
   GovernedTool<R>,
-  "context" | "handler" | "permission" | "reconcile" | "services"
+  "context" | "handler" | "permission" | "precondition" | "reconcile" | "services"
 > {
   readonly input: InputCodec
   readonly output: OutputCodec
@@ -206,7 +220,7 @@ const refusalOf = (exit: Exit.Exit<unknown, unknown>): string | undefined =>
 /** Joins a spec and its parts. Fails where an example does not fit the tool's schemas. */
 export const bindTool = <R>(
   spec: ToolSpec,
-  { context, handler, input, output, permission, reconcile, services }: ToolParts<R>
+  { context, handler, input, output, permission, precondition, reconcile, services }: ToolParts<R>
 ): Effect.Effect<GovernedTool<R>, MisdeclaredTool> => {
   for (const [index, example] of spec.examples.entries()) {
     const field = `examples.${index}`
@@ -231,8 +245,21 @@ export const bindTool = <R>(
     services,
     ...(context === undefined ? undefined : { context }),
     ...(permission === undefined ? undefined : { permission }),
+    ...(precondition === undefined ? undefined : { precondition }),
     ...(reconcile === undefined ? undefined : { reconcile })
   })
+}
+
+/** A precondition as its author wrote it, as a handler. */
+export const preconditionHandler = (precondition: unknown): FunctionHandler => ({
+  _tag: "Function",
+  run: precondition as FunctionHandler["run"]
+})
+
+/** What governs a tool of a family. */
+export interface FamilyGovernance<Args = never> extends CallGovernance<Args> {
+  /** May a call run now? Absent = its permission alone decides. */
+  readonly precondition?: Precondition<Args>
 }
 
 type Fails<Tools extends Record<string, Tool.Any>> = {
@@ -241,11 +268,11 @@ type Fails<Tools extends Record<string, Tool.Any>> = {
 
 const governed = Effect.fnUntraced(function* (
   tool: Tool.Any,
-  governance: CallGovernance | undefined,
+  governed_by: FamilyGovernance | undefined,
   entry: Tool.Handler<string> | undefined
 ) {
   const { name } = tool
-  if (governance === undefined) {
+  if (governed_by === undefined) {
     const fix = "Say at least its namespace and side_effects"
     return yield* misdeclared(name, "governance", "nothing governs it", fix)
   }
@@ -253,6 +280,7 @@ const governed = Effect.fnUntraced(function* (
     const fix = "Add it to the handlers of its toolkit"
     return yield* misdeclared(name, "handler", "the toolkit has no handler for it", fix)
   }
+  const { precondition, ...governance } = governed_by
   const given = Tool.isDynamic(tool) ? tool.jsonSchema : undefined
   const { input, output, permission, spec } = yield* declaredSpec(
     {
@@ -269,6 +297,9 @@ const governed = Effect.fnUntraced(function* (
     output,
     handler: entry.handler,
     services: entry.context,
+    ...(precondition === undefined
+      ? undefined
+      : { precondition: preconditionHandler(precondition) }),
     ...(permission === undefined ? undefined : { permission })
   })
 })
@@ -284,7 +315,7 @@ export const govern = <
     | Effect.Effect<Toolkit.HandlersFrom<Tools>, unknown, unknown>
 >(
   toolkit: Toolkit.Toolkit<Tools> & { readonly tools: Fails<Tools> },
-  governance: { readonly [Name in keyof Tools]: CallGovernance<Tool.Parameters<Tools[Name]>> },
+  governance: { readonly [Name in keyof Tools]: FamilyGovernance<Tool.Parameters<Tools[Name]>> },
   handlers: Handlers
 ): Effect.Effect<
   ReadonlyArray<GovernedTool<Tool.HandlerServices<Tools[keyof Tools]>>>,

@@ -71,7 +71,10 @@ describe("the tools of the specialists", () => {
       Same<RequirementsOf<typeof SpecialistTools.onboardingGuide>, WorkspaceReader>,
       Same<RequirementsOf<typeof SpecialistTools.frameworkAdvisor>, WorkspaceReader | WorldViews>,
       Same<RequirementsOf<typeof SpecialistTools.troubleshooter>, ScanReader | WorkspaceReader>,
-      Same<RequirementsOf<typeof ChangeTools.tools>, ChangesetStore | WorkspaceSettings>
+      Same<
+        RequirementsOf<typeof ChangeTools.tools>,
+        ChangesetStore | WorkspaceReader | WorkspaceSettings
+      >
     ] = [true, true, true, true, true]
     assert.notInclude(exact, false)
   })

@@ -5,6 +5,8 @@
 import type { Clock, Exit } from "effect"
 import { Context, Effect, Tracer } from "effect"
 import type { Digest } from "effect/crypto"
+import type { RunInput } from "../../../src/run/RunDecider.ts"
+import type { ToolHandler } from "../../../src/tool/GovernedTool.ts"
 import type { CallId } from "../../../src/Ids.ts"
 import type { AgentMemory } from "../../../services/AgentMemory.ts"
 import type { BodyContextOptions, BodyContexts } from "./BodyContext.ts"
@@ -15,6 +17,8 @@ import type { Deadlines } from "./Deadlines.ts"
 import { handlerEffect } from "./HandlerEffect.ts"
 import { callIdentityOf } from "./IdempotencyIndex.ts"
 import type { Reconciliation } from "./Reconciliation.ts"
+import { callFinished } from "./CallOutcome.ts"
+import { failedOutcome, outcomeOfCause, timeoutError } from "./Failures.ts"
 import { reconciliation_unknown, reconciliationOf } from "./Reconciliation.ts"
 import type { RetryServices } from "./RetryDecision.ts"
 
@@ -53,6 +57,8 @@ export interface BodyRunner extends RetryServices {
   ) => Effect.Effect<Exit.Exit<A, E> | undefined, never, AgentMemory>
   /** The key of the call itself, or that of its side effect where the tool declares an `idempotency_key`. */
   readonly keyOf: (host: CallHost, call: CallId, tool: AgentTool) => Effect.Effect<string>
+  /** Has the tool say within its timeout whether this call may run now: its end, if not. Anything but a success refuses it. */
+  readonly refusal: (call: BodyCall) => Effect.Effect<RunInput | undefined, never, AgentMemory>
   /** Has the tool say once, within its timeout, what became of a lost call. `over_at`: when the call was over, in ms since 1970. */
   readonly reconcile: (
     call: DispatchedCall,
@@ -115,6 +121,19 @@ export const make = (services: BodyServices): BodyRunner => {
   const { digest } = services
   const contextsOf = makeBodyContexts(services)
   const within = makeWithin(services.deadlines)
+  /** The exit of a function of the tool beside its handler; undefined = its time was over. */
+  const ask = (
+    asked: ToolHandler<AgentMemory>,
+    { args, host, tool }: BodyCall,
+    key?: string,
+    over_at?: number
+  ) => {
+    const body = contextsOf(tool)(host.context)
+    const answered = Effect.suspend(() =>
+      handlerEffect(asked, args, new HandlerContext(host, body, key, over_at))
+    )
+    return within(Effect.provideContext(answered, body.context), tool.spec.timeout_ms)
+  }
   return {
     clock: services.clock,
     ...(services.attempted === undefined ? undefined : { attempted: services.attempted }),
@@ -136,17 +155,22 @@ export const make = (services: BodyServices): BodyRunner => {
         ? callIdempotencyKey(digest, host.run, call)
         : sideEffectIdempotencyKey(digest, host.run, identity)
     },
-    reconcile: Effect.fnUntraced(function* ({ args, host, key, tool }, over_at) {
-      const { reconcile } = tool
-      if (reconcile === undefined) return reconciliation_unknown
-      const body = contextsOf(tool)(host.context)
-      const reconciled = Effect.suspend(() =>
-        handlerEffect(reconcile, args, new HandlerContext(host, body, key, over_at))
+    refusal: Effect.fnUntraced(function* (call) {
+      const { precondition, spec } = call.tool
+      if (precondition === undefined) return undefined
+      const exit = yield* ask(precondition, call)
+      if (exit?._tag === "Success") return undefined
+      return callFinished(
+        call.call,
+        exit === undefined
+          ? failedOutcome(timeoutError(spec.timeout_ms))
+          : outcomeOfCause(exit.cause)
       )
-      const exit = yield* within(
-        Effect.provideContext(reconciled, body.context),
-        tool.spec.timeout_ms
-      )
+    }),
+    reconcile: Effect.fnUntraced(function* (call, over_at) {
+      const { host, tool } = call
+      if (tool.reconcile === undefined) return reconciliation_unknown
+      const exit = yield* ask(tool.reconcile, call, call.key, over_at)
       return reconciliationOf(host, tool, exit)
     })
   }

@@ -28,6 +28,8 @@ export interface ToolBody {
   readonly starterOf: (tool: AgentTool) => StartBody
   /** Runs started work inside the call's own fiber. */
   readonly run: (started: StartedWork) => Effect.Effect<RunInput | undefined, never, AgentMemory>
+  /** The end of a call that its tool's precondition refuses; undefined = it may run now. */
+  readonly refusal: BodyRunner["refusal"]
   /** Has the tool say within its timeout what became of this lost call, which was over at `over_at` (ms since 1970). */
   readonly reconcile: (
     host: CallHost,
@@ -59,6 +61,7 @@ export const make = (services: Services): ToolBody => {
 
   return {
     run,
+    refusal: runner.refusal,
     starterOf: (tool) => {
       const start = strategyOf(runner, tool)
       const guard = services.guards?.(tool)

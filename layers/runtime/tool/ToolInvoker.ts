@@ -12,14 +12,15 @@
  * 7. A dispatch that an earlier owner lost may be taken over by this tool; otherwise the call is lost (here).
  * 8. No other call of the run has the same side effect; otherwise the call gets that one's result, or is refused as a
  *    duplicate (`IdempotentCalls.ts`).
- * 9. If the policy says `ask`: a person has approved exactly this call, or the workspace has authorised the action in advance;
+ * 9. The tool's own `precondition` lets it through, which may read a store (here).
+ * 10. If the policy says `ask`: a person has approved exactly this call, or the workspace has authorised the action in advance;
  *    otherwise the call requests approval (`CallApproval.ts`). A call that was dispatched before needs no further approval.
  *
  * Then the body runs (`ToolBody.ts`): limits of the tool, dispatch, attempts, output schema, size limit. A tool whose
  * results the client of the conversation gives has no body: its call asks for one, and waits (`CallApproval.ts`).
  *
  * What cannot change between two calls is decided once for an agent and a tool (`ToolGate.ts`). Checks 1 to 7 are
- * synchronous, and so are 8 and 9 where they do not apply: such a call costs one fiber and no queue (bench row `step`).
+ * synchronous, and so are 8 to 10 where they do not apply: such a call costs one fiber and no queue (bench row `step`).
  */
 import type { Cause } from "effect"
 import { Effect, Exit } from "effect"
@@ -167,12 +168,36 @@ export const make = (services: Services): ToolInvoker => {
         : Effect.succeed(request)
     )
 
-  const startBody = (host: CallHost, gate: ToolGate, args: unknown, needsApproval: boolean) =>
+  const startChecked = (host: CallHost, gate: ToolGate, args: unknown, needsApproval: boolean) =>
     gate.tool.client !== undefined
       ? startClient(services, host, gate, gate.tool.client, needsApproval)
       : needsApproval
         ? { effect: startOrRequest(host, gate, args) }
         : gate.start(host, host.call().id, args)
+
+  /**
+   * A tool may refuse the call at this moment: before the request, so that nobody is asked in vain and no use of an
+   * authorisation is spent, and again when the decided call comes back. One that was dispatched may have happened: its tool
+   * is not asked.
+   */
+  const startBody = (
+    host: CallHost,
+    gate: ToolGate,
+    args: unknown,
+    needsApproval: boolean
+  ): StartedWork => {
+    const { id, phase } = host.call()
+    const { tool } = gate
+    return tool.precondition === undefined || phase._tag === "Dispatched"
+      ? startChecked(host, gate, args, needsApproval)
+      : {
+          effect: Effect.flatMap(body.refusal({ host, call: id, tool, args }), (refused) =>
+            refused === undefined
+              ? body.run(startChecked(host, gate, args, needsApproval))
+              : Effect.succeed(refused)
+          )
+        }
+  }
 
   const begin = (host: CallHost): StartedWork => {
     const { arguments: given, id, phase, proposed } = host.call()
