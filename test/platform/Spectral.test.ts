@@ -9,6 +9,7 @@ import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
 import type { ModelRequest } from "../../services/ModelGateway.ts"
 import { ChangesetStore } from "../../services/platform/contracts/ChangesetStore.ts"
+import { WorkspaceSettings } from "../../services/platform/WorkspaceSettings.ts"
 import { RecordImporter } from "../../services/platform/RecordImporter.ts"
 import { spectral_name, spectralAgents } from "../../src/agents/Spectral.ts"
 import { ConversationId, Tenant } from "../../src/Ids.ts"
@@ -96,5 +97,70 @@ describe("the Spectral Agent over the platform's tools", () => {
       const { applied, status } = (yield* store.changeset(tenant, "change-1")).state
       assert.deepEqual([status, applied?.by], ["applied", "carl"])
     }).pipe(Effect.provide(over("change-manager")))
+  )
+})
+
+const setMode = (version: number, autonomy_mode: "observe_only" | "propose", of = tenant) =>
+  WorkspaceSettings.use((settings) =>
+    settings.changeConfiguration(of, { version, autonomy_mode, reason: "A test." }, "olga")
+  )
+
+const reviewed = ChangesetStore.use((store) =>
+  store.review(tenant, "change-1", { decision: "approved", note: "", by: "rita" })
+)
+
+const statusNow = ChangesetStore.use((store) =>
+  Effect.map(store.changeset(tenant, "change-1"), ({ state }) => state.status)
+)
+
+const prepared = Effect.gen(function* () {
+  yield* RecordImporter.use((importer) => importer.record(tenant, sample))
+  yield* reviewed
+})
+
+const asks = AgentRuntime.use((it) =>
+  it.send({ agent: spectral_name, text: "Please." }, carl)
+).pipe(Effect.map(({ task }) => task.conversation))
+
+describe("a workspace's autonomy mode", () => {
+  it.live("SA-25 observe_only refuses a change set before anybody is asked", () =>
+    Effect.gen(function* () {
+      yield* prepared
+      yield* setMode(1, "observe_only")
+      const text = yield* said(yield* asks)
+      assert.include(text, "ToolPolicyError")
+      assert.include(text, "WORKSPACE_OBSERVES_ONLY")
+      assert.strictEqual(yield* statusNow, "approved")
+    }).pipe(Effect.timeout("20 seconds"), Effect.provide(over("change-manager")))
+  )
+
+  it.live("SA-25 observe_only that came after the question refuses the approved change set", () =>
+    Effect.gen(function* () {
+      yield* prepared
+      const conversation = yield* asks
+      const desk = yield* ApprovalDesk
+      const [approval] = yield* eventually(desk.pending(ann, 10), (all) => all.length === 1)
+      yield* setMode(1, "observe_only")
+      yield* desk.decide(approval!.id, { _tag: "Approve" }, carl)
+      assert.include(yield* said(conversation), "WORKSPACE_OBSERVES_ONLY")
+      assert.strictEqual(yield* statusNow, "approved")
+    }).pipe(Effect.timeout("20 seconds"), Effect.provide(over("change-manager")))
+  )
+
+  it.live("SA-25 of another tenant, and one that was left again, refuse nothing", () =>
+    Effect.gen(function* () {
+      const other = Tenant.make("other")
+      yield* prepared
+      yield* RecordImporter.use((importer) => importer.record(other, sample))
+      yield* setMode(1, "observe_only", other)
+      yield* setMode(1, "observe_only")
+      yield* setMode(2, "propose")
+      const conversation = yield* asks
+      const desk = yield* ApprovalDesk
+      const [approval] = yield* eventually(desk.pending(ann, 10), (all) => all.length === 1)
+      yield* desk.decide(approval!.id, { _tag: "Approve" }, carl)
+      assert.include(yield* said(conversation), "applied")
+      assert.strictEqual(yield* statusNow, "applied")
+    }).pipe(Effect.timeout("20 seconds"), Effect.provide(over("change-manager")))
   )
 })
