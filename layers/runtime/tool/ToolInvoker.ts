@@ -148,6 +148,27 @@ const refusalOf = (
   missingCapability ??
   missingOfHandedBy(host, tool, policy.default_deny, agentOf)
 
+/**
+ * A tool may refuse the call at this moment: before the request, so that nobody is asked in vain and no use of an
+ * authorisation is spent, and again when the decided call comes back. One that was dispatched may have happened: its tool is
+ * not asked.
+ */
+const startIfPermitted = (
+  body: ToolBody.ToolBody,
+  host: CallHost,
+  tool: AgentTool,
+  args: unknown,
+  start: () => StartedWork
+): StartedWork => {
+  const { id, phase } = host.call()
+  if (tool.precondition === undefined || phase._tag === "Dispatched") return start()
+  return {
+    effect: Effect.flatMap(body.refusal({ host, call: id, tool, args }), (refused) =>
+      refused === undefined ? body.run(start()) : Effect.succeed(refused)
+    )
+  }
+}
+
 export const make = (services: Services): ToolInvoker => {
   const rules: Rules = { ...services, policy: services.policy ?? no_policy }
   const body = ToolBody.make({
@@ -175,29 +196,10 @@ export const make = (services: Services): ToolInvoker => {
         ? { effect: startOrRequest(host, gate, args) }
         : gate.start(host, host.call().id, args)
 
-  /**
-   * A tool may refuse the call at this moment: before the request, so that nobody is asked in vain and no use of an
-   * authorisation is spent, and again when the decided call comes back. One that was dispatched may have happened: its tool
-   * is not asked.
-   */
-  const startBody = (
-    host: CallHost,
-    gate: ToolGate,
-    args: unknown,
-    needsApproval: boolean
-  ): StartedWork => {
-    const { id, phase } = host.call()
-    const { tool } = gate
-    return tool.precondition === undefined || phase._tag === "Dispatched"
-      ? startChecked(host, gate, args, needsApproval)
-      : {
-          effect: Effect.flatMap(body.refusal({ host, call: id, tool, args }), (refused) =>
-            refused === undefined
-              ? body.run(startChecked(host, gate, args, needsApproval))
-              : Effect.succeed(refused)
-          )
-        }
-  }
+  const startBody = (host: CallHost, gate: ToolGate, args: unknown, needsApproval: boolean) =>
+    startIfPermitted(body, host, gate.tool, args, () =>
+      startChecked(host, gate, args, needsApproval)
+    )
 
   const begin = (host: CallHost): StartedWork => {
     const { arguments: given, id, phase, proposed } = host.call()
