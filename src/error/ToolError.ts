@@ -96,6 +96,26 @@ export const failureOf = (error: ToolError): ToolFailure => ({
     : undefined)
 })
 
+/** The error that a failure tells of; `failureOf` gives the same failure for it. */
+export const errorOfFailure = ({
+  class: name,
+  retry_after_ms,
+  ...fields
+}: ToolFailure): ToolError => {
+  switch (name) {
+    case "ToolUserError":
+      return new ToolUserError(fields)
+    case "ToolPolicyError":
+      return new ToolPolicyError(fields)
+    case "ToolTransientError":
+      return new ToolTransientError(
+        retry_after_ms === undefined ? fields : { ...fields, retry_after_ms }
+      )
+    case "ToolTerminalError":
+      return new ToolTerminalError(fields)
+  }
+}
+
 const advice: Record<ToolErrorClass, string> = {
   ToolUserError: "Change the arguments, or ask the user for what is missing.",
   ToolPolicyError: "This was refused by policy. Do not try the same call again.",

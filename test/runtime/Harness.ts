@@ -16,7 +16,7 @@ import type { CallSettled, Outcome, RunEvent } from "../../src/run/RunEvent.ts"
 import { govern } from "../../src/tool/GovernedTool.ts"
 import type {
   CallContext,
-  CallGovernance,
+  FamilyGovernance,
   Governance,
   GovernedTool,
   MisdeclaredTool
@@ -57,8 +57,10 @@ export type Body = (
   args: Readonly<Record<string, unknown>>
 ) => Effect.Effect<unknown, ToolError, AgentMemory>
 
+type More = Partial<Governance> & Pick<FamilyGovernance<{ readonly n: number }>, "precondition">
+
 export interface TestTool {
-  readonly governance: Omit<CallGovernance<{ readonly n: number }>, "namespace">
+  readonly governance: Omit<FamilyGovernance<{ readonly n: number }>, "namespace">
   readonly body: Body
   /** Absent = `{ n }`. */
   readonly parameters?: Schema.Struct.Fields
@@ -71,19 +73,19 @@ export const textField = Schema.String
 export const anyFields = { n: Schema.Int, b: Schema.Json }
 
 /** A read that does `body`. */
-export const reads = (body: Body, more?: Partial<Governance>): TestTool => ({
+export const reads = (body: Body, more?: More): TestTool => ({
   governance: { side_effects: "read", ...more },
   body
 })
 
 /** A write that asks nobody. */
-export const writes = (body: Body, more?: Partial<Governance>): TestTool => ({
+export const writes = (body: Body, more?: More): TestTool => ({
   governance: { side_effects: "write", permission: "allow", ...more },
   body
 })
 
 /** A write that asks a person first. */
-export const asks = (body: Body, more?: Partial<Governance>): TestTool => ({
+export const asks = (body: Body, more?: More): TestTool => ({
   governance: { side_effects: "write", effect_description: "Changes something.", ...more },
   body
 })

@@ -1,13 +1,12 @@
 /**
- * The tools that change the workspace of the run's tenant. Whoever approved the call has made the change. A workspace that only
- * observes has no change set applied and no framework updated; its configuration can be changed, or no agent could end that.
+ * The tools that change the workspace of the run's tenant. Whoever approved the call has made the change. Where the workspace only
+ * observes, no change set is applied and no framework updated; its configuration can be changed, so that this mode can be left.
  */
 import { Effect } from "effect"
 import { ChangesetStore } from "../../../services/platform/contracts/ChangesetStore.ts"
 import { WorkspaceReader } from "../../../services/platform/WorkspaceReader.ts"
 import { WorkspaceSettings } from "../../../services/platform/WorkspaceSettings.ts"
 import { ToolPolicyError } from "../../../src/error/ToolError.ts"
-import type { Tenant } from "../../../src/Ids.ts"
 import { changeGovernance, ChangeTools } from "../../../src/platform/ChangeTools.ts"
 import type { CallContext, GovernedTool, MisdeclaredTool } from "../../../src/tool/GovernedTool.ts"
 import { callOf, govern } from "../../../src/tool/GovernedTool.ts"
@@ -15,42 +14,25 @@ import { orToolError } from "./RecordFailure.ts"
 
 const author = ({ approved_by, principal }: CallContext): string => approved_by ?? principal
 
-/** Fails where the workspace only observes, as the store has it now. */
-const refuseObserver = (reader: WorkspaceReader["Service"], tenant: Tenant) =>
-  Effect.flatMap(orToolError(reader.workspace(tenant)), ({ configuration }) =>
-    configuration.autonomy_mode === "observe_only"
-      ? Effect.fail(
-          new ToolPolicyError({
-            kind: "permission",
-            reason: "WORKSPACE_OBSERVES_ONLY",
-            message:
-              "the workspace only observes (autonomy_mode observe_only): nothing is changed until its configuration says otherwise"
-          })
-        )
-      : Effect.void
-  )
-
 const handlers = Effect.gen(function* () {
-  const reader = yield* WorkspaceReader
   const changesets = yield* ChangesetStore
   const settings = yield* WorkspaceSettings
   return ChangeTools.of({
     apply_changeset: Effect.fnUntraced(function* ({ changeset_id }, context) {
       const call = callOf(context)
       const by = author(call)
-      // In the transaction of the call: a mode that committed after the gate's check counts.
-      yield* refuseObserver(reader, call.tenant)
-      yield* orToolError(changesets.apply(call.tenant, changeset_id, by))
+      yield* changesets.apply(call.tenant, changeset_id, by)
       return { changeset_id, status: "applied" as const, applied_by: by }
-    }),
+    }, orToolError),
     update_framework: Effect.fnUntraced(function* (change, context) {
       const call = callOf(context)
-      yield* refuseObserver(reader, call.tenant)
-      const { framework_id, version } = yield* orToolError(
-        settings.updateFramework(call.tenant, change, author(call))
+      const { framework_id, version } = yield* settings.updateFramework(
+        call.tenant,
+        change,
+        author(call)
       )
       return { framework_id, version }
-    }),
+    }, orToolError),
     change_configuration: Effect.fnUntraced(function* (change, context) {
       const call = callOf(context)
       const { configuration, version } = yield* settings.changeConfiguration(
@@ -63,13 +45,23 @@ const handlers = Effect.gen(function* () {
   })
 })
 
+const observing = new ToolPolicyError({
+  kind: "permission",
+  reason: "WORKSPACE_OBSERVES_ONLY",
+  message:
+    "The workspace only observes (autonomy_mode observe_only): nothing is changed until its configuration says otherwise."
+})
+
 /** For a registry. */
 export const tools: Effect.Effect<
   ReadonlyArray<GovernedTool>,
   MisdeclaredTool,
   ChangesetStore | WorkspaceReader | WorkspaceSettings
 > = Effect.flatMap(WorkspaceReader, (reader) => {
-  const precondition = (_: unknown, { tenant }: CallContext) => refuseObserver(reader, tenant)
+  const precondition = (_: unknown, { tenant }: CallContext) =>
+    Effect.flatMap(orToolError(reader.workspace(tenant)), ({ configuration }) =>
+      configuration.autonomy_mode === "observe_only" ? Effect.fail(observing) : Effect.void
+    )
   const governance = {
     ...changeGovernance,
     apply_changeset: { ...changeGovernance.apply_changeset, precondition },

@@ -8,6 +8,8 @@ import { bounds_result, readJson } from "../../../src/entry/BoundedJson.ts"
 import type { CallId } from "../../../src/Ids.ts"
 import { Cassette } from "../../../src/replay/Cassette.ts"
 import { isErased } from "../../../src/replay/Erased.ts"
+import type { ToolFailure } from "../../../src/error/ToolError.ts"
+import { errorOfFailure } from "../../../src/error/ToolError.ts"
 import type { Recording } from "../../../src/replay/Recording.ts"
 import type { ReplayError, Situation } from "../../../src/replay/ReplayRoute.ts"
 import { erasedReplay, refusedReplay, routeOf } from "../../../src/replay/ReplayRoute.ts"
@@ -102,16 +104,56 @@ const replay = (
   return new BodyResult(() => Exit.map(tool.check(json), () => json))
 }
 
+/** Failed calls that were not dispatched, which their precondition may have refused; `asked`: a person was asked before. */
+type Refusals = ReadonlyMap<CallId, { readonly asked: boolean; readonly error: ToolFailure }>
+
+const refusalsOf = ({ calls, entries, questions }: Recording): Refusals => {
+  const asked = new Set(questions.map(({ request }) => request.call))
+  const dispatched = new Set(
+    entries.flatMap(({ event }) => (event._tag === "CallDispatched" ? [event.call] : []))
+  )
+  return new Map(
+    calls.flatMap(({ id, outcome }) =>
+      outcome?._tag === "Failed" && !dispatched.has(id)
+        ? [[id, { asked: asked.has(id), error: outcome.error }] as const]
+        : []
+    )
+  )
+}
+
+/** Lets a call through as far as it came in the recording, and asks no store. */
+const recordedPrecondition = (
+  tool: AgentTool,
+  refusals: Refusals,
+  calls: ReplayedCalls
+): NonNullable<AgentTool["precondition"]> =>
+  Effect.fnUntraced(function* (_args, context) {
+    const { approved_by, call } = context.call
+    const refusal = refusals.get(call)
+    if (refusal === undefined || (refusal.asked && approved_by === undefined)) return undefined
+    calls.addReplayed(call, tool.key, { _tag: "Failed", error: refusal.error })
+    return yield* errorOfFailure(refusal.error)
+  })
+
 const secretless: ContextReader = { decode: () => Exit.succeed(undefined), secrets: [] }
 
-const replayTool = (tool: AgentTool, results: RecordedResults, calls: ReplayedCalls): AgentTool => {
+const replayTool = (
+  tool: AgentTool,
+  results: RecordedResults,
+  refusals: Refusals,
+  calls: ReplayedCalls
+): AgentTool => {
   const { rate_limit: _none, ...spec } = tool.spec
-  // Nobody outside is asked in a replay: neither what became of a call, nor what to fill in, nor for its result.
-  const { client: _away, fillIn: _unfilled, reconcile: _nobody, ...parts } = tool
+  // Nobody outside is asked in a replay: neither whether a call may run, nor what became of it, nor what to fill in, nor for its
+  // result.
+  const { client: _away, fillIn: _unfilled, precondition, reconcile: _nobody, ...parts } = tool
   /** The arguments that the model gave, by what they were decoded to: a recording has the former. */
   const given = new WeakMap<object, unknown>()
   return {
     ...parts,
+    ...(precondition === undefined
+      ? undefined
+      : { precondition: recordedPrecondition(tool, refusals, calls) }),
     // Secrets are in no recording, and their tools' results are.
     ...(parts.context === undefined || parts.context.secrets.length === 0
       ? undefined
@@ -153,6 +195,7 @@ export const make = Effect.fnUntraced(function* (
   recording: Recording
 ): Effect.fn.Return<ReplayTools> {
   const results = yield* resultsOf(digest, recording)
+  const refusals = refusalsOf(recording)
   const calls = new ReplayedCalls()
   const agents = new WeakMap<ResolvedAgent, ResolvedAgent>()
   return {
@@ -161,7 +204,7 @@ export const make = Effect.fnUntraced(function* (
       const known = agents.get(agent)
       if (known !== undefined) return known
       const tools = [...agent.tools].map(
-        ([name, tool]) => [name, replayTool(tool, results, calls)] as const
+        ([name, tool]) => [name, replayTool(tool, results, refusals, calls)] as const
       )
       const replayed = { ...agent, tools: new Map(tools) }
       agents.set(agent, replayed)

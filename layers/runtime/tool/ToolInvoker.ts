@@ -169,18 +169,7 @@ const startIfPermitted = (
   }
 }
 
-export const make = (services: Services): ToolInvoker => {
-  const rules: Rules = { ...services, policy: services.policy ?? no_policy }
-  const body = ToolBody.make({
-    ...services,
-    permits: (tool, host, args) => permits(rules, tool, host, args)
-  })
-  const gatesOf = makeToolGates(rules.policy, body)
-  const startOnce = IdempotentCalls.make({
-    body,
-    agentOf: services.agentOf ?? (() => undefined)
-  })
-
+const startsOf = (services: Services, body: ToolBody.ToolBody) => {
   /** Runs the body of a call that a person has approved, or its workspace authorised; otherwise the call ends with a request for approval. */
   const startOrRequest = (host: CallHost, gate: ToolGate, args: unknown) =>
     Effect.flatMap(approvalFor(services, host, gate), (request) =>
@@ -188,18 +177,30 @@ export const make = (services: Services): ToolInvoker => {
         ? body.run(gate.start(host, host.call().id, args))
         : Effect.succeed(request)
     )
-
-  const startChecked = (host: CallHost, gate: ToolGate, args: unknown, needsApproval: boolean) =>
+  const startPermitted = (host: CallHost, gate: ToolGate, args: unknown, needsApproval: boolean) =>
     gate.tool.client !== undefined
       ? startClient(services, host, gate, gate.tool.client, needsApproval)
       : needsApproval
         ? { effect: startOrRequest(host, gate, args) }
         : gate.start(host, host.call().id, args)
-
-  const startBody = (host: CallHost, gate: ToolGate, args: unknown, needsApproval: boolean) =>
+  return (host: CallHost, gate: ToolGate, args: unknown, needsApproval: boolean) =>
     startIfPermitted(body, host, gate.tool, args, () =>
-      startChecked(host, gate, args, needsApproval)
+      startPermitted(host, gate, args, needsApproval)
     )
+}
+
+export const make = (services: Services): ToolInvoker => {
+  const rules: Rules = { ...services, policy: services.policy ?? no_policy }
+  const body = ToolBody.make({
+    ...services,
+    permits: (tool, host, args) => permits(rules, tool, host, args)
+  })
+  const gatesOf = makeToolGates(rules.policy, body)
+  const startBody = startsOf(services, body)
+  const startOnce = IdempotentCalls.make({
+    body,
+    agentOf: services.agentOf ?? (() => undefined)
+  })
 
   const begin = (host: CallHost): StartedWork => {
     const { arguments: given, id, phase, proposed } = host.call()
