@@ -46,7 +46,7 @@ BEGIN
     FROM unnest(accepted, accepted_in, places, texts) AS a(id, conversation, place, text);
   END IF;
   INSERT INTO bare.run_pairs (run_id, seq, at, payload, next)
-  SELECT run_id, seq, at, payload, next FROM unnest(runs, seqs, payloads, nexts) AS e(run_id, seq, payload, next);
+  SELECT run_id, seq, at, payload, nullif(next, '') FROM unnest(runs, seqs, payloads, nexts) AS e(run_id, seq, payload, next);
   IF cardinality(asked) > 0 THEN
     INSERT INTO bare.approvals (id, tenant, run_id, payload)
     SELECT id, 'default', run_id, payload FROM unnest(asked, asked_by, questions) AS q(id, run_id, payload);
@@ -80,7 +80,7 @@ interface Job {
 /** Its events, two in a row. */
 const pairsOf = ({ payloads, run, seq }: Job) =>
   payloads.flatMap((payload, i) =>
-    i % 2 === 0 ? [{ run: run.id, seq: seq + i, payload, next: payloads[i + 1] ?? null }] : []
+    i % 2 === 0 ? [{ run: run.id, seq: seq + i, payload, next: payloads[i + 1] ?? "" }] : []
   )
 
 const paramsOf = (jobs: ReadonlyArray<Job>): ReadonlyArray<unknown> => {
