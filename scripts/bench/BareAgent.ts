@@ -3,12 +3,14 @@
  * agent alone. Arguments and results pass the same schemas, compiled as `start` does it; what happens is kept as the same
  * events, with the same watcher: an async iterable from the first event of a run to its last. With a log, a message is
  * durable before it is handled, and the events of a step before anybody sees them and before the next step. No gate, no
- * limits, no deadline, no supervision, no fence, no conversation that another process could continue.
+ * limits, no deadline, no supervision, no fence, no conversation that another process could continue. With a memory, each run is
+ * told first what its message brings to mind, instead of what was said before it.
  */
 import { randomUUID } from "node:crypto"
 import { Schema } from "effect"
 import { RunLimits } from "../../src/run/RunLimits.ts"
 import type { Turn } from "../../src/run/RunDecider.ts"
+import type { BareMemory, Line } from "./BareMemory.ts"
 import { Parameters, record, Success } from "./Work.ts"
 
 export type Event =
@@ -18,6 +20,11 @@ export type Event =
       readonly message: string
       readonly by: string
       readonly limits: RunLimits
+    }
+  | {
+      readonly _tag: "MemoryRecalled"
+      readonly lines: ReadonlyArray<Line>
+      readonly tokens: number
     }
   | ({ readonly _tag: "ModelTurned"; readonly frame: "0"; readonly step: number } & Turn)
   | {
@@ -98,20 +105,33 @@ export interface Log {
   readonly append: (run: Run, events: ReadonlyArray<Event>) => Promise<void>
 }
 
+/** What a call reads, and does beside it. */
+export type Body = (
+  args: typeof Parameters.Type,
+  run: Run,
+  call: string
+) => typeof Success.Type | Promise<typeof Success.Type>
+
 export interface Options {
   readonly model: Model
+  /** Absent = it reads a record. */
+  readonly body?: Body
+  /** Absent = it remembers nothing but what was said. */
+  readonly memory?: BareMemory
+  /** Of a run. */
+  readonly newId?: () => string
   /** Absent = gone with the process. */
   readonly log?: Log
 }
 
 const limits = RunLimits.make({ steps_max: 1_000, calls_max: 100_000 })
 
-const tool = () => {
+const tool = (body: Body) => {
   const decode = Schema.decodeUnknownSync(Parameters)
   const encode = Schema.encodeSync(Success)
-  return async (call: string, proposed: Turn["calls"][number]): Promise<Event> => {
+  return async (run: Run, call: string, proposed: Turn["calls"][number]): Promise<Event> => {
     const started_at = Date.now()
-    const json = JSON.stringify(encode(await record(decode(proposed.arguments))))
+    const json = JSON.stringify(encode(await body(decode(proposed.arguments), run, call)))
     const ended_at = Date.now()
     return { _tag: "CallSettled", call, outcome: { _tag: "Value", json }, started_at, ended_at }
   }
@@ -144,10 +164,14 @@ export const see = (run: Run, events: ReadonlyArray<Event>): void => {
 }
 
 /** A run that nobody handles yet. */
-export const begin = (message: string, conversation: Conversation): Run => {
+export const begin = (
+  message: string,
+  conversation: Conversation,
+  id: string = randomUUID()
+): Run => {
   const { messages, runs, wakeups } = conversation
   const ordinal = runs.length + 1
-  const run: Run = { id: randomUUID(), conversation, ordinal, entries: [], wakeups: [] }
+  const run: Run = { id, conversation, ordinal, entries: [], wakeups: [] }
   runs.push(run)
   messages.push(message)
   for (const wake of wakeups.splice(0)) wake()
@@ -162,32 +186,54 @@ export const accept = ({ conversation }: Run, message: string): Event => ({
   limits
 })
 
+/** What the first turn sees before it, and the events of that. */
+const beginning = (run: Run, memory: BareMemory | undefined) => {
+  const { messages } = run.conversation
+  const transcript: Array<unknown> = []
+  const events: Array<Event> = []
+  if (memory === undefined) transcript.push(...messages)
+  else {
+    const message = messages.at(-1)!
+    const { lines, text, tokens } = memory.recall(message, run.id)
+    if (text !== "") transcript.push(text)
+    transcript.push(message)
+    events.push({ _tag: "MemoryRecalled", lines, tokens })
+  }
+  return { transcript, events }
+}
+
 /** Gives the function that sends: back when the message is accepted. Call it when schemas are compiled from here on. */
-export const make = ({ log, model }: Options) => {
-  const settle = tool()
+export const make = ({ body = record, log, memory, model, newId = randomUUID }: Options) => {
+  const settle = tool(body)
   const handle = async (run: Run): Promise<void> => {
-    const transcript: Array<unknown> = [...run.conversation.messages]
+    const { events: before, transcript } = beginning(run, memory)
     for (let step = 1; ; step++) {
       const turn = await model(transcript, step)
       transcript.push(turn)
-      const events: Array<Event> = [{ _tag: "ModelTurned", frame: "0", step, ...turn }]
+      const events: Array<Event> = before.splice(0)
+      events.push({ _tag: "ModelTurned", frame: "0", step, ...turn })
       const { calls, text } = turn
       if (calls.length === 0) {
         events.push({ _tag: "RunEnded", status: "complete", reason: "complete", text })
       } else if (calls.length === 1) {
-        events.push(await settle(`0/${step}.0`, calls[0]!))
+        events.push(await settle(run, `0/${step}.0`, calls[0]!))
       } else {
-        events.push(...(await Promise.all(calls.map((call, i) => settle(`0/${step}.${i}`, call)))))
+        events.push(
+          ...(await Promise.all(calls.map((call, i) => settle(run, `0/${step}.${i}`, call))))
+        )
       }
       transcript.push(...events)
       if (log !== undefined) await log.append(run, events)
       if (calls.length === 0) run.conversation.messages.push(text)
       see(run, events)
-      if (calls.length === 0) return
+      if (calls.length === 0) {
+        memory?.endRun(run.id)
+        return
+      }
     }
   }
   return async (message: string, to = conversation()): Promise<Run> => {
-    const run = begin(message, to)
+    const run = begin(message, to, newId())
     const accepted = accept(run, message)
     if (log !== undefined) await log.accept(run, accepted)
     see(run, [accepted])

@@ -1,88 +1,93 @@
 /**
- * The variant of the row `send` whose agent remembers: its conversation and its workspace have memories, each run is told what its
+ * The variants of the row `send` whose agent remembers: its conversation and its workspace have memories, each run is told what its
  * message brings to mind, notes something in its first call, and passes on what lasts at its end.
  */
-import { Effect } from "effect"
-import { AgentName, AgentSpec, MemorySpec, originOfCall, RunLimits, tool } from "troupe"
+import { Principal, Tenant } from "troupe"
 import { start } from "troupe/embed"
-import { AgentMemory } from "troupe/services/AgentMemory"
+import * as BareAgent from "./BareAgent.ts"
+import { BareMemory } from "./BareMemory.ts"
+import * as BareReader from "./BareReader.ts"
 import type { Script } from "./Reader.ts"
 import { eventsOf, model } from "./Reader.ts"
+import { agent, bareBody, lookup, messageOf, recall_tokens_max, rule } from "./Remembering.ts"
 import type { Sample } from "./Row.ts"
-import { measure, Parameters, record, sized, Success } from "./Work.ts"
+import { compileSchemas, measure } from "./Work.ts"
 
-/** Of the conversation, and of the workspace. */
-const rows_each = sized(2, 50)
 const messages_per_batch = 10
+const operator = new Principal({ id: "bench", tenant: Tenant.make("default"), roles: ["operator"] })
 
-const remembering = AgentSpec.make({
-  name: AgentName.make("remembering"),
-  instructions: "Read.",
-  tools: ["lookup"],
-  limits: RunLimits.make({ steps_max: 1_000, calls_max: 100_000 }),
-  // As in the other lines, where each message has a conversation of its own.
-  history_tokens_max: 0,
-  memory: MemorySpec.make({ anchor: "workspace", recall_tokens_max: 500 })
-})
+/** What a watcher sees of one run. */
+interface Watched {
+  readonly events: number
+  /** What the run was told of memory. */
+  readonly lines: number
+}
 
-const lookupOf = (isFilled: () => boolean) =>
-  tool(
-    {
-      namespace: "bench",
-      name: "lookup",
-      description: "Reads one record.",
-      side_effects: "read",
-      input: Parameters,
-      output: Success,
-      dependencies: [AgentMemory]
-    },
-    Effect.fnUntraced(function* (args, call) {
-      if (args.id > 1) return record(args)
-      const memory = yield* AgentMemory
-      const note = (text: string, tier: "interaction" | "session" | "persistent") =>
-        Effect.orDie(memory.remember({ text, tier }, originOfCall(call)))
-      for (let n = 0; !isFilled() && n < rows_each; n++) {
-        yield* note(`The order ${n} of the customer was late`, "session")
-        yield* note(`The customer ${n} prefers parcels of region ${n * 7}`, "persistent")
-      }
-      yield* note(`The record of ${args.region} was read for a customer`, "interaction")
-      return record(args)
-    })
-  )
+/** Runs so many turns with one call each, all in one conversation; gives the time of a call. */
+const measured = async (
+  script: Script,
+  events: number,
+  newBatch: () => (text: string) => Promise<Watched>
+): Promise<Sample> => {
+  let sent = 0
+  const sendOne = async (send: ReturnType<typeof newBatch>, isFirst = false) => {
+    const seen = await send(messageOf(sent++))
+    if (seen.events !== events) throw new Error(`${seen.events} events instead of ${events}`)
+    if (seen.lines > 0 === isFirst) throw new Error(`a run was told ${seen.lines} lines`)
+  }
+  // It fills the memory, of which it is told nothing.
+  await sendOne(newBatch(), true)
+  return measure({
+    prepare: async () => newBatch(),
+    run: async (send) => {
+      for (let n = 0; n < messages_per_batch; n++) await sendOne(send)
+      return messages_per_batch * script.steps
+    }
+  })
+}
 
-/** Per call, in runs of so many turns with one call each, all in one conversation. */
 export const remembered = async (steps: string): Promise<Sample> => {
   const script: Script = { steps: Number(steps) }
-  let isFilled = false
-  const troupe = await start({
-    agents: [remembering],
-    tools: [lookupOf(() => isFilled)],
-    model: model(script)
-  })
-  let isTold = false
-  const sendAndWatch = async () => {
-    const text = "Which region does the customer prefer, and which order was late?"
-    const { run } = await troupe.send({ agent: remembering.name, conversation: "c", text })
+  const troupe = await start({ agents: [agent], tools: [lookup()], model: model(script) })
+  await troupe.registerText(rule, operator)
+  const sendAndWatch = async (text: string): Promise<Watched> => {
+    const { run } = await troupe.send({ agent: agent.name, conversation: "c", text })
     let events = 0
+    let lines = 0
     for await (const item of troupe.watch(run)) {
       if (item._tag !== "Event") continue
       events++
       const { event } = item.entry
-      if (event._tag === "MemoryRecalled") isTold = event.lines.length > 0
+      if (event._tag === "MemoryRecalled") lines = event.lines.length
     }
-    // Beside the others one says of what it was told.
-    const expected = eventsOf(script) + 1
-    if (events !== expected) throw new Error(`${events} events instead of ${expected}`)
+    return { events, lines }
   }
-  await sendAndWatch()
-  isFilled = true
-  const sample = await measure({
-    prepare: () => Promise.resolve(),
-    run: async () => {
-      for (let n = 0; n < messages_per_batch; n++) await sendAndWatch()
-      return messages_per_batch * script.steps
-    }
+  // Beside those of other runs, one says of what it was told.
+  return measured(script, eventsOf(script) + 1, () => sendAndWatch)
+}
+
+export const bare = async (steps: string): Promise<Sample> => {
+  await compileSchemas()
+  const script: Script = { steps: Number(steps) }
+  const memory = new BareMemory({ now: Date.now, tokens_max: recall_tokens_max })
+  memory.register(rule.name, rule.text)
+  const send = BareAgent.make({
+    model: BareReader.model(script),
+    body: bareBody(memory),
+    memory
   })
-  if (!isTold) throw new Error("no run was told of its memories")
-  return sample
+  const sendAndWatch = async (text: string, to: BareAgent.Conversation): Promise<Watched> => {
+    let events = 0
+    let lines = 0
+    for await (const { event } of BareAgent.watch(await send(text, to))) {
+      events++
+      if (event._tag === "MemoryRecalled") lines = event.lines.length
+    }
+    return { events, lines }
+  }
+  // It claims no run. A batch has a list of runs of its own, which are not kept for ever.
+  return measured(script, eventsOf(script), () => {
+    const to = BareAgent.conversation("c")
+    return (text) => sendAndWatch(text, to)
+  })
 }

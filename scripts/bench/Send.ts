@@ -24,23 +24,38 @@ const at = async (
   return ratio({ row, unit, against, bound }, samples.sent, samples.bare, "cpu_us")
 }
 
-/** With a memory of its run, its conversation and its workspace: beside the same agent, which has none. */
-const remembering = async (rounds: number): Promise<Line> => {
+/** With a memory of its run, its conversation and its workspace: beside the same agent with one, and the same without. */
+const remembering = async (rounds: number): Promise<ReadonlyArray<Line>> => {
   const samples = await inTurn(rounds, slices, {
     bare: { row: "send", variant: "bare", args: ["10", "1"] },
+    bareRemembered: { row: "remembering", variant: "bare", args: ["10"] },
     remembered: { row: "remembering", variant: "remembered", args: ["10"] }
   })
-  return ratio(
-    {
-      row: "send, run of 10 steps, three tiers of memory",
-      unit: step,
-      against: `${against}, without a memory`,
-      bound: { kind: "at most", bound: 15, moonshot: 8 }
-    },
-    samples.remembered,
-    samples.bare,
-    "cpu_us"
-  )
+  const row = "send, run of 10 steps, three tiers of memory"
+  return [
+    ratio(
+      {
+        row,
+        unit: step,
+        against: `${against}, with such a memory`,
+        bound: { kind: "at most", bound: 15, moonshot: 8 }
+      },
+      samples.remembered,
+      samples.bareRemembered,
+      "cpu_us"
+    ),
+    ratio(
+      {
+        row: `${row}, against none`,
+        unit: step,
+        against: `${against}, which remembers nothing`,
+        bound: undefined
+      },
+      samples.remembered,
+      samples.bare,
+      "cpu_us"
+    )
+  ]
 }
 
 const crowd = async (rounds: number): Promise<Line> => {
@@ -76,7 +91,7 @@ export const row: Row = {
       bound: 12,
       moonshot: 5
     }),
-    await remembering(rounds),
+    ...(await remembering(rounds)),
     await crowd(rounds)
   ]
 }
