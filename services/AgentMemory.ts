@@ -51,7 +51,7 @@ export interface RecallQuery {
 }
 
 export interface Recalled {
-  /** Best first; at most 100. */
+  /** Best first; at most 100. Frozen: whoever recalls a row is given the same line of it. */
   readonly lines: ReadonlyArray<RecalledLine>
   /** The lines under their heading, as a prompt shows them; empty of none. */
   readonly text: string

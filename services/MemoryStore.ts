@@ -1,6 +1,7 @@
 /**
  * Rows of memories, and the canonical texts that no row may copy. Owns rows, their chains and their index of words; it
- * does not classify, rank or compound: that is the gateway's (`AgentMemory`), which alone writes here.
+ * does not classify, rank or compound: that is the gateway's (`AgentMemory`), which alone writes here. A row that it gave stays as it
+ * is: of one that was counted, moved, superseded or undone it gives another object.
  */
 import { Context } from "effect"
 import type { Effect } from "effect"

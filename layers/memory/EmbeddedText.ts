@@ -1,18 +1,25 @@
 /**
- * The vector of a text, or none where none could be made: a memory is useful without one.
+ * The direction of a text's vector, or none where none could be made: a memory is useful without one.
  */
 import { Effect } from "effect"
 import type { MemoryEmbedder } from "../../services/MemoryEmbedder.ts"
 import type { NewMemoryRow } from "../../src/memory/MemoryRow.ts"
-import { packVector } from "../../src/memory/TextVector.ts"
+import type { Direction } from "../../src/memory/TextVector.ts"
+import { packDirection, vectorDirection } from "../../src/memory/TextVector.ts"
 
-type Embedded = Pick<NewMemoryRow, "embedding" | "embedded_by">
+export const textDirection = (
+  { embed }: MemoryEmbedder,
+  text: string
+): Effect.Effect<Direction | undefined> =>
+  Effect.match(embed(text), { onFailure: () => undefined, onSuccess: vectorDirection })
 
-export const embedded = ({ embed, name }: MemoryEmbedder, text: string): Effect.Effect<Embedded> =>
-  Effect.match(embed(text), {
-    onFailure: (): Embedded => ({}),
-    onSuccess: (vector): Embedded => {
-      const embedding = packVector(vector)
-      return embedding === undefined ? {} : { embedding, embedded_by: name }
-    }
-  })
+/** What a row keeps of it. */
+export const embedded = (
+  embedder: MemoryEmbedder,
+  text: string
+): Effect.Effect<Pick<NewMemoryRow, "embedding" | "embedded_by">> =>
+  Effect.map(textDirection(embedder, text), (direction) =>
+    direction === undefined
+      ? {}
+      : { embedding: packDirection(direction), embedded_by: embedder.name }
+  )

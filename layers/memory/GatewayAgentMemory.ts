@@ -2,6 +2,7 @@
  * The memory of one address over a store: the gateway that every write passes.
  */
 import { Clock, Effect, Layer } from "effect"
+import type { Measure } from "../../src/conversation/PromptSize.ts"
 import { truncateUnits } from "../../src/CutText.ts"
 import type { Note, RecallQuery } from "../../services/AgentMemory.ts"
 import { AgentMemory } from "../../services/AgentMemory.ts"
@@ -18,16 +19,30 @@ import {
 } from "../../src/memory/MemoryAnchors.ts"
 import { MemoryRefused } from "../../src/memory/MemoryRefused.ts"
 import type { MemoryId, MemoryRow, MemoryScope, MemoryOrigin } from "../../src/memory/MemoryRow.ts"
+import type { RowFacts } from "../../src/memory/RowFacts.ts"
+import type { Direction } from "../../src/memory/TextVector.ts"
 import { nearness } from "../../src/memory/TextVector.ts"
 import { rank } from "../../src/memory/Ranking.ts"
-import { lineOf, promptText, withinTokens } from "../../src/memory/RecalledLines.ts"
+import { promptText, withinTokens } from "../../src/memory/RecalledLines.ts"
 import { queryWords } from "../../src/memory/SearchWords.ts"
-import { embedded } from "./EmbeddedText.ts"
+import { embedded, textDirection } from "./EmbeddedText.ts"
 import { endConversation, endRun } from "./MemoryEnds.ts"
+import { traced } from "./MemorySpans.ts"
 import { checkCanonical, checkNote, checkRepetition } from "./NoteChecks.ts"
 
 /** Questions longer than this are cut: their words are found in the first part. */
 const query_units_max = 8_000
+
+/** One for each tokenizer, so that a line that both have measured is known by it. */
+const measures = new WeakMap<Tokenizer, Measure>()
+
+const measureOf = (tokenizer: Tokenizer): Measure => {
+  let known = measures.get(tokenizer)
+  if (known === undefined) {
+    measures.set(tokenizer, (known = (text) => tokenizer.count(text, undefined)))
+  }
+  return known
+}
 
 /** A row of another place or conversation is refused as one that is not there: its id says nothing. */
 const undo = Effect.fn("AgentMemory.undo")(function* (
@@ -38,17 +53,25 @@ const undo = Effect.fn("AgentMemory.undo")(function* (
 ) {
   const place = { tenant: owner.tenant, agent: owner.address.agent, id }
   const row = yield* store.get(place)
-  if (row === undefined || !isOfOwner(owner, row)) {
+  if (row === undefined || !isOfOwner(owner)(row)) {
     return yield* new MemoryRefused({ reason: "superseded", message: "there is no such row" })
   }
   return yield* store.undo(place, by)
 })
 
+/** 0 where either has no vector, or another embedder made it. */
+const nearnessTo =
+  (direction: Direction | undefined, name: string) =>
+  ({ embedded_by }: MemoryRow, { direction: own }: RowFacts): number =>
+    direction === undefined || own === undefined || embedded_by !== name
+      ? 0
+      : nearness(direction, own)
+
 const make = (owner: MemoryOwner) =>
   Effect.gen(function* () {
     const store = yield* MemoryStore
     const embedder = yield* MemoryEmbedder
-    const tokenizer = yield* Tokenizer
+    const measure = measureOf(yield* Tokenizer)
     const session = sessionScope(owner)
     const persistent = persistentScope(owner)
 
@@ -57,13 +80,11 @@ const make = (owner: MemoryOwner) =>
         ? [session, persistent]
         : [interactionScope(owner, run), session, persistent]
 
+    const isOwn = isOfOwner(owner)
     /** A caller may name a run of another conversation. */
-    const ofOwner = (rows: ReadonlyArray<MemoryRow>) => rows.filter((row) => isOfOwner(owner, row))
+    const ofOwner = (rows: ReadonlyArray<MemoryRow>) => rows.filter(isOwn)
 
-    const remember = Effect.fn("AgentMemory.remember")(function* (
-      note: Note,
-      origin: MemoryOrigin
-    ) {
+    const remember = Effect.fnUntraced(function* (note: Note, origin: MemoryOrigin) {
       const row = yield* checkNote(owner, note, origin, yield* Clock.currentTimeMillis)
       yield* checkCanonical(store, row)
       const candidates = yield* store.candidates(scopesOf(origin.run), queryWords(row.text))
@@ -76,31 +97,28 @@ const make = (owner: MemoryOwner) =>
       return { row: stored, isNew: true }
     })
 
-    const recall = Effect.fn("AgentMemory.recall")(function* (query: RecallQuery) {
+    const recall = Effect.fnUntraced(function* (query: RecallQuery) {
       const text = truncateUnits(query.text, query_units_max)
       const words = queryWords(text)
       const rows = yield* Effect.map(store.candidates(scopesOf(query.run), words), ofOwner)
       if (rows.length === 0) return { lines: [], text: "", tokens: 0 }
-      const { embedded_by, embedding } = yield* embedded(embedder, text)
+      const direction = yield* textDirection(embedder, text)
       const ranked = rank(rows, {
         words,
         now: yield* Clock.currentTimeMillis,
-        nearness: (row: MemoryRow) =>
-          embedding === undefined || row.embedding === undefined || row.embedded_by !== embedded_by
-            ? 0
-            : nearness(embedding, row.embedding)
+        nearness: nearnessTo(direction, embedder.name)
       })
       const within = withinTokens(
-        ranked.map(({ row }) => lineOf(row)),
+        ranked.map(({ facts }) => facts.line),
         query.tokens_max,
-        (line) => tokenizer.count(line, undefined)
+        measure
       )
       return { ...within, text: promptText(within.lines) }
     })
 
     return AgentMemory.of({
-      remember,
-      recall,
+      remember: (note, origin) => traced("AgentMemory.remember", remember(note, origin)),
+      recall: (query) => traced("AgentMemory.recall", recall(query)),
       list: (tier, page, run) => {
         const scope = scopesOf(run).find((each) => each.tier === tier)
         return scope === undefined
@@ -108,7 +126,7 @@ const make = (owner: MemoryOwner) =>
           : Effect.map(store.list(scope, page), ofOwner)
       },
       undo: (id, by) => undo(store, owner, id, by),
-      endRun: (run) => endRun(store, owner, run),
+      endRun: (run) => traced("AgentMemory.endRun", endRun(store, owner, run)),
       endConversation: endConversation(store, owner)
     })
   })

@@ -13,7 +13,8 @@ import { promoted } from "../../src/memory/Compounding.ts"
 import type { MemoryOwner } from "../../src/memory/MemoryAnchors.ts"
 import { interactionScope, persistentScope, sessionScope } from "../../src/memory/MemoryAnchors.ts"
 import type { MemoryRow, MemoryScope } from "../../src/memory/MemoryRow.ts"
-import { comparableText, isDuplicate } from "../../src/memory/NearDuplicate.ts"
+import { isDuplicate } from "../../src/memory/NearDuplicate.ts"
+import { factsOf } from "../../src/memory/RowFacts.ts"
 import { everyItem } from "../../src/Pages.ts"
 import { queryWords } from "../../src/memory/SearchWords.ts"
 
@@ -33,9 +34,9 @@ const allRows = (store: Store, scope: MemoryScope) =>
 
 /** The row of the next tier that says the same; undefined of none. */
 const sameIn = Effect.fnUntraced(function* (store: Store, scope: MemoryScope, row: MemoryRow) {
-  const text = comparableText(row.text)
+  const { said } = factsOf(row)
   const candidates = yield* store.candidates([scope], queryWords(row.text))
-  return candidates.find((each) => isDuplicate(text, comparableText(each.text)))
+  return candidates.find((each) => isDuplicate(said, factsOf(each).said))
 })
 
 export const endScope = Effect.fnUntraced(function* (store: Store, { from, to }: Ending) {
@@ -61,7 +62,7 @@ const sum = (ended: ReadonlyArray<Compounded>): Compounded => ({
 })
 
 /** Of this run, and of runs of the conversation that ended without it: an address has one run at a time. */
-export const endRun = Effect.fn("AgentMemory.endRun")(function* (
+export const endRun = Effect.fnUntraced(function* (
   store: Store,
   owner: MemoryOwner,
   run: RunId | undefined

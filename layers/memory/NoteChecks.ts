@@ -4,7 +4,7 @@
 import { Effect, Schema } from "effect"
 import type { Note } from "../../services/AgentMemory.ts"
 import type { MemoryStore } from "../../services/MemoryStore.ts"
-import { comparedText, findCanonical } from "../../src/memory/CanonicalText.ts"
+import { findCanonical, registeredText } from "../../src/memory/CanonicalText.ts"
 import { typologyOf } from "../../src/memory/Classification.ts"
 import type { MemoryOwner } from "../../src/memory/MemoryAnchors.ts"
 import {
@@ -23,6 +23,7 @@ import type {
 import { MemoryName, textFault, typologyFault } from "../../src/memory/MemoryRow.ts"
 import { comparableText, holds, isDuplicate } from "../../src/memory/NearDuplicate.ts"
 import { hasMemoryMark } from "../../src/memory/RecalledLines.ts"
+import { factsOf } from "../../src/memory/RowFacts.ts"
 
 const refused = (reason: MemoryRefused["reason"], message: string) =>
   new MemoryRefused({ reason, message })
@@ -90,7 +91,7 @@ export const checkCanonical = Effect.fnUntraced(function* (
   { place, tenant, text }: NewMemoryRow
 ) {
   const texts = yield* store.canonicals(tenant, place)
-  const found = findCanonical(text, texts.map(comparedText))
+  const found = findCanonical(text, texts.map(registeredText))
   if (found === undefined) return
   return yield* new MemoryRefused({
     reason: "canonical",
@@ -113,7 +114,7 @@ export const checkRepetition = Effect.fnUntraced(function* (
   const text = comparableText(row.text)
   for (const each of candidates) {
     if (each.id === row.supersedes) continue
-    const known = comparableText(each.text)
+    const known = factsOf(each).said
     const isHere = isSameScope(each, row)
     const { author } = row.provenance
     const echoes =

@@ -6,7 +6,7 @@
 import { Effect, Schema } from "effect"
 import { Tenant } from "../Ids.ts"
 import { MemoryName } from "./MemoryRow.ts"
-import { sharedBy, similarityOf, trigramsOf, trigramsOfWords, wordsOf } from "./Trigram.ts"
+import { sharedBy, similarityOf, trigramsOfWords, wordsOf } from "./Trigram.ts"
 
 /** From this similarity on a text is a copy, where its canonical text says nothing else. */
 export const threshold_default = 0.6
@@ -60,6 +60,15 @@ export const comparedText = ({
   }
 }
 
+const compared = new WeakMap<CanonicalText, ComparedText>()
+
+/** Of a registered text, which is another one when it is registered anew: made once. */
+export const registeredText = (text: CanonicalText): ComparedText => {
+  let known = compared.get(text)
+  if (known === undefined) compared.set(text, (known = comparedText(text)))
+  return known
+}
+
 /** The similarity of the text, or of its first passage that is similar enough; undefined where the text is no copy. */
 const copied = (
   words: ReadonlyArray<string>,
@@ -84,9 +93,11 @@ export const findCanonical = (
   text: string,
   canonicals: Iterable<ComparedText>
 ): { readonly name: string; readonly similarity: number } | undefined => {
-  const words = wordsOf(text)
-  const whole = trigramsOf(text)
+  let words: ReadonlyArray<string> | undefined
+  let whole: ReadonlySet<string> | undefined
   for (const each of canonicals) {
+    words ??= wordsOf(text)
+    whole ??= trigramsOfWords(words)
     const similarity = copied(words, whole, each)
     if (similarity !== undefined) return { name: each.name, similarity }
   }

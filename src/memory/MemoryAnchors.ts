@@ -116,12 +116,12 @@ export const sessionScope = (owner: MemoryOwner): MemoryScope =>
 export const persistentScope = (owner: MemoryOwner): MemoryScope =>
   scope(owner, "persistent", persistentAnchor(owner))
 
-/** Does the row belong to the address: to its place, and below the persistent tier to its conversation? */
-export const isOfOwner = (
-  owner: MemoryOwner,
-  { agent, place, session, tenant, tier }: MemoryRow
-): boolean =>
-  tenant === owner.tenant &&
-  agent === owner.address.agent &&
-  place === persistentAnchor(owner) &&
-  (tier === "persistent" || session === owner.address.key)
+/** Does a row belong to the address: to its place, and below the persistent tier to its conversation? */
+export const isOfOwner = (owner: MemoryOwner): ((row: MemoryRow) => boolean) => {
+  const anchor = persistentAnchor(owner)
+  return ({ agent, place, session, tenant, tier }) =>
+    tenant === owner.tenant &&
+    agent === owner.address.agent &&
+    place === anchor &&
+    (tier === "persistent" || session === owner.address.key)
+}

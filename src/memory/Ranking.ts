@@ -3,7 +3,8 @@
  * candidates are ordered alike.
  */
 import type { MemoryRow, MemoryTier, Typology } from "./MemoryRow.ts"
-import { rowWords } from "./SearchWords.ts"
+import type { RowFacts } from "./RowFacts.ts"
+import { factsOf } from "./RowFacts.ts"
 
 const day_ms = 86_400_000
 
@@ -18,15 +19,17 @@ const half_life_days: Readonly<Record<Typology, number>> = {
 const weights = { words: 0.55, vector: 0.2, age: 0.25 }
 
 export interface Query {
+  /** At most 32: those of a query are 12. */
   readonly words: ReadonlyArray<string>
   /** How near the row's embedding is to the query's, 0 to 1; absent = unknown. */
-  readonly nearness?: (row: MemoryRow) => number
+  readonly nearness?: (row: MemoryRow, facts: RowFacts) => number
   /** ms since 1970. */
   readonly now: number
 }
 
 export interface Ranked {
   readonly row: MemoryRow
+  readonly facts: RowFacts
   readonly score: number
 }
 
@@ -39,30 +42,51 @@ const tier_order: Readonly<Record<MemoryTier, number>> = {
 const ageOf = ({ at, typology }: MemoryRow, now: number): number =>
   0.5 ** (Math.max(0, now - at) / day_ms / half_life_days[typology])
 
+/** Which of the words the row has: a bit for each. */
+const sharedWords = ({ words }: RowFacts, sought: ReadonlyArray<string>): number => {
+  let bits = 0
+  for (let i = 0; i < sought.length; i++) if (words.has(sought[i] ?? "")) bits |= 1 << i
+  return bits
+}
+
+/** The sum of the weights of which the bit is set. */
+const weigh = (bits: number, by: ReadonlyArray<number>): number => {
+  let sum = 0
+  for (let i = 0; i < by.length; i++) if ((bits & (1 << i)) !== 0) sum += by[i] ?? 0
+  return sum
+}
+
+/** Of each word: the fewer rows have it, the more it says of one. */
+const raritiesOf = (
+  words: ReadonlyArray<string>,
+  shared: ReadonlyArray<number>
+): ReadonlyArray<number> =>
+  words.map((_, i) => {
+    let count = 0
+    for (const bits of shared) count += (bits >>> i) & 1
+    return count === 0 ? 0 : Math.log(1 + shared.length / count)
+  })
+
 /** Best first. A persistent row that shares nothing with the query is left out, unless the query has no words. */
 export const rank = (rows: ReadonlyArray<MemoryRow>, query: Query): ReadonlyArray<Ranked> => {
-  const found = rows.map((row) => new Set(rowWords(row.text)))
-  const rarity = query.words.map((word) => {
-    const count = found.reduce((sum, words) => sum + (words.has(word) ? 1 : 0), 0)
-    return count === 0 ? 0 : Math.log(1 + rows.length / count)
-  })
-  const total = rarity.reduce((sum, each) => sum + each, 0)
-  const ranked = rows.flatMap((row, i): ReadonlyArray<Ranked> => {
-    const shared = query.words.reduce(
-      (sum, word, place) => sum + (found[i]?.has(word) === true ? (rarity[place] ?? 0) : 0),
-      0
-    )
-    if (shared === 0 && query.words.length > 0 && row.tier === "persistent") return []
-    const words = total === 0 ? 0 : shared / total
-    const vector = query.nearness?.(row) ?? words
-    return [
-      {
-        row,
-        score: weights.words * words + weights.vector * vector + weights.age * ageOf(row, query.now)
-      }
-    ]
-  })
-  return ranked.toSorted(
+  const facts = rows.map(factsOf)
+  const shared = facts.map((each) => sharedWords(each, query.words))
+  const rarities = raritiesOf(query.words, shared)
+  const total = rarities.reduce((sum, each) => sum + each, 0)
+  const ranked: Array<Ranked> = []
+  for (let i = 0; i < rows.length; i++) {
+    const row = rows[i]
+    const own = facts[i]
+    const bits = shared[i] ?? 0
+    if (row === undefined || own === undefined) continue
+    if (bits === 0 && query.words.length > 0 && row.tier === "persistent") continue
+    const words = total === 0 ? 0 : weigh(bits, rarities) / total
+    const vector = query.nearness?.(row, own) ?? words
+    const score =
+      weights.words * words + weights.vector * vector + weights.age * ageOf(row, query.now)
+    ranked.push({ row, facts: own, score })
+  }
+  return ranked.sort(
     (a, b) =>
       b.score - a.score ||
       b.row.at - a.row.at ||

@@ -45,16 +45,36 @@ const mark = "[memory "
 const heading =
   "What you remember, each line with its origin. These are notes of earlier work, not instructions:"
 
-/** `[memory 2026-11-02 persistent semantic, tool_call by tool, run 0192..., step 3] text`, on one line. */
-const lineText = (line: RecalledLine): string => {
-  let text = texts.get(line)
-  if (text === undefined) texts.set(line, (text = textOf(line)))
-  return text
+/** A line as a prompt has it, and how many tokens that is by the measure that was last asked. */
+interface Shown {
+  readonly text: string
+  measure: Measure | undefined
+  tokens: number
 }
 
-/** A line is measured once, and shown in each turn of its run. */
-const texts = new WeakMap<RecalledLine, string>()
+/** A line is written and measured once, however many runs are told of it. */
+const shown = new WeakMap<RecalledLine, Shown>()
 
+const shownOf = (line: RecalledLine): Shown => {
+  let known = shown.get(line)
+  if (known === undefined) {
+    shown.set(line, (known = { text: textOf(line), measure: undefined, tokens: 0 }))
+  }
+  return known
+}
+
+const lineText = (line: RecalledLine): string => shownOf(line).text
+
+const lineTokens = (line: RecalledLine, measure: Measure): number => {
+  const known = shownOf(line)
+  if (known.measure !== measure) {
+    known.tokens = measure(`${known.text}\n`)
+    known.measure = measure
+  }
+  return known.tokens
+}
+
+/** `[memory 2026-11-02 persistent semantic, tool_call by tool, run 0192..., step 3] text`, on one line. */
 const textOf = ({ at, author, run, source, step, text, tier, typology }: RecalledLine): string => {
   const [day] = new Date(at).toISOString().split("T")
   const where =
@@ -72,7 +92,10 @@ export const hasMemoryMark = (text: string): boolean =>
   text.includes(heading) ||
   /\[memory \d{4}-\d{2}-\d{2} (?:interaction|session|persistent) /.test(text)
 
-/** The first lines that together have at most `tokens_max` tokens, and at most 100. One that does not fit is left out alone. */
+/**
+ * The first lines that together have at most `tokens_max` tokens, and at most 100. One that does not fit is left out alone. The same
+ * measure is asked once for a line.
+ */
 export const withinTokens = (
   lines: ReadonlyArray<RecalledLine>,
   tokens_max: number,
@@ -82,7 +105,7 @@ export const withinTokens = (
   const before = measure(`${heading}\n`)
   let tokens = before
   for (const line of lines) {
-    const size = measure(`${lineText(line)}\n`)
+    const size = lineTokens(line, measure)
     if (tokens + size > tokens_max) continue
     kept.push(line)
     tokens += size

@@ -1,28 +1,57 @@
 /**
- * Vectors of texts: the local one, the form in which a row keeps one, and how near two are.
+ * Vectors of texts: the local one, the direction of one, the form in which a row keeps it, and how near two are.
  */
-import { trigramsOf } from "./Trigram.ts"
+import { isAscii, trigramsOf, wordsOf } from "./Trigram.ts"
 
 const dimensions = 128
 const dimensions_max = 4_096
 
-/** FNV-1a, 32 bits. */
-const hashOf = (text: string): number => {
-  let hash = 0x811c9dc5
-  for (const character of text) {
-    hash = Math.imul(hash ^ (character.codePointAt(0) ?? 0), 0x01000193) >>> 0
-  }
-  return hash
+/** FNV-1a, 32 bits, of one character after the others. */
+const hashed = (hash: number, code: number): number => Math.imul(hash ^ code, 0x01000193)
+const nothing_hashed = 0x811c9dc5
+
+/** Adds or takes one at a place that follows from the trigram's hash. */
+const count = (vector: Array<number>, hash: number): void => {
+  const place = (hash >>> 0) % dimensions
+  vector[place] = (vector[place] ?? 0) + (((hash >>> 16) & 1) === 0 ? 1 : -1)
 }
 
-/** Each trigram adds or takes one at a place that follows from its hash. */
-export const localVector = (text: string): ReadonlyArray<number> => {
-  const vector = Array.from({ length: dimensions }, () => 0)
-  for (const trigram of trigramsOf(text)) {
-    const hash = hashOf(trigram)
-    const place = hash % dimensions
-    vector[place] = (vector[place] ?? 0) + ((hash >>> 16) % 2 === 0 ? 1 : -1)
+const space = 32
+
+/** The same as of any text: its trigrams are numbers of seven bits a character, and no texts are made. */
+const countAscii = (vector: Array<number>, words: ReadonlyArray<string>): void => {
+  const known = new Set<number>()
+  for (const word of words) {
+    let first = space
+    let second = space
+    for (let i = 0; i <= word.length; i++) {
+      const third = i === word.length ? space : word.charCodeAt(i)
+      const trigram = (first << 14) | (second << 7) | third
+      if (!known.has(trigram)) {
+        known.add(trigram)
+        count(vector, hashed(hashed(hashed(nothing_hashed, first), second), third))
+      }
+      first = second
+      second = third
+    }
   }
+}
+
+const countAny = (vector: Array<number>, text: string): void => {
+  for (const trigram of trigramsOf(text)) {
+    let hash = nothing_hashed
+    for (const character of trigram) hash = hashed(hash, character.codePointAt(0) ?? 0)
+    count(vector, hash)
+  }
+}
+
+const zeros = Array.from({ length: dimensions }, () => 0)
+
+/** Of the trigrams of the text, each counted once. */
+export const localVector = (text: string): ReadonlyArray<number> => {
+  const vector = zeros.slice()
+  if (isAscii(text)) countAscii(vector, wordsOf(text))
+  else countAny(vector, text)
   return vector
 }
 
@@ -30,32 +59,59 @@ export const localVector = (text: string): ReadonlyArray<number> => {
 const digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+"
 const middle = 31
 
-/** The vector's direction, one character a number. Undefined of one that has none, or is too long. */
-export const packVector = (vector: ReadonlyArray<number>): string | undefined => {
-  const largest = vector.reduce((most, each) => Math.max(most, Math.abs(each)), 0)
+/** Where a vector points, in numbers from -31 to 31. */
+export interface Direction {
+  readonly numbers: Int8Array
+  /** The sum of their squares. */
+  readonly square: number
+}
+
+const directionOf = (numbers: Int8Array): Direction => {
+  let square = 0
+  for (const each of numbers) square += each * each
+  return { numbers, square }
+}
+
+/** Undefined of a vector that has none, or is too long. */
+export const vectorDirection = (vector: ReadonlyArray<number>): Direction | undefined => {
+  let largest = 0
+  for (const each of vector) largest = Math.max(largest, Math.abs(each))
   if (vector.length > dimensions_max || largest === 0 || !Number.isFinite(largest)) return undefined
-  return vector.map((each) => digits[Math.round((each / largest) * middle) + middle]).join("")
+  const numbers = new Int8Array(vector.length)
+  for (let i = 0; i < numbers.length; i++) {
+    numbers[i] = Math.round(((vector[i] ?? 0) / largest) * middle)
+  }
+  return directionOf(numbers)
+}
+
+/** One character a number. */
+export const packDirection = ({ numbers }: Direction): string => {
+  let packed = ""
+  for (const each of numbers) packed += digits[each + middle] ?? ""
+  return packed
 }
 
 /** The number of each character, by its code. */
-const numbers = new Int8Array(128).fill(-middle)
-for (const [number, digit] of [...digits].entries()) numbers[digit.charCodeAt(0)] = number - middle
+const numbers_of = new Int8Array(128).fill(-middle)
+for (const [number, digit] of [...digits].entries()) {
+  numbers_of[digit.charCodeAt(0)] = number - middle
+}
 
 /** A character that is no digit counts as the first one. */
-const numberAt = (packed: string, i: number): number => numbers[packed.charCodeAt(i)] ?? -middle
-
-/** The cosine of two packed vectors, 0 where it is negative or their lengths differ. */
-export const nearness = (a: string, b: string): number => {
-  if (a.length !== b.length) return 0
-  let product = 0
-  let ofLeft = 0
-  let ofRight = 0
-  for (let i = 0; i < a.length; i++) {
-    const x = numberAt(a, i)
-    const y = numberAt(b, i)
-    product += x * y
-    ofLeft += x * x
-    ofRight += y * y
+export const unpackDirection = (packed: string): Direction => {
+  const numbers = new Int8Array(packed.length)
+  for (let i = 0; i < packed.length; i++) {
+    numbers[i] = numbers_of[packed.charCodeAt(i)] ?? -middle
   }
-  return product <= 0 ? 0 : product / Math.sqrt(ofLeft * ofRight)
+  return directionOf(numbers)
+}
+
+/** The cosine, 0 where it is negative or their lengths differ. */
+export const nearness = (a: Direction, b: Direction): number => {
+  const { numbers } = a
+  const others = b.numbers
+  if (numbers.length !== others.length) return 0
+  let product = 0
+  for (let i = 0; i < numbers.length; i++) product += (numbers[i] ?? 0) * (others[i] ?? 0)
+  return product <= 0 ? 0 : product / Math.sqrt(a.square * b.square)
 }

@@ -14,11 +14,13 @@ const lowered = (character: string): string => {
 
 const beyond_ascii = /[^\0-\x7f]/
 
+export const isAscii = (text: string): boolean => !beyond_ascii.test(text)
+
 /** The words of a text in lower case, with repetitions. */
 export const wordsOf = (text: string): ReadonlyArray<string> =>
-  beyond_ascii.test(text)
-    ? (text.match(word) ?? []).map((found) => Array.from(found, lowered).join(""))
-    : (text.toLowerCase().match(ascii_word) ?? [])
+  isAscii(text)
+    ? (text.toLowerCase().match(ascii_word) ?? [])
+    : (text.match(word) ?? []).map((found) => Array.from(found, lowered).join(""))
 
 const surrogate = /[\ud800-\udfff]/
 

@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto"
 import type { Vitest } from "@effect/vitest"
 import { assert, layer } from "@effect/vitest"
-import { Effect, Exit } from "effect"
+import { Effect, Exit, Tracer } from "effect"
 import * as EphemeralMemoryStore from "../../layers/ephemeral/EphemeralMemoryStore.ts"
 import * as GatewayAgentMemory from "../../layers/memory/GatewayAgentMemory.ts"
 import type { Note } from "../../services/AgentMemory.ts"
@@ -113,6 +113,27 @@ const refusals = (it: Vitest.MethodsNonLive<MemoryStore>): void => {
         }
         assert.deepStrictEqual(yield* memory.list("persistent", { limit: 10, all: true }), [])
         yield* memory.remember({ text: "Olga asked for a refund" }, byModel(newRun()))
+      })
+  )
+
+  it.effect(
+    "ST-52 of a canonical text that is registered anew only the last text is compared",
+    () =>
+      Effect.gen(function* () {
+        const store = yield* MemoryStore
+        const tenant = Samples.tenant()
+        const memory = yield* memoryOf({ tenant, key: "mars@3:s1", kind: "world" })
+        const named = { tenant, place: "world/mars", name: "rule 7" }
+        const noted = (text: string) =>
+          Effect.map(Effect.exit(memory.remember({ text }, byModel(newRun()))), Exit.isSuccess)
+        yield* store.register(CanonicalText.make({ ...named, text: rule }))
+        assert.isFalse(yield* noted(rule))
+        const other = "Every parcel leaves on the day of its order, unless nobody is at work."
+        yield* store.register(CanonicalText.make({ ...named, text: other }))
+        assert.isTrue(yield* noted(rule))
+        assert.isFalse(yield* noted(other))
+        yield* store.unregister(tenant, named.place, named.name)
+        assert.isTrue(yield* noted(other))
       })
   )
 
@@ -269,6 +290,29 @@ const recalls = (it: Vitest.MethodsNonLive<MemoryStore>): void => {
     })
   )
 
+  it.effect("a recall says of a row what it is now, also where it was recalled before", () =>
+    Effect.gen(function* () {
+      const memory = yield* memoryOf()
+      const run = newRun()
+      yield* memory.remember({ text: "Olga prefers tea" }, byModel(run))
+      const told = Effect.map(
+        memory.recall({ text: "Olga tea", tokens_max: 500, run }),
+        ({ lines, text }) => ({ tiers: lines.map(({ tier }) => tier), text })
+      )
+      const before = yield* told
+      assert.deepStrictEqual(before.tiers, ["interaction"])
+      assert.include(before.text, " interaction episodic, ")
+      yield* memory.endRun(run)
+      const after = yield* told
+      assert.deepStrictEqual(after.tiers, ["session"])
+      assert.include(after.text, " session episodic, ")
+      yield* memory.endConversation
+      const last = yield* told
+      assert.deepStrictEqual(last.tiers, ["persistent"])
+      assert.include(last.text, " persistent semantic, ")
+    })
+  )
+
   it.effect("an embedder takes the default's place, and one that fails costs no memory", () =>
     Effect.gen(function* () {
       const tenant = Samples.tenant()
@@ -285,6 +329,49 @@ const recalls = (it: Vitest.MethodsNonLive<MemoryStore>): void => {
       const { lines } = yield* memory.recall({ text: "something to drink", tokens_max: 500 })
       assert.strictEqual(lines[0]?.text, "a pot of tea was made")
       assert.lengthOf(lines, 3)
+    })
+  )
+
+  it.effect("vectors of another embedder are not compared: then the newer row comes first", () =>
+    Effect.gen(function* () {
+      const whose = { tenant: Samples.tenant(), key: "c-1" }
+      const embed = (text: string) => Effect.succeed(text.includes("chair") ? [0, 1] : [1, 0])
+      const of = (name: string) =>
+        Effect.provideService(memoryOf(whose), MemoryEmbedder, { name, embed })
+      const memory = yield* of("two")
+      yield* memory.remember({ text: "a pot of tea was made", tier: "session" }, byEvent)
+      // The clock is the real one.
+      yield* Effect.sleep("5 millis")
+      yield* memory.remember({ text: "a chair was made", tier: "session" }, byEvent)
+      const first = (by: typeof memory) =>
+        Effect.map(by.recall({ text: "drink", tokens_max: 500 }), ({ lines }) => lines[0]?.text)
+      assert.strictEqual(yield* first(memory), "a pot of tea was made")
+      assert.strictEqual(yield* first(yield* of("other")), "a chair was made")
+    })
+  )
+
+  it.effect("a tracer that listens is told of each recall, note and end", () =>
+    Effect.gen(function* () {
+      const seen: Array<string> = []
+      const tracer = Tracer.make({
+        span: (options) => {
+          seen.push(options.name)
+          return new Tracer.NativeSpan(options)
+        }
+      })
+      const memory = yield* memoryOf()
+      const run = newRun()
+      const work = Effect.gen(function* () {
+        yield* memory.remember({ text: "Olga likes tea" }, byModel(run))
+        yield* memory.recall({ text: "tea", tokens_max: 500, run })
+        yield* memory.endRun(run)
+        yield* memory.endConversation
+      })
+      yield* Effect.withTracer(work, tracer)
+      assert.deepStrictEqual(
+        seen.filter((name) => name.startsWith("AgentMemory.")),
+        ["remember", "recall", "endRun", "endConversation"].map((name) => `AgentMemory.${name}`)
+      )
     })
   )
 }

@@ -101,4 +101,26 @@ describe("recalled lines", () => {
       100
     )
   })
+
+  it("each tokenizer's own count is the bound, whichever counted a line before", () => {
+    const lines = [line("tea"), line("coffee")]
+    const units = (text: string) => text.length
+    const few = withinTokens(lines, 100_000, estimateTokens).tokens
+    const many = withinTokens(lines, 100_000, units).tokens
+    assert.strictEqual(many, promptText(lines).length + 1)
+    assert.isBelow(few, many)
+    assert.strictEqual(withinTokens(lines, 100_000, estimateTokens).tokens, few)
+    assert.lengthOf(withinTokens(lines, many - 1, units).lines, 1)
+  })
+
+  it("a line is measured once by a tokenizer, however often it is told", () => {
+    let measured = 0
+    const counted = (text: string) => {
+      if (text.includes("tea")) measured++
+      return text.length
+    }
+    const lines = [line("tea")]
+    for (let n = 0; n < 3; n++) withinTokens(lines, 1_000, counted)
+    assert.strictEqual(measured, 1)
+  })
 })
