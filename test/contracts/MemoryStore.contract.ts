@@ -6,43 +6,11 @@ import { Effect } from "effect"
 import { MemoryStore } from "../../services/MemoryStore.ts"
 import { AgentName, CallId, RunId } from "../../src/Ids.ts"
 import { CanonicalText } from "../../src/memory/CanonicalText.ts"
-import type { MemoryRow, MemoryScope, NewMemoryRow } from "../../src/memory/MemoryRow.ts"
+import type { MemoryScope, NewMemoryRow } from "../../src/memory/MemoryRow.ts"
 import { queryWords } from "../../src/memory/SearchWords.ts"
+import { addAll, agent, newRow, place, scopeOf, textsOf } from "./MemoryRows.ts"
+import { foundByWord } from "./MemoryWords.contract.ts"
 import * as Samples from "./Samples.ts"
-
-const agent = AgentName.make("shop")
-const start = 1_700_000_000_000
-
-/** A row of a new conversation of a new tenant, unless it is given another. */
-const newRow = (text: string, given: Partial<NewMemoryRow> = {}): NewMemoryRow => ({
-  tenant: Samples.tenant(),
-  agent,
-  tier: "session",
-  anchor: "c1",
-  place: "workspace/acme",
-  session: "c1",
-  typology: "episodic",
-  text,
-  provenance: { source: "tool_call", author: "model" },
-  at: start,
-  ...given
-})
-
-const scopeOf = ({ agent, anchor, tenant, tier }: MemoryScope): MemoryScope => ({
-  tenant,
-  agent,
-  tier,
-  anchor
-})
-
-const textsOf = (rows: ReadonlyArray<MemoryRow>) => rows.map(({ text }) => text)
-const place = ({ agent, id, tenant }: MemoryRow) => ({ tenant, agent, id })
-
-/** Adds rows like the first one, with these texts. */
-const addAll = (first: NewMemoryRow, texts: ReadonlyArray<string>) =>
-  Effect.forEach(texts, (text, i) =>
-    MemoryStore.use((store) => store.add({ ...first, text, at: start + i }))
-  )
 
 const rowTests = (it: Vitest.MethodsNonLive<MemoryStore>): void => {
   it.effect("SA-31 SA-37 a row is read back with its tier, kind, origin, subject and vector", () =>
@@ -435,6 +403,7 @@ export const memoryStoreTests = (it: Vitest.MethodsNonLive<MemoryStore>): void =
   rowTests(it)
   chainTests(it)
   recallTests(it)
+  foundByWord(it)
   endTests(it)
   erasureTests(it)
   canonicalTests(it)

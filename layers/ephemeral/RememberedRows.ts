@@ -1,0 +1,274 @@
+/**
+ * Rows of memories in one process: by their ids and keys, in their scopes, and there by their words. What is done in one scope costs
+ * the same however many others there are.
+ */
+import { candidates_max } from "../../services/MemoryStore.ts"
+import type { AgentName, Tenant } from "../../src/Ids.ts"
+import type {
+  MemoryRow,
+  MemoryScope,
+  MemoryTier,
+  NewMemoryRow
+} from "../../src/memory/MemoryRow.ts"
+import { isCurrent, MemoryId } from "../../src/memory/MemoryRow.ts"
+import { query_words_max } from "../../src/memory/SearchWords.ts"
+import { factsOf } from "../../src/memory/RowFacts.ts"
+
+export class Stored {
+  /** Increases from row to row. */
+  readonly position: number
+  readonly words: ReadonlySet<string>
+  /** While candidates are looked for: how well its words fit. */
+  fit = 0
+  /** Meanwhile: is it one of them? */
+  isFound = false
+  /** Is it part of the memory? */
+  isCurrent = true
+  #row: MemoryRow
+
+  constructor(position: number, row: MemoryRow) {
+    this.position = position
+    this.words = factsOf(row).words
+    this.#row = row
+  }
+
+  get row(): MemoryRow {
+    return this.#row
+  }
+
+  set row(row: MemoryRow) {
+    this.#row = row
+    this.isCurrent = isCurrent(row)
+  }
+}
+
+const scopeKey = ({ agent, anchor, tenant, tier }: MemoryScope): string =>
+  `${tenant}\0${agent}\0${tier}\0${anchor}`
+
+export const isIn = ({ row }: Stored, scope: MemoryScope): boolean =>
+  row.anchor === scope.anchor &&
+  row.tier === scope.tier &&
+  row.agent === scope.agent &&
+  row.tenant === scope.tenant
+
+/** Puts it at its place in a list that has the oldest first: mostly the end. */
+const insert = (list: Array<Stored>, stored: Stored): void => {
+  let at = list.length
+  while (at > 0 && (list[at - 1]?.position ?? 0) > stored.position) at--
+  if (at === list.length) list.push(stored)
+  else list.splice(at, 0, stored)
+}
+
+export class RememberedScope {
+  readonly scope: MemoryScope
+  readonly place: string
+  readonly session: string
+  /** When something was last written, in ms since 1970. */
+  touched_at: number
+  /** Oldest first. */
+  #rows: Array<Stored> = []
+  readonly #byWord = new Map<string, Array<Stored>>()
+
+  constructor({ agent, anchor, at, place, session, tenant, tier }: NewMemoryRow) {
+    this.scope = { tenant, agent, tier, anchor }
+    this.place = place
+    this.session = session
+    this.touched_at = at
+  }
+
+  get rows(): ReadonlyArray<Stored> {
+    return this.#rows
+  }
+
+  add(stored: Stored): void {
+    insert(this.#rows, stored)
+    for (const word of stored.words) {
+      const having = this.#byWord.get(word)
+      if (having === undefined) this.#byWord.set(word, [stored])
+      else insert(having, stored)
+    }
+  }
+
+  remove(gone: ReadonlySet<Stored>): void {
+    this.#rows = this.#rows.filter((stored) => !gone.has(stored))
+    const words = new Set<string>()
+    for (const stored of gone) for (const word of stored.words) words.add(word)
+    for (const word of words) {
+      const left = this.#byWord.get(word)?.filter((stored) => !gone.has(stored)) ?? []
+      if (left.length === 0) this.#byWord.delete(word)
+      else this.#byWord.set(word, left)
+    }
+  }
+
+  /** The newest rows that are part of the memory, newest first. */
+  newest(): ReadonlyArray<Stored> {
+    return newestOf(this.#rows, candidates_max.newest)
+  }
+
+  /** The same of those that have the word. */
+  having(word: string): ReadonlyArray<Stored> {
+    return newestOf(this.#byWord.get(word), candidates_max.of_word)
+  }
+}
+
+const nothing: ReadonlyArray<Stored> = []
+
+const newestOf = (rows: ReadonlyArray<Stored> | undefined, count: number) => {
+  if (rows === undefined) return nothing
+  const newest: Array<Stored> = []
+  for (let i = rows.length - 1; i >= 0 && newest.length < count; i--) {
+    const stored = rows[i]
+    if (stored?.isCurrent === true) newest.push(stored)
+  }
+  return newest
+}
+
+/** Rows that have one of the words, those with the most and the rarest. */
+const fitting = (
+  scopes: ReadonlyArray<RememberedScope>,
+  words: ReadonlyArray<string>
+): Array<Stored> => {
+  const found: Array<Stored> = []
+  for (const scope of scopes) {
+    for (const word of words) {
+      const having = scope.having(word)
+      for (const each of having) {
+        if (each.fit === 0) found.push(each)
+        each.fit += 1 / having.length
+      }
+    }
+  }
+  if (found.length > candidates_max.all) {
+    found.sort((a, b) => b.fit - a.fit || b.position - a.position)
+  }
+  for (const each of found) each.fit = 0
+  return found.slice(0, candidates_max.all)
+}
+
+/** The rows with the most and the rarest of the words, and then the newest ones that are not among them. */
+export const candidatesOf = (
+  scopes: ReadonlyArray<RememberedScope>,
+  words: ReadonlyArray<string>
+): ReadonlyArray<MemoryRow> => {
+  const found = fitting(scopes, words.slice(0, query_words_max))
+  for (const each of found) each.isFound = true
+  for (const scope of scopes) {
+    for (const each of scope.newest()) {
+      if (each.isFound) continue
+      each.isFound = true
+      found.push(each)
+    }
+  }
+  for (const each of found) each.isFound = false
+  return found.map(({ row }) => row)
+}
+
+const idOf = (position: number): MemoryId =>
+  MemoryId.make(`00000000-0000-4000-8000-${position.toString(16).padStart(12, "0")}`)
+
+/** Of a conversation of an agent, or of what it wrote with a key. */
+const agentKey = (tenant: Tenant, agent: AgentName, name: string): string =>
+  `${tenant}\0${agent}\0${name}`
+
+export class RememberedRows {
+  readonly #scopes = new Map<string, RememberedScope>()
+  /** Scopes of runs by their conversation. */
+  readonly #runs = new Map<string, Set<RememberedScope>>()
+  readonly #rows = new Map<MemoryId, Stored>()
+  /** By tenant, agent and key. */
+  readonly #keys = new Map<string, MemoryId>()
+  #last = 0
+
+  all(): Array<Stored> {
+    return [...this.#rows.values()]
+  }
+
+  get(id: MemoryId | undefined): Stored | undefined {
+    return id === undefined ? undefined : this.#rows.get(id)
+  }
+
+  /** The row of the agent that was written with the same key. */
+  withKeyOf({ agent, key, tenant }: NewMemoryRow): Stored | undefined {
+    return key === undefined ? undefined : this.get(this.#keys.get(agentKey(tenant, agent, key)))
+  }
+
+  scope(scope: MemoryScope): RememberedScope | undefined {
+    return this.#scopes.get(scopeKey(scope))
+  }
+
+  /** Those of a tier, the longest untouched first. */
+  scopesOf(tier: MemoryTier): Array<RememberedScope> {
+    return byAge([...this.#scopes.values()].filter(({ scope }) => scope.tier === tier))
+  }
+
+  /** Those of the runs of a conversation, the longest untouched first. */
+  runsOf({ agent, anchor, tenant }: MemoryScope): Array<RememberedScope> {
+    return byAge([...(this.#runs.get(agentKey(tenant, agent, anchor)) ?? [])])
+  }
+
+  #home(row: NewMemoryRow): RememberedScope {
+    const known = this.scope(row)
+    if (known !== undefined) return known
+    const home = new RememberedScope(row)
+    this.#scopes.set(scopeKey(row), home)
+    if (row.tier === "interaction") {
+      const key = agentKey(row.tenant, row.agent, row.session)
+      const runs = this.#runs.get(key)
+      if (runs === undefined) this.#runs.set(key, new Set([home]))
+      else runs.add(home)
+    }
+    return home
+  }
+
+  put(given: NewMemoryRow): Stored {
+    const position = ++this.#last
+    const row: MemoryRow = { ...given, id: idOf(position), seen: 1 }
+    const stored = new Stored(position, row)
+    const home = this.#home(row)
+    home.add(stored)
+    home.touched_at = Math.max(home.touched_at, row.at)
+    this.#rows.set(row.id, stored)
+    if (row.key !== undefined) this.#keys.set(agentKey(row.tenant, row.agent, row.key), row.id)
+    return stored
+  }
+
+  /** Rows that are in no scope any more go on in that of their new row. */
+  place(stored: Stored, row: MemoryRow, now: number): void {
+    stored.row = row
+    const home = this.#home(row)
+    home.add(stored)
+    home.touched_at = now
+  }
+
+  /** Lets go of a scope, and not of its rows. */
+  drop(scope: RememberedScope): void {
+    this.#scopes.delete(scopeKey(scope.scope))
+    if (scope.scope.tier !== "interaction") return
+    const { agent, tenant } = scope.scope
+    const key = agentKey(tenant, agent, scope.session)
+    const runs = this.#runs.get(key)
+    runs?.delete(scope)
+    if (runs?.size === 0) this.#runs.delete(key)
+  }
+
+  remove(gone: ReadonlyArray<Stored>): void {
+    const byScope = new Map<RememberedScope, Set<Stored>>()
+    for (const stored of gone) {
+      const { row } = stored
+      this.#rows.delete(row.id)
+      if (row.key !== undefined) this.#keys.delete(agentKey(row.tenant, row.agent, row.key))
+      const home = this.scope(row)
+      if (home === undefined) continue
+      const own = byScope.get(home)
+      if (own === undefined) byScope.set(home, new Set([stored]))
+      else own.add(stored)
+    }
+    for (const [home, own] of byScope) {
+      home.remove(own)
+      if (home.rows.length === 0) this.drop(home)
+    }
+  }
+}
+
+const byAge = (scopes: Array<RememberedScope>): Array<RememberedScope> =>
+  scopes.length < 2 ? scopes : scopes.sort((a, b) => a.touched_at - b.touched_at)
