@@ -107,12 +107,14 @@ export class PromptMeter {
    */
   history(state: RunState, frame: FrameState): ReadonlyArray<TranscriptEntry> {
     if (frame.id !== rootFrame) return nothing
-    const told = state.recalled === undefined ? undefined : memoryEntry(state.recalled)
-    const hasPast = this.#past !== no_past || state.past !== undefined
-    if (told === undefined) return hasPast ? this.#history(state).entries : nothing
     const known = this.#shown
+    const hasPast = this.#past !== no_past || state.past !== undefined
     const entries = hasPast ? this.#history(state).entries : nothing
-    if (this.#told === undefined || known !== this.#shown) this.#told = [...entries, told]
+    if (state.recalled === undefined) return entries
+    if (this.#told === undefined || known !== this.#shown) {
+      const told = memoryEntry(state.recalled)
+      this.#told = told === undefined ? entries : [...entries, told]
+    }
     return this.#told
   }
 
