@@ -297,7 +297,11 @@ const recalls = (it: Vitest.MethodsNonLive<MemoryStore>): void => {
       yield* memory.remember({ text: "Olga prefers tea" }, byModel(run))
       const told = Effect.map(
         memory.recall({ text: "Olga tea", tokens_max: 500, run }),
-        ({ lines, text }) => ({ tiers: lines.map(({ tier }) => tier), text })
+        ({ lines, text }) => {
+          // Whoever changed one would change it for all.
+          assert.isTrue(lines.every((line) => Object.isFrozen(line)))
+          return { tiers: lines.map(({ tier }) => tier), text }
+        }
       )
       const before = yield* told
       assert.deepStrictEqual(before.tiers, ["interaction"])
