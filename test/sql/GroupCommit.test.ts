@@ -215,3 +215,141 @@ it.effect("closing interrupts those that wait", () =>
     assert.isTrue(Exit.hasInterrupts(yield* Effect.exit(write(row(3)))))
   })
 )
+
+const { share_min } = GroupCommit
+
+const from = (first: number, count: number) => numbers(count).map((n) => first + n)
+
+/** A store that answers each batch when it is told to. */
+const gated = Effect.gen(function* () {
+  const open: Array<{
+    readonly rows: ReadonlyArray<number>
+    readonly go: Deferred.Deferred<void>
+  }> = []
+  const write = yield* GroupCommit.make<Row, number, Refused>({
+    commit: (batch) =>
+      Effect.suspend(() => {
+        const rows = batch.map(({ n }) => n)
+        const go = Deferred.makeUnsafe<void>()
+        open.push({ rows, go })
+        return Effect.as(Deferred.await(go), rows)
+      }),
+    batch_max: 100,
+    batch_size_max: 1_000,
+    queue_max: 1_000,
+    overflow: () => ({ lost: false, why: "full" }),
+    writers: 2
+  })
+  yield* Effect.addFinalizer(() =>
+    Effect.forEach(open, ({ go }) => Deferred.succeed(go, undefined), { discard: true })
+  )
+  // Whoever has something to do has done it.
+  const turn = Effect.forEach(numbers(8), () => Effect.yieldNow, { discard: true })
+  const answered: Array<number> = []
+  return {
+    /** Batches that are being written, the oldest first. */
+    writing: () => open.map(({ rows }) => rows),
+    answered,
+    send: (rows: ReadonlyArray<Row>) =>
+      Effect.andThen(
+        Effect.forEach(
+          rows,
+          (each) => Effect.forkDetach(Effect.map(write(each), (n) => answered.push(n))),
+          { discard: true }
+        ),
+        turn
+      ),
+    /** Answers the oldest of them, or the one at this place. */
+    answer: (place = 0) =>
+      Effect.suspend(() => {
+        const [batch] = open.splice(place, 1)
+        return batch === undefined
+          ? Effect.die("nothing is being written")
+          : Effect.andThen(Deferred.succeed(batch.go, undefined), turn)
+      })
+  }
+})
+
+it.effect("a few wait for the batch that is being written, and enough of them do not", () =>
+  Effect.gen(function* () {
+    const { answer, answered, send, writing } = yield* gated
+    yield* send(from(0, share_min).map((n) => row(n)))
+    assert.deepStrictEqual(writing(), [[0]])
+    yield* send([row(share_min)])
+    assert.deepStrictEqual(writing(), [[0], from(1, share_min)])
+    // There are two writers.
+    yield* send(from(100, 3 * share_min).map((n) => row(n)))
+    assert.strictEqual(writing().length, 2)
+    yield* answer()
+    assert.deepStrictEqual(writing(), [from(1, share_min), from(100, 3 * share_min)])
+    yield* answer()
+    yield* answer()
+    assert.deepStrictEqual(writing(), [])
+    assert.strictEqual(new Set(answered).size, 1 + 4 * share_min)
+  })
+)
+
+it.effect("a crowd that comes while nothing is written is written in halves", () =>
+  Effect.gen(function* () {
+    const { answer, answered, send, writing } = yield* gated
+    const crowd = (first: number, count: number) => send(from(first, count).map((n) => row(n)))
+    yield* crowd(0, 3)
+    yield* answer()
+    assert.deepStrictEqual(writing(), [[1, 2]])
+    yield* answer()
+    yield* crowd(100, 2 * share_min)
+    assert.deepStrictEqual(writing(), [from(100, share_min), from(100 + share_min, share_min)])
+    yield* answer()
+    yield* answer()
+    yield* crowd(200, 2 * share_min - 1)
+    assert.deepStrictEqual(writing(), [from(200, 2 * share_min - 1)])
+    yield* answer()
+    assert.strictEqual(answered.length, 4 * share_min + 2)
+  })
+)
+
+it.effect("no lane is in two batches that are written at a time, and each keeps its order", () =>
+  Effect.gen(function* () {
+    const { answer, answered, send, writing } = yield* gated
+    const lanes = numbers(2 * share_min)
+    const round = (first: number) => send(lanes.map((lane) => row(first + lane, `run-${lane}`)))
+    yield* send([row(0, "run-0")])
+    yield* round(1_000)
+    yield* round(2_000)
+    while (writing().length > 0) {
+      const of = writing()
+        .flat()
+        .map((n) => n % 1_000)
+      assert.strictEqual(new Set(of).size, of.length)
+      yield* answer()
+    }
+    assert.strictEqual(answered.length, 1 + 2 * lanes.length)
+    for (const lane of lanes) {
+      assert.isBelow(answered.indexOf(1_000 + lane), answered.indexOf(2_000 + lane))
+    }
+    assert.isBelow(answered.indexOf(0), answered.indexOf(1_000))
+  })
+)
+
+for (const [ended, place] of [
+  ["who writes alone has ended", 0],
+  ["the batch has ended", 1]
+] as const) {
+  it.effect(`a lane that is being written waits where ${ended} and the other has not`, () =>
+    Effect.gen(function* () {
+      const { answer, answered, send, writing } = yield* gated
+      yield* send([row(0), ...from(1, share_min).map((n) => row(n))])
+      assert.strictEqual(writing().length, 2)
+      yield* answer(place)
+      const before = writing()
+      assert.strictEqual(before.length, 1)
+      const lane = before.flat()[0]
+      yield* send([row(100, `run-${lane}`)])
+      assert.deepStrictEqual(writing(), before)
+      yield* answer()
+      assert.deepStrictEqual(writing(), [[100]])
+      yield* answer()
+      assert.strictEqual(answered.length, 2 + share_min)
+    })
+  )
+}

@@ -32,7 +32,15 @@ export interface Options<A extends Item, O, E extends CommitError> {
    * crowd that was answered together writes again together, and who writes alone waits for nobody.
    */
   readonly gathers?: true
+  /**
+   * Batches that are written at a time where many items wait; 1 by default. While the database writes one half of a crowd,
+   * the other half goes on (bench row `send-durable`).
+   */
+  readonly writers?: number
 }
+
+/** While a batch is being written, another is begun for no fewer items: a small one waits and grows. */
+export const share_min = 16
 
 interface Entry<A, O, E> {
   readonly item: A
@@ -44,31 +52,91 @@ const isLost = (exit: Exit.Exit<unknown, CommitError>): boolean =>
   Exit.isFailure(exit) &&
   exit.cause.reasons.some((reason) => reason._tag !== "Fail" || reason.error.lost)
 
-/** The oldest first, one a lane, within the batch's bounds; `rest` is what stays, in order. */
-const take = <A extends Item, O, E extends CommitError>(
-  queue: ReadonlyArray<Entry<A, O, E>>,
-  { batch_max, batch_size_max }: Options<A, O, E>
-) => {
-  const batch: Array<Entry<A, O, E>> = []
-  const rest: Array<Entry<A, O, E>> = []
-  const lanes = new Set<string>()
-  let size = 0
-  for (const entry of queue) {
-    if (entry.state === "withdrawn") continue
-    const full =
-      batch.length === batch_max || (batch.length > 0 && size + entry.item.size > batch_size_max)
-    if (full || lanes.has(entry.item.lane)) {
-      // Nothing of this lane may overtake the one that waits.
-      lanes.add(entry.item.lane)
-      rest.push(entry)
-      continue
-    }
-    entry.state = "taken"
-    lanes.add(entry.item.lane)
-    size += entry.item.size
-    batch.push(entry)
+/** What waits, and what is being written. */
+class Batches<A extends Item, O, E extends CommitError> {
+  readonly #options: Options<A, O, E>
+  readonly #writers: number
+  #queue: Array<Entry<A, O, E>> = []
+  #writing = 0
+  /** Of the batches that are being written. */
+  readonly #lanes = new Set<string>()
+
+  constructor(options: Options<A, O, E>) {
+    this.#options = options
+    this.#writers = options.writers ?? 1
   }
-  return { batch, rest }
+
+  get isWriting(): boolean {
+    return this.#writing > 0
+  }
+
+  /** Is there enough for one more writer? */
+  get isDue(): boolean {
+    const { length } = this.#queue
+    if (length === 0 || this.#writing === 0) return length > 0
+    return this.#writing < this.#writers && length >= share_min
+  }
+
+  /** Undefined: the queue is full. */
+  add(item: A): Entry<A, O, E> | undefined {
+    if (this.#queue.length >= this.#options.queue_max) return undefined
+    const entry: Entry<A, O, E> = { item, done: Deferred.makeUnsafe(), state: "queued" }
+    this.#queue.push(entry)
+    return entry
+  }
+
+  /** What waits is not written any more. */
+  close(): ReadonlyArray<Entry<A, O, E>> {
+    return this.#queue.splice(0)
+  }
+
+  /** The next batch: of a crowd, what falls to one of the writers that are free. */
+  next(): ReadonlyArray<Entry<A, O, E>> {
+    if (!this.isDue) return []
+    const { length } = this.#queue
+    const free = this.#writers - this.#writing
+    return this.#take(length >= share_min * free ? Math.ceil(length / free) : length)
+  }
+
+  /** While the effect runs, nothing else is written of the lanes. */
+  written<B, F>(items: ReadonlyArray<A>, effect: Effect.Effect<B, F>): Effect.Effect<B, F> {
+    return Effect.suspend(() => {
+      this.#writing++
+      for (const { lane } of items) this.#lanes.add(lane)
+      const end = Effect.sync(() => {
+        this.#writing--
+        for (const { lane } of items) this.#lanes.delete(lane)
+      })
+      return Effect.ensuring(effect, end)
+    })
+  }
+
+  /** The oldest first, one a lane, within the batch's bounds; the others stay, in order. */
+  #take(share: number): ReadonlyArray<Entry<A, O, E>> {
+    const { batch_max, batch_size_max } = this.#options
+    const count_max = Math.min(batch_max, share)
+    const batch: Array<Entry<A, O, E>> = []
+    const rest: Array<Entry<A, O, E>> = []
+    const lanes = new Set(this.#lanes)
+    let size = 0
+    for (const entry of this.#queue) {
+      if (entry.state === "withdrawn") continue
+      const full =
+        batch.length === count_max || (batch.length > 0 && size + entry.item.size > batch_size_max)
+      if (full || lanes.has(entry.item.lane)) {
+        // Nothing of this lane may overtake the one that waits.
+        lanes.add(entry.item.lane)
+        rest.push(entry)
+        continue
+      }
+      entry.state = "taken"
+      lanes.add(entry.item.lane)
+      size += entry.item.size
+      batch.push(entry)
+    }
+    this.#queue = rest
+    return batch
+  }
 }
 
 /** There is one for each item, and it may itself be undefined. */
@@ -124,7 +192,7 @@ export const make = <A extends Item, O, E extends CommitError>(
 ): Effect.Effect<(item: A) => Effect.Effect<O, E>, never, Scope.Scope> =>
   Effect.gen(function* () {
     const wakeup = yield* Latch.make(false)
-    let queue: Array<Entry<A, O, E>> = []
+    const batches = new Batches(options)
     // True from the first item until the queue is found empty.
     let busy = false
     let closed = false
@@ -132,8 +200,7 @@ export const make = <A extends Item, O, E extends CommitError>(
     let isCrowded = options.gathers !== undefined
 
     const next = () => {
-      const { batch, rest } = take(queue, options)
-      queue = rest
+      const batch = batches.next()
       if (batch.length > 0) isCrowded = options.gathers !== undefined || batch.length > 1
       return batch
     }
@@ -141,37 +208,38 @@ export const make = <A extends Item, O, E extends CommitError>(
       yield* wakeup.await
       if (isCrowded) yield* Effect.yieldNow
       for (let batch = next(); batch.length > 0; batch = next()) {
-        yield* Effect.uninterruptible(write(options, batch))
+        const items = batch.map(({ item }) => item)
+        yield* Effect.uninterruptible(batches.written(items, write(options, batch)))
         // Those just answered write again before the next batch is taken.
         yield* Effect.yieldNow
       }
       wakeup.closeUnsafe()
-      busy = false
+      if (!batches.isWriting) busy = false
     })
     yield* Effect.addFinalizer(() =>
       Effect.sync(() => {
         closed = true
-        settle(queue.splice(0), Exit.interrupt())
+        settle(batches.close(), Exit.interrupt())
       })
     )
-    yield* Effect.forkScoped(Effect.forever(committer))
+    for (let n = 0; n < (options.writers ?? 1); n++) {
+      yield* Effect.forkScoped(Effect.forever(committer))
+    }
 
     const enqueue = (item: A): Effect.Effect<O, E> => {
-      if (queue.length >= options.queue_max) return Effect.fail(options.overflow())
-      const entry: Entry<A, O, E> = { item, done: Deferred.makeUnsafe(), state: "queued" }
-      queue.push(entry)
+      const entry = batches.add(item)
+      if (entry === undefined) return Effect.fail(options.overflow())
+      if (batches.isWriting && batches.isDue) wakeup.openUnsafe()
       return outcomeOf(entry)
     }
-    const inline = (item: A): Effect.Effect<O, E> =>
-      Effect.uninterruptible(
-        Effect.ensuring(
-          Effect.map(options.commit([item]), (outcomes) => outcomeAt(outcomes, 0)),
-          Effect.sync(() => {
-            if (queue.length > 0) wakeup.openUnsafe()
-            else busy = false
-          })
-        )
-      )
+    const wakeNext = Effect.sync(() => {
+      if (batches.isDue) wakeup.openUnsafe()
+      else if (!batches.isWriting) busy = false
+    })
+    const inline = (item: A): Effect.Effect<O, E> => {
+      const written = Effect.map(options.commit([item]), (outcomes) => outcomeAt(outcomes, 0))
+      return Effect.uninterruptible(Effect.ensuring(batches.written([item], written), wakeNext))
+    }
     return (item) =>
       Effect.suspend(() => {
         if (closed) return Effect.interrupt
