@@ -17,6 +17,8 @@ export interface Chapter {
   readonly entries: ReadonlyArray<TranscriptEntry>
   /** UTF-16 units of the entries. */
   readonly units: number
+  /** The entries' tokens by the agent's tokenizer, kept once they are counted. */
+  tokens?: number
 }
 
 /** The conversation before a run: chapters oldest first, and what is cut of them. */

@@ -1,4 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
+import { chapterOf } from "../../layers/runtime/actor/History.ts"
 import * as PromptMeter from "../../layers/runtime/loop/PromptMeter.ts"
 import type { ResolvedAgent } from "../../services/AgentDirectory.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
@@ -71,5 +72,28 @@ describe("the meter of a run's prompts", () => {
     const some = countedOf(Math.ceil(exact * 2))
     assert.isAbove(some, 0)
     assert.isBelow(some, results)
+  })
+
+  it("counts an earlier run once for all runs that are shown it", () => {
+    const state = answered()
+    const frame = frameOf(state, rootFrame)
+    const counted: Array<string> = []
+    const weights = PromptMeter.make({
+      count: (text) => {
+        counted.push(text)
+        return estimateTokens(text)
+      }
+    })
+    const earlier = chapterOf(1, [{ role: "user", text: "what was said before" }])
+    const isOver = () => {
+      const meter = new PromptMeter.PromptMeter(weights, { chapters: [earlier], cut: undefined })
+      return meter.isOver(state, agentWith(1_000_000), frame)
+    }
+    assert.isFalse(isOver())
+    assert.isFalse(isOver())
+    assert.deepStrictEqual(
+      counted.filter((text) => text === "what was said before"),
+      ["what was said before"]
+    )
   })
 })

@@ -2,7 +2,7 @@
  * Counts the tokens of one run's prompts. Each entry is counted once, when it is new, and only where its number of characters
  * does not already show that the prompt fits: a step costs the same at message 10 and at message 1,000 (bench row `history`).
  */
-import type { Past } from "../../../src/conversation/Compaction.ts"
+import type { Chapter, Past } from "../../../src/conversation/Compaction.ts"
 import { no_past, shownChapter, shownPast } from "../../../src/conversation/Compaction.ts"
 import type { Prompt } from "../../../src/conversation/CompactionPlan.ts"
 import { chapters_max } from "../../../src/conversation/CompactionPlan.ts"
@@ -27,13 +27,10 @@ interface OfAgent {
 /** Counts that all runs of a runtime share. */
 export interface Weights {
   readonly of: (agent: ResolvedAgent) => OfAgent
-  /** Tokens of an earlier run, counted once however many runs are shown it. */
-  readonly ofChapter: (entries: ReadonlyArray<TranscriptEntry>, measure: Measure) => number
 }
 
 export const make = (tokenizer: Tokenizer): Weights => {
   const agents = new WeakMap<ResolvedAgent, OfAgent>()
-  const chapters = new WeakMap<ReadonlyArray<TranscriptEntry>, number>()
   return {
     of: (agent) => {
       let known = agents.get(agent)
@@ -44,14 +41,13 @@ export const make = (tokenizer: Tokenizer): Weights => {
         agents.set(agent, (known = { measure, fixed }))
       }
       return known
-    },
-    ofChapter: (entries, measure) => {
-      let tokens = chapters.get(entries)
-      if (tokens === undefined) chapters.set(entries, (tokens = sizeOf(entries, measure)))
-      return tokens
     }
   }
 }
+
+/** Tokens of an earlier run as a whole, counted once however many runs are shown it (bench row `http`). */
+const chapterTokens = (chapter: Chapter, measure: Measure): number =>
+  (chapter.tokens ??= sizeOf(chapter.entries, measure))
 
 /** Of one transcript: the `tokens` of its first `counted` entries, and an upper bound `most` of those from there to `seen`. */
 interface Own {
@@ -137,11 +133,9 @@ export class PromptMeter {
     let tokens = sizeOf(shownPast({ chapters: [], cut }), measure)
     for (const chapter of this.#past.chapters) {
       if (cut === undefined || chapter.ordinal > cut.dropped) {
-        const whole = shownChapter(chapter, cut)
+        const entries = shownChapter(chapter, cut)
         tokens +=
-          whole === chapter.entries
-            ? this.#weights.ofChapter(whole, measure)
-            : sizeOf(whole, measure)
+          entries === chapter.entries ? chapterTokens(chapter, measure) : sizeOf(entries, measure)
       }
     }
     return (shown.tokens = tokens)
