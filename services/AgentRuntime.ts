@@ -2,8 +2,8 @@
  * Actors and their runs. Owns which process runs an actor and what the actor does next; all state comes from the journal.
  * Every method decodes what it is given: a value that is not what its type says is `InvalidInput`, and nothing is done.
  */
-import { Context, Schema } from "effect"
-import type { Effect, Stream } from "effect"
+import { Context, Effect, Schema, Stream } from "effect"
+import type { Pull, Scope } from "effect"
 import type { AgentNotFound } from "../src/agent/AgentSpec.ts"
 import type {
   AddressConflict,
@@ -116,6 +116,36 @@ export type FeedItem =
       readonly seq: number
     }
 
+export type FeedItems = readonly [FeedItem, ...Array<FeedItem>]
+
+/** Why a watch fails. */
+export type WatchError =
+  | ConversationNotFound
+  | InvalidInput
+  | NotEntitled
+  | RunQuarantined
+  | StoreError
+  | JournalError
+
+/**
+ * A watch for one reader, who needs no fiber while there is nothing to read: it takes what is here, and is called when there may
+ * be more (bench rows `send` and `http`). It does one thing at a time.
+ */
+export interface OpenFeed<E> {
+  /** Gives what there is, at least one item, and waits where there is nothing. Nothing is lost where it is interrupted. */
+  readonly pull: Pull.Pull<FeedItems, E>
+  /** What is here already. `wait`: nothing is. `pull`: only `pull` tells, because the journal is to be read. */
+  readonly takeHere: () => FeedItems | "wait" | "pull"
+  /** After `wait`: calls back once, when there may be something; not after the scope of the watch has closed. */
+  readonly whenDue: (callback: () => void) => void
+}
+
+/** The same watch as a stream. */
+export const feedStream = <E, E2, R>(
+  open: Effect.Effect<OpenFeed<E>, E2, R | Scope.Scope>
+): Stream.Stream<FeedItem, E | E2, Exclude<R, Scope.Scope>> =>
+  Stream.scoped(Stream.fromPull(Effect.map(open, ({ pull }) => pull)))
+
 export interface ActorInfo {
   readonly tenant: Tenant
   readonly address: Address
@@ -177,10 +207,13 @@ export class AgentRuntime extends Context.Service<
       conversation: ConversationId,
       after: Cursor,
       by: Principal
-    ): Stream.Stream<
-      FeedItem,
-      ConversationNotFound | InvalidInput | NotEntitled | RunQuarantined | StoreError | JournalError
-    >
+    ): Stream.Stream<FeedItem, WatchError>
+    /** As `watch`, without a stream; until the scope closes. */
+    openFeed(
+      conversation: ConversationId,
+      after: Cursor,
+      by: Principal
+    ): Effect.Effect<OpenFeed<WatchError>, WatchError, Scope.Scope>
     /**
      * Cancels a run and closes its questions: durable when it returns. For operators, and for the customer that sent the
      * message. The reason has 1 to 4,000 characters.

@@ -1,14 +1,23 @@
 /**
- * A stream as an async iterable: one fiber each time that something is pulled, and none for items that were pulled together
- * (bench row `send`). `Stream.toAsyncIterableWith` runs a second fiber for each pull, which waits for the first.
+ * A stream or an open feed as an async iterable: one fiber each time that something is pulled, and none for items that were
+ * pulled together or are here (bench row `send`). `Stream.toAsyncIterableWith` runs a second fiber for each pull, which waits
+ * for the first.
  */
 import type { Context } from "effect"
-import { Cause, Channel, Effect, Exit, Fiber, Pull, Scope, Stream } from "effect"
+import { Cause, Effect, Exit, Fiber, Pull, Scope, Stream } from "effect"
 
 type Items<A> = readonly [A, ...Array<A>]
 type Fork<R> = <B, F>(effect: Effect.Effect<B, F, R>) => Fiber.Fiber<B, F>
 type Next<A> = IteratorResult<A, void> | Promise<IteratorReturnResult<void>>
+type Pulling<A, E> = Fiber.Fiber<Items<A>, E | Cause.Done<void>>
 type Pulled<A, E> = Exit.Exit<Items<A>, E | Cause.Done<void>>
+
+/** As `OpenFeed`; of a stream nothing is here. */
+interface Source<A, E, R> {
+  readonly pull: Pull.Pull<Items<A>, E, void, R>
+  readonly takeHere: () => Items<A> | "wait" | "pull"
+  readonly whenDue: (callback: () => void) => void
+}
 
 const nothing: ReadonlyArray<never> = []
 
@@ -19,11 +28,14 @@ const nothing: ReadonlyArray<never> = []
 class StreamIterator<A, E, R> implements AsyncIterator<A, void> {
   readonly #fork: Fork<R>
   readonly #scope = Scope.makeUnsafe()
+  /** The first pull opens the source. */
   #pull: Pull.Pull<Items<A>, E, void, R>
+  #source: Source<A, E, R> | undefined
   #items: ReadonlyArray<A> = nothing
   #given = 0
   /** What is being pulled. */
-  #fiber: Fiber.Fiber<Items<A>, E | Cause.Done<void>> | undefined
+  #fiber: Pulling<A, E> | undefined
+  /** What `next` waits for. */
   #pulled: Promise<IteratorResult<A, void>> | undefined
   /** Settles `#pulled`. */
   #resolve: ((result: Next<A>) => void) | undefined
@@ -36,19 +48,23 @@ class StreamIterator<A, E, R> implements AsyncIterator<A, void> {
   }
 
   readonly #ended = (exit: Pulled<A, E>): void => {
-    const resolve = this.#resolve
     this.#fiber = undefined
-    this.#pulled = undefined
-    this.#resolve = undefined
-    resolve?.(this.#closed ?? this.#taken(exit))
+    this.#settle(this.#closed ?? this.#taken(exit))
   }
 
-  constructor(stream: Stream.Stream<A, E, R>, fork: Fork<R>) {
+  readonly #due = (): void => {
+    const here = this.#source?.takeHere() ?? "pull"
+    if (here === "wait") this.#source?.whenDue(this.#due)
+    else if (here === "pull") this.#follow(this.#fork(this.#pull))
+    else this.#settle(this.#first(here))
+  }
+
+  constructor(open: Effect.Effect<Source<A, E, R>, E, R | Scope.Scope>, fork: Fork<R>) {
     this.#fork = fork
-    this.#pull = Effect.flatMap(
-      Channel.toPullScoped(Stream.toChannel(stream), this.#scope),
-      (pull) => (this.#pull = pull)
-    )
+    this.#pull = Effect.flatMap(Scope.provide(open, this.#scope), (source) => {
+      this.#source = source
+      return (this.#pull = source.pull)
+    })
   }
 
   next(): Promise<IteratorResult<A, void>> {
@@ -57,18 +73,38 @@ class StreamIterator<A, E, R> implements AsyncIterator<A, void> {
       return Promise.resolve({ done: false, value: this.#give() })
     }
     if (this.#pulled !== undefined) return this.#nextBehind(this.#pulled)
+    const here = this.#source?.takeHere() ?? "pull"
+    if (here === "wait") return this.#whenDue()
+    if (here !== "pull") return Promise.resolve(this.#first(here))
     const fiber = this.#fork(this.#pull)
     const exit = fiber.pollUnsafe()
     return exit === undefined ? this.#whenPulled(fiber) : Promise.resolve(this.#taken(exit))
   }
 
-  #whenPulled(
-    fiber: Fiber.Fiber<Items<A>, E | Cause.Done<void>>
-  ): Promise<IteratorResult<A, void>> {
+  #whenDue(): Promise<IteratorResult<A, void>> {
+    const pulled = new Promise(this.#executor)
+    this.#pulled = pulled
+    this.#source?.whenDue(this.#due)
+    return pulled
+  }
+
+  #whenPulled(fiber: Pulling<A, E>): Promise<IteratorResult<A, void>> {
+    const pulled = new Promise(this.#executor)
+    this.#pulled = pulled
+    this.#follow(fiber)
+    return pulled
+  }
+
+  #follow(fiber: Pulling<A, E>): void {
     this.#fiber = fiber
-    this.#pulled = new Promise(this.#executor)
     fiber.addObserver(this.#ended)
-    return this.#pulled
+  }
+
+  #settle(result: Next<A>): void {
+    const resolve = this.#resolve
+    this.#pulled = undefined
+    this.#resolve = undefined
+    resolve?.(result)
   }
 
   #nextBehind(pulled: Promise<unknown>): Promise<IteratorResult<A, void>> {
@@ -77,7 +113,10 @@ class StreamIterator<A, E, R> implements AsyncIterator<A, void> {
   }
 
   return(): Promise<IteratorReturnResult<void>> {
-    return this.#close(Exit.void)
+    const closed = this.#close(Exit.void)
+    // Nobody calls back what waits without a fiber.
+    if (this.#fiber === undefined) this.#settle(closed)
+    return closed
   }
 
   /** The next item that is here. A list that was given is let go of, because a watcher may wait long for the next one. */
@@ -90,12 +129,14 @@ class StreamIterator<A, E, R> implements AsyncIterator<A, void> {
     return value
   }
 
+  #first(items: Items<A>): IteratorYieldResult<A> {
+    this.#items = items
+    this.#given = 0
+    return { done: false, value: this.#give() }
+  }
+
   #taken(exit: Pulled<A, E>): Next<A> {
-    if (Exit.isSuccess(exit)) {
-      this.#items = exit.value
-      this.#given = 0
-      return { done: false, value: this.#give() }
-    }
+    if (Exit.isSuccess(exit)) return this.#first(exit.value)
     const { cause } = exit
     if (Pull.isDoneCause(cause)) return this.#close(Exit.void)
     return this.#close(exit).then(() => Promise.reject(Cause.squash(cause)))
@@ -115,10 +156,25 @@ class StreamIterator<A, E, R> implements AsyncIterator<A, void> {
   }
 }
 
-/** Makes iterables over these services. Each iteration runs its stream anew. */
+const nothingHere = () => "pull" as const
+
+/** Makes iterables over these services. Each iteration runs its stream, or opens its feed, anew. */
 export const asyncIterables = <R>(services: Context.Context<R>) => {
   const fork = Effect.runForkWith(services)
-  return <A, E>(stream: Stream.Stream<A, E, R>): AsyncIterable<A> => ({
-    [Symbol.asyncIterator]: () => new StreamIterator(stream, fork)
+  const iterable = <A, E>(
+    open: Effect.Effect<Source<A, E, R>, E, R | Scope.Scope>
+  ): AsyncIterable<A> => ({
+    [Symbol.asyncIterator]: () => new StreamIterator(open, fork)
   })
+  return {
+    ofFeed: iterable,
+    ofStream: <A, E>(stream: Stream.Stream<A, E, R>): AsyncIterable<A> =>
+      iterable(
+        Effect.map(Stream.toPull(stream), (pull) => ({
+          pull,
+          takeHere: nothingHere,
+          whenDue: (callback) => callback()
+        }))
+      )
+  }
 }

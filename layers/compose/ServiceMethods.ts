@@ -10,7 +10,7 @@ import { RunNotFound } from "../../src/run/RunCommand.ts"
 import { inMilliseconds } from "../../src/Times.ts"
 import { discoverOffers } from "../../src/tool/ToolOffer.ts"
 import { AgentDirectory, CustomerAgents, knownTo } from "../../services/AgentDirectory.ts"
-import type { Message } from "../../services/AgentRuntime.ts"
+import type { Cursor, Message } from "../../services/AgentRuntime.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
 import type { AuthorizationsPage } from "../../services/AuthorizationDesk.ts"
@@ -36,6 +36,7 @@ import {
   answerOf,
   answerTo,
   clientCallsOf,
+  openWatch as openFeed,
   sendMessage,
   streamRun,
   waitOf,
@@ -99,11 +100,11 @@ export const stream = (message: Send, by: Principal = service()) =>
     )
   )
 
-export const watch = (
-  id: string,
-  after?: { readonly ordinal: number; readonly seq: number },
-  by: Principal = service()
-) => watchFeed(id, after, by)
+export const watch = (id: string, after?: Cursor, by: Principal = service()) =>
+  watchFeed(id, after, by)
+
+export const openWatch = (id: string, after?: Cursor, by: Principal = service()) =>
+  openFeed(id, after, by)
 
 const decisionMethods = {
   pending: (by = service_principal) => ApprovalDesk.use((desk) => desk.pending(by, 500)),

@@ -53,7 +53,7 @@ const untilAborted = async (
 }
 
 const conversationMethods = (run: Run, services: Context.Context<Services>) => {
-  const asyncIterable = asyncIterables(services)
+  const { ofFeed, ofStream } = asyncIterables(services)
   return {
     send: (async (message: Send, by?: Principal) =>
       run(ServiceMethods.send(message, by))) as NodeService["send"],
@@ -63,8 +63,8 @@ const conversationMethods = (run: Run, services: Context.Context<Services>) => {
     result: (async (id: string, by?: Principal, wait?: Wait) =>
       untilAborted(run, wait, ServiceMethods.result(id, by, wait))) as NodeService["result"],
     stream: ((message: Send, by?: Principal) =>
-      asyncIterable(ServiceMethods.stream(message, by))) as NodeService["stream"],
-    watch: (id, after, by) => asyncIterable(ServiceMethods.watch(id, after, by))
+      ofStream(ServiceMethods.stream(message, by))) as NodeService["stream"],
+    watch: (id, after, by) => ofFeed(ServiceMethods.openWatch(id, after, by))
   } satisfies Partial<NodeService>
 }
 

@@ -2,7 +2,6 @@
  * The waits of the facade: for the end of a run or for its questions, and the feed of a run or a conversation. A wait
  * that ends early does not change the run.
  */
-import type { Pull } from "effect"
 import { Cause, Effect, Result, Schema, Stream, identity } from "effect"
 import { AgentNotFound } from "../../src/agent/AgentSpec.ts"
 import type { Approval } from "../../src/approval/Approval.ts"
@@ -19,8 +18,8 @@ import { isLimitedToOwn, rightRefusal } from "../../src/Rights.ts"
 import { RunNotFound } from "../../src/run/RunCommand.ts"
 import { milliseconds } from "../../src/Times.ts"
 import { CustomerAgents } from "../../services/AgentDirectory.ts"
-import type { Cursor, FeedItem, Message } from "../../services/AgentRuntime.ts"
-import { AgentRuntime } from "../../services/AgentRuntime.ts"
+import type { Cursor, FeedItem, FeedItems, Message, OpenFeed } from "../../services/AgentRuntime.ts"
+import { AgentRuntime, feedStream } from "../../services/AgentRuntime.ts"
 import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
 import { ConversationStore } from "../../services/ConversationStore.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
@@ -313,10 +312,6 @@ export const answerTo = Effect.fnUntraced(function* (
 
 const isRunId = Schema.is(RunIds)
 
-type Items = readonly [FeedItem, ...Array<FeedItem>]
-
-const hasItems = (items: ReadonlyArray<FeedItem>): items is Items => items.length > 0
-
 /** What of a run's conversation belongs to the run. */
 class RunItems {
   readonly #task: AgentTask
@@ -334,7 +329,7 @@ class RunItems {
     this.#at = from
   }
 
-  shown(items: Items): ReadonlyArray<FeedItem> {
+  shown(items: FeedItems): ReadonlyArray<FeedItem> {
     if (this.#isAllShown(items)) return items
     const shown: Array<FeedItem> = []
     for (const item of items) {
@@ -345,7 +340,7 @@ class RunItems {
   }
 
   /** In the middle of the run nothing is left out, and no list is made (bench row `send`, 1,000 runs). */
-  #isAllShown(items: Items): boolean {
+  #isAllShown(items: FeedItems): boolean {
     let last: FeedItem | undefined
     for (const item of items) {
       if (item._tag === "CaughtUp" || item.run !== this.#task.id) return false
@@ -381,38 +376,74 @@ class RunItems {
   }
 }
 
+const hasItems = (items: ReadonlyArray<FeedItem>): items is FeedItems => items.length > 0
+
+/** What is shown of a feed. */
+interface Shown {
+  readonly shown: (items: FeedItems) => ReadonlyArray<FeedItem>
+  /** Nothing else is shown. */
+  readonly isDone: boolean
+}
+
+/** Of a feed, what is shown of it. */
+class ShownFeed<E> implements OpenFeed<E> {
+  readonly #feed: OpenFeed<E>
+  readonly #of: Shown
+
+  constructor(feed: OpenFeed<E>, of: Shown) {
+    this.#feed = feed
+    this.#of = of
+  }
+
+  readonly pull: OpenFeed<E>["pull"] = Effect.suspend(() =>
+    this.#of.isDone ? Cause.done() : this.#pulled
+  )
+
+  readonly #pulled: OpenFeed<E>["pull"] = Effect.flatMap(
+    Effect.suspend(() => this.#feed.pull),
+    (items) => {
+      const shown = this.#of.shown(items)
+      return hasItems(shown) ? Effect.succeed(shown) : this.pull
+    }
+  )
+
+  takeHere(): ReturnType<OpenFeed<E>["takeHere"]> {
+    while (!this.#of.isDone) {
+      const items = this.#feed.takeHere()
+      if (typeof items === "string") return items
+      const shown = this.#of.shown(items)
+      if (hasItems(shown)) return shown
+    }
+    return "pull"
+  }
+
+  whenDue(callback: () => void): void {
+    this.#feed.whenDue(callback)
+  }
+}
+
 /**
  * A run from `from` on to its end. `CaughtUp` comes also for a run that had ended before: after its last event, and not after
  * the events of later runs.
  */
-const ofRun = <E, R>(
-  feed: Stream.Stream<FeedItem, E, R>,
-  task: AgentTask,
-  from: Cursor
-): Stream.Stream<FeedItem, E, R> =>
-  Stream.transformPull(feed, (pull) =>
-    Effect.sync(() => {
-      const ofRun = new RunItems(task, from)
-      const pulled = Effect.flatMap(pull, (items): Pull.Pull<Items, E> => {
-        const shown = ofRun.shown(items)
-        return hasItems(shown) ? Effect.succeed(shown) : next
-      })
-      const next: Pull.Pull<Items, E> = Effect.suspend(() => (ofRun.isDone ? Cause.done() : pulled))
-      return next
-    })
-  )
+const ofRun = <E>(feed: OpenFeed<E>, task: AgentTask, from: Cursor): OpenFeed<E> =>
+  new ShownFeed(feed, new RunItems(task, from))
 
-/** The item as the principal sees it; for a customer, what `CustomerView` shows. */
-const shownTo = <E, R>(by: Principal, feed: Stream.Stream<FeedItem, E, R>) =>
-  isCustomer(by)
-    ? feed.pipe(
-        Stream.map(customerItem),
-        Stream.filter((item) => item !== undefined)
-      )
-    : feed
+const forCustomers: Shown = {
+  shown: (items) => items.flatMap((item) => customerItem(item) ?? []),
+  isDone: false
+}
 
-/** Made once: V8 keeps what a generator function made for each watch reaches until a full collection (bench row `send`). */
-const watched = Effect.fnUntraced(function* (
+/** The items as the principal sees them; for a customer, what `CustomerView` shows. */
+const shownTo = <E>(by: Principal, feed: OpenFeed<E>): OpenFeed<E> =>
+  isCustomer(by) ? new ShownFeed(feed, forCustomers) : feed
+
+/**
+ * A run from its own start to its end, or a conversation from its start: whichever has this id in the principal's tenant.
+ * Fails with ConversationNotFound where neither does. Made once: V8 keeps what a generator function made for each watch reaches
+ * until a full collection (bench row `send`).
+ */
+export const openWatch = Effect.fnUntraced(function* (
   given: string,
   after: Cursor | undefined,
   who: Principal
@@ -431,17 +462,14 @@ const watched = Effect.fnUntraced(function* (
       after === undefined
         ? { ordinal: task.ordinal, seq: -1 }
         : yield* Entries.cursor(after, "after")
-    return shownTo(by, ofRun(agents.watch(task.conversation, from, by), task, from))
+    const feed = yield* agents.openFeed(task.conversation, from, by)
+    return shownTo(by, ofRun(feed, task, from))
   }
   const found = yield* ConversationStore.use((store) => store.read(by.tenant, id))
   if (found === undefined || !isOpenTo(by, "follow", found.begun_by)) return yield* missing
   yield* agentFor(by, "follow", found.address.agent)
-  return shownTo(by, agents.watch(id, after ?? { ordinal: 0, seq: -1 }, by))
+  return shownTo(by, yield* agents.openFeed(id, after ?? { ordinal: 0, seq: -1 }, by))
 })
 
-/**
- * A run from its own start to its end, or a conversation from its start: whichever has this id in the principal's tenant.
- * Fails with ConversationNotFound where neither does.
- */
-export const watchFeed = (given: string, after: Cursor | undefined, who: Principal) =>
-  Stream.unwrap(watched(given, after, who))
+/** The same as a stream. */
+export const watchFeed = (...of: Parameters<typeof openWatch>) => feedStream(openWatch(...of))

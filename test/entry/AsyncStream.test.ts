@@ -1,9 +1,9 @@
-/** A stream as an async iterable. */
+/** Streams and open feeds as async iterables. */
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Deferred, Effect, Exit, Stream } from "effect"
+import { Cause, Context, Deferred, Effect, Exit, Stream } from "effect"
 import { asyncIterables } from "../../layers/compose/AsyncStream.ts"
 
-const asyncIterable = asyncIterables(Context.empty())
+const { ofFeed, ofStream: asyncIterable } = asyncIterables(Context.empty())
 
 const iterate = <A, E>(stream: Stream.Stream<A, E>) => asyncIterable(stream)[Symbol.asyncIterator]()
 
@@ -100,5 +100,135 @@ describe("a stream as an async iterable", () => {
     assert.instanceOf(error, RangeError)
     assert.strictEqual(closed, 1)
     assert.deepStrictEqual(await iterator.next(), { done: true, value: undefined })
+  })
+})
+
+/** A feed of what is put into it, which counts how often it is pulled. `true` is a page that only `pull` reads. */
+const feedOf = () => {
+  const pages: Array<ReadonlyArray<number> | Error | true | "end"> = []
+  const seen = { pulls: 0, waits: 0, closed: 0 }
+  let due: (() => void) | undefined
+  const pull = Effect.suspend((): Effect.Effect<readonly [number], Error | Cause.Done<void>> => {
+    seen.pulls++
+    const page = pages.shift()
+    if (page === "end") return Cause.done()
+    if (page instanceof Error) return Effect.fail(page)
+    return page === undefined || page === true
+      ? Effect.succeed([-1] as const)
+      : Effect.succeed(page as readonly [number])
+  })
+  const feed = {
+    pull,
+    takeHere: () => {
+      const [page] = pages
+      if (page === undefined) return "wait" as const
+      if (typeof page === "string" || page === true || page instanceof Error) return "pull" as const
+      pages.shift()
+      return page as readonly [number]
+    },
+    whenDue: (callback: () => void) => {
+      seen.waits++
+      due = callback
+    }
+  }
+  const open = Effect.acquireRelease(Effect.succeed(feed), () =>
+    Effect.sync(() => {
+      seen.closed++
+      due = undefined
+    })
+  )
+  return {
+    seen,
+    iterator: ofFeed(open)[Symbol.asyncIterator](),
+    put: (...more: typeof pages) => {
+      pages.push(...more)
+      const call = due
+      due = undefined
+      call?.()
+    }
+  }
+}
+
+describe("an open feed as an async iterable", () => {
+  it("is pulled once to be opened, and then takes what is here without a fiber", async () => {
+    const { iterator, put, seen } = feedOf()
+    put([1, 2])
+    assert.deepStrictEqual(await iterator.next(), { done: false, value: 1 })
+    assert.deepStrictEqual(await iterator.next(), { done: false, value: 2 })
+    put([3])
+    assert.deepStrictEqual(await iterator.next(), { done: false, value: 3 })
+    const waiting = iterator.next()
+    put([4, 5])
+    assert.deepStrictEqual(await waiting, { done: false, value: 4 })
+    assert.deepStrictEqual(await iterator.next(), { done: false, value: 5 })
+    assert.deepStrictEqual(seen, { pulls: 1, waits: 1, closed: 0 })
+  })
+
+  it("pulls what only a pull can tell, also after a wait", async () => {
+    const { iterator, put, seen } = feedOf()
+    put([1], true)
+    assert.strictEqual((await iterator.next()).value, 1)
+    assert.strictEqual((await iterator.next()).value, -1)
+    const waiting = iterator.next()
+    put(true)
+    assert.strictEqual((await waiting).value, -1)
+    assert.deepStrictEqual(seen, { pulls: 3, waits: 1, closed: 0 })
+  })
+
+  it("waits again where it was called for nothing", async () => {
+    const { iterator, put, seen } = feedOf()
+    put([1])
+    await iterator.next()
+    const waiting = iterator.next()
+    put()
+    put([2])
+    assert.strictEqual((await waiting).value, 2)
+    assert.deepStrictEqual(seen, { pulls: 1, waits: 2, closed: 0 })
+  })
+
+  it("is done where it ends, and rejects where it fails, after a wait too", async () => {
+    const ended = feedOf()
+    ended.put([1])
+    await ended.iterator.next()
+    const last = ended.iterator.next()
+    ended.put("end")
+    assert.deepStrictEqual(await last, { done: true, value: undefined })
+    assert.strictEqual(ended.seen.closed, 1)
+    const failed = feedOf()
+    failed.put([1])
+    await failed.iterator.next()
+    const rejected = failed.iterator.next().then(
+      () => undefined,
+      (thrown: unknown) => thrown
+    )
+    failed.put(new RangeError("no"))
+    assert.instanceOf(await rejected, RangeError)
+    assert.strictEqual(failed.seen.closed, 1)
+    assert.deepStrictEqual(await failed.iterator.next(), { done: true, value: undefined })
+  })
+
+  it("is done while it waits when the loop is left, and closes", async () => {
+    const { iterator, put, seen } = feedOf()
+    put([1])
+    await iterator.next()
+    const waiting = iterator.next()
+    assert.deepStrictEqual(await iterator.return?.(), { done: true, value: undefined })
+    assert.deepStrictEqual(await waiting, { done: true, value: undefined })
+    assert.strictEqual(seen.closed, 1)
+    put([2])
+    assert.deepStrictEqual(await iterator.next(), { done: true, value: undefined })
+    assert.strictEqual(seen.pulls, 1)
+  })
+
+  it("gives each item once to calls that do not wait for each other", async () => {
+    const { iterator, put } = feedOf()
+    put([1])
+    const calls = [iterator.next(), iterator.next(), iterator.next()]
+    await calls[0]
+    put([2])
+    await calls[1]
+    put([3])
+    const got = (await Promise.all(calls)).map(({ value }) => value)
+    assert.deepStrictEqual(got, [1, 2, 3])
   })
 })

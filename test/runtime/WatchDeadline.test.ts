@@ -3,9 +3,10 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { text } from "../../layers/model/ScriptedModelGateway.ts"
-import { watch } from "../../layers/runtime/actor/Watch.ts"
+import { openFeed } from "../../layers/runtime/actor/Watch.ts"
 import { channelKey, Feed } from "../../layers/runtime/loop/Feed.ts"
 import * as Deadlines from "../../layers/runtime/tool/Deadlines.ts"
+import { feedStream } from "../../services/AgentRuntime.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
 import { ConversationId } from "../../src/Ids.ts"
@@ -26,7 +27,7 @@ const watching = Effect.gen(function* () {
     watch_ms
   }
   const seen: Array<string> = []
-  const items = watch(services, H.tenant, conversation, { ordinal: 0, seq: -1 })
+  const items = feedStream(openFeed(services, H.tenant, conversation, { ordinal: 0, seq: -1 }))
   const fiber = yield* Effect.forkChild(
     Stream.runForEach(items, (item) =>
       Effect.sync(() => {

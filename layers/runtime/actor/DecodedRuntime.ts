@@ -2,7 +2,7 @@
  * Decodes what the runtime is given, and checks the caller's right, before anything is done. A customer reaches the
  * conversations that it began and the runs of messages that it sent; anything else is not found.
  */
-import { Effect, Stream } from "effect"
+import { Effect } from "effect"
 import { isOpenTo } from "../../../src/conversation/CustomerAccess.ts"
 import { ConversationNotFound } from "../../../src/conversation/Conversation.ts"
 import type { AgentTask } from "../../../src/delivery/AgentTask.ts"
@@ -12,7 +12,7 @@ import type { Principal } from "../../../src/Principal.ts"
 import type { RightName } from "../../../src/Rights.ts"
 import { isLimitedToOwn } from "../../../src/Rights.ts"
 import { CallNotUnknown, RunNotFound } from "../../../src/run/RunCommand.ts"
-import { AgentRuntime } from "../../../services/AgentRuntime.ts"
+import { AgentRuntime, feedStream } from "../../../services/AgentRuntime.ts"
 import type { Cursor, Message } from "../../../services/AgentRuntime.ts"
 import { JournalError } from "../../../services/RunJournal.ts"
 import type { StoreError } from "../../../services/StoreError.ts"
@@ -84,10 +84,10 @@ const withOwnKey = (
 
 export const decoded = (
   services: Services,
-  runtime: AgentRuntime["Service"]
+  runtime: Omit<AgentRuntime["Service"], "watch">
 ): AgentRuntime["Service"] => {
   // Made once: V8 keeps what a generator function made for each watch reaches until a full collection (bench row `send`).
-  const watched = Effect.fnUntraced(function* (
+  const openFeed = Effect.fnUntraced(function* (
     conversation: ConversationId,
     after: Cursor,
     by: Principal
@@ -96,7 +96,7 @@ export const decoded = (
     const from = yield* Entries.cursor(after, "after")
     const who = yield* Entries.entitled(by, "follow")
     yield* failIfNotBegunBy(services, who, "follow", id)
-    return runtime.watch(id, from, who)
+    return yield* runtime.openFeed(id, from, who)
   })
   return AgentRuntime.of({
     send: Effect.fnUntraced(function* (message, by) {
@@ -112,7 +112,8 @@ export const decoded = (
       yield* failIfNotBegunBy(services, who, "send", id)
       return yield* runtime.holder(id, who)
     }),
-    watch: (conversation, after, by) => Stream.unwrap(watched(conversation, after, by)),
+    openFeed,
+    watch: (...of) => feedStream(openFeed(...of)),
     interrupt: Effect.fnUntraced(function* (run, by, reason) {
       const id = yield* Entries.runId(run, "run")
       const who = yield* Entries.entitled(by, "cancel")

@@ -33,7 +33,7 @@ import { channelKey } from "../loop/Feed.ts"
 import { decoded } from "./DecodedRuntime.ts"
 import * as Ingress from "./Ingress.ts"
 import * as Recovery from "./Recovery.ts"
-import { watch } from "./Watch.ts"
+import { openFeed } from "./Watch.ts"
 
 /** Keeps nothing in memory of what an erasure wrote over; undefined: it may have been any conversation. */
 const forget = (host: ActorHost.ActorHost, erased: ErasedConversation | undefined): void => {
@@ -62,7 +62,7 @@ const make = Effect.gen(function* () {
       holder: (conversation, { tenant }) => holder(tenant, conversation),
       interrupt,
       settle,
-      watch: (conversation, after, { tenant }) => watch(watched, tenant, conversation, after),
+      openFeed: (conversation, after, { tenant }) => openFeed(watched, tenant, conversation, after),
       actors: (limit, tenant) => Effect.sync(() => table.list(limit, tenant))
     }
   )

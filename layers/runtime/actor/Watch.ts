@@ -3,10 +3,11 @@
  * the feed has them, which is what this process commits and the pieces of turns in progress. A watcher that goes away cancels
  * nothing.
  */
-import { Channel, Effect, Exit, Scope, Stream } from "effect"
+import { Effect, Exit } from "effect"
+import type { Scope } from "effect"
 import type { ConversationId, Tenant } from "../../../src/Ids.ts"
 import type { RunQuarantined } from "../../../src/run/Quarantine.ts"
-import type { Cursor, FeedItem } from "../../../services/AgentRuntime.ts"
+import type { Cursor, FeedItem, FeedItems, OpenFeed } from "../../../services/AgentRuntime.ts"
 import type { JournalError } from "../../../services/RunJournal.ts"
 import type { StoreError } from "../../../services/StoreError.ts"
 import { isDone } from "../loop/DoneEffect.ts"
@@ -25,16 +26,14 @@ interface Services extends TailServices {
 
 type Failure = RunQuarantined | StoreError | JournalError
 
-type Items = readonly [FeedItem, ...Array<FeedItem>]
-
-const hasItems = (items: ReadonlyArray<FeedItem>): items is Items => items.length > 0
+const hasItems = (items: ReadonlyArray<FeedItem>): items is FeedItems => items.length > 0
 
 /**
  * One watcher: what is pulled, its deadline and what the feed wakes are one object, and what is there already is given without a
  * fiber of its own (bench row `send`). A wakeup that comes while nobody pulls is kept for the next pull. Its deadline stays
  * armed over many waits, because most of them end long before (bench row `send`, 1,000 runs).
  */
-class FeedReader extends Deadline {
+class FeedReader extends Deadline implements OpenFeed<Failure> {
   readonly #services: Services
   readonly #watcher: Watcher
   readonly #tail: JournalTail
@@ -44,7 +43,7 @@ class FeedReader extends Deadline {
   #isCaughtUp = false
   /** When the wait began, in ms of the monotonic clock. */
   #since = 0
-  #resume: ((woken: Effect.Effect<void>) => void) | undefined
+  #due: (() => void) | undefined
 
   constructor(services: Services, tenant: Tenant, conversation: ConversationId, after: Cursor) {
     super()
@@ -54,22 +53,22 @@ class FeedReader extends Deadline {
   }
 
   /** Gives what there is, at least one item; where there is nothing it waits. */
-  readonly pull: Effect.Effect<Items, Failure> = Effect.suspend(() =>
+  readonly pull: Effect.Effect<FeedItems, Failure> = Effect.suspend(() =>
     this.#isPending ? this.#next() : this.#nextWoken
   )
 
   wake(isUnknown: boolean): void {
     this.#isPending = true
     if (isUnknown) this.#isUnknown = true
-    const resume = this.#resume
-    if (resume === undefined) return
-    this.#resume = undefined
-    resume(Exit.void)
+    const due = this.#due
+    if (due === undefined) return
+    this.#due = undefined
+    due()
   }
 
   fire(): void {
     // Armed again by the next wait.
-    if (this.#resume === undefined) return
+    if (this.#due === undefined) return
     const { deadlines, watch_ms } = this.#services
     const left = this.#since + watch_ms - deadlines.now()
     if (left > 0) deadlines.arm(this, left)
@@ -77,57 +76,80 @@ class FeedReader extends Deadline {
   }
 
   close(): void {
+    this.#due = undefined
     this.#services.deadlines.disarm(this)
     this.#watcher.close()
   }
 
-  /**
-   * Ends at a wakeup, or after `watch_ms`. An interruption cleans nothing up: to resume an interrupted wait does nothing, and
-   * what a wait leaves behind for that is allocated at each one (bench row `send`, 1,000 runs).
-   */
-  readonly #woken = Effect.callback<void>((resume) => {
-    if (this.#isPending) return resume(Exit.void)
+  takeHere(): FeedItems | "wait" | "pull" {
+    while (this.#isPending) {
+      const isUnknown = this.#isUnknown
+      const page = this.#page()
+      if (!isDone(page) || Exit.isFailure(page)) {
+        // It was not taken.
+        this.#isPending = true
+        this.#isUnknown = isUnknown
+        return "pull"
+      }
+      const items = this.#shown(page.value)
+      if (items !== undefined) return items
+    }
+    return "wait"
+  }
+
+  /** Called at a wakeup, or after `watch_ms`. */
+  whenDue(due: () => void): void {
+    if (this.#isPending) return due()
     const { deadlines, watch_ms } = this.#services
-    this.#resume = resume
+    this.#due = due
     this.#since = deadlines.now()
     if (this.index === -1) deadlines.arm(this, watch_ms)
-  })
+  }
+
+  /**
+   * An interruption cleans nothing up: to resume an interrupted wait does nothing, and what a wait leaves behind for that is
+   * allocated at each one (bench row `send`, 1,000 runs).
+   */
+  readonly #woken = Effect.callback<void>((resume) => this.whenDue(() => resume(Exit.void)))
 
   readonly #nextWoken = Effect.flatMap(this.#woken, () => this.#next())
 
-  #next(): Effect.Effect<Items, Failure> {
+  #next(): Effect.Effect<FeedItems, Failure> {
+    const page = this.#page()
+    const given = (read: Page): Effect.Effect<FeedItems, Failure> => {
+      const items = this.#shown(read)
+      return items === undefined ? this.pull : Exit.succeed(items)
+    }
+    if (!isDone(page)) return Effect.flatMap(page, given)
+    return Exit.isSuccess(page) ? given(page.value) : Exit.failCause(page.cause)
+  }
+
+  #page() {
     const isUnknown = this.#isUnknown
     this.#isPending = false
     this.#isUnknown = false
-    const page = this.#tail.next(isUnknown)
-    if (!isDone(page)) return Effect.flatMap(page, (read) => this.#shown(read))
-    return Exit.isSuccess(page) ? this.#shown(page.value) : Exit.failCause(page.cause)
+    return this.#tail.next(isUnknown)
   }
 
-  #shown({ isLast, isMoreDue, items }: Page): Effect.Effect<Items, Failure> {
+  #shown({ isLast, isMoreDue, items }: Page): FeedItems | undefined {
     if (!this.#isCaughtUp && isLast) {
       this.#isCaughtUp = true
       items.push({ _tag: "CaughtUp", ...this.#tail.cursor })
     }
     if (isMoreDue || !isLast) this.wake(false)
     for (const piece of this.#watcher.take()) if (!this.#tail.isStale(piece)) items.push(piece)
-    return hasItems(items) ? Exit.succeed(items) : this.pull
+    return hasItems(items) ? items : undefined
   }
 }
 
-export const watch = (
+/** Until the scope closes. */
+export const openFeed = (
   services: Services,
   tenant: Tenant,
   conversation: ConversationId,
   after: Cursor
-): Stream.Stream<FeedItem, Failure> =>
-  Stream.fromChannel(
-    Channel.fromTransform((_, scope) => {
-      let reader: FeedReader | undefined
-      const close = Effect.sync(() => reader?.close())
-      return Effect.map(Scope.addFinalizer(scope, close), () => {
-        reader = new FeedReader(services, tenant, conversation, after)
-        return reader.pull
-      })
-    })
+): Effect.Effect<OpenFeed<Failure>, never, Scope.Scope> =>
+  Effect.acquireRelease(
+    Effect.sync(() => new FeedReader(services, tenant, conversation, after)),
+    (reader) => Effect.sync(() => reader.close())
   )
