@@ -1,11 +1,12 @@
 /** A watcher whom nobody wakes, as where another process runs what it watches: it reads the journal every `watch_ms`. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Stream } from "effect"
+import { Effect, Exit, Fiber, Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { text } from "../../layers/model/ScriptedModelGateway.ts"
 import { openFeed } from "../../layers/runtime/actor/Watch.ts"
 import { channelKey, Feed } from "../../layers/runtime/loop/Feed.ts"
 import * as Deadlines from "../../layers/runtime/tool/Deadlines.ts"
+import type { FeedItem } from "../../services/AgentRuntime.ts"
 import { feedStream } from "../../services/AgentRuntime.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
@@ -15,8 +16,8 @@ import * as H from "./Harness.ts"
 const conversation = ConversationId.make("c-1")
 const watch_ms = 1_000
 
-/** A watcher over the stores of the runtime, whose feed is not told of what the runtime commits. */
-const watching = Effect.gen(function* () {
+/** A watch over the stores of the runtime, whose feed is not told of what the runtime commits. */
+const opening = Effect.gen(function* () {
   const deadlines = yield* Deadlines.make
   const feed = new Feed()
   const services = {
@@ -26,16 +27,24 @@ const watching = Effect.gen(function* () {
     feed,
     watch_ms
   }
+  const opened = openFeed(services, H.tenant, conversation, { ordinal: 0, seq: -1 })
+  return { deadlines, feed, opened }
+})
+
+const namesOf = (items: ReadonlyArray<FeedItem>) =>
+  items.flatMap((item) => {
+    if (item._tag === "CaughtUp") return ["caught up"]
+    return item._tag === "Event" && item.entry.event._tag === "RunEnded"
+      ? [`end of ${item.ordinal}`]
+      : []
+  })
+
+const watching = Effect.gen(function* () {
+  const { deadlines, feed, opened } = yield* opening
   const seen: Array<string> = []
-  const items = feedStream(openFeed(services, H.tenant, conversation, { ordinal: 0, seq: -1 }))
   const fiber = yield* Effect.forkChild(
-    Stream.runForEach(items, (item) =>
-      Effect.sync(() => {
-        if (item._tag === "CaughtUp") seen.push("caught up")
-        else if (item._tag === "Event" && item.entry.event._tag === "RunEnded") {
-          seen.push(`end of ${item.ordinal}`)
-        }
-      })
+    Stream.runForEach(feedStream(opened), (item) =>
+      Effect.sync(() => seen.push(...namesOf([item])))
     ),
     { startImmediately: true }
   )
@@ -93,6 +102,56 @@ describe("a watcher whom nobody wakes", () => {
       yield* TestClock.adjust(0)
       assert.strictEqual(deadlines.armed(), 1)
       yield* Fiber.interrupt(fiber)
+      assert.strictEqual(deadlines.armed(), 0)
+      assert.strictEqual(feed.size, 0)
+    }).pipe(Effect.provide(layer))
+  )
+})
+
+describe("a watcher without a fiber", () => {
+  it.effect("is told to pull until it has pulled, and then to wait", () =>
+    Effect.gen(function* () {
+      yield* run("one")
+      const { feed, opened } = yield* opening
+      const watch = yield* opened
+      assert.strictEqual(watch.takeHere(), "pull")
+      assert.strictEqual(watch.takeHere(), "pull")
+      assert.deepStrictEqual(namesOf(yield* watch.pull), ["end of 1", "caught up"])
+      assert.strictEqual(watch.takeHere(), "wait")
+      let called = 0
+      watch.whenDue(() => called++)
+      yield* run("two")
+      assert.strictEqual(called, 0)
+      feed.wake(channelKey(H.tenant, conversation))
+      feed.wake(channelKey(H.tenant, conversation))
+      assert.strictEqual(called, 1)
+      assert.strictEqual(watch.takeHere(), "pull")
+      assert.strictEqual(watch.takeHere(), "pull")
+      assert.deepStrictEqual(namesOf(yield* watch.pull), ["end of 2"])
+    }).pipe(Effect.scoped, Effect.provide(layer))
+  )
+
+  it.effect("is called `watch_ms` after it began to wait, and not after its scope has closed", () =>
+    Effect.gen(function* () {
+      yield* run("one")
+      const { deadlines, feed, opened } = yield* opening
+      const scope = yield* Scope.make()
+      const watch = yield* Scope.provide(opened, scope)
+      yield* watch.pull
+      assert.strictEqual(watch.takeHere(), "wait")
+      let called = 0
+      watch.whenDue(() => called++)
+      yield* TestClock.adjust(watch_ms - 1)
+      assert.strictEqual(called, 0)
+      yield* TestClock.adjust(1)
+      assert.strictEqual(called, 1)
+      yield* watch.pull.pipe(Effect.timeoutOption(0))
+      assert.strictEqual(watch.takeHere(), "wait")
+      watch.whenDue(() => called++)
+      yield* Scope.close(scope, Exit.void)
+      feed.wake(channelKey(H.tenant, conversation))
+      yield* TestClock.adjust(watch_ms)
+      assert.strictEqual(called, 1)
       assert.strictEqual(deadlines.armed(), 0)
       assert.strictEqual(feed.size, 0)
     }).pipe(Effect.provide(layer))

@@ -76,7 +76,6 @@ class FeedReader extends Deadline implements OpenFeed<Failure> {
   }
 
   close(): void {
-    this.#due = undefined
     this.#services.deadlines.disarm(this)
     this.#watcher.close()
   }
