@@ -2,7 +2,7 @@
  * Appends of concurrent writers in one statement: one committer, which takes what waits, commits it and answers each.
  * It is written over a `commit` function, so that the simulation runs it over a simulated database. Private to this room.
  */
-import { Deferred, Effect, Exit, Latch } from "effect"
+import { Effect, Exit, Latch } from "effect"
 import type { Scope } from "effect"
 
 export interface Item {
@@ -42,10 +42,30 @@ export interface Options<A extends Item, O, E extends CommitError> {
 /** While a batch is being written, another is begun for no fewer items: a small one waits and grows. */
 export const share_min = 16
 
-interface Entry<A, O, E> {
+/** An item that waits for its outcome (bench row `send-durable`: a deferred for each costs more than the queue). */
+class Entry<A, O, E> {
   readonly item: A
-  readonly done: Deferred.Deferred<O, E>
-  state: "queued" | "taken" | "withdrawn"
+  state: "queued" | "taken" | "withdrawn" = "queued"
+  #resume: (outcome: Exit.Exit<O, E>) => void
+
+  constructor(item: A, resume: (outcome: Exit.Exit<O, E>) => void) {
+    this.item = item
+    this.#resume = resume
+  }
+
+  settle(outcome: Exit.Exit<O, E>): void {
+    this.#resume(outcome)
+  }
+
+  /** Withdraws what was not yet taken. Once taken it is too late, and the outcome is awaited. */
+  readonly withdrawn: Effect.Effect<void> = Effect.callback<void>((resume) => {
+    if (this.state === "taken") {
+      this.#resume = () => resume(Exit.void)
+    } else {
+      this.state = "withdrawn"
+      resume(Exit.void)
+    }
+  })
 }
 
 const isLost = (exit: Exit.Exit<unknown, CommitError>): boolean =>
@@ -77,12 +97,12 @@ class Batches<A extends Item, O, E extends CommitError> {
     return this.#writing < this.#writers && length >= share_min
   }
 
-  /** Undefined: the queue is full. */
-  add(item: A): Entry<A, O, E> | undefined {
-    if (this.#queue.length >= this.#options.queue_max) return undefined
-    const entry: Entry<A, O, E> = { item, done: Deferred.makeUnsafe(), state: "queued" }
+  get isFull(): boolean {
+    return this.#queue.length >= this.#options.queue_max
+  }
+
+  add(entry: Entry<A, O, E>): void {
     this.#queue.push(entry)
-    return entry
   }
 
   /** What waits is not written any more. */
@@ -146,10 +166,12 @@ const settle = <A, O, E>(
   batch: ReadonlyArray<Entry<A, O, E>>,
   exit: Exit.Exit<ReadonlyArray<O>, E>
 ) => {
-  for (const [index, { done }] of batch.entries()) {
-    Deferred.doneUnsafe(
-      done,
-      Exit.map(exit, (outcomes) => outcomeAt(outcomes, index))
+  let index = 0
+  for (const entry of batch) {
+    entry.settle(
+      Exit.isSuccess(exit)
+        ? Exit.succeed(outcomeAt(exit.value, index++))
+        : Exit.failCause(exit.cause)
     )
   }
 }
@@ -172,16 +194,6 @@ const write = <A extends Item, O, E extends CommitError>(
       write(options, batch.slice(middle))
     )
   })
-
-/** Waits for the outcome. Withdraws what was not yet taken; once taken it is too late, and the outcome is awaited. */
-const outcomeOf = <A, O, E>(entry: Entry<A, O, E>): Effect.Effect<O, E> =>
-  Effect.onInterrupt(Deferred.await(entry.done), () =>
-    Effect.suspend(() => {
-      if (entry.state === "taken") return Effect.asVoid(Effect.exit(Deferred.await(entry.done)))
-      entry.state = "withdrawn"
-      return Effect.void
-    })
-  )
 
 /**
  * Starts the committer in the scope: with its layer, never inside a caller's transaction. What it returns writes one item:
@@ -226,12 +238,15 @@ export const make = <A extends Item, O, E extends CommitError>(
       yield* Effect.forkScoped(Effect.forever(committer))
     }
 
-    const enqueue = (item: A): Effect.Effect<O, E> => {
-      const entry = batches.add(item)
-      if (entry === undefined) return Effect.fail(options.overflow())
-      if (batches.isWriting && batches.isDue) wakeup.openUnsafe()
-      return outcomeOf(entry)
-    }
+    const enqueue = (item: A): Effect.Effect<O, E> =>
+      Effect.callback((resume) => {
+        if (closed) return resume(Effect.interrupt)
+        if (batches.isFull) return resume(Effect.fail(options.overflow()))
+        const entry = new Entry<A, O, E>(item, resume)
+        batches.add(entry)
+        if (batches.isDue) wakeup.openUnsafe()
+        return entry.withdrawn
+      })
     const wakeNext = Effect.sync(() => {
       if (batches.isDue) wakeup.openUnsafe()
       else if (!batches.isWriting) busy = false
@@ -243,11 +258,8 @@ export const make = <A extends Item, O, E extends CommitError>(
     return (item) =>
       Effect.suspend(() => {
         if (closed) return Effect.interrupt
-        if (busy) return enqueue(item)
+        const isAlone = !busy && !isCrowded
         busy = true
-        if (!isCrowded) return inline(item)
-        const outcome = enqueue(item)
-        wakeup.openUnsafe()
-        return outcome
+        return isAlone ? inline(item) : enqueue(item)
       })
   })

@@ -1,7 +1,7 @@
 /**
  * Writes appends, and reads why one was refused. Private to this room.
  */
-import { Clock, Effect, Schema } from "effect"
+import { Clock, Effect, Exit, Schema } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
 import type { Append } from "../../../services/RunJournal.ts"
 import { FencedOff, JournalError, StaleAppend } from "../../../services/RunJournal.ts"
@@ -17,14 +17,15 @@ export type Refusal = FencedOff | StaleAppend | JournalError
 
 const overBy = (text: string) => new JournalError({ message: text, lost: false })
 
-/** The append with its texts, written once. Fails where an event is not JSON. */
-export const encoded = (append: Append, at: number): Effect.Effect<EncodedAppend, JournalError> =>
-  append.events.length === 0
-    ? Effect.fail(overBy("an append without events"))
-    : Effect.try({
-        try: () => encodeAppend(append, at),
-        catch: () => overBy("an event that is not JSON")
-      })
+/** The append with its texts, written once, and at once. Fails where an event is not JSON. */
+export const encoded = (append: Append, at: number): Exit.Exit<EncodedAppend, JournalError> => {
+  if (append.events.length === 0) return Exit.fail(overBy("an append without events"))
+  try {
+    return Exit.succeed(encodeAppend(append, at))
+  } catch {
+    return Exit.fail(overBy("an event that is not JSON"))
+  }
+}
 
 const FenceRow = Schema.Struct({
   run_id: RunId,
