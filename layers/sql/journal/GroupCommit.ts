@@ -1,6 +1,6 @@
 /**
- * Appends of concurrent writers in one statement: one committer, which takes what waits, commits it and answers each.
- * It is written over a `commit` function, so that the simulation runs it over a simulated database. Private to this room.
+ * Appends of concurrent writers in one statement: a committer, or two, takes what waits, commits it and answers each.
+ * Private to this room.
  */
 import { Effect, Exit, Latch } from "effect"
 import type { Scope } from "effect"
