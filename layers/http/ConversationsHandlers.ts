@@ -150,8 +150,10 @@ const read = Effect.fnUntraced(function* (
 })
 
 /** The account of this request's unread text. When it exceeds what may be unread, `cut` is done and the connection closed. */
-const openAccount = Effect.fnUntraced(function* (unread: Unread) {
-  const { source } = yield* HttpServerRequest.HttpServerRequest
+const openAccount = Effect.fnUntraced(function* (
+  unread: Unread,
+  { source }: HttpServerRequest.HttpServerRequest
+) {
   const cut = yield* Deferred.make<void>()
   const account = yield* Effect.acquireRelease(
     Effect.sync(() =>
@@ -216,10 +218,13 @@ export const layer: Layer.Layer<
         if (cursor === undefined) return yield* Effect.fail(badCursor)
         yield* conversationFor(store.read, by, "follow", params.id, customer_agents)
         yield* limits.stream(by)
-        const { account, cut } = yield* openAccount(unread)
+        const request = yield* HttpServerRequest.HttpServerRequest
+        const { account, cut } = yield* openAccount(unread, request)
         const stream = EventStream.bytes(runtime.watch(params.id, cursor, by), {
           customer: readsAsCustomer(by),
           heartbeat_ms,
+          // A Web response's reader may transfer the memory that it is given.
+          encode: request.source instanceof Request ? undefined : EventStream.inPooledUtf8,
           account,
           until: Effect.raceFirst(Deferred.await(stopping), cut)
         })

@@ -1,0 +1,131 @@
+/**
+ * What an event stream pulls: the texts of what a feed gives, and between them what interrupts its wait. One object in place of
+ * merged streams, which hand each text over through a queue and three fibers, several times for each message (bench row `http`).
+ */
+import { Cause, Effect, Exit, Fiber, Result, Schedule, Stream } from "effect"
+import type { Array as Arr, Context, Pull, Scope } from "effect"
+
+type Items<A> = Arr.NonEmptyReadonlyArray<A>
+type Fed<A, E> = Pull.Pull<Items<A>, E>
+
+export interface Source<A, E, B> {
+  readonly feed: Stream.Stream<A, E>
+  /** The text before all others. */
+  readonly first: string
+  /** The texts of items that are there at the same time. Each is made when it is pulled. */
+  readonly textsOf: (items: Items<A>) => Iterator<string>
+  /** The last text of a feed that failed. */
+  readonly textOfError: (error: E) => string
+  /** A text that is given every `beat_ms`, when nothing else is there. One that was not pulled yet is not given twice. */
+  readonly beat: string
+  readonly beat_ms: number
+  /** The end of the texts, whatever the feed does. */
+  readonly until: Effect.Effect<void>
+  /** What is given for a text. */
+  readonly given: (text: string) => B
+  /** The next one is pulled: what was given before was taken. */
+  readonly taken: () => void
+}
+
+class TextPull<A, E, B> {
+  readonly #source: Source<A, E, B>
+  readonly #feed: Fed<A, E>
+  readonly #context: Context.Context<never>
+  #texts: Iterator<string>
+  /** A pull of the feed that was begun. It goes on while a beat is given, so that none of its items is lost. */
+  #read: Fiber.Fiber<Items<A>, E | Cause.Done> | undefined
+  #isBeatDue = false
+  #isOver = false
+  #resume: ((woken: Effect.Effect<void>) => void) | undefined
+
+  constructor(source: Source<A, E, B>, feed: Fed<A, E>, context: Context.Context<never>) {
+    this.#source = source
+    this.#feed = feed
+    this.#context = context
+    this.#texts = [source.first].values()
+  }
+
+  /** What the next text is; it waits until there is one. */
+  readonly pull: Pull.Pull<Items<B>> = Effect.suspend(() => {
+    this.#source.taken()
+    return this.#next()
+  })
+
+  readonly beat: Effect.Effect<void> = Effect.sync(() => {
+    this.#isBeatDue = true
+    this.#wake()
+  })
+
+  readonly end: Effect.Effect<void> = Effect.sync(() => {
+    this.#isOver = true
+    this.#wake()
+  })
+
+  /** Ends the pull that was begun, before its feed is closed. */
+  readonly close: Effect.Effect<void> = Effect.suspend(() =>
+    this.#read === undefined ? Effect.void : Fiber.interrupt(this.#read)
+  )
+
+  /** An interruption leaves nothing to clean up: to resume an interrupted wait does nothing. */
+  readonly #woken = Effect.flatMap(
+    Effect.callback<void>((resume) => {
+      this.#resume = resume
+    }),
+    () => this.#next()
+  )
+
+  readonly #wake = (): void => {
+    const resume = this.#resume
+    this.#resume = undefined
+    resume?.(Exit.void)
+  }
+
+  #next(): Pull.Pull<Items<B>> {
+    for (;;) {
+      if (this.#isOver) return Cause.done()
+      const text = this.#texts.next()
+      if (text.done !== true) return this.#given(text.value)
+      if (this.#isBeatDue) {
+        this.#isBeatDue = false
+        return this.#given(this.#source.beat)
+      }
+      const read = (this.#read ??= this.#begun())
+      const exit = read.pollUnsafe()
+      if (exit === undefined) return this.#woken
+      this.#read = undefined
+      if (Exit.isFailure(exit)) return this.#last(exit.cause)
+      this.#texts = this.#source.textsOf(exit.value)
+    }
+  }
+
+  #given(text: string): Pull.Pull<Items<B>> {
+    return Exit.succeed([this.#source.given(text)])
+  }
+
+  #begun(): Fiber.Fiber<Items<A>, E | Cause.Done> {
+    const read = Effect.runForkWith(this.#context)(this.#feed)
+    read.addObserver(this.#wake)
+    return read
+  }
+
+  /** A defect of the feed is one of the stream, which then breaks off. */
+  #last(cause: Cause.Cause<E | Cause.Done>): Pull.Pull<Items<B>> {
+    this.#isOver = true
+    const failed = Cause.findError(cause)
+    if (Result.isFailure(failed)) return Exit.failCause(failed.failure)
+    const error = failed.success
+    return Cause.isDone(error) ? Cause.done() : this.#given(this.#source.textOfError(error))
+  }
+}
+
+/** Pulls the texts until the feed ends or fails, or `until` ends. Needs the scope of who pulls. */
+export const textPull = Effect.fnUntraced(function* <A, E, B>(
+  source: Source<A, E, B>
+): Effect.fn.Return<Pull.Pull<Items<B>>, never, Scope.Scope> {
+  const feed = yield* Stream.toPull(source.feed)
+  const texts = new TextPull(source, feed, yield* Effect.context<never>())
+  yield* Effect.addFinalizer(() => texts.close)
+  yield* Effect.forkScoped(Effect.andThen(source.until, texts.end))
+  yield* Effect.forkScoped(Effect.schedule(texts.beat, Schedule.spaced(source.beat_ms)))
+  return texts.pull
+})

@@ -1,0 +1,124 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Cause, Deferred, Effect, Exit, Fiber, Pull, Queue, Scope, Stream } from "effect"
+import { TestClock } from "effect/testing"
+import { textPull } from "../../layers/http/TextPull.ts"
+
+/** What a test gives and hears. */
+const rigged = (until: Effect.Effect<void> = Effect.never, feed?: Stream.Stream<number, string>) =>
+  Effect.gen(function* () {
+    const queue = yield* Queue.unbounded<number, string | Cause.Done>()
+    const log: Array<string> = []
+    const scope = yield* Scope.make()
+    const pull = yield* Scope.provide(
+      textPull({
+        feed: feed ?? Stream.fromQueue(queue),
+        first: "first",
+        textsOf: (items) => items.map(String).values(),
+        textOfError: (error) => `error ${error}`,
+        beat: "beat",
+        beat_ms: 1_000,
+        until,
+        given: (text) => {
+          log.push(text)
+          return text
+        },
+        taken: () => void log.push("taken")
+      }),
+      scope
+    )
+    const next = Effect.map(pull, ([text]) => text)
+    const isDone = Pull.catchDone(Effect.as(pull, false), () => Effect.succeed(true))
+    return { isDone, log, next, queue, scope }
+  })
+
+describe("the texts of an event stream", () => {
+  it.effect("are the first, then each of those that are there, before what comes later", () =>
+    Effect.gen(function* () {
+      const { log, next, queue } = yield* rigged()
+      yield* Queue.offerAll(queue, [1, 2])
+      assert.deepStrictEqual([yield* next, yield* next, yield* next], ["first", "1", "2"])
+      const waiting = yield* Effect.forkChild(next)
+      yield* Effect.yieldNow
+      assert.isUndefined(waiting.pollUnsafe())
+      yield* Queue.offer(queue, 3)
+      assert.strictEqual(yield* Fiber.join(waiting), "3")
+      assert.deepStrictEqual(log, ["taken", "first", "taken", "1", "taken", "2", "taken", "3"])
+    })
+  )
+
+  it.effect("have a beat between them while nothing comes, and lose nothing by it", () =>
+    Effect.gen(function* () {
+      const { next, queue } = yield* rigged()
+      yield* next
+      const waiting = yield* Effect.forkChild(next)
+      yield* TestClock.adjust(1_000)
+      assert.strictEqual(yield* Fiber.join(waiting), "beat")
+      yield* Queue.offer(queue, 1)
+      assert.strictEqual(yield* next, "1")
+    })
+  )
+
+  it.effect("have one beat, however long nobody pulls, and it waits for what is there", () =>
+    Effect.gen(function* () {
+      const { next, queue } = yield* rigged()
+      yield* Queue.offerAll(queue, [1, 2])
+      assert.deepStrictEqual([yield* next, yield* next], ["first", "1"])
+      yield* TestClock.adjust(3_000)
+      assert.deepStrictEqual([yield* next, yield* next], ["2", "beat"])
+      yield* Queue.offer(queue, 3)
+      assert.strictEqual(yield* next, "3")
+    })
+  )
+
+  it.effect("end when the feed does, with the text of its error where it failed", () =>
+    Effect.gen(function* () {
+      const ended = yield* rigged()
+      yield* Queue.end(ended.queue)
+      assert.strictEqual(yield* ended.next, "first")
+      assert.isTrue(yield* ended.isDone)
+      const failed = yield* rigged()
+      yield* Queue.fail(failed.queue, "away")
+      assert.deepStrictEqual([yield* failed.next, yield* failed.next], ["first", "error away"])
+      assert.isTrue(yield* failed.isDone)
+    })
+  )
+
+  it.effect("break off at a defect of the feed", () =>
+    Effect.gen(function* () {
+      const { next } = yield* rigged(Effect.never, Stream.die("broken"))
+      yield* next
+      const exit = yield* Effect.exit(next)
+      assert.isTrue(Exit.isFailure(exit) && Cause.hasDies(exit.cause))
+    })
+  )
+
+  it.effect("end when they are to, also while they wait for the feed", () =>
+    Effect.gen(function* () {
+      const over = yield* Deferred.make<void>()
+      const { isDone, next } = yield* rigged(Deferred.await(over))
+      yield* next
+      const waiting = yield* Effect.forkChild(isDone)
+      yield* Effect.yieldNow
+      assert.isUndefined(waiting.pollUnsafe())
+      yield* Deferred.succeed(over, undefined)
+      assert.isTrue(yield* Fiber.join(waiting))
+    })
+  )
+
+  it.effect("close with their scope the pull of the feed that goes on, and then the feed", () =>
+    Effect.gen(function* () {
+      const log: Array<string> = []
+      const note = (text: string) => Effect.sync(() => void log.push(text))
+      const reading = Effect.onInterrupt(Effect.never, () => note("interrupted"))
+      const feed = Stream.ensuring(Stream.fromEffect(reading), note("closed"))
+      const { next, scope } = yield* rigged(Effect.never, feed)
+      yield* next
+      const waiting = yield* Effect.forkChild(next)
+      yield* Effect.yieldNow
+      yield* Fiber.interrupt(waiting)
+      assert.deepStrictEqual(log, [])
+      yield* Scope.close(scope, Exit.void)
+      assert.deepStrictEqual(log, ["interrupted", "closed"])
+    })
+  )
+})
