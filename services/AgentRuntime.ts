@@ -131,14 +131,27 @@ export type WatchError =
  * A watch for one reader, who needs no fiber while there is nothing to read: it takes what is here, and is called when there may
  * be more (bench rows `send` and `http`). It does one thing at a time.
  */
-export interface OpenFeed<E> {
+export interface OpenFeed<E, A = FeedItem, R = never> {
   /** Gives what there is, at least one item, and waits where there is nothing. Nothing is lost where it is interrupted. */
-  readonly pull: Pull.Pull<FeedItems, E>
+  readonly pull: Pull.Pull<readonly [A, ...Array<A>], E, void, R>
   /** What is here already. `wait`: nothing is. `pull`: only `pull` tells, because the journal is to be read. */
-  readonly takeHere: () => FeedItems | "wait" | "pull"
-  /** After `wait`: calls back once, when there may be something; not after the scope of the watch has closed. */
+  readonly takeHere: () => readonly [A, ...Array<A>] | "wait" | "pull"
+  /**
+   * After `wait`: calls back once, when there may be something; not after the scope of the watch has closed. A later call
+   * replaces the callback.
+   */
   readonly whenDue: (callback: () => void) => void
 }
+
+/** A stream, of which nothing is here: it is pulled. */
+export const openStream = <A, E, R>(
+  stream: Stream.Stream<A, E, R>
+): Effect.Effect<OpenFeed<E, A, R>, never, R | Scope.Scope> =>
+  Effect.map(Stream.toPull(stream), (pull) => ({
+    pull,
+    takeHere: () => "pull",
+    whenDue: (callback) => callback()
+  }))
 
 /** The same watch as a stream. */
 export const feedStream = <E, E2, R>(

@@ -4,20 +4,16 @@
  * for the first.
  */
 import type { Context } from "effect"
-import { Cause, Effect, Exit, Fiber, Pull, Scope, Stream } from "effect"
+import type { Stream } from "effect"
+import { Cause, Effect, Exit, Fiber, Pull, Scope } from "effect"
+import type { OpenFeed } from "../../services/AgentRuntime.ts"
+import { openStream } from "../../services/AgentRuntime.ts"
 
 type Items<A> = readonly [A, ...Array<A>]
 type Fork<R> = <B, F>(effect: Effect.Effect<B, F, R>) => Fiber.Fiber<B, F>
 type Next<A> = IteratorResult<A, void> | Promise<IteratorReturnResult<void>>
 type Pulling<A, E> = Fiber.Fiber<Items<A>, E | Cause.Done<void>>
 type Pulled<A, E> = Exit.Exit<Items<A>, E | Cause.Done<void>>
-
-/** As `OpenFeed`; of a stream nothing is here. */
-interface Source<A, E, R> {
-  readonly pull: Pull.Pull<Items<A>, E, void, R>
-  readonly takeHere: () => Items<A> | "wait" | "pull"
-  readonly whenDue: (callback: () => void) => void
-}
 
 const nothing: ReadonlyArray<never> = []
 
@@ -30,7 +26,7 @@ class StreamIterator<A, E, R> implements AsyncIterator<A, void> {
   readonly #scope = Scope.makeUnsafe()
   /** The first pull opens the source. */
   #pull: Pull.Pull<Items<A>, E, void, R>
-  #source: Source<A, E, R> | undefined
+  #source: OpenFeed<E, A, R> | undefined
   #items: ReadonlyArray<A> = nothing
   #given = 0
   /** What is being pulled. */
@@ -59,7 +55,7 @@ class StreamIterator<A, E, R> implements AsyncIterator<A, void> {
     else this.#settle(this.#first(here))
   }
 
-  constructor(open: Effect.Effect<Source<A, E, R>, E, R | Scope.Scope>, fork: Fork<R>) {
+  constructor(open: Effect.Effect<OpenFeed<E, A, R>, E, R | Scope.Scope>, fork: Fork<R>) {
     this.#fork = fork
     this.#pull = Effect.flatMap(Scope.provide(open, this.#scope), (source) => {
       this.#source = source
@@ -156,25 +152,17 @@ class StreamIterator<A, E, R> implements AsyncIterator<A, void> {
   }
 }
 
-const nothingHere = () => "pull" as const
-
 /** Makes iterables over these services. Each iteration runs its stream, or opens its feed, anew. */
 export const asyncIterables = <R>(services: Context.Context<R>) => {
   const fork = Effect.runForkWith(services)
   const iterable = <A, E>(
-    open: Effect.Effect<Source<A, E, R>, E, R | Scope.Scope>
+    open: Effect.Effect<OpenFeed<E, A, R>, E, R | Scope.Scope>
   ): AsyncIterable<A> => ({
     [Symbol.asyncIterator]: () => new StreamIterator(open, fork)
   })
   return {
     ofFeed: iterable,
     ofStream: <A, E>(stream: Stream.Stream<A, E, R>): AsyncIterable<A> =>
-      iterable(
-        Effect.map(Stream.toPull(stream), (pull) => ({
-          pull,
-          takeHere: nothingHere,
-          whenDue: (callback) => callback()
-        }))
-      )
+      iterable(openStream(stream))
   }
 }

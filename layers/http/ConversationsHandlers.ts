@@ -220,7 +220,7 @@ export const layer: Layer.Layer<
         yield* limits.stream(by)
         const request = yield* HttpServerRequest.HttpServerRequest
         const { account, cut } = yield* openAccount(unread, request)
-        const stream = EventStream.bytes(runtime.watch(params.id, cursor, by), {
+        const stream = EventStream.bytes(runtime.openFeed(params.id, cursor, by), {
           customer: readsAsCustomer(by),
           heartbeat_ms,
           // A Web response's reader may transfer the memory that it is given.

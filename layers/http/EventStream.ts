@@ -141,7 +141,7 @@ const counting = (account: Account | undefined) => {
  * resumes from its cursor.
  */
 export const bytes = (
-  feed: ReturnType<AgentRuntime["Service"]["watch"]>,
+  feed: ReturnType<AgentRuntime["Service"]["openFeed"]>,
   { account, customer, encode = inUtf8, heartbeat_ms, until }: FeedOptions
 ): Stream.Stream<Uint8Array> =>
   Stream.fromChannel(

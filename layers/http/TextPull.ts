@@ -1,15 +1,17 @@
 /**
  * What an event stream pulls: the texts of what a feed gives, and between them what interrupts its wait. One object in place of
- * merged streams, which hand each text over through a queue and three fibers, several times for each message (bench row `http`).
+ * merged streams, which hand each text over through a queue and three fibers, several times for each message. What is here is
+ * taken without a fiber, and who waits is called (bench row `http`).
  */
-import { Cause, Effect, Exit, Fiber, Result, Schedule, Stream } from "effect"
-import type { Array as Arr, Context, Pull, Scope } from "effect"
+import { Cause, Effect, Exit, Fiber, Result, Schedule, Scope } from "effect"
+import type { Array as Arr, Context, Pull } from "effect"
+import type { OpenFeed } from "../../services/AgentRuntime.ts"
 
 type Items<A> = Arr.NonEmptyReadonlyArray<A>
-type Fed<A, E> = Pull.Pull<Items<A>, E>
+type Open<A, E> = Effect.Effect<OpenFeed<E, A>, E, Scope.Scope>
 
 export interface Source<A, E, B> {
-  readonly feed: Stream.Stream<A, E>
+  readonly feed: Open<A, E>
   /** The text before all others. */
   readonly first: string
   /** The texts of items that are there at the same time. Each is made when it is pulled. */
@@ -29,8 +31,10 @@ export interface Source<A, E, B> {
 
 class TextPull<A, E, B> {
   readonly #source: Source<A, E, B>
-  readonly #feed: Fed<A, E>
   readonly #context: Context.Context<never>
+  #feed: OpenFeed<E, A> | undefined
+  /** The first pull opens the feed. */
+  #pullFeed: Pull.Pull<Items<A>, E>
   #texts: Iterator<string>
   /** A pull of the feed that was begun. It goes on while a beat is given, so that none of its items is lost. */
   #read: Fiber.Fiber<Items<A>, E | Cause.Done> | undefined
@@ -38,10 +42,13 @@ class TextPull<A, E, B> {
   #isOver = false
   #resume: ((woken: Effect.Effect<void>) => void) | undefined
 
-  constructor(source: Source<A, E, B>, feed: Fed<A, E>, context: Context.Context<never>) {
+  constructor(source: Source<A, E, B>, scope: Scope.Scope, context: Context.Context<never>) {
     this.#source = source
-    this.#feed = feed
     this.#context = context
+    this.#pullFeed = Effect.flatMap(Scope.provide(source.feed, scope), (feed) => {
+      this.#feed = feed
+      return (this.#pullFeed = feed.pull)
+    })
     this.#texts = [source.first].values()
   }
 
@@ -89,6 +96,15 @@ class TextPull<A, E, B> {
         this.#isBeatDue = false
         return this.#given(this.#source.beat)
       }
+      const here = this.#read === undefined ? this.#feed?.takeHere() : undefined
+      if (typeof here === "object") {
+        this.#texts = this.#source.textsOf(here)
+        continue
+      }
+      if (here === "wait") {
+        this.#feed?.whenDue(this.#wake)
+        return this.#woken
+      }
       const read = (this.#read ??= this.#begun())
       const exit = read.pollUnsafe()
       if (exit === undefined) return this.#woken
@@ -103,7 +119,7 @@ class TextPull<A, E, B> {
   }
 
   #begun(): Fiber.Fiber<Items<A>, E | Cause.Done> {
-    const read = Effect.runForkWith(this.#context)(this.#feed)
+    const read = Effect.runForkWith(this.#context)(this.#pullFeed)
     read.addObserver(this.#wake)
     return read
   }
@@ -122,9 +138,10 @@ class TextPull<A, E, B> {
 export const textPull = Effect.fnUntraced(function* <A, E, B>(
   source: Source<A, E, B>
 ): Effect.fn.Return<Pull.Pull<Items<B>>, never, Scope.Scope> {
-  const feed = yield* Stream.toPull(source.feed)
-  const texts = new TextPull(source, feed, yield* Effect.context<never>())
-  yield* Effect.addFinalizer(() => texts.close)
+  // Of the feed, which is opened by the first pull and closed after the last.
+  const scope = yield* Scope.make()
+  const texts = new TextPull(source, scope, yield* Effect.context<never>())
+  yield* Effect.addFinalizer((exit) => Effect.andThen(texts.close, Scope.close(scope, exit)))
   yield* Effect.forkScoped(Effect.andThen(source.until, texts.end))
   yield* Effect.forkScoped(Effect.schedule(texts.beat, Schedule.spaced(source.beat_ms)))
   return texts.pull

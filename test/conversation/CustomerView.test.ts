@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Effect, Stream } from "effect"
 import * as EventStream from "../../layers/http/EventStream.ts"
 import type { FeedItem } from "../../services/AgentRuntime.ts"
+import { openStream } from "../../services/AgentRuntime.ts"
 import { ConversationMessage } from "../../src/conversation/Conversation.ts"
 import { customerEvent, customerMessage } from "../../src/conversation/CustomerView.ts"
 import { CallId, FrameId, RunId } from "../../src/Ids.ts"
@@ -51,7 +52,7 @@ const item = (event: unknown): FeedItem => ({
 })
 
 const bytesOf = (items: ReadonlyArray<FeedItem>) =>
-  EventStream.bytes(Stream.fromIterable(items), {
+  EventStream.bytes(openStream(Stream.fromIterable(items)), {
     customer: true,
     heartbeat_ms: 60_000,
     until: Effect.never
@@ -131,7 +132,7 @@ describe("what a customer sees", () => {
     Effect.gen(function* () {
       const run_id = "00000000-0000-4000-8000-000000000001"
       const broken = new RunQuarantined({ run_id, reason: "unknown_event", seq: 17 })
-      const text = yield* EventStream.bytes(Stream.fail(broken), {
+      const text = yield* EventStream.bytes(openStream(Stream.fail(broken)), {
         customer: true,
         heartbeat_ms: 60_000,
         until: Effect.never

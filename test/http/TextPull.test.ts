@@ -1,17 +1,22 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Deferred, Effect, Exit, Fiber, Pull, Queue, Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
+import type { OpenFeed } from "../../services/AgentRuntime.ts"
+import { openStream } from "../../services/AgentRuntime.ts"
 import { textPull } from "../../layers/http/TextPull.ts"
 
 /** What a test gives and hears. */
-const rigged = (until: Effect.Effect<void> = Effect.never, feed?: Stream.Stream<number, string>) =>
+const rigged = (
+  until: Effect.Effect<void> = Effect.never,
+  feed?: Effect.Effect<OpenFeed<string, number>, string, Scope.Scope>
+) =>
   Effect.gen(function* () {
     const queue = yield* Queue.unbounded<number, string | Cause.Done>()
     const log: Array<string> = []
     const scope = yield* Scope.make()
     const pull = yield* Scope.provide(
       textPull({
-        feed: feed ?? Stream.fromQueue(queue),
+        feed: feed ?? openStream(Stream.fromQueue(queue)),
         first: "first",
         textsOf: (items) => items.map(String).values(),
         textOfError: (error) => `error ${error}`,
@@ -85,7 +90,7 @@ describe("the texts of an event stream", () => {
 
   it.effect("break off at a defect of the feed", () =>
     Effect.gen(function* () {
-      const { next } = yield* rigged(Effect.never, Stream.die("broken"))
+      const { next } = yield* rigged(Effect.never, openStream(Stream.die("broken")))
       yield* next
       const exit = yield* Effect.exit(next)
       assert.isTrue(Exit.isFailure(exit) && Cause.hasDies(exit.cause))
@@ -110,15 +115,76 @@ describe("the texts of an event stream", () => {
       const log: Array<string> = []
       const note = (text: string) => Effect.sync(() => void log.push(text))
       const reading = Effect.onInterrupt(Effect.never, () => note("interrupted"))
-      const feed = Stream.ensuring(Stream.fromEffect(reading), note("closed"))
-      const { next, scope } = yield* rigged(Effect.never, feed)
+      let taken = 0
+      const feed: OpenFeed<string, number> = {
+        pull: reading,
+        takeHere: () => (taken++, "pull"),
+        whenDue: (callback) => callback()
+      }
+      const open = Effect.acquireRelease(Effect.succeed(feed), () => note("closed"))
+      const { next, scope } = yield* rigged(Effect.never, open)
       yield* next
       const waiting = yield* Effect.forkChild(next)
       yield* Effect.yieldNow
-      yield* Fiber.interrupt(waiting)
+      yield* TestClock.adjust(1_000)
+      assert.strictEqual(yield* Fiber.join(waiting), "beat")
+      const again = yield* Effect.forkChild(next)
+      yield* Effect.yieldNow
+      yield* Fiber.interrupt(again)
       assert.deepStrictEqual(log, [])
+      // It does one thing at a time, and it is being pulled.
+      assert.strictEqual(taken, 0)
       yield* Scope.close(scope, Exit.void)
       assert.deepStrictEqual(log, ["interrupted", "closed"])
+    })
+  )
+
+  it.effect("take what is here without a pull, and are called while they wait", () =>
+    Effect.gen(function* () {
+      const here: Array<readonly [number, ...Array<number>]> = [[2, 3]]
+      const seen = { pulls: 0, waits: 0 }
+      let due: (() => void) | undefined
+      const feed = Effect.succeed<OpenFeed<string, number>>({
+        pull: Effect.sync(() => {
+          seen.pulls++
+          return [1] as const
+        }),
+        takeHere: () => here.shift() ?? "wait",
+        whenDue: (callback) => {
+          seen.waits++
+          due = callback
+        }
+      })
+      const { next } = yield* rigged(Effect.never, feed)
+      const got = [yield* next, yield* next, yield* next, yield* next]
+      assert.deepStrictEqual(got, ["first", "1", "2", "3"])
+      const waiting = yield* Effect.forkChild(next)
+      yield* Effect.yieldNow
+      assert.isUndefined(waiting.pollUnsafe())
+      // Called for nothing.
+      due?.()
+      yield* Effect.yieldNow
+      assert.isUndefined(waiting.pollUnsafe())
+      yield* TestClock.adjust(1_000)
+      assert.strictEqual(yield* Fiber.join(waiting), "beat")
+      here.push([4])
+      // Nobody waits.
+      due?.()
+      assert.strictEqual(yield* next, "4")
+      const again = yield* Effect.forkChild(next)
+      yield* Effect.yieldNow
+      here.push([5])
+      due?.()
+      assert.strictEqual(yield* Fiber.join(again), "5")
+      assert.deepStrictEqual(seen, { pulls: 1, waits: 3 })
+    })
+  )
+
+  it.effect("begin with the error of a feed that cannot be opened", () =>
+    Effect.gen(function* () {
+      const { isDone, next } = yield* rigged(Effect.never, Effect.fail("closed"))
+      assert.deepStrictEqual([yield* next, yield* next], ["first", "error closed"])
+      assert.isTrue(yield* isDone)
     })
   )
 })

@@ -6,6 +6,7 @@ import * as Stores from "../../layers/compose/Stores.ts"
 import * as EventStream from "../../layers/http/EventStream.ts"
 import { defaults, RuntimeConfig } from "../../layers/runtime/actor/RuntimeConfig.ts"
 import type { FeedItem } from "../../services/AgentRuntime.ts"
+import { openStream } from "../../services/AgentRuntime.ts"
 import { ModelGateway } from "../../services/ModelGateway.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { AgentName, RunId } from "../../src/Ids.ts"
@@ -101,7 +102,7 @@ describe("a slow client", () => {
         }
       }
       const feed = Stream.fromEffectRepeat(Effect.sync(item))
-      const frames = yield* EventStream.bytes(feed, {
+      const frames = yield* EventStream.bytes(openStream(feed), {
         customer: false,
         heartbeat_ms: 15_000,
         until: Effect.never
