@@ -2,16 +2,16 @@
  * Rate limits, so that one tenant or principal cannot exhaust the service: requests and messages a minute, and open
  * event streams. Each is counted for the principal and for its tenant, in this process.
  */
-import { Context, Duration, Effect, Layer, Metric } from "effect"
+import { Context, Effect, Layer, Metric } from "effect"
 import type { Scope } from "effect"
 import { HttpEffect, HttpServerResponse } from "effect/http"
 import type { HttpServerRequest } from "effect/http"
-import { RateLimiter } from "effect/persistence"
 import type { Problem } from "../../src/api/Problem.ts"
 import { makeProblem } from "../../src/api/Problem.ts"
 import type { Principal } from "../../src/Principal.ts"
 import type { HttpSettings } from "./HttpSettings.ts"
 import { HttpSettings as Settings } from "./HttpSettings.ts"
+import { TokenBuckets } from "./TokenBuckets.ts"
 
 type Limited = Effect.Effect<void, Problem<429>, HttpServerRequest.HttpServerRequest>
 
@@ -48,9 +48,10 @@ const refused = (seconds: number, name: string, title: string, detail: string) =
     Effect.fail(makeProblem(429, name, title, detail))
   )
 
+/** A tenant's name has no space, so that no two owners have the same key. */
 const keysOf = ({ id, tenant }: Principal) => ({
-  tenant: JSON.stringify([tenant]),
-  principal: JSON.stringify([tenant, id])
+  tenant: `tenant ${tenant}`,
+  principal: `principal ${tenant} ${id}`
 })
 
 type Keys = ReturnType<typeof keysOf>
@@ -58,33 +59,25 @@ type Keys = ReturnType<typeof keysOf>
 const whose = { principal: "for one token's owner", tenant: "for one tenant" } as const
 
 /** Two token buckets, of the principal and of its tenant, which refill evenly and hold one minute's tokens. */
-const makeRate = (
-  limiter: RateLimiter.RateLimiter,
-  what: string,
-  per_minute: Readonly<Record<keyof Keys, number>>
-) =>
-  Effect.fnUntraced(function* (by: Principal) {
-    const keys = keysOf(by)
-    for (const whom of ["principal", "tenant"] as const) {
-      const limit = per_minute[whom]
-      yield* limiter
-        .consume({
-          algorithm: "token-bucket",
-          window: "1 minute",
-          limit,
-          key: `${what} ${keys[whom]}`
-        })
-        .pipe(
-          Effect.catch(({ reason }) => {
-            // A store in memory always answers.
-            if (reason._tag !== "RateLimitExceeded") return Effect.die(reason)
-            const seconds = Math.max(1, Math.ceil(Duration.toMillis(reason.retryAfter) / 1_000))
-            const detail = `At most ${limit} ${what} a minute are taken ${whose[whom]}. Try again in ${seconds} s.`
-            return refused(seconds, "too-many-requests", `Too many ${what}`, detail)
-          })
-        )
-    }
-  })
+const makeRate = (what: string, per_minute: Readonly<Record<keyof Keys, number>>) => {
+  const buckets = {
+    principal: new TokenBuckets(per_minute.principal),
+    tenant: new TokenBuckets(per_minute.tenant)
+  }
+  return (by: Principal): Limited =>
+    Effect.clockWith((clock) => {
+      const keys = keysOf(by)
+      const now = clock.currentTimeMillisUnsafe()
+      for (const whom of ["principal", "tenant"] as const) {
+        const wait_ms = buckets[whom].take(keys[whom], now)
+        if (wait_ms === 0) continue
+        const seconds = Math.ceil(wait_ms / 1_000)
+        const detail = `At most ${per_minute[whom]} ${what} a minute are taken ${whose[whom]}. Try again in ${seconds} s.`
+        return refused(seconds, "too-many-requests", `Too many ${what}`, detail)
+      }
+      return Effect.void
+    })
+}
 
 const open = Metric.gauge("troupe_event_streams_open")
 
@@ -134,17 +127,16 @@ export const layer: Layer.Layer<Limits> = Layer.effect(
   Limits,
   Effect.gen(function* () {
     const settings = yield* Settings
-    const limiter = yield* RateLimiter.RateLimiter
     return Limits.of({
-      request: makeRate(limiter, "requests", {
+      request: makeRate("requests", {
         principal: settings.requests_principal_per_minute,
         tenant: settings.requests_tenant_per_minute
       }),
-      message: makeRate(limiter, "messages", {
+      message: makeRate("messages", {
         principal: settings.messages_principal_per_minute,
         tenant: settings.messages_tenant_per_minute
       }),
       stream: makePlaces(settings)
     })
   })
-).pipe(Layer.provide(RateLimiter.layer), Layer.provide(RateLimiter.layerStoreMemory))
+)

@@ -1,0 +1,63 @@
+/**
+ * Token buckets of one limit, by key, in memory. Each request asks several of them, so that one answers without an effect of its
+ * own (bench row `http`), and a bucket that is full again is forgotten.
+ */
+
+interface Bucket {
+  /** May be a part of one. */
+  tokens: number
+  /** In ms since 1970. */
+  at: number
+}
+
+const minute_ms = 60_000
+/** Full buckets are looked for when there are twice as many as were left the last time, and at least so many. */
+const kept_min = 1_024
+
+export class TokenBuckets {
+  readonly #limit: number
+  readonly #buckets = new Map<string, Bucket>()
+  #kept_max = kept_min
+
+  /** A bucket holds `per_minute` tokens, at least one, and refills evenly within a minute. */
+  constructor(per_minute: number) {
+    this.#limit = per_minute
+  }
+
+  /** Buckets that are kept. */
+  get size(): number {
+    return this.#buckets.size
+  }
+
+  /** Takes a token of the key's bucket, which is full at first. 0 = taken; otherwise the ms until there is one. */
+  take(key: string, now: number): number {
+    const bucket = this.#buckets.get(key) ?? this.#made(key, now)
+    bucket.tokens = this.#tokensOf(bucket, now)
+    bucket.at = now
+    if (bucket.tokens >= 1) {
+      bucket.tokens -= 1
+      return 0
+    }
+    return ((1 - bucket.tokens) * minute_ms) / this.#limit
+  }
+
+  /** A clock that was set back refills nothing. */
+  #tokensOf({ at, tokens }: Bucket, now: number): number {
+    const refilled = (Math.max(0, now - at) * this.#limit) / minute_ms
+    return Math.min(this.#limit, tokens + refilled)
+  }
+
+  #made(key: string, now: number): Bucket {
+    if (this.#buckets.size >= this.#kept_max) this.#forgetFull(now)
+    const bucket = { tokens: this.#limit, at: now }
+    this.#buckets.set(key, bucket)
+    return bucket
+  }
+
+  #forgetFull(now: number): void {
+    for (const [key, bucket] of this.#buckets) {
+      if (this.#tokensOf(bucket, now) === this.#limit) this.#buckets.delete(key)
+    }
+    this.#kept_max = Math.max(kept_min, 2 * this.#buckets.size)
+  }
+}
