@@ -81,6 +81,19 @@ const answer = (
 
 const requests = totalMetric("troupe_http_requests_total", "Requests, by method and status")
 
+/** A counter looks up its series once. Methods of Web requests are whatever a client sends, so only so many are kept. */
+const counters_max = 200
+const counters = new Map<string, Metric.Metric<number, unknown>>()
+
+const counterOf = (method: string, status: number): Metric.Metric<number, unknown> => {
+  const key = `${status} ${method}`
+  const known = counters.get(key)
+  if (known !== undefined) return known
+  const counter = Metric.withAttributes(requests, { method, status: String(status) })
+  if (counters.size < counters_max) counters.set(key, counter)
+  return counter
+}
+
 /** The headers of every response. No response may be cached: the next client may see something else. */
 const dress = (
   response: HttpServerResponse.HttpServerResponse,
@@ -133,13 +146,7 @@ const outermost = Effect.gen(function* () {
       const response = yield* refusal === undefined
         ? Effect.catchCause(inTrace(request)(httpEffect), (cause) => answer(cause, correlation_id))
         : Effect.succeed(refusal)
-      yield* Metric.update(
-        Metric.withAttributes(requests, {
-          method: request.method,
-          status: String(response.status)
-        }),
-        1
-      )
+      yield* Metric.update(counterOf(request.method, response.status), 1)
       return dress(response, correlation_id)
     })
 })

@@ -13,6 +13,7 @@ import { part } from "./PathShape.ts"
 
 interface Route {
   readonly method: string
+  readonly head: string
   readonly path: RegExp
   readonly parameters: Parameters
   /** Whether its handler checks the parameters itself, after authentication. */
@@ -33,9 +34,17 @@ export const part_max = 600
 const exactly = (path: string): RegExp =>
   new RegExp(`^${path.replace(/[.]/g, "\\$&").replace(/:\w+/g, () => part)}$`)
 
+/** The first two parts of a path: in those no route has a parameter. */
+const headOf = (path: string): string => {
+  const second = path.indexOf("/", 1)
+  const third = second < 0 ? -1 : path.indexOf("/", second + 1)
+  return third < 0 ? path : path.slice(0, third)
+}
+
 const routes = ((): ReadonlyArray<Route> => {
   const found: Array<Route> = [openapi_path, docs_path, metrics_path].map((path) => ({
     method: "GET",
+    head: headOf(path),
     path: exactly(path),
     parameters: noParameters,
     guarded: path === metrics_path,
@@ -43,6 +52,7 @@ const routes = ((): ReadonlyArray<Route> => {
   }))
   found.push({
     method: "POST",
+    head: headOf(channels_path),
     path: exactly(channels_path),
     parameters: noParameters,
     guarded: false,
@@ -53,6 +63,7 @@ const routes = ((): ReadonlyArray<Route> => {
     onEndpoint: ({ endpoint }) => {
       found.push({
         method: endpoint.method,
+        head: headOf(endpoint.path),
         path: exactly(endpoint.path),
         parameters: parametersOf(endpoint),
         guarded: [...endpoint.middlewares].some(({ key }) => key === Authentication.key),
@@ -63,7 +74,11 @@ const routes = ((): ReadonlyArray<Route> => {
   return found
 })()
 
+/** Each request looks for its routes: those with the same head are few. */
+const byHead = Map.groupBy(routes, ({ head }) => head)
+
 const isUtf8 = (path: string): boolean => {
+  if (!path.includes("%")) return true
   try {
     decodeURIComponent(path)
     return true
@@ -73,8 +88,10 @@ const isUtf8 = (path: string): boolean => {
 }
 
 /** The routes at a path; empty when there is none of this spelling. */
-export const routesAt = (path: string): ReadonlyArray<Route> =>
-  isUtf8(path) ? routes.filter((route) => route.path.test(path)) : []
+export const routesAt = (path: string): ReadonlyArray<Route> => {
+  const found = byHead.get(headOf(path))
+  return found === undefined || !isUtf8(path) ? [] : found.filter((route) => route.path.test(path))
+}
 
 /** HEAD is allowed wherever GET is. */
 export const methodsOf = (found: ReadonlyArray<Route>): ReadonlyArray<string> => {
