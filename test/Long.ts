@@ -29,6 +29,7 @@ export const files: ReadonlyArray<string> = [
   "test/entry/HostileTexts.test.ts",
   "test/http/Away.test.ts",
   "test/package",
+  "test/platform/Stores.test.ts",
   "test/process/AppFile.test.ts",
   "test/process/Asked.test.ts",
   "test/process/ClientAsked.test.ts",
@@ -51,6 +52,7 @@ export const files: ReadonlyArray<string> = [
   "test/sql/Migrations.test.ts",
   "test/sql/PgliteUpkeep.test.ts",
   "test/sql/Plans.test.ts",
+  "test/worlds/Stores.test.ts",
   ...late
 ]
 
@@ -68,6 +70,7 @@ export const left: ReadonlyArray<string> = [
   "test/package: its types in a project of its own, bundles by esbuild and Vite, and Node 22.19, Bun and Deno",
   "test/replay: the command over a directory; over a PostgreSQL server it runs here",
   "test/sql: what 2,000 messages read behind 20,000 runs, and where statistics are old; of 72 behind 2,000 it is counted here",
+  "test/platform, test/worlds: an erasure of somebody whose name is any word of any record; the words that say a state are here",
   "test/spectral: 1,000 agents of three kinds at once; 200 are here",
   "test/process: the packages of the image are installed, and it starts; what it copies and is told is checked here",
   "test/process: random kills of a service on each engine; a kill at each crash point of both is here",

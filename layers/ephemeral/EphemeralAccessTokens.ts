@@ -8,6 +8,7 @@ import type { AccessToken } from "../../src/permission/AccessToken.ts"
 import {
   ended_max,
   isInForce,
+  token_texts,
   TokenNotFound,
   tokens_max,
   TooManyTokens
@@ -29,18 +30,14 @@ const make = Effect.gen(function* () {
     [...tokens.values()]
       .filter((each) => each.tenant === tenant)
       .flatMap((token) => {
-        const { created_by, name, principal, revoked_by } = token
+        const { id, principal } = token
         const remove = () => forget([token])
+        // Unless it was the subject's.
+        const replace = (marked: unknown) =>
+          void (tokens.has(id) && tokens.set(id, marked as AccessToken))
         return [
-          { value: { principal }, remove },
-          {
-            value: { created_by, name, ...(revoked_by === undefined ? undefined : { revoked_by }) },
-            remove,
-            // Unless it was the subject's.
-            replace: (names) => {
-              if (tokens.has(token.id)) tokens.set(token.id, { ...token, ...(names as object) })
-            }
-          }
+          { value: principal, whose: principal, remove },
+          { value: token, texts: token_texts, remove, replace }
         ]
       })
   )

@@ -16,6 +16,9 @@ import { offerRows } from "./EphemeralStore.ts"
 
 const page_max = 500
 
+/** Of people. */
+const names: ReadonlySet<string> = new Set(["granted_by", "revoked_by"])
+
 const make = Effect.gen(function* () {
   /** In the order in which they were granted. */
   const records = new Map<AuthorizationId, WorkspaceAgentAuthorization>()
@@ -32,14 +35,12 @@ const make = Effect.gen(function* () {
     return record
   }
   yield* offerRows("authorizations", (tenant) =>
-    ofTenant(tenant).map((record) => {
-      const { granted_by, revoked_by } = record
-      return {
-        value: { granted_by, ...(revoked_by === undefined ? undefined : { revoked_by }) },
-        remove: () => void records.delete(record.id),
-        replace: (names) => void keep({ ...record, ...(names as object) })
-      }
-    })
+    ofTenant(tenant).map((record) => ({
+      value: record,
+      texts: names,
+      remove: () => void records.delete(record.id),
+      replace: (marked) => void keep(marked as typeof record)
+    }))
   )
   return AuthorizationRecords.of({
     add: (given) =>

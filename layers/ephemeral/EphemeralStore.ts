@@ -155,6 +155,10 @@ export interface ErasableRow {
   readonly remove: () => void
   /** Writes over what names a subject; absent = the row is removed. */
   readonly replace?: (value: unknown) => void
+  /** Of a record that stays: the members in which a person may be named. Absent = it is one text, or texts. */
+  readonly texts?: ReadonlySet<string>
+  /** Whose it is: it is removed with that subject and with no other. Absent = with whoever it names. */
+  readonly whose?: string
 }
 
 /** The rows of a tenant. */

@@ -6,13 +6,15 @@ import { Clock, Effect, Layer } from "effect"
 import { BlobStore } from "../../services/BlobStore.ts"
 import type { ErasedConversation, ErasureRequest } from "../../services/SubjectErasure.ts"
 import { SubjectErasure } from "../../services/SubjectErasure.ts"
+import { dispatched_topic } from "../../services/TaskStore.ts"
 import type { ErasureRecord, ErasureReport } from "../../src/erasure/Erasure.ts"
 import { ErasureId, SubjectIsActive, waiting_max } from "../../src/erasure/Erasure.ts"
 import type { RunEraser } from "../../src/erasure/ErasedEvent.ts"
 import { codesIn, erasedEvent, erasedMember } from "../../src/erasure/ErasedEvent.ts"
-import { markText, namesIn, withoutNames } from "../../src/erasure/ErasedValue.ts"
+import { markText, namesIn, textsWithoutNames } from "../../src/erasure/ErasedValue.ts"
 import { holdsText, soughtTexts } from "../../src/erasure/SoughtText.ts"
 import { holdsId, subjectEraser } from "../../src/erasure/SubjectEraser.ts"
+import type { ConversationMessage } from "../../src/conversation/Conversation.ts"
 import type { AgentTask } from "../../src/delivery/AgentTask.ts"
 import type { RunId, Tenant } from "../../src/Ids.ts"
 import { listenIn } from "../../src/Listeners.ts"
@@ -88,7 +90,15 @@ const eraseEvents = (run: StoredRun, eraser: RunEraser): number => {
 const erasedTask = (task: AgentTask, codes: ReadonlySet<string>, eraser: RunEraser): AgentTask => {
   const { conversation, id, tenant, status, by, ...said } = task
   const erased = erasedMember("task", said, codes, eraser) as typeof said
-  return { ...erased, conversation, id, tenant, status, by: markText(eraser, by) }
+  const isErasedToo = eraser.whole || namesIn(by, eraser)
+  return {
+    ...erased,
+    conversation,
+    id,
+    tenant,
+    status,
+    by: isErasedToo ? markText(eraser, by) : by
+  }
 }
 
 const eraseRun = ({ count, eraser, store }: Erasing, run: RunId) => {
@@ -165,20 +175,27 @@ const rename = (store: Store, stored: StoredConversation, eraser: RunEraser): vo
 
 /** Rows of other stores that are of these runs or conversations, or name the subject. */
 const sweep = (erasing: Erasing, owned: Owned): void => {
-  const { count, eraser, store, tenant } = erasing
+  const { count, eraser, store, subject, tenant } = erasing
   const ids = new Set<string>([
     ...owned.runs,
     ...[...owned.whole].map(({ conversation }) => conversation.id)
   ])
-  const isTheirs = (value: unknown): boolean =>
-    namesIn(value, eraser) || holdsId(JSON.stringify(value), ids)
+  const isOfTheirs = (value: unknown): boolean => holdsId(JSON.stringify(value), ids)
+  const isTheirs = (value: unknown): boolean => namesIn(value, eraser) || isOfTheirs(value)
   for (const stored of store.messages.values()) {
-    if (stored.message.tenant !== tenant || !isTheirs([stored.message, stored.failures])) continue
+    if (stored.message.tenant !== tenant) continue
+    const { key, payload, topic } = stored.message
+    const said = [key, payload, stored.failures]
+    // A task of somebody else begins by a message of ids, which name nobody.
+    if (!(topic === dispatched_topic ? isOfTheirs(said) : isTheirs(said))) continue
     removeMessage(store, stored)
     count("outbox", 1)
   }
   for (const [id, { letter, message }] of store.dead) {
-    if (letter.tenant !== tenant || !isTheirs([letter, message])) continue
+    const { key, payload } = message
+    const { failures, resolved_by = "", resolved_reason = "" } = letter
+    const said = [key, payload, failures, resolved_by, resolved_reason]
+    if (letter.tenant !== tenant || !isTheirs(said)) continue
     store.dead.delete(id)
     count("dead_letters", 1)
   }
@@ -187,13 +204,28 @@ const sweep = (erasing: Erasing, owned: Owned): void => {
     if (whose === tenant && eraser.names(id)) store.counted.delete(name)
   }
   for (const [table, rows] of store.erasable) {
-    for (const { remove, replace, value } of Array.from(rows(tenant))) {
-      if (!(replace === undefined ? isTheirs(value) : namesIn(value, eraser))) continue
-      if (replace === undefined) remove()
-      else replace(withoutNames(value, eraser))
+    for (const { remove, replace, texts, value, whose } of Array.from(rows(tenant))) {
+      if (replace === undefined) {
+        if (!(whose === undefined ? isTheirs(value) : whose === subject)) continue
+        remove()
+      } else {
+        const marked = textsWithoutNames(value, eraser, texts)
+        if (marked === value) continue
+        replace(marked)
+      }
       count(table, 1)
     }
   }
+}
+
+const no_codes: ReadonlySet<string> = new Set()
+
+const erasedMessage = (message: ConversationMessage, eraser: RunEraser): ConversationMessage => {
+  const { channel_origin, conversation, created_at, role, run_id, seq, ...said } = message
+  if (!namesIn(said, eraser)) return message
+  const erased = erasedMember("said", said, no_codes, eraser) as typeof said
+  const kept = { channel_origin, conversation, created_at, role, seq }
+  return { ...erased, ...kept, ...(run_id === undefined ? undefined : { run_id }) }
 }
 
 /** What names the subject in runs and messages of others. Gives those runs that are not over, which are left. */
@@ -202,7 +234,7 @@ const eraseNames = (erasing: Erasing, owned: Owned): ReadonlyArray<RunId> => {
   const named = { ...eraser, whole: false }
   const waiting: Array<RunId> = []
   for (const stored of conversationsOf(erasing)) {
-    const texts = [stored.messages, stored.tasks.map(({ task }) => [task.by, task.message])]
+    const texts = [stored.messages, stored.tasks.map(({ task }) => task)]
     const runs = stored.tasks.flatMap(({ task }) => store.runs.get(task.id) ?? [])
     const events = runs.flatMap(({ entries }) => entries.map(({ event }) => event))
     if (!namesIn([texts, events], eraser)) continue
@@ -211,17 +243,8 @@ const eraseNames = (erasing: Erasing, owned: Owned): ReadonlyArray<RunId> => {
     if (active.length > 0) continue
     owned.touched.add(stored)
     for (const run of runs) count("run_events", eraseEvents(run, named))
-    stored.messages = stored.messages.map((each) =>
-      namesIn(each.content, eraser) ? { ...each, content: markText(eraser, each.content) } : each
-    )
-    for (const each of stored.tasks) {
-      const { by, message } = each.task
-      each.task = {
-        ...each.task,
-        by: namesIn(by, eraser) ? markText(eraser, by) : by,
-        message: namesIn(message, eraser) ? markText(eraser, message) : message
-      }
-    }
+    stored.messages = stored.messages.map((each) => erasedMessage(each, named))
+    for (const each of stored.tasks) each.task = erasedTask(each.task, no_codes, named)
   }
   return waiting.slice(0, waiting_max)
 }

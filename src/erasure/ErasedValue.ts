@@ -41,24 +41,57 @@ export const namesIn = (value: unknown, eraser: Eraser): boolean => {
   )
 }
 
+const none: ReadonlySet<string> = new Set()
+
 /**
- * The value without what names the subject: each such text is a mark, and so is an object of which a member's name does. Gives
- * the value itself where nothing does.
+ * A record without what names the subject in its texts: itself, or those of its members, at any depth, whose names are given. What
+ * else stands in it says what the record is, and stays, also where the subject has the name of a state or of a member. Gives the
+ * record itself where nothing changes.
  */
-export const withoutNames = (value: unknown, eraser: Eraser): unknown => {
-  if (!namesIn(value, eraser)) return value
-  if (typeof value === "string") return markText(eraser, value)
+export const textsWithoutNames = (
+  record: unknown,
+  eraser: Eraser,
+  texts: ReadonlySet<string> = none
+): unknown => markedTexts(record, eraser, texts, true)
+
+const markedTexts = (
+  value: unknown,
+  eraser: Eraser,
+  texts: ReadonlySet<string>,
+  isText: boolean
+): unknown => {
+  if (typeof value === "string")
+    return isText && namesIn(value, eraser) ? markText(eraser, value) : value
   if (typeof value !== "object" || value === null) return value
-  if (Array.isArray(value)) return value.map((each) => withoutNames(each, eraser))
+  if (Array.isArray(value)) {
+    const items = value.map((each) => markedTexts(each, eraser, texts, isText))
+    return items.some((each, i) => each !== value[i]) ? items : value
+  }
   const members = Object.entries(value)
-  return members.some(([name]) => eraser.names(name))
-    ? markOf(eraser, value)
-    : Object.fromEntries(members.map(([name, member]) => [name, withoutNames(member, eraser)]))
+  const marked = members.map(
+    ([name, member]) => [name, markedTexts(member, eraser, texts, texts.has(name))] as const
+  )
+  return marked.some(([, member], i) => member !== members[i]?.[1])
+    ? Object.fromEntries(marked)
+    : value
 }
 
-/** The same of a stored text: where it is JSON, of what it says. */
-export const textWithoutNames = (text: string, eraser: Eraser): string => {
+/**
+ * The same of a stored text: of one that is a record, as JSON, where `texts` are given; otherwise it is one text, as it is or as
+ * JSON.
+ */
+export const textWithoutNames = (
+  text: string,
+  eraser: Eraser,
+  texts?: ReadonlySet<string>
+): string => {
+  if (!namesIn(text, eraser)) return text
   const said = parsed(text)
-  if (said === undefined) return eraser.names(text) ? markText(eraser, text) : text
-  return namesIn(said, eraser) ? JSON.stringify(withoutNames(said, eraser)) : text
+  if (texts === undefined || said === undefined) {
+    return typeof said === "string"
+      ? JSON.stringify(markText(eraser, said))
+      : markText(eraser, text)
+  }
+  const marked = textsWithoutNames(said, eraser, texts)
+  return marked === said ? text : JSON.stringify(marked)
 }

@@ -49,6 +49,9 @@ export const AccessToken = Schema.Struct({
 })
 export interface AccessToken extends Schema.Schema.Type<typeof AccessToken> {}
 
+/** Members in which a person may be named other than whom it stands for: an erasure writes over them. */
+export const token_texts: ReadonlySet<string> = new Set(["name", "created_by", "revoked_by"])
+
 export const TokenRequest = Schema.Struct({
   name: TokenName,
   roles: Schema.Array(Role).check(Schema.isMinLength(1), Schema.isMaxLength(Role.literals.length)),

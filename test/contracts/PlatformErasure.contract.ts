@@ -4,18 +4,127 @@ import { Effect } from "effect"
 import type { Outbox } from "../../services/Outbox.ts"
 import { ChangesetStore } from "../../services/platform/contracts/ChangesetStore.ts"
 import { FailureClusterReader } from "../../services/platform/contracts/FailureClusterReader.ts"
+import { ScanReader } from "../../services/platform/contracts/ScanReader.ts"
+import { DraftStore } from "../../services/platform/DraftStore.ts"
 import { FailureClusterTriage } from "../../services/platform/FailureClusterTriage.ts"
 import type { PlatformStores } from "../../services/platform/PlatformStores.ts"
 import { RecordImporter } from "../../services/platform/RecordImporter.ts"
+import { WorkspaceReader } from "../../services/platform/WorkspaceReader.ts"
 import { SubjectErasure } from "../../services/SubjectErasure.ts"
 import type { Tenant } from "../../src/Ids.ts"
+import { ChangesetRecord, ChangesetState } from "../../src/platform/contracts/Changeset.ts"
+import {
+  ClusterRecord,
+  ClusterStatus,
+  ClusterTriage,
+  LinkedFailure
+} from "../../src/platform/contracts/FailureCluster.ts"
+import { FrameworkId, SystemId } from "../../src/platform/contracts/RecordId.ts"
+import { ScanRecord } from "../../src/platform/contracts/Scan.ts"
+import { Draft, DraftState } from "../../src/platform/Draft.ts"
+import { Framework } from "../../src/platform/Framework.ts"
+import { SystemCard, Workspace, WorkspaceError } from "../../src/platform/Workspace.ts"
+import { isFull } from "../Long.ts"
 import { sample } from "../platform/Records.ts"
+import { literalsOf } from "../platform/SchemaWords.ts"
 import { contract } from "./Contract.ts"
 import * as Samples from "./Samples.ts"
 
 type Needs = PlatformStores | Outbox | SubjectErasure
 
+/** What people decided, which erasures write over. */
+const written = [ChangesetState, ClusterTriage, DraftState]
+
+/** All that is kept of a workspace. */
+const schemas = [
+  ChangesetRecord,
+  ClusterRecord,
+  Draft,
+  Framework,
+  LinkedFailure,
+  ScanRecord,
+  SystemCard,
+  Workspace,
+  WorkspaceError
+]
+
+/** Some members, and ids that the sample has. */
+const further = "status reviewed closed notes support-bot draft-1"
+
+/** Records in every state that people give them, with texts that say nothing else. */
+const decided = Effect.fnUntraced(function* (tenant: Tenant) {
+  const text = "zzz"
+  const step = { by: text, note: text, notes: text, reason: text }
+  yield* RecordImporter.use((importer) => importer.record(tenant, sample))
+  const clusters = ["no-source", "rude", "wrong-deadline", "old-price"]
+  for (const [i, status] of ClusterStatus.literals.slice(1).entries()) {
+    yield* FailureClusterTriage.use((store) =>
+      store.triage(tenant, clusters[i]!, { ...step, status })
+    )
+  }
+  const changesets = yield* ChangesetStore
+  yield* changesets.review(tenant, "change-1", { ...step, decision: "approved" })
+  yield* changesets.apply(tenant, "change-1", text)
+  yield* changesets.review(tenant, "change-2", { ...step, decision: "rejected" })
+  const drafts = yield* DraftStore
+  const framework_id = FrameworkId.make("support")
+  const rubric = { kind: "rubric", framework_id, rubric_id: "tone", title: text } as const
+  const card = { kind: "system_card", system_id: SystemId.make("support-bot") } as const
+  const author = (call: string) => ({ run: "run-1", call, principal: text })
+  yield* drafts.write(tenant, { ...rubric, threshold: 0.7 }, author("0/1.0"))
+  yield* drafts.publish(tenant, "draft-1", { ...step, target_id: "tone", based_on: 1 })
+  yield* drafts.write(tenant, { ...card, title: text, owner: text }, author("0/2.0"))
+  yield* drafts.withdraw(tenant, "draft-2", step)
+  yield* drafts.write(tenant, { ...rubric, threshold: 0.8 }, author("0/3.0"))
+})
+
+/** All that is kept, without what the drafts say: other texts than ours may have any of the words. */
+const kept = Effect.fnUntraced(function* (tenant: Tenant) {
+  const page = { limit: 100 }
+  const changesets = yield* ChangesetStore.use((store) => store.changesets(tenant, page))
+  const clusters = yield* FailureClusterReader.use((store) => store.clusters(tenant, page))
+  const drafts = yield* DraftStore.use((store) => store.drafts(tenant, page))
+  const read = yield* Effect.all({
+    scans: ScanReader.use((reader) => reader.scans(tenant, page)),
+    failures: FailureClusterReader.use((reader) => reader.failures(tenant, "no-source", page)),
+    workspace: WorkspaceReader.use((reader) => reader.workspace(tenant)),
+    frameworks: WorkspaceReader.use((reader) => reader.frameworks(tenant)),
+    card: WorkspaceReader.use((reader) => reader.systemCard(tenant, "support-bot")),
+    errors: WorkspaceReader.use((reader) => reader.errors(tenant, page))
+  })
+  const said = drafts.map(({ author, based_on, draft_id, kind, state, title }) => {
+    return { author, based_on, draft_id, kind, state, title }
+  })
+  return { ...read, changesets, clusters, drafts: said }
+})
+
+const words = Effect.gen(function* () {
+  const tenant = Samples.tenant()
+  yield* decided(tenant)
+  const before = yield* kept(tenant)
+  const erasure = yield* SubjectErasure
+  const literals = literalsOf(...(isFull ? schemas : written))
+  assert.includeMembers([...literals], ["approved", "resolved", "withdrawn"])
+  for (const subject of [...literals, ...further.split(" ")]) {
+    yield* erasure.erase({ tenant, subject, by: "root" })
+    assert.deepStrictEqual(yield* kept(tenant), before, subject)
+  }
+  const { erased } = yield* erasure.erase({ tenant, subject: "zzz", by: "root" })
+  assert.deepInclude(erased, {
+    platform_changesets: 2,
+    platform_clusters: 4,
+    platform_drafts: 3
+  })
+  const { changesets, clusters, drafts } = yield* kept(tenant)
+  assert.notInclude(JSON.stringify([changesets, clusters, drafts]), "zzz")
+})
+
 export const platformErasureContract = contract<Needs>("PlatformErasure", (it) => {
+  it.effect(
+    "a subject with the name of a state, a member or an id breaks no record, and their texts are found",
+    () => words
+  )
+
   it.effect(
     "an erased name stands in no triage, review or application, and what was found stays",
     () =>

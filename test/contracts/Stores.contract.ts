@@ -11,6 +11,7 @@ import { callRecordsTests } from "./CallRecords.contract.ts"
 import { conversationStoreTests } from "./ConversationStore.contract.ts"
 import { costLedgerTests } from "./CostLedger.contract.ts"
 import { deadLetterTests } from "./DeadLetters.contract.ts"
+import { erasedWordsTests } from "./ErasedWords.contract.ts"
 import { eventInboxTests } from "./EventInbox.contract.ts"
 import { handOverTests } from "./HandOver.contract.ts"
 import { mcpPinsTests } from "./McpPins.contract.ts"
@@ -50,4 +51,5 @@ export const storesContract = <R, E>(
     deadLetterTests(it)
     toolStoresTests(it)
     subjectErasureTests(it)
+    erasedWordsTests(it)
   })

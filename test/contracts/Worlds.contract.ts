@@ -11,8 +11,11 @@ import type { OutboxMessage } from "../../src/delivery/Outbox.ts"
 import { WorldId } from "../../src/worlds/contracts/WorldId.ts"
 import { world_published_topic } from "../../src/worlds/contracts/WorldVersionPublished.ts"
 import type { NewVersion } from "../../src/worlds/NewVersion.ts"
-import { candidates_open_max } from "../../src/worlds/RuleCandidate.ts"
+import { candidates_open_max, RuleCandidate } from "../../src/worlds/RuleCandidate.ts"
+import { EvalSet, Rule, World } from "../../src/worlds/World.ts"
 import type { Tenant } from "../../src/Ids.ts"
+import { isFull } from "../Long.ts"
+import { literalsOf } from "../platform/SchemaWords.ts"
 import { credit, privacy } from "../worlds/Worlds.ts"
 import { contract } from "./Contract.ts"
 import * as Samples from "./Samples.ts"
@@ -315,10 +318,43 @@ const erasing = (it: Vitest.MethodsNonLive<Needs>): void => {
   )
 }
 
+const words = (it: Vitest.MethodsNonLive<Needs>): void => {
+  it.effect(
+    "a subject with the name of a topic, a rule, a state or a member breaks no record",
+    () =>
+      Effect.gen(function* () {
+        const tenant = Samples.tenant()
+        const queue = yield* RuleProposals
+        yield* publish(tenant, credit)
+        const text = "zzz"
+        const said = { title: text, body: text, rationale: text, proposed_by: text }
+        yield* queue.propose(tenant, { ...draft("c1"), ...said })
+        const kept = Effect.all({
+          published: read(tenant),
+          candidates: queue.open(tenant, world_id, 10)
+        })
+        const before = yield* kept
+        const erasure = yield* SubjectErasure
+        const schemas = isFull ? [World, Rule, EvalSet, RuleCandidate] : [RuleCandidate]
+        const literals = literalsOf(...schemas)
+        assert.includeMembers([...literals], ["proposed", "accepted"])
+        for (const subject of [...literals, ..."sales basics c1 topic".split(" ")]) {
+          yield* erasure.erase({ tenant, subject, by: "root" })
+          assert.deepStrictEqual(yield* kept, before, subject)
+        }
+        const { erased } = yield* erasure.erase({ tenant, subject: text, by: "root" })
+        assert.deepInclude(erased, { rule_candidates: 1 })
+        const { candidates } = yield* kept
+        assert.notInclude(JSON.stringify(candidates), text)
+      })
+  )
+}
+
 export const worldsContract = contract<Needs>("Worlds", (it) => {
   publishing(it)
   reading(it)
   paging(it)
   proposing(it)
   erasing(it)
+  words(it)
 })

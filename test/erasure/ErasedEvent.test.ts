@@ -4,7 +4,7 @@ import { Effect, Schema } from "effect"
 import { createHmac } from "node:crypto"
 import { canonical } from "../../src/Canonical.ts"
 import { codesIn, erasedEvent } from "../../src/erasure/ErasedEvent.ts"
-import { textWithoutNames, withoutNames } from "../../src/erasure/ErasedValue.ts"
+import { namesIn, textsWithoutNames, textWithoutNames } from "../../src/erasure/ErasedValue.ts"
 import { holdsText, soughtTexts } from "../../src/erasure/SoughtText.ts"
 import { holdsId, subjectEraser } from "../../src/erasure/SubjectEraser.ts"
 import { isErased } from "../../src/replay/Erased.ts"
@@ -71,22 +71,44 @@ describe("erased events", () => {
 })
 
 describe("names in values", () => {
-  it("are found in texts, members and JSON within JSON, and erased alone", () => {
+  it("are found in texts, members and JSON within JSON", () => {
     const inner = JSON.stringify({ to: "call Olga\nÜnal", n: 1 })
-    const value = { a: "keep", b: [inner, "olgas ünal"], c: { "to olga ünal": 1 } }
-    const without = withoutNames(value, eraser) as typeof value
-    assert.deepStrictEqual([without.a, without.b[1]], ["keep", "olgas ünal"])
-    assert.isTrue(isErased(without.b[0]))
-    assert.isTrue(isErased(without.c))
-    assert.strictEqual(withoutNames(value.a, eraser), value.a)
-    assert.notMatch(textWithoutNames(JSON.stringify(value), eraser), /lga\W*nü?nal/i)
+    for (const value of [[inner], { c: { "to olga ünal": 1 } }]) {
+      assert.isTrue(namesIn(value, eraser))
+      assert.isTrue(isErased(textWithoutNames(JSON.stringify(value), eraser)))
+    }
+    assert.isFalse(namesIn({ b: ["olgas ünal"] }, eraser))
+    const text = textWithoutNames(JSON.stringify("Olga Ünal said so"), eraser)
+    assert.isTrue(isErased(JSON.parse(text)))
     assert.strictEqual(textWithoutNames('{"a": 1}', eraser), '{"a": 1}')
+  })
+
+  it("are erased from the texts of a record, and its shape stays", () => {
+    const texts = new Set(["note", "notes"])
+    const record = {
+      status: "olga ünal",
+      "olga ünal": [{ note: "for Olga Ünal", at: 1 }],
+      notes: ["keep", "Olga\nÜnal"]
+    }
+    const without = textsWithoutNames(record, eraser, texts) as typeof record
+    assert.deepStrictEqual(Object.keys(without), Object.keys(record))
+    assert.strictEqual(without.status, record.status)
+    assert.strictEqual(without.notes[0], "keep")
+    assert.isTrue(isErased(without.notes[1]))
+    const [first] = without["olga ünal"]
+    assert.isTrue(isErased(first?.note))
+    assert.strictEqual(first?.at, 1)
+    assert.strictEqual(textsWithoutNames(without, eraser, texts), without)
+    const stored = textWithoutNames(JSON.stringify(record), eraser, texts)
+    assert.strictEqual(stored, JSON.stringify(without))
+    // What no record may be is one text.
+    assert.isTrue(isErased(textWithoutNames("{olga ünal", eraser, texts)))
   })
 
   it("of one or two characters are no words of other texts", () => {
     const short = subjectEraser("42", digest)
-    assert.strictEqual(withoutNames("42 orders", short), "42 orders")
-    assert.isTrue(isErased(withoutNames("42", short)))
+    assert.strictEqual(textsWithoutNames("42 orders", short), "42 orders")
+    assert.isTrue(isErased(textsWithoutNames("42", short)))
     assert.strictEqual(short.rename("order/42"), "order/42")
   })
 

@@ -5,6 +5,7 @@ import { Clock, Effect } from "effect"
 import type { DraftStore } from "../../../services/platform/DraftStore.ts"
 import type { Tenant } from "../../../src/Ids.ts"
 import type { Draft, DraftAuthor, DraftProposal } from "../../../src/platform/Draft.ts"
+import { personal_texts } from "../../../src/platform/contracts/PersonalTexts.ts"
 import { draftId } from "../../../src/platform/Draft.ts"
 import type { Publication } from "../../../src/platform/DraftSteps.ts"
 import {
@@ -96,6 +97,7 @@ const erasable = (drafts: Map<string, Draft>) =>
     const { author, content, draft_id, state, title } = draft
     return {
       value: { title, content, principal: author.principal, state },
+      texts: personal_texts.draft,
       remove: () => void drafts.delete(draft_id),
       replace: (marked: unknown) => {
         const { principal, ...texts } = marked as { readonly principal: string }

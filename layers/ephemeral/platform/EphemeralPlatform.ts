@@ -17,6 +17,7 @@ import { WorldViews } from "../../../services/platform/WorldViews.ts"
 import { Outbox } from "../../../services/Outbox.ts"
 import { canonical } from "../../../src/Canonical.ts"
 import { severityRank } from "../../../src/platform/contracts/FailureCluster.ts"
+import { personal_texts } from "../../../src/platform/contracts/PersonalTexts.ts"
 import { ChangeRefused } from "../../../src/platform/contracts/RecordErrors.ts"
 import { appliedChangeset, reviewedChangeset } from "../../../src/platform/ChangesetSteps.ts"
 import { changedFramework } from "../../../src/platform/Framework.ts"
@@ -257,31 +258,25 @@ const importer = ({ of, own }: Maps, outbox: Outbox["Service"]): RecordImporter[
   })
 })
 
-/** What people decided, who may be named there; what was found stays as it is. A status is no text of theirs. */
+/** What people decided, who may be named there; what was found stays as it is. */
 const offerDecisions = Effect.fnUntraced(function* ({ of }: Maps) {
   yield* offerRows("platform_changesets", (tenant) => {
     const known = of(tenant).changesets
-    return Array.from(known, ([id, { changeset, state }]) => {
-      const { status, ...steps } = state
-      return {
-        value: steps,
-        remove: () => void known.delete(id),
-        replace: (marked) =>
-          void known.set(id, { changeset, state: { status, ...(marked as typeof steps) } })
-      }
-    })
+    return Array.from(known, ([id, { changeset, state }]) => ({
+      value: state,
+      texts: personal_texts.changeset_state,
+      remove: () => void known.delete(id),
+      replace: (marked) => void known.set(id, { changeset, state: marked as typeof state })
+    }))
   })
   yield* offerRows("platform_clusters", (tenant) => {
     const known = of(tenant).clusters
-    return Array.from(known, ([id, { cluster, triage }]) => {
-      const { status, ...last } = triage
-      return {
-        value: last,
-        remove: () => void known.delete(id),
-        replace: (marked) =>
-          void known.set(id, { cluster, triage: { status, ...(marked as typeof last) } })
-      }
-    })
+    return Array.from(known, ([id, { cluster, triage }]) => ({
+      value: triage,
+      texts: personal_texts.cluster_triage,
+      remove: () => void known.delete(id),
+      replace: (marked) => void known.set(id, { cluster, triage: marked as typeof triage })
+    }))
   })
 })
 

@@ -5,6 +5,7 @@ import { Clock, Effect, Layer } from "effect"
 import { SecureRandom } from "effect/crypto"
 import type { Tenant } from "../../../src/Ids.ts"
 import { WorldUnknown } from "../../../src/worlds/contracts/WorldAnswer.ts"
+import { candidate_texts } from "../../../src/worlds/contracts/PersonalTexts.ts"
 import type { WorldId } from "../../../src/worlds/contracts/WorldId.ts"
 import type { RuleCandidate } from "../../../src/worlds/RuleCandidate.ts"
 import { candidates_open_max, TooManyCandidates } from "../../../src/worlds/RuleCandidate.ts"
@@ -135,6 +136,7 @@ const offerCandidates = (worlds: Worlds): Effect.Effect<void> =>
           const { candidate_id, proposed_at, status, world_id, ...said } = candidate
           return {
             value: said,
+            texts: candidate_texts,
             remove: () => void candidates.delete(id),
             replace: (marked: unknown) => {
               const kept = { candidate_id, proposed_at, status, world_id }

@@ -2,12 +2,17 @@
  * Rows of other tables that are of a subject: because they are of its runs or conversations, or because they name it. Some are
  * removed, of others the texts are written over. Private to this room.
  */
-import { Effect, Schema } from "effect"
+import { Effect, Option, Schema } from "effect"
 import type { SqlClient } from "effect/sql"
-import type { Eraser } from "../../../src/erasure/ErasedValue.ts"
+import { dispatched_topic } from "../../../services/TaskStore.ts"
+import type { RunEraser } from "../../../src/erasure/ErasedEvent.ts"
+import { erasedMember } from "../../../src/erasure/ErasedEvent.ts"
 import { namesIn, textWithoutNames } from "../../../src/erasure/ErasedValue.ts"
 import { candidateTexts, holdsId } from "../../../src/erasure/SubjectEraser.ts"
 import type { Tenant } from "../../../src/Ids.ts"
+import { token_texts } from "../../../src/permission/AccessToken.ts"
+import { personal_texts } from "../../../src/platform/contracts/PersonalTexts.ts"
+import { candidate_texts } from "../../../src/worlds/contracts/PersonalTexts.ts"
 import { rowDecoder } from "../engine/DecodedRows.ts"
 import { inTransaction } from "../engine/SqlFailure.ts"
 import { removeMessages } from "../outbox/RemovedMessages.ts"
@@ -18,86 +23,117 @@ import { forEachPiece, inPiece, placeBehind } from "./TablePieces.ts"
 /** Rows of one transaction. */
 const page_max = 100
 
+/**
+ * What is marked of a column: all of it, which is one text; these members of the record that it holds, as JSON; or what an
+ * event of a run would have marked of it.
+ */
+type Marked = "text" | "said" | ReadonlySet<string>
+
 interface Swept {
   readonly table: string
-  /** Its texts from outside. */
-  readonly columns: ReadonlyArray<string>
-  /** `delete`: the row as a whole; `mark`: the texts that name the subject. */
-  readonly does: "delete" | "mark"
+  /** Texts from outside of a row that is removed as a whole; what is marked of one that stays. */
+  readonly columns: ReadonlyArray<string> | Readonly<Record<string, Marked>>
   /** Which rows may be touched; absent = all. */
   readonly where?: string
   /** It says whose a run or conversation is: without it, an erasure that is done again would not find what is left. */
   readonly saysWhose?: true
   /** The messages of a queue are found by their ids, because the rows of their keys are locked before them. */
   readonly ids?: true
+  /** Its rows hold ids and nothing else: they name nobody, whatever the subject is called. */
+  readonly names?: false
 }
 
 /** A run that is under way keeps what it needs to go on. */
 const is_over = "NOT EXISTS (SELECT FROM troupe.runs r WHERE r.run_id = t.run_id AND r.status < 3)"
 
-const swept: ReadonlyArray<Swept> = [
-  { table: "outbox", columns: ["key", "payload", "failures"], does: "delete", ids: true },
+const removed: ReadonlyArray<Swept> = [
+  {
+    table: "outbox",
+    columns: ["key", "payload", "failures"],
+    where: `t.topic <> '${dispatched_topic}'`,
+    ids: true
+  },
+  // Without it a task of somebody else would never begin.
+  {
+    table: "outbox",
+    columns: ["key", "payload", "failures"],
+    where: `t.topic = '${dispatched_topic}'`,
+    ids: true,
+    names: false
+  },
   {
     table: "dead_letters",
-    columns: ["key", "payload", "failures", "resolved_by", "resolved_reason"],
-    does: "delete"
+    columns: ["key", "payload", "failures", "resolved_by", "resolved_reason"]
   },
-  { table: "notices", columns: ["recipient", "about", "payload"], does: "delete" },
-  { table: "digest_items", columns: ["address", "recipient", "payload"], does: "delete" },
-  { table: "notice_preferences", columns: ["recipient"], does: "delete" },
-  {
-    table: "channel_bindings",
-    columns: ["conversation", "address", "recipient", "thread"],
-    does: "delete"
-  },
+  { table: "notices", columns: ["recipient", "about", "payload"] },
+  { table: "digest_items", columns: ["address", "recipient", "payload"] },
+  { table: "notice_preferences", columns: ["recipient"] },
+  { table: "channel_bindings", columns: ["conversation", "address", "recipient", "thread"] },
   {
     table: "tool_messages",
     columns: ["id", "payload", "result", "error"],
-    does: "delete",
     where: "t.status > 0"
   },
-  { table: "call_records", columns: ["record"], does: "delete", where: is_over },
-  { table: "approvals", columns: ["payload", "answer"], does: "delete", where: is_over },
-  { table: "loop_records", columns: ["key", "value"], does: "delete" },
-  { table: "triples", columns: ["subject", "predicate", "object", "source"], does: "delete" },
-  { table: "blob_uses", columns: ["name"], does: "mark" },
-  { table: "event_inbox", columns: ["source", "event"], does: "mark" },
-  { table: "flow_states", columns: ["state"], does: "mark" },
-  { table: "authorizations", columns: ["granted_by", "revoked_by"], does: "mark" },
-  // Of somebody else's token only the names of who made and revoked it are the subject's.
+  { table: "call_records", columns: ["record"], where: is_over },
+  { table: "approvals", columns: ["payload", "answer"], where: is_over },
+  { table: "loop_records", columns: ["key", "value"] },
+  { table: "triples", columns: ["subject", "predicate", "object", "source"] },
   {
     table: "access_tokens",
     columns: ["token"],
-    does: "delete",
     where: "t.token::json->>'principal' = $7::text"
-  },
-  { table: "access_tokens", columns: ["token", "revoked_by"], does: "mark" },
+  }
+]
+
+const marked: ReadonlyArray<Swept> = [
+  { table: "blob_uses", columns: { name: "text" } },
+  { table: "event_inbox", columns: { source: "text", event: "text" } },
+  { table: "flow_states", columns: { state: "text" } },
+  { table: "authorizations", columns: { granted_by: "text", revoked_by: "text" } },
+  // Of somebody else's token only the names of the token and of who made and revoked it may be the subject's.
+  { table: "access_tokens", columns: { token: token_texts, revoked_by: "text" } },
   {
     table: "conversations",
-    columns: ["begun_by", "trigger_event_id"],
-    does: "mark",
+    columns: { begun_by: "text", trigger_event_id: "text" },
     saysWhose: true
   },
-  { table: "conversation_messages", columns: ["content", "tool_calls"], does: "mark" },
+  { table: "conversation_messages", columns: { content: "said", tool_calls: "said" } },
   {
     table: "agent_tasks",
-    columns: ["message", "by", "trace_id", "reason", "idempotency_key"],
-    does: "mark",
+    columns: {
+      message: "text",
+      by: "said",
+      trace_id: "said",
+      reason: "text",
+      idempotency_key: "text"
+    },
     where: "t.status > 1",
     saysWhose: true
   },
-  { table: "rule_candidates", columns: ["draft"], does: "mark" },
-  { table: "platform_changesets", columns: ["state"], does: "mark" },
-  { table: "platform_clusters", columns: ["triage"], does: "mark" },
-  { table: "platform_drafts", columns: ["document", "state"], does: "mark" },
-  { table: "erasures", columns: ["by"], does: "mark" }
+  { table: "rule_candidates", columns: { draft: candidate_texts } },
+  { table: "platform_changesets", columns: { state: personal_texts.changeset_state } },
+  { table: "platform_clusters", columns: { triage: personal_texts.cluster_triage } },
+  {
+    table: "platform_drafts",
+    columns: { document: personal_texts.draft, state: personal_texts.draft }
+  },
+  { table: "erasures", columns: { by: "text" } }
 ]
+
+/** Rows that are removed go first. */
+const swept = [...removed, ...marked]
+
+const isList = (columns: Swept["columns"]): columns is ReadonlyArray<string> =>
+  Array.isArray(columns)
+
+const namesOf = ({ columns }: Swept): ReadonlyArray<string> =>
+  isList(columns) ? columns : Object.keys(columns)
 
 export interface Sweep {
   readonly sql: SqlClient.SqlClient
   readonly tenant: Tenant
   readonly subject: string
-  readonly eraser: Eraser
+  readonly eraser: RunEraser
   readonly counts: ErasedCounts
   /** Ids of runs and of whole conversations that are the subject's. */
   readonly runs: ReadonlyArray<string>
@@ -115,14 +151,19 @@ const decodeRows = rowDecoder(
   "rows that name a subject"
 )
 
+const decodeJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Json))
+
 const uuids = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 
 /**
  * Candidates, which are judged here: those that hold the name in any way of writing, or an id of a run or conversation. Of what
  * is marked only the name counts.
  */
-const findStatement = ({ columns, does, ids, table, where = "true" }: Swept): string => {
-  const texts = columns.map((column) => `t.${column}::text`).join(", ")
+const findStatement = (of: Swept): string => {
+  const { columns, ids, table, where = "true" } = of
+  const texts = namesOf(of)
+    .map((column) => `t.${column}::text`)
+    .join(", ")
   const of_ids = `OR EXISTS (SELECT FROM regexp_matches(s.whole, '${uuids}', 'g') m WHERE m[1] = ANY ($5::text[]))
     OR EXISTS (SELECT FROM unnest($6::text[]) c WHERE strpos(s.whole, c) > 0)`
   return `SELECT t.ctid::text AS place, ${ids === true ? "t.id::text" : "NULL"} AS id, ARRAY[${texts}] AS texts FROM troupe.${table} t
@@ -130,12 +171,18 @@ const findStatement = ({ columns, does, ids, table, where = "true" }: Swept): st
     WHERE ${inPiece(2, 3)} AND t.tenant = $1::text AND ${where} AND $5::text[] IS NOT NULL
       AND $6::text[] IS NOT NULL AND $7::text IS NOT NULL
       AND (EXISTS (SELECT FROM unnest($4::text[]) w WHERE strpos(replace(lower(s.whole), E'\\\\', ''), lower(w)) > 0)
-        ${does === "delete" ? of_ids : ""})
+        ${isList(columns) ? of_ids : ""})
     ORDER BY t.ctid LIMIT ${page_max} ${ids === true ? "" : "FOR UPDATE OF t"}`
 }
 
-const isOf = (texts: ReadonlyArray<string | null>, { eraser, ids }: Sweep): boolean =>
-  texts.some((text) => text !== null && (namesIn(text, eraser) || holdsId(text, ids)))
+const isOf = (
+  { names }: Swept,
+  texts: ReadonlyArray<string | null>,
+  { eraser, ids }: Sweep
+): boolean =>
+  texts.some(
+    (text) => text !== null && ((names !== false && namesIn(text, eraser)) || holdsId(text, ids))
+  )
 
 type Found = Effect.Success<ReturnType<typeof decodeRows>>[number]
 
@@ -154,20 +201,40 @@ const remove = Effect.fnUntraced(function* (
   counts.add(table, rows.length)
 })
 
+/** Reasons stand in columns of their own. */
+const no_codes: ReadonlySet<string> = new Set()
+
+/** The column afterwards; the same text where nothing of it is marked. */
+const markedColumn = (name: string, as: Marked, text: string, eraser: RunEraser): string => {
+  if (as === "text") return textWithoutNames(text, eraser)
+  if (as !== "said") return textWithoutNames(text, eraser, as)
+  const said = Option.getOrUndefined(decodeJson(text))
+  if (said === undefined || !namesIn(said, eraser)) return textWithoutNames(text, eraser)
+  return JSON.stringify(erasedMember(name, said, no_codes, { ...eraser, whole: false }))
+}
+
 const mark = Effect.fnUntraced(function* (
   { counts, eraser, sql }: Sweep,
-  { columns, table }: Swept,
+  table: string,
+  columns: Readonly<Record<string, Marked>>,
   rows: ReadonlyArray<Found>
 ) {
+  const all = Object.entries(columns)
+  const sets = all.map(([column], i) => `${column} = $${i + 2}::text`)
+  let changed = 0
   for (const { place, texts } of rows) {
-    const marked = texts.map((text) => (text === null ? null : textWithoutNames(text, eraser)))
-    const sets = columns.map((column, i) => `${column} = $${i + 2}::text`)
+    const after = all.map(([column, as], i) => {
+      const text = texts[i] ?? null
+      return text === null ? null : markedColumn(column, as, text, eraser)
+    })
+    if (after.every((text, i) => text === texts[i])) continue
+    changed++
     yield* sql.unsafe(
       `UPDATE troupe.${table} t SET ${sets.join(", ")} WHERE t.ctid = $1::text::tid`,
-      [place, ...marked]
+      [place, ...after]
     )
   }
-  counts.add(table, rows.length)
+  counts.add(table, changed)
 })
 
 /** One page behind a place: the last place that was looked at, or undefined where the piece has no more. */
@@ -185,12 +252,11 @@ const sweepPage = Effect.fnUntraced(function* (sweep: Sweep, of: Swept, { from, 
     ]),
     decodeRows
   )
-  const theirs = rows.filter(({ texts }) =>
-    of.does === "delete"
-      ? isOf(texts, sweep)
-      : texts.some((text) => text !== null && namesIn(text, sweep.eraser))
-  )
-  if (theirs.length > 0) yield* (of.does === "delete" ? remove : mark)(sweep, of, theirs)
+  const { columns, table } = of
+  if (isList(columns)) {
+    const theirs = rows.filter(({ texts }) => isOf(of, texts, sweep))
+    if (theirs.length > 0) yield* remove(sweep, of, theirs)
+  } else yield* mark(sweep, table, columns, rows)
   const last = rows.at(-1)
   return last === undefined || rows.length < page_max ? undefined : placeBehind(last.place)
 })
