@@ -3,8 +3,8 @@
  * before it proposes its publication.
  */
 import { call } from "../../layers/model/ScriptedModelGateway.ts"
-import type { Draft } from "../../src/platform/Draft.ts"
-import { targetOf } from "../../src/platform/Draft.ts"
+import type { Draft } from "../../src/platform/contracts/Draft.ts"
+import { targetOf } from "../../src/platform/contracts/Draft.ts"
 import type { FailurePattern } from "../../src/platform/FailurePatterns.ts"
 import type { Turn } from "../../src/run/RunDecider.ts"
 import type { Seen, Step } from "../incident/Transcript.ts"

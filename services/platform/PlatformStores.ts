@@ -4,7 +4,7 @@
 import type { ChangesetStore } from "./contracts/ChangesetStore.ts"
 import type { FailureClusterReader } from "./contracts/FailureClusterReader.ts"
 import type { ScanReader } from "./contracts/ScanReader.ts"
-import type { DraftStore } from "./DraftStore.ts"
+import type { DraftStore } from "./contracts/DraftStore.ts"
 import type { FailureClusterTriage } from "./FailureClusterTriage.ts"
 import type { RecordCounter } from "./RecordCounter.ts"
 import type { RecordImporter } from "./RecordImporter.ts"

@@ -6,12 +6,8 @@ import type { Effect } from "effect"
 import type { Tenant } from "../../src/Ids.ts"
 import type { RecordNotFound } from "../../src/platform/contracts/RecordErrors.ts"
 import type { Framework } from "../../src/platform/Framework.ts"
-import type {
-  ErrorSource,
-  SystemCard,
-  Workspace,
-  WorkspaceError
-} from "../../src/platform/Workspace.ts"
+import type { ErrorSource, Workspace, WorkspaceError } from "../../src/platform/Workspace.ts"
+import type { SystemCard } from "../../src/platform/contracts/SystemCard.ts"
 import type { StoreError } from "../StoreError.ts"
 import type { RecordPage } from "./contracts/RecordPage.ts"
 

@@ -9,16 +9,18 @@ import type {
   CardContent,
   CardDraft,
   CardProposal,
+  Closing,
   Draft,
+  Publication,
   RubricContent,
   RubricDraft,
   RubricProposal
-} from "./Draft.ts"
-import { drafts_max, drafts_open_max, targetOf } from "./Draft.ts"
+} from "./contracts/Draft.ts"
+import { drafts_max, drafts_open_max, targetOf } from "./contracts/Draft.ts"
 import type { Framework } from "./Framework.ts"
 import { revisions_max } from "./Framework.ts"
-import type { SystemCard } from "./Workspace.ts"
-import { limits_max } from "./Workspace.ts"
+import type { SystemCard } from "./contracts/SystemCard.ts"
+import { limits_max } from "./contracts/SystemCard.ts"
 
 type Step<A> = Result.Result<A, ChangeRefused>
 
@@ -101,11 +103,6 @@ export const cardContent = (card: SystemCard, given: CardProposal): Step<CardCon
     : Result.succeed(after)
 }
 
-export interface Closing {
-  readonly by: string
-  readonly reason: string
-}
-
 const closed = (draft: Draft, rest: string): Step<never> =>
   refused(`the draft ${draft.draft_id} is ${draft.state.status}; ${rest}`)
 
@@ -113,12 +110,6 @@ export const withdrawnDraft = (draft: Draft, { by, reason }: Closing, at: number
   draft.state.status === "draft"
     ? Result.succeed({ ...draft, state: { status: "withdrawn", closed: { by, at, reason } } })
     : closed(draft, "only one that waits is withdrawn")
-
-/** A publication as it was approved: what was shown of the draft beside its id. */
-export interface Publication extends Closing {
-  readonly target_id: string
-  readonly based_on: number
-}
 
 /** Why this draft is not what was approved; undefined = it is, and it waits. */
 const unfit = (draft: Draft, { based_on, target_id }: Publication): Step<never> | undefined => {

@@ -17,7 +17,7 @@ import {
   DraftReason,
   DraftStatus,
   RubricProposal
-} from "./Draft.ts"
+} from "./contracts/Draft.ts"
 
 const Written = Schema.Struct({
   draft_id: DraftId,

@@ -7,19 +7,7 @@ import { Moment, Share, Text, Version } from "./contracts/Fact.ts"
 import { rubrics_max } from "./contracts/PlatformEvent.ts"
 import { ChangeRefused } from "./contracts/RecordErrors.ts"
 import { FrameworkId, RecordId } from "./contracts/RecordId.ts"
-
-export const Rubric = Schema.Struct({
-  rubric_id: RecordId,
-  name: Text(200),
-  description: Text(2_000),
-  /** What an evaluated trace has to fulfil. */
-  criteria: Schema.Array(Text(500)).check(Schema.isMinLength(1), Schema.isMaxLength(20)),
-  /** A score below it fails the rubric. */
-  threshold: Share,
-  /** A rubric that is off is not evaluated. */
-  enabled: Schema.Boolean
-})
-export interface Rubric extends Schema.Schema.Type<typeof Rubric> {}
+import { Rubric, RubricSources } from "./contracts/Rubric.ts"
 
 /** Why there is a version, oldest first. */
 export const FrameworkRevision = Schema.Struct({
@@ -27,8 +15,7 @@ export const FrameworkRevision = Schema.Struct({
   at: Moment,
   by: Text(200),
   reason: Text(1_000),
-  /** Where its rubrics come from: a regulation's paragraph, a study, an interview. */
-  sources: Schema.Array(Text(500)).check(Schema.isMaxLength(20))
+  sources: RubricSources
 })
 export interface FrameworkRevision extends Schema.Schema.Type<typeof FrameworkRevision> {}
 

@@ -13,7 +13,8 @@ import { platform_events, subjectOf } from "./contracts/PlatformEvent.ts"
 import type { PlatformEvent, PlatformTopic } from "./contracts/PlatformEvent.ts"
 import { ScanRecord } from "./contracts/Scan.ts"
 import { Framework } from "./Framework.ts"
-import { SystemCard, Workspace, WorkspaceError } from "./Workspace.ts"
+import { SystemCard } from "./contracts/SystemCard.ts"
+import { Workspace, WorkspaceError } from "./Workspace.ts"
 
 /** Frameworks of one workspace, and systems. */
 export const frameworks_max = 100

@@ -11,15 +11,11 @@ import { WorldId } from "../worlds/contracts/WorldId.ts"
 import { ChangesetRecord } from "./contracts/Changeset.ts"
 import { FrameworkId, ScanId, SystemId, ChangesetId } from "./contracts/RecordId.ts"
 import { Scan, ScanRecord, ScanStatus, Score } from "./contracts/Scan.ts"
-import { Framework, FrameworkRevision, Rubric } from "./Framework.ts"
+import { Framework, FrameworkRevision } from "./Framework.ts"
+import { Rubric } from "./contracts/Rubric.ts"
 import { instrumentations } from "./IngestionGuide.ts"
-import {
-  Configuration,
-  ErrorSource,
-  OnboardingStep,
-  SystemCard,
-  WorkspaceError
-} from "./Workspace.ts"
+import { Configuration, ErrorSource, OnboardingStep, WorkspaceError } from "./Workspace.ts"
+import { SystemCard } from "./contracts/SystemCard.ts"
 import { WorkspaceHealth } from "./WorkspaceHealth.ts"
 import { WorldVersionPublished } from "../worlds/contracts/WorldVersionPublished.ts"
 

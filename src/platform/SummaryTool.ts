@@ -10,7 +10,7 @@ import type { Governance } from "../tool/GovernedTool.ts"
 import { ChangesetStatus } from "./contracts/Changeset.ts"
 import { ClusterSeverity, ClusterStatus } from "./contracts/FailureCluster.ts"
 import { ScanStatus } from "./contracts/Scan.ts"
-import { DraftStatus } from "./Draft.ts"
+import { DraftStatus } from "./contracts/Draft.ts"
 
 /** Every state is there, also one that no record is in. */
 const counts = <const L extends string>(states: Schema.Literals<ReadonlyArray<L>>) =>

@@ -5,7 +5,7 @@ import { Result, Schema } from "effect"
 import { Count, Moment, Share, Text, Version } from "./contracts/Fact.ts"
 import { AutonomyMode } from "./contracts/PlatformEvent.ts"
 import { ChangeRefused } from "./contracts/RecordErrors.ts"
-import { FrameworkId, RecordId, ScanId, SystemId } from "./contracts/RecordId.ts"
+import { RecordId, ScanId } from "./contracts/RecordId.ts"
 
 /** In the order in which they are taken. */
 export const OnboardingStep = Schema.Literals([
@@ -85,25 +85,6 @@ export const changedWorkspace = (
           message: `the configuration is at version ${workspace.version}, not ${version}`
         })
       )
-
-/** Limits of a system that its card has. */
-export const limits_max = 50
-
-/** What a system is, for people who judge it. */
-export const SystemCard = Schema.Struct({
-  system_id: SystemId,
-  name: Text(200),
-  purpose: Text(1_000),
-  owner: Text(200),
-  /** The framework that it is evaluated by. Absent = none was chosen. */
-  framework_id: Schema.optionalKey(FrameworkId),
-  /** What it is built of: models, tools, sources. */
-  parts: Schema.Array(Text(200)).check(Schema.isMaxLength(50)),
-  /** What it must not be used for, and what it is known to do badly. */
-  limits: Schema.Array(Text(500)).check(Schema.isMaxLength(limits_max)),
-  updated_at: Moment
-})
-export interface SystemCard extends Schema.Schema.Type<typeof SystemCard> {}
 
 export const ErrorSource = Schema.Literals(["ingestion", "evaluation", "integration"])
 export type ErrorSource = typeof ErrorSource.Type

@@ -5,8 +5,13 @@ import { AccessToken, token_texts } from "../../src/permission/AccessToken.ts"
 import { ChangesetState } from "../../src/platform/contracts/Changeset.ts"
 import { ClusterTriage } from "../../src/platform/contracts/FailureCluster.ts"
 import { personal_texts } from "../../src/platform/contracts/PersonalTexts.ts"
-import { CardContent, DraftState, DraftTitle, RubricContent } from "../../src/platform/Draft.ts"
-import { DraftAuthor } from "../../src/platform/Draft.ts"
+import {
+  CardContent,
+  DraftState,
+  DraftTitle,
+  RubricContent
+} from "../../src/platform/contracts/Draft.ts"
+import { DraftAuthor } from "../../src/platform/contracts/Draft.ts"
 import { candidate_texts } from "../../src/worlds/contracts/PersonalTexts.ts"
 import { CandidateDraft, RuleCandidate } from "../../src/worlds/RuleCandidate.ts"
 import { literalsOf, textMembersOf } from "./SchemaWords.ts"

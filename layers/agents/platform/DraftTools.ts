@@ -2,9 +2,9 @@
  * The Operations Agent's tools for the drafts of the run's tenant. Whoever approved a publication has published.
  */
 import { Effect } from "effect"
-import { DraftStore } from "../../../services/platform/DraftStore.ts"
-import type { Draft, DraftProposal } from "../../../src/platform/Draft.ts"
-import { targetOf } from "../../../src/platform/Draft.ts"
+import { DraftStore } from "../../../services/platform/contracts/DraftStore.ts"
+import type { Draft, DraftProposal } from "../../../src/platform/contracts/Draft.ts"
+import { targetOf } from "../../../src/platform/contracts/Draft.ts"
 import { draftGovernance, DraftTools } from "../../../src/platform/DraftTools.ts"
 import type { CallContext, GovernedTool, MisdeclaredTool } from "../../../src/tool/GovernedTool.ts"
 import { callOf, govern } from "../../../src/tool/GovernedTool.ts"

@@ -2,12 +2,12 @@
  * Drafts in one process. Each step is taken at once, in which nothing else runs.
  */
 import { Clock, Effect } from "effect"
-import type { DraftStore } from "../../../services/platform/DraftStore.ts"
+import type { DraftStore } from "../../../services/platform/contracts/DraftStore.ts"
 import type { Tenant } from "../../../src/Ids.ts"
-import type { Draft, DraftAuthor, DraftProposal } from "../../../src/platform/Draft.ts"
+import type { Draft, DraftAuthor, DraftProposal } from "../../../src/platform/contracts/Draft.ts"
 import { personal_texts } from "../../../src/platform/contracts/PersonalTexts.ts"
-import { draftId } from "../../../src/platform/Draft.ts"
-import type { Publication } from "../../../src/platform/DraftSteps.ts"
+import { draftId } from "../../../src/platform/contracts/Draft.ts"
+import type { Publication } from "../../../src/platform/contracts/Draft.ts"
 import {
   cardContent,
   noRoomFor,

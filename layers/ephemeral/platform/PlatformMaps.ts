@@ -12,9 +12,10 @@ import type {
 } from "../../../src/platform/contracts/FailureCluster.ts"
 import { RecordNotFound } from "../../../src/platform/contracts/RecordErrors.ts"
 import type { ScanRecord } from "../../../src/platform/contracts/Scan.ts"
-import type { Draft } from "../../../src/platform/Draft.ts"
+import type { Draft } from "../../../src/platform/contracts/Draft.ts"
 import type { Framework } from "../../../src/platform/Framework.ts"
-import type { SystemCard, Workspace, WorkspaceError } from "../../../src/platform/Workspace.ts"
+import type { SystemCard } from "../../../src/platform/contracts/SystemCard.ts"
+import type { Workspace, WorkspaceError } from "../../../src/platform/Workspace.ts"
 import type { WorldVersionPublished } from "../../../src/worlds/contracts/WorldVersionPublished.ts"
 
 /** A card with its revision. One that was `published` from a draft is people's: what is found does not write over it. */

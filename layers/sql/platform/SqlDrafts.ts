@@ -3,7 +3,7 @@
  * are locked, the draft's first.
  */
 import { Clock, Effect, Schema } from "effect"
-import type { DraftStore } from "../../../services/platform/DraftStore.ts"
+import type { DraftStore } from "../../../services/platform/contracts/DraftStore.ts"
 import type { Tenant } from "../../../src/Ids.ts"
 import { FrameworkId, RecordId, SystemId } from "../../../src/platform/contracts/RecordId.ts"
 import { Moment, Version } from "../../../src/platform/contracts/Fact.ts"
@@ -17,8 +17,8 @@ import {
   DraftStatus,
   DraftTitle,
   RubricContent
-} from "../../../src/platform/Draft.ts"
-import type { DraftAuthor, DraftProposal } from "../../../src/platform/Draft.ts"
+} from "../../../src/platform/contracts/Draft.ts"
+import type { DraftAuthor, DraftProposal } from "../../../src/platform/contracts/Draft.ts"
 import {
   cardContent,
   noRoomFor,
@@ -28,7 +28,7 @@ import {
   withdrawnDraft
 } from "../../../src/platform/DraftSteps.ts"
 import { Framework } from "../../../src/platform/Framework.ts"
-import { SystemCard } from "../../../src/platform/Workspace.ts"
+import { SystemCard } from "../../../src/platform/contracts/SystemCard.ts"
 import { rowDecoder } from "../engine/DecodedRows.ts"
 import { inTransaction, orStoreError } from "../engine/SqlFailure.ts"
 import { oneOf, pageReader } from "./RecordRows.ts"

@@ -11,10 +11,10 @@ import { frameworks_max } from "../../../src/platform/PlatformRecords.ts"
 import {
   changedWorkspace,
   ErrorSource,
-  SystemCard,
   Workspace,
   WorkspaceError
 } from "../../../src/platform/Workspace.ts"
+import { SystemCard } from "../../../src/platform/contracts/SystemCard.ts"
 import { WorldVersionPublished } from "../../../src/worlds/contracts/WorldVersionPublished.ts"
 import { rowDecoder } from "../engine/DecodedRows.ts"
 import { inTransaction, orStoreError, toStoreError } from "../engine/SqlFailure.ts"

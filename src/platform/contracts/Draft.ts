@@ -3,10 +3,10 @@
  * so that whoever approves its publication approves what there was to be read.
  */
 import { Schema } from "effect"
-import { Moment, Text, Version } from "./contracts/Fact.ts"
-import { FrameworkId, RecordId, SystemId } from "./contracts/RecordId.ts"
-import { FrameworkRevision, Rubric } from "./Framework.ts"
-import { SystemCard } from "./Workspace.ts"
+import { Moment, Text, Version } from "./Fact.ts"
+import { FrameworkId, RecordId, SystemId } from "./RecordId.ts"
+import { Rubric, RubricSources } from "./Rubric.ts"
+import { SystemCard } from "./SystemCard.ts"
 
 /** Drafts of one workspace that wait for their publication. */
 export const drafts_open_max = 100
@@ -32,7 +32,7 @@ export const DraftTitle = Text(200)
 export const DraftReason = Text(1_000)
 
 const { criteria, description, enabled, name, threshold } = Rubric.fields
-const { sources } = FrameworkRevision.fields
+const sources = RubricSources
 
 /** The whole rubric but its id. */
 export const RubricContent = Schema.Struct({
@@ -139,3 +139,15 @@ export type Draft = typeof Draft.Type
 /** What it is a draft of: the rubric's id, or the system's. */
 export const targetOf = (draft: Draft): string =>
   draft.kind === "rubric" ? draft.rubric_id : draft.system_id
+
+/** Who ends a draft, and why. */
+export interface Closing {
+  readonly by: string
+  readonly reason: string
+}
+
+/** A publication as it was approved: what was shown of the draft beside its id. */
+export interface Publication extends Closing {
+  readonly target_id: string
+  readonly based_on: number
+}

@@ -3,18 +3,18 @@
  */
 import { Context } from "effect"
 import type { Effect } from "effect"
-import type { Tenant } from "../../src/Ids.ts"
-import type { ChangeRefused, RecordNotFound } from "../../src/platform/contracts/RecordErrors.ts"
+import type { Tenant } from "../../../src/Ids.ts"
+import type { ChangeRefused, RecordNotFound } from "../../../src/platform/contracts/RecordErrors.ts"
 import type {
   Draft,
   DraftAuthor,
   DraftKind,
   DraftProposal,
   DraftStatus
-} from "../../src/platform/Draft.ts"
-import type { Closing, Publication } from "../../src/platform/DraftSteps.ts"
-import type { StoreError } from "../StoreError.ts"
-import type { RecordPage } from "./contracts/RecordPage.ts"
+} from "../../../src/platform/contracts/Draft.ts"
+import type { Closing, Publication } from "../../../src/platform/contracts/Draft.ts"
+import type { StoreError } from "../../StoreError.ts"
+import type { RecordPage } from "./RecordPage.ts"
 
 export interface DraftQuery extends RecordPage {
   readonly kind?: DraftKind | undefined
