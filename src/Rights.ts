@@ -98,6 +98,12 @@ const table = {
     http: ["POST /v1/changesets/{changeset_id}/review"],
     reach: { approver: "all", operator: "all" }
   },
+  /** To read drafts of rubrics and system cards, and to publish or withdraw them. */
+  author: {
+    embed: [],
+    http: ["/v1/drafts"],
+    reach: forOperators
+  },
   repair: {
     embed: ["quarantined", "rawEvents", "releaseRun"],
     http: ["/v1/quarantine"],

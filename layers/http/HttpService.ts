@@ -47,6 +47,7 @@ import * as Outcomes from "./Outcomes.ts"
 import * as Readiness from "./Readiness.ts"
 import * as Routes from "./Routes.ts"
 import * as QuarantineHandlers from "./QuarantineHandlers.ts"
+import * as DraftsHandlers from "./DraftsHandlers.ts"
 import * as RecordsHandlers from "./RecordsHandlers.ts"
 import * as RunsHandlers from "./RunsHandlers.ts"
 import * as ErasuresHandlers from "./ErasuresHandlers.ts"
@@ -62,6 +63,7 @@ const handlers = Layer.mergeAll(
   KillSwitchHandlers.layer,
   QuarantineHandlers.layer,
   RecordsHandlers.layer,
+  DraftsHandlers.layer,
   EventsHandlers.layer,
   FilesHandlers.layer,
   NoticesHandlers.layer,

@@ -2,7 +2,7 @@
  * The platform's published records, from their stores alone: no agent, no runtime and no journal stands between. A service that
  * keeps none answers 404.
  */
-import { Effect, Option } from "effect"
+import { Effect } from "effect"
 import type { Layer } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import type { HttpApiGroup } from "effect/http-api"
@@ -14,22 +14,12 @@ import type { StoreError } from "../../services/StoreError.ts"
 import type { Authentication, RequestBody, Validation } from "../../src/api/Boundary.ts"
 import { CurrentPrincipal } from "../../src/api/Boundary.ts"
 import { limit_default } from "../../src/api/Page.ts"
-import { makeProblem } from "../../src/api/Problem.ts"
 import { TroupeApi } from "../../src/api/TroupeApi.ts"
 import type { Tenant } from "../../src/Ids.ts"
 import type { ChangesetRecord } from "../../src/platform/contracts/Changeset.ts"
 import { boundedPage } from "./BoundedPage.ts"
+import { kept } from "./KeptRecords.ts"
 import { problemOf } from "./Problems.ts"
-
-const none = makeProblem(
-  404,
-  "no-records",
-  "This service keeps no records of workspaces",
-  "Compose `Platform.sql` or `Platform.ephemeral` beneath it."
-)
-
-const kept = <A>(port: Option.Option<A>) =>
-  Option.match(port, { onNone: () => Effect.fail(none), onSome: (found) => Effect.succeed(found) })
 
 /** A page of as many as were asked for may have another behind it. */
 const paged = <A, Id>(items: ReadonlyArray<A>, limit: number, idOf: (item: A) => Id) => {

@@ -7,6 +7,7 @@ import { AuthorizationsApi } from "./AuthorizationsApi.ts"
 import { ClientCallsApi } from "./ClientCallsApi.ts"
 import { ConversationsApi } from "./ConversationsApi.ts"
 import { CostsApi } from "./CostsApi.ts"
+import { DraftsApi } from "./DraftsApi.ts"
 import { ErasuresApi } from "./ErasuresApi.ts"
 import { EventsApi } from "./EventsApi.ts"
 import { FilesApi } from "./FilesApi.ts"
@@ -31,6 +32,7 @@ export class TroupeApi extends HttpApi.make("troupe")
     KillSwitchApi,
     QuarantineApi,
     RecordsApi,
+    DraftsApi,
     EventsApi,
     FilesApi,
     NoticesApi,

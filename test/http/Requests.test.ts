@@ -118,6 +118,7 @@ describe("a query", () => {
         "/v1/failure-clusters": ["limit"],
         "/v1/failure-clusters/c-1/failures": ["limit"],
         "/v1/changesets": ["limit"],
+        "/v1/drafts": ["limit"],
         [`/v1/quarantine/${id}/events`]: ["limit", "after"]
       }
       for (const [path, names] of Object.entries(numbers)) {

@@ -146,6 +146,12 @@ const requests: Readonly<Record<RightName, ReadonlyArray<Request>>> = {
   settle: [[`/v1/runs/${none}/settle`, { call: "0/1.0", outcome: "run_again" }]],
   stopTools: [["/v1/kill-switch", { on: false }, "PUT"]],
   review: [["/v1/changesets/nothing/review", { decision: "approved" }]],
+  author: [
+    ["/v1/drafts"],
+    ["/v1/drafts/draft-9"],
+    ["/v1/drafts/draft-9/publish", { target_id: "tone", based_on: 1, reason: "agreed" }],
+    ["/v1/drafts/draft-9/withdraw", { reason: "old" }]
+  ],
   repair: [
     ["/v1/quarantine"],
     [`/v1/quarantine/${none}/events`],

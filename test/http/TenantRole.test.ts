@@ -20,6 +20,7 @@ import { BlobStore } from "../../services/BlobStore.ts"
 import { ChannelBindings } from "../../services/ChannelBindings.ts"
 import { Notices } from "../../services/Notices.ts"
 import { Outbox } from "../../services/Outbox.ts"
+import { DraftStore } from "../../services/platform/contracts/DraftStore.ts"
 import { RecordImporter } from "../../services/platform/RecordImporter.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
 import { SubjectErasure } from "../../services/SubjectErasure.ts"
@@ -27,6 +28,7 @@ import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { TroupeApi } from "../../src/api/TroupeApi.ts"
 import { ChannelName, in_app } from "../../src/conversation/ChannelBinding.ts"
 import { AgentName, AuthorizationId, Tenant, TokenId } from "../../src/Ids.ts"
+import { SystemId } from "../../src/platform/contracts/RecordId.ts"
 import { Principal } from "../../src/Principal.ts"
 import * as Samples from "../contracts/Samples.ts"
 import { sample } from "../platform/Records.ts"
@@ -134,6 +136,10 @@ const seeded = Effect.fnUntraced(function* (tenant: Tenant) {
   )
   yield* SubjectErasure.use((erasure) => erasure.erase({ tenant, subject: "nobody", by: canary }))
   yield* RecordImporter.use((importer) => importer.record(tenant, sample))
+  const system_id = SystemId.make("support-bot")
+  const draft = { kind: "system_card", system_id, title: canary, owner: canary } as const
+  const author = { run: "r", call: "0/1.0", principal: "olga" }
+  yield* DraftStore.use((drafts) => drafts.write(tenant, draft, author))
   return { ...runs, digest, letter: letter.id }
 })
 type Seeds = Effect.Success<ReturnType<typeof seeded>>
@@ -183,6 +189,8 @@ const routes: Readonly<Record<string, Route>> = {
   "costs.list": { path: () => "/v1/costs", shows: shown },
   "deadLetters.get": { path: ({ letter }) => `/v1/dead-letters/${letter}`, shows: shown },
   "deadLetters.list": { path: () => "/v1/dead-letters", shows: ({ letter }) => letter },
+  "drafts.get": { path: () => "/v1/drafts/draft-1", shows: shown },
+  "drafts.list": { path: () => "/v1/drafts", shows: shown },
   "erasures.list": { path: () => "/v1/erasures", shows: shown },
   "files.download": {
     path: ({ conversation, digest }) => `/v1/conversations/${conversation}/files/${digest}`,
