@@ -41,7 +41,10 @@ export const roomOf = (path: string): string | undefined => /^layers\/([^/]+)\//
 export const under = (name: string, ...packages: ReadonlyArray<string>): boolean =>
   packages.some((each) => name === each || name.startsWith(`${each}/`))
 
-/** Areas of the reference application. Each has sub-rooms of its own, and shows the others nothing but its contracts. */
+/**
+ * Areas of the reference application. Each has sub-rooms of its own, and shows the others nothing but its contracts. Core is the
+ * outbox and the audit, which are the runtime's own (`isCore`): a sub-room of that name would be walled as the others are.
+ */
 export const contexts: ReadonlyArray<string> = ["platform", "worlds", "core"]
 
 /** The context that a file belongs to: `layers/agents/worlds/WorldTools.ts` to worlds. */
@@ -49,6 +52,12 @@ export const contextOf = (path: string): string | undefined => {
   const [, context] = /^(?:src|services|layers\/[^/]+)\/([^/]+)\//.exec(path) ?? []
   return context !== undefined && contexts.includes(context) ? context : undefined
 }
+
+/** The context core: the runtime's outbox and its journal, with what writes, relays and reads them. */
+export const isCore = (path: string): boolean =>
+  /^(services\/(Outbox|RunJournal|TaskStore|ApprovalRecords)|layers\/(runtime|sql\/(journal|outbox))\/)/.test(
+    path
+  )
 
 export const isContract = (path: string): boolean =>
   contextOf(path) !== undefined && path.includes(`/${contextOf(path)}/contracts/`)
