@@ -12,6 +12,8 @@ import type { StoreError } from "../StoreError.ts"
 export class WorkspaceSettings extends Context.Service<
   WorkspaceSettings,
   {
+    /** The workspace as it is now, which no change of its configuration follows before the ambient transaction ends. */
+    held(tenant: Tenant): Effect.Effect<Workspace, RecordNotFound | StoreError>
     /** Makes the next version, with a revision that says who and why. In the ambient transaction if there is one. */
     updateFramework(
       tenant: Tenant,

@@ -74,8 +74,18 @@ describe("drafts over HTTP", () => {
       assert.strictEqual((yield* withdraw("draft-3")).status, 200)
       assert.deepEqual(yield* idsAt("?status=withdrawn"), [["draft-3"], undefined])
       assert.deepEqual(yield* idsAt("?kind=system_card&status=draft"), [["draft-1"], undefined])
-      const one = yield* ask("/v1/drafts/draft-2", { as: "olga" })
+      // More than are read at once.
       const store = yield* DraftStore
+      for (let call = 3; call < 20; call++) {
+        yield* store.write(acme, card, { run: "run-1", call: `0/${call}.0`, principal: "ann" })
+      }
+      const [ids, next] = yield* idsAt("?limit=19")
+      assert.deepEqual(
+        ids,
+        Array.from({ length: 19 }, (_, i) => `draft-${20 - i}`)
+      )
+      assert.strictEqual(next, "draft-2")
+      const one = yield* ask("/v1/drafts/draft-2", { as: "olga" })
       assert.deepEqual<unknown>(one.json, yield* store.draft(acme, "draft-2"))
     }).pipe(Effect.provide(service))
   )

@@ -8,6 +8,7 @@ import { SqlClient } from "effect/sql"
 import * as SqlPlatform from "../../layers/sql/platform/SqlPlatform.ts"
 import { DraftStore } from "../../services/platform/contracts/DraftStore.ts"
 import { RecordImporter } from "../../services/platform/RecordImporter.ts"
+import { WorkspaceSettings } from "../../services/platform/WorkspaceSettings.ts"
 import { WorkspaceReader } from "../../services/platform/WorkspaceReader.ts"
 import { SystemId } from "../../src/platform/contracts/RecordId.ts"
 import * as SqlStores from "../../layers/sql/stores/SqlStores.ts"
@@ -98,6 +99,34 @@ waits(
       store.publish(tenant, "draft-1", publication)
     )
     assert.include(refused.message, "draft-1 is withdrawn")
+  })
+)
+
+waits(
+  "a change of the mode waits for a change under it that is under way",
+  Effect.gen(function* () {
+    const settings = yield* WorkspaceSettings
+    const tenant = Samples.tenant()
+    yield* RecordImporter.use((importer) => importer.record(tenant, sample))
+    const mode = { version: 1, autonomy_mode: "observe_only", reason: "A test." } as const
+    const sql = yield* SqlClient.SqlClient
+    const isHeld = yield* Deferred.make<void>()
+    const later = yield* Effect.forkChild(
+      Effect.andThen(Deferred.await(isHeld), settings.changeConfiguration(tenant, mode, "olga"))
+    )
+    const held = yield* sql.withTransaction(
+      Effect.gen(function* () {
+        yield* settings.held(tenant)
+        yield* Deferred.succeed(isHeld, undefined)
+        yield* eventually(
+          sql.unsafe("SELECT FROM pg_locks WHERE NOT granted"),
+          (rows) => rows.length > 0
+        )
+        return yield* settings.held(tenant)
+      })
+    )
+    assert.strictEqual(held.configuration.autonomy_mode, "propose")
+    assert.strictEqual((yield* Fiber.join(later)).configuration.autonomy_mode, "observe_only")
   })
 )
 

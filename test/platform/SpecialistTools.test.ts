@@ -6,12 +6,12 @@ import * as ChangeTools from "../../layers/agents/platform/ChangeTools.ts"
 import * as SpecialistTools from "../../layers/agents/platform/SpecialistTools.ts"
 import * as Platform from "../../layers/compose/Platform.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
-import type { ChangesetStore } from "../../services/platform/contracts/ChangesetStore.ts"
+import { ChangesetStore } from "../../services/platform/contracts/ChangesetStore.ts"
 import { ScanReader } from "../../services/platform/contracts/ScanReader.ts"
 import type { PlatformStores } from "../../services/platform/PlatformStores.ts"
 import { RecordImporter } from "../../services/platform/RecordImporter.ts"
 import { WorkspaceReader } from "../../services/platform/WorkspaceReader.ts"
-import type { WorkspaceSettings } from "../../services/platform/WorkspaceSettings.ts"
+import { WorkspaceSettings } from "../../services/platform/WorkspaceSettings.ts"
 import { WorldViews } from "../../services/platform/WorldViews.ts"
 import { StoreError } from "../../services/StoreError.ts"
 import { specialistTools } from "../../src/agents/Spectral.ts"
@@ -333,6 +333,39 @@ describe("the tools of the platform", () => {
         (yield* WorkspaceReader.use((reader) => reader.workspace(tenant))).changed?.by,
         "cara"
       )
+    })
+  )
+
+  test(
+    "SA-25 a workspace that only observes by the time of the write has nothing changed",
+    Effect.gen(function* () {
+      const settings = yield* WorkspaceSettings
+      const changesets = yield* ChangesetStore
+      const review = { decision: "approved", note: "", by: "rita" } as const
+      yield* changesets.review(tenant, "change-1", review)
+      const mode = { version: 1, autonomy_mode: "observe_only", reason: "A test." } as const
+      yield* settings.changeConfiguration(tenant, mode, "olga")
+      const change = {
+        framework_id: "support",
+        version: 1,
+        rubrics: [{ rubric_id: "tone", enabled: false }],
+        reason: "Nobody needs it."
+      }
+      // Here the body alone runs, as behind a precondition that was true a moment before.
+      for (const [name, args] of [
+        ["apply_changeset", { changeset_id: "change-1" }],
+        ["update_framework", change]
+      ] as const) {
+        const refused = yield* failureOf(use(name, args))
+        const expected = { _tag: "ToolPolicyError", reason: "WORKSPACE_OBSERVES_ONLY" }
+        assert.deepInclude(refused, expected, name)
+      }
+      const { state } = yield* changesets.changeset(tenant, "change-1")
+      assert.strictEqual(state.status, "approved")
+      const framework = yield* WorkspaceReader.use((reader) => reader.framework(tenant, "support"))
+      assert.strictEqual(framework.version, 1)
+      yield* use("change_configuration", { ...mode, version: 2, autonomy_mode: "propose" })
+      assert.deepInclude(yield* use("update_framework", change), { version: 2 })
     })
   )
 

@@ -7,32 +7,50 @@ import { ChangesetStore } from "../../../services/platform/contracts/ChangesetSt
 import { WorkspaceReader } from "../../../services/platform/WorkspaceReader.ts"
 import { WorkspaceSettings } from "../../../services/platform/WorkspaceSettings.ts"
 import { ToolPolicyError } from "../../../src/error/ToolError.ts"
+import type { Tenant } from "../../../src/Ids.ts"
 import { changeGovernance, ChangeTools } from "../../../src/platform/ChangeTools.ts"
+import type { Workspace } from "../../../src/platform/Workspace.ts"
 import type { CallContext, GovernedTool, MisdeclaredTool } from "../../../src/tool/GovernedTool.ts"
 import { callOf, govern } from "../../../src/tool/GovernedTool.ts"
 import { orToolError } from "./RecordFailure.ts"
 
 const author = ({ approved_by, principal }: CallContext): string => approved_by ?? principal
 
+const observing = new ToolPolicyError({
+  kind: "permission",
+  reason: "WORKSPACE_OBSERVES_ONLY",
+  message:
+    "The workspace only observes (autonomy_mode observe_only): nothing is changed until its configuration says otherwise."
+})
+
+const unlessObserving = <E, R>(
+  workspace: Effect.Effect<Workspace, E, R>
+): Effect.Effect<void, E | ToolPolicyError, R> =>
+  Effect.flatMap(workspace, ({ configuration }) =>
+    configuration.autonomy_mode === "observe_only" ? Effect.fail(observing) : Effect.void
+  )
+
 const handlers = Effect.gen(function* () {
   const changesets = yield* ChangesetStore
   const settings = yield* WorkspaceSettings
+  // Asked again in the transaction of the change: nobody turns the mode on in between.
+  const isAllowed = (tenant: Tenant) => unlessObserving(orToolError(settings.held(tenant)))
   return ChangeTools.of({
     apply_changeset: Effect.fnUntraced(function* ({ changeset_id }, context) {
       const call = callOf(context)
       const by = author(call)
-      yield* changesets.apply(call.tenant, changeset_id, by)
+      yield* isAllowed(call.tenant)
+      yield* orToolError(changesets.apply(call.tenant, changeset_id, by))
       return { changeset_id, status: "applied" as const, applied_by: by }
-    }, orToolError),
+    }),
     update_framework: Effect.fnUntraced(function* (change, context) {
       const call = callOf(context)
-      const { framework_id, version } = yield* settings.updateFramework(
-        call.tenant,
-        change,
-        author(call)
+      yield* isAllowed(call.tenant)
+      const { framework_id, version } = yield* orToolError(
+        settings.updateFramework(call.tenant, change, author(call))
       )
       return { framework_id, version }
-    }, orToolError),
+    }),
     change_configuration: Effect.fnUntraced(function* (change, context) {
       const call = callOf(context)
       const { configuration, version } = yield* settings.changeConfiguration(
@@ -45,13 +63,6 @@ const handlers = Effect.gen(function* () {
   })
 })
 
-const observing = new ToolPolicyError({
-  kind: "permission",
-  reason: "WORKSPACE_OBSERVES_ONLY",
-  message:
-    "The workspace only observes (autonomy_mode observe_only): nothing is changed until its configuration says otherwise."
-})
-
 /** For a registry. */
 export const tools: Effect.Effect<
   ReadonlyArray<GovernedTool>,
@@ -59,9 +70,7 @@ export const tools: Effect.Effect<
   ChangesetStore | WorkspaceReader | WorkspaceSettings
 > = Effect.flatMap(WorkspaceReader, (reader) => {
   const precondition = (_: unknown, { tenant }: CallContext) =>
-    Effect.flatMap(orToolError(reader.workspace(tenant)), ({ configuration }) =>
-      configuration.autonomy_mode === "observe_only" ? Effect.fail(observing) : Effect.void
-    )
+    unlessObserving(orToolError(reader.workspace(tenant)))
   const governance = {
     ...changeGovernance,
     apply_changeset: { ...changeGovernance.apply_changeset, precondition },

@@ -153,6 +153,7 @@ const workspaces = ({ of }: Maps): WorkspaceReader["Service"] => ({
 })
 
 const settings = ({ of }: Maps): WorkspaceSettings["Service"] => ({
+  held: (tenant) => Effect.suspend(() => found(of(tenant).workspace, "workspace", tenant)),
   updateFramework: Effect.fnUntraced(function* (tenant, change, by) {
     const now = yield* Clock.currentTimeMillis
     const { framework_id: id } = change

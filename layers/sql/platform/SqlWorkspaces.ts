@@ -6,6 +6,7 @@ import { Clock, Effect, Schema } from "effect"
 import type { WorkspaceReader } from "../../../services/platform/WorkspaceReader.ts"
 import type { WorkspaceSettings } from "../../../services/platform/WorkspaceSettings.ts"
 import type { WorldViews } from "../../../services/platform/WorldViews.ts"
+import type { Tenant } from "../../../src/Ids.ts"
 import { changedFramework, Framework } from "../../../src/platform/Framework.ts"
 import { frameworks_max } from "../../../src/platform/PlatformRecords.ts"
 import {
@@ -114,13 +115,19 @@ export const workspaces = (of: RecordReads): WorkspaceReader["Service"] => {
 
 export const settings = (of: RecordReads): WorkspaceSettings["Service"] => {
   const { sql } = of
+  const locked = Effect.fnUntraced(function* (tenant: Tenant, lock: "FOR SHARE" | "FOR UPDATE") {
+    const rows = yield* sql.unsafe(`${workspace_text} ${lock}`, [tenant])
+    const { workspace } = yield* firstOf(yield* decodeWorkspaces(rows), "workspace", tenant)
+    return workspace
+  })
   return {
+    held: (tenant) => Effect.mapError(locked(tenant, "FOR SHARE"), orStoreError),
     updateFramework: Effect.fnUntraced(
       function* (tenant, change, by) {
         const now = yield* Clock.currentTimeMillis
         const { framework_id: id } = change
-        const locked = oneOf(of, `${framework_text} FOR UPDATE`, decodeFrameworks, "framework")
-        const { framework } = yield* locked(tenant, id)
+        const one = oneOf(of, `${framework_text} FOR UPDATE`, decodeFrameworks, "framework")
+        const { framework } = yield* one(tenant, id)
         const next = yield* Effect.fromResult(changedFramework(framework, change, by, now))
         yield* sql.unsafe(
           "UPDATE troupe.platform_frameworks SET framework = $3::text WHERE tenant = $1::text AND framework_id = $2::text",
@@ -134,8 +141,7 @@ export const settings = (of: RecordReads): WorkspaceSettings["Service"] => {
     changeConfiguration: Effect.fnUntraced(
       function* (tenant, change, by) {
         const now = yield* Clock.currentTimeMillis
-        const rows = yield* sql.unsafe(`${workspace_text} FOR UPDATE`, [tenant])
-        const { workspace } = yield* firstOf(yield* decodeWorkspaces(rows), "workspace", tenant)
+        const workspace = yield* locked(tenant, "FOR UPDATE")
         const next = yield* Effect.fromResult(changedWorkspace(workspace, change, by, now))
         yield* sql.unsafe(
           "UPDATE troupe.platform_workspaces SET workspace = $2::text WHERE tenant = $1::text",
