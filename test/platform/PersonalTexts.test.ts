@@ -14,6 +14,9 @@ import {
 import { DraftAuthor } from "../../src/platform/contracts/Draft.ts"
 import { candidate_texts } from "../../src/worlds/contracts/PersonalTexts.ts"
 import { CandidateDraft, RuleCandidate } from "../../src/worlds/RuleCandidate.ts"
+import { SystemCard } from "../../src/platform/contracts/SystemCard.ts"
+import { Framework } from "../../src/platform/Framework.ts"
+import { Workspace } from "../../src/platform/Workspace.ts"
 import { literalsOf, textMembersOf } from "./SchemaWords.ts"
 
 const mark = JSON.stringify({ erased: "0".repeat(64) })
@@ -30,6 +33,9 @@ const { created_by, name, revoked_by, roles } = AccessToken.fields
 const kinds: ReadonlyArray<
   readonly [of: string, texts: ReadonlySet<string>, schemas: ReadonlyArray<Schema.Top>]
 > = [
+  ["a workspace", personal_texts.workspace, [Workspace]],
+  ["a framework", personal_texts.framework, [Framework]],
+  ["a system card", personal_texts.system_card, [SystemCard]],
   ["a change set", personal_texts.changeset_state, [ChangesetState]],
   ["a triage", personal_texts.cluster_triage, [ClusterTriage]],
   ["a draft", personal_texts.draft, [said, DraftState]],

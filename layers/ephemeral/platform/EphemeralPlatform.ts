@@ -259,8 +259,38 @@ const importer = ({ of, own }: Maps, outbox: Outbox["Service"]): RecordImporter[
   })
 })
 
-/** What people decided, who may be named there; what was found stays as it is. */
-const offerDecisions = Effect.fnUntraced(function* ({ of }: Maps) {
+/** What people wrote, who may be named there; what was found stays as it is. */
+const offerWritten = Effect.fnUntraced(function* ({ of }: Maps) {
+  yield* offerRows("platform_workspaces", (tenant) => {
+    const maps = of(tenant)
+    const { workspace } = maps
+    if (workspace === undefined) return []
+    const remove = () => void (maps.workspace = undefined)
+    const replace = (marked: unknown) => void (maps.workspace = marked as typeof workspace)
+    return [{ value: workspace, texts: personal_texts.workspace, remove, replace }]
+  })
+  yield* offerRows("platform_frameworks", (tenant) => {
+    const known = of(tenant).frameworks
+    return Array.from(known, ([id, framework]) => ({
+      value: framework,
+      texts: personal_texts.framework,
+      remove: () => void known.delete(id),
+      replace: (marked) => void known.set(id, marked as typeof framework)
+    }))
+  })
+  yield* offerRows("platform_systems", (tenant) => {
+    const known = of(tenant).systems
+    return Array.from(known, ([id, system]) => ({
+      value: system.card,
+      texts: personal_texts.system_card,
+      remove: () => void known.delete(id),
+      replace: (marked) => void known.set(id, { ...system, card: marked as SystemCard })
+    }))
+  })
+  yield* offerDecisions({ of })
+})
+
+const offerDecisions = Effect.fnUntraced(function* ({ of }: Pick<Maps, "of">) {
   yield* offerRows("platform_changesets", (tenant) => {
     const known = of(tenant).changesets
     return Array.from(known, ([id, { changeset, state }]) => ({
@@ -286,7 +316,7 @@ export const layer: Layer.Layer<PlatformStores, never, Outbox> = Layer.unwrap(
     const maps = yield* PlatformMaps.PlatformMaps
     const outbox = yield* Outbox
     yield* offerDrafts(maps)
-    yield* offerDecisions(maps)
+    yield* offerWritten(maps)
     return Layer.mergeAll(
       Layer.succeed(ScanReader, scans(maps)),
       Layer.succeed(ChangesetStore, changesets(maps)),

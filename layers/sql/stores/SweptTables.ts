@@ -111,6 +111,9 @@ const marked: ReadonlyArray<Swept> = [
     saysWhose: true
   },
   { table: "rule_candidates", columns: { draft: candidate_texts } },
+  { table: "platform_workspaces", columns: { workspace: personal_texts.workspace } },
+  { table: "platform_frameworks", columns: { framework: personal_texts.framework } },
+  { table: "platform_systems", columns: { card: personal_texts.system_card } },
   { table: "platform_changesets", columns: { state: personal_texts.changeset_state } },
   { table: "platform_clusters", columns: { triage: personal_texts.cluster_triage } },
   {

@@ -7,6 +7,9 @@ const members = (names: string): ReadonlySet<string> => new Set(names.split(" ")
 
 /** By what the platform keeps: the members that are such texts, at any depth. */
 export const personal_texts = {
+  workspace: members("name by reason"),
+  framework: members("name description criteria by reason sources"),
+  system_card: members("name purpose owner parts limits"),
   changeset_state: members("by note"),
   cluster_triage: members("notes triaged_by"),
   draft: members(
