@@ -6,6 +6,7 @@ import { Command, Flag } from "effect/cli"
 import { ApiClient, ApiError, resolveEndpoint } from "./chat/ApiClient.ts"
 import { commandAgain } from "./chat/ChatCommand.ts"
 import { talkInteractively } from "./chat/Interactive.ts"
+import { namedAgent } from "./chat/NamedAgent.ts"
 import type { Pause, Run, Verdict } from "./chat/Session.ts"
 import { parseArguments, Session } from "./chat/Session.ts"
 import type { Payload } from "./chat/View.ts"
@@ -15,7 +16,7 @@ import { optionalText, runCommandLine, toggle } from "./command/CommandLine.ts"
 const flags = {
   agent: Flag.String("agent").pipe(
     Flag.withMetavar("NAME"),
-    Flag.withDescription("the agent to talk with (operations)"),
+    Flag.withDescription("the agent to talk with (operations); world is that of the first world"),
     Flag.withDefault("operations")
   ),
   conversation: optionalText(
@@ -124,8 +125,9 @@ const talk = async (flags: Flags): Promise<number> => {
   if (flags.pending) return listPending(session)
   const verdict = verdictOf(flags)
   if (verdict !== undefined) return decideOnce(session, ...verdict)
-  if (flags.message === undefined) return talkInteractively(session, flags.agent)
-  const run = await session.send(flags.agent, flags.message, false)
+  const agent = await namedAgent(client, flags.agent, (text) => view.line(text))
+  if (flags.message === undefined) return talkInteractively(session, agent)
+  const run = await session.send(agent, flags.message, false)
   return report(session, run, (await session.follow(run, 0)).pause)
 }
 
