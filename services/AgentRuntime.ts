@@ -2,7 +2,7 @@
  * Actors and their runs. Owns which process runs an actor and what the actor does next; all state comes from the journal.
  * Every method decodes what it is given: a value that is not what its type says is `InvalidInput`, and nothing is done.
  */
-import { Context, Effect, Schema, Stream } from "effect"
+import { Channel, Context, Effect, Schema, Stream } from "effect"
 import type { Pull, Scope } from "effect"
 import type { AgentNotFound } from "../src/agent/AgentSpec.ts"
 import type {
@@ -147,11 +147,11 @@ export interface OpenFeed<E, A = FeedItem, R = never> {
 export const openStream = <A, E, R>(
   stream: Stream.Stream<A, E, R>
 ): Effect.Effect<OpenFeed<E, A, R>, never, R | Scope.Scope> =>
-  Effect.map(Stream.toPull(stream), (pull) => ({
-    pull,
-    takeHere: () => "pull",
-    whenDue: (callback) => callback()
-  }))
+  Effect.gen(function* () {
+    // `Stream.toPull` would take a permit and merge contexts for each pull.
+    const pull = yield* Channel.toPullScoped(Stream.toChannel(stream), yield* Effect.scope)
+    return { pull, takeHere: () => "pull", whenDue: (callback) => callback() }
+  })
 
 /** The same watch as a stream. */
 export const feedStream = <E, E2, R>(

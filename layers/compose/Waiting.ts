@@ -2,7 +2,7 @@
  * The waits of the facade: for the end of a run or for its questions, and the feed of a run or a conversation. A wait
  * that ends early does not change the run.
  */
-import { Cause, Effect, Result, Schema, Stream, identity } from "effect"
+import { Cause, Effect, Pull, Result, Schema, Stream, identity } from "effect"
 import { AgentNotFound } from "../../src/agent/AgentSpec.ts"
 import type { Approval } from "../../src/approval/Approval.ts"
 import { ConversationNotFound } from "../../src/conversation/Conversation.ts"
@@ -114,20 +114,18 @@ const clientCallsAmong = Effect.fnUntraced(function* (
 const followed = Effect.fnUntraced(function* ({ conversation, id, ordinal }: Place, by: Principal) {
   const agents = yield* AgentRuntime
   const progress = new RunProgress()
-  yield* agents.watch(conversation, { ordinal, seq: -1 }, by).pipe(
-    // What comes together is looked at together: a question and its answer may.
-    Stream.mapArray((items) => {
-      for (const item of items) {
-        if (item._tag === "CaughtUp") progress.isCurrent = true
-        else if (item._tag === "Event" && item.run === id) progress.see(item.entry.event)
-      }
-      return [progress.isOver]
-    }),
-    Stream.takeUntil((isOver) => isOver),
-    Stream.runDrain
-  )
+  const { pull } = yield* agents.openFeed(conversation, { ordinal, seq: -1 }, by)
+  // What comes together is looked at together: a question and its answer may.
+  while (!progress.isOver) {
+    for (const item of yield* Pull.catchDone(pull, () =>
+      Effect.die("a watch of a conversation ended")
+    )) {
+      if (item._tag === "CaughtUp") progress.isCurrent = true
+      else if (item._tag === "Event" && item.run === id) progress.see(item.entry.event)
+    }
+  }
   return progress
-})
+}, Effect.scoped)
 
 const outcome = Effect.fnUntraced(function* (of: Place, by: Principal) {
   const place = { run: of.id, conversation: of.conversation }

@@ -1,6 +1,6 @@
 /** A wait for a run whose question was answered, or whose unknown call was settled, before the wait could give it. */
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Fiber, Layer, Stream } from "effect"
+import { Deferred, Effect, Fiber, Layer } from "effect"
 import { answerOf } from "../../layers/compose/Waiting.ts"
 import * as EphemeralStore from "../../layers/ephemeral/EphemeralStore.ts"
 import { call, calls, text } from "../../layers/model/ScriptedModelGateway.ts"
@@ -45,13 +45,16 @@ const waiting = (run: RunId, isCaughtUp: Deferred.Deferred<void>) =>
     const runtime = yield* AgentRuntime
     return yield* Effect.provideService(answerOf(run, H.alice), AgentRuntime, {
       ...runtime,
-      watch: (...of) =>
-        // What comes together stays together.
-        Stream.mapArray(runtime.watch(...of), (items) => {
-          const isLast = items.some(({ _tag }) => _tag === "CaughtUp")
-          if (isLast) Deferred.doneUnsafe(isCaughtUp, Effect.void)
-          return items
-        })
+      openFeed: (...of) =>
+        Effect.map(runtime.openFeed(...of), (feed) => ({
+          takeHere: () => feed.takeHere(),
+          whenDue: (callback) => feed.whenDue(callback),
+          pull: Effect.tap(feed.pull, (items) =>
+            items.some(({ _tag }) => _tag === "CaughtUp")
+              ? Deferred.succeed(isCaughtUp, undefined)
+              : Effect.void
+          )
+        }))
     })
   })
 
