@@ -1,0 +1,232 @@
+/** Each route that is given an id, asked with those of another workspace: it answers as it does for ids that nobody has. */
+import { createHash, randomUUID } from "node:crypto"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { HttpApi } from "effect/http-api"
+import * as Platform from "../../layers/compose/Platform.ts"
+import * as Runtime from "../../layers/compose/Runtime.ts"
+import * as Server from "../../layers/compose/Server.ts"
+import * as Stores from "../../layers/compose/Stores.ts"
+import * as ScriptedModelGateway from "../../layers/model/ScriptedModelGateway.ts"
+import { AccessTokens } from "../../services/AccessTokens.ts"
+import { AuthorizationRecords } from "../../services/AuthorizationRecords.ts"
+import { BlobStore } from "../../services/BlobStore.ts"
+import { Outbox } from "../../services/Outbox.ts"
+import { DraftStore } from "../../services/platform/contracts/DraftStore.ts"
+import { RecordImporter } from "../../services/platform/RecordImporter.ts"
+import { AgentSpec } from "../../src/agent/AgentSpec.ts"
+import { TroupeApi } from "../../src/api/TroupeApi.ts"
+import { AgentName, AuthorizationId, Tenant, TokenId } from "../../src/Ids.ts"
+import { SystemId } from "../../src/platform/contracts/RecordId.ts"
+import type { Role } from "../../src/Principal.ts"
+import { Principal } from "../../src/Principal.ts"
+import * as Samples from "../contracts/Samples.ts"
+import { sample } from "../platform/Records.ts"
+import { baseUrl } from "./Service.ts"
+
+const acme = Tenant.make("acme")
+const digestOf = (text: string) => createHash("sha256").update(text).digest("hex")
+
+const credential = (token: string, id: string, tenant: string, ...roles: ReadonlyArray<Role>) => ({
+  sha256: digestOf(token),
+  principal: new Principal({ id, tenant: Tenant.make(tenant), roles })
+})
+
+const spectral = AgentSpec.make({ name: AgentName.make("spectral"), instructions: "Help." })
+
+/** The same names in both workspaces. */
+const service = Server.layer({
+  listen: { port: 0 },
+  credentials: [
+    credential("acme", "olga", "acme", "admin"),
+    credential("customer", "carl", "other", "customer"),
+    credential("admin", "olga", "other", "admin")
+  ],
+  settings: { customer_agents: [spectral.name] }
+}).pipe(
+  Layer.provideMerge(Runtime.layer({ agents: [spectral], tools: [] })),
+  Layer.provide(ScriptedModelGateway.layer(() => ScriptedModelGateway.text("hello"))),
+  Layer.provideMerge(Platform.ephemeral),
+  Layer.provideMerge(Stores.ephemeral),
+  Layer.orDie
+)
+
+/** Ids by the first part of the path, and that of a file. */
+type IdsOf = Readonly<Record<string, string>>
+
+const seeded = Effect.gen(function* () {
+  const tenant = acme
+  const asked = Samples.approvalRequested()
+  const waiting = yield* Samples.begin({ tenant, by: "carl" }, [Samples.modelTurned(1, 1), asked])
+  const requested = Samples.clientRequested()
+  yield* Samples.begin({ tenant, by: "carl" }, [Samples.modelTurned(1, 1), requested])
+  const { conversation } = waiting.task
+  const [bytes, digest] = [new TextEncoder().encode("a file"), digestOf("a file")]
+  const use = { run: waiting.run, conversation, as: "message" } as const
+  yield* BlobStore.use((blobs) =>
+    blobs.put(tenant, { digest, media_type: "text/plain" }, bytes, use, 1_000)
+  )
+  const letter = Samples.outboxMessage({ tenant })
+  const outbox = yield* Outbox
+  yield* outbox.enqueue([letter])
+  yield* outbox.claim({ owner: "t", topics: [letter.topic], limit: 1, lease_ms: 60_000 })
+  yield* outbox.failed(letter.id, "t", "refused by the receiver", undefined)
+  const times = { created_at: Date.now(), expires_at: Date.now() + 3_600_000 }
+  const [token, authorization] = [TokenId.make(randomUUID()), AuthorizationId.make(randomUUID())]
+  const given = { ...times, name: "ci", tenant, principal: "ci", created_by: "olga" }
+  yield* AccessTokens.use((tokens) =>
+    tokens.add({ id: token, roles: ["viewer"], ...given }, "f".repeat(64))
+  )
+  yield* AuthorizationRecords.use((records) =>
+    records.add({
+      id: authorization,
+      tenant,
+      agent: Samples.operations,
+      action: "refund",
+      tool_key: "shop.refund@1",
+      tool_digest: "a".repeat(64),
+      granted_by: "olga",
+      granted_at: times.created_at,
+      expires_at: times.expires_at,
+      uses: 0
+    })
+  )
+  yield* RecordImporter.use((importer) => importer.record(tenant, sample))
+  const system_id = SystemId.make("support-bot")
+  const draft = { kind: "system_card", system_id, title: "Its owner", owner: "Care" } as const
+  const author = { run: "r", call: "0/1.0", principal: "olga" }
+  yield* DraftStore.use((drafts) => drafts.write(tenant, draft, author))
+  const ids: IdsOf = {
+    approvals: asked.approval,
+    authorizations: authorization,
+    changesets: "change-1",
+    "client-calls": requested.approval,
+    conversations: conversation,
+    "dead-letters": letter.id,
+    drafts: "draft-1",
+    "failure-clusters": "rude",
+    quarantine: waiting.run,
+    runs: waiting.run,
+    scans: "scan-1",
+    tokens: token,
+    digest
+  }
+  return ids
+})
+
+const absent = (ids: IdsOf): IdsOf => {
+  const forms = { changesets: "change-9", drafts: "draft-9", scans: "scan-9" }
+  const others = { "failure-clusters": "rudest", conversations: "c-0", digest: digestOf("none") }
+  const uuids = Object.keys(ids).map((name) => [name, randomUUID()] as const)
+  return { ...Object.fromEntries(uuids), ...forms, ...others }
+}
+
+/** What is sent, by group and endpoint, where it is not nothing. */
+const payloads: Readonly<Record<string, unknown>> = {
+  "approvals.decide": { decision: "approve" },
+  "clientCalls.answer": { result: 1 },
+  "conversations.sendTo": { agent: "spectral", text: "let me in" },
+  "deadLetters.discard": { reason: "old" },
+  "deadLetters.replay": { reason: "mended" },
+  "drafts.publish": { target_id: "support-bot", based_on: 1, reason: "agreed" },
+  "drafts.withdraw": { reason: "old" },
+  "notices.bind": { channel: "slack", address: "C1", recipient: "carl" },
+  "records.review": { decision: "approved" },
+  "runs.cancel": { reason: "enough" },
+  "runs.settle": { call: "0/1.0", outcome: "run_again" }
+}
+const queries: Readonly<Record<string, string>> = {
+  "notices.unbind": "?channel=slack&address=C1"
+}
+
+interface Route {
+  readonly name: string
+  readonly method: string
+  readonly path: string
+}
+
+const beginning = "conversations.sendTo"
+
+/** Those whose path has an id; last the one that begins a conversation of that id. */
+const routes = ((): ReadonlyArray<Route> => {
+  const found: Array<Route> = []
+  HttpApi.reflect(TroupeApi, {
+    onGroup: () => undefined,
+    onEndpoint: ({ endpoint, group }) => {
+      const { identifier, method, path } = endpoint
+      if (path.includes(":"))
+        found.push({ name: `${group.identifier}.${identifier}`, method, path })
+    }
+  })
+  return found.toSorted((a, b) => Number(a.name === beginning) - Number(b.name === beginning))
+})()
+
+const pathOf = ({ name, path }: Route, ids: IdsOf): string => {
+  const [, , group = ""] = path.split("/")
+  const at = path.replace(":digest", ids["digest"]!).replace(/:[a-z_]+/, ids[group] ?? group)
+  return at + (queries[name] ?? "")
+}
+
+const ask = (url: string, route: Route, ids: IdsOf, token: string) =>
+  Effect.promise(async () => {
+    const body = payloads[route.name]
+    const response = await fetch(url + pathOf(route, ids), {
+      method: route.method,
+      headers: {
+        authorization: `Bearer ${token}`,
+        ...(body === undefined ? undefined : { "content-type": "application/json" })
+      },
+      ...(body === undefined ? undefined : { body: JSON.stringify(body) }),
+      // A stream that does not end would show something.
+      signal: AbortSignal.timeout(10_000)
+    })
+    return { status: response.status, text: await response.text() }
+  })
+
+/** Without the ids that were asked with, and those that the answer alone has. */
+const told = ({ status, text }: { status: number; text: string }, ids: IdsOf) => {
+  const known = Object.values(ids).reduce((left, id) => left.replaceAll(`${id}`, "ID"), text)
+  return { status, text: known.replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}|[0-9a-f]{32}/g, "U") }
+}
+
+describe("ids of another workspace", () => {
+  it("are asked of some routes that write", () => {
+    assert.isAtLeast(routes.length, 25)
+    assert.includeMembers(
+      routes.map(({ name }) => name),
+      Object.keys(payloads)
+    )
+  })
+
+  it.live(
+    "are to a customer, and to an admin, as ids that nobody has, on every route; and nothing changes",
+    () =>
+      Effect.gen(function* () {
+        const theirs = yield* seeded
+        const none = absent(theirs)
+        const url = yield* baseUrl
+        const reads = routes.filter(
+          ({ method, name }) =>
+            method === "GET" && name !== "conversations.events" && !name.startsWith("quarantine")
+        )
+        const own = Effect.forEach(reads, (route) => ask(url, route, theirs, "acme"))
+        const before = yield* own
+        for (const [i, { status, text }] of before.entries()) {
+          assert.strictEqual(status, 200, `${reads[i]!.name} ${text}`)
+        }
+        for (const token of ["customer", "admin"]) {
+          for (const route of routes) {
+            const foreign = told(yield* ask(url, route, theirs, token), theirs)
+            const unknown = told(yield* ask(url, route, none, token), none)
+            assert.deepEqual(foreign, unknown, `${token} ${route.name}`)
+            // A conversation that is not there begins with the first message of its workspace's staff.
+            const begins = route.name === beginning && token === "admin"
+            const expected = begins ? [202] : [403, 404]
+            assert.include(expected, foreign.status, `${token} ${route.name} ${foreign.text}`)
+          }
+        }
+        assert.deepEqual(yield* own, before)
+      }).pipe(Effect.provide(service)),
+    60_000
+  )
+})
