@@ -1,6 +1,7 @@
 /** The agents of worlds on a real runtime: asked from outside, asked by another agent, and talked to in sessions. */
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer, Result } from "effect"
+import type * as WorldTools from "../../layers/agents/worlds/WorldTools.ts"
 import * as LocalWorldAgentRunner from "../../layers/agents/worlds/LocalWorldAgentRunner.ts"
 import * as WorldQuestions from "../../layers/agents/worlds/WorldQuestions.ts"
 import * as EphemeralWorlds from "../../layers/ephemeral/worlds/EphemeralWorlds.ts"
@@ -33,6 +34,9 @@ import {
   remote,
   tenant
 } from "./Worlds.ts"
+
+type Same<A, B> = [A] extends [B] ? ([B] extends [A] ? true : false) : false
+type RequirementsOf<T> = T extends Effect.Effect<infer _A, infer _E, infer R> ? R : never
 
 const said = ({ history, transcript }: ModelRequest): string =>
   JSON.stringify([...history, ...transcript])
@@ -417,6 +421,18 @@ describe("rule candidates", () => {
 })
 
 describe("the agents of worlds", () => {
+  it("SA-45 need what reads worlds and queues candidates, in which nothing writes a rule", () => {
+    const exact: readonly [
+      Same<RequirementsOf<ReturnType<typeof WorldTools.tools>>, WorldReader | RuleProposals>,
+      Same<
+        keyof WorldReader["Service"],
+        "worlds" | "world" | "rules" | "rulePage" | "rule" | "evalSets"
+      >,
+      Same<keyof RuleProposals["Service"], "propose" | "open">
+    ] = [true, true, true]
+    assert.notInclude(exact, false)
+  })
+
   it("SA-44 are one for each world: a second registration is refused", () => {
     const twice = worldAgents([credit.world, privacy.world, credit.world])
     assert.isTrue(Result.isFailure(twice))
