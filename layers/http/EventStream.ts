@@ -3,7 +3,7 @@
  * own feed and no other.
  */
 import { Buffer } from "node:buffer"
-import { Channel, Scope, Stream } from "effect"
+import { Channel, Stream } from "effect"
 import type { Effect } from "effect"
 import { encoder } from "effect/encoding/Sse"
 import type { AgentRuntime, Cursor, FeedItem } from "../../services/AgentRuntime.ts"
@@ -147,23 +147,25 @@ export const bytes = (
   Stream.fromChannel(
     Channel.fromTransform((_, scope) => {
       const { hold, taken } = counting(account)
-      const texts = textPull({
-        feed,
-        first: `retry: ${retry_ms}\n${comment("here")}`,
-        textsOf: (items) => textsOf(items, customer),
-        textOfError: (error) => {
-          const isHidden = customer && error._tag === "RunQuarantined"
-          return eventText("error", isHidden ? unavailable : problemOf(error))
+      return textPull(
+        {
+          feed,
+          first: `retry: ${retry_ms}\n${comment("here")}`,
+          textsOf: (items) => textsOf(items, customer),
+          textOfError: (error) => {
+            const isHidden = customer && error._tag === "RunQuarantined"
+            return eventText("error", isHidden ? unavailable : problemOf(error))
+          },
+          beat: comment("alive"),
+          beat_ms: heartbeat_ms,
+          until,
+          given: (text) => {
+            hold(text)
+            return encode(text)
+          },
+          taken
         },
-        beat: comment("alive"),
-        beat_ms: heartbeat_ms,
-        until,
-        given: (text) => {
-          hold(text)
-          return encode(text)
-        },
-        taken
-      })
-      return Scope.provide(texts, scope)
+        scope
+      )
     })
   )

@@ -73,13 +73,21 @@ class TextPull<A, E, B> {
     this.#read === undefined ? Effect.void : Fiber.interrupt(this.#read)
   )
 
-  /** An interruption leaves nothing to clean up: to resume an interrupted wait does nothing. */
+  /**
+   * Looks again, because who pulls may have been paused since it looked. An interruption leaves nothing to clean up: to resume an
+   * interrupted wait does nothing.
+   */
   readonly #woken = Effect.flatMap(
     Effect.callback<void>((resume) => {
+      if (this.#hasNews()) return resume(Exit.void)
       this.#resume = resume
+      if (this.#read === undefined) this.#feed?.whenDue(this.#wake)
     }),
     () => this.#next()
   )
+
+  /** Where nothing that the feed gave is shown, others have their turn, and the texts may end. */
+  readonly #later = Effect.flatMap(Effect.yieldNow, () => this.#next())
 
   readonly #wake = (): void => {
     const resume = this.#resume
@@ -87,31 +95,32 @@ class TextPull<A, E, B> {
     resume?.(Exit.void)
   }
 
+  #hasNews(): boolean {
+    return this.#isOver || this.#isBeatDue || this.#read?.pollUnsafe() !== undefined
+  }
+
   #next(): Pull.Pull<Items<B>> {
-    for (;;) {
-      if (this.#isOver) return Cause.done()
-      const text = this.#texts.next()
-      if (text.done !== true) return this.#given(text.value)
-      if (this.#isBeatDue) {
-        this.#isBeatDue = false
-        return this.#given(this.#source.beat)
-      }
-      const here = this.#read === undefined ? this.#feed?.takeHere() : undefined
-      if (typeof here === "object") {
-        this.#texts = this.#source.textsOf(here)
-        continue
-      }
-      if (here === "wait") {
-        this.#feed?.whenDue(this.#wake)
-        return this.#woken
-      }
-      const read = (this.#read ??= this.#begun())
-      const exit = read.pollUnsafe()
-      if (exit === undefined) return this.#woken
-      this.#read = undefined
-      if (Exit.isFailure(exit)) return this.#last(exit.cause)
-      this.#texts = this.#source.textsOf(exit.value)
+    if (this.#isOver) return Cause.done()
+    const text = this.#texts.next()
+    if (text.done !== true) return this.#given(text.value)
+    if (this.#isBeatDue) {
+      this.#isBeatDue = false
+      return this.#given(this.#source.beat)
     }
+    const here = this.#read === undefined ? (this.#feed?.takeHere() ?? "pull") : "pull"
+    if (here === "wait") return this.#woken
+    if (here !== "pull") return this.#firstOf(here)
+    const read = (this.#read ??= this.#begun())
+    const exit = read.pollUnsafe()
+    if (exit === undefined) return this.#woken
+    this.#read = undefined
+    return Exit.isFailure(exit) ? this.#last(exit.cause) : this.#firstOf(exit.value)
+  }
+
+  #firstOf(items: Items<A>): Pull.Pull<Items<B>> {
+    this.#texts = this.#source.textsOf(items)
+    const first = this.#texts.next()
+    return first.done === true ? this.#later : this.#given(first.value)
   }
 
   #given(text: string): Pull.Pull<Items<B>> {
@@ -134,15 +143,18 @@ class TextPull<A, E, B> {
   }
 }
 
-/** Pulls the texts until the feed ends or fails, or `until` ends. Needs the scope of who pulls. */
+/** Pulls the texts until the feed ends or fails, or `until` ends. The scope is that of who pulls, one pull after the other. */
 export const textPull = Effect.fnUntraced(function* <A, E, B>(
-  source: Source<A, E, B>
-): Effect.fn.Return<Pull.Pull<Items<B>>, never, Scope.Scope> {
+  source: Source<A, E, B>,
+  scope: Scope.Scope
+): Effect.fn.Return<Pull.Pull<Items<B>>> {
   // Of the feed, which is opened by the first pull and closed after the last.
-  const scope = yield* Scope.make()
-  const texts = new TextPull(source, scope, yield* Effect.context<never>())
-  yield* Effect.addFinalizer((exit) => Effect.andThen(texts.close, Scope.close(scope, exit)))
-  yield* Effect.forkScoped(Effect.andThen(source.until, texts.end))
-  yield* Effect.forkScoped(Effect.schedule(texts.beat, Schedule.spaced(source.beat_ms)))
+  const feed = yield* Scope.make()
+  const texts = new TextPull(source, feed, yield* Effect.context<never>())
+  yield* Scope.addFinalizerExit(scope, (exit) =>
+    Effect.andThen(texts.close, Scope.close(feed, exit))
+  )
+  yield* Effect.forkIn(Effect.andThen(source.until, texts.end), scope)
+  yield* Effect.forkIn(Effect.schedule(texts.beat, Schedule.spaced(source.beat_ms)), scope)
   return texts.pull
 })

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Deferred, Effect, Exit, Fiber, Pull, Queue, Scope, Stream } from "effect"
+import { Cause, Deferred, Effect, Exit, Fiber, Pull, Queue, Scheduler, Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import type { OpenFeed } from "../../services/AgentRuntime.ts"
 import { openStream } from "../../services/AgentRuntime.ts"
@@ -14,11 +14,15 @@ const rigged = (
     const queue = yield* Queue.unbounded<number, string | Cause.Done>()
     const log: Array<string> = []
     const scope = yield* Scope.make()
-    const pull = yield* Scope.provide(
-      textPull({
+    const pull = yield* textPull(
+      {
         feed: feed ?? openStream(Stream.fromQueue(queue)),
         first: "first",
-        textsOf: (items) => items.map(String).values(),
+        textsOf: (items) =>
+          items
+            .filter((item) => item >= 0)
+            .map(String)
+            .values(),
         textOfError: (error) => `error ${error}`,
         beat: "beat",
         beat_ms: 1_000,
@@ -28,7 +32,7 @@ const rigged = (
           return text
         },
         taken: () => void log.push("taken")
-      }),
+      },
       scope
     )
     const next = Effect.map(pull, ([text]) => text)
@@ -109,6 +113,63 @@ describe("the texts of an event stream", () => {
       assert.isTrue(yield* Fiber.join(waiting))
     })
   )
+
+  it.effect("end when they are to, also where nothing of the feed is shown", () =>
+    Effect.gen(function* () {
+      const over = yield* Deferred.make<void>()
+      const { isDone, next } = yield* rigged(
+        Deferred.await(over),
+        openStream(Stream.fromEffectRepeat(Effect.succeed(-1)))
+      )
+      yield* next
+      const waiting = yield* Effect.forkChild(isDone)
+      yield* Effect.yieldNow
+      yield* Deferred.succeed(over, undefined)
+      assert.isTrue(yield* Fiber.join(waiting))
+    })
+  )
+
+  /** Of a feed that is pulled, and of one that calls. */
+  for (const [how, feedOf] of [
+    ["pulled", (queue: Queue.Queue<number>) => openStream(Stream.fromQueue(queue))],
+    [
+      "called",
+      (queue: Queue.Queue<number>) => {
+        const take = (): readonly [number] | undefined => {
+          const taken = Queue.takeUnsafe(queue)
+          return taken !== undefined && Exit.isSuccess(taken) ? [taken.value] : undefined
+        }
+        return Effect.map(Effect.context<never>(), (context): OpenFeed<string, number> => ({
+          pull: Effect.succeed([-1]),
+          takeHere: () => take() ?? "wait",
+          whenDue: (callback) => {
+            Effect.runForkWith(context)(Queue.peek(queue)).addObserver(callback)
+          }
+        }))
+      }
+    ]
+  ] as const) {
+    it.effect(
+      `come whenever a feed that is ${how} gives something, wherever who pulls is paused`,
+      () =>
+        Effect.gen(function* () {
+          for (let ops = 3; ops < 12; ops++) {
+            for (let turns = 0; turns < 10; turns++) {
+              const queue = yield* Queue.unbounded<number>()
+              const { next } = yield* rigged(Effect.never, feedOf(queue))
+              yield* next
+              const waiting = yield* Effect.forkChild(next).pipe(
+                Effect.provideService(Scheduler.MaxOpsBeforeYield, ops)
+              )
+              for (let turn = 0; turn < turns; turn++) yield* Effect.yieldNow
+              yield* Queue.offer(queue, 1)
+              for (let turn = 0; turn < 50; turn++) yield* Effect.yieldNow
+              assert.deepStrictEqual(waiting.pollUnsafe(), Exit.succeed("1"), `${ops} ${turns}`)
+            }
+          }
+        })
+    )
+  }
 
   it.effect("close with their scope the pull of the feed that goes on, and then the feed", () =>
     Effect.gen(function* () {
