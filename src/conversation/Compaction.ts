@@ -27,6 +27,18 @@ export interface Past {
   readonly cut: HistoryCut | undefined
   /** Its chapters have, or had, files. Absent = none. */
   readonly hasFiles?: boolean
+  /** UTF-16 units of its chapters, once they have been summed. */
+  units?: number
+  /** What a model is shown of it under its own cut, once it has been. */
+  shown?: ShownPast
+}
+
+export interface ShownPast {
+  readonly entries: ReadonlyArray<TranscriptEntry>
+  /** By the agent's tokenizer, once they have been counted. */
+  tokens?: number
+  /** Until then: the tokens without the newest chapter, where those are known. */
+  readonly without_newest?: number
 }
 
 export const no_past: Past = { chapters: [], cut: undefined }

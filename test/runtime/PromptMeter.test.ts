@@ -1,9 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
-import { chapterOf } from "../../layers/runtime/actor/History.ts"
+import { chapterOf, unitsOf, withChapter } from "../../layers/runtime/actor/History.ts"
 import * as PromptMeter from "../../layers/runtime/loop/PromptMeter.ts"
 import type { ResolvedAgent } from "../../services/AgentDirectory.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
-import { no_past } from "../../src/conversation/Compaction.ts"
+import type { Chapter, Past } from "../../src/conversation/Compaction.ts"
+import { no_past, shownPast } from "../../src/conversation/Compaction.ts"
 import { sizeOf } from "../../src/conversation/PromptSize.ts"
 import { estimateTokens } from "../../src/conversation/TokenEstimate.ts"
 import { AgentName, rootFrame } from "../../src/Ids.ts"
@@ -95,5 +96,66 @@ describe("the meter of a run's prompts", () => {
       counted.filter((text) => text === "what was said before"),
       ["what was said before"]
     )
+  })
+
+  it("takes the past of the next run from what it knew of the one before", () => {
+    const state = answered()
+    const frame = frameOf(state, rootFrame)
+    const weights = PromptMeter.make({ count: estimateTokens })
+    const { fixed } = weights.of(agentWith(1))
+    const chapter = (ordinal: number) =>
+      chapterOf(ordinal, [
+        { role: "user", text: `question ${ordinal}`.repeat((ordinal % 5) + 1) },
+        { role: "assistant", text: "answer", calls: [] }
+      ])
+    let past: Past = no_past
+    for (let ordinal = 1; ordinal <= 40; ordinal++) {
+      const cut = ordinal % 13 === 0 ? { dropped: ordinal - 6, elided: ordinal - 4 } : undefined
+      // Some runs end before they ask how much there is.
+      if (ordinal % 7 !== 0) {
+        const fresh = { chapters: past.chapters, cut: past.cut }
+        const exact =
+          fixed +
+          sizeOf(shownPast(fresh), estimateTokens) +
+          sizeOf(frame.transcript, estimateTokens)
+        const isOver = (most: number) =>
+          new PromptMeter.PromptMeter(weights, past).isOver(state, agentWith(most), frame)
+        assert.deepStrictEqual([isOver(exact - 1), isOver(exact)], [true, false], `${ordinal}`)
+        const shown = new PromptMeter.PromptMeter(weights, past).history(state, frame)
+        assert.deepStrictEqual(shown, shownPast(fresh))
+      }
+      past = withChapter(past, chapter(ordinal), cut, false)
+      const units = past.chapters.reduce((sum, each) => sum + each.units, 0)
+      assert.strictEqual(unitsOf(past), units)
+    }
+    assert.isBelow(past.chapters.length, 20)
+  })
+
+  it("looks at no chapter of a long conversation again", () => {
+    const state = answered()
+    const frame = frameOf(state, rootFrame)
+    const weights = PromptMeter.make({ count: estimateTokens })
+    let looked = 0
+    const watched = (ordinal: number): Chapter => {
+      const chapter = chapterOf(ordinal, [{ role: "user", text: `question ${ordinal}` }])
+      return new Proxy(chapter, {
+        get: (target, name) => {
+          looked++
+          return Reflect.get(target, name)
+        }
+      })
+    }
+    let past: Past = no_past
+    const counts: Array<number> = []
+    for (let ordinal = 1; ordinal <= 50; ordinal++) {
+      looked = 0
+      const meter = new PromptMeter.PromptMeter(weights, past)
+      assert.isFalse(meter.isOver(state, agentWith(1_000_000), frame))
+      meter.history(state, frame)
+      past = withChapter(past, watched(ordinal), undefined, false)
+      unitsOf(past)
+      counts.push(looked)
+    }
+    assert.strictEqual(counts[49], counts[9])
   })
 })

@@ -3,7 +3,7 @@
  * its result. It is read back to the last compaction of the conversation and no further.
  */
 import { Effect } from "effect"
-import type { Chapter, Past } from "../../../src/conversation/Compaction.ts"
+import type { Chapter, Past, ShownPast } from "../../../src/conversation/Compaction.ts"
 import { no_past, shownChapter } from "../../../src/conversation/Compaction.ts"
 import { chapters_max } from "../../../src/conversation/CompactionPlan.ts"
 import type { HistoryCut } from "../../../src/conversation/Cut.ts"
@@ -48,16 +48,38 @@ export const chapterOf = (ordinal: number, entries: ReadonlyArray<TranscriptEntr
   units: sizeOf(entries, utf16Units)
 })
 
-/** The past for the next run: with the chapter of the run that has just ended, without what `cut` drops. */
+export const unitsOf = (past: Past): number =>
+  (past.units ??= past.chapters.reduce((sum, { units }) => sum + units, 0))
+
+/** What a model is shown of the past and of one more chapter, where nothing of it is cut. */
+const shownWith = ({ entries, tokens }: ShownPast, chapter: Chapter): ShownPast => ({
+  entries: entries.concat(chapter.entries),
+  ...(tokens === undefined ? undefined : { without_newest: tokens })
+})
+
+/**
+ * The past for the next run: with the chapter of the run that has just ended, without what `cut` drops. Where that run has cut
+ * nothing it goes on from what is known of the past, so that a message of a long conversation does not look at each of its
+ * chapters (bench row `http`).
+ */
 export const withChapter = (
   past: Past,
   chapter: Chapter,
   cut: HistoryCut | undefined,
   hasFiles: boolean
 ): Past => {
-  const kept = cut ?? past.cut
-  const shown = past.chapters.filter((each) => each.ordinal > (kept?.dropped ?? 0))
-  return { chapters: [...shown, chapter], cut: kept, hasFiles: hasFiles || past.hasFiles === true }
+  const had = hasFiles || past.hasFiles === true
+  if (cut === undefined) {
+    return {
+      chapters: [...past.chapters, chapter],
+      cut: past.cut,
+      hasFiles: had,
+      units: unitsOf(past) + chapter.units,
+      ...(past.shown && { shown: shownWith(past.shown, chapter) })
+    }
+  }
+  const kept = past.chapters.filter(({ ordinal }) => ordinal > cut.dropped)
+  return { chapters: [...kept, chapter], cut, hasFiles: had }
 }
 
 export interface Wanted {

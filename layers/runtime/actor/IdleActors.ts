@@ -9,6 +9,7 @@ import type { Deadlines } from "../tool/Deadlines.ts"
 import { HeldUnits } from "../loop/HeldUnits.ts"
 import type { Tenant } from "../../../src/Ids.ts"
 import type { Actor } from "./Actor.ts"
+import { unitsOf } from "./History.ts"
 
 /** For the conversations of all idle actors. */
 export const past_bounds = { tenant_max: 32_000_000, all_max: 64_000_000 }
@@ -19,9 +20,6 @@ interface Idle {
   /** What is held for its conversation. */
   readonly units: number
 }
-
-const unitsOf = ({ past }: Actor): number =>
-  past === undefined ? 0 : past.chapters.reduce((sum, { units }) => sum + units, 0)
 
 interface Bounds {
   readonly idle_ms: number
@@ -48,7 +46,7 @@ export class IdleActors extends Deadline {
   }
 
   add(actor: Actor): void {
-    const units = unitsOf(actor)
+    const units = actor.past === undefined ? 0 : unitsOf(actor.past)
     if (!this.#hasRoom(actor, units)) return this.#leave(actor)
     this.#idle.set(actor, { since: this.#deadlines.now(), units })
     const [oldest] = this.#idle.keys()

@@ -2,7 +2,7 @@
  * Counts the tokens of one run's prompts. Each entry is counted once, when it is new, and only where its number of characters
  * does not already show that the prompt fits: a step costs the same at message 10 and at message 1,000 (bench row `history`).
  */
-import type { Chapter, Past } from "../../../src/conversation/Compaction.ts"
+import type { Chapter, Past, ShownPast } from "../../../src/conversation/Compaction.ts"
 import { no_past, shownChapter, shownPast } from "../../../src/conversation/Compaction.ts"
 import type { Prompt } from "../../../src/conversation/CompactionPlan.ts"
 import { chapters_max } from "../../../src/conversation/CompactionPlan.ts"
@@ -60,8 +60,7 @@ interface Own {
 
 interface Shown {
   readonly cut: HistoryCut | undefined
-  readonly entries: ReadonlyArray<TranscriptEntry>
-  tokens: number | undefined
+  readonly past: ShownPast
 }
 
 /** After a provider has refused a prompt, so much of its size is the bound. */
@@ -105,7 +104,7 @@ export class PromptMeter {
     if (frame.id !== rootFrame) return nothing
     const known = this.#shown
     const hasPast = this.#past !== no_past || state.past !== undefined
-    const entries = hasPast ? this.#history(state).entries : nothing
+    const entries = hasPast ? this.#history(state).past.entries : nothing
     if (state.recalled === undefined) return entries
     if (this.#told === undefined || known !== this.#shown) {
       const told = memoryEntry(state.recalled)
@@ -122,23 +121,36 @@ export class PromptMeter {
   #history(state: RunState): Shown {
     const cut = state.past ?? this.#past.cut
     if (this.#shown === undefined || this.#shown.cut !== cut) {
-      this.#shown = { cut, entries: shownPast({ ...this.#past, cut }), tokens: undefined }
+      this.#shown = { cut, past: this.#shownPast(cut) }
     }
     return this.#shown
   }
 
-  #historyTokens(shown: Shown, measure: Measure): number {
-    if (shown.tokens !== undefined) return shown.tokens
-    const { cut } = shown
+  #shownPast(cut: HistoryCut | undefined): ShownPast {
+    const past = this.#past
+    if (past === no_past || cut !== past.cut) return { entries: shownPast({ ...past, cut }) }
+    return (past.shown ??= { entries: shownPast(past) })
+  }
+
+  #historyTokens({ cut, past }: Shown, measure: Measure): number {
+    return (past.tokens ??= this.#counted(cut, past, measure))
+  }
+
+  #counted(cut: HistoryCut | undefined, { without_newest }: ShownPast, measure: Measure): number {
+    const { chapters } = this.#past
+    const newest = chapters.at(-1)
+    if (without_newest !== undefined && newest !== undefined) {
+      return without_newest + chapterTokens(newest, measure)
+    }
     let tokens = sizeOf(shownPast({ chapters: [], cut }), measure)
-    for (const chapter of this.#past.chapters) {
+    for (const chapter of chapters) {
       if (cut === undefined || chapter.ordinal > cut.dropped) {
         const entries = shownChapter(chapter, cut)
         tokens +=
           entries === chapter.entries ? chapterTokens(chapter, measure) : sizeOf(entries, measure)
       }
     }
-    return (shown.tokens = tokens)
+    return tokens
   }
 
   /** The prompt of the frame's next turn is beyond its agent's bounds. */
