@@ -40,7 +40,7 @@ export interface Options<A extends Item, O, E extends CommitError> {
 }
 
 /** While a batch is being written, another is begun for no fewer items: a small one waits and grows. */
-export const share_min = 16
+export const share_min = 24
 
 /** An item that waits for its outcome (bench row `send-durable`: a deferred for each costs more than the queue). */
 class Entry<A, O, E> {
