@@ -137,8 +137,8 @@ export interface OpenFeed<E, A = FeedItem, R = never> {
   /** What is here already. `wait`: nothing is. `pull`: only `pull` tells, because the journal is to be read. */
   readonly takeHere: () => readonly [A, ...Array<A>] | "wait" | "pull"
   /**
-   * After `wait`: calls back once, when there may be something; not after the scope of the watch has closed. A later call
-   * replaces the callback.
+   * After `wait`: calls back once, when there may be something, and at once where it has come since; not after the scope of the
+   * watch has closed. A later call replaces the callback. The callback must not throw: it runs where something is committed.
    */
   readonly whenDue: (callback: () => void) => void
 }

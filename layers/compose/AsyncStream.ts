@@ -49,10 +49,10 @@ class StreamIterator<A, E, R> implements AsyncIterator<A, void> {
   }
 
   readonly #due = (): void => {
-    const here = this.#source?.takeHere() ?? "pull"
+    const here = this.#here()
     if (here === "wait") this.#source?.whenDue(this.#due)
     else if (here === "pull") this.#follow(this.#fork(this.#pull))
-    else this.#settle(this.#first(here))
+    else this.#settle(this.#taken(here))
   }
 
   constructor(open: Effect.Effect<OpenFeed<E, A, R>, E, R | Scope.Scope>, fork: Fork<R>) {
@@ -69,12 +69,22 @@ class StreamIterator<A, E, R> implements AsyncIterator<A, void> {
       return Promise.resolve({ done: false, value: this.#give() })
     }
     if (this.#pulled !== undefined) return this.#nextBehind(this.#pulled)
-    const here = this.#source?.takeHere() ?? "pull"
+    const here = this.#here()
     if (here === "wait") return this.#whenDue()
-    if (here !== "pull") return Promise.resolve(this.#first(here))
+    if (here !== "pull") return Promise.resolve(this.#taken(here))
     const fiber = this.#fork(this.#pull)
     const exit = fiber.pollUnsafe()
     return exit === undefined ? this.#whenPulled(fiber) : Promise.resolve(this.#taken(exit))
+  }
+
+  /** A defect is this reader's alone: who commits what it is called for goes on. */
+  #here(): Pulled<A, E> | "wait" | "pull" {
+    try {
+      const here = this.#source?.takeHere() ?? "pull"
+      return typeof here === "string" ? here : Exit.succeed(here)
+    } catch (defect) {
+      return Exit.die(defect)
+    }
   }
 
   #whenDue(): Promise<IteratorResult<A, void>> {
@@ -125,14 +135,12 @@ class StreamIterator<A, E, R> implements AsyncIterator<A, void> {
     return value
   }
 
-  #first(items: Items<A>): IteratorYieldResult<A> {
-    this.#items = items
-    this.#given = 0
-    return { done: false, value: this.#give() }
-  }
-
   #taken(exit: Pulled<A, E>): Next<A> {
-    if (Exit.isSuccess(exit)) return this.#first(exit.value)
+    if (Exit.isSuccess(exit)) {
+      this.#items = exit.value
+      this.#given = 0
+      return { done: false, value: this.#give() }
+    }
     const { cause } = exit
     if (Pull.isDoneCause(cause)) return this.#close(Exit.void)
     return this.#close(exit).then(() => Promise.reject(Cause.squash(cause)))

@@ -36,7 +36,7 @@ import {
   answerOf,
   answerTo,
   clientCallsOf,
-  openWatch as openFeed,
+  openFeed,
   sendMessage,
   streamRun,
   waitOf,

@@ -441,7 +441,7 @@ const shownTo = <E>(by: Principal, feed: OpenFeed<E>): OpenFeed<E> =>
  * Fails with ConversationNotFound where neither does. Made once: V8 keeps what a generator function made for each watch reaches
  * until a full collection (bench row `send`).
  */
-export const openWatch = Effect.fnUntraced(function* (
+export const openFeed = Effect.fnUntraced(function* (
   given: string,
   after: Cursor | undefined,
   who: Principal
@@ -470,4 +470,4 @@ export const openWatch = Effect.fnUntraced(function* (
 })
 
 /** The same as a stream. */
-export const watchFeed = (...of: Parameters<typeof openWatch>) => feedStream(openWatch(...of))
+export const watchFeed = (...of: Parameters<typeof openFeed>) => feedStream(openFeed(...of))

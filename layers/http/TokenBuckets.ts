@@ -1,6 +1,7 @@
 /**
- * Token buckets of one limit, by key, in memory. Each request asks several of them, so that one answers without an effect of its
- * own (bench row `http`), and a bucket that is full again is forgotten.
+ * Token buckets of one limit, by key, in memory. A bucket that is full again is forgotten, where the store in memory of Effect's
+ * `RateLimiter` keeps each key for ever. Each request asks several of them, so that one answers without an effect of its own
+ * (bench row `http`).
  */
 
 interface Bucket {

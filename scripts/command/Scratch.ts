@@ -6,7 +6,7 @@ import { chmodSync, mkdtempSync, readdirSync, rmSync, statfsSync } from "node:fs
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 
-/** Files in memory, where Linux has any. */
+/** Files in memory, where Linux has them. */
 const memory = "/dev/shm"
 /** A run writes 1.2 GB at most at one time. */
 const file_bytes_min = 4 * 1024 ** 3

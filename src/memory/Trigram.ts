@@ -52,7 +52,7 @@ export const sharedBy = (a: ReadonlySet<string>, b: ReadonlySet<string>): number
   return shared
 }
 
-/** Shared trigrams by all trigrams, 0 to 1, in single precision as the database has it; 0 where neither has any. */
+/** Shared trigrams by all trigrams, 0 to 1, in single precision as the database has it; 0 where neither has one. */
 export const similarityOf = (a: ReadonlySet<string>, b: ReadonlySet<string>): number => {
   const shared = sharedBy(a, b)
   const all = a.size + b.size - shared

@@ -2,6 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Context, Deferred, Effect, Exit, Stream } from "effect"
 import { asyncIterables } from "../../layers/compose/AsyncStream.ts"
+import type { OpenFeed } from "../../services/AgentRuntime.ts"
 
 const { ofFeed, ofStream: asyncIterable } = asyncIterables(Context.empty())
 
@@ -230,5 +231,42 @@ describe("an open feed as an async iterable", () => {
     put([3])
     const got = (await Promise.all(calls)).map(({ value }) => value)
     assert.deepStrictEqual(got, [1, 2, 3])
+  })
+
+  it("rejects with a defect of what is here, and throws nothing at who calls it", async () => {
+    let isBroken = false
+    let due: (() => void) | undefined
+    const broken = () => {
+      const iterator = ofFeed(
+        Effect.succeed<OpenFeed<never, number>>({
+          pull: Effect.succeed([1] as const),
+          takeHere: () => {
+            if (isBroken) throw new RangeError("broken")
+            return "wait"
+          },
+          whenDue: (callback) => void (due = callback)
+        })
+      )[Symbol.asyncIterator]()
+      isBroken = false
+      return iterator
+    }
+    const called = broken()
+    await called.next()
+    const waiting = called.next().then(
+      () => undefined,
+      (thrown: unknown) => thrown
+    )
+    isBroken = true
+    assert.doesNotThrow(() => due?.())
+    assert.instanceOf(await waiting, RangeError)
+    assert.deepStrictEqual(await called.next(), { done: true, value: undefined })
+    const asked = broken()
+    await asked.next()
+    isBroken = true
+    const rejected = await asked.next().then(
+      () => undefined,
+      (thrown: unknown) => thrown
+    )
+    assert.instanceOf(rejected, RangeError)
   })
 })

@@ -17,7 +17,7 @@ import { MisdeclaredAgent, resolveAgent } from "./ResolvedAgent.ts"
 
 const decode = Schema.decodeUnknownResult(AgentSpec, { onExcessProperty: "error" })
 
-/** A definition, and its functions where it has any. */
+/** A definition, and its functions where it has some. */
 interface Definition {
   readonly spec: AgentSpec
   readonly declared: Declared | undefined
