@@ -183,10 +183,18 @@ const ask = (url: string, route: Route, ids: IdsOf, token: string) =>
     return { status: response.status, text: await response.text() }
   })
 
+/** A UUID holds a short id such as `c-0` once in a few hundred times. */
+const isLong = (id: string): boolean => id.length >= 32
+
 /** Without the ids that were asked with, and those that the answer alone has. */
 const told = ({ status, text }: { status: number; text: string }, ids: IdsOf) => {
-  const known = Object.values(ids).reduce((left, id) => left.replaceAll(`${id}`, "ID"), text)
-  return { status, text: known.replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}|[0-9a-f]{32}/g, "U") }
+  const without = (left: string, id: string) => left.replaceAll(id, "ID")
+  const all = Object.values(ids)
+  const left = all
+    .filter(isLong)
+    .reduce(without, text)
+    .replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}|[0-9a-f]{32}/g, "U")
+  return { status, text: all.filter((id) => !isLong(id)).reduce(without, left) }
 }
 
 describe("ids of another workspace", () => {
