@@ -13,6 +13,7 @@ export const either = (short: number, full: number): number => (isFull ? full : 
 export const late: ReadonlyArray<string> = [
   "test/http/FullDisk.test.ts",
   "test/replay/Embedded.test.ts",
+  "test/bench/BareMemory.test.ts",
   "test/sql/LongRun.test.ts",
   "test/process/TokenCommand.test.ts",
   "test/process/Growth.test.ts",
@@ -52,13 +53,14 @@ export const files: ReadonlyArray<string> = [
   "test/sql/Migrations.test.ts",
   "test/sql/PgliteUpkeep.test.ts",
   "test/sql/Plans.test.ts",
+  "test/sql/SqlStores.test.ts",
   "test/worlds/Stores.test.ts",
   ...late
 ]
 
 /** What `npm test` leaves to the long form, one line each. */
 export const left: ReadonlyArray<string> = [
-  "test/bench: every row but step, in small sizes",
+  "test/bench: every row but step, in small sizes, and the lower bound of memory beside the runtime's",
   "test/entry: hostile texts of 100,000 characters; those of 10,000 are searched here",
   "test/http: a service, and its stop, while PostgreSQL stands still; while it is down it is here",
   "test/http: a service whose disk is full or read-only",
@@ -71,6 +73,7 @@ export const left: ReadonlyArray<string> = [
   "test/replay: the command over a directory; over a PostgreSQL server it runs here",
   "test/sql: what 2,000 messages read behind 20,000 runs, and where statistics are old; of 72 behind 2,000 it is counted here",
   "test/platform, test/worlds: an erasure of somebody whose name is any word of any record; the words that say a state are here",
+  "test/sql, test/platform, test/worlds: the tests of most rows on PGlite, which are bounds of a thousand and most erasures; on PostgreSQL they are here",
   "test/spectral: 1,000 agents of three kinds at once; 200 are here",
   "test/process: the packages of the image are installed, and it starts; what it copies and is told is checked here",
   "test/process: random kills of a service on each engine; a kill at each crash point of both is here",
@@ -84,7 +87,7 @@ export const left: ReadonlyArray<string> = [
   "test/queue: three more ways in which a worker is killed in a body; four are here",
   "test/replay: a replay of an embedder's directory and module by the command",
   "test/sql: a server restored from a backup of a running one; a copied directory is here",
-  "test/sql: a run of over 10,000 events, and upgrades from each version; from the oldest and the newest two they are here",
+  "test/sql: a run of over 10,000 events, and upgrades from each version; from the oldest and the newest they are here",
   "test/process: random kills of two services, a worker and their server at once",
   "test/process: what a process with an embedded database holds at rest",
   "test/process: what thousands of runs and steps leave behind; what a few leave is in test/runtime/Leaks"

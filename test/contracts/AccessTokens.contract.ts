@@ -7,6 +7,7 @@ import { AccessTokens } from "../../services/AccessTokens.ts"
 import { Tenant, TokenId } from "../../src/Ids.ts"
 import type { AccessToken } from "../../src/permission/AccessToken.ts"
 import { ended_max, tokens_max } from "../../src/permission/AccessToken.ts"
+import type { Options } from "./RunJournal.contract.ts"
 
 let count = 0
 const fresh = () => Tenant.make(`tokens-${++count}`)
@@ -23,7 +24,10 @@ const tokenIn = (tenant: Tenant, more?: Partial<AccessToken>): AccessToken => ({
   ...more
 })
 
-export const accessTokensTests = (it: Vitest.MethodsNonLive<AccessTokens>): void => {
+export const accessTokensTests = (
+  it: Vitest.MethodsNonLive<AccessTokens>,
+  { isSmall }: Pick<Options, "isSmall">
+): void => {
   it.effect("a token is found by its digest, and is listed and revoked in its tenant alone", () =>
     Effect.gen(function* () {
       const tokens = yield* AccessTokens
@@ -51,6 +55,7 @@ export const accessTokensTests = (it: Vitest.MethodsNonLive<AccessTokens>): void
     })
   )
 
+  if (isSmall === true) return
   it.effect(
     "a tenant has a bound of tokens in force, and its oldest ended ones are forgotten",
     () =>

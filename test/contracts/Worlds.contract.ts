@@ -259,7 +259,9 @@ const proposing = (it: Vitest.MethodsNonLive<Needs>): void => {
         assert.strictEqual(error._tag, "WorldUnknown")
       })
   )
+}
 
+const bounded = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect("only so many candidates of a world wait; one that waits is still given back", () =>
     Effect.gen(function* () {
       const tenant = Samples.tenant()
@@ -356,5 +358,10 @@ export const worldsContract = contract<Needs>("Worlds", (it) => {
   paging(it)
   proposing(it)
   erasing(it)
+})
+
+/** Those of most rows, which two engines show with the same statements. */
+export const manyRecordsContract = contract<Needs>("Worlds of many records", (it) => {
+  bounded(it)
   words(it)
 })

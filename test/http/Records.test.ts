@@ -52,7 +52,7 @@ describe("records over HTTP", () => {
     const stores = Platform.sql.pipe(
       Layer.provideMerge(ActorMemories.layer(GatewayAgentMemory.layer)),
       Layer.provideMerge(SqlStores.layer),
-      Layer.provideMerge(EmptyPglite.layer)
+      Layer.provideMerge(EmptyPglite.migratedLayer)
     )
     // The runtime with its actors ends with its server; the stores stay.
     const serving = (agents: ReadonlyArray<AgentSpec>) => Layer.fresh(serverOf(agents))

@@ -7,6 +7,7 @@ import { draftStoreContract } from "../contracts/DraftStore.contract.ts"
 import { platformContract } from "../contracts/Platform.contract.ts"
 import { platformErasureContract } from "../contracts/PlatformErasure.contract.ts"
 import { recordCounterContract } from "../contracts/RecordCounter.contract.ts"
+import { isFull } from "../Long.ts"
 import { engines } from "../sql/Engines.ts"
 
 const memory = EphemeralPlatform.layer.pipe(Layer.provideMerge(EphemeralStores.layer))
@@ -17,7 +18,7 @@ draftStoreContract("ephemeral", memory)
 for (const [engine, client] of engines) {
   const sql = SqlPlatform.layer.pipe(Layer.provideMerge(SqlStores.layer), Layer.provide(client))
   platformContract(engine, sql)
-  platformErasureContract(engine, sql)
+  if (isFull || engine !== "PGlite") platformErasureContract(engine, sql)
   recordCounterContract(engine, sql)
   draftStoreContract(engine, sql)
 }

@@ -12,7 +12,7 @@ import * as EmbeddedPostgres from "../sql/EmbeddedPostgres.ts"
 const sql = SqlToolQueue.layer.pipe(Layer.provide(Migrations.layer))
 
 toolQueueContract("ephemeral", EphemeralToolQueue.layer)
-toolQueueContract("PGlite", Layer.provide(sql, EmptyPglite.layer))
+toolQueueContract("PGlite", Layer.provide(sql, EmptyPglite.migratedLayer))
 toolQueueContract("PostgreSQL", Layer.provide(sql, EmbeddedPostgres.layer))
 
 it.effect(

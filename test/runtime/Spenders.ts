@@ -34,7 +34,7 @@ export const stores: Readonly<
   Record<"ephemeral" | "PGlite", Layer.Layer<Stores | ToolQueue, unknown>>
 > = {
   ephemeral: EphemeralStores.layer,
-  PGlite: Layer.provide(SqlStores.layer, EmptyPglite.layer)
+  PGlite: Layer.provide(SqlStores.layer, EmptyPglite.migratedLayer)
 }
 
 export type Tools = ReadonlyArray<LocalToolRegistry.Family<unknown, ToolQueue>>

@@ -260,7 +260,7 @@ const tests = (it: Vitest.MethodsNonLive<Stores | EphemeralStore.EphemeralStore>
 
 for (const [name, stores] of [
   ["ephemeral", Layer.fresh(EphemeralStores.layer)],
-  ["PGlite", Layer.provide(SqlStores.layer, EmptyPglite.layer)],
+  ["PGlite", Layer.provide(SqlStores.layer, EmptyPglite.migratedLayer)],
   ["PostgreSQL", Layer.provide(SqlStores.layer, EmbeddedPostgres.layer)]
 ] as const) {
   layer(Layer.merge(stores, EphemeralStore.layer), {

@@ -1,6 +1,7 @@
 /**
- * PGlite for tests: in memory, and empty each time. Making one costs seconds of CPU time, loading its dump more than half
- * of one: the dump is made once, and what a test leaves is emptied for the next one of the process.
+ * PGlite for tests: in memory, and without a row each time, with a schema or none. Making one costs seconds of CPU time, loading
+ * its dump more than half of one, its migrations a third: the dump is made once, and what a test leaves is emptied for the next
+ * one of the process.
  */
 import { createHash } from "node:crypto"
 import { openAsBlob, readFileSync, writeFileSync } from "node:fs"
@@ -10,6 +11,7 @@ import { PGlite } from "@electric-sql/pglite"
 import { Context, Effect, Exit, Layer, Scope } from "effect"
 import { SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql"
+import * as Migrations from "../../layers/sql/engine/Migrations.ts"
 import * as Pglite from "../../layers/sql/engine/Pglite.ts"
 import type { SqlNotify } from "../../layers/sql/engine/SqlNotify.ts"
 import { kept } from "./Kept.ts"
@@ -30,53 +32,118 @@ const dump = Effect.suspend(() => {
 interface Instance {
   readonly context: Context.Context<SqlClient.SqlClient | SqlNotify>
   readonly scope: Scope.Closeable
-  /** What its session has set, as it was opened. */
-  readonly settings: string
+  /** What its session has set, and what its schema is, when no test has used it. */
+  readonly print: string
   uses: number
 }
 
-const idle: Array<Instance> = []
+/** Instances that are alike when no test has used them. */
+interface Kind {
+  readonly idle: Array<Instance>
+  /** Makes a new one of an empty database. */
+  readonly prepare: Effect.Effect<void, unknown, SqlClient.SqlClient>
+  /** Removes what a test left. */
+  readonly empty: Effect.Effect<void, unknown, SqlClient.SqlClient>
+  /** What a test must not leave changed. */
+  readonly print: Effect.Effect<string, unknown, SqlClient.SqlClient>
+}
+
 /** More are closed: a test needs two at most. */
 const idle_max = 2
-/** The catalogue grows with each use, and nothing vacuums it. */
-const uses_max = 25
+/** The catalogue grows with each use, and nothing vacuums it; as many make no difference yet. */
+const uses_max = 100
 /** A session that somebody still holds is given up after this. */
 const reset_ms_max = 5_000
 
-const settings = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient
-  const rows = yield* sql.unsafe<{ readonly said: string | null }>(
-    "SELECT string_agg(name || ' ' || setting, ',' ORDER BY name) AS said FROM pg_settings WHERE source = 'session'"
-  )
-  return rows[0]?.said ?? ""
-})
+const all = (statements: ReadonlyArray<string>) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    for (const statement of statements) yield* sql.unsafe(statement)
+  })
 
-const opened: Effect.Effect<Instance, unknown> = Effect.gen(function* () {
-  const load = yield* Effect.flatMap(dump, (path) => Effect.promise(() => openAsBlob(path)))
-  const scope = yield* Scope.make()
-  const context = yield* Layer.buildWithScope(Layer.fresh(Pglite.layer({ load })), scope)
-  return { context, scope, settings: yield* Effect.provide(settings, context), uses: 0 }
-})
+const text = (query: string) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const rows = yield* sql.unsafe<{ readonly said: string | null }>(`SELECT (${query}) AS said`)
+    return rows[0]?.said ?? ""
+  })
 
-/** Every schema with what is in it, and whatever a session keeps besides its settings. */
-const emptied = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient
-  yield* sql.unsafe(`DO $$ DECLARE name text; BEGIN
-    FOR name IN SELECT nspname FROM pg_namespace WHERE nspname !~ '^pg_' AND nspname <> 'information_schema'
+/** Whatever a session keeps besides its settings. */
+const session = ["UNLISTEN *", "DEALLOCATE ALL", "DISCARD TEMP", "DISCARD PLANS"]
+const settings = `SELECT string_agg(name || ' ' || setting, ',' ORDER BY name) FROM pg_settings WHERE source = 'session'`
+
+/** Every schema but this one, with what is in it. */
+const dropAllBut = (kept: string) => `DO $$ DECLARE name text; BEGIN
+    FOR name IN SELECT nspname FROM pg_namespace WHERE nspname !~ '^pg_' AND nspname NOT IN ('information_schema', '${kept}')
     LOOP EXECUTE format('DROP SCHEMA %I CASCADE', name); END LOOP;
     CREATE SCHEMA public;
-  END $$`)
-  for (const rest of ["UNLISTEN *", "DEALLOCATE ALL", "DISCARD TEMP", "DISCARD PLANS"]) {
-    yield* sql.unsafe(rest)
-  }
-  return yield* settings
-})
+  END $$`
+
+const empty: Kind = {
+  idle: [],
+  prepare: Effect.void,
+  empty: all([dropAllBut(""), ...session]),
+  print: text(settings)
+}
+
+/** Every table but the list of migrations, the only one in which these leave rows. */
+const truncated = `DO $$ BEGIN
+    EXECUTE (SELECT 'TRUNCATE ' || string_agg(format('%I.%I', schemaname, tablename), ', ') || ' RESTART IDENTITY'
+      FROM pg_tables WHERE schemaname = 'troupe' AND tablename <> 'migrations');
+  END $$`
+
+/** Rows of the catalogue: each change makes another version of its row. Those of `pg_class` change with every truncation. */
+const catalogue = [
+  [
+    "pg_class",
+    "relnamespace",
+    "x.relname, x.relkind, x.relrowsecurity, x.relforcerowsecurity, x.relacl, x.reloptions"
+  ],
+  ...[
+    ["pg_proc", "pronamespace"],
+    ["pg_constraint", "connamespace"],
+    ["pg_type", "typnamespace"]
+  ].map(([table, namespace]) => [table, namespace, "x.xmin"]),
+  ...[
+    ["pg_attribute", "attrelid"],
+    ["pg_attrdef", "adrelid"],
+    ["pg_index", "indexrelid"],
+    ["pg_trigger", "tgrelid"],
+    ["pg_policy", "polrelid"]
+  ].map(([table, relation]) => [
+    table,
+    `(SELECT c.relnamespace FROM pg_class c WHERE c.oid = x.${relation})`,
+    "x.xmin"
+  ])
+].map(
+  ([table, namespace, columns]) =>
+    `SELECT md5(string_agg(ROW(${columns})::text, ',' ORDER BY ROW(${columns})::text)) AS said FROM ${table} x WHERE ${namespace} = 'troupe'::regnamespace`
+)
+
+const migrated: Kind = {
+  idle: [],
+  prepare: Migrations.run,
+  empty: all([dropAllBut("troupe"), truncated, ...session]),
+  print: text(
+    `SELECT concat_ws(' ', (${settings}), (SELECT string_agg(said, ' ') FROM (${catalogue.join(" UNION ALL ")}) c),
+      (SELECT string_agg(m::text, ',' ORDER BY m::text) FROM troupe.migrations m))`
+  )
+}
+
+const opened = (kind: Kind): Effect.Effect<Instance, unknown> =>
+  Effect.gen(function* () {
+    const load = yield* Effect.flatMap(dump, (path) => Effect.promise(() => openAsBlob(path)))
+    const scope = yield* Scope.make()
+    const context = yield* Layer.buildWithScope(Layer.fresh(Pglite.layer({ load })), scope)
+    const print = yield* Effect.provide(Effect.andThen(kind.prepare, kind.print), context)
+    return { context, scope, print, uses: 0 }
+  })
 
 /** Whether it is as it was opened. The real clock, also in a test that sets its own. */
-const isEmptied = (instance: Instance): Effect.Effect<boolean> =>
+const isEmptied = (kind: Kind, instance: Instance): Effect.Effect<boolean> =>
   Effect.raceFirst(
-    Effect.match(Effect.provide(emptied, instance.context), {
-      onSuccess: (found) => found === instance.settings,
+    Effect.match(Effect.provide(Effect.andThen(kind.empty, kind.print), instance.context), {
+      onSuccess: (found) => found === instance.print,
       onFailure: () => false
     }),
     Effect.as(
@@ -85,24 +152,32 @@ const isEmptied = (instance: Instance): Effect.Effect<boolean> =>
     )
   )
 
-const giveBack = (instance: Instance) =>
+const giveBack = (kind: Kind) => (instance: Instance) =>
   Effect.gen(function* () {
     instance.uses++
-    const fits = instance.uses < uses_max && idle.length < idle_max
-    if (fits && (yield* isEmptied(instance))) idle.push(instance)
+    const fits = instance.uses < uses_max && kind.idle.length < idle_max
+    if (fits && (yield* isEmptied(kind, instance))) kind.idle.push(instance)
     else yield* Scope.close(instance.scope, Exit.void)
   })
 
-export const layer: Layer.Layer<SqlClient.SqlClient | SqlNotify, SqlError.SqlError> =
+type Client = Layer.Layer<SqlClient.SqlClient | SqlNotify, SqlError.SqlError>
+
+const layerOf = (kind: Kind): Client =>
   Layer.effectContext(
     Effect.map(
       Effect.acquireRelease(
         Effect.suspend(() => {
-          const instance = idle.pop()
-          return instance === undefined ? Effect.orDie(opened) : Effect.succeed(instance)
+          const instance = kind.idle.pop()
+          return instance === undefined ? Effect.orDie(opened(kind)) : Effect.succeed(instance)
         }),
-        giveBack
+        giveBack(kind)
       ),
       ({ context }) => context
     )
   )
+
+/** A client of an empty database. */
+export const layer: Client = layerOf(empty)
+
+/** A client of a database with the schema of now and no rows. */
+export const migratedLayer: Client = layerOf(migrated)

@@ -14,9 +14,15 @@ import * as EmbeddedPostgres from "./EmbeddedPostgres.ts"
 export type Needs = Stores | SqlClient.SqlClient | SqlNotify
 
 /** By name, each with a client of a new and empty database. */
-export const engines = [
+export const emptyEngines = [
   ["PGlite", EmptyPglite.layer],
   ["PostgreSQL", EmbeddedPostgres.emptyLayer]
+] as const
+
+/** By name, each with a client of a new database with the schema of now. */
+export const engines = [
+  ["PGlite", EmptyPglite.migratedLayer],
+  ["PostgreSQL", EmbeddedPostgres.layer]
 ] as const
 
 /** Runs the tests on each engine, with a new database. */
@@ -24,7 +30,7 @@ export const onBothEngines = (
   name: string,
   tests: (it: Vitest.MethodsNonLive<Needs>) => void
 ): void => {
-  for (const [engine, client] of [engines[0], ["PostgreSQL", EmbeddedPostgres.layer] as const]) {
+  for (const [engine, client] of engines) {
     layer(Layer.provideMerge(SqlStores.layer, client), {
       excludeTestServices: true,
       timeout: "2 minutes"

@@ -33,7 +33,7 @@ const faulty = Layer.effect(
         }
       })
   )
-).pipe(Layer.provideMerge(EmptyPglite.layer))
+).pipe(Layer.provideMerge(EmptyPglite.migratedLayer))
 
 layer(Layer.provideMerge(SqlStores.layer, faulty), {
   excludeTestServices: true,
