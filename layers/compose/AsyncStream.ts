@@ -8,6 +8,7 @@ import type { Stream } from "effect"
 import { Cause, Effect, Exit, Fiber, Pull, Scope } from "effect"
 import type { OpenFeed } from "../../services/AgentRuntime.ts"
 import { openStream } from "../../services/AgentRuntime.ts"
+import { isDone } from "../runtime/loop/DoneEffect.ts"
 
 type Items<A> = readonly [A, ...Array<A>]
 type Fork<R> = <B, F>(effect: Effect.Effect<B, F, R>) => Fiber.Fiber<B, F>
@@ -148,17 +149,27 @@ class StreamIterator<A, E, R> implements AsyncIterator<A, void> {
 
   #close(exit: Exit.Exit<unknown, unknown>): Promise<IteratorReturnResult<void>> {
     if (this.#closed !== undefined) return this.#closed
-    const { promise, reject, resolve } = Promise.withResolvers<IteratorReturnResult<void>>()
+    const closing = this.#fiber === undefined ? Scope.closeUnsafe(this.#scope, exit) : undefined
+    // Of a feed nothing is left to wait for (bench row `send`, 1,000 runs).
+    if (this.#fiber === undefined && (closing === undefined || isDone(closing))) {
+      return (this.#closed = closedAs(closing ?? Exit.void))
+    }
+    const { promise, resolve } = Promise.withResolvers<IteratorReturnResult<void>>()
     // Before the interruption, which ends the pull at once: `next` is then done and does not fail.
     this.#closed = promise
-    const interrupted = this.#fiber === undefined ? Effect.void : Fiber.interrupt(this.#fiber)
-    this.#fork(Effect.andThen(interrupted, Scope.close(this.#scope, exit))).addObserver((ended) => {
-      if (Exit.isSuccess(ended)) resolve({ done: true, value: undefined })
-      else reject(Cause.squash(ended.cause))
-    })
+    const ended =
+      this.#fiber === undefined
+        ? Effect.uninterruptible(closing ?? Effect.void)
+        : Effect.andThen(Fiber.interrupt(this.#fiber), Scope.close(this.#scope, exit))
+    this.#fork(ended).addObserver((how) => resolve(closedAs(how)))
     return promise
   }
 }
+
+const closedAs = (exit: Exit.Exit<void>): Promise<IteratorReturnResult<void>> =>
+  Exit.isSuccess(exit)
+    ? Promise.resolve({ done: true, value: undefined })
+    : Promise.reject(Cause.squash(exit.cause))
 
 /** Makes iterables over these services. Each iteration runs its stream, or opens its feed, anew. */
 export const asyncIterables = <R>(services: Context.Context<R>) => {

@@ -7,7 +7,7 @@
  * quarantine. They go later, when nothing needs them any more.
  */
 import { chapters_max } from "../../src/conversation/CompactionPlan.ts"
-import type { RunId, Tenant } from "../../src/Ids.ts"
+import type { ConversationId, RunId, Tenant } from "../../src/Ids.ts"
 import type { Store, StoredConversation, StoredRun, StoredTask } from "./EphemeralStore.ts"
 import { tenantKey } from "./EphemeralStore.ts"
 
@@ -39,9 +39,21 @@ export const noteEnd = (store: Store, { conversation, run_id, tenant }: StoredRu
   if (store.ended > runs_max + more_max) forgetOldest(store, stored)
 }
 
+/** What a tenant lost together. */
+interface Gone {
+  readonly runs: Set<RunId>
+  readonly conversations: Set<ConversationId>
+}
+
+const goneOf = (all: Map<Tenant, Gone>, tenant: Tenant): Gone => {
+  let gone = all.get(tenant)
+  if (gone === undefined) all.set(tenant, (gone = { runs: new Set(), conversations: new Set() }))
+  return gone
+}
+
 const forgetOldest = (store: Store, newest: StoredConversation): void => {
   const needed = neededRuns(store)
-  const gone = new Map<Tenant, Set<RunId>>()
+  const gone = new Map<Tenant, Gone>()
   let looked = 0
   for (const stored of store.rested) {
     const wanted = store.ended - runs_max
@@ -80,10 +92,10 @@ const forgetRuns = (
   store: Store,
   stored: StoredConversation,
   tasks: ReadonlyArray<StoredTask>,
-  all: Map<Tenant, Set<RunId>>
+  all: Map<Tenant, Gone>
 ): void => {
   if (tasks.length === 0) return
-  const { tenant } = stored.conversation
+  const { id, tenant } = stored.conversation
   const gone = new Set<RunId>()
   for (const { accepted_as, task } of tasks) {
     gone.add(task.id)
@@ -92,15 +104,16 @@ const forgetRuns = (
     store.costs.get(tenant)?.delete(task.id)
     if (accepted_as !== undefined) store.accepted.delete(accepted_as)
   }
-  const others = all.get(tenant)
-  if (others === undefined) all.set(tenant, gone)
-  else for (const id of gone) others.add(id)
+  const { conversations, runs } = goneOf(all, tenant)
+  for (const run of gone) runs.add(run)
   store.ended -= tasks.length
   stored.tasks = stored.tasks.filter(({ task }) => !gone.has(task.id))
   stored.messages = stored.messages.filter(
     ({ run_id }) => run_id === undefined || !gone.has(run_id)
   )
-  if (stored.tasks.length === 0) forgetConversation(store, stored)
+  if (stored.tasks.length > 0) return
+  conversations.add(id)
+  forgetConversation(store, stored)
 }
 
 const forgetConversation = (store: Store, stored: StoredConversation): void => {
@@ -117,15 +130,18 @@ const forgetConversation = (store: Store, stored: StoredConversation): void => {
 }
 
 /** Conversations, questions and files of forgotten runs, where they stand in lists. */
-const forgetNamed = (store: Store, gone: ReadonlyMap<Tenant, ReadonlySet<RunId>>): void => {
-  for (const tenant of gone.keys()) {
-    const kept = (store.conversationsOf.get(tenant) ?? []).filter(({ id }) =>
-      store.conversations.has(tenantKey(tenant, id))
+const forgetNamed = (store: Store, gone: ReadonlyMap<Tenant, Gone>): void => {
+  for (const [tenant, { conversations }] of gone) {
+    const known = store.conversationsOf.get(tenant) ?? []
+    store.conversationsOf.set(
+      tenant,
+      known.filter(({ id }) => !conversations.has(id))
     )
-    store.conversationsOf.set(tenant, kept)
   }
   for (const [id, { record }] of store.approvals) {
-    if (gone.get(record.tenant)?.has(record.run_id) === true) store.approvals.delete(id)
+    if (gone.get(record.tenant)?.runs.has(record.run_id) === true) store.approvals.delete(id)
   }
-  for (const [tenant, runs] of gone) for (const listener of store.forgotten) listener(tenant, runs)
+  for (const [tenant, { runs }] of gone) {
+    for (const listener of store.forgotten) listener(tenant, runs)
+  }
 }

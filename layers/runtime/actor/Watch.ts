@@ -3,8 +3,7 @@
  * the feed has them, which is what this process commits and the pieces of turns in progress. A watcher that goes away cancels
  * nothing.
  */
-import { Effect, Exit } from "effect"
-import type { Scope } from "effect"
+import { Effect, Exit, Scope } from "effect"
 import type { ConversationId, Tenant } from "../../../src/Ids.ts"
 import type { RunQuarantined } from "../../../src/run/Quarantine.ts"
 import type { Cursor, FeedItem, FeedItems, OpenFeed } from "../../../services/AgentRuntime.ts"
@@ -141,14 +140,24 @@ class FeedReader extends Deadline implements OpenFeed<Failure> {
   }
 }
 
-/** Until the scope closes. */
+/** Until the scope closes. Its release needs no services, for which `acquireRelease` would copy the caller's (bench row `send`). */
 export const openFeed = (
   services: Services,
   tenant: Tenant,
   conversation: ConversationId,
   after: Cursor
 ): Effect.Effect<OpenFeed<Failure>, never, Scope.Scope> =>
-  Effect.acquireRelease(
-    Effect.sync(() => new FeedReader(services, tenant, conversation, after)),
-    (reader) => Effect.sync(() => reader.close())
+  Effect.flatMap(Effect.scope, (scope) =>
+    Effect.uninterruptible(
+      Effect.suspend(() => {
+        const reader = new FeedReader(services, tenant, conversation, after)
+        return Effect.as(
+          Scope.addFinalizerExit(scope, () => {
+            reader.close()
+            return Effect.void
+          }),
+          reader
+        )
+      })
+    )
   )
