@@ -12,6 +12,7 @@ import type { ApprovalRequested } from "../../src/run/RunEvent.ts"
 import { eventually } from "../contracts/Contract.ts"
 import * as Samples from "../contracts/Samples.ts"
 import * as EmbeddedPostgres from "./EmbeddedPostgres.ts"
+import * as EmptyPglite from "./EmptyPglite.ts"
 import type { Needs } from "./Engines.ts"
 import { onBothEngines } from "./Engines.ts"
 import * as Statements from "./Statements.ts"
@@ -115,6 +116,41 @@ const together = (it: Vitest.MethodsNonLive<Needs>) => {
 }
 
 onBothEngines("amendments", together)
+
+/** Rows of records that were fetched since the database was made, those of the statement itself left out. */
+const recordsRead = Effect.flatMap(SqlClient.SqlClient, (sql) =>
+  Effect.map(
+    sql.unsafe<{ readonly rows: number }>(
+      `SELECT sum(idx_tup_fetch)::float8 AS rows FROM (SELECT idx_tup_fetch FROM pg_stat_user_tables WHERE relname = 'approvals'
+         UNION ALL SELECT idx_tup_fetch FROM pg_stat_xact_user_tables WHERE relname = 'approvals') t`
+    ),
+    ([row]) => row?.rows ?? 0
+  )
+)
+
+// Of one session, which knows what it has read.
+layer(Layer.provideMerge(SqlStores.layer, EmptyPglite.migratedLayer), {
+  excludeTestServices: true
+})("amendments of few among many (PGlite)", (it) => {
+  it.effect("16 answers at once read their own records, and none of 2,000 other open ones", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      yield* sql.unsafe(
+        `INSERT INTO troupe.approvals (id, tenant, run_id, payload)
+         SELECT gen_random_uuid(), 'other', gen_random_uuid(), '{}' FROM generate_series(1, 2000)`
+      )
+      const runs = yield* asking(16)
+      const before = yield* recordsRead
+      yield* Effect.forEach(runs, ({ request, run }) => approve(run, request, "ada"), {
+        concurrency: "unbounded"
+      })
+      assert.isAtMost((yield* recordsRead) - before, 16 * 4)
+      for (const { request } of runs) {
+        assert.deepStrictEqual(yield* decisionOf(request), ["decided", "ada"])
+      }
+    })
+  )
+})
 
 const counted = Statements.make()
 const stores = Layer.provideMerge(SqlStores.layer, EmbeddedPostgres.layer)

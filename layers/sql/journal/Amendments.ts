@@ -49,7 +49,7 @@ interface Amending extends EncodedAppend {
  * A run whose head another transaction holds is refused, so that nobody waits for it: it is given a length that no run has.
  * The rows are locked and the epochs raised before the function looks at them, because its arguments are made of those that
  * were. Answers to questions, which most amendments are, are written for all of the batch, where the function takes each by
- * itself (bench row `answers`).
+ * itself (bench row `answers`), and found by their ids, because a sum has no index of open ones.
  */
 const statement = `WITH wanted AS MATERIALIZED (
   SELECT * FROM unnest($1::text[]::uuid[], $2::int4[], $3::int4[], $13::text[]) WITH ORDINALITY AS w(run_id, epoch, length, owner, place)),
@@ -74,7 +74,7 @@ refused AS MATERIALIZED (
 answered AS (
   UPDATE troupe.approvals a SET status = q.status::int2, answer = q.answer
   FROM unnest($15::int4[], $16::text[]::uuid[], $17::int4[], $18::text[]) AS q(place, id, status, answer)
-  WHERE a.id = q.id AND a.id = ANY ($16::text[]::uuid[]) AND a.run_id = ($1::text[]::uuid[])[q.place] AND a.status = 0
+  WHERE a.id = q.id AND a.id = ANY ($16::text[]::uuid[]) AND a.run_id = ($1::text[]::uuid[])[q.place] AND a.status + 0 = 0
     AND q.place NOT IN (SELECT x.place FROM refused x)),
 notified AS MATERIALIZED (
   SELECT count(pg_notify('${channel}', $14::text || w.run_id)) AS runs FROM wanted w
