@@ -21,6 +21,7 @@ import * as OpenQuestions from "../desk/OpenQuestions.ts"
 import type { ChannelKey } from "../loop/Feed.ts"
 import { channelKey } from "../loop/Feed.ts"
 import type { LoopServices } from "../loop/LoopServices.ts"
+import { RunFeed } from "../loop/RunFeed.ts"
 import { run as runLoop } from "../loop/RunLoop.ts"
 import { WorkedTime } from "../loop/WallClockLimit.ts"
 import { countDelivered } from "../relay/DeliveryOutcome.ts"
@@ -220,21 +221,21 @@ const warnFailing = ({ background }: ActorHost, run: RunId, { message, reason }:
   background(Effect.logWarning("a run fails", { run_id: run, reason, message }))
 
 const onDurableOf =
-  (host: ActorHost, channel: ChannelKey, ordinal: number): LoopServices["onDurable"] =>
+  (host: ActorHost, shown: RunFeed): LoopServices["onDurable"] =>
   (run, state, events: ReadonlyArray<RunEvent>) => {
-    const { feed, questions } = host
+    const { questions } = host
     for (const event of events) {
-      if (event._tag === "ModelTurned") feed.endTurn(channel, run, event.frame)
+      if (event._tag === "ModelTurned") shown.endTurn(event.frame)
       else if (event._tag === "ApprovalRequested" || event._tag === "ClientRequested") {
-        feed.ask(run)
+        shown.ask()
         OpenQuestions.openQuestion(questions, run, event.approval)
-      } else if (event._tag === "CallUnknown") feed.ask(run)
-      else if (event._tag === "RunEnded") feed.endRun(channel, run)
+      } else if (event._tag === "CallUnknown") shown.ask()
+      else if (event._tag === "RunEnded") shown.end()
       else if (event._tag === "RunStopping" && event.status === "failed")
         warnFailing(host, run, event)
     }
     host.onDurable(run, state, events)
-    feed.reached(channel, ordinal, state.length)
+    shown.committed(state.length)
   }
 
 /** What the run remembered and lasts goes on. Where the store is away, the end of the next run does it. */
@@ -255,15 +256,15 @@ export const continueRun = Effect.fnUntraced(function* (
 ) {
   const { erasures, feed, loop, questions, table } = host
   const { ordinal, run_id: run } = head
-  const channel = channelKey(head.tenant, head.conversation)
+  const shown = new RunFeed(feed, channelKey(head.tenant, head.conversation), run, ordinal)
   const agent = loop.directory.get(actor.address.agent)
   if (!hasWaited) OpenQuestions.matchState(questions, run, state)
   const services: LoopServices = {
     ...loop,
     directory: host.directoryFor(state.accepted.roles),
-    onDurable: onDurableOf(host, channel, ordinal),
-    onAmended: (_, { length }) => feed.reached(channel, ordinal, length),
-    delta: (id, frame, step, delta) => feed.delta(channel, { run: id, ordinal, frame, step }, delta)
+    onDurable: onDurableOf(host, shown),
+    onAmended: (_, { length }) => shown.reached(length),
+    delta: (_, frame, step, delta) => shown.delta(frame, step, delta)
   }
   const looped = runLoop(
     services,
@@ -276,8 +277,8 @@ export const continueRun = Effect.fnUntraced(function* (
   ).pipe(
     Effect.onExit((exit) =>
       Effect.sync(() => {
-        feed.endRun(channel, run)
-        if (Exit.isFailure(exit)) feed.wake(channel)
+        shown.end()
+        if (Exit.isFailure(exit)) shown.wake()
       })
     )
   )
@@ -292,7 +293,7 @@ export const continueRun = Effect.fnUntraced(function* (
       : no_past
     actor.past_to = host.erasures === erasures ? ordinal : 0
     // A cancel from outside has woken no watcher.
-    feed.reached(channel, ordinal, finish.state.length)
+    shown.reached(finish.state.length)
   } else if (finish.how === "parkable") {
     actor.waiting = {
       head,

@@ -234,6 +234,11 @@ export class Feed {
     if (channel !== undefined && channel.watchers.size > 0) this.#follow(channel, run, ordinal)
   }
 
+  /** Do watchers of the run's conversation get what this process appends to it? */
+  follows(run: RunId): boolean {
+    return this.#followed.has(run)
+  }
+
   /** All entries of a run that is at work here from now on, for who begins to watch it. */
   keep(key: ChannelKey, ordinal: number, committed: Committed): void {
     this.#whole.keep(key, ordinal, committed)
