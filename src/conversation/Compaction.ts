@@ -15,7 +15,7 @@ type ToolEntry = Extract<TranscriptEntry, { role: "tool" }>
 export interface Chapter {
   readonly ordinal: number
   readonly entries: ReadonlyArray<TranscriptEntry>
-  /** UTF-16 units of the entries. */
+  /** About as many UTF-16 units as the entries have. */
   readonly units: number
   /** The entries' tokens by the agent's tokenizer, kept once they are counted. */
   tokens?: number

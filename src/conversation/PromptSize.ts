@@ -18,6 +18,8 @@ const tokens_per_unit_max = 3
 /** A unit of a text in JSON is at most six bytes: its escape. So is no number longer, and no literal. */
 const tokens_per_json_unit_max = 6
 const tokens_per_number_max = 24
+/** Of a number or a literal in JSON, about. */
+const units_per_number = 5
 
 /** Tokens of a message beside its text: role and separators. */
 const entry_overhead = 4
@@ -31,8 +33,15 @@ const partsSize = (parts: ReadonlyArray<Part>, measure: Measure): number => {
   return size
 }
 
-/** Without what only its provider reads (signatures, encrypted reasoning), which is no text of the prompt. */
-export const entrySize = (entry: TranscriptEntry, measure: Measure): number => {
+/**
+ * Without what only its provider reads (signatures, encrypted reasoning), which is no text of the prompt. `ofJson`: the size of
+ * arguments; absent = that of their JSON text.
+ */
+export const entrySize = (
+  entry: TranscriptEntry,
+  measure: Measure,
+  ofJson?: (value: Json) => number
+): number => {
   switch (entry.role) {
     case "user":
       return entry.parts === undefined
@@ -45,7 +54,9 @@ export const entrySize = (entry: TranscriptEntry, measure: Measure): number => {
     case "assistant": {
       let size = entry_overhead + measure(entry.text)
       for (const call of entry.calls) {
-        size += entry_overhead + measure(call.name) + measure(JSON.stringify(call.arguments))
+        const { arguments: args, name } = call
+        const json = ofJson === undefined ? measure(JSON.stringify(args)) : ofJson(args)
+        size += entry_overhead + measure(name) + json
       }
       if (entry.reasoning !== undefined) {
         for (const part of entry.reasoning) size += measure(part.text)
@@ -56,22 +67,29 @@ export const entrySize = (entry: TranscriptEntry, measure: Measure): number => {
   }
 }
 
-/** An upper bound of the tokens of a value's JSON, without encoding it. */
-const jsonMost = (value: Json): number => {
-  if (typeof value === "string") return 2 + value.length * tokens_per_json_unit_max
-  if (typeof value !== "object" || value === null) return tokens_per_number_max
-  let most = 2
+/** The size of a value's JSON, without encoding it, where each unit of a text counts for so much, and so does any other value. */
+const jsonSize = (value: Json, of_unit: number, of_other: number): number => {
+  if (typeof value === "string") return 2 + value.length * of_unit
+  if (typeof value !== "object" || value === null) return of_other
+  let size = 2
   if (Array.isArray(value)) {
-    for (const item of value) most += 1 + jsonMost(item)
-    return most
+    for (const item of value) size += 1 + jsonSize(item, of_unit, of_other)
+    return size
   }
   for (const name in value) {
     const member = (value as Readonly<Record<string, Json>>)[name]
     if (member === undefined) continue
-    most += 4 + name.length * tokens_per_json_unit_max + jsonMost(member)
+    size += 4 + name.length * of_unit + jsonSize(member, of_unit, of_other)
   }
-  return most
+  return size
 }
+
+/** An upper bound of the tokens of a value's JSON. */
+const jsonMost = (value: Json): number =>
+  jsonSize(value, tokens_per_json_unit_max, tokens_per_number_max)
+
+/** About as many UTF-16 units as a value's JSON has. */
+const jsonUnits = (value: Json): number => jsonSize(value, 1, units_per_number)
 
 const unitsMost: Measure = (text) => text.length * tokens_per_unit_max
 
@@ -100,6 +118,13 @@ export const entryMost = (entry: TranscriptEntry): number => {
       return most
     }
   }
+}
+
+/** About as many UTF-16 units as the entries have: for what they hold in memory (bench row `send`, 1,000 runs). */
+export const heldUnits = (entries: ReadonlyArray<TranscriptEntry>): number => {
+  let units = 0
+  for (const entry of entries) units += entrySize(entry, utf16Units, jsonUnits)
+  return units
 }
 
 export const sizeOf = (entries: ReadonlyArray<TranscriptEntry>, measure: Measure): number => {

@@ -8,7 +8,7 @@ import { no_past, shownChapter } from "../../../src/conversation/Compaction.ts"
 import { chapters_max } from "../../../src/conversation/CompactionPlan.ts"
 import type { HistoryCut } from "../../../src/conversation/Cut.ts"
 import type { Measure } from "../../../src/conversation/PromptSize.ts"
-import { sizeOf, utf16Units } from "../../../src/conversation/PromptSize.ts"
+import { heldUnits, sizeOf } from "../../../src/conversation/PromptSize.ts"
 import type { TranscriptEntry } from "../../../src/conversation/Transcript.ts"
 import type { ConversationId, RunId, Tenant } from "../../../src/Ids.ts"
 import { rootFrame } from "../../../src/Ids.ts"
@@ -45,7 +45,7 @@ export const cutOf = (entries: ReadonlyArray<JournalEntry>): HistoryCut | undefi
 export const chapterOf = (ordinal: number, entries: ReadonlyArray<TranscriptEntry>): Chapter => ({
   ordinal,
   entries,
-  units: sizeOf(entries, utf16Units)
+  units: heldUnits(entries)
 })
 
 export const unitsOf = (past: Past): number =>
