@@ -53,6 +53,7 @@ const settings = {
   streams_tenant_max: count,
   streams_principal_max: count,
   unread_units_max: count,
+  unsent_bytes_max: count,
   messages_principal_per_minute: count,
   messages_tenant_per_minute: count,
   requests_principal_per_minute: count,

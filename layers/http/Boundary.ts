@@ -48,9 +48,11 @@ const authentication: Layer.Layer<Authentication, never, Credentials | Limits> =
           const needs = Context.get(endpoint.annotations, Needs).join(", ")
           return yield* Effect.fail(forbidden(`This needs one of the roles ${needs}.`))
         }
-        const issues = issuesIn(request.url, parametersOf(endpoint))
+        const parameters = parametersOf(endpoint)
+        const issues = issuesIn(request.url, parameters)
         if (issues.length > 0) return yield* Effect.fail(invalidRequest(issues))
-        return yield* Effect.provideService(httpEffect, CurrentPrincipal, principal)
+        const answered = Effect.provideService(httpEffect, CurrentPrincipal, principal)
+        return yield* parameters.has("limit") ? limits.page(principal, answered) : answered
       })
     })
   })
@@ -177,16 +179,24 @@ const isPlain = (encoding: string | undefined): boolean =>
 
 const decoder = new TextDecoder()
 
+/** A body up to this many bytes takes no share of what is read at the same time. */
+const small_bytes = 65_536
+
+const isSmall = ({ headers }: HttpServerRequest.HttpServerRequest): boolean =>
+  headers["transfer-encoding"] === undefined &&
+  Number(headers["content-length"] ?? 0) <= small_bytes
+
 /** Refused before a schema decodes it, which would take longer than reading it. */
 const beyond = ({ message, reason }: JsonRefused) =>
   reason === "too_large"
     ? makeProblem(413, "body-too-complex", "The body is too complex", `Of the body: ${message}.`)
     : makeProblem(400, "malformed-json", "Malformed JSON", `Of the body: ${message}.`)
 
-const requestBody: Layer.Layer<RequestBody> = Layer.effect(
+const requestBody: Layer.Layer<RequestBody, never, Limits> = Layer.effect(
   RequestBody,
   Effect.gen(function* () {
     const { body_bytes_max } = yield* HttpSettings
+    const limits = yield* Limits
     const tooLarge = makeProblem(
       413,
       "body-too-large",
@@ -208,13 +218,14 @@ const requestBody: Layer.Layer<RequestBody> = Layer.effect(
         return yield* Effect.fail(tooLarge)
       }
       // The request caches the text, so the decoder after this middleware does not read it again.
-      const bytes = yield* request.arrayBuffer.pipe(
+      const whole = request.arrayBuffer.pipe(
         Effect.mapError(({ reason }) =>
           reason._tag === "RequestParseError" && reason.reason === "BodyTooLarge"
             ? tooLarge
             : unreadable
         )
       )
+      const bytes = yield* isSmall(request) ? whole : limits.body(yield* CurrentPrincipal, whole)
       if (!isUtf8(bytes)) return yield* Effect.fail(brokenText)
       const text = decoder.decode(bytes)
       if (text.trim() === "") return

@@ -34,8 +34,6 @@ import { problemOf } from "./Problems.ts"
 
 /** Of a form beside its file: boundaries, headers and the other field. */
 const form_overhead = 10_000
-/** Bodies that are in memory at the same time. */
-const uploads_max = 8
 /** A piece of a download. */
 const piece_bytes = 262_144
 
@@ -78,13 +76,6 @@ const badName = makeProblem(
   "bad-file-name",
   "The name is not one of a file",
   "It has 1 to 200 printable characters and no slash."
-)
-
-const busy = makeProblem(
-  429,
-  "too-many-uploads",
-  "Too many files are uploaded",
-  `At most ${uploads_max} are taken at the same time. Try again.`
 )
 
 /** Without its parameters, such as `charset`. */
@@ -215,34 +206,24 @@ export const layer: Layer.Layer<
     const store = yield* ConversationStore
     const { file_bytes_max, tenant_bytes_max } = yield* BlobBounds
     const { customer_agents } = yield* HttpSettings
-    let uploads = 0
-    const place = Effect.acquireRelease(
-      Effect.suspend(() =>
-        uploads >= uploads_max ? Effect.fail(busy) : Effect.sync(() => void uploads++)
-      ),
-      () => Effect.sync(() => void uploads--)
-    )
+    const take = Effect.fnUntraced(function* (by: Principal, given: string | undefined) {
+      const { data, digest: stated, media_type, name } = yield* readUpload(given, file_bytes_max)
+      const digest = yield* digester.digestHex(Digest.sha256, data)
+      if (stated !== undefined && stated !== digest) return yield* Effect.fail(badDigest)
+      const label = { digest, media_type, ...(name === undefined ? undefined : { name }) }
+      yield* Effect.mapError(
+        blobs.put(by.tenant, label, data, { uploaded_by: by.id }, tenant_bytes_max),
+        problemOf
+      )
+      return { type: fileTypeOf(media_type), ...label, size: data.length } satisfies FilePart
+    })
 
     return handlers.handleAll({
       upload: Effect.fnUntraced(function* ({ query }) {
         const by = yield* CurrentPrincipal
         yield* limits.message(by)
-        yield* place
-        const {
-          data,
-          digest: stated,
-          media_type,
-          name
-        } = yield* readUpload(query.name, file_bytes_max)
-        const digest = yield* digester.digestHex(Digest.sha256, data)
-        if (stated !== undefined && stated !== digest) return yield* Effect.fail(badDigest)
-        const label = { digest, media_type, ...(name === undefined ? undefined : { name }) }
-        yield* Effect.mapError(
-          blobs.put(by.tenant, label, data, { uploaded_by: by.id }, tenant_bytes_max),
-          problemOf
-        )
-        return { type: fileTypeOf(media_type), ...label, size: data.length } satisfies FilePart
-      }, Effect.scoped),
+        return yield* limits.upload(by, take(by, query.name))
+      }),
       download: Effect.fnUntraced(function* ({ headers, params }) {
         const by = yield* CurrentPrincipal
         yield* conversationFor(store.read, by, "follow", params.id, customer_agents)

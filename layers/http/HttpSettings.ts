@@ -16,6 +16,11 @@ export interface HttpSettings {
    * Beyond it the connection whose frame has waited longest is closed, and its client resumes from its cursor.
    */
   readonly unread_units_max: number
+  /**
+   * The same for all other answers, in bytes of those above 16,384. Beyond it the connection whose answer has waited longest is
+   * closed.
+   */
+  readonly unsent_bytes_max: number
   /** Messages a minute; the messages of a whole minute may come at once. Beyond it 429, with `Retry-After`. */
   readonly messages_principal_per_minute: number
   readonly messages_tenant_per_minute: number
@@ -49,6 +54,7 @@ export const defaults: HttpSettings = {
   streams_tenant_max: 250,
   streams_principal_max: 50,
   unread_units_max: 16_000_000,
+  unsent_bytes_max: 128_000_000,
   messages_principal_per_minute: 300,
   messages_tenant_per_minute: 1_200,
   requests_principal_per_minute: 6_000,

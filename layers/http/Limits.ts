@@ -11,6 +11,8 @@ import { makeProblem } from "../../src/api/Problem.ts"
 import type { Principal } from "../../src/Principal.ts"
 import type { HttpSettings } from "./HttpSettings.ts"
 import { HttpSettings as Settings } from "./HttpSettings.ts"
+import { Shares } from "./Shares.ts"
+import type { ShareBounds } from "./Shares.ts"
 import { TokenBuckets } from "./TokenBuckets.ts"
 
 type Limited = Effect.Effect<void, Problem<429>, HttpServerRequest.HttpServerRequest>
@@ -33,8 +35,18 @@ export class Limits extends Context.Service<
       Problem<429> | Problem<503>,
       HttpServerRequest.HttpServerRequest | Scope.Scope
     >
+    /** Reads and writes a page with a share of those that are made at the same time. Fails with 503 after half a minute. */
+    page: Shared
+    /** Takes a large body into memory in the same way, and a file. */
+    body: Shared
+    upload: Shared
   }
 >()("troupe/http/Limits") {}
+
+type Shared = <A, E, R>(
+  by: Principal,
+  effect: Effect.Effect<A, E, R>
+) => Effect.Effect<A, E | Problem<503>, R>
 
 /** The wait for an event stream: when one ends is not known, so clients ask again soon. */
 const place_wait_s = 5
@@ -123,6 +135,16 @@ const makePlaces = (settings: HttpSettings) => {
   }
 }
 
+/** A page has up to 8 million characters, a body 2 million bytes, a file 20 million. */
+const pages: ShareBounds = { principal: 2, tenant: 4, all: 8 }
+const bodies: ShareBounds = { principal: 8, tenant: 32, all: 64 }
+const uploads: ShareBounds = { principal: 2, tenant: 4, all: 8 }
+
+const makeShares = (bounds: ShareBounds): Shared => {
+  const shares = new Shares(bounds)
+  return (by, effect) => shares.hold(keysOf(by), effect)
+}
+
 export const layer: Layer.Layer<Limits> = Layer.effect(
   Limits,
   Effect.gen(function* () {
@@ -136,7 +158,10 @@ export const layer: Layer.Layer<Limits> = Layer.effect(
         principal: settings.messages_principal_per_minute,
         tenant: settings.messages_tenant_per_minute
       }),
-      stream: makePlaces(settings)
+      stream: makePlaces(settings),
+      page: makeShares(pages),
+      body: makeShares(bodies),
+      upload: makeShares(uploads)
     })
   })
 )

@@ -19,6 +19,8 @@ import { exceptionFrom, unreadableException as unreadableError } from "../../src
 import { refusalOf } from "./RequestAdmission.ts"
 import { contentPolicy, makeHostCheck, withCorrelation, newCorrelation } from "./Edge.ts"
 import { HttpSettings } from "./HttpSettings.ts"
+import { countUnsent } from "./Unsent.ts"
+import { makeUnread } from "./Unread.ts"
 
 const respond = (problem: Problem): HttpServerResponse.HttpServerResponse =>
   ProblemDetails.toResponse({ ...problem })
@@ -134,9 +136,10 @@ const inTrace =
     }) as Effect.Effect<A, E, R>
 
 const outermost = Effect.gen(function* () {
-  const { base_path, hosts } = yield* HttpSettings
+  const { base_path, hosts, unsent_bytes_max } = yield* HttpSettings
   const { address } = yield* HttpServer.HttpServer
   const misdirected = makeHostCheck(address, hosts)
+  const unsent = makeUnread(unsent_bytes_max)
   return (httpEffect: Effect.Effect<HttpServerResponse.HttpServerResponse, Types.unhandled>) =>
     Effect.gen(function* () {
       const request = yield* HttpServerRequest.HttpServerRequest
@@ -147,6 +150,7 @@ const outermost = Effect.gen(function* () {
         ? Effect.catchCause(inTrace(request)(httpEffect), (cause) => answer(cause, correlation_id))
         : Effect.succeed(refusal)
       yield* Metric.update(counterOf(request.method, response.status), 1)
+      countUnsent(unsent, request, response)
       return dress(response, correlation_id)
     })
 })

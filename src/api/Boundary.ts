@@ -51,7 +51,7 @@ export class Validation extends HttpApiMiddleware.Service<Validation>()("troupe/
 }) {}
 
 /** Reads a body within its bound: JSON in UTF-8, of the media types of `BodyTypes`, and nothing else. */
-export class RequestBody extends HttpApiMiddleware.Service<RequestBody>()(
-  "troupe/api/RequestBody",
-  { error: [Problem400, Problem413, Problem415] }
-) {}
+export class RequestBody extends HttpApiMiddleware.Service<
+  RequestBody,
+  { requires: CurrentPrincipal }
+>()("troupe/api/RequestBody", { error: [Problem400, Problem413, Problem415, Problem503] }) {}

@@ -121,7 +121,8 @@ describe("a README's bounds", () => {
       `${both(http.requests_principal_per_minute, http.requests_tenant_per_minute)} requests`,
       `${both(http.streams_principal_max, http.streams_tenant_max)} event streams`,
       `${http.unread_units_max / 1_000_000} million characters (\`unread_units_max\`)`,
-      `${number(http.streams_max)} event streams (503 beyond)`
+      `${number(http.streams_max)} event streams (503 beyond)`,
+      `${http.unsent_bytes_max / 1_000_000} MB together (\`unsent_bytes_max\`)`
     ],
     "layers/mcp/README.md": [`after ${number(steps_max)} steps`, `At most ${servers_max} servers`],
     "layers/model/README.md": [

@@ -1,0 +1,113 @@
+/**
+ * How many may do at the same time what takes much memory: in this process, for one tenant and for one principal. Who finds no
+ * room waits in the order of arrival, but for those whose own share is taken, whom others pass.
+ */
+import { Effect } from "effect"
+import { makeProblem } from "../../src/api/Problem.ts"
+import type { Problem } from "../../src/api/Problem.ts"
+
+export interface ShareBounds {
+  readonly principal: number
+  readonly tenant: number
+  readonly all: number
+}
+
+/** Who wants a share, by keys of which no two owners have the same. */
+export interface ShareKeys {
+  readonly principal: string
+  readonly tenant: string
+}
+
+/** Longer than this nobody waits, in ms. */
+const wait_ms = 30_000
+
+const busy = makeProblem(
+  503,
+  "busy",
+  "Too much is asked for at the same time",
+  `Others were served for ${wait_ms / 1_000} s. Ask again, and for less at a time.`
+)
+
+interface Place {
+  readonly keys: ReadonlyArray<readonly [key: string, bound: number]>
+  isHeld: boolean
+  readonly resume: () => void
+}
+
+export class Shares {
+  readonly #bounds: ShareBounds
+  readonly #taken = new Map<string, number>()
+  readonly #waiting = new Set<Place>()
+
+  constructor(bounds: ShareBounds) {
+    this.#bounds = bounds
+  }
+
+  /** Owners with a share. */
+  get size(): number {
+    return this.#taken.size
+  }
+
+  /** Does it with a share. Fails where there was none for half a minute. */
+  hold<A, E, R>(
+    keys: ShareKeys,
+    effect: Effect.Effect<A, E, R>
+  ): Effect.Effect<A, E | Problem<503>, R> {
+    return Effect.suspend(() => {
+      let resume: (() => void) | undefined
+      const place: Place = {
+        keys: this.#boundsOf(keys),
+        isHeld: false,
+        resume: () => resume?.()
+      }
+      // Who is given a share and interrupted before it goes on has it nevertheless, and gives it back.
+      const left = Effect.sync(() => this.#leave(place))
+      // Requests that arrive together are read one after the other, and who gives a share back runs who is called: each begins
+      // after others had their turn.
+      const begun = Effect.andThen(Effect.yieldNow, effect)
+      if (this.#take(place)) return Effect.ensuring(begun, left)
+      this.#waiting.add(place)
+      const turn = Effect.callback<void>((given) => {
+        if (place.isHeld) return given(Effect.void)
+        resume = () => given(Effect.void)
+      })
+      const waited = Effect.timeoutOrElse(turn, {
+        duration: wait_ms,
+        orElse: () => Effect.fail(busy)
+      })
+      return Effect.ensuring(Effect.andThen(waited, begun), left)
+    })
+  }
+
+  #boundsOf({ principal, tenant }: ShareKeys): Place["keys"] {
+    const { all, principal: own, tenant: theirs } = this.#bounds
+    return [
+      [principal, own],
+      [tenant, theirs],
+      ["", all]
+    ]
+  }
+
+  #take(place: Place): boolean {
+    if (place.keys.some(([key, bound]) => (this.#taken.get(key) ?? 0) >= bound)) return false
+    for (const [key] of place.keys) this.#taken.set(key, (this.#taken.get(key) ?? 0) + 1)
+    place.isHeld = true
+    return true
+  }
+
+  #leave(place: Place): void {
+    this.#waiting.delete(place)
+    if (!place.isHeld) return
+    for (const [key] of place.keys) {
+      const left = (this.#taken.get(key) ?? 1) - 1
+      if (left > 0) this.#taken.set(key, left)
+      else this.#taken.delete(key)
+    }
+    // One place was left, so one at most can be given.
+    for (const next of this.#waiting) {
+      if (!this.#take(next)) continue
+      this.#waiting.delete(next)
+      return next.resume()
+    }
+  }
+}
