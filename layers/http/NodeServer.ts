@@ -2,7 +2,9 @@
  * The HTTP server of Node.
  */
 import { createServer } from "node:http"
-import type { Server } from "node:http"
+import type { IncomingMessage, Server, ServerResponse } from "node:http"
+import { Socket } from "node:net"
+import type { Duplex } from "node:stream"
 import { Effect, Layer, Schema } from "effect"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { makeProblem, problem_content_type } from "../../src/api/Problem.ts"
@@ -75,26 +77,54 @@ const unmet: Refusal = [
   "Expect 100-continue, or nothing."
 ]
 
-/** The response to bytes that are not HTTP, with the headers of every response. */
-const answerOf = ([status, phrase, name, title, detail]: Refusal): string => {
+/** The problem, and the headers of every response. */
+const partsOf = ([status, , name, title, detail]: Refusal) => {
   const correlation_id = newCorrelation()
   const body = JSON.stringify({ ...makeProblem(status, name, title, detail), correlation_id })
-  return [
-    `HTTP/1.1 ${status} ${phrase}`,
-    "Connection: close",
-    `Content-Type: ${problem_content_type}`,
-    `Content-Length: ${Buffer.byteLength(body)}`,
-    "Cache-Control: no-store",
-    "X-Content-Type-Options: nosniff",
-    `X-Correlation-Id: ${correlation_id}`,
-    "",
-    body
-  ].join("\r\n")
+  const headers = {
+    Connection: "close",
+    "Content-Type": problem_content_type,
+    "Content-Length": String(Buffer.byteLength(body)),
+    "Cache-Control": "no-store",
+    "X-Content-Type-Options": "nosniff",
+    "X-Correlation-Id": correlation_id
+  }
+  return { body, headers }
 }
 
+/** The response to bytes that are not HTTP. */
+const answerOf = (refusal: Refusal): string => {
+  const { body, headers } = partsOf(refusal)
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
+  return [`HTTP/1.1 ${refusal[0]} ${refusal[1]}`, ...lines, "", body].join("\r\n")
+}
+
+/** The answer to a request, which has its turn. */
+const refuse = (response: ServerResponse, refusal: Refusal): void => {
+  const { body, headers } = partsOf(refusal)
+  response.writeHead(refusal[0], headers).end(body)
+}
+
+/** The response whose turn it is on a connection. */
+type Owners = WeakMap<Duplex, ServerResponse>
+
+const remember = (owners: Owners, { socket }: IncomingMessage, response: ServerResponse): void => {
+  if (response.socket !== null) owners.set(socket, response)
+  else response.once("socket", () => owners.set(socket, response))
+}
+
+/** Whether what is written now would stand in the middle of a response. */
+const isAnswering = (owner: ServerResponse | undefined): boolean =>
+  owner !== undefined && owner.headersSent && !owner.writableFinished
+
+/** Sends what was written, and nothing more. */
+const close = (socket: Duplex): void =>
+  void (socket instanceof Socket ? socket.destroySoon() : socket.destroy())
+
 /** Node answers what is not HTTP with an empty 400; this service answers with a problem. */
-const listener = (stall_ms: number, request_ms: number) => (): Server =>
-  createServer({
+const listener = (stall_ms: number, request_ms: number) => (): Server => {
+  const owners: Owners = new WeakMap()
+  return createServer({
     requestTimeout: request_ms,
     headersTimeout: request_ms,
     connectionsCheckingInterval: Math.min(request_ms, 30_000),
@@ -105,11 +135,14 @@ const listener = (stall_ms: number, request_ms: number) => (): Server =>
     requireHostHeader: false
   })
     .setTimeout(stall_ms)
+    .on("request", (request, response) => remember(owners, request, response))
     .on("clientError", (error, socket) => {
       if (!socket.writable) return socket.destroy()
+      if (isAnswering(owners.get(socket))) return close(socket)
       return socket.end(answerOf(refusalOf(error)))
     })
-    .on("checkExpectation", ({ socket }) => void socket.end(answerOf(unmet)))
+    .on("checkExpectation", (_, response) => refuse(response, unmet))
+}
 
 /** Nobody can listen at this address. */
 export class ListenFailed extends Schema.TaggedError<ListenFailed>()("ListenFailed", {

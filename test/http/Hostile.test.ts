@@ -245,6 +245,32 @@ describe("bytes that are no proper request", () => {
     }).pipe(Effect.provide(layer))
   )
 
+  it.live("end the event stream before them, and put no answer into it", () =>
+    Effect.gen(function* () {
+      const json = { agent: "operations", text: "x" }
+      const sent = yield* ask("/v1/messages", { as: "olga", json })
+      const path = `/v1/conversations/${sent.json.conversation_id}/events`
+      const get = `GET ${path} HTTP/1.1\r\n${host}\r\n${bearer}\r\n\r\n`
+      const at = yield* port
+      const unmet = `GET /health HTTP/1.1\r\n${host}\r\nExpect: more\r\n\r\n`
+      for (const after of ["NONSENSE\r\n\r\n", `${get}NONSENSE\r\n\r\n`, unmet]) {
+        const received = yield* Effect.callback<string>((resume) => {
+          let text = ""
+          const socket = connect(at, "127.0.0.1", () => socket.write(get))
+          socket.on("data", (chunk) => {
+            if (text === "") socket.write(after)
+            // An expectation is answered behind the stream, which does not end.
+            if (text === "" && after === unmet) setTimeout(() => socket.destroy(), 200)
+            text += chunk.toString()
+          })
+          socket.on("error", () => {})
+          socket.on("close", () => resume(Effect.succeed(text)))
+        })
+        assert.strictEqual(received.split("HTTP/1.1 ").length, 2, received)
+      }
+    }).pipe(Effect.provide(layer))
+  )
+
   it.live("with an Expect header are served for `100-continue` and refused for anything else", () =>
     Effect.gen(function* () {
       const body = '{"agent":"operations","text":"x"}'
