@@ -6,7 +6,12 @@ import { ByteSize, Effect, Result, Schema, Stream } from "effect"
 import type { Layer } from "effect"
 import { Digest } from "effect/crypto"
 import { Base64, Hex } from "effect/encoding"
-import { HttpIncomingMessage, HttpServerRequest, HttpServerResponse } from "effect/http"
+import {
+  HttpIncomingMessage,
+  HttpServerRequest,
+  HttpServerResponse,
+  ProblemDetails
+} from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import type { HttpApiGroup } from "effect/http-api"
 import type { HeldBlob } from "../../services/BlobStore.ts"
@@ -67,6 +72,13 @@ const badDigest = makeProblem(
   "digest-mismatch",
   "The bytes are not those of the digest",
   "They were changed on the way, or the digest is another file's. Nothing was stored."
+)
+
+const beyond = makeProblem(
+  416,
+  "range-not-satisfiable",
+  "The file has no byte of this range",
+  "Its size is in Content-Range."
 )
 
 const nothing = makeProblem(400, "empty-file", "The file is empty", "Send at least one byte.")
@@ -165,8 +177,10 @@ const serve = (
   const { digest, media_type, size } = file
   const piece = rangeOf(range, size)
   if (piece === "beyond") {
-    const beyond = { ...headers, "content-range": `bytes */${size}` }
-    return HttpServerResponse.empty({ status: 416, headers: beyond })
+    return HttpServerResponse.setHeaders(ProblemDetails.toResponse({ ...beyond }), {
+      "accept-ranges": "bytes",
+      "content-range": `bytes */${size}`
+    })
   }
   const { from, to } = piece ?? { from: 0, to: size }
   const bytes = Stream.unfold(from, (at) =>
@@ -235,7 +249,8 @@ export const layer: Layer.Layer<
         if (file === undefined) {
           return yield* Effect.fail(problemOf(new FileNotFound({ digest: params.digest })))
         }
-        return serve(blobs, by, file, headers.range)
+        // Files have no validators, so that none can be that of `If-Range` (RFC 9110, section 13.1.5).
+        return serve(blobs, by, file, headers["if-range"] === undefined ? headers.range : undefined)
       })
     })
   })

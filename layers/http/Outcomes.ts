@@ -1,6 +1,7 @@
 /**
  * The outermost middleware: failures that no endpoint answered become problems, and every response gets its headers.
  */
+import { METHODS } from "node:http"
 import { Cause, Effect, Metric, Option, Result } from "effect"
 import type { Layer, Tracer, Types } from "effect"
 import {
@@ -83,16 +84,18 @@ const answer = (
 
 const requests = totalMetric("troupe_http_requests_total", "Requests, by method and status")
 
-/** A counter looks up its series once. Methods of Web requests are whatever a client sends, so only so many are kept. */
-const counters_max = 200
+const methods: ReadonlySet<string> = new Set(METHODS)
+
+/** A counter looks up its series once. Methods of Web requests are whatever a client sends; those that Node does not know are one. */
 const counters = new Map<string, Metric.Metric<number, unknown>>()
 
-const counterOf = (method: string, status: number): Metric.Metric<number, unknown> => {
+const counterOf = (sent: string, status: number): Metric.Metric<number, unknown> => {
+  const method = methods.has(sent) ? sent : "_OTHER"
   const key = `${status} ${method}`
   const known = counters.get(key)
   if (known !== undefined) return known
   const counter = Metric.withAttributes(requests, { method, status: String(status) })
-  if (counters.size < counters_max) counters.set(key, counter)
+  counters.set(key, counter)
   return counter
 }
 

@@ -45,6 +45,24 @@ const repeated = ({ source }: HttpServerRequest.HttpServerRequest): string | und
 export const hasBody = ({ headers }: HttpServerRequest.HttpServerRequest): boolean =>
   headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0
 
+/** What Node takes apart. It leaves other codings to who reads the body, which would be read as it is. */
+const isChunked = (coding: string): boolean => /^\s*chunked\s*$/i.test(coding)
+
+/** Where the next request begins is not known. */
+const unknownCoding = () =>
+  HttpServerResponse.setHeader(
+    respond(
+      makeProblem(
+        501,
+        "unknown-transfer-coding",
+        "The body is in a transfer coding that nobody here reads",
+        "Send it as it is, with its length or chunked."
+      )
+    ),
+    "connection",
+    "close"
+  )
+
 const noRoute = (path: string, base: string) =>
   respond(
     makeProblem(
@@ -88,6 +106,8 @@ export const refusalOf = (
       )
     )
   }
+  const coding = request.headers["transfer-encoding"]
+  if (coding !== undefined && !isChunked(coding)) return unknownCoding()
   const path = sentPath(request, base_path)
   const found = routesAt(path)
   if (found.length === 0) return noRoute(path, linkBase(request, base_path))

@@ -87,10 +87,15 @@ const isUtf8 = (path: string): boolean => {
   }
 }
 
+/** The router finds no route for a longer part. */
+const isShort = (path: string): boolean =>
+  path.length <= part_max || path.split("/").every(({ length }) => length <= part_max)
+
 /** The routes at a path; empty when there is none of this spelling. */
 export const routesAt = (path: string): ReadonlyArray<Route> => {
   const found = byHead.get(headOf(path))
-  return found === undefined || !isUtf8(path) ? [] : found.filter((route) => route.path.test(path))
+  if (found === undefined || !isUtf8(path) || !isShort(path)) return []
+  return found.filter((route) => route.path.test(path))
 }
 
 /** HEAD is allowed wherever GET is. */

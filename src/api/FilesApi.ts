@@ -12,6 +12,7 @@ import {
   Problem404,
   Problem413,
   Problem415,
+  Problem416,
   Problem422,
   Problem429
 } from "./Problem.ts"
@@ -41,6 +42,13 @@ const body = {
   }
 }
 
+/** A file has its own media type, and a piece of it too. */
+const filesOf = (responses: object) => ({
+  ...responses,
+  "200": { description: "The file", content: { "*/*": bytes } },
+  "206": { description: "A piece of the file", content: { "*/*": bytes } }
+})
+
 const upload = HttpApiEndpoint.post("upload", "/v1/files", {
   query: { name: Schema.optionalKey(FileName) },
   headers: { "content-digest": Schema.optionalKey(Schema.String) },
@@ -60,16 +68,20 @@ const upload = HttpApiEndpoint.post("upload", "/v1/files", {
 
 const download = HttpApiEndpoint.get("download", "/v1/conversations/:id/files/:digest", {
   params: { id: ConversationId, digest: FileDigest },
-  headers: { range: Schema.optionalKey(Schema.String) },
+  headers: {
+    range: Schema.optionalKey(Schema.String),
+    "if-range": Schema.optionalKey(Schema.String)
+  },
   success: HttpApiSchema.StreamUint8Array(),
-  error: [Problem404]
+  error: [Problem404, Problem416]
 })
   .annotate(Needs, rolesFor("follow"))
   .annotateMerge(
     OpenApi.annotations({
       summary: "The bytes of a file that a run of the conversation names",
       description:
-        "With `Range: bytes=...` a piece of it. Customers get the files of messages and answers, and none that a tool gave."
+        "With `Range: bytes=...` a piece of it (206; 416 where it has no such byte), but for a request with `If-Range`: files have no validators. Customers get the files of messages and answers, and none that a tool gave.",
+      transform: (operation) => ({ ...operation, responses: filesOf(operation["responses"]) })
     })
   )
 

@@ -176,10 +176,13 @@ describe("a file of a conversation", () => {
         assert.strictEqual(piece.status, 206)
         assert.strictEqual(piece.text, "picture")
         assert.strictEqual(piece.headers.get("content-range"), `bytes 3-9/${bytes.length}`)
-        assert.strictEqual(
-          (yield* fetchFile("olga", said.conversation, { range: "bytes=999-" })).status,
-          416
-        )
+        const beyond = yield* fetchFile("olga", said.conversation, { range: "bytes=999-" })
+        assert.strictEqual(beyond.status, 416)
+        assert.strictEqual(beyond.headers.get("content-range"), `bytes */${bytes.length}`)
+        assert.strictEqual(beyond.json.type, "urn:troupe:problem:range-not-satisfiable")
+        assert.strictEqual(beyond.json.correlation_id, beyond.headers.get("x-correlation-id"))
+        const changed = { range: "bytes=3-9", "if-range": '"another"' }
+        assert.strictEqual((yield* fetchFile("olga", said.conversation, changed)).status, 200)
       }).pipe(Effect.provide(layer), Effect.scoped)
   )
 

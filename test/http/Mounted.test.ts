@@ -224,6 +224,17 @@ describe("the API of a service", () => {
     })
   })
 
+  it("counts the methods of Web requests that are none as one", () =>
+    using({ tokens, settings: { metrics_open: true } }, async (troupe) => {
+      const api = web(troupe)
+      for (const method of ["FIRST", "SECOND"]) {
+        assert.strictEqual((await api("/v1/runs", { method })).status, 405)
+      }
+      const metrics = await (await api("/metrics")).text()
+      assert.match(metrics, /^troupe_http_requests_total\{method="_OTHER",status="405"\} \d+$/m)
+      assert.notMatch(metrics, /FIRST|SECOND/)
+    }))
+
   it("ends an event stream of a Web request whose reader left too much unread", () =>
     using({ tokens, settings: { unread_units_max: 600_000 } }, async (troupe) => {
       const api = web(troupe)

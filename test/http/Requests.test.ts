@@ -84,6 +84,17 @@ describe("a path", () => {
       }
       const longer = yield* get(`/v1/conversations/${long}a`)
       assert.strictEqual(longer.status, 400)
+      // Beyond what the router takes there is no route, with a token or without one.
+      for (const [length, status] of [
+        [600, 400],
+        [601, 404],
+        [8_000, 404]
+      ] as const) {
+        const path = `/v1/runs/${"a".repeat(length)}`
+        assert.strictEqual((yield* get(path)).status, status, String(length))
+        const unknown = yield* raw(`GET ${path} HTTP/1.1`, host)
+        assert.strictEqual(unknown.status, length > 600 ? 404 : 401, String(length))
+      }
     }).pipe(Effect.provide(layer))
   )
 })
@@ -238,6 +249,15 @@ describe("a header", () => {
           assert.strictEqual(answer.split("HTTP/1.1 ").length, 2, answer)
           assert.match(parse(answer).headers["content-type"]!, /^application\/problem\+json/)
         }
+        // Node takes the pieces apart, whatever else the body is coded in.
+        const coded = yield* rawBody(
+          `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`,
+          ...head,
+          "Content-Type: application/json",
+          "Transfer-Encoding: gzip, chunked"
+        )
+        assert.strictEqual(coded.status, 501)
+        assert.strictEqual(coded.json.type, "urn:troupe:problem:unknown-transfer-coding")
         assert.strictEqual((yield* ask("/v1/runs", { as: "olga" })).json.items.length, 0)
       }).pipe(Effect.provide(layer))
   )
