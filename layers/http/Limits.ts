@@ -35,7 +35,7 @@ export class Limits extends Context.Service<
       Problem<429> | Problem<503>,
       HttpServerRequest.HttpServerRequest | Scope.Scope
     >
-    /** Reads and writes a page with a share of those that are made at the same time. Fails with 503 after half a minute. */
+    /** Reads and writes a page with a share of those that are made at the same time. Fails with 503 after a wait. */
     page: Shared
     /** Takes a large body into memory in the same way, and a file. */
     body: Shared
@@ -136,9 +136,9 @@ const makePlaces = (settings: HttpSettings) => {
 }
 
 /** A page has up to 8 million characters, a body 2 million bytes, a file 20 million. */
-const pages: ShareBounds = { principal: 2, tenant: 4, all: 8 }
-const bodies: ShareBounds = { principal: 8, tenant: 32, all: 64 }
-const uploads: ShareBounds = { principal: 2, tenant: 4, all: 8 }
+const pages: ShareBounds = { principal: 2, tenant: 4, all: 8, wait_ms: 10_000 }
+const bodies: ShareBounds = { principal: 8, tenant: 32, all: 64, wait_ms: 30_000 }
+const uploads: ShareBounds = { principal: 2, tenant: 4, all: 8, wait_ms: 30_000 }
 
 const makeShares = (bounds: ShareBounds): Shared => {
   const shares = new Shares(bounds)

@@ -10,6 +10,8 @@ export interface ShareBounds {
   readonly principal: number
   readonly tenant: number
   readonly all: number
+  /** Longer than this nobody waits for one. */
+  readonly wait_ms: number
 }
 
 /** Who wants a share, by keys of which no two owners have the same. */
@@ -18,15 +20,13 @@ export interface ShareKeys {
   readonly tenant: string
 }
 
-/** Longer than this nobody waits, in ms. */
-const wait_ms = 30_000
-
-const busy = makeProblem(
-  503,
-  "busy",
-  "Too much is asked for at the same time",
-  `Others were served for ${wait_ms / 1_000} s. Ask again, and for less at a time.`
-)
+const busy = (wait_ms: number) =>
+  makeProblem(
+    503,
+    "busy",
+    "Too much is asked for at the same time",
+    `There was no room for it within ${wait_ms / 1_000} s. Ask again, and for less at a time.`
+  )
 
 interface Place {
   readonly keys: ReadonlyArray<readonly [key: string, bound: number]>
@@ -48,7 +48,7 @@ export class Shares {
     return this.#taken.size
   }
 
-  /** Does it with a share. Fails where there was none for half a minute. */
+  /** Does it with a share. Fails where there was none in time. */
   hold<A, E, R>(
     keys: ShareKeys,
     effect: Effect.Effect<A, E, R>
@@ -72,8 +72,8 @@ export class Shares {
         resume = () => given(Effect.void)
       })
       const waited = Effect.timeoutOrElse(turn, {
-        duration: wait_ms,
-        orElse: () => Effect.fail(busy)
+        duration: this.#bounds.wait_ms,
+        orElse: () => Effect.fail(busy(this.#bounds.wait_ms))
       })
       return Effect.ensuring(Effect.andThen(waited, begun), left)
     })

@@ -11,7 +11,7 @@ const of = (principal: string, tenant = "acme") => ({
 
 /** Shares, and what has begun with one: it goes on until it is told to end. */
 const make = () => {
-  const shares = new Shares({ principal: 2, tenant: 3, all: 4 })
+  const shares = new Shares({ principal: 2, tenant: 3, all: 4, wait_ms: 30_000 })
   const begun: Array<string> = []
   const ends = new Map<string, Deferred.Deferred<void>>()
   const begin = Effect.fnUntraced(function* (name: string, tenant?: string) {
@@ -72,7 +72,7 @@ describe("a share", () => {
     })
   )
 
-  it.effect("is not waited for longer than half a minute", () =>
+  it.effect("is not waited for longer than its bounds say", () =>
     Effect.gen(function* () {
       const { begin, begun, end, shares } = make()
       for (const name of ["a1", "a2"]) yield* begin(name)
