@@ -2,8 +2,10 @@
  * What a principal may see. Conversations and runs of another tenant are not found, nor, for a customer, those that it
  * did not begin. The settings name the agents that customers may talk to.
  */
-import { Effect } from "effect"
+import { Effect, Redacted } from "effect"
+import { HttpServerRequest } from "effect/http"
 import type { ConversationStore } from "../../services/ConversationStore.ts"
+import type { Credentials } from "../../services/Credentials.ts"
 import type { StoreError } from "../../services/StoreError.ts"
 import type { TaskStore } from "../../services/TaskStore.ts"
 import type { Problem } from "../../src/api/Problem.ts"
@@ -23,6 +25,21 @@ import { forbidden, problemOf } from "./Problems.ts"
  */
 export const readsAsCustomer = (principal: Principal): boolean =>
   isLimitedToOwn(principal, "follow")
+
+/** The token of this request, which was found valid. */
+export const bearer = Effect.map(HttpServerRequest.HttpServerRequest, ({ headers }) =>
+  Redacted.make((headers["authorization"] ?? "").slice("Bearer ".length))
+)
+
+/** Whether it still is: it may have been revoked, or have expired. While the store is away it is. */
+export const isStillValid = (
+  credentials: Credentials["Service"],
+  token: Redacted.Redacted
+): Effect.Effect<boolean> =>
+  Effect.match(credentials.verify(token), {
+    onSuccess: () => true,
+    onFailure: ({ _tag }) => _tag !== "Unauthorized"
+  })
 
 /** Why the principal may not send to the agent or read its answers; undefined = it may. */
 export const refusalOf = (

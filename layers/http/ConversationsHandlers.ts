@@ -9,6 +9,7 @@ import type { HttpApiGroup } from "effect/http-api"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import type { Message } from "../../services/AgentRuntime.ts"
 import { ConversationStore } from "../../services/ConversationStore.ts"
+import { Credentials } from "../../services/Credentials.ts"
 import type { StoreError } from "../../services/StoreError.ts"
 import type { Accepted } from "../../services/TaskStore.ts"
 import { AgentNotFound } from "../../src/agent/AgentSpec.ts"
@@ -25,7 +26,7 @@ import { ConversationId } from "../../src/Ids.ts"
 import { nestingOf } from "../../src/run/Nesting.ts"
 import type { Principal } from "../../src/Principal.ts"
 import { isLimitedToOwn, rolesFor } from "../../src/Rights.ts"
-import { conversationFor, readsAsCustomer, refusalOf } from "./Access.ts"
+import { bearer, conversationFor, isStillValid, readsAsCustomer, refusalOf } from "./Access.ts"
 import { boundedPage } from "./BoundedPage.ts"
 import { linkBase } from "./MountPath.ts"
 import * as EventStream from "./EventStream.ts"
@@ -177,7 +178,14 @@ const streamOptions = {
 export const layer: Layer.Layer<
   HttpApiGroup.Service<"troupe", "conversations">,
   never,
-  AgentRuntime | ConversationStore | Limits | Readiness | Authentication | Validation | RequestBody
+  | AgentRuntime
+  | ConversationStore
+  | Credentials
+  | Limits
+  | Readiness
+  | Authentication
+  | Validation
+  | RequestBody
 > = HttpApiBuilder.group(
   TroupeApi,
   "conversations",
@@ -185,6 +193,7 @@ export const layer: Layer.Layer<
     const runtime = yield* AgentRuntime
     const store = yield* ConversationStore
     const limits = yield* Limits
+    const credentials = yield* Credentials
     const { stopping } = yield* Readiness
     const { base_path, customer_agents, heartbeat_ms, unread_units_max } = yield* HttpSettings
     const surface: Surface = { runtime, store, limits, customer_agents, base_path }
@@ -223,6 +232,7 @@ export const layer: Layer.Layer<
         const stream = EventStream.bytes(runtime.openFeed(params.id, cursor, by), {
           customer: readsAsCustomer(by),
           heartbeat_ms,
+          goesOn: isStillValid(credentials, yield* bearer),
           // A Web response's reader may transfer the memory that it is given.
           encode: request.source instanceof Request ? undefined : EventStream.inPooledUtf8,
           account,

@@ -67,6 +67,8 @@ export const inPooledUtf8 = (text: string): Uint8Array => Buffer.from(text)
 interface FeedOptions {
   readonly customer: boolean
   readonly heartbeat_ms: number
+  /** Asked at each heartbeat: the stream ends where it says no. */
+  readonly goesOn: Effect.Effect<boolean>
   /** The stream ends when this effect does. */
   readonly until: Effect.Effect<void>
   /** Absent = `inUtf8`. */
@@ -142,7 +144,7 @@ const counting = (account: Account | undefined) => {
  */
 export const bytes = (
   feed: ReturnType<AgentRuntime["Service"]["openFeed"]>,
-  { account, customer, encode = inUtf8, heartbeat_ms, until }: FeedOptions
+  { account, customer, encode = inUtf8, goesOn, heartbeat_ms, until }: FeedOptions
 ): Stream.Stream<Uint8Array> =>
   Stream.fromChannel(
     Channel.fromTransform((_, scope) => {
@@ -158,6 +160,7 @@ export const bytes = (
           },
           beat: comment("alive"),
           beat_ms: heartbeat_ms,
+          goesOn,
           until,
           given: (text) => {
             hold(text)

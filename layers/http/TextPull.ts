@@ -21,6 +21,8 @@ export interface Source<A, E, B> {
   /** A text that is given every `beat_ms`, when nothing else is there. One that was not pulled yet is not given twice. */
   readonly beat: string
   readonly beat_ms: number
+  /** Asked after each beat: the texts end where it says no. */
+  readonly goesOn: Effect.Effect<boolean>
   /** The end of the texts, whatever the feed does. */
   readonly until: Effect.Effect<void>
   /** What is given for a text. */
@@ -155,6 +157,10 @@ export const textPull = Effect.fnUntraced(function* <A, E, B>(
     Effect.andThen(texts.close, Scope.close(feed, exit))
   )
   yield* Effect.forkIn(Effect.andThen(source.until, texts.end), scope)
-  yield* Effect.forkIn(Effect.schedule(texts.beat, Schedule.spaced(source.beat_ms)), scope)
+  const beat = Effect.andThen(
+    texts.beat,
+    Effect.flatMap(source.goesOn, (goesOn) => (goesOn ? Effect.void : texts.end))
+  )
+  yield* Effect.forkIn(Effect.schedule(beat, Schedule.spaced(source.beat_ms)), scope)
   return texts.pull
 })

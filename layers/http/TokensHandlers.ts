@@ -3,7 +3,6 @@
  */
 import { Effect, Redacted } from "effect"
 import type { Layer } from "effect"
-import { HttpServerRequest } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import type { HttpApiGroup } from "effect/http-api"
 import { Credentials } from "../../services/Credentials.ts"
@@ -12,13 +11,9 @@ import { CurrentPrincipal } from "../../src/api/Boundary.ts"
 import { limit_default } from "../../src/api/Page.ts"
 import { TroupeApi } from "../../src/api/TroupeApi.ts"
 import type { AccessToken } from "../../src/permission/AccessToken.ts"
+import { bearer } from "./Access.ts"
 import { boundedPage } from "./BoundedPage.ts"
 import { problemOf } from "./Problems.ts"
-
-/** The token of this request, which was found valid. */
-const bearer = Effect.map(HttpServerRequest.HttpServerRequest, ({ headers }) =>
-  Redacted.make((headers["authorization"] ?? "").slice("Bearer ".length))
-)
 
 export const layer: Layer.Layer<
   HttpApiGroup.Service<"troupe", "tokens">,

@@ -57,7 +57,7 @@ const revoke = HttpApiEndpoint.delete("revoke", "/v1/tokens/:id", {
     OpenApi.annotations({
       summary: "Revoke a token",
       description:
-        "No process takes it for a request that begins after the answer. Event streams that are open go on until they end."
+        "No process takes it for a request that begins after the answer. Event streams that are open end at their next heartbeat."
     })
   )
 

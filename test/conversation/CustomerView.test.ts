@@ -55,6 +55,7 @@ const bytesOf = (items: ReadonlyArray<FeedItem>) =>
   EventStream.bytes(openStream(Stream.fromIterable(items)), {
     customer: true,
     heartbeat_ms: 60_000,
+    goesOn: Effect.succeed(true),
     until: Effect.never
   }).pipe(
     Stream.decodeText,
@@ -135,6 +136,7 @@ describe("what a customer sees", () => {
       const text = yield* EventStream.bytes(openStream(Stream.fail(broken)), {
         customer: true,
         heartbeat_ms: 60_000,
+        goesOn: Effect.succeed(true),
         until: Effect.never
       }).pipe(
         Stream.decodeText,

@@ -26,6 +26,7 @@ const rigged = (
         textOfError: (error) => `error ${error}`,
         beat: "beat",
         beat_ms: 1_000,
+        goesOn: Effect.succeed(true),
         until,
         given: (text) => {
           log.push(text)

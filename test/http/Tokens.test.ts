@@ -1,12 +1,12 @@
 /** Tokens that admins make, over a real socket. */
 import { createHash } from "node:crypto"
-import { assert, layer } from "@effect/vitest"
+import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { AccessTokens } from "../../services/AccessTokens.ts"
 import { Credentials } from "../../services/Credentials.ts"
 import { TokenId } from "../../src/Ids.ts"
 import type { Who } from "./Service.ts"
-import { ask, layer as service } from "./Service.ts"
+import { ask, layer as service, layerWith, listen } from "./Service.ts"
 
 const path = "/v1/tokens"
 const sha256 = (text: string) => createHash("sha256").update(text).digest("hex")
@@ -120,5 +120,31 @@ layer(service, { excludeTestServices: true })("/v1/tokens", (it) => {
       }
       assert.strictEqual((yield* revoke("not-an-id")).status, 400)
     })
+  )
+})
+
+describe("the event stream of a token", () => {
+  it.live("ends soon after the token is revoked, and goes on where another one is", () =>
+    Effect.gen(function* () {
+      const sent = yield* ask("/v1/messages", {
+        as: "olga",
+        json: { agent: "spectral", text: "x" }
+      })
+      const events = `/v1/conversations/${sent.json.conversation_id}/events`
+      const [first, second] = [
+        yield* create({ name: "first", roles: ["viewer"] }),
+        yield* create({ name: "second", roles: ["viewer"] })
+      ]
+      const revoked = yield* listen(events, bearer(first.json.token))
+      const kept = yield* listen(events, bearer(second.json.token))
+      const listed = yield* listen(events, { as: "vera" })
+      yield* revoked.comments(3)
+      assert.strictEqual((yield* revoke(first.json.id)).status, 200)
+      // It ends as a whole answer, and whoever resumes finds that the token is gone.
+      yield* revoked.rest
+      assert.strictEqual((yield* ask(events, bearer(first.json.token))).status, 401)
+      yield* kept.comments(4)
+      yield* listed.comments(4)
+    }).pipe(Effect.scoped, Effect.provide(layerWith({ heartbeat_ms: 20 })))
   )
 })

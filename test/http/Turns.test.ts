@@ -105,6 +105,7 @@ describe("a slow client", () => {
       const frames = yield* EventStream.bytes(openStream(feed), {
         customer: false,
         heartbeat_ms: 15_000,
+        goesOn: Effect.succeed(true),
         until: Effect.never
       }).pipe(Stream.take(3), Stream.runCollect)
       assert.strictEqual(frames.length, 3)
