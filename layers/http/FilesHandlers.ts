@@ -33,6 +33,7 @@ import { isFileForCustomers } from "../../src/conversation/CustomerView.ts"
 import type { Principal } from "../../src/Principal.ts"
 import { conversationFor, readsAsCustomer } from "./Access.ts"
 import { rangeOf } from "./ByteRange.ts"
+import { readFileForm } from "./FileForm.ts"
 import { HttpSettings } from "./HttpSettings.ts"
 import { Limits } from "./Limits.ts"
 import { problemOf } from "./Problems.ts"
@@ -100,26 +101,18 @@ const contentDigest = (header: string | undefined): string | undefined => {
   return Result.match(Base64.decode(text), { onSuccess: Hex.encode, onFailure: () => "" })
 }
 
-const readForm = Effect.fnUntraced(function* (bytes: Uint8Array<ArrayBuffer>, type: string) {
-  const form = yield* Effect.tryPromise({
-    try: () => new Response(bytes, { headers: { "content-type": type } }).formData(),
-    catch: () => badForm
-  })
-  const [file, ...others] = form.getAll("file")
-  const known = new Set(["file", "digest"])
-  const isOther = [...form.keys()].some((name) => !known.has(name))
-  if (!(file instanceof Blob) || others.length > 0 || isOther) return yield* Effect.fail(badForm)
-  const digest = form.get("digest")
-  if (digest !== null && typeof digest !== "string") return yield* Effect.fail(badForm)
-  const uploaded: Uploaded = {
+const readForm = (bytes: Uint8Array, type: string): Uploaded | undefined => {
+  const form = readFileForm(bytes, type)
+  if (form === undefined) return undefined
+  const { data, digest, media_type, name } = form
+  return {
     // A form may leave it out.
-    media_type: file.type === "" ? "application/octet-stream" : plainType(file.type),
-    data: new Uint8Array(yield* Effect.promise(() => file.arrayBuffer())),
-    name: "name" in file && file.name !== "" ? file.name : undefined,
-    digest: digest === null ? undefined : digest.toLowerCase()
+    media_type: media_type === undefined ? "application/octet-stream" : plainType(media_type),
+    data,
+    name,
+    digest: digest?.toLowerCase()
   }
-  return uploaded
-})
+}
 
 /** The file of a request, in memory: at most the bound of a file. */
 const readUpload = Effect.fnUntraced(function* (name: string | undefined, bytes_max: number) {
@@ -134,9 +127,10 @@ const readUpload = Effect.fnUntraced(function* (name: string | undefined, bytes_
       Effect.mapError(() => tooLarge)
     )
   )
-  const uploaded: Uploaded = /^\s*multipart\/form-data\s*;/i.test(type)
-    ? yield* readForm(bytes, type)
+  const uploaded = /^\s*multipart\/form-data\s*;/i.test(type)
+    ? readForm(bytes, type)
     : { media_type: plainType(type), data: bytes, name, digest: undefined }
+  if (uploaded === undefined) return yield* Effect.fail(badForm)
   if (!isMediaType(uploaded.media_type)) return yield* Effect.fail(badType)
   if (uploaded.name !== undefined && !isFileName(uploaded.name)) return yield* Effect.fail(badName)
   if (uploaded.data.length === 0) return yield* Effect.fail(nothing)
