@@ -24,7 +24,7 @@ import type { JsonRefused } from "../../src/entry/BoundedJson.ts"
 import { schemaIssues } from "../../src/entry/SchemaIssues.ts"
 import { principalHasRole } from "../../src/Principal.ts"
 import type { Principal } from "../../src/Principal.ts"
-import { hasBody } from "./RequestAdmission.ts"
+import { hasBody, isSmallBody } from "./RequestAdmission.ts"
 import { HttpSettings } from "./HttpSettings.ts"
 import { Limits } from "./Limits.ts"
 import { invalidRequest, issues_max, issuesIn, parametersOf } from "./Parameters.ts"
@@ -179,13 +179,6 @@ const isPlain = (encoding: string | undefined): boolean =>
 
 const decoder = new TextDecoder()
 
-/** A body up to this many bytes takes no share of what is read at the same time. */
-const small_bytes = 65_536
-
-const isSmall = ({ headers }: HttpServerRequest.HttpServerRequest): boolean =>
-  headers["transfer-encoding"] === undefined &&
-  Number(headers["content-length"] ?? 0) <= small_bytes
-
 /** Refused before a schema decodes it, which would take longer than reading it. */
 const beyond = ({ message, reason }: JsonRefused) =>
   reason === "too_large"
@@ -225,7 +218,9 @@ const requestBody: Layer.Layer<RequestBody, never, Limits> = Layer.effect(
             : unreadable
         )
       )
-      const bytes = yield* isSmall(request) ? whole : limits.body(yield* CurrentPrincipal, whole)
+      const bytes = yield* isSmallBody(request)
+        ? whole
+        : limits.body(yield* CurrentPrincipal, whole)
       if (!isUtf8(bytes)) return yield* Effect.fail(brokenText)
       const text = decoder.decode(bytes)
       if (text.trim() === "") return

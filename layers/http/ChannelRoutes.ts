@@ -14,9 +14,14 @@ import {
 import { ChannelIngress } from "../../services/ChannelIngress.ts"
 import { makeProblem } from "../../src/api/Problem.ts"
 import type { Problem } from "../../src/api/Problem.ts"
+import { isSmallBody } from "./RequestAdmission.ts"
 import { channels_path } from "./Routes.ts"
+import { Shares } from "./Shares.ts"
+import type { ShareBounds } from "./Shares.ts"
 
 const body_max = 1_000_000
+/** Large bodies that are read at the same time, of one channel and of all: nobody knows who sends them. */
+const large: ShareBounds = { principal: 8, tenant: 16, all: 16, wait_ms: 10_000 }
 
 const refused = (problem: Problem): HttpServerResponse.HttpServerResponse =>
   ProblemDetails.toResponse({ ...problem })
@@ -40,13 +45,17 @@ const decoder = new TextDecoder()
 export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter> = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
     const handlers = yield* ChannelIngress
+    const shares = new Shares(large)
     const handle = Effect.gen(function* () {
       const { params } = yield* HttpRouter.RouteContext
-      const handler = handlers.get(params["name"] ?? "")
+      const name = params["name"] ?? ""
+      const handler = handlers.get(name)
       if (handler === undefined) return refused(noChannel)
       const request = yield* HttpServerRequest.HttpServerRequest
       if (Number(request.headers["content-length"] ?? 0) > body_max) return refused(tooLarge)
-      const bytes = new Uint8Array(yield* request.arrayBuffer)
+      const whole = request.arrayBuffer
+      const keys = { principal: `channel ${name}`, tenant: "channels" }
+      const bytes = new Uint8Array(yield* isSmallBody(request) ? whole : shares.hold(keys, whole))
       if (!isUtf8(bytes)) return refused(brokenText)
       const { body, retry_after_s, status } = yield* handler({
         headers: request.headers,
@@ -61,8 +70,8 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter> = HttpRoute
       })
     }).pipe(
       Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(body_max)),
-      // The body was larger than it said, or ended early.
-      Effect.catch(() => Effect.succeed(refused(tooLarge)))
+      // It waited for others; or the body was larger than it said, or ended early.
+      Effect.catch((error) => Effect.succeed(refused("status" in error ? error : tooLarge)))
     )
     yield* router.add("POST", channels_path, handle)
   })

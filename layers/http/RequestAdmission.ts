@@ -63,6 +63,14 @@ const unknownCoding = () =>
     "close"
   )
 
+/** A body up to this many bytes takes no share of what is read at the same time. */
+const small_bytes = 65_536
+
+/** Whether it says that it is. */
+export const isSmallBody = ({ headers }: HttpServerRequest.HttpServerRequest): boolean =>
+  headers["transfer-encoding"] === undefined &&
+  Number(headers["content-length"] ?? 0) <= small_bytes
+
 const noRoute = (path: string, base: string) =>
   respond(
     makeProblem(

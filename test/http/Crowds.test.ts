@@ -2,7 +2,9 @@
 import { connect } from "node:net"
 import type { Socket } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Metric } from "effect"
+import { Effect, Fiber, Layer, Metric } from "effect"
+import { ChannelIngress } from "../../services/ChannelIngress.ts"
+import type { IngressHandler } from "../../services/ChannelIngress.ts"
 import { port } from "./Raw.ts"
 import { ask, layer, layerWith, tokenOf } from "./Service.ts"
 import type { Who } from "./Service.ts"
@@ -51,6 +53,27 @@ describe("bodies that do not end", () => {
       slow[0]!.socket.destroy()
       assert.strictEqual((yield* Fiber.join(late)).status, 202)
     }).pipe(Effect.scoped, Effect.provide(layer))
+  )
+})
+
+describe("bodies without a token that do not end", () => {
+  const echo: IngressHandler = ({ body }) => Effect.succeed({ status: 200, body: body.slice(0, 9) })
+  const channels = Layer.succeed(ChannelIngress, new Map([["echo", echo]]))
+  const path = "/v1/channels/echo"
+
+  it.live("are read up to a number for each channel; small ones are taken beside them", () =>
+    Effect.gen(function* () {
+      const lines = ["Host: localhost", "Transfer-Encoding: chunked", "", ""]
+      const begun = `${[`POST ${path} HTTP/1.1`, ...lines].join("\r\n")}1\r\nx\r\n`
+      const slow = yield* Effect.all(times(8).map(() => opened(begun)))
+      yield* Effect.sleep(100)
+      const late = yield* Effect.forkChild(ask(path, { body: text }))
+      assert.strictEqual((yield* ask(path, { body: "small" })).text, "small")
+      yield* Effect.sleep(100)
+      assert.isUndefined(late.pollUnsafe())
+      slow[0]!.socket.destroy()
+      assert.strictEqual((yield* Fiber.join(late)).text, "xxxxxxxxx")
+    }).pipe(Effect.scoped, Effect.provide(layer.pipe(Layer.provide(channels))))
   )
 })
 
