@@ -101,18 +101,16 @@ const contentDigest = (header: string | undefined): string | undefined => {
   return Result.match(Base64.decode(text), { onSuccess: Hex.encode, onFailure: () => "" })
 }
 
-const readForm = (bytes: Uint8Array, type: string): Uploaded | undefined => {
-  const form = readFileForm(bytes, type)
-  if (form === undefined) return undefined
-  const { data, digest, media_type, name } = form
-  return {
-    // A form may leave it out.
-    media_type: media_type === undefined ? "application/octet-stream" : plainType(media_type),
-    data,
-    name,
-    digest: digest?.toLowerCase()
-  }
-}
+const readForm = (bytes: Uint8Array, type: string) =>
+  Effect.map(readFileForm(bytes, type), (form): Uploaded | undefined =>
+    form === undefined
+      ? undefined
+      : {
+          ...form,
+          media_type: plainType(form.media_type),
+          digest: form.digest?.toLowerCase()
+        }
+  )
 
 /** The file of a request, in memory: at most the bound of a file. */
 const readUpload = Effect.fnUntraced(function* (name: string | undefined, bytes_max: number) {
@@ -128,7 +126,7 @@ const readUpload = Effect.fnUntraced(function* (name: string | undefined, bytes_
     )
   )
   const uploaded = /^\s*multipart\/form-data\s*;/i.test(type)
-    ? readForm(bytes, type)
+    ? yield* readForm(bytes, type)
     : { media_type: plainType(type), data: bytes, name, digest: undefined }
   if (uploaded === undefined) return yield* Effect.fail(badForm)
   if (!isMediaType(uploaded.media_type)) return yield* Effect.fail(badType)

@@ -1,5 +1,6 @@
 /** Forms with a file, as programs send them, and as nobody should. */
 import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
 import { readFileForm } from "../../layers/http/FileForm.ts"
 
 const utf8 = (text: string) => new TextEncoder().encode(text)
@@ -10,7 +11,9 @@ const field = (disposition: string, data: string, ...headers: ReadonlyArray<stri
   ["--x", `Content-Disposition: form-data; ${disposition}`, ...headers, "", data, ""].join("\r\n")
 const file = field('name="file"; filename="a.png"', "bytes", "Content-Type: image/png")
 const digest = field('name="digest"', "ABC")
-const read = (text: string, as = type) => readFileForm(utf8(text), as)
+const readBytes = (bytes: Uint8Array, as: string) => Effect.runPromise(readFileForm(bytes, as))
+const read = (text: string, as = type) => readBytes(utf8(text), as)
+const nameOf = async (text: string, as?: string) => (await read(text, as))?.name
 
 describe("a form with a file", () => {
   it("is read as `fetch` and browsers send it, whatever bytes the file has", async () => {
@@ -22,7 +25,7 @@ describe("a form with a file", () => {
         form.append("digest", "abc")
         form.append("file", new File([data], name, { type: "image/png" }))
         const sent = new Response(form)
-        const found = readFileForm(
+        const found = await readBytes(
           new Uint8Array(await sent.clone().arrayBuffer()),
           sent.headers.get("content-type")!
         )
@@ -35,23 +38,21 @@ describe("a form with a file", () => {
     }
   })
 
-  it("is read as other programs send it", () => {
-    assert.strictEqual(read(`${file}--x--`)?.name, "a.png")
-    assert.strictEqual(read(`${file}${digest}--x--\r\n`)?.digest, "ABC")
-    assert.strictEqual(
-      read(`${file}--x--`, 'Multipart/Form-Data; Boundary="x"; a=b')?.name,
-      "a.png"
-    )
+  it("is read as other programs send it", async () => {
+    assert.strictEqual(await nameOf(`${file}--x--`), "a.png")
+    assert.strictEqual((await read(`${file}${digest}--x--\r\n`))?.digest, "ABC")
+    const as = 'Multipart/Form-Data; Boundary="x"; a=b'
+    assert.strictEqual(await nameOf(`${file}--x--`, as), "a.png")
     const quoted = field(String.raw`name="file"; filename="a\"b\\.png"`, "")
-    assert.strictEqual(read(`${quoted}--x--`)?.name, String.raw`a"b\.png`)
+    assert.strictEqual(await nameOf(`${quoted}--x--`), String.raw`a"b\.png`)
     const encoded = field(`name="file"; filename="_"; filename*=UTF-8''%C3%A4.png`, "1")
-    assert.strictEqual(read(`${encoded}--x--`)?.name, "ä.png")
-    const bare = read(`${field('name="file"; filename=""', "1")}--x--`)
-    assert.deepStrictEqual([bare?.name, bare?.media_type], [undefined, undefined])
-    assert.strictEqual(textOf(read(`${file}--x--`)?.data), "bytes")
+    assert.strictEqual(await nameOf(`${encoded}--x--`), "ä.png")
+    const bare = await read(`${field('name="file"; filename=""', "1")}--x--`)
+    assert.deepStrictEqual([bare?.name, bare?.media_type], [undefined, "application/octet-stream"])
+    assert.strictEqual(textOf((await read(`${file}--x--`))?.data), "bytes")
   })
 
-  it("is none with other fields, without an end, or with broken parts", () => {
+  it("is none with other fields, without an end, or with broken parts", async () => {
     for (const text of [
       "",
       "--x--",
@@ -67,27 +68,28 @@ describe("a form with a file", () => {
       '--x\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n--x--',
       `${file}--xy`
     ]) {
-      assert.isUndefined(read(text), JSON.stringify(text))
+      assert.isUndefined(await read(text), JSON.stringify(text))
     }
     for (const as of ["multipart/form-data", "multipart/form-data; boundary=", `${type}y`]) {
-      assert.isUndefined(read(`${file}--x--`, as), as)
+      assert.isUndefined(await read(`${file}--x--`, as), as)
     }
   })
 
-  it("is refused at its third part, and at headers that are too long, without reading the rest", () => {
-    const begun = performance.now()
-    for (const text of [
-      digest.repeat(300_000),
-      `--x\r\n${"A: b\r\n".repeat(2_000_000)}\r\n1\r\n--x--`,
-      field(`name="${String.raw`\"`.repeat(5_000_000)}`, "1"),
-      field(`name="file"${";".repeat(5_000_000)}`, "1"),
-      field(`name="file"; filename="${"%22".repeat(5_000_000)}"`, "1"),
-      `--x\r\nContent-Disposition: form-data${`; name="`.repeat(1_000)}\r\n\r\n1\r\n--x--`,
-      `--x\r\nContent-Disposition: form-data${";\t".repeat(4_000)}\r\n\r\n1\r\n--x--`
+  it("is refused at its third part, and at headers that are too long, in few turns of the event loop", async () => {
+    // As far as it may be read: what is behind that would end the test.
+    const unread = () => assert.fail("it was read on")
+    for (const begins of [
+      digest.repeat(1_000),
+      `--x\r\n${"A: b\r\n".repeat(20_000)}`,
+      field(`name="${String.raw`\"`.repeat(50_000)}`, "1"),
+      `--x\r\nContent-Disposition: form-data; name="file"${";".repeat(100_000)}`,
+      `--x\r\nContent-Disposition: form-data; name="digest"\r\n\r\n${"1".repeat(100_000)}`
     ]) {
-      assert.isUndefined(read(`${text}--x--`))
+      const bytes = new Uint8Array(20_000_000)
+      bytes.set(utf8(begins))
+      const pieces = bytes.subarray.bind(bytes)
+      bytes.subarray = (from, to) => ((from ?? 0) > 200_000 ? unread() : pieces(from, to))
+      assert.isUndefined(await readBytes(bytes, type), begins.slice(0, 40))
     }
-    // A parser of any form takes seconds for the first of them alone.
-    assert.isBelow(performance.now() - begun, 2_000)
   })
 })
