@@ -269,33 +269,38 @@ export const readJsonValue = (
 
 /**
  * Whether a parsed or encoded value is within the bounds of depth and number of values. Walks objects and lists of any class
- * and stops at the first exceeded bound, so it ends on cyclic values too. `finite`: false if a number is Infinity or NaN,
- * such as a parsed 1e400.
+ * and stops at the first exceeded bound, so it ends on cyclic values too. `sayable`: false if it holds what JSON cannot say: Infinity or
+ * NaN, such as a parsed 1e400, undefined, a bigint, a symbol or a function.
  */
 export const isWithinBounds = (
   value: unknown,
   bounds: JsonBounds = bounds_result,
-  finite = false
+  sayable = false
 ): boolean => {
-  return valuesLeft(value, bounds.depth_max, bounds.values_max, finite) >= 0
+  return valuesLeft(value, bounds.depth_max, bounds.values_max, sayable) >= 0
 }
 
 /** How many of `values` are left behind this value, which may nest `depth` deep; negative = it is not within the bounds. */
-const valuesLeft = (value: unknown, depth: number, values: number, finite: boolean): number => {
+const valuesLeft = (value: unknown, depth: number, values: number, sayable: boolean): number => {
   let left = values - 1
   if (typeof value !== "object" || value === null) {
-    return finite && typeof value === "number" && !Number.isFinite(value) ? -1 : left
+    return sayable && !isSayable(value) ? -1 : left
   }
   if (depth === 0) return -1
   if (Array.isArray(value)) {
     for (let at = 0; at < value.length && left >= 0; at++) {
-      left = valuesLeft(value[at], depth - 1, left, finite)
+      left = valuesLeft(value[at], depth - 1, left, sayable)
     }
     return left
   }
   for (const name in value) {
     if (left < 0) return left
-    left = valuesLeft((value as Readonly<Record<string, unknown>>)[name], depth - 1, left, finite)
+    left = valuesLeft((value as Readonly<Record<string, unknown>>)[name], depth - 1, left, sayable)
   }
   return left
 }
+
+const isSayable = (value: unknown): boolean =>
+  typeof value === "number"
+    ? Number.isFinite(value)
+    : typeof value === "string" || typeof value === "boolean" || value === null

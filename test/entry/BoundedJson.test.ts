@@ -128,6 +128,11 @@ describe("values of a program", () => {
     assert.isFalse(isWithinBounds({ n: Infinity }, bounds_default, true))
     assert.isFalse(isWithinBounds([[1], [Number.NaN], [2]], bounds_default, true))
     assert.isTrue(isWithinBounds({ n: Infinity }))
+    for (const unsayable of [undefined, 10n, Symbol("x"), () => 1]) {
+      assert.isFalse(isWithinBounds([1, unsayable], bounds_default, true))
+      assert.isFalse(isWithinBounds(unsayable, bounds_default, true))
+    }
+    assert.isTrue(isWithinBounds(["x", true, null, 1], bounds_default, true))
   })
 
   it("count every list, object, member and item as a value, and may be exactly as many", () => {

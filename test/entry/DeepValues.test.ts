@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { call, calls, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { turn_calls_max } from "../../layers/runtime/loop/OwnTurn.ts"
 import { cleanResult } from "../../src/tool/Sanitise.ts"
 import { isReadable } from "../../src/run/Readable.ts"
 import * as H from "../runtime/Harness.ts"
@@ -55,6 +56,8 @@ describe("values of unbounded depth", () => {
   const strange: ReadonlyArray<readonly [string, unknown]> = [
     ["nested 2,500 deep", { n: nested(2_500) }],
     ["of a number beyond all numbers", { n: Infinity }],
+    ["of a bigint", { n: 10n }],
+    ["of a member that is undefined", { n: undefined }],
     ["with more values than a call may have", { n: Array.from({ length: 50_000 }, () => 0) }]
   ]
   for (const [title, args] of strange) {
@@ -76,22 +79,79 @@ describe("values of unbounded depth", () => {
     assert.notInclude(clean, "im_start")
   })
 
-  it.live(
-    "a turn that is none fails as a defect of its gateway, and nothing of it is written",
-    () =>
+  it.live("a call without arguments is a malformed call, and the model is told", () =>
+    Effect.gen(function* () {
+      const outcome = yield* run
+      assert.deepInclude(outcome?._tag === "Failed" ? outcome.error : {}, {
+        class: "ToolUserError",
+        reason: "MALFORMED_JSON"
+      })
+    }).pipe(
+      Effect.provide(
+        H.layer({
+          tools: { look: H.reads(() => Effect.succeed("seen")) },
+          script: ({ transcript }) =>
+            transcript.length === 1
+              ? ({
+                  text: "",
+                  calls: [{ model_id: "1", name: "look" }],
+                  finish: "tool_calls"
+                } as never)
+              : text("done")
+        })
+      )
+    )
+  )
+
+  const no_turns: ReadonlyArray<readonly [string, unknown]> = [
+    ["has a text that is a number", { text: 5, calls: [], finish: "stop" }],
+    ["names no tool", { text: "", calls: [{ model_id: 1, name: null, arguments: {} }] }],
+    ["ends for a reason of its own", { ...text("hello"), finish: "because" }],
+    ["ends for no reason", { text: "hello", calls: [] }],
+    ["has reasons that are no list", { ...text("hello"), reasoning: "because" }],
+    ["has parts of a kind that there is not", { ...text("hello"), parts: [{ of: "magic" }] }],
+    ["names its model by a number", { ...text("hello"), model: 5 }],
+    [
+      "has more calls than a turn may have",
+      calls(Array.from({ length: turn_calls_max + 1 }, () => call("look")))
+    ]
+  ]
+  for (const [title, turn] of no_turns) {
+    it.live(`a turn that ${title} fails as a defect of its gateway, and is not written`, () =>
       Effect.gen(function* () {
         const id = yield* H.send("hello")
         const all = yield* H.ended(id)
         assert.isTrue(isReadable(all))
         assert.strictEqual(H.count(all, "ModelTurned"), 0)
         assert.deepInclude(H.end(all), { status: "failed", reason: "model_defect" })
-      }).pipe(
-        Effect.provide(
-          H.layer({
-            script: () =>
-              ({ text: 5, calls: [{ model_id: 1, name: null, arguments: {} }] }) as never
-          })
-        )
+      }).pipe(Effect.provide(H.layer({ script: () => turn as never })))
+    )
+  }
+
+  it.live("members that a turn does not have, and those that are undefined, are not written", () =>
+    Effect.gen(function* () {
+      const id = yield* H.send("hello")
+      const all = yield* H.ended(id)
+      assert.isTrue(isReadable(all))
+      assert.deepInclude(H.end(all), { status: "complete", text: "hello" })
+      const turned = all.find(({ _tag }) => _tag === "ModelTurned")
+      assert.notProperty(turned, "approved_by")
+      assert.notProperty(turned, "model")
+    }).pipe(
+      Effect.provide(
+        H.layer({
+          script: () => ({ ...text("hello"), model: undefined, approved_by: 10n }) as never
+        })
       )
+    )
   )
+
+  for (const failure of ["a text", new Error("an error"), { kind: "refused", message: "no" }]) {
+    it.live(`a gateway that fails with ${String(failure)} failed by a defect`, () =>
+      Effect.gen(function* () {
+        const all = yield* H.ended(yield* H.send("hello"))
+        assert.deepInclude(H.end(all), { status: "failed", reason: "model_defect" })
+      }).pipe(Effect.provide(H.layer({ script: () => Effect.fail(failure) as never })))
+    )
+  }
 })

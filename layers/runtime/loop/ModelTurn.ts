@@ -2,9 +2,7 @@
  * One turn of a frame's model. Its end is an input for the decider, also where it failed: a failed turn is an event like any
  * other.
  */
-import { Cause, Effect, Exit, Option, Result } from "effect"
-import { copyJson } from "../../../src/Canonical.ts"
-import { bounds_default, isWithinBounds } from "../../../src/entry/BoundedJson.ts"
+import { Cause, Effect, Exit, Option, Result, Schema } from "effect"
 import { costOf } from "../../../src/cost/PriceTable.ts"
 import type { FilePart } from "../../../src/conversation/Part.ts"
 import type { RunId } from "../../../src/Ids.ts"
@@ -15,12 +13,12 @@ import type { ProviderTool } from "../../../src/agent/ProviderTools.ts"
 import { answerInstruction, fitAnswer } from "../../../src/run/AnswerSchema.ts"
 import { filtered_reason } from "../../../src/run/CutTurn.ts"
 import type { RunInput, Turn } from "../../../src/run/RunDecider.ts"
-import type { ModelTurned, ProposedCall, TurnGiven } from "../../../src/run/RunEvent.ts"
+import type { ModelTurned, TurnGiven } from "../../../src/run/RunEvent.ts"
 import type { FrameState, RunState } from "../../../src/run/RunState.ts"
 import type { CallModel } from "../../../src/run/RunWork.ts"
 import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"
-import type { ModelDelta, ModelError, ModelRequest } from "../../../services/ModelGateway.ts"
-import { media_unsupported } from "../../../services/ModelGateway.ts"
+import type { ModelDelta, ModelRequest } from "../../../services/ModelGateway.ts"
+import { media_unsupported, ModelError } from "../../../services/ModelGateway.ts"
 import type { InputWork, StartedWork, TimedWork } from "../tool/CallHost.ts"
 import { callCatching } from "../tool/Catching.ts"
 import { storeGiven } from "../tool/StoredParts.ts"
@@ -30,6 +28,7 @@ import { judgedRun } from "../tool/ToolGate.ts"
 import type { CompactionSubject } from "./Compactor.ts"
 import { compaction } from "./Compactor.ts"
 import type { LoopServices } from "./LoopServices.ts"
+import { ownTurn } from "./OwnTurn.ts"
 import { recallBefore } from "./PromptMemory.ts"
 import type { PromptMeter } from "./PromptMeter.ts"
 
@@ -204,7 +203,9 @@ const cutIfTooLong = (turn: ModelTurn, cause: Cause.Cause<ModelError>): InputWor
 const inputOf = (turn: ModelTurn, exit: Exit.Exit<Turn, ModelError>): RunInput => {
   if (Exit.isSuccess(exit)) return finished(turn, exit.value)
   const error = Cause.findErrorOption(exit.cause)
-  return Option.isSome(error) ? failed(turn.work, error.value) : broken(turn, exit.cause)
+  return Option.isSome(error) && isModelError(error.value)
+    ? failed(turn.work, error.value)
+    : broken(turn, exit.cause)
 }
 
 const keepGenerated = (wanted: ModelTurn, { generated, ...turn }: Turn): InputWork => {
@@ -233,16 +234,18 @@ const keepGenerated = (wanted: ModelTurn, { generated, ...turn }: Turn): InputWo
 
 const finished = (
   wanted: ModelTurn,
-  turn: Omit<Turn, "generated">,
+  whole: Omit<Turn, "generated">,
   files?: ReadonlyArray<FilePart>
 ): RunInput => {
   const { agent, services, work } = wanted
   const { frame, step } = work
   const { prices } = services
-  if (!isTurn(turn)) return broken(wanted, Cause.die(new TypeError("the gateway gave no turn")))
-  const calls = ownCalls(turn.calls)
+  const turn = ownTurn(whole)
+  if (turn === undefined) {
+    return broken(wanted, Cause.die(new TypeError("the gateway gave no turn")))
+  }
   // The spread comes first: a literal that begins with one is copied at once, any other member by member (bench row `step`).
-  const turned: ModelTurned = { ...turn, _tag: "ModelTurned", frame, step, calls }
+  const turned: ModelTurned = { ...turn, _tag: "ModelTurned", frame, step }
   if (files !== undefined) Object.assign(turned, { files })
   if (wanted.given !== undefined) Object.assign(turned, { given: wanted.given })
   const schema = answerSchemaOf(wanted)
@@ -275,23 +278,8 @@ const withFit = (schema: AnswerSchema, turned: ModelTurned): ModelTurned => {
   return fit.success === turned.text ? turned : { ...turned, answer: fit.success }
 }
 
-/** Whatever a gateway gives: is it a turn that its event can say and its codec read back? */
-const isTurn = ({ calls, text, usage }: Turn): boolean =>
-  typeof text === "string" &&
-  Array.isArray(calls) &&
-  calls.every(({ model_id, name }) => typeof model_id === "string" && typeof name === "string") &&
-  (usage === undefined || Object.values(usage).every(Number.isSafeInteger))
-
-/** What a person approves is what runs, so the arguments are copied, and the gateway cannot change them any more. */
-const ownCalls = (calls: Turn["calls"]): Turn["calls"] => calls.map((call) => ownCall(call))
-
-const ownCall = (call: ProposedCall): ProposedCall =>
-  isWithinBounds(call.arguments, bounds_default, true)
-    ? { ...call, arguments: copyJson(call.arguments) }
-    : { ...call, arguments: null, malformed: call.malformed ?? beyond_bounds }
-
-/** In the place of the text that was no JSON, for the model. */
-const beyond_bounds = `they nest deeper than ${bounds_default.depth_max}, hold more than ${bounds_default.values_max} values, or a number that JSON cannot say`
+/** A gateway without types may fail with anything. */
+const isModelError = Schema.is(ModelError)
 
 const failed = (work: CallModel, { kind, message, reason }: ModelError): RunInput => {
   const why =
