@@ -124,6 +124,7 @@ export type WatchError =
   | InvalidInput
   | NotEntitled
   | RunQuarantined
+  | ShuttingDown
   | StoreError
   | JournalError
 
@@ -212,8 +213,8 @@ export class AgentRuntime extends Context.Service<
       ConversationNotFound | InvalidInput | NotEntitled | StoreError | JournalError
     >
     /**
-     * Events of a conversation of the principal's tenant after the cursor, then those to come; never ends by itself. The
-     * same id at another tenant is another conversation. Fails for a customer that did not begin the conversation, and with
+     * Events of a conversation of the principal's tenant after the cursor, then those to come; never ends by itself, and fails
+     * with ShuttingDown when the runtime has stopped. The same id at another tenant is another conversation. Fails for a customer that did not begin the conversation, and with
      * StoreError where a run is removed before it was given to its end.
      */
     watch(

@@ -3,7 +3,6 @@
  * pulled together or are here (bench row `send`). `Stream.toAsyncIterableWith` runs a second fiber for each pull, which waits
  * for the first.
  */
-import type { Context } from "effect"
 import type { Stream } from "effect"
 import { Cause, Effect, Exit, Fiber, Pull, Scope } from "effect"
 import type { OpenFeed } from "../../services/AgentRuntime.ts"
@@ -171,9 +170,8 @@ const closedAs = (exit: Exit.Exit<void>): Promise<IteratorReturnResult<void>> =>
     ? Promise.resolve({ done: true, value: undefined })
     : Promise.reject(Cause.squash(exit.cause))
 
-/** Makes iterables over these services. Each iteration runs its stream, or opens its feed, anew. */
-export const asyncIterables = <R>(services: Context.Context<R>) => {
-  const fork = Effect.runForkWith(services)
+/** Makes iterables whose Effects are run by `fork`. Each iteration runs its stream, or opens its feed, anew. */
+export const asyncIterables = <R>(fork: Fork<R>) => {
   const iterable = <A, E>(
     open: Effect.Effect<OpenFeed<E, A, R>, E, R | Scope.Scope>
   ): AsyncIterable<A> => ({

@@ -438,7 +438,10 @@ export interface NodeService extends HttpMethods {
     hash: string,
     by: Principal
   ) => Promise<McpPin>
-  /** Waits for steps in flight, then releases what the runtime holds. Open questions stay open. */
+  /**
+   * Waits for steps in flight, then releases what the runtime holds. Open questions stay open. Waits and watches that are left then
+   * reject with `ShuttingDown`, and so does every method from here on; no run is cancelled for it.
+   */
   readonly stop: () => Promise<void>
 }
 

@@ -26,6 +26,7 @@ import type { EventOptions, ForTools, Options } from "./NodeService.ts"
 import type { ResolverError, ToolConfigs } from "./ResolvedConfigs.ts"
 import { resolveConfigs } from "./ResolvedConfigs.ts"
 import { isObject } from "./OptionShapes.ts"
+import * as OpenCalls from "./OpenCalls.ts"
 import * as Runtime from "./Runtime.ts"
 import * as Stores from "./Stores.ts"
 
@@ -167,6 +168,7 @@ const made = Effect.fnUntraced(function* (given: Options) {
     Layer.provide(recorder),
     Layer.provide(model),
     Layer.provide((options.tokenizer ?? Layer.empty) as Layer.Layer<never>),
+    Layer.provideMerge(OpenCalls.layer),
     Layer.provideMerge(storesOf(options)),
     Layer.provide(filesOf(options.files)),
     Layer.provideMerge(telemetry),

@@ -2,13 +2,15 @@
  * The service that `start` of `troupe/embed` returns. It is imported when a service starts, so that importing the entry
  * alone loads no runtime.
  */
-import type { Context, Layer } from "effect"
-import { Effect, ManagedRuntime } from "effect"
+import type { Layer } from "effect"
+import { Cause, Context, Effect, Exit, ManagedRuntime } from "effect"
 import type { Principal } from "../../src/Principal.ts"
 import type { Answer, Wait } from "./Answer.ts"
 import { asyncIterables } from "./AsyncStream.ts"
 import * as EmbeddedHttp from "./EmbeddedHttp.ts"
+import { ShuttingDown } from "../../services/AgentRuntime.ts"
 import type { NodeService, Options, Send } from "./NodeService.ts"
+import { OpenCalls, unlessEnding } from "./OpenCalls.ts"
 import * as ServiceMethods from "./ServiceMethods.ts"
 import type { Services } from "./StartedLayer.ts"
 import * as StartedLayer from "./StartedLayer.ts"
@@ -53,7 +55,8 @@ const untilAborted = async (
 }
 
 const conversationMethods = (run: Run, services: Context.Context<Services>) => {
-  const { ofFeed, ofStream } = asyncIterables(services)
+  const calls = Context.get(services, OpenCalls)
+  const { ofFeed, ofStream } = asyncIterables(forkOf(services))
   return {
     send: (async (message: Send, by?: Principal) =>
       run(ServiceMethods.send(message, by))) as NodeService["send"],
@@ -64,20 +67,52 @@ const conversationMethods = (run: Run, services: Context.Context<Services>) => {
       untilAborted(run, wait, ServiceMethods.result(id, by, wait))) as NodeService["result"],
     stream: ((message: Send, by?: Principal) =>
       ofStream(ServiceMethods.stream(message, by))) as NodeService["stream"],
-    watch: (id, after, by) => ofFeed(ServiceMethods.openWatch(id, after, by))
+    watch: (id, after, by) => ofFeed(unlessEnding(calls, ServiceMethods.openWatch(id, after, by)))
   } satisfies Partial<NodeService>
+}
+
+/** Counts what it runs, until it is over, among the calls of the service. */
+const forkOf = (services: Context.Context<Services>) => {
+  const calls = Context.get(services, OpenCalls)
+  const fork = Effect.runForkWith(services)
+  return <A, E>(
+    effect: Effect.Effect<A, E, Services>,
+    options?: { readonly signal?: AbortSignal | undefined }
+  ) => {
+    calls.begun()
+    const fiber = fork(effect, options)
+    fiber.addObserver(calls.over)
+    return fiber
+  }
+}
+
+/** Runs Effects as promises, until the service stops. */
+const promises = (services: Context.Context<Services>): Run => {
+  const calls = Context.get(services, OpenCalls)
+  const fork = forkOf(services)
+  return (effect, options) =>
+    new Promise((resolve, reject) => {
+      if (calls.isEnding()) return reject(new ShuttingDown())
+      fork(effect, options).addObserver((exit) => {
+        if (Exit.isSuccess(exit)) resolve(exit.value)
+        else reject(Cause.squash(exit.cause))
+      })
+    })
 }
 
 /** What a Layer of `StartedLayer` gives, run in this process until `stop`. */
 export const serviceOf = async <E>(layer: Layer.Layer<Services, E>) => {
   const runtime = ManagedRuntime.make(layer)
   const services = await runtime.context()
-  const run = Effect.runPromiseWith(services)
+  const run = promises(services)
   const service: NodeService = {
     ...conversationMethods(run, services),
     ...promised(run),
     ...EmbeddedHttp.methods(services),
-    stop: () => runtime.dispose()
+    stop: () => {
+      Context.get(services, OpenCalls).end()
+      return runtime.dispose()
+    }
   }
   return { run, service }
 }

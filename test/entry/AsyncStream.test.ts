@@ -1,10 +1,10 @@
 /** Streams and open feeds as async iterables. */
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Context, Deferred, Effect, Exit, Stream } from "effect"
+import { Cause, Deferred, Effect, Exit, Stream } from "effect"
 import { asyncIterables } from "../../layers/compose/AsyncStream.ts"
 import type { OpenFeed } from "../../services/AgentRuntime.ts"
 
-const { ofFeed, ofStream: asyncIterable } = asyncIterables(Context.empty())
+const { ofFeed, ofStream: asyncIterable } = asyncIterables(Effect.runFork)
 
 const iterate = <A, E>(stream: Stream.Stream<A, E>) => asyncIterable(stream)[Symbol.asyncIterator]()
 

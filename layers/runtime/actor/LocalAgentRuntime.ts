@@ -47,6 +47,8 @@ const make = Effect.gen(function* () {
   const host = yield* ActorHost.make
   const { config, feed, hosting, loop, table, tasks } = host
   const { deadlines, journal } = loop
+  // Closed behind all that runs here: watchers are given what ended while it drained.
+  yield* Effect.addFinalizer(() => Effect.sync(() => feed.close()))
   const { begin, drain, resume, stop, wake } = yield* ActorFibers.make(host)
   const { deliver, holder, interrupt, send, settle } = yield* Ingress.make(host, { begin, wake })
   const erasure = yield* SubjectErasure

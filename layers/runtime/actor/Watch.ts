@@ -7,6 +7,7 @@ import { Effect, Exit, Scope } from "effect"
 import type { ConversationId, Tenant } from "../../../src/Ids.ts"
 import type { RunQuarantined } from "../../../src/run/Quarantine.ts"
 import type { Cursor, FeedItem, FeedItems, OpenFeed } from "../../../services/AgentRuntime.ts"
+import { ShuttingDown } from "../../../services/AgentRuntime.ts"
 import type { JournalError } from "../../../services/RunJournal.ts"
 import type { StoreError } from "../../../services/StoreError.ts"
 import { isDone } from "../loop/DoneEffect.ts"
@@ -23,7 +24,7 @@ interface Services extends TailServices {
   readonly watch_ms: number
 }
 
-type Failure = RunQuarantined | StoreError | JournalError
+type Failure = RunQuarantined | ShuttingDown | StoreError | JournalError
 
 const hasItems = (items: ReadonlyArray<FeedItem>): items is FeedItems => items.length > 0
 
@@ -80,6 +81,7 @@ class FeedReader extends Deadline implements OpenFeed<Failure> {
   }
 
   takeHere(): FeedItems | "wait" | "pull" {
+    if (this.#services.feed.isClosed) return "pull"
     while (this.#isPending) {
       const isUnknown = this.#isUnknown
       const page = this.#page()
@@ -113,6 +115,8 @@ class FeedReader extends Deadline implements OpenFeed<Failure> {
   readonly #nextWoken = Effect.flatMap(this.#woken, () => this.#next())
 
   #next(): Effect.Effect<FeedItems, Failure> {
+    // The store closes next.
+    if (this.#services.feed.isClosed) return Effect.fail(new ShuttingDown())
     const page = this.#page()
     const given = (read: Page): Effect.Effect<FeedItems, Failure> => {
       const items = this.#shown(read)

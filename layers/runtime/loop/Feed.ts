@@ -176,6 +176,13 @@ export class Feed {
   readonly #waiting = new HeldUnits(waiting_bounds)
   readonly #whole = new WholeRuns()
 
+  #isClosed = false
+
+  /** Nothing more is given. */
+  get isClosed(): boolean {
+    return this.#isClosed
+  }
+
   /** Conversations that are watched or have a turn in progress. */
   get size(): number {
     return this.#channels.size
@@ -261,6 +268,12 @@ export class Feed {
   /** The journal of the conversation may have what was not committed here, or does not fold: all its watchers read it. */
   wake(key: ChannelKey): void {
     this.#channels.get(key)?.wake(true)
+  }
+
+  /** Wakes all watchers, for the last time. */
+  close(): void {
+    this.#isClosed = true
+    for (const channel of this.#channels.values()) channel.wake(false)
   }
 
   /** What waits for watchers of the conversation, or of all, was written over: they read the journal. */

@@ -1,0 +1,59 @@
+/**
+ * The calls of a service that are not over. Once it stops it takes no others, and what they use is released behind the last one.
+ */
+import { Context, Effect, Layer } from "effect"
+import { ShuttingDown } from "../../services/AgentRuntime.ts"
+
+/** How long a stop waits for calls, in ms. Waits for runs and watches have ended before. */
+const settle_ms = 10_000
+
+export class OpenCalls extends Context.Service<
+  OpenCalls,
+  {
+    /** Refuses calls that have not begun. */
+    readonly end: () => void
+    readonly isEnding: () => boolean
+    readonly begun: () => void
+    readonly over: () => void
+  }
+>()("troupe/compose/OpenCalls") {}
+
+const make = Effect.gen(function* () {
+  let isEnding = false
+  let open = 0
+  let settled: (() => void) | undefined
+  const calls = OpenCalls.of({
+    end: () => {
+      isEnding = true
+    },
+    isEnding: () => isEnding,
+    begun: () => {
+      open++
+    },
+    over: () => {
+      open--
+      if (open === 0) settled?.()
+    }
+  })
+  yield* Effect.addFinalizer(() => {
+    isEnding = true
+    const none = Effect.callback<void>((resume) => {
+      settled = () => resume(Effect.void)
+      if (open === 0) settled()
+    })
+    return Effect.timeoutOption(none, settle_ms)
+  })
+  return calls
+})
+
+/** What it is provided to is closed before the calls are awaited, and what it stands on after. */
+export const layer: Layer.Layer<OpenCalls> = Layer.effect(OpenCalls, make)
+
+/** What was not begun is refused once the service stops. */
+export const unlessEnding = <A, E, R>(
+  calls: OpenCalls["Service"],
+  effect: Effect.Effect<A, E, R>
+): Effect.Effect<A, E | ShuttingDown, R> =>
+  Effect.suspend((): Effect.Effect<A, E | ShuttingDown, R> =>
+    calls.isEnding() ? Effect.fail(new ShuttingDown()) : effect
+  )
