@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { call, calls, text } from "../../layers/model/ScriptedModelGateway.ts"
-import { turn_calls_max } from "../../layers/runtime/loop/OwnTurn.ts"
+import { turn_bytes_max, turn_calls_max } from "../../layers/runtime/loop/OwnTurn.ts"
 import { cleanResult } from "../../src/tool/Sanitise.ts"
 import { isReadable } from "../../src/run/Readable.ts"
 import * as H from "../runtime/Harness.ts"
@@ -111,6 +111,10 @@ describe("values of unbounded depth", () => {
     ["has reasons that are no list", { ...text("hello"), reasoning: "because" }],
     ["has parts of a kind that there is not", { ...text("hello"), parts: [{ of: "magic" }] }],
     ["names its model by a number", { ...text("hello"), model: 5 }],
+    ["has more text than a turn may have", text("x".repeat(turn_bytes_max))],
+    ["has more control characters", text("\u0001".repeat(turn_bytes_max / 6))],
+    ["has larger arguments", call("look", { s: "x".repeat(turn_bytes_max) })],
+    ["has longer reasons", { ...text("hello"), reasoning: [{ text: "x".repeat(turn_bytes_max) }] }],
     [
       "has more calls than a turn may have",
       calls(Array.from({ length: turn_calls_max + 1 }, () => call("look")))
@@ -144,6 +148,13 @@ describe("values of unbounded depth", () => {
         })
       )
     )
+  )
+
+  it.live("a turn may have as many bytes as there are", () =>
+    Effect.gen(function* () {
+      const id = yield* H.send("hello")
+      assert.deepInclude(H.end(yield* H.ended(id)), { status: "complete" })
+    }).pipe(Effect.provide(H.layer({ script: () => text("x".repeat(turn_bytes_max - 100)) })))
   )
 
   for (const failure of ["a text", new Error("an error"), { kind: "refused", message: "no" }]) {

@@ -241,9 +241,7 @@ const finished = (
   const { frame, step } = work
   const { prices } = services
   const turn = ownTurn(whole)
-  if (turn === undefined) {
-    return broken(wanted, Cause.die(new TypeError("the gateway gave no turn")))
-  }
+  if (typeof turn === "string") return broken(wanted, Cause.die(new TypeError(turn)))
   // The spread comes first: a literal that begins with one is copied at once, any other member by member (bench row `step`).
   const turned: ModelTurned = { ...turn, _tag: "ModelTurned", frame, step }
   if (files !== undefined) Object.assign(turned, { files })

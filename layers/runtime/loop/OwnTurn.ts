@@ -13,28 +13,54 @@ import { RunEvent } from "../../../src/run/RunEvent.ts"
 
 type Given = Omit<Turn, "generated">
 
+const encoder = new TextEncoder()
+
 /** Calls of one turn. Each has a result of its own, which is written with the turn where it never runs. */
 export const turn_calls_max = 10_000
+/** A turn as JSON in UTF-8. PostgreSQL's client reads no row of more than 16 MiB: one that was written would stop its conversation. */
+export const turn_bytes_max = 8 * 2 ** 20
+/** What a UTF-16 unit takes in JSON at most, in bytes: a control character is six. */
+const unit_bytes_max = 6
 
 const finishes: ReadonlySet<unknown> = new Set(FinishReason.literals)
 const checked: ReadonlySet<string> = new Set(["text", "calls", "finish", "usage"])
 
-/** The turn, with calls that the gateway cannot change any more; undefined = it is none. */
-export const ownTurn = (given: Given): Given | undefined => {
-  if (!isTurn(given)) return undefined
-  const calls = given.calls.map((call) => ownCall(call))
-  // Most turns have no other members, and are not decoded (bench row `step`).
-  for (const name in given) {
-    if (!checked.has(name)) return decoded(given, calls)
+/** The turn, with calls that the gateway cannot change any more; or a text: why it is none. */
+export const ownTurn = (given: Given): Given | string => {
+  if (!isTurn(given)) return "the gateway gave no turn"
+  if (given.calls.length > turn_calls_max) {
+    return `the gateway gave a turn of more than ${turn_calls_max} calls`
   }
-  return { ...given, calls }
+  const calls = given.calls.map((call) => ownCall(call))
+  const own = hasOthers(given) ? decoded(given, calls) : { ...given, calls }
+  if (own === undefined) return "the gateway gave no turn"
+  return unitsOf(own) * unit_bytes_max > turn_bytes_max &&
+    encoder.encode(JSON.stringify(own)).length > turn_bytes_max
+    ? `the gateway gave a turn of more than ${turn_bytes_max} bytes`
+    : own
+}
+
+/** Most turns have no members but these, and are not decoded (bench row `step`). */
+const hasOthers = (given: Given): boolean => {
+  for (const name in given) if (!checked.has(name)) return true
+  return false
+}
+
+/** UTF-16 units of the texts and names in it, and a few for each other value. */
+const unitsOf = (value: unknown): number => {
+  if (typeof value === "string") return value.length
+  if (typeof value !== "object" || value === null) return 4
+  let units = 0
+  for (const name in value) {
+    units += name.length + unitsOf((value as Readonly<Record<string, unknown>>)[name])
+  }
+  return units
 }
 
 const isTurn = ({ calls, finish, text, usage }: Given): boolean =>
   typeof text === "string" &&
   finishes.has(finish) &&
   Array.isArray(calls) &&
-  calls.length <= turn_calls_max &&
   calls.every(({ model_id, name }) => typeof model_id === "string" && typeof name === "string") &&
   (usage === undefined || Object.values(usage).every(Number.isSafeInteger))
 
