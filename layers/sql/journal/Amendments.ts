@@ -25,7 +25,7 @@ import type { EncodedAppend } from "./AppendStatement.ts"
 import { answerColumns, batchParams } from "./AppendStatement.ts"
 import type { CommitListeners } from "./CommittedEntries.ts"
 import * as GroupCommit from "./GroupCommit.ts"
-import { appendWithin, decodePlaces, encoded } from "./JournalWriter.ts"
+import { appendWithin, decodePlaces, encodedWithin } from "./JournalWriter.ts"
 import type { marker } from "./QuarantineRows.ts"
 import * as RunLeases from "./RunLeases.ts"
 import { entries, find, whyOf } from "./RunRows.ts"
@@ -222,7 +222,7 @@ export const make = Effect.fnUntraced(function* (
     if (events.length === 0) return answer
     const append = appendOf(head, events, after)
     const claims = claimWith(wakeups, found, append, now)
-    const item = yield* encoded(append, now)
+    const item = yield* encodedWithin(append, now)
     const events_stored = claims === undefined ? item.events : [...item.events, claimEvent(claims)]
     return (yield* write({ ...item, events: events_stored, claims })) ? answer : undefined
   })

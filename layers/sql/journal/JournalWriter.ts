@@ -17,6 +17,18 @@ export type Refusal = FencedOff | StaleAppend | JournalError
 
 const overBy = (text: string) => new JournalError({ message: text, lost: false })
 
+/**
+ * An event as JSON in UTF-8. PostgreSQL's client takes no row of more than 16 MiB: it breaks the connection at every read of one, so
+ * that nobody may have one written.
+ */
+export const event_bytes_max = 10 * 2 ** 20
+
+const encoder = new TextEncoder()
+
+/** A UTF-16 unit takes at most three bytes, so that a short text is not encoded to be measured. */
+const isTooLarge = ({ payload }: EncodedAppend["events"][number]): boolean =>
+  payload.length * 3 > event_bytes_max && encoder.encode(payload).length > event_bytes_max
+
 /** The append with its texts, written once, and at once. Fails where an event is not JSON. */
 export const encoded = (append: Append, at: number): Exit.Exit<EncodedAppend, JournalError> => {
   if (append.events.length === 0) return Exit.fail(overBy("an append without events"))
@@ -48,6 +60,17 @@ const refusalOf = (item: EncodedAppend, row: typeof FenceRow.Type | undefined): 
   return row.length === fence.length && row.status >= run_over
     ? overBy("append to a run that is over")
     : new StaleAppend({ run_id: run, length: row.length })
+}
+
+/** The same for what somebody asks to be written, who is told where it is too large. */
+export const encodedWithin = (
+  append: Append,
+  at: number
+): Exit.Exit<EncodedAppend, JournalError> => {
+  const made = encoded(append, at)
+  return Exit.isSuccess(made) && made.value.events.some(isTooLarge)
+    ? Exit.fail(overBy(`an event of more than ${event_bytes_max} bytes`))
+    : made
 }
 
 /** Why appends were refused, by their heads as they are now. */
