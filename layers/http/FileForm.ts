@@ -60,7 +60,7 @@ export const readFileForm = (
   bytes: Uint8Array,
   type: string
 ): Effect.Effect<FileForm | undefined> =>
-  Stream.fromIterable(piecesOf(bytes)).pipe(
+  Stream.fromIterable(piecesOf(bytes), { chunkSize: 1 }).pipe(
     Stream.pipeThroughChannel(Multipart.makeChannel({ "content-type": type })),
     Stream.mapEffect(whole),
     Stream.runCollect,
