@@ -89,7 +89,7 @@ const jsonMost = (value: Json): number =>
   jsonSize(value, tokens_per_json_unit_max, tokens_per_number_max)
 
 /** About as many UTF-16 units as a value's JSON has. */
-const jsonUnits = (value: Json): number => jsonSize(value, 1, units_per_number)
+export const jsonUnits = (value: Json): number => jsonSize(value, 1, units_per_number)
 
 const unitsMost: Measure = (text) => text.length * tokens_per_unit_max
 

@@ -234,16 +234,14 @@ const keepGenerated = (wanted: ModelTurn, { generated, ...turn }: Turn): InputWo
 
 const finished = (
   wanted: ModelTurn,
-  whole: Omit<Turn, "generated">,
+  turn: Omit<Turn, "generated">,
   files?: ReadonlyArray<FilePart>
 ): RunInput => {
   const { agent, services, work } = wanted
   const { frame, step } = work
   const { prices } = services
-  const turn = ownTurn(whole)
-  if (typeof turn === "string") return broken(wanted, Cause.die(new TypeError(turn)))
-  // The spread comes first: a literal that begins with one is copied at once, any other member by member (bench row `step`).
-  const turned: ModelTurned = { ...turn, _tag: "ModelTurned", frame, step }
+  const turned = ownTurn(turn, frame, step)
+  if (typeof turned === "string") return broken(wanted, Cause.die(new TypeError(turned)))
   if (files !== undefined) Object.assign(turned, { files })
   if (wanted.given !== undefined) Object.assign(turned, { given: wanted.given })
   const schema = answerSchemaOf(wanted)

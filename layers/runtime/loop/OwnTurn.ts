@@ -5,10 +5,11 @@
 import { Result, Schema } from "effect"
 import { copyJson } from "../../../src/Canonical.ts"
 import { bounds_default, isWithinBounds } from "../../../src/entry/BoundedJson.ts"
-import { rootFrame } from "../../../src/Ids.ts"
+import { jsonUnits } from "../../../src/conversation/PromptSize.ts"
+import type { FrameId } from "../../../src/Ids.ts"
 import { FinishReason } from "../../../src/run/FinishReason.ts"
 import type { Turn } from "../../../src/run/RunDecider.ts"
-import type { ProposedCall } from "../../../src/run/RunEvent.ts"
+import type { ModelTurned, ProposedCall } from "../../../src/run/RunEvent.ts"
 import { RunEvent } from "../../../src/run/RunEvent.ts"
 
 type Given = Omit<Turn, "generated">
@@ -23,36 +24,42 @@ export const turn_bytes_max = 4 * 2 ** 20
 const unit_bytes_max = 6
 
 const finishes: ReadonlySet<unknown> = new Set(FinishReason.literals)
-const checked: ReadonlySet<string> = new Set(["text", "calls", "finish", "usage"])
+const no_turn = "the gateway gave no turn"
 
-/** The turn, with calls that the gateway cannot change any more; or a text: why it is none. */
-export const ownTurn = (given: Given): Given | string => {
-  if (!isTurn(given)) return "the gateway gave no turn"
+/** The turn's event, with calls that the gateway cannot change any more; or a text: why there is none. */
+export const ownTurn = (given: Given, frame: FrameId, step: number): ModelTurned | string => {
+  if (!isTurn(given)) return no_turn
   if (given.calls.length > turn_calls_max) {
     return `the gateway gave a turn of more than ${turn_calls_max} calls`
   }
   const calls = given.calls.map((call) => ownCall(call))
-  const own = hasOthers(given) ? decoded(given, calls) : { ...given, calls }
-  if (own === undefined) return "the gateway gave no turn"
-  return unitsOf(own) * unit_bytes_max > turn_bytes_max &&
-    encoder.encode(JSON.stringify(own)).length > turn_bytes_max
-    ? `the gateway gave a turn of more than ${turn_bytes_max} bytes`
-    : own
+  if (!isPlain(given)) return decoded(given, { _tag: "ModelTurned", frame, step, calls })
+  // The spread comes first: a literal that begins with one is copied at once, any other member by member (bench row `step`).
+  const turned: ModelTurned = { ...given, _tag: "ModelTurned", frame, step, calls }
+  return isTooLarge(turned, given.text.length + unitsOf(calls)) ? too_large : turned
 }
 
 /** Most turns have no members but these, and are not decoded (bench row `step`). */
-const hasOthers = (given: Given): boolean => {
-  for (const name in given) if (!checked.has(name)) return true
-  return false
+const isPlain = (given: Given): boolean => {
+  for (const name in given) {
+    const isKnown = name === "text" || name === "calls" || name === "finish" || name === "usage"
+    if (!isKnown) return false
+  }
+  return !("usage" in given) || given.usage !== undefined
 }
 
-/** UTF-16 units of the texts and names in it, and a few for each other value. */
-const unitsOf = (value: unknown): number => {
-  if (typeof value === "string") return value.length
-  if (typeof value !== "object" || value === null) return 4
+const too_large = `the gateway gave a turn of more than ${turn_bytes_max} bytes`
+
+/** `units`: about as many as its JSON has. */
+const isTooLarge = (turned: ModelTurned, units: number): boolean =>
+  units * unit_bytes_max > turn_bytes_max / 2 &&
+  encoder.encode(JSON.stringify(turned)).length > turn_bytes_max
+
+const unitsOf = (calls: Given["calls"]): number => {
   let units = 0
-  for (const name in value) {
-    units += name.length + unitsOf((value as Readonly<Record<string, unknown>>)[name])
+  for (const call of calls) {
+    units += call.name.length + call.model_id.length + jsonUnits(call.arguments)
+    if (call.malformed !== undefined) units += call.malformed.length
   }
   return units
 }
@@ -66,19 +73,15 @@ const isTurn = ({ calls, finish, text, usage }: Given): boolean =>
 
 const readEvent = Schema.decodeUnknownResult(RunEvent)
 
-/** The members that the event of a turn has, where they are what it says. A member that is undefined counts as absent. */
-const decoded = (given: Given, calls: Given["calls"]): Given | undefined => {
+/** The members that the event has, where they are what it says. A member that is undefined counts as absent. */
+const decoded = (
+  given: Given,
+  own: Pick<ModelTurned, "_tag" | "frame" | "step" | "calls">
+): ModelTurned | string => {
   const said = Object.entries(given).filter(([, value]) => value !== undefined)
-  const read = readEvent({
-    ...Object.fromEntries(said),
-    _tag: "ModelTurned",
-    frame: rootFrame,
-    step: 1,
-    calls
-  })
-  if (Result.isFailure(read) || read.success._tag !== "ModelTurned") return undefined
-  const { _tag, frame: _frame, step: _step, ...turn } = read.success
-  return turn
+  const read = readEvent({ ...Object.fromEntries(said), ...own })
+  if (Result.isFailure(read) || read.success._tag !== "ModelTurned") return no_turn
+  return isTooLarge(read.success, Infinity) ? too_large : read.success
 }
 
 /** What a person approves is what runs, so the arguments are copied. */
