@@ -52,7 +52,7 @@ class StreamIterator<A, E, R> implements AsyncIterator<A, void> {
     const here = this.#here()
     if (here === "wait") this.#source?.whenDue(this.#due)
     else if (here === "pull") this.#follow(this.#fork(this.#pull))
-    else this.#settle(this.#taken(here))
+    else this.#settle(isList(here) ? this.#first(here) : this.#taken(here))
   }
 
   constructor(open: Effect.Effect<OpenFeed<E, A, R>, E, R | Scope.Scope>, fork: Fork<R>) {
@@ -71,17 +71,18 @@ class StreamIterator<A, E, R> implements AsyncIterator<A, void> {
     if (this.#pulled !== undefined) return this.#nextBehind(this.#pulled)
     const here = this.#here()
     if (here === "wait") return this.#whenDue()
-    if (here !== "pull") return Promise.resolve(this.#taken(here))
+    if (here !== "pull") {
+      return Promise.resolve(isList(here) ? this.#first(here) : this.#taken(here))
+    }
     const fiber = this.#fork(this.#pull)
     const exit = fiber.pollUnsafe()
     return exit === undefined ? this.#whenPulled(fiber) : Promise.resolve(this.#taken(exit))
   }
 
   /** A defect is this reader's alone: who commits what it is called for goes on. */
-  #here(): Pulled<A, E> | "wait" | "pull" {
+  #here(): Items<A> | Exit.Exit<never> | "wait" | "pull" {
     try {
-      const here = this.#source?.takeHere() ?? "pull"
-      return typeof here === "string" ? here : Exit.succeed(here)
+      return this.#source?.takeHere() ?? "pull"
     } catch (defect) {
       return Exit.die(defect)
     }
@@ -135,12 +136,14 @@ class StreamIterator<A, E, R> implements AsyncIterator<A, void> {
     return value
   }
 
+  #first(items: Items<A>): IteratorYieldResult<A> {
+    this.#items = items
+    this.#given = 0
+    return { done: false, value: this.#give() }
+  }
+
   #taken(exit: Pulled<A, E>): Next<A> {
-    if (Exit.isSuccess(exit)) {
-      this.#items = exit.value
-      this.#given = 0
-      return { done: false, value: this.#give() }
-    }
+    if (Exit.isSuccess(exit)) return this.#first(exit.value)
     const { cause } = exit
     if (Pull.isDoneCause(cause)) return this.#close(Exit.void)
     return this.#close(exit).then(() => Promise.reject(Cause.squash(cause)))
@@ -164,6 +167,8 @@ class StreamIterator<A, E, R> implements AsyncIterator<A, void> {
     return promise
   }
 }
+
+const isList = <A>(here: Items<A> | Exit.Exit<never>): here is Items<A> => Array.isArray(here)
 
 const closedAs = (exit: Exit.Exit<void>): Promise<IteratorReturnResult<void>> =>
   Exit.isSuccess(exit)

@@ -10,12 +10,11 @@ import type { Cursor, FeedItem, FeedItems, OpenFeed } from "../../../services/Ag
 import { ShuttingDown } from "../../../services/AgentRuntime.ts"
 import type { JournalError } from "../../../services/RunJournal.ts"
 import type { StoreError } from "../../../services/StoreError.ts"
-import { isDone } from "../loop/DoneEffect.ts"
 import type { Feed, Watcher } from "../loop/Feed.ts"
 import type { Deadlines } from "../tool/Deadlines.ts"
 import { Deadline } from "../tool/Deadlines.ts"
 import type { Page, Services as TailServices } from "./JournalTail.ts"
-import { JournalTail } from "./JournalTail.ts"
+import { isPage, JournalTail } from "./JournalTail.ts"
 
 interface Services extends TailServices {
   readonly deadlines: Deadlines
@@ -85,13 +84,13 @@ class FeedReader extends Deadline implements OpenFeed<Failure> {
     while (this.#isPending) {
       const isUnknown = this.#isUnknown
       const page = this.#page()
-      if (!isDone(page) || Exit.isFailure(page)) {
+      if (!isPage(page)) {
         // It was not taken.
         this.#isPending = true
         this.#isUnknown = isUnknown
         return "pull"
       }
-      const items = this.#shown(page.value)
+      const items = this.#shown(page)
       if (items !== undefined) return items
     }
     return "wait"
@@ -122,8 +121,7 @@ class FeedReader extends Deadline implements OpenFeed<Failure> {
       const items = this.#shown(read)
       return items === undefined ? this.pull : Exit.succeed(items)
     }
-    if (!isDone(page)) return Effect.flatMap(page, given)
-    return Exit.isSuccess(page) ? given(page.value) : Exit.failCause(page.cause)
+    return isPage(page) ? given(page) : Effect.flatMap(page, given)
   }
 
   #page() {
