@@ -18,7 +18,7 @@ const encoder = new TextEncoder()
 
 /** Calls of one turn. Each has a result of its own, which is written with the turn where it never runs. */
 export const turn_calls_max = 10_000
-/** A turn as JSON in UTF-8. PostgreSQL's client reads no row of more than 16 MiB: one that was written would stop its conversation. */
+/** A turn as JSON in UTF-8: every later prompt of its conversation may show it. */
 export const turn_bytes_max = 4 * 2 ** 20
 /** What a UTF-16 unit takes in JSON at most, in bytes: a control character is six. */
 const unit_bytes_max = 6

@@ -49,8 +49,15 @@ const planning = { enable_seqscan: "off", jit: "off" }
 const statementMs = ({ statement_timeout_ms = statement_ms }: PostgresOptions): number =>
   statement_timeout_ms
 
+/**
+ * Of a row that is read, in bytes: as much as PostgreSQL keeps in a value. The client would take 16 MiB, and break the connection at
+ * each read of a result of 20 MB that was written.
+ */
+const row_bytes_max = 2 ** 30
+
 const settings = (options: PostgresOptions): PgPool.Config => ({
   url: options.url,
+  maxMessageSize: row_bytes_max,
   applicationName: "troupe",
   maxConnections: Math.min(Math.max(options.connections_max ?? 13, 5), 500),
   connectTimeout: "10 seconds",

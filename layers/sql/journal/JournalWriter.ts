@@ -18,8 +18,8 @@ export type Refusal = FencedOff | StaleAppend | JournalError
 const overBy = (text: string) => new JournalError({ message: text, lost: false })
 
 /**
- * An event as JSON in UTF-8. PostgreSQL's client takes no row of more than 16 MiB: it breaks the connection at every read of one, so
- * that nobody may have one written.
+ * An event that somebody asks for, as JSON in UTF-8. Every read of its run brings it, and a process of an earlier version takes no
+ * row of more than 16 MiB from PostgreSQL.
  */
 export const event_bytes_max = 10 * 2 ** 20
 
