@@ -28,6 +28,7 @@ export const files: ReadonlyArray<string> = [
   "test/conformance/Directory.test.ts",
   "test/delivery/Crash.test.ts",
   "test/entry/HostileTexts.test.ts",
+  "test/entry/Stopped.test.ts",
   "test/http/Away.test.ts",
   "test/package",
   "test/platform/Stores.test.ts",

@@ -1,7 +1,7 @@
-import { mkdtemp, rm } from "node:fs/promises"
+import { cp, mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
-import { join } from "node:path"
-import { assert, describe, it } from "@effect/vitest"
+import { dirname, join } from "node:path"
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { start } from "../../layers/compose/NodeService.ts"
 import type { NodeService, Store } from "../../layers/compose/NodeService.ts"
@@ -9,6 +9,8 @@ import { call, layer as scripted, text } from "../../layers/model/ScriptedModelG
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { Principal } from "../../src/Principal.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
+import { either } from "../Long.ts"
+import { template } from "../process/Homes.ts"
 
 const by = (role: "admin" | "approver") =>
   new Principal({ id: role, tenant: "default" as never, roles: [role] })
@@ -40,8 +42,7 @@ const open = (store: Store) =>
     store
   })
 
-/** The first start in a directory makes its database, and is slower than what follows. */
-const rounds = 4
+const rounds = either(1, 4)
 
 const tagOf = (promise: Promise<unknown>): Promise<string> =>
   promise.then(
@@ -53,14 +54,12 @@ const readAll = async (items: AsyncIterable<unknown>): Promise<void> => {
   for await (const _ of items);
 }
 
-const temporary = async (use: (directory: string) => Promise<void>): Promise<void> => {
-  const directory = await mkdtemp(join(tmpdir(), "troupe-stopped-"))
-  try {
-    await use(directory)
-  } finally {
-    await rm(directory, { recursive: true })
-  }
-}
+let directory: string
+beforeAll(async () => {
+  directory = join(await mkdtemp(join(tmpdir(), "troupe-stopped-")), "data")
+  await cp(await Effect.runPromise(template), directory, { recursive: true })
+})
+afterAll(() => rm(dirname(directory), { recursive: true }))
 
 const question = async (troupe: NodeService) => {
   const asked = await troupe.ask({ agent: "shop", text: "refund" })
@@ -99,67 +98,62 @@ const refused = async (troupe: NodeService, run: string, approval: string): Prom
 
 describe("a service that stops", () => {
   for (const kind of ["ephemeral", "directory"] as const) {
-    it(`ends waits and watches (${kind}), and cancels no run for it`, { timeout: 30_000 }, () =>
-      temporary(async (directory) => {
-        const store: Store = kind === "ephemeral" ? kind : { directory }
-        const troupe = await open(store)
-        const { run } = await troupe.send({ agent: "shop", text: "wait" })
-        const { approval, conversation, run: other } = await question(troupe)
-        const ends = Promise.all(waits(troupe, run, conversation).map(tagOf))
-        const paused = troupe.watch(other)[Symbol.asyncIterator]()
-        await paused.next()
-        // All of them wait.
-        await new Promise((resolve) => setTimeout(resolve, 300))
-        await troupe.stop()
-        assert.deepStrictEqual(new Set(await ends), new Set(["ShuttingDown"]))
-        // What it was given before is there; then it ends too.
-        assert.strictEqual(
-          await tagOf(readAll({ [Symbol.asyncIterator]: () => paused })),
-          "ShuttingDown"
-        )
-        await refused(troupe, other, approval)
-        await troupe.stop()
-        if (kind === "ephemeral") return
-        const next = await open(store)
-        for (const each of await next.runs()) assert.notStrictEqual(each.status, "cancelled")
-        await next.decide(approval, { _tag: "Approve" }, by("approver"))
-        assert.strictEqual((await next.result(other)).status, "complete")
-        for (const { id, status } of await next.runs()) {
-          if (status !== "awaiting_approval" && status !== "complete")
-            await next.cancel(id, by("admin"), "no longer needed")
-        }
-        await next.stop()
-      })
-    )
+    it(`ends waits and watches (${kind}), and cancels no run for it`, async () => {
+      const store: Store = kind === "ephemeral" ? kind : { directory }
+      const troupe = await open(store)
+      const { run } = await troupe.send({ agent: "shop", text: "wait" })
+      const { approval, conversation, run: other } = await question(troupe)
+      const ends = Promise.all(waits(troupe, run, conversation).map(tagOf))
+      const paused = troupe.watch(other)[Symbol.asyncIterator]()
+      await paused.next()
+      // All of them wait.
+      await new Promise((resolve) => setTimeout(resolve, 300))
+      await troupe.stop()
+      assert.deepStrictEqual(new Set(await ends), new Set(["ShuttingDown"]))
+      // What it was given before is there; then it ends too.
+      assert.strictEqual(
+        await tagOf(readAll({ [Symbol.asyncIterator]: () => paused })),
+        "ShuttingDown"
+      )
+      await refused(troupe, other, approval)
+      await troupe.stop()
+      if (kind === "ephemeral") return
+      const next = await open(store)
+      for (const each of await next.runs()) assert.notStrictEqual(each.status, "cancelled")
+      await next.decide(approval, { _tag: "Approve" }, by("approver"))
+      assert.strictEqual((await next.result(other)).status, "complete")
+      for (const { id, status } of await next.runs()) {
+        if (status !== "awaiting_approval" && status !== "complete")
+          await next.cancel(id, by("admin"), "no longer needed")
+      }
+      await next.stop()
+    })
   }
 
-  it("ends the calls that were begun before it, and what they did is durable", () =>
-    temporary(async (directory) => {
-      const troupe = await open({ directory })
-      const { approval, run } = await question(troupe)
-      const decided = troupe.decide(approval, { _tag: "Approve" }, by("approver"))
-      const sent = troupe.send({ agent: "shop", text: "hello" })
-      await Promise.all([troupe.stop(), decided, sent])
-      const next = await open({ directory })
-      assert.strictEqual((await next.result(run)).status, "complete")
-      assert.strictEqual((await next.result((await sent).run)).status, "complete")
-      await next.stop()
-    }))
+  it("ends the calls that were begun before it, and what they did is durable", async () => {
+    const troupe = await open({ directory })
+    const { approval, run } = await question(troupe)
+    const decided = troupe.decide(approval, { _tag: "Approve" }, by("approver"))
+    const sent = troupe.send({ agent: "shop", text: "hello" })
+    await Promise.all([troupe.stop(), decided, sent])
+    const next = await open({ directory })
+    assert.strictEqual((await next.result(run)).status, "complete")
+    assert.strictEqual((await next.result((await sent).run)).status, "complete")
+    await next.stop()
+  })
 
-  it("closes its store behind the calls that read it", { timeout: 60_000 }, () =>
-    temporary(async (directory) => {
-      for (let round = 0; round < rounds; round++) {
-        const troupe = await open({ directory })
-        const { run } = await troupe.ask({ agent: "shop", text: "hello" })
-        const reads = Array.from({ length: 30 }, () => [
-          troupe.result(run),
-          troupe.runs(),
-          readAll(troupe.watch(run))
-        ])
-        const tags = Promise.all(reads.flat().map(tagOf))
-        await troupe.stop()
-        assert.deepStrictEqual(new Set(await tags), new Set(["resolved"]))
-      }
-    })
-  )
+  it("closes its store behind the calls that read it", async () => {
+    for (let round = 0; round < rounds; round++) {
+      const troupe = await open({ directory })
+      const { run } = await troupe.ask({ agent: "shop", text: "hello" })
+      const reads = Array.from({ length: 30 }, () => [
+        troupe.result(run),
+        troupe.runs(),
+        readAll(troupe.watch(run))
+      ])
+      const tags = Promise.all(reads.flat().map(tagOf))
+      await troupe.stop()
+      assert.deepStrictEqual(new Set(await tags), new Set(["resolved"]))
+    }
+  })
 })
