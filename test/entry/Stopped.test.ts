@@ -57,7 +57,7 @@ const readAll = async (items: AsyncIterable<unknown>): Promise<void> => {
 let directory: string
 beforeAll(async () => {
   directory = join(await mkdtemp(join(tmpdir(), "troupe-stopped-")), "data")
-  await cp(await Effect.runPromise(template), directory, { recursive: true })
+  await cp(await Effect.runPromise(Effect.scoped(template)), directory, { recursive: true })
 })
 afterAll(() => rm(dirname(directory), { recursive: true }))
 
