@@ -11,6 +11,7 @@ import { cleanResult, sanitiseText, sanitiseTexts } from "../tool/Sanitise.ts"
 import { model_copy_bytes_max } from "../tool/ToolSpec.ts"
 import type { FilePart, Part } from "./Part.ts"
 import { isFile } from "./Part.ts"
+import { isBeyondBytes } from "../Utf8.ts"
 
 export type TranscriptEntry =
   | { readonly role: "user"; readonly text: string; readonly parts?: ReadonlyArray<Part> }
@@ -59,9 +60,7 @@ export const capBytes = (text: string, bytes_max: number): string => {
 
 /** Is the result more than a model is shown of one? */
 export const isLong = (outcome: Outcome): boolean =>
-  outcome._tag === "Value" &&
-  outcome.json.length * 3 > model_copy_bytes_max &&
-  capBytes(outcome.json, model_copy_bytes_max) !== outcome.json
+  outcome._tag === "Value" && isBeyondBytes(outcome.json, model_copy_bytes_max)
 
 /**
  * A result as its model is shown it: cleaned and cut; the same object where that changes nothing. `texts`: the texts in it stay

@@ -22,6 +22,7 @@ import type { Outcome } from "../run/RunEvent.ts"
 import type { CallMessage, ResultMessage } from "../semstreams/CallMessage.ts"
 import { approval_required_reason } from "../semstreams/Approvals.ts"
 import { resultOf } from "../semstreams/CallMessage.ts"
+import { isBeyondBytes } from "../Utf8.ts"
 
 /** The id of a call and the name of a tool, as a queue knows them: printable, so that they fit into any subject. */
 export const isMessageName = (name: string): boolean => /^[\x21-\x7e]{1,200}$/.test(name)
@@ -53,9 +54,7 @@ export const call_length_max = 1_000_000
 const shown_bytes_max = 7_000
 
 /** Whether a preliminary result is short enough to be shown. */
-export const isShowable = (json: string): boolean =>
-  json.length * 3 <= shown_bytes_max ||
-  (json.length <= shown_bytes_max && new TextEncoder().encode(json).length <= shown_bytes_max)
+export const isShowable = (json: string): boolean => !isBeyondBytes(json, shown_bytes_max)
 
 const ReplyMetadata = Schema.Struct({
   encoding: Schema.optionalKey(Schema.Literal("json")),

@@ -17,6 +17,7 @@ import type { Principal } from "../../../src/Principal.ts"
 import { isLimitedToOwn } from "../../../src/Rights.ts"
 import { rolesOf } from "../../../src/Principal.ts"
 import type { RunContext } from "../../../src/run/RunContext.ts"
+import { isBeyondBytes } from "../../../src/Utf8.ts"
 import type { Message } from "../../../services/AgentRuntime.ts"
 import { ShuttingDown } from "../../../services/AgentRuntime.ts"
 import { StoreError } from "../../../services/StoreError.ts"
@@ -31,12 +32,6 @@ import { contextReaders } from "./ContextReaders.ts"
 import type { OtherAgents } from "./OtherAgents.ts"
 import type { TraceOf } from "./RunSpans.ts"
 import { sendTraced } from "./RunSpans.ts"
-
-const encoder = new TextEncoder()
-
-/** A UTF-16 unit takes at most three bytes, so that a short text is not encoded to be measured. */
-const isTooLarge = (text: string): boolean =>
-  text.length * 3 > message_bytes_max && encoder.encode(text).length > message_bytes_max
 
 /** The text of a message with those among its parts. */
 const textOf = ({ parts, text }: Message): string =>
@@ -144,7 +139,7 @@ const messageRefused = (
   if (nested !== undefined && nested.depth > depth_max) {
     return new NestedTooDeep({ depth: nested.depth, depth_max })
   }
-  return isTooLarge(textOf(message))
+  return isBeyondBytes(textOf(message), message_bytes_max)
     ? new MessageTooLarge({ bytes_max: message_bytes_max })
     : undefined
 }

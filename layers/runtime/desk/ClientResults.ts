@@ -10,6 +10,7 @@ import { truncateUnits } from "../../../src/CutText.ts"
 import { bounds_result, readJsonValue } from "../../../src/entry/BoundedJson.ts"
 import type { Outcome } from "../../../src/run/RunEvent.ts"
 import { jsonSchemaCheck, refusalText } from "../../../src/tool/ToolCodec.ts"
+import { isBeyondBytes } from "../../../src/Utf8.ts"
 
 /** Of a result as JSON, in UTF-8. */
 export const client_result_bytes_max = 1_000_000
@@ -40,7 +41,7 @@ export const clientOutcome = (
     const read = readJsonValue(answer.result, bounds_result)
     if (Result.isFailure(read)) return yield* refuse(read.failure.message)
     const json = JSON.stringify(read.success)
-    if (new TextEncoder().encode(json).length > client_result_bytes_max) {
+    if (isBeyondBytes(json, client_result_bytes_max)) {
       return yield* refuse(`a result has at most ${client_result_bytes_max} bytes`)
     }
     const check = jsonSchemaCheck(client?.output_schema ?? {})

@@ -11,10 +11,9 @@ import { FinishReason } from "../../../src/run/FinishReason.ts"
 import type { Turn } from "../../../src/run/RunDecider.ts"
 import type { ModelTurned, ProposedCall } from "../../../src/run/RunEvent.ts"
 import { RunEvent } from "../../../src/run/RunEvent.ts"
+import { isBeyondBytes } from "../../../src/Utf8.ts"
 
 type Given = Omit<Turn, "generated">
-
-const encoder = new TextEncoder()
 
 /** Calls of one turn. Each has a result of its own, which is written with the turn where it never runs. */
 export const turn_calls_max = 10_000
@@ -50,10 +49,10 @@ const isPlain = (given: Given): boolean => {
 
 const too_large = `the gateway gave a turn of more than ${turn_bytes_max} bytes`
 
-/** `units`: about as many as its JSON has. */
+/** `units`: of its texts; the names of members, which are not counted, have less than the other half. Most are not encoded. */
 const isTooLarge = (turned: ModelTurned, units: number): boolean =>
   units * unit_bytes_max > turn_bytes_max / 2 &&
-  encoder.encode(JSON.stringify(turned)).length > turn_bytes_max
+  isBeyondBytes(JSON.stringify(turned), turn_bytes_max)
 
 const unitsOf = (calls: Given["calls"]): number => {
   let units = 0

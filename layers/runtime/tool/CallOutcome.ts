@@ -9,6 +9,7 @@ import type { CallId } from "../../../src/Ids.ts"
 import type { RunInput } from "../../../src/run/RunDecider.ts"
 import type { CallSettled, Outcome } from "../../../src/run/RunEvent.ts"
 import type { Permission } from "../../../src/tool/SideEffects.ts"
+import { isBeyondBytes } from "../../../src/Utf8.ts"
 import type { AgentTool, CallHost, StartedWork } from "./CallHost.ts"
 import { attachedTo } from "./AttachedFiles.ts"
 import { withSpending } from "./CallSpending.ts"
@@ -34,8 +35,7 @@ const valueOf = ({ encode, spec }: AgentTool, result: unknown): Outcome => {
     )
   }
   const bytes_max = spec.result_bytes_max
-  // A UTF-16 unit is at most 3 bytes of UTF-8, so that most texts are not encoded to be measured.
-  if (json.length * 3 > bytes_max && new TextEncoder().encode(json).length > bytes_max) {
+  if (isBeyondBytes(json, bytes_max)) {
     return refusedResult(
       "RESULT_TOO_LARGE",
       `${spec.name} returned more than ${bytes_max} bytes; ask for less.`

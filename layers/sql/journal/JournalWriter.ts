@@ -6,6 +6,7 @@ import type { SqlClient, SqlError } from "effect/sql"
 import type { Append } from "../../../services/RunJournal.ts"
 import { FencedOff, JournalError, StaleAppend } from "../../../services/RunJournal.ts"
 import { RunId } from "../../../src/Ids.ts"
+import { isBeyondBytes } from "../../../src/Utf8.ts"
 import { journalRowDecoder } from "../engine/DecodedRows.ts"
 import type { EncodedAppend } from "./AppendStatement.ts"
 import { encodeAppend, statementOf } from "./AppendStatement.ts"
@@ -23,11 +24,8 @@ const overBy = (text: string) => new JournalError({ message: text, lost: false }
  */
 export const event_bytes_max = 10 * 2 ** 20
 
-const encoder = new TextEncoder()
-
-/** A UTF-16 unit takes at most three bytes, so that a short text is not encoded to be measured. */
 const isTooLarge = ({ payload }: EncodedAppend["events"][number]): boolean =>
-  payload.length * 3 > event_bytes_max && encoder.encode(payload).length > event_bytes_max
+  isBeyondBytes(payload, event_bytes_max)
 
 /** The append with its texts, written once, and at once. Fails where an event is not JSON. */
 export const encoded = (append: Append, at: number): Exit.Exit<EncodedAppend, JournalError> => {
