@@ -1,10 +1,10 @@
 /**
- * PGlite for tests: in memory, and without a row each time, with a schema or none. Making one costs seconds of CPU time, loading
- * its dump more than half of one, its migrations a third: the dump is made once, and what a test leaves is emptied for the next
- * one of the process.
+ * PGlite for tests: in memory, and without a row each time, with a schema or none. Making one costs seconds of CPU time, and
+ * loading its dump half of one: the dump is made once, and what a test leaves is emptied for the next one of the process.
  */
 import { createHash } from "node:crypto"
-import { openAsBlob, readFileSync, writeFileSync } from "node:fs"
+import { mkdtempSync, openAsBlob, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { setTimeout } from "node:timers/promises"
 import { PGlite } from "@electric-sql/pglite"
@@ -14,20 +14,57 @@ import type { SqlError } from "effect/sql"
 import * as Migrations from "../../layers/sql/engine/Migrations.ts"
 import * as Pglite from "../../layers/sql/engine/Pglite.ts"
 import type { SqlNotify } from "../../layers/sql/engine/SqlNotify.ts"
+import { layer as tenantReads, TenantReads } from "../../layers/sql/engine/TenantReads.ts"
 import { kept } from "./Kept.ts"
 
-const dumped = async (path: string): Promise<void> => {
-  const pg = await PGlite.create()
+const engine = join(import.meta.dirname, "../../layers/sql/engine")
+
+/** What the dumps are made by. */
+const makers = {
+  empty: ["../../../package-lock.json"],
+  migrated: [
+    "../../../package-lock.json",
+    "Migrations.ts",
+    "TenantReads.ts",
+    ...readdirSync(join(engine, "migrations")).map((file) => `migrations/${file}`)
+  ]
+}
+
+const digestOf = (files: ReadonlyArray<string>): string => {
+  const hash = createHash("sha256")
+  for (const file of files) hash.update(readFileSync(join(engine, file)))
+  return hash.digest("hex").slice(0, 16)
+}
+
+const dumped = async (pg: PGlite, path: string): Promise<void> => {
   const dump = await pg.dumpDataDir("none")
   await pg.close()
   writeFileSync(path, Buffer.from(await dump.arrayBuffer()))
 }
 
-const dump = Effect.suspend(() => {
-  const lock = readFileSync(join(import.meta.dirname, "../../package-lock.json"))
-  const digest = createHash("sha256").update(lock).digest("hex").slice(0, 16)
-  return kept("empty", digest, (path) => Effect.promise(() => dumped(path)))
-})
+const emptyDump = Effect.suspend(() =>
+  kept("empty", digestOf(makers.empty), (path) =>
+    Effect.promise(async () => dumped(await PGlite.create(), path))
+  )
+)
+
+/** With the schema, and with the role that tenants read as: a process looks for both when it starts, and makes what is missing. */
+const migratedDump = Effect.suspend(() =>
+  kept("migrated", digestOf(makers.migrated), (path) =>
+    Effect.gen(function* () {
+      const directory = mkdtempSync(join(tmpdir(), "troupe-migrated-"))
+      yield* TenantReads.pipe(
+        Effect.provide(tenantReads),
+        Effect.provide(Migrations.layer),
+        Effect.provide(Pglite.layer({ directory }))
+      )
+      yield* Effect.promise(async () =>
+        dumped(await PGlite.create(join(directory, "pgdata")), path)
+      )
+      rmSync(directory, { recursive: true, force: true })
+    })
+  )
+)
 
 interface Instance {
   readonly context: Context.Context<SqlClient.SqlClient | SqlNotify>
@@ -40,8 +77,8 @@ interface Instance {
 /** Instances that are alike when no test has used them. */
 interface Kind {
   readonly idle: Array<Instance>
-  /** Makes a new one of an empty database. */
-  readonly prepare: Effect.Effect<void, unknown, SqlClient.SqlClient>
+  /** The path of what a new one is loaded from. */
+  readonly dump: Effect.Effect<string, unknown>
   /** Removes what a test left. */
   readonly empty: Effect.Effect<void, unknown, SqlClient.SqlClient>
   /** What a test must not leave changed. */
@@ -72,27 +109,34 @@ const text = (query: string) =>
 const session = ["UNLISTEN *", "DEALLOCATE ALL", "DISCARD TEMP", "DISCARD PLANS"]
 const settings = `SELECT string_agg(name || ' ' || setting, ',' ORDER BY name) FROM pg_settings WHERE source = 'session'`
 
-/** Every schema but this one, with what is in it. */
-const dropAllBut = (kept: string) => `DO $$ DECLARE name text; BEGIN
-    FOR name IN SELECT nspname FROM pg_namespace WHERE nspname !~ '^pg_' AND nspname NOT IN ('information_schema', '${kept}')
+/** Every schema but these, with what is in it. */
+const dropAllBut = (...kept: ReadonlyArray<string>) => `DO $$ DECLARE name text; BEGIN
+    FOR name IN SELECT nspname FROM pg_namespace
+      WHERE nspname !~ '^pg_' AND nspname <> ALL ('{information_schema,${kept.join(",")}}')
     LOOP EXECUTE format('DROP SCHEMA %I CASCADE', name); END LOOP;
-    CREATE SCHEMA public;
+    CREATE SCHEMA IF NOT EXISTS public;
   END $$`
 
 const empty: Kind = {
   idle: [],
-  prepare: Effect.void,
-  empty: all([dropAllBut(""), ...session]),
+  dump: emptyDump,
+  empty: all([dropAllBut(), ...session]),
   print: text(settings)
 }
 
-/** Every table but the list of migrations, the only one in which these leave rows. */
-const truncated = `DO $$ BEGIN
-    EXECUTE (SELECT 'TRUNCATE ' || string_agg(format('%I.%I', schemaname, tablename), ', ') || ' RESTART IDENTITY'
-      FROM pg_tables WHERE schemaname = 'troupe' AND tablename <> 'migrations');
+/** The tables but the list of migrations: those of which a test has made a file, and numbers from their first again. */
+const truncated = `DO $$ DECLARE used text; BEGIN
+    SELECT string_agg(oid::regclass::text, ', ') INTO used FROM pg_class
+    WHERE relnamespace = 'troupe'::regnamespace AND relkind = 'r' AND relname <> 'migrations' AND pg_relation_size(oid) > 0;
+    IF used IS NOT NULL THEN EXECUTE 'TRUNCATE ' || used || ' CASCADE'; END IF;
+    PERFORM setval(s.seqrelid, s.seqstart, false) FROM pg_sequence s JOIN pg_class c ON c.oid = s.seqrelid
+    WHERE c.relnamespace = 'troupe'::regnamespace;
   END $$`
 
-/** Rows of the catalogue: each change makes another version of its row. Those of `pg_class` change with every truncation. */
+/**
+ * Rows of the catalogue, also of what there is in `public`, where the extensions are: each change makes another version of its
+ * row. Those of `pg_class` change with every truncation.
+ */
 const catalogue = [
   [
     "pg_class",
@@ -117,25 +161,27 @@ const catalogue = [
   ])
 ].map(
   ([table, namespace, columns]) =>
-    `SELECT md5(string_agg(ROW(${columns})::text, ',' ORDER BY ROW(${columns})::text)) AS said FROM ${table} x WHERE ${namespace} = 'troupe'::regnamespace`
+    `SELECT md5(string_agg(ROW(${columns})::text, ',' ORDER BY ROW(${columns})::text)) AS said FROM ${table} x WHERE ${namespace} IN ('troupe'::regnamespace, 'public'::regnamespace)`
 )
 
 const migrated: Kind = {
   idle: [],
-  prepare: Migrations.run,
-  empty: all([dropAllBut("troupe"), truncated, ...session]),
+  dump: migratedDump,
+  empty: all([dropAllBut("troupe", "public"), truncated, ...session]),
   print: text(
     `SELECT concat_ws(' ', (${settings}), (SELECT string_agg(said, ' ') FROM (${catalogue.join(" UNION ALL ")}) c),
+      (SELECT string_agg(rolname, ',' ORDER BY rolname) FROM pg_roles),
       (SELECT string_agg(m::text, ',' ORDER BY m::text) FROM troupe.migrations m))`
   )
 }
 
 const opened = (kind: Kind): Effect.Effect<Instance, unknown> =>
   Effect.gen(function* () {
-    const load = yield* Effect.flatMap(dump, (path) => Effect.promise(() => openAsBlob(path)))
+    const path = yield* kind.dump
+    const load = yield* Effect.promise(() => openAsBlob(path))
     const scope = yield* Scope.make()
     const context = yield* Layer.buildWithScope(Layer.fresh(Pglite.layer({ load })), scope)
-    const print = yield* Effect.provide(Effect.andThen(kind.prepare, kind.print), context)
+    const print = yield* Effect.provide(kind.print, context)
     return { context, scope, print, uses: 0 }
   })
 
