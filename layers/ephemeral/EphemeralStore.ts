@@ -127,6 +127,8 @@ export interface Store {
   readonly rested: Set<StoredConversation>
   /** Runs of conversations that have ended and are still here. */
   ended: number
+  /** How many of them are kept, and how many more there are before the oldest ones go. */
+  readonly kept: { runs_max: number; more_max: number }
   /** Of conversations that were forgotten, by tenant and conversation: their numbers go on where they are spoken to again. */
   readonly counted: Map<string, ConversationCounts>
   /** Told which runs of a tenant were forgotten. */
@@ -304,6 +306,7 @@ const empty = (): Store => ({
   conversationsOf: new Map(),
   rested: new Set(),
   ended: 0,
+  kept: { runs_max: 10_000, more_max: 500 },
   counted: new Map(),
   forgotten: new Set(),
   approvals: new Map(),

@@ -11,12 +11,6 @@ import type { ConversationId, RunId, Tenant } from "../../src/Ids.ts"
 import type { Store, StoredConversation, StoredRun, StoredTask } from "./EphemeralStore.ts"
 import { tenantKey } from "./EphemeralStore.ts"
 
-/** Ended runs that are kept. */
-export const runs_max = 10_000
-
-/** So many more are there before the oldest ones go, together: a look at every question and file is for many of them. */
-export const more_max = 500
-
 /** Conversations of which only the numbers are kept. */
 const counted_max = 100_000
 
@@ -36,6 +30,8 @@ export const noteEnd = (store: Store, { conversation, run_id, tenant }: StoredRu
   store.rested.delete(stored)
   store.rested.add(stored)
   store.ended++
+  const { more_max, runs_max } = store.kept
+  // Many go together: each time every question and file is looked at.
   if (store.ended > runs_max + more_max) forgetOldest(store, stored)
 }
 
@@ -52,6 +48,7 @@ const goneOf = (all: Map<Tenant, Gone>, tenant: Tenant): Gone => {
 }
 
 const forgetOldest = (store: Store, newest: StoredConversation): void => {
+  const { runs_max } = store.kept
   const needed = neededRuns(store)
   const gone = new Map<Tenant, Gone>()
   let looked = 0

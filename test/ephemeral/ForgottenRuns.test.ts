@@ -13,7 +13,6 @@ import type { NewTask } from "../../services/TaskStore.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
 import { EphemeralStore, tenantKey } from "../../layers/ephemeral/EphemeralStore.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
-import { more_max, runs_max } from "../../layers/ephemeral/ForgottenRuns.ts"
 import { text } from "../../layers/model/ScriptedModelGateway.ts"
 import { chapters_max } from "../../src/conversation/CompactionPlan.ts"
 import type { BindingTarget } from "../../src/conversation/ChannelBinding.ts"
@@ -42,7 +41,20 @@ const finish = Effect.fnUntraced(function* (
 })
 
 /** More than are kept, of other conversations. */
-const crowd = (name: string) => finish(runs_max + more_max, (n) => `${name}-${n}`)
+const crowd = (name: string) =>
+  EphemeralStore.use(({ kept: { more_max, runs_max } }) =>
+    finish(runs_max + more_max, (n) => `${name}-${n}`)
+  )
+
+/** The store with these bounds: ten thousand runs take a second. */
+const bounded = (runs_max: number, more_max: number) =>
+  EphemeralStore.use((store) =>
+    Effect.sync(() => {
+      Object.assign(store.kept, { runs_max, more_max })
+      return store
+    })
+  )
+const small = bounded(300, 20)
 
 const seen = (run: RunId) =>
   Effect.gen(function* () {
@@ -65,6 +77,8 @@ it.effect(
   () =>
     Effect.gen(function* () {
       const store = yield* EphemeralStore
+      const { more_max, runs_max } = store.kept
+      assert.deepStrictEqual(store.kept, { runs_max: 10_000, more_max: 500 })
       const runs = yield* finish(runs_max + more_max, (n) => `c-${n}`)
       assert.isTrue(yield* seen(runs[0]!))
       runs.push(...(yield* finish(1, () => "last")))
@@ -82,7 +96,7 @@ it.effect(
 
 it.effect("a run that is forgotten leaves no question, file, cost or idempotency key", () =>
   Effect.gen(function* () {
-    const store = yield* EphemeralStore
+    const store = yield* small
     const key = "once"
     const bytes = new Uint8Array(10)
     const label = { digest: "f".repeat(64), media_type: "image/png" }
@@ -146,6 +160,7 @@ it.effect("a run that is forgotten leaves no question, file, cost or idempotency
 
 it.effect("one long conversation keeps its newest runs, and their numbers and messages", () =>
   Effect.gen(function* () {
+    const { more_max, runs_max } = (yield* small).kept
     const total = runs_max + more_max + 1
     const runs = yield* finish(total, () => "long")
     const dropped = total - runs_max
@@ -178,6 +193,7 @@ it.effect("one long conversation keeps its newest runs, and their numbers and me
 
 it.effect("an open run keeps what its prompt reads, and nothing before it", () =>
   Effect.gen(function* () {
+    yield* small
     const past = yield* finish(chapters_max + 10, () => "open")
     const open = yield* Samples.begin({ address: address("open") })
     yield* crowd("a")
@@ -196,7 +212,8 @@ it.effect("an open run keeps what its prompt reads, and nothing before it", () =
 
 it.effect("runs of unknown outcome or in quarantine are kept, and do not keep others", () =>
   Effect.gen(function* () {
-    const store = yield* EphemeralStore
+    const store = yield* bounded(1_500, 100)
+    const { more_max, runs_max } = store.kept
     const kept = yield* finish(2, (n) => `kept-${n}`)
     const [unknown, spoilt] = kept
     store.unknown.set(unknown!, new Map())
@@ -218,6 +235,7 @@ it.effect("runs of unknown outcome or in quarantine are kept, and do not keep ot
 
 it.effect("a conversation that is spoken to again stays, and quieter ones go before it", () =>
   Effect.gen(function* () {
+    const { more_max, runs_max } = (yield* small).kept
     const [first] = yield* finish(1, () => "again")
     const [quiet] = yield* finish(1, () => "quiet")
     yield* finish(runs_max - 10, (n) => `a-${n}`)
@@ -231,7 +249,8 @@ it.effect("a conversation that is spoken to again stays, and quieter ones go bef
 
 it.effect("where nothing else can go, the run that has just ended stays", () =>
   Effect.gen(function* () {
-    const store = yield* EphemeralStore
+    const store = yield* small
+    const { more_max, runs_max } = store.kept
     const kept = yield* finish(runs_max + more_max, (n) => `kept-${n % 10}`)
     for (const run of kept) store.unknown.set(run, new Map())
     const [last] = yield* finish(1, () => "last")
@@ -242,6 +261,7 @@ it.effect("where nothing else can go, the run that has just ended stays", () =>
 
 it.effect("a question that is open after the end of its run keeps it", () =>
   Effect.gen(function* () {
+    yield* small
     const approval = Samples.approvalRequested()
     const begun = yield* Samples.begin({ address: address("asked") }, [
       Samples.modelTurned(1, 1),
@@ -257,7 +277,7 @@ it.effect("a question that is open after the end of its run keeps it", () =>
 
 it.effect("an event begins a conversation that was forgotten anew, with its channels", () =>
   Effect.gen(function* () {
-    const store = yield* EphemeralStore
+    const store = yield* small
     const key = tenantKey(Samples.acme, "told")
     const task = (): NewTask => Samples.newTask({ address: address("told") })
     const targets = [{ channel: "slack", address: "C1", recipient: "ada" } as BindingTarget]
@@ -287,7 +307,7 @@ it.effect("an event begins a conversation that was forgotten anew, with its chan
 
 it.effect("an erasure finds the number of a conversation that was forgotten", () =>
   Effect.gen(function* () {
-    const store = yield* EphemeralStore
+    const store = yield* small
     yield* finish(1, () => "maria@example.org:1")
     yield* crowd("a")
     const named = () => [...store.counted.keys()].filter((name) => name.includes("maria"))
@@ -303,6 +323,7 @@ it.live(
   "a conversation that was forgotten is spoken to again, and whoever watched it sees that",
   () =>
     Effect.gen(function* () {
+      yield* small
       const first = yield* H.send("hello", "back")
       yield* H.ended(first, "back")
       const runtime = yield* AgentRuntime

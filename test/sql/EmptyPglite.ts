@@ -53,10 +53,12 @@ const migratedDump = Effect.suspend(() =>
   kept("migrated", digestOf(makers.migrated), (path) =>
     Effect.gen(function* () {
       const directory = mkdtempSync(join(tmpdir(), "troupe-migrated-"))
-      yield* TenantReads.pipe(
-        Effect.provide(tenantReads),
-        Effect.provide(Migrations.layer),
-        Effect.provide(Pglite.layer({ directory }))
+      yield* Effect.provide(
+        TenantReads,
+        Layer.provide(
+          tenantReads,
+          Layer.provideMerge(Migrations.layer, Pglite.layer({ directory }))
+        )
       )
       yield* Effect.promise(async () =>
         dumped(await PGlite.create(join(directory, "pgdata")), path)
