@@ -32,7 +32,7 @@ import {
 /** Tens of millions of assertions: a busy machine needs more than half a minute. */
 const patient = { timeout: 180_000 }
 
-const seeds = Array.from({ length: either(1_000, 2_500) }, (_, seed) => seed)
+const seeds = Array.from({ length: either(400, 2_500) }, (_, seed) => seed)
 
 /** Says which seed failed. */
 const each = (body: (seed: number) => void): void => {
@@ -181,7 +181,7 @@ describe("any interleaving", () => {
       "3 frames"
     ]
     for (const name of [...tags, ...outcomes, ...ends])
-      assert.isAtLeast(met.get(name) ?? 0, either(5, 20), name)
+      assert.isAtLeast(met.get(name) ?? 0, either(2, 20), name)
   })
 })
 

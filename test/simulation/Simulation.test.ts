@@ -8,10 +8,12 @@ const part = 50
 
 describe("the simulation", () => {
   it("makes the same journal and the same choices of the same seed", () => {
-    for (const seed of [3, 7, 41]) {
-      assert.strictEqual(simulate(seed).digest, simulate(seed).digest)
-    }
-    assert.notStrictEqual(simulate(3).digest, simulate(4).digest)
+    const digests = [3, 7, 41].slice(0, either(1, 3)).map((seed) => {
+      const { digest } = simulate(seed)
+      assert.strictEqual(simulate(seed).digest, digest)
+      return digest
+    })
+    assert.notStrictEqual(simulate(4).digest, digests[0])
   })
 
   const counts = new Map<string, number>()

@@ -28,12 +28,12 @@ export const engines = [
 /** Runs the tests on each engine, with a new database. */
 export const onBothEngines = (
   name: string,
-  tests: (it: Vitest.MethodsNonLive<Needs>) => void
+  tests: (it: Vitest.MethodsNonLive<Needs>, engine: (typeof engines)[number][0]) => void
 ): void => {
   for (const [engine, client] of engines) {
     layer(Layer.provideMerge(SqlStores.layer, client), {
       excludeTestServices: true,
       timeout: "2 minutes"
-    })(`${name} (${engine})`, tests)
+    })(`${name} (${engine})`, (it) => tests(it, engine))
   }
 }
