@@ -1,8 +1,7 @@
 /**
  * Where a worker keeps what it knows: a new place each time, on either engine, gone when the scope closes.
  */
-import { createHash } from "node:crypto"
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
+import { cpSync, mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { PgClient } from "@effect/sql-pg"
@@ -10,7 +9,7 @@ import { Effect, Redacted } from "effect"
 import type { Scope } from "effect"
 import { either } from "../Long.ts"
 import * as EmbeddedPostgres from "../sql/EmbeddedPostgres.ts"
-import { kept } from "../sql/Kept.ts"
+import { digestOf, kept } from "../sql/Kept.ts"
 import type { Store } from "./Plan.ts"
 import * as Service from "./Service.ts"
 
@@ -26,23 +25,11 @@ const makers = [
   "../../layers/sql/engine/Migrations.ts",
   "../../package-lock.json",
   "worker.ts"
-]
-
-const digest = (): string => {
-  const hash = createHash("sha256")
-  for (const maker of makers) {
-    const path = join(import.meta.dirname, maker)
-    const files = path.endsWith("migrations")
-      ? readdirSync(path).map((it) => join(path, it))
-      : [path]
-    for (const file of files) hash.update(readFileSync(file))
-  }
-  return hash.digest("hex").slice(0, 16)
-}
+].map((path) => join(import.meta.dirname, path))
 
 /** Making a database costs seconds, copying one does not: made once, by a worker that is started and stopped. To be copied. */
 export const template = Effect.suspend(() =>
-  kept("pglite", digest(), (path) =>
+  kept("pglite", digestOf(makers), (path) =>
     Effect.gen(function* () {
       const made = join(yield* temporary, "db")
       const worker = yield* Service.start({

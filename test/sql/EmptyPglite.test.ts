@@ -34,6 +34,22 @@ it.effect(
     })
 )
 
+it.effect("a database without a schema is used again, without what a test has made in it", () =>
+  Effect.gen(function* () {
+    const transaction = (statement: string) =>
+      SqlClient.SqlClient.use((sql) =>
+        Effect.andThen(
+          sql.unsafe(statement),
+          sql.unsafe<{ readonly xid: number }>("SELECT txid_current()::int4 AS xid")
+        )
+      ).pipe(Effect.provide(Layer.fresh(EmptyPglite.layer)), Effect.scoped)
+    const made = "CREATE SCHEMA mine CREATE TABLE rows (id int4) CREATE TABLE others (id int4)"
+    const [first] = yield* transaction(made)
+    const [next] = yield* transaction(made)
+    assert.isAbove(next!.xid, first!.xid)
+  })
+)
+
 const changes = [
   ["changed function", "ALTER FUNCTION troupe.is_sought(text) COST 7"],
   ["table", "CREATE TABLE public.left (id int4)"],

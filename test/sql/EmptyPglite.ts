@@ -2,8 +2,7 @@
  * PGlite for tests: in memory, and without a row each time, with a schema or none. Making one costs seconds of CPU time, and
  * loading its dump half of one: the dump is made once, and what a test leaves is emptied for the next one of the process.
  */
-import { createHash } from "node:crypto"
-import { mkdtempSync, openAsBlob, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { mkdtempSync, openAsBlob, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { setTimeout } from "node:timers/promises"
@@ -15,25 +14,17 @@ import * as Migrations from "../../layers/sql/engine/Migrations.ts"
 import * as Pglite from "../../layers/sql/engine/Pglite.ts"
 import type { SqlNotify } from "../../layers/sql/engine/SqlNotify.ts"
 import { layer as tenantReads, TenantReads } from "../../layers/sql/engine/TenantReads.ts"
-import { kept } from "./Kept.ts"
+import { digestOf, kept } from "./Kept.ts"
 
 const engine = join(import.meta.dirname, "../../layers/sql/engine")
 
 /** What the dumps are made by. */
 const makers = {
-  empty: ["../../../package-lock.json"],
+  empty: [join(import.meta.dirname, "../../package-lock.json")],
   migrated: [
-    "../../../package-lock.json",
-    "Migrations.ts",
-    "TenantReads.ts",
-    ...readdirSync(join(engine, "migrations")).map((file) => `migrations/${file}`)
+    join(import.meta.dirname, "../../package-lock.json"),
+    ...["migrations", "Migrations.ts", "TenantReads.ts"].map((name) => join(engine, name))
   ]
-}
-
-const digestOf = (files: ReadonlyArray<string>): string => {
-  const hash = createHash("sha256")
-  for (const file of files) hash.update(readFileSync(join(engine, file)))
-  return hash.digest("hex").slice(0, 16)
 }
 
 const dumped = async (pg: PGlite, path: string): Promise<void> => {
@@ -114,7 +105,7 @@ const settings = `SELECT string_agg(name || ' ' || setting, ',' ORDER BY name) F
 /** Every schema but these, with what is in it. */
 const dropAllBut = (...kept: ReadonlyArray<string>) => `DO $$ DECLARE name text; BEGIN
     FOR name IN SELECT nspname FROM pg_namespace
-      WHERE nspname !~ '^pg_' AND nspname <> ALL ('{information_schema,${kept.join(",")}}')
+      WHERE nspname !~ '^pg_' AND nspname <> ALL ('{${["information_schema", ...kept].join(",")}}')
     LOOP EXECUTE format('DROP SCHEMA %I CASCADE', name); END LOOP;
     CREATE SCHEMA IF NOT EXISTS public;
   END $$`

@@ -2,6 +2,7 @@
  * What tests make once and keep between runs, under the digest of what it is made by. Of several processes that need it
  * at the same time one makes it, and the others wait.
  */
+import { createHash } from "node:crypto"
 import {
   existsSync,
   mkdirSync,
@@ -9,6 +10,7 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  statSync,
   writeFileSync
 } from "node:fs"
 import { join } from "node:path"
@@ -16,6 +18,18 @@ import { setTimeout } from "node:timers/promises"
 import { Effect } from "effect"
 
 const cache = join(import.meta.dirname, "../../node_modules/.cache/troupe-test")
+
+/** Of these files, and of those in these folders. */
+export const digestOf = (paths: ReadonlyArray<string>): string => {
+  const hash = createHash("sha256")
+  for (const path of paths) {
+    const files = statSync(path).isDirectory()
+      ? readdirSync(path).map((name) => join(path, name))
+      : [path]
+    for (const file of files) hash.update(readFileSync(file))
+  }
+  return hash.digest("hex").slice(0, 16)
+}
 
 /** Whether the process that wrote the lock still runs; a lock without its writer's id is a moment old. */
 const isHeld = (lock: string): boolean => {

@@ -77,8 +77,8 @@ const damages: Readonly<Record<string, Damage<SqlClient.SqlClient>>> = {
 const shown = (engine: string) => {
   const all = Object.entries(damages)
   if (isFull || engine !== "PGlite") return all
-  return [...Map.groupBy(all, ([, { reason }]) => reason).values()].flatMap(([first]) =>
-    first === undefined ? [] : [first]
+  return all.filter(
+    ([, { reason }], place) => all.findIndex(([, other]) => other.reason === reason) === place
   )
 }
 
