@@ -163,13 +163,6 @@ const compiler = (): string => {
   return found === "" ? "the compiler of effect-tsgo" : found
 }
 
-/** What it proposes and demands nothing of is not shown. */
-const withoutProposals = (output: string): string =>
-  output.replace(
-    /^\S+\(\d+,\d+\): (?:suggestion|message) TS(?:(?!^\S+\(\d+,\d+\): |^Files: )[^])*/gm,
-    ""
-  )
-
 const checks = (): ReadonlyArray<Check> => {
   const files = typescriptFiles()
   // What it finds in a file whose text has not changed, for the second look too.
@@ -233,7 +226,7 @@ const runChecks = async (): Promise<{
     console.log(`== ${check.name}: ${ok ? "ok" : "FAILED"} (${seconds(ran.ms)})`)
     if (!ok) {
       failed.push(check.name)
-      console.log(shorten(withoutProposals(ran.output) + (doubt === undefined ? "" : `\n${doubt}`)))
+      console.log(shorten(ran.output + (doubt === undefined ? "" : `\n${doubt}`)))
     }
   }
   return { passed: all.length - failed.length, failed }

@@ -29,12 +29,20 @@ export const withoutComments = (text: string): string =>
 const importPattern =
   /(?:^|[\s;])(?:import|export)\s[^"';]*?from\s*["']([^"']+)["']|(?:^|[\s;])import\s*["']([^"']+)["']|\bimport\(\s*["']([^"']+)["']/g
 
+/** What was found last in each file: every rule asks for every file. */
+const found = new Map<string, { readonly text: string; readonly imports: ReadonlyArray<string> }>()
+
 /** What a file imports: own files as paths from the root, packages by their name. */
-export const importsOf = (path: string, text: string): ReadonlyArray<string> =>
-  [...withoutComments(text).matchAll(importPattern)].map((match) => {
+export const importsOf = (path: string, text: string): ReadonlyArray<string> => {
+  const last = found.get(path)
+  if (last?.text === text) return last.imports
+  const imports = [...withoutComments(text).matchAll(importPattern)].map((match) => {
     const name = (match[1] ?? match[2] ?? match[3])!
     return name.startsWith(".") ? posix.join(dirname(path), name) : name
   })
+  found.set(path, { text, imports })
+  return imports
+}
 
 export const isOwn = (name: string): boolean => /^(src|services|layers|test|scripts)\//.test(name)
 export const roomOf = (path: string): string | undefined => /^layers\/([^/]+)\//.exec(path)?.[1]

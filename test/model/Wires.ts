@@ -37,7 +37,7 @@ export const pieces =
   async (reply) => {
     begin(reply)
     const bytes = Buffer.from(text).subarray(0, cut)
-    for (let from = 0, n = 0; from < bytes.length; n++) {
+    for (let from = 0, n = 0; from < bytes.length && !reply.destroyed; n++) {
       const to = from + sizes[n % sizes.length]!
       reply.write(bytes.subarray(from, to))
       from = to
