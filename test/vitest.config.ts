@@ -51,6 +51,9 @@ const together = [
   "worlds"
 ].map((folder) => `test/${folder}/**/*.test.ts`)
 
+/** Those of no folder, which look at the text of the repository. */
+const textual = "test/*.test.ts"
+
 /**
  * They count what a process holds, measure its pace, or start others that need its core; or they take long though their files
  * are short, so that they would run last, beside nothing.
@@ -70,7 +73,12 @@ const alone = [
  * PGlite is WebAssembly, which V8 need not compile a second time, better, in processes of seconds; and what a test allocates
  * is copied less often where the young generation has room, in MiB.
  */
-const execArgv = ["--liftoff-only", "--min-semi-space-size=16", "--max-semi-space-size=64"]
+const execArgv = [
+  "--conditions=troupe-source",
+  "--liftoff-only",
+  "--min-semi-space-size=16",
+  "--max-semi-space-size=64"
+]
 
 /** Left to the long form, unless the file or its folder is named. */
 const left = isFull
@@ -81,8 +89,6 @@ const left = isFull
 
 const project = (name: string, test: object) => ({
   root,
-  resolve: { conditions: ["troupe-source"] },
-  ssr: { resolve: { conditions: ["troupe-source"] } },
   test: {
     name,
     // What hangs ends; a machine that is busy with other things is no fault.
@@ -90,6 +96,8 @@ const project = (name: string, test: object) => ({
     hookTimeout: 120_000,
     pool: "forks" as const,
     execArgv,
+    // Files are imported by Node itself, as `npm start` does: nothing else transforms them.
+    experimental: { viteModuleRunner: false, nodeLoader: false },
     ...test
   }
 })
@@ -101,10 +109,14 @@ export default defineConfig({
     // One more than the two cores of a small machine: many files wait for clocks and for processes of their own.
     maxWorkers: 3,
     projects: [
-      project("together", { include: together, exclude: [...alone, ...left], isolate: false }),
+      project("together", {
+        include: [...together, textual],
+        exclude: [...alone, ...left],
+        isolate: false
+      }),
       project("apart", {
         include: ["test/**/*.test.ts"],
-        exclude: [...together, ...left],
+        exclude: [...together, textual, ...left],
         isolate: true
       }),
       project("alone", { include: alone, exclude: left, isolate: true })

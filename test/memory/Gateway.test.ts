@@ -14,7 +14,7 @@ import { CanonicalText } from "../../src/memory/CanonicalText.ts"
 import type { AnchorKind } from "../../src/memory/MemoryAnchors.ts"
 import type { MemoryRow, MemoryOrigin } from "../../src/memory/MemoryRow.ts"
 import * as Samples from "../contracts/Samples.ts"
-import { onBothEngines } from "../sql/Engines.ts"
+import { onSomeEngines } from "../sql/Engines.ts"
 
 const newRun = () => RunId.make(randomUUID())
 
@@ -453,4 +453,4 @@ const tests = (it: Vitest.MethodsNonLive<MemoryStore>): void => {
 }
 
 layer(EphemeralMemoryStore.layer, { excludeTestServices: true })("the gateway (ephemeral)", tests)
-onBothEngines("the gateway", tests)
+onSomeEngines("the gateway", tests)

@@ -8,7 +8,7 @@ import * as MemoryRetention from "../../layers/memory/MemoryRetention.ts"
 import type { MemoryScope } from "../../src/memory/MemoryRow.ts"
 import { MemoryStore } from "../../services/MemoryStore.ts"
 import * as Samples from "../contracts/Samples.ts"
-import { onBothEngines } from "../sql/Engines.ts"
+import { onSomeEngines } from "../sql/Engines.ts"
 import { row } from "./Rows.ts"
 
 const day = 86_400_000
@@ -74,4 +74,4 @@ layer(EphemeralMemoryStore.layer, { excludeTestServices: true })("retention (eph
   tests(it)
   longTests(it)
 })
-onBothEngines("retention", tests)
+onSomeEngines("retention", tests)

@@ -225,7 +225,8 @@ describe("the packed package", () => {
       target === null ? [] : typeof target === "string" ? [target] : Object.values(target)
     )
     for (const target of targets) {
-      if (!target.includes("*")) assert.include(files, target.slice(2))
+      if (target.includes("*") || (!isFull && target.endsWith(".d.ts"))) continue
+      assert.include(files, target.slice(2))
     }
     const examples = readdirSync(join(root, "test/examples")).filter((name) =>
       /^[a-z]+\.ts$/.test(name)

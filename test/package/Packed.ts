@@ -55,8 +55,8 @@ export const pack = (place: string): string => {
     if (!left.has(name)) cpSync(join(root, name), join(made, name), { recursive: true })
   }
   const out = ["--outDir", join(made, "dist")]
-  // The types are checked by a check of their own, and here by the long form.
-  const checked = isFull ? [] : ["--noCheck"]
+  // The types are checked by a check of their own, and written here by the long form alone, which has a user of them.
+  const checked = isFull ? [] : ["--noCheck", "--declaration", "false"]
   const build = ["--project", ".config/tsconfig.build.json", ...out, ...checked]
   // By its path: which of the two compilers the name `tsc` finds depends on the order in which npm links them.
   const compiler = join(root, "node_modules/typescript/bin/tsc")

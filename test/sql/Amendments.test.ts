@@ -14,7 +14,7 @@ import * as Samples from "../contracts/Samples.ts"
 import * as EmbeddedPostgres from "./EmbeddedPostgres.ts"
 import * as EmptyPglite from "./EmptyPglite.ts"
 import type { Needs } from "./Engines.ts"
-import { onBothEngines } from "./Engines.ts"
+import { onSomeEngines } from "./Engines.ts"
 import * as Statements from "./Statements.ts"
 
 const cancel = (run: RunId) =>
@@ -115,7 +115,7 @@ const together = (it: Vitest.MethodsNonLive<Needs>) => {
   )
 }
 
-onBothEngines("amendments", together)
+onSomeEngines("amendments", together)
 
 /** Rows of records that were fetched since the database was made, those of the statement itself left out. */
 const recordsRead = Effect.flatMap(SqlClient.SqlClient, (sql) =>

@@ -5,6 +5,7 @@ import { layer } from "@effect/vitest"
 import type { Vitest } from "@effect/vitest"
 import { Layer } from "effect"
 import type { SqlClient } from "effect/sql"
+import { either } from "../Long.ts"
 import * as EmptyPglite from "./EmptyPglite.ts"
 import type { SqlNotify } from "../../layers/sql/engine/SqlNotify.ts"
 import * as SqlStores from "../../layers/sql/stores/SqlStores.ts"
@@ -25,15 +26,26 @@ export const engines = [
   ["PostgreSQL", EmbeddedPostgres.layer]
 ] as const
 
-/** Runs the tests on each engine, with a new database. */
-export const onBothEngines = (
-  name: string,
-  tests: (it: Vitest.MethodsNonLive<Needs>, engine: (typeof engines)[number][0]) => void
-): void => {
-  for (const [engine, client] of engines) {
+/** Those of the form that runs: the server in `npm test`, both in the long form. */
+export const someEngines = engines.slice(either(1, 0))
+
+type Engine = (typeof engines)[number]
+type Tests = (it: Vitest.MethodsNonLive<Needs>, engine: Engine[0]) => void
+
+const on = (some: ReadonlyArray<Engine>, name: string, tests: Tests): void => {
+  for (const [engine, client] of some) {
     layer(Layer.provideMerge(SqlStores.layer, client), {
       excludeTestServices: true,
       timeout: "2 minutes"
     })(`${name} (${engine})`, (it) => tests(it, engine))
   }
 }
+
+/** Runs the tests on each engine, with a new database. */
+export const onBothEngines = (name: string, tests: Tests): void => on(engines, name, tests)
+
+/**
+ * The same on the engines of the form that runs, for tests of what the contract of the stores shows on both, and of statements
+ * that both have alike.
+ */
+export const onSomeEngines = (name: string, tests: Tests): void => on(someEngines, name, tests)

@@ -7,7 +7,7 @@ import { ConversationStore } from "../../services/ConversationStore.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
 import * as Samples from "../contracts/Samples.ts"
-import { onBothEngines } from "./Engines.ts"
+import { onSomeEngines } from "./Engines.ts"
 
 const numbers = (count: number) => Array.from({ length: count }, (_, n) => n)
 
@@ -35,7 +35,7 @@ const doubling = Effect.gen(function* () {
   return { double, statements }
 })
 
-onBothEngines("grouped reads", (it) => {
+onSomeEngines("grouped reads", (it) => {
   it.effect("64 callers at once are answered by two statements of at most 50", () =>
     Effect.gen(function* () {
       const { double, statements } = yield* doubling
@@ -154,7 +154,7 @@ onBothEngines("grouped reads", (it) => {
   )
 })
 
-onBothEngines("what principals read at once", (it) => {
+onSomeEngines("what principals read at once", (it) => {
   it.effect("is read by one statement for each tenant, in its role", () =>
     Effect.gen(function* () {
       const tasks = yield* TaskStore
@@ -183,7 +183,7 @@ onBothEngines("what principals read at once", (it) => {
   )
 })
 
-onBothEngines("what watchers and actors read at once", (it) => {
+onSomeEngines("what watchers and actors read at once", (it) => {
   const begun = Effect.forEach(numbers(20), () => Samples.begin())
 
   it.effect("is for each caller what it would have got alone", () =>

@@ -6,9 +6,8 @@ import { RunJournal } from "../../services/RunJournal.ts"
 import * as EphemeralStore from "../../layers/ephemeral/EphemeralStore.ts"
 import type { Damage } from "../contracts/Quarantined.ts"
 import { isQuarantined } from "../contracts/Quarantined.ts"
-import { isFull } from "../Long.ts"
 import * as Samples from "../contracts/Samples.ts"
-import { onBothEngines } from "./Engines.ts"
+import { onSomeEngines } from "./Engines.ts"
 
 /** Writes another payload into an event, and gives the way back. */
 const rewritten = (seq: number, payload: string) =>
@@ -73,17 +72,8 @@ const damages: Readonly<Record<string, Damage<SqlClient.SqlClient>>> = {
   }
 }
 
-/** In the short form one of each reason on PGlite: the statements that find them are the same on both. */
-const shown = (engine: string) => {
-  const all = Object.entries(damages)
-  if (isFull || engine !== "PGlite") return all
-  return all.filter(
-    ([, { reason }], place) => all.findIndex(([, other]) => other.reason === reason) === place
-  )
-}
-
-onBothEngines("a run in quarantine", (it, engine) => {
-  for (const [what, damage] of shown(engine)) {
+onSomeEngines("a run in quarantine", (it) => {
+  for (const [what, damage] of Object.entries(damages)) {
     it.effect(`is named, listed and left alone where ${what}, and goes on once it is fixed`, () =>
       isQuarantined(damage).pipe(Effect.provide(EphemeralStore.layer))
     )
