@@ -3,11 +3,13 @@ import { Result } from "effect"
 import { canonical, copyJson } from "../../src/Canonical.ts"
 import {
   bounds_default,
+  copyWithin,
   depth_max,
   isWithinBounds,
   readJson,
   readJsonValue
 } from "../../src/entry/BoundedJson.ts"
+import { jsonUnits } from "../../src/conversation/PromptSize.ts"
 import { argumentsOf } from "../../layers/model/TurnParts.ts"
 import { anyValue, random } from "./HostileValues.ts"
 
@@ -157,5 +159,54 @@ describe("values of a program", () => {
       assert.deepStrictEqual(argumentsOf(text), { arguments: null, malformed: text })
     }
     assert.deepStrictEqual(argumentsOf('{"n":1}'), { arguments: { n: 1 } })
+  })
+})
+
+describe("copyWithin", () => {
+  const taken = () => ({ values: bounds_default.values_max, units: 0 })
+  const copy = (value: unknown, depth = depth_max) => copyWithin(value, depth, taken())
+
+  it("gives a value of its own, member by member, or nothing", () => {
+    const next = random(29)
+    for (let n = 0; n < 300; n++) {
+      const value: unknown = anyValue(next, 4)
+      const own = copy(value)
+      assert.strictEqual(own !== undefined, isWithinBounds(value, bounds_default, true))
+      if (own !== undefined) assert.strictEqual(canonical(own), canonical(value))
+    }
+    const value = JSON.parse('{"a":[{"b":"c"}],"__proto__":{"d":[1]},"n":null}')
+    const own = copy(value) as typeof value
+    assert.strictEqual(canonical(own), canonical(value))
+    value.a[0].b = "changed"
+    assert.strictEqual(own.a[0].b, "c")
+    assert.notStrictEqual(Object.getOwnPropertyDescriptor(own, "__proto__")!.value, undefined)
+    assert.strictEqual(Object.getPrototypeOf(own), Object.prototype)
+  })
+
+  it("reads each member once, so that what was looked at is what is kept", () => {
+    let reads = 0
+    const shifting = {
+      get amount() {
+        return ++reads === 1 ? 10 : { toString: "another" }
+      }
+    }
+    assert.deepStrictEqual(copy(shifting), { amount: 10 })
+    assert.strictEqual(reads, 1)
+  })
+
+  it("counts values and units, over several values", () => {
+    const count = taken()
+    const values = [{ name: "é".repeat(10), list: [1, true, null, "x"] }, "text", []]
+    for (const value of values) copyWithin(value, depth_max, count)
+    const units = values.reduce<number>((sum, value) => sum + jsonUnits(value as never), 0)
+    assert.strictEqual(count.units, units)
+    assert.strictEqual(bounds_default.values_max - count.values, 9)
+    assert.isUndefined(copyWithin([1, 2, 3], depth_max, { values: 3, units: 0 }))
+    assert.isDefined(copyWithin([1, 2, 3], depth_max, { values: 4, units: 0 }))
+    assert.isUndefined(copy([[1]], 1))
+    assert.isDefined(copy([[1]], 2))
+    const looped: Array<unknown> = []
+    looped.push(looped)
+    assert.isUndefined(copy(looped))
   })
 })

@@ -3,9 +3,8 @@
  * gets there.
  */
 import { Result, Schema } from "effect"
-import { copyJson } from "../../../src/Canonical.ts"
-import { bounds_default, isWithinBounds } from "../../../src/entry/BoundedJson.ts"
-import { jsonUnits } from "../../../src/conversation/PromptSize.ts"
+import type { Taken } from "../../../src/entry/BoundedJson.ts"
+import { bounds_default, copyWithin } from "../../../src/entry/BoundedJson.ts"
 import type { FrameId } from "../../../src/Ids.ts"
 import { FinishReason } from "../../../src/run/FinishReason.ts"
 import type { Turn } from "../../../src/run/RunDecider.ts"
@@ -31,11 +30,12 @@ export const ownTurn = (given: Given, frame: FrameId, step: number): ModelTurned
   if (given.calls.length > turn_calls_max) {
     return `the gateway gave a turn of more than ${turn_calls_max} calls`
   }
-  const calls = given.calls.map((call) => ownCall(call))
+  const taken: Taken = { values: 0, units: given.text.length }
+  const calls = given.calls.map((call) => ownCall(call, taken))
   if (!isPlain(given)) return decoded(given, { _tag: "ModelTurned", frame, step, calls })
   // The spread comes first: a literal that begins with one is copied at once, any other member by member (bench row `step`).
   const turned: ModelTurned = { ...given, _tag: "ModelTurned", frame, step, calls }
-  return isTooLarge(turned, given.text.length + unitsOf(calls)) ? too_large : turned
+  return isTooLarge(turned, taken.units) ? too_large : turned
 }
 
 /** Most turns have no members but these, and are not decoded (bench row `step`). */
@@ -53,15 +53,6 @@ const too_large = `the gateway gave a turn of more than ${turn_bytes_max} bytes`
 const isTooLarge = (turned: ModelTurned, units: number): boolean =>
   units * unit_bytes_max > turn_bytes_max / 2 &&
   isBeyondBytes(JSON.stringify(turned), turn_bytes_max)
-
-const unitsOf = (calls: Given["calls"]): number => {
-  let units = 0
-  for (const call of calls) {
-    units += call.name.length + call.model_id.length + jsonUnits(call.arguments)
-    if (call.malformed !== undefined) units += call.malformed.length
-  }
-  return units
-}
 
 const isTurn = ({ calls, finish, text, usage }: Given): boolean =>
   typeof text === "string" &&
@@ -84,10 +75,15 @@ const decoded = (
 }
 
 /** What a person approves is what runs, so the arguments are copied. */
-const ownCall = (call: ProposedCall): ProposedCall =>
-  isWithinBounds(call.arguments, bounds_default, true)
-    ? { ...call, arguments: copyJson(call.arguments) }
-    : { ...call, arguments: null, malformed: call.malformed ?? beyond_bounds }
+const ownCall = (call: ProposedCall, taken: Taken): ProposedCall => {
+  const { malformed, model_id, name } = call
+  taken.values = bounds_default.values_max
+  taken.units += name.length + model_id.length + (malformed === undefined ? 0 : malformed.length)
+  const args = copyWithin(call.arguments, bounds_default.depth_max, taken)
+  return args === undefined
+    ? { ...call, arguments: null, malformed: malformed ?? beyond_bounds }
+    : { ...call, arguments: args }
+}
 
 /** In the place of the text that was no JSON, for the model. */
 const beyond_bounds = `they nest deeper than ${bounds_default.depth_max}, hold more than ${bounds_default.values_max} values, or a value that JSON cannot say`
