@@ -16,15 +16,8 @@ import type {
 import type { FileNotFound, FilesFull, FileTooLarge, GivenPart } from "../src/conversation/Part.ts"
 import type { ConversationNotFound, InitiatedBy } from "../src/conversation/Conversation.ts"
 import type { InvalidInput } from "../src/entry/InvalidInput.ts"
-import type {
-  Address,
-  AgentName,
-  CallId,
-  ConversationId,
-  FrameId,
-  RunId,
-  Tenant
-} from "../src/Ids.ts"
+import type { Address, AgentName, CallId, ConversationId, FrameId, Tenant } from "../src/Ids.ts"
+import { RunId } from "../src/Ids.ts"
 import type { NotEntitled } from "../src/approval/Approval.ts"
 import type { AnchorMismatch } from "../src/memory/MemoryAnchors.ts"
 import type { Principal } from "../src/Principal.ts"
@@ -39,9 +32,14 @@ import type { StoreError } from "./StoreError.ts"
 import type { Accepted } from "./TaskStore.ts"
 
 /** The runtime is stopping and takes no new work. */
-export class ShuttingDown extends Schema.TaggedError<ShuttingDown>()("ShuttingDown", {}) {
+export class ShuttingDown extends Schema.TaggedError<ShuttingDown>()("ShuttingDown", {
+  /** The run that a wait was for, which the stop does not end: whoever hosts it next goes on with it. Absent = no wait. */
+  run: Schema.optionalKey(RunId)
+}) {
   override get message(): string {
-    return "the runtime is stopping and takes no new work"
+    return this.run === undefined
+      ? "the runtime is stopping and takes no new work"
+      : `the runtime is stopping, and run ${this.run} goes on when it is hosted again`
   }
 }
 

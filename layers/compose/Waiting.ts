@@ -19,7 +19,7 @@ import { RunNotFound } from "../../src/run/RunCommand.ts"
 import { milliseconds } from "../../src/Times.ts"
 import { CustomerAgents } from "../../services/AgentDirectory.ts"
 import type { Cursor, FeedItem, FeedItems, Message, OpenFeed } from "../../services/AgentRuntime.ts"
-import { AgentRuntime, feedStream } from "../../services/AgentRuntime.ts"
+import { AgentRuntime, feedStream, ShuttingDown } from "../../services/AgentRuntime.ts"
 import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
 import { ConversationStore } from "../../services/ConversationStore.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
@@ -276,7 +276,9 @@ const waitFor = (
   { cancel = false, timeout_ms }: Bounds,
   interruptibly: Interruptibly
 ) => {
-  const wait = interruptibly(waited(place, by, timeout_ms))
+  const wait = interruptibly(waited(place, by, timeout_ms)).pipe(
+    Effect.catchTag("ShuttingDown", () => Effect.fail(new ShuttingDown({ run: place.id })))
+  )
   if (!cancel) return wait
   const leave = Effect.ignore(left(place.id, by))
   return wait.pipe(

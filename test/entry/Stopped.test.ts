@@ -50,6 +50,13 @@ const tagOf = (promise: Promise<unknown>): Promise<string> =>
     (error: { readonly _tag?: string }) => error._tag ?? String(error)
   )
 
+/** The run that a wait ended without, which the stop of its service names. */
+const runOf = (promise: Promise<unknown>): Promise<string | undefined> =>
+  promise.then(
+    () => "none: it ended",
+    (error: { readonly run?: string }) => error.run
+  )
+
 const readAll = async (items: AsyncIterable<unknown>): Promise<void> => {
   for await (const _ of items);
 }
@@ -129,6 +136,28 @@ describe("a service that stops", () => {
       await next.stop()
     })
   }
+
+  it("names the run that each wait was for, and the next service goes on with it", async () => {
+    const troupe = await open({ directory })
+    const begun = await troupe.send({ agent: "shop", text: "wait" })
+    const asked = troupe.ask({ agent: "shop", text: "wait" })
+    const named = Promise.all([troupe.result(begun.run), asked].map(runOf))
+    while ((await troupe.runs()).filter(({ status }) => status === "processing").length < 2) {
+      await new Promise((resolve) => setTimeout(resolve, 10))
+    }
+    await troupe.stop()
+    const [first, second] = await named
+    assert.strictEqual(first, begun.run)
+    assert.strictEqual(await runOf(troupe.result(begun.run)), undefined)
+    const next = await open({ directory })
+    for (const run of [first, second]) {
+      assert.isDefined(run)
+      const end = next.result(run!)
+      await next.cancel(run!, by("admin"), "no longer needed")
+      assert.strictEqual((await end).status, "cancelled")
+    }
+    await next.stop()
+  })
 
   it("ends the calls that were begun before it, and what they did is durable", async () => {
     const troupe = await open({ directory })
