@@ -22,6 +22,7 @@ import { operations as forOperators } from "../../src/agents/Operations.ts"
 import { MessageId, Tenant } from "../../src/Ids.ts"
 import { Principal } from "../../src/Principal.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
+import { isFull } from "../Long.ts"
 import { bundled } from "../process/Bundle.ts"
 
 /** Without its kind, which is never for customers: here one talks with it. */
@@ -182,6 +183,9 @@ const runIn = (out: string): string => /\brun ([0-9a-f-]{36})/.exec(out)![1]!
 
 const approvalIn = (out: string): string => /approval: +([0-9a-f-]{36})/.exec(out)![1]!
 
+/** Each of these starts clients of their own, half a second of CPU time each. */
+const inLongForm: (...test: Parameters<typeof it.live>) => void = isFull ? it.live : () => {}
+
 describe("the chat client", () => {
   it.live(
     "sends one message, prints each call and its result, and prints how to answer the question",
@@ -242,7 +246,7 @@ describe("the chat client", () => {
     })
   )
 
-  it.live("says what a message waits behind, and goes on when that is decided", () =>
+  inLongForm("says what a message waits behind, and goes on when that is decided", () =>
     Effect.gen(function* () {
       const { directory } = yield* house()
       const there = ["--conversation", "c-1", "--message"]
@@ -339,19 +343,21 @@ describe("the chat client", () => {
     }).pipe(Effect.timeout("20 seconds"))
   )
 
-  it.live("finds the service by TROUPE_DATA, and by TROUPE_URL and TROUPE_TOKEN before that", () =>
-    Effect.gen(function* () {
-      const { directory } = yield* house()
-      const TROUPE_DATA = path.join(directory, ".troupe")
-      const elsewhere = path.join(directory, "elsewhere")
-      fs.mkdirSync(elsewhere)
-      const found = yield* chatWith({ TROUPE_DATA }, elsewhere, "--pending")
-      assert.deepStrictEqual(yield* found.ends, { code: 0, out: "" })
-      const wrong = yield* chatWith({ TROUPE_DATA, TROUPE_TOKEN: "no" }, elsewhere, "--pending")
-      assert.include((yield* wrong.ends).out, "A valid token is needed.")
-      const nothing = yield* chatWith({ TROUPE_DATA: elsewhere }, directory, "--pending")
-      assert.include((yield* nothing.ends).out, `There is none in ${elsewhere}`)
-    }).pipe(Effect.timeout("20 seconds"))
+  inLongForm(
+    "finds the service by TROUPE_DATA, and by TROUPE_URL and TROUPE_TOKEN before that",
+    () =>
+      Effect.gen(function* () {
+        const { directory } = yield* house()
+        const TROUPE_DATA = path.join(directory, ".troupe")
+        const elsewhere = path.join(directory, "elsewhere")
+        fs.mkdirSync(elsewhere)
+        const found = yield* chatWith({ TROUPE_DATA }, elsewhere, "--pending")
+        assert.deepStrictEqual(yield* found.ends, { code: 0, out: "" })
+        const wrong = yield* chatWith({ TROUPE_DATA, TROUPE_TOKEN: "no" }, elsewhere, "--pending")
+        assert.include((yield* wrong.ends).out, "A valid token is needed.")
+        const nothing = yield* chatWith({ TROUPE_DATA: elsewhere }, directory, "--pending")
+        assert.include((yield* nothing.ends).out, `There is none in ${elsewhere}`)
+      }).pipe(Effect.timeout("20 seconds"))
   )
 
   it.live(
@@ -375,7 +381,7 @@ describe("the chat client", () => {
       }).pipe(Effect.timeout("20 seconds"))
   )
 
-  it.live("finds a service that restarted at another port, and prints nothing twice", () =>
+  inLongForm("finds a service that restarted at another port, and prints nothing twice", () =>
     Effect.gen(function* () {
       const open = yield* Deferred.make<void>()
       const { directory, restart } = yield* house((request) => {
@@ -425,7 +431,7 @@ describe("the chat client", () => {
       }).pipe(Effect.timeout("20 seconds"))
   )
 
-  it.live(
+  inLongForm(
     "prints one line where the address belongs to another service, or the connection is closed",
     () =>
       Effect.gen(function* () {

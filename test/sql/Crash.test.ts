@@ -26,6 +26,13 @@ const acknowledged = (lines: ReadonlyArray<string>): ReadonlyMap<RunId, number> 
     })
   )
 
+/** Until it has acknowledged many events, and those of more than one run. */
+const atWork = (child: Process.Process): Effect.Effect<void> =>
+  Effect.gen(function* () {
+    yield* child.printed(acknowledged_min)
+    while (acknowledged(child.lines()).size < 2) yield* child.printed(child.lines().length + 1)
+  })
+
 /** Every acknowledged event is there, without a gap, and the head counts them. */
 const assertKept = Effect.fnUntraced(function* (runs: ReadonlyMap<RunId, number>) {
   const journal = yield* RunJournal
@@ -50,7 +57,7 @@ const survives = (
       const lines = yield* Effect.scoped(
         Effect.gen(function* () {
           const child = yield* Process.run("test/sql/appender.ts", engine, place)
-          yield* child.printed(acknowledged_min)
+          yield* atWork(child)
           yield* child.kill
           return child.lines()
         })
@@ -94,7 +101,7 @@ it.live(
       )
       const url = EmbeddedPostgres.urlOf(String(server.port), "postgres")
       const child = yield* Process.run("test/sql/appender.ts", "postgres", url)
-      yield* child.printed(acknowledged_min)
+      yield* atWork(child)
       yield* Effect.gen(function* () {
         const journal = yield* RunJournal
         yield* Effect.promise(() => server.crash())

@@ -28,6 +28,7 @@ export const engines = [
 
 /** Those of the form that runs: the server in `npm test`, both in the long form. */
 export const someEngines = engines.slice(either(1, 0))
+export const someEmptyEngines = emptyEngines.slice(either(1, 0))
 
 type Engine = (typeof engines)[number]
 type Tests = (it: Vitest.MethodsNonLive<Needs>, engine: Engine[0]) => void
