@@ -22,7 +22,7 @@ import { operations as forOperators } from "../../src/agents/Operations.ts"
 import { MessageId, Tenant } from "../../src/Ids.ts"
 import { Principal } from "../../src/Principal.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
-import { isFull } from "../Long.ts"
+import { inLongForm } from "../InLongForm.ts"
 import { bundled } from "../process/Bundle.ts"
 
 /** Without its kind, which is never for customers: here one talks with it. */
@@ -183,9 +183,6 @@ const runIn = (out: string): string => /\brun ([0-9a-f-]{36})/.exec(out)![1]!
 
 const approvalIn = (out: string): string => /approval: +([0-9a-f-]{36})/.exec(out)![1]!
 
-/** Each of these starts clients of their own, half a second of CPU time each. */
-const inLongForm: (...test: Parameters<typeof it.live>) => void = isFull ? it.live : () => {}
-
 describe("the chat client", () => {
   it.live(
     "sends one message, prints each call and its result, and prints how to answer the question",
@@ -343,21 +340,19 @@ describe("the chat client", () => {
     }).pipe(Effect.timeout("20 seconds"))
   )
 
-  inLongForm(
-    "finds the service by TROUPE_DATA, and by TROUPE_URL and TROUPE_TOKEN before that",
-    () =>
-      Effect.gen(function* () {
-        const { directory } = yield* house()
-        const TROUPE_DATA = path.join(directory, ".troupe")
-        const elsewhere = path.join(directory, "elsewhere")
-        fs.mkdirSync(elsewhere)
-        const found = yield* chatWith({ TROUPE_DATA }, elsewhere, "--pending")
-        assert.deepStrictEqual(yield* found.ends, { code: 0, out: "" })
-        const wrong = yield* chatWith({ TROUPE_DATA, TROUPE_TOKEN: "no" }, elsewhere, "--pending")
-        assert.include((yield* wrong.ends).out, "A valid token is needed.")
-        const nothing = yield* chatWith({ TROUPE_DATA: elsewhere }, directory, "--pending")
-        assert.include((yield* nothing.ends).out, `There is none in ${elsewhere}`)
-      }).pipe(Effect.timeout("20 seconds"))
+  inLongForm("finds the service by TROUPE_DATA, and first by TROUPE_URL and TROUPE_TOKEN", () =>
+    Effect.gen(function* () {
+      const { directory } = yield* house()
+      const TROUPE_DATA = path.join(directory, ".troupe")
+      const elsewhere = path.join(directory, "elsewhere")
+      fs.mkdirSync(elsewhere)
+      const found = yield* chatWith({ TROUPE_DATA }, elsewhere, "--pending")
+      assert.deepStrictEqual(yield* found.ends, { code: 0, out: "" })
+      const wrong = yield* chatWith({ TROUPE_DATA, TROUPE_TOKEN: "no" }, elsewhere, "--pending")
+      assert.include((yield* wrong.ends).out, "A valid token is needed.")
+      const nothing = yield* chatWith({ TROUPE_DATA: elsewhere }, directory, "--pending")
+      assert.include((yield* nothing.ends).out, `There is none in ${elsewhere}`)
+    }).pipe(Effect.timeout("20 seconds"))
   )
 
   it.live(
@@ -401,13 +396,9 @@ describe("the chat client", () => {
       yield* talk.shows("It was sent again.")
       const { code, out } = yield* talk.ends
       assert.strictEqual(code, 0, out)
-      for (const once of [
-        "Let me look.",
-        "→ list_dlq_events",
-        "One event is stuck.",
-        "sent again."
-      ]) {
-        assert.strictEqual(out.split(once).length, 2, out)
+      const once = ["Let me look.", "→ list_dlq_events", "One event is stuck.", "sent again."]
+      for (const each of once) {
+        assert.strictEqual(out.split(each).length, 2, out)
       }
     }).pipe(Effect.timeout("20 seconds"))
   )
