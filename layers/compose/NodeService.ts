@@ -440,8 +440,7 @@ export interface NodeService extends HttpMethods {
   ) => Promise<McpPin>
   /**
    * Waits for steps in flight, then releases what the runtime holds. Open questions stay open. Waits and watches that are left then
-   * reject with `ShuttingDown`, which names the run that was waited for, and so does every method from here on; no run is
-   * cancelled for it.
+   * reject with `ShuttingDown`, which names the run of a wait, and so does every method from here on; no run is cancelled for it.
    */
   readonly stop: () => Promise<void>
 }

@@ -280,7 +280,8 @@ const units_per_value = 5
 
 /**
  * A copy of what a program says is JSON, in one walk that reads each member once (bench row `step`). Undefined = it nests deeper
- * than `depth`, holds more values than `taken` has left, or a value that JSON cannot say. A member that is undefined is one.
+ * than `depth`, holds more values than `taken` has left, or what JSON cannot say: Infinity or NaN, such as a parsed 1e400, undefined,
+ * also as a member, a bigint, a symbol or a function.
  */
 export const copyWithin = (value: unknown, depth: number, taken: Taken): Json | undefined => {
   if (--taken.values < 0) return undefined
@@ -320,33 +321,25 @@ export const copyWithin = (value: unknown, depth: number, taken: Taken): Json | 
 
 /**
  * Whether a parsed or encoded value is within the bounds of depth and number of values. Walks objects and lists of any class
- * and stops at the first exceeded bound, so it ends on cyclic values too. `sayable`: false if it holds what JSON cannot say: Infinity or
- * NaN, such as a parsed 1e400, undefined, a bigint, a symbol or a function.
+ * and stops at the first exceeded bound, so it ends on cyclic values too.
  */
-export const isWithinBounds = (
-  value: unknown,
-  bounds: JsonBounds = bounds_result,
-  sayable = false
-): boolean => {
-  return valuesLeft(value, bounds.depth_max, bounds.values_max, sayable) >= 0
-}
+export const isWithinBounds = (value: unknown, bounds: JsonBounds = bounds_result): boolean =>
+  valuesLeft(value, bounds.depth_max, bounds.values_max) >= 0
 
 /** How many of `values` are left behind this value, which may nest `depth` deep; negative = it is not within the bounds. */
-const valuesLeft = (value: unknown, depth: number, values: number, sayable: boolean): number => {
+const valuesLeft = (value: unknown, depth: number, values: number): number => {
   let left = values - 1
-  if (typeof value !== "object" || value === null) {
-    return sayable && !isSayable(value) ? -1 : left
-  }
+  if (typeof value !== "object" || value === null) return left
   if (depth === 0) return -1
   if (Array.isArray(value)) {
     for (let at = 0; at < value.length && left >= 0; at++) {
-      left = valuesLeft(value[at], depth - 1, left, sayable)
+      left = valuesLeft(value[at], depth - 1, left)
     }
     return left
   }
   for (const name in value) {
     if (left < 0) return left
-    left = valuesLeft((value as Readonly<Record<string, unknown>>)[name], depth - 1, left, sayable)
+    left = valuesLeft((value as Readonly<Record<string, unknown>>)[name], depth - 1, left)
   }
   return left
 }

@@ -52,7 +52,7 @@ export const mixed = (from: number, to: number, failures_max = 5): Outcome => {
 export const crashedAt = (seed: number, point: number): Result =>
   simulate(seed, { faults: calm, small: true, crash_at: point === 0 ? [] : [point] })
 
-/** One short conversation of each seed, once without a fault and once with a crash at each of its I/O points, or every third. */
+/** One short conversation of each seed, once without a fault and once with a crash at each `step`th of its I/O points. */
 export const swept = (from: number, to: number, step = 1, failures_max = 5): Outcome => {
   const counts = new Map<string, number>()
   const failures: Array<Failure> = []

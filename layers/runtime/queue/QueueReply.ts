@@ -2,7 +2,7 @@
  * A delivery read as a call, and what the call's sender is answered.
  */
 import { Exit, Schema } from "effect"
-import { bounds_default, isWithinBounds } from "../../../src/entry/BoundedJson.ts"
+import { bounds_default, copyWithin } from "../../../src/entry/BoundedJson.ts"
 import { ToolTerminalError, ToolTransientError } from "../../../src/error/ToolError.ts"
 import type { RunInput } from "../../../src/run/RunDecider.ts"
 import { approvalRequired } from "../../../src/semstreams/Approvals.ts"
@@ -50,8 +50,11 @@ const decodeCall = Schema.decodeUnknownExit(CallMessage)
  * cannot reach another.
  */
 export const callMessageOf = ({ id, payload, tool }: ToolDelivery): CallMessage | undefined => {
-  if (!isWithinBounds(payload, bounds_default, true)) return undefined
-  const call = decodeCall(payload)
+  const { depth_max, values_max } = bounds_default
+  // A queue may be anybody's: what is judged is what is run.
+  const own = copyWithin(payload, depth_max, { values: values_max, units: 0 })
+  if (own === undefined) return undefined
+  const call = decodeCall(own)
   return Exit.isSuccess(call) && call.value.id === id ? { ...call.value, name: tool } : undefined
 }
 
