@@ -24,6 +24,7 @@ import type { Amendment } from "../../../src/run/RunCommand.ts"
 import { decideApproval, expireApproval } from "../../../src/run/RunCommand.ts"
 import type { RunState } from "../../../src/run/RunState.ts"
 import { questionOf } from "../../../src/run/RunState.ts"
+import { spanned } from "../../../src/Spanned.ts"
 import { ApprovalDesk } from "../../../services/ApprovalDesk.ts"
 import { ApprovalRecords } from "../../../services/ApprovalRecords.ts"
 import { ConversationStore } from "../../../services/ConversationStore.ts"
@@ -183,6 +184,17 @@ const answerRecord = Effect.fnUntraced(function* (
   )
 })
 
+/** Reads what the caller gave, and decides. */
+const decideAs = Effect.fnUntraced(function* (
+  services: Services,
+  ...[id, decision, by]: Parameters<ApprovalDesk["Service"]["decide"]>
+) {
+  const which = yield* Entries.approvalId(id, "id")
+  const what = yield* Entries.decision(decision, "decision")
+  const who = yield* Entries.entitled(by, "decide")
+  yield* decideRecord(services, yield* recordOf(services, which, who), what, who)
+})
+
 /** Closes one question whose time is over. False: its run could not be amended now, and a later sweep tries again. */
 const expireRecord = (
   { journal, onDurable }: Services,
@@ -217,12 +229,9 @@ const make = Effect.gen(function* () {
       const record = yield* records.read(tenant, which)
       return record ?? (yield* new ApprovalNotFound({ id: which }))
     }),
-    decide: Effect.fn("ApprovalDesk.decide")(function* (id, decision, by) {
-      const which = yield* Entries.approvalId(id, "id")
-      const what = yield* Entries.decision(decision, "decision")
-      const who = yield* Entries.entitled(by, "decide")
-      yield* decideRecord(services, yield* recordOf(services, which, who), what, who)
-    }),
+    decide: spanned("ApprovalDesk.decide", (id, decision, by) =>
+      decideAs(services, id, decision, by)
+    ),
     pending: Effect.fn("ApprovalDesk.pending")(function* (by, limit, after) {
       const { tenant } = yield* Entries.entitled(by, "inspect")
       return yield* records.list({

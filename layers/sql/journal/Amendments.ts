@@ -18,6 +18,7 @@ import { RunNotFound } from "../../../src/run/RunCommand.ts"
 import type { RunEvent } from "../../../src/run/RunEvent.ts"
 import type { RunState } from "../../../src/run/RunState.ts"
 import { isParkable, statusOf } from "../../../src/run/RunState.ts"
+import { spanned } from "../../../src/Spanned.ts"
 import { inTransaction, orJournalError } from "../engine/SqlFailure.ts"
 import type { AmendmentWakeups, ClaimFor } from "./AmendmentWakeups.ts"
 import { channel } from "./AmendmentWakeups.ts"
@@ -227,7 +228,7 @@ export const make = Effect.fnUntraced(function* (
     return (yield* write({ ...item, events: events_stored, claims })) ? answer : undefined
   })
 
-  const amend = Effect.fnUntraced(function* <A, E>(run: RunId, command: Command<A, E>) {
+  const amendOnce = Effect.fnUntraced(function* <A, E>(run: RunId, command: Command<A, E>) {
     const { context } = yield* Effect.fiber
     const isWithin = Context.getOrUndefined(context, sql.transactionService) !== undefined
     for (let tries = isWithin ? tries_max : 0; tries < tries_max; tries++) {
@@ -238,8 +239,8 @@ export const make = Effect.fnUntraced(function* (
   })
 
   const scope = yield* Effect.scope
-  return Effect.fn("RunJournal.amend")(function* <A, E>(run: RunId, command: Command<A, E>) {
-    const answer = yield* mark(amend(run, command)).pipe(
+  const amend = Effect.fnUntraced(function* <A, E>(run: RunId, command: Command<A, E>) {
+    const answer = yield* mark(amendOnce(run, command)).pipe(
       Effect.mapError(
         orJournalError<RunNotFound | RunQuarantined | JournalError | SqlError.SqlError>
       ),
@@ -251,4 +252,5 @@ export const make = Effect.fnUntraced(function* (
     )
     return yield* Effect.fromResult(answer)
   })
+  return spanned("RunJournal.amend", amend)
 })

@@ -10,6 +10,7 @@ import { JournalError } from "../../../services/RunJournal.ts"
 import { canonical } from "../../../src/Canonical.ts"
 import { addressKey } from "../../../src/Ids.ts"
 import type { RunEvent } from "../../../src/run/RunEvent.ts"
+import { spanned } from "../../../src/Spanned.ts"
 import { journalRowDecoder } from "../engine/DecodedRows.ts"
 import { inTransaction, orJournalError } from "../engine/SqlFailure.ts"
 import type { CommitListeners, Stored } from "./CommittedEntries.ts"
@@ -139,7 +140,7 @@ export const make = Effect.fnUntraced(function* (
       onSuccess: ([begun]) => begun === true
     })
   }
-  return Effect.fn("RunJournal.begin")(function* (beginning: Beginning, owner: string) {
+  const begin = Effect.fnUntraced(function* (beginning: Beginning, owner: string) {
     const wanted = yield* wantedOf(beginning, owner, yield* Clock.currentTimeMillis)
     const { context } = yield* Effect.fiber
     const isWithin = Context.getOrUndefined(context, sql.transactionService) !== undefined
@@ -150,4 +151,5 @@ export const make = Effect.fnUntraced(function* (
     yield* sql.afterCommit(Effect.sync(() => listeners.publish(storedOf(wanted))))
     return claimOf({ ...beginning, at: wanted.at, owner })
   })
+  return spanned("RunJournal.begin", begin)
 })

@@ -9,6 +9,7 @@ import type { Claim, RunJournal } from "../../../services/RunJournal.ts"
 import { FencedOff, JournalError } from "../../../services/RunJournal.ts"
 import type { RunId } from "../../../src/Ids.ts"
 import { RunIsOver, RunNotFound } from "../../../src/run/RunCommand.ts"
+import { spanned } from "../../../src/Spanned.ts"
 import { run_over, runCode } from "./Codes.ts"
 import type { Item } from "./GroupCommit.ts"
 import * as GroupCommit from "./GroupCommit.ts"
@@ -93,7 +94,7 @@ export const make = Effect.fnUntraced(function* (
     queue_max,
     overflow: () => new JournalError({ message: "too many claims wait", lost: false })
   })
-  return Effect.fn("RunJournal.claim")(function* (run: RunId, owner: string, seen = -1) {
+  const claim = Effect.fnUntraced(function* (run: RunId, owner: string, seen = -1) {
     const at = yield* Clock.currentTimeMillis
     const wanted: Wanted = { lane: run, size: 1, owner, seen, at }
     const { context } = yield* Effect.fiber
@@ -102,11 +103,12 @@ export const make = Effect.fnUntraced(function* (
     const row = taken ?? (yield* claimWhenFree(sql, wanted))
     const head = headOf(row)
     const read = row.entries === null ? undefined : entriesIn(row.entries)
-    const claim: Claim = {
+    const claimed: Claim = {
       head,
       // What a foreign command appends from now on is met at the first append.
       entries: read?.length === head.length ? read : yield* entries(sql, run, 0, head.length)
     }
-    return claim
+    return claimed
   })
+  return spanned("RunJournal.claim", claim)
 })

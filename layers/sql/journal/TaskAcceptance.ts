@@ -22,6 +22,7 @@ import {
 import type { RunId } from "../../../src/Ids.ts"
 import { actorKey, addressKey, RunId as Id } from "../../../src/Ids.ts"
 import type { RunEvent } from "../../../src/run/RunEvent.ts"
+import { spanned } from "../../../src/Spanned.ts"
 import { journalRowDecoder } from "../engine/DecodedRows.ts"
 import { inTransaction, orJournalError } from "../engine/SqlFailure.ts"
 import type { Item } from "./GroupCommit.ts"
@@ -220,7 +221,7 @@ export const make = Effect.fnUntraced(function* (
     return yield* new StoreError({ message: "the conversation is gone" })
   })
 
-  return Effect.fn("TaskStore.accept")(function* (task: NewTask) {
+  const accept = Effect.fnUntraced(function* (task: NewTask) {
     const at = yield* Clock.currentTimeMillis
     const texts = yield* textsOf(task)
     // Tasks of one address never share a batch: the second counts the first.
@@ -242,4 +243,5 @@ export const make = Effect.fnUntraced(function* (
     )
     return yield* answerOf(wanted, row, get)
   })
+  return spanned("TaskStore.accept", accept)
 })
