@@ -13,6 +13,7 @@ import { Effect, Schema } from "effect"
 import { Argument, Command } from "effect/cli"
 import * as Long from "../test/Long.ts"
 import { runCommandLine, toggle } from "./command/CommandLine.ts"
+import { compiler_env } from "./command/CompilerEnv.ts"
 import * as Scratch from "./command/Scratch.ts"
 
 const root = fileURLToPath(new URL("..", import.meta.url))
@@ -174,8 +175,7 @@ const checks = (): ReadonlyArray<Check> => {
       name: "types and Effect diagnostics",
       program: compiler(),
       args: ["--noEmit", "--pretty", "false", "--diagnostics", "--checkers", "1"],
-      // Nearly all that it allocates it keeps to the end: to look for garbage takes a quarter of its time, and finds little.
-      env: { GOGC: "off", GOMEMLIMIT: "4GiB" },
+      env: compiler_env,
       doubt: (output) =>
         sawAtLeast(/^Files: +(\d+)/m, files)(output) ??
         (/: (?:warning|error) TS\d+:/.test(output) ? "it found errors or warnings" : undefined)

@@ -8,6 +8,7 @@ import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { assert, beforeAll, describe, it } from "vitest"
+import { compiler_env } from "../scripts/command/CompilerEnv.ts"
 
 const root = fileURLToPath(new URL("..", import.meta.url))
 
@@ -114,7 +115,8 @@ describe("the compiler of the check of types", () => {
       const asked = join(root, "node_modules", ".bin", "effect-tsgo")
       const compiler = spawnSync(asked, ["get-exe-path"], { encoding: "utf8", shell }).stdout.trim()
       const args = ["--noEmit", "--pretty", "false", "--project", folder]
-      const { status, stdout } = spawnSync(compiler, args, { encoding: "utf8" })
+      const env = { ...process.env, ...compiler_env }
+      const { status, stdout } = spawnSync(compiler, args, { encoding: "utf8", env })
       assert.notStrictEqual(status, 0)
       assert.match(stdout, /Planted\.ts\(4,3\): error TS\d+: .*effect\(floatingEffect\)/)
       assert.match(stdout, /Planted\.ts\(7,14\): error TS2322/)

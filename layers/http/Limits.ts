@@ -9,6 +9,7 @@ import type { HttpServerRequest } from "effect/http"
 import type { Problem } from "../../src/api/Problem.ts"
 import { makeProblem } from "../../src/api/Problem.ts"
 import type { Principal } from "../../src/Principal.ts"
+import { Counts } from "./Counts.ts"
 import type { HttpSettings } from "./HttpSettings.ts"
 import { HttpSettings as Settings } from "./HttpSettings.ts"
 import { Shares } from "./Shares.ts"
@@ -93,16 +94,12 @@ const makeRate = (what: string, per_minute: Readonly<Record<keyof Keys, number>>
 
 const open = Metric.gauge("troupe_event_streams_open")
 
-/** Counts the open streams of each key; a key without any is removed. */
+/** Counts the open streams of each owner, and all. */
 const makePlaces = (settings: HttpSettings) => {
-  const taken = new Map<string, number>()
+  const taken = new Counts()
   let all = 0
   const change = (keys: Keys, by: 1 | -1) => {
-    for (const key of Object.values(keys)) {
-      const count = (taken.get(key) ?? 0) + by
-      if (count > 0) taken.set(key, count)
-      else taken.delete(key)
-    }
+    for (const key of Object.values(keys)) taken.add(key, by)
     all += by
     return Metric.update(open, all)
   }
@@ -116,7 +113,7 @@ const makePlaces = (settings: HttpSettings) => {
     | Effect.Effect<never, Problem<429> | Problem<503>, HttpServerRequest.HttpServerRequest>
     | undefined => {
     for (const whom of ["principal", "tenant"] as const) {
-      if ((taken.get(keys[whom]) ?? 0) < bounds[whom]) continue
+      if (taken.of(keys[whom]) < bounds[whom]) continue
       const detail = `At most ${bounds[whom]} are open at the same time ${whose[whom]}. Close one first.`
       return refused(place_wait_s, "too-many-streams", "Too many event streams", detail)
     }

@@ -5,6 +5,7 @@
 import { Effect } from "effect"
 import { makeProblem } from "../../src/api/Problem.ts"
 import type { Problem } from "../../src/api/Problem.ts"
+import { Counts } from "./Counts.ts"
 
 export interface ShareBounds {
   readonly principal: number
@@ -36,7 +37,7 @@ interface Place {
 
 export class Shares {
   readonly #bounds: ShareBounds
-  readonly #taken = new Map<string, number>()
+  readonly #taken = new Counts()
   readonly #waiting = new Set<Place>()
 
   constructor(bounds: ShareBounds) {
@@ -89,8 +90,8 @@ export class Shares {
   }
 
   #take(place: Place): boolean {
-    if (place.keys.some(([key, bound]) => (this.#taken.get(key) ?? 0) >= bound)) return false
-    for (const [key] of place.keys) this.#taken.set(key, (this.#taken.get(key) ?? 0) + 1)
+    if (place.keys.some(([key, bound]) => this.#taken.of(key) >= bound)) return false
+    for (const [key] of place.keys) this.#taken.add(key, 1)
     place.isHeld = true
     return true
   }
@@ -98,11 +99,7 @@ export class Shares {
   #leave(place: Place): void {
     this.#waiting.delete(place)
     if (!place.isHeld) return
-    for (const [key] of place.keys) {
-      const left = (this.#taken.get(key) ?? 1) - 1
-      if (left > 0) this.#taken.set(key, left)
-      else this.#taken.delete(key)
-    }
+    for (const [key] of place.keys) this.#taken.add(key, -1)
     // One place was left, so one at most can be given.
     for (const next of this.#waiting) {
       if (!this.#take(next)) continue

@@ -3,6 +3,7 @@ import { spawnSync } from "node:child_process"
 import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { assert } from "vitest"
+import { compiler_env } from "../../scripts/command/CompilerEnv.ts"
 import { isFull } from "../Long.ts"
 
 export const root = join(import.meta.dirname, "../..")
@@ -60,9 +61,7 @@ export const pack = (place: string): string => {
   const build = ["--project", ".config/tsconfig.build.json", ...out, ...checked]
   // By its path: which of the two compilers the name `tsc` finds depends on the order in which npm links them.
   const compiler = join(root, "node_modules/typescript/bin/tsc")
-  // Without its collector, and with one checker: half the CPU time.
-  const frugal = { GOGC: "off", GOMEMLIMIT: "4GiB" }
-  done(process.execPath, [compiler, ...build, "--checkers", "1"], root, frugal)
+  done(process.execPath, [compiler, ...build, "--checkers", "1"], root, compiler_env)
   done("npm", ["pack", "--ignore-scripts"], made)
   return join(
     made,
