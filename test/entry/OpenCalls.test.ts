@@ -1,0 +1,51 @@
+/** A stop waits for calls that are not over, and not for ever. */
+import { assert, describe, it } from "@effect/vitest"
+import { Context, Effect, Exit, Layer, Scope } from "effect"
+import { TestClock } from "effect/testing"
+import { layer, OpenCalls, unlessEnding } from "../../layers/compose/OpenCalls.ts"
+
+const opened = Effect.gen(function* () {
+  const scope = yield* Scope.make()
+  const calls = Context.get(yield* Layer.buildWithScope(layer, scope), OpenCalls)
+  // Not a child of the test, which would wait for it when it fails.
+  const stopped = Effect.forkDetach(Scope.close(scope, Exit.void), { startImmediately: true })
+  return { calls, stopped }
+})
+
+describe("the stop of a service with a call that is not over", () => {
+  it.effect("ends when the call is over", () =>
+    Effect.gen(function* () {
+      const { calls, stopped } = yield* opened
+      calls.begun()
+      const stop = yield* stopped
+      yield* TestClock.adjust(9_999)
+      assert.isUndefined(stop.pollUnsafe())
+      calls.over()
+      yield* Effect.yieldNow
+      assert.isDefined(stop.pollUnsafe())
+    })
+  )
+
+  it.effect("ends after 10 s where the call never does", () =>
+    Effect.gen(function* () {
+      const { calls, stopped } = yield* opened
+      calls.begun()
+      const stop = yield* stopped
+      yield* TestClock.adjust(9_999)
+      assert.isUndefined(stop.pollUnsafe())
+      yield* TestClock.adjust(1)
+      assert.isDefined(stop.pollUnsafe())
+    })
+  )
+
+  it.effect("waits for nothing where none is open, and refuses what begins later", () =>
+    Effect.gen(function* () {
+      const { calls, stopped } = yield* opened
+      calls.begun()
+      calls.over()
+      assert.isDefined((yield* stopped).pollUnsafe())
+      const refused = yield* Effect.flip(unlessEnding(calls, Effect.void))
+      assert.strictEqual(refused._tag, "ShuttingDown")
+    })
+  )
+})
