@@ -1,5 +1,5 @@
 /**
- * What workspaces authorised in advance, in one process.
+ * What workspaces authorised in advance, in one process. Of those that are not in force any more a workspace keeps the newest 1,000.
  */
 import { Effect, Layer } from "effect"
 import { AuthorizationRecords } from "../../services/AuthorizationRecords.ts"
@@ -15,6 +15,8 @@ import {
 import { offerRows } from "./EphemeralStore.ts"
 
 const page_max = 500
+/** Of one workspace, of those that are not in force. */
+const ended_max = 1_000
 
 /** Of people. */
 const names: ReadonlySet<string> = new Set(["granted_by", "revoked_by"])
@@ -57,6 +59,8 @@ const make = Effect.gen(function* () {
         }
         for (const each of same) keep({ ...each, revoked_by: granted_by, revoked_at: granted_at })
         keep(given)
+        const ended = ofTenant(tenant).filter((each) => !isInForce(each, granted_at))
+        for (const { id } of ended.slice(0, -ended_max)) records.delete(id)
         return Effect.void
       }),
     get: (tenant, id) => Effect.suspend(() => find(tenant, id)),

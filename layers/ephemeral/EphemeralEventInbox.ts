@@ -1,5 +1,5 @@
 /**
- * Events that came in, in one process.
+ * Events that came in, in one process: the newest 100,000 of those that are not too old to come again.
  */
 import { Clock, Effect, Layer } from "effect"
 import type { EventKey } from "../../services/EventInbox.ts"
@@ -14,6 +14,7 @@ import type { Store } from "./EphemeralStore.ts"
 import { EphemeralStore, offerRows, tenantKey } from "./EphemeralStore.ts"
 
 const forget_max = 1_000
+const seen_max = 100_000
 
 interface Seen {
   readonly digest: string
@@ -36,6 +37,15 @@ const written = (store: Store, task: NewTask, targets: ReadonlyArray<BindingTarg
   stored.bindings = targets
     .slice(0, bindings_max)
     .map((target) => ({ tenant, conversation, ...target }))
+}
+
+/** The oldest one goes where there are too many. */
+const keep = (seen: Map<string, Seen>, event: EventKey, at: number, done: Seen["done"]): string => {
+  const name = nameOf(event)
+  seen.set(name, { digest: event.digest, at, done })
+  const [oldest] = seen.size > seen_max ? seen.keys() : []
+  if (oldest !== undefined) seen.delete(oldest)
+  return name
 }
 
 const make = Effect.gen(function* () {
@@ -78,9 +88,8 @@ const make = Effect.gen(function* () {
       if (before !== undefined) return { isNew: false, ...(yield* before).done }
       const done = { conversation: task.conversation, task: task.id }
       const at = yield* Clock.currentTimeMillis
-      const name = nameOf(event)
       // Kept before the task is accepted, so that the same event, delivered meanwhile, queues no second one.
-      seen.set(name, { digest: event.digest, at, done })
+      const name = keep(seen, event, at, done)
       yield* tasks.accept(task).pipe(
         Effect.catchTag("IdempotencyConflict", Effect.die),
         Effect.onError(() => Effect.sync(() => seen.delete(name)))
@@ -92,7 +101,7 @@ const make = Effect.gen(function* () {
       const before = known(event)
       if (before !== undefined) return (yield* before) === undefined
       const at = yield* Clock.currentTimeMillis
-      seen.set(nameOf(event), { digest: event.digest, at, done: {} })
+      keep(seen, event, at, {})
       return true
     }),
     forget: (before, limit) =>

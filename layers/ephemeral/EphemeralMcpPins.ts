@@ -1,5 +1,6 @@
 /**
- * Accepted definitions of MCP servers' tools in one process. They are lost at its end, so each start accepts them again.
+ * Accepted definitions of MCP servers' tools in one process. They are lost at its end, so each start accepts them again. Their
+ * history has the newest 10,000.
  */
 import { Effect, Layer } from "effect"
 import { McpPins } from "../../services/McpPins.ts"
@@ -7,6 +8,7 @@ import type { McpPin, McpPinChange } from "../../src/tool/McpPin.ts"
 import { McpPinConflict } from "../../src/tool/McpPin.ts"
 
 const page_max = 500
+const changes_max = 10_000
 
 const make = Effect.sync(() => {
   const pins = new Map<string, Map<string, McpPin>>()
@@ -31,6 +33,7 @@ const make = Effect.sync(() => {
           server.set(pin.tool, pin)
           changes.push({ ...who, old_hash: replaces, new_hash: hash })
         }
+        if (changes.length > changes_max) changes.splice(0, changes.length - changes_max)
         return Effect.void
       }),
     history: (server, limit) =>

@@ -1,5 +1,5 @@
 /**
- * What people were told, in one process.
+ * What people were told, in one process: of each the newest 10,000 notices.
  */
 import { Clock, Effect, Layer } from "effect"
 import type { DigestItem } from "../../services/Notices.ts"
@@ -14,6 +14,7 @@ const page_max = 500
 const unread_max = 1_000
 const digest_max = 100
 const forget_max = 1_000
+const notices_max = 10_000
 
 interface Stored {
   readonly about: string
@@ -123,6 +124,7 @@ const make = Effect.gen(function* () {
         if (all.some((each) => each.about === about)) continue
         const id = newId(store) as NoticeId
         all.push({ about, notice: { id, tenant, recipient, ...content, created_at } })
+        if (all.length > notices_max) all.shift()
         notices.set(key, all)
         waiting.push(...digest.map((item) => ({ ...item, at: created_at })))
         yield* outbox.enqueue(messages)

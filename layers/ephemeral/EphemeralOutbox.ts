@@ -8,6 +8,7 @@ import type { OutboxMessage } from "../../src/delivery/Outbox.ts"
 import type { MessageId } from "../../src/Ids.ts"
 import type { Store, StoredMessage } from "./EphemeralStore.ts"
 import { EphemeralStore, enqueueMessage, hold, removeMessage } from "./EphemeralStore.ts"
+import { forgetLetters } from "./ForgottenLetters.ts"
 import { groupByTenant, roundRobin } from "./RoundRobin.ts"
 
 const claim_max = 500
@@ -129,8 +130,13 @@ const make = Effect.map(EphemeralStore, (store) =>
       if (stored.failures.length > failures_max) stored.failures.shift()
       stored.owner = undefined
       stored.leased_until = 0
-      if (retry_at === undefined) moveToDeadLetters(store, stored, at)
-      else stored.due_at = retry_at
+      if (retry_at === undefined) {
+        moveToDeadLetters(store, stored, at)
+        const forgotten = forgetLetters(store)
+        if (forgotten > 0) {
+          yield* Effect.logWarning(`${forgotten} dead letters that nobody settled were forgotten`)
+        }
+      } else stored.due_at = retry_at
       return true
     }),
     depth: Effect.sync(() => store.messages.size),

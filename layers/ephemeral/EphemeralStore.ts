@@ -1,6 +1,6 @@
 /**
  * The maps that the ephemeral services share. Private to this room. What is over is kept as long as `ForgottenRuns.ts` says,
- * dead letters as long as the store lives, and nothing outlives the process.
+ * dead letters as long as `ForgottenLetters.ts` says, and nothing outlives the process.
  */
 import { Context, Effect, Layer, Option } from "effect"
 import type { Deferred } from "effect"

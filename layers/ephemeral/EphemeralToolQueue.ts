@@ -22,7 +22,6 @@ import { makeOffers, makePreliminaryResults } from "./EphemeralToolOffers.ts"
 import type { QueuedCalls } from "./QueuedCalls.ts"
 import {
   deliveryOf,
-  finish,
   makeQueuedCalls,
   messageOf,
   oldestInTurns,
@@ -171,11 +170,11 @@ const outcomeMethods = ({
       }
       return call.result
     }),
-  acknowledge: (id, owner) => calls.change(id, owner, (call) => finish(call, "over", now())),
+  acknowledge: (id, owner) => calls.change(id, owner, (call) => calls.finish(call, "over", now())),
   failed: (id, owner, error, retry_at) =>
     calls.change(id, owner, (call) => {
       call.error = truncateUnits(error, error_max)
-      if (retry_at === undefined) return finish(call, "dead", now())
+      if (retry_at === undefined) return calls.finish(call, "dead", now())
       call.owner = undefined
       call.due_at = retry_at
     }),
@@ -208,7 +207,7 @@ const operatorMethods = ({ calls, now, wake }: Queue): Methods<"dead" | "replay"
       restart(call, now(), expires_at)
       wake()
     }),
-  discard: (id) => calls.changeDead(id, (call) => finish(call, "over", now()))
+  discard: (id) => calls.changeDead(id, (call) => calls.finish(call, "over", now()))
 })
 
 const make = Effect.gen(function* () {

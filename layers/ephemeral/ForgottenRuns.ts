@@ -98,7 +98,8 @@ const forgetRuns = (
     gone.add(task.id)
     store.runs.delete(task.id)
     store.tasks.delete(task.id)
-    store.costs.get(tenant)?.delete(task.id)
+    const costs = store.costs.get(tenant)
+    if (costs?.delete(task.id) === true && costs.size === 0) store.costs.delete(tenant)
     if (accepted_as !== undefined) store.accepted.delete(accepted_as)
   }
   const { conversations, runs } = goneOf(all, tenant)
@@ -130,10 +131,9 @@ const forgetConversation = (store: Store, stored: StoredConversation): void => {
 const forgetNamed = (store: Store, gone: ReadonlyMap<Tenant, Gone>): void => {
   for (const [tenant, { conversations }] of gone) {
     const known = store.conversationsOf.get(tenant) ?? []
-    store.conversationsOf.set(
-      tenant,
-      known.filter(({ id }) => !conversations.has(id))
-    )
+    const left = known.filter(({ id }) => !conversations.has(id))
+    if (left.length > 0) store.conversationsOf.set(tenant, left)
+    else store.conversationsOf.delete(tenant)
   }
   for (const [id, { record }] of store.approvals) {
     if (gone.get(record.tenant)?.runs.has(record.run_id) === true) store.approvals.delete(id)

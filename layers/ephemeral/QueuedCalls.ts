@@ -1,5 +1,6 @@
 /**
- * The calls of one ephemeral queue and their changes: waiting, claimed, over or dead. Private to this room.
+ * The calls of one ephemeral queue and their changes: waiting, claimed, over or dead. Of 10,500 calls the newest 10,000 are kept,
+ * and those that wait: what is over goes first, then what is dead. Private to this room.
  */
 import { Deferred, Effect, Schema } from "effect"
 import type { NewToolMessage, ToolDelivery } from "../../services/ToolQueue.ts"
@@ -9,6 +10,10 @@ import { groupByTenant, roundRobin } from "./RoundRobin.ts"
 
 /** The most that one claim or one page gives. */
 export const page_max = 500
+
+/** Calls that are kept, and how many more there are before the oldest ones go. */
+const calls_max = 10_000
+const more_max = 500
 
 /** What is forgotten when a call is run again. */
 interface Progress {
@@ -58,7 +63,7 @@ export const restart = (call: QueuedCall, now: number, expires_at: number): void
   Object.assign(call, unstarted(now, expires_at))
 }
 
-export const finish = (call: QueuedCall, status: "over" | "dead", now: number): void => {
+const finish = (call: QueuedCall, status: "over" | "dead", now: number): void => {
   call.status = status
   call.owner = undefined
   call.over_at = now
@@ -101,10 +106,27 @@ export const makeQueuedCalls = () => {
   const byId = new Map<string, QueuedCall>()
   const filter = (accepts: (call: QueuedCall) => boolean): Array<QueuedCall> =>
     [...byId.values()].filter(accepts)
+  /** With so many calls the next ones are forgotten: all of them may wait. */
+  let looked_at = calls_max + more_max
+  const forget = (status: "over" | "dead"): void => {
+    for (const [id, call] of byId) {
+      if (byId.size <= calls_max) break
+      // Whoever waits for a dead call may be given its result by an operator.
+      if (call.status === status && call.waiters.size === 0) byId.delete(id)
+    }
+  }
 
   return {
     byId,
     filter,
+    /** A call ended, or is dead: the oldest of those go where there are too many. */
+    finish: (call: QueuedCall, status: "over" | "dead", now: number): void => {
+      finish(call, status, now)
+      if (byId.size <= looked_at) return
+      forget("over")
+      forget("dead")
+      looked_at = Math.max(calls_max, byId.size) + more_max
+    },
     countWaiting: (tool: string, tenant: Tenant): number => {
       let count = 0
       for (const { message, status } of byId.values()) {

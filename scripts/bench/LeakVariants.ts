@@ -63,6 +63,7 @@ const forget = (store: EphemeralStore["Service"]) => {
   store.tasks.clear()
   store.accepted.clear()
   store.approvals.clear()
+  store.dead.clear()
   store.rested.clear()
   store.ended = 0
   for (const each of store.conversations.values()) each.messages.length = 0

@@ -1,0 +1,36 @@
+/**
+ * Which dead letters the store in memory keeps: the newest 10,000, so that a receiver that is away for good does not fill the
+ * process. Private to this room.
+ *
+ * Beyond 10,500 those go that were replayed or discarded, the oldest first; where that is not enough, the oldest of those that
+ * nobody settled. The dispatch of a task that is not over stays, however old: without it nobody could begin the task.
+ */
+import { dispatched_topic } from "../../services/TaskStore.ts"
+import type { RunId } from "../../src/Ids.ts"
+import type { Store } from "./EphemeralStore.ts"
+
+const letters_max = 10_000
+/** So many more there are before the oldest ones go. */
+const more_max = 500
+
+type Letter = Store["dead"] extends Map<string, infer A> ? A : never
+
+/** Forgets the oldest ones where there are too many. Gives how many of them nobody had settled. */
+export const forgetLetters = (store: Store): number => {
+  if (store.dead.size <= letters_max + more_max) return 0
+  forget(store, ({ letter }) => letter.status !== "dead")
+  return forget(store, ({ message: { payload, topic } }) => {
+    const { task_id } = payload as { readonly task_id?: RunId }
+    const status = topic === dispatched_topic && task_id && store.tasks.get(task_id)?.task.status
+    return status !== "pending" && status !== "processing"
+  })
+}
+
+const forget = ({ dead }: Store, mayGo: (letter: Letter) => boolean): number => {
+  let forgotten = 0
+  for (const [id, letter] of dead) {
+    if (dead.size <= letters_max) break
+    if (mayGo(letter) && dead.delete(id)) forgotten++
+  }
+  return forgotten
+}
