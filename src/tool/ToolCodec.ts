@@ -96,11 +96,19 @@ const issueText = (issues: ReadonlyArray<StandardSchema.StandardSchemaV1.Issue>)
 const refused = (message: string) => Exit.fail(new ValueRefused({ message }))
 
 /** The value that a Standard Schema decodes. An asynchronous schema is refused. */
-const validated = (schema: Standard, value: unknown): Exit.Exit<unknown, ValueRefused> => {
-  const asked = Result.try(() => schema["~standard"].validate(value))
-  if (Result.isFailure(asked)) return refused("the schema failed on this value")
-  const validation = asked.success
-  if (validation instanceof Promise) {
+const validated = (schema: Standard, value: unknown): Exit.Exit<unknown, ValueRefused> =>
+  Result.getOrElse(
+    Result.try(() => validatedBy(schema, value)),
+    () => refused("the schema failed on this value")
+  )
+
+/** Throws as the schema does. */
+const validatedBy = (schema: Standard, value: unknown): Exit.Exit<unknown, ValueRefused> => {
+  const validation = schema["~standard"].validate(value)
+  // A promise of another realm, or of a library, is one too.
+  if ("then" in validation) {
+    // One that is rejected later would end the process, which nobody else can prevent.
+    void Promise.resolve(validation).catch(() => undefined)
     return refused("the schema answers with a promise; a tool's schema has to answer at once")
   }
   if (validation.issues === undefined) return Exit.succeed(validation.value)

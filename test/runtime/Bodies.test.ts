@@ -1,9 +1,10 @@
 /** What goes into a body and what comes out of it, of every kind of tool. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Schema } from "effect"
+import { Cause, Effect, Exit, Schema } from "effect"
 import { toolFactsOf } from "../../src/tool/ToolFacts.ts"
 import { ToolTransientError } from "../../src/error/ToolError.ts"
 import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { handlerEffect } from "../../layers/runtime/tool/HandlerEffect.ts"
 import * as H from "./Harness.ts"
 
 type Governance = H.TestTool["governance"]
@@ -28,7 +29,35 @@ const finished = Effect.fnUntraced(function* (name: string) {
   return yield* H.ended(run)
 })
 
+/** Whatever is done with it throws. */
+const hostile = new Proxy(
+  {},
+  {
+    getPrototypeOf: () => {
+      throw new Error("looked at")
+    }
+  }
+)
+
 describe("the body of a tool", () => {
+  for (const [how, run] of [
+    [
+      "throws",
+      () => {
+        throw hostile
+      }
+    ],
+    ["rejects with", () => Promise.reject(hostile)]
+  ] as const) {
+    it.live(`that ${how} what cannot be looked at has a defect at once`, () =>
+      Effect.gen(function* () {
+        const body = handlerEffect({ _tag: "Function", run }, {}, { call: {} } as never)
+        const exit = yield* Effect.exit(Effect.timeout(body, 1_000))
+        assert.isTrue(Exit.isFailure(exit) && Cause.hasDies(exit.cause))
+      })
+    )
+  }
+
   for (const [title, given] of [
     ["a number", 7],
     ["a text", "done"],

@@ -140,6 +140,32 @@ describe("a tool of a Standard Schema", () => {
       })
   )
 
+  for (const [title, answer, says] of [
+    ["a promise that is rejected later", () => Promise.reject(new Error("late")), "at once"],
+    ["a promise of its library's own", () => ({ then: () => undefined }), "at once"],
+    ["nothing", () => null, "failed on this value"],
+    ["a number", () => 5, "failed on this value"],
+    ["issues that are none", () => ({ issues: [null] }), "failed on this value"]
+  ] as const) {
+    it.live(`refuses what a schema judges by ${title}, and the process goes on`, () =>
+      Effect.gen(function* () {
+        const unhandled: Array<unknown> = []
+        const note = (reason: unknown) => void unhandled.push(reason)
+        process.on("unhandledRejection", note)
+        const json_schema = { type: "object", properties: { id: { type: "string" } } }
+        const jsonSchema = { input: () => json_schema, output: () => json_schema }
+        const input = {
+          "~standard": { version: 1, vendor: "own", validate: answer, jsonSchema }
+        } as never
+        const [judged] = yield* tool({ ...shop, name: "judged", input }, () => null)
+        assert.include(refusal(judged.decode({ id: "x" })), says)
+        yield* Effect.sleep(5)
+        process.off("unhandledRejection", note)
+        assert.deepStrictEqual(unhandled, [])
+      })
+    )
+  }
+
   it.effect("checks its examples", () =>
     Effect.gen(function* () {
       const named = { ...shop, name: "shown", input: z.object({ id: z.string() }) }

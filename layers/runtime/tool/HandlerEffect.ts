@@ -18,11 +18,17 @@ import { callCatching } from "./Catching.ts"
 const isPromiseLike = (value: unknown): value is PromiseLike<unknown> =>
   typeof value === "object" && value !== null && "then" in value && typeof value.then === "function"
 
-/** An error of one of the four classes is a failure, thrown or rejected; anything else is a defect. */
-const exitOfThrown = (error: unknown): Exit.Exit<never, ToolError> =>
+const dieOf: (defect: unknown) => Exit.Exit<never> = Exit.die
+
+const exitOf = (error: unknown): Exit.Exit<never, ToolError> =>
   isToolError(error) ? Exit.fail(error) : Exit.die(error)
 
-const dieOf: (defect: unknown) => Exit.Exit<never> = Exit.die
+/**
+ * An error of one of the four classes is a failure, thrown or rejected; anything else is a defect, and so is what throws when it
+ * is looked at, as a proxy may.
+ */
+const exitOfThrown = (error: unknown): Exit.Exit<never, ToolError> =>
+  callCatching(exitOf, error, undefined, dieOf)
 
 /** The promise's end. An interruption aborts the signal and does not wait: a promise cannot be interrupted. */
 const awaitPromise = (
