@@ -6,6 +6,7 @@
  * ```
  */
 import type { Exit } from "effect"
+import { ignoreRejection } from "../IgnoredRejection.ts"
 import type { AgentName, RunId, Tenant } from "../Ids.ts"
 import type { Roles } from "../Principal.ts"
 import type { RunContext } from "../run/RunContext.ts"
@@ -50,5 +51,6 @@ export const permissionByCall =
     if (args._tag === "Failure" || run === undefined) return "deny"
     const answer: unknown = permission(args.value as never, run)
     if (isPermission(answer)) return answer
+    ignoreRejection(answer)
     throw new TypeError(`the permission of "${tool}" gave neither "allow" nor "ask" nor "deny"`)
   }

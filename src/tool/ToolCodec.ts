@@ -5,6 +5,7 @@
 import { Effect, Exit, JsonSchema, Result, Schema, SchemaAST, SchemaRepresentation } from "effect"
 import type { StandardSchema } from "effect"
 import { truncateUnits } from "../CutText.ts"
+import { ignoreRejection } from "../IgnoredRejection.ts"
 import { firstSchemaIssue } from "../entry/SchemaIssues.ts"
 import { flatNames, hasOnly } from "./FlatObject.ts"
 import { isPlainSchema } from "./PlainSchema.ts"
@@ -107,8 +108,7 @@ const validatedBy = (schema: Standard, value: unknown): Exit.Exit<unknown, Value
   const validation = schema["~standard"].validate(value)
   // A promise of another realm, or of a library, is one too.
   if ("then" in validation) {
-    // One that is rejected later would end the process, which nobody else can prevent.
-    void Promise.resolve(validation).catch(() => undefined)
+    ignoreRejection(validation)
     return refused("the schema answers with a promise; a tool's schema has to answer at once")
   }
   if (validation.issues === undefined) return Exit.succeed(validation.value)

@@ -51,7 +51,7 @@ describe("the body of a tool", () => {
   ] as const) {
     it.live(`that ${how} what cannot be looked at has a defect at once`, () =>
       Effect.gen(function* () {
-        const body = handlerEffect({ _tag: "Function", run }, {}, { call: {} } as never)
+        const body = handlerEffect<never>({ _tag: "Function", run }, {}, { call: {} } as never)
         const exit = yield* Effect.exit(Effect.timeout(body, 1_000))
         assert.isTrue(Exit.isFailure(exit) && Cause.hasDies(exit.cause))
       })

@@ -98,7 +98,8 @@ describe("a permission of each call", () => {
     ],
     ["gives nothing", () => undefined],
     ["gives another word", () => "yes"],
-    ["gives a promise", async () => "allow"]
+    ["gives a promise", async () => "allow"],
+    ["gives a promise that is rejected", () => Promise.reject(new Error("hunter2"))]
   ] as const) {
     it.live(`that ${what} fails its call, and the run goes on`, () => {
       const { options, ran } = writing(wrong as unknown as ByCall, [1])

@@ -42,6 +42,13 @@ const happened: ReturnType<Asks> = Effect.succeed({ _tag: "Happened", result: "a
 const not: ReturnType<Asks> = Effect.succeed({ _tag: "NotHappened" })
 const unsure: ReturnType<Asks> = Effect.succeed({ _tag: "Unknown" })
 
+/** What JavaScript may give: reading its tag throws. */
+const unreadable = {
+  get _tag(): never {
+    throw new Error("bug")
+  }
+}
+
 /** A write whose first `lost` sends get no answer. */
 const losing = (lost: number, more: Parameters<typeof H.writes>[1] = {}) => {
   const bodies: Array<CallContext> = []
@@ -128,6 +135,7 @@ describe("a lost write of a reconcilable tool that", () => {
   for (const [title, asks, questions] of [
     ["nobody can say of is unknown, and waits for an operator", () => unsure, 1],
     ["its tool dies of is unknown", () => Effect.die(new Error("bug")), 1],
+    ["has an answer that cannot be read is unknown", () => Effect.succeed(unreadable), 1],
     ["its tool fails at with an Error is unknown", () => Effect.fail(bug) as never, 1],
     ["cannot be asked for three times is unknown", () => away, 3]
   ] as ReadonlyArray<readonly [string, Asks, number]>) {

@@ -6,6 +6,7 @@ import { Cause, Exit } from "effect"
 import { isToolError } from "../../../src/error/ToolError.ts"
 import type { Outcome } from "../../../src/run/RunEvent.ts"
 import type { Reconciled } from "../../../src/tool/GovernedTool.ts"
+import { callCatching } from "./Catching.ts"
 import { bodyOutcome } from "./CallOutcome.ts"
 import type { CallHost, AgentTool } from "./CallHost.ts"
 import { withPossibleSideEffect, failedOutcome } from "./Failures.ts"
@@ -21,6 +22,29 @@ export type Reconciliation =
 
 export const reconciliation_unknown: Reconciliation = { _tag: "Unknown" }
 
+/** What an author's function gives is checked by its tag: from JavaScript it may be anything, and may throw when it is read. */
+const reconciliationBy = (
+  host: Pick<CallHost, "reportFault">,
+  tool: AgentTool,
+  answer: Reconciled | undefined
+): Reconciliation => {
+  switch (answer?._tag) {
+    case "Happened":
+      return {
+        _tag: "Settled",
+        outcome: withPossibleSideEffect(bodyOutcome(host, tool, Exit.succeed(answer.result)))
+      }
+    case "NotHappened":
+      return { _tag: "NotHappened" }
+    case "Failed":
+      return isToolError(answer.error)
+        ? { _tag: "Settled", outcome: withPossibleSideEffect(failedOutcome(answer.error)) }
+        : reconciliation_unknown
+    default:
+      return reconciliation_unknown
+  }
+}
+
 /** `exit` is that of the tool's `reconcile`; undefined = it ran out of time. */
 export const reconciliationOf = (
   host: Pick<CallHost, "reportFault">,
@@ -29,23 +53,15 @@ export const reconciliationOf = (
 ): Reconciliation => {
   if (exit === undefined) return { _tag: "Unanswered" }
   if (Exit.isSuccess(exit)) {
-    // What an author's function gives is checked by its tag: from JavaScript it may be anything.
-    const answer = exit.value as Reconciled | undefined
-    switch (answer?._tag) {
-      case "Happened":
-        return {
-          _tag: "Settled",
-          outcome: withPossibleSideEffect(bodyOutcome(host, tool, Exit.succeed(answer.result)))
-        }
-      case "NotHappened":
-        return { _tag: "NotHappened" }
-      case "Failed":
-        return isToolError(answer.error)
-          ? { _tag: "Settled", outcome: withPossibleSideEffect(failedOutcome(answer.error)) }
-          : reconciliation_unknown
-      default:
-        return reconciliation_unknown
-    }
+    const read = (answer: Reconciled | undefined) => reconciliationBy(host, tool, answer)
+    return callCatching(read, exit.value as Reconciled | undefined, undefined, (defect) => {
+      host.reportFault(
+        "the reconcile of a tool broke",
+        exceptionOf(Cause.die(defect)),
+        tool.spec.name
+      )
+      return reconciliation_unknown
+    })
   }
   const { cause } = exit
   if (Cause.hasInterruptsOnly(cause)) return { _tag: "Unanswered" }
