@@ -212,8 +212,10 @@ export class AgentRuntime extends Context.Service<
     >
     /**
      * Events of a conversation of the principal's tenant after the cursor, then those to come; never ends by itself, and fails
-     * with ShuttingDown when the runtime has stopped. The same id at another tenant is another conversation. Fails for a customer that did not begin the conversation, and with
-     * StoreError where a run is removed before it was given to its end.
+     * with ShuttingDown when the runtime has stopped. The same id at another tenant is another conversation. Fails for a
+     * customer that did not begin the conversation, with InvalidInput where the cursor is in a run that the conversation has not
+     * accepted, and with StoreError where a run is removed before it was given to its end. Of a run that is not over and has no
+     * such event as the cursor names, all events are given; a cursor stays valid where retention removed its run.
      */
     watch(
       conversation: ConversationId,

@@ -92,6 +92,8 @@ export class TaskStore extends Context.Service<
       after: number,
       limit: number
     ): Effect.Effect<ReadonlyArray<AgentTask>, StoreError>
+    /** The ordinal of the newest task of a tenant's conversation, also where that was removed since; 0 = it has had none. */
+    newest(tenant: Tenant, conversation: ConversationId): Effect.Effect<number, StoreError>
     /** The newest ended tasks of a tenant's conversation below an ordinal, newest first; at most `limit` (up to 500). */
     before(
       tenant: Tenant,

@@ -12,6 +12,7 @@ import { ConversationStore } from "../../services/ConversationStore.ts"
 import { Credentials } from "../../services/Credentials.ts"
 import type { StoreError } from "../../services/StoreError.ts"
 import type { Accepted } from "../../services/TaskStore.ts"
+import { TaskStore } from "../../services/TaskStore.ts"
 import { AgentNotFound } from "../../src/agent/AgentSpec.ts"
 import { NotEntitled } from "../../src/approval/Approval.ts"
 import type { Authentication, RequestBody, Validation } from "../../src/api/Boundary.ts"
@@ -70,6 +71,14 @@ const headersOf = ({ baggage, "idempotency-key": idempotency_key }: MessageHeade
   baggage,
   idempotency_key
 })
+
+const aheadOf = (newest: number) =>
+  makeProblem(
+    400,
+    "cursor-ahead",
+    "The cursor is ahead of its conversation",
+    `The newest run of this conversation is ${newest}. Begin again without a cursor.`
+  )
 
 /** What the handlers need of the process: ports, settings and bounds. */
 interface Surface {
@@ -183,6 +192,7 @@ export const layer: Layer.Layer<
   | Credentials
   | Limits
   | Readiness
+  | TaskStore
   | Authentication
   | Validation
   | RequestBody
@@ -192,6 +202,7 @@ export const layer: Layer.Layer<
   Effect.fnUntraced(function* (handlers) {
     const runtime = yield* AgentRuntime
     const store = yield* ConversationStore
+    const tasks = yield* TaskStore
     const limits = yield* Limits
     const credentials = yield* Credentials
     const { stopping } = yield* Readiness
@@ -226,6 +237,10 @@ export const layer: Layer.Layer<
         const cursor = EventStream.parseCursor(headers["last-event-id"] ?? query.after)
         if (cursor === undefined) return yield* Effect.fail(badCursor)
         yield* conversationFor(store.read, by, "follow", params.id, customer_agents)
+        if (cursor.ordinal > 0) {
+          const newest = yield* Effect.mapError(tasks.newest(by.tenant, params.id), problemOf)
+          if (cursor.ordinal > newest) return yield* Effect.fail(aheadOf(newest))
+        }
         yield* limits.stream(by)
         const request = yield* HttpServerRequest.HttpServerRequest
         const { account, cut } = yield* openAccount(unread, request)

@@ -482,6 +482,8 @@ const reading = (it: Vitest.MethodsNonLive<Needs>) => {
       assert.deepStrictEqual(ids(yield* tasks.before(tenant, conversation, 4, 1)), [second.run])
       assert.deepStrictEqual(ids(yield* tasks.before(tenant, conversation, 1, 10)), [])
       assert.isUndefined(yield* tasks.get(Samples.runId()))
+      assert.strictEqual(yield* tasks.newest(tenant, conversation), 4)
+      assert.strictEqual(yield* tasks.newest(Samples.tenant(), conversation), 0)
     })
   )
 }

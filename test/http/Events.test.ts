@@ -54,7 +54,7 @@ describe("an event stream", () => {
   it.live("of a conversation without events answers at once", () =>
     Effect.gen(function* () {
       const { conversation } = yield* say("one")
-      const stream = yield* listen(`/v1/conversations/${conversation}/events?after=1.99`, {
+      const stream = yield* listen(`/v1/conversations/${conversation}/events?after=1.1`, {
         as: "vera"
       })
       assert.strictEqual(stream.response.status, 200)
@@ -101,6 +101,26 @@ describe("an event stream", () => {
       // A disconnect cancels nothing.
       const status = yield* ask(`/v1/runs/${run}`, { as: "vera" })
       assert.strictEqual(status.json.status, "awaiting_approval")
+    }).pipe(Effect.provide(layer))
+  )
+
+  it.live("with a cursor in a run that its conversation has not had is answered with 400", () =>
+    Effect.gen(function* () {
+      const said = yield* say("one")
+      yield* ends(said)
+      const path = `/v1/conversations/${said.conversation}/events`
+      for (const id of ["2.0", "9.0", "999999999.999999999"]) {
+        for (const asked of [
+          yield* ask(path, { as: "vera", headers: { "last-event-id": id } }),
+          yield* ask(`${path}?after=${id}`, { as: "vera" })
+        ]) {
+          assert.strictEqual(asked.status, 400, id)
+          assert.strictEqual(asked.json.type, "urn:troupe:problem:cursor-ahead")
+        }
+      }
+      const stream = yield* listen(`${path}?after=1.3`, { as: "vera" })
+      yield* ends(yield* say("two", said.conversation))
+      assert.deepStrictEqual(ids(yield* stream.take(2)), ["2.0", "2.1"])
     }).pipe(Effect.provide(layer))
   )
 

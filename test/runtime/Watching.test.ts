@@ -64,6 +64,51 @@ describe("a watcher", () => {
     }).pipe(Effect.provide(H.layer({ script: () => text("done") })))
   )
 
+  it.live("with a cursor in a run that the conversation has not had is refused", () =>
+    Effect.gen(function* () {
+      const ahead = (after: Cursor, conversation?: string) =>
+        Effect.map(Effect.flip(Stream.runDrain(watch(after, conversation))), (error) =>
+          error._tag === "InvalidInput" ? error.field : error._tag
+        )
+      yield* H.ended(yield* H.send("one"))
+      yield* H.ended(yield* H.send("two"))
+      for (const after of [
+        { ordinal: 3, seq: -1 },
+        { ordinal: 9, seq: 0 }
+      ]) {
+        assert.strictEqual(yield* ahead(after), "after")
+        assert.strictEqual(yield* ahead(after, "another"), "after")
+      }
+    }).pipe(Effect.provide(H.layer({ script: () => text("done") })))
+  )
+
+  it.live(
+    "with a cursor behind all events of a run gets it whole at work, and none once over",
+    () =>
+      Effect.gen(function* () {
+        const behind = { ordinal: 1, seq: 99 }
+        const run = yield* H.send("one")
+        const { approval } = yield* H.question(run)
+        const seen = yield* Effect.forkChild(upToEnd(behind), { startImmediately: true })
+        yield* H.decide(approval, H.approve)
+        const all = (yield* H.ended(run)).map((_, seq) => `1.${seq}`)
+        assert.deepStrictEqual(places(yield* Fiber.join(seen)), all)
+        const later = yield* Effect.forkChild(upToEnd(behind), { startImmediately: true })
+        const next = yield* H.send("two")
+        yield* H.decide((yield* H.question(next)).approval, H.approve)
+        yield* H.ended(next)
+        assert.isTrue(places(yield* Fiber.join(later)).every((place) => place.startsWith("2.")))
+      }).pipe(
+        Effect.provide(
+          H.layer({
+            tools: { change: H.asks((n) => Effect.succeed(n)) },
+            script: ({ transcript }) =>
+              transcript.at(-1)?.role === "user" ? call("change", { n: 1 }) : text("done")
+          })
+        )
+      )
+  )
+
   it.live("sees 250 ended runs at once, without waiting for a wakeup", () =>
     Effect.gen(function* () {
       const runs = yield* Effect.forEach(Array.from({ length: 250 }), () => H.send("hello"))

@@ -269,6 +269,7 @@ const tasksOf = (world: World, process: Process, inner: Tasks): Tasks => {
     read: (tenant, id) => call("task", inner.read(tenant, id)),
     ofConversation: (tenant, conversation, after, limit) =>
       call("ofConversation", inner.ofConversation(tenant, conversation, after, limit)),
+    newest: (tenant, conversation) => call("newest", inner.newest(tenant, conversation)),
     before: (tenant, conversation, ordinal, limit) =>
       call("before", inner.before(tenant, conversation, ordinal, limit))
   })

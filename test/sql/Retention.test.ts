@@ -3,7 +3,7 @@ import { createHash } from "node:crypto"
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert } from "@effect/vitest"
-import { Effect, Layer, Stream } from "effect"
+import { Effect, Fiber, Layer, Stream } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import * as Replay from "../../layers/compose/Replay.ts"
@@ -205,6 +205,26 @@ onSomeEngines("what is old", (it) => {
           tasks.ofConversation(H.tenant, ConversationId.make("long"), 0, 1)
         )
         assert.strictEqual(tasks[0]?.id, second)
+        const places = yield* AgentRuntime.use((runtime) =>
+          runtime
+            .watch(ConversationId.make("long"), { ordinal: 1, seq: 2 }, H.alice)
+            .pipe(Stream.take(1), Stream.runCollect)
+        )
+        assert.deepInclude(places[0], { _tag: "Event", ordinal: 2 })
+        // Those that remain may be older than those that were removed.
+        yield* sql.unsafe(
+          `DELETE FROM troupe.agent_tasks WHERE conversation = 'long' AND ordinal > 3`
+        )
+        yield* sql.unsafe(`UPDATE troupe.conversations SET tasks = 102 WHERE id = 'long'`)
+        const next = yield* AgentRuntime.use((runtime) =>
+          runtime.watch(ConversationId.make("long"), { ordinal: 102, seq: 2 }, H.alice).pipe(
+            Stream.filter((item) => item._tag === "Event"),
+            Stream.take(1),
+            Stream.runCollect
+          )
+        ).pipe(Effect.forkChild({ startImmediately: true }))
+        yield* H.send("go on", "long")
+        assert.deepInclude((yield* Fiber.join(next))[0], { _tag: "Event", ordinal: 103 })
       }).pipe(process.run)
     }).pipe(Effect.scoped)
   )

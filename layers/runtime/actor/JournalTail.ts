@@ -9,6 +9,7 @@ import { Effect } from "effect"
 import type { AgentTask } from "../../../src/delivery/AgentTask.ts"
 import type { CallId, ConversationId, FrameId, RunId, Tenant } from "../../../src/Ids.ts"
 import { rootFrame } from "../../../src/Ids.ts"
+import { InvalidInput } from "../../../src/entry/InvalidInput.ts"
 import type { RunQuarantined } from "../../../src/run/Quarantine.ts"
 import type { RunEvent } from "../../../src/run/RunEvent.ts"
 import type { Cursor, FeedItem } from "../../../services/AgentRuntime.ts"
@@ -110,7 +111,23 @@ const removed = Effect.suspend(
   () => new StoreError({ message: "the run was removed while it was watched" })
 )
 
-type ReadFailure = RunQuarantined | StoreError | JournalError
+type ReadFailure = InvalidInput | RunQuarantined | StoreError | JournalError
+
+/**
+ * Fails for a cursor in a run that the conversation has not accepted yet: its watcher would miss all runs before that one. A run
+ * that was removed since has been accepted.
+ */
+const failIfAhead = Effect.fnUntraced(function* (
+  tasks: TaskStore["Service"],
+  { after: { ordinal }, conversation, tenant }: Watched
+) {
+  const newest = yield* tasks.newest(tenant, conversation)
+  if (ordinal <= newest) return
+  return yield* new InvalidInput({
+    field: "after",
+    message: `it is in run ${ordinal} of a conversation whose newest run is ${newest}`
+  })
+})
 
 export class JournalTail {
   readonly #services: Services
@@ -122,6 +139,8 @@ export class JournalTail {
   #isEnded: boolean
   /** Of the run at the cursor events were given, and its end was not. */
   #isWithin = false
+  /** Nothing has shown yet that the conversation has what is before the cursor. */
+  #isUnproven = true
   /** All runs that were accepted before the last read are known; those accepted since are followed when they begin. */
   #isListed = false
   /** The journal is to be read, whatever this process has committed. */
@@ -195,18 +214,40 @@ export class JournalTail {
     this.#progress.note(run, entry.event)
   }
 
+  /**
+   * Of a run that is not over, what is behind a cursor that names none of its events: all of it, because its watcher would miss
+   * what comes until the cursor is reached. No watcher was given such a cursor, unless a server lost what it had acknowledged.
+   */
+  static readonly #entries = Effect.fnUntraced(function* (self: JournalTail, task: AgentTask) {
+    const { journal } = self.#services
+    const entries = yield* entriesOf(journal, task.id, self.#seq + 1)
+    const isUnproven = self.#isUnproven && self.#seq >= 0
+    self.#isUnproven = false
+    if (entries.length > 0 || !isUnproven || isOver(task)) return entries
+    const seen = yield* journal.read(task.id, self.#seq, 1)
+    if (seen.length > 0) return entries
+    self.#seq = -1
+    return yield* entriesOf(journal, task.id, 0)
+  })
+
   // Made once: a generator function for each watcher costs more than what it reads (bench row `send`).
   static readonly #read = Effect.fnUntraced(function* (
     self: JournalTail
   ): Effect.fn.Return<Page, ReadFailure> {
     const { journal, tasks } = self.#services
-    const { conversation, tenant, watcher } = self.#watched
+    const { after, conversation, tenant, watcher } = self.#watched
     const items: Array<FeedItem> = []
     let isMoreDue = false
     const from = self.#ordinal - 1
     const listed = yield* tasks.ofConversation(tenant, conversation, from, runs_max)
     // Only what is over is removed: its end does not come any more.
     if (self.#isWithin && listed[0]?.ordinal !== self.#ordinal) return yield* removed
+    if (listed.length === 0) {
+      if (self.#isUnproven && after.ordinal > 0) yield* failIfAhead(tasks, self.#watched)
+      self.#isUnproven = false
+      // The run at the cursor, where there is one, was removed.
+      self.#isEnded = true
+    }
     self.#isListed = listed.length < runs_max
     // Before the reads, so that what is committed meanwhile is read or queued; and all of them, because later runs may begin or
     // end before this one is given to its end.
@@ -220,7 +261,7 @@ export class JournalTail {
         self.#ordinal = ordinal
         self.#seq = -1
       }
-      const entries = yield* entriesOf(journal, run, self.#seq + 1)
+      const entries = yield* JournalTail.#entries(self, task)
       for (const entry of entries) {
         const item: TakenEntry = { _tag: "Event", run, ordinal, entry }
         self.#give(item)

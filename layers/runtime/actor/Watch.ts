@@ -4,6 +4,7 @@
  * nothing.
  */
 import { Effect, Exit, Scope } from "effect"
+import type { InvalidInput } from "../../../src/entry/InvalidInput.ts"
 import type { ConversationId, Tenant } from "../../../src/Ids.ts"
 import type { RunQuarantined } from "../../../src/run/Quarantine.ts"
 import type { Cursor, FeedItem, FeedItems, OpenFeed } from "../../../services/AgentRuntime.ts"
@@ -23,7 +24,7 @@ interface Services extends TailServices {
   readonly watch_ms: number
 }
 
-type Failure = RunQuarantined | ShuttingDown | StoreError | JournalError
+type Failure = InvalidInput | RunQuarantined | ShuttingDown | StoreError | JournalError
 
 const hasItems = (items: ReadonlyArray<FeedItem>): items is FeedItems => items.length > 0
 

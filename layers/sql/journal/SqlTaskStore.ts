@@ -151,6 +151,19 @@ const listing = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
     )
 })
 
+const decodeCounts = rowDecoder(Schema.Struct({ tasks: Schema.Int }), "conversations")
+
+const newest = (sql: SqlClient.SqlClient, tenant: Tenant, conversation: ConversationId) =>
+  sql
+    .unsafe(`SELECT tasks FROM troupe.conversations WHERE id = $2::text AND tenant = $1::text`, [
+      tenant,
+      conversation
+    ])
+    .pipe(
+      Effect.flatMap(decodeCounts),
+      Effect.mapBoth({ onSuccess: ([row]) => row?.tasks ?? 0, onFailure: orStoreError })
+    )
+
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const byId = yield* getting(sql)
@@ -163,6 +176,7 @@ const make = Effect.gen(function* () {
     read: (tenant, id) => Effect.mapError(read({ tenant, id }), orStoreError),
     ofConversation: (tenant, conversation, after, limit) =>
       Effect.mapError(list({ tenant, conversation, after, limit }), orStoreError),
+    newest: (tenant, conversation) => newest(sql, tenant, conversation),
     before: (tenant, conversation, ordinal, limit) =>
       Effect.mapError(
         tasksOf(
