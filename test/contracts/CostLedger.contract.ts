@@ -258,7 +258,8 @@ const toolSpendingTests = (it: Vitest.MethodsNonLive<Needs>): void => {
         assert.deepStrictEqual(yield* totals({ trace_id: "none" }), [])
         // The trace is the same whether or not the sending span is known.
         const span_id = "00f067aa0ba902b7"
-        yield* Samples.begin({ tenant, trace_id, span_id }, [turn(1, priced("2"))])
+        const parts = [{ type: "text" as const, text: "\u0000 \ud800" }]
+        yield* Samples.begin({ tenant, trace_id, span_id, parts }, [turn(1, priced("2"))])
         yield* Samples.begin({ tenant, trace_id, span_id, sampled: false }, [turn(1, priced("3"))])
         assert.deepInclude(yield* totals({ by: "trace" }), [trace_id, "7.123", 10, 1])
         assert.deepStrictEqual(yield* totals({ by: "agent", trace_id }), [

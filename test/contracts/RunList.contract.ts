@@ -122,6 +122,20 @@ const unknownCallTests = (it: Vitest.MethodsNonLive<Needs>): void => {
     })
   )
 
+  it.effect("a run is listed whatever texts its message brings, and hides no other", () =>
+    Effect.gen(function* () {
+      const tenant = Samples.tenant()
+      const agent = AgentName.make("second")
+      const text = "\u0000 \ud800 \udc00 \\u0000 \\\u0000 \\ud800"
+      const parts = [{ type: "text" as const, text }]
+      const plain = yield* Samples.begin({ tenant })
+      const { run, task } = yield* Samples.begin({ tenant, parts, agent })
+      assert.deepStrictEqual(task.parts, parts)
+      assert.sameMembers(yield* listed(tenant), [plain.run, run])
+      assert.deepStrictEqual(yield* listed(tenant, { agent }), [run])
+    })
+  )
+
   it.effect("the end of a run removes its unknown calls from the list", () =>
     Effect.gen(function* () {
       const journal = yield* RunJournal

@@ -26,3 +26,10 @@ export const StoredAnswer = ConversationMessage.mapFields(
     sources
   })
 )
+
+/**
+ * A column of JSON text as `json` whose members PostgreSQL can read. It refuses a text that has a NUL or a lone surrogate
+ * anywhere, also in a member that nobody asks for; in their place the value has U+FFFD.
+ */
+export const readableJson = (column: string): string =>
+  `regexp_replace(${column}, '\\\\u(0000|d[89a-f][0-9a-f]{2})', '\\\\ufffd', 'g')::json`
