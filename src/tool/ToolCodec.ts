@@ -2,7 +2,16 @@
  * The codecs that decode a tool's arguments and encode its result, made once from an Effect Schema, any Standard Schema (zod,
  * valibot, arktype and others), or plain JSON Schema.
  */
-import { Effect, Exit, JsonSchema, Result, Schema, SchemaAST, SchemaRepresentation } from "effect"
+import {
+  Effect,
+  Exit,
+  JsonSchema,
+  Predicate,
+  Result,
+  Schema,
+  SchemaAST,
+  SchemaRepresentation
+} from "effect"
 import type { StandardSchema } from "effect"
 import { truncateUnits } from "../CutText.ts"
 import { ignoreRejection } from "../IgnoredRejection.ts"
@@ -70,6 +79,10 @@ export const refusalText = (error: unknown): string =>
 const isEffectSchema = (schema: AnySchema): schema is Schema.Codec<unknown, unknown> =>
   Schema.isSchema(schema)
 
+/** From JavaScript it may be anything, such as a JSON Schema. */
+const isSchema = (schema: unknown): schema is AnySchema =>
+  Schema.isSchema(schema) || Predicate.hasProperty(schema, "~standard")
+
 const strictly = { onExcessProperty: "error" } as const
 
 /** Refuses excess properties. Where no member can contain an object, the names alone tell. */
@@ -96,12 +109,17 @@ const issueText = (issues: ReadonlyArray<StandardSchema.StandardSchemaV1.Issue>)
 
 const refused = (message: string) => Exit.fail(new ValueRefused({ message }))
 
-/** The value that a Standard Schema decodes. An asynchronous schema is refused. */
+/**
+ * The value that a Standard Schema decodes. An asynchronous schema is refused. Zod answers with a promise also where a function
+ * of the schema throws, which arguments of a model can bring about: the promise is rejected, and nobody waits for it.
+ */
 const validated = (schema: Standard, value: unknown): Exit.Exit<unknown, ValueRefused> =>
   Result.getOrElse(
     Result.try(() => validatedBy(schema, value)),
-    () => refused("the schema failed on this value")
+    () => refused(schema_failed)
   )
+
+const schema_failed = "the schema failed on this value"
 
 /** Throws as the schema does. */
 const validatedBy = (schema: Standard, value: unknown): Exit.Exit<unknown, ValueRefused> => {
@@ -109,9 +127,11 @@ const validatedBy = (schema: Standard, value: unknown): Exit.Exit<unknown, Value
   // A promise of another realm, or of a library, is one too.
   if ("then" in validation) {
     ignoreRejection(validation)
-    return refused("the schema answers with a promise; a tool's schema has to answer at once")
+    return refused(`${schema_failed}, or is asynchronous: it has to answer at once`)
   }
-  if (validation.issues === undefined) return Exit.succeed(validation.value)
+  if (validation.issues === undefined) {
+    return "value" in validation ? Exit.succeed(validation.value) : refused(schema_failed)
+  }
   // A plain list: a library's own kind of one would map to its kind again.
   const path = Array.from(validation.issues[0]?.path ?? [], (step) =>
     String(typeof step === "object" ? step.key : step)
@@ -186,6 +206,10 @@ const derivedFor = (
   schema: AnySchema,
   given: JsonObject | undefined
 ): Effect.Effect<JsonObject, MisdeclaredTool> => {
+  if (!isSchema(schema)) {
+    const problem = "it is neither an Effect Schema nor a Standard Schema, such as one of zod"
+    return Effect.fail(misdeclared(tool, side, problem, `Give a JSON Schema as ${side}_schema`))
+  }
   if (given !== undefined) return Effect.succeed(given)
   const found = derived(side, schema)
   if (Result.isSuccess(found)) return Effect.succeed(found.success)

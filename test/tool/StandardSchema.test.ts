@@ -126,6 +126,12 @@ describe("a tool of a Standard Schema", () => {
         () => null
       )
       assert.deepInclude(yield* Effect.flip(unsayable), { tool: "odd", field: "input" })
+      // From JavaScript.
+      const plain = yield* Effect.flip(
+        tool({ ...shop, name: "plain", input: input_schema as never }, () => null)
+      )
+      assert.deepInclude(plain, { tool: "plain", field: "input" })
+      assert.include(plain.message, "Give a JSON Schema as input_schema")
     })
   )
 
@@ -146,6 +152,7 @@ describe("a tool of a Standard Schema", () => {
     ["a promise of another realm", () => runInNewContext("Promise.resolve({})"), "at once"],
     ["nothing", () => null, "failed on this value"],
     ["a number", () => 5, "failed on this value"],
+    ["neither a value nor issues", () => ({}), "failed on this value"],
     ["issues that are none", () => ({ issues: [null] }), "failed on this value"]
   ] as const) {
     it.live(`refuses what a schema judges by ${title}, and the process goes on`, () =>

@@ -7,6 +7,7 @@ import type { Declared, TurnRun } from "../../../src/agent/DeclaredAgent.ts"
 import { contextFor } from "../../../src/run/RunContext.ts"
 import type { ContextReader } from "../../../src/run/RunContext.ts"
 import type { TurnGiven } from "../../../src/run/RunEvent.ts"
+import { ignoreRejection } from "../../../src/IgnoredRejection.ts"
 import type { AgentOfTurn, ResolvedAgent } from "../../../services/AgentDirectory.ts"
 import { digestOf } from "../tool/CallDigests.ts"
 
@@ -27,6 +28,7 @@ export interface TurnParts {
 const instructionsOf = (write: (run: TurnRun<never>) => unknown, run: TurnRun): string => {
   const given = write(run as TurnRun<never>)
   if (typeof given !== "string" || given.length > instructions_units_max) {
+    ignoreRejection(given)
     throw new TypeError(
       `its instructions are no text of at most ${instructions_units_max} characters`
     )
@@ -38,6 +40,7 @@ const withheldBy = (offers: TurnParts["offers"], run: TurnRun): ReadonlyArray<st
   [...offers].flatMap(([name, offer]) => {
     const given: unknown = offer(run as TurnRun<never>)
     if (typeof given !== "boolean") {
+      ignoreRejection(given)
       throw new TypeError(`whether it offers "${name}" is neither true nor false`)
     }
     return given ? [] : [name]

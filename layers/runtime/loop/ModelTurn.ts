@@ -16,6 +16,7 @@ import type { RunInput, Turn } from "../../../src/run/RunDecider.ts"
 import type { ModelTurned, TurnGiven } from "../../../src/run/RunEvent.ts"
 import type { FrameState, RunState } from "../../../src/run/RunState.ts"
 import type { CallModel } from "../../../src/run/RunWork.ts"
+import { ignoreRejection } from "../../../src/IgnoredRejection.ts"
 import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"
 import type { ModelDelta, ModelRequest } from "../../../services/ModelGateway.ts"
 import { media_unsupported, ModelError } from "../../../services/ModelGateway.ts"
@@ -27,6 +28,7 @@ import { none_offered } from "../tool/ProviderToolGate.ts"
 import { judgedRun } from "../tool/ToolGate.ts"
 import type { CompactionSubject } from "./Compactor.ts"
 import { compaction } from "./Compactor.ts"
+import { isDone } from "./DoneEffect.ts"
 import type { LoopServices } from "./LoopServices.ts"
 import { ownTurn } from "./OwnTurn.ts"
 import { recallBefore } from "./PromptMemory.ts"
@@ -77,14 +79,12 @@ export class ModelTurn implements CompactionSubject, TimedWork<Turn, ModelError>
 
   /** A prompt that the provider finds too long is cut, and the turn is wanted again. */
   instead(cause: Cause.Cause<ModelError>): InputWork | undefined {
-    return callCatching(cutIfTooLong, this, cause, (defect) => ({ effect: Exit.die(defect) }))
+    return callCatching(cutIfTooLong, this, cause, dying)
   }
 
   /** Files that the model made are stored before the journal names them. */
   after(turn: Turn): InputWork | undefined {
-    return turn.generated === undefined
-      ? undefined
-      : callCatching(keepGenerated, this, turn, (defect) => ({ effect: Exit.die(defect) }))
+    return callCatching(filesOf, this, turn, dying)
   }
 
   late(): RunInput {
@@ -97,7 +97,7 @@ export class ModelTurn implements CompactionSubject, TimedWork<Turn, ModelError>
  * throws, or that gives what is not JSON, fails this turn and not the loop.
  */
 export const callModel = (turn: ModelTurn): StartedWork =>
-  callCatching(begin, turn, undefined, (defect) => ({ effect: Exit.die(defect) }))
+  callCatching(begin, turn, undefined, dying)
 
 /** The agent as this turn has it. Whatever its functions throw ends the frame, and operators are told. */
 const agentOfTurn = (turn: ModelTurn, forTurn: NonNullable<ResolvedAgent["forTurn"]>) => {
@@ -160,9 +160,22 @@ const beginWith = (turn: ModelTurn, given?: Effect.Effect<TurnGiven>): StartedWo
   const effect =
     files !== undefined && meter.hasFiles(state, frame)
       ? withFiles(turn, files, request, sink)
-      : services.model.turn(request, sink)
+      : modelEffect(services, request, sink)
   turn.effect = given === undefined ? effect : behindGiven(turn, given, effect)
   return turn
+}
+
+/** From JavaScript a gateway may give anything, such as a promise. */
+const modelEffect = (
+  { model }: ModelTurn["services"],
+  request: ModelRequest,
+  sink: (delta: ModelDelta) => void
+): ModelTurn["effect"] => {
+  const given: unknown = model.turn(request, sink)
+  if (isDone(given as ModelTurn["effect"]) || Effect.isEffect(given))
+    return given as ModelTurn["effect"]
+  ignoreRejection(given)
+  return Exit.die(new TypeError("the gateway gave no Effect"))
 }
 
 // Functions of their own: what their closures need would be allocated for each turn, also where there is neither (bench row `step`).
@@ -174,7 +187,7 @@ const withFiles = (
   sink: (delta: ModelDelta) => void
 ) =>
   Effect.flatMap(files.load(state.accepted.tenant, request.history, request.transcript), (loaded) =>
-    services.model.turn({ ...request, files: loaded }, sink)
+    modelEffect(services, { ...request, files: loaded }, sink)
   )
 
 const behindGiven = (
@@ -207,6 +220,12 @@ const inputOf = (turn: ModelTurn, exit: Exit.Exit<Turn, ModelError>): RunInput =
     ? failed(turn.work, error.value)
     : broken(turn, exit.cause)
 }
+
+const dying = (defect: unknown): InputWork => ({ effect: Exit.die(defect) })
+
+/** What is to be stored of the turn first; nothing of what is no turn, which `finished` refuses. */
+const filesOf = (wanted: ModelTurn, turn: Turn | null | undefined): InputWork | undefined =>
+  turn?.generated === undefined ? undefined : keepGenerated(wanted, turn)
 
 const keepGenerated = (wanted: ModelTurn, { generated, ...turn }: Turn): InputWork => {
   const { run, services, state, work } = wanted

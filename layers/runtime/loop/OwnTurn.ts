@@ -2,7 +2,7 @@
  * Takes what a model gateway gives for a turn: a gateway may be anybody's, and what the journal could not say and read back never
  * gets there.
  */
-import { Result, Schema } from "effect"
+import { Predicate, Result, Schema } from "effect"
 import type { Taken } from "../../../src/entry/BoundedJson.ts"
 import { bounds_default, copyWithin } from "../../../src/entry/BoundedJson.ts"
 import type { FrameId } from "../../../src/Ids.ts"
@@ -22,11 +22,11 @@ export const turn_bytes_max = 4 * 2 ** 20
 const unit_bytes_max = 6
 
 const finishes: ReadonlySet<unknown> = new Set(FinishReason.literals)
-const no_turn = "the gateway gave no turn"
+const no_turn = "the gateway gave no turn, or one with a member of another type"
 
 /** The turn's event, with calls that the gateway cannot change any more; or a text: why there is none. */
 export const ownTurn = (given: Given, frame: FrameId, step: number): ModelTurned | string => {
-  if (!isTurn(given)) return no_turn
+  if (!Predicate.isObject(given) || !isTurn(given)) return no_turn
   if (given.calls.length > turn_calls_max) {
     return `the gateway gave a turn of more than ${turn_calls_max} calls`
   }
