@@ -20,7 +20,7 @@ export interface Declaration {
   readonly documentation?: string | undefined
   /** Absent = no arguments, or those that the governance's `input_schema` describes. */
   readonly input: AnySchema | undefined
-  /** Absent = any JSON. */
+  /** Absent = any JSON, or nothing, which is null. */
   readonly output: AnySchema | undefined
   readonly reconcile: boolean
 }
@@ -32,6 +32,12 @@ export interface DeclaredSpec {
   /** The declared permission where it is one of each call. */
   readonly permission: CallPermission | undefined
 }
+
+/** A body of no declared result may give nothing, as a write often does: that is null, and no failure of what it has done. */
+const orNull = (output: OutputCodec): OutputCodec => ({
+  ...output,
+  encode: (result) => output.encode(result === undefined ? null : result)
+})
 
 /** Fails where a schema cannot be said in JSON Schema, and where the spec cannot be read or contradicts itself. */
 export const declaredSpec = Effect.fnUntraced(function* (
@@ -48,7 +54,8 @@ export const declaredSpec = Effect.fnUntraced(function* (
     takes === undefined && input_schema !== undefined
       ? yield* jsonSchemaInput(name, input_schema)
       : yield* inputCodec(name, takes ?? Tool.EmptyParams, input_schema)
-  const output = yield* outputCodec(name, gives ?? Schema.Json, output_schema)
+  const declared = yield* outputCodec(name, gives ?? Schema.Json, output_schema)
+  const output = (gives ?? output_schema) === undefined ? orNull(declared) : declared
   const spec = yield* specOf(
     {
       name,

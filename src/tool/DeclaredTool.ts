@@ -55,7 +55,7 @@ export interface ToolOptions<
   readonly documentation?: string
   /** Absent = no arguments, or those that `input_schema` describes. */
   readonly input?: Input
-  /** Absent = any JSON. */
+  /** Absent = any JSON, or nothing, which is null. */
   readonly output?: Output
   /**
    * What the tool has to be told of a run by its message (`send({ context })`), which is then `call.context`. A message that
@@ -108,7 +108,7 @@ const contextReader = (tool: string, schema: AnySchema) => {
 export const tool = <
   Returned extends Ended<Given<Output>>,
   Input extends AnySchema = Schema.Codec<Readonly<Record<string, Schema.Json>>>,
-  Output extends AnySchema = Schema.Codec<Schema.Json>,
+  Output extends AnySchema = Schema.Codec<Schema.Json | void, Schema.Json>,
   const Dependencies extends Keys = readonly [],
   Told extends AnySchema = never
 >(

@@ -68,6 +68,22 @@ const run = <R>(governed: GovernedTool<R>, args: unknown) =>
   )
 
 describe("a tool in one expression", () => {
+  it.effect("may give nothing where no result is declared, which is null", () =>
+    Effect.gen(function* () {
+      const kept: Array<string> = []
+      const named = { ...library, name: "keep" }
+      const [plain] = yield* tool(named, () => void kept.push("a"))
+      const [later] = yield* tool(named, async () => void kept.push("b"))
+      const [effect] = yield* tool(named, () => Effect.sync(() => void kept.push("c")))
+      for (const governed of [plain, later, effect]) {
+        assert.deepStrictEqual(governed.encode(undefined), Exit.succeed(null))
+        assert.isTrue(Exit.isFailure(governed.encode({ at: undefined })))
+      }
+      // @ts-expect-error a result is declared
+      assert.isDefined(tool({ ...named, output: Schema.String }, () => undefined))
+    })
+  )
+
   it.effect(
     "SG-29 SG-30 SG-32 infers the types of its body, derives its schemas, and exposes both",
     () =>
