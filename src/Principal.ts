@@ -24,6 +24,13 @@ export class Principal extends Schema.Class<Principal>("troupe/Principal")({
   roles: Schema.Array(Role)
 }) {}
 
+/** A principal as it may be given: of the class, or a plain object of its shape, which is decoded. */
+export interface GivenPrincipal {
+  readonly id: string
+  readonly tenant: string
+  readonly roles: ReadonlyArray<Role>
+}
+
 /** Whether the principal has one of the roles, or is an admin. True for an empty list. */
 export const principalHasRole = (principal: Principal, roles: ReadonlyArray<Role>): boolean =>
   roles.length === 0 ||

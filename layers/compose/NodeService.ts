@@ -19,6 +19,7 @@ import type { ClientAnswer, ClientCall } from "../../src/approval/ClientCall.ts"
 import type { AnyDecision } from "../../src/approval/DecisionPayload.ts"
 import { Tenant } from "../../src/Ids.ts"
 import type { Time, Timed } from "../../src/Times.ts"
+import type { GivenPrincipal } from "../../src/Principal.ts"
 import { Principal } from "../../src/Principal.ts"
 import type { QuarantinedRun, RawEvent } from "../../src/run/Quarantine.ts"
 import type { Settlement } from "../../src/run/RunCommand.ts"
@@ -227,7 +228,10 @@ export interface Sent {
  */
 export interface NodeService extends HttpMethods {
   /** Durable when it resolves; handled after. */
-  readonly send: <Told extends AnySchema>(message: AnySend<Told>, by?: Principal) => Promise<Sent>
+  readonly send: <Told extends AnySchema>(
+    message: AnySend<Told>,
+    by?: GivenPrincipal
+  ) => Promise<Sent>
   /**
    * Sends, and waits: for the end of the run (`complete`, `failed` or `cancelled`, with its text), or for its
    * first question (`awaiting_approval`, with the approvals). `result` waits again. A wait that ends early cancels nothing
@@ -241,20 +245,24 @@ export interface NodeService extends HttpMethods {
      */
     <S extends AnySchema, Told extends AnySchema>(
       message: AnySend<Told> & { readonly answer: S },
-      by?: Principal,
+      by?: GivenPrincipal,
       wait?: Wait
     ): Promise<AnswerWith<Decoded<S>>>
-    <Told extends AnySchema>(message: AnySend<Told>, by?: Principal, wait?: Wait): Promise<Answer>
+    <Told extends AnySchema>(
+      message: AnySend<Told>,
+      by?: GivenPrincipal,
+      wait?: Wait
+    ): Promise<Answer>
   }
   /** The same for a run that was sent before; rejects with `RunNotFound` where there is none. */
   readonly result: {
     /** `answer`: the schema that it was asked with. */
     <S extends AnySchema>(
       run: string,
-      by: Principal | undefined,
+      by: GivenPrincipal | undefined,
       wait: Wait & { readonly answer: S }
     ): Promise<AnswerWith<Decoded<S>>>
-    (run: string, by?: Principal, wait?: Wait): Promise<Answer>
+    (run: string, by?: GivenPrincipal, wait?: Wait): Promise<Answer>
   }
   /**
    * Everything that happens in a conversation of the principal's tenant from its start, or in one run to its end, then
@@ -264,7 +272,7 @@ export interface NodeService extends HttpMethods {
   readonly watch: (
     conversation_or_run: string,
     after?: { readonly ordinal: number; readonly seq: number },
-    by?: Principal
+    by?: GivenPrincipal
   ) => AsyncIterable<FeedItem>
   /**
    * Sends the message when the loop over it begins, and goes on until its run has ended: the answer's text as the model writes
@@ -275,14 +283,14 @@ export interface NodeService extends HttpMethods {
     /** With what of the value was written so far. */
     <S extends AnySchema, Told extends AnySchema>(
       message: AnySend<Told> & { readonly answer: S },
-      by?: Principal
+      by?: GivenPrincipal
     ): AsyncIterable<RunPartWith<Decoded<S>>>
-    <Told extends AnySchema>(message: AnySend<Told>, by?: Principal): AsyncIterable<RunPart>
+    <Told extends AnySchema>(message: AnySend<Told>, by?: GivenPrincipal): AsyncIterable<RunPart>
   }
   /** Questions that wait for a person, oldest first; at most 500. */
-  readonly pending: (by?: Principal) => Promise<ReadonlyArray<Approval>>
+  readonly pending: (by?: GivenPrincipal) => Promise<ReadonlyArray<Approval>>
   /** Takes a `Decision`, or what the HTTP API takes: `{ decision: "deny", reason: "fraud" }`. Anything else is refused. */
-  readonly decide: (approval: string, decision: AnyDecision, by: Principal) => Promise<void>
+  readonly decide: (approval: string, decision: AnyDecision, by: GivenPrincipal) => Promise<void>
   /**
    * Authorises calls of one tool by one agent in `by`'s workspace in advance: they ask nobody, for `holds_ms` (absent = 30
    * days), and each says in its run by what it ran. Rejects with `AuthorizationRefused` where the tool asks nobody, is denied,
@@ -295,138 +303,157 @@ export interface NodeService extends HttpMethods {
       readonly holds_ms?: Time
       readonly uses_max?: number
     },
-    by: Principal
+    by: GivenPrincipal
   ) => Promise<WorkspaceAgentAuthorization>
   /** From when it resolves, calls of the action ask a person again. */
-  readonly revokeAuthorization: (id: string, by: Principal) => Promise<WorkspaceAgentAuthorization>
+  readonly revokeAuthorization: (
+    id: string,
+    by: GivenPrincipal
+  ) => Promise<WorkspaceAgentAuthorization>
   /** What `by`'s workspace has authorised, newest first: 50 a page unless `limit` (to 500) says otherwise. */
   readonly authorizations: (
     page?: { readonly limit?: number; readonly all?: boolean; readonly after?: string },
-    by?: Principal
+    by?: GivenPrincipal
   ) => Promise<ReadonlyArray<WorkspaceAgentAuthorization>>
   /** Calls of a conversation that wait for a result of its client, such as a browser, oldest first. */
-  readonly clientCalls: (conversation: string, by?: Principal) => Promise<ReadonlyArray<ClientCall>>
+  readonly clientCalls: (
+    conversation: string,
+    by?: GivenPrincipal
+  ) => Promise<ReadonlyArray<ClientCall>>
   /**
    * Gives a call the result of its client, once: `{ result }`, or `{ error }` with the reason why there is none. A result that
    * does not fit the tool's `output_schema` rejects with `ClientResultRefused`, and the call waits on.
    */
-  readonly answerClientCall: (id: string, answer: ClientAnswer, by: Principal) => Promise<void>
+  readonly answerClientCall: (id: string, answer: ClientAnswer, by: GivenPrincipal) => Promise<void>
   /** Runs of the principal's tenant, newest first: 50 a page unless `limit` (to 500) says otherwise. */
-  readonly runs: (query?: RunsQuery, by?: Principal) => Promise<ReadonlyArray<RunItem>>
+  readonly runs: (query?: RunsQuery, by?: GivenPrincipal) => Promise<ReadonlyArray<RunItem>>
   /** Newest first: 50 a page unless `limit` (to 500) says otherwise; `after` is the id of the last one of the page before. */
   readonly conversations: (
     page?: { readonly limit?: number; readonly after?: string },
-    by?: Principal
+    by?: GivenPrincipal
   ) => Promise<ReadonlyArray<Conversation>>
   /** What was said, oldest first: 50 a page unless `limit` (to 500) says otherwise; `after` is the `seq` of the last one before. */
   readonly messages: (
     conversation: string,
     page?: { readonly limit?: number; readonly after?: number },
-    by?: Principal
+    by?: GivenPrincipal
   ) => Promise<ReadonlyArray<ConversationMessage>>
   /** A file of the conversation, by its digest. Rejects with `FileNotFound`, for a customer also where a tool gave it. */
-  readonly file: (conversation: string, digest: string, by?: Principal) => Promise<StoredFile>
+  readonly file: (conversation: string, digest: string, by?: GivenPrincipal) => Promise<StoredFile>
   /** Sums of what models cost, by agent unless `by` says otherwise, in the order of their keys; needs `prices`. */
-  readonly costs: (query?: CostsQuery, by?: Principal) => Promise<ReadonlyArray<CostTotal>>
+  readonly costs: (query?: CostsQuery, by?: GivenPrincipal) => Promise<ReadonlyArray<CostTotal>>
   /** Messages that could not be delivered, newest first: 50 unless `limit` (to 500) says otherwise. */
   readonly deadLetters: (
     query?: DeadLettersQuery,
-    by?: Principal
+    by?: GivenPrincipal
   ) => Promise<ReadonlyArray<DeadLetter>>
   /** Sends a dead letter again, once; rejects with `DeadLetterResolved` where somebody has dealt with it. */
-  readonly replayDeadLetter: (event_id: string, reason: string, by: Principal) => Promise<void>
+  readonly replayDeadLetter: (event_id: string, reason: string, by: GivenPrincipal) => Promise<void>
   /** Says that a dead letter is not sent again. */
-  readonly discardDeadLetter: (event_id: string, reason: string, by: Principal) => Promise<void>
+  readonly discardDeadLetter: (
+    event_id: string,
+    reason: string,
+    by: GivenPrincipal
+  ) => Promise<void>
   /** Calls whose outcome is unknown, oldest first, at most 500: `settle` says what became of each. */
-  readonly unknown: (by?: Principal) => Promise<ReadonlyArray<UnknownCall>>
+  readonly unknown: (by?: GivenPrincipal) => Promise<ReadonlyArray<UnknownCall>>
   /** What waits for an agent that no living process hosts, by agent; at most 500. */
-  readonly unhosted: (by?: Principal) => Promise<ReadonlyArray<UnhostedWork>>
-  readonly cancel: (run: string, by: Principal, reason: string) => Promise<void>
+  readonly unhosted: (by?: GivenPrincipal) => Promise<ReadonlyArray<UnhostedWork>>
+  readonly cancel: (run: string, by: GivenPrincipal, reason: string) => Promise<void>
   /** Says what became of a call whose outcome is unknown. */
   readonly settle: (
     run: string,
     call: string,
     settlement: Settlement,
-    by: Principal
+    by: GivenPrincipal
   ) => Promise<void>
   /** Stops every tool of `by`'s tenant at once, or lets them run again; until the process ends. */
-  readonly stopTools: (stopped: boolean, by: Principal) => Promise<void>
+  readonly stopTools: (stopped: boolean, by: GivenPrincipal) => Promise<void>
   /** The same for all tenants, whatever theirs say: for whoever runs the process. The HTTP API does not offer it. */
   readonly stopAllTools: (stopped: boolean) => Promise<void>
   /** Runs of the tenant whose journal does not fold, first found first; at most 500. */
-  readonly quarantined: (by?: Principal) => Promise<ReadonlyArray<QuarantinedRun>>
+  readonly quarantined: (by?: GivenPrincipal) => Promise<ReadonlyArray<QuarantinedRun>>
   /** Rows of a run as they are stored, from `from` (0) on, whether or not they can be read; at most 10,000. */
   readonly rawEvents: (
     run: string,
     from?: number,
-    by?: Principal
+    by?: GivenPrincipal
   ) => Promise<ReadonlyArray<RawEvent>>
   /** Folds a run in quarantine again, and lets it go on if it does; for operators. */
-  readonly releaseRun: (run: string, by: Principal) => Promise<void>
+  readonly releaseRun: (run: string, by: GivenPrincipal) => Promise<void>
   /**
    * Records of a run's calls, oldest first; at most 500. They are stored shortly after the call, and only with `record`. Rejects with
    * `RunNotFound` where there is no such run.
    */
-  readonly records: (run: string, by?: Principal) => Promise<ReadonlyArray<CallRecord>>
+  readonly records: (run: string, by?: GivenPrincipal) => Promise<ReadonlyArray<CallRecord>>
   /** What an agent remembers for an address, newest first: 50 a page unless `limit` (to 500) says otherwise. */
-  readonly memories: (query: MemoriesQuery, by?: Principal) => Promise<ReadonlyArray<MemoryRow>>
+  readonly memories: (
+    query: MemoriesQuery,
+    by?: GivenPrincipal
+  ) => Promise<ReadonlyArray<MemoryRow>>
   /**
    * Takes a row out of the memory, which then has the row that it superseded again. Rejects with `MemoryRefused` where the
    * address has no such row, or the row is superseded itself.
    */
-  readonly undoMemory: (of: MemoryOf, id: string, by: Principal) => Promise<MemoryRow>
+  readonly undoMemory: (of: MemoryOf, id: string, by: GivenPrincipal) => Promise<MemoryRow>
   /**
    * Removes every row of the tenant that names the subject (1 to 200 characters), as its subject, in its text or in an
    * anchor, and says what of it still stands in other tables. Journals keep what was said.
    */
-  readonly eraseMemories: (subject: string, by: Principal) => Promise<Erasure>
+  readonly eraseMemories: (subject: string, by: GivenPrincipal) => Promise<Erasure>
   /**
    * Erases a subject (the id of a principal) from every store of the tenant: what it said, was told and decided, and what names
    * it. Journals keep digests, whose key is in the report and nowhere else. Rejects with `SubjectIsActive` while a run of its
    * conversations is not over. For admins; the same again finds what came in between.
    */
-  readonly erase: (request: { readonly subject: string }, by: Principal) => Promise<ErasureReport>
+  readonly erase: (
+    request: { readonly subject: string },
+    by: GivenPrincipal
+  ) => Promise<ErasureReport>
   /** Erasures of the principal's tenant, newest first: 50 a page unless `limit` (to 500) says otherwise. For admins. */
   readonly erasures: (
     page: { readonly limit?: number; readonly after?: string },
-    by: Principal
+    by: GivenPrincipal
   ) => Promise<ReadonlyArray<ErasureRecord>>
   /** Registers a text of record, or replaces the one of its name: no copy of it becomes a memory. At most 1,000 a place. */
-  readonly registerText: (text: TextOfRecord, by: Principal) => Promise<void>
+  readonly registerText: (text: TextOfRecord, by: GivenPrincipal) => Promise<void>
   /**
    * Takes an event for the principal's tenant: durable when it resolves. The same source and id again does nothing more
    * (`isNew: false`). Rejects with `EventTypeUnknown` where nothing is done about its type.
    */
-  readonly publish: (event: PublishedEvent, by: Principal) => Promise<ReceivedEvent>
+  readonly publish: (event: PublishedEvent, by: GivenPrincipal) => Promise<ReceivedEvent>
   /** Binds a conversation to a channel, where the agent's answers and questions go from then on; at most 16. */
-  readonly bind: (conversation: string, to: BindTo, by: Principal) => Promise<void>
+  readonly bind: (conversation: string, to: BindTo, by: GivenPrincipal) => Promise<void>
   /** False = there was no such binding. */
   readonly unbind: (
     conversation: string,
     channel: string,
     address: string,
-    by: Principal
+    by: GivenPrincipal
   ) => Promise<boolean>
-  readonly bindings: (conversation: string, by: Principal) => Promise<ReadonlyArray<ChannelBinding>>
+  readonly bindings: (
+    conversation: string,
+    by: GivenPrincipal
+  ) => Promise<ReadonlyArray<ChannelBinding>>
   /** What the principal was told, newest first: 50 a page unless `limit` (to 500) says otherwise. */
-  readonly notices: (query: NoticesQuery, by: Principal) => Promise<ReadonlyArray<Notice>>
+  readonly notices: (query: NoticesQuery, by: GivenPrincipal) => Promise<ReadonlyArray<Notice>>
   /** Marks notices of the principal as read, at most 500; how many were not read before. */
-  readonly readNotices: (ids: ReadonlyArray<string>, by: Principal) => Promise<number>
+  readonly readNotices: (ids: ReadonlyArray<string>, by: GivenPrincipal) => Promise<number>
   /** Which channels the principal wants; a channel that is not named is `immediately`. */
-  readonly preferences: (by: Principal) => Promise<NoticePreferences>
-  readonly prefer: (preferences: NoticePreferences, by: Principal) => Promise<void>
+  readonly preferences: (by: GivenPrincipal) => Promise<NoticePreferences>
+  readonly prefer: (preferences: NoticePreferences, by: GivenPrincipal) => Promise<void>
   /**
    * Makes a token for the HTTP API, of `by`'s tenant; for admins. Its text (`token`) is nowhere else, and what is kept is its
    * SHA-256. Any process over the same store takes it until it expires or `revokeToken` resolves.
    */
-  readonly createToken: (token: NewToken, by: Principal) => Promise<IssuedToken>
+  readonly createToken: (token: NewToken, by: GivenPrincipal) => Promise<IssuedToken>
   /** Tokens that were made in `by`'s tenant, newest first: 50 a page unless `limit` (to 500) says otherwise. */
   readonly tokens: (
     page: { readonly limit?: number; readonly after?: string },
-    by: Principal
+    by: GivenPrincipal
   ) => Promise<ReadonlyArray<AccessToken>>
   /** From when it resolves no process takes the token. Rejects with `TokenNotFound` where the tenant has no such token. */
-  readonly revokeToken: (id: string, by: Principal) => Promise<AccessToken>
+  readonly revokeToken: (id: string, by: GivenPrincipal) => Promise<AccessToken>
   /** What workers offer to run for `remote` tools, sorted by name; also of those that are gone, as not available. */
   readonly workerTools: () => Promise<ReadonlyArray<ToolListing>>
   /** MCP servers, what they offer, and what of it is accepted. */
@@ -436,7 +463,7 @@ export interface NodeService extends HttpMethods {
     server: string,
     tool: string,
     hash: string,
-    by: Principal
+    by: GivenPrincipal
   ) => Promise<McpPin>
   /**
    * Waits for steps in flight, then releases what the runtime holds. Open questions stay open. Waits and watches that are left then

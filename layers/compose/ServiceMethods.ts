@@ -5,7 +5,7 @@
 import { Effect, Stream } from "effect"
 import * as Entries from "../../src/entry/Entries.ts"
 import type { AgentName, ApprovalId, AuthorizationId, CallId, RunId } from "../../src/Ids.ts"
-import type { Principal } from "../../src/Principal.ts"
+import type { GivenPrincipal, Principal } from "../../src/Principal.ts"
 import { RunNotFound } from "../../src/run/RunCommand.ts"
 import { inMilliseconds } from "../../src/Times.ts"
 import { discoverOffers } from "../../src/tool/ToolOffer.ts"
@@ -43,12 +43,19 @@ import {
   watchFeed
 } from "./Waiting.ts"
 
+/** The same arguments, with a principal of the class. One that was not made by it is decoded by whatever takes it. */
+type WithPrincipal<Args extends ReadonlyArray<unknown>> = {
+  readonly [At in keyof Args]: [Args[At]] extends [GivenPrincipal | undefined]
+    ? Principal
+    : Args[At]
+}
+
 /** Methods of `NodeService` that give one value, each as an Effect of it. */
 type AsEffects = {
   readonly [Name in keyof NodeService]?: NodeService[Name] extends (
     ...args: infer Args
   ) => Promise<infer Value>
-    ? (...args: Args) => Effect.Effect<Value, unknown, Services>
+    ? (...args: WithPrincipal<Args>) => Effect.Effect<Value, unknown, Services>
     : never
 }
 

@@ -67,7 +67,8 @@ const conversationMethods = (run: Run, services: Context.Context<Services>) => {
       untilAborted(run, wait, ServiceMethods.result(id, by, wait))) as NodeService["result"],
     stream: ((message: Send, by?: Principal) =>
       ofStream(ServiceMethods.stream(message, by))) as NodeService["stream"],
-    watch: (id, after, by) => ofFeed(unlessEnding(calls, ServiceMethods.openWatch(id, after, by)))
+    watch: (id, after, by) =>
+      ofFeed(unlessEnding(calls, ServiceMethods.openWatch(id, after, by as Principal | undefined)))
   } satisfies Partial<NodeService>
 }
 

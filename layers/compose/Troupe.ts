@@ -12,7 +12,7 @@
 import { Context, Effect, Layer, Scope, Stream, Tracer } from "effect"
 import type { FeedItem } from "../../services/AgentRuntime.ts"
 import type { ModelGateway } from "../../services/ModelGateway.ts"
-import type { Principal } from "../../src/Principal.ts"
+import type { GivenPrincipal } from "../../src/Principal.ts"
 import type { AnySchema, Decoded } from "../../src/tool/ToolCodec.ts"
 import type * as LocalToolRegistry from "../runtime/desk/LocalToolRegistry.ts"
 import type { ModelChoice } from "../model/ChosenModels.ts"
@@ -52,18 +52,18 @@ export interface TroupeService extends Methods, EmbeddedHttp.HttpMethods {
   /** Durable when it succeeds; handled after. */
   readonly send: <Told extends AnySchema>(
     message: AnySend<Told>,
-    by?: Principal
+    by?: GivenPrincipal
   ) => Effect.Effect<Awaited<ReturnType<NodeService["send"]>>, SendError>
   /** Sends, and waits for the end of the run or for its first question. The sending itself cannot be interrupted. */
   readonly ask: {
     <S extends AnySchema, Told extends AnySchema>(
       message: AnySend<Told> & { readonly answer: S },
-      by?: Principal,
+      by?: GivenPrincipal,
       wait?: EffectWait
     ): Effect.Effect<AnswerWith<Decoded<S>>, AskError>
     <Told extends AnySchema>(
       message: AnySend<Told>,
-      by?: Principal,
+      by?: GivenPrincipal,
       wait?: EffectWait
     ): Effect.Effect<Answer, AskError>
   }
@@ -71,27 +71,27 @@ export interface TroupeService extends Methods, EmbeddedHttp.HttpMethods {
   readonly result: {
     <S extends AnySchema>(
       run: string,
-      by: Principal | undefined,
+      by: GivenPrincipal | undefined,
       wait: EffectWait & { readonly answer: S }
     ): Effect.Effect<AnswerWith<Decoded<S>>, ResultError>
-    (run: string, by?: Principal, wait?: EffectWait): Effect.Effect<Answer, ResultError>
+    (run: string, by?: GivenPrincipal, wait?: EffectWait): Effect.Effect<Answer, ResultError>
   }
   /** Sends when it is run, and goes on until the run has ended. */
   readonly stream: {
     <S extends AnySchema, Told extends AnySchema>(
       message: AnySend<Told> & { readonly answer: S },
-      by?: Principal
+      by?: GivenPrincipal
     ): Stream.Stream<RunPartWith<Decoded<S>>, StreamError>
     <Told extends AnySchema>(
       message: AnySend<Told>,
-      by?: Principal
+      by?: GivenPrincipal
     ): Stream.Stream<RunPart, StreamError>
   }
   /** What happens in a conversation or a run, from its start. */
   readonly watch: (
     conversation_or_run: string,
     after?: { readonly ordinal: number; readonly seq: number },
-    by?: Principal
+    by?: GivenPrincipal
   ) => Stream.Stream<FeedItem, WatchError>
 }
 

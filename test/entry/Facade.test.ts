@@ -84,6 +84,20 @@ describe("the facade", () => {
       assert.deepStrictEqual(await troupe.result(first.run), end)
     }, 2))
 
+  // What this says in types is checked by the compiler: a tenant is a branded text, and a text may be given.
+  it("takes a plain object as a principal", () =>
+    shop(async (troupe, paid) => {
+      const tenant: string = "default"
+      const olga = { id: "olga", tenant, roles: ["operator", "approver"] } as const
+      const asked = await troupe.ask(message, olga)
+      const [question] = await troupe.pending(olga)
+      await troupe.decide(question!.id, { decision: "approve" }, olga)
+      const end = await troupe.result(asked.run, olga)
+      for await (const item of troupe.watch(asked.run, undefined, olga)) assert.isString(item._tag)
+      assert.deepInclude(end, { status: "complete", text: "done" })
+      assert.deepStrictEqual(paid, ["0"])
+    }))
+
   it("a decision of an unknown shape starts no payment", () =>
     shop(async (troupe, paid) => {
       const asked = await troupe.ask(message)
