@@ -152,9 +152,9 @@ export type Reconciled<Result = unknown> =
 
 /**
  * May this call run now? It is called before a person is asked or a use of what was authorised in advance is spent, and again,
- * once it is decided, before the body starts. It may read a store; its value is ignored. A failure refuses the call with that
- * error; a defect, or no answer within the tool's `timeout_ms`, fails it too: nobody is asked, and the body does not run. It
- * is not called for a call that was dispatched before, which may have happened, nor in a replay. Between it and the body a
+ * once it is decided, before the body starts. It may read a store. A failure refuses the call with that error; a defect,
+ * `false`, or no answer within the tool's `timeout_ms`, fails it too: nobody is asked, and the body does not run. Any other
+ * value is ignored. It is not called for a call that was dispatched before, which may have happened, nor in a replay. Between it and the body a
  * call may still wait for a limit of its tool, so what has to hold at the moment of a write, the write checks itself.
  */
 export type Precondition<Args = never, R = never> = (

@@ -131,6 +131,10 @@ describe("a precondition", () => {
       Effect.die(new Error("a secret")),
       { class: "ToolTerminalError", kind: "internal", reason: "DEFECT" }
     ],
+    "false, as one that is written as a question gives": [
+      Effect.succeed(false),
+      { class: "ToolTerminalError", kind: "internal", reason: "DEFECT" }
+    ],
     "no answer within the tool's time": [
       Effect.never,
       { class: "ToolTransientError", kind: "timeout" }

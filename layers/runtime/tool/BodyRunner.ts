@@ -3,7 +3,7 @@
  * key, and the reconciliation of a lost call.
  */
 import type { Clock, Exit } from "effect"
-import { Context, Effect, Tracer } from "effect"
+import { Cause, Context, Effect, Tracer } from "effect"
 import type { Digest } from "effect/crypto"
 import type { RunInput } from "../../../src/run/RunDecider.ts"
 import type { ToolHandler } from "../../../src/tool/GovernedTool.ts"
@@ -117,6 +117,12 @@ const makeWithin =
       })
     )
 
+/** Written as a question, which lets no call run that its author meant to refuse. */
+const falsePrecondition = (tool: string) =>
+  new TypeError(
+    `the precondition of "${tool}" gave false: to refuse a call it fails with one of the four errors`
+  )
+
 export const make = (services: BodyServices): BodyRunner => {
   const { digest } = services
   const contextsOf = makeBodyContexts(services)
@@ -159,13 +165,12 @@ export const make = (services: BodyServices): BodyRunner => {
       const { precondition, spec } = call.tool
       if (precondition === undefined) return undefined
       const exit = yield* ask(precondition, call)
-      if (exit?._tag === "Success") return undefined
-      return callFinished(
-        call.call,
-        exit === undefined
-          ? failedOutcome(timeoutError(spec.timeout_ms))
-          : outcomeOfCause(exit.cause)
-      )
+      if (exit === undefined) {
+        return callFinished(call.call, failedOutcome(timeoutError(spec.timeout_ms)))
+      }
+      if (exit._tag === "Failure") return callFinished(call.call, outcomeOfCause(exit.cause))
+      if (exit.value !== false) return undefined
+      return callFinished(call.call, outcomeOfCause(Cause.die(falsePrecondition(spec.name))))
     }),
     reconcile: Effect.fnUntraced(function* (call, over_at) {
       const { host, tool } = call
