@@ -2,7 +2,7 @@
  * The spec of a declared tool, with the codecs of its arguments and its result. Both are made of one declaration, so that
  * what a model is shown is what is checked.
  */
-import { Effect, Schema } from "effect"
+import { Effect, Exit, Result, Schema } from "effect"
 import * as Tool from "effect/ai/Tool"
 import type { CallPermission } from "../permission/CallPermission.ts"
 import type { CallGovernance } from "./Governance.ts"
@@ -33,10 +33,41 @@ export interface DeclaredSpec {
   readonly permission: CallPermission | undefined
 }
 
-/** A body of no declared result may give nothing, as a write often does: that is null, and no failure of what it has done. */
-const orNull = (output: OutputCodec): OutputCodec => ({
+/** For `JSON.stringify`: throws at what JSON would change, such as a date or NaN, and lets it leave out what is undefined. */
+function onlyAbsent(this: Readonly<Record<string, unknown>>, name: string, value: unknown) {
+  if (Object.is(this[name], value) && isPlain(value)) return value
+  throw new TypeError("JSON cannot say it")
+}
+
+const isPlain = (value: unknown): boolean => {
+  switch (typeof value) {
+    case "number":
+      return Number.isFinite(value)
+    case "object":
+      return value === null || Array.isArray(value) || isPlainObject(value)
+    default:
+      return value === undefined || typeof value === "string" || typeof value === "boolean"
+  }
+}
+
+/** Neither a map nor a set, for example, of which JSON would say nothing. */
+const isPlainObject = (value: object): boolean => {
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === Object.prototype || prototype === null
+}
+
+/**
+ * A body of no declared result may give nothing, as a write often does, and objects with members that are undefined: nothing is
+ * null, and such members are left out, as JSON does. Neither is a failure of what the body has done.
+ */
+const withoutAbsent = (output: OutputCodec): OutputCodec => ({
   ...output,
-  encode: (result) => output.encode(result === undefined ? null : result)
+  encode: (result) => {
+    const encoded = output.encode(result === undefined ? null : result)
+    if (Exit.isSuccess(encoded) || typeof result !== "object") return encoded
+    const json = Result.try(() => JSON.stringify(result, onlyAbsent))
+    return Result.isFailure(json) ? encoded : output.encode(JSON.parse(json.success))
+  }
 })
 
 /** Fails where a schema cannot be said in JSON Schema, and where the spec cannot be read or contradicts itself. */
@@ -55,7 +86,7 @@ export const declaredSpec = Effect.fnUntraced(function* (
       ? yield* jsonSchemaInput(name, input_schema)
       : yield* inputCodec(name, takes ?? Tool.EmptyParams, input_schema)
   const declared = yield* outputCodec(name, gives ?? Schema.Json, output_schema)
-  const output = (gives ?? output_schema) === undefined ? orNull(declared) : declared
+  const output = (gives ?? output_schema) === undefined ? withoutAbsent(declared) : declared
   const spec = yield* specOf(
     {
       name,

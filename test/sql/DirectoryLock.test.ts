@@ -87,6 +87,8 @@ it.live("a path that is no directory is refused with the reason", () =>
     writeFileSync(file, "")
     const error = yield* Effect.flip(DirectoryLock.acquire(join(file, "data")))
     assert.deepInclude(error, { _tag: "DirectoryUnusable", reason: "ENOTDIR" })
+    const itself = yield* Effect.flip(DirectoryLock.acquire(file))
+    assert.deepInclude(itself, { _tag: "DirectoryUnusable", reason: "ENOTDIR" })
     if (process.platform !== "linux") return
     const none = yield* Effect.flip(DirectoryLock.acquire("/proc/troupe/data"))
     assert.deepInclude(none, { _tag: "DirectoryUnusable", reason: "ENOENT" })

@@ -38,6 +38,15 @@ it.live("two processes that start together on an empty database migrate it once"
   })
 )
 
+it.live("a server that is not there is an error that names its address and the reason", () =>
+  Effect.gen(function* () {
+    const error = yield* Effect.flip(process("postgres://u:secret@127.0.0.1:1/x"))
+    assert.strictEqual(error._tag, "SqlError")
+    assert.include(error.message, "PostgreSQL cannot be reached: connect ECONNREFUSED 127.0.0.1:1")
+    assert.notInclude(error.message, "secret")
+  }).pipe(Effect.scoped)
+)
+
 it.live("an amendment wakes the listeners of another process, and of its own once", () =>
   Effect.gen(function* () {
     const url = yield* EmbeddedPostgres.database

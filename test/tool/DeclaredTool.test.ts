@@ -77,7 +77,24 @@ describe("a tool in one expression", () => {
       const [effect] = yield* tool(named, () => Effect.sync(() => void kept.push("c")))
       for (const governed of [plain, later, effect]) {
         assert.deepStrictEqual(governed.encode(undefined), Exit.succeed(null))
-        assert.isTrue(Exit.isFailure(governed.encode({ at: undefined })))
+        const partly = { id: 1, note: undefined, of: [{ at: undefined }] }
+        assert.deepStrictEqual(governed.encode(partly), Exit.succeed({ id: 1, of: [{}] }))
+        const circle: Record<string, unknown> = { note: undefined }
+        circle["circle"] = circle
+        const dated = { toJSON: () => "today" }
+        const odd = [
+          Number.NaN,
+          1n,
+          new Date(0),
+          dated,
+          () => 1,
+          Symbol.iterator,
+          circle,
+          new Map()
+        ]
+        for (const no of odd) {
+          assert.isTrue(Exit.isFailure(governed.encode({ note: undefined, no })))
+        }
       }
       // @ts-expect-error a result is declared
       assert.isDefined(tool({ ...named, output: Schema.String }, () => undefined))

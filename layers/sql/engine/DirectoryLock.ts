@@ -109,6 +109,9 @@ const makeDirectory = (directory: string): void => {
 
 const take = (directory: string, pidFile: string): DatabaseSync => {
   makeDirectory(directory)
+  if (!statSync(directory).isDirectory()) {
+    throw Object.assign(new Error("not a directory"), { code: "ENOTDIR" })
+  }
   const file = new DatabaseSync(join(directory, "lock"), { timeout: 0 })
   closeToOthers(join(directory, "lock"), 0o600)
   try {

@@ -6,7 +6,7 @@ import { Context, Deferred, Effect, Layer, Queue, Schedule } from "effect"
 import type { Redacted } from "effect"
 import { Reactivity } from "effect/reactivity"
 import { SqlClient } from "effect/sql"
-import type { SqlError } from "effect/sql"
+import { SqlError } from "effect/sql"
 import { StoreSpace } from "../../../services/StoreSpace.ts"
 import { BatchWriters } from "./BatchWriters.ts"
 import type { Client } from "./PostgresClient.ts"
@@ -118,11 +118,26 @@ const wakeups = ({ listen }: Client) =>
     })
   })
 
+const innermost = (error: unknown): unknown =>
+  error instanceof Error && error.cause !== undefined ? innermost(error.cause) : error
+
+/** The driver's message says only that it failed to connect: this one says to whom and why, as the system does. */
+const withReason = (error: SqlError.SqlError): SqlError.SqlError => {
+  const why = innermost(error)
+  if (error.reason._tag !== "ConnectionError" || !(why instanceof Error) || why === error)
+    return error
+  const { cause } = error.reason
+  const message = `PostgreSQL cannot be reached: ${why.message}`
+  return new SqlError.SqlError({
+    reason: new SqlError.ConnectionError({ cause, message, operation: "connect" })
+  })
+}
+
 const make = Effect.fnUntraced(function* (options: PostgresOptions) {
   const answer_ms = options.answer_timeout_ms ?? statementMs(options) + answer_ms_more
   const space = ServerSpace.make()
   const client = yield* PostgresClient.make(settings(options), answer_ms, space.noticed)
-  yield* warn(client.sql)
+  yield* Effect.mapError(warn(client.sql), withReason)
   return Context.make(SqlClient.SqlClient, client.sql).pipe(
     Context.add(SqlNotify, wakeups(client)),
     Context.add(StoreSpace, space.of(client.sql)),
