@@ -1,13 +1,15 @@
 /**
  * Observers of model turns and of models that the bodies of tools called, for metrics. Called by the process that appended
- * the event once it is durable: once per turn, and once per entry of a call's spending. They are synchronous and must not
- * throw.
+ * the event once it is durable: once per turn, and once per entry of a call's spending. They are synchronous and must not throw.
  */
 import { Context } from "effect"
 import type { TurnCost } from "../src/cost/TurnCost.ts"
 import type { Usage } from "../src/cost/Usage.ts"
+import type { RunId, Tenant } from "../src/Ids.ts"
 
 export interface ModelUsed {
+  readonly run: RunId
+  readonly tenant: Tenant
   readonly model?: string
   readonly usage?: Usage
   readonly cost?: TurnCost

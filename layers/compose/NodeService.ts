@@ -63,6 +63,7 @@ import type { AnySchema, Decoded } from "../../src/tool/ToolCodec.ts"
 import type { Answer, AnswerWith, Wait } from "./Answer.ts"
 import type { RunPart, RunPartWith } from "./RunStream.ts"
 import type { Http, HttpMethods } from "./EmbeddedHttp.ts"
+import type { GivenObservers } from "./GivenObservers.ts"
 import type { PostgresStore, RetentionOptions } from "./Stores.ts"
 import type { IssuedToken } from "./TokenMethods.ts"
 import type {
@@ -83,6 +84,7 @@ export type { Answer, AnswerWith, Awaiting, Ended, EndedWith, SoFar, Wait } from
 export { WaitTimedOut } from "./Answer.ts"
 export type { RunPart } from "./RunStream.ts"
 export type { Http, HttpMethods, Token } from "./EmbeddedHttp.ts"
+export type { GivenObservers } from "./GivenObservers.ts"
 export type { PostgresStore, RetentionOptions } from "./Stores.ts"
 export type { IssuedToken } from "./TokenMethods.ts"
 export type * from "./MethodShapes.ts"
@@ -152,6 +154,8 @@ export interface Options {
   readonly telemetry?: boolean | Telemetry
   /** Keeps a record of every call beside the journal, for audits (`records`). Absent = no. */
   readonly record?: boolean
+  /** Functions that are called with each call that is over, and with each model turn, for metrics and logs. */
+  readonly observe?: GivenObservers
   /** Channels beside the copy in the application: such as `SlackChannel.adapter` of `troupe/layers`. */
   readonly channels?: ReadonlyArray<
     Effect.Effect<ChannelAdapter, unknown, ForTools | ChannelBindings>

@@ -18,6 +18,7 @@ import * as OpenTelemetry from "../telemetry/OpenTelemetry.ts"
 import * as UnhostedTelemetry from "../telemetry/UnhostedTelemetry.ts"
 import * as UnknownCallsTelemetry from "../telemetry/UnknownCallsTelemetry.ts"
 import * as EmbeddedHttp from "./EmbeddedHttp.ts"
+import * as GivenObservers from "./GivenObservers.ts"
 import { checkOptions } from "./CheckedOptions.ts"
 import * as Channels from "./Channels.ts"
 import * as ChannelMethods from "./ChannelMethods.ts"
@@ -166,6 +167,7 @@ const made = Effect.fnUntraced(function* (given: Options) {
     Layer.merge(UnknownCallsTelemetry.layer),
     Layer.provideMerge(Layer.merge(mcp, channels.layer)),
     Layer.provide(recorder),
+    Layer.provide(GivenObservers.layer(options.observe)),
     Layer.provide(model),
     Layer.provide((options.tokenizer ?? Layer.empty) as Layer.Layer<never>),
     Layer.provideMerge(OpenCalls.layer),

@@ -22,7 +22,7 @@ const models_max = 200
 
 type Labels = Readonly<Record<string, string>>
 
-const make = Effect.map(Effect.context<never>(), (context): ReadonlyArray<ModelTurnObserver> => {
+const make = Effect.map(Effect.context<never>(), (context): ModelTurnObserver => {
   const models = new Set<string>()
   const labelOf = (model: string): string => {
     if (models.has(model)) return model
@@ -53,8 +53,11 @@ const make = Effect.map(Effect.context<never>(), (context): ReadonlyArray<ModelT
       Metric.withAttributes(unpriced_total, labels).updateUnsafe(turns, context)
     }
   }
-  return [observe]
+  return observe
 })
 
-/** Provide it beneath the runtime: observers are taken once, when the runtime is built. */
-export const layer: Layer.Layer<never> = Layer.effect(ModelTurnObservers, make)
+/** Provide it beneath the runtime: observers are taken once, when the runtime is built. Those of outer layers are kept. */
+export const layer: Layer.Layer<never> = Layer.effect(
+  ModelTurnObservers,
+  Effect.zipWith(ModelTurnObservers, make, (others, own) => [...others, own])
+)

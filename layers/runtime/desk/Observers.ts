@@ -9,7 +9,7 @@ import type { Spending } from "../../../src/cost/Spending.ts"
 import type { RunId } from "../../../src/Ids.ts"
 import type { Amendment, RunNotFound } from "../../../src/run/RunCommand.ts"
 import { RunQuarantined } from "../../../src/run/Quarantine.ts"
-import type { RunEvent } from "../../../src/run/RunEvent.ts"
+import type { ModelTurned, RunEvent } from "../../../src/run/RunEvent.ts"
 import type { RunState } from "../../../src/run/RunState.ts"
 import { toolCompletedOf } from "../../../src/tool/ToolCallMetadata.ts"
 import type { RunJournal } from "../../../services/RunJournal.ts"
@@ -34,14 +34,27 @@ const notifyEach = <A>(
   report: ReportFault
 ): void => {
   for (const observe of observers) {
-    const thrown = callCatching(notify, observe, fact, Cause.die)
-    if (thrown !== undefined) report("an observer broke", exceptionOf(thrown), {})
+    const left = callCatching(notify, observe, fact, Cause.die)
+    if (left !== undefined) reportBroken(left, report)
   }
 }
 
-const notify = <A>(observe: (fact: A) => void, fact: A): Cause.Cause<never> | undefined => {
-  observe(fact)
-  return undefined
+/** What is left of an observer's call: why it threw, or the promise that an `async` function gives. */
+type Left = Cause.Cause<never> | PromiseLike<unknown>
+
+const notify = <A>(observe: (fact: A) => unknown, fact: A): Left | undefined => {
+  const given = observe(fact)
+  return isPromise(given) ? given : undefined
+}
+
+const isPromise = (given: unknown): given is PromiseLike<unknown> =>
+  typeof given === "object" && given !== null && "then" in given
+
+/** Nobody waits for a promise, and its rejection is reported as what an observer throws is. */
+const reportBroken = (left: Left, report: ReportFault): void => {
+  const broke = (cause: Cause.Cause<never>) => report("an observer broke", exceptionOf(cause), {})
+  if (Cause.isCause(left)) broke(left as Cause.Cause<never>)
+  else void Promise.resolve(left).catch((defect: unknown) => broke(Cause.die(defect)))
 }
 
 /** Notifies observers of each call that has settled. */
@@ -75,9 +88,13 @@ const observeTurns = (
     : (run, state, events) => {
         onDurable(run, state, events)
         for (const event of events) {
-          if (event._tag === "ModelTurned") notifyEach<ModelUsed>(observers, event, report)
-          else if (event._tag === "CallSettled" || event._tag === "CallUnknown") {
-            if (event.spent !== undefined) notifySpent(observers, event.spent, report)
+          const { tenant } = state.accepted
+          if (event._tag === "ModelTurned") {
+            notifyEach(observers, usedBy({ run, tenant }, event), report)
+          } else if (event._tag === "CallSettled" || event._tag === "CallUnknown") {
+            if (event.spent !== undefined) {
+              notifySpent(observers, { run, tenant }, event.spent, report)
+            }
           }
         }
       }
@@ -88,12 +105,22 @@ export const makeOnDurable = Effect.fnUntraced(function* (clock: Clock.Clock, re
   return yield* observeUnknownCalls(observeTurns(yield* ModelTurnObservers, calls, report))
 })
 
+type Where = Pick<ModelUsed, "run" | "tenant">
+
+const usedBy = (where: Where, { cost, model, usage }: ModelTurned): ModelUsed => ({
+  ...where,
+  ...(model === undefined ? undefined : { model }),
+  ...(usage === undefined ? undefined : { usage }),
+  ...(cost === undefined ? undefined : { cost })
+})
+
 const notifySpent = (
   observers: ReadonlyArray<ModelTurnObserver>,
+  where: Where,
   { tool, uses }: Spending,
   report: ReportFault
 ) => {
-  for (const use of uses) notifyEach<ModelUsed>(observers, { ...use, tool }, report)
+  for (const use of uses) notifyEach<ModelUsed>(observers, { ...where, ...use, tool }, report)
 }
 
 /** Amends a run, and calls `onDurable` with the events of the amendment once they are durable. */

@@ -1,0 +1,41 @@
+/**
+ * Functions of an application that are called in passing, for its own metrics and logs.
+ */
+import { Effect, Layer, Schema } from "effect"
+import type { ModelTurnObserver } from "../../services/ModelTurnObserver.ts"
+import { ModelTurnObservers } from "../../services/ModelTurnObserver.ts"
+import type { ToolCallObserver } from "../../services/ToolCallObserver.ts"
+import { ToolCallObservers } from "../../services/ToolCallObserver.ts"
+import { is } from "./OptionShapes.ts"
+
+/**
+ * Each is called once, in the process that appended the event, once that is durable; after a crash in between, not at all: what
+ * must not be missed is read with `watch`, or from the journal. Nobody waits for what it gives; what it throws, and a promise of
+ * its that is rejected, is logged.
+ */
+export interface GivenObservers {
+  /** Of each call that is over, refused ones too: its metadata, arguments and outcome, as they are journaled. */
+  readonly call?: ToolCallObserver
+  /** Of each model turn, and of each use of a model that a tool says it has spent: its tokens, and their cost with `prices`. */
+  readonly turn?: ModelTurnObserver
+}
+
+const observer = <A>() => is<A>("a function", (value) => typeof value === "function")
+
+export const GivenObservers = Schema.Struct({
+  call: Schema.optionalKey(observer<ToolCallObserver>()),
+  turn: Schema.optionalKey(observer<ModelTurnObserver>())
+})
+
+/** Adds them to the observers that there are. */
+export const layer = ({ call, turn }: GivenObservers = {}): Layer.Layer<never> =>
+  Layer.merge(
+    Layer.effect(
+      ToolCallObservers,
+      Effect.map(ToolCallObservers, (others) => (call === undefined ? others : [...others, call]))
+    ),
+    Layer.effect(
+      ModelTurnObservers,
+      Effect.map(ModelTurnObservers, (others) => (turn === undefined ? others : [...others, turn]))
+    )
+  )

@@ -1,0 +1,81 @@
+/** Functions of an application that are called with what is over (`observe`). */
+import { assert, describe, it } from "vitest"
+import type { GivenObservers } from "../../layers/compose/NodeService.ts"
+import { start } from "../../layers/compose/NodeService.ts"
+import { call, layer as scripted, text } from "../../layers/model/ScriptedModelGateway.ts"
+import type { ModelUsed } from "../../services/ModelTurnObserver.ts"
+import { AgentSpec } from "../../src/agent/AgentSpec.ts"
+import { tool } from "../../src/tool/DeclaredTool.ts"
+import type { ToolCompleted } from "../../src/tool/ToolCallMetadata.ts"
+
+const look = tool(
+  { namespace: "shop", name: "look", description: "Looks.", side_effects: "read" },
+  () => "a chair"
+)
+const shop = AgentSpec.make({ name: "shop", instructions: "Help.", tools: ["look"] })
+const model = scripted(({ transcript }) =>
+  transcript.some(({ role }) => role === "tool")
+    ? text("done", { usage: { input_tokens: 7, output_tokens: 2 } })
+    : call("look", {})
+)
+
+/** One run of one call, and how it ended. */
+const runWith = async (observe: GivenObservers) => {
+  const troupe = await start({ agents: [shop], tools: [look], model, observe, telemetry: false })
+  const answer = await troupe.ask({ agent: "shop", text: "Look" })
+  await troupe.stop()
+  return answer
+}
+
+describe("observers of a service", () => {
+  it("are called with each call that is over and each model turn, once they are durable", async () => {
+    const calls: Array<ToolCompleted> = []
+    const turns: Array<ModelUsed> = []
+    const { run } = await runWith({
+      call: (fact) => void calls.push(fact),
+      turn: (used) => void turns.push(used)
+    })
+    assert.lengthOf(calls, 1)
+    assert.deepStrictEqual(
+      calls.map(({ metadata: { agent_name, ok, tool_name }, ...of }) => [
+        of.run,
+        of.tenant,
+        agent_name,
+        tool_name,
+        ok
+      ]),
+      [[run, "default", "shop", "look", true]]
+    )
+    assert.deepStrictEqual<ReadonlyArray<unknown>>(turns, [
+      { run, tenant: "default" },
+      { run, tenant: "default", usage: { input_tokens: 7, output_tokens: 2 } }
+    ])
+  })
+
+  it("that throw, or whose promise is rejected, change nothing of the run and end no process", async () => {
+    const unhandled: Array<unknown> = []
+    const listener = (reason: unknown) => void unhandled.push(reason)
+    process.on("unhandledRejection", listener)
+    const { status } = await runWith({
+      call: async () => Promise.reject(new Error("the collector is away")),
+      turn: () => {
+        throw new Error("the collector is away")
+      }
+    })
+    await new Promise((resolve) => setImmediate(resolve))
+    process.off("unhandledRejection", listener)
+    assert.strictEqual(status, "complete")
+    assert.deepStrictEqual(unhandled, [])
+  })
+
+  it("have to be functions, and there are no others", async () => {
+    const refused = async (observe: unknown) =>
+      runWith(observe as GivenObservers).then(
+        () => assert.fail("it started"),
+        (error: { readonly _tag: string; readonly field: string }) => [error._tag, error.field]
+      )
+    assert.deepStrictEqual(await refused({ call: 5 }), ["InvalidInput", "observe.call"])
+    assert.deepStrictEqual(await refused({ run: () => {} }), ["InvalidInput", "observe.run"])
+    assert.deepStrictEqual(await refused(() => {}), ["InvalidInput", "observe"])
+  })
+})
