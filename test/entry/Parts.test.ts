@@ -222,6 +222,48 @@ const draw = tool(
   }
 )
 
+describe("files that a body attaches", () => {
+  it("are at most 32, also where it attaches many at once, and none once its call is over", () =>
+    inDirectory(async (store) => {
+      const refused: Array<unknown> = []
+      const late = Promise.withResolvers<unknown>()
+      const over = Promise.withResolvers<void>()
+      const many = tool(
+        { namespace: "shop", name: "many", description: "Draws charts.", side_effects: "read" },
+        async (_, call) => {
+          const { attach } = call
+          const one = (n: number) =>
+            attach({ type: "file", media_type: "text/plain", data: new Uint8Array([n]) })
+          const given = await Promise.allSettled(Array.from({ length: 40 }, (_each, n) => one(n)))
+          for (const each of given) if (each.status === "rejected") refused.push(each.reason)
+          void over.promise.then(() => one(41).then(() => late.resolve("taken"), late.resolve))
+          return given.length
+        }
+      )
+      const troupe = await start({
+        store,
+        agents: [AgentSpec.make({ name: "shop", instructions: "Help.", tools: ["many"] })],
+        tools: [many],
+        model: layer(({ step }) => (step === 1 ? call("many", {}) : text("done")))
+      })
+      try {
+        const { run } = await troupe.ask({ agent: "shop", text: "Draw them" })
+        over.resolve()
+        assert.lengthOf(refused, 8)
+        assert.include(String(refused[0]), "at most 32 files")
+        assert.include(String(await late.promise), "the call is over")
+        const files: Array<number | undefined> = []
+        for await (const item of troupe.watch(run)) {
+          const event = item._tag === "Event" ? item.entry.event : undefined
+          if (event?._tag === "CallSettled") files.push(event.files?.length)
+        }
+        assert.deepStrictEqual(files, [32])
+      } finally {
+        await troupe.stop()
+      }
+    }))
+})
+
 describe("files of results and answers", () => {
   it("what a tool attaches and what a model makes is journaled, shown to the model and given to the caller", async () => {
     const requests: Array<ModelRequest> = []

@@ -15,12 +15,26 @@ import { storeGiven } from "./StoredParts.ts"
 const refused = (message: string): ToolError =>
   new ToolTerminalError({ kind: "internal", reason: "FILE_REFUSED", message })
 
-/** What was attached in an earlier attempt is not attached twice. */
-const add = (host: CallHost, file: FilePart): FilePart => {
+/** Why the call can be given no further file; undefined = it can. */
+const obstacle = (host: CallHost): ToolError | undefined => {
+  // A body may go on after its time was over, and what it leaves behind after its end.
+  if (host.call().phase._tag === "Settled" || host.state.ended !== undefined) {
+    return refused("the call is over: its result has the files that were attached before")
+  }
+  return (host.files?.length ?? 0) >= parts_max
+    ? refused(`a result has at most ${parts_max} files`)
+    : undefined
+}
+
+/** What was attached in an earlier attempt is not attached twice. Bodies may attach many at once, so the bound is asked again. */
+const add = (host: CallHost, file: FilePart): Effect.Effect<FilePart, ToolError> => {
   const files = (host.files ??= [])
   const isKnown = files.some(({ digest, name }) => digest === file.digest && name === file.name)
-  if (!isKnown) files.push(file)
-  return file
+  if (isKnown) return Effect.succeed(file)
+  const refusal = obstacle(host)
+  if (refusal !== undefined) return Effect.fail(refusal)
+  files.push(file)
+  return Effect.succeed(file)
 }
 
 /** Stores the file and attaches it. Fails as the tool does that cannot go on without it. */
@@ -31,19 +45,17 @@ export const attachFile = (
 ): Effect.Effect<FilePart, ToolError> =>
   Effect.suspend(() => {
     const { accepted, run } = host
-    if ((host.files?.length ?? 0) >= parts_max) {
-      return Effect.fail(refused(`a result has at most ${parts_max} files`))
-    }
+    const refusal = obstacle(host)
+    if (refusal !== undefined) return Effect.fail(refusal)
     const { conversation, tenant } = accepted
     const holder = { run, conversation, as: "result" } as const
     return storeGiven(store, { tenant, holder }, file, "file").pipe(
-      Effect.mapBoth({
-        onSuccess: (stored) => add(host, stored),
-        onFailure: (error): ToolError =>
-          error._tag === "StoreError"
-            ? new ToolTransientError({ kind: "network", message: error.message })
-            : refused(error.message)
-      })
+      Effect.mapError((error): ToolError =>
+        error._tag === "StoreError"
+          ? new ToolTransientError({ kind: "network", message: error.message })
+          : refused(error.message)
+      ),
+      Effect.flatMap((stored) => add(host, stored))
     )
   })
 
