@@ -6,7 +6,7 @@ import type { ModelTurnObserver } from "../../services/ModelTurnObserver.ts"
 import { ModelTurnObservers } from "../../services/ModelTurnObserver.ts"
 import type { ToolCallObserver } from "../../services/ToolCallObserver.ts"
 import { ToolCallObservers } from "../../services/ToolCallObserver.ts"
-import { is } from "./OptionShapes.ts"
+import { func } from "./OptionShapes.ts"
 
 /**
  * Each is called once, in the process that appended the event, once that is durable; after a crash in between, not at all: what
@@ -20,11 +20,9 @@ export interface GivenObservers {
   readonly turn?: ModelTurnObserver
 }
 
-const observer = <A>() => is<A>("a function", (value) => typeof value === "function")
-
 export const GivenObservers = Schema.Struct({
-  call: Schema.optionalKey(observer<ToolCallObserver>()),
-  turn: Schema.optionalKey(observer<ModelTurnObserver>())
+  call: Schema.optionalKey(func),
+  turn: Schema.optionalKey(func)
 })
 
 /** Adds them to the observers that there are. */

@@ -12,14 +12,20 @@ const opened = Effect.gen(function* () {
   return { calls, stopped }
 })
 
+/** The stop of a service, almost 10 s after it began, with one call that is not over. */
+const waiting = Effect.gen(function* () {
+  const { calls, stopped } = yield* opened
+  calls.begun()
+  const stop = yield* stopped
+  yield* TestClock.adjust(9_999)
+  assert.isUndefined(stop.pollUnsafe())
+  return { calls, stop }
+})
+
 describe("the stop of a service with a call that is not over", () => {
   it.effect("ends when the call is over", () =>
     Effect.gen(function* () {
-      const { calls, stopped } = yield* opened
-      calls.begun()
-      const stop = yield* stopped
-      yield* TestClock.adjust(9_999)
-      assert.isUndefined(stop.pollUnsafe())
+      const { calls, stop } = yield* waiting
       calls.over()
       yield* Effect.yieldNow
       assert.isDefined(stop.pollUnsafe())
@@ -28,11 +34,7 @@ describe("the stop of a service with a call that is not over", () => {
 
   it.effect("ends after 10 s where the call never does", () =>
     Effect.gen(function* () {
-      const { calls, stopped } = yield* opened
-      calls.begun()
-      const stop = yield* stopped
-      yield* TestClock.adjust(9_999)
-      assert.isUndefined(stop.pollUnsafe())
+      const { stop } = yield* waiting
       yield* TestClock.adjust(1)
       assert.isDefined(stop.pollUnsafe())
     })

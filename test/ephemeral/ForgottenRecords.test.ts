@@ -3,6 +3,7 @@ import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { AuthorizationRecords } from "../../services/AuthorizationRecords.ts"
 import { EventInbox } from "../../services/EventInbox.ts"
+import { McpPins } from "../../services/McpPins.ts"
 import { Notices } from "../../services/Notices.ts"
 import { Outbox } from "../../services/Outbox.ts"
 import { OutboxReplayer } from "../../services/OutboxReplayer.ts"
@@ -149,6 +150,34 @@ it.effect("of authorisations that are not in force the newest 1,000 are kept", (
     assert.strictEqual(gone._tag, "AuthorizationNotFound")
     assert.strictEqual((yield* records.get(tenant, grant(1).id)).revoked_at, 2)
     assert.isUndefined((yield* records.get(tenant, grant(1_001).id)).revoked_at)
+  }).pipe(Effect.provide(EphemeralStores.layer))
+)
+
+it.effect("of changes of MCP pins the newest 10,000 are kept", () =>
+  Effect.gen(function* () {
+    const pins = yield* McpPins
+    const accept = (server: string, count: number) =>
+      pins.accept(
+        times(count).map((n) => ({
+          pin: {
+            server,
+            tool: `tool-${n}`,
+            hash: "a".repeat(64),
+            definition: { name: `tool-${n}`, inputSchema: { type: "object" } },
+            accepted_by: "olga",
+            accepted_at: n,
+            how: "operator" as const
+          },
+          replaces: null
+        }))
+      )
+    yield* accept("first", 1)
+    yield* accept("second", kept_max - 1)
+    assert.lengthOf(yield* pins.history("first", 10), 1)
+    yield* accept("third", 1)
+    assert.lengthOf(yield* pins.history("first", 10), 0)
+    assert.lengthOf(yield* pins.history("third", 10), 1)
+    assert.lengthOf(yield* pins.of("first"), 1)
   }).pipe(Effect.provide(EphemeralStores.layer))
 )
 

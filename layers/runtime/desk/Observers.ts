@@ -3,7 +3,7 @@
  * appends an event calls `OnDurable` with it, so that each event is observed once: the run's loop after its own appends, a
  * command after its amendment.
  */
-import { Cause, Effect } from "effect"
+import { Cause, Effect, Predicate } from "effect"
 import type { Clock } from "effect"
 import type { Spending } from "../../../src/cost/Spending.ts"
 import type { RunId } from "../../../src/Ids.ts"
@@ -44,11 +44,8 @@ type Left = Cause.Cause<never> | PromiseLike<unknown>
 
 const notify = <A>(observe: (fact: A) => unknown, fact: A): Left | undefined => {
   const given = observe(fact)
-  return isPromise(given) ? given : undefined
+  return Predicate.isPromiseLike(given) ? given : undefined
 }
-
-const isPromise = (given: unknown): given is PromiseLike<unknown> =>
-  typeof given === "object" && given !== null && "then" in given
 
 /** Nobody waits for a promise, and its rejection is reported as what an observer throws is. */
 const reportBroken = (left: Left, report: ReportFault): void => {

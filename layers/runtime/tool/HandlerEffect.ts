@@ -2,7 +2,7 @@
  * Makes an Effect of a tool's handler, as its author declared it: a function that gives an Effect, a promise or a value, or
  * throws, and one behind an interceptor. It is the only place that knows of promises and of the signal that ends one.
  */
-import { Effect, Exit } from "effect"
+import { Effect, Exit, Predicate } from "effect"
 import type { ToolError } from "../../../src/error/ToolError.ts"
 import { isToolError } from "../../../src/error/ToolError.ts"
 import type {
@@ -14,9 +14,6 @@ import type {
 } from "../../../src/tool/GovernedTool.ts"
 import { abortSignalOf } from "./BodyContext.ts"
 import { callCatching } from "./Catching.ts"
-
-const isPromiseLike = (value: unknown): value is PromiseLike<unknown> =>
-  typeof value === "object" && value !== null && "then" in value && typeof value.then === "function"
 
 const dieOf: (defect: unknown) => Exit.Exit<never> = Exit.die
 
@@ -58,7 +55,7 @@ const runFunction = <R>(
     // A declaration compiles only with the services that its tool says.
     return abortingOnInterrupt(returned as Effect.Effect<unknown, unknown, R>, call)
   }
-  return isPromiseLike(returned) ? awaitPromise(returned, call) : Exit.succeed(returned)
+  return Predicate.isPromiseLike(returned) ? awaitPromise(returned, call) : Exit.succeed(returned)
 }
 
 const runIntercepted = <R>(
