@@ -22,7 +22,7 @@ const round = async (on: string): Promise<{ readonly ours: Sample; readonly bare
 }
 
 const against =
-  "reads 64 runs at a time by hand, and writes decisions, dispatches and ends by group commit"
+  "reads 64 runs at a time by hand, and writes the same rows by group commit: decision and claim, dispatch, result, end"
 
 const linesOf = async (
   engine: string,

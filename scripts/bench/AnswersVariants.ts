@@ -153,14 +153,14 @@ const asked = (approval: string): ReadonlyArray<Event> => [
 
 /** The same questions, in the tables of the lower bound. */
 export const parkBare = async (store: string): Promise<Sample> => {
-  const query = await BareLog.connect(JSON.parse(store) as BareLog.Durable)
+  const { query } = await BareLog.connect(JSON.parse(store) as BareLog.Durable)
   await BareLog.prepare(query)
   const log = BareLog.make(query)
   await forEach(numbered, async () => {
     const run = BareAgent.begin("change it", BareAgent.conversation())
-    const accepted = BareAgent.accept(run, "change it")
-    await log.accept(run, accepted)
-    BareAgent.see(run, [accepted])
+    const accepted = BareAgent.accept(run, "change it", log)
+    await log.append(run, accepted)
+    BareAgent.see(run, accepted)
     await log.append(run, asked(randomUUID()))
   })
   return { runs: runs_max }
@@ -176,14 +176,17 @@ const folded = async (
   const runs = new Map<string, Run>()
   const keep = (id: string, entry: BareAgent.Entry) => {
     const { event } = entry
-    if (event._tag !== "RunAccepted") runs.get(id)!.entries.push(entry)
-    else {
+    if (event._tag === "RunAccepted") {
       const conversation = {
         ...BareAgent.conversation(event.conversation),
         messages: [event.message]
       }
-      runs.set(id, { id, conversation, ordinal: 1, entries: [entry], wakeups: [] })
+      runs.set(id, { id, conversation, ordinal: 1, epoch: 0, entries: [entry], wakeups: [] })
+      return
     }
+    const run = runs.get(id)!
+    if (event._tag === "RunClaimed") run.epoch = event.epoch
+    run.entries.push(entry)
   }
   for (const { at, next, payload, run_id, seq } of await query(read, [ids])) {
     const entryOf = (text: unknown, place: number) => ({
@@ -202,7 +205,7 @@ export const answerBare = async (store: string): Promise<Sample> => {
   await compileSchemas()
   const decode = Schema.decodeUnknownSync(Parameters)
   const began = performance.now()
-  const query = await BareLog.connect(JSON.parse(store) as BareLog.Durable)
+  const { query } = await BareLog.connect(JSON.parse(store) as BareLog.Durable)
   const ready = readyNow()
   const log = BareLog.make(query)
   const questions = await query(
@@ -215,16 +218,21 @@ export const answerBare = async (store: string): Promise<Sample> => {
       BareAgent.see(run, events)
     }
     const decision = { _tag: "Approve" } as const
-    await write([{ _tag: "ApprovalDecided", call, approval, decision, by: boss.id, digest }])
+    await write([
+      { _tag: "ApprovalDecided", call, approval, decision, by: boss.id, digest },
+      BareAgent.claim(run, log.owner)
+    ])
     const started_at = Date.now()
+    const { epoch } = run
     // Whoever finds it after a crash knows that it may have happened.
-    await write([{ _tag: "CallDispatched", call, key: digest, epoch: 1, on_loss: "unknown" }])
-    const asked = run.entries[1]!.event
+    await write([{ _tag: "CallDispatched", call, key: digest, epoch, on_loss: "unknown" }])
+    const asked = run.entries[2]!.event
     if (asked._tag !== "ModelTurned") throw new Error("a run has no turn")
     decode(asked.calls[0]!.arguments)
     const outcome = { _tag: "Value", json: JSON.stringify(true) } as const
+    // What was changed is known before the next turn, which may take a minute.
+    await write([{ _tag: "CallSettled", call, outcome, started_at, ended_at: Date.now() }])
     await write([
-      { _tag: "CallSettled", call, outcome, started_at, ended_at: Date.now() },
       { _tag: "ModelTurned", frame: "0", step: 2, ...answers },
       { _tag: "RunEnded", status: "complete", reason: "complete", text: answers.text }
     ])

@@ -2,9 +2,9 @@
  * The lower bound of the rows that go through `send`: the same agent in plain JavaScript, as one would write it for this
  * agent alone. Arguments and results pass the same schemas, compiled as `start` does it; what happens is kept as the same
  * events, with the same watcher: an async iterable from the first event of a run to its last. With a log, a message is
- * durable before it is handled, and the events of a step before anybody sees them and before the next step. No gate, no
- * limits, no deadline, no supervision, no fence, no conversation that another process could continue. With a memory, each run is
- * told first what its message brings to mind, instead of what was said before it.
+ * durable before it is handled, and the events of a step before anybody sees them and before the next step; a run is claimed
+ * as it is accepted. No gate, no limits, no deadline, no supervision. With a memory, each run is told first what its message
+ * brings to mind, instead of what was said before it.
  */
 import { randomUUID } from "node:crypto"
 import { Schema } from "effect"
@@ -21,6 +21,7 @@ export type Event =
       readonly by: string
       readonly limits: RunLimits
     }
+  | { readonly _tag: "RunClaimed"; readonly epoch: number; readonly owner: string }
   | {
       readonly _tag: "MemoryRecalled"
       readonly lines: ReadonlyArray<Line>
@@ -91,6 +92,8 @@ export interface Run {
   readonly conversation: Conversation
   /** Its place in its conversation, from 1. */
   readonly ordinal: number
+  /** Of its owner's claim; 0 = nobody claims it, because it is in no log. */
+  epoch: number
   /** What is durable. */
   readonly entries: Array<Entry>
   /** Of those who wait for the next. */
@@ -99,9 +102,11 @@ export interface Run {
 
 export type Model = (transcript: ReadonlyArray<unknown>, step: number) => Turn | Promise<Turn>
 
-/** Each method is durable when it resolves. */
+/** Where events of this process are durable. */
 export interface Log {
-  readonly accept: (run: Run, accepted: Event) => Promise<void>
+  /** The process, in its claims. */
+  readonly owner: string
+  /** Durable when it resolves. It fails where another process has claimed the run or appended to it. */
   readonly append: (run: Run, events: ReadonlyArray<Event>) => Promise<void>
 }
 
@@ -171,20 +176,31 @@ export const begin = (
 ): Run => {
   const { messages, runs, wakeups } = conversation
   const ordinal = runs.length + 1
-  const run: Run = { id, conversation, ordinal, entries: [], wakeups: [] }
+  const run: Run = { id, conversation, ordinal, epoch: 0, entries: [], wakeups: [] }
   runs.push(run)
   messages.push(message)
   for (const wake of wakeups.splice(0)) wake()
   return run
 }
 
-export const accept = ({ conversation }: Run, message: string): Event => ({
-  _tag: "RunAccepted",
-  conversation: conversation.id,
-  message,
-  by: "service",
-  limits
+/** What the process claims next; the claim is to be appended. */
+export const claim = (run: Run, owner: string): Event => ({
+  _tag: "RunClaimed",
+  epoch: run.epoch + 1,
+  owner
 })
+
+/** The first events of a run. */
+export const accept = (run: Run, message: string, log: Log | undefined): ReadonlyArray<Event> => {
+  const accepted: Event = {
+    _tag: "RunAccepted",
+    conversation: run.conversation.id,
+    message,
+    by: "service",
+    limits
+  }
+  return log === undefined ? [accepted] : [accepted, claim(run, log.owner)]
+}
 
 /** What the first turn sees before it, and the events of that. */
 const beginning = (run: Run, memory: BareMemory | undefined) => {
@@ -234,9 +250,9 @@ export const make = ({ body = record, log, memory, model, newId = randomUUID }: 
   }
   return async (message: string, to = conversation()): Promise<Run> => {
     const run = begin(message, to, newId())
-    const accepted = accept(run, message)
-    if (log !== undefined) await log.accept(run, accepted)
-    see(run, [accepted])
+    const accepted = accept(run, message, log)
+    if (log !== undefined) await log.append(run, accepted)
+    see(run, accepted)
     void handle(run)
     return run
   }

@@ -1,14 +1,22 @@
 /**
- * The lower bound of the rows that go through `send` to a store: the rows that the message, its steps and its answer leave
- * behind, written by hand into tables of the same shape. What waits while a statement runs is written by the next. It
- * keeps the same promises for one process: a message is durable before it is answered, and each step before anybody sees
- * it; after a crash a task that is not over is a message that must be handled, and its events say how far it came.
+ * The lower bound of the rows that go through `send` to a store: the same rows, written by hand for the same promises, into
+ * tables of the same shape. What waits while a statement runs is written by the next. A message is durable before it is
+ * answered, and each step before anybody sees it; after a crash a run that is not over is one to go on with, and its events
+ * say how far it came; a process that another has succeeded can append nothing more.
  *
- * A message is a conversation (if it is the first), a task, the person's message and its event; a step is its two events, in
- * one row as the runtime has them; a question is its event and its record, a decision its event and the record's answer; the end is
- * two events in one row, the task's status and the assistant's message. The events of a step and of the end are those of the runtime. Not written: the head of a run with its epoch and length, which refuses a
- * second owner; its details; the outbox row, which is a second record of the pending task; the claim; a lease.
+ * - A message is its task, the person's message, its conversation or that one's counters, the head of its run and the run's
+ *   details, and two events: it was accepted and claimed.
+ * - A step is its two events in one row, and the head: epoch and length are compared, and the length is raised.
+ * - A question is its event and its record, a decision its event and the record's answer. Who goes on with a run claims it: an
+ *   event, the head's epoch, the owner in the details.
+ * - The end is two events in one row, the head, the details, the status of the task, the assistant's message and the counter of
+ *   the conversation.
+ *
+ * The events are those of the runtime. `test/bench/BareLog.test.ts` compares the rows of both. Not kept: an idempotency key,
+ * a bound of what waits, an address with several conversations, leases and how a dead process is noticed, an append that is
+ * refused without the rest of its batch.
  */
+import { randomUUID } from "node:crypto"
 import { Effect, Layer, ManagedRuntime, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Store } from "troupe/embed"
@@ -17,23 +25,46 @@ import * as Pglite from "../../layers/sql/engine/Pglite.ts"
 import * as Postgres from "../../layers/sql/engine/Postgres.ts"
 import type { Event, Log, Run } from "./BareAgent.ts"
 
-const tables = ["conversations", "conversation_messages", "agent_tasks", "run_pairs", "approvals"]
+export const tables = [
+  "conversations",
+  "conversation_messages",
+  "agent_tasks",
+  "runs",
+  "run_details",
+  "run_pairs",
+  "approvals"
+]
 
 /**
- * A function, because PGlite plans each statement anew and keeps the plans of a function; without sequential scans, because
- * the plans are made while the tables are empty.
+ * A function, because PGlite plans each statement anew and keeps the plans of a function; by keys, because the plans are made
+ * while the tables are empty. One statement for each table, for all runs of a batch.
  */
-const write = `CREATE FUNCTION bare.write(at int8,
-  begun text[],
+const write = `CREATE FUNCTION bare.write(at int8, process text,
+  begun text[], continued text[],
   accepted uuid[], accepted_in text[], ordinals int4[], places int4[], texts text[],
-  runs uuid[], seqs int4[], payloads text[], nexts text[],
-  asked uuid[], asked_by uuid[], questions text[], decided uuid[],
+  heads uuid[], epochs int4[], lengths int4[], counts int4[], claims int4[], statuses int4[],
+  runs uuid[], seqs int4[], types text[], payloads text[], nexts text[],
+  asked uuid[], asked_by uuid[], questions text[], decided uuid[], claimed uuid[],
   ended uuid[], ended_in text[], end_places int4[], answers text[])
-RETURNS void LANGUAGE plpgsql SET enable_seqscan = off AS $body$
+RETURNS void LANGUAGE plpgsql
+  SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $body$
+DECLARE
+  raised int4;
 BEGIN
+  IF cardinality(heads) > 0 THEN
+    UPDATE bare.runs r SET length = w.length + w.count, epoch = w.epoch + w.claim, status = w.status::int2
+    FROM unnest(heads, epochs, lengths, counts, claims, statuses) AS w(run_id, epoch, length, count, claim, status)
+    WHERE r.run_id = w.run_id AND r.run_id = ANY (heads) AND r.epoch = w.epoch AND r.length = w.length AND r.status < 3;
+    GET DIAGNOSTICS raised = ROW_COUNT;
+    IF raised < cardinality(heads) THEN RAISE EXCEPTION 'fenced off'; END IF;
+  END IF;
   IF cardinality(begun) > 0 THEN
     INSERT INTO bare.conversations (tenant, id, agent, address_key, initiated_by, begun_by, created_at, tasks, messages)
     SELECT 'default', id, 'reader', id, 'system', 'service', at, 1, 1 FROM unnest(begun) AS b(id);
+  END IF;
+  IF cardinality(continued) > 0 THEN
+    UPDATE bare.conversations c SET tasks = c.tasks + 1, messages = c.messages + 1
+    WHERE c.tenant = 'default' AND c.id = ANY (continued);
   END IF;
   IF cardinality(accepted) > 0 THEN
     INSERT INTO bare.agent_tasks (id, tenant, agent, address_key, conversation, ordinal, status, message_id, message, by,
@@ -44,27 +75,40 @@ BEGIN
     INSERT INTO bare.conversation_messages (tenant, conversation, seq, role, content, channel_origin, run_id, created_at)
     SELECT 'default', conversation, place, 'user', text, 'api', id, at
     FROM unnest(accepted, accepted_in, places, texts) AS a(id, conversation, place, text);
+    INSERT INTO bare.runs (run_id, tenant, epoch, length, status) SELECT id, 'default', 1, 2, 1 FROM unnest(accepted) AS a(id);
+    INSERT INTO bare.run_details (run_id, tenant, agent, address_key, conversation, ordinal, owner, created_at)
+    SELECT id, 'default', 'reader', conversation, conversation, ordinal, process, at
+    FROM unnest(accepted, accepted_in, ordinals) AS a(id, conversation, ordinal);
   END IF;
-  INSERT INTO bare.run_pairs (run_id, seq, at, payload, next)
-  SELECT run_id, seq, at, payload, nullif(next, '') FROM unnest(runs, seqs, payloads, nexts) AS e(run_id, seq, payload, next);
+  INSERT INTO bare.run_pairs (run_id, seq, at, type, payload, next)
+  SELECT run_id, seq, at, nullif(type, ''), payload, nullif(next, '')
+  FROM unnest(runs, seqs, types, payloads, nexts) AS e(run_id, seq, type, payload, next);
   IF cardinality(asked) > 0 THEN
     INSERT INTO bare.approvals (id, tenant, run_id, payload)
     SELECT id, 'default', run_id, payload FROM unnest(asked, asked_by, questions) AS q(id, run_id, payload);
   END IF;
   IF cardinality(decided) > 0 THEN
-    UPDATE bare.approvals a SET status = 1, answer = '{"_tag":"Approve"}' FROM unnest(decided) AS d(id) WHERE a.id = d.id;
+    UPDATE bare.approvals a SET status = 1, answer = '{"_tag":"Approve"}' WHERE a.id = ANY (decided);
+  END IF;
+  IF cardinality(claimed) > 0 THEN
+    UPDATE bare.run_details d SET owner = process WHERE d.run_id = ANY (claimed);
   END IF;
   IF cardinality(ended) > 0 THEN
-    UPDATE bare.agent_tasks t SET status = 2 FROM unnest(ended) AS e(id) WHERE t.id = e.id;
+    UPDATE bare.agent_tasks t SET status = 2 WHERE t.id = ANY (ended);
+    UPDATE bare.run_details d SET open = false WHERE d.run_id = ANY (ended);
+    UPDATE bare.conversations c SET messages = c.messages + 1 WHERE c.tenant = 'default' AND c.id = ANY (ended_in);
     INSERT INTO bare.conversation_messages (tenant, conversation, seq, role, content, channel_origin, run_id, created_at)
     SELECT 'default', conversation, place, 'assistant', text, 'api', id, at
     FROM unnest(ended, ended_in, end_places, answers) AS a(id, conversation, place, text);
   END IF;
 END $body$`
 
-const call = `SELECT bare.write($1::int8, $2::text[], $3::uuid[], $4::text[], $5::int4[], $6::int4[], $7::text[],
-  $8::uuid[], $9::int4[], $10::text[], $11::text[], $12::uuid[], $13::uuid[], $14::text[], $15::uuid[],
-  $16::uuid[], $17::text[], $18::int4[], $19::text[])::text`
+const call = `SELECT bare.write($1::int8, $2::text, $3::text[], $4::text[],
+  $5::uuid[], $6::text[], $7::int4[], $8::int4[], $9::text[],
+  $10::uuid[], $11::int4[], $12::int4[], $13::int4[], $14::int4[], $15::int4[],
+  $16::uuid[], $17::int4[], $18::text[], $19::text[], $20::text[],
+  $21::uuid[], $22::uuid[], $23::text[], $24::uuid[], $25::uuid[],
+  $26::uuid[], $27::text[], $28::int4[], $29::text[])::text`
 
 /** What one statement writes. */
 interface Job {
@@ -77,52 +121,105 @@ interface Job {
   readonly reject: (error: unknown) => void
 }
 
+interface Pair {
+  readonly run: string
+  readonly seq: number
+  readonly type: string
+  readonly payload: string
+  readonly next: string
+}
+
+/** Events that one looks for by their type have a row of their own. */
+const sought = new Set<Event["_tag"]>(["ApprovalRequested", "ApprovalDecided"])
+
 /** Its events, two in a row. */
-const pairsOf = ({ payloads, run, seq }: Job) =>
-  payloads.flatMap((payload, i) =>
-    i % 2 === 0 ? [{ run: run.id, seq: seq + i, payload, next: payloads[i + 1] ?? "" }] : []
+const addPairs = ({ events, payloads, run, seq }: Job, pairs: Array<Pair>): void => {
+  for (let i = 0; i < events.length; i++) {
+    const { _tag } = events[i]!
+    const pair = { run: run.id, seq: seq + i, payload: payloads[i]! }
+    if (sought.has(_tag)) pairs.push({ ...pair, type: _tag, next: "" })
+    else {
+      const next = events[i + 1]
+      const isPair = next !== undefined && !sought.has(next._tag)
+      pairs.push({ ...pair, type: "", next: isPair ? payloads[++i]! : "" })
+    }
+  }
+}
+
+const parked = -1
+const processing = 1
+const complete = 3
+
+/** Of the head, as the last of these events leaves it. */
+const statusOf = (events: ReadonlyArray<Event>): number => {
+  const { _tag } = events.at(-1)!
+  return _tag === "RunEnded" ? complete : _tag === "ApprovalRequested" ? parked : processing
+}
+
+const isClaim = ({ _tag }: Event): boolean => _tag === "RunClaimed"
+
+const questionsOf = (jobs: ReadonlyArray<Job>) =>
+  jobs.flatMap(({ events, payloads, run }) =>
+    events.flatMap((event, i) =>
+      event._tag === "ApprovalRequested"
+        ? [{ id: event.approval, run: run.id, payload: payloads[i]! }]
+        : []
+    )
   )
 
-const paramsOf = (jobs: ReadonlyArray<Job>): ReadonlyArray<unknown> => {
+const decidedIn = (jobs: ReadonlyArray<Job>) =>
+  jobs.flatMap(({ events }) =>
+    events.flatMap((event) => (event._tag === "ApprovalDecided" ? [event.approval] : []))
+  )
+
+const answerOf = ({ events }: Job): string => {
+  const end = events.at(-1)!
+  return JSON.stringify(end._tag === "RunEnded" ? end.text : "")
+}
+
+const conversations = (jobs: ReadonlyArray<Job>) => jobs.map(({ run }) => run.conversation.id)
+const runIds = (jobs: ReadonlyArray<Job>) => jobs.map(({ run }) => run.id)
+const places = (jobs: ReadonlyArray<Job>, role: 0 | 1) =>
+  jobs.map(({ run }) => 2 * (run.ordinal - 1) + role)
+
+const paramsOf = (owner: string, jobs: ReadonlyArray<Job>): ReadonlyArray<unknown> => {
   const accepted = jobs.filter(({ seq }) => seq === 0)
-  const decided: Array<string> = []
-  const asked: Array<{ readonly id: string; readonly run: string; readonly payload: string }> = []
-  for (const { events, payloads, run } of jobs) {
-    events.forEach((event, i) => {
-      if (event._tag === "ApprovalDecided") decided.push(event.approval)
-      else if (event._tag === "ApprovalRequested") {
-        asked.push({ id: event.approval, run: run.id, payload: payloads[i]! })
-      }
-    })
-  }
-  const pairs = jobs.flatMap(pairsOf)
+  const others = jobs.filter(({ seq }) => seq > 0)
+  const claims = others.map(({ events }) => (events.some(isClaim) ? 1 : 0))
   const ended = jobs.filter(({ events }) => events.at(-1)!._tag === "RunEnded")
-  const conversations = (of: ReadonlyArray<Job>) => of.map(({ run }) => run.conversation.id)
-  const places = (of: ReadonlyArray<Job>, role: 0 | 1) =>
-    of.map(({ run }) => 2 * (run.ordinal - 1) + role)
+  const questions = questionsOf(jobs)
+  const pairs: Array<Pair> = []
+  for (const job of jobs) addPairs(job, pairs)
   return [
     String(Date.now()),
-    accepted.flatMap(({ run }) => (run.ordinal === 1 ? [run.conversation.id] : [])),
-    accepted.map(({ run }) => run.id),
+    owner,
+    conversations(accepted.filter(({ run }) => run.ordinal === 1)),
+    conversations(accepted.filter(({ run }) => run.ordinal > 1)),
+    runIds(accepted),
     conversations(accepted),
     accepted.map(({ run }) => run.ordinal),
     places(accepted, 0),
     accepted.map(({ run }) => JSON.stringify(run.conversation.messages.at(-1))),
+    runIds(others),
+    others.map(({ run }) => run.epoch),
+    others.map(({ seq }) => seq),
+    others.map(({ events }) => events.length),
+    claims,
+    others.map(({ events }) => statusOf(events)),
     pairs.map(({ run }) => run),
     pairs.map(({ seq }) => seq),
+    pairs.map(({ type }) => type),
     pairs.map(({ payload }) => payload),
     pairs.map(({ next }) => next),
-    asked.map(({ id }) => id),
-    asked.map(({ run }) => run),
-    asked.map(({ payload }) => payload),
-    decided,
-    ended.map(({ run }) => run.id),
+    questions.map(({ id }) => id),
+    questions.map(({ run }) => run),
+    questions.map(({ payload }) => payload),
+    decidedIn(jobs),
+    runIds(others.filter((_, i) => claims[i] === 1)),
+    runIds(ended),
     conversations(ended),
     places(ended, 1),
-    ended.map(({ events }) => {
-      const end = events.at(-1)!
-      return JSON.stringify(end._tag === "RunEnded" ? end.text : "")
-    })
+    ended.map(answerOf)
   ]
 }
 
@@ -133,21 +230,35 @@ export type Query = (
 
 export type Durable = Exclude<Store, "ephemeral">
 
+export interface Connection {
+  readonly query: Query
+  /** For who is not gone with its process. */
+  readonly close: () => Promise<void>
+}
+
 /** The same driver and settings as the runtime's, on a database whose tables it makes. */
-export const connect = async (store: Durable): Promise<Query> => {
+export const connect = async (store: Durable): Promise<Connection> => {
   const engine =
     "postgres" in store
       ? Postgres.layer({ url: Redacted.make(store.postgres) })
       : Pglite.layer({ directory: store.directory })
   const runtime = ManagedRuntime.make(Migrations.layer.pipe(Layer.provideMerge(engine)))
   const sql = await runtime.runPromise(SqlClient.SqlClient)
-  return (text, params) => Effect.runPromise(sql.unsafe<Record<string, unknown>>(text, params))
+  return {
+    query: (text, params) => Effect.runPromise(sql.unsafe<Record<string, unknown>>(text, params)),
+    close: () => runtime.dispose()
+  }
 }
 
 export const prepare = async (query: Query): Promise<void> => {
   await query(`CREATE SCHEMA bare`)
   for (const name of tables) {
     await query(`CREATE TABLE bare.${name} (LIKE troupe.${name} INCLUDING ALL)`)
+    const [found] = await query(
+      `SELECT array_to_string(reloptions, ', ') AS options FROM pg_class WHERE oid = 'troupe.${name}'::regclass`
+    )
+    const options = found?.["options"]
+    if (typeof options === "string") await query(`ALTER TABLE bare.${name} SET (${options})`)
   }
   await query(write)
 }
@@ -156,6 +267,7 @@ export const prepare = async (query: Query): Promise<void> => {
 const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve))
 
 export const make = (query: Query): Log => {
+  const owner = randomUUID()
   let queue: Array<Job> = []
   let writing = false
   const commit = async () => {
@@ -163,8 +275,11 @@ export const make = (query: Query): Log => {
       const batch = queue
       queue = []
       try {
-        await query(call, paramsOf(batch))
-        for (const { resolve } of batch) resolve()
+        await query(call, paramsOf(owner, batch))
+        for (const { events, resolve, run } of batch) {
+          if (events.some(isClaim)) run.epoch++
+          resolve()
+        }
       } catch (error) {
         for (const { reject } of batch) reject(error)
       }
@@ -180,5 +295,5 @@ export const make = (query: Query): Log => {
       writing = true
       void commit()
     })
-  return { accept: (run, accepted) => append(run, [accepted]), append }
+  return { owner, append }
 }

@@ -37,7 +37,7 @@ export const kept = async (on: string, runs: string, steps: string): Promise<Sam
   await Promise.all(Array.from({ length: clients }, client))
   await troupe.stop()
   const directory_mb = "directory" in store ? bytesIn(store.directory) / mb : 0
-  const query = await BareLog.connect(store)
+  const { query } = await BareLog.connect(store)
   const bytesOf = async (statement: string) =>
     Number((await query(statement, []))[0]?.["bytes"]) / mb
   return { directory_mb, tables_mb: await bytesOf(tables), events_mb: await bytesOf(events) }

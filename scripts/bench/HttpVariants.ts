@@ -32,7 +32,7 @@ const untilAlone = (url: string): Promise<never> => {
 
 export const serveBare = async (on: string): Promise<never> => {
   await compileSchemas()
-  const query = await BareLog.connect(await newDatabase(on))
+  const { query } = await BareLog.connect(await newDatabase(on))
   await BareLog.prepare(query)
   return untilAlone(
     await BareHttp.serve({ model: BareReader.model(script), log: BareLog.make(query) }, token)

@@ -71,7 +71,7 @@ const lateness = () => {
 
 /** Until all runs of before have ended. Meanwhile somebody sends one message after the other. */
 export const recover = async (store: string, runs: string): Promise<Sample> => {
-  const query = await BareLog.connect(JSON.parse(store) as BareLog.Durable)
+  const { query } = await BareLog.connect(JSON.parse(store) as BareLog.Durable)
   const open = async () => {
     const [row] = await query(
       `SELECT count(*)::int4 AS n FROM (SELECT FROM troupe.runs WHERE status NOT BETWEEN 3 AND 5 LIMIT 20) r`

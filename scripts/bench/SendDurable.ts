@@ -8,7 +8,7 @@ import { inTurn, ratio } from "./Row.ts"
 import { withPostgres } from "./Server.ts"
 import { sized } from "./Work.ts"
 
-const against = "group commit by hand of the same rows, without heads, outbox and claims"
+const against = "group commit by hand of the same rows, heads and claims among them"
 const windows = sized(1, 2)
 
 const linesOf = async (

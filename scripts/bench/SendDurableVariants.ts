@@ -70,7 +70,7 @@ const measured = (
 
 export const bare = async (on: string): Promise<Sample> => {
   await compileSchemas()
-  const query = await BareLog.connect(await newDatabase(on))
+  const { query } = await BareLog.connect(await newDatabase(on))
   await BareLog.prepare(query)
   const send = BareAgent.make({ model: BareReader.model(script), log: BareLog.make(query) })
   return measured(
@@ -84,6 +84,6 @@ export const sent = async (on: string): Promise<Sample> => {
   const troupe = await startReader(script, store)
   return measured(
     (seen) => sendAndWatch(troupe, script, seen),
-    "directory" in store ? undefined : await BareLog.connect(store)
+    "directory" in store ? undefined : (await BareLog.connect(store)).query
   )
 }
