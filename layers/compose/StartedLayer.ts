@@ -29,6 +29,7 @@ import { resolveConfigs } from "./ResolvedConfigs.ts"
 import { isObject } from "./OptionShapes.ts"
 import * as OpenCalls from "./OpenCalls.ts"
 import * as Runtime from "./Runtime.ts"
+import { noticed } from "./SlowStart.ts"
 import * as Stores from "./Stores.ts"
 
 /** The options with times as numbers, but for those of HTTP, which are read apart. */
@@ -99,7 +100,7 @@ type Model = Layer.Layer<ModelGateway, ModelError>
 
 /** Loads what speaks with providers only where no Layer does. */
 const modelOf = Effect.fnUntraced(function* (model: Options["model"]) {
-  if (Layer.isLayer(model)) return model as Model
+  if (Layer.isLayer(model)) return noticed("the Layer of `model`", model as Model)
   const [{ planOf }, { layer }] = yield* Effect.promise(() =>
     Promise.all([import("../model/ChosenModels.ts"), import("../model/ResilientModelGateway.ts")])
   )
@@ -163,13 +164,17 @@ const made = Effect.fnUntraced(function* (given: Options) {
   } as Built)
   return EmbeddedHttp.layer(checked.http).pipe(
     Layer.merge(UnhostedTelemetry.layer),
-    Layer.provideMerge(agents),
+    Layer.provideMerge(noticed("its tools and agents", agents)),
     Layer.merge(UnknownCallsTelemetry.layer),
     Layer.provideMerge(Layer.merge(mcp, channels.layer)),
     Layer.provide(recorder),
     Layer.provide(GivenObservers.layer(options.observe)),
     Layer.provide(model),
-    Layer.provide((options.tokenizer ?? Layer.empty) as Layer.Layer<never>),
+    Layer.provide(
+      options.tokenizer === undefined
+        ? Layer.empty
+        : noticed("the Layer of `tokenizer`", options.tokenizer as Layer.Layer<never>)
+    ),
     Layer.provideMerge(OpenCalls.layer),
     Layer.provideMerge(storesOf(options)),
     Layer.provide(filesOf(options.files)),

@@ -2,7 +2,7 @@
 import { readdirSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Deferred, Effect, Exit, Fiber, Schema, Stream, Tracer } from "effect"
+import { Cause, Deferred, Effect, Exit, Fiber, Layer, Logger, Schema, Stream, Tracer } from "effect"
 import { TestClock } from "effect/testing"
 import { driveApprovals, drive } from "../../layers/compose/ApprovalDriver.ts"
 import type { NodeService } from "../../layers/compose/NodeService.ts"
@@ -187,6 +187,61 @@ describe("the driver of approvals", () => {
     assert.include(String(error), "goes on asking after 1000 decisions")
     assert.strictEqual(decided, 1_000)
   })
+})
+
+describe("a start that waits for what it was given", () => {
+  const startedAfter = Effect.fnUntraced(function* (options: {
+    readonly tools: Effect.Effect<void>
+    readonly model: Effect.Effect<void>
+  }) {
+    const said: Array<string> = []
+    const capture = Logger.make<unknown, void>(({ message: text }) => {
+      said.push(String(text))
+    })
+    const layer = Troupe.layer({
+      agents: [shop],
+      tools: [Effect.andThen(options.tools, refund)],
+      model: Layer.unwrap(Effect.as(options.model, scripted([text("Good day.")])))
+    })
+    const waiting = yield* Effect.forkChild(
+      Effect.provide(
+        Troupe.use((troupe) => troupe.ask(message)),
+        layer.pipe(Layer.provideMerge(Logger.layer([capture])))
+      )
+    )
+    return { said, waiting }
+  })
+  const waits = (text: string) => text.startsWith("the start has waited")
+  /** What a start loads is loaded in real time. */
+  const untilSaid = Effect.fnUntraced(function* (said: ReadonlyArray<string>, count: number) {
+    for (let tries = 0; tries < 1_000 && said.filter(waits).length < count; tries++) {
+      yield* TestClock.adjust("10 seconds")
+      yield* Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 10)))
+    }
+  })
+
+  for (const [name, part] of [
+    ["model", "the Layer of `model`"],
+    ["tools", "its tools and agents"]
+  ] as const) {
+    it.effect(`says every 10 s that it waits for ${part}, until it is there`, () =>
+      Effect.gen(function* () {
+        const there = yield* Deferred.make<void>()
+        const parts = { tools: Effect.void, model: Effect.void, [name]: Deferred.await(there) }
+        const { said, waiting } = yield* startedAfter(parts)
+        yield* untilSaid(said, 2)
+        assert.includeMembers(said, [
+          `the start has waited 10 s for ${part}`,
+          `the start has waited 20 s for ${part}`
+        ])
+        yield* Deferred.succeed(there, undefined)
+        assert.strictEqual((yield* Fiber.join(waiting)).text, "Good day.")
+        const before = said.filter(waits).length
+        yield* TestClock.adjust("1 minute")
+        assert.strictEqual(said.filter(waits).length, before)
+      })
+    )
+  }
 })
 
 describe("virtual time", () => {
