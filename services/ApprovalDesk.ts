@@ -48,7 +48,9 @@ export class ApprovalDesk extends Context.Service<
     /**
      * Settles one question for every channel: when it returns, the decision is durable and the run is woken. Of several at
      * once, one wins. Takes a `Decision`, or what the HTTP API takes in its place; anything else is refused and decides
-     * nothing. A record that does not say what its run requested (`altered`) takes a denial and nothing else.
+     * nothing. A record that does not say what its run requested (`altered`) takes a denial and nothing else. Changed arguments
+     * that the tool cannot read are `InvalidInput` where this process hosts the agent, and the question stays open; elsewhere the
+     * decision counts, and the call fails with what the tool says.
      */
     decide(id: ApprovalId, decision: AnyDecision, by: Principal): Effect.Effect<void, DecisionError>
     /** One record of the principal's tenant. */

@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import { ApprovalRecords } from "../../services/ApprovalRecords.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
+import { decideApproval } from "../../src/run/RunCommand.ts"
 import type { ScriptedTurn } from "../../layers/model/ScriptedModelGateway.ts"
 import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
 import * as H from "./Harness.ts"
@@ -154,12 +155,41 @@ describe("a call that needs an approval", () => {
     }).pipe(Effect.provide(layer))
   })
 
-  it.live("never runs with a person's arguments that its schema refuses", () => {
+  it.live("goes on waiting where its schema refuses a person's arguments, who is told why", () => {
     const { layer, ran } = gated([call("replay", { n: 7 }), text("done")])
     return Effect.gen(function* () {
       const run = yield* H.send("hello")
       const { approval } = yield* H.question(run)
-      yield* H.decide(approval, { _tag: "Modify", arguments: { n: "one" } })
+      const refused = yield* Effect.flip(
+        H.decide(approval, { _tag: "Modify", arguments: { n: "one" } })
+      )
+      assert.strictEqual(refused._tag, "InvalidInput")
+      if (refused._tag !== "InvalidInput") return
+      assert.strictEqual(refused.field, "decision.arguments")
+      assert.include(refused.message, '["n"]')
+      assert.strictEqual((yield* H.pending).length, 1)
+      yield* H.decide(approval, { _tag: "Modify", arguments: { n: 1 } })
+      yield* H.ended(run)
+      assert.deepStrictEqual(ran, [{ n: 1, by: "alice" }])
+      const late = yield* Effect.flip(
+        H.decide(approval, { _tag: "Modify", arguments: { n: "one" } })
+      )
+      assert.strictEqual(late._tag, "ApprovalSettled")
+    }).pipe(Effect.provide(layer))
+  })
+
+  it.live("never runs with such arguments from a process that does not host its agent", () => {
+    const { layer, ran } = gated([call("replay", { n: 7 }), text("done")])
+    return Effect.gen(function* () {
+      const run = yield* H.send("hello")
+      const { approval, call: id } = yield* H.question(run)
+      const decision = { _tag: "Modify", arguments: { n: "one" } } as const
+      const by = H.person("alice", ["approver"])
+      yield* RunJournal.use((journal) =>
+        journal.amend(run, (state, now) =>
+          decideApproval(state, { call: id, approval, decision, by, digest: "d" }, now)
+        )
+      )
       const outcome = H.outcome(yield* H.ended(run))
       assert.deepStrictEqual(ran, [])
       assert.strictEqual(outcome?._tag === "Failed" && outcome.error.class, "ToolUserError")

@@ -20,6 +20,7 @@ import {
 import * as Questions from "../../layers/runtime/desk/OpenQuestions.ts"
 import { ApprovalId, RunId } from "../../src/Ids.ts"
 import * as RunStates from "../../src/run/RunState.ts"
+import * as NoAgents from "../contracts/NoAgents.ts"
 import * as Samples from "../contracts/Samples.ts"
 import * as H from "./Harness.ts"
 
@@ -112,6 +113,7 @@ describe("the Deferreds of open questions", () => {
 const withDesk = Effect.provide(
   LocalApprovalDesk.layer.pipe(
     Layer.provideMerge(Questions.layer),
+    Layer.provide(NoAgents.layer),
     Layer.provideMerge(Layer.merge(EphemeralStores.layer, NodeCrypto.layerDigest))
   )
 )

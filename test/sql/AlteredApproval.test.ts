@@ -11,12 +11,13 @@ import { shownDigest } from "../../layers/runtime/tool/CallDigests.ts"
 import { shownByRequest } from "../../src/approval/ShownApproval.ts"
 import type { ApprovalRequested } from "../../src/run/RunEvent.ts"
 import { Digest } from "effect/crypto"
+import * as NoAgents from "../contracts/NoAgents.ts"
 import * as Samples from "../contracts/Samples.ts"
 import { onSomeEngines } from "./Engines.ts"
 
 const withDesk = Effect.provide([
   LocalApprovalDesk.layer.pipe(
-    Layer.provide(OpenQuestions.layer),
+    Layer.provide(Layer.merge(OpenQuestions.layer, NoAgents.layer)),
     Layer.provideMerge(NodeCrypto.layerDigest)
   ),
   Logger.layer([])

@@ -7,7 +7,7 @@
  * - It is parked, or its process has restarted: the amendment claims it for this process, if that may run it, and starts its
  *   actor with what was read; or it wakes another process (`Recovery.ts`). Where the notification is lost, a sweep finds the run.
  */
-import { Clock, Effect, Layer, Result } from "effect"
+import { Clock, Effect, Exit, Layer, Result } from "effect"
 import { Digest } from "effect/crypto"
 import type { Approval, Decision } from "../../../src/approval/Approval.ts"
 import { ApprovalAltered, ApprovalNotFound } from "../../../src/approval/Approval.ts"
@@ -17,6 +17,7 @@ import { clientCallOf } from "../../../src/approval/ClientCall.ts"
 import { ConversationNotFound } from "../../../src/conversation/Conversation.ts"
 import { isOpenTo } from "../../../src/conversation/CustomerAccess.ts"
 import * as Entries from "../../../src/entry/Entries.ts"
+import { InvalidInput } from "../../../src/entry/InvalidInput.ts"
 import type { ApprovalId, ConversationId } from "../../../src/Ids.ts"
 import type { Principal } from "../../../src/Principal.ts"
 import { answerClient } from "../../../src/run/ClientAnswer.ts"
@@ -25,13 +26,16 @@ import { decideApproval, expireApproval } from "../../../src/run/RunCommand.ts"
 import type { RunState } from "../../../src/run/RunState.ts"
 import { questionOf } from "../../../src/run/RunState.ts"
 import { spanned } from "../../../src/Spanned.ts"
+import { AgentDirectory } from "../../../services/AgentDirectory.ts"
 import { ApprovalDesk } from "../../../services/ApprovalDesk.ts"
 import { ApprovalRecords } from "../../../services/ApprovalRecords.ts"
 import { ConversationStore } from "../../../services/ConversationStore.ts"
 import { RunJournal } from "../../../services/RunJournal.ts"
 import { ToolCallObservers } from "../../../services/ToolCallObserver.ts"
 import { approvalDigest, shownDigest } from "../tool/CallDigests.ts"
+import { callCatching } from "../tool/Catching.ts"
 import { makeFaultReporter } from "../tool/Faults.ts"
+import { invalidToolArguments } from "../tool/GateRefusal.ts"
 import { clientOutcome } from "./ClientResults.ts"
 import type { OnDurable } from "./Observers.ts"
 import { amend, observeCalls } from "./Observers.ts"
@@ -43,6 +47,7 @@ const pendingLimit = Entries.limitUpTo(500)
 const no_outcome = { _tag: "Value", json: "null" } as const
 
 interface Services {
+  readonly agents: Pick<AgentDirectory["Service"], "get">
   readonly conversations: ConversationStore["Service"]
   readonly journal: RunJournal["Service"]
   readonly records: ApprovalRecords["Service"]
@@ -110,6 +115,36 @@ const boundDigest = (digest: Digest.Digest["Service"], record: Approval, decisio
     : Effect.succeed(record.digest)
 }
 
+/** What the tool of the question says to arguments in the place of its own; undefined = it reads them, or is not here. */
+const unfitText = (
+  { agents }: Services,
+  { payload: { agent_name }, tool_key }: Approval,
+  given: unknown
+): string | undefined => {
+  for (const tool of agents.get(agent_name)?.tools.values() ?? []) {
+    if (tool.key !== tool_key) continue
+    const read = callCatching(tool.decode, given, undefined, Exit.die)
+    return Exit.isSuccess(read) ? undefined : invalidToolArguments(tool, given, read).message
+  }
+  return undefined
+}
+
+/**
+ * Changed arguments that the tool cannot read are refused while its question is open: a person can correct them, and a decision
+ * that was taken is not given back. Where this process does not host the agent the gate refuses them, which reads them again.
+ */
+const failIfUnfit = (
+  services: Services,
+  record: Approval,
+  decision: Decision
+): Effect.Effect<void, InvalidInput> => {
+  if (decision._tag !== "Modify" || record.status !== "pending") return Effect.void
+  const message = unfitText(services, record, decision.arguments)
+  return message === undefined
+    ? Effect.void
+    : Effect.fail(new InvalidInput({ field: "decision.arguments", message }))
+}
+
 const decideRecord = Effect.fnUntraced(function* (
   services: Services,
   record: Approval,
@@ -118,6 +153,7 @@ const decideRecord = Effect.fnUntraced(function* (
 ) {
   const { digest, journal, onDurable, questions } = services
   const { call, id, run_id } = record
+  yield* failIfUnfit(services, record, decision)
   const shown = { record, digest: yield* shownDigest(digest, record) }
   const bound = yield* boundDigest(digest, record, decision)
   yield* amend(journal, onDurable, run_id, (state, now) =>
@@ -214,6 +250,7 @@ const expireRecord = (
 const make = Effect.gen(function* () {
   const clock = yield* Clock.Clock
   const services: Services = {
+    agents: yield* AgentDirectory,
     conversations: yield* ConversationStore,
     journal: yield* RunJournal,
     records: yield* ApprovalRecords,
@@ -263,5 +300,10 @@ const make = Effect.gen(function* () {
 export const layer: Layer.Layer<
   ApprovalDesk,
   never,
-  ApprovalRecords | ConversationStore | Digest.Digest | OpenQuestions.OpenQuestions | RunJournal
+  | AgentDirectory
+  | ApprovalRecords
+  | ConversationStore
+  | Digest.Digest
+  | OpenQuestions.OpenQuestions
+  | RunJournal
 > = Layer.effect(ApprovalDesk, make)
