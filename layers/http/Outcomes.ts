@@ -114,7 +114,10 @@ const dress = (
   }
   // A 401 names the scheme of authentication (RFC 9110, section 11.6.1).
   if (status === 401) headers["www-authenticate"] = 'Bearer realm="troupe"'
-  if (status === 429 || status === 503) headers["retry-after"] = "1"
+  // A channel says itself how long its servers have to wait.
+  if ((status === 429 || status === 503) && response.headers["retry-after"] === undefined) {
+    headers["retry-after"] = "1"
+  }
   return HttpServerResponse.setHeaders(withCorrelation(response, correlation_id), headers)
 }
 

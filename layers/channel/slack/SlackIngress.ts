@@ -220,6 +220,10 @@ const make = Effect.gen(function* () {
       return yield* new SlackMisconfigured({ field, message: "it is a whole number, at least 1" })
     }
   }
+  // Anybody could sign with it: a variable that is not set.
+  if (Redacted.value(config.signing_secret).trim() === "") {
+    return yield* new SlackMisconfigured({ field: "signing_secret", message: "it is empty" })
+  }
   const stray = config.people.findIndex(({ principal }) => principal.tenant !== config.tenant)
   if (stray >= 0) {
     const message = "this principal is of another tenant"
