@@ -60,12 +60,37 @@ const filterOf = ({ error_reason }: ToolCompleted): string | undefined => {
   }
 }
 
-/** Names that a model made up share one series; otherwise the number of series would have no bound. */
-const labelOf = (fact: ToolCompleted): string =>
-  fact.error_reason === "UNKNOWN_TOOL" ? "(unknown)" : fact.metadata.tool_name
+/** Why a call ends of which nobody has asked yet whether there is a tool of its name. */
+const unasked: ReadonlySet<string> = new Set([
+  "CANCELLED",
+  "DUPLICATE_CALL",
+  "MALFORMED_JSON",
+  "TURN_CUT"
+])
+/** Names of such calls that have a series, and their length; any other shares one, until a tool of its name was called. */
+const unasked_max = 100
+const unasked_units_max = 200
 
-const measure = (fact: ToolCompleted, context: Context.Context<never>): void => {
-  const tool_name = labelOf(fact)
+const unknown_label = "(unknown)"
+
+/** Names that a model made up share one series; otherwise the number of series would have no bound. */
+const makeLabels = () => {
+  const tools = new Set<string>()
+  const others = new Set<string>()
+  return ({ error_reason, metadata: { tool_name: name } }: ToolCompleted): string => {
+    if (error_reason === "UNKNOWN_TOOL") return unknown_label
+    if (error_reason === undefined || !unasked.has(error_reason)) {
+      tools.add(name)
+      return name
+    }
+    if (tools.has(name) || others.has(name)) return name
+    if (others.size >= unasked_max || name.length > unasked_units_max) return unknown_label
+    others.add(name)
+    return name
+  }
+}
+
+const measure = (fact: ToolCompleted, tool_name: string, context: Context.Context<never>): void => {
   // SemStreams classes a cancelled call as a timeout; an alert on slow tools must not count it.
   const late = fact.error_kind === "timeout" && fact.error_reason !== "CANCELLED"
   const status = fact.metadata.ok ? "success" : late ? "timeout" : "error"
@@ -103,8 +128,9 @@ const shown = (metadata: ToolCompleted["metadata"]) => ({
 const make = Effect.gen(function* () {
   const context = yield* Effect.context<never>()
   const log = Effect.runSyncWith(context)
+  const labelOf = makeLabels()
   const calls: ReadonlyArray<ToolCallObserver> = [
-    (fact) => measure(fact, context),
+    (fact) => measure(fact, labelOf(fact), context),
     (fact) => log(Effect.annotateLogs(Effect.logInfo("tool_call"), shown(fact.metadata)))
   ]
   const attempt: ToolAttemptObserver = (each) => measureAttempt(each, context)

@@ -257,4 +257,31 @@ describe("the facts of completed calls", () => {
       )
     }).pipe(Effect.provide(staged(script, lines)))
   })
+
+  it.live("have a bounded number of series, whatever names a model makes up", () => {
+    const lines: Array<string> = []
+    const malformed = (name: string): Turn => ({
+      ...call(name, null),
+      calls: [{ model_id: "c", name, arguments: null, malformed: "{" }]
+    })
+    const made_up = Array.from({ length: 150 }, (_, n) => malformed(`made_up_${n}`))
+    const script = [
+      calls([call("good", { n: 1 }), malformed("long".repeat(100))]),
+      ...[0, 50, 100].map((from) => calls(made_up.slice(from, from + 50))),
+      calls([malformed("good"), malformed("made_up_0"), malformed("made_up_149")]),
+      text("done")
+    ]
+    return Effect.gen(function* () {
+      yield* H.ended(yield* H.send("go"))
+      for (let tries = 0; tries < 500 && lines.length < 155; tries++) yield* Effect.sleep(1)
+      const { executions } = yield* measured
+      assert.isAtMost(Object.keys(executions).length, 103)
+      assert.deepInclude(executions, {
+        "good success": 1,
+        "good error": 1,
+        "made_up_0 error": 2,
+        "(unknown) error": 52
+      })
+    }).pipe(Effect.provide(staged(script, lines)))
+  })
 })
