@@ -31,6 +31,7 @@ import {
 } from "../../src/conversation/Part.ts"
 import { isFileForCustomers } from "../../src/conversation/CustomerView.ts"
 import type { Principal } from "../../src/Principal.ts"
+import { withoutInvisible } from "../../src/tool/InvisibleText.ts"
 import { conversationFor, readsAsCustomer } from "./Access.ts"
 import { rangeOf } from "./ByteRange.ts"
 import { readFileForm } from "./FileForm.ts"
@@ -142,7 +143,8 @@ const readUpload = Effect.fnUntraced(function* (name: string | undefined, bytes_
 /** The name in both forms (RFC 6266): one for old readers, without what could end it, and the whole of it. */
 const disposition = ({ media_type, name }: HeldBlob): string => {
   const [, end = "bin"] = /\/([a-z0-9]+)$/.exec(media_type) ?? []
-  const whole = name ?? `file.${end}`
+  // A mark of direction would show `exe.png` where a file ends with `gnp.exe`.
+  const whole = withoutInvisible(name ?? "") || `file.${end}`
   const plain = whole.replace(/[^A-Za-z0-9._ -]/g, "_")
   const encoded = encodeURIComponent(whole).replace(
     /['()*]/g,

@@ -187,6 +187,26 @@ describe("a file of a conversation", () => {
   )
 
   it.live(
+    "has a name without marks of direction, by which a program would look like a picture",
+    () =>
+      Effect.gen(function* () {
+        const name = "a\u202egnp.exe"
+        const uploaded = yield* ask(`/v1/files?name=${encodeURIComponent(name)}`, {
+          as: "carl",
+          body: bytes,
+          headers: { "content-type": "image/png" }
+        })
+        assert.strictEqual(uploaded.status, 201, uploaded.text)
+        const { conversation } = yield* send("carl", [uploaded.json])
+        const { headers } = yield* fetchFile("vera", conversation)
+        assert.strictEqual(
+          headers.get("content-disposition"),
+          `attachment; filename="agnp.exe"; filename*=UTF-8''agnp.exe`
+        )
+      }).pipe(Effect.provide(layer), Effect.scoped)
+  )
+
+  it.live(
     "is not found by others: another customer, another tenant, another conversation, nobody",
     () =>
       Effect.gen(function* () {
