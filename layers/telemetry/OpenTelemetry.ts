@@ -3,7 +3,6 @@
  * without one. Neither is loaded unless it is asked for, and a collector that is away costs no run anything.
  */
 import { ConfigProvider, Effect, Layer, Option, Tracer } from "effect"
-import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import { redactSpan } from "./RedactedSpans.ts"
 
 /**
@@ -106,6 +105,7 @@ const rootedOver = <A, E>(layer: Layer.Layer<A, E>): Layer.Layer<never, E> =>
 /** Exports over OTLP/HTTP. Variables that cannot be read are reported in the log, and nothing is exported. */
 const otlp = async (env: Env): Promise<Layer.Layer<never>> => {
   const { Otlp, OtlpSerialization } = await import("effect/observability")
+  const CollectorClient = await import("./CollectorClient.ts")
   const protocol = env["OTEL_EXPORTER_OTLP_PROTOCOL"] ?? "http/protobuf"
   const serialization =
     protocol === "http/json" ? OtlpSerialization.layerJson : OtlpSerialization.layerProtobuf
@@ -117,7 +117,9 @@ const otlp = async (env: Env): Promise<Layer.Layer<never>> => {
         )
   const exporters = Otlp.layerFromConfig({ loggerMergeWithExisting: true }).pipe(
     Layer.provide(serialization),
-    Layer.provide(FetchHttpClient.layer),
+    Layer.provide(
+      CollectorClient.layer(CollectorClient.timeoutOf(env["OTEL_EXPORTER_OTLP_TIMEOUT"]))
+    ),
     Layer.provide(
       ConfigProvider.layer(ConfigProvider.fromEnv({ env: env as Record<string, string> }))
     ),

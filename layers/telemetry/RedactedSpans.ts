@@ -1,6 +1,7 @@
 /**
  * Redacts the texts of errors in spans as in the log: without keys, addresses and card numbers, and bounded. Exporters
- * write the message and stack of a failed span, which may quote anything that the code read.
+ * write the message and stack of a failed span, which may quote anything that the code read. Attributes are bounded, and
+ * have no query of a URL: it holds a tool's arguments, names of files and addresses of people.
  */
 import { Cause, Exit } from "effect"
 import type { Tracer } from "effect"
@@ -12,6 +13,9 @@ import { redact } from "../../src/error/Redaction.ts"
 /** The bound on a logged line or cause in a span's event, in UTF-16 units. */
 const line_max = 2_000
 const cause_max = 8_000
+
+/** The bound on a text of an attribute: some are whatever a client or a provider sends. */
+const attribute_max = 1_000
 
 /** Attributes of an event that quote an error. */
 const quotes = (name: string): boolean => name === "effect.cause" || name.startsWith("exception.")
@@ -48,8 +52,26 @@ const redactedAttributes = (
         ])
       )
 
+const redactedPath = (path: string): string => redact(truncateUnits(path, attribute_max))
+
+/** The URL up to its query. Its host and port stay: an address there is a service's, not a person's. */
+const redactedUrl = (url: string): string => {
+  const [, origin = "", path = ""] = /^([a-z][a-z0-9+.-]*:\/\/[^/?#]*)?([^?#]*)/i.exec(url) ?? []
+  return origin + redactedPath(path)
+}
+
+const boundedValue = (name: string, value: unknown): unknown => {
+  if (typeof value !== "string") return value
+  if (name === "url.path") return redactedPath(value)
+  return truncateUnits(name === "url.full" ? redactedUrl(value) : value, attribute_max)
+}
+
 /** The span, with later attributes, events and ends redacted. */
 export const redactSpan = <Span extends Tracer.Span>(span: Span): Span => {
+  const attribute = span.attribute.bind(span)
+  span.attribute = (name, value) => {
+    if (name !== "url.query") attribute(name, boundedValue(name, value))
+  }
   const end = span.end.bind(span)
   const event = span.event.bind(span)
   span.end = (at, exit) => end(at, redactedExit(exit))

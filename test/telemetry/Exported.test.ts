@@ -2,16 +2,20 @@
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Layer } from "effect"
+import { FetchHttpClient, HttpClient } from "effect/http"
 import type { ReadableSpan, SpanProcessor } from "@opentelemetry/sdk-trace-base"
 import { start } from "../../layers/compose/NodeService.ts"
 import { startWorker } from "../../layers/compose/NodeToolWorker.ts"
 import * as ScriptedModelGateway from "../../layers/model/ScriptedModelGateway.ts"
 import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
 import { remote } from "../../layers/runtime/queue/RemoteTool.ts"
+import * as OpenTelemetry from "../../layers/telemetry/OpenTelemetry.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { AgentName } from "../../src/Ids.ts"
+import { Principal } from "../../src/Principal.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
+import { eventually } from "../contracts/Contract.ts"
 import * as EmbeddedPostgres from "../sql/EmbeddedPostgres.ts"
 
 const secrets = [
@@ -142,6 +146,136 @@ describe("an exporter", () => {
         for (const secret of secrets) assert.notInclude(all, secret, protocol)
         assert.notInclude(all, "lorem ".repeat(1_334), protocol)
       }
+    }).pipe(Effect.scoped)
+  )
+})
+
+describe("a span of a request", () => {
+  it.live("has no query, which names people and files, and no text without end", () =>
+    Effect.gen(function* () {
+      const { posted, url } = yield* collector
+      const token = "0123456789abcdef0123456789abcdef"
+      const principal = new Principal({ id: "olga", tenant: "default", roles: ["operator"] })
+      const troupe = yield* Effect.promise(() =>
+        start({
+          agents: [shop],
+          tools: [tool(pay, () => "paid")],
+          model: model(),
+          http: { port: 0, tokens: [{ token, principal }] },
+          telemetry: { endpoint: url, protocol: "http/json" }
+        })
+      )
+      const headers = { authorization: `Bearer ${token}`, "user-agent": "lorem ".repeat(1_000) }
+      const query = `channel=email&address=${encodeURIComponent(secrets[0]!)}`
+      const answer = yield* Effect.promise(() =>
+        fetch(`${troupe.url}/v1/conversations/c-1/bindings?${query}`, {
+          method: "DELETE",
+          headers
+        })
+      )
+      assert.strictEqual(answer.status, 404)
+      yield* Effect.promise(() => troupe.stop())
+      const spans = posted.filter(({ path }) => path === "/v1/traces")
+      const all = spans.map(({ body }) => body.toString()).join("\n")
+      assert.include(all, '"/v1/conversations/c-1/bindings"')
+      assert.include(all, `"${troupe.url}/v1/conversations/c-1/bindings"`)
+      assert.include(all, "lorem lorem")
+      assert.notInclude(all, "lorem ".repeat(200))
+      assert.notInclude(all, "jane.doe")
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("that a tool sends has no arguments in its URL", () =>
+    Effect.gen(function* () {
+      const { posted, url } = yield* collector
+      const exporters = yield* Effect.promise(() =>
+        OpenTelemetry.layer({ endpoint: url, protocol: "http/json" }, {})
+      )
+      const sent = HttpClient.get(`${url}/people/${secrets[0]}?card=4111111111111111#jane`)
+      yield* Effect.withSpan(sent, "execute_tool pay", { root: true }).pipe(
+        Effect.provide(Layer.merge(FetchHttpClient.layer, exporters)),
+        Effect.scoped
+      )
+      const spans = posted.filter(({ path }) => path === "/v1/traces")
+      const all = spans.map(({ body }) => body.toString()).join("\n")
+      assert.include(all, `"${url}/people/[e-mail]"`)
+      for (const part of ["jane", "4111"]) assert.notInclude(all, part)
+    }).pipe(Effect.scoped)
+  )
+})
+
+/** Takes requests and answers none of them, or begins an answer. */
+const hanging = (begins: boolean) =>
+  Effect.acquireRelease(
+    Effect.callback<{
+      readonly url: string
+      readonly counts: { open: number; most: number; all: number }
+      readonly end: () => void
+    }>((resume) => {
+      const counts = { open: 0, most: 0, all: 0 }
+      const server = createServer((request, response) => {
+        if (request.url !== "/v1/traces") return void response.end()
+        counts.all++
+        counts.most = Math.max(counts.most, ++counts.open)
+        response.on("close", () => void counts.open--)
+        request.resume()
+        if (begins) response.write("{")
+      })
+      server.listen(0, "127.0.0.1", () => {
+        const { port } = server.address() as AddressInfo
+        const end = () => {
+          server.closeAllConnections()
+          server.close()
+        }
+        resume(Effect.succeed({ url: `http://127.0.0.1:${port}`, counts, end }))
+      })
+    }),
+    ({ end }) => Effect.sync(end)
+  )
+
+const spansOf = (count: number) =>
+  Effect.forEach(
+    Array.from({ length: count }),
+    () => Effect.withSpan(Effect.void, "sent", { root: true }),
+    { discard: true }
+  )
+
+describe("a collector that hangs", () => {
+  it.live("holds a bounded number of batches, however many spans there are", () =>
+    Effect.gen(function* () {
+      const { counts, url } = yield* hanging(false)
+      const exporters = yield* Effect.promise(() =>
+        OpenTelemetry.layer({ endpoint: url }, { OTEL_EXPORTER_OTLP_TIMEOUT: "100" })
+      )
+      yield* Effect.gen(function* () {
+        // A batch is a thousand.
+        for (let batch = 0; batch < 30; batch++) {
+          yield* spansOf(1_000)
+          yield* Effect.yieldNow
+        }
+        yield* Effect.sleep(50)
+      }).pipe(Effect.provide(exporters), Effect.scoped)
+      assert.isAtLeast(counts.most, 2)
+      assert.isAtMost(counts.most, 8)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live.each([
+    ["before it answers", false],
+    ["in the middle of its answer", true]
+  ] as const)("%s is given up in time, and its connection closed", ([, begins]) =>
+    Effect.gen(function* () {
+      const { counts, url } = yield* hanging(begins)
+      const exporters = yield* Effect.promise(() =>
+        OpenTelemetry.layer({ endpoint: url }, { OTEL_EXPORTER_OTLP_TIMEOUT: "200" })
+      )
+      yield* Effect.gen(function* () {
+        yield* spansOf(1_000)
+        yield* eventually(
+          Effect.sync(() => counts),
+          ({ all, open }) => all >= 1 && open === 0
+        )
+      }).pipe(Effect.provide(exporters), Effect.scoped)
     }).pipe(Effect.scoped)
   )
 })
