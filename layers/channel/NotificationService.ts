@@ -13,15 +13,19 @@ import { DeliveryFailed, DeliveryRefused } from "../../services/DeliveryHandlers
 import type { DigestItem, Told } from "../../services/Notices.ts"
 import { Notices } from "../../services/Notices.ts"
 import { StoreError } from "../../services/StoreError.ts"
+import { TaskStore } from "../../services/TaskStore.ts"
 import type { Approval } from "../../src/approval/Approval.ts"
 import type { ChannelBinding, ChannelName } from "../../src/conversation/ChannelBinding.ts"
 import { ChannelPlace, in_app } from "../../src/conversation/ChannelBinding.ts"
 import type { ConversationMessage } from "../../src/conversation/Conversation.ts"
+import { customerContent } from "../../src/conversation/CustomerView.ts"
 import { cutText } from "../../src/CutText.ts"
 import { modeOf, NoticeContent, notice_units_max } from "../../src/delivery/Notice.ts"
 import type { NewOutboxMessage, OutboxMessage } from "../../src/delivery/Outbox.ts"
 import { ApprovalId, ConversationId } from "../../src/Ids.ts"
 import type { MessageId, Tenant } from "../../src/Ids.ts"
+import { Principal } from "../../src/Principal.ts"
+import { isLimitedToOwn } from "../../src/Rights.ts"
 
 /** What a channel has to say at one place: one thing, or the things of a digest. */
 export const Outgoing = Schema.Struct({
@@ -97,6 +101,26 @@ const newMessageId = SecureRandom.SecureRandom.use((random) =>
   Effect.map(random.uuidV7(), (id) => id as MessageId)
 )
 
+/** What a recipient is told by a channel: less than the copy in the application, which is cut where a customer reads it. */
+type ContentOf = (recipient: string) => NoticeContent
+
+/** Customers among those who are told of a question: who began the conversation, and whose message the run handles. */
+const customersOf = Effect.fnUntraced(function* (
+  { conversation, run_id }: Required<Pick<NoticeContent, "conversation" | "run_id">>,
+  tenant: Tenant
+) {
+  const tasks = yield* TaskStore
+  const first = yield* tasks.ofConversation(tenant, conversation, 0, 1)
+  const asking = yield* tasks.read(tenant, run_id)
+  const customers = new Set<string>()
+  for (const task of asking === undefined ? first : [...first, asking]) {
+    const { by: id, roles } = task
+    if (roles === undefined) continue
+    if (isLimitedToOwn(new Principal({ id, tenant, roles }), "follow")) customers.add(id)
+  }
+  return customers
+})
+
 /** Writes the copies of those who are told, and what goes to their channels. */
 const teller = Effect.fnUntraced(function* (channels: ReadonlySet<ChannelName>) {
   const bindings = yield* ChannelBindings
@@ -134,11 +158,16 @@ const teller = Effect.fnUntraced(function* (channels: ReadonlySet<ChannelName>) 
     return told
   })
 
-  return Effect.fnUntraced(function* (tenant: Tenant, about: string, content: NoticeContent) {
+  return Effect.fnUntraced(function* (
+    tenant: Tenant,
+    about: string,
+    content: NoticeContent,
+    contentOf: ContentOf = () => content
+  ) {
     const all = yield* bindings.of(tenant, content.conversation)
     const recipients = yield* Effect.forEach(
       [...Map.groupBy(all, ({ recipient }) => recipient)],
-      ([recipient, mine]) => toldOf(tenant, recipient, mine, content)
+      ([recipient, mine]) => toldOf(tenant, recipient, mine, contentOf(recipient))
     )
     yield* notices.record({ tenant, about, content, recipients })
   })
@@ -177,6 +206,7 @@ const delivering =
 const makeHandlers = Effect.fnUntraced(function* (adapters: ReadonlyArray<ChannelAdapter>) {
   const conversations = yield* ConversationStore
   const approvals = yield* ApprovalRecords
+  const tasks = yield* TaskStore
   const { retry_ms } = yield* NotificationConfig
   const tell = yield* teller(new Set(adapters.map(({ name }) => name)))
 
@@ -208,14 +238,21 @@ const makeHandlers = Effect.fnUntraced(function* (adapters: ReadonlyArray<Channe
       return yield* new DeliveryRefused({ message: "the question is gone" })
     }
     if (approval.status !== "pending") return
-    yield* tell(tenant, `question/${id}`, {
+    const content = {
       kind: "question",
       conversation,
       agent: found.address.agent,
       text: questionOf(approval),
       run_id: approval.run_id,
       approval: id
-    })
+    } as const
+    const customers = approval.approvers.includes("customer")
+      ? // It is theirs to decide.
+        new Set<string>()
+      : yield* Effect.provideService(customersOf(content, tenant), TaskStore, tasks)
+    yield* tell(tenant, `question/${id}`, content, (recipient) =>
+      customers.has(recipient) ? customerContent(content) : content
+    )
   }, retried)
 
   const rooms: RoomHandlers = [
@@ -233,6 +270,7 @@ export type Foundation =
   | ConversationStore
   | Notices
   | SecureRandom.SecureRandom
+  | TaskStore
 
 /** The handlers that tell people, and those of the channels. A channel that is not among them is not told. */
 export const handlers = <E, R>(

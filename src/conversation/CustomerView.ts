@@ -6,7 +6,7 @@ import type { ToolFailure } from "../error/ToolError.ts"
 import { failureTextForUser } from "../error/ToolError.ts"
 import type { ApprovalPayload } from "../approval/Approval.ts"
 import type { AgentName, ApprovalId, CallId, FrameId } from "../Ids.ts"
-import type { Notice } from "../delivery/Notice.ts"
+import type { Notice, NoticeContent } from "../delivery/Notice.ts"
 import { frameDepth, frameOpenedBy, rootFrame } from "../Ids.ts"
 import type { Source } from "../run/ProviderWork.ts"
 import type {
@@ -168,12 +168,21 @@ export const customerEnd = (event: RunEnded) => {
 }
 
 /** That a person is asked, and not what; of an answer what the conversation shows of it. */
+const told = <N extends Pick<NoticeContent, "kind" | "text">>(notice: N): N =>
+  notice.kind === "question" ? { ...notice, text: "A person is asked to decide." } : notice
+
 export const customerNotice = ({
   approval: _approval,
   run_id: _run_id,
   ...notice
-}: Notice): Notice =>
-  notice.kind === "question" ? { ...notice, text: "A person is asked to decide." } : notice
+}: Notice): Notice => told(notice)
+
+/** The same for what channels carry. */
+export const customerContent = ({
+  approval: _approval,
+  run_id: _run_id,
+  ...content
+}: NoticeContent): NoticeContent => told(content)
 
 const partsIn = ({ parts }: { readonly parts?: ReadonlyArray<Part> }) =>
   parts === undefined ? undefined : { parts: parts.map(partOf) }

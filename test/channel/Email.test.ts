@@ -1,7 +1,7 @@
 /** E-mail over a real SMTP server, and channels beside each other: preferences, digests, and one that fails. */
 import type { AddressInfo } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
-import { Clock, Deferred, Effect, Layer } from "effect"
+import { Clock, Deferred, Effect, Layer, Schema } from "effect"
 import { SMTPServer } from "smtp-server"
 import * as EmailChannel from "../../layers/channel/EmailChannel.ts"
 import * as LocalEventIntake from "../../layers/channel/LocalEventIntake.ts"
@@ -9,11 +9,16 @@ import * as Channels from "../../layers/compose/Channels.ts"
 import * as Stores from "../../layers/compose/Stores.ts"
 import { sendDigests } from "../../layers/channel/NotificationService.ts"
 import * as PooledRandom from "../../layers/compose/PooledRandom.ts"
-import { text } from "../../layers/model/ScriptedModelGateway.ts"
+import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { AgentRuntime } from "../../services/AgentRuntime.ts"
+import { ChannelBindings } from "../../services/ChannelBindings.ts"
+import { ConversationStore } from "../../services/ConversationStore.ts"
 import { DeliveryFailed } from "../../services/DeliveryHandlers.ts"
 import { Outbox } from "../../services/Outbox.ts"
 import { ChannelName } from "../../src/conversation/ChannelBinding.ts"
 import { AgentName, ConversationId, MessageId } from "../../src/Ids.ts"
+import type { Role } from "../../src/Principal.ts"
+import { tool } from "../../src/tool/DeclaredTool.ts"
 import { eventually } from "../contracts/Contract.ts"
 import * as S from "./Service.ts"
 
@@ -21,6 +26,17 @@ const email = ChannelName.make("email")
 const slack = ChannelName.make("slack")
 const mailbox = { channel: email, address: "olga@example.com", recipient: "olga" } as const
 const room = { channel: slack, address: "C1", recipient: "olga" } as const
+
+const apply = tool(
+  {
+    namespace: "test",
+    name: "apply",
+    description: "Applies a change set.",
+    side_effects: "external",
+    input: Schema.Struct({ id: Schema.String })
+  },
+  async () => "applied"
+)
 
 interface Mail {
   readonly from: string
@@ -219,6 +235,51 @@ describe("e-mail", () => {
       }
       assert.lengthOf(mail.mails, 0)
     }).pipe(Effect.scoped)
+  )
+
+  it.live(
+    "a customer is told that a person is asked, and neither what nor with which arguments",
+    () =>
+      withMail(
+        (mail) =>
+          Effect.gen(function* () {
+            const agents = yield* AgentRuntime
+            const bindings = yield* ChannelBindings
+            const send = (by: string, role: Role, to?: ConversationId) =>
+              agents.send(
+                { agent: S.spectral().name, conversation: to, text: "Help" },
+                S.principal(by, [role])
+              )
+            const { conversation } = (yield* send("carl", "customer")).task
+            yield* eventually(
+              ConversationStore.use((all) => all.messages(S.acme, conversation, -1, 10)),
+              (all) => all.length === 2
+            )
+            const carls = {
+              channel: email,
+              address: "carl@example.com",
+              recipient: "carl"
+            } as const
+            for (const target of [mailbox, carls]) {
+              yield* bindings.bind(S.acme, conversation, target)
+            }
+            // Also where somebody of the staff has written in between.
+            yield* send("olga", "operator", conversation)
+            const mails = yield* mailed(mail, 2)
+            const to = (address: string) => mails.find((each) => each.to.includes(address))?.text
+            assert.include(to("olga@example.com"), "private-1")
+            assert.include(to("olga@example.com"), "Decide it in the application")
+            assert.include(to("carl@example.com"), "A person is asked to decide.")
+            for (const part of ["private-1", "apply", "Decide it"]) {
+              assert.notInclude(to("carl@example.com"), part)
+            }
+          }),
+        {
+          bindings: [],
+          tools: [apply],
+          model: [text("Hello."), call("apply", { id: "private-1" }), text("It is applied.")]
+        }
+      )
   )
 
   it.live(
