@@ -243,6 +243,38 @@ for (const [engine, measured] of [
   })
 }
 
+/** Runs of the tenant that wait for people, of which the database has gathered no statistics. */
+const waiting = `
+  WITH made AS MATERIALIZED (SELECT gen_random_uuid() AS id, i FROM generate_series(1, 1000) i),
+  run AS (INSERT INTO troupe.runs (run_id, tenant, epoch, length, status) SELECT id, 'acme', 1, 0, -1 FROM made),
+  approval AS (INSERT INTO troupe.approvals (id, tenant, run_id, payload) SELECT gen_random_uuid(), 'acme', id, '{}' FROM made),
+  call AS (INSERT INTO troupe.unknown_calls (run_id, call, tenant, tool, since)
+    SELECT id, '"0/0.0"', 'acme', '"change"', i FROM made)
+  INSERT INTO troupe.agent_tasks (id, tenant, agent, address_key, conversation, ordinal, status, message_id, message,
+    by, trace_id, channel_origin, created_at)
+  SELECT id, 'acme', 'tester', 'waits-' || i, 'waits-' || i, 1, 1, gen_random_uuid(), '"look"', '"alice"',
+    '"0af7651916cd43dd8448eb211c80319c"', 'api', i FROM made`
+
+describe("a list of what waits", () => {
+  it.live("reads each question and each call once, however many wait", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const runs = yield* RunList
+      yield* sql.unsafe(waiting)
+      const read = Effect.map(rowsRead, (all) => new Map(all.map(({ name, rows }) => [name, rows])))
+      for (const [kind, table] of [
+        ["approval", "approvals"],
+        ["unknown", "unknown_calls"]
+      ] as const) {
+        const before = (yield* read).get(table) ?? 0
+        const found = yield* runs.list({ tenant: H.tenant, limit: 50, waiting: kind })
+        assert.lengthOf(found, 50)
+        assert.isBelow(((yield* read).get(table) ?? 0) - before, 10_000, kind)
+      }
+    }).pipe(Effect.provide(stores.pipe(Layer.provideMerge(EmptyPglite.layer))))
+  )
+})
+
 onBothEngines("plans of a transactional tool", (it) => {
   it.effect("its body may read its own tables whole, and what follows it may not", () =>
     Effect.gen(function* () {

@@ -84,27 +84,32 @@ const ofStatus = (status: NonNullable<RunQuery["status"]>): string => {
   return code < run_over ? `r.status = ${code} AND r.status < ${run_over}` : `r.status = ${code}`
 }
 
-/** What waits is few among all runs, and has an index of its own. */
+/** The runs that wait: few among all, with an index of their own. */
 const waits = (sql: SqlClient.SqlClient, waiting: WaitingFor, tenant: string) =>
   waiting === "approval"
-    ? sql`t.id IN (SELECT a.run_id FROM troupe.approvals a WHERE a.tenant = ${tenant} AND a.status = 0)`
-    : sql`t.id IN (SELECT u.run_id FROM troupe.unknown_calls u WHERE u.tenant = ${tenant})`
+    ? sql`(SELECT DISTINCT a.run_id FROM troupe.approvals a WHERE a.tenant = ${tenant} AND a.status = 0 OFFSET 0)`
+    : sql`(SELECT DISTINCT u.run_id FROM troupe.unknown_calls u WHERE u.tenant = ${tenant} OFFSET 0)`
 
 /** Are these runs not over? Then neither are their tasks, of which there is an index. */
-const areOpen = ({ status, waiting }: RunQuery): boolean =>
-  waiting !== undefined || (status !== undefined && runCode(status) < run_over)
+const areOpen = ({ status }: RunQuery): boolean =>
+  status !== undefined && runCode(status) < run_over
 
 /**
  * Tasks that are not over are found first, and each run by its task (`OFFSET 0` keeps the planner from another order). Where
- * few runs are asked for among many, the other way would be to go through all tasks of the tenant until there are enough.
+ * few runs are asked for among many, the other way would be to go through all tasks of the tenant until there are enough. Of what
+ * waits each task is found by its run: a planner that knows of few would go through all that waits for each of them.
  */
 const tasksOf = (sql: SqlClient.SqlClient, query: RunQuery) =>
-  areOpen(query)
-    ? sql`(SELECT o.* FROM troupe.agent_tasks o WHERE o.tenant = ${query.tenant} AND o.status < 2 OFFSET 0)`
-    : sql`troupe.agent_tasks`
+  query.waiting !== undefined
+    ? sql`(SELECT o.* FROM ${waits(sql, query.waiting, query.tenant)} w CROSS JOIN LATERAL (
+        SELECT k.* FROM troupe.agent_tasks k WHERE k.id = w.run_id AND k.tenant = ${query.tenant} AND k.status < 2 OFFSET 0
+      ) o OFFSET 0)`
+    : areOpen(query)
+      ? sql`(SELECT o.* FROM troupe.agent_tasks o WHERE o.tenant = ${query.tenant} AND o.status < 2 OFFSET 0)`
+      : sql`troupe.agent_tasks`
 
 const selected = (sql: SqlClient.SqlClient, query: RunQuery) => {
-  const { after, agent, created_from, created_to, limit, status, tenant, waiting } = query
+  const { after, agent, created_from, created_to, limit, status, tenant } = query
   return sql`
     SELECT ${sql.literal(columns)} FROM ${tasksOf(sql, query)} t
     LEFT JOIN LATERAL (SELECT s.status FROM troupe.runs s WHERE s.run_id = t.id OFFSET 0) r ON true
@@ -118,7 +123,6 @@ const selected = (sql: SqlClient.SqlClient, query: RunQuery) => {
       ...(status === undefined ? [] : [sql.literal(ofStatus(status))]),
       ...(created_from === undefined ? [] : [sql`t.created_at >= ${created_from}::int8`]),
       ...(created_to === undefined ? [] : [sql`t.created_at < ${created_to}::int8`]),
-      ...(waiting === undefined ? [] : [waits(sql, waiting, tenant)]),
       ...(after === undefined
         ? []
         : [
