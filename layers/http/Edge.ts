@@ -55,19 +55,25 @@ export const makeHostCheck = (
 /** The policy of responses that are not pages. */
 const closed = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 
-const policies = new Map<string, string>()
+const textOf = ({ body }: HttpServerResponse.HttpServerResponse): string | undefined =>
+  body._tag === "Uint8Array" ? new TextDecoder().decode(body.body) : undefined
+
+/** By body: a page is the same one for every request, has megabytes, and needs no token. */
+const policies = new WeakMap<object, string>()
 
 /** The policy of the documentation page: only scripts with the hashes of its own run. */
-const policyOf = (html: string): string => {
-  let policy = policies.get(html)
+const policyOf = (response: HttpServerResponse.HttpServerResponse): string => {
+  let policy = policies.get(response.body)
   if (policy === undefined) {
+    const html = textOf(response)
+    if (html === undefined) return closed
     const hashes = Array.from(
       html.matchAll(/<script(?:\s[^>]*)?>([\s\S]*?)<\/script>/g),
       ([, script = ""]) => `'sha256-${createHash("sha256").update(script).digest("base64")}'`
     )
     // The page's library sets styles on its elements.
     policy = `${closed}; script-src ${hashes.join(" ")}; style-src 'unsafe-inline'; img-src 'self' data:; connect-src 'self'`
-    policies.set(html, policy)
+    policies.set(response.body, policy)
   }
   return policy
 }
@@ -75,14 +81,8 @@ const policyOf = (html: string): string => {
 const typeOf = ({ body, headers }: HttpServerResponse.HttpServerResponse): string =>
   (body._tag === "Empty" ? undefined : body.contentType) ?? headers["content-type"] ?? ""
 
-const textOf = ({ body }: HttpServerResponse.HttpServerResponse): string | undefined =>
-  body._tag === "Uint8Array" ? new TextDecoder().decode(body.body) : undefined
-
-export const contentPolicy = (response: HttpServerResponse.HttpServerResponse): string => {
-  const isPage = /^text\/html\b/.test(typeOf(response))
-  const html = isPage ? textOf(response) : undefined
-  return html === undefined ? closed : policyOf(html)
-}
+export const contentPolicy = (response: HttpServerResponse.HttpServerResponse): string =>
+  /^text\/html\b/.test(typeOf(response)) ? policyOf(response) : closed
 
 export const newCorrelation = (): string => randomUUID().replaceAll("-", "")
 
