@@ -3,7 +3,7 @@
  * 408, 425 and 429) is refused; anything else failed. Reaches public addresses, and ranges that its config names. Says
  * nothing of the address, in errors or in spans.
  */
-import { Context, Effect, Layer, Result, Schema } from "effect"
+import { Clock, Context, Effect, Layer, Result, Schema } from "effect"
 import { FetchHttpClient, HttpBody, HttpClient, HttpClientRequest } from "effect/http"
 import type { DeliveryHandler, RoomHandlers } from "../../services/DeliveryHandlers.ts"
 import { DeliveryFailed, DeliveryRefused } from "../../services/DeliveryHandlers.ts"
@@ -11,6 +11,8 @@ import type { AddressRange } from "../../src/call/Address.ts"
 import { parseAddressRange } from "../../src/call/Address.ts"
 import { cloudEventOf, webhook_topic, WebhookEvent } from "../../src/delivery/Webhook.ts"
 import { judgedFetch } from "../dialling/JudgedFetch.ts"
+import type { Wait } from "./RetryAfter.ts"
+import { waitOf } from "./RetryAfter.ts"
 
 /** Where events go. */
 export class WebhookConfig extends Context.Service<
@@ -51,12 +53,15 @@ const later: ReadonlySet<number> = new Set([408, 425, 429])
 
 const decode = Schema.decodeUnknownEffect(WebhookEvent)
 
-const judge = (status: number): Effect.Effect<void, DeliveryFailed | DeliveryRefused> => {
+const judge = (
+  status: number,
+  wait: Wait
+): Effect.Effect<void, DeliveryFailed | DeliveryRefused> => {
   if (status >= 200 && status < 300) return Effect.void
   const message = `the receiver answered ${status}`
   return status >= 400 && status < 500 && !later.has(status)
     ? Effect.fail(new DeliveryRefused({ message }))
-    : Effect.fail(new DeliveryFailed({ message }))
+    : Effect.fail(new DeliveryFailed({ message, ...wait }))
 }
 
 /** The handler of `webhook.deliver`. */
@@ -96,7 +101,8 @@ export const handlers: Effect.Effect<RoomHandlers, WebhookMisconfigured, Webhook
               )
           })
         )
-        return yield* judge(response.status)
+        const wait = waitOf(response.headers["retry-after"], yield* Clock.currentTimeMillis)
+        return yield* judge(response.status, wait)
       },
       Effect.scoped,
       // Redirects are not followed: they would send the event to a host that is not configured.

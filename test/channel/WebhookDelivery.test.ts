@@ -14,7 +14,7 @@ interface Seen {
 }
 
 /** A receiver on loopback that answers with a status, or not at all for 0. */
-const receiver = (status: () => number) =>
+const receiver = (status: () => number, headers: Record<string, string> = {}) =>
   Effect.acquireRelease(
     Effect.callback<{
       readonly url: string
@@ -34,7 +34,7 @@ const receiver = (status: () => number) =>
           const code = status()
           if (code === 0) return
           if (code >= 300 && code < 400) response.setHeader("location", "/elsewhere")
-          response.writeHead(code)
+          response.writeHead(code, headers)
           // Longer than anybody should read of an answer.
           response.write("x".repeat(100_000))
           response.end()
@@ -134,6 +134,28 @@ describe("WebhookDelivery", () => {
       })
     )
   }
+
+  it.live("is tried again when the receiver says so, in seconds or at a time", () =>
+    Effect.gen(function* () {
+      const at = new Date(Date.now() + 60_000).toUTCString()
+      for (const [status, said, least, most] of [
+        [429, "120", 120_000, 120_000],
+        [503, at, 50_000, 60_000],
+        [503, "99999999999999999999", 86_400_000, 86_400_000],
+        [503, "soon", undefined, undefined],
+        [503, "-1", undefined, undefined]
+      ] as const) {
+        const hook = yield* receiver(() => status, { "retry-after": said })
+        const error = yield* Effect.flip(deliver(hook.url, message))
+        const wait = "retry_after_ms" in error ? error.retry_after_ms : undefined
+        if (least === undefined) assert.isUndefined(wait, said)
+        else {
+          assert.isAtLeast(wait ?? 0, least, said)
+          assert.isAtMost(wait ?? Infinity, most, said)
+        }
+      }
+    }).pipe(Effect.scoped)
+  )
 
   it.live("reaches no address that is not public and that nobody opened", () =>
     Effect.gen(function* () {

@@ -2,13 +2,15 @@
  * Slack's Web API, as far as it is used: one POST with JSON, and its answers. No package of Slack's is used: its client has
  * a queue and retries of its own, which the outbox has already, and its calls cannot be interrupted.
  */
-import { Context, Effect, Layer, Option, Redacted, Result, Schema } from "effect"
+import { Clock, Context, Effect, Layer, Option, Redacted, Result, Schema } from "effect"
 import { FetchHttpClient, HttpBody, HttpClient, HttpClientRequest } from "effect/http"
 import { DeliveryFailed, DeliveryRefused } from "../../../services/DeliveryHandlers.ts"
 import type { AddressRange } from "../../../src/call/Address.ts"
 import { parseAddressRange } from "../../../src/call/Address.ts"
 import { answerText } from "../../dialling/AnswerText.ts"
 import { judgedFetch } from "../../dialling/JudgedFetch.ts"
+import type { Wait } from "../RetryAfter.ts"
+import { waitOf } from "../RetryAfter.ts"
 import { SlackConfig, SlackMisconfigured } from "./SlackConfig.ts"
 
 /** Of an answer. */
@@ -48,19 +50,13 @@ const rangesOf = (
       : Effect.fail(new SlackMisconfigured({ field: "allow_ranges", message: `${range.failure}.` }))
   })
 
-/** Seconds, as Slack gives them. Absent or of another form = not said. */
-const waitOf = (header: string | undefined): { readonly retry_after_ms?: number } =>
-  /^\d{1,6}$/.test(header ?? "") ? { retry_after_ms: Number(header) * 1_000 } : {}
-
 const judge = (
   status: number,
-  retry_after: string | undefined,
+  wait: Wait,
   text: string
 ): Effect.Effect<typeof Answer.Type, DeliveryFailed | DeliveryRefused> => {
   if (status === 429) {
-    return Effect.fail(
-      new DeliveryFailed({ message: "Slack limits the rate", ...waitOf(retry_after) })
-    )
+    return Effect.fail(new DeliveryFailed({ message: "Slack limits the rate", ...wait }))
   }
   if (status < 200 || status > 299) {
     const message = `Slack answered ${status}`
@@ -108,7 +104,8 @@ export const makeSlackCall: Effect.Effect<SlackCall, SlackMisconfigured, SlackCo
         return yield* Effect.gen(function* () {
           const response = yield* Effect.mapError(client.execute(request), () => away)
           const text = yield* answerText(response, answer_bytes_max, { broken: away, tooLarge })
-          return yield* judge(response.status, response.headers["retry-after"], text)
+          const wait = waitOf(response.headers["retry-after"], yield* Clock.currentTimeMillis)
+          return yield* judge(response.status, wait, text)
         }).pipe(
           Effect.timeoutOrElse({
             duration: timeout_ms,
