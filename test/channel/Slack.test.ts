@@ -313,6 +313,11 @@ describe("Slack", () => {
         assert.strictEqual((yield* fromSlack(foreign)).status, 401)
         const tasks = yield* TaskStore.use((all) => all.ofConversation(S.acme, scan, 0, 10))
         assert.lengthOf(tasks, 1)
+        // Of all of these one is somebody here, who is told.
+        const told = slack.posted.filter(({ method }) => method === "chat.postEphemeral")
+        assert.lengthOf(told, 1)
+        assert.deepInclude(told[0]?.body, { channel: "C1", user: "U-VERA", thread_ts })
+        assert.match(told[0]?.body.text, /^Your message was not taken: [^.]+\.$/)
       })
     )
   )

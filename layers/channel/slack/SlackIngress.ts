@@ -100,42 +100,65 @@ interface Surface {
   readonly people: ReadonlyMap<string, Principal>
 }
 
+/** What somebody sees who clicks or writes. Nothing depends on it, so that a Slack that is away changes nothing. */
+const courtesy = (call: ReturnType<SlackCall>): Effect.Effect<void> =>
+  Effect.ignore(Effect.timeoutOption(call, courtesy_ms))
+
 /** A message in the thread of a conversation goes to the conversation's agent; any other is for somebody else. */
-const hear = Effect.fnUntraced(
-  function* (surface: Surface, { event, event_id, team_id }: Said) {
-    const { agents, bindings, config, conversations, count, people } = surface
-    const { bot_id, channel, subtype, text = "", thread_ts, user } = event
-    if (bot_id !== undefined || subtype !== undefined || user === undefined) return done
-    if (thread_ts === undefined || text.trim() === "") return done
-    const binding = yield* bindings.at(config.tenant, slack, channel, thread_ts)
-    if (binding === undefined) return done
-    const by = people.get(user)
-    if (by === undefined) {
-      yield* Effect.logWarning("a user of Slack who is nobody here wrote in a conversation")
-      return done
-    }
-    const refusal = yield* count(user)
-    if (refusal !== undefined) return refusal
-    const found = yield* conversations.get(config.tenant, binding.conversation)
-    if (found === undefined) return done
-    yield* agents.send(
-      {
-        agent: yield* agents.holder(binding.conversation, by),
-        conversation: binding.conversation,
-        text: unescaped(text),
-        idempotency_key: `slack-${team_id}-${event_id}`.slice(0, 200),
-        channel_origin: slack
-      },
-      by
-    )
+const heard = Effect.fnUntraced(function* (surface: Surface, { event, event_id, team_id }: Said) {
+  const { agents, bindings, config, conversations, count, people } = surface
+  const { bot_id, channel, subtype, text = "", thread_ts, user } = event
+  if (bot_id !== undefined || subtype !== undefined || user === undefined) return done
+  if (thread_ts === undefined || text.trim() === "") return done
+  const binding = yield* bindings.at(config.tenant, slack, channel, thread_ts)
+  if (binding === undefined) return done
+  const by = people.get(user)
+  if (by === undefined) {
+    yield* Effect.logWarning("a user of Slack who is nobody here wrote in a conversation")
     return done
-  },
-  Effect.catch((error) =>
-    error instanceof StoreError || error._tag === "MailboxFull" || error._tag === "ShuttingDown"
-      ? Effect.succeed(later)
-      : Effect.as(Effect.logWarning(`a message from Slack was not taken: ${error.message}`), done)
+  }
+  const refusal = yield* count(user)
+  if (refusal !== undefined) return refusal
+  const found = yield* conversations.get(config.tenant, binding.conversation)
+  if (found === undefined) return done
+  yield* agents.send(
+    {
+      agent: yield* agents.holder(binding.conversation, by),
+      conversation: binding.conversation,
+      text: unescaped(text),
+      idempotency_key: `slack-${team_id}-${event_id}`.slice(0, 200),
+      channel_origin: slack
+    },
+    by
   )
-)
+  return done
+})
+
+/** Who wrote is told where nothing of it was taken: otherwise the message looks as if it had been. */
+const hear = (surface: Surface, said: Said) =>
+  Effect.catch(heard(surface, said), (error) => {
+    if (
+      error instanceof StoreError ||
+      error._tag === "MailboxFull" ||
+      error._tag === "ShuttingDown"
+    ) {
+      return Effect.succeed(later)
+    }
+    const { channel, thread_ts, user } = said.event
+    return Effect.logWarning(`a message from Slack was not taken: ${error.message}`).pipe(
+      Effect.andThen(
+        courtesy(
+          surface.call("chat.postEphemeral", {
+            channel,
+            user: user ?? "",
+            ...(thread_ts === undefined ? undefined : { thread_ts }),
+            ...sentenceOf(`Your message was not taken: ${error.message.replace(/\.$/, "")}.`)
+          })
+        )
+      ),
+      Effect.as(done)
+    )
+  })
 
 /** The form in which the HTTP API takes it. */
 const decisionOf = (action: string, user: string): AnyDecision | undefined => {
@@ -148,10 +171,6 @@ const decisionOf = (action: string, user: string): AnyDecision | undefined => {
       return undefined
   }
 }
-
-/** What somebody sees who clicks. Nothing depends on it, so that a Slack that is away changes nothing. */
-const courtesy = (call: ReturnType<SlackCall>): Effect.Effect<void> =>
-  Effect.ignore(Effect.timeoutOption(call, courtesy_ms))
 
 const decide = Effect.fnUntraced(function* (surface: Surface, clicked: Clicked) {
   const { call, count, desk, people } = surface
