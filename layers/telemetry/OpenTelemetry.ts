@@ -102,6 +102,13 @@ const rootedOver = <A, E>(layer: Layer.Layer<A, E>): Layer.Layer<never, E> =>
     )
   ).pipe(Layer.provideMerge(layer)) as Layer.Layer<never, E>
 
+const variablesOf = (env: Env): Layer.Layer<never> =>
+  ConfigProvider.layer(ConfigProvider.fromEnv({ env: env as Record<string, string> }))
+
+/** They are about one request, which `CollectorClient` bounds; the exporters would wait so long at a stop. */
+const withoutTimeouts = (env: Env): Env =>
+  Object.fromEntries(Object.entries(env).filter(([name]) => !name.endsWith("_TIMEOUT")))
+
 /** Exports over OTLP/HTTP. Variables that cannot be read are reported in the log, and nothing is exported. */
 const otlp = async (env: Env): Promise<Layer.Layer<never>> => {
   const { Otlp, OtlpSerialization } = await import("effect/observability")
@@ -120,9 +127,7 @@ const otlp = async (env: Env): Promise<Layer.Layer<never>> => {
     Layer.provide(
       CollectorClient.layer(CollectorClient.timeoutOf(env["OTEL_EXPORTER_OTLP_TIMEOUT"]))
     ),
-    Layer.provide(
-      ConfigProvider.layer(ConfigProvider.fromEnv({ env: env as Record<string, string> }))
-    ),
+    Layer.provide(variablesOf(withoutTimeouts(env))),
     // The error's text is not logged: a variable may hold a key.
     Layer.catchCause(() =>
       Layer.effectDiscard(
@@ -138,13 +143,12 @@ const otlp = async (env: Env): Promise<Layer.Layer<never>> => {
 /** Exports through the parts of an SDK. */
 const sdk = async (parts: () => SdkParts, env: Env): Promise<Layer.Layer<never>> => {
   const NodeSdk = await import("@effect/opentelemetry/NodeSdk")
-  const serviceName = env["OTEL_SERVICE_NAME"] ?? "troupe"
+  // The resource is that of the variables.
   const configured = NodeSdk.layer(() => ({
     loggerMergeWithExisting: true,
-    resource: { serviceName },
     ...(parts() as object)
   }))
-  return rootedOver(configured)
+  return rootedOver(Layer.provide(configured, variablesOf(env)))
 }
 
 /** Whether the application registered a global tracer provider. */

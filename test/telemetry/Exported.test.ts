@@ -260,6 +260,25 @@ describe("a collector that hangs", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.live("keeps a stop for 3 s at most, whatever the variables of its requests say", () =>
+    Effect.gen(function* () {
+      const { url } = yield* hanging(false)
+      const exporters = yield* Effect.promise(() =>
+        OpenTelemetry.layer(
+          { endpoint: url },
+          {
+            OTEL_EXPORTER_OTLP_TIMEOUT: "20000",
+            OTEL_EXPORTER_OTLP_TRACES_TIMEOUT: "20000",
+            OTEL_BSP_EXPORT_TIMEOUT: "20000"
+          }
+        )
+      )
+      const begun = performance.now()
+      yield* Effect.scoped(Effect.provide(spansOf(1), exporters))
+      assert.isBelow(performance.now() - begun, 8_000)
+    }).pipe(Effect.scoped)
+  )
+
   it.live.each([
     ["before it answers", false],
     ["in the middle of its answer", true]

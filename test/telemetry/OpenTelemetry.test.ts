@@ -131,6 +131,25 @@ describe("spans", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.live("have the service and the attributes that the option names, through an SDK too", () =>
+    Effect.gen(function* () {
+      const { processor, spans } = keeping()
+      const troupe = yield* started({
+        telemetry: {
+          service: "till",
+          attributes: { "deployment.environment.name": "the shop, 2nd floor" },
+          sdk: () => ({ spanProcessor: processor })
+        }
+      })
+      yield* Effect.promise(() => troupe.send({ agent: "shop", text: "Pay" }))
+      yield* Effect.promise(() => troupe.stop())
+      assert.deepInclude(spans[0]?.resource.attributes, {
+        "service.name": "till",
+        "deployment.environment.name": "the shop, 2nd floor"
+      })
+    }).pipe(Effect.scoped)
+  )
+
   it.live("of a tool that breaks have its exception", () =>
     Effect.gen(function* () {
       const { processor, spans } = keeping()
