@@ -22,9 +22,29 @@ const failure = (request: HttpClientRequest.HttpClientRequest, description: stri
     })
   )
 
+/** Traces, metrics or logs. The rest of the URL is not logged: it may hold a key. */
+const signalOf = (url: string): string => /(traces|metrics|logs)\/?$/.exec(url)?.[1] ?? "telemetry"
+
+/** Says once that a collector does not take what it is sent, and that it does again. */
+const makeReport = () => {
+  const refused = new Set<string>()
+  return (url: string, why: string | undefined) =>
+    Effect.suspend(() => {
+      if (why === undefined) {
+        return refused.delete(url)
+          ? Effect.logInfo(`the collector takes ${signalOf(url)} again`)
+          : Effect.void
+      }
+      if (refused.has(url)) return Effect.void
+      refused.add(url)
+      return Effect.logWarning(`the collector does not take ${signalOf(url)}: ${why}`)
+    })
+}
+
 const bounded = (client: HttpClient.HttpClient, timeout_ms: number): HttpClient.HttpClient => {
   // Only the status is of use: the scope gives the connection back without the body, however long that is.
   const scoped = HttpClient.withScope(client)
+  const report = makeReport()
   const open = new Map<string, number>()
   const change = (url: string, by: 1 | -1) =>
     Effect.sync(() => void open.set(url, (open.get(url) ?? 0) + by))
@@ -36,10 +56,19 @@ const bounded = (client: HttpClient.HttpClient, timeout_ms: number): HttpClient.
       }
       const answer = Effect.map(Effect.scoped(scoped.execute(request)), ({ headers, status }) =>
         HttpClientResponse.fromWeb(request, new Response(null, { status, headers }))
+      ).pipe(
+        Effect.tap(({ status }) =>
+          report(url, status >= 200 && status < 300 ? undefined : `it answers ${status}`)
+        ),
+        Effect.tapError(() => report(url, "it cannot be reached"))
       )
       const inTime = Effect.timeoutOrElse(answer, {
         duration: timeout_ms,
-        orElse: () => failure(request, "the collector did not answer in time")
+        orElse: () =>
+          Effect.andThen(
+            report(url, `it does not answer within ${timeout_ms} ms`),
+            failure(request, "the collector did not answer in time")
+          )
       })
       return Effect.acquireUseRelease(
         change(url, 1),

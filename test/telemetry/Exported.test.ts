@@ -1,8 +1,9 @@
 /** What leaves the process in spans: nothing that an error quotes, over JSON and Protocol Buffers, of workers too. */
 import { createServer } from "node:http"
+import type { Server } from "node:http"
 import type { AddressInfo } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Logger } from "effect"
 import { FetchHttpClient, HttpClient } from "effect/http"
 import type { ReadableSpan, SpanProcessor } from "@opentelemetry/sdk-trace-base"
 import { start } from "../../layers/compose/NodeService.ts"
@@ -239,6 +240,56 @@ const spansOf = (count: number) =>
     () => Effect.withSpan(Effect.void, "sent", { root: true }),
     { discard: true }
   )
+
+describe("a collector that takes nothing", () => {
+  it.live.each([
+    ["for good", 401, ["Warn the collector does not take traces: it answers 401"]],
+    [
+      "for a moment",
+      503,
+      [
+        "Warn the collector does not take traces: it answers 503",
+        "Info the collector takes traces again"
+      ]
+    ]
+  ] as const)(
+    "%s is reported once, without its address, and when it does again",
+    ([, first, said]) =>
+      Effect.gen(function* () {
+        const statuses: Array<number> = [first]
+        const server = yield* Effect.acquireRelease(
+          Effect.callback<Server>((resume) => {
+            const made = createServer((request, response) => {
+              request.resume()
+              const isOfTraces = request.url?.endsWith("/v1/traces") === true
+              response.writeHead(isOfTraces ? (statuses.shift() ?? 200) : 200).end()
+            })
+            made.listen(0, "127.0.0.1", () => resume(Effect.succeed(made)))
+          }),
+          (made) => Effect.sync(() => made.close())
+        )
+        const { port } = server.address() as AddressInfo
+        const lines: Array<string> = []
+        const logger = Logger.layer([
+          Logger.make<unknown, void>(({ logLevel, message }) => {
+            lines.push(`${logLevel} ${String(message)}`)
+          })
+        ])
+        const exporters = yield* Effect.promise(() =>
+          OpenTelemetry.layer({ endpoint: `http://127.0.0.1:${port}/a-key` }, {})
+        )
+        yield* Effect.gen(function* () {
+          yield* spansOf(1_000)
+          yield* eventually(
+            Effect.sync(() => lines),
+            ({ length }) => length === said.length
+          )
+          yield* spansOf(1_000)
+        }).pipe(Effect.provide(Layer.provide(exporters, logger)), Effect.scoped)
+        assert.deepStrictEqual(lines, [...said])
+      }).pipe(Effect.scoped)
+  )
+})
 
 describe("a collector that hangs", () => {
   it.live("holds a bounded number of batches, however many spans there are", () =>
