@@ -210,12 +210,23 @@ describe("a tool and its registry", () => {
       const named = (name: string, more: object = {}) =>
         AgentSpec.make({ name: AgentName.make(name), instructions: "", ...more })
       const tool = yield* wrong(named("a", { tools: ["nope"] }))
-      assert.deepInclude(tool, { _tag: "MisdeclaredAgent", field: "tools", name: "nope" })
+      assert.deepInclude(tool, { _tag: "MisdeclaredAgent", field: "tools", value: "nope" })
+      // Its own members leave the error its name, which is the first word of its stack.
+      assert.strictEqual(tool.name, "MisdeclaredAgent")
+      assert.strictEqual(
+        tool.message,
+        'agent "a", field "tools": tool "nope" not found in registry.'
+      )
+      const near = yield* wrong(named("a", { specialists: ["helpr"] }), named("helper"))
+      assert.strictEqual(
+        near.message,
+        'agent "a", field "specialists": there is no agent "helpr". Did you mean "helper"?'
+      )
       const specialist = yield* wrong(named("a", { specialists: ["b"] }))
-      assert.deepInclude(specialist, { field: "specialists", name: "b" })
-      assert.deepInclude(yield* wrong(named("a"), named("a")), { field: "name", name: "a" })
+      assert.deepInclude(specialist, { field: "specialists", value: "b" })
+      assert.deepInclude(yield* wrong(named("a"), named("a")), { field: "name", value: "a" })
       const unpriced = yield* wrong(named("a", { limits: RunLimits.make({ cost_max: "5" }) }))
-      assert.deepInclude(unpriced, { field: "limits.cost_max", name: "5" })
+      assert.deepInclude(unpriced, { field: "limits.cost_max", value: "5" })
     })
   )
 })

@@ -231,7 +231,7 @@ describe("the groups of a role", () => {
       assert.deepInclude(error, {
         _tag: "MisdeclaredAgent",
         field: "groups_by_role",
-        name: "inspect"
+        value: "inspect"
       })
       const decode = Schema.decodeUnknownExit(AgentSpec)
       const spec = { name: "a", instructions: "", groups_by_role: { viewer: ["core"] } }

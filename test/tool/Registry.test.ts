@@ -241,7 +241,7 @@ describe("several runtimes of one process", () => {
           tools: [says("mine", "read", "A"), says("yours", "read", "B")]
         }).pipe(Layer.provide(model("read")))
         const error = yield* Effect.flip(Effect.scoped(Layer.build(layer)))
-        assert.deepInclude(error, { _tag: "MisdeclaredAgent", field: "tools", name: "read" })
+        assert.deepInclude(error, { _tag: "MisdeclaredAgent", field: "tools", value: "read" })
         assert.include((error as Error).message, "mine.read@1, yours.read@1")
       })
   )

@@ -6,7 +6,8 @@ import { Effect, Layer } from "effect"
 import { providerToolsOf } from "../../../src/agent/ProviderTools.ts"
 import { AgentDirectory } from "../../../services/AgentDirectory.ts"
 import { ModelGateway } from "../../../services/ModelGateway.ts"
-import { MisdeclaredAgent } from "./ResolvedAgent.ts"
+import type { MisdeclaredAgent } from "./ResolvedAgent.ts"
+import { misdeclaredAgent } from "./ResolvedAgent.ts"
 
 const check = Effect.gen(function* () {
   const { all } = yield* AgentDirectory
@@ -18,8 +19,7 @@ const check = Effect.gen(function* () {
     if (provider_tools.length === 0 && settings?.provider_options === undefined) continue
     yield* Effect.mapError(
       checkProviderTools({ agent, model, settings, tools: modelTools, provider_tools }),
-      ({ message }) =>
-        new MisdeclaredAgent({ agent, field: "provider_tools", name: agent, message })
+      ({ message }) => misdeclaredAgent(agent, "provider_tools", agent, message)
     )
   }
 })

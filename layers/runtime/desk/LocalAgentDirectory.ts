@@ -13,7 +13,8 @@ import { AgentDirectory } from "../../../services/AgentDirectory.ts"
 import { PriceBook } from "../../../services/PriceBook.ts"
 import { ToolRegistry } from "../../../services/ToolRegistry.ts"
 import { misdeclaredPart } from "./DeclaredTurns.ts"
-import { MisdeclaredAgent, resolveAgent } from "./ResolvedAgent.ts"
+import type { MisdeclaredAgent } from "./ResolvedAgent.ts"
+import { misdeclaredAgent, resolveAgent } from "./ResolvedAgent.ts"
 
 const decode = Schema.decodeUnknownResult(AgentSpec, { onExcessProperty: "error" })
 
@@ -34,18 +35,13 @@ export const decodeAgent = (
   if (Result.isSuccess(read) && part !== undefined) {
     const { name } = read.success
     const message = part === "context" ? "it is no schema" : "it is neither data nor a function"
-    return Effect.fail(new MisdeclaredAgent({ agent: name, field: part, name, message }))
+    return Effect.fail(misdeclaredAgent(name, part, name, message))
   }
   if (Result.isSuccess(read)) return Effect.succeed({ spec: read.success, declared })
   const named = typeof spec === "object" && spec !== null && "name" in spec ? spec.name : ""
   const agent = truncateUnits(String(named), 64)
   return Effect.fail(
-    new MisdeclaredAgent({
-      agent,
-      field: `agents.${index}`,
-      name: agent,
-      message: truncateUnits(read.failure.message, 500)
-    })
+    misdeclaredAgent(agent, `agents.${index}`, agent, truncateUnits(read.failure.message, 500))
   )
 }
 
@@ -56,7 +52,7 @@ const uniquelyNamed = Effect.fnUntraced(function* (given: ReadonlyArray<AgentSpe
     const { name } = definition.spec
     if (specs.has(name)) {
       const message = "two agents have this name"
-      return yield* new MisdeclaredAgent({ agent: name, field: "name", name, message })
+      return yield* misdeclaredAgent(name, "name", name, message)
     }
     specs.set(name, definition)
   }

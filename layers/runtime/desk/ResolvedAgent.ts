@@ -14,6 +14,7 @@ import {
   secretMembers,
   withoutSecrets
 } from "../../../src/run/ContextSecrets.ts"
+import { suggestNames } from "../../../src/tool/Nearest.ts"
 import { closedDecoder, jsonSchemaInput, plainDecoder } from "../../../src/tool/ToolCodec.ts"
 import { groupOf } from "../../../src/tool/ToolGroup.ts"
 import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"
@@ -23,13 +24,30 @@ import type { ToolRegistry } from "../../../services/ToolRegistry.ts"
 import { digestOf } from "../tool/CallDigests.ts"
 import * as DeclaredTurns from "./DeclaredTurns.ts"
 
-/** An agent that cannot be right: the field, the name at fault, and what is wrong with it. */
+/**
+ * An agent that cannot be right. `message` names the agent, the field and what is wrong there; `value` is what stands there, such
+ * as the name of a tool that does not exist. It has no member `name`, which is the error's own.
+ */
 export class MisdeclaredAgent extends Schema.TaggedError<MisdeclaredAgent>()("MisdeclaredAgent", {
   agent: Schema.String,
   field: Schema.String,
-  name: Schema.String,
+  value: Schema.String,
   message: Schema.String
 }) {}
+
+/** `problem` says what is wrong with the value. */
+export const misdeclaredAgent = (
+  agent: string,
+  field: string,
+  value: string,
+  problem: string
+): MisdeclaredAgent =>
+  new MisdeclaredAgent({
+    agent,
+    field,
+    value,
+    message: `agent "${agent}", field "${field}": ${problem}`
+  })
 
 /** The model's name of the tool that hands the conversation over. */
 const handoffName = (agent: AgentName): string => `transfer_to_${agent}`
@@ -59,8 +77,11 @@ interface Services {
   readonly specs: ReadonlyMap<string, AgentSpec>
 }
 
-const misdeclared = (spec: AgentSpec, field: string, name: string, message: string) =>
-  new MisdeclaredAgent({ agent: spec.name, field, name, message })
+const misdeclared = (spec: AgentSpec, field: string, value: string, problem: string) =>
+  misdeclaredAgent(spec.name, field, value, problem)
+
+const noAgent = ({ specs }: Services, name: string): string =>
+  `there is no agent "${name}".${suggestNames(name, [...specs.keys()])}`
 
 const checkLimits = ({ isPriced }: Services, spec: AgentSpec) =>
   spec.limits.cost_max === undefined || isPriced
@@ -85,7 +106,7 @@ const checkGroups = (spec: AgentSpec) => {
           spec,
           "groups_by_role",
           odd,
-          "a role is given a group that is none of the agent's groups"
+          `a role is given the group ${odd}, which is none of the agent's groups`
         )
       )
 }
@@ -96,7 +117,7 @@ const checkProviderTools = (spec: AgentSpec, modelTools: ReadonlyArray<ModelTool
   for (const each of providerToolsOf(spec.provider_tools ?? [])) {
     const id = providerToolId(each)
     if (seen.has(id)) {
-      return Result.fail(misdeclared(spec, "provider_tools", id, "it is declared twice"))
+      return Result.fail(misdeclared(spec, "provider_tools", id, `${id} is declared twice`))
     }
     seen.add(id)
     if (modelTools.some(({ name }) => name === each.tool)) {
@@ -117,7 +138,12 @@ const toolsOf = Effect.fnUntraced(function* ({ registry }: Services, spec: Agent
       )
     )
     if (tools.has(tool.spec.name)) {
-      return yield* misdeclared(spec, "tools", name, "two tools have this plain name")
+      return yield* misdeclared(
+        spec,
+        "tools",
+        name,
+        `two tools have the plain name ${tool.spec.name}`
+      )
     }
     if (spec.groups !== undefined && !spec.groups.includes(groupOf(tool.spec))) continue
     tools.set(tool.spec.name, tool)
@@ -127,22 +153,22 @@ const toolsOf = Effect.fnUntraced(function* ({ registry }: Services, spec: Agent
 
 /** Specialists by the names of the tools that delegate to them, with those tools. */
 const specialistsOf = Effect.fnUntraced(function* (
-  { specs }: Services,
+  services: Services,
   spec: AgentSpec,
   tools: ReadonlyMap<string, GovernedTool<AgentMemory>>
 ) {
   const specialists = new Map<string, AgentName>()
   const delegations: Array<ModelTool> = []
   for (const name of spec.specialists) {
-    const specialist = specs.get(name)
+    const specialist = services.specs.get(name)
     if (specialist === undefined) {
-      return yield* misdeclared(spec, "specialists", name, "no agent has this name")
+      return yield* misdeclared(spec, "specialists", name, noAgent(services, name))
     }
     // A specialist without tools can do nothing that its supervisor cannot; it is left out.
     if (specialist.tools.length === 0) continue
     const tool = delegationName(name)
     if (tools.has(tool)) {
-      return yield* misdeclared(spec, "specialists", name, "a tool has its name")
+      return yield* misdeclared(spec, "specialists", name, `a tool has its name, ${tool}`)
     }
     specialists.set(tool, name)
     delegations.push(delegation(specialist))
@@ -165,23 +191,23 @@ const handoff = ({ description, name }: AgentSpec): ModelTool => ({
 
 /** Agents that the conversation may be handed over to, by the names of the tools that do, with those tools. */
 const handoffsOf = Effect.fnUntraced(function* (
-  { specs }: Services,
+  services: Services,
   spec: AgentSpec,
   taken: ReadonlySet<string>
 ) {
   const handoffs = new Map<string, AgentName>()
   const transfers: Array<ModelTool> = []
   for (const name of spec.handoffs ?? []) {
-    const to = specs.get(name)
+    const to = services.specs.get(name)
     const wrong =
       to === undefined
-        ? "no agent has this name"
+        ? noAgent(services, name)
         : name === spec.name
           ? "it is the agent itself"
           : handoffs.has(handoffName(name))
-            ? "it is named twice"
+            ? `"${name}" is named twice`
             : taken.has(handoffName(name))
-              ? "a tool has its name"
+              ? `a tool has its name, ${handoffName(name)}`
               : undefined
     if (to === undefined || wrong !== undefined) {
       return yield* misdeclared(spec, "handoffs", name, wrong ?? "")
