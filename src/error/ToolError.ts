@@ -2,7 +2,7 @@
  * The four classes of tool errors. The class says what can fix it: the model or its user (user), a person with more rights
  * (policy), another try later (transient), or nothing (terminal).
  */
-import { Schema } from "effect"
+import { Effect, Schema } from "effect"
 import { truncateUnits } from "../CutText.ts"
 
 /** What went wrong, one level finer than the class. The names are SemStreams'. */
@@ -18,37 +18,41 @@ export const ToolErrorKind = Schema.Literals([
 ])
 export type ToolErrorKind = typeof ToolErrorKind.Type
 
-const fields = {
-  kind: ToolErrorKind,
+/** The members of a class of errors, whose kind is `usual` where its author says none. */
+const fieldsOf = (usual: ToolErrorKind) => ({
+  kind: ToolErrorKind.pipe(Schema.withConstructorDefault(Effect.succeed(usual))),
   /** A stable code for programs, in capitals, for example `APPROVAL_DENIED`. */
   reason: Schema.optionalKey(Schema.String),
   /** A sentence for the model; at most 2,000 characters are kept. */
   message: Schema.String
-}
+})
 
-/** Wrong arguments or missing context. The user may see it; the model can correct the call. */
-export class ToolUserError extends Schema.TaggedError<ToolUserError>()("ToolUserError", fields) {}
-
-/** Refused by a capability, a permission, an approver or a limit. The user may see it; the same call fails again. */
-export class ToolPolicyError extends Schema.TaggedError<ToolPolicyError>()(
-  "ToolPolicyError",
-  fields
+/** Wrong arguments or missing context (`invalid_args`). The user may see it; the model can correct the call. */
+export class ToolUserError extends Schema.TaggedError<ToolUserError>()(
+  "ToolUserError",
+  fieldsOf("invalid_args")
 ) {}
 
-/** A fault of infrastructure that may pass. Its message is not shown to users. */
+/** Refused by a capability, a permission, an approver or a limit (`permission`). The user may see it; the same call fails again. */
+export class ToolPolicyError extends Schema.TaggedError<ToolPolicyError>()(
+  "ToolPolicyError",
+  fieldsOf("permission")
+) {}
+
+/** A fault of infrastructure that may pass (`external`, which a retry covers). Its message is not shown to users. */
 export class ToolTransientError extends Schema.TaggedError<ToolTransientError>()(
   "ToolTransientError",
   {
-    ...fields,
+    ...fieldsOf("external"),
     /** How long to wait before another try, in ms, where the other side says so. */
     retry_after_ms: Schema.optionalKey(Schema.Int)
   }
 ) {}
 
-/** A broken invariant or a defect. Its message is not shown to users. */
+/** A broken invariant or a defect (`internal`). Its message is not shown to users. */
 export class ToolTerminalError extends Schema.TaggedError<ToolTerminalError>()(
   "ToolTerminalError",
-  fields
+  fieldsOf("internal")
 ) {}
 
 export const ToolError = Schema.Union([

@@ -4,13 +4,14 @@
  */
 import { Effect, Exit, Result, Schema } from "effect"
 import * as Tool from "effect/ai/Tool"
+import { truncateUnits } from "../CutText.ts"
 import type { CallPermission } from "../permission/CallPermission.ts"
 import type { CallGovernance } from "./Governance.ts"
 import { descriptionOf, specOf } from "./Governance.ts"
 import type { MisdeclaredTool } from "./MisdeclaredTool.ts"
 import { misdeclared } from "./MisdeclaredTool.ts"
 import type { AnySchema, InputCodec, OutputCodec } from "./ToolCodec.ts"
-import { inputCodec, jsonSchemaInput, outputCodec } from "./ToolCodec.ts"
+import { inputCodec, jsonSchemaInput, outputCodec, ValueRefused } from "./ToolCodec.ts"
 import type { ToolSpec } from "./ToolSpec.ts"
 
 export interface Declaration {
@@ -35,8 +36,13 @@ export interface DeclaredSpec {
 
 /** For `JSON.stringify`: throws at what JSON would change, such as a date or NaN, and lets it leave out what is undefined. */
 function onlyAbsent(this: Readonly<Record<string, unknown>>, name: string, value: unknown) {
-  if (Object.is(this[name], value) && isPlain(value)) return value
-  throw new TypeError("JSON cannot say it")
+  const given = this[name]
+  if (Object.is(given, value) && isPlain(value)) return value
+  const where = name === "" ? "the result" : `its member ${JSON.stringify(truncateUnits(name, 64))}`
+  const what = Object.prototype.toString.call(given).slice(8, -1)
+  throw new ValueRefused({
+    message: `${where} is no JSON (${what}): give a text or a plain object, or declare an output that says it`
+  })
 }
 
 const isPlain = (value: unknown): boolean => {
@@ -66,7 +72,8 @@ const withoutAbsent = (output: OutputCodec): OutputCodec => ({
     const encoded = output.encode(result === undefined ? null : result)
     if (Exit.isSuccess(encoded) || typeof result !== "object") return encoded
     const json = Result.try(() => JSON.stringify(result, onlyAbsent))
-    return Result.isFailure(json) ? encoded : output.encode(JSON.parse(json.success))
+    if (Result.isSuccess(json)) return output.encode(JSON.parse(json.success))
+    return json.failure instanceof ValueRefused ? Exit.fail(json.failure) : encoded
   }
 })
 

@@ -79,7 +79,10 @@ export interface ToolOptions<
   readonly reconcile?: (
     args: Decoded<Input>,
     call: CallTold<Told>
-  ) => Effect.Effect<Reconciled<Given<Output>>, ToolError, Identifiers<Dependencies>>
+  ) =>
+    | Effect.Effect<Reconciled<Given<Output>>, ToolError, Identifiers<Dependencies>>
+    | PromiseLike<Reconciled<Given<Output>>>
+    | Reconciled<Given<Output>>
 }
 
 /** The context of a call, with what the message told of the run where the tool declares it. */

@@ -160,7 +160,7 @@ export type Reconciled<Result = unknown> =
 export type Precondition<Args = never, R = never> = (
   args: Args,
   call: CallContext
-) => Effect.Effect<unknown, ToolError, R> | PromiseLike<unknown>
+) => Effect.Effect<unknown, ToolError, R> | PromiseLike<unknown> | boolean | void
 
 /** `R` is what the handler needs of its actor at each call, beside the services that it was built with. */
 export interface GovernedTool<out R = never> {

@@ -5,10 +5,19 @@
 import { assert, describe, expectTypeOf, it } from "@effect/vitest"
 import { Cause, Context, Effect, Exit, Fiber, Layer, Schema } from "effect"
 import { Tool, Toolkit } from "effect/ai"
-import { ToolError, ToolPolicyError, ToolUserError } from "../../src/error/ToolError.ts"
+import {
+  ToolError,
+  ToolPolicyError,
+  ToolTerminalError,
+  ToolTransientError,
+  ToolUserError
+} from "../../src/error/ToolError.ts"
+import { isRetried, retryPolicyOf } from "../../src/tool/RetryPolicy.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
 import type { CallContext, GovernedContext, GovernedTool } from "../../src/tool/GovernedTool.ts"
 import { govern } from "../../src/tool/GovernedTool.ts"
+import { start } from "../../layers/compose/NodeService.ts"
+import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import * as Ephemeral from "../../layers/compose/Ephemeral.ts"
 import * as ScriptedModelGateway from "../../layers/model/ScriptedModelGateway.ts"
 import { AgentMemory } from "../../services/AgentMemory.ts"
@@ -95,6 +104,12 @@ describe("a tool in one expression", () => {
         for (const no of odd) {
           assert.isTrue(Exit.isFailure(governed.encode({ note: undefined, no })))
         }
+        // Operators read which member it is.
+        const dates = governed.encode({ of: [{ at: new Date(0) }] })
+        assert.include(
+          Exit.isFailure(dates) ? String(Cause.squash(dates.cause)) : "",
+          'its member "at" is no JSON (Date)'
+        )
       }
       // @ts-expect-error a result is declared
       assert.isDefined(tool({ ...named, output: Schema.String }, () => undefined))
@@ -235,6 +250,22 @@ describe("a tool in one expression", () => {
     })
   )
 
+  it.effect("fails with the usual kind of a class, where its author says none", () =>
+    Effect.gen(function* () {
+      const [governed] = yield* tool({ ...library, name: "says_less" }, (): null => {
+        throw new ToolUserError({ message: "no such book" })
+      })
+      const failure = yield* run(governed, {})
+      const error = new ToolUserError({ kind: "invalid_args", message: "no such book" })
+      assert.deepStrictEqual(failure, Exit.fail(error))
+      assert.strictEqual(new ToolPolicyError({ message: "" }).kind, "permission")
+      assert.strictEqual(new ToolTerminalError({ message: "" }).kind, "internal")
+      const { kind } = new ToolTransientError({ message: "" })
+      assert.strictEqual(kind, "external")
+      assert.isTrue(isRetried(retryPolicyOf({}), { kind }))
+    })
+  )
+
   it.live("aborts the signal of a promise whose call is interrupted, and of no other", () =>
     Effect.gen(function* () {
       const signals: Array<AbortSignal> = []
@@ -333,6 +364,56 @@ describe("a tool in one expression", () => {
           result: "7 by 0/1.0"
         }
       )
+    })
+  )
+
+  it.live("reconciles and judges beforehand by an async function, as by an Effect", () =>
+    Effect.gen(function* () {
+      const asked: Array<string> = []
+      const pay = tool(
+        {
+          namespace: "shop",
+          name: "pay",
+          side_effects: "external",
+          permission: "allow",
+          timeout_ms: 50,
+          input: Schema.Struct({ order: Schema.String }),
+          output: Schema.Struct({ paid: Schema.Boolean }),
+          precondition: ({ order }) => {
+            asked.push(`may ${order}`)
+          },
+          reconcile: async ({ order }, { key }) => {
+            asked.push(`became of ${order}`)
+            return key === undefined
+              ? { _tag: "Unknown" }
+              : { _tag: "Happened", result: { paid: true } }
+          }
+        },
+        // It never answers.
+        async () => new Promise<never>(() => {})
+      )
+      const odd = { ...library, name: "odd", output: Schema.String }
+      const gives = async () => ({ _tag: "Happened", result: 1 }) as const
+      // @ts-expect-error its result is another one than the tool's
+      assert.isDefined(tool({ ...odd, reconcile: gives }, () => "a"))
+      const model = ScriptedModelGateway.layer([
+        ScriptedModelGateway.call("pay", { order: "7" }),
+        ScriptedModelGateway.text("done")
+      ])
+      const shop = AgentSpec.make({ name: "shop", instructions: "", tools: ["pay"] })
+      yield* Effect.promise(async () => {
+        const troupe = await start({ agents: [shop], tools: [pay], model, telemetry: false })
+        const { run } = await troupe.ask({ agent: "shop", text: "Pay" })
+        const outcomes: Array<unknown> = []
+        for await (const item of troupe.watch(run)) {
+          if (item._tag === "Event" && item.entry.event._tag === "CallSettled") {
+            outcomes.push(item.entry.event.outcome)
+          }
+        }
+        await troupe.stop()
+        assert.deepStrictEqual(outcomes, [{ _tag: "Value", json: '{"paid":true}' }])
+        assert.deepStrictEqual(asked, ["may 7", "became of 7"])
+      })
     })
   )
 })
