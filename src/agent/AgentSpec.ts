@@ -95,7 +95,10 @@ export const AgentSpec = Schema.Struct({
    * Absent = `{ task }`, whose text is its message.
    */
   takes: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json)),
-  /** Agents that this one may delegate to; each delegation is a frame of the same run. */
+  /**
+   * Agents that this one may delegate to, by a tool `ask_NAME` for each; each delegation is a frame of the same run. One that has
+   * neither tools nor specialists is left out, and the start warns of it.
+   */
   specialists: defaulted(Schema.Array(AgentName), []),
   /**
    * Agents that it may hand the conversation over to, which then go on with it: in this run with its history, their own

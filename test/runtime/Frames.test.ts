@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Layer, Logger } from "effect"
 import { TestClock } from "effect/testing"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { AgentName } from "../../src/Ids.ts"
@@ -108,6 +108,38 @@ describe("a supervisor and its specialists", () => {
       )
     )
   )
+
+  it.live("keep a specialist whose tools its provider runs, and warn of one that has none", () => {
+    const lines: Array<string> = []
+    const logger = Logger.make<unknown, void>(({ logLevel, message }) => {
+      if (logLevel === "Warn") lines.push(String(message))
+    })
+    return Effect.gen(function* () {
+      yield* H.ended(yield* H.send("hello"))
+      const [first] = yield* H.requests
+      assert.deepStrictEqual(
+        first?.tools.map(({ name }) => name),
+        ["ask_searcher", "ask_lead"]
+      )
+      assert.deepStrictEqual(lines, [
+        "tester cannot delegate to idle, which has no tools, and is not shown it: give idle tools, or name it in handoffs."
+      ])
+    }).pipe(
+      Effect.provide(
+        H.layer({
+          tools: { look },
+          agent: supervisor("searcher", "lead", "idle"),
+          agents: [
+            { ...specialist("searcher", []), provider_tools: ["web_search"] },
+            { ...specialist("lead", []), specialists: [AgentName.make("scan")] },
+            specialist("scan", ["test.look@1"]),
+            specialist("idle", [])
+          ],
+          script: [text("done")]
+        }).pipe(Layer.provide(Logger.layer([logger])))
+      )
+    )
+  })
 
   it.effect(
     "keep a question in a specialist's frame while the run is parked, and the frame continues after it",

@@ -14,7 +14,7 @@ import { PriceBook } from "../../../services/PriceBook.ts"
 import { ToolRegistry } from "../../../services/ToolRegistry.ts"
 import { misdeclaredPart } from "./DeclaredTurns.ts"
 import type { MisdeclaredAgent } from "./ResolvedAgent.ts"
-import { misdeclaredAgent, resolveAgent } from "./ResolvedAgent.ts"
+import { idleSpecialists, misdeclaredAgent, resolveAgent } from "./ResolvedAgent.ts"
 
 const decode = Schema.decodeUnknownResult(AgentSpec, { onExcessProperty: "error" })
 
@@ -71,6 +71,7 @@ const make = Effect.fnUntraced(function* (given: ReadonlyArray<AgentSpec>) {
   const all = yield* Effect.forEach(sorted, ({ declared, spec }) =>
     resolveAgent(services, spec, declared)
   )
+  for (const warning of idleSpecialists(all)) yield* Effect.logWarning(warning)
   const agents = new Map<string, ResolvedAgent>(all.map((agent) => [agent.spec.name, agent]))
   return AgentDirectory.of({ all, get: (name) => agents.get(name) })
 })

@@ -151,6 +151,25 @@ const toolsOf = Effect.fnUntraced(function* ({ registry }: Services, spec: Agent
   return tools
 })
 
+/**
+ * Has the agent nothing to work with, neither tools nor others to delegate to? As a specialist it is left out, because its
+ * supervisor can say by itself whatever it would.
+ */
+const isIdle = ({ provider_tools = [], specialists, tools }: AgentSpec): boolean =>
+  tools.length === 0 && provider_tools.length === 0 && specialists.length === 0
+
+/** One warning for each specialist that its supervisor names and cannot delegate to. */
+export const idleSpecialists = (agents: ReadonlyArray<ResolvedAgent>): ReadonlyArray<string> =>
+  agents.flatMap(({ spec, specialists }) => {
+    const known = new Set(specialists.values())
+    return spec.specialists
+      .filter((name) => !known.has(name))
+      .map(
+        (name) =>
+          `${spec.name} cannot delegate to ${name}, which has no tools, and is not shown it: give ${name} tools, or name it in handoffs.`
+      )
+  })
+
 /** Specialists by the names of the tools that delegate to them, with those tools. */
 const specialistsOf = Effect.fnUntraced(function* (
   services: Services,
@@ -164,8 +183,7 @@ const specialistsOf = Effect.fnUntraced(function* (
     if (specialist === undefined) {
       return yield* misdeclared(spec, "specialists", name, noAgent(services, name))
     }
-    // A specialist without tools can do nothing that its supervisor cannot; it is left out.
-    if (specialist.tools.length === 0) continue
+    if (isIdle(specialist)) continue
     const tool = delegationName(name)
     if (tools.has(tool)) {
       return yield* misdeclared(spec, "specialists", name, `a tool has its name, ${tool}`)
