@@ -81,6 +81,12 @@ export interface Wait {
   readonly cancel?: boolean
 }
 
+/** How a loop over `stream` or `watch` is left. */
+export interface Following {
+  /** Aborting ends the loop, also while it waits: it throws the signal's reason. It cancels nothing. */
+  readonly signal?: AbortSignal
+}
+
 /** The timeout of a wait passed before its run ended. `result(run)` waits again. */
 export class WaitTimedOut extends Schema.TaggedError<WaitTimedOut>()("WaitTimedOut", {
   run: Schema.String,

@@ -60,7 +60,7 @@ import type { TriplePublisher } from "../../services/TriplePublisher.ts"
 import type { ModelChoice } from "../model/ChosenModels.ts"
 import type { Telemetry } from "../telemetry/OpenTelemetry.ts"
 import type { AnySchema, Decoded } from "../../src/tool/ToolCodec.ts"
-import type { Answer, AnswerWith, Wait } from "./Answer.ts"
+import type { Answer, AnswerWith, Following, Wait } from "./Answer.ts"
 import type { RunPart, RunPartWith } from "./RunStream.ts"
 import type { Http, HttpMethods } from "./EmbeddedHttp.ts"
 import type { GivenObservers } from "./GivenObservers.ts"
@@ -80,7 +80,16 @@ import type {
 } from "./MethodShapes.ts"
 import type { AccessToken } from "../../src/permission/AccessToken.ts"
 
-export type { Answer, AnswerWith, Awaiting, Ended, EndedWith, SoFar, Wait } from "./Answer.ts"
+export type {
+  Answer,
+  AnswerWith,
+  Awaiting,
+  Ended,
+  EndedWith,
+  Following,
+  SoFar,
+  Wait
+} from "./Answer.ts"
 export { WaitTimedOut } from "./Answer.ts"
 export type { RunPart } from "./RunStream.ts"
 export type { Http, HttpMethods, Token } from "./EmbeddedHttp.ts"
@@ -276,7 +285,8 @@ export interface NodeService extends HttpMethods {
   readonly watch: (
     conversation_or_run: string,
     after?: { readonly ordinal: number; readonly seq: number },
-    by?: GivenPrincipal
+    by?: GivenPrincipal,
+    following?: Following
   ) => AsyncIterable<FeedItem>
   /**
    * Sends the message when the loop over it begins, and goes on until its run has ended: the answer's text as the model writes
@@ -287,9 +297,14 @@ export interface NodeService extends HttpMethods {
     /** With what of the value was written so far. */
     <S extends AnySchema, Told extends AnySchema>(
       message: AnySend<Told> & { readonly answer: S },
-      by?: GivenPrincipal
+      by?: GivenPrincipal,
+      following?: Following
     ): AsyncIterable<RunPartWith<Decoded<S>>>
-    <Told extends AnySchema>(message: AnySend<Told>, by?: GivenPrincipal): AsyncIterable<RunPart>
+    <Told extends AnySchema>(
+      message: AnySend<Told>,
+      by?: GivenPrincipal,
+      following?: Following
+    ): AsyncIterable<RunPart>
   }
   /** Questions that wait for a person, oldest first; at most 500. */
   readonly pending: (by?: GivenPrincipal) => Promise<ReadonlyArray<Approval>>

@@ -5,7 +5,7 @@
 import type { Layer } from "effect"
 import { Cause, Context, Effect, Exit, ManagedRuntime } from "effect"
 import type { Principal } from "../../src/Principal.ts"
-import type { Answer, Wait } from "./Answer.ts"
+import type { Answer, Following, Wait } from "./Answer.ts"
 import { asyncIterables } from "./AsyncStream.ts"
 import * as EmbeddedHttp from "./EmbeddedHttp.ts"
 import { ShuttingDown } from "../../services/AgentRuntime.ts"
@@ -14,6 +14,7 @@ import { OpenCalls, unlessEnding } from "./OpenCalls.ts"
 import * as ServiceMethods from "./ServiceMethods.ts"
 import type { Services } from "./StartedLayer.ts"
 import * as StartedLayer from "./StartedLayer.ts"
+import { untilAborted as iterablesUntil } from "./UntilAborted.ts"
 import { isSignal } from "./Waiting.ts"
 
 type Run = <A, E>(
@@ -57,6 +58,7 @@ const untilAborted = async (
 const conversationMethods = (run: Run, services: Context.Context<Services>) => {
   const calls = Context.get(services, OpenCalls)
   const { ofFeed, ofStream } = asyncIterables(forkOf(services))
+  const until = iterablesUntil(ofStream)
   return {
     send: (async (message: Send, by?: Principal) =>
       run(ServiceMethods.send(message, by))) as NodeService["send"],
@@ -65,10 +67,12 @@ const conversationMethods = (run: Run, services: Context.Context<Services>) => {
       untilAborted(run, wait, ServiceMethods.ask(message, by, wait))) as NodeService["ask"],
     result: (async (id: string, by?: Principal, wait?: Wait) =>
       untilAborted(run, wait, ServiceMethods.result(id, by, wait))) as NodeService["result"],
-    stream: ((message: Send, by?: Principal) =>
-      ofStream(ServiceMethods.stream(message, by))) as NodeService["stream"],
-    watch: (id, after, by) =>
-      ofFeed(unlessEnding(calls, ServiceMethods.openWatch(id, after, by as Principal | undefined)))
+    stream: ((message: Send, by?: Principal, following?: Following) =>
+      until(ofStream(ServiceMethods.stream(message, by)), following)) as NodeService["stream"],
+    watch: (id, after, by, following) => {
+      const opened = ServiceMethods.openWatch(id, after, by as Principal | undefined)
+      return until(ofFeed(unlessEnding(calls, opened)), following)
+    }
   } satisfies Partial<NodeService>
 }
 

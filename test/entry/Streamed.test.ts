@@ -246,6 +246,62 @@ describe("stream", () => {
       }
     ))
 
+  it("is left by a signal while it waits, throws its reason, and the run goes on", () =>
+    withScript([call("refund", {}), text("done")], {}, async (troupe) => {
+      const leaving = new AbortController()
+      const seen: Array<string> = []
+      let run = ""
+      const loop = (async () => {
+        for await (const part of troupe.stream(message, undefined, { signal: leaving.signal })) {
+          seen.push(part.type === "event" ? part.event._tag : part.type)
+          if (part.type === "begun") run = part.run
+          // Nothing comes after the question until somebody answers it.
+          if (part.type === "event" && part.event._tag === "ApprovalRequested") {
+            setImmediate(() => leaving.abort(new Error("the client is gone")))
+          }
+        }
+      })()
+      assert.strictEqual(
+        String(await loop.catch((error: unknown) => error)),
+        "Error: the client is gone"
+      )
+      assert.strictEqual(seen.at(-1), "ApprovalRequested")
+      const watched = troupe.watch(run, undefined, undefined, { signal: AbortSignal.timeout(5) })
+      const last: Array<string> = []
+      const error: unknown = await (async () => {
+        for await (const item of watched) last.push(item._tag)
+      })().catch((reason: unknown) => reason)
+      assert.strictEqual((error as Error).name, "TimeoutError")
+      assert.strictEqual(last.at(-1), "CaughtUp")
+      const [question] = await troupe.pending(boss)
+      await troupe.decide(question!.id, { decision: "approve" }, boss)
+      assert.strictEqual((await troupe.result(run)).text, "done")
+    }))
+
+  it("gives the same with a signal that does not abort, and sends nothing with one that has", () =>
+    withScript([text("one"), text("two")], {}, async (troupe) => {
+      const { signal } = new AbortController()
+      const parts: Array<string> = []
+      for await (const part of troupe.stream(message, undefined, { signal })) parts.push(part.type)
+      assert.deepStrictEqual([parts[0], parts.at(-1)], ["begun", "end"])
+      const iterator = troupe
+        .stream(message, undefined, { signal: AbortSignal.abort("late") })
+        [Symbol.asyncIterator]()
+      const first: unknown = await iterator.next().catch((reason: unknown) => reason)
+      assert.strictEqual(first, "late")
+      assert.deepStrictEqual(await iterator.next(), { done: true, value: undefined })
+      for (const [following, field] of [
+        [{ signal: 7 }, "following.signal"],
+        [{ sginal: signal }, "following.sginal"],
+        [7, "following"]
+      ] as const) {
+        const wrong = troupe.stream(message, undefined, following as never)[Symbol.asyncIterator]()
+        const error: unknown = await wrong.next().catch((reason: unknown) => reason)
+        assert.deepInclude(error, { _tag: "InvalidInput", field })
+      }
+      assert.lengthOf(await troupe.runs(), 1)
+    }))
+
   it("rejects what cannot be sent, by whoever may not, and nothing is begun", () =>
     withScript(
       () => text("ok"),
