@@ -5,11 +5,14 @@
 import { Context } from "effect"
 import type { TurnCost } from "../src/cost/TurnCost.ts"
 import type { Usage } from "../src/cost/Usage.ts"
-import type { RunId, Tenant } from "../src/Ids.ts"
+import type { AgentName, RunId, Tenant } from "../src/Ids.ts"
 
 export interface ModelUsed {
   readonly run: RunId
   readonly tenant: Tenant
+  /** Whose turn it was, a specialist's or that of an agent it was handed over to; of a tool, the agent that called it. */
+  readonly agent: AgentName
+  readonly trace_id: string
   readonly model?: string
   readonly usage?: Usage
   readonly cost?: TurnCost

@@ -16,7 +16,7 @@ import { func } from "./OptionShapes.ts"
 export interface GivenObservers {
   /** Of each call that is over, refused ones too: its metadata, arguments and outcome, as they are journaled. */
   readonly call?: ToolCallObserver
-  /** Of each model turn, and of each use of a model that a tool says it has spent: its tokens, and their cost with `prices`. */
+  /** Of each model turn, and of each use of a model that a tool says it has spent: whose it was, its tokens, and their cost with `prices`. */
   readonly turn?: ModelTurnObserver
 }
 

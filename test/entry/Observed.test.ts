@@ -47,9 +47,42 @@ describe("observers of a service", () => {
       [[run, "default", "shop", "look", true]]
     )
     assert.deepStrictEqual<ReadonlyArray<unknown>>(turns, [
-      { run, tenant: "default" },
-      { run, tenant: "default", usage: { input_tokens: 7, output_tokens: 2 } }
+      { run, tenant: "default", agent: "shop", trace_id: calls[0]?.metadata.trace_id },
+      {
+        run,
+        tenant: "default",
+        agent: "shop",
+        trace_id: calls[0]?.metadata.trace_id,
+        usage: { input_tokens: 7, output_tokens: 2 }
+      }
     ])
+  })
+
+  it("are told whose turn it was: a specialist's, and each agent's that held the conversation", async () => {
+    const turns: Array<string> = []
+    const names = { instructions: "Help." }
+    const expert = AgentSpec.make({ ...names, name: "expert", tools: ["look"] })
+    const office = AgentSpec.make({ ...names, name: "office" })
+    const desk = AgentSpec.make({
+      ...names,
+      name: "desk",
+      specialists: ["expert"],
+      handoffs: ["office"]
+    })
+    const troupe = await start({
+      agents: [desk, expert, office],
+      tools: [look],
+      model: scripted({
+        desk: [call("ask_expert", { task: "Look" }), call("transfer_to_office", {})],
+        expert: [text("a chair")],
+        office: [text("done")]
+      }),
+      observe: { turn: ({ agent }) => void turns.push(agent) },
+      telemetry: false
+    })
+    await troupe.ask({ agent: "desk", text: "Look" })
+    await troupe.stop()
+    assert.deepStrictEqual(turns, ["desk", "expert", "desk", "office"])
   })
 
   it("that throw, or whose promise is rejected, change nothing of the run and end no process", async () => {

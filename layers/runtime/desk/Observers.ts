@@ -6,10 +6,12 @@
 import { Cause, Effect, Predicate } from "effect"
 import type { Clock } from "effect"
 import type { Spending } from "../../../src/cost/Spending.ts"
-import type { RunId } from "../../../src/Ids.ts"
+import type { FrameId, RunId } from "../../../src/Ids.ts"
+import { rootFrame } from "../../../src/Ids.ts"
 import type { Amendment, RunNotFound } from "../../../src/run/RunCommand.ts"
 import { RunQuarantined } from "../../../src/run/Quarantine.ts"
 import type { ModelTurned, RunEvent } from "../../../src/run/RunEvent.ts"
+import { frameOf } from "../../../src/run/RunLookup.ts"
 import type { RunState } from "../../../src/run/RunState.ts"
 import { toolCompletedOf } from "../../../src/tool/ToolCallMetadata.ts"
 import type { RunJournal } from "../../../services/RunJournal.ts"
@@ -84,14 +86,14 @@ const observeTurns = (
     ? onDurable
     : (run, state, events) => {
         onDurable(run, state, events)
-        for (const event of events) {
-          const { tenant } = state.accepted
+        for (const [at, event] of events.entries()) {
           if (event._tag === "ModelTurned") {
-            notifyEach(observers, usedBy({ run, tenant }, event), report)
+            const where = whereOf(run, state, event.frame, events, at)
+            notifyEach(observers, usedBy(where, event), report)
           } else if (event._tag === "CallSettled" || event._tag === "CallUnknown") {
-            if (event.spent !== undefined) {
-              notifySpent(observers, { run, tenant }, event.spent, report)
-            }
+            if (event.spent === undefined) continue
+            const frame = state.calls.get(event.call)?.frame ?? rootFrame
+            notifySpent(observers, whereOf(run, state, frame, events, at), event.spent, report)
           }
         }
       }
@@ -102,7 +104,24 @@ export const makeOnDurable = Effect.fnUntraced(function* (clock: Clock.Clock, re
   return yield* observeUnknownCalls(observeTurns(yield* ModelTurnObservers, calls, report))
 })
 
-type Where = Pick<ModelUsed, "run" | "tenant">
+type Where = Pick<ModelUsed, "agent" | "run" | "tenant" | "trace_id">
+
+/** Of a frame at an event. The state is that after all events, one of which may have handed the conversation over. */
+const whereOf = (
+  run: RunId,
+  state: RunState,
+  frame: FrameId,
+  events: ReadonlyArray<RunEvent>,
+  at: number
+): Where => {
+  const { tenant, trace_id } = state.accepted
+  const handed =
+    frame === rootFrame
+      ? events.find((event, index) => index > at && event._tag === "HandedOff")
+      : undefined
+  const agent = handed?._tag === "HandedOff" ? handed.from : frameOf(state, frame).agent
+  return { run, tenant, agent, trace_id }
+}
 
 const usedBy = (where: Where, { cost, model, usage }: ModelTurned): ModelUsed => ({
   ...where,
