@@ -80,16 +80,7 @@ import type {
 } from "./MethodShapes.ts"
 import type { AccessToken } from "../../src/permission/AccessToken.ts"
 
-export type {
-  Answer,
-  AnswerWith,
-  Awaiting,
-  Ended,
-  EndedWith,
-  Following,
-  SoFar,
-  Wait
-} from "./Answer.ts"
+export type * from "./Answer.ts"
 export { WaitTimedOut } from "./Answer.ts"
 export type { RunPart } from "./RunStream.ts"
 export type { Http, HttpMethods, Token } from "./EmbeddedHttp.ts"

@@ -284,9 +284,8 @@ describe("stream", () => {
       const parts: Array<string> = []
       for await (const part of troupe.stream(message, undefined, { signal })) parts.push(part.type)
       assert.deepStrictEqual([parts[0], parts.at(-1)], ["begun", "end"])
-      const iterator = troupe
-        .stream(message, undefined, { signal: AbortSignal.abort("late") })
-        [Symbol.asyncIterator]()
+      const late = troupe.stream(message, undefined, { signal: AbortSignal.abort("late") })
+      const iterator = late[Symbol.asyncIterator]()
       const first: unknown = await iterator.next().catch((reason: unknown) => reason)
       assert.strictEqual(first, "late")
       assert.deepStrictEqual(await iterator.next(), { done: true, value: undefined })

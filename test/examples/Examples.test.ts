@@ -101,6 +101,14 @@ describe("the example of streaming", () => {
   })
 })
 
+describe("the example of a stream to a client", () => {
+  it("is in the README of the room, and gives the client the text of the answer", async () => {
+    const { blocks } = await printedOf("layers/compose/README.md", "sse")
+    assert.lengthOf(blocks, 1)
+    assert.deepStrictEqual(await linesOf("sse"), ["It was paid back on Monday."])
+  })
+})
+
 describe("the example of answers", () => {
   it("is in the README of the room, and prints the members of the answer", async () => {
     const { blocks } = await printedOf("layers/compose/README.md", "answers")
