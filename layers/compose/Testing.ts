@@ -15,6 +15,6 @@ export {
 export type { ApprovalRules, Driven } from "./ApprovalDriver.ts"
 export { drive, driveApprovals, TooManyQuestions } from "./ApprovalDriver.ts"
 export * as Ephemeral from "./Ephemeral.ts"
-export { runFixture } from "./Replay.ts"
+export { runFixture } from "./FixtureTest.ts"
 export type { VirtualService } from "./VirtualTime.ts"
 export { startVirtual } from "./VirtualTime.ts"

@@ -4,6 +4,7 @@ import { fileURLToPath } from "node:url"
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { runFixture } from "../../layers/compose/Replay.ts"
+import * as Testing from "../../layers/compose/Testing.ts"
 
 const folder = fileURLToPath(new URL("recorded/", import.meta.url))
 const files = readdirSync(folder)
@@ -20,3 +21,14 @@ for (const file of files) {
     })
   )
 }
+
+it("a test that awaits a recorded run runs it, and fails where it is another one now", async () => {
+  const recorded = readFileSync(`${folder}${files[0]}`, "utf8")
+  const report = await Testing.runFixture(recorded)
+  assert.strictEqual(report.same, report.events)
+  const changed = recorded.replace(/"input_hash": "\w+"/, `"input_hash": "${"0".repeat(64)}"`)
+  const diverged: unknown = await Testing.runFixture(changed).catch((error: unknown) => error)
+  assert.deepInclude(diverged, { _tag: "FixtureDiverged", expected: "0".repeat(64) })
+  const rejected: unknown = await Testing.runFixture("{}").catch((error: unknown) => error)
+  assert.deepInclude(rejected, { _tag: "SchemaError" })
+})
