@@ -64,12 +64,13 @@ const isPlainObject = (value: object): boolean => {
 
 /**
  * A body of no declared result may give nothing, as a write often does, and objects with members that are undefined: nothing is
- * null, and such members are left out, as JSON does. Neither is a failure of what the body has done.
+ * null, and such members are left out, as JSON does. Neither is a failure of what the body has done. Where only a JSON Schema
+ * declares the result, `nothing` is no result.
  */
-const withoutAbsent = (output: OutputCodec): OutputCodec => ({
+const withoutAbsent = (output: OutputCodec, nothing: null | undefined): OutputCodec => ({
   ...output,
   encode: (result) => {
-    const encoded = output.encode(result === undefined ? null : result)
+    const encoded = output.encode(result === undefined ? nothing : result)
     if (Exit.isSuccess(encoded) || typeof result !== "object") return encoded
     const json = Result.try(() => JSON.stringify(result, onlyAbsent))
     if (Result.isSuccess(json)) return output.encode(JSON.parse(json.success))
@@ -93,7 +94,10 @@ export const declaredSpec = Effect.fnUntraced(function* (
       ? yield* jsonSchemaInput(name, input_schema)
       : yield* inputCodec(name, takes ?? Tool.EmptyParams, input_schema)
   const declared = yield* outputCodec(name, gives ?? Schema.Json, output_schema)
-  const output = (gives ?? output_schema) === undefined ? withoutAbsent(declared) : declared
+  const output =
+    gives === undefined
+      ? withoutAbsent(declared, output_schema === undefined ? null : undefined)
+      : declared
   const spec = yield* specOf(
     {
       name,

@@ -34,6 +34,15 @@ import type { AnySchema, Decoded, Given } from "./ToolCodec.ts"
 import { plainDecoder } from "./ToolCodec.ts"
 import type { ToolSpec } from "./ToolSpec.ts"
 
+/** JSON as a body may give it where no output is declared: members that are undefined are left out of it. */
+export type GivenJson =
+  | string
+  | number
+  | boolean
+  | null
+  | ReadonlyArray<GivenJson>
+  | { readonly [name: string]: GivenJson | undefined }
+
 type Ended<A> = Effect.Effect<A, ToolError, unknown> | PromiseLike<A> | A
 
 type ServicesOf<Returned> = Returned extends Effect.Effect<infer _A, infer _E, infer R> ? R : never
@@ -111,7 +120,7 @@ const contextReader = (tool: string, schema: AnySchema) => {
 export const tool = <
   Returned extends Ended<Given<Output>>,
   Input extends AnySchema = Schema.Codec<Readonly<Record<string, Schema.Json>>>,
-  Output extends AnySchema = Schema.Codec<Schema.Json | void, Schema.Json>,
+  Output extends AnySchema = Schema.Codec<GivenJson | void, Schema.Json>,
   const Dependencies extends Keys = readonly [],
   Told extends AnySchema = never
 >(

@@ -113,6 +113,13 @@ describe("a tool in one expression", () => {
       }
       // @ts-expect-error a result is declared
       assert.isDefined(tool({ ...named, output: Schema.String }, () => undefined))
+      // @ts-expect-error a date is no JSON
+      assert.isDefined(tool(named, () => ({ at: new Date(0) })))
+      const book: { id: number; note?: string | undefined } = { id: 1, note: undefined }
+      const output_schema = { type: "object" }
+      const [described] = yield* tool({ ...named, output_schema }, async () => [book])
+      assert.deepStrictEqual(described.encode([book]), Exit.succeed([{ id: 1 }]))
+      assert.isTrue(Exit.isFailure(described.encode(undefined)))
     })
   )
 
