@@ -140,6 +140,27 @@ describe("the API of a service, in a framework", () => {
       })
     }))
 
+  it("keeps the headers that a middleware before it sets, such as those of CORS", () =>
+    using({ tokens }, async (troupe) => {
+      const origin = "https://shop.example.com"
+      const app = express().use((_request, response, next) => {
+        response.setHeader("access-control-allow-origin", origin)
+        next()
+      })
+      app.use(troupe.nodeListener)
+      await listening(createServer(app), async (api) => {
+        const sent = await send(api)
+        const events = await api(`/v1/conversations/${await conversationOf(sent)}/events`, {
+          headers: headersOf(olga.token)
+        })
+        await events.body?.cancel()
+        const refused = await send(api, { token: "a-token-of-nobody" })
+        for (const { headers } of [sent, events, refused]) {
+          assert.strictEqual(headers.get("access-control-allow-origin"), origin)
+        }
+      })
+    }))
+
   it("is served by Fastify, in a context that leaves bodies alone", () =>
     using({ tokens }, async (troupe) => {
       const app = fastify()
