@@ -28,15 +28,30 @@ const invalid = (field: string, issue: SchemaIssue.Issue, expected: string | und
   })
 }
 
+/** How deep in a definition members that are undefined are left out. */
+const definition_depth = 8
+
+/** A definition without the members that are undefined, which say as much as absent ones do. Lists keep what they have. */
+export const withoutUndefined = (value: unknown, depth = definition_depth): unknown => {
+  if (depth === 0 || typeof value !== "object" || value === null) return value
+  const prototype: unknown = Object.getPrototypeOf(value)
+  if (prototype !== Object.prototype && prototype !== null) return value
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([name, member]: [string, unknown]) =>
+      member === undefined ? [] : [[name, withoutUndefined(member, depth - 1)]]
+    )
+  )
+}
+
 /**
  * Has a schema's `make` throw InvalidInput with the member that is wrong. Its own error says only that there is one, so that who
- * writes a definition by hand would have to look for it.
+ * writes a definition by hand would have to look for it. Members that are undefined are absent, as in the options of a start.
  */
 export const nameInMake = <S extends Schema.Constraint>(schema: S): void => {
   // The schema's own is made, and fixed, where it is first read.
   const make = SchemaParser.make(schema)
-  const value: typeof make = (...args) => {
-    const made = Result.try(() => make(...args))
+  const value = (given: unknown, ...options: ReadonlyArray<never>) => {
+    const made = Result.try(() => make(withoutUndefined(given) as never, ...options))
     if (Result.isSuccess(made)) return made.success
     const cause: unknown = made.failure instanceof Error ? made.failure.cause : undefined
     throw SchemaIssue.isIssue(cause) ? invalid("", cause, undefined) : made.failure

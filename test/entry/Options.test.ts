@@ -129,6 +129,31 @@ describe("a definition that is made", () => {
   })
 })
 
+describe("the members of a definition that are undefined", () => {
+  // Of JavaScript, and of TypeScript without exactOptionalPropertyTypes.
+  const absent = { model: undefined, limits: undefined, memory: undefined } as object
+
+  it("are treated as absent where it is made", () => {
+    const plain = { name: "shop", instructions: "Help." }
+    assert.deepStrictEqual(AgentSpec.make({ ...plain, ...absent }), AgentSpec.make(plain))
+    const settings = AgentSpec.make({
+      ...plain,
+      model_settings: { temperature: undefined } as never
+    })
+    assert.deepStrictEqual(settings.model_settings, {})
+    assert.notProperty(RunLimits.make({ cost_max: undefined } as never), "cost_max")
+    const made = agent({ ...plain, ...absent })
+    assert.notProperty(made, "model")
+    assert.throws(() => AgentSpec.make({ ...plain, tools: [undefined] } as never), InvalidInput)
+  })
+
+  it("are treated as absent by a start", async () => {
+    const { store: _, ...rest } = whole
+    const agents = [{ name: "shop", instructions: "Help.", ...absent }]
+    assert.strictEqual((await refused({ ...rest, agents }))._tag, "started")
+  })
+})
+
 describe("the options of a start", () => {
   for (const [field, given] of wrong) {
     it(`are refused for ${field} where it is ${JSON.stringify(given).slice(0, 80)}, and nothing is opened`, async () => {

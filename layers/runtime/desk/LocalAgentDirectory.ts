@@ -10,6 +10,7 @@ import { declarationOf } from "../../../src/agent/DeclaredAgent.ts"
 import type { Declared } from "../../../src/agent/DeclaredAgent.ts"
 import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"
 import { AgentDirectory } from "../../../services/AgentDirectory.ts"
+import { withoutUndefined } from "../../../src/entry/InvalidInput.ts"
 import { PriceBook } from "../../../services/PriceBook.ts"
 import { ToolRegistry } from "../../../services/ToolRegistry.ts"
 import { misdeclaredPart } from "./DeclaredTurns.ts"
@@ -30,7 +31,7 @@ export const decodeAgent = (
   index: number
 ): Effect.Effect<Definition, MisdeclaredAgent> => {
   const { declared, spec } = declarationOf(given)
-  const read = decode(spec)
+  const read = decode(withoutUndefined(spec))
   const part = declared === undefined ? undefined : misdeclaredPart(declared)
   if (Result.isSuccess(read) && part !== undefined) {
     const { name } = read.success
