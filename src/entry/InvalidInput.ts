@@ -5,7 +5,8 @@ import { Effect, Result, Schema, SchemaIssue, SchemaParser } from "effect"
 import { cutText, truncateUnits } from "../CutText.ts"
 import type { JsonBounds } from "./BoundedJson.ts"
 import { readJsonValue } from "./BoundedJson.ts"
-import { firstSchemaIssue } from "./SchemaIssues.ts"
+import { excess_message, firstSchemaIssue } from "./SchemaIssues.ts"
+import { didYouMean } from "../tool/Nearest.ts"
 
 /** The call had no effect. `field` is a path such as `by.roles.0`; `message` says what is expected there. */
 export class InvalidInput extends Schema.TaggedError<InvalidInput>()("InvalidInput", {
@@ -106,6 +107,16 @@ const unreadable = (value: unknown): string => {
   return truncateUnits(found ?? "", segment_max)
 }
 
+/** Of a member that a struct does not have, and one with a near name that it has. Undefined = the issue says it. */
+const nearMember = (schema: object, issue: SchemaIssue.Issue): string | undefined => {
+  const { message, path } = firstSchemaIssue(issue)
+  const [name, ...rest] = path
+  if (message !== excess_message || name === undefined || rest.length > 0) return undefined
+  const fields = "fields" in schema ? Object.keys(schema.fields as object) : []
+  const near = didYouMean(name, fields)
+  return near === "" ? undefined : `${excess_message}.${near}`
+}
+
 /**
  * A reader of a program's value that is not JSON, such as one with functions or Effects in it. Each member is checked, and
  * unknown members are refused. With an empty `field`, errors name the member alone.
@@ -128,7 +139,9 @@ export const shapeReader = <S extends Schema.Constraint & { readonly DecodingSer
         })
       }
       return Effect.fromResult(
-        Result.mapError(decoded.success, ({ issue }) => invalid(field, issue, undefined))
+        Result.mapError(decoded.success, ({ issue }) =>
+          invalid(field, issue, nearMember(schema, issue))
+        )
       )
     })
 }

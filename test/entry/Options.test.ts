@@ -219,6 +219,18 @@ describe("the options of a start", () => {
     assert.isFalse(existsSync(directory))
   })
 
+  it("that nobody knows are refused with the one that was probably meant", async () => {
+    for (const [given, message] of [
+      [{ tool: [] }, 'there is no such member. Did you mean "tools"?'],
+      [{ custmer_agents: [] }, 'there is no such member. Did you mean "customer_agents"?'],
+      [{ http: { tokens: [], hosst: "x" } }, 'there is no such member. Did you mean "host"?'],
+      [{ zebra: 1 }, "there is no such member"]
+    ] as const) {
+      const error = await refused({ ...whole, ...given })
+      assert.deepInclude(error, { _tag: "InvalidInput", message })
+    }
+  })
+
   it("that are undefined are treated as absent", async () => {
     const { store: _, ...rest } = whole
     const nothing = { store: undefined, mcp: undefined, record: undefined, tools: undefined }
