@@ -2,7 +2,7 @@
  * The stores of a runtime: in memory, in a directory (PGlite), or on a PostgreSQL server. A driver is loaded only when
  * it is used.
  */
-import { Effect, Layer, Redacted, Schema } from "effect"
+import { Context, Effect, Layer, Redacted, Schema } from "effect"
 import type { AgentMemories } from "../../services/AgentMemory.ts"
 import type { Stores as DurableStores } from "../../services/Stores.ts"
 import * as GatewayAgentMemory from "../memory/GatewayAgentMemory.ts"
@@ -10,6 +10,7 @@ import * as MemoryRetention from "../memory/MemoryRetention.ts"
 import * as FileCollection from "../runtime/desk/FileCollection.ts"
 import * as EphemeralStores from "../ephemeral/EphemeralStores.ts"
 import type { DirectoryInUse, DirectoryUnusable } from "../sql/engine/DirectoryLock.ts"
+import { MayUpgrade } from "../sql/engine/MayUpgrade.ts"
 import type { PostgresSettings } from "../sql/engine/Postgres.ts"
 import type { SqlNotify } from "../sql/engine/SqlNotify.ts"
 import type { RetentionOptions } from "../sql/retention/Retention.ts"
@@ -43,12 +44,17 @@ const engineOf = <A>(packages: string, load: () => Promise<A>): Effect.Effect<A,
       : Effect.die(error)
   )
 
-/** The memory of each address, over the store of all memories, and what removes old memories and files. */
-const memories = Layer.mergeAll(
-  ActorMemories.layer(GatewayAgentMemory.layer),
-  MemoryRetention.layer,
-  FileCollection.layer
+/** Are memories and files that are over removed meanwhile? */
+const Sweeps = Context.Reference<boolean>("troupe/compose/Sweeps", { defaultValue: () => true })
+
+const sweeps = Layer.unwrap(
+  Effect.map(Sweeps, (on) =>
+    on ? Layer.merge(MemoryRetention.layer, FileCollection.layer) : Layer.empty
+  )
 )
+
+/** The memory of each address, over the store of all memories, and what removes old memories and files. */
+const memories = Layer.merge(ActorMemories.layer(GatewayAgentMemory.layer), sweeps)
 
 /** Gone with the process. */
 export const ephemeral: Layer.Layer<Stores> = memories.pipe(
@@ -120,6 +126,14 @@ export const postgres = (
       )
     )
   )
+
+/** Nothing is removed while the stores are used: for commands, which do not know how long their service keeps what. */
+export const unswept = <A, E>(stores: Layer.Layer<A, E>): Layer.Layer<A, E> =>
+  Layer.provide(stores, Layer.succeed(Sweeps, false))
+
+/** Stores that have to be there, of this version or a newer one: none is made or brought up to date. Nothing is removed. */
+export const asFound = <A, E>(stores: Layer.Layer<A, E>): Layer.Layer<A, E> =>
+  Layer.provide(unswept(stores), Layer.succeed(MayUpgrade, false))
 
 /** Removes what is over and old, while the stores are used. */
 export const retaining = <E>(

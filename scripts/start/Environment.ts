@@ -14,7 +14,8 @@ import {
 import { randomBytes } from "node:crypto"
 import { dirname, join, resolve } from "node:path"
 import { Config, Effect, Option, Redacted, Schema } from "effect"
-import { SqlError } from "effect/sql"
+import { Migrator } from "effect/sql"
+import type { SqlError } from "effect/sql"
 import { isSecretName } from "../../src/error/SecretNames.ts"
 import { data_default } from "../chat/ChatCommand.ts"
 
@@ -173,21 +174,29 @@ const codeOf = (cause: unknown): string | undefined =>
     ? cause.code
     : undefined
 
-/** Why a PostgreSQL server could not be used, with its host and port and nothing else of its address. */
+/** Why a PostgreSQL server could not be used, with its host, port and database and nothing else of its address. */
 export const explainDatabase = (
   database: Redacted.Redacted,
-  error: SqlError.SqlError
+  error: SqlError.SqlError | Migrator.MigrationError
 ): Unusable => {
   const url = URL.parse(Redacted.value(database))
   const host = url?.hostname || url?.searchParams.get("host") || "localhost"
   const at = `${decodeURIComponent(host)}:${url?.port || 5432}`
+  const name = decodeURIComponent(url?.pathname.slice(1) ?? "")
+  const because = (reason: string) => new Unusable({ variable: "TROUPE_DATABASE_URL", reason })
+  if (error instanceof Migrator.MigrationError) {
+    return because(`the database ${name} at ${at}: ${error.message.replace(/\.$/, "")}`)
+  }
   const code = codeOf(error.reason.cause)
-  const why = (text: string) => (code === undefined ? text : `${text} (${code})`)
-  const reason =
-    error.reason._tag === "ConnectionError"
-      ? why(`no PostgreSQL can be reached at ${at}`)
-      : error.reason._tag === "AuthenticationError" || error.reason._tag === "AuthorizationError"
-        ? why(`the PostgreSQL at ${at} refuses the user, the password or a permission`)
-        : why(`the PostgreSQL at ${at} refuses to work`)
-  return new Unusable({ variable: "TROUPE_DATABASE_URL", reason })
+  const why = (text: string) => because(code === undefined ? text : `${text} (${code})`)
+  if (code === "3D000") return why(`the PostgreSQL at ${at} has no database ${name}`)
+  switch (error.reason._tag) {
+    case "ConnectionError":
+      return why(`no PostgreSQL can be reached at ${at}`)
+    case "AuthenticationError":
+    case "AuthorizationError":
+      return why(`the PostgreSQL at ${at} refuses the user, the password or a permission`)
+    default:
+      return why(`the PostgreSQL at ${at} refuses to work`)
+  }
 }

@@ -9,9 +9,9 @@ import * as Stores from "../../layers/compose/Stores.ts"
 import * as ArchiveFile from "../../layers/sql/archive/ArchiveFile.ts"
 import * as RunExport from "../../layers/sql/archive/RunExport.ts"
 import * as RunImport from "../../layers/sql/archive/RunImport.ts"
-import { optionalText, toggle, unreadableCommand } from "../command/CommandLine.ts"
+import { toggle, unreadableCommand } from "../command/CommandLine.ts"
 import { Refused } from "../command/Refused.ts"
-import { dataFlag, endWith, overStore, say, where } from "./Stored.ts"
+import { dataFlag, endWith, overNewStore, overStore, say, tenantFlag, where } from "./Stored.ts"
 
 const file = Argument.String("file").pipe(Argument.withMetavar("FILE"))
 
@@ -21,7 +21,11 @@ const exportFlags = {
   file: file.pipe(
     Argument.withDescription("the archive to write; one that is there is not replaced")
   ),
-  tenant: optionalText("tenant", "NAME", "only runs of this tenant"),
+  tenant: tenantFlag.pipe(
+    Flag.withDescription("only runs of this tenant"),
+    Flag.optional,
+    Flag.map(Option.getOrUndefined)
+  ),
   before: Flag.Date("before").pipe(
     Flag.withMetavar("DATE"),
     Flag.withDescription("only runs that ended earlier, such as 2026-01-31"),
@@ -74,9 +78,10 @@ const importing = Effect.fnUntraced(function* ({
     }
     // Before anything is made.
     yield* RunImport.check(file)
-    return yield* Effect.provide(work, Stores.directory(join(directory, "db")))
+    return yield* Effect.provide(work, Stores.unswept(Stores.directory(join(directory, "db"))))
   })
-  return yield* endWith(isNew ? made : overStore(data, work), "not imported")
+  const brought = Effect.andThen(RunImport.check(file), overNewStore(data, work))
+  return yield* endWith(isNew ? made : brought, "not imported")
 })
 
 export const archiveCommands = [

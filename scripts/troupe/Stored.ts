@@ -1,12 +1,13 @@
 /**
  * What the commands share: the store that they work on, what they print, and how they end.
  */
-import { Cause, Effect, Logger, Option, References } from "effect"
+import { Cause, Effect, Logger, Option, References, Schema } from "effect"
 import type { Scope } from "effect"
 import { Flag } from "effect/cli"
-import { SqlError } from "effect/sql"
+import { Migrator, SqlError } from "effect/sql"
 import * as Stores from "../../layers/compose/Stores.ts"
 import { InvalidInput } from "../../src/entry/InvalidInput.ts"
+import { Tenant } from "../../src/Ids.ts"
 import { optionalText } from "../command/CommandLine.ts"
 import * as Environment from "../start/Environment.ts"
 import { storeLocation } from "./StoreLocation.ts"
@@ -15,33 +16,56 @@ export const dataFlag = optionalText(
   "data",
   "DIR",
   "the directory of the store, whatever the environment says"
+).pipe(
+  Flag.filter(
+    (text) => text !== "",
+    () => "it names no directory"
+  )
 )
 
-export const tenantFlag = Flag.String("tenant").pipe(Flag.withMetavar("NAME"))
+/** An empty one, as of a variable that is not set, is no tenant and never all of them. */
+export const tenantFlag = Flag.String("tenant").pipe(
+  Flag.filter(
+    Schema.is(Tenant),
+    (text) => `"${text}" is no tenant: 1 to 200 characters, letters, digits and . _ : @ ~ -`
+  ),
+  Flag.withMetavar("NAME")
+)
 
 export const where = `  Without --data, TROUPE_DATA (.troupe) or TROUPE_DATABASE_URL says where the store is. A directory may be the one that
   start({ store: { directory } }) was given, or the TROUPE_DATA of npm start.`
 
 export const say = (text: string) => Effect.sync(() => process.stdout.write(`${text}\n`))
 
-/** Runs it over the store that the flags and the environment name. */
-export const overStore = Effect.fnUntraced(function* <A, E>(
+type Needed = Stores.Stores | Stores.Client | Scope.Scope
+
+const over = Effect.fnUntraced(function* <A, E>(
   data: string | undefined,
-  work: Effect.Effect<A, E, Stores.Stores | Stores.Client | Scope.Scope>
+  work: Effect.Effect<A, E, Needed>,
+  found: typeof Stores.asFound
 ) {
   const { database, directory } = yield* storeLocation(data)
   const stores = Option.match(database, {
-    onNone: () => Stores.directory(directory),
-    onSome: (url) => Stores.postgres(url)
+    onNone: () => found(Stores.directory(directory)),
+    onSome: (url) => found(Stores.postgres(url))
   })
   return yield* Effect.provide(work, stores).pipe(
     Effect.mapError((error) =>
-      Option.isSome(database) && SqlError.isSqlError(error)
+      Option.isSome(database) &&
+      (SqlError.isSqlError(error) || error instanceof Migrator.MigrationError)
         ? Environment.explainDatabase(database.value, error)
         : error
     )
   )
 })
+
+/** Runs it over the store that the flags and the environment name, which is there and of this version. */
+export const overStore = <A, E>(data: string | undefined, work: Effect.Effect<A, E, Needed>) =>
+  over(data, work, Stores.asFound)
+
+/** The same; on a server the store is made where there is none, and brought up to date. */
+export const overNewStore = <A, E>(data: string | undefined, work: Effect.Effect<A, E, Needed>) =>
+  over(data, work, Stores.unswept)
 
 const explained = (cause: Cause.Cause<unknown>): string => {
   const error = Cause.findErrorOption(cause)

@@ -2,11 +2,11 @@
  * `troupe token`: makes, lists and revokes tokens of the HTTP API in the store, also where no service runs.
  */
 import { userInfo } from "node:os"
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import type * as Stores from "../../layers/compose/Stores.ts"
 import * as TokenMethods from "../../layers/compose/TokenMethods.ts"
-import { Tenant } from "../../src/Ids.ts"
+import { Tenant, TokenId } from "../../src/Ids.ts"
 import type { AccessToken } from "../../src/permission/AccessToken.ts"
 import { Principal, Role } from "../../src/Principal.ts"
 import { oneLine } from "../chat/View.ts"
@@ -15,6 +15,7 @@ import { dataFlag, endWith, overStore, say, tenantFlag, where } from "./Stored.t
 
 const day_ms = 86_400_000
 const page_max = 500
+const days_max = 366
 
 const place = {
   tenant: tenantFlag.pipe(
@@ -77,7 +78,13 @@ const create = Command.make(
       Flag.between(1, Role.literals.length)
     ),
     principal: optionalText("principal", "ID", "whom it stands for (its name)"),
-    days: wholeNumber("days", 1, "how long it holds, to 366 (90)").pipe(Flag.withDefault(90))
+    days: wholeNumber("days", 1, "how long it holds, to 366 (90)").pipe(
+      Flag.filter(
+        (days) => days <= days_max,
+        () => `a token holds ${days_max} days at most`
+      ),
+      Flag.withDefault(90)
+    )
   },
   ({ days, name, principal, roles, ...rest }) =>
     inStore(
@@ -114,6 +121,10 @@ const revoke = Command.make(
   {
     ...place,
     id: Argument.String("id").pipe(
+      Argument.filterMap(
+        (text) => Schema.decodeUnknownOption(TokenId)(text.toLowerCase()),
+        (text) => `"${text}" is no id of a token: troupe token list shows them`
+      ),
       Argument.withMetavar("ID"),
       Argument.withDescription("the token's id, as the list shows it")
     )

@@ -1,10 +1,11 @@
 /** What only a server has: several processes, wakeups between them, lost connections, settings of its own. */
 import { assert, it } from "@effect/vitest"
-import { Deferred, Effect, Fiber, Layer, Logger, Redacted } from "effect"
-import { SqlClient } from "effect/sql"
+import { Clock, Deferred, Effect, Fiber, Layer, Logger, Redacted } from "effect"
+import { SqlClient, SqlError } from "effect/sql"
 import { TestClock } from "effect/testing"
 import * as Migrations from "../../layers/sql/engine/Migrations.ts"
 import * as Postgres from "../../layers/sql/engine/Postgres.ts"
+import { toStoreError } from "../../layers/sql/engine/SqlFailure.ts"
 import { SqlNotify } from "../../layers/sql/engine/SqlNotify.ts"
 import * as SqlStores from "../../layers/sql/stores/SqlStores.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
@@ -46,6 +47,36 @@ it.live("a server that is not there is an error that names its address and the r
     assert.notInclude(error.message, "secret")
   }).pipe(Effect.scoped)
 )
+
+it.live("a server that refuses a start is an error that says what the server said", () =>
+  Effect.gen(function* () {
+    const url = yield* EmbeddedPostgres.database
+    const name = url.split("/").at(-1)!
+    const refusal = (to: string) => Effect.map(Effect.flip(process(to)), ({ message }) => message)
+    assert.include(yield* refusal(`${url}_no`), `database "${name}_no" does not exist`)
+    const [, user, secret] = /:\/\/(\w+):(\w+)@/.exec(url)!
+    const wrong = yield* refusal(url.replace(`:${secret}@`, ":wrong@"))
+    assert.include(wrong, `password authentication failed for user "${user}"`)
+    const context = yield* Layer.build(Postgres.layer({ url: Redacted.make(url) }))
+    const sql = yield* Effect.provide(SqlClient.SqlClient, context)
+    yield* sql.unsafe(`CREATE ROLE ${name} LOGIN PASSWORD 'secret'`)
+    const lowly = yield* refusal(url.replace(`${user}:${secret}@`, `${name}:secret@`))
+    assert.include(lowly, `permission denied for database ${name}`)
+    yield* sql.unsafe(`DROP ROLE ${name}`)
+  }).pipe(Effect.scoped)
+)
+
+it("what a server says for a while is told with what to do about it", () => {
+  const refused = (code: string) =>
+    toStoreError(
+      new SqlError.SqlError({
+        reason: new SqlError.UnknownError({ cause: Object.assign(new Error("no"), { code }) })
+      })
+    ).message
+  assert.include(refused("53300"), "no connection left: raise its max_connections")
+  assert.include(refused("57P03"), "starting or stopping")
+  assert.strictEqual(refused("42601"), "the database refused the statement (42601)")
+})
 
 it.live("an amendment wakes the listeners of another process, and of its own once", () =>
   Effect.gen(function* () {
@@ -184,6 +215,31 @@ it.live(
       assert.strictEqual(lines.length, 1)
       assert.match(lines[0]!, /^Warn PostgreSQL runs with synchronous_commit = off/)
     })
+)
+
+it.live("a clock that is not in step with the server's is warned of at start", () =>
+  Effect.gen(function* () {
+    const url = yield* EmbeddedPostgres.database
+    const clock = yield* Clock.Clock
+    for (const [apart_ms, said] of [
+      [600_000, "600 s ahead of"],
+      [-600_000, "600 s behind"]
+    ] as const) {
+      const wrong: Clock.Clock = {
+        ...clock,
+        currentTimeMillis: Effect.map(clock.currentTimeMillis, (now) => now + apart_ms),
+        currentTimeMillisUnsafe: () => clock.currentTimeMillisUnsafe() + apart_ms,
+        currentTimeNanos: clock.currentTimeNanos,
+        currentTimeNanosUnsafe: () => clock.currentTimeNanosUnsafe(),
+        monotonicTimeNanos: clock.monotonicTimeNanos,
+        monotonicTimeNanosUnsafe: () => clock.monotonicTimeNanosUnsafe(),
+        sleep: (duration) => clock.sleep(duration)
+      }
+      const lines = yield* Effect.provideService(startupLogs(url), Clock.Clock, wrong)
+      assert.strictEqual(lines.length, 1)
+      assert.include(lines[0], `clock is ${said} that of PostgreSQL`)
+    }
+  })
 )
 
 it.live("a database that cannot be reached fails without its address or password", () =>

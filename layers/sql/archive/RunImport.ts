@@ -209,6 +209,7 @@ const importRun = Effect.fnUntraced(function* (
     [run.run_id]
   )
   const growing = new Set<string>()
+  let isOurs = false
   for (;;) {
     const line = yield* lines.next
     if (line === undefined) return yield* refuse(first, "the archive ends before its last line")
@@ -219,7 +220,8 @@ const importRun = Effect.fnUntraced(function* (
           `run ${run.run_id} is not whole, or its conversation or its idempotency key was used again here`
         )
       }
-      return { next: line, isKnown: known > 0 }
+      // Another import may have brought it meanwhile.
+      return { next: line, isKnown: !isOurs }
     }
     if (known > 0) continue
     const strange = strangeness(line, run)
@@ -227,6 +229,7 @@ const importRun = Effect.fnUntraced(function* (
     if (line.kind === "blob_bytes") yield* insertPiece(sql, line, growing)
     else {
       const made = yield* insertRow(sql, columns, line)
+      if (line.kind === "runs" && made === 1) isOurs = true
       if (line.kind === "conversations" && made === 1) {
         yield* sql.unsafe(
           "UPDATE troupe.conversations SET address_key = $3::text WHERE id = $1::text AND tenant = $2::text",

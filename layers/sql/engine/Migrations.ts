@@ -7,11 +7,11 @@
  * a dump of a database that it made, which a test upgrades from then on (`test/sql/dump.ts`).
  */
 import { Effect, Layer, Schema } from "effect"
-import { Migrator, SqlClient } from "effect/sql"
-import type { SqlError } from "effect/sql"
+import { Migrator, SqlClient, SqlError } from "effect/sql"
 import { AnswerUnlimited } from "./AnswerUnlimited.ts"
 import { rowDecoder } from "./DecodedRows.ts"
-import { inTransaction } from "./SqlFailure.ts"
+import { MayUpgrade } from "./MayUpgrade.ts"
+import { inTransaction, reasonOf, withReason } from "./SqlFailure.ts"
 import { migration as schema } from "./migrations/0001_schema.ts"
 import { migration as messages } from "./migrations/0002_messages.ts"
 import { migration as plans } from "./migrations/0003_plans.ts"
@@ -79,6 +79,7 @@ const names = new Map(
 
 const Ran = Schema.Struct({ migration_id: Schema.Int, name: Schema.String })
 const decodeRan = rowDecoder(Ran, "migrations")
+const decodeThere = rowDecoder(Schema.Struct({ there: Schema.Boolean }), "schemas")
 const decodePlaces = rowDecoder(
   Schema.Struct({ now: Schema.Boolean, early: Schema.NullOr(Schema.String) }),
   "places of migrations"
@@ -116,6 +117,23 @@ export const ran = Effect.gen(function* () {
   })
 })
 
+/** Has the database a schema of that name, without a list of migrations in it? */
+export const isForeign = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const [found] = yield* Effect.flatMap(
+    sql.unsafe(
+      `SELECT to_regnamespace('troupe') IS NOT NULL AND to_regclass('${list}') IS NULL AS there`
+    ),
+    decodeThere
+  )
+  return found?.there === true
+})
+
+const badState = (message: string) => new Migrator.MigrationError({ kind: "BadState", message })
+
+export const foreign_message =
+  'the database has a schema "troupe" that Troupe did not make. Use another database, or rename that schema'
+
 /**
  * Fails where the database ran a migration of the same number and another name, as versions from before the first release
  * had: nothing here can be applied on top of those. A number beyond ours is that of a newer process, beside which this one
@@ -124,13 +142,11 @@ export const ran = Effect.gen(function* () {
 const refuseForeign = Effect.gen(function* () {
   for (const { id, isOurs, name } of yield* ran) {
     if (isOurs) continue
-    return yield* new Migrator.MigrationError({
-      kind: "BadState",
-      message:
-        `this database was made by a version of Troupe from before its first release (its migration ${id} ` +
+    return yield* badState(
+      `this database was made by a version of Troupe from before its first release (its migration ${id} ` +
         `is "${name}", not "${names.get(id)}") and cannot be upgraded. Nothing was changed. Use an empty database or another ` +
         `data directory, or go on with the version that made this one.`
-    })
+    )
   }
 })
 
@@ -164,6 +180,7 @@ const upgrade = Effect.gen(function* () {
   yield* refuseForeign
   const { early, now } = yield* places
   if (now || (early !== null && (yield* moveEarly(early)))) return yield* migrate(list)
+  if (yield* isForeign) return yield* badState(`${foreign_message}.`)
   // The first migration makes the schema `troupe`, so that the list cannot be in it before.
   yield* sql.unsafe(`CREATE SCHEMA ${new_schema}`)
   const done = yield* migrate(`${new_schema}.migrations`)
@@ -172,6 +189,14 @@ const upgrade = Effect.gen(function* () {
   return done
 })
 
+/** The library says which migration failed: this says why, too. */
+const explained = <E>(error: E | Migrator.MigrationError | SqlError.SqlError) => {
+  if (SqlError.isSqlError(error)) return withReason(error)
+  if (!(error instanceof Migrator.MigrationError) || error.cause === undefined) return error
+  const message = `${error.message}: ${reasonOf(error.cause)}`
+  return new Migrator.MigrationError({ kind: error.kind, cause: error.cause, message })
+}
+
 /** Brings the database up to date; the numbers and names of what it ran. */
 export const run: Effect.Effect<
   ReadonlyArray<readonly [id: number, name: string]>,
@@ -179,11 +204,28 @@ export const run: Effect.Effect<
   SqlClient.SqlClient
 > = Effect.flatMap(SqlClient.SqlClient, (sql) => inTransaction(sql)(upgrade)).pipe(
   Effect.catchTag("StoreError", Effect.die),
+  Effect.mapError(explained),
   Effect.provideService(AnswerUnlimited, true)
 )
+
+/** Fails where there is no store, or one that a start of this version would bring up to date. Changes nothing. */
+const requireCurrent = Effect.gen(function* () {
+  yield* refuseForeign
+  const last = Math.max(0, ...(yield* ran).map(({ id }) => id))
+  if (last >= newest) return
+  if (yield* isForeign) return yield* badState(`${foreign_message}.`)
+  return yield* badState(
+    last === 0
+      ? "there is no store of Troupe in this database. Nothing was changed. A start of the service makes one."
+      : `this store is of an older version: it has migration ${last} of ${newest}. Nothing was changed. Start the service with ` +
+          `this version, which runs the rest, or use the commands of the version that made it.`
+  )
+}).pipe(Effect.catchTag("StoreError", Effect.die), Effect.mapError(explained))
 
 export const layer: Layer.Layer<
   never,
   Migrator.MigrationError | SqlError.SqlError,
   SqlClient.SqlClient
-> = Layer.effectDiscard(run)
+> = Layer.effectDiscard(
+  Effect.flatMap(MayUpgrade, (may) => (may ? Effect.asVoid(run) : requireCurrent))
+)

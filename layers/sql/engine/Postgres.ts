@@ -2,16 +2,17 @@
  * PostgreSQL over the network: the client, wakeups between processes, and a warning where the server may forget what it acknowledged.
  */
 import type { PgPool } from "@effect/sql-pg"
-import { Context, Deferred, Effect, Layer, Queue, Schedule } from "effect"
+import { Clock, Context, Deferred, Effect, Layer, Queue, Schedule } from "effect"
 import type { Redacted } from "effect"
 import { Reactivity } from "effect/reactivity"
 import { SqlClient } from "effect/sql"
-import { SqlError } from "effect/sql"
+import type { SqlError } from "effect/sql"
 import { StoreSpace } from "../../../services/StoreSpace.ts"
 import { BatchWriters } from "./BatchWriters.ts"
 import type { Client } from "./PostgresClient.ts"
 import * as PostgresClient from "./PostgresClient.ts"
 import * as ServerSpace from "./ServerSpace.ts"
+import { withReason } from "./SqlFailure.ts"
 import { SqlNotify } from "./SqlNotify.ts"
 
 export interface PostgresSettings {
@@ -70,10 +71,24 @@ const settings = (options: PostgresOptions): PgPool.Config => ({
   }
 })
 
-/** Warns where a crash of the server may lose what it has acknowledged. */
+/** Processes whose clocks are further apart judge times of each other wrongly. */
+const apart_ms_max = 2_000
+
+/** Warns where a crash of the server may lose what it has acknowledged, and where this machine's clock is not the server's. */
 const warn = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
-  const [row] = yield* sql`
-    SELECT current_setting('fsync') AS fsync, current_setting('synchronous_commit') AS synchronous_commit`
+  const before = yield* Clock.currentTimeMillis
+  const [{ now, ...row } = { now: before }] = yield* sql<{ readonly now: number }>`
+    SELECT current_setting('fsync') AS fsync, current_setting('synchronous_commit') AS synchronous_commit,
+      (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now`
+  const after = yield* Clock.currentTimeMillis
+  // Between the moments of the question and the answer it is not known.
+  const apart = Math.max(before - now, now - after)
+  if (apart > apart_ms_max) {
+    yield* Effect.logWarning(
+      `this machine's clock is ${Math.round(apart / 1_000)} s ${now > after ? "behind" : "ahead of"} that of PostgreSQL: ` +
+        "approvals expire, and messages are sent again, by the clock of each process. Keep the clocks of all machines in step (NTP)"
+    )
+  }
   for (const [name, value] of Object.entries(row ?? {})) {
     if (value !== "off") continue
     yield* Effect.logWarning(
@@ -117,21 +132,6 @@ const wakeups = ({ listen }: Client) =>
       return yield* Deferred.await(ready)
     })
   })
-
-const innermost = (error: unknown): unknown =>
-  error instanceof Error && error.cause !== undefined ? innermost(error.cause) : error
-
-/** The driver's message says only that it failed to connect: this one says to whom and why, as the system does. */
-const withReason = (error: SqlError.SqlError): SqlError.SqlError => {
-  const why = innermost(error)
-  if (error.reason._tag !== "ConnectionError" || !(why instanceof Error) || why === error)
-    return error
-  const { cause } = error.reason
-  const message = `PostgreSQL cannot be reached: ${why.message}`
-  return new SqlError.SqlError({
-    reason: new SqlError.ConnectionError({ cause, message, operation: "connect" })
-  })
-}
 
 const make = Effect.fnUntraced(function* (options: PostgresOptions) {
   const answer_ms = options.answer_timeout_ms ?? statementMs(options) + answer_ms_more

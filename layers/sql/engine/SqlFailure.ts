@@ -17,7 +17,21 @@ export const stateOf = (error: SqlError.SqlError): string | undefined => {
     : undefined
 }
 
+/** What a server says for a while, and an operator can do something about, by SQLSTATE. */
+const states: Readonly<Record<string, string>> = {
+  "25006": "the database is read-only",
+  "3D000": "the server has no database of that name",
+  "53100": "the disk of the database is full",
+  "53200": "the database is out of memory",
+  "53300": "the server has no connection left: raise its max_connections, or lower connections_max",
+  "57P01": "the server is stopping, or an operator ended the session",
+  "57P02": "the server crashed, and starts again",
+  "57P03": "the server is starting or stopping"
+}
+
 const sentence = (error: SqlError.SqlError): string => {
+  const known = states[stateOf(error) ?? ""]
+  if (known !== undefined) return known
   switch (error.reason._tag) {
     case "ConnectionError":
       return "the connection to the database was lost or could not be made"
@@ -38,6 +52,34 @@ const sentence = (error: SqlError.SqlError): string => {
       return `the database refused the statement${state === undefined ? "" : ` (${state})`}`
     }
   }
+}
+
+const innermost = (error: unknown): unknown =>
+  error instanceof Error && error.cause !== undefined ? innermost(error.cause) : error
+
+/** What the server or the system said, without what the layers above it added. */
+export const reasonOf = (error: unknown): string => {
+  if (SqlError.isSqlError(error)) return reasonOf(error.reason.cause)
+  const why = innermost(error)
+  return why instanceof Error ? why.message : "it is not known why"
+}
+
+const reasons = {
+  ConnectionError: [SqlError.ConnectionError, "PostgreSQL cannot be reached"],
+  AuthenticationError: [SqlError.AuthenticationError, "the database refuses this user"],
+  AuthorizationError: [SqlError.AuthorizationError, "the database refuses this user a permission"],
+  UnknownError: [SqlError.UnknownError, "the database cannot be used"]
+} as const
+
+/** The driver's message says only that something failed, which ends a start: this one says why, as the server or the system does. */
+export const withReason = (error: SqlError.SqlError): SqlError.SqlError => {
+  const { _tag, cause, operation } = error.reason
+  if (!(_tag in reasons) || !(innermost(cause) instanceof Error)) return error
+  const [Reason, said] = reasons[_tag as keyof typeof reasons]
+  const message = `${said}: ${reasonOf(cause)}`
+  return new SqlError.SqlError({
+    reason: new Reason({ cause, message, ...(operation === undefined ? undefined : { operation }) })
+  })
 }
 
 /**

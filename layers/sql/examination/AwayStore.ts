@@ -5,16 +5,22 @@ import { Effect } from "effect"
 import { SqlError } from "effect/sql"
 import type { Finding } from "./Finding.ts"
 import { fault } from "./Finding.ts"
+import { reasonOf } from "../engine/SqlFailure.ts"
+
+const said = ({ reason }: SqlError.SqlError): string => {
+  switch (reason._tag) {
+    case "ConnectionError":
+      return "no connection can be made, or it was lost"
+    case "AuthenticationError":
+    case "AuthorizationError":
+      return "the server refuses the user, the password or a permission"
+    default:
+      return "the database refuses to be examined"
+  }
+}
 
 const away = (error: SqlError.SqlError): Finding =>
-  fault(
-    "store",
-    error.reason._tag === "ConnectionError"
-      ? "no connection can be made, or it was lost"
-      : error.reason._tag === "AuthenticationError" || error.reason._tag === "AuthorizationError"
-        ? "the server refuses the user, the password or a permission"
-        : `the database refuses to be examined: ${error.reason.message}`
-  )
+  fault("store", `${said(error)}: ${reasonOf(error)}`)
 
 /** The findings, or that there is no database to ask. */
 export const orAway = <E, R>(

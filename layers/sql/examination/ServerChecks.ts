@@ -99,6 +99,7 @@ const migrated: Check = Effect.fnUntraced(function* () {
   const known = Migrations.newest
   const { length } = ran
   const [strange] = ran.filter(({ isOurs }) => !isOurs)
+  if (yield* Migrations.isForeign) return [fault("schema", Migrations.foreign_message)]
   if (length === 0) {
     return [fault("schema", "there is no schema of Troupe: a start with this store makes it")]
   }
