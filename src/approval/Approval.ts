@@ -2,7 +2,7 @@
  * A question that is put to a person before a tool may act, and the answer. The record is the truth: it outlives the fiber
  * that asked, the process and the machine.
  */
-import { Schema } from "effect"
+import { DateTime, Schema } from "effect"
 import { ApprovalId, CallId, RunId, Tenant } from "../Ids.ts"
 import { Role } from "../Principal.ts"
 
@@ -102,7 +102,7 @@ export class ApprovalExpired extends Schema.TaggedError<ApprovalExpired>()("Appr
   expired_at: Schema.Int
 }) {
   override get message(): string {
-    return `approval ${this.id} expired at ${this.expired_at} ms`
+    return `approval ${this.id} expired at ${DateTime.formatIso(DateTime.makeUnsafe(this.expired_at))}`
   }
 }
 

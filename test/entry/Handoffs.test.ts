@@ -205,6 +205,7 @@ describe("a handoff", () => {
       const odd = AgentSpec.make({ name: "odd", instructions: "", handoffs })
       const error = await rejection(open([], { agents: [odd, billing, triage, office] }))
       assert.deepInclude(error, { _tag: "MisdeclaredAgent", field: "handoffs" })
+      assert.include(String(error), `agent "odd", field "handoffs": `)
     }
   })
 

@@ -136,6 +136,7 @@ describe("a question outlives the fiber that asked it", () => {
       assert.match(shown!, /^approval_rejected: .*APPROVAL_EXPIRED.*timed out/)
       const late = yield* Effect.flip(H.decide(approval, H.approve))
       assert.deepInclude(late, { _tag: "ApprovalExpired", id: approval })
+      assert.include(String(late), `approval ${approval} expired at 1970-01-01T00:00:01.000Z`)
       assert.deepStrictEqual(ran, [])
     }).pipe(Effect.provide(H.layer(options)))
   })

@@ -218,7 +218,13 @@ const isDefinitionChanged = (agent: ResolvedAgent | undefined, { accepted }: Run
   (accepted.pins.definition !== agent.pins.definition || accepted.pins.tools !== agent.pins.tools)
 
 const warnFailing = ({ background }: ActorHost, run: RunId, { message, reason }: RunStopping) =>
-  background(Effect.logWarning("a run fails", { run_id: run, reason, message }))
+  background(
+    Effect.logWarning("a run fails", {
+      run_id: run,
+      reason,
+      ...(message === undefined ? undefined : { message })
+    })
+  )
 
 const onDurableOf =
   (host: ActorHost, shown: RunFeed): LoopServices["onDurable"] =>

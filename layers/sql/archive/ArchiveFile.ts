@@ -2,7 +2,7 @@
  * Archives in files: written whole or not at all, and read line by line.
  */
 import { createReadStream } from "node:fs"
-import { mkdir, open, rename, rm } from "node:fs/promises"
+import { mkdir, open, rename, rm, stat } from "node:fs/promises"
 import type { FileHandle } from "node:fs/promises"
 import { dirname } from "node:path"
 import { Effect, Exit, Schema } from "effect"
@@ -20,16 +20,42 @@ export class ArchiveUnusable extends Schema.TaggedError<ArchiveUnusable>()("Arch
   }
 }
 
-const codeOf = (error: unknown): string =>
-  error instanceof Error && "code" in error && typeof error.code === "string"
-    ? error.code
-    : String(error)
+const reasons: Readonly<Record<string, string>> = {
+  EACCES: "this user may not use it",
+  EEXIST: "it is there already, and no file is replaced",
+  EISDIR: "it is a directory",
+  ENOENT: "there is no such file",
+  ENOSPC: "the disk is full",
+  ENOTDIR: "a part of the path is a file",
+  EROFS: "its file system is read-only"
+}
+
+const left_behind =
+  "it is empty: an archive is being written to it, or the process that wrote it was killed. If none is, remove it"
+
+const reasonOf = (error: unknown): string => {
+  if (!(error instanceof Error && "code" in error && typeof error.code === "string")) {
+    return String(error)
+  }
+  const known = reasons[error.code]
+  return known === undefined ? error.code : `${known} (${error.code})`
+}
 
 const attempt = <A>(path: string, what: () => Promise<A>): Effect.Effect<A, ArchiveUnusable> =>
   Effect.tryPromise({
     try: what,
-    catch: (error) => new ArchiveUnusable({ path, reason: codeOf(error) })
+    catch: (error) => new ArchiveUnusable({ path, reason: reasonOf(error) })
   })
+
+/** Takes the name, which nothing may have. */
+const reserve = async (path: string): Promise<void> => {
+  try {
+    await (await open(path, "wx", 0o600)).close()
+  } catch (error) {
+    const found = await stat(path).catch(() => undefined)
+    throw found?.isFile() === true && found.size === 0 ? left_behind : error
+  }
+}
 
 const synced = async (path: string): Promise<void> => {
   const handle = await open(path, "r")
@@ -51,9 +77,7 @@ export const writeFile = <A, E, R>(
   const part = `${path}.part`
   const make = Effect.gen(function* () {
     yield* attempt(path, () => mkdir(dirname(path), { recursive: true, mode: 0o700 }))
-    // Reserves the name.
-    const reserved = yield* attempt(path, () => open(path, "wx", 0o600))
-    yield* attempt(path, () => reserved.close())
+    yield* attempt(path, () => reserve(path))
     return yield* attempt(part, () => open(part, "w", 0o600))
   })
   return Effect.acquireUseRelease(
