@@ -72,8 +72,8 @@ const comparison = <E, R>(waiting: ReadonlyArray<WorkChecks.WaitingApproval>, ap
   Effect.provide(compare(waiting), directoryOf(app))
 
 const examine = Effect.fnUntraced(function* <E, R>(engine: Engine, app: App<E, R>) {
-  const { findings, hasSchema } = yield* ServerChecks.examine(engine)
-  if (!hasSchema) return findings
+  const { findings, isReadable } = yield* ServerChecks.examine(engine)
+  if (!isReadable) return findings
   const work = yield* WorkChecks.examine(engine)
   const waiting = yield* WorkChecks.waiting
   return [...findings, ...work, ...(yield* comparison(waiting, app))]

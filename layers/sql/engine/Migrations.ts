@@ -79,23 +79,26 @@ const names = new Map(
 
 const Ran = Schema.Struct({ migration_id: Schema.Int, name: Schema.String })
 const decodeRan = rowDecoder(Ran, "migrations")
-const decodeThere = rowDecoder(Schema.Struct({ there: Schema.Boolean }), "schemas")
 const decodePlaces = rowDecoder(
-  Schema.Struct({ now: Schema.Boolean, early: Schema.NullOr(Schema.String) }),
+  Schema.Struct({
+    schema: Schema.Boolean,
+    now: Schema.Boolean,
+    early: Schema.NullOr(Schema.String)
+  }),
   "places of migrations"
 )
 
-/** Whether the list is where it belongs; else where an earlier version has it, as it is written in a statement. */
+/** Whether the schema is there, and the list where it belongs; else where an earlier version has it, as it is written in a statement. */
 const places = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const [found] = yield* Effect.flatMap(
     sql.unsafe(
-      `SELECT to_regclass('${list}') IS NOT NULL AS now,
+      `SELECT to_regnamespace('troupe') IS NOT NULL AS schema, to_regclass('${list}') IS NOT NULL AS now,
          coalesce(to_regclass('${early_list}'), to_regclass('public.${early_list}'))::regclass::text AS early`
     ),
     decodePlaces
   )
-  return found ?? { now: false, early: null }
+  return found ?? { schema: false, now: false, early: null }
 })
 
 const listed = Effect.fnUntraced(function* (table: string) {
@@ -117,16 +120,10 @@ export const ran = Effect.gen(function* () {
   })
 })
 
-/** Has the database a schema of that name, without a list of migrations in it? */
+/** Has the database a schema of that name, and nowhere a list of migrations? */
 export const isForeign = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient
-  const [found] = yield* Effect.flatMap(
-    sql.unsafe(
-      `SELECT to_regnamespace('troupe') IS NOT NULL AND to_regclass('${list}') IS NULL AS there`
-    ),
-    decodeThere
-  )
-  return found?.there === true
+  const { early, now, schema } = yield* places
+  return schema && !now && early === null
 })
 
 const badState = (message: string) => new Migrator.MigrationError({ kind: "BadState", message })
