@@ -54,10 +54,11 @@ const redactedAttributes = (
 
 const redactedPath = (path: string): string => redact(truncateUnits(path, attribute_max))
 
-/** The URL up to its query. Its host and port stay: an address there is a service's, not a person's. */
+/** The URL up to its query, without a user. Its host and port stay: an address there is a service's, not a person's. */
 const redactedUrl = (url: string): string => {
-  const [, origin = "", path = ""] = /^([a-z][a-z0-9+.-]*:\/\/[^/?#]*)?([^?#]*)/i.exec(url) ?? []
-  return origin + redactedPath(path)
+  const [, scheme = "", host = "", path = ""] =
+    /^(?:([a-z][a-z0-9+.-]*:\/\/)(?:[^/?#]*@)?([^/?#]*))?([^?#]*)/i.exec(url) ?? []
+  return scheme + host + redactedPath(path)
 }
 
 const boundedValue = (name: string, value: unknown): unknown => {
