@@ -72,6 +72,8 @@ const kindOfName = (name: string): Kind | undefined => {
     return "transient"
   if (/api_?key|authentication|unauthenticated|permission|forbidden|not_found/i.test(name))
     return "configuration"
+  // The type of an event of Anthropic's that could not be read, and no name of an error.
+  if (/^content_block_/i.test(name)) return undefined
   if (/invalid|unsupported|content_|context_length|policy|too_large|tool_use_failed/i.test(name))
     return "refused"
   return undefined

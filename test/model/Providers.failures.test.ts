@@ -164,6 +164,33 @@ describe("Providers: an error inside an answer with status 200", () => {
     })
   )
 
+  it.live("that is any event with a wrong member is transient, on every wire", () =>
+    Effect.gen(function* () {
+      const wrong = (event: object): object =>
+        JSON.parse(
+          JSON.stringify(event, (name, value: unknown) =>
+            name === "delta" || name === "content_block" || name === "parts" ? 7 : value
+          )
+        ) as object
+      for (const wire of wires) {
+        let broken = 0
+        for (const [at, event] of wire.streamed.entries()) {
+          if (JSON.stringify(wrong(event)) === JSON.stringify(event)) continue
+          const text = body(wire, wire.streamed.with(at, wrong(event)))
+          const exit = yield* Effect.result(
+            Effect.scoped(
+              Effect.flatMap(serve([pieces(text, [text.length])]), (server) => askAt(wire, server))
+            )
+          )
+          if (exit._tag === "Success") continue
+          broken++
+          assert.strictEqual(exit.failure.kind, "transient", `${wire.provider} ${at}`)
+        }
+        assert.isAbove(broken, 0, wire.provider)
+      }
+    })
+  )
+
   it.live("of Responses is classified by its code, whether an event or a failed response", () =>
     Effect.gen(function* () {
       for (const [code, kind] of [
