@@ -6,8 +6,14 @@ import { truncateUnits } from "../../src/CutText.ts"
 import type { FinishReason, Usage } from "../../src/run/RunEvent.ts"
 import { unstated_finish } from "./ChatWire.ts"
 
+/** More than any turn has; the counts of many turns together are still exact. */
+const count_max = 1_000_000_000_000
+
+/** What cannot be a number of tokens was not counted: the journal could not keep it, and the turn would be lost with it. */
 const count = (tokens: number | undefined): number | undefined =>
-  tokens !== undefined && Number.isFinite(tokens) && tokens >= 0 ? Math.trunc(tokens) : undefined
+  tokens !== undefined && Number.isFinite(tokens) && tokens >= 0 && tokens <= count_max
+    ? Math.trunc(tokens)
+    : undefined
 
 /** Undefined where the provider counted nothing. */
 export const usageOf = (usage: LanguageModelV4Usage): Usage | undefined => {

@@ -89,6 +89,10 @@ describe("ChatWire", () => {
       }
       const written = usage(counted({ prompt_tokens_details: { cache_write_tokens: 7 } }))
       assert.deepStrictEqual(yield* usageOf(written), { ...whole, cache_write_tokens: 7 })
+      for (const none of [-1, 1e16, 1e300]) {
+        const event = usage({ prompt_tokens: none, completion_tokens: 2, cached_tokens: none })
+        assert.deepStrictEqual(yield* usageOf(event), { ...whole, input_tokens: 0 }, String(none))
+      }
       const vendor = { id: "1", choices: [], x_groq: { id: "r", usage: counted({}) } }
       assert.deepStrictEqual(yield* usageOf(vendor), whole)
     })
