@@ -64,6 +64,42 @@ const pinned = (addresses: ReadonlyArray<string>): LookupFunction => {
   }
 }
 
+/** Room for the bytes of an answer at first; it doubles when it is full. */
+const room_bytes_first = 65_536
+
+/**
+ * The bytes of an answer, at most so many, in one buffer: a host may send each byte as a chunk of its own, and a list of those
+ * would take a few hundred times their length.
+ */
+class Gathered {
+  readonly #bytes_max: number
+  #room = Buffer.alloc(0)
+  #length = 0
+
+  constructor(bytes_max: number) {
+    this.#bytes_max = bytes_max
+  }
+
+  /** False if some of the chunk is beyond the bound, and was left out. */
+  add(chunk: Buffer): boolean {
+    const taken = Math.min(chunk.length, this.#bytes_max - this.#length)
+    const needed = this.#length + taken
+    if (needed > this.#room.length) {
+      const size = Math.max(needed, this.#room.length * 2, room_bytes_first)
+      const room = Buffer.allocUnsafe(Math.min(size, this.#bytes_max))
+      this.#room.copy(room, 0, 0, this.#length)
+      this.#room = room
+    }
+    chunk.copy(this.#room, this.#length, 0, taken)
+    this.#length = needed
+    return taken === chunk.length
+  }
+
+  get bytes(): Buffer {
+    return this.#room.subarray(0, this.#length)
+  }
+}
+
 /** Reads an answer up to the bound. What is compressed is counted after it was expanded: a bomb ends at the bound. */
 const read = (
   method: string,
@@ -81,20 +117,14 @@ const read = (
   if (encoded && !takesEncoded) {
     return done(Effect.fail(refuse("encoding", "the answer has an encoding that is not supported")))
   }
-  const chunks: Array<Buffer> = []
-  let length = 0
+  const gathered = new Gathered(bytes_max)
   const end = (truncated: boolean) => {
     decoder?.destroy()
-    done(Effect.succeed({ status, headers, body: Buffer.concat(chunks), truncated, encoded }))
+    done(Effect.succeed({ status, headers, body: gathered.bytes, truncated, encoded }))
   }
   const source = decoder === undefined ? message : message.pipe(decoder)
   source.on("data", (chunk: Buffer) => {
-    const room = bytes_max - length
-    if (room <= 0 && chunk.length > 0) return end(true)
-    chunks.push(chunk.subarray(0, room))
-    length += Math.min(chunk.length, room)
-    if (chunk.length > room) end(true)
-    return undefined
+    if (!gathered.add(chunk)) end(true)
   })
   source.on("end", () => end(false))
   const broken = () =>

@@ -314,6 +314,35 @@ describe("the guarded fetch", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.live("takes little more than its bound for an answer in chunks of one byte", () =>
+    Effect.gen(function* () {
+      const block = Buffer.from("1\r\nx\r\n".repeat(10_000))
+      const { port } = yield* web((_, response) => {
+        const { socket } = response
+        socket?.write("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n")
+        let left = 45
+        const more = (): void => {
+          while (left-- > 0)
+            if (socket?.write(block) === false) return void socket.once("drain", more)
+        }
+        more()
+      })
+      const before = process.memoryUsage().rss
+      let most = before
+      const watch = setInterval(() => (most = Math.max(most, process.memoryUsage().rss)), 5)
+      const { body, truncated } = yield* Effect.ensuring(
+        fetching(
+          { ports: [port], allow_ranges, response_bytes_max: 400_000 },
+          { url: `http://127.0.0.1:${port}/` }
+        ),
+        Effect.sync(() => clearInterval(watch))
+      )
+      assert.deepStrictEqual([body.length, body.at(-1), truncated], [400_000, 120, true])
+      // A list of its chunks takes more than 150 MB.
+      assert.isBelow(most - before, 80_000_000)
+    }).pipe(Effect.scoped)
+  )
+
   it.live("ends at its time-out, and leaves no connection when it is interrupted", () =>
     Effect.gen(function* () {
       const { connections, port, seen } = yield* web((_, response) => {
