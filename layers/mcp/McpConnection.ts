@@ -169,19 +169,25 @@ const close = (sdk: Sdk, client: Client, transport: Transport): Effect.Effect<vo
     await transport.close().catch(() => {})
   })
 
+/** Does a server that answers a ping so still have the session? Some say 400 where the protocol has 404. */
+const hasSession = (sdk: Sdk, error: unknown): boolean =>
+  !(sdk.SdkHttpError.isInstance(error) && (error.status === 400 || error.status === 404))
+
 /**
- * Pings the server after a timeout or a broken request, one ping at a time: a server that does not answer has its
- * connection ended, and is connected anew. Only the older protocol has pings.
+ * Pings the server after a timeout or a broken request, one ping at a time: a server that does not answer, or no longer
+ * knows the session, has its connection ended, and is connected anew. Only the older protocol has pings.
  */
 const makeLivenessCheck = ({ client, end, sdk, server }: Session): Effect.Effect<void> => {
   const ping = Effect.tryPromise({
     try: (signal) => client.ping({ signal, timeout: ping_ms }),
-    catch: (error) => failureOf(sdk, server.namespace, error, secretsOf(server))
+    catch: (error) => ({ error })
   }).pipe(
     // A refusal is an answer too.
-    Effect.tapError((failure) =>
+    Effect.tapError(({ error }) =>
       Effect.sync(() => {
-        if (failure._tag === "ToolTransientError") end("it did not answer a ping")
+        const failure = failureOf(sdk, server.namespace, error, secretsOf(server))
+        if (!hasSession(sdk, error)) end("it no longer knows the session")
+        else if (failure._tag === "ToolTransientError") end("it did not answer a ping")
       })
     ),
     Effect.ignore
@@ -230,7 +236,7 @@ const makeCall = (
           if (server.transport !== "http") return
           if (failure.reason === "MCP_SERVER_DOWN") end(failure.message)
           // One broken request does not mean that the others in flight are lost, as they are when the session ends.
-          if (failure.kind === "network") checkLiveness()
+          if (failure.kind === "network" || failure.reason === "MCP_MALFORMED") checkLiveness()
         })
       ),
       Effect.onInterrupt(() => Effect.sync(checkLiveness)),

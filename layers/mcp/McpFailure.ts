@@ -36,15 +36,16 @@ const malformed = (server: string) =>
     message: `the MCP server "${server}" answered with something that the protocol does not know.`
   })
 
+const forbidden = (server: string) =>
+  new ToolPolicyError({
+    kind: "permission",
+    reason: "MCP_FORBIDDEN",
+    message: `the MCP server "${server}" refused the credentials of this runtime.`
+  })
+
 /** Statuses of requests that were refused before anything was done; of others only the server or a proxy says so. */
 const ofStatus = (server: string, status: number): ToolError => {
-  if (status === 401 || status === 403) {
-    return new ToolPolicyError({
-      kind: "permission",
-      reason: "MCP_FORBIDDEN",
-      message: `the MCP server "${server}" refused the credentials of this runtime.`
-    })
-  }
+  if (status === 401 || status === 403) return forbidden(server)
   if (status === 404) return serverDown(server)
   if (status === 429) {
     return new ToolTransientError({
@@ -96,6 +97,8 @@ export const failureOf = (
   secrets: ReadonlyArray<string>
 ): ToolError => {
   if (sdk.SdkHttpError.isInstance(error)) return ofStatus(server, error.status)
+  // A 403 that says which scope is missing.
+  if (error instanceof sdk.InsufficientScopeError) return forbidden(server)
   if (sdk.ProtocolError.isInstance(error)) {
     return ofProtocol(server, error.code, redacted(error.message, secrets))
   }

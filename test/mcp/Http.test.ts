@@ -60,8 +60,13 @@ const reply = (response: ServerResponse, id: unknown, result: unknown) => {
   response.end(JSON.stringify({ jsonrpc: "2.0", id, result }))
 }
 
+interface More {
+  /** The session of now; a request of another one is refused with the status. */
+  readonly session?: { id: string; readonly status: number }
+}
+
 /** A minimal server: one tool `look`, and an answer to its calls that the test gives. */
-const small = Effect.fnUntraced(function* (answers: Answers) {
+const small = Effect.fnUntraced(function* (answers: Answers, { session }: More = {}) {
   const asked: Array<Asked> = []
   const serve = async (request: IncomingMessage, response: ServerResponse) => {
     let body = ""
@@ -69,6 +74,11 @@ const small = Effect.fnUntraced(function* (answers: Answers) {
     if (request.method !== "POST") return void response.writeHead(405).end()
     const message = JSON.parse(body) as Record<string, unknown>
     const method = String(message["method"])
+    if (session !== undefined && method === "initialize") {
+      response.setHeader("mcp-session-id", session.id)
+    } else if (session !== undefined && request.headers["mcp-session-id"] !== session.id) {
+      return void response.writeHead(session.status).end()
+    }
     const one = { method, authorization: request.headers.authorization, text: body }
     asked.push(one)
     switch (method) {
@@ -204,6 +214,7 @@ describe("servers over Streamable HTTP", () => {
         const answers: Array<[number, Record<string, string>]> = [
           [307, { location: `http://127.0.0.1:${(other.address() as AddressInfo).port}/mcp` }],
           [403, {}],
+          [403, { "www-authenticate": 'Bearer error="insufficient_scope", scope="look"' }],
           [500, {}],
           [429, {}]
         ]
@@ -213,12 +224,13 @@ describe("servers over Streamable HTTP", () => {
         })
         yield* Effect.gen(function* () {
           const tags: Array<unknown> = []
-          for (let i = 0; i < 4; i++) {
+          for (let i = 0; i < 5; i++) {
             const error = yield* Effect.flip(S.callBody("web.look@1"))
             tags.push(isToolError(error) ? error.reason : error)
           }
           assert.deepStrictEqual(tags, [
             "MCP_CONNECTION_LOST",
+            "MCP_FORBIDDEN",
             "MCP_FORBIDDEN",
             "MCP_CONNECTION_LOST",
             "MCP_RATE_LIMITED"
@@ -227,6 +239,28 @@ describe("servers over Streamable HTTP", () => {
         assert.deepStrictEqual(elsewhere, [])
       }).pipe(Effect.scoped)
   )
+
+  for (const status of [404, 400]) {
+    it.live(`that forget the session, and say so with ${status}, have a new one after a call`, () =>
+      Effect.gen(function* () {
+        const session = { id: "one", status }
+        const { port } = yield* small(
+          (_, response, message) =>
+            reply(response, message["id"], { content: [{ type: "text", text: "seen" }] }),
+          { session }
+        )
+        yield* Effect.gen(function* () {
+          assert.strictEqual(yield* S.callBody("web.look@1"), "seen")
+          session.id = "two"
+          yield* Effect.flip(S.callBody("web.look@1"))
+          yield* eventually(
+            Effect.exit(S.callBody("web.look@1")),
+            (exit) => exit._tag === "Success"
+          )
+        }).pipe(Effect.provide(S.importing(at(port))))
+      }).pipe(Effect.scoped)
+    )
+  }
 
   it.live("that send a body or an event over the bound of a message end the call", () =>
     Effect.gen(function* () {
