@@ -50,13 +50,27 @@ const judgedEvent = (lines: ReadonlyArray<string>): string => {
   return [...kept, ...(judged === undefined ? [] : [`data: ${judged}`]), "", ""].join("\n")
 }
 
+/** Events of one stream that are passed on within a second. The rest wait, and the server with them. */
+const events_per_s_max = 1_000
+
 /** For a stream of events: passes each on when all of it was read and checked. */
 export const judgedEvents = (): TransformStream<Uint8Array, Uint8Array> => {
   const decoder = new TextDecoder()
   const texts = new EventTexts()
+  let since = 0
+  let passed = 0
   return new TransformStream({
-    transform: (chunk, controller) => {
+    transform: async (chunk, controller) => {
       for (const event of texts.push(decoder.decode(chunk, { stream: true }))) {
+        const left_ms = since + 1_000 - performance.now()
+        if (left_ms > 0 && passed >= events_per_s_max) {
+          await new Promise((resolve) => setTimeout(resolve, left_ms))
+        }
+        if (left_ms <= 0 || passed >= events_per_s_max) {
+          since = performance.now()
+          passed = 0
+        }
+        passed++
         controller.enqueue(encoder.encode(judgedEvent(event)))
       }
     }

@@ -61,18 +61,26 @@ const reply = (response: ServerResponse, id: unknown, result: unknown) => {
 }
 
 interface More {
+  /** Answers a request for a stream of events. Absent = there is none. */
+  readonly stream?: (response: ServerResponse) => void
+  /** Takes an answer of the client's. Absent = it is received. */
+  readonly told?: (response: ServerResponse) => void
   /** The session of now; a request of another one is refused with the status. */
   readonly session?: { id: string; readonly status: number }
 }
 
 /** A minimal server: one tool `look`, and an answer to its calls that the test gives. */
-const small = Effect.fnUntraced(function* (answers: Answers, { session }: More = {}) {
+const small = Effect.fnUntraced(function* (answers: Answers, { session, stream, told }: More = {}) {
   const asked: Array<Asked> = []
   const serve = async (request: IncomingMessage, response: ServerResponse) => {
     let body = ""
     for await (const chunk of request) body += String(chunk)
+    if (request.method === "GET" && stream !== undefined) return stream(response)
     if (request.method !== "POST") return void response.writeHead(405).end()
     const message = JSON.parse(body) as Record<string, unknown>
+    if (!("method" in message)) {
+      return told === undefined ? void response.writeHead(202).end() : told(response)
+    }
     const method = String(message["method"])
     if (session !== undefined && method === "initialize") {
       response.setHeader("mcp-session-id", session.id)
@@ -261,6 +269,73 @@ describe("servers over Streamable HTTP", () => {
       }).pipe(Effect.scoped)
     )
   }
+
+  it.live("that ask without end, and take no answer, are read no faster and answered no more", () =>
+    Effect.gen(function* () {
+      const total = 200_000
+      let written = 0
+      let open = 0
+      const { port } = yield* small(
+        (_, response, message) => reply(response, message["id"], { content: [] }),
+        {
+          stream: (response) => {
+            response.writeHead(200, { "content-type": "text/event-stream" })
+            const more = (): void => {
+              while (written < total && !response.destroyed) {
+                const method = written % 2 === 0 ? "sampling/createMessage" : "elicitation/create"
+                const asks = { jsonrpc: "2.0", id: `s${written++}`, method, params: {} }
+                if (!response.write(`data: ${JSON.stringify(asks)}\n\n`)) {
+                  return void response.once("drain", more)
+                }
+              }
+            }
+            more()
+          },
+          told: (response) => {
+            open++
+            response.once("close", () => open--)
+          }
+        }
+      )
+      yield* Effect.gen(function* () {
+        yield* eventually(
+          Effect.sync(() => open),
+          (n) => n >= 64
+        )
+        for (let i = 0; i < 20; i++) assert.strictEqual(yield* S.callBody("web.look@1"), "")
+        assert.strictEqual(open, 64)
+        assert.isBelow(written, total)
+      }).pipe(Effect.provide(S.importing(at(port))))
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("that end their stream at once are asked for it again after half a second to 30", () =>
+    Effect.gen(function* () {
+      const ending = (retry: string, times: Array<number>) =>
+        small(() => {}, {
+          stream: (response) => {
+            times.push(performance.now())
+            response.writeHead(200, { "content-type": "text/event-stream" })
+            response.end(`retry: ${retry}\nid: 1\ndata: \n\n`)
+          }
+        })
+      const often: Array<number> = []
+      const never: Array<number> = []
+      const one = yield* ending("0", often)
+      // More than a timer can wait, which would then end at once.
+      const other = yield* ending("99999999999", never)
+      const servers = [at(one.port), at(other.port, { namespace: "other" })]
+      yield* Effect.provide(
+        eventually(
+          Effect.sync(() => often.length),
+          (n) => n >= 3
+        ),
+        S.importing(...servers)
+      )
+      assert.isAbove(often[2]! - often[0]!, 900)
+      assert.strictEqual(never.length, 1)
+    }).pipe(Effect.scoped)
+  )
 
   it.live("that send a body or an event over the bound of a message end the call", () =>
     Effect.gen(function* () {
