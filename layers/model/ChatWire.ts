@@ -154,7 +154,10 @@ class Choices {
   }
 }
 
-/** Inserts a finish before a `[DONE]` that none came before. A stream that was cut stays unfinished. */
+/**
+ * Inserts a finish before a `[DONE]` that none came before, and ends the stream there, though its connection may stay open. A
+ * stream that was cut stays unfinished.
+ */
 const finished = () => {
   /** The pieces of a line that has not ended; each is scanned once, however many there are. */
   let pieces: Array<string> = []
@@ -175,13 +178,14 @@ const finished = () => {
       for (const line of lines) {
         const each = of.fixed(line)
         if (each === undefined) continue
+        if (/^data:\s*\[DONE\]\s*$/.test(each)) {
+          const before = choices && !seen ? out + unstatedFinish : out
+          controller.enqueue(before + eventText("[DONE]"))
+          return controller.terminate()
+        }
         // Inside a JSON string the quotes are escaped, so text about a finish does not match.
         seen ||= /"finish_reason"\s*:\s*"/.test(each)
         choices ||= /"choices"\s*:\s*\[\s*\{/.test(each)
-        if (choices && !seen && /^data:\s*\[DONE\]\s*$/.test(each)) {
-          out += unstatedFinish
-          seen = true
-        }
         out += `${each}\n`
       }
       if (out !== "") controller.enqueue(out)

@@ -2,11 +2,11 @@
  * Deviations of endpoints for chat completions, over real HTTP: what the client library would lose or refuse is read.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Deferred, Effect } from "effect"
 import { finish, say, serve, status, stream, usage } from "./ChatServer.ts"
 import type { Answer } from "./ChatServer.ts"
 import { ask } from "./Gateway.ts"
-import { askAt } from "./Wires.ts"
+import { askAt, body, stalled } from "./Wires.ts"
 import { compatible, openai } from "./WireTurns.ts"
 
 const turnOf = (answer: Answer) =>
@@ -96,6 +96,19 @@ describe("ChatWire", () => {
       const vendor = { id: "1", choices: [], x_groq: { id: "r", usage: counted({}) } }
       assert.deepStrictEqual(yield* usageOf(vendor), whole)
     })
+  )
+
+  it.live(
+    "a stream is over with its [DONE], also where the endpoint holds the connection open",
+    () =>
+      Effect.gen(function* () {
+        for (const wire of [openai, compatible]) {
+          const server = yield* serve([stalled(body(wire))])
+          const { turn } = yield* askAt(wire, server, { policy: { idle_ms: 2_000 } })
+          assert.deepStrictEqual(turn, wire.turn)
+          yield* Deferred.await(server.hungUp)
+        }
+      }).pipe(Effect.scoped)
   )
 
   it.live("an error object in place of a whole answer is classified by its code", () =>
