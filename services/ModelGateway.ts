@@ -65,6 +65,9 @@ export interface ModelDelta {
 /** `configuration`: key, model or endpoint; `refused`: the provider's reason; `transient`: may work later. */
 export const ModelErrorKind = Schema.Literals(["configuration", "refused", "transient"])
 
+/** A turn as JSON in UTF-8, without its files: every later prompt of its conversation may show it. More is refused. */
+export const turn_bytes_max = 4 * 2 ** 20
+
 /** The reason of a ModelError: the model does not take a file of the run. No model was called. */
 export const media_unsupported = "media_unsupported"
 

@@ -13,11 +13,12 @@ import type {
 } from "@ai-sdk/provider"
 import { parts_max as files_max } from "../../src/conversation/Part.ts"
 import { truncateUnits } from "../../src/CutText.ts"
-import { ModelError } from "../../services/ModelGateway.ts"
+import { ModelError, turn_bytes_max } from "../../services/ModelGateway.ts"
 import type { ModelDelta } from "../../services/ModelGateway.ts"
 import type { Usage } from "../../src/run/RunEvent.ts"
 import { endedWell } from "../../src/run/CutTurn.ts"
 import type { Turn } from "../../src/run/RunDecider.ts"
+import { isBeyondBytes } from "../../src/Utf8.ts"
 import { found_key, ProviderFound } from "./ProviderFound.ts"
 import type { Found } from "./ProviderFound.ts"
 import { OpenInputs } from "./OpenInputs.ts"
@@ -40,14 +41,18 @@ import type { Piece, Slot } from "./TurnParts.ts"
 /** The bound on continuations of a provider that pauses, in one turn. */
 export const continuations_max = 8
 
-/** Text, reasoning and arguments of one turn together, in UTF-16 units. */
-const turn_units_max = 16_000_000
+/** Text, reasoning and arguments of one turn together, in UTF-16 units, each of which takes a byte at least. */
+const turn_units_max = turn_bytes_max
 const calls_max = 1_000
 const parts_max = 10_000
 /** The bound on provider data of all parts of a turn, in characters of JSON. */
 const metadata_units_max = 4_000_000
 /** Files of one turn, and their base64 together. */
 const file_units_max = 64_000_000
+/** The longest name of a model, in UTF-16 units. */
+const model_units_max = 200
+/** What a UTF-16 unit takes in JSON at most, in bytes: a control character is six. */
+const unit_bytes_max = 6
 const transient = (message: string) => new ModelError({ kind: "transient", message })
 
 const tooLarge = () =>
@@ -230,7 +235,7 @@ export class TurnAssembly {
   }
 
   private answeredBy(model: string | undefined): void {
-    if (model !== undefined && model !== "") this.model = model
+    if (model !== undefined && model !== "") this.model = truncateUnits(model, model_units_max)
   }
 
   /** A piece goes on where the newest of its kind has its id; texts stand in `text` in the order of their pieces. */
@@ -268,7 +273,7 @@ export class TurnAssembly {
   }
 
   private called(call: LanguageModelV4ToolCall): ModelError | undefined {
-    this.argument_units += call.input.length
+    this.argument_units += call.input.length + call.toolName.length + call.toolCallId.length
     const ran = this.soFar.called(call)
     if (ran !== undefined) this.slots.push({ of: "ran", part: ran })
     const wire = this.inputs.close(call.toolCallId)
@@ -330,7 +335,7 @@ export class TurnAssembly {
     for (const slot of this.kept(takes)) kept.add(slot)
     if (kept.units > metadata_units_max) return tooLarge()
     const usage = sumUsage(this.counted, usageOf(counted))
-    return {
+    const turn: Turn = {
       text: this.text,
       calls: kept.calls,
       finish,
@@ -343,6 +348,16 @@ export class TurnAssembly {
       ...(usage === undefined ? undefined : { usage }),
       model: this.model ?? requested
     }
+    return this.isBeyondTurn(turn, kept.units) ? tooLarge() : turn
+  }
+
+  /** Is it more than a turn may be? Most have so little text that they are not written to be measured. */
+  private isBeyondTurn(turn: Turn, metadata_units: number): boolean {
+    const units = this.text.length + this.reasoning_units + this.argument_units + metadata_units
+    return (
+      units * unit_bytes_max > turn_bytes_max / 2 &&
+      isBeyondBytes(JSON.stringify({ ...turn, generated: undefined }), turn_bytes_max)
+    )
   }
 }
 

@@ -171,6 +171,35 @@ describe("AiSdkModelGateway: failures", () => {
       })
   )
 
+  it.live(
+    "a turn that the journal does not take is refused after one try, whatever it is long in",
+    () =>
+      Effect.gen(function* () {
+        const long = (text: string) => Array.from({ length: 43 }, () => text.repeat(100_000))
+        for (const events of [
+          [...long("x").map(say), finish("stop")],
+          // Six bytes each in JSON.
+          [...long("\u0001").slice(0, 8).map(say), finish("stop")],
+          [
+            tool(0, { id: "a", name: "look", arguments: `"${long("x").join("")}"` }),
+            finish("stop")
+          ],
+          [tool(0, { id: long("x").join(""), name: "look", arguments: "{}" }), finish("stop")]
+        ]) {
+          const server = yield* serve([stream(events)])
+          const failure = yield* Effect.flip(Effect.asVoid(ask(server.base_url)))
+          assert.deepInclude(failure, {
+            kind: "refused",
+            message: "the provider's answer is too large"
+          })
+          assert.strictEqual(server.asked.length, 1)
+        }
+        const named = { ...(say("hello") as object), model: "m".repeat(1_000_000) }
+        const server = yield* serve([stream([named, finish("stop")])])
+        assert.strictEqual((yield* ask(server.base_url)).turn.model?.length, 200)
+      }).pipe(Effect.scoped)
+  )
+
   it.live("an answer larger than 32,000,000 bytes is abandoned after one try", () =>
     Effect.gen(function* () {
       const server = yield* serve([status(200, JSON.stringify("x".repeat(32_000_001)))])

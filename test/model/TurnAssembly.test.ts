@@ -5,7 +5,7 @@ import type { LanguageModelV4StreamPart } from "@ai-sdk/provider"
 import { assert, describe, it } from "@effect/vitest"
 import { TurnAssembly } from "../../layers/model/TurnAssembly.ts"
 import { argumentsOf } from "../../layers/model/TurnParts.ts"
-import { ModelError } from "../../services/ModelGateway.ts"
+import { ModelError, turn_bytes_max } from "../../services/ModelGateway.ts"
 
 const finish = (unified: "stop" | "tool-calls" | "interrupted"): LanguageModelV4StreamPart => ({
   type: "finish",
@@ -146,9 +146,9 @@ describe("TurnAssembly", () => {
     }
   })
 
-  it("refuses a turn beyond 16,000,000 UTF-16 units", () => {
+  it("refuses a turn of more UTF-16 units than a turn may have bytes, while it comes", () => {
     const assembly = new TurnAssembly(() => {})
-    const delta = "x".repeat(8_000_000)
+    const delta = "x".repeat(turn_bytes_max / 2)
     assert.isUndefined(assembly.take({ type: "text-delta", id: "t", delta }))
     assert.isUndefined(assembly.take({ type: "reasoning-delta", id: "r", delta }))
     assert.strictEqual(assembly.take({ type: "text-delta", id: "t", delta: "!" })?.kind, "refused")

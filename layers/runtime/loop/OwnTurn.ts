@@ -3,6 +3,7 @@
  * gets there.
  */
 import { Predicate, Result, Schema } from "effect"
+import { turn_bytes_max } from "../../../services/ModelGateway.ts"
 import type { Taken } from "../../../src/entry/BoundedJson.ts"
 import { bounds_default, copyWithin } from "../../../src/entry/BoundedJson.ts"
 import type { FrameId } from "../../../src/Ids.ts"
@@ -16,8 +17,6 @@ type Given = Omit<Turn, "generated">
 
 /** Calls of one turn. Each has a result of its own, which is written with the turn where it never runs. */
 export const turn_calls_max = 10_000
-/** A turn as JSON in UTF-8: every later prompt of its conversation may show it. */
-export const turn_bytes_max = 4 * 2 ** 20
 /** What a UTF-16 unit takes in JSON at most, in bytes: a control character is six. */
 const unit_bytes_max = 6
 
