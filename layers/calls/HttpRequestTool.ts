@@ -67,8 +67,8 @@ const shown = (
   const binary = encoded || !text_type.test(content_type.trim()) || body.includes(0)
   return {
     status,
-    url,
-    content_type: content_type.slice(0, 200),
+    url: redacted(url, secrets),
+    content_type: redacted(content_type, secrets).slice(0, 200),
     headers: Object.fromEntries(
       shown_headers.flatMap((name) =>
         headers[name] === undefined

@@ -82,6 +82,32 @@ describe("http_request", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.live("shows no credential that the host gives back, wherever it stands", () =>
+    Effect.gen(function* () {
+      const { port } = yield* web(({ headers, url }, response) => {
+        const given = String(headers["authorization"]).replace("Bearer ", "")
+        const location = url === "/" ? `/told?as=${given}` : undefined
+        response.writeHead(location === undefined ? 200 : 302, {
+          "content-type": `text/plain; note=${given}`,
+          etag: given,
+          ...(location === undefined ? undefined : { location })
+        })
+        response.end(given)
+      })
+      const origin = `http://127.0.0.1:${port}`
+      const result = yield* use(
+        {
+          ports: [port],
+          allow_ranges: ["127.0.0.1/32"],
+          credentials: { [origin]: { authorization: "Bearer canary-4711" } }
+        },
+        { url: `${origin}/` }
+      )
+      assert.notInclude(JSON.stringify(result), "canary-4711")
+      assert.strictEqual(result["url"], `${origin}/told?as=[secret]`)
+    }).pipe(Effect.scoped)
+  )
+
   it.live("has the answer of a POST as its result, or an unknown outcome without one", () =>
     Effect.gen(function* () {
       const inside = yield* web((_, response) => response.end("inside"), "127.0.0.2")
