@@ -108,7 +108,9 @@ const read = (
   done: (result: Effect.Effect<HttpAnswer, FetchError>) => void
 ): void => {
   const [status, headers] = [message.statusCode ?? 0, headersOf(message)]
-  const isEmpty = method === "HEAD" || status === 204 || status === 304
+  // Some compress nothing, and say so: no decoder takes that.
+  const isEmpty =
+    method === "HEAD" || status === 204 || status === 304 || headers["content-length"] === "0"
   const encoding = isEmpty
     ? "identity"
     : (headers["content-encoding"] ?? "identity").trim().toLowerCase()

@@ -4,7 +4,7 @@
  * authorization, which is nowhere but in the request.
  */
 import { X509Certificate } from "node:crypto"
-import { Effect, Redacted, Result } from "effect"
+import { Clock, Effect, Redacted, Result } from "effect"
 import type { Tracer } from "effect"
 import { classifyHttpStatus } from "../../src/error/Classify.ts"
 import {
@@ -97,17 +97,25 @@ const transportError = (what: string, { reason, unsent }: FetchError): ToolError
   }
 }
 
-/** Seconds in a Retry-After header, as ms; at most a day. */
-const retryAfter = (seconds: string | undefined): { readonly retry_after_ms?: number } =>
-  seconds !== undefined && /^\d{1,5}$/.test(seconds)
-    ? { retry_after_ms: Math.min(Number(seconds), 86_400) * 1_000 }
-    : {}
+const retry_after_ms_max = 86_400_000
+
+/** A Retry-After header in seconds or as an HTTP date, as ms from `now`, in ms since 1970; at most a day. */
+const retryAfter = (
+  text: string | undefined,
+  now: number
+): { readonly retry_after_ms?: number } => {
+  if (text === undefined) return {}
+  const isSeconds = /^\d{1,5}$/.test(text)
+  const ms = isSeconds ? Number(text) * 1_000 : Date.parse(text.endsWith(" GMT") ? text : "") - now
+  return Number.isNaN(ms) ? {} : { retry_after_ms: Math.min(Math.max(ms, 0), retry_after_ms_max) }
+}
 
 /** The failure that an answer's status says, with the platform's own detail where the body is its envelope. */
 const statusError = (
   what: string,
   { headers, status }: HttpAnswer,
-  detail: string | null
+  detail: string | null,
+  now: number
 ): ToolError => {
   const { class: as, kind } = classifyHttpStatus(status)
   const message = `${what} failed: HTTP ${status}${detail === null ? "" : `: ${detail}`}`
@@ -118,7 +126,7 @@ const statusError = (
     case "ToolPolicyError":
       return new ToolPolicyError(fields)
     case "ToolTransientError":
-      return new ToolTransientError({ ...fields, ...retryAfter(headers["retry-after"]) })
+      return new ToolTransientError({ ...fields, ...retryAfter(headers["retry-after"], now) })
     case "ToolTerminalError":
       return new ToolTerminalError(fields)
   }
@@ -220,29 +228,28 @@ const headersOf = (
 }
 
 /** The body of an answer that says success; a longer one than the bound was not read whole. */
-const readAnswer = (
+const readAnswer = Effect.fnUntraced(function* (
   what: string,
   endpoint: string,
   answer: HttpAnswer,
   secrets: ReadonlyArray<string>
-): Effect.Effect<Json, ToolError> => {
+): Effect.fn.Return<Json, ToolError> {
   const { body, encoded, status, truncated } = answer
   const text = encoded ? "" : new TextDecoder().decode(body)
   if (status < 200 || status > 299) {
-    return Effect.fail(statusError(what, answer, detailOf(text, secrets, endpoint)))
+    const now = yield* Clock.currentTimeMillis
+    return yield* statusError(what, answer, detailOf(text, secrets, endpoint), now)
   }
-  if (!truncated && !encoded) return Effect.succeed(withoutSecrets(valueOfText(text), secrets))
+  if (!truncated && !encoded) return withoutSecrets(valueOfText(text), secrets)
   const problem = truncated
     ? `the answer has more than ${response_bytes_max} bytes`
     : "the answer has an encoding that is not supported"
-  return Effect.fail(
-    new ToolTerminalError({
-      kind: "external",
-      reason: "CALL_ANSWER",
-      message: `${what} was answered with HTTP ${status}, but ${problem}`
-    })
-  )
-}
+  return yield* new ToolTerminalError({
+    kind: "external",
+    reason: "CALL_ANSWER",
+    message: `${what} was answered with HTTP ${status}, but ${problem}`
+  })
+})
 
 export const make = ({
   ca,

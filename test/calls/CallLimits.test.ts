@@ -138,9 +138,20 @@ describe("a direct call", () => {
     })
   )
 
+  it.live("takes an empty answer that says it is compressed", () =>
+    Effect.gen(function* () {
+      const headers = { "content-encoding": "gzip", "content-length": "0" }
+      const web = yield* platform(() => ({ status: 202, headers, body: "" }))
+      const [tool] = yield* configured(web, [reading("it")])
+      assert.strictEqual(yield* runBody(tool, {}), "")
+    }).pipe(Effect.scoped)
+  )
+
   it.live("is told when it may be sent again", () =>
     Effect.gen(function* () {
-      const said = ["7", "999999", "soon", "-1"]
+      const past = "Wed, 21 Oct 2015 07:28:00 GMT"
+      const far = "Wed, 21 Oct 2099 07:28:00 GMT"
+      const said = ["7", "999999", "soon", "-1", "2026", past, far]
       const answering = { at: 0 }
       const web = yield* platform(() => ({
         status: 429,
@@ -152,7 +163,8 @@ describe("a direct call", () => {
         const error = errorOf(yield* Effect.flip(runBody(tool, {})))
         found.push("retry_after_ms" in error ? error.retry_after_ms : undefined)
       }
-      assert.deepStrictEqual(found, [7_000, undefined, undefined, undefined])
+      const never = [undefined, undefined, undefined]
+      assert.deepStrictEqual(found, [7_000, ...never, 2_026_000, 0, 86_400_000])
     })
   )
 
