@@ -74,23 +74,29 @@ const lineTokens = (line: RecalledLine, measure: Measure): number => {
   return known.tokens
 }
 
+/** A memory's text as a prompt has it. */
+const toldText = (text: string): string => sanitiseText(text).replaceAll(/\s+/g, " ").trim()
+
 /** `[memory 2026-11-02 persistent semantic, tool_call by tool, run 0192..., step 3] text`, on one line. */
 const textOf = ({ at, author, run, source, step, text, tier, typology }: RecalledLine): string => {
   const [day] = new Date(at).toISOString().split("T")
   const where =
     (run === undefined ? "" : `, run ${run}`) + (step === undefined ? "" : `, step ${step}`)
-  const told = sanitiseText(text).replaceAll(/\s+/g, " ").trim()
-  return `${mark}${day} ${tier} ${typology}, ${source} by ${author}${where}] ${told}`
+  return `${mark}${day} ${tier} ${typology}, ${source} by ${author}${where}] ${toldText(text)}`
 }
 
 /** The lines as the prompt shows them; empty of none. */
 export const promptText = (lines: ReadonlyArray<RecalledLine>): string =>
   lines.length === 0 ? "" : [heading, ...lines.map(lineText)].join("\n")
 
-/** Was the text copied from a prompt's memory? */
-export const hasMemoryMark = (text: string): boolean =>
-  text.includes(heading) ||
-  /\[memory \d{4}-\d{2}-\d{2} (?:interaction|session|persistent) /.test(text)
+/** Was the text copied from a prompt's memory, or would a prompt show it as if it were? */
+export const hasMemoryMark = (text: string): boolean => {
+  const told = toldText(text)
+  return (
+    told.includes(heading) ||
+    /\[memory \d{4}-\d{2}-\d{2} (?:interaction|session|persistent) /.test(told)
+  )
+}
 
 /**
  * The first lines that together have at most `tokens_max` tokens, and at most 100. One that does not fit is left out alone. The same
