@@ -1,17 +1,41 @@
 /**
- * The direction of a text's vector, or none where none could be made: a memory is useful without one.
+ * The direction of a text's vector, or none where none could be made: a memory is useful without one. So an embedder that
+ * fails, breaks or does not answer costs no memory, and operators are told.
  */
-import { Effect } from "effect"
+import { Cause, Effect } from "effect"
 import type { MemoryEmbedder } from "../../services/MemoryEmbedder.ts"
+import { sanitiseError } from "../../src/delivery/SanitisedError.ts"
 import type { NewMemoryRow } from "../../src/memory/MemoryRow.ts"
 import type { Direction } from "../../src/memory/TextVector.ts"
 import { packDirection, vectorDirection } from "../../src/memory/TextVector.ts"
 
+/** A run waits for the vector of its message before its first turn, so an embedder has this long. */
+const embed_ms = 10_000
+
+const messageOf = (cause: Cause.Cause<unknown>): string => {
+  const error = Cause.squash(cause)
+  return sanitiseError(error instanceof Error ? error.message : "it broke")
+}
+
 export const textDirection = (
-  { embed }: MemoryEmbedder,
+  { embed, name }: MemoryEmbedder,
   text: string
 ): Effect.Effect<Direction | undefined> =>
-  Effect.match(embed(text), { onFailure: () => undefined, onSuccess: vectorDirection })
+  Effect.suspend(() => embed(text)).pipe(
+    Effect.map(vectorDirection),
+    Effect.timeout(embed_ms),
+    Effect.catchCause((cause) =>
+      Cause.hasInterruptsOnly(cause)
+        ? Effect.interrupt
+        : Effect.as(
+            Effect.annotateLogs(
+              Effect.logWarning(`an embedder made no vector: ${messageOf(cause)}`),
+              { embedder: name }
+            ),
+            undefined
+          )
+    )
+  )
 
 /** What a row keeps of it. */
 export const embedded = (
