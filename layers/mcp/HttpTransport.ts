@@ -1,9 +1,14 @@
 /**
  * The official Streamable HTTP transport over the fetch that is bound to the origin of the server. A request whose stream ends without its answer fails
  * at once; without this the client would wait for its timeout. What needs no answer of the server's, such as our answers to
- * what it asks, is bounded in number and time.
+ * what it asks, is bounded in number and time, and the connection of a request is closed when nobody waits for it any more.
  */
-import type { JSONRPCMessage, StreamableHTTPClientTransport } from "@modelcontextprotocol/client"
+import type {
+  JSONRPCMessage,
+  RequestId,
+  StreamableHTTPClientTransport,
+  Transport
+} from "@modelcontextprotocol/client"
 import type { DialAllowance } from "../../src/call/Dialling.ts"
 import type { McpHttpServer } from "../../src/tool/McpServer.ts"
 import { originFetch } from "./OriginFetch.ts"
@@ -18,9 +23,46 @@ export const stream_lost = -32_099
 const untold_max = 64
 /** How long a server may take to receive one. */
 const tell_ms = 30_000
+/** How long the connection of a request may stay open after its answer, or after it was cancelled. */
+const linger_ms = 1_000
 /** A server may name the delay before a lost stream is opened again, within these bounds. */
 const reconnect_ms_min = 500
 const reconnect_ms_max = 30_000
+
+/** The requests whose connections are open. */
+class OpenRequests {
+  readonly #requests = new Map<RequestId, AbortController>()
+
+  /** Done when the connection of the request is to be closed. */
+  open(id: RequestId): AbortSignal {
+    const request = new AbortController()
+    this.#requests.set(id, request)
+    return request.signal
+  }
+
+  closed(id: RequestId): void {
+    this.#requests.delete(id)
+  }
+
+  /** Nobody waits for the rest of what comes for this request. */
+  leave(id: RequestId): void {
+    const request = this.#requests.get(id)
+    if (request === undefined) return
+    this.#requests.delete(id)
+    setTimeout(() => request.abort(), linger_ms).unref()
+  }
+}
+
+const anySignal = (one: AbortSignal, other: AbortSignal | undefined): AbortSignal =>
+  other === undefined ? one : AbortSignal.any([one, other])
+
+const isCancellation = (
+  message: JSONRPCMessage | Array<JSONRPCMessage>
+): message is JSONRPCMessage & { readonly params: { readonly requestId: RequestId } } =>
+  !Array.isArray(message) &&
+  "method" in message &&
+  message.method === "notifications/cancelled" &&
+  message.params?.["requestId"] !== undefined
 
 const reconnectLater = (reconnect: () => void, delay_ms: number): (() => void) => {
   const bounded = Math.min(Math.max(delay_ms, reconnect_ms_min), reconnect_ms_max)
@@ -36,6 +78,21 @@ export const httpTransport = (
 ): StreamableHTTPClientTransport => {
   class AnsweringTransport extends sdk.StreamableHTTPClientTransport {
     #untold = 0
+    readonly #requests = new OpenRequests()
+
+    constructor(...given: ConstructorParameters<typeof StreamableHTTPClientTransport>) {
+      super(...given)
+      let receive: Transport["onmessage"]
+      Object.defineProperty(this, "onmessage", {
+        get: () => receive,
+        set: (to: Transport["onmessage"]) => {
+          receive = (message, extra) => {
+            if (!("method" in message) && message.id !== undefined) this.#requests.leave(message.id)
+            to?.(message, extra)
+          }
+        }
+      })
+    }
 
     async #tell(message: JSONRPCMessage | Array<JSONRPCMessage>, options?: SendOptions) {
       if (this.#untold >= untold_max) return
@@ -52,17 +109,25 @@ export const httpTransport = (
       options?: SendOptions
     ): Promise<void> {
       if (Array.isArray(message) || !("method" in message) || !("id" in message)) {
+        if (isCancellation(message)) this.#requests.leave(message.params.requestId)
         return this.#tell(message, options)
       }
       const { id } = message
-      return super.send(message, {
+      const signal = this.#requests.open(id)
+      const sent = super.send(message, {
         ...options,
+        requestSignal: anySignal(signal, options?.requestSignal),
         onRequestStreamEnd: () => {
+          this.#requests.closed(id)
           options?.onRequestStreamEnd?.()
           // For a request that was answered, the client drops this message.
           const error = { code: stream_lost, message: "the stream ended before the answer" }
           this.onmessage?.({ jsonrpc: "2.0", id, error })
         }
+      })
+      return sent.catch((error: unknown) => {
+        this.#requests.closed(id)
+        throw error
       })
     }
   }

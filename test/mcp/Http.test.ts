@@ -3,7 +3,7 @@ import { spawn } from "node:child_process"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
-import { Effect, Layer, Redacted } from "effect"
+import { Effect, Fiber, Layer, Redacted } from "effect"
 import { McpServers } from "../../services/McpServers.ts"
 import { isToolError } from "../../src/error/ToolError.ts"
 import type { McpHttpServer } from "../../src/tool/McpServer.ts"
@@ -305,6 +305,37 @@ describe("servers over Streamable HTTP", () => {
         for (let i = 0; i < 20; i++) assert.strictEqual(yield* S.callBody("web.look@1"), "")
         assert.strictEqual(open, 64)
         assert.isBelow(written, total)
+      }).pipe(Effect.provide(S.importing(at(port))))
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("that leave a call's stream open have it closed once it is answered or cancelled", () =>
+    Effect.gen(function* () {
+      const open = new Set<ServerResponse>()
+      const { port } = yield* small((_, response, message) => {
+        open.add(response)
+        response.once("close", () => open.delete(response))
+        response.writeHead(200, { "content-type": "text/event-stream" })
+        const { arguments: args } = message["params"] as { arguments: { answer?: boolean } }
+        const content = [{ type: "text", text: "seen" }]
+        const answer = { jsonrpc: "2.0", id: message["id"], result: { content } }
+        response.write(args.answer === true ? `data: ${JSON.stringify(answer)}\n\n` : ": wait\n\n")
+      })
+      yield* Effect.gen(function* () {
+        const isClosed = eventually(
+          Effect.sync(() => open.size),
+          (n) => n === 0
+        )
+        assert.strictEqual(yield* S.callBody("web.look@1", { answer: true }), "seen")
+        assert.strictEqual(open.size, 1)
+        yield* isClosed
+        const call = yield* Effect.forkChild(S.callBody("web.look@1"))
+        yield* eventually(
+          Effect.sync(() => open.size),
+          (n) => n === 1
+        )
+        yield* Fiber.interrupt(call)
+        yield* isClosed
       }).pipe(Effect.provide(S.importing(at(port))))
     }).pipe(Effect.scoped)
   )
