@@ -66,6 +66,15 @@ export class ProviderLimiter {
     this.#tokens = limits.tokens_per_minute
   }
 
+  /**
+   * The most tokens below 0: what is refilled in a minute less than the longest wait, and at least in one. A count that is wrong
+   * closes the provider no longer than that.
+   */
+  get #least(): number {
+    const { tokens_per_minute, wait_ms_max } = this.#limits
+    return -tokens_per_minute * Math.max(1, wait_ms_max / 60_000 - 1)
+  }
+
   get held(): number {
     return this.#held
   }
@@ -196,7 +205,7 @@ export class ProviderLimiter {
   #permit(ticket: Ticket): Permit {
     return {
       counted: (tokens) => {
-        this.#tokens += ticket.tokens - tokens
+        this.#tokens = Math.max(this.#tokens + ticket.tokens - tokens, this.#least)
       },
       setLimits: (stated, now) => this.#setLimits(stated, now)
     }

@@ -80,6 +80,16 @@ describe("ProviderLimiter", () => {
     })
   )
 
+  it.effect("is not closed for longer than the longest wait by a count that cannot be right", () =>
+    Effect.gen(function* () {
+      const line = limiter({ tokens_per_minute: 6_000, wait_ms_max: 300_000 })
+      yield* line.withPermit(6_000, (permit) => Effect.sync(() => permit.counted(1e12)))
+      const waiter = yield* Effect.forkChild(line.withPermit(6_000, () => Effect.succeed("in")))
+      yield* TestClock.adjust(300_000)
+      assert.strictEqual(yield* Fiber.join(waiter), "in")
+    })
+  )
+
   it.effect("admits a request that is larger than the bucket once the bucket is full", () =>
     Effect.gen(function* () {
       const line = limiter({ tokens_per_minute: 600 })
