@@ -15,6 +15,7 @@ import { ModelError, ModelGateway } from "../../services/ModelGateway.ts"
 import type { ModelDelta, ProviderToolUse } from "../../services/ModelGateway.ts"
 import type { ProviderTool } from "../../src/agent/ProviderTools.ts"
 import { withDefaults } from "../../src/Defaults.ts"
+import { sinceBytes } from "./BytesHeard.ts"
 import * as ClientWarnings from "./ClientWarnings.ts"
 import { isUnreadableCall, unreadableTurn } from "./ErrorReason.ts"
 import { errorOfEvent, errorOfThrown } from "./ProviderError.ts"
@@ -43,8 +44,8 @@ export interface ModelProvider extends Redaction, ProviderHabits {
 export interface AttemptPolicy {
   readonly timeout_ms: number
   /**
-   * The longest silence within a stream after its first event; before that, a client may not report that the stream
-   * began.
+   * The longest time without a byte within a stream after its first event; before that, a client may not report that the
+   * stream began.
    */
   readonly idle_ms: number
 }
@@ -121,6 +122,17 @@ const open = async (
   }
 }
 
+/** Fails when for so long neither a part nor a byte of the answer has come. */
+const silence = Effect.fnUntraced(function* (idle_ms: number, signal: AbortSignal) {
+  const since = yield* Clock.currentTimeMillis
+  for (;;) {
+    const waited_ms = (yield* Clock.currentTimeMillis) - since
+    const left_ms = Math.ceil(idle_ms - Math.min(waited_ms, sinceBytes(signal)))
+    if (left_ms <= 0) return yield* transient(`the provider was silent for ${idle_ms} ms`)
+    yield* Effect.sleep(left_ms)
+  }
+})
+
 /** A turn as a stream of parts, or whole where the provider does not stream. */
 const streamed = Effect.fnUntraced(function* (
   each: Attempt,
@@ -140,11 +152,9 @@ const streamed = Effect.fnUntraced(function* (
   const parts = stream.getReader()
   opened(parts)
   while (!assembly.finished) {
-    const { done, value } = yield* called(provider, () => parts.read()).pipe(
-      Effect.timeoutOrElse({
-        duration: policy.idle_ms,
-        orElse: () => Effect.fail(transient(`the provider was silent for ${policy.idle_ms} ms`))
-      })
+    const { done, value } = yield* Effect.raceFirst(
+      called(provider, () => parts.read()),
+      silence(policy.idle_ms, signal)
     )
     if (done) return
     if (value.type === "error") {

@@ -9,6 +9,7 @@
 import { encoder } from "effect/encoding/Sse"
 import type { Known } from "./BodyKind.ts"
 import { kindOf } from "./BodyKind.ts"
+import { heardBytes } from "./BytesHeard.ts"
 import { boundedBody, judgedBody } from "./JudgedAnswer.ts"
 import { withItems } from "./OutputItems.ts"
 import { wholeAnswerFor, WholeAnswer } from "./WholeAnswer.ts"
@@ -221,7 +222,8 @@ const exchange = async (
 ): Promise<Response> => {
   const response = await fetch(input, { ...init, redirect: "manual" })
   if (response.body === null) return response
-  const known = judgedBody(await kindOf(response.body.pipeThrough(boundedBody())))
+  const bounded = boundedBody(() => heardBytes(init?.signal))
+  const known = judgedBody(await kindOf(response.body.pipeThrough(bounded)))
   const { headers, status, statusText } = response
   const answer = { headers, status, statusText }
   return new Response(response.ok ? await fix(known, answer) : known.body, answer)

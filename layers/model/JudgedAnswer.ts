@@ -42,11 +42,12 @@ const judge = (text: string): void => {
   if (refused !== undefined) throw new AnswerRefused(refused.message)
 }
 
-/** Ends with an error once the body is larger than an answer may be. */
-export const boundedBody = (): TransformStream<Uint8Array, Uint8Array> => {
+/** Ends with an error once the body is larger than an answer may be. `heard` is called with each piece. */
+export const boundedBody = (heard: () => void): TransformStream<Uint8Array, Uint8Array> => {
   let bytes = 0
   return new TransformStream({
     transform(chunk, controller) {
+      heard()
       bytes += chunk.byteLength
       if (bytes > response_bytes_max) throw new AnswerRefused("it is too large")
       controller.enqueue(chunk)

@@ -111,6 +111,26 @@ describe("ChatWire", () => {
       }).pipe(Effect.scoped)
   )
 
+  it.live("comments that keep a stream alive are no silence", () =>
+    Effect.gen(function* () {
+      for (const wire of [openai, compatible]) {
+        const server = yield* serve([
+          (reply) => {
+            reply.writeHead(200, { "content-type": "text/event-stream" })
+            let left = 12
+            const alive = setInterval(() => {
+              if (left-- > 0) return void reply.write(": keep-alive\n\n")
+              clearInterval(alive)
+              reply.end(body(wire))
+            }, 50)
+          }
+        ])
+        const { turn } = yield* askAt(wire, server, { policy: { idle_ms: 300 } })
+        assert.deepStrictEqual(turn, wire.turn)
+      }
+    }).pipe(Effect.scoped)
+  )
+
   it.live("an error object in place of a whole answer is classified by its code", () =>
     Effect.gen(function* () {
       for (const [code, kind] of [
