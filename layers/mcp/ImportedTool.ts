@@ -3,6 +3,7 @@
  * handler that calls the server.
  */
 import { Context, Effect, Exit, Latch, Result } from "effect"
+import type { Json } from "../../src/Canonical.ts"
 import { ToolUserError } from "../../src/error/ToolError.ts"
 import type { Governance } from "../../src/tool/Governance.ts"
 import { specOf } from "../../src/tool/Governance.ts"
@@ -53,8 +54,13 @@ export const badSchema = (definition: McpDefinition): string | undefined => {
 const checking = (schema: JsonObject): Validate =>
   Result.getOrElse(compileForeignSchema(schema), () => isJson)
 
+/** As a model is shown it: a server that quotes one of our secrets shows it to nobody. */
+const shownWithout = (schema: Parameters<typeof shownSchema>[0], secrets: ReadonlyArray<string>) =>
+  withoutSecrets(shownSchema(schema) as Json, secrets) as ReturnType<typeof shownSchema>
+
 const codecs = (
-  definition: McpDefinition | undefined
+  definition: McpDefinition | undefined,
+  secrets: ReadonlyArray<string>
 ): { readonly input: InputCodec; readonly output: OutputCodec } => {
   const inputSchema: McpDefinition["inputSchema"] = definition?.inputSchema ?? { type: "object" }
   const given = checking(inputSchema)
@@ -62,13 +68,13 @@ const codecs = (
   const gives = outputSchema === undefined ? isJson : checking(outputSchema)
   return {
     input: {
-      json_schema: shownSchema(inputSchema),
+      json_schema: shownWithout(inputSchema, secrets),
       decode: (args) =>
         isObject(args)
           ? given(args)
           : Exit.fail(new ValueRefused({ message: "the arguments are no object" }))
     },
-    output: { json_schema: shownSchema(outputSchema ?? {}), encode: gives, check: gives }
+    output: { json_schema: shownWithout(outputSchema ?? {}, secrets), encode: gives, check: gives }
   }
 }
 
@@ -135,7 +141,7 @@ export const toolOf = Effect.fnUntraced(function* (
   const { server } = offers
   const { namespace } = server
   const definition = offers.started.get(tool)?.definition
-  const { input, output } = codecs(definition)
+  const { input, output } = codecs(definition, secretsOf(server))
   const { name: _, ...declared } =
     (server.tools !== undefined && Object.hasOwn(server.tools, tool)
       ? server.tools[tool]
@@ -148,14 +154,19 @@ export const toolOf = Effect.fnUntraced(function* (
     text_result: true,
     ...(server.timeout_ms === undefined ? undefined : { timeout_ms: server.timeout_ms }),
     effect_description:
-      definition === undefined ? closed_description : effectDescription(namespace, definition),
+      definition === undefined
+        ? closed_description
+        : redacted(effectDescription(namespace, definition), secretsOf(server)),
     ...declared,
     namespace
   }
   const spec = yield* specOf(
     {
       name: nameOf(server, tool),
-      description: definition === undefined ? closed_description : shownDescription(definition),
+      description:
+        definition === undefined
+          ? closed_description
+          : redacted(shownDescription(definition), secretsOf(server)),
       input_schema: input.json_schema,
       output_schema: output.json_schema,
       reconcile: false

@@ -65,12 +65,17 @@ interface More {
   readonly stream?: (response: ServerResponse) => void
   /** Takes an answer of the client's. Absent = it is received. */
   readonly told?: (response: ServerResponse) => void
+  /** Members of the tool beside its name. */
+  readonly tool?: object
   /** The session of now; a request of another one is refused with the status. */
   readonly session?: { id: string; readonly status: number }
 }
 
 /** A minimal server: one tool `look`, and an answer to its calls that the test gives. */
-const small = Effect.fnUntraced(function* (answers: Answers, { session, stream, told }: More = {}) {
+const small = Effect.fnUntraced(function* (
+  answers: Answers,
+  { session, stream, told, tool }: More = {}
+) {
   const asked: Array<Asked> = []
   const serve = async (request: IncomingMessage, response: ServerResponse) => {
     let body = ""
@@ -98,7 +103,7 @@ const small = Effect.fnUntraced(function* (answers: Answers, { session, stream, 
         })
       case "tools/list":
         return reply(response, message["id"], {
-          tools: [{ name: "look", inputSchema: { type: "object" } }]
+          tools: [{ name: "look", inputSchema: { type: "object" }, ...tool }]
         })
       case "tools/call":
         return answers(one, response, message)
@@ -246,6 +251,25 @@ describe("servers over Streamable HTTP", () => {
         }).pipe(Effect.provide(S.importing(at(port))))
         assert.deepStrictEqual(elsewhere, [])
       }).pipe(Effect.scoped)
+  )
+
+  it.live("that quote the token in a definition do not show it to a model or an approver", () =>
+    Effect.gen(function* () {
+      const { port } = yield* small(() => {}, {
+        tool: {
+          description: "Looks with tok-canary-4711.",
+          title: "tok-canary-4711",
+          inputSchema: {
+            type: "object",
+            properties: { q: { type: "string", description: "tok-canary-4711" } }
+          }
+        }
+      })
+      const server = at(port, { token: Redacted.make("tok-canary-4711") })
+      const { tools } = yield* Effect.provide(McpServers, S.importing(server))
+      assert.strictEqual(tools[0]?.spec.description, "Looks with [secret].")
+      assert.notInclude(JSON.stringify(tools.map(({ spec }) => spec)), "canary")
+    }).pipe(Effect.scoped)
   )
 
   for (const status of [404, 400]) {
