@@ -1,7 +1,7 @@
 /**
  * The memory of one address over a store: the gateway that every write passes.
  */
-import { Clock, Effect, Layer } from "effect"
+import { Clock, Effect, Layer, Schema } from "effect"
 import type { Measure } from "../../src/conversation/PromptSize.ts"
 import { truncateUnits } from "../../src/CutText.ts"
 import type { Note, RecallQuery } from "../../services/AgentMemory.ts"
@@ -18,7 +18,8 @@ import {
   sessionScope
 } from "../../src/memory/MemoryAnchors.ts"
 import { MemoryRefused } from "../../src/memory/MemoryRefused.ts"
-import type { MemoryId, MemoryRow, MemoryScope, MemoryOrigin } from "../../src/memory/MemoryRow.ts"
+import { MemoryId } from "../../src/memory/MemoryRow.ts"
+import type { MemoryRow, MemoryScope, MemoryOrigin } from "../../src/memory/MemoryRow.ts"
 import type { RowFacts } from "../../src/memory/RowFacts.ts"
 import type { Direction } from "../../src/memory/TextVector.ts"
 import { nearness } from "../../src/memory/TextVector.ts"
@@ -44,6 +45,8 @@ const measureOf = (tokenizer: Tokenizer): Measure => {
   return known
 }
 
+const isId = Schema.is(MemoryId)
+
 /** A row of another place or conversation is refused as one that is not there: its id says nothing. */
 const undo = Effect.fn("AgentMemory.undo")(function* (
   store: MemoryStore["Service"],
@@ -52,7 +55,7 @@ const undo = Effect.fn("AgentMemory.undo")(function* (
   by: string
 ) {
   const place = { tenant: owner.tenant, agent: owner.address.agent, id }
-  const row = yield* store.get(place)
+  const row = isId(id) ? yield* store.get(place) : undefined
   if (row === undefined || !isOfOwner(owner)(row)) {
     return yield* new MemoryRefused({ reason: "superseded", message: "there is no such row" })
   }

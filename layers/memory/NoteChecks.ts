@@ -20,7 +20,7 @@ import type {
   NewMemoryRow,
   MemoryOrigin
 } from "../../src/memory/MemoryRow.ts"
-import { MemoryName, textFault, typologyFault } from "../../src/memory/MemoryRow.ts"
+import { MemoryId, MemoryName, textFault, typologyFault } from "../../src/memory/MemoryRow.ts"
 import { comparableText, holds, isDuplicate } from "../../src/memory/NearDuplicate.ts"
 import { hasMemoryMark } from "../../src/memory/RecalledLines.ts"
 import { factsOf } from "../../src/memory/RowFacts.ts"
@@ -29,6 +29,8 @@ const refused = (reason: MemoryRefused["reason"], message: string) =>
   new MemoryRefused({ reason, message })
 
 const isName = Schema.is(MemoryName)
+const isText = Schema.is(Schema.String)
+const isId = Schema.is(MemoryId)
 
 const scopeOf = (
   owner: MemoryOwner,
@@ -53,12 +55,16 @@ export const checkNote = Effect.fnUntraced(function* (
   at: number
 ) {
   const { key, subject, supersedes, text } = note
-  const fault = textFault(text)
+  const fault = isText(text) ? textFault(text) : "the text is no text"
   if (fault !== undefined) return yield* refused("invalid", fault)
   for (const [name, value] of Object.entries({ key, subject })) {
     if (value !== undefined && !isName(value)) {
       return yield* refused("invalid", `the ${name} is not a text of 1 to 200 characters`)
     }
+  }
+  // A model may have made it up, and a database refuses the statement that has what is no id.
+  if (supersedes !== undefined && !isId(supersedes)) {
+    return yield* refused("superseded", "what it supersedes is not the id of a row")
   }
   const scope = scopeOf(owner, note, origin)
   if (scope === undefined) {

@@ -93,6 +93,24 @@ const refusals = (it: Vitest.MethodsNonLive<MemoryStore>): void => {
     })
   )
 
+  it.effect("an id that is none is refused as one that is not there", () =>
+    Effect.gen(function* () {
+      const memory = yield* memoryOf()
+      for (const id of ["", "7", "'; SELECT 1", "\u0000", "\ud800"]) {
+        const supersedes = id as MemoryRow["id"]
+        const note: Note = { text: "Olga prefers coffee", tier: "session", supersedes }
+        const refused = yield* Effect.flip(memory.remember(note, byEvent))
+        assert.strictEqual(reasonOf(refused), "superseded", JSON.stringify(id))
+        assert.strictEqual(
+          reasonOf(yield* Effect.flip(memory.undo(supersedes, "olga"))),
+          "superseded"
+        )
+      }
+      const none = { text: 7, tier: "session" } as unknown as Note
+      assert.strictEqual(reasonOf(yield* Effect.flip(memory.remember(none, byEvent))), "invalid")
+    })
+  )
+
   it.effect(
     "ST-51 ST-52 ST-53 the gateway refuses canonical texts, whoever writes and in any tier",
     () =>
