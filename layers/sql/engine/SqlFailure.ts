@@ -30,8 +30,9 @@ const states: Readonly<Record<string, string>> = {
 }
 
 const sentence = (error: SqlError.SqlError): string => {
-  const known = states[stateOf(error) ?? ""]
-  if (known !== undefined) return known
+  const state = stateOf(error)
+  const known = states[state ?? ""]
+  if (known !== undefined) return `${known} (${state})`
   switch (error.reason._tag) {
     case "ConnectionError":
       return "the connection to the database was lost or could not be made"
@@ -47,10 +48,8 @@ const sentence = (error: SqlError.SqlError): string => {
     case "UniqueViolation":
     case "ConstraintError":
       return "the database refused a row that breaks a constraint"
-    default: {
-      const state = stateOf(error)
+    default:
       return `the database refused the statement${state === undefined ? "" : ` (${state})`}`
-    }
   }
 }
 
