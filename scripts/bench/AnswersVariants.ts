@@ -62,8 +62,6 @@ const forEach = async <A>(
   await Promise.all(Array.from({ length: at_once }, worker))
 }
 
-const numbered = Array.from({ length: runs_max }, (_, n) => n)
-
 export const startChanger = (store: Store): Promise<NodeService> =>
   start({
     agents: [agent],
@@ -103,16 +101,14 @@ interface Ready {
 
 const readyNow = (): Ready => ({ at: performance.now(), cpu: process.threadCpuUsage() })
 
-export const answer = async (store: string): Promise<Sample> => {
-  const began = performance.now()
-  const troupe = await startChanger(JSON.parse(store) as Store)
-  const ready = readyNow()
+/** Answers every question of so many runs; back when each has ended. */
+export const answerAll = async (troupe: NodeService, runs: number): Promise<void> => {
   const ends: Array<Promise<void>> = []
   const end = async (run: string) => {
     const { status } = await troupe.result(run)
     if (status !== "complete") throw new Error(`a run is ${status}`)
   }
-  while (ends.length < runs_max) {
+  while (ends.length < runs) {
     const questions = await troupe.pending(boss)
     await forEach(questions, async ({ id, run_id }) => {
       await troupe.decide(id, { _tag: "Approve" }, boss)
@@ -120,7 +116,14 @@ export const answer = async (store: string): Promise<Sample> => {
     })
   }
   await Promise.all(ends)
-  if (ends.length !== runs_max) throw new Error(`${ends.length} answers`)
+  if (ends.length !== runs) throw new Error(`${ends.length} answers`)
+}
+
+export const answer = async (store: string): Promise<Sample> => {
+  const began = performance.now()
+  const troupe = await startChanger(JSON.parse(store) as Store)
+  const ready = readyNow()
+  await answerAll(troupe, runs_max)
   return times(began, ready)
 }
 
@@ -152,17 +155,21 @@ const asked = (approval: string): ReadonlyArray<Event> => [
 ]
 
 /** The same questions, in the tables of the lower bound. */
-export const parkBare = async (store: string): Promise<Sample> => {
-  const { query } = await BareLog.connect(JSON.parse(store) as BareLog.Durable)
+export const askAllBare = async (query: BareLog.Query, runs: number): Promise<void> => {
   await BareLog.prepare(query)
   const log = BareLog.make(query)
-  await forEach(numbered, async () => {
+  await forEach(Array.from({ length: runs }), async () => {
     const run = BareAgent.begin("change it", BareAgent.conversation())
     const accepted = BareAgent.accept(run, "change it", log)
     await log.append(run, accepted)
     BareAgent.see(run, accepted)
     await log.append(run, asked(randomUUID()))
   })
+}
+
+export const parkBare = async (store: string): Promise<Sample> => {
+  const { query } = await BareLog.connect(JSON.parse(store) as BareLog.Durable)
+  await askAllBare(query, runs_max)
   return { runs: runs_max }
 }
 
@@ -200,13 +207,9 @@ const folded = async (
   return runs
 }
 
-/** Answers every question and handles its run to the end. */
-export const answerBare = async (store: string): Promise<Sample> => {
-  await compileSchemas()
+/** Answers every question and handles its run to the end. Call it when schemas are compiled from here on. */
+export const answerAllBare = async (query: BareLog.Query, runs: number): Promise<void> => {
   const decode = Schema.decodeUnknownSync(Parameters)
-  const began = performance.now()
-  const { query } = await BareLog.connect(JSON.parse(store) as BareLog.Durable)
-  const ready = readyNow()
   const log = BareLog.make(query)
   const questions = await query(
     `SELECT id::text, run_id::text FROM bare.approvals WHERE status = 0`
@@ -248,6 +251,14 @@ export const answerBare = async (store: string): Promise<Sample> => {
       page.map(({ id, run_id }) => answerOne(runs.get(String(run_id))!, String(id)))
     )
   }
-  if (ended !== runs_max) throw new Error(`${ended} answers`)
+  if (ended !== runs) throw new Error(`${ended} answers`)
+}
+
+export const answerBare = async (store: string): Promise<Sample> => {
+  await compileSchemas()
+  const began = performance.now()
+  const { query } = await BareLog.connect(JSON.parse(store) as BareLog.Durable)
+  const ready = readyNow()
+  await answerAllBare(query, runs_max)
   return times(began, ready)
 }

@@ -1,18 +1,31 @@
+/** The lower bound writes the rows that the runtime writes: what is compared is the same work for the same promises. */
 import { assert, describe, it } from "@effect/vitest"
+import {
+  answerAll,
+  answerAllBare,
+  askAll,
+  askAllBare,
+  startChanger
+} from "../../scripts/bench/AnswersVariants.ts"
+import * as BareAgent from "../../scripts/bench/BareAgent.ts"
+import type { Durable, Query } from "../../scripts/bench/BareLog.ts"
+import * as BareLog from "../../scripts/bench/BareLog.ts"
+import * as BareReader from "../../scripts/bench/BareReader.ts"
+import { newDatabase } from "../../scripts/bench/NewDatabase.ts"
+import { agent, startReader } from "../../scripts/bench/Reader.ts"
 
-// Read by every module of the bench when it is loaded.
-process.env["TROUPE_BENCH"] = "brief"
-const BareAgent = await import("../../scripts/bench/BareAgent.ts")
-const BareLog = await import("../../scripts/bench/BareLog.ts")
-const BareReader = await import("../../scripts/bench/BareReader.ts")
-const { newDatabase } = await import("../../scripts/bench/NewDatabase.ts")
-const { agent, startReader } = await import("../../scripts/bench/Reader.ts")
-const { killed, sample } = await import("../../scripts/bench/Row.ts")
-
-type Query = Awaited<ReturnType<typeof BareLog.connect>>["query"]
-type Durable = Awaited<ReturnType<typeof newDatabase>>
-
+const runs = 5
 const script = { steps: 2 }
+
+/** Questions that the process which asked them leaves open, and the next one answers. */
+const questioned = async (store: Durable): Promise<void> => {
+  const asking = await startChanger(store)
+  await askAll(asking, runs)
+  await asking.stop()
+  const answering = await startChanger(store)
+  await answerAll(answering, runs)
+  await answering.stop()
+}
 
 /** Two messages in one conversation, each to its end. */
 const talk = async (store: Durable): Promise<void> => {
@@ -48,6 +61,8 @@ const filled = async (query: Query, schema: string, table: string) => {
 const heads = (query: Query, schema: string) =>
   query(
     `SELECT r.epoch, r.length, r.status, d.ordinal, d.open, c.tasks, c.messages,
+       (SELECT count(*)::int4 FROM ${schema}.run_pairs e WHERE e.run_id = r.run_id
+          AND concat(e.payload, e.next) LIKE concat('%"epoch":', r.epoch, ',"owner":"', d.owner, '"%')) AS claims_of_owner,
        (SELECT string_agg(troupe.event_type(e.payload) || coalesce('+' || troupe.event_type(e.next), ''), ' ' ORDER BY e.seq)
         FROM ${schema}.run_pairs e WHERE e.run_id = r.run_id) AS events
      FROM ${schema}.runs r JOIN ${schema}.run_details d ON d.run_id = r.run_id
@@ -61,13 +76,11 @@ describe("the lower bound with a store", () => {
     { timeout: 120_000 },
     async () => {
       const store = await newDatabase("pglite")
-      const at = [JSON.stringify(store)]
-      await killed("answers", "park", at)
-      await sample("answers", "answer", at)
+      await questioned(store)
       await talk(store)
-      await sample("answers", "parkBare", at)
-      await sample("answers", "answerBare", at)
       const { close, query } = await BareLog.connect(store)
+      await askAllBare(query, runs)
+      await answerAllBare(query, runs)
       await talkBare(query)
       for (const table of BareLog.tables) {
         const ours = await filled(query, "troupe", table)
