@@ -13,6 +13,7 @@ export const either = (short: number, full: number): number => (isFull ? full : 
 export const late: ReadonlyArray<string> = [
   "test/http/FullDisk.test.ts",
   "test/replay/Embedded.test.ts",
+  "test/bench/BareLog.test.ts",
   "test/bench/BareMemory.test.ts",
   "test/sql/LongRun.test.ts",
   "test/process/TokenCommand.test.ts",
@@ -80,16 +81,17 @@ export const files: ReadonlyArray<string> = [
   "test/sql/SubjectScan.test.ts",
   "test/sql/Turns.test.ts",
   "test/sql/Watchers.test.ts",
+  "test/telemetry/Exported.test.ts",
   "test/worlds/Stores.test.ts",
   ...late
 ]
 
 /** What `npm test` leaves to the long form, one line each. */
 export const left: ReadonlyArray<string> = [
-  "test/bench: every row but step, in small sizes, and the lower bound of memory beside the runtime's",
+  "test/bench: every row but step, in small sizes, and the lower bounds of memory and of a store beside the runtime's",
   "test/entry: hostile texts of 100,000 characters; those of 10,000 are searched here",
   "test/http: a service, and its stop, while PostgreSQL stands still; while it is down it is here",
-  "test/http: a service whose disk is full or read-only",
+  "test/http: a service whose disk is full",
   "test/http: the chat client behind a question, by its environment, and where what answers is no service or restarts elsewhere",
   "test/run: the seeds 400 to 2,499 of runs in any order of their inputs",
   "test/simulation: seeds 101 to 1,500, and whether all seeds together met every fault",
@@ -103,6 +105,7 @@ export const left: ReadonlyArray<string> = [
   "test/platform, test/worlds: an erasure of somebody whose name is any word of any record; the words that say a state are here",
   "test/sql, test/platform, test/worlds: the tests of most rows on PGlite, which are bounds of a thousand and most erasures; on PostgreSQL they are here",
   "test/sql, test/memory: on PGlite the tests of amendments, erasure, databases of releases, quarantine, the outbox, watchers and the memory's full tier; on PostgreSQL they are here, and the contracts on both",
+  "test/telemetry: how many batches wait for a collector that hangs; how long each does is here",
   "test/spectral: 1,000 agents of three kinds at once; 200 are here",
   "test/process: the packages of the image are installed, and it starts; what it copies and is told is checked here",
   "test/process: random kills of a service on each engine; a kill at each crash point of both is here",

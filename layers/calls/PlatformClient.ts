@@ -24,6 +24,7 @@ import { withoutSecrets } from "../../src/error/KnownSecrets.ts"
 import { baggageOf } from "../../src/run/Nesting.ts"
 import { spanOf, traceparentOf } from "../../src/run/Traceparent.ts"
 import type { CallContext, CallOfRun } from "../../src/tool/GovernedTool.ts"
+import { waitOf } from "../dialling/RetryAfter.ts"
 import { spanOfCall } from "./CallSpan.ts"
 import type { FetchError, Resolver, Rules } from "./UrlAdmission.ts"
 import { admit, refuse, systemResolver } from "./UrlAdmission.ts"
@@ -97,19 +98,6 @@ const transportError = (what: string, { reason, unsent }: FetchError): ToolError
   }
 }
 
-const retry_after_ms_max = 86_400_000
-
-/** A Retry-After header in seconds or as an HTTP date, as ms from `now`, in ms since 1970; at most a day. */
-const retryAfter = (
-  text: string | undefined,
-  now: number
-): { readonly retry_after_ms?: number } => {
-  if (text === undefined) return {}
-  const isSeconds = /^\d{1,5}$/.test(text)
-  const ms = isSeconds ? Number(text) * 1_000 : Date.parse(text.endsWith(" GMT") ? text : "") - now
-  return Number.isNaN(ms) ? {} : { retry_after_ms: Math.min(Math.max(ms, 0), retry_after_ms_max) }
-}
-
 /** The failure that an answer's status says, with the platform's own detail where the body is its envelope. */
 const statusError = (
   what: string,
@@ -126,7 +114,7 @@ const statusError = (
     case "ToolPolicyError":
       return new ToolPolicyError(fields)
     case "ToolTransientError":
-      return new ToolTransientError({ ...fields, ...retryAfter(headers["retry-after"], now) })
+      return new ToolTransientError({ ...fields, ...waitOf(headers["retry-after"], now) })
     case "ToolTerminalError":
       return new ToolTerminalError(fields)
   }

@@ -11,8 +11,8 @@ import type { AddressRange } from "../../src/call/Address.ts"
 import { parseAddressRange } from "../../src/call/Address.ts"
 import { cloudEventOf, webhook_topic, WebhookEvent } from "../../src/delivery/Webhook.ts"
 import { judgedFetch } from "../dialling/JudgedFetch.ts"
-import type { Wait } from "./RetryAfter.ts"
-import { waitOf } from "./RetryAfter.ts"
+import type { Wait } from "../dialling/RetryAfter.ts"
+import { waitOf } from "../dialling/RetryAfter.ts"
 
 /** Where events go. */
 export class WebhookConfig extends Context.Service<

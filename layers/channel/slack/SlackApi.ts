@@ -9,8 +9,8 @@ import type { AddressRange } from "../../../src/call/Address.ts"
 import { parseAddressRange } from "../../../src/call/Address.ts"
 import { answerText } from "../../dialling/AnswerText.ts"
 import { judgedFetch } from "../../dialling/JudgedFetch.ts"
-import type { Wait } from "../RetryAfter.ts"
-import { waitOf } from "../RetryAfter.ts"
+import type { Wait } from "../../dialling/RetryAfter.ts"
+import { waitOf } from "../../dialling/RetryAfter.ts"
 import { SlackConfig, SlackMisconfigured } from "./SlackConfig.ts"
 
 /** Of an answer. */

@@ -175,9 +175,9 @@ const upgrade = Effect.gen(function* () {
   yield* sql.unsafe("SET LOCAL lock_timeout = 0")
   yield* sql.unsafe("SELECT pg_advisory_xact_lock(hashtextextended('troupe migrations', 0))::text")
   yield* refuseForeign
-  const { early, now } = yield* places
+  const { early, now, schema: isThere } = yield* places
   if (now || (early !== null && (yield* moveEarly(early)))) return yield* migrate(list)
-  if (yield* isForeign) return yield* badState(`${foreign_message}.`)
+  if (isThere && early === null) return yield* badState(`${foreign_message}.`)
   // The first migration makes the schema `troupe`, so that the list cannot be in it before.
   yield* sql.unsafe(`CREATE SCHEMA ${new_schema}`)
   const done = yield* migrate(`${new_schema}.migrations`)

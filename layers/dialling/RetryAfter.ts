@@ -9,7 +9,7 @@ export interface Wait {
   readonly retry_after_ms?: number
 }
 
-/** Longer than anybody waits; the relay has a bound of its own. */
+/** Longer than anybody waits; who retries has a bound of its own. */
 const wait_max_ms = 86_400_000
 
 /** Seconds or a date. `now`: ms since 1970. */
