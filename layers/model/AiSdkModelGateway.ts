@@ -9,7 +9,7 @@ import type {
   LanguageModelV4CallOptions,
   LanguageModelV4StreamResult
 } from "@ai-sdk/provider"
-import { Clock, Config, Effect, Redacted } from "effect"
+import { Clock, Config, Effect, Exit, Redacted } from "effect"
 import type { Layer } from "effect"
 import { ModelError, ModelGateway } from "../../services/ModelGateway.ts"
 import type { ModelDelta, ProviderToolUse } from "../../services/ModelGateway.ts"
@@ -175,9 +175,23 @@ const continued = (each: Attempt, given: ReadonlyArray<AssistantPart>): Attempt 
   }
 })
 
+/** How long a client has to leave the connection of a turn that is there to the next one, in ms. */
+const leave_ms = 1_000
+
+/** Ends the request of a turn: at once where the turn failed or was interrupted. A client that ignores one sees the other. */
+const leave = (
+  exit: Exit.Exit<unknown, unknown>,
+  abort: AbortController,
+  reader: ReadableStreamDefaultReader | undefined
+): void => {
+  if (Exit.isSuccess(exit)) setTimeout(() => abort.abort(), leave_ms).unref()
+  else abort.abort()
+  reader?.cancel().catch(() => {})
+}
+
 /**
- * One turn, from its first byte to its last part: one request, or more when the provider pauses. The connection is
- * closed however the turn ends.
+ * One turn, from its first byte to its last part: one request, or more when the provider pauses. The request has ended
+ * however the turn does.
  */
 const attempt = (each: Attempt) =>
   Effect.suspend(() => {
@@ -208,18 +222,14 @@ const attempt = (each: Attempt) =>
       )
       return turn instanceof ModelError ? yield* turn : turn
     })
-    return Effect.ensuring(
+    return Effect.onExit(
       Effect.catchIf(run(), isUnreadableCall, (error) =>
         Effect.sync(() => {
           for (const kind of ["text", "reasoning"] as const) sink({ kind, text: "", offset: 0 })
           return unreadableTurn(error, model.modelId)
         })
       ),
-      Effect.sync(() => {
-        abort.abort()
-        // A client that ignores the signal sees the stream cancelled.
-        reader?.cancel().catch(() => {})
-      })
+      (exit) => Effect.sync(() => leave(exit, abort, reader))
     ).pipe(
       Effect.timeoutOrElse({
         duration: policy.timeout_ms,

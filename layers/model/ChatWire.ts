@@ -8,6 +8,7 @@
  */
 import { encoder } from "effect/encoding/Sse"
 import type { Known } from "./BodyKind.ts"
+import { leavable } from "./AnswerEnd.ts"
 import { kindOf } from "./BodyKind.ts"
 import { heardBytes } from "./BytesHeard.ts"
 import { boundedBody, judgedBody } from "./JudgedAnswer.ts"
@@ -222,8 +223,10 @@ const exchange = async (
 ): Promise<Response> => {
   const response = await fetch(input, { ...init, redirect: "manual" })
   if (response.body === null) return response
+  let isOver = false
+  const body = leavable(response.body, () => isOver)
   const bounded = boundedBody(() => heardBytes(init?.signal))
-  const known = judgedBody(await kindOf(response.body.pipeThrough(bounded)))
+  const known = judgedBody(await kindOf(body.pipeThrough(bounded)), () => (isOver = true))
   const { headers, status, statusText } = response
   const answer = { headers, status, statusText }
   return new Response(response.ok ? await fix(known, answer) : known.body, answer)

@@ -6,6 +6,7 @@
 import type { JsonBounds } from "../../src/entry/BoundedJson.ts"
 import { jsonTextRefusal } from "../../src/entry/BoundedJson.ts"
 import { eventData, EventTexts } from "../../src/entry/EventText.ts"
+import { isLast } from "./AnswerEnd.ts"
 import type { Known } from "./BodyKind.ts"
 
 /** The largest answer, in bytes on the wire. */
@@ -68,22 +69,29 @@ const collected = (): TransformStream<Uint8Array, Uint8Array> => {
   })
 }
 
-/** Checks an event before its last line is passed on, without which no client reads it. */
-const events = (): TransformStream<Uint8Array, Uint8Array> => {
+/** Checks an event before its last line is passed on, without which no client reads it. The stream ends with the last one. */
+const events = (onLast: () => void): TransformStream<Uint8Array, Uint8Array> => {
   const decoder = new TextDecoder()
   const texts = new EventTexts()
   return new TransformStream({
     transform(chunk, controller) {
-      for (const event of texts.push(decoder.decode(chunk, { stream: true })))
-        judge(eventData(event))
+      let isOver = false
+      for (const event of texts.push(decoder.decode(chunk, { stream: true }))) {
+        const data = eventData(event)
+        judge(data)
+        isOver ||= isLast(event, data)
+      }
       controller.enqueue(chunk)
+      if (!isOver) return
+      onLast()
+      controller.terminate()
     },
     flush: () => judge(eventData(texts.rest()))
   })
 }
 
-/** The body, checked as it is read. */
-export const judgedBody = ({ body, isJson }: Known): Known => ({
+/** The body, checked as it is read. `onLast` is called once its last event is there. */
+export const judgedBody = ({ body, isJson }: Known, onLast: () => void): Known => ({
   isJson,
-  body: body.pipeThrough(isJson ? collected() : events())
+  body: body.pipeThrough(isJson ? collected() : events(onLast))
 })

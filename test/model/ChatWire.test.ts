@@ -7,7 +7,7 @@ import { finish, say, serve, status, stream, usage } from "./ChatServer.ts"
 import type { Answer } from "./ChatServer.ts"
 import { ask } from "./Gateway.ts"
 import { askAt, body, stalled } from "./Wires.ts"
-import { compatible, openai } from "./WireTurns.ts"
+import { anthropic, compatible, google, openai, responses, wires } from "./WireTurns.ts"
 
 const turnOf = (answer: Answer) =>
   Effect.gen(function* () {
@@ -99,14 +99,51 @@ describe("ChatWire", () => {
   )
 
   it.live(
-    "a stream is over with its [DONE], also where the endpoint holds the connection open",
+    "a stream is over with its [DONE] or last event, also where the endpoint holds the connection open",
     () =>
       Effect.gen(function* () {
-        for (const wire of [openai, compatible]) {
-          const server = yield* serve([stalled(body(wire))])
+        // As an endpoint writes it that names no event, or whose type is not its first member.
+        const unnamed = body(responses).replaceAll(/^event: .*\n/gm, "")
+        const turned = body(responses).replaceAll(
+          /^data: \{"type":("[^"]*"),(.*)\}$/gm,
+          'data: {$2,"type":$1}'
+        )
+        const held = [
+          [openai, body(openai)],
+          [compatible, body(compatible)],
+          [anthropic, body(anthropic)],
+          [responses, body(responses)],
+          [responses, unnamed],
+          [responses, turned]
+        ] as const
+        const ask = Effect.fnUntraced(function* ([wire, text]: (typeof held)[number]) {
+          const server = yield* serve([stalled(text)])
           const { turn } = yield* askAt(wire, server, { policy: { idle_ms: 2_000 } })
           assert.deepStrictEqual(turn, wire.turn)
           yield* Deferred.await(server.hungUp)
+        })
+        yield* Effect.forEach(held, ask, { concurrency: "unbounded" })
+      }).pipe(Effect.scoped)
+  )
+
+  it.live(
+    "a connection serves the next turn, also where the answer before ended a moment late",
+    () =>
+      Effect.gen(function* () {
+        for (const wire of wires) {
+          const connections = new Set<unknown>()
+          const late: Answer = (reply) => {
+            connections.add(reply.socket)
+            reply.writeHead(200, { "content-type": "text/event-stream" })
+            reply.write(body(wire))
+            setTimeout(() => reply.end(), wire === google ? 0 : 20)
+          }
+          const server = yield* serve([late])
+          for (let turn = 0; turn < 2; turn++) {
+            yield* askAt(wire, server)
+            yield* Effect.sleep(60)
+          }
+          assert.strictEqual(connections.size, 1, wire.provider)
         }
       }).pipe(Effect.scoped)
   )
