@@ -1,9 +1,12 @@
 /**
  * Delivers events to one webhook by HTTP POST. 2xx is delivered; an answer that another try cannot change (4xx, except
  * 408, 425 and 429) is refused; anything else failed. Reaches public addresses, and ranges that its config names. Says
- * nothing of the address, in errors or in spans.
+ * nothing of the address, in errors or in spans. Where there is a secret, each request is signed by Standard Webhooks
+ * (https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md).
  */
-import { Clock, Context, Effect, Layer, Result, Schema } from "effect"
+import { createHmac } from "node:crypto"
+import { Clock, Context, Effect, Layer, Redacted, Result, Schema } from "effect"
+import { Base64 } from "effect/encoding"
 import { FetchHttpClient, HttpBody, HttpClient, HttpClientRequest } from "effect/http"
 import type { DeliveryHandler, RoomHandlers } from "../../services/DeliveryHandlers.ts"
 import { DeliveryFailed, DeliveryRefused } from "../../services/DeliveryHandlers.ts"
@@ -23,6 +26,11 @@ export class WebhookConfig extends Context.Service<
     readonly source?: string | undefined
     /** How long one answer may take; absent = 10,000. The relay's own timeout must be longer. */
     readonly timeout_ms?: number | undefined
+    /**
+     * `whsec_` and 24 to 64 bytes in base64, with which receivers check that the request is ours. Several while one takes the
+     * place of another: each signs. Absent = requests are not signed.
+     */
+    readonly secret?: Redacted.Redacted | ReadonlyArray<Redacted.Redacted> | undefined
     /** Address ranges to be reached although they are not public, such as `127.0.0.0/8`. Absent = none. */
     readonly allow_ranges?: ReadonlyArray<string> | undefined
   }
@@ -46,10 +54,58 @@ const rangesOf = (
         )
   })
 
+const secret_prefix = "whsec_"
+/** Bytes of a key, as the specification has them. */
+const key_bytes = { min: 24, max: 64 }
+
+const bad_secret = Effect.fail(
+  new WebhookMisconfigured({
+    field: "secret",
+    message: `It is a Redacted ${secret_prefix} with ${key_bytes.min} to ${key_bytes.max} bytes in base64, or several.`
+  })
+)
+
+const keyOf = (secret: Redacted.Redacted): Effect.Effect<Uint8Array, WebhookMisconfigured> => {
+  const given: unknown = Redacted.isRedacted(secret) ? Redacted.value(secret) : undefined
+  if (typeof given !== "string" || !given.startsWith(secret_prefix)) return bad_secret
+  const key = Result.getOrUndefined(Base64.decode(given.slice(secret_prefix.length)))
+  if (key === undefined || key.length < key_bytes.min || key.length > key_bytes.max) {
+    return bad_secret
+  }
+  return Effect.succeed(key)
+}
+
+const keysOf = (secret: WebhookConfig["Service"]["secret"]) => {
+  if (secret === undefined) return Effect.succeed([])
+  const secrets = Array.isArray(secret) ? secret : [secret]
+  return secrets.length === 0 ? bad_secret : Effect.forEach(secrets, keyOf)
+}
+
+/** The id is the message's, the same at each delivery; the time is that of this one, so that old requests can be refused. */
+const signatureOf = (
+  keys: ReadonlyArray<Uint8Array>,
+  id: string,
+  now: number,
+  body: string
+): Readonly<Record<string, string>> => {
+  if (keys.length === 0) return {}
+  const timestamp = String(Math.floor(now / 1_000))
+  const signed = keys.map(
+    (key) => `v1,${createHmac("sha256", key).update(`${id}.${timestamp}.${body}`).digest("base64")}`
+  )
+  return {
+    "webhook-id": id,
+    "webhook-timestamp": timestamp,
+    "webhook-signature": signed.join(" ")
+  }
+}
+
 const timeout_ms_default = 10_000
 
 /** Statuses that ask for a later retry: Request Timeout, Too Early, Too Many Requests. */
 const later: ReadonlySet<number> = new Set([408, 425, 429])
+
+const content_type = "application/cloudevents+json; charset=utf-8"
 
 const decode = Schema.decodeUnknownEffect(WebhookEvent)
 
@@ -70,6 +126,7 @@ export const handlers: Effect.Effect<RoomHandlers, WebhookMisconfigured, Webhook
     const config = yield* WebhookConfig
     const { source = "troupe", timeout_ms = timeout_ms_default, url } = config
     const fetch = judgedFetch({ allow: yield* rangesOf(config.allow_ranges ?? []) })
+    const keys = yield* keysOf(config.secret)
     const context = yield* Layer.build(FetchHttpClient.layer)
     // Only the status is read: the scope gives the connection back without the body, however long that is.
     const client = HttpClient.withScope(Context.get(context, HttpClient.HttpClient))
@@ -80,13 +137,11 @@ export const handlers: Effect.Effect<RoomHandlers, WebhookMisconfigured, Webhook
           decode(message.payload),
           () => new DeliveryRefused({ message: "the payload is no webhook event" })
         )
+        const body = JSON.stringify(cloudEventOf(message, event, source))
+        const signature = signatureOf(keys, message.id, yield* Clock.currentTimeMillis, body)
         const response = yield* HttpClientRequest.post(url).pipe(
-          HttpClientRequest.setBody(
-            HttpBody.text(
-              JSON.stringify(cloudEventOf(message, event, source)),
-              "application/cloudevents+json; charset=utf-8"
-            )
-          ),
+          HttpClientRequest.setHeaders(signature),
+          HttpClientRequest.setBody(HttpBody.text(body, content_type)),
           client.execute,
           Effect.mapError(
             () => new DeliveryFailed({ message: "the receiver could not be reached" })

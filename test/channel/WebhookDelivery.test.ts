@@ -1,7 +1,8 @@
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Effect, Exit, Schema } from "effect"
+import { Cause, Effect, Exit, Redacted, Schema } from "effect"
+import { Webhook } from "standardwebhooks"
 import * as WebhookDelivery from "../../layers/channel/WebhookDelivery.ts"
 import type { OutboxMessage } from "../../src/delivery/Outbox.ts"
 import { CloudEvent, webhook_topic } from "../../src/delivery/Webhook.ts"
@@ -11,6 +12,8 @@ interface Seen {
   readonly method: string | undefined
   readonly contentType: string | undefined
   readonly body: string
+  /** The headers of Standard Webhooks. */
+  readonly signed: Readonly<Record<string, string>>
 }
 
 /** A receiver on loopback that answers with a status, or not at all for 0. */
@@ -29,7 +32,12 @@ const receiver = (status: () => number, headers: Record<string, string> = {}) =>
           seen.push({
             method: request.method,
             contentType: request.headers["content-type"],
-            body: Buffer.concat(chunks).toString("utf8")
+            body: Buffer.concat(chunks).toString("utf8"),
+            signed: Object.fromEntries(
+              Object.entries(request.headersDistinct).flatMap(([name, values]) =>
+                name.startsWith("webhook-") && values !== undefined ? [[name, values.join()]] : []
+              )
+            )
           })
           const code = status()
           if (code === 0) return
@@ -73,11 +81,12 @@ const deliver = (
   url: string,
   it: OutboxMessage,
   timeout_ms?: number,
-  allow_ranges = ["127.0.0.0/8"]
+  allow_ranges = ["127.0.0.0/8"],
+  secret?: WebhookDelivery.WebhookConfig["Service"]["secret"]
 ) =>
   WebhookDelivery.handlers.pipe(
     Effect.flatMap(([entry]) => entry![1](it)),
-    Effect.provideService(WebhookDelivery.WebhookConfig, { url, timeout_ms, allow_ranges })
+    Effect.provideService(WebhookDelivery.WebhookConfig, { url, timeout_ms, allow_ranges, secret })
   )
 
 describe("WebhookDelivery", () => {
@@ -134,6 +143,65 @@ describe("WebhookDelivery", () => {
       })
     )
   }
+
+  it.live(
+    "signs by Standard Webhooks where there is a secret, with each while two are in use",
+    () =>
+      Effect.gen(function* () {
+        const hook = yield* receiver(() => 204)
+        const secret = [Buffer.alloc(24, "a"), Buffer.alloc(64, "b")].map((key) =>
+          Redacted.make(`whsec_${key.toString("base64")}`)
+        )
+        yield* deliver(hook.url, message)
+        yield* deliver(hook.url, message, undefined, undefined, secret[0])
+        yield* deliver(hook.url, { ...message, attempts: 2 }, undefined, undefined, secret)
+        const [unsigned, one, both] = hook.seen
+        assert.deepStrictEqual(unsigned?.signed, {})
+        for (const [seen, by] of [
+          [one, secret.slice(0, 1)],
+          [both, secret]
+        ] as const) {
+          assert.strictEqual(seen!.signed["webhook-id"], message.id, "the same at each delivery")
+          for (const each of by) {
+            const receiver = new Webhook(Redacted.value(each))
+            assert.deepStrictEqual(
+              receiver.verify(seen!.body, seen!.signed),
+              JSON.parse(seen!.body)
+            )
+            assert.throws(() => receiver.verify(`${seen!.body} `, seen!.signed))
+          }
+        }
+        const other = new Webhook(Redacted.value(secret[1]!))
+        assert.throws(() => other.verify(one!.body, one!.signed))
+      }).pipe(Effect.scoped)
+  )
+
+  it.effect("refuses a secret that is no key before anything is sent, and does not repeat it", () =>
+    Effect.gen(function* () {
+      const key = Buffer.alloc(24, "a").toString("base64")
+      for (const text of [
+        key,
+        "",
+        "whsec_",
+        "whsec_c2hvcnQ=",
+        "whsec_!",
+        `whsec_${"A".repeat(88)}`
+      ]) {
+        const error = yield* Effect.flip(
+          deliver("http://127.0.0.1:1/", message, undefined, undefined, Redacted.make(text))
+        )
+        assert.strictEqual((error as { readonly _tag: string })._tag, "WebhookMisconfigured", text)
+        assert.strictEqual((error as WebhookDelivery.WebhookMisconfigured).field, "secret")
+        if (text !== "") assert.notInclude(error.message, text === "whsec_" ? key : text)
+      }
+      for (const given of [`whsec_${key}` as never, []]) {
+        const bare = yield* Effect.flip(
+          deliver("http://127.0.0.1:1/", message, undefined, undefined, given)
+        )
+        assert.strictEqual((bare as { readonly _tag: string })._tag, "WebhookMisconfigured")
+      }
+    })
+  )
 
   it.live("is tried again when the receiver says so, in seconds or at a time", () =>
     Effect.gen(function* () {
