@@ -186,12 +186,34 @@ const withWait = (
         retry_after_ms: Math.min(retry_ms * 4 ** (attempts - 1), retry_max_ms)
       })
 
+/** Without the questions that nobody has to answer any more: a digest waits for a day, and a channel may have been away. */
+const withoutSettled = (
+  { get }: ApprovalRecords["Service"],
+  { contents, ...place }: Outgoing
+): Effect.Effect<Outgoing, DeliveryFailed> =>
+  retried(
+    Effect.map(
+      Effect.forEach(contents, ({ approval }) =>
+        approval === undefined
+          ? Effect.succeed(true)
+          : Effect.map(get(approval), (found) => found?.status === "pending")
+      ),
+      (open) => ({ ...place, contents: contents.filter((_, index) => open[index]) })
+    )
+  )
+
 const delivering =
-  ({ deliver, name }: ChannelAdapter, retry_ms: number): DeliveryHandler =>
+  (
+    { deliver, name }: ChannelAdapter,
+    approvals: ApprovalRecords["Service"],
+    retry_ms: number
+  ): DeliveryHandler =>
   (message) => {
     const outgoing = Option.getOrUndefined(decodeOutgoing(message.payload))
     if (outgoing === undefined) return Effect.fail(unreadable)
-    return deliver(outgoing, message).pipe(
+    return Effect.flatMap(withoutSettled(approvals, outgoing), (open) =>
+      open.contents.length === 0 ? Effect.void : deliver(open, message)
+    ).pipe(
       Effect.mapError((error) => withWait(error, message.attempts, retry_ms)),
       Effect.tapError((error) =>
         Effect.annotateLogs(Effect.logWarning(`the channel ${name} failed: ${error.message}`), {
@@ -258,7 +280,9 @@ const makeHandlers = Effect.fnUntraced(function* (adapters: ReadonlyArray<Channe
   const rooms: RoomHandlers = [
     [answered_topic, answered],
     [asked_topic, asked],
-    ...adapters.map((adapter) => [topicOf(adapter.name), delivering(adapter, retry_ms)] as const)
+    ...adapters.map(
+      (adapter) => [topicOf(adapter.name), delivering(adapter, approvals, retry_ms)] as const
+    )
   ]
   return rooms
 })

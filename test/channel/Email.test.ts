@@ -410,27 +410,46 @@ describe("several channels", () => {
     )
   )
 
-  it.live("a digest tells in one e-mail what waited", () =>
-    Effect.gen(function* () {
-      const mail = yield* mailServer
-      yield* Effect.gen(function* () {
-        yield* prefer({ email: "digest" })
-        yield* verdict("e-1")
-        yield* told(1)
-        yield* verdict("e-2")
-        yield* told(2)
-        assert.lengthOf(mail.mails, 0)
-        const now = yield* Clock.currentTimeMillis
-        yield* Effect.provide(sendDigests(now + 1), PooledRandom.layer)
-        const [digest, ...more] = yield* mailed(mail, 1)
-        assert.deepStrictEqual(more, [])
-        assert.strictEqual(headerOf(digest, "subject"), "2 messages")
-        assert.lengthOf(digest?.text.match(/understood/g) ?? [], 2)
-        yield* Effect.provide(sendDigests(now + 1), PooledRandom.layer)
-      }).pipe(
-        Effect.provide(S.service({ bindings: [mailbox], adapters: [adapterOf(mail)] }, S.directory))
-      )
-    }).pipe(Effect.scoped)
+  it.live(
+    "a digest tells in one e-mail what waited, without a question that was answered since",
+    () =>
+      Effect.gen(function* () {
+        const mail = yield* mailServer
+        yield* Effect.gen(function* () {
+          yield* prefer({ email: "digest" })
+          yield* verdict("e-1")
+          yield* told(1)
+          yield* verdict("e-2")
+          const { json } = yield* told(2)
+          const { approval } = json.items.find((each: { kind: string }) => each.kind === "question")
+          yield* S.ask(`/v1/approvals/${approval}/decision`, {
+            as: "olga",
+            json: { decision: "approve" }
+          })
+          yield* told(3)
+          assert.lengthOf(mail.mails, 0)
+          const now = yield* Clock.currentTimeMillis
+          yield* Effect.provide(sendDigests(now + 1), PooledRandom.layer)
+          const [digest, ...more] = yield* mailed(mail, 1)
+          assert.deepStrictEqual(more, [])
+          assert.strictEqual(headerOf(digest, "subject"), "2 messages")
+          assert.lengthOf(digest?.text.match(/understood/g) ?? [], 2)
+          assert.notInclude(digest?.text, "private-1")
+          yield* Effect.provide(sendDigests(now + 1), PooledRandom.layer)
+        }).pipe(
+          Effect.provide(
+            S.service(
+              {
+                bindings: [mailbox],
+                adapters: [adapterOf(mail)],
+                tools: [apply],
+                model: [text("understood"), call("apply", { id: "private-1" }), text("understood")]
+              },
+              S.directory
+            )
+          )
+        )
+      }).pipe(Effect.scoped)
   )
 
   it.live("a channel that this process does not have is not told, and nothing waits for it", () =>
