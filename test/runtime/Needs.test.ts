@@ -195,6 +195,47 @@ describe("a run of an agent that has changed", () => {
   )
 })
 
+describe("a run of an agent that must not change", () => {
+  const asks = { pay: H.asks((n) => Effect.succeed(n)) }
+  const version = (
+    instructions: string,
+    tools: Readonly<Record<string, H.TestTool>>
+  ): H.Options => ({
+    tools,
+    agent: { instructions, tools: ["test.pay@1"], on_change: "fail" },
+    script: ({ transcript }) => (transcript.length === 1 ? call("pay", { n: 1 }) : text("done")),
+    config
+  })
+
+  for (const [changed, next] of [
+    ["its definition", version("Two.", asks)],
+    [
+      "its tools",
+      version("One.", { pay: H.asks(() => Effect.succeed(0), { effect_description: "Pays." }) })
+    ]
+  ] as const) {
+    test(
+      `fails where ${changed} did, and operators are told what`,
+      Effect.gen(function* () {
+        const gone = yield* H.boot(version("One.", asks))
+        const run = yield* gone.run(H.send("hello"))
+        const { approval } = yield* gone.run(H.question(run))
+        yield* gone.stop
+        const now = yield* H.boot(next)
+        yield* now.run(H.decide(approval, H.approve))
+        yield* TestClock.adjust(2_000)
+        const all = yield* now.run(H.ended(run))
+        assert.deepInclude(H.end(all), { status: "failed", reason: "definition_changed" })
+        const stopping = all.find((event) => event._tag === "RunStopping")
+        assert.strictEqual(
+          stopping?.message,
+          `the agent ${H.agentName} has changed since the run was accepted: ${changed}`
+        )
+      })
+    )
+  }
+})
+
 describe("a call that was lost on its way to a tool", () => {
   const keys: Array<string | undefined> = []
   const paying = (version: string, body: H.Body): H.Options => ({

@@ -22,6 +22,7 @@ import type { ChannelKey } from "../loop/Feed.ts"
 import { channelKey } from "../loop/Feed.ts"
 import type { LoopServices } from "../loop/LoopServices.ts"
 import { RunFeed } from "../loop/RunFeed.ts"
+import type { Stopped } from "../loop/RunLoop.ts"
 import { run as runLoop } from "../loop/RunLoop.ts"
 import { WorkedTime } from "../loop/WallClockLimit.ts"
 import { countDelivered } from "../relay/DeliveryOutcome.ts"
@@ -211,11 +212,23 @@ export const beginGiven = Effect.fnUntraced(function* (
   return yield* heldRun(host, claim.head, claim, past)
 })
 
-/** Is the run to fail, because its agent is not what it was accepted with? */
-const isDefinitionChanged = (agent: ResolvedAgent | undefined, { accepted }: RunState): boolean =>
-  agent !== undefined &&
-  agent.spec.on_change === "fail" &&
-  (accepted.pins.definition !== agent.pins.definition || accepted.pins.tools !== agent.pins.tools)
+/** Why the run is to fail: its agent is not what it was accepted with. Undefined = it may go on. */
+const changedSince = (
+  agent: ResolvedAgent | undefined,
+  { accepted }: RunState
+): Stopped | undefined => {
+  if (agent === undefined || agent.spec.on_change !== "fail") return undefined
+  const changed = [
+    ...(accepted.pins.definition === agent.pins.definition ? [] : ["its definition"]),
+    ...(accepted.pins.tools === agent.pins.tools ? [] : ["its tools"])
+  ]
+  return changed.length === 0
+    ? undefined
+    : {
+        reason: "definition_changed",
+        message: `the agent ${agent.spec.name} has changed since the run was accepted: ${changed.join(" and ")}`
+      }
+}
 
 const warnFailing = ({ background }: ActorHost, run: RunId, { message, reason }: RunStopping) =>
   background(
@@ -277,9 +290,7 @@ export const continueRun = Effect.fnUntraced(function* (
     { run, state, worked_ms, last_append_at, hasWaited },
     past,
     actor.wakeup,
-    isDefinitionChanged(loop.directory.get(agentOfRun(state.accepted)), state)
-      ? "definition_changed"
-      : undefined
+    changedSince(loop.directory.get(agentOfRun(state.accepted)), state)
   ).pipe(
     Effect.onExit((exit) =>
       Effect.sync(() => {

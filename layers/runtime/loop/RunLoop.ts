@@ -20,7 +20,7 @@ import type { Context } from "effect"
 import type { Past } from "../../../src/conversation/Compaction.ts"
 import type { TranscriptEntry } from "../../../src/conversation/Transcript.ts"
 import type { Exception } from "../../../src/error/Exception.ts"
-import type { FrameId, RunId } from "../../../src/Ids.ts"
+import type { AgentName, FrameId, RunId } from "../../../src/Ids.ts"
 import { rootFrame } from "../../../src/Ids.ts"
 import { appended } from "../../../src/ShortList.ts"
 import type { RunInput } from "../../../src/run/RunDecider.ts"
@@ -93,8 +93,14 @@ const no_items: Array<never> = []
 /** While every value that a pass needs is ready, the loop keeps the thread, so it yields the thread after this many passes. */
 const passes_per_yield = 32
 
+/** Why a run fails before it does anything; the message is for operators. */
+export interface Stopped {
+  readonly reason: string
+  readonly message: string
+}
+
 /**
- * Runs a claimed run until it ends, is parkable or has drained; its fibers end with it. `stop_reason` fails a run that was just
+ * Runs a claimed run until it ends, is parkable or has drained; its fibers end with it. `stopped` fails a run that was just
  * claimed: it is ignored for one that has waited in this process, and `unknown_agent` takes its place where this process
  * does not define an agent of the run.
  *
@@ -106,11 +112,11 @@ export const run = (
   held: Held,
   past: Past,
   wakeup: RunWakeup,
-  stop_reason: string | undefined
+  stopped: Stopped | undefined
 ): Effect.Effect<Finish, LoopFailure, AgentMemory> =>
   Effect.contextWith((context: Context.Context<AgentMemory>) => {
     const loop = new Loop(context, services, held, past, wakeup)
-    if (!held.hasWaited) loop.recover(stop_reason)
+    if (!held.hasWaited) loop.recover(stopped)
     return loop.run()
   })
 
@@ -168,12 +174,18 @@ class Loop implements LoopHost {
   }
 
   /** Decides at the first pass on what an earlier owner left, and stops a run that cannot go on here. */
-  recover(stop_reason: string | undefined): void {
+  recover(stopped: Stopped | undefined): void {
     this.#submit({ _tag: "Recovered" })
-    const reason = this.#isDefined() ? stop_reason : "unknown_agent"
-    if (reason !== undefined) {
-      const stopping = { status: "failed", by: "runtime", reason } as const
-      this.#submit({ _tag: "Stops", stopping })
+    const agent = this.#missingAgent()
+    const stops =
+      agent === undefined
+        ? stopped
+        : {
+            reason: "unknown_agent",
+            message: `the agent ${agent} of the run is not defined in this process`
+          }
+    if (stops !== undefined) {
+      this.#submit({ _tag: "Stops", stopping: { status: "failed", by: "runtime", ...stops } })
     }
   }
 
@@ -269,10 +281,11 @@ class Loop implements LoopHost {
     })
   }
 
-  /** Does this process define the agents of all open frames? Where it does not, the run cannot go on here. */
-  #isDefined(): boolean {
+  /** The agent of an open frame that this process does not define, so that the run cannot go on here. */
+  #missingAgent(): AgentName | undefined {
     const { directory } = this.#services
-    return this.writer.state.openFrames.every(({ agent }) => directory.get(agent) !== undefined)
+    return this.writer.state.openFrames.find(({ agent }) => directory.get(agent) === undefined)
+      ?.agent
   }
 
   /** Interrupts work that is no longer wanted; starts what is missing, unless the run is draining. */
