@@ -72,9 +72,10 @@ const one = (
 }
 
 const planted = (text: string, seeds: number): boolean => {
-  let all = true
-  for (const [name, mutation] of Object.entries(mutants)) {
-    if (!name.includes(text)) continue
+  const named = Object.entries(mutants).filter(([name]) => name.includes(text))
+  if (named.length === 0) console.log(`no planted bug has ${JSON.stringify(text)} in its name`)
+  let all = named.length > 0
+  for (const [name, mutation] of named) {
     const failure = caught(mutation, seeds)
     all &&= failure !== undefined
     console.log(
