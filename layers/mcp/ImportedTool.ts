@@ -4,6 +4,7 @@
  */
 import { Context, Effect, Exit, Latch, Result } from "effect"
 import type { Json } from "../../src/Canonical.ts"
+import { isObject } from "../../src/PlainObject.ts"
 import { ToolUserError } from "../../src/error/ToolError.ts"
 import type { Governance } from "../../src/tool/Governance.ts"
 import { specOf } from "../../src/tool/Governance.ts"
@@ -32,9 +33,6 @@ import { nameOf, refusalOn } from "./Offers.ts"
 type JsonObject = Readonly<Record<string, unknown>>
 /** How long a call waits for a server that is restarting. */
 const reconnect_wait_ms = 5_000
-
-const isObject = (value: unknown): value is JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
 
 const isJson = (value: unknown): Exit.Exit<unknown, ValueRefused> => Exit.succeed(value)
 

@@ -4,6 +4,7 @@
  */
 import { Result } from "effect"
 import type { Json } from "../Canonical.ts"
+import { isObject } from "../PlainObject.ts"
 
 export type JsonObject = { readonly [name: string]: Json }
 export type BodyPath = ReadonlyArray<string>
@@ -14,9 +15,8 @@ const unsafe_names: ReadonlySet<string> = new Set(["__proto__", "constructor", "
 
 export const isUnsafeName = (name: string): boolean => unsafe_names.has(name)
 
-/** An object that is no list. */
-export const isJsonObject = (value: unknown): value is JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
+/** An object that is no list, of a value that is known to be JSON. */
+export const isJsonObject = isObject<Json>
 
 export const parsePath = (text: string): Result.Result<BodyPath, PathRefusal> => {
   const segments = text.split(".")

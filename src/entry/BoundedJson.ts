@@ -3,6 +3,7 @@
  * bounds, so code that walks them may be recursive. The time is linear in the length of the text.
  */
 import { Result, Schema } from "effect"
+import { isPlainObject } from "../PlainObject.ts"
 
 type Json = Schema.Json
 
@@ -193,11 +194,6 @@ interface Left {
   units: number
 }
 
-const isPlain = (value: object): boolean => {
-  const prototype: unknown = Object.getPrototypeOf(value)
-  return prototype === Object.prototype || prototype === null
-}
-
 /** A copy of the value. Throws the refusal (`JsonRefused`), which `readJsonValue` catches. */
 const copied = (value: unknown, depth: number, left: Left, bounds: JsonBounds): Json => {
   if (--left.values < 0) throw tooMany(bounds)
@@ -223,7 +219,7 @@ const copied = (value: unknown, depth: number, left: Left, bounds: JsonBounds): 
     for (let at = 0; at < value.length; at++) items.push(copied(value[at], depth + 1, left, bounds))
     return items
   }
-  if (!isPlain(value)) throw wrong("an object of a class is not JSON")
+  if (!isPlainObject(value)) throw wrong("an object of a class is not JSON")
   const copy: Record<string, Json> = {}
   for (const name of Object.keys(value)) {
     const member = (value as Readonly<Record<string, unknown>>)[name]

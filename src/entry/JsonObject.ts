@@ -3,22 +3,15 @@
  * JSON values has a parser look at each member, in three times as long (bench row `calls`).
  */
 import { Schema } from "effect"
+import { isObject, isPlainObject } from "../PlainObject.ts"
 import { bounds_default } from "./BoundedJson.ts"
 
-const isObject = (value: Schema.Json): value is Schema.JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
-
 export const JsonObject = Schema.Json.pipe(
-  Schema.refine(isObject, {
+  Schema.refine(isObject<Schema.Json>, {
     expected: "a JSON object",
     toJsonSchema: () => ({ type: "object" })
   })
 )
-
-const isPlain = (value: object): boolean => {
-  const prototype: unknown = Object.getPrototypeOf(value)
-  return prototype === Object.prototype || prototype === null
-}
 
 /**
  * How many of `left` values are left behind this one, which may nest `depth` deep. Negative = there are more, it is deeper, or
@@ -35,7 +28,7 @@ const plainLeft = (value: unknown, depth: number, left: number): number => {
     }
     return rest
   }
-  if (!isPlain(value)) return -1
+  if (!isPlainObject(value)) return -1
   for (const name of Object.keys(value)) {
     rest = plainLeft((value as Readonly<Record<string, unknown>>)[name], depth - 1, rest)
     if (rest < 0) return rest

@@ -6,6 +6,7 @@ import { Cause, Effect, Exit, Result } from "effect"
 import { parseCapability, grantsOf, uncoveredCapability } from "../capability/Capability.ts"
 import { truncateUnits } from "../CutText.ts"
 import type { Json } from "../Canonical.ts"
+import { isObject } from "../PlainObject.ts"
 import type { GovernedTool } from "../tool/GovernedTool.ts"
 import { suggestNames } from "../tool/Nearest.ts"
 import type { Registry } from "../tool/Registry.ts"
@@ -15,9 +16,6 @@ import type { GraphNode, GraphRefused, ToolGraph } from "./ToolGraph.ts"
 import { broker_key, graphRefused } from "./ToolGraph.ts"
 
 type JsonObject = Readonly<Record<string, unknown>>
-
-const isObject = (value: unknown): value is JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
 
 /** A mistake, and the field of the node that has it. */
 interface Wrong {

@@ -5,14 +5,12 @@
  */
 import { Result } from "effect"
 import type { Json } from "../Canonical.ts"
+import { isObject } from "../PlainObject.ts"
 
 const whole = /^\{\{\s*state\.([A-Za-z_][\w-]*(?:\.[\w-]+)*)\s*\}\}$/
 const each = /\{\{\s*state\.([A-Za-z_][\w-]*(?:\.[\w-]+)*)\s*\}\}/g
 
 type Path = ReadonlyArray<string>
-
-const isObject = (value: unknown): value is Readonly<Record<string, Json>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
 
 /** Every text in the value, at any depth. */
 function* textsOf(value: Json): Iterable<string> {

@@ -22,6 +22,7 @@ import type { Json } from "../Canonical.ts"
 import { excess_message, firstSchemaIssue } from "../entry/SchemaIssues.ts"
 import { bounds_default, isWithinBounds } from "../entry/BoundedJson.ts"
 import { AgentName } from "../Ids.ts"
+import { isObject } from "../PlainObject.ts"
 import { didYouMean } from "../tool/Nearest.ts"
 import { jsonSchemaInput, refusalText } from "../tool/ToolCodec.ts"
 import { malformedTemplate, pathsReadBy } from "./StateTemplate.ts"
@@ -257,9 +258,7 @@ const unwrittenField = (
 /** The fields that the input declares; undefined where it may have others. */
 const fieldsOf = ({ input }: GraphSpec): ReadonlySet<string> | undefined => {
   const properties = input?.["properties"]
-  return typeof properties === "object" && properties !== null && !Array.isArray(properties)
-    ? new Set(Object.keys(properties))
-    : undefined
+  return isObject(properties) ? new Set(Object.keys(properties)) : undefined
 }
 
 /** The nodes in waves. Fails with the cycle that keeps some of them from running. */

@@ -4,6 +4,7 @@
  */
 import { Result, Schema } from "effect"
 import type { ApprovalId } from "../Ids.ts"
+import { isObject } from "../PlainObject.ts"
 import type { ApprovalRequested, JournalEntry, RunEnded } from "../run/RunEvent.ts"
 import { RunLimits } from "../run/RunLimits.ts"
 import type { FoldState } from "../run/RunState.ts"
@@ -127,9 +128,6 @@ export const resolveAwaiting = (loop: Loop): Result.Result<Loop, string> => {
 const orSame = (loop: Loop, moved: Result.Result<Loop, string>): Loop =>
   Result.getOrElse(moved, () => loop)
 
-const isRecord = (value: Schema.Json): value is { readonly [name: string]: Schema.Json } =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
-
 const pendingOf = (run: FoldState, request: ApprovalRequested, at: number): PendingApproval => {
   const { arguments: args, expires_at, payload } = request
   const call = run.calls.get(request.call)
@@ -137,7 +135,7 @@ const pendingOf = (run: FoldState, request: ApprovalRequested, at: number): Pend
     // A question about a limit belongs to no call.
     call_id: call === undefined ? request.call : callIdOf(call),
     tool_name: payload.tool_name,
-    ...(isRecord(args) ? { arguments: args } : undefined),
+    ...(isObject<Schema.Json>(args) ? { arguments: args } : undefined),
     reason: `${required_prefix}${payload.effect_description}`,
     requested_at: at,
     timeout_ms: expires_at === undefined ? 0 : expires_at - at,

@@ -6,6 +6,7 @@ import { Effect, Exit, Result, Schema } from "effect"
 import * as Tool from "effect/ai/Tool"
 import { truncateUnits } from "../CutText.ts"
 import type { CallPermission } from "../permission/CallPermission.ts"
+import { isPlainObject } from "../PlainObject.ts"
 import type { CallGovernance } from "./Governance.ts"
 import { descriptionOf, specOf } from "./Governance.ts"
 import type { MisdeclaredTool } from "./MisdeclaredTool.ts"
@@ -54,12 +55,6 @@ const isPlain = (value: unknown): boolean => {
     default:
       return value === undefined || typeof value === "string" || typeof value === "boolean"
   }
-}
-
-/** Neither a map nor a set, for example, of which JSON would say nothing. */
-const isPlainObject = (value: object): boolean => {
-  const prototype: unknown = Object.getPrototypeOf(value)
-  return prototype === Object.prototype || prototype === null
 }
 
 /**

@@ -2,17 +2,13 @@
  * Objects whose members hold no further objects. Their names alone tell whether there is an excess property, at a tenth of the
  * time of `onExcessProperty: "error"` (bench row `step`).
  */
-
-type JsonSchema = Readonly<Record<string, unknown>>
-
-const isSchema = (value: unknown): value is JsonSchema =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
+import { isObject } from "../PlainObject.ts"
 
 const scalars = new Set<unknown>(["string", "number", "integer", "boolean", "null"])
 
 /** Can no value of this schema be or contain an object? False where the schema leaves it open. */
 const isFlat = (schema: unknown): boolean => {
-  if (!isSchema(schema)) return false
+  if (!isObject(schema)) return false
   if (Array.isArray(schema["anyOf"])) return schema["anyOf"].every(isFlat)
   if (schema["type"] === "array") {
     return (
@@ -25,9 +21,11 @@ const isFlat = (schema: unknown): boolean => {
 }
 
 /** The names that an object of this JSON Schema may have; undefined where a member can contain an object. */
-export const flatNames = (schema: JsonSchema): ReadonlySet<string> | undefined => {
+export const flatNames = (
+  schema: Readonly<Record<string, unknown>>
+): ReadonlySet<string> | undefined => {
   const { properties } = schema
-  if (schema["type"] !== "object" || !isSchema(properties)) return undefined
+  if (schema["type"] !== "object" || !isObject(properties)) return undefined
   if (schema["patternProperties"] !== undefined || schema["anyOf"] !== undefined) return undefined
   return Object.values(properties).every(isFlat) ? new Set(Object.keys(properties)) : undefined
 }

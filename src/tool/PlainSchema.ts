@@ -2,7 +2,8 @@
  * JSON Schemas of plain values, from which a check can be made for certain: they have no keyword and no combination of
  * keywords that could be refused. Their checks may be made when they are first needed.
  */
-import { isCount, isObject, types } from "./SchemaShape.ts"
+import { isObject } from "../PlainObject.ts"
+import { isCount, types } from "./SchemaShape.ts"
 
 const isScalar = (value: unknown): boolean =>
   value === null ||

@@ -2,6 +2,8 @@
  * Definitions of a JSON Schema, which may refer to themselves: which of them a schema needs, and whether a value can be checked
  * by them within bounds. A few short definitions can keep a check busy for ever, or for longer than anybody waits.
  */
+import { isObject } from "../PlainObject.ts"
+
 type JsonObject = Readonly<Record<string, unknown>>
 
 export const definitions_at = "#/$defs/"
@@ -18,9 +20,6 @@ const chain_max = 100
 const looks_max = 200_000
 /** The most checks of a value that several branches multiply, in all. */
 const checks_max = 20_000
-
-const isObject = (value: unknown): value is JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
 
 const listOf = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])
 

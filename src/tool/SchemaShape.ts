@@ -3,11 +3,10 @@
  * would be passed over, and with it a bound that its author believes in.
  */
 import { truncateUnits } from "../CutText.ts"
+import { isObject } from "../PlainObject.ts"
 
 type JsonObject = Readonly<Record<string, unknown>>
 
-export const isObject = (value: unknown): value is JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
 const isText = (value: unknown): boolean => typeof value === "string"
 const isFlag = (value: unknown): boolean => typeof value === "boolean"
 const isNumber = (value: unknown): boolean => typeof value === "number"

@@ -18,6 +18,7 @@ import {
 } from "../error/ToolError.ts"
 import type { ToolError } from "../error/ToolError.ts"
 import { toolErrorFrom, classifyKind } from "../error/Classify.ts"
+import { isObject } from "../PlainObject.ts"
 import type { Outcome } from "../run/RunEvent.ts"
 import type { CallMessage, ResultMessage } from "../semstreams/CallMessage.ts"
 import { approval_required_reason } from "../semstreams/Approvals.ts"
@@ -36,7 +37,7 @@ const circumstances = new Set(["approved_by", "trace_id", "metadata"])
 const identityOf = (payload: string): string => {
   // Either side wrote it as canonical JSON; a text that is none is only the same as itself.
   const call = Result.getOrElse(readJson(payload, bounds_result), () => payload)
-  return typeof call === "object" && call !== null && !Array.isArray(call)
+  return isObject(call)
     ? canonical(
         Object.fromEntries(Object.entries(call).filter(([name]) => !circumstances.has(name)))
       )

@@ -8,6 +8,7 @@ import type { RunEraser } from "../../../src/erasure/ErasedEvent.ts"
 import { codesIn, erasedEvent } from "../../../src/erasure/ErasedEvent.ts"
 import { markOf, namesIn } from "../../../src/erasure/ErasedValue.ts"
 import type { RunId } from "../../../src/Ids.ts"
+import { isObject } from "../../../src/PlainObject.ts"
 import { rowDecoder } from "../engine/DecodedRows.ts"
 import { eventIn } from "../journal/RunRows.ts"
 
@@ -24,9 +25,6 @@ const decodeRows = rowDecoder(EventsRow, "events of a run")
 
 const parsed = (text: string): unknown =>
   Result.getOrUndefined(Result.try((): unknown => JSON.parse(text)))
-
-const isObject = (value: unknown): value is object =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
 
 /** The payload of an event afterwards. One that is no event is of a run in quarantine: nothing of it can be told apart. */
 const erasedPayload = (text: string, codes: ReadonlySet<string>, eraser: RunEraser): string => {
