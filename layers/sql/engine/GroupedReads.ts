@@ -5,12 +5,13 @@
  * It shares a shape with `GroupCommit` and no code: a read may be interrupted and asked again, has no lane and no size, and
  * nobody has to learn what became of it. One queue for both would take each of these as an option.
  */
-import { Context, Deferred, Effect, Exit, Latch } from "effect"
+import { Deferred, Effect, Exit, Latch } from "effect"
 import type { Scope } from "effect"
 import { SqlError } from "effect/sql"
 import type { SqlClient } from "effect/sql"
 import type { Tenant } from "../../../src/Ids.ts"
 import * as ReadPlaces from "./ReadPlaces.ts"
+import { isInTransaction } from "./SqlFailure.ts"
 import type { TenantReads } from "./TenantReads.ts"
 
 export interface Options<K, A, E> {
@@ -125,9 +126,9 @@ export const make = <K, A, E>(
     }
     return (key) =>
       Effect.withFiber((fiber) =>
-        Context.getOrUndefined(fiber.context, sql.transactionService) === undefined
-          ? enqueue(key)
-          : Effect.map(read([key]), (answers) => answerAt(answers, 0))
+        isInTransaction(sql, fiber)
+          ? Effect.map(read([key]), (answers) => answerAt(answers, 0))
+          : enqueue(key)
       )
   })
 

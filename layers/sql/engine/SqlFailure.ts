@@ -2,8 +2,8 @@
  * A database's errors as those of the ports, with a sentence that holds no statement, no parameter and no address.
  * Private to this room.
  */
-import type { Cause } from "effect"
-import { Effect } from "effect"
+import type { Cause, Fiber } from "effect"
+import { Context, Effect } from "effect"
 import { SqlError } from "effect/sql"
 import type { SqlClient } from "effect/sql"
 import { JournalError } from "../../../services/RunJournal.ts"
@@ -142,6 +142,12 @@ const lostIn = <E>(
   }
   return lost
 }
+
+/** Is a transaction open where this fiber runs? */
+export const isInTransaction = (
+  sql: SqlClient.SqlClient,
+  { context }: Pick<Fiber.Fiber<unknown, unknown>, "context">
+): boolean => Context.getOrUndefined(context, sql.transactionService) !== undefined
 
 /**
  * A transaction, or a savepoint in the open one. Where its connection is lost the client cannot roll back and dies of

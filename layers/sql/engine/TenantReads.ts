@@ -12,7 +12,7 @@ import type { SqlError } from "effect/sql"
 import type { StoreError } from "../../../services/StoreError.ts"
 import type { Tenant } from "../../../src/Ids.ts"
 import { rowDecoder } from "./DecodedRows.ts"
-import { inTransaction } from "./SqlFailure.ts"
+import { inTransaction, isInTransaction } from "./SqlFailure.ts"
 
 export class TenantReads extends Context.Service<
   TenantReads,
@@ -134,9 +134,9 @@ const make = Effect.gen(function* () {
       role === undefined
         ? read
         : Effect.withFiber((fiber) =>
-            Context.getOrUndefined(fiber.context, sql.transactionService) === undefined
-              ? inTransaction(sql)(Effect.andThen(enter(tenant), read))
-              : read
+            isInTransaction(sql, fiber)
+              ? read
+              : inTransaction(sql)(Effect.andThen(enter(tenant), read))
           )
   })
 })

@@ -4,7 +4,7 @@
  * read again; one that another transaction holds, or that others keep writing, is amended alone under its lock. Private to
  * this room.
  */
-import { Clock, Context, Effect } from "effect"
+import { Clock, Effect } from "effect"
 import type { Scope } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
 import type { Append, RunHead, RunJournal } from "../../../services/RunJournal.ts"
@@ -19,7 +19,7 @@ import type { RunEvent } from "../../../src/run/RunEvent.ts"
 import type { RunState } from "../../../src/run/RunState.ts"
 import { isParkable, statusOf } from "../../../src/run/RunState.ts"
 import { spanned } from "../../../src/Spanned.ts"
-import { inTransaction, orJournalError } from "../engine/SqlFailure.ts"
+import { inTransaction, isInTransaction, orJournalError } from "../engine/SqlFailure.ts"
 import type { AmendmentWakeups, ClaimFor } from "./AmendmentWakeups.ts"
 import { channel } from "./AmendmentWakeups.ts"
 import type { EncodedAppend } from "./AppendStatement.ts"
@@ -177,11 +177,11 @@ const amendLocked = Effect.fnUntraced(function* <A, E>(
  * journal cannot be read would crash; then the return of the listener's connection wakes it, or a sweep.
  */
 const wakeLost = ({ sql, wakeups }: Services, run: RunId): Effect.Effect<void> =>
-  Effect.withFiber(({ context }) =>
+  Effect.withFiber((fiber) =>
     // Of a transaction that is open nothing is written.
-    Context.getOrUndefined(context, sql.transactionService) === undefined
-      ? Effect.ignore(Effect.tap(find(sql, run), () => Effect.sync(() => wakeups.call(run))))
-      : Effect.void
+    isInTransaction(sql, fiber)
+      ? Effect.void
+      : Effect.ignore(Effect.tap(find(sql, run), () => Effect.sync(() => wakeups.call(run))))
   )
 
 export const make = Effect.fnUntraced(function* (
@@ -229,8 +229,7 @@ export const make = Effect.fnUntraced(function* (
   })
 
   const amendOnce = Effect.fnUntraced(function* <A, E>(run: RunId, command: Command<A, E>) {
-    const { context } = yield* Effect.fiber
-    const isWithin = Context.getOrUndefined(context, sql.transactionService) !== undefined
+    const isWithin = isInTransaction(sql, yield* Effect.fiber)
     for (let tries = isWithin ? tries_max : 0; tries < tries_max; tries++) {
       const answer = yield* amendInBatch(run, command)
       if (answer !== undefined) return answer

@@ -16,7 +16,7 @@ import { inTransaction, orJournalError } from "../engine/SqlFailure.ts"
 
 export type Refusal = FencedOff | StaleAppend | JournalError
 
-const overBy = (text: string) => new JournalError({ message: text, lost: false })
+const notWritten = (text: string) => new JournalError({ message: text, lost: false })
 
 /**
  * An event that somebody asks for, as JSON in UTF-8. Every read of its run brings it, and a process of an earlier version takes no
@@ -29,12 +29,23 @@ const isTooLarge = ({ payload }: EncodedAppend["events"][number]): boolean =>
 
 /** The append with its texts, written once, and at once. Fails where an event is not JSON. */
 export const encoded = (append: Append, at: number): Exit.Exit<EncodedAppend, JournalError> => {
-  if (append.events.length === 0) return Exit.fail(overBy("an append without events"))
+  if (append.events.length === 0) return Exit.fail(notWritten("an append without events"))
   try {
     return Exit.succeed(encodeAppend(append, at))
   } catch {
-    return Exit.fail(overBy("an event that is not JSON"))
+    return Exit.fail(notWritten("an event that is not JSON"))
   }
+}
+
+/** The same, and fails where an event is too large: for what a caller asks to be written, who is told so. */
+export const encodedWithin = (
+  append: Append,
+  at: number
+): Exit.Exit<EncodedAppend, JournalError> => {
+  const made = encoded(append, at)
+  return Exit.isSuccess(made) && made.value.events.some(isTooLarge)
+    ? Exit.fail(notWritten(`an event of more than ${event_bytes_max} bytes`))
+    : made
 }
 
 const FenceRow = Schema.Struct({
@@ -51,24 +62,13 @@ export const decodePlaces = journalRowDecoder(
 
 const refusalOf = (item: EncodedAppend, row: typeof FenceRow.Type | undefined): Refusal => {
   const { fence, run } = item.append
-  if (row === undefined) return overBy("append to a run that was never created")
+  if (row === undefined) return notWritten("append to a run that was never created")
   if (row.epoch !== fence.epoch) return new FencedOff({ run_id: run, epoch: row.epoch })
   // Stale, so that its writer loads the run and finds that it is in quarantine.
   if (isQuarantined(row.status)) return new StaleAppend({ run_id: run, length: row.length })
   return row.length === fence.length && row.status >= run_over
-    ? overBy("append to a run that is over")
+    ? notWritten("append to a run that is over")
     : new StaleAppend({ run_id: run, length: row.length })
-}
-
-/** The same for what somebody asks to be written, who is told where it is too large. */
-export const encodedWithin = (
-  append: Append,
-  at: number
-): Exit.Exit<EncodedAppend, JournalError> => {
-  const made = encoded(append, at)
-  return Exit.isSuccess(made) && made.value.events.some(isTooLarge)
-    ? Exit.fail(overBy(`an event of more than ${event_bytes_max} bytes`))
-    : made
 }
 
 /** Why appends were refused, by their heads as they are now. */

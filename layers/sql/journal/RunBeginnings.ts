@@ -2,20 +2,32 @@
  * Runs that the process begins which accepted their tasks, several in one statement: created, claimed, and their dispatches
  * removed from the outbox. Private to this room.
  */
-import { Clock, Context, Effect, Schema } from "effect"
+import { Clock, Effect, Schema } from "effect"
 import type { Scope } from "effect"
 import type { SqlClient } from "effect/sql"
 import type { Beginning, Claim, RunJournal } from "../../../services/RunJournal.ts"
 import { JournalError } from "../../../services/RunJournal.ts"
 import { canonical } from "../../../src/Canonical.ts"
 import { addressKey } from "../../../src/Ids.ts"
-import type { RunEvent } from "../../../src/run/RunEvent.ts"
+import type { RunAccepted, RunEvent } from "../../../src/run/RunEvent.ts"
 import { spanned } from "../../../src/Spanned.ts"
 import { journalRowDecoder } from "../engine/DecodedRows.ts"
-import { inTransaction, orJournalError } from "../engine/SqlFailure.ts"
+import { inTransaction, isInTransaction, orJournalError } from "../engine/SqlFailure.ts"
 import type { CommitListeners, Stored } from "./CommittedEntries.ts"
 import type { Item } from "./GroupCommit.ts"
 import * as GroupCommit from "./GroupCommit.ts"
+
+/** The claim with which a run begins. */
+const firstClaim = (owner: string): RunEvent => ({ _tag: "RunClaimed", epoch: 1, owner })
+
+/** The JSON texts of the two events with which a run begins claimed. */
+export type FirstTexts = readonly [accepted: string, claimed: string]
+
+/** Throws a RangeError where an event is not JSON. */
+export const firstTexts = (accepted: RunAccepted, owner: string): FirstTexts => [
+  canonical(accepted),
+  canonical(firstClaim(owner))
+]
 
 /** A run that waits to be begun, with the texts of its two events. */
 interface Wanted extends Item {
@@ -23,7 +35,7 @@ interface Wanted extends Item {
   readonly owner: string
   /** ms since 1970. */
   readonly at: number
-  readonly texts: readonly [accepted: string, claimed: string]
+  readonly texts: FirstTexts
 }
 
 const decodeRows = journalRowDecoder(
@@ -80,7 +92,7 @@ export const claimOf = ({
   run
 }: Pick<Beginning, "accepted" | "ordinal" | "run"> & Pick<Wanted, "at" | "owner">): Claim => {
   const { address, conversation, tenant } = accepted
-  const events: ReadonlyArray<RunEvent> = [accepted, { _tag: "RunClaimed", epoch: 1, owner }]
+  const events: ReadonlyArray<RunEvent> = [accepted, firstClaim(owner)]
   return {
     head: {
       run_id: run,
@@ -112,8 +124,7 @@ const storedOf = ({ at, beginning: { run }, texts }: Wanted): Stored => ({
 const wantedOf = (beginning: Beginning, owner: string, at: number) =>
   Effect.try({
     try: (): Wanted => {
-      const claimed: RunEvent = { _tag: "RunClaimed", epoch: 1, owner }
-      const texts = [canonical(beginning.accepted), canonical(claimed)] as const
+      const texts = firstTexts(beginning.accepted, owner)
       return { lane: beginning.run, size: texts[0].length, beginning, owner, at, texts }
     },
     catch: () => new JournalError({ message: "an event that is not JSON", lost: false })
@@ -142,8 +153,7 @@ export const make = Effect.fnUntraced(function* (
   }
   const begin = Effect.fnUntraced(function* (beginning: Beginning, owner: string) {
     const wanted = yield* wantedOf(beginning, owner, yield* Clock.currentTimeMillis)
-    const { context } = yield* Effect.fiber
-    const isWithin = Context.getOrUndefined(context, sql.transactionService) !== undefined
+    const isWithin = isInTransaction(sql, yield* Effect.fiber)
     const begun =
       (isWithin ? undefined : yield* beginInBatch(wanted)) ??
       (yield* beginWhenFree(wanted, isWithin))

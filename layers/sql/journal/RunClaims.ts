@@ -2,7 +2,7 @@
  * Claims of runs, those of a recovery in groups: one statement takes a run and reads its events, and those that wait
  * meanwhile share the next one. Private to this room.
  */
-import { Clock, Context, Effect, Schema } from "effect"
+import { Clock, Effect, Schema } from "effect"
 import type { Scope } from "effect"
 import type { SqlClient, SqlConnection, SqlError } from "effect/sql"
 import type { Claim, RunJournal } from "../../../services/RunJournal.ts"
@@ -15,7 +15,7 @@ import type { Item } from "./GroupCommit.ts"
 import * as GroupCommit from "./GroupCommit.ts"
 import { entries, entriesIn, find, HeadRow, headOf, whyOf } from "./RunRows.ts"
 import { journalRowDecoder } from "../engine/DecodedRows.ts"
-import { orJournalError, toJournalError } from "../engine/SqlFailure.ts"
+import { isInTransaction, orJournalError, toJournalError } from "../engine/SqlFailure.ts"
 
 interface Wanted extends Item {
   readonly lane: RunId
@@ -97,8 +97,7 @@ export const make = Effect.fnUntraced(function* (
   const claim = Effect.fnUntraced(function* (run: RunId, owner: string, seen = -1) {
     const at = yield* Clock.currentTimeMillis
     const wanted: Wanted = { lane: run, size: 1, owner, seen, at }
-    const { context } = yield* Effect.fiber
-    const isWithin = Context.getOrUndefined(context, sql.transactionService) !== undefined
+    const isWithin = isInTransaction(sql, yield* Effect.fiber)
     const [taken] = isWithin ? [] : yield* decodeClaims(yield* take(wanted))
     const row = taken ?? (yield* claimWhenFree(sql, wanted))
     const head = headOf(row)

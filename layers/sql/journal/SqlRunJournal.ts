@@ -3,7 +3,7 @@
  *
  * An append inside an ambient transaction takes that transaction, in a savepoint of its own, and is durable with it.
  */
-import { Clock, Context, Effect, Exit, Layer, Semaphore } from "effect"
+import { Clock, Effect, Exit, Layer, Semaphore } from "effect"
 import { SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql"
 import type { Append, Fence } from "../../../services/RunJournal.ts"
@@ -27,7 +27,12 @@ import * as RunLeases from "./RunLeases.ts"
 import * as RunPages from "./RunPages.ts"
 import { find } from "./RunRows.ts"
 import { appendWithin, commit, encoded } from "./JournalWriter.ts"
-import { inTransaction, orJournalError, toJournalError } from "../engine/SqlFailure.ts"
+import {
+  inTransaction,
+  isInTransaction,
+  orJournalError,
+  toJournalError
+} from "../engine/SqlFailure.ts"
 import { SqlNotify } from "../engine/SqlNotify.ts"
 import { TenantReads } from "../engine/TenantReads.ts"
 
@@ -140,9 +145,7 @@ const appending = Effect.fnUntraced(function* (
   })
   return (append: Append): Effect.Effect<void, StaleAppend | FencedOff | JournalError> =>
     Effect.withFiber((fiber) => {
-      if (Context.getOrUndefined(fiber.context, sql.transactionService) !== undefined) {
-        return appendWithin(sql, listeners, append)
-      }
+      if (isInTransaction(sql, fiber)) return appendWithin(sql, listeners, append)
       const now = fiber.getRef(Clock.Clock).currentTimeMillisUnsafe()
       return Effect.flatMap(encoded(append, now), (item) =>
         Effect.flatMap(write(item), (refused) => {

@@ -2,14 +2,13 @@
  * Acceptance of tasks, those of several conversations in one statement: `troupe.accept_messages` does the whole of it,
  * with the runs that begin at once, and answers each task for itself. Private to this room.
  */
-import { Clock, Context, Effect, Schema } from "effect"
+import { Clock, Effect, Schema } from "effect"
 import type { Scope } from "effect"
 import type { SqlClient } from "effect/sql"
 import type { Claim } from "../../../services/RunJournal.ts"
 import { JournalError } from "../../../services/RunJournal.ts"
 import { StoreError } from "../../../services/StoreError.ts"
 import type { Accepted, NewTask, TaskStore } from "../../../services/TaskStore.ts"
-import { canonical } from "../../../src/Canonical.ts"
 import type { AgentTask } from "../../../src/delivery/AgentTask.ts"
 import {
   AddressConflict,
@@ -19,22 +18,21 @@ import {
   MailboxFull,
   saidOf
 } from "../../../src/delivery/AgentTask.ts"
-import type { RunId } from "../../../src/Ids.ts"
-import { actorKey, addressKey, RunId as Id } from "../../../src/Ids.ts"
-import type { RunEvent } from "../../../src/run/RunEvent.ts"
+import { actorKey, addressKey, RunId } from "../../../src/Ids.ts"
 import { spanned } from "../../../src/Spanned.ts"
 import { journalRowDecoder } from "../engine/DecodedRows.ts"
-import { inTransaction, orJournalError } from "../engine/SqlFailure.ts"
+import { inTransaction, isInTransaction, orJournalError } from "../engine/SqlFailure.ts"
 import type { Item } from "./GroupCommit.ts"
 import * as GroupCommit from "./GroupCommit.ts"
-import { claimOf } from "./RunBeginnings.ts"
+import type { FirstTexts } from "./RunBeginnings.ts"
+import { claimOf, firstTexts } from "./RunBeginnings.ts"
 
 interface Wanted extends Item {
   readonly task: NewTask
   /** ms since 1970. */
   readonly at: number
   /** The first two events of the run, where it may begin here. */
-  readonly texts: readonly [accepted: string, claimed: string]
+  readonly texts: FirstTexts
 }
 
 const AcceptanceRow = Schema.Struct({
@@ -44,7 +42,7 @@ const AcceptanceRow = Schema.Struct({
   begun: Schema.Boolean,
   held: Schema.Boolean,
   waiting: Schema.NullOr(Schema.Int),
-  earlier: Schema.NullOr(Id)
+  earlier: Schema.NullOr(RunId)
 })
 type AcceptanceRow = typeof AcceptanceRow.Type
 const decodeRows = journalRowDecoder(AcceptanceRow, "accepted tasks")
@@ -54,7 +52,7 @@ const batch_max = 128
 const batch_size_max = 8_000_000
 /** Messages that may wait to be accepted: one more is refused as if the store were away. */
 const queue_max = 100_000
-/** How often a task is tried alone: a second time, where its conversation was made by another transaction just now. */
+/** How often a task is tried alone: again where another transaction has just made its conversation. */
 const tries_max = 3
 
 /** The column `by`: the sender's id alone where its roles are not known, else id and roles. */
@@ -120,8 +118,6 @@ const accepting = (sql: SqlClient.SqlClient, batch: ReadonlyArray<Wanted>, waits
     }
   )
 
-const claimedBy = (owner: string): RunEvent => ({ _tag: "RunClaimed", epoch: 1, owner })
-
 /** The run as it was written, if it has begun. */
 const begunBy = ({ at, task }: Wanted, row: AcceptanceRow): Claim | undefined =>
   row.begun && task.claim?.begins !== undefined
@@ -144,14 +140,14 @@ const created = ({ at, task }: Wanted, { begun, ordinal }: AcceptanceRow): Agent
   created_at: at
 })
 
-const no_texts = ["", ""] as const
+const no_texts: FirstTexts = ["", ""]
 
 const textsOf = ({ claim }: NewTask) => {
   const { begins } = claim ?? {}
   return begins === undefined
     ? Effect.succeed(no_texts)
     : Effect.try({
-        try: () => [canonical(begins.accepted), canonical(claimedBy(begins.owner))] as const,
+        try: () => firstTexts(begins.accepted, begins.owner),
         catch: () => new StoreError({ message: "an event that is not JSON" })
       })
 }
@@ -227,8 +223,7 @@ export const make = Effect.fnUntraced(function* (
     // Tasks of one address never share a batch: the second counts the first.
     const lane = actorKey(task.tenant, task.address)
     const wanted: Wanted = { lane, size: task.message.length + texts[0].length, task, at, texts }
-    const { context } = yield* Effect.fiber
-    const isWithin = Context.getOrUndefined(context, sql.transactionService) !== undefined
+    const isWithin = isInTransaction(sql, yield* Effect.fiber)
     const row = yield* Effect.gen(function* () {
       return (
         (isWithin ? undefined : yield* acceptInBatch(wanted)) ??
