@@ -49,14 +49,10 @@ export class ComparableText {
 export const comparableText = (text: string): ComparableText => new ComparableText(text)
 
 /** A text without words is a duplicate of none. */
-export const isDuplicate = (
-  a: ComparableText,
-  b: ComparableText,
-  similarity_min: number = duplicate_similarity
-): boolean =>
+export const isDuplicate = (a: ComparableText, b: ComparableText): boolean =>
   a.marks === b.marks &&
   a.words !== "" &&
-  (a.words === b.words || similarityOf(a.trigrams, b.trigrams) >= similarity_min)
+  (a.words === b.words || similarityOf(a.trigrams, b.trigrams) >= duplicate_similarity)
 
 /** Does the text say what the known one says, as a whole or in a passage, and no other number beside it? */
 export const holds = (text: ComparableText, known: ComparableText): boolean =>

@@ -41,6 +41,7 @@ export interface ActorHost {
   readonly hosting: Hosting.Hosting
   readonly loop: Omit<LoopServices, "onDurable" | "onAmended" | "delta" | "secrets"> & {
     readonly secrets: RunSecrets
+    readonly files: PromptFiles
   }
   readonly directoryFor: DirectoryFor
   readonly tasks: TaskStore["Service"]

@@ -38,7 +38,7 @@ import { openFeed } from "./Watch.ts"
 /** Keeps nothing in memory of what an erasure wrote over; undefined: it may have been any conversation. */
 const forget = (host: ActorHost.ActorHost, erased: ErasedConversation | undefined): void => {
   host.erasures++
-  host.loop.files?.forget()
+  host.loop.files.forget()
   host.table.forgetPast(erased?.tenant)
   host.feed.forget(erased && channelKey(erased.tenant, erased.conversation))
 }

@@ -10,13 +10,13 @@ import type { Authorized } from "../../../src/permission/Authorization.ts"
 import type { RunContext } from "../../../src/run/RunContext.ts"
 import type { RunInput } from "../../../src/run/RunDecider.ts"
 import type { Outcome, RunAccepted } from "../../../src/run/RunEvent.ts"
+import { callOf } from "../../../src/run/RunLookup.ts"
 import type { CallState, RunState } from "../../../src/run/RunState.ts"
 import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"
 import type { AgentMemory } from "../../../services/AgentMemory.ts"
 import type { ActorContext, BegunSideEffect, CallHost } from "../tool/CallHost.ts"
 import { attachFile } from "../tool/AttachedFiles.ts"
 import type { LoopHost } from "./LoopHost.ts"
-import { callOf } from "../../../src/run/RunLookup.ts"
 
 type Dispatches = Extract<RunInput, { _tag: "Dispatches" }>
 
@@ -98,7 +98,7 @@ export class LoopCall implements CallHost {
     return this.#authorized === undefined ? input : { ...input, authorized: this.#authorized }
   }
 
-  dispatch(input: Extract<RunInput, { _tag: "Dispatches" }>): Effect.Effect<boolean> {
+  dispatch(input: Dispatches): Effect.Effect<boolean> {
     return Effect.callback((resume) => {
       this.#loop.submit(this.#audited(input), () =>
         resume(Effect.sync(() => this.#isDispatched(input)))
@@ -107,7 +107,7 @@ export class LoopCall implements CallHost {
   }
 
   /** Is exactly this dispatch, by this owner, in the journal? */
-  #isDispatched({ over_at }: Extract<RunInput, { _tag: "Dispatches" }>): boolean {
+  #isDispatched({ over_at }: Dispatches): boolean {
     const { phase } = this.call()
     return (
       phase._tag === "Dispatched" &&

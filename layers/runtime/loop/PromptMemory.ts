@@ -4,6 +4,7 @@
  */
 import { Effect } from "effect"
 import { rootFrame } from "../../../src/Ids.ts"
+import type { RunId } from "../../../src/Ids.ts"
 import type { TranscriptEntry } from "../../../src/conversation/Transcript.ts"
 import { promptText } from "../../../src/memory/RecalledLines.ts"
 import type { RunInput } from "../../../src/run/RunDecider.ts"
@@ -23,7 +24,7 @@ const recallLive: Recall = (query) => AgentMemory.use((memory) => memory.recall(
 /** A turn before which memory may have to be asked. */
 interface Subject {
   readonly services: { readonly recall?: Recall | undefined }
-  readonly run: RecallQuery["run"]
+  readonly run: RunId
   readonly state: RunState
   readonly frame: FrameState
   readonly agent: ResolvedAgent
@@ -43,13 +44,10 @@ export const recallBefore = (turn: Subject): InputWork | undefined => {
   const { recall = recallLive } = services
   const { message: text } = state.accepted
   return {
-    effect: Effect.match(
-      recall({ text, tokens_max, ...(run === undefined ? undefined : { run }) }),
-      {
-        onFailure: ({ message }) => inputOf({ lines: [], tokens: 0, failure: message }),
-        onSuccess: ({ lines, tokens }) => inputOf({ lines, tokens })
-      }
-    )
+    effect: Effect.match(recall({ text, tokens_max, run }), {
+      onFailure: ({ message }) => inputOf({ lines: [], tokens: 0, failure: message }),
+      onSuccess: ({ lines, tokens }) => inputOf({ lines, tokens })
+    })
   }
 }
 

@@ -59,11 +59,11 @@ const isMarked = ({ spec }: AgentTool, outcome: Outcome): boolean =>
   outcome._tag === "Value" && (spec.stop_loop === true || spec.text_result === true)
 
 const marksOf = (
-  tool: AgentTool,
-  outcome: Outcome
+  { spec }: AgentTool,
+  { _tag }: Outcome
 ): { readonly stop?: true; readonly texts?: true } => ({
-  ...(isMarked(tool, outcome) && tool.spec.stop_loop === true ? { stop: true } : undefined),
-  ...(isMarked(tool, outcome) && tool.spec.text_result === true ? { texts: true } : undefined)
+  ...(_tag === "Value" && spec.stop_loop === true ? { stop: true } : undefined),
+  ...(_tag === "Value" && spec.text_result === true ? { texts: true } : undefined)
 })
 
 /** What a permission of each call answered. */

@@ -3,7 +3,6 @@
  * error level with cause and stack. Models, users and the journal learn only that something broke.
  */
 import { Cause, Effect, Exit } from "effect"
-import type { LogLevel } from "effect"
 import type { Exception } from "../../../src/error/Exception.ts"
 import { exceptionFrom, unreadableException } from "../../../src/error/Exception.ts"
 import { callCatching } from "./Catching.ts"
@@ -12,25 +11,19 @@ import { callCatching } from "./Catching.ts"
 export type FaultAnnotations = Readonly<Record<string, string | number | undefined>>
 
 /** Never throws and never waits. */
-export type ReportFault = (
-  what: string,
-  exception: Exception,
-  about: FaultAnnotations,
-  level?: Extract<LogLevel.LogLevel, "Error" | "Warn">
-) => void
+export type ReportFault = (what: string, exception: Exception, about: FaultAnnotations) => void
 
 /** Never throws. */
 export const exceptionOf = (cause: Cause.Cause<unknown>): Exception =>
   callCatching(exceptionFrom, cause, undefined, () => unreadableException)
 
-/** Logs a fault as one line. */
+/** Logs a fault as one line, at error level. */
 export const logFault = (
   what: string,
   { message, stacktrace, type }: Exception,
-  about: FaultAnnotations,
-  level: Extract<LogLevel.LogLevel, "Error" | "Warn"> = "Error"
+  about: FaultAnnotations
 ): Effect.Effect<void> =>
-  Effect.annotateLogs(Effect.logWithLevel(level)(what), {
+  Effect.annotateLogs(Effect.logError(what), {
     ...about,
     "exception.type": type,
     "exception.message": message,
@@ -66,6 +59,6 @@ export const makeFaultReporter: Effect.Effect<ReportFault> = Effect.map(
   Effect.context<never>(),
   (context) => {
     const fork = Effect.runForkWith(context)
-    return (what, exception, about, level) => void fork(logFault(what, exception, about, level))
+    return (what, exception, about) => void fork(logFault(what, exception, about))
   }
 )

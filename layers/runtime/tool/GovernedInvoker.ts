@@ -44,8 +44,8 @@ export const make = Effect.fnUntraced(function* (
   const directory = yield* AgentDirectory
   const digest = yield* Digest.Digest
   const registry = yield* ToolRegistry
-  const switched = yield* Effect.serviceOption(KillSwitch)
-  const authorizations = yield* Effect.serviceOption(AuthorizationRecords)
+  const killSwitch = Option.getOrUndefined(yield* Effect.serviceOption(KillSwitch))
+  const authorizations = Option.getOrUndefined(yield* Effect.serviceOption(AuthorizationRecords))
   const clock = yield* Clock.Clock
   const policy = yield* validatePolicyFor(yield* PermissionPolicy, registry, directory)
   const policy_version = yield* policyVersionOf(digest, policy)
@@ -68,17 +68,16 @@ export const make = Effect.fnUntraced(function* (
       Option.getOrUndefined(yield* Effect.serviceOption(ConversationStore)),
       yield* CustomerAgents
     ),
-    ...(authorizations._tag === "Some"
-      ? {
+    ...(authorizations === undefined
+      ? undefined
+      : {
           authorize: (action: AuthorizedAction) =>
-            Effect.map(authorizations.value.use(action, clock.currentTimeMillisUnsafe()), (used) =>
+            Effect.map(authorizations.use(action, clock.currentTimeMillisUnsafe()), (used) =>
               used === undefined ? undefined : authorizedBy(used)
             )
-        }
-      : undefined),
-    ...(switched._tag === "Some" ? { killSwitch: switched.value } : undefined)
+        }),
+    ...(killSwitch === undefined ? undefined : { killSwitch })
   })
-  const killSwitch = switched._tag === "Some" ? switched.value : undefined
   const providerTools = yield* ProviderToolGate.make(policy, directory, killSwitch)
   return { invoker, providerTools, policy_version }
 })

@@ -23,6 +23,7 @@ import type { Permission } from "../../../src/tool/SideEffects.ts"
 import { groupsFor } from "../../../src/tool/ToolGroup.ts"
 import type { AgentDirectory } from "../../../services/AgentDirectory.ts"
 import type { KillSwitch } from "../../../services/KillSwitch.ts"
+import { judgedRun } from "./ToolGate.ts"
 
 export interface ProviderToolGate {
   /** For one turn of this agent in this run. */
@@ -46,15 +47,6 @@ const judged = (policy: Policy, tool: ProviderTool): Judged => ({
     { ...policy, rules: rulesBefore(policy.rules, tool) },
     providerToolSubject(tool)
   )
-})
-
-const judgedRunOf = (spec: AgentSpec, run: RunId, accepted: RunAccepted): JudgedRun => ({
-  run,
-  tenant: accepted.tenant,
-  agent: spec.name,
-  principal: accepted.by,
-  roles: accepted.roles ?? [],
-  ...(accepted.context === undefined ? undefined : { context: accepted.context })
 })
 
 /** Are the groups of the agent, and of the sender's roles, those of the tool? */
@@ -107,7 +99,7 @@ export const make = Effect.fnUntraced(function* (
     offered: (spec, run, accepted) => {
       const tools = byAgent.get(spec.name)
       if (tools === undefined || killSwitch?.isOn(accepted.tenant) === true) return none_offered
-      const as = judgedRunOf(spec, run, accepted)
+      const as = { ...judgedRun(run, accepted), agent: spec.name }
       return tools
         .filter((each) => isInGroups(spec, each.tool, accepted) && allows(each, as))
         .map(({ tool }) => tool)
