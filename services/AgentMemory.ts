@@ -15,7 +15,7 @@ import type {
   Typology
 } from "../src/memory/MemoryRow.ts"
 import type { RecalledLine } from "../src/memory/RecalledLines.ts"
-import type { MemoryPage } from "./MemoryStore.ts"
+import type { Compounded, MemoryPage } from "./MemoryStore.ts"
 import type { StoreError } from "./StoreError.ts"
 
 /** What is to be remembered. */
@@ -56,12 +56,6 @@ export interface Recalled {
   /** The lines under their heading, as a prompt shows them; empty of none. */
   readonly text: string
   readonly tokens: number
-}
-
-/** Rows that went on and rows that are gone. */
-export interface Compounded {
-  readonly promoted: number
-  readonly dropped: number
 }
 
 export class AgentMemory extends Context.Service<

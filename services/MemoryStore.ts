@@ -53,8 +53,14 @@ export interface MemoryPage {
   readonly all?: boolean
 }
 
-/** What becomes of the rows of a scope that ends. */
+/** Rows that went on and rows that are gone. */
 export interface Compounded {
+  readonly promoted: number
+  readonly dropped: number
+}
+
+/** A scope that ends, and what becomes of its rows. */
+export interface EndedScope {
   readonly from: MemoryScope
   readonly to: MemoryScope
   /**
@@ -124,9 +130,7 @@ export class MemoryStore extends Context.Service<
      * Ends a scope: promoted rows move on as far as there is room, all others are removed. Once it has ended, the same again
      * changes nothing. Gives how many rows moved and how many are gone.
      */
-    compound(
-      ended: Compounded
-    ): Effect.Effect<{ readonly promoted: number; readonly dropped: number }, StoreError>
+    compound(ended: EndedScope): Effect.Effect<Compounded, StoreError>
     /** Runs that have rows in a conversation, the longest unused first; at most 100. */
     interactions(conversation: MemoryScope): Effect.Effect<ReadonlyArray<MemoryScope>, StoreError>
     /** Scopes of a tier in which nothing was written since `before` (ms since 1970), the oldest first; at most `limit` (500). */

@@ -14,7 +14,7 @@ import { OpenCalls, unlessEnding } from "./OpenCalls.ts"
 import * as ServiceMethods from "./ServiceMethods.ts"
 import type { Services } from "./StartedLayer.ts"
 import * as StartedLayer from "./StartedLayer.ts"
-import { untilAborted as iterablesUntil } from "./UntilAborted.ts"
+import { untilAborted } from "./UntilAborted.ts"
 import { isSignal } from "./Waiting.ts"
 
 type Run = <A, E>(
@@ -39,7 +39,7 @@ const promised = (run: Run): Methods =>
   ) as unknown as Methods
 
 /** Waits until the signal aborts, and then rejects with its reason. */
-const untilAborted = async (
+const runUntilAborted = async (
   run: Run,
   wait: Wait | undefined,
   answer: Effect.Effect<Answer, unknown, Services>
@@ -58,15 +58,15 @@ const untilAborted = async (
 const conversationMethods = (run: Run, services: Context.Context<Services>) => {
   const calls = Context.get(services, OpenCalls)
   const { ofFeed, ofStream } = asyncIterables(forkOf(services))
-  const until = iterablesUntil(ofStream)
+  const until = untilAborted(ofStream)
   return {
     send: (async (message: Send, by?: Principal) =>
       run(ServiceMethods.send(message, by))) as NodeService["send"],
     // Each has two types: that of a message with a schema of answers, and that of one without.
     ask: (async (message: Send, by?: Principal, wait?: Wait) =>
-      untilAborted(run, wait, ServiceMethods.ask(message, by, wait))) as NodeService["ask"],
+      runUntilAborted(run, wait, ServiceMethods.ask(message, by, wait))) as NodeService["ask"],
     result: (async (id: string, by?: Principal, wait?: Wait) =>
-      untilAborted(run, wait, ServiceMethods.result(id, by, wait))) as NodeService["result"],
+      runUntilAborted(run, wait, ServiceMethods.result(id, by, wait))) as NodeService["result"],
     stream: ((message: Send, by?: Principal, following?: Following) =>
       until(ofStream(ServiceMethods.stream(message, by)), following)) as NodeService["stream"],
     watch: (id, after, by, following) => {

@@ -11,8 +11,8 @@ import { customerEnd } from "../../src/conversation/CustomerView.ts"
 import type { AgentTask } from "../../src/delivery/AgentTask.ts"
 import * as Entries from "../../src/entry/Entries.ts"
 import { InvalidInput } from "../../src/entry/InvalidInput.ts"
-import type { ApprovalId, ConversationId, RunId } from "../../src/Ids.ts"
-import { RunId as RunIds } from "../../src/Ids.ts"
+import type { ApprovalId, ConversationId } from "../../src/Ids.ts"
+import { RunId } from "../../src/Ids.ts"
 import type { Principal } from "../../src/Principal.ts"
 import { isLimitedToOwn, rightRefusal } from "../../src/Rights.ts"
 import { RunNotFound } from "../../src/run/RunCommand.ts"
@@ -229,8 +229,8 @@ export const clientCallsOf = (conversation: string, who: Principal) =>
     return yield* ApprovalDesk.use((desk) => desk.clientCalls(id, by))
   })
 
-/** Cancels the run when its wait ended early and `cancel` was set; a run that has ended is not changed. */
-const left = (run: RunId, by: Principal) =>
+/** For a wait with `cancel` that ended early. A run that has ended is not changed. */
+const cancelLeft = (run: RunId, by: Principal) =>
   AgentRuntime.use((agents) => agents.interrupt(run, by, "whoever waited for it left"))
 
 const members: ReadonlyArray<string> = ["signal", "timeout_ms", "cancel"]
@@ -280,7 +280,7 @@ const waitFor = (
     Effect.catchTag("ShuttingDown", () => Effect.fail(new ShuttingDown({ run: place.id })))
   )
   if (!cancel) return wait
-  const leave = Effect.ignore(left(place.id, by))
+  const leave = Effect.ignore(cancelLeft(place.id, by))
   return wait.pipe(
     Effect.tapErrorTag("WaitTimedOut", () => leave),
     Effect.onInterrupt(() => leave)
@@ -310,9 +310,9 @@ export const answerTo = Effect.fnUntraced(function* (
   return yield* waitFor(yield* followable(task, by), by, wait, interruptibly)
 })
 
-const isRunId = Schema.is(RunIds)
+const isRunId = Schema.is(RunId)
 
-/** What of a run's conversation belongs to the run. */
+/** Picks the items of one run out of the feed of its conversation. */
 class RunItems {
   readonly #task: AgentTask
   readonly #isOver: boolean
@@ -385,7 +385,7 @@ interface Shown {
   readonly isDone: boolean
 }
 
-/** Of a feed, what is shown of it. */
+/** A feed of what is shown of another one. */
 class ShownFeed<E> implements OpenFeed<E> {
   readonly #feed: OpenFeed<E>
   readonly #of: Shown

@@ -2,7 +2,7 @@
  * Rows of memories in one process. They are gone at its end.
  */
 import { Clock, Effect, Layer } from "effect"
-import type { Compounded, MemoryPlace } from "../../services/MemoryStore.ts"
+import type { EndedScope, MemoryPlace } from "../../services/MemoryStore.ts"
 import {
   canonicals_max,
   MemoryStore,
@@ -93,7 +93,7 @@ const undo = (memory: Memory, place: MemoryPlace, by: string) => {
 
 const compound = (
   { remembered }: Memory,
-  { from, promoted, repeated, to }: Compounded,
+  { from, promoted, repeated, to }: EndedScope,
   now: number
 ) => {
   const ended = remembered.scope(from)

@@ -29,7 +29,7 @@ import type { Address, RunId, Tenant } from "../../src/Ids.ts"
 import { actorKey } from "../../src/Ids.ts"
 import type { Amendment } from "../../src/run/RunCommand.ts"
 import { RunIsOver, RunNotFound } from "../../src/run/RunCommand.ts"
-import { openQuestions } from "../../src/run/OpenQuestions.ts"
+import { restoredRecords } from "../../src/run/RestoredRecords.ts"
 import { foldWhole, RunQuarantined } from "../../src/run/Quarantine.ts"
 import type { JournalEntry, RunAccepted, RunEvent } from "../../src/run/RunEvent.ts"
 import { stillNeeded } from "../../src/run/Needs.ts"
@@ -382,7 +382,7 @@ const auditRuns = (store: Store) =>
         yield* Effect.ignore(quarantine(run, state.failure, yield* Clock.currentTimeMillis))
         continue
       }
-      for (const record of openQuestions(run, run.entries, state.success)) {
+      for (const record of restoredRecords(run, run.entries, state.success)) {
         if (restoreApproval(store, record)) yield* announceLostRecord(record)
       }
     }

@@ -4,7 +4,7 @@
  * did not end is ended after the conversation's next run, or by a sweep.
  */
 import { Effect } from "effect"
-import type { Compounded } from "../../services/AgentMemory.ts"
+import type { Compounded } from "../../services/MemoryStore.ts"
 import type { MemoryStore } from "../../services/MemoryStore.ts"
 import { page_max } from "../../services/MemoryStore.ts"
 import type { RunId } from "../../src/Ids.ts"

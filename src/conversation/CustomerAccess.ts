@@ -3,8 +3,7 @@
  * absent for it.
  */
 import { Schema } from "effect"
-import type { AgentName } from "../Ids.ts"
-import { AgentName as AgentNames } from "../Ids.ts"
+import { AgentName } from "../Ids.ts"
 import type { Principal } from "../Principal.ts"
 import type { RightName } from "../Rights.ts"
 import { isLimitedToOwn } from "../Rights.ts"
@@ -12,7 +11,7 @@ import type { Conversation } from "./Conversation.ts"
 
 /** Other agents, and whether they exist, are not for customers. */
 export class NotForCustomers extends Schema.TaggedError<NotForCustomers>()("NotForCustomers", {
-  customer_agents: Schema.Array(AgentNames)
+  customer_agents: Schema.Array(AgentName)
 }) {
   override get message(): string {
     return this.customer_agents.length === 0

@@ -160,7 +160,7 @@ export const decideApproval = (
     }
   }
   const decided: RunEvent = { _tag: "ApprovalDecided", call, approval, decision, by: by.id, digest }
-  const outcome = refusal(decision, by.id)
+  const outcome = refusedOutcome(decision, by.id)
   return done(
     outcome === undefined ? [decided] : [decided, { _tag: "CallSettled", call, outcome, by: by.id }]
   )
@@ -229,7 +229,8 @@ const unknownDecision = (id: ApprovalId, decision: Decision) =>
     fits: Object.keys(known)
   })
 
-const refusal = (decision: Decision, by: string): Outcome | undefined => {
+/** The result of a call that a decision refuses; undefined = it may run. */
+const refusedOutcome = (decision: Decision, by: string): Outcome | undefined => {
   switch (decision._tag) {
     case "Deny":
       return { _tag: "Denied", by, reason: decision.reason }

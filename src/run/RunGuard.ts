@@ -1,6 +1,7 @@
 /**
  * Detects a run without progress: the model's own mistakes, a call that fails again and again, two equal calls in one turn.
  */
+import { isSameJson } from "../Canonical.ts"
 import { truncateUnits } from "../CutText.ts"
 import type { CallId } from "../Ids.ts"
 import { sanitiseText } from "../tool/Sanitise.ts"
@@ -38,7 +39,7 @@ export const mistakeOf = ({ proposed }: CallState, outcome: Outcome): string =>
  * Has the turn no text, no file and no call, or a call that the provider could not read? A turn that was cut, refused or filtered
  * does not count as empty: asked for again, it would end in the same way.
  */
-export const isEmpty = ({
+export const isEmptyTurn = ({
   calls,
   files,
   finish,
@@ -62,20 +63,6 @@ export const emptyText = ({ unreadable }: Pick<ModelTurned, "unreadable">): stri
     ? empty_text
     : `[runtime] Your last turn was lost: it called a tool in a way that could not be read. Call it again with its name and with arguments that are valid JSON, or answer in words. What was wrong: ${sanitiseText(truncateUnits(unreadable, unreadable_shown_max))}`
 
-/** Are two values the same JSON, in any order of keys? */
-const isSame = (a: unknown, b: unknown): boolean => {
-  if (a === b) return true
-  if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false
-  if (Array.isArray(a) !== Array.isArray(b)) return false
-  const keys = Object.keys(a)
-  if (keys.length !== Object.keys(b).length) return false
-  return keys.every(
-    (key) =>
-      Object.hasOwn(b, key) &&
-      isSame((a as Record<string, unknown>)[key], (b as Record<string, unknown>)[key])
-  )
-}
-
 /** The earlier call of the same turn that this one duplicates: it has the same name and arguments. */
 export const duplicatedBy = (state: RunState, call: CallState): CallId | undefined => {
   const { calls } = frameOf(state, call.frame)
@@ -84,7 +71,7 @@ export const duplicatedBy = (state: RunState, call: CallState): CallId | undefin
     const { proposed } = callOf(state, id)
     if (
       proposed.name === call.proposed.name &&
-      isSame(proposed.arguments, call.proposed.arguments)
+      isSameJson(proposed.arguments, call.proposed.arguments)
     ) {
       return id
     }

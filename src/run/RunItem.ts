@@ -43,7 +43,7 @@ export interface RunsQuery {
   /** Of those that are not in quarantine: `quarantined` lists the others. */
   readonly status?: RunItem["status"]
   /** `approval`: a person has to decide. `unknown`: an operator has to settle a call. */
-  readonly waiting?: "approval" | "unknown"
+  readonly waiting?: WaitingFor
   /** To which their messages went, or to which they have handed the conversation over. */
   readonly agent?: string
   /** Whose message was accepted at or after `created_from` and before `created_to`, in ms since 1970. */

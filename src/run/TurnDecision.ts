@@ -10,7 +10,7 @@ import { repairs_max, unfit_reason } from "./AnswerSchema.ts"
 import { deadEndOf, endedWell, withheldResult } from "./CutTurn.ts"
 import { breachOf, callsMax, callsUsed, isAnswering, lastStep } from "./RunBreach.ts"
 import type { ModelTurned, Outcome, ProposedCall, RunEvent } from "./RunEvent.ts"
-import { isEmpty } from "./RunGuard.ts"
+import { isEmptyTurn } from "./RunGuard.ts"
 import { frameOf } from "./RunLookup.ts"
 import type { RunState } from "./RunState.ts"
 
@@ -145,5 +145,5 @@ const fitting = (state: RunState, turn: ModelTurned): ModelTurned => {
   if (turn.frame === rootFrame && isAnswering(state)) {
     return turn.calls.length === 0 ? turn : { ...turn, calls: [] }
   }
-  return isEmpty(turn) ? { ...turn, empty: true } : turn
+  return isEmptyTurn(turn) ? { ...turn, empty: true } : turn
 }

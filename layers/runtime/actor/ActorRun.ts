@@ -90,7 +90,7 @@ const take = (
   return channel
 }
 
-/** As `take`, of a run that was written for the actor before this process knew: it may have been amended since. */
+/** As `take`, for a run that a store began or claimed before this process knew of it. If it was amended since, that is pending. */
 const takeWritten = (host: ActorHost, actor: Actor, taken: Taken, length: number) => {
   const isAmended = host.table.isAmended(taken.run)
   const channel = take(host, actor, taken, length)
@@ -165,7 +165,7 @@ const claimedEntries = (run: RunId, { entries }: Claim): Committed => {
   return { run, from: 0, count: length, isEnd: false, size: 0, entries: () => entries }
 }
 
-/** What was committed with the task, before anybody could follow the run. */
+/** Tells the feed of entries that were committed with the task, before anybody could follow the run. */
 const tellBegun = ({ feed }: ActorHost, run: RunId, claim: Claim): void => {
   if (feed.listener.wants(run)) feed.listener.take(claimedEntries(run, claim))
 }
@@ -205,7 +205,6 @@ export const beginGiven = Effect.fnUntraced(function* (
     return undefined
   }
   yield* countBegun
-  // What it needs is hosted here: that is what it was accepted with.
   const past = yield* loading
     .within("sent", pastOf(host, actor, claim.head, claim))
     .pipe(Effect.onError(() => wakeWatchers(host, channel)))
@@ -246,9 +245,9 @@ const onDurableOf =
     for (const event of events) {
       if (event._tag === "ModelTurned") shown.endTurn(event.frame)
       else if (event._tag === "ApprovalRequested" || event._tag === "ClientRequested") {
-        shown.ask()
+        shown.stopKeeping()
         OpenQuestions.openQuestion(questions, run, event.approval)
-      } else if (event._tag === "CallUnknown") shown.ask()
+      } else if (event._tag === "CallUnknown") shown.stopKeeping()
       else if (event._tag === "RunEnded") shown.end()
       else if (event._tag === "RunStopping" && event.status === "failed")
         warnFailing(host, run, event)

@@ -16,7 +16,7 @@ const stopped_max = 1_000
 
 export class ActorTable {
   readonly #questions: OpenQuestions.OpenQuestions["Service"]
-  /** By address. Each has a fiber: an entry without one would swallow every later message. */
+  /** By address. Each has a fiber or is idle (`IdleActors.ts`): any other entry would swallow every later message. */
   readonly #actors = new Map<string, Actor>()
   /** Resident runs, at work or waiting: the actor that has claimed each. */
   readonly #residents = new Map<RunId, Actor>()
@@ -86,12 +86,12 @@ export class ActorTable {
     return this.#residents.values()
   }
 
-  /** From here on a store may begin the run and claim it for this process; `accepted` says that its answer is there. */
-  accept(run: RunId): void {
+  /** A store may begin the run and claim it for this process, until `endAccepting`: then its answer is there. */
+  beginAccepting(run: RunId): void {
     this.#accepting.add(run)
   }
 
-  accepted(run: RunId): void {
+  endAccepting(run: RunId): void {
     this.#accepting.delete(run)
   }
 

@@ -54,10 +54,10 @@ const accepting = (host: ActorHost, begin: BeginTask) => (task: Omit<NewTask, "c
   Effect.suspend(() => {
     const { background, dispatches, owner, table, tasks } = host
     const claim = { ...dispatches.claim(), begins: { owner, accepted: acceptedOf(host, task) } }
-    table.accept(task.id)
+    table.beginAccepting(task.id)
     return Effect.onExit(tasks.accept({ ...task, claim }), (exit) =>
       Effect.sync(() => {
-        table.accepted(task.id)
+        table.endAccepting(task.id)
         if (Exit.isFailure(exit) && !isRefused(exit.cause)) {
           return background(dispatches.giveBack(claim.owner))
         }

@@ -193,11 +193,6 @@ export class Feed {
     return this.#followed.size
   }
 
-  /** Runs whose entries are kept. */
-  get whole(): number {
-    return this.#whole.size
-  }
-
   /** Tenants for whose watchers something waits. */
   get waiting(): number {
     return this.#waiting.tenants
@@ -246,13 +241,13 @@ export class Feed {
     return this.#followed.has(run)
   }
 
-  /** All entries of a run that is at work here from now on, for who begins to watch it. */
+  /** Keeps all entries of a run that is at work here, for those who begin to watch it. */
   keep(key: ChannelKey, ordinal: number, committed: Committed): void {
     this.#whole.keep(key, ordinal, committed)
   }
 
-  /** The run asks somebody: from here on another process may know of it first. */
-  ask(run: RunId): void {
+  /** Not any more: the run waits for people, and another process may know of their answer first. */
+  stopKeeping(run: RunId): void {
     this.#whole.forget(run)
   }
 

@@ -32,9 +32,9 @@ export class RunFeed {
     if (this.#hasPieces) this.#feed.endTurn(this.#key, this.#run, frame)
   }
 
-  /** The run asks somebody. */
-  ask(): void {
-    this.#feed.ask(this.#run)
+  /** The run waits for people. */
+  stopKeeping(): void {
+    this.#feed.stopKeeping(this.#run)
   }
 
   /** The run's journal has so many entries, the last of which this process has committed. */

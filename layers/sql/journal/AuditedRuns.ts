@@ -8,7 +8,7 @@ import type { JournalError } from "../../../services/RunJournal.ts"
 import { announceLostRecord } from "../../../services/RunJournal.ts"
 import type { Approval } from "../../../src/approval/Approval.ts"
 import { RunId } from "../../../src/Ids.ts"
-import { openQuestions } from "../../../src/run/OpenQuestions.ts"
+import { restoredRecords } from "../../../src/run/RestoredRecords.ts"
 import { foldWhole } from "../../../src/run/Quarantine.ts"
 import type { RunQuarantined } from "../../../src/run/Quarantine.ts"
 import { approvalRow } from "./AppendStatement.ts"
@@ -80,7 +80,7 @@ const repaired = (sql: SqlClient.SqlClient, run: RunId) =>
       if (head === undefined || head.quarantined === true) return
       const all = yield* entries(sql, run, 0, head.length)
       const state = yield* Effect.fromResult(foldWhole(run, all, head.length))
-      for (const question of openQuestions(head, all, state)) {
+      for (const question of restoredRecords(head, all, state)) {
         const made = yield* write(sql, question)
         if (made.length > 0) yield* announceLostRecord(question)
       }

@@ -9,8 +9,8 @@ import type { BlobStore } from "../../../services/BlobStore.ts"
 import type { RunEraser } from "../../../src/erasure/ErasedEvent.ts"
 import { erasedMember } from "../../../src/erasure/ErasedEvent.ts"
 import { markText } from "../../../src/erasure/ErasedValue.ts"
-import type { RunId, Tenant } from "../../../src/Ids.ts"
-import { RunId as Id } from "../../../src/Ids.ts"
+import type { Tenant } from "../../../src/Ids.ts"
+import { RunId } from "../../../src/Ids.ts"
 import { rowDecoder } from "../engine/DecodedRows.ts"
 import { inTransaction } from "../engine/SqlFailure.ts"
 import type { ErasedCounts } from "./ErasedCounts.ts"
@@ -32,7 +32,7 @@ export interface Erasing {
 const Json = Schema.fromJsonString(Schema.Json)
 const decodeTasks = rowDecoder(
   Schema.Struct({
-    id: Id,
+    id: RunId,
     message: Json,
     by: Json,
     trace_id: Json,

@@ -4,7 +4,7 @@
  */
 import { Clock, Effect, Schema } from "effect"
 import type { SqlClient } from "effect/sql"
-import type { Compounded, MemoryPlace } from "../../../services/MemoryStore.ts"
+import type { EndedScope, MemoryPlace } from "../../../services/MemoryStore.ts"
 import { rows_max } from "../../../services/MemoryStore.ts"
 import { MemoryRefused } from "../../../src/memory/MemoryRefused.ts"
 import type { MemoryRow, MemoryScope, NewMemoryRow } from "../../../src/memory/MemoryRow.ts"
@@ -156,7 +156,7 @@ export const removeRows = Effect.fnUntraced(function* (sql: Sql, rows: ReadonlyA
 
 export const compoundScope = Effect.fnUntraced(function* (
   sql: Sql,
-  { from, promoted, repeated, to }: Compounded
+  { from, promoted, repeated, to }: EndedScope
 ) {
   const [old] = yield* Effect.flatMap(
     sql.unsafe(

@@ -1,5 +1,5 @@
 /**
- * The approval records of a run's open questions, made again from its journal: what a lost record is restored from.
+ * The approval records of a run's open questions, made again from its journal, for a store that has lost one.
  */
 import type { Approval } from "../approval/Approval.ts"
 import type { ApprovalId, RunId, Tenant } from "../Ids.ts"
@@ -12,7 +12,7 @@ const isOpen = (state: RunState, id: ApprovalId): boolean =>
   state.open.some(({ phase }) => phase._tag === "AwaitingApproval" && phase.request.approval === id)
 
 /** In the order in which they were requested. `state` is the fold of all of `entries`. */
-export const openQuestions = (
+export const restoredRecords = (
   run: { readonly run_id: RunId; readonly tenant: Tenant },
   entries: ReadonlyArray<JournalEntry>,
   state: RunState
