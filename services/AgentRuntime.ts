@@ -142,7 +142,7 @@ export interface OpenFeed<E, A = FeedItem, R = never> {
   readonly whenDue: (callback: () => void) => void
 }
 
-/** A stream, of which nothing is here: it is pulled. */
+/** A stream as an open feed. Nothing of it is here before it is pulled. */
 export const openStream = <A, E, R>(
   stream: Stream.Stream<A, E, R>
 ): Effect.Effect<OpenFeed<E, A, R>, never, R | Scope.Scope> =>
@@ -214,8 +214,8 @@ export class AgentRuntime extends Context.Service<
      * Events of a conversation of the principal's tenant after the cursor, then those to come; never ends by itself, and fails
      * with ShuttingDown when the runtime has stopped. The same id at another tenant is another conversation. Fails for a
      * customer that did not begin the conversation, with InvalidInput where the cursor is in a run that the conversation has not
-     * accepted, and with StoreError where a run is removed before it was given to its end. Of a run that is not over and has no
-     * such event as the cursor names, all events are given; a cursor stays valid where retention removed its run.
+     * accepted, and with StoreError where a run is removed before it was given to its end. Where the run at the cursor is not
+     * over and has no such event, all of its events are given. A cursor stays valid when retention has removed its run.
      */
     watch(
       conversation: ConversationId,
@@ -257,7 +257,7 @@ export class AgentRuntime extends Context.Service<
       | JournalError
     >
     /**
-     * Actors that this process knows, those with a fiber first; at most `limit` (1 to 100,000). Absent tenant = of all
+     * Actors that this process knows, those in memory first; at most `limit` (1 to 100,000). Absent tenant = of all
      * tenants.
      */
     actors(limit: number, tenant?: Tenant): Effect.Effect<ReadonlyArray<ActorInfo>, InvalidInput>

@@ -1,6 +1,7 @@
 /**
  * Work accepted for agents. Accepting is one transaction: the conversation (made if it is new), the user's message, the
- * task and the outbox row that dispatches it. A task's later status is a projection of its run and written by the journal.
+ * task, and either the outbox row that dispatches it or its run (`Accepted.begun`). A task's later status is a projection of
+ * its run and written by the journal.
  */
 import { Context } from "effect"
 import type { Effect } from "effect"
@@ -41,7 +42,8 @@ export interface NewTask extends MaybeSaid {
   /** The id of the outbox message that dispatches it. */
   readonly message_id: MessageId
   /**
-   * The caller begins the task's run itself, under this claim (`RunJournal.begin`). Absent = a relay delivers the task.
+   * The caller begins the task's run itself, under this claim (`RunJournal.begin`), unless the store begins it. Absent = a relay
+   * delivers the task.
    */
   readonly claim?: DispatchClaim | undefined
 }

@@ -79,7 +79,7 @@ export type Outcome = typeof Outcome.Type
 export const Pins = Schema.Struct({ definition: Schema.String, tools: Schema.String })
 export interface Pins extends Schema.Schema.Type<typeof Pins> {}
 
-/** How a stopped run ends. */
+/** How a run ends. */
 export const EndStatus = Schema.Literals(["complete", "failed", "cancelled"])
 export type EndStatus = typeof EndStatus.Type
 

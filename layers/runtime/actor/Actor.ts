@@ -223,7 +223,7 @@ const runUntilPause = Effect.fnUntraced(function* (
   }
 })
 
-/** What an actor's fiber runs. It ends when the actor is idle, which is true, or was removed from the table. */
+/** What an actor's fiber runs. Ends with true where the actor is idle, and with false where it was removed from the table. */
 export const supervise = Effect.fnUntraced(function* (
   host: ActorHost,
   actor: Actor

@@ -1,6 +1,6 @@
 /**
- * The list of actors that a runtime shows: those with a fiber, then those whose run is parked, then those that crashed too
- * often.
+ * The list of actors that a runtime shows: those in the process, then those whose run is parked, then those that crashed
+ * too often.
  */
 import { parseActorKey } from "../../../src/Ids.ts"
 import type { RunId, Tenant } from "../../../src/Ids.ts"

@@ -1,6 +1,6 @@
 /**
  * Makes an Effect of a tool's handler, as its author declared it: a function that gives an Effect, a promise or a value, or
- * throws, and one behind an interceptor. It is the only place that knows of promises and of the signal that ends one.
+ * throws, and one behind an interceptor. It is the only place that awaits the promise of a handler.
  */
 import { Effect, Exit, Predicate } from "effect"
 import type { ToolError } from "../../../src/error/ToolError.ts"
