@@ -74,7 +74,7 @@ export const knownTo = (
   customer_agents: ReadonlyArray<AgentName>
 ): ReadonlyArray<AgentName> | undefined => {
   if (!isLimitedToOwn(by, "follow")) return undefined
-  // A set is read to its end while it grows: specialists may have specialists.
+  // Iterating a set also visits what is added meanwhile: specialists may have specialists.
   const known = new Set(customer_agents)
   for (const name of known) {
     for (const specialist of directory.get(name)?.specialists.values() ?? []) known.add(specialist)

@@ -1,6 +1,6 @@
 /**
- * What a channel's own servers send to this service, such as messages and clicks of people: each channel shows by its own
- * means that a request is its. Without any, requests to channels find nothing.
+ * What a channel's own servers send to this service, such as messages and clicks of people. Each handler checks by its
+ * channel's own means that a request is genuine. Without any handler, requests to channels find nothing.
  */
 import { Context } from "effect"
 import type { Effect } from "effect"

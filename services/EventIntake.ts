@@ -17,7 +17,7 @@ import type { InvalidInput } from "../src/entry/InvalidInput.ts"
 import type { Principal } from "../src/Principal.ts"
 import type { StoreError } from "./StoreError.ts"
 
-/** `MailboxFull`, `AgentBusy` and `StoreError`: the same event may be taken later. No other try changes the others. */
+/** After `MailboxFull`, `AgentBusy` and `StoreError` the same event may be taken later. The others stay as they are. */
 export type EventRefusal =
   | InvalidInput
   | NotEntitled

@@ -36,8 +36,8 @@ export interface ModelRequest {
   readonly history: ReadonlyArray<TranscriptEntry>
   readonly transcript: ReadonlyArray<TranscriptEntry>
   /**
-   * Base64 of the bytes of the files that the entries name, by digest. A file that is not among them is left out of the prompt, and a note
-   * stands in its place. Absent = the entries name none.
+   * Base64 of the bytes of the files that the entries name, by digest. A file that is not among them is left out of the prompt,
+   * and a note stands in its place. Absent = the entries name none.
    */
   readonly files?: ReadonlyMap<string, string> | undefined
   /** Empty = the model must answer. */
@@ -50,7 +50,7 @@ export interface ModelRequest {
   readonly settings?: ModelSettings | undefined
 }
 
-/** Of an agent, what a gateway is asked about before any turn. */
+/** What of an agent a gateway checks before its first turn. */
 export type ProviderToolUse = Pick<ModelRequest, "agent" | "model" | "tools" | "settings"> & {
   readonly provider_tools: ReadonlyArray<ProviderTool>
 }
@@ -77,10 +77,10 @@ export class ModelError extends Schema.TaggedError<ModelError>()("ModelError", {
   message: Schema.String,
   retry_after_ms: Schema.optionalKey(Schema.Int),
   /**
-   * `media_unsupported`: the model does not take a file of the message. From the provider: `context_length` (the prompt is too long; a shorter one may pass), `content_filter` (the prompt was
-   * blocked), `tool_use_failed` (a call of the model could not be parsed). From the gateway itself: `circuit_open`,
-   * `queue_full`, `queue_timeout`, `cassette_diverged`, `graph_stopped` (no model was called). Absent = another failure of
-   * the provider or the network.
+   * `media_unsupported`: the model does not take a file of the message. From the provider: `context_length` (the prompt is too
+   * long; a shorter one may pass), `content_filter` (the prompt was blocked), `tool_use_failed` (a call of the model could not be
+   * parsed). From the gateway itself: `circuit_open`, `queue_full`, `queue_timeout`, `cassette_diverged`, `graph_stopped` (no
+   * model was called). Absent = another failure of the provider or the network.
    */
   reason: Schema.optionalKey(Schema.String)
 }) {}

@@ -15,8 +15,8 @@ import type { StoreError } from "./StoreError.ts"
 export interface RunQuery {
   readonly tenant: Tenant
   /**
-   * To which the message went, which is not the one of its address where another had got the conversation; or to which the run
-   * has handed the conversation over, also if that has handed it on.
+   * The agent that the message went to, which is not that of the address where the conversation had changed hands; or an agent
+   * that the run has handed the conversation over to, also if that one has handed it on.
    */
   readonly agent?: AgentName | undefined
   /** Matches no run in quarantine, whose status is not known. */

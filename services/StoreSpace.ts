@@ -1,6 +1,6 @@
 /**
- * Whether there is room left where a store writes. A store that is full refuses writes and answers reads, so that a read does not
- * tell; who asks whether a process may be sent work asks this too.
+ * Whether there is room left where a store writes. A store that is full refuses writes and answers reads, so that reads do not
+ * show it: whoever asks whether a process may be sent work asks this too.
  */
 import { Context, Effect } from "effect"
 import type { StoreError } from "./StoreError.ts"

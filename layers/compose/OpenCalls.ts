@@ -1,5 +1,5 @@
 /**
- * The calls of a service that are not over. Once it stops it takes no others, and what they use is released behind the last one.
+ * The calls of a service that are not over. Once it stops it takes no others, and what they use is released after the last one.
  */
 import { Context, Effect, Layer } from "effect"
 import { ShuttingDown } from "../../services/AgentRuntime.ts"
@@ -46,7 +46,7 @@ const make = Effect.gen(function* () {
   return calls
 })
 
-/** What it is provided to is closed before the calls are awaited, and what it stands on after. */
+/** Layers above it are closed before the calls are awaited, those below it after. */
 export const layer: Layer.Layer<OpenCalls> = Layer.effect(OpenCalls, make)
 
 /** What was not begun is refused once the service stops. */

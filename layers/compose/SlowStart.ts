@@ -1,6 +1,6 @@
 /**
- * What an application gives to a start may never be there, such as a model behind a secret store that does not answer. Nothing else
- * would say so: the start waits for it, and so do those who wait for the start.
+ * Says which part a start waits for. Parts that an application gives may never be ready, such as a model behind a secret store
+ * that does not answer, and nothing else would say so.
  */
 import { Effect, Fiber, Layer } from "effect"
 

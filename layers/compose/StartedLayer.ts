@@ -127,7 +127,7 @@ const withGraphs = Effect.fnUntraced(function* ({ graphs = [] }: Plain, model: M
 
 const mcpTools = McpServers.useSync(({ tools }) => tools)
 
-/** The same, as their errors and needs are known inside: those of what was given are added by the type of `Troupe.layer`. */
+/** With the errors and needs that are known here; the type of `Troupe.layer` adds those of what was given. */
 type Built = Runtime.Options<ResolverError, ForTools>
 
 /** Everything that a process runs, from its options. Fails with what is wrong with them. */

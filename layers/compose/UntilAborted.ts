@@ -78,7 +78,7 @@ const signalOf = (given: unknown): AbortSignal | InvalidInput | undefined => {
   return new InvalidInput({ field: "following.signal", message: "Expected an AbortSignal" })
 }
 
-/** Iterables as `following` says. What it has to say is decoded when a loop begins, before anything is sent. */
+/** Iterables that end when the signal of `following` aborts. One that cannot be read fails the loop before anything is sent. */
 export const untilAborted =
   (failing: <A>(stream: Stream.Stream<A, InvalidInput>) => AsyncIterable<A>) =>
   <A>(iterable: AsyncIterable<A>, following: Following | undefined): AsyncIterable<A> => {

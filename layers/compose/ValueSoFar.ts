@@ -1,5 +1,5 @@
 /**
- * What of an answer that is JSON was written so far.
+ * The part of a JSON answer that has been written so far.
  */
 import { Result } from "effect"
 import { parse } from "partial-json"

@@ -33,7 +33,7 @@ export interface RunCall {
   readonly start: boolean
 }
 
-/** The request that a person approves the run to go on beyond a limit. */
+/** A question to a person: may the run go on beyond a limit? */
 export interface LimitApprovalWork {
   readonly _tag: "RequestLimitApproval"
   readonly key: string

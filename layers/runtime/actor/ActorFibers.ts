@@ -57,7 +57,7 @@ class ActorFibers {
     const { address, tenant } = claimed.head
     const present = this.#host.table.actorOf(actorKey(tenant, address))
     if (present === undefined) return this.#start(tenant, address, { claimed })
-    // It is found like every other run.
+    // The actor finds the run as it finds any other.
     wakeIfBehind(present, claimed.head)
     this.#notifyMail(present)
   }
@@ -145,7 +145,7 @@ class ActorFibers {
     if (actor.memory.isUsed) background(actor.memory.release())
   }
 
-  /** What the actor was given and did not take: a run that has begun is this process's, and has no dispatch. */
+  /** Passes on a task that the actor was given and did not take. A run that has begun has no dispatch to give back. */
   #passOn({ address, tenant }: Actor, held: HeldTask): void {
     if (held.begun === undefined) this.#giveBack(held)
     else this.wake(tenant, address)

@@ -72,7 +72,7 @@ export class ActorMemory implements Memory {
   get #memory(): Effect.Effect<Memory> {
     return Effect.suspend(() => {
       if (this.#built !== undefined) return Effect.succeed(this.#built)
-      // Calls that come while it is built wait for the same one: those who provide memories build one for an address.
+      // Calls that come while it is built wait for the same one: `AgentMemories` builds one for an address.
       const scope = (this.#scope ??= Scope.makeUnsafe())
       return Effect.map(
         Scope.provide(this.#memories.get(this.#tenant, this.#address, this.#kind), scope),

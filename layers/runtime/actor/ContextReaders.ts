@@ -19,7 +19,7 @@ interface Readers {
 /** The agent, its tools, and those of the agents that may take part in its runs. */
 const readersOf = (directory: AgentDirectory["Service"], agent: ResolvedAgent): Readers => {
   const seen = new Set([agent])
-  // A set is read to its end while it grows: the others may have others.
+  // Iterating a set also visits what is added meanwhile: the other agents may name others.
   for (const { handoffs, specialists } of seen) {
     for (const name of [...specialists.values(), ...(handoffs?.values() ?? [])]) {
       const other = directory.get(name)
@@ -32,7 +32,7 @@ const readersOf = (directory: AgentDirectory["Service"], agent: ResolvedAgent): 
       : [
           {
             who: `the agent "${spec.name}"`,
-            // What is said to all of them is more than one of them reads.
+            // The context is meant for all of them, so it may have members that this agent does not read.
             reader: seen.size === 1 ? context : { ...context, decode: context.beside }
           }
         ]),
@@ -68,7 +68,10 @@ const read = (
 
 const nothing: SeparatedContext = { context: undefined, secrets: undefined }
 
-/** Reads what messages tell runs of an agent; fails where somebody cannot. What an agent reads is found once. */
+/**
+ * Checks the context of a message to an agent. Fails where the agent, or a tool that may take part, cannot read it. Who reads
+ * contexts is looked up once for each agent.
+ */
 export const contextReaders = (directory: AgentDirectory["Service"]) => {
   const known = new WeakMap<ResolvedAgent, Readers>()
   return (

@@ -54,7 +54,7 @@ export class IdleActors extends Deadline {
     if (this.index === -1 && this.#idle.size > 0) this.#deadlines.arm(this, this.#bounds.idle_ms)
   }
 
-  /** It has something to do. False = it was not idle. */
+  /** The actor has something to do. False = it was not idle. */
   take(actor: Actor): boolean {
     return this.#forget(actor)
   }

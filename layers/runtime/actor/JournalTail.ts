@@ -2,8 +2,8 @@
  * A conversation's events behind a cursor, page by page: the runs of the conversation in their order, each to its end
  * before the next. Pages come from the journal until the cursor has caught up with it, then from what this process has
  * committed, without a statement; from the journal again where others have written. A short run at work here is shown
- * without the journal from its start on. The tail also knows which pieces of the feed are
- * stale, because the journal has what they were pieces of.
+ * from its start on without the journal. The tail also knows which pieces of the feed are stale, because the journal has the
+ * whole by now.
  */
 import { Effect } from "effect"
 import type { AgentTask } from "../../../src/delivery/AgentTask.ts"
@@ -84,7 +84,7 @@ export interface Page {
   readonly isMoreDue: boolean
 }
 
-/** What is here, and no Effect that reads it. */
+/** Is it a page, and not an Effect that reads one? */
 export const isPage = <E>(page: Page | Effect.Effect<Page, E>): page is Page => "items" in page
 
 const isOver = ({ status }: AgentTask): boolean => status === "complete" || status === "failed"
@@ -137,7 +137,7 @@ export class JournalTail {
   #seq: number
   /** The run at the cursor was given to its end. */
   #isEnded: boolean
-  /** Of the run at the cursor events were given, and its end was not. */
+  /** Events of the run at the cursor were given, and not its end. */
   #isWithin = false
   /** Nothing has shown yet that the conversation has what is before the cursor. */
   #isUnproven = true
@@ -165,8 +165,8 @@ export class JournalTail {
   }
 
   /**
-   * `isUnknown`: the journal may have what was not committed here. The page itself where it is here: an Effect for each costs more
-   * than what it gives (bench row `send`, 1,000 runs).
+   * The next page. Not as an Effect where it is in memory, because that would cost more than the page (bench row `send`, 1,000
+   * runs). `isUnknown`: the journal may have entries that this process has not committed.
    */
   next(isUnknown: boolean): Page | Effect.Effect<Page, ReadFailure> {
     const whole = this.#whole()
@@ -186,7 +186,7 @@ export class JournalTail {
     return { items: entries, isLast: true, isMoreDue: isMore || isBehind }
   }
 
-  /** All that there is of the run that the tail begins with, where it is at work here. */
+  /** All entries of the run that the tail begins with, where that is at work here and short. */
   #whole(): Page | undefined {
     const ordinal = this.#ordinal
     if (this.#seq !== -1 || this.#isEnded) return undefined
@@ -215,8 +215,8 @@ export class JournalTail {
   }
 
   /**
-   * Of a run that is not over, what is behind a cursor that names none of its events: all of it, because its watcher would miss
-   * what comes until the cursor is reached. No watcher was given such a cursor, unless a server lost what it had acknowledged.
+   * The entries behind the cursor. Of a run that is not over and has no event at the cursor: all entries, because a watcher
+   * that waited for the cursor would miss those up to it. Such a cursor comes from a server that lost what it had acknowledged.
    */
   static readonly #entries = Effect.fnUntraced(function* (self: JournalTail, task: AgentTask) {
     const { journal } = self.#services

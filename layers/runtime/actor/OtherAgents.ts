@@ -65,8 +65,9 @@ export const make = Effect.fnUntraced(function* (host: ActorHost) {
   })
 
   /**
-   * The task of a message to an agent that the conversation did not begin with, as the conversation takes it. Fails where this
-   * agent may take no part in it: it is a customer's and the agent is not for customers, or its memory is another operator's.
+   * The task of a message to another agent than the conversation began with; undefined where it is the same one. Fails where
+   * that agent may take no part: the conversation is a customer's and the agent is not for customers, or the memory of the
+   * conversation belongs to another operator.
    */
   const besideFirst = Effect.fnUntraced(function* (task: Task, by: Principal) {
     const { address, conversation, tenant } = task

@@ -31,7 +31,7 @@ const rouse = Effect.fnUntraced(function* (host: ActorHost, wake: WakeActor, run
   const head = yield* loop.journal.head(run)
   const channel = channelKey(head.tenant, head.conversation)
   feed.reached(channel, head.ordinal, head.length)
-  // Its actor looks at it as soon as it has it.
+  // An actor is about to take it, and looks at the amendment then.
   if (table.isToBeTaken(head)) return
   const waits = head.parkable || head.quarantined === true
   if (waits || !hosting.has(head.address, head.needs)) return table.clearAmended(run)

@@ -22,7 +22,7 @@ export class RunLoading {
     this.#free = places
   }
 
-  /** As many wait as there are places: who comes now holds nothing large while it waits. */
+  /** As many wait as there are places: a claim that had to wait now would keep all events of its run in memory meanwhile. */
   get isCrowded(): boolean {
     return this.#lines.found.size + this.#lines.sent.size >= this.#places
   }

@@ -86,7 +86,7 @@ class FeedReader extends Deadline implements OpenFeed<Failure> {
       const isUnknown = this.#isUnknown
       const page = this.#page()
       if (!isPage(page)) {
-        // It was not taken.
+        // `pull` takes it.
         this.#isPending = true
         this.#isUnknown = isUnknown
         return "pull"
@@ -107,8 +107,8 @@ class FeedReader extends Deadline implements OpenFeed<Failure> {
   }
 
   /**
-   * An interruption cleans nothing up: to resume an interrupted wait does nothing, and what a wait leaves behind for that is
-   * allocated at each one (bench row `send`, 1,000 runs).
+   * Without a cleanup for interruptions, which each wait would have to allocate (bench row `send`, 1,000 runs): to resume an
+   * interrupted wait does nothing.
    */
   readonly #woken = Effect.callback<void>((resume) => this.whenDue(() => resume(Exit.void)))
 

@@ -1,6 +1,6 @@
 /**
- * What this process has committed of a conversation and one watcher has not taken yet. It also knows what it does not have:
- * then the watcher reads the journal. At most 256 entries and 1,000,000 UTF-16 units wait for a watcher, 16,000,000 for
+ * Entries of a conversation that this process has committed and one watcher has not taken yet. Where entries are missing
+ * here, it says so, and the watcher reads the journal. At most 256 entries and 1,000,000 UTF-16 units wait for a watcher, 16,000,000 for
  * all watchers of a tenant, and 64,000,000 for all; beyond that what waits for the watcher is dropped.
  */
 import type { RunId, Tenant } from "../../../src/Ids.ts"
@@ -75,7 +75,7 @@ export class CommittedQueue {
     this.#waiting = waiting
   }
 
-  /** Durable entries of the run with this ordinal. Those that cannot be told in order are dropped, and the journal is read. */
+  /** Adds durable entries of the run with this ordinal. What cannot be given in order is dropped, and read in the journal. */
   push(ordinal: number, committed: Committed): void {
     const run = this.#know(ordinal, endOf(committed))
     const last = run.appends.at(-1)
@@ -174,7 +174,7 @@ export class CommittedQueue {
   }
 
   #dropBefore(ordinal: number): void {
-    // As at each step of a run that is watched.
+    // The usual case: one run is watched, and none before it.
     if (this.#runs.size === 1 && this.#runs.has(ordinal)) return
     for (const [each, run] of this.#runs) {
       if (each >= ordinal) continue

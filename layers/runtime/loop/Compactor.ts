@@ -35,7 +35,7 @@ export interface CompactionSubject {
 type Services = Pick<LoopServices, "prices" | "model">
 
 const summary_tokens = { least: 64, most: 2_000 }
-/** A summary may take one part in so many of the room beside system text and tools. */
+/** A summary may take an eighth of the room beside system text and tools. */
 const of_room = 8
 
 type Found = Pick<Compacted, "how"> &

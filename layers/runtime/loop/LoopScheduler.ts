@@ -28,8 +28,8 @@ export const make = Effect.fnUntraced(function* (
   let left = per_turn
   let wake: ((go: Effect.Effect<void>) => void) | undefined
 
-  // A loop that came after the last turn and before this sleep has woken nothing, so the list is looked at once more, in the
-  // synchronous block that makes the sleep one that can be ended.
+  // A loop that was scheduled between the last turn and this sleep found nobody to wake. So the list is looked at once more,
+  // in the same synchronous block that sets `wake`.
   const asleep = Effect.callback<void>((resume) => {
     if (waiting.length > 0) return resume(Effect.void)
     wake = resume

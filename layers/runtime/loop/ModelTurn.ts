@@ -223,7 +223,7 @@ const inputOf = (turn: ModelTurn, exit: Exit.Exit<Turn, ModelError>): RunInput =
 
 const dying = (defect: unknown): InputWork => ({ effect: Exit.die(defect) })
 
-/** What is to be stored of the turn first; nothing of what is no turn, which `finished` refuses. */
+/** Stores the files of the turn first, if it has any. What is no turn has none, and `finished` refuses it. */
 const filesOf = (wanted: ModelTurn, turn: Turn | null | undefined): InputWork | undefined =>
   turn?.generated === undefined ? undefined : keepGenerated(wanted, turn)
 

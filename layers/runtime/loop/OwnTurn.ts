@@ -1,6 +1,6 @@
 /**
- * Takes what a model gateway gives for a turn: a gateway may be anybody's, and what the journal could not say and read back never
- * gets there.
+ * Checks and copies what a model gateway gives for a turn. A gateway may be anybody's code, so nothing that the journal could
+ * not read back gets there.
  */
 import { Predicate, Result, Schema } from "effect"
 import { turn_bytes_max } from "../../../services/ModelGateway.ts"
@@ -23,7 +23,7 @@ const unit_bytes_max = 6
 const finishes: ReadonlySet<unknown> = new Set(FinishReason.literals)
 const no_turn = "the gateway gave no turn, or one with a member of another type"
 
-/** The turn's event, with calls that the gateway cannot change any more; or a text: why there is none. */
+/** The turn's event, with calls that the gateway cannot change any more; or, as a text, why there is none. */
 export const ownTurn = (given: Given, frame: FrameId, step: number): ModelTurned | string => {
   if (!Predicate.isObject(given) || !isTurn(given)) return no_turn
   if (given.calls.length > turn_calls_max) {
@@ -48,7 +48,7 @@ const isPlain = (given: Given): boolean => {
 
 const too_large = `the gateway gave a turn of more than ${turn_bytes_max} bytes`
 
-/** `units`: of its texts; the names of members, which are not counted, have less than the other half. Most are not encoded. */
+/** `units`: those of its texts. Names of members are not counted: they have less than the other half. Most turns are not encoded. */
 const isTooLarge = (turned: ModelTurned, units: number): boolean =>
   units * unit_bytes_max > turn_bytes_max / 2 &&
   isBeyondBytes(JSON.stringify(turned), turn_bytes_max)

@@ -65,7 +65,7 @@ export class PromptFiles {
     this.#units = 0
   }
 
-  /** Of the files of a prompt by their digests; one that the store does not have any more is not among them. */
+  /** The files of a prompt in base64, by digest. A file that the store no longer has is left out. */
   readonly load = Effect.fnUntraced(function* (
     this: PromptFiles,
     tenant: Tenant,

@@ -63,7 +63,7 @@ interface Shown {
   readonly past: ShownPast
 }
 
-/** After a provider has refused a prompt, so much of its size is the bound. */
+/** A prompt that the provider has refused as too long: the next one may have this share of its size. */
 const of_refused = 0.9
 
 /** What a prompt of the frame may have at most, in tokens. */
@@ -175,7 +175,7 @@ export class PromptMeter {
       : chapters.filter((each) => each.ordinal > cut.dropped).length
   }
 
-  /** Tokens of the frame's own transcript, or more, where even that is within `room`: entries are counted until it is. */
+  /** At least the tokens of the frame's own transcript. Entries are counted one by one until this bound is within `room`. */
   #ownTokens(frame: FrameState, measure: Measure, room: number): number {
     const { transcript } = frame
     const own = this.#ownOf(frame)

@@ -196,8 +196,8 @@ const requestFor = Effect.fnUntraced(function* (
 })
 
 /**
- * The request of a result by the client, which ends the work of the call like a request for approval. The gate has let the
- * call through, so nothing else comes between it and its result.
+ * Asks the client of the conversation for the call's result, which ends the work of the call like a request for approval. The
+ * gate has let the call through, so nothing else comes between it and its result.
  */
 export const clientRequest = (
   services: ApprovalServices,

@@ -19,10 +19,11 @@ export interface PartStore {
   readonly digest: Digest.Digest["Service"]
 }
 
-/** Who names the parts, and whose upload a file has to be that is named by its digest. Absent = anybody's of the tenant. */
+/** In whose name parts are stored. */
 export interface Naming {
   readonly tenant: Tenant
   readonly holder: BlobHolder
+  /** Who has to have uploaded a file that is named by its digest. Absent = anybody of the tenant. */
   readonly uploaded_by?: string | undefined
 }
 

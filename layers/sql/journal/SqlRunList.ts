@@ -96,8 +96,8 @@ const areOpen = ({ status }: RunQuery): boolean =>
 
 /**
  * Tasks that are not over are found first, and each run by its task (`OFFSET 0` keeps the planner from another order). Where
- * few runs are asked for among many, the other way would be to go through all tasks of the tenant until there are enough. Of what
- * waits each task is found by its run: a planner that knows of few would go through all that waits for each of them.
+ * few runs are asked for among many, the other way would be to go through all tasks of the tenant until there are enough. The
+ * task of a waiting run is found by that run: a planner that expects few of them would read all that wait for each task.
  */
 const tasksOf = (sql: SqlClient.SqlClient, query: RunQuery) =>
   query.waiting !== undefined

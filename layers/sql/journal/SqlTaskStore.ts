@@ -116,7 +116,7 @@ interface Stretch {
   readonly limit: number
 }
 
-/** Tasks of one conversation that a statement brings which is for several: behind them there may be more. */
+/** Tasks that a shared statement brings of one conversation; there may be more behind them. */
 const few_max = 3
 
 const of_conversations = `SELECT w.place::int4 AS place, t.*
@@ -125,7 +125,7 @@ const of_conversations = `SELECT w.place::int4 AS place, t.*
     WHERE tenant = w.tenant AND conversation = w.conversation AND ordinal > w.after ORDER BY ordinal LIMIT w.n) t
   ORDER BY w.place, t.ordinal`
 
-/** Of a conversation that is watched mostly the last tasks are asked for, which are few. */
+/** A watcher mostly asks for the last tasks of its conversation, which are few. */
 const listing = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
   const few = yield* GroupedReads.make({
     sql,
