@@ -3,6 +3,7 @@
  */
 import { Effect, Exit, Layer, Schema, Scope, Stream } from "effect"
 import { Tool, Toolkit } from "effect/ai"
+import { TestClock } from "effect/testing"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import type { Decision } from "../../src/approval/Approval.ts"
 import { resultText } from "../../src/conversation/Transcript.ts"
@@ -223,6 +224,16 @@ export const send = (text: string, conversation = "c-1", by = alice) =>
       runtime.send({ agent: agentName, conversation: ConversationId.make(conversation), text }, by)
     ),
     ({ task }) => task.id
+  )
+
+/** Virtual time passes, 20 ms at a time and 100 s at most, until the effect ends: no test waits for what the runtime waits for. */
+export const asTimePasses = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.raceFirst(
+    effect,
+    Effect.andThen(
+      Effect.repeat(TestClock.adjust(20), { times: 5_000 }),
+      Effect.die(new Error("it has not ended after 100 s of virtual time"))
+    )
   )
 
 /** Every event of a conversation from the start, until one of them is what the test waits for. */

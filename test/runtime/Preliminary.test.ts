@@ -110,7 +110,6 @@ describe("a preliminary result", () => {
       const run = yield* H.send("hello")
       yield* Deferred.await(on.begun)
       yield* Deferred.succeed(on.go, undefined)
-      yield* Effect.sleep(20)
       yield* H.ended(run)
       assert.strictEqual(on.seen.written, 0)
     }).pipe(Effect.provide(runtime(on)))

@@ -113,7 +113,7 @@ const cases: ReadonlyArray<
 
 describe("a lost write of a reconcilable tool that", () => {
   for (const [title, asks, outcome, questions, sends] of cases) {
-    it.live(title, () => {
+    it.effect(title, () => {
       const { bodies, tool } = losing(1, { result_bytes_max: 100 })
       const seen: Array<CallContext> = []
       return Effect.gen(function* () {
@@ -127,6 +127,7 @@ describe("a lost write of a reconcilable tool that", () => {
         for (const { key } of [...seen, ...bodies]) assert.strictEqual(key, dispatched.key)
         for (const { over_at } of seen) assert.strictEqual(over_at, dispatched.over_at)
       }).pipe(
+        H.asTimePasses,
         Effect.provide(H.layer({ tools: { write: tool }, script, spied: asking(asks, seen) }))
       )
     })
@@ -139,7 +140,7 @@ describe("a lost write of a reconcilable tool that", () => {
     ["its tool fails at with an Error is unknown", () => Effect.fail(bug) as never, 1],
     ["cannot be asked for three times is unknown", () => away, 3]
   ] as ReadonlyArray<readonly [string, Asks, number]>) {
-    it.live(title, () => {
+    it.effect(title, () => {
       const { bodies, tool } = losing(1)
       const seen: Array<CallContext> = []
       return Effect.gen(function* () {
@@ -150,12 +151,13 @@ describe("a lost write of a reconcilable tool that", () => {
         assert.deepStrictEqual(H.outcome(yield* H.ended(run)), value("7"))
         assert.strictEqual(bodies.length, 2)
       }).pipe(
+        H.asTimePasses,
         Effect.provide(H.layer({ tools: { write: tool }, script, spied: asking(asks, seen) }))
       )
     })
   }
 
-  it.live("never happens is sent three times and then fails with NOT_DONE", () => {
+  it.effect("never happens is sent three times and then fails with NOT_DONE", () => {
     const { bodies, tool } = losing(99)
     return Effect.gen(function* () {
       const all = yield* H.ended(yield* H.send("hello"))
@@ -169,7 +171,10 @@ describe("a lost write of a reconcilable tool that", () => {
         times,
         [...new Set(times)].sort((a, b) => a - b)
       )
-    }).pipe(Effect.provide(H.layer({ tools: { write: tool }, script, spied: asking(() => not) })))
+    }).pipe(
+      H.asTimePasses,
+      Effect.provide(H.layer({ tools: { write: tool }, script, spied: asking(() => not) }))
+    )
   })
 })
 
@@ -228,7 +233,7 @@ describe("a reconcilable tool is asked", () => {
     )
   })
 
-  it.live(
+  it.effect(
     "while its run is cancelled: its answer is kept, and a call that did not happen is not sent",
     () => {
       const outcomes: Array<object> = []
@@ -252,6 +257,7 @@ describe("a reconcilable tool is asked", () => {
           assert.strictEqual(bodies.length, 1)
           outcomes.push(H.outcome(all)!)
         }).pipe(
+          H.asTimePasses,
           Effect.provide(
             H.layer({
               tools: { write: { ...tool, governance: { ...tool.governance, timeout_ms: 500 } } },
@@ -270,7 +276,7 @@ describe("a reconcilable tool is asked", () => {
     }
   )
 
-  it.live("while an operator settles the call, which has one result", () => {
+  it.effect("while an operator settles the call, which has one result", () => {
     const gate = Deferred.makeUnsafe<void>()
     const asked = Deferred.makeUnsafe<void>()
     const { tool } = losing(1, { timeout_ms: 200 })
@@ -281,12 +287,11 @@ describe("a reconcilable tool is asked", () => {
       )
     return Effect.gen(function* () {
       const run = yield* H.send("hello")
-      yield* Deferred.await(asked)
+      yield* H.asTimePasses(Deferred.await(asked))
       const { over_at } = (yield* H.events(run)).find((event) => event._tag === "CallDispatched")!
       const early = yield* Effect.flip(settle(run, { _tag: "RunAgain" }))
       assert.strictEqual(early._tag, "CallNotUnknown")
-      const now = yield* Effect.clockWith((clock) => clock.currentTimeMillis)
-      yield* Effect.sleep(Math.max(0, over_at! - now))
+      yield* TestClock.setTime(over_at!)
       yield* settle(run, { _tag: "Succeeded", json: '"seen"' })
       yield* Deferred.succeed(gate, undefined)
       const all = yield* H.ended(run)
@@ -342,7 +347,7 @@ describe("a reconcilable call of an owner that is gone", () => {
       1
     ]
   ] as ReadonlyArray<readonly [string, Asks, Outcome, number, number]>) {
-    it.live(title, () => {
+    it.effect(title, () => {
       const seen: Array<CallContext> = []
       const bodies: Array<CallContext> = []
       let asked_at = 0
@@ -368,7 +373,7 @@ describe("a reconcilable call of an owner that is gone", () => {
         // An attempt may begin its body as late as its timeout after its dispatch.
         assert.isAtLeast(asked_at - taken_at, 2 * timeout_ms)
         for (const { key } of [...seen, ...bodies]) assert.strictEqual(key, dispatched!.key)
-      }).pipe(Effect.scoped, Effect.provide(EphemeralStores.layer))
+      }).pipe(H.asTimePasses, Effect.scoped, Effect.provide(EphemeralStores.layer))
     })
   }
 
@@ -427,7 +432,7 @@ describe("a reconcilable call of an owner that is gone", () => {
     }).pipe(Effect.scoped, Effect.provide(EphemeralStores.layer))
   })
 
-  it.live("ends as unknown when its run is cancelled while its tool is asked", () => {
+  it.effect("ends as unknown when its run is cancelled while its tool is asked", () => {
     const asked = Deferred.makeUnsafe<void>()
     const waits: Asks = () => Effect.andThen(Deferred.succeed(asked, undefined), Effect.never)
     return Effect.gen(function* () {
@@ -439,6 +444,6 @@ describe("a reconcilable call of an owner that is gone", () => {
       const all = yield* next.run(H.ended(run))
       assert.deepStrictEqual(H.outcome(all), { _tag: "Unknown" })
       assert.deepInclude(H.end(all), { status: "cancelled" })
-    }).pipe(Effect.scoped, Effect.provide(EphemeralStores.layer))
+    }).pipe(H.asTimePasses, Effect.scoped, Effect.provide(EphemeralStores.layer))
   })
 })
