@@ -420,6 +420,8 @@ export const evolve = (state: FoldState, event: RunEvent): void => {
       state.ended = event
       state.openFrames.length = 0
       return
+    default:
+      event satisfies never
   }
 }
 
