@@ -161,13 +161,18 @@ describe("the README at the top", () => {
   })
 
   it("leads to every room that answers a port, a question or an agent within one link", () => {
-    const named = new Set([...linksOf(front), ...pathsOf(front.text)])
+    const links = new Set(linksOf(front))
+    const pages = [front, ...rooms.filter(({ path }) => links.has(path))]
+    const named = new Set(pages.flatMap((page) => [...linksOf(page), ...pathsOf(page.text)]))
     for (const path of [
       "layers/runtime/tool/ToolInvoker.ts",
       "services/RunJournal.ts",
       "layers/sql/journal",
       "layers/runtime/desk/LocalApprovalDesk.ts",
       "layers/model/Providers.ts",
+      "layers/channel/EmailChannel.ts",
+      "layers/http/HttpService.ts",
+      "src/run/RunEvent.ts",
       "src/agents",
       "layers/sql/engine/migrations",
       "test/contracts"
