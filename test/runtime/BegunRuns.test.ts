@@ -8,6 +8,7 @@ import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
 import { StoreError } from "../../services/StoreError.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
+import { CallId } from "../../src/Ids.ts"
 import type { RunId } from "../../src/Ids.ts"
 import * as Samples from "../contracts/Samples.ts"
 import * as H from "./Harness.ts"
@@ -154,5 +155,27 @@ describe("a run that began with its message", () => {
         const all = yield* process.run(H.ended(second))
         assert.deepInclude(H.end(all), { status: "complete", text: "done" })
       }).pipe(Effect.provide(EphemeralStores.layer))
+  )
+})
+
+describe("a command on a message whose run has not begun", () => {
+  it.effect("says that the store is away, and not that there is no run", () =>
+    Effect.gen(function* () {
+      const tasks = yield* TaskStore
+      const process = yield* Effect.provideService(
+        H.boot({ script: () => Effect.never, config: { drain_ms: 0 } }),
+        TaskStore,
+        { ...tasks, get: () => Effect.fail(new StoreError({ message: "away" })) }
+      )
+      yield* process.run(H.send("at work"))
+      const run = yield* process.run(H.send("behind it"))
+      const cancelled = yield* Effect.flip(process.run(H.cancel(run)))
+      const settled = yield* AgentRuntime.use((runtime) =>
+        runtime.settle(run, CallId.make("0/1.0"), { _tag: "RunAgain" }, H.alice)
+      ).pipe(process.run, Effect.flip)
+      for (const { _tag, message } of [cancelled, settled]) {
+        assert.deepStrictEqual([_tag, message], ["JournalError", "away"])
+      }
+    }).pipe(Effect.provide(EphemeralStores.layer))
   )
 })

@@ -13,6 +13,7 @@ import { cancelRun, RunNotFound } from "../../../src/run/RunCommand.ts"
 import type { RunAccepted } from "../../../src/run/RunEvent.ts"
 import { RunLimits } from "../../../src/run/RunLimits.ts"
 import { JournalError } from "../../../services/RunJournal.ts"
+import { StoreError } from "../../../services/StoreError.ts"
 import type { NewTask } from "../../../services/TaskStore.ts"
 import { amend } from "../desk/Observers.ts"
 import { channelKey } from "../loop/Feed.ts"
@@ -88,6 +89,16 @@ export const supersedeEarlier = Effect.fnUntraced(function* (host: ActorHost, ta
   }
 })
 
+/** For commands, which know a store that is away as a JournalError alone. */
+export const orJournalError = <A, E>(
+  self: Effect.Effect<A, E>
+): Effect.Effect<A, Exclude<E, StoreError> | JournalError> =>
+  Effect.mapError(self, (error) =>
+    error instanceof StoreError
+      ? new JournalError({ message: error.message, lost: false })
+      : (error as Exclude<E, StoreError>)
+  )
+
 /** Runs a command on a run. Where its task was accepted and not delivered yet, the run is begun first. */
 export const onBegunRun = Effect.fnUntraced(function* <A, E>(
   host: ActorHost,
@@ -99,12 +110,11 @@ export const onBegunRun = Effect.fnUntraced(function* <A, E>(
     (error): error is RunNotFound => error instanceof RunNotFound,
     (missing) =>
       Effect.gen(function* () {
-        const task = yield* Effect.orElseSucceed(host.tasks.get(run), () => undefined)
+        const task = yield* orJournalError(host.tasks.get(run))
         if (task === undefined) return yield* Effect.fail(missing)
         // One whose agent is not hosted here is begun alone: the command ends it, so that it overtakes nothing.
-        const begin = host.hosting.has(task.address) ? beginUpTo(host, task) : beginRun(host, task)
-        yield* Effect.catchTag(begin, "StoreError", ({ message }) =>
-          Effect.fail(new JournalError({ message, lost: false }))
+        yield* orJournalError(
+          host.hosting.has(task.address) ? beginUpTo(host, task) : beginRun(host, task)
         )
         return yield* command
       })

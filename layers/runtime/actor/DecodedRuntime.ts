@@ -14,10 +14,10 @@ import { isLimitedToOwn } from "../../../src/Rights.ts"
 import { CallNotUnknown, RunNotFound } from "../../../src/run/RunCommand.ts"
 import { AgentRuntime, feedStream } from "../../../services/AgentRuntime.ts"
 import type { Cursor, Message } from "../../../services/AgentRuntime.ts"
-import { JournalError } from "../../../services/RunJournal.ts"
 import type { StoreError } from "../../../services/StoreError.ts"
 import type { TaskStore } from "../../../services/TaskStore.ts"
 import { digestOf } from "../tool/CallDigests.ts"
+import { orJournalError } from "./Acceptance.ts"
 
 interface Services {
   readonly digest: Parameters<typeof digestOf>[0]
@@ -62,10 +62,7 @@ const failIfNotSentBy = ({ tasks }: Services, by: Principal, right: RightName, r
 
 /** Was the message of the run accepted? Then it is a run without calls, also before it has begun. */
 const isAccepted = ({ tasks }: Services, by: Principal, run: RunId) =>
-  Effect.match(tasks.get(run), {
-    onFailure: () => false,
-    onSuccess: (task) => task?.tenant === by.tenant
-  })
+  Effect.map(orJournalError(tasks.get(run)), (task) => task?.tenant === by.tenant)
 
 /** Idempotency keys are shared by the staff of a tenant. A customer's key is bound to the customer. */
 const withOwnKey = (
@@ -118,11 +115,7 @@ export const decoded = (
       const id = yield* Entries.runId(run, "run")
       const who = yield* Entries.entitled(by, "cancel")
       const why = yield* Entries.reason(reason, "reason")
-      yield* Effect.catchTag(
-        failIfNotSentBy(services, who, "cancel", id),
-        "StoreError",
-        ({ message }) => Effect.fail(new JournalError({ message, lost: false }))
-      )
+      yield* orJournalError(failIfNotSentBy(services, who, "cancel", id))
       return yield* runtime.interrupt(id, who, why)
     }),
     settle: Effect.fnUntraced(function* (run, call, settlement, by) {
