@@ -7,13 +7,16 @@ import { mayServeCustomers } from "../../src/agent/AgentKind.ts"
 import type { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { CustomerAgents } from "../../services/AgentDirectory.ts"
 import type { FeedItem } from "../../services/AgentRuntime.ts"
+import { TaskStore } from "../../services/TaskStore.ts"
 import type { NotForCustomers } from "../../src/conversation/CustomerAccess.ts"
-import { agentRefusal } from "../../src/conversation/CustomerAccess.ts"
+import { agentRefusal, isOpenTo } from "../../src/conversation/CustomerAccess.ts"
 import { customerEvent, isForCustomers } from "../../src/conversation/CustomerView.ts"
 import { InvalidInput } from "../../src/entry/InvalidInput.ts"
-import type { AgentName } from "../../src/Ids.ts"
+import type { AgentTask } from "../../src/delivery/AgentTask.ts"
+import type { AgentName, RunId } from "../../src/Ids.ts"
 import type { Principal } from "../../src/Principal.ts"
 import { isLimitedToOwn } from "../../src/Rights.ts"
+import { RunNotFound } from "../../src/run/RunCommand.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
 import { listNames } from "../../src/tool/Nearest.ts"
 
@@ -60,6 +63,19 @@ export const agentFor = (
     : Effect.void
 
 export const isCustomer = (by: Principal): boolean => isLimitedToOwn(by, "follow")
+
+/** The task, of the principal's tenant; for a customer those of others are not found. */
+export const followable = Effect.fnUntraced(function* (task: AgentTask, by: Principal) {
+  if (!isOpenTo(by, "follow", task.by)) return yield* new RunNotFound({ run_id: task.id })
+  yield* agentFor(by, "follow", task.address.agent)
+  return task
+})
+
+/** A run of the principal's tenant; runs of other tenants, and for a customer those of others, are not found. */
+export const followedTask = Effect.fnUntraced(function* (run: RunId, by: Principal) {
+  const task = yield* TaskStore.use((tasks) => tasks.read(by.tenant, run))
+  return task === undefined ? yield* new RunNotFound({ run_id: run }) : yield* followable(task, by)
+})
 
 /** The item as a customer sees it, with the members of `CustomerEvent`; undefined = it is hidden. */
 export const customerItem = (item: FeedItem): FeedItem | undefined => {

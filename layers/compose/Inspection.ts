@@ -1,9 +1,10 @@
 /**
- * What operators read, for the facade: runs, conversations and their messages, costs, and dead letters, which they also
- * send again or give up.
+ * What is read through the facade: runs, conversations with their messages, files and waiting client calls, costs, and dead
+ * letters, which operators also send again or give up.
  */
 import { Effect, Schema } from "effect"
 import { CustomerAgents } from "../../services/AgentDirectory.ts"
+import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
 import { BlobStore } from "../../services/BlobStore.ts"
 import { ConversationStore } from "../../services/ConversationStore.ts"
 import { CostLedger } from "../../services/CostLedger.ts"
@@ -128,3 +129,17 @@ export const resolveLetter = Effect.fnUntraced(function* (
   const replayer = yield* OutboxReplayer
   yield* replayer[how]({ tenant, event_id, reason, by })
 })
+
+/** For a customer only while the conversation's agent is one for customers, as with everything that it reads. */
+export const clientCalls = (conversation: string, who: Principal) =>
+  Effect.gen(function* () {
+    const by = yield* Entries.entitled(who, "answer")
+    const id = yield* Entries.conversationId(conversation, "conversation")
+    const found = isCustomer(by)
+      ? yield* ConversationStore.use((store) => store.read(by.tenant, id))
+      : undefined
+    if (found !== undefined && isOpenTo(by, "answer", found.begun_by)) {
+      yield* agentFor(by, "follow", found.address.agent)
+    }
+    return yield* ApprovalDesk.use((desk) => desk.clientCalls(id, by))
+  })

@@ -26,22 +26,15 @@ import * as Erasures from "./Erasures.ts"
 import * as Inspection from "./Inspection.ts"
 import { listRuns } from "./ListedRuns.ts"
 import * as Memories from "./Memories.ts"
+import { sendMessage } from "./MessageSending.ts"
 import type { NodeService, Send, Sent } from "./NodeService.ts"
 import { service_principal } from "./NodeService.ts"
 import * as Quarantine from "./Quarantine.ts"
 import type { Services } from "./StartedLayer.ts"
 import * as TokenMethods from "./TokenMethods.ts"
 import { askedOf, askedWait, withValue, withValues } from "./TypedAnswer.ts"
-import {
-  answerOf,
-  answerTo,
-  clientCallsOf,
-  openFeed,
-  sendMessage,
-  streamRun,
-  waitOf,
-  watchFeed
-} from "./Waiting.ts"
+import { answerOf, answerTo, streamRun, waitOf } from "./Waiting.ts"
+import { openFeed, watchFeed } from "./WatchedFeed.ts"
 
 /** The same arguments, with a principal of the class. One that was not made by it is decoded by whatever takes it. */
 type WithPrincipal<Args extends ReadonlyArray<unknown>> = {
@@ -117,7 +110,7 @@ const decisionMethods = {
   pending: (by = service_principal) => ApprovalDesk.use((desk) => desk.pending(by, 500)),
   decide: (approval, decision, by) =>
     ApprovalDesk.use((desk) => desk.decide(approval as ApprovalId, decision, by)),
-  clientCalls: (conversation, by = service_principal) => clientCallsOf(conversation, by),
+  clientCalls: (conversation, by = service_principal) => Inspection.clientCalls(conversation, by),
   answerClientCall: (id, answer, by) =>
     ApprovalDesk.use((desk) => desk.answer(id as ApprovalId, answer, by)),
   cancel: (id, by, reason) =>

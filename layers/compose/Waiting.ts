@@ -1,85 +1,27 @@
 /**
- * The waits of the facade: for the end of a run or for its questions, and the feed of a run or a conversation. A wait
- * that ends early does not change the run.
+ * The waits of the facade: for the end of a run, or for its questions. A wait that ends early does not change the run.
  */
-import { Cause, Effect, Pull, Result, Schema, Stream, identity } from "effect"
-import { AgentNotFound } from "../../src/agent/AgentSpec.ts"
+import { Effect, Pull, Stream, identity } from "effect"
 import type { Approval } from "../../src/approval/Approval.ts"
-import { ConversationNotFound } from "../../src/conversation/Conversation.ts"
-import { isOpenTo } from "../../src/conversation/CustomerAccess.ts"
 import { customerEnd } from "../../src/conversation/CustomerView.ts"
 import type { AgentTask } from "../../src/delivery/AgentTask.ts"
 import * as Entries from "../../src/entry/Entries.ts"
 import { InvalidInput } from "../../src/entry/InvalidInput.ts"
-import type { ApprovalId, ConversationId } from "../../src/Ids.ts"
-import { RunId } from "../../src/Ids.ts"
+import type { ApprovalId, ConversationId, RunId } from "../../src/Ids.ts"
 import type { Principal } from "../../src/Principal.ts"
-import { isLimitedToOwn, rightRefusal } from "../../src/Rights.ts"
-import { RunNotFound } from "../../src/run/RunCommand.ts"
+import { rightRefusal } from "../../src/Rights.ts"
 import { milliseconds } from "../../src/Times.ts"
-import { CustomerAgents } from "../../services/AgentDirectory.ts"
-import type { Cursor, FeedItem, FeedItems, Message, OpenFeed } from "../../services/AgentRuntime.ts"
-import { AgentRuntime, feedStream, ShuttingDown } from "../../services/AgentRuntime.ts"
+import type { Message } from "../../services/AgentRuntime.ts"
+import { AgentRuntime, ShuttingDown } from "../../services/AgentRuntime.ts"
 import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
-import { ConversationStore } from "../../services/ConversationStore.ts"
-import { TaskStore } from "../../services/TaskStore.ts"
 import type { Answer, Wait } from "./Answer.ts"
 import { WaitTimedOut } from "./Answer.ts"
+import { followable, followedTask, isCustomer } from "./CustomerAccess.ts"
+import { sendMessage } from "./MessageSending.ts"
 import { RunProgress } from "./RunProgress.ts"
 import type { RunPart } from "./RunStream.ts"
 import { runParts } from "./RunStream.ts"
-import { isObject } from "./OptionShapes.ts"
-import { agentFor, customerItem, isCustomer } from "./CustomerAccess.ts"
-
-/** A customer may send only to agents for customers, and is not shown the names of others. */
-const sendAsCustomer = Effect.fnUntraced(function* (message: Message, by: Principal) {
-  const { agent } = yield* Entries.message(message, "message")
-  yield* agentFor(by, "send", agent)
-  return yield* AgentRuntime.use((agents) => agents.send(message, by)).pipe(
-    Effect.catchTag("AgentNotFound", () =>
-      Effect.flatMap(CustomerAgents, (available) =>
-        Effect.fail(new AgentNotFound({ agent, available }))
-      )
-    )
-  )
-})
-
-const send = (message: Message, by: Principal) =>
-  isLimitedToOwn(by, "send")
-    ? sendAsCustomer(message, by)
-    : AgentRuntime.use((agents) => agents.send(message, by))
-
-/** What cannot even be looked at is refused where the message is decoded. */
-const looksAs = (message: unknown, is: (message: Partial<Message>) => boolean): boolean =>
-  Result.getOrElse(
-    Result.try(() => isObject(message) && is(message)),
-    () => false
-  )
-
-const hasBaggage = (message: Partial<Message>): boolean => "baggage" in message
-
-/** It names a conversation and no agent: it goes to the agent that holds the conversation. */
-const isForHolder = ({ agent, conversation }: Partial<Message>): boolean =>
-  agent === undefined && conversation !== undefined
-
-const toHolder = (message: Message, by: Principal) =>
-  Effect.map(
-    AgentRuntime.use(({ holder }) => holder(message.conversation as ConversationId, by)),
-    (agent): Message => ({ ...message, agent })
-  )
-
-const sendRead = (message: Message, by: Principal) =>
-  looksAs(message, hasBaggage)
-    ? Effect.flatMap(Entries.messageWithBaggage(message, "message"), (read) => send(read, by))
-    : send(message, by)
-
-/** Sends a message. */
-export const sendMessage = (message: Message, who: Principal) =>
-  Effect.flatMap(Entries.entitled(who, "send"), (by) =>
-    looksAs(message, isForHolder)
-      ? Effect.flatMap(toHolder(message, by), (given) => sendRead(given, by))
-      : sendRead(message, by)
-  )
+import { watchFeed } from "./WatchedFeed.ts"
 
 type Place = Pick<AgentTask, "id" | "conversation" | "ordinal">
 
@@ -202,33 +144,6 @@ const waited = (place: Place, by: Principal, timeout_ms: number | undefined) => 
       })
 }
 
-/** The task, of the principal's tenant; for a customer those of others are not found. */
-const followable = Effect.fnUntraced(function* (task: AgentTask, by: Principal) {
-  if (!isOpenTo(by, "follow", task.by)) return yield* new RunNotFound({ run_id: task.id })
-  yield* agentFor(by, "follow", task.address.agent)
-  return task
-})
-
-/** A run of the principal's tenant; runs of other tenants, and for a customer those of others, are not found. */
-const followedTask = Effect.fnUntraced(function* (run: RunId, by: Principal) {
-  const task = yield* TaskStore.use((tasks) => tasks.read(by.tenant, run))
-  return task === undefined ? yield* new RunNotFound({ run_id: run }) : yield* followable(task, by)
-})
-
-/** For a customer only while the conversation's agent is one for customers, as with everything that it reads. */
-export const clientCallsOf = (conversation: string, who: Principal) =>
-  Effect.gen(function* () {
-    const by = yield* Entries.entitled(who, "answer")
-    const id = yield* Entries.conversationId(conversation, "conversation")
-    const found = isCustomer(by)
-      ? yield* ConversationStore.use((store) => store.read(by.tenant, id))
-      : undefined
-    if (found !== undefined && isOpenTo(by, "answer", found.begun_by)) {
-      yield* agentFor(by, "follow", found.address.agent)
-    }
-    return yield* ApprovalDesk.use((desk) => desk.clientCalls(id, by))
-  })
-
 /** For a wait with `cancel` that ended early. A run that has ended is not changed. */
 const cancelLeft = (run: RunId, by: Principal) =>
   AgentRuntime.use((agents) => agents.interrupt(run, by, "whoever waited for it left"))
@@ -309,167 +224,3 @@ export const answerTo = Effect.fnUntraced(function* (
   const by = yield* Entries.entitled(who, "follow")
   return yield* waitFor(yield* followable(task, by), by, wait, interruptibly)
 })
-
-const isRunId = Schema.is(RunId)
-
-/** Picks the items of one run out of the feed of its conversation. */
-class RunItems {
-  readonly #task: AgentTask
-  readonly #isOver: boolean
-  #at: Cursor
-  #isCaughtUp = false
-  /** Of the run, events were shown and its end was not. */
-  #isWithin = false
-  /** The run was given to its end. */
-  isDone = false
-
-  constructor(task: AgentTask, from: Cursor) {
-    this.#task = task
-    this.#isOver = task.status === "complete" || task.status === "failed"
-    this.#at = from
-  }
-
-  shown(items: FeedItems): ReadonlyArray<FeedItem> {
-    if (this.#isAllShown(items)) return items
-    const shown: Array<FeedItem> = []
-    for (const item of items) {
-      if (this.isDone) break
-      this.#show(item, shown)
-    }
-    return shown
-  }
-
-  /** In the middle of the run nothing is left out, and no list is made (bench row `send`, 1,000 runs). */
-  #isAllShown(items: FeedItems): boolean {
-    let last: FeedItem | undefined
-    for (const item of items) {
-      if (item._tag === "CaughtUp" || item.run !== this.#task.id) return false
-      if (item._tag !== "Event") continue
-      if (item.entry.event._tag === "RunEnded") return false
-      last = item
-    }
-    if (last?._tag === "Event") this.#move(last)
-    return true
-  }
-
-  #move({ entry, ordinal }: Extract<FeedItem, { readonly _tag: "Event" }>): void {
-    this.#at = { ordinal, seq: entry.seq }
-    this.#isWithin = entry.event._tag !== "RunEnded"
-  }
-
-  #show(item: FeedItem, shown: Array<FeedItem>): void {
-    if (item._tag === "CaughtUp") {
-      this.#isCaughtUp = true
-      // The store may have told of the end before this process learned that it was stored.
-      this.isDone = this.#isOver && !this.#isWithin
-      shown.push(item)
-      return
-    }
-    const isLater = item.ordinal > this.#task.ordinal
-    if (!isLater && item.run !== this.#task.id) return
-    if (!isLater) {
-      shown.push(item)
-      if (item._tag === "Event") this.#move(item)
-    }
-    this.isDone = isLater || (item._tag === "Event" && item.entry.event._tag === "RunEnded")
-    if (this.isDone && !this.#isCaughtUp) shown.push({ _tag: "CaughtUp", ...this.#at })
-  }
-}
-
-const hasItems = (items: ReadonlyArray<FeedItem>): items is FeedItems => items.length > 0
-
-/** What is shown of a feed. */
-interface Shown {
-  readonly shown: (items: FeedItems) => ReadonlyArray<FeedItem>
-  /** Nothing else is shown. */
-  readonly isDone: boolean
-}
-
-/** A feed of what is shown of another one. */
-class ShownFeed<E> implements OpenFeed<E> {
-  readonly #feed: OpenFeed<E>
-  readonly #of: Shown
-
-  constructor(feed: OpenFeed<E>, of: Shown) {
-    this.#feed = feed
-    this.#of = of
-  }
-
-  readonly pull: OpenFeed<E>["pull"] = Effect.suspend(() =>
-    this.#of.isDone ? Cause.done() : this.#pulled
-  )
-
-  readonly #pulled: OpenFeed<E>["pull"] = Effect.flatMap(
-    Effect.suspend(() => this.#feed.pull),
-    (items) => {
-      const shown = this.#of.shown(items)
-      return hasItems(shown) ? Effect.succeed(shown) : this.pull
-    }
-  )
-
-  takeHere(): ReturnType<OpenFeed<E>["takeHere"]> {
-    while (!this.#of.isDone) {
-      const items = this.#feed.takeHere()
-      if (typeof items === "string") return items
-      const shown = this.#of.shown(items)
-      if (hasItems(shown)) return shown
-    }
-    return "pull"
-  }
-
-  whenDue(callback: () => void): void {
-    this.#feed.whenDue(callback)
-  }
-}
-
-/**
- * A run from `from` on to its end. `CaughtUp` comes also for a run that had ended before: after its last event, and not after
- * the events of later runs.
- */
-const ofRun = <E>(feed: OpenFeed<E>, task: AgentTask, from: Cursor): OpenFeed<E> =>
-  new ShownFeed(feed, new RunItems(task, from))
-
-const forCustomers: Shown = {
-  shown: (items) => items.flatMap((item) => customerItem(item) ?? []),
-  isDone: false
-}
-
-/** The items as the principal sees them; for a customer, what `CustomerView` shows. */
-const shownTo = <E>(by: Principal, feed: OpenFeed<E>): OpenFeed<E> =>
-  isCustomer(by) ? new ShownFeed(feed, forCustomers) : feed
-
-/**
- * A run from its own start to its end, or a conversation from its start: whichever has this id in the principal's tenant.
- * Fails with ConversationNotFound where neither does. Made once: V8 keeps what a generator function made for each watch reaches
- * until a full collection (bench row `send`).
- */
-export const openFeed = Effect.fnUntraced(function* (
-  given: string,
-  after: Cursor | undefined,
-  who: Principal
-) {
-  const by = yield* Entries.entitled(who, "follow")
-  const id = yield* Entries.conversationId(given, "conversation")
-  const agents = yield* AgentRuntime
-  // Made only where it is given: most of what an error costs is its stack (bench row `send`).
-  const missing = Effect.suspend(() => new ConversationNotFound({ id }))
-  // Runs first: most watchers want the one that they have just sent (bench row `send-durable`).
-  const task = isRunId(id)
-    ? yield* Effect.catchTag(followedTask(id, by), "RunNotFound", () => Effect.undefined)
-    : undefined
-  if (task !== undefined) {
-    const from =
-      after === undefined
-        ? { ordinal: task.ordinal, seq: -1 }
-        : yield* Entries.cursor(after, "after")
-    const feed = yield* agents.openFeed(task.conversation, from, by)
-    return shownTo(by, ofRun(feed, task, from))
-  }
-  const found = yield* ConversationStore.use((store) => store.read(by.tenant, id))
-  if (found === undefined || !isOpenTo(by, "follow", found.begun_by)) return yield* missing
-  yield* agentFor(by, "follow", found.address.agent)
-  return shownTo(by, yield* agents.openFeed(id, after ?? { ordinal: 0, seq: -1 }, by))
-})
-
-/** The same as a stream. */
-export const watchFeed = (...of: Parameters<typeof openFeed>) => feedStream(openFeed(...of))

@@ -1,0 +1,64 @@
+/**
+ * How the facade sends messages: to the agent that a message names, or to the one that holds its conversation.
+ */
+import { Effect, Result } from "effect"
+import { AgentNotFound } from "../../src/agent/AgentSpec.ts"
+import * as Entries from "../../src/entry/Entries.ts"
+import type { ConversationId } from "../../src/Ids.ts"
+import type { Principal } from "../../src/Principal.ts"
+import { isLimitedToOwn } from "../../src/Rights.ts"
+import { CustomerAgents } from "../../services/AgentDirectory.ts"
+import type { Message } from "../../services/AgentRuntime.ts"
+import { AgentRuntime } from "../../services/AgentRuntime.ts"
+import { agentFor } from "./CustomerAccess.ts"
+import { isObject } from "./OptionShapes.ts"
+
+/** A customer may send only to agents for customers, and is not shown the names of others. */
+const sendAsCustomer = Effect.fnUntraced(function* (message: Message, by: Principal) {
+  const { agent } = yield* Entries.message(message, "message")
+  yield* agentFor(by, "send", agent)
+  return yield* AgentRuntime.use((agents) => agents.send(message, by)).pipe(
+    Effect.catchTag("AgentNotFound", () =>
+      Effect.flatMap(CustomerAgents, (available) =>
+        Effect.fail(new AgentNotFound({ agent, available }))
+      )
+    )
+  )
+})
+
+const send = (message: Message, by: Principal) =>
+  isLimitedToOwn(by, "send")
+    ? sendAsCustomer(message, by)
+    : AgentRuntime.use((agents) => agents.send(message, by))
+
+/** What cannot even be looked at is refused where the message is decoded. */
+const looksAs = (message: unknown, is: (message: Partial<Message>) => boolean): boolean =>
+  Result.getOrElse(
+    Result.try(() => isObject(message) && is(message)),
+    () => false
+  )
+
+const hasBaggage = (message: Partial<Message>): boolean => "baggage" in message
+
+/** It names a conversation and no agent: it goes to the agent that holds the conversation. */
+const isForHolder = ({ agent, conversation }: Partial<Message>): boolean =>
+  agent === undefined && conversation !== undefined
+
+const toHolder = (message: Message, by: Principal) =>
+  Effect.map(
+    AgentRuntime.use(({ holder }) => holder(message.conversation as ConversationId, by)),
+    (agent): Message => ({ ...message, agent })
+  )
+
+const sendRead = (message: Message, by: Principal) =>
+  looksAs(message, hasBaggage)
+    ? Effect.flatMap(Entries.messageWithBaggage(message, "message"), (read) => send(read, by))
+    : send(message, by)
+
+/** Sends a message. */
+export const sendMessage = (message: Message, who: Principal) =>
+  Effect.flatMap(Entries.entitled(who, "send"), (by) =>
+    looksAs(message, isForHolder)
+      ? Effect.flatMap(toHolder(message, by), (given) => sendRead(given, by))
+      : sendRead(message, by)
+  )
