@@ -4,6 +4,7 @@ import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import { text } from "../../layers/model/ScriptedModelGateway.ts"
+import * as HeldDispatches from "../../layers/runtime/actor/HeldDispatches.ts"
 import { Outbox } from "../../services/Outbox.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
 import { StoreError } from "../../services/StoreError.ts"
@@ -128,6 +129,27 @@ describe("a message that its process holds", () => {
       const run = yield* process.run(H.send("hello"))
       yield* process.run(H.ended(run))
       yield* ranOnce(run)
+    }).pipe(Effect.provide(EphemeralStores.layer))
+  )
+
+  it.effect("is not held any more where it could not be given back within its lease", () =>
+    Effect.gen(function* () {
+      let releases = 0
+      const outbox = Outbox.of({
+        ...(yield* Outbox),
+        release: () =>
+          Effect.suspend(() => {
+            releases++
+            return Effect.fail(new StoreError({ message: "away" }))
+          })
+      })
+      const held = HeldDispatches.make(outbox, "process", 1_000, () => false)
+      const { owner } = held.claim()
+      yield* H.asTimePasses(held.giveBack(owner))
+      const tries = releases
+      assert.isAbove(tries, 1)
+      yield* H.asTimePasses(held.giveBackAll)
+      assert.strictEqual(releases, tries)
     }).pipe(Effect.provide(EphemeralStores.layer))
   )
 })

@@ -39,13 +39,19 @@ export const make = (
   const open = new Set<string>()
   const { report } = makeHeldClaims(outbox.release, lease_ms, isStopping)
   let claims = 0
+  const forget = (held: ReadonlyArray<string>) =>
+    Effect.sync(() => held.forEach((claim) => open.delete(claim)))
   const release = (held: ReadonlyArray<string>) =>
     held.length === 0
       ? Effect.void
       : Effect.matchEffect(report(outbox.release(held)), {
-          onSuccess: () => Effect.sync(() => held.forEach((claim) => open.delete(claim))),
+          onSuccess: () => forget(held),
           onFailure: ({ message }) =>
-            Effect.logWarning(`a message was not given back to the relays: ${message}`)
+            Effect.andThen(
+              // It was tried for as long as a lease is: nothing is held by now. A stop gives up sooner, and tries once more.
+              isStopping() ? Effect.void : forget(held),
+              Effect.logWarning(`a message was not given back to the relays: ${message}`)
+            )
         })
   return {
     claim: () => {
