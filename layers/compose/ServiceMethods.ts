@@ -58,7 +58,7 @@ let decoded: Principal | undefined
 const service = (): Principal =>
   (decoded ??= Effect.runSync(Entries.principal(service_principal, "by")))
 
-/** A message, sent: what was asked for an answer of a schema is journaled as JSON Schema. */
+/** Sends a message, and gives what a caller is told of its task. */
 const sending = (message: object, by: Principal) =>
   Effect.map(sendMessage(message as Message, by), ({ created, task }): Sent => ({
     run: task.id,

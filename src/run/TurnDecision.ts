@@ -61,19 +61,20 @@ const notOfferedText = (name: string): string =>
 const undeclaredText = (name: string): string =>
   `the model's provider ran its tool ${JSON.stringify(name)}, which this turn of the agent was not allowed`
 
+/** Why a frame ends without an answer. `message` is for operators. */
+interface FrameEnd {
+  readonly reason: string
+  readonly message: string
+}
+
 /** Why the frame ends because the provider ran a tool that the turn was not offered; undefined = it ran none. */
-const undeclaredEnd = ({
-  undeclared
-}: ModelTurned): { readonly reason: string; readonly message: string } | undefined =>
+const undeclaredEnd = ({ undeclared }: ModelTurned): FrameEnd | undefined =>
   undeclared === undefined
     ? undefined
     : { reason: "undeclared_provider_tool", message: undeclaredText(undeclared) }
 
 /** Why the run ends because its last turn, which had to answer, has no text; undefined = it does not. */
-const unansweredEnd = (
-  state: RunState,
-  { frame, text }: ModelTurned
-): { readonly reason: string; readonly message: string } | undefined => {
+const unansweredEnd = (state: RunState, { frame, text }: ModelTurned): FrameEnd | undefined => {
   if (frame !== rootFrame || text.trim() !== "" || !isAnswering(state)) return undefined
   const breach = breachOf(state)
   return (
@@ -85,10 +86,7 @@ const unansweredEnd = (
 }
 
 /** Why the frame ends with an answer that does not fit, because it was asked for again before or cannot be; undefined = it goes on. */
-const unfitEnd = (
-  state: RunState,
-  { finish, frame, unfit }: ModelTurned
-): { readonly reason: string; readonly message: string } | undefined => {
+const unfitEnd = (state: RunState, { finish, frame, unfit }: ModelTurned): FrameEnd | undefined => {
   if (unfit === undefined) return undefined
   const { unfits } = frameOf(state, frame)
   const isLast = frame === rootFrame && isAnswering(state)
@@ -98,11 +96,7 @@ const unfitEnd = (
 }
 
 /** Ends a frame that cannot go on: the supervisor's stops the run, a specialist's fails its call. */
-const frameEnd = (
-  frame: FrameId,
-  { message, reason }: { readonly reason: string; readonly message: string },
-  transient: boolean
-): RunEvent => {
+const frameEnd = (frame: FrameId, { message, reason }: FrameEnd, transient: boolean): RunEvent => {
   if (frame === rootFrame) {
     return { _tag: "RunStopping", status: "failed", by: "runtime", reason, message }
   }
@@ -116,11 +110,9 @@ const frameEnd = (
 
 export const turnFailed = (
   state: RunState,
-  input: {
+  input: FrameEnd & {
     readonly frame: FrameId
     readonly step: number
-    readonly reason: string
-    readonly message: string
     readonly transient: boolean
   }
 ): ReadonlyArray<RunEvent> =>
