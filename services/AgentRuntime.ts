@@ -58,7 +58,7 @@ export interface Message {
   readonly idempotency_key?: string | undefined
   /** Absent = `api`. */
   readonly channel_origin?: string | undefined
-  /** Of a message that begins a conversation. Absent = `customer` where the sender is one, else `system`. */
+  /** For a message that begins a conversation. Absent = `customer` where the sender is one, else `system`. */
   readonly initiated_by?: InitiatedBy | undefined
   /** The run around the message, which sends it through another system. Absent = there is none. */
   readonly nested?: Nesting | undefined

@@ -30,7 +30,7 @@ export const page_max = 500
 export const scopes_max = 8
 /** Canonical texts of one place. */
 export const canonicals_max = 1_000
-/** Of each word, the newest rows are candidates; and the newest of each scope, whatever their words are. */
+/** Candidates of a recall: the newest rows with each word, and the newest of each scope, whatever their words are. */
 export const candidates_max = { of_word: 128, newest: 16, all: 64 } as const
 
 /** The scopes of one call: of the first 8 those that are of the first one's tenant. */

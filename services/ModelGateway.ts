@@ -50,7 +50,7 @@ export interface ModelRequest {
   readonly settings?: ModelSettings | undefined
 }
 
-/** What of an agent a gateway checks before its first turn. */
+/** The part of an agent that a gateway checks before its first turn. */
 export type ProviderToolUse = Pick<ModelRequest, "agent" | "model" | "tools" | "settings"> & {
   readonly provider_tools: ReadonlyArray<ProviderTool>
 }

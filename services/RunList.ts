@@ -22,7 +22,7 @@ export interface RunQuery {
   /** Matches no run in quarantine, whose status is not known. */
   readonly status?: RunStatus | undefined
   readonly waiting?: WaitingFor | undefined
-  /** Whose message was accepted at or after, and before, in ms since 1970. */
+  /** Runs whose message was accepted at or after `created_from` and before `created_to`, in ms since 1970. */
   readonly created_from?: number | undefined
   readonly created_to?: number | undefined
   /** Continue after this one. Empty for an id that the tenant does not have. */

@@ -42,7 +42,7 @@ type PartialDeep<A> =
       ? { readonly [Name in keyof A]?: PartialDeep<A[Name]> }
       : A
 
-/** What of an answer was written so far: members may be missing, and texts may go on. It was not checked. */
+/** The part of an answer that was written so far: members may be missing, and texts may go on. It was not checked. */
 export type SoFar<A> = PartialDeep<A>
 
 interface Complete {

@@ -92,7 +92,7 @@ export const examinePostgres = Effect.fnUntraced(function* <E, R>(
   return yield* examine("PostgreSQL", app).pipe(Effect.provide(Layer.merge(client, beside)), orAway)
 })
 
-/** A directory of PGlite. Of one that a process holds only the disk is examined. */
+/** A directory of PGlite. Where a process holds it, only its disk is examined. */
 export const examineDirectory = Effect.fnUntraced(function* <E, R>(
   directory: string,
   app: App<E, R>

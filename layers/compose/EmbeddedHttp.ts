@@ -48,7 +48,7 @@ const noHttp = () =>
     message: "start was not given `http: { tokens }`, which says who may call the API"
   })
 
-/** Of a service that was started without HTTP: what is mounted says so at its first request. */
+/** For a service that was started without HTTP: what is mounted says so at its first request. */
 const none: HttpMethods = {
   url: undefined,
   nodeListener: () => {
@@ -57,7 +57,7 @@ const none: HttpMethods = {
   handler: () => Promise.reject(noHttp())
 }
 
-/** What of it a service has. */
+/** The members of a service by which its API is reached. */
 export class Served extends Context.Service<Served, HttpMethods>()("troupe/compose/EmbeddedHttp") {}
 
 /** Loads the surface only where it is asked for. Needs the ports of a runtime and its stores. */

@@ -10,13 +10,13 @@ import { func } from "./OptionShapes.ts"
 
 /**
  * Each is called once, in the process that appended the event, once that is durable; after a crash in between, not at all: what
- * must not be missed is read with `watch`, or from the journal. Nobody waits for what it gives; what it throws, and a promise of
- * its that is rejected, is logged.
+ * must not be missed is read with `watch`, or from the journal. Nobody waits for what it gives. What it throws is logged, and so
+ * is why a promise that it gave was rejected.
  */
 export interface GivenObservers {
-  /** Of each call that is over, refused ones too: its metadata, arguments and outcome, as they are journaled. */
+  /** Called with each call that is over, refused ones too: its metadata, arguments and outcome, as they are journaled. */
   readonly call?: ToolCallObserver
-  /** Of each model turn, and of each use of a model that a tool says it has spent: whose it was, its tokens, and their cost with `prices`. */
+  /** Called with each model turn and each use of a model by a tool: whose it was, its tokens, and with `prices` its cost. */
   readonly turn?: ModelTurnObserver
 }
 

@@ -23,7 +23,7 @@ export type RunPart =
 /** The same of a message with a schema of answers. */
 export type RunPartWith<A> =
   | Exclude<RunPart, { readonly type: "end" }>
-  /** What of the answer was written so far, where that is more than before. */
+  /** The part of the answer that was written so far, where that is more than before. */
   | { readonly type: "value"; readonly step: number; readonly value: SoFar<A> }
   | { readonly type: "end"; readonly answer: EndedWith<A> }
 
@@ -31,7 +31,7 @@ export type RunPartWith<A> =
 class TurnText {
   #step = 0
   #given = ""
-  /** Of turns up to this one the journal has the text: what comes of them later is old. */
+  /** The journal has the text of the turns up to this one: pieces of them that come later are old. */
   #settled = 0
 
   delta(step: number, text: string, offset: number): ReadonlyArray<RunPart> {

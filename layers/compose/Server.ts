@@ -35,7 +35,7 @@ export interface Options {
   readonly settings?: Timed<Partial<HttpSettings.HttpSettings>>
 }
 
-/** Of routes in a router of the application's, at their paths: `/v1/...`. */
+/** For routes in a router of the application's, at their paths: `/v1/...`. */
 export interface RouteOptions extends Pick<Options, "credentials"> {
   readonly settings?: Timed<Partial<Omit<HttpSettings.HttpSettings, "base_path">>>
 }

@@ -130,7 +130,7 @@ type Given<O> = Extract<Member<O, "model" | "tokenizer">, Layer.Any>
 type Method = (...args: ReadonlyArray<never>) => Effect.Effect<unknown, unknown, Services>
 
 const provided = (built: Context.Context<Services>): TroupeService => {
-  // Of the program that builds it, and not of what a method is called in.
+  // The span and the scope in which the Layer is built are not those in which a method is called.
   const services = Context.omit(Tracer.ParentSpan, Scope.Scope)(built) as Context.Context<Services>
   const effectOf =
     (method: Method): Method =>

@@ -32,7 +32,7 @@ export const answerCodec = (
     : Effect.succeed(codec.success.success)
 }
 
-/** A message whose schema of answers, if it has one, is what its run will know of it. */
+/** A message as it is sent: its schema of answers, if it has one, is JSON Schema there. `codec` reads the answer. */
 export interface Asked {
   readonly message: object
   readonly codec: InputCodec | undefined

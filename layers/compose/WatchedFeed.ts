@@ -21,7 +21,7 @@ class RunItems {
   readonly #isOver: boolean
   #at: Cursor
   #isCaughtUp = false
-  /** Of the run, events were shown and its end was not. */
+  /** Events of the run were shown, and not its end. */
   #isWithin = false
   /** The run was given to its end. */
   isDone = false

@@ -50,7 +50,7 @@ export const needsOf = (state: RunState): ReadonlyArray<Need> => {
   return needs.size === 0 ? none : [...needs].sort()
 }
 
-/** Of the needs that a run waits for, those that it still has after a command. A version stays: the state does not hold it. */
+/** The needs that a waiting run still has after a command. A version stays among them: the state does not hold it. */
 export const stillNeeded = (needs: ReadonlyArray<Need>, state: RunState): ReadonlyArray<Need> => {
   if (state.ended !== undefined || state.stopping !== undefined) return none
   const now = needsOf(state)

@@ -4,7 +4,7 @@
  */
 import { Schema } from "effect"
 
-/** Of one turn; what is beyond is counted and not kept. */
+/** The most that is kept of one turn; what is beyond is counted. */
 export const ran_max = 200
 export const sources_max = 200
 /** Arguments and a result of a tool that a provider ran, in UTF-16 units each: the beginning is kept. */

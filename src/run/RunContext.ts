@@ -22,7 +22,7 @@ export const CheckedRunContext = Schema.Record(Schema.String, Schema.Json).check
   )
 )
 
-/** Of a message without a context, where a tool reads one. */
+/** The context of a message that gives none, for a tool that reads one. */
 export const no_context: RunContext = {}
 
 /** Reads the context by a schema. */

@@ -17,9 +17,9 @@ export type WaitingFor = typeof WaitingFor.Type
 export const RunItem = Schema.Struct({
   id: RunId,
   conversation: ConversationId,
-  /** To which its message went. */
+  /** The agent that its message went to. */
   agent: AgentName,
-  /** To which it has handed the conversation over; absent = to none, or back. */
+  /** The agent that it has handed the conversation over to; absent = none, or back. */
   handed_to: Schema.optionalKey(AgentName),
   ordinal: Schema.Int,
   status: RunStatus,
@@ -40,13 +40,13 @@ export interface RunItem extends Schema.Schema.Type<typeof RunItem> {}
 
 /** Which runs a list shows: all if it is empty. */
 export interface RunsQuery {
-  /** Of those that are not in quarantine: `quarantined` lists the others. */
+  /** Matches no run in quarantine: `quarantined` lists those. */
   readonly status?: RunItem["status"]
   /** `approval`: a person has to decide. `unknown`: an operator has to settle a call. */
   readonly waiting?: WaitingFor
-  /** To which their messages went, or to which they have handed the conversation over. */
+  /** The agent that their messages went to, or that they have handed the conversation over to. */
   readonly agent?: string
-  /** Whose message was accepted at or after `created_from` and before `created_to`, in ms since 1970. */
+  /** Runs whose message was accepted at or after `created_from` and before `created_to`, in ms since 1970. */
   readonly created_from?: number
   readonly created_to?: number
   /** At most 500; absent = 50. */

@@ -90,7 +90,8 @@ export const wantedCalls = (
         }
         break
       case "Dispatched":
-        // Of this epoch it is in flight. Of an older one it is sent again with the same key, or reconciled, if its tool declares that.
+        // A call of this epoch is in flight. One of an older epoch is sent again with its key, or reconciled if its tool
+        // declares that.
         wanted = appended(wanted, {
           _tag: "RunCall",
           key: id,

@@ -46,7 +46,7 @@ export interface Actor {
   waiting: HeldRun | undefined
   /** Messages may have come since the actor last looked for them. */
   hasMail: boolean
-  /** Of its address, built when a body first uses it. */
+  /** The memory of its address, built when a body first uses it. */
   readonly memory: ActorMemory
   restarts: number
   /** When it crashed, within the window of its supervision; ms since 1970. */

@@ -43,7 +43,7 @@ import * as OpenQuestions from "./OpenQuestions.ts"
 
 const pendingLimit = Entries.limitUpTo(500)
 
-/** Of an answer to a question that takes none. */
+/** Stands for the outcome of an answer to a question that takes none, and is refused. */
 const no_outcome = { _tag: "Value", json: "null" } as const
 
 interface Services {

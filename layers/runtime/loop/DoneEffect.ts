@@ -3,7 +3,7 @@
  */
 import type { Effect, Exit } from "effect"
 
-/** Of exits alone. `Exit.isExit` asks the same by a lookup that every module shares, which V8 cannot make fast. */
+/** A member that exits alone have. `Exit.isExit` asks the same by a lookup that every module shares, which V8 cannot make fast. */
 const exit_key = "~effect/Exit" satisfies keyof Exit.Success<unknown>
 
 /** False also for what is no Effect, such as the number that a handler in JavaScript may give: its fiber fails. */

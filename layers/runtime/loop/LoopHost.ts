@@ -26,7 +26,7 @@ export interface LoopHost {
   readonly deadlines: Deadlines
   /** Where files of results are stored. Absent = nowhere. */
   readonly parts: PartStore | undefined
-  /** What of the contexts of runs stands in no journal. Absent = nothing. */
+  /** The secrets in the contexts of runs, which no journal has. Absent = there are none. */
   readonly secrets: RunSecrets | undefined
   /** Side effects that happen once in the run and that its calls have begun, by identity. Absent = none yet. */
   begunSideEffects?: Map<string, BegunSideEffect>

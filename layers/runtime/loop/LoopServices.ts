@@ -40,7 +40,7 @@ export interface LoopServices {
   readonly files?: PromptFiles
   /** Where files of results and turns are stored. Absent = a result has none, and those of a turn are dropped. */
   readonly parts?: PartStore
-  /** What of the contexts of runs stands in no journal. Absent = nothing. */
+  /** The secrets in the contexts of runs, which no journal has. Absent = there are none. */
   readonly secrets?: RunSecrets
   /** Asks a recording for what the run was told of memory. Absent = the memory of the run's actor is asked. */
   readonly recall?: Recall

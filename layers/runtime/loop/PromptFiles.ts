@@ -11,7 +11,7 @@ import type { Tenant } from "../../../src/Ids.ts"
 import type { BlobStore } from "../../../services/BlobStore.ts"
 import { ModelError } from "../../../services/ModelGateway.ts"
 
-/** Of one prompt: the bytes of its files together. Providers take requests of 20 MB and more. */
+/** The most bytes of files in one prompt. Providers take requests of 20 MB and more. */
 const prompt_bytes_max = 20_000_000
 /** Characters of base64 that are kept between turns. */
 const kept_units_max = 64_000_000

@@ -10,7 +10,7 @@ import type { Committed } from "../../../services/RunJournal.ts"
 import type { ChannelKey } from "./Feed.ts"
 
 const runs_max = 10_000
-/** Of one run: a page of a watcher. */
+/** The most entries of one run that are kept: as many as a page of a watcher has. */
 const entries_max = 16
 const run_units_max = 16_000
 const units_max = 16_000_000

@@ -53,21 +53,21 @@ export const approvalDigest = (
   call: CallId
 ): Effect.Effect<string> => digestOf(digest, { ...proposal, run, call })
 
-/** Of everything that a person is shown, so that a decision stands only for what was shown. */
+/** A digest of everything that a person is shown, so that a decision stands only for what was shown. */
 export const shownDigest = (
   digest: Digest.Digest["Service"],
   shown: ShownApproval
 ): Effect.Effect<string> => digestOf(digest, shownOf(shown))
 
-/** Of the proposal without run and call: a model that proposes the same again gets the same digest. */
+/** A digest of the proposal without run and call: a model that proposes the same again gets the same one. */
 export const proposalDigest = (
   digest: Digest.Digest["Service"],
   proposal: Proposal
 ): Effect.Effect<string> => digestOf(digest, proposal)
 
 /**
- * Of a tool's spec and of what the host filled in for the call, so that a decision does not stand for what a later release makes
- * of the tool.
+ * A digest of a tool's spec and of what the host filled in for the call. A decision that carries it does not stand
+ * for what a later release makes of the tool.
  */
 export const toolDigest = (
   digest: Digest.Digest["Service"],

@@ -25,7 +25,7 @@ export interface CallHost {
   readonly run: RunId
   readonly accepted: RunAccepted
   readonly agent: ResolvedAgent
-  /** What of the run's context stands in no journal. Absent = nothing, or this process was not told. */
+  /** The secrets in the run's context, which no journal has. Absent = there are none, or this process was not told them. */
   readonly secrets?: RunContext | undefined
   /** The services of the actor, over which bodies run. */
   readonly context: ActorContext

@@ -100,7 +100,7 @@ class Heap {
 /** The timer lives as long as the scope; deadlines that are still armed then never fire. */
 export const make: Effect.Effect<Deadlines, never, Scope.Scope> = Effect.gen(function* () {
   const clock = yield* Clock.Clock
-  // Of the monotonic clock: where the wall clock is set back, a call would run for as much longer.
+  // By the monotonic clock: where the wall clock is set back, a call would run for as much longer.
   const now = () => Number(clock.monotonicTimeNanosUnsafe()) / 1_000_000
   const wakeup = yield* Latch.make(false)
   const heap = new Heap()

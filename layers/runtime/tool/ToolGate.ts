@@ -29,7 +29,7 @@ export interface ToolGate {
   readonly tool: AgentTool
   /** The refusal of every call, because the agent lacks a capability that the tool needs. Undefined = it has all. */
   readonly missingCapability: ToolPolicyError | undefined
-  /** Of every call, or of each by its arguments as they were given and its run. It may throw what the tool's own one throws. */
+  /** One for every call, or a function of the arguments as given and of the run, which throws what the tool's own one throws. */
   readonly permission: Permission | PermissionOf
   /** Whether a workspace may authorise its calls in advance. */
   readonly mayBeAuthorized: boolean

@@ -178,7 +178,7 @@ const amendLocked = Effect.fnUntraced(function* <A, E>(
  */
 const wakeLost = ({ sql, wakeups }: Services, run: RunId): Effect.Effect<void> =>
   Effect.withFiber((fiber) =>
-    // Of a transaction that is open nothing is written.
+    // Nothing of an open transaction is written yet.
     isInTransaction(sql, fiber)
       ? Effect.void
       : Effect.ignore(Effect.tap(find(sql, run), () => Effect.sync(() => wakeups.call(run))))

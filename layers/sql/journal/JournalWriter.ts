@@ -99,7 +99,7 @@ const answers = Effect.fnUntraced(function* (
   return batch.map((item) => why.get(item))
 })
 
-/** Of a failure behind the append's statement: the others of the batch are written, and may not be written again. */
+/** For a failure after the statement of the append: the others of the batch are written, and may not be written again. */
 const writtenBefore = (error: SqlError.SqlError | JournalError): JournalError =>
   new JournalError({ message: orJournalError(error).message, lost: true })
 

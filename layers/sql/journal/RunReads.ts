@@ -56,7 +56,7 @@ export const make = Effect.fnUntraced(function* (
     batch_max,
     read: (runs: ReadonlyArray<RunId>) =>
       Effect.map(
-        // Of a run that several read there is one row.
+        // A run that several read has one row.
         sql.unsafe<SqlConnection.Row>(statement, [[...new Set(runs)]]),
         (rows) => {
           const found = new Map(rows.map((row) => [row["run_id"], [row]]))

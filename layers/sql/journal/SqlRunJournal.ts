@@ -121,7 +121,7 @@ const transacting =
       }
       if (head.epoch !== fence.epoch)
         return yield* new FencedOff({ run_id: run, epoch: head.epoch })
-      // Of a run in quarantine too, as an append is: the body does not run.
+      // A run in quarantine refuses an append, so that the body does not run.
       if (head.length !== fence.length || head.quarantined === true)
         return yield* new StaleAppend({ run_id: run, length: head.length })
       yield* sql.unsafe(allowScans)

@@ -68,7 +68,7 @@ const agent_said = `CASE WHEN t.trace_id LIKE '{%' THEN ${said} ->> 'agent' END`
 const handed_to = `substring(e.payload FROM '"to":"([a-z][a-z0-9_-]{0,63})"\\}$')`
 const handoffs = `SELECT ${handed_to} FROM troupe.run_pairs e WHERE e.run_id = t.id AND e.type = 'HandedOff'`
 
-// Of what a message says beside its text, a list shows the trace and the agent alone.
+// Beside the text of a message a list shows its trace and its agent alone.
 const columns = `t.id, t.tenant, t.agent, t.address_key, t.conversation, t.ordinal, t.status, t.reason, t.message, t.by,
   CASE WHEN t.trace_id LIKE '{%' THEN json_strip_nulls(json_build_object(
     'trace_id', ${said} -> 'trace_id', 'agent', ${said} -> 'agent'))::text
