@@ -43,11 +43,13 @@ const exporting = ({
   const chosen = { tenant, before: Option.getOrUndefined(before)?.getTime() }
   const work = Effect.gen(function* () {
     const at = yield* Clock.currentTimeMillis
-    const count = yield* ArchiveFile.writeFile(file, (write) =>
+    const { broken, runs: count } = yield* ArchiveFile.writeFile(file, (write) =>
       RunExport.exportRuns(RunExport.endedRuns(chosen), at, write)
     )
     yield* say(`${runs(count)} written to ${file}`)
-    return 0
+    for (const run of broken)
+      yield* say(`left out, because events of it or its task are missing: run ${run}`)
+    return broken.length === 0 ? 0 : 1
   })
   return endWith(overStore(data, work), "not exported")
 }
@@ -88,11 +90,11 @@ export const archiveCommands = [
   Command.make("export", exportFlags, exporting).pipe(
     Command.withDescription(
       `Writes runs that have ended to a file: their journals, messages, questions, costs, records of calls and files, as JSON lines
-  with digests. Open runs are left out.
+  with digests. Open runs and those in quarantine are left out. A run that lacks events is left out and named.
 
 ${where}
 
-  Exit code: 0 when the file is written, 1 when it is not, 2 when the command line cannot be read.`
+  Exit code: 0 when the file is written, 1 when it is not or lacks a run that was named, 2 when the command line cannot be read.`
     ),
     Command.withShortDescription("writes runs that have ended to an archive")
   ),

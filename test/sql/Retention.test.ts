@@ -278,7 +278,7 @@ onSomeEngines("what is old", (it) => {
         const open = yield* H.send("change it", "still-open")
         yield* H.question(open, 1, "still-open")
         const file = yield* furnish(runs[1]!, "back")
-        assert.isAtLeast(yield* exported(path), 2)
+        assert.isAtLeast((yield* exported(path)).runs, 2)
         return { file, runs, rows: yield* Effect.forEach(runs, rowsOf) }
       }).pipe(process.run)
       const whole = readFileSync(path, "utf8")
@@ -362,6 +362,26 @@ onSomeEngines("what is old", (it) => {
         (yield* Effect.flip(RunImport.importRuns(`${path}x`)))._tag,
         "ArchiveUnusable"
       )
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("that lacks events or its task is kept and named, and the others leave as before", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const home = yield* Homes.temporary
+      const process = yield* H.boot(options)
+      const [gap, orphan, whole] = yield* process.run(
+        Effect.all([old("gap"), old("orphan"), old("whole")])
+      )
+      yield* process.run(old("orphan", 101))
+      yield* sql.unsafe("DELETE FROM troupe.run_events WHERE run_id = $1::uuid AND seq = 2", [gap])
+      yield* sql.unsafe("DELETE FROM troupe.agent_tasks WHERE id = $1::uuid", [orphan])
+      const { broken } = yield* exported(join(home, "all.jsonl"))
+      assert.sameMembers([...broken], [gap, orphan])
+      assert.isAtLeast((yield* pass(join(home, "old"))).runs, 2)
+      assert.isFalse(yield* exists(whole))
+      assert.isTrue(yield* exists(gap))
+      yield* emptied
     }).pipe(Effect.scoped)
   )
 

@@ -8,7 +8,7 @@ import type { SqlError } from "effect/sql"
 import type { StoreError } from "../../../services/StoreError.ts"
 import { RunId } from "../../../src/Ids.ts"
 import { rowDecoder } from "../engine/DecodedRows.ts"
-import { eventsOf } from "../engine/EventRows.ts"
+import { eventsOf, isWhole } from "../engine/EventRows.ts"
 import * as Migrations from "../engine/Migrations.ts"
 import type { ArchivedTable } from "./ArchiveText.ts"
 import { archive_format, LineWriter } from "./ArchiveText.ts"
@@ -67,7 +67,8 @@ const decodeHeads = rowDecoder(
     run_id: RunId,
     tenant: Schema.String,
     conversation: Schema.String,
-    length: Schema.Int
+    length: Schema.Int,
+    whole: Schema.Boolean
   }),
   "runs"
 )
@@ -127,22 +128,24 @@ const writeFiles = Effect.fnUntraced(function* <E>(
   yield* writeRows("blob_uses", skipping(uses), run, lines, write)
 })
 
+/** False: events of it or its task are missing, and nothing of it was written. */
 const writeRun = Effect.fnUntraced(function* <E>(
   run: RunId,
   lines: LineWriter,
   write: Write<E>
-): Effect.fn.Return<void, E | Failure | RunChanged, SqlClient.SqlClient> {
+): Effect.fn.Return<boolean, E | Failure | RunChanged, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
   const [head] = yield* Effect.flatMap(
     sql.unsafe(
-      `SELECT r.run_id, r.tenant, d.conversation, r.length FROM troupe.runs r
+      `SELECT r.run_id, r.tenant, d.conversation, r.length, ${isWhole("r")} AS whole FROM troupe.runs r
          JOIN troupe.run_details d ON d.run_id = r.run_id WHERE r.run_id = $1::uuid AND r.status BETWEEN 3 AND 5`,
       [run]
     ),
     decodeHeads
   )
   if (head === undefined) return yield* new RunChanged({ run_id: run })
-  const { length, ...named } = head
+  const { length, whole, ...named } = head
+  if (!whole) return false
   yield* write(lines.line("run", JSON.stringify(named)))
   const counts = new Map<ArchivedTable, number>()
   for (const [table, source] of sources) {
@@ -153,6 +156,7 @@ const writeRun = Effect.fnUntraced(function* <E>(
   }
   yield* writeFiles(run, lines, write)
   if (counts.get("agent_tasks") !== 1) return yield* new RunChanged({ run_id: run })
+  return true
 })
 
 /** Runs that have ended, some at a time; undefined = there are no more. */
@@ -160,22 +164,31 @@ export interface Pages {
   readonly next: Effect.Effect<ReadonlyArray<RunId> | undefined, Failure, SqlClient.SqlClient>
 }
 
-/** Writes one archive of these runs, which have ended; gives how many there are. `at`: now, in ms since 1970. */
+export interface Exported {
+  readonly runs: number
+  /** Runs that lack events or their task: they are left out. */
+  readonly broken: ReadonlyArray<RunId>
+}
+
+/** Writes one archive of these runs, which have ended. `at`: now, in ms since 1970. */
 export const exportRuns = Effect.fnUntraced(function* <E>(
   pages: Pages,
   at: number,
   write: Write<E>
-): Effect.fn.Return<number, E | Failure | RunChanged, SqlClient.SqlClient> {
+): Effect.fn.Return<Exported, E | Failure | RunChanged, SqlClient.SqlClient> {
   const lines = new LineWriter()
   const first = { format: archive_format, schema: Migrations.newest, at }
   yield* write(lines.line("archive", JSON.stringify(first)))
+  const broken: Array<RunId> = []
   let runs = 0
   for (let page = yield* pages.next; page !== undefined; page = yield* pages.next) {
-    for (const run of page) yield* writeRun(run, lines, write)
-    runs += page.length
+    for (const run of page) {
+      if (yield* writeRun(run, lines, write)) runs++
+      else broken.push(run)
+    }
   }
   yield* write(lines.line("end", JSON.stringify({ runs })))
-  return runs
+  return { runs, broken }
 })
 
 export interface Chosen {

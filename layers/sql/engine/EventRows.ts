@@ -21,3 +21,9 @@ export const eventsOf = (run: string, from: string, to: string): string =>
     CROSS JOIN LATERAL (VALUES (p.seq, p.type, p.payload), (p.seq + 1, NULL, p.next)) AS x(seq, type, payload)
     WHERE p.run_id = ${run} AND p.seq >= ${from} - 1 AND p.seq < ${to}
       AND x.seq >= ${from} AND x.seq < ${to} AND x.payload IS NOT NULL)`
+
+/** Whether the run $row, which has a length, has its task and all of its events. */
+export const isWhole = (row: string): string =>
+  `(EXISTS (SELECT FROM troupe.agent_tasks t WHERE t.id = ${row}.run_id) AND ${row}.length = (
+    SELECT count(*) FROM troupe.run_pairs e CROSS JOIN LATERAL (VALUES (e.seq, e.payload), (e.seq + 1, e.next)) AS x(seq, payload)
+    WHERE e.run_id = ${row}.run_id AND x.seq < ${row}.length AND x.payload IS NOT NULL))`

@@ -2,7 +2,8 @@
  * Runs that ended long ago and that nothing needs any more, and their removal.
  *
  * Kept, however old, are: runs that have not ended; those with an open question or a call of unknown outcome; those in quarantine;
- * the runs of a conversation in which something ended later or is still open, as far as a prompt may read them.
+ * the runs of a conversation in which something ended later or is still open, as far as a prompt may read them; and those that lack
+ * events or their task, which only a change from outside takes.
  */
 import { Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
@@ -12,6 +13,7 @@ import type { StoreError } from "../../../services/StoreError.ts"
 import { chapters_max } from "../../../src/conversation/CompactionPlan.ts"
 import { RunId, Tenant } from "../../../src/Ids.ts"
 import { rowDecoder } from "../engine/DecodedRows.ts"
+import { isWhole } from "../engine/EventRows.ts"
 import { inTransaction } from "../engine/SqlFailure.ts"
 
 /** A prompt reads so many runs of its conversation before it, as `History.ts` does. */
@@ -46,7 +48,13 @@ const is_expired = `(p.status BETWEEN 3 AND 5 AND ${endOf("p")} < $1::text::int8
   IS TRUE`
 
 const decodePage = rowDecoder(
-  Schema.Struct({ run_id: RunId, length: Schema.Int, expired: Schema.Boolean }),
+  Schema.Struct({
+    run_id: RunId,
+    length: Schema.Int,
+    expired: Schema.Boolean,
+    /** False for one that is not expired. */
+    whole: Schema.Boolean
+  }),
   "runs"
 )
 const decodeRuns = rowDecoder(
@@ -63,6 +71,8 @@ export interface Expired {
 
 export interface Page {
   readonly expired: ReadonlyArray<Expired>
+  /** Those that would be expired, and lack events or their task: they are kept, to be repaired. */
+  readonly broken: ReadonlyArray<RunId>
   /** The last run that was looked at; undefined = there are no more. */
   readonly last: RunId | undefined
 }
@@ -79,16 +89,18 @@ export const find = Effect.fnUntraced(function* (
   const rows = yield* Effect.flatMap(
     sql.unsafe(
       `WITH p AS MATERIALIZED (SELECT r.run_id, r.status, r.length FROM troupe.runs r
-         WHERE r.run_id > $2::text::uuid ORDER BY r.run_id LIMIT $3::int4)
-       SELECT p.run_id, p.length, ${is_expired} AS expired FROM p ORDER BY p.run_id`,
+         WHERE r.run_id > $2::text::uuid ORDER BY r.run_id LIMIT $3::int4),
+       found AS MATERIALIZED (SELECT p.run_id, p.length, ${is_expired} AS expired FROM p)
+       SELECT f.run_id, f.length, f.expired, CASE WHEN f.expired THEN ${isWhole("f")} ELSE false END AS whole
+       FROM found f ORDER BY f.run_id`,
       [String(before), after ?? "00000000-0000-0000-0000-000000000000", limit]
     ),
     decodePage
   )
+  const old = rows.filter(({ expired }) => expired)
   return {
-    expired: rows.flatMap(({ expired, length, run_id }) =>
-      expired ? [{ run: run_id, length }] : []
-    ),
+    expired: old.flatMap(({ length, run_id, whole }) => (whole ? [{ run: run_id, length }] : [])),
+    broken: old.flatMap(({ run_id, whole }) => (whole ? [] : [run_id])),
     last: rows.length < limit ? undefined : rows.at(-1)?.run_id
   }
 })

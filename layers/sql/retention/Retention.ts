@@ -38,6 +38,8 @@ const looked_max = 200
 const removed_max = 50
 const events_max = 5_000
 const records_max = 500
+/** Runs that a log names. */
+const named_max = 20
 
 type Failure = SqlError.SqlError | StoreError | ArchiveFile.ArchiveUnusable | RunExport.RunChanged
 type Needs = SqlClient.SqlClient | BlobStore | ToolQueue
@@ -83,6 +85,14 @@ const archive = (directory: string, runs: ReadonlyArray<RunId>, first: RunId) =>
     )
   })
 
+const logBroken = (runs: ReadonlyArray<RunId>) =>
+  Effect.annotateLogs(
+    Effect.logError(
+      `${runs.length} old runs are not whole and are kept: events of theirs or their tasks are missing`
+    ),
+    { runs: runs.slice(0, named_max) }
+  )
+
 /** Removes runs that ended before `before`; gives how many. */
 const removeRuns = Effect.fnUntraced(function* (
   before: number,
@@ -93,6 +103,7 @@ const removeRuns = Effect.fnUntraced(function* (
   let after: RunId | undefined
   do {
     const page: ExpiredRuns.Page = yield* ExpiredRuns.find(before, looked_max, after)
+    if (page.broken.length > 0) yield* logBroken(page.broken)
     for (const runs of groups(page.expired)) {
       const [first] = runs
       if (directory !== undefined && first !== undefined) yield* archive(directory, runs, first)
