@@ -1,10 +1,23 @@
+import { randomUUID } from "node:crypto"
 import { assert } from "@effect/vitest"
 import { Effect, Logger, Result } from "effect"
 import { SqlClient } from "effect/sql"
+import { AccessTokens } from "../../services/AccessTokens.ts"
+import { AuthorizationRecords } from "../../services/AuthorizationRecords.ts"
+import { ConversationStore } from "../../services/ConversationStore.ts"
+import { Notices } from "../../services/Notices.ts"
+import { Outbox } from "../../services/Outbox.ts"
+import { OutboxReader } from "../../services/OutboxReader.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
+import { RunList } from "../../services/RunList.ts"
+import { SubjectErasure } from "../../services/SubjectErasure.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
-import type { RunId } from "../../src/Ids.ts"
+import { ToolQueue } from "../../services/ToolQueue.ts"
+import { ChannelName } from "../../src/conversation/ChannelBinding.ts"
+import type { RunId, Tenant } from "../../src/Ids.ts"
+import { AuthorizationId, ConversationId, TokenId } from "../../src/Ids.ts"
 import * as Samples from "../contracts/Samples.ts"
+import type { Needs } from "./Engines.ts"
 import { onBothEngines } from "./Engines.ts"
 
 const silent = Effect.provide(Logger.layer([]))
@@ -18,7 +31,227 @@ const spoilHead = (run: RunId) =>
     ])
   )
 
+interface SpoiltList {
+  readonly table: string
+  /** The newest row of the tenant is spoilt in this column. */
+  readonly column: string
+  readonly text?: string
+  /** At most one item, by what it is known. */
+  readonly first: Effect.Effect<ReadonlyArray<string>, unknown, Needs>
+}
+
+/** Two of everything, the second one newer; gives lists of one item each, and what the first ones are known by. */
+const listed = Effect.gen(function* () {
+  const tenant = Samples.tenant()
+  const sql = yield* SqlClient.SqlClient
+  const known: Array<Readonly<Record<string, string>>> = []
+  for (const n of [1, 2]) {
+    const conversation = ConversationId.make(Samples.unique("c"))
+    const begun = yield* Samples.begin({ tenant, by: "carl", conversation })
+    yield* sql.unsafe(
+      `INSERT INTO troupe.unknown_calls (run_id, call, tool, tenant, since) VALUES ($1::uuid, '"0/1.0"', '"t"', $2, ${n})`,
+      [begun.run, tenant]
+    )
+    yield* sql.unsafe(`UPDATE troupe.agent_tasks SET created_at = ${n} WHERE id = $1::uuid`, [
+      begun.run
+    ])
+    const token = TokenId.make(randomUUID())
+    const times = { created_at: n, expires_at: Date.now() + 60_000 }
+    const whose = { name: "ci", tenant, principal: "ci", created_by: "olga" }
+    yield* AccessTokens.use((tokens) =>
+      tokens.add({ id: token, roles: ["viewer"], ...whose, ...times }, randomUUID().repeat(2))
+    )
+    const authorization = AuthorizationId.make(randomUUID())
+    yield* AuthorizationRecords.use((records) =>
+      records.add({
+        id: authorization,
+        tenant,
+        agent: Samples.operations,
+        action: `refund_${n}`,
+        tool_key: "shop.refund@1",
+        tool_digest: "a".repeat(64),
+        granted_by: "olga",
+        granted_at: n,
+        expires_at: times.expires_at,
+        uses: 0
+      })
+    )
+    const content = { kind: "answer", conversation, agent: Samples.operations, text: "hi" } as const
+    yield* Notices.use((notices) =>
+      notices.record({
+        tenant,
+        about: `${n}`,
+        content,
+        recipients: [{ recipient: "carl", messages: [], digest: [] }]
+      })
+    )
+    const erasure = randomUUID()
+    yield* sql.unsafe(
+      `INSERT INTO troupe.erasures (id, tenant, subject, by, at) VALUES ($1::text::uuid, $2, 's', '"olga"', ${n})`,
+      [erasure, tenant]
+    )
+    yield* sql.unsafe(
+      `INSERT INTO troupe.dead_letters (event_id, tenant, handler_name, key, payload, attempts, failures, dead_at, place, status)
+       VALUES ($1::text::uuid, $2, 't', 'k', '{}', 1, '{}', ${n}, ${n}, 0)`,
+      [erasure, tenant]
+    )
+    known.push({ run: begun.run, conversation, token, authorization, erasure })
+  }
+  const page = { tenant, limit: 1 }
+  const lists: Readonly<Record<string, SpoiltList>> = {
+    run: {
+      table: "agent_tasks",
+      column: "message",
+      first: Effect.map(
+        RunList.use((runs) => runs.list(page)),
+        (all) => all.map(({ id }) => id)
+      )
+    },
+    conversation: {
+      table: "conversations",
+      column: "begun_by",
+      first: Effect.map(
+        ConversationStore.use((store) => store.list(tenant, 1)),
+        (all) => all.map(({ id }) => id)
+      )
+    },
+    token: {
+      table: "access_tokens",
+      column: "token",
+      first: Effect.map(
+        AccessTokens.use((tokens) => tokens.list(page)),
+        (all) => all.map(({ id }) => id)
+      )
+    },
+    authorization: {
+      table: "authorizations",
+      column: "granted_by",
+      first: Effect.map(
+        AuthorizationRecords.use((records) =>
+          records.list({ ...page, agents: undefined, in_force_at: undefined })
+        ),
+        (all) => all.map(({ id }) => id)
+      )
+    },
+    erasure: {
+      table: "erasures",
+      column: "by",
+      first: Effect.map(
+        SubjectErasure.use((erasures) => erasures.list(page)),
+        (all) => all.map(({ id }) => id)
+      )
+    }
+  }
+  return { tenant, known: known[0]!, lists }
+})
+
+/** The newest row of the tenant, which each list shows first. */
+const spoilNewest = (tenant: Tenant, table: string, column: string) =>
+  Effect.flatMap(SqlClient.SqlClient, (sql) =>
+    sql.unsafe(
+      `UPDATE troupe.${table} SET ${column} = '{' WHERE ctid = (SELECT ctid FROM troupe.${table} WHERE tenant = $1 ORDER BY ${
+        table === "agent_tasks" || table === "unknown_calls" || table === "dead_letters"
+          ? { agent_tasks: "created_at", unknown_calls: "since", dead_letters: "dead_at" }[table]
+          : "position"
+      } DESC LIMIT 1)`,
+      [tenant]
+    )
+  )
+
 onBothEngines("a row that cannot be read", (it) => {
+  it.effect("is left out of every list, of which the page is filled with others", () =>
+    Effect.gen(function* () {
+      const { known, lists, tenant } = yield* listed
+      for (const [name, { column, first, table }] of Object.entries(lists)) {
+        assert.notDeepEqual(yield* first, [known[name]], name)
+        yield* spoilNewest(tenant, table, column)
+        assert.deepEqual(yield* first, [known[name]], name)
+      }
+      yield* spoilNewest(tenant, "unknown_calls", "tool")
+      const unknown = yield* RunList.use((runs) => runs.unknown({ tenant, limit: 10 }))
+      assert.deepEqual(
+        unknown.map(({ run_id }) => run_id as string),
+        [known["run"]]
+      )
+      yield* spoilNewest(tenant, "dead_letters", "payload")
+      const letters = yield* OutboxReader.use((reader) => reader.deadLetters({ tenant, limit: 10 }))
+      assert.deepEqual(
+        letters.map(({ event_id }) => event_id as string),
+        [known["erasure"]]
+      )
+      const notices = Notices.use((store) => store.list({ tenant, recipient: "carl", limit: 1 }))
+      const [newest] = yield* notices
+      yield* spoilNewest(tenant, "notices", "payload")
+      const [older] = yield* notices
+      assert.isDefined(older)
+      assert.notStrictEqual(older.id, newest?.id)
+    }).pipe(silent)
+  )
+
+  it.effect("keeps no other message and no other call from being claimed", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const outbox = yield* Outbox
+      const queue = yield* ToolQueue
+      const topic = Samples.unique("t")
+      const tenant = Samples.tenant()
+      const messages = ["a", "b", "c"].map((key) => Samples.outboxMessage({ tenant, topic, key }))
+      yield* outbox.enqueue(messages)
+      const calls = ["a", "b", "c"].map((name) => Samples.unique(name))
+      for (const id of calls) {
+        yield* queue.send({ id, tool: topic, tenant, expires_at: Date.now() + 60_000, payload: {} })
+      }
+      yield* sql.unsafe("UPDATE troupe.outbox SET payload = '{' WHERE id = $1::text::uuid", [
+        messages[1]!.id
+      ])
+      yield* sql.unsafe("UPDATE troupe.tool_messages SET payload = '{' WHERE id = $1", [calls[1]])
+      const claim = { owner: "o", limit: 10, lease_ms: 60_000 }
+      const claimed = yield* outbox.claim({ ...claim, topics: [topic] })
+      assert.sameMembers(
+        claimed.map(({ key }) => key),
+        ["a", "c"]
+      )
+      const taken = yield* queue.claim({ ...claim, tools: [topic] })
+      assert.sameMembers(
+        taken.map(({ id }) => id),
+        [calls[0], calls[2]]
+      )
+    }).pipe(silent)
+  )
+
+  it.effect("keeps no digest from being sent", () =>
+    Effect.gen(function* () {
+      const notices = yield* Notices
+      const sql = yield* SqlClient.SqlClient
+      const tenant = Samples.tenant()
+      const conversation = ConversationId.make("c")
+      const content = {
+        kind: "answer",
+        conversation,
+        agent: Samples.operations,
+        text: "hi"
+      } as const
+      const item = { tenant, channel: ChannelName.make("email"), address: "a", content }
+      const recipients = ["carl", "cora"].map((recipient) => ({
+        recipient,
+        messages: [],
+        digest: [{ ...item, recipient }]
+      }))
+      yield* notices.record({ tenant, about: "x", content, recipients })
+      yield* sql.unsafe(
+        `UPDATE troupe.digest_items SET payload = '{' WHERE tenant = $1 AND recipient = '"carl"'`,
+        [tenant]
+      )
+      const told: Array<string> = []
+      const sent = yield* notices.digest(Date.now() + 1_000, 10, (items) => {
+        told.push(...items.map(({ recipient }) => recipient))
+        return Samples.outboxMessage({ tenant })
+      })
+      assert.isTrue(sent)
+      assert.deepEqual(told, ["cora"])
+    }).pipe(silent)
+  )
+
   it.effect("is left out of a recovery, which gives the other runs", () =>
     Effect.gen(function* () {
       const journal = yield* RunJournal

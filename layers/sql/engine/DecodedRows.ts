@@ -3,6 +3,7 @@
  * what it was, and nothing of what it held.
  */
 import { Effect, Option, Schema } from "effect"
+import type { SqlConnection } from "effect/sql"
 import { JournalError } from "../../../services/RunJournal.ts"
 import { StoreError } from "../../../services/StoreError.ts"
 
@@ -39,3 +40,40 @@ export const readableRows = <A, I>(row: Schema.Codec<A, I>, what: string) => {
         : Effect.as(Effect.logError(`${left} ${what} cannot be read; they are left out`), read)
     })
 }
+
+interface ReadablePage<A, K, E, R> {
+  readonly limit: number
+  readonly after: K | undefined
+  /** Rows behind `after`, at most `limit`. */
+  readonly rowsOf: (
+    after: K | undefined,
+    limit: number
+  ) => Effect.Effect<ReadonlyArray<SqlConnection.Row>, E, R>
+  /** Those that can be read, as `readableRows` gives them. */
+  readonly read: (rows: ReadonlyArray<SqlConnection.Row>) => Effect.Effect<ReadonlyArray<A>, E, R>
+  /** What names the row behind which one reads on; it is taken as it is stored. */
+  readonly keyOf: (row: SqlConnection.Row) => unknown
+}
+
+/**
+ * A page of such a list. It reads on until the page is full or there are no more rows: one that is left out must not look like
+ * the end.
+ */
+export const readablePage = Effect.fnUntraced(function* <A, K, E, R>({
+  after,
+  keyOf,
+  limit,
+  read,
+  rowsOf
+}: ReadablePage<A, K, E, R>): Effect.fn.Return<ReadonlyArray<A>, E, R> {
+  const found: Array<A> = []
+  let last = after
+  for (;;) {
+    const wanted = limit - found.length
+    const rows = yield* rowsOf(last, wanted)
+    found.push(...(yield* read(rows)))
+    const row = rows.at(-1)
+    if (row === undefined || rows.length < wanted || found.length >= limit) return found
+    last = keyOf(row) as K
+  }
+})

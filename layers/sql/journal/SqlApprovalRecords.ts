@@ -14,6 +14,7 @@ import { ApprovalId, Tenant } from "../../../src/Ids.ts"
 import type { Question } from "../../../src/run/RunEvent.ts"
 import { approvalCode, run_quarantined, run_parked, StoredApprovalStatus } from "./Codes.ts"
 import { eventIn } from "./RunRows.ts"
+import { readablePage } from "../engine/DecodedRows.ts"
 import * as GroupedReads from "../engine/GroupedReads.ts"
 import { toStoreError } from "../engine/SqlFailure.ts"
 import { TenantReads } from "../engine/TenantReads.ts"
@@ -85,35 +86,29 @@ const unreadable = (row: SqlConnection.Row): string =>
 type Rows = Effect.Effect<ReadonlyArray<SqlConnection.Row>, SqlError.SqlError>
 
 /** One that cannot be read is left out and logged, so that it hides none of the others. */
-const approvals = (rows: Rows): Effect.Effect<ReadonlyArray<Approval>, StoreError> =>
-  Effect.flatMap(Effect.mapError(rows, toStoreError), (all) =>
-    Effect.map(
-      Effect.forEach(all, (row) => {
-        const approval = approvalOf(row)
-        return approval === undefined
-          ? Effect.as(Effect.logError(unreadable(row)), [])
-          : Effect.succeed([approval])
-      }),
-      (found) => found.flat()
-    )
+const readable = (rows: ReadonlyArray<SqlConnection.Row>): Effect.Effect<ReadonlyArray<Approval>> =>
+  Effect.map(
+    Effect.forEach(rows, (row) => {
+      const approval = approvalOf(row)
+      return approval === undefined
+        ? Effect.as(Effect.logError(unreadable(row)), [])
+        : Effect.succeed([approval])
+    }),
+    (found) => found.flat()
   )
 
-/** Reads on until the page is full or there are no more rows: a row that cannot be read must not look like the end. */
-const readPage = Effect.fnUntraced(function* (
+/** A page of the records of this kind. */
+const readPage = (
   query: ApprovalQuery,
   rowsOf: (query: ApprovalQuery) => Rows
-) {
-  const limit = Math.min(query.limit, page_max)
-  const found: Array<Approval> = []
-  let after = query.after
-  while (true) {
-    const wanted = limit - found.length
-    const rows = yield* Effect.mapError(rowsOf({ ...query, after, limit: wanted }), toStoreError)
-    found.push(...(yield* approvals(Effect.succeed(rows))).filter(isOfKind(query)))
-    if (rows.length < wanted || found.length === limit) return found
-    after = ApprovalId.make(String(rows.at(-1)?.["id"]))
-  }
-})
+): Effect.Effect<ReadonlyArray<Approval>, StoreError> =>
+  readablePage({
+    limit: Math.min(query.limit, page_max),
+    after: query.after,
+    rowsOf: (after, limit) => Effect.mapError(rowsOf({ ...query, after, limit }), toStoreError),
+    read: (rows) => Effect.map(readable(rows), (found) => found.filter(isOfKind(query))),
+    keyOf: (row) => row["id"]
+  })
 
 /** The record in its row, if there is one. One that cannot be read fails. */
 const recordIn = (
@@ -190,16 +185,20 @@ const make = Effect.gen(function* () {
       Effect.flatMap(Effect.mapError(read({ tenant, id }), toStoreError), recordIn),
     list: (query) => readPage(query, rowsOf),
     overdue: (now, limit) =>
-      approvals(
-        sql.unsafe(
-          `SELECT ${columns} FROM (
+      Effect.flatMap(
+        Effect.mapError(
+          sql.unsafe<SqlConnection.Row>(
+            `SELECT ${columns} FROM (
              SELECT a.id, row_number() OVER (PARTITION BY a.tenant ORDER BY a.position) AS turn FROM troupe.approvals a
              WHERE a.status = ${pending} AND a.expires_at <= $1::int8
                AND NOT EXISTS (SELECT FROM troupe.quarantine q WHERE q.run_id = a.run_id)
              ORDER BY turn, a.position LIMIT $2::int4) due JOIN ${records} ON a.id = due.id
            ORDER BY due.turn, a.position`,
-          [now, Math.min(limit, page_max)]
-        )
+            [now, Math.min(limit, page_max)]
+          ),
+          toStoreError
+        ),
+        readable
       )
   })
 })

@@ -3,6 +3,7 @@
  */
 import { Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
+import type { SqlConnection, SqlError } from "effect/sql"
 import type { RunQuery, UnhostedQuery, UnknownQuery } from "../../../services/RunList.ts"
 import { RunList } from "../../../services/RunList.ts"
 import type { StoreError } from "../../../services/StoreError.ts"
@@ -12,7 +13,7 @@ import type { RunItem, WaitingFor } from "../../../src/run/RunItem.ts"
 import { runItem } from "../../../src/run/RunItem.ts"
 import type { UnknownCall } from "../../../src/run/UnknownCall.ts"
 import { isQuarantined, RunCode, run_over, run_parked, runCode, runStatus } from "./Codes.ts"
-import { rowDecoder } from "../engine/DecodedRows.ts"
+import { readablePage, readableRows, rowDecoder } from "../engine/DecodedRows.ts"
 import { orStoreError } from "../engine/SqlFailure.ts"
 import { readableJson, StoredText } from "../engine/StoredText.ts"
 import { TenantReads } from "../engine/TenantReads.ts"
@@ -28,9 +29,9 @@ const Row = Schema.Struct({
   handed_to: Schema.NullOr(AgentName)
 })
 type Row = typeof Row.Type
-const decodeRuns = rowDecoder(Row, "runs")
+const decodeRuns = readableRows(Row, "runs")
 
-const decodeUnknown = rowDecoder(
+const decodeUnknown = readableRows(
   Schema.Struct({
     run_id: RunId,
     call: Schema.fromJsonString(CallId),
@@ -110,7 +111,7 @@ const tasksOf = (sql: SqlClient.SqlClient, query: RunQuery) =>
 
 const selected = (sql: SqlClient.SqlClient, query: RunQuery) => {
   const { after, agent, created_from, created_to, limit, status, tenant } = query
-  return sql`
+  return sql<SqlConnection.Row>`
     SELECT ${sql.literal(columns)} FROM ${tasksOf(sql, query)} t
     LEFT JOIN LATERAL (SELECT s.status FROM troupe.runs s WHERE s.run_id = t.id OFFSET 0) r ON true
     WHERE ${sql.and([
@@ -207,7 +208,13 @@ const statusOf = ({ run_status }: Row): RunItem["status"] =>
 
 /** A page of runs, with the calls of unknown outcome of those that wait for a person. */
 const page = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, query: RunQuery) {
-  const rows = yield* Effect.flatMap(selected(sql, query), decodeRuns)
+  const rows = yield* readablePage<Row, string, SqlError.SqlError, never>({
+    limit: Math.min(query.limit, page_max),
+    after: query.after,
+    rowsOf: (after, limit) => selected(sql, { ...query, after: after as RunId | undefined, limit }),
+    read: decodeRuns,
+    keyOf: (row) => row["id"]
+  })
   const runs = rows.flatMap((row) => (statusOf(row) === "awaiting_approval" ? [row.id] : []))
   const { tenant } = query
   const unknown = runs.length === 0 ? [] : yield* unknownIn(sql, { tenant, runs, limit: 500 })

@@ -11,7 +11,7 @@ import type { OutboxClaim, OutboxRoutes } from "../../../services/Outbox.ts"
 import { OutboxMessage } from "../../../src/delivery/Outbox.ts"
 import { AgentName, MessageId } from "../../../src/Ids.ts"
 import { outbox_channel, put } from "./OutboxRows.ts"
-import { rowDecoder } from "../engine/DecodedRows.ts"
+import { readableRows, rowDecoder } from "../engine/DecodedRows.ts"
 import { inTransaction, orStoreError, toStoreError } from "../engine/SqlFailure.ts"
 import { SqlNotify } from "../engine/SqlNotify.ts"
 
@@ -20,8 +20,8 @@ const error_max = 500
 /** Failures that are kept of one message, the newest. */
 const failures_max = 100
 
-/** An empty agent = for none. */
-const decodeMessages = rowDecoder(
+/** An empty agent = for none. One that cannot be read stays with its lease, and keeps nothing but its key from being delivered. */
+const decodeMessages = readableRows(
   OutboxMessage.mapFields(({ agent: _agent, ...fields }) => ({
     ...fields,
     agent: Schema.Union([Schema.Literal(""), AgentName]),

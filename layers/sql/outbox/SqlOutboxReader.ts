@@ -8,7 +8,7 @@ import type { DeadLetter, DeadLetterStatus } from "../../../src/delivery/Outbox.
 import { DeadLetterNotFound, DeliveryFailure } from "../../../src/delivery/Outbox.ts"
 import { MessageId, Tenant } from "../../../src/Ids.ts"
 import { isEventId, letterCode, StoredLetterStatus } from "./OutboxRows.ts"
-import { rowDecoder } from "../engine/DecodedRows.ts"
+import { readableRows, rowDecoder } from "../engine/DecodedRows.ts"
 import { orStoreError } from "../engine/SqlFailure.ts"
 import { StoredText } from "../engine/StoredText.ts"
 import { TenantReads } from "../engine/TenantReads.ts"
@@ -30,6 +30,7 @@ const LetterRow = Schema.Struct({
   resolved_reason: Schema.NullOr(StoredText)
 })
 const decodeLetters = rowDecoder(LetterRow, "dead letters")
+const decodeReadable = readableRows(LetterRow, "dead letters")
 
 const letterOf = ({
   resolved_at,
@@ -63,7 +64,7 @@ const make = Effect.gen(function* () {
           AND d.dead_at <= ${Math.floor(query.dead_to ?? Number.MAX_SAFE_INTEGER)}::int8
         ORDER BY d.dead_at DESC, d.place DESC
         LIMIT ${Math.max(0, Math.min(query.limit, page_max))}::int4`)
-      return (yield* decodeLetters(rows)).map(letterOf)
+      return (yield* decodeReadable(rows)).map(letterOf)
     }, Effect.mapError(orStoreError)),
     deadLetter: Effect.fn("OutboxReader.deadLetter")(function* (tenant, event_id) {
       if (!isEventId(event_id)) return yield* new DeadLetterNotFound({ event_id })

@@ -3,6 +3,7 @@
  */
 import { Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
+import type { SqlConnection } from "effect/sql"
 import { AccessTokens } from "../../../services/AccessTokens.ts"
 import {
   AccessToken,
@@ -11,7 +12,7 @@ import {
   tokens_max,
   TooManyTokens
 } from "../../../src/permission/AccessToken.ts"
-import { rowDecoder } from "../engine/DecodedRows.ts"
+import { readablePage, readableRows, rowDecoder } from "../engine/DecodedRows.ts"
 import { TenantReads } from "../engine/TenantReads.ts"
 import { inTransaction, orStoreError } from "../engine/SqlFailure.ts"
 
@@ -21,27 +22,31 @@ const { last_used_at: _used, revoked_at: _at, revoked_by: _by, ...kept } = Acces
 const Kept = Schema.Struct(kept)
 const write = Schema.encodeSync(Schema.fromJsonString(Kept))
 
-const columns = `a.token, a.last_used_at::float8 AS last_used_at, a.revoked_by, a.revoked_at::float8 AS revoked_at`
+const columns = `a.token_id, a.token, a.last_used_at::float8 AS last_used_at, a.revoked_by, a.revoked_at::float8 AS revoked_at`
 
-const decodeRows = rowDecoder(
-  Schema.Struct({
-    token: Schema.fromJsonString(Kept),
-    last_used_at: Schema.NullOr(Schema.Int),
-    revoked_by: Schema.NullOr(Schema.fromJsonString(Schema.String)),
-    revoked_at: Schema.NullOr(Schema.Int)
-  }),
-  "tokens"
-)
+const TokenRow = Schema.Struct({
+  token: Schema.fromJsonString(Kept),
+  last_used_at: Schema.NullOr(Schema.Int),
+  revoked_by: Schema.NullOr(Schema.fromJsonString(Schema.String)),
+  revoked_at: Schema.NullOr(Schema.Int)
+})
+const decodeRows = rowDecoder(TokenRow, "tokens")
+const decodeReadable = readableRows(TokenRow, "tokens")
+
+const tokenIn = ({
+  last_used_at,
+  revoked_at,
+  revoked_by,
+  token
+}: typeof TokenRow.Type): AccessToken => ({
+  ...token,
+  ...(last_used_at === null ? undefined : { last_used_at }),
+  ...(revoked_by === null ? undefined : { revoked_by }),
+  ...(revoked_at === null ? undefined : { revoked_at })
+})
 
 const tokensOf = (rows: ReadonlyArray<unknown>) =>
-  Effect.map(decodeRows(rows), (read) =>
-    read.map(({ last_used_at, revoked_at, revoked_by, token }): AccessToken => ({
-      ...token,
-      ...(last_used_at === null ? undefined : { last_used_at }),
-      ...(revoked_by === null ? undefined : { revoked_by }),
-      ...(revoked_at === null ? undefined : { revoked_at })
-    }))
-  )
+  Effect.map(decodeRows(rows), (read) => read.map(tokenIn))
 
 /** Those who make tokens in one tenant take turns, so that its bound holds. */
 const take = `SELECT pg_advisory_xact_lock(hashtextextended('troupe tokens ' || $1::text, 0))::text`
@@ -56,6 +61,11 @@ const insert = `INSERT INTO troupe.access_tokens (token_id, sha256, tenant, toke
   WHERE (SELECT count(*) FROM troupe.access_tokens a
     WHERE a.tenant = $3::text AND a.revoked_at IS NULL AND a.expires_at > $6::int8) < ${tokens_max}
   RETURNING 1 AS kept`
+
+const list = `SELECT ${columns} FROM troupe.access_tokens a
+  WHERE a.tenant = $1::text AND ($2::text IS NULL OR a.position <
+    (SELECT b.position FROM troupe.access_tokens b WHERE b.tenant = $1::text AND b.token_id = $2::text::uuid))
+  ORDER BY a.position DESC LIMIT $3::int4`
 
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -79,15 +89,16 @@ const make = Effect.gen(function* () {
       return (yield* tokensOf(rows))[0]
     }, Effect.mapError(orStoreError)),
     list: ({ after, limit, tenant }) =>
-      sql
-        .unsafe(
-          `SELECT ${columns} FROM troupe.access_tokens a
-           WHERE a.tenant = $1::text AND ($2::text IS NULL OR a.position <
-             (SELECT b.position FROM troupe.access_tokens b WHERE b.tenant = $1::text AND b.token_id = $2::text::uuid))
-           ORDER BY a.position DESC LIMIT $3::int4`,
-          [tenant, after ?? null, Math.min(limit, page_max)]
-        )
-        .pipe(reads.of(tenant), Effect.flatMap(tokensOf), Effect.mapError(orStoreError)),
+      readablePage({
+        limit: Math.min(limit, page_max),
+        after,
+        rowsOf: (behind, most) =>
+          sql
+            .unsafe<SqlConnection.Row>(list, [tenant, behind ?? null, most])
+            .pipe(reads.of(tenant), Effect.mapError(orStoreError)),
+        read: (rows) => Effect.map(decodeReadable(rows), (read) => read.map(tokenIn)),
+        keyOf: (row) => row["token_id"]
+      }),
     revoke: Effect.fn("AccessTokens.revoke")(function* (tenant, id, by, at) {
       const rows = yield* sql.unsafe(
         `UPDATE troupe.access_tokens a SET revoked_by = coalesce(a.revoked_by, $3::text),

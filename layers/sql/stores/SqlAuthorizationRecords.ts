@@ -4,8 +4,10 @@
  */
 import { Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
+import type { SqlConnection } from "effect/sql"
 import { AuthorizationRecords } from "../../../services/AuthorizationRecords.ts"
 import type { AuthorizationQuery } from "../../../services/AuthorizationRecords.ts"
+import type { StoreError } from "../../../services/StoreError.ts"
 import type { AuthorizationId, Tenant } from "../../../src/Ids.ts"
 import {
   AuthorizationNotFound,
@@ -13,7 +15,7 @@ import {
   TooManyAuthorizations,
   WorkspaceAgentAuthorization
 } from "../../../src/permission/Authorization.ts"
-import { rowDecoder } from "../engine/DecodedRows.ts"
+import { readablePage, readableRows, rowDecoder } from "../engine/DecodedRows.ts"
 import { inTransaction, orStoreError, toStoreError } from "../engine/SqlFailure.ts"
 import { TenantReads } from "../engine/TenantReads.ts"
 
@@ -31,18 +33,17 @@ const row = (a: string): string =>
 /** Names of people are JSON texts. */
 const Name = Schema.fromJsonString(Schema.String)
 
-const decodeRecords = rowDecoder(
-  Schema.Struct({
-    record: Schema.fromJsonString(
-      WorkspaceAgentAuthorization.mapFields((fields) => ({
-        ...fields,
-        granted_by: Name,
-        revoked_by: Schema.optionalKey(Name)
-      }))
-    )
-  }),
-  "authorisations"
-)
+const Row = Schema.Struct({
+  record: Schema.fromJsonString(
+    WorkspaceAgentAuthorization.mapFields((fields) => ({
+      ...fields,
+      granted_by: Name,
+      revoked_by: Schema.optionalKey(Name)
+    }))
+  )
+})
+const decodeRecords = rowDecoder(Row, "authorisations")
+const decodeReadable = readableRows(Row, "authorisations")
 
 const recordsOf = (rows: ReadonlyArray<unknown>) =>
   Effect.map(decodeRecords(rows), (read) => read.map(({ record }) => record))
@@ -106,26 +107,34 @@ const list = (
   reads: TenantReads["Service"],
   { after, agents, in_force_at, limit, tenant }: AuthorizationQuery
 ) =>
-  reads
-    .of(tenant)(
-      sql.unsafe(
-        `SELECT ${row("a")} FROM troupe.authorizations a
+  readablePage<WorkspaceAgentAuthorization, string, StoreError, never>({
+    limit: Math.min(limit, page_max),
+    after,
+    rowsOf: (behind, most) =>
+      Effect.mapError(
+        reads.of(tenant)(
+          sql.unsafe<SqlConnection.Row>(
+            `SELECT a.authorization_id, ${row("a")} FROM troupe.authorizations a
        WHERE a.tenant = $1::text
          AND ($2::text IS NULL OR a.position <
            (SELECT b.position FROM troupe.authorizations b WHERE b.tenant = $1::text AND b.authorization_id = $2::text::uuid))
          AND ($3::text IS NULL OR a.agent IN (SELECT json_array_elements_text($3::text::json)))
          AND ($4::int8 IS NULL OR (${inForce("$4")}))
        ORDER BY a.position DESC LIMIT $5::int4`,
-        [
-          tenant,
-          after ?? null,
-          agents === undefined ? null : JSON.stringify(agents),
-          in_force_at ?? null,
-          Math.min(limit, page_max)
-        ]
-      )
-    )
-    .pipe(Effect.flatMap(recordsOf), Effect.mapError(orStoreError))
+            [
+              tenant,
+              behind ?? null,
+              agents === undefined ? null : JSON.stringify(agents),
+              in_force_at ?? null,
+              most
+            ]
+          )
+        ),
+        orStoreError
+      ),
+    read: (rows) => Effect.map(decodeReadable(rows), (all) => all.map(({ record }) => record)),
+    keyOf: (found) => found["authorization_id"]
+  })
 
 const revoke = (sql: Sql): AuthorizationRecords["Service"]["revoke"] =>
   Effect.fn("AuthorizationRecords.revoke")(function* (tenant, id, by, at) {

@@ -3,12 +3,14 @@
  */
 import { Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
+import type { SqlConnection } from "effect/sql"
 import { ConversationStore } from "../../../services/ConversationStore.ts"
+import type { StoreError } from "../../../services/StoreError.ts"
 import type { Conversation, ConversationMessage } from "../../../src/conversation/Conversation.ts"
 import { InitiatedBy, MessageRole } from "../../../src/conversation/Conversation.ts"
 import { Part } from "../../../src/conversation/Part.ts"
 import { AgentName, ConversationId, RunId, Tenant } from "../../../src/Ids.ts"
-import { rowDecoder } from "../engine/DecodedRows.ts"
+import { readablePage, readableRows, rowDecoder } from "../engine/DecodedRows.ts"
 import * as GroupedReads from "../engine/GroupedReads.ts"
 import { orStoreError } from "../engine/SqlFailure.ts"
 import { StoredAnswer, StoredText } from "../engine/StoredText.ts"
@@ -26,7 +28,7 @@ const ConversationRow = Schema.Struct({
   begun_by: Schema.NullOr(StoredText),
   created_at: Schema.BigInt
 })
-const decodeConversations = rowDecoder(ConversationRow, "conversations")
+const decodeConversations = readableRows(ConversationRow, "conversations")
 /** With the place of the key that the row is for, from 1. */
 const decodePlaced = rowDecoder(
   Schema.Struct({ place: Schema.Int, ...ConversationRow.fields }),
@@ -119,7 +121,7 @@ const MessageRow = Schema.Struct({
   said: Schema.NullOr(Schema.fromJsonString(SaidParts)),
   created_at: Schema.BigInt
 })
-const decodeMessages = rowDecoder(MessageRow, "messages of a conversation")
+const decodeMessages = readableRows(MessageRow, "messages of a conversation")
 
 const messageOf = ({
   content,
@@ -137,55 +139,70 @@ const messageOf = ({
   created_at: Number(created_at)
 })
 
+/** The tenant as its indexes have it: those of lists, which nobody takes who looks for one conversation. */
+const listed = (
+  sql: SqlClient.SqlClient,
+  tenant: Tenant,
+  limit: number,
+  after: string | undefined,
+  begun_by: string | undefined
+) => {
+  const params: Array<unknown> = [tenant, limit]
+  const conditions = ["tenant || '' = $1::text"]
+  if (after !== undefined) {
+    conditions.push(`(created_at, position) < (SELECT p.created_at, p.position
+      FROM troupe.conversations p WHERE p.id = $${params.push(after)}::text AND p.tenant = $1::text)`)
+  }
+  if (begun_by !== undefined) {
+    conditions.push(`begun_by = $${params.push(JSON.stringify(begun_by))}::text`)
+  }
+  return sql.unsafe<SqlConnection.Row>(
+    `SELECT ${columns} FROM troupe.conversations WHERE ${conditions.join(" AND ")}
+     ORDER BY created_at DESC, position DESC LIMIT $2::int4`,
+    params
+  )
+}
+
+const messages_statement = `SELECT m.conversation, m.seq, m.role, m.content, m.channel_origin, m.tool_calls, m.run_id, m.created_at,
+    t.trace_id AS said
+  FROM troupe.conversation_messages m LEFT JOIN troupe.agent_tasks t
+    ON m.role = 'user' AND t.id = m.run_id AND t.trace_id LIKE '{%"parts":%'
+  WHERE m.conversation = $1::text AND m.tenant = $2::text AND m.seq > $3::int4 ORDER BY m.seq LIMIT $4::int4`
+
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const get = yield* getting(sql)
   const reads = yield* TenantReads
   const read = yield* reading(sql, reads)
-  const conversations = (tenant: Tenant, text: string, params: ReadonlyArray<unknown>) =>
-    reads
-      .of(tenant)(sql.unsafe(text, params))
-      .pipe(
-        Effect.flatMap(decodeConversations),
-        Effect.mapBoth({ onSuccess: (rows) => rows.map(conversationOf), onFailure: orStoreError })
-      )
   return ConversationStore.of({
     get: (tenant, id) => Effect.mapError(get({ tenant, id }), orStoreError),
     read: (tenant, id) => Effect.mapError(read({ tenant, id }), orStoreError),
-    // The tenant as its indexes have it: those of lists, which nobody takes who looks for one conversation.
-    list: (tenant, limit, after, begun_by) => {
-      const params: Array<unknown> = [tenant, Math.min(limit, page_max)]
-      const conditions = ["tenant || '' = $1::text"]
-      if (after !== undefined) {
-        conditions.push(`(created_at, position) < (SELECT p.created_at, p.position
-          FROM troupe.conversations p WHERE p.id = $${params.push(after)}::text AND p.tenant = $1::text)`)
-      }
-      if (begun_by !== undefined) {
-        conditions.push(`begun_by = $${params.push(JSON.stringify(begun_by))}::text`)
-      }
-      return conversations(
-        tenant,
-        `SELECT ${columns} FROM troupe.conversations WHERE ${conditions.join(" AND ")}
-         ORDER BY created_at DESC, position DESC LIMIT $2::int4`,
-        params
-      )
-    },
+    list: (tenant, limit, after, begun_by) =>
+      readablePage<Conversation, string, StoreError, never>({
+        limit: Math.min(limit, page_max),
+        after,
+        rowsOf: (behind, most) =>
+          Effect.mapError(
+            reads.of(tenant)(listed(sql, tenant, most, behind, begun_by)),
+            orStoreError
+          ),
+        read: (rows) => Effect.map(decodeConversations(rows), (all) => all.map(conversationOf)),
+        keyOf: (row) => row["id"]
+      }),
     messages: (tenant, id, after, limit) =>
-      reads
-        .of(tenant)(
-          sql.unsafe(
-            `SELECT m.conversation, m.seq, m.role, m.content, m.channel_origin, m.tool_calls, m.run_id, m.created_at,
-             t.trace_id AS said
-           FROM troupe.conversation_messages m LEFT JOIN troupe.agent_tasks t
-             ON m.role = 'user' AND t.id = m.run_id AND t.trace_id LIKE '{%"parts":%'
-           WHERE m.conversation = $1::text AND m.tenant = $2::text AND m.seq > $3::int4 ORDER BY m.seq LIMIT $4::int4`,
-            [id, tenant, after, Math.min(limit, page_max)]
-          )
-        )
-        .pipe(
-          Effect.flatMap(decodeMessages),
-          Effect.mapBoth({ onSuccess: (rows) => rows.map(messageOf), onFailure: orStoreError })
-        )
+      readablePage<ConversationMessage, number, StoreError, never>({
+        limit: Math.min(limit, page_max),
+        after,
+        rowsOf: (behind, most) =>
+          Effect.mapError(
+            reads.of(tenant)(
+              sql.unsafe<SqlConnection.Row>(messages_statement, [id, tenant, behind, most])
+            ),
+            orStoreError
+          ),
+        read: (rows) => Effect.map(decodeMessages(rows), (all) => all.map(messageOf)),
+        keyOf: (row) => row["seq"]
+      })
   })
 })
 

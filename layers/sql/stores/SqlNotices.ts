@@ -3,6 +3,7 @@
  */
 import { Clock, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
+import type { SqlConnection } from "effect/sql"
 import type { DigestItem, NewNotices, NoticePage, Told } from "../../../services/Notices.ts"
 import { Notices } from "../../../services/Notices.ts"
 import { Outbox } from "../../../services/Outbox.ts"
@@ -15,7 +16,7 @@ import {
   noPreferences
 } from "../../../src/delivery/Notice.ts"
 import { Tenant } from "../../../src/Ids.ts"
-import { rowDecoder } from "../engine/DecodedRows.ts"
+import { readablePage, readableRows, rowDecoder } from "../engine/DecodedRows.ts"
 import { inTransaction, orStoreError } from "../engine/SqlFailure.ts"
 import { StoredText } from "../engine/StoredText.ts"
 import { TenantReads } from "../engine/TenantReads.ts"
@@ -25,7 +26,7 @@ const unread_max = 1_000
 const digest_max = 100
 const forget_max = 1_000
 
-const decodeNotices = rowDecoder(
+const decodeNotices = readableRows(
   Schema.Struct({
     id: NoticeId,
     tenant: Tenant,
@@ -40,7 +41,8 @@ const decodePreferences = rowDecoder(
   Schema.Struct({ payload: Schema.fromJsonString(NoticePreferences) }),
   "preferences"
 )
-const decodeItems = rowDecoder(
+/** One that cannot be read goes with the others and is logged: a digest that waited for it would never be sent. */
+const decodeItems = readableRows(
   Schema.Struct({
     tenant: Tenant,
     channel: ChannelName,
@@ -108,23 +110,24 @@ const telling = (sql: SqlClient.SqlClient, outbox: Outbox["Service"]) =>
     return true
   })
 
-const listed = (sql: SqlClient.SqlClient, page: NoticePage) => {
-  const { after, limit, recipient, tenant, unread = false } = page
-  const params: Array<unknown> = [tenant, JSON.stringify(recipient), Math.min(limit, page_max)]
+const listed = (
+  sql: SqlClient.SqlClient,
+  { recipient, tenant, unread = false }: NoticePage,
+  after: string | undefined,
+  limit: number
+) => {
+  const params: Array<unknown> = [tenant, JSON.stringify(recipient), limit]
   const conditions = ["n.tenant = $1::text", "n.recipient = $2::text"]
   if (unread) conditions.push("n.read_at IS NULL")
   if (after !== undefined) {
     conditions.push(`n.position < (SELECT p.position FROM troupe.notices p
       WHERE p.id = $${params.push(after)}::uuid AND p.tenant = $1::text AND p.recipient = $2::text)`)
   }
-  return Effect.flatMap(
-    sql.unsafe(
-      `SELECT n.id::text AS id, n.tenant, n.recipient, n.payload, n.created_at::float8 AS created_at,
-         n.read_at::float8 AS read_at
-       FROM troupe.notices n WHERE ${conditions.join(" AND ")} ORDER BY n.position DESC LIMIT $3::int4`,
-      params
-    ),
-    decodeNotices
+  return sql.unsafe<SqlConnection.Row>(
+    `SELECT n.id::text AS id, n.tenant, n.recipient, n.payload, n.created_at::float8 AS created_at,
+       n.read_at::float8 AS read_at
+     FROM troupe.notices n WHERE ${conditions.join(" AND ")} ORDER BY n.position DESC LIMIT $3::int4`,
+    params
   )
 }
 
@@ -132,13 +135,18 @@ const listed = (sql: SqlClient.SqlClient, page: NoticePage) => {
 const ofPeople = (sql: SqlClient.SqlClient, reads: TenantReads["Service"]) =>
   ({
     list: Effect.fn("Notices.list")(function* (page: NoticePage) {
-      return (yield* reads.of(page.tenant)(listed(sql, page))).map(
-        ({ payload, read_at, ...row }): Notice => ({
-          ...row,
-          ...payload,
-          ...(read_at === null ? undefined : { read_at })
-        })
-      )
+      const found = yield* readablePage({
+        limit: Math.min(page.limit, page_max),
+        after: page.after as string | undefined,
+        rowsOf: (after, limit) => reads.of(page.tenant)(listed(sql, page, after, limit)),
+        read: decodeNotices,
+        keyOf: (row) => row["id"]
+      })
+      return found.map(({ payload, read_at, ...row }): Notice => ({
+        ...row,
+        ...payload,
+        ...(read_at === null ? undefined : { read_at })
+      }))
     }, Effect.mapError(orStoreError)),
     unread: (tenant: Tenant, recipient: string) =>
       reads

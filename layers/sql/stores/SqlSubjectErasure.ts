@@ -5,9 +5,10 @@
 import { createHmac, randomBytes, randomUUID } from "node:crypto"
 import { Clock, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import type { SqlError } from "effect/sql"
+import type { SqlConnection, SqlError } from "effect/sql"
 import { BlobStore } from "../../../services/BlobStore.ts"
 import type { ErasedConversation, ErasureRequest } from "../../../services/SubjectErasure.ts"
+import type { StoreError } from "../../../services/StoreError.ts"
 import { SubjectErasure } from "../../../services/SubjectErasure.ts"
 import type { ErasureReport } from "../../../src/erasure/Erasure.ts"
 import {
@@ -20,7 +21,7 @@ import { subjectEraser } from "../../../src/erasure/SubjectEraser.ts"
 import type { RunId } from "../../../src/Ids.ts"
 import { ConversationId, Tenant } from "../../../src/Ids.ts"
 import { listenIn } from "../../../src/Listeners.ts"
-import { rowDecoder } from "../engine/DecodedRows.ts"
+import { readablePage, readableRows } from "../engine/DecodedRows.ts"
 import { orStoreError } from "../engine/SqlFailure.ts"
 import { SqlNotify } from "../engine/SqlNotify.ts"
 import { TenantReads } from "../engine/TenantReads.ts"
@@ -46,7 +47,7 @@ const eraserOf = (subject: string) => {
   return { key: key.toString("hex"), eraser: subjectEraser(subject, digest) }
 }
 
-const decodeRecords = rowDecoder(
+const decodeRecords = readableRows(
   Schema.Struct({
     id: ErasureId,
     tenant: Tenant,
@@ -166,18 +167,21 @@ const recordOf = ({
 const listing =
   (sql: Sql, reads: TenantReads["Service"]): SubjectErasure["Service"]["list"] =>
   ({ after, limit, tenant }) =>
-    sql
-      .unsafe(
-        `SELECT ${columns} FROM troupe.erasures e WHERE e.tenant = $1::text AND ($2::text IS NULL OR e.position <
-           (SELECT b.position FROM troupe.erasures b WHERE b.tenant = $1::text AND b.id = $2::text::uuid))
-         ORDER BY e.position DESC LIMIT $3::int4`,
-        [tenant, after ?? null, Math.min(Math.max(limit, 1), page_max)]
-      )
-      .pipe(
-        reads.of(tenant),
-        Effect.flatMap(decodeRecords),
-        Effect.mapBoth({ onSuccess: (rows) => rows.map(recordOf), onFailure: orStoreError })
-      )
+    readablePage<ErasureRecord, string, StoreError, never>({
+      limit: Math.min(Math.max(limit, 1), page_max),
+      after,
+      rowsOf: (behind, most) =>
+        sql
+          .unsafe<SqlConnection.Row>(
+            `SELECT ${columns} FROM troupe.erasures e WHERE e.tenant = $1::text AND ($2::text IS NULL OR e.position <
+             (SELECT b.position FROM troupe.erasures b WHERE b.tenant = $1::text AND b.id = $2::text::uuid))
+           ORDER BY e.position DESC LIMIT $3::int4`,
+            [tenant, behind ?? null, most]
+          )
+          .pipe(reads.of(tenant), Effect.mapError(orStoreError)),
+      read: (rows) => Effect.map(decodeRecords(rows), (all) => all.map(recordOf)),
+      keyOf: (row) => row["id"]
+    })
 
 const isConversation = Schema.is(ConversationId)
 const isTenant = Schema.is(Tenant)

@@ -22,7 +22,7 @@ import {
   isSameCall,
   isShowable
 } from "../../../src/tool/ToolMessage.ts"
-import { rowDecoder } from "../engine/DecodedRows.ts"
+import { readableRows, rowDecoder } from "../engine/DecodedRows.ts"
 import { inTransaction, orStoreError, toStoreError } from "../engine/SqlFailure.ts"
 import { StoredText } from "../engine/StoredText.ts"
 import type { SqlNotify } from "../engine/SqlNotify.ts"
@@ -42,11 +42,12 @@ const callFields = {
   expires_at: Schema.Number,
   deliveries: Schema.Int
 }
-const decodeDeliveries = rowDecoder(
+/** One that cannot be read stays with its lease, and keeps no other from being run. */
+const decodeDeliveries = readableRows(
   Schema.Struct({ ...callFields, begun_at: Schema.NullOr(Schema.Number), result: StoredResult }),
   "claimed calls"
 )
-const decodeDead = rowDecoder(
+const decodeDead = readableRows(
   Schema.Struct({
     ...callFields,
     error: StoredText,
