@@ -252,6 +252,28 @@ onBothEngines("a row that cannot be read", (it) => {
     }).pipe(silent)
   )
 
+  it.effect("of a task is erased with the others", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const tenant = Samples.tenant()
+      const { run } = yield* Samples.finish({ tenant, by: "carl" })
+      const spoilt = "{secret"
+      yield* sql.unsafe(
+        `UPDATE troupe.agent_tasks SET message = $2, by = $2, trace_id = $2, reason = $2 WHERE id = $1::uuid`,
+        [run, spoilt]
+      )
+      const { erased } = yield* SubjectErasure.use((erasures) =>
+        erasures.erase({ tenant, subject: "carl", by: "admin" })
+      )
+      assert.strictEqual(erased["agent_tasks"], 1)
+      const [row] = yield* sql.unsafe(
+        "SELECT message, by, trace_id, reason FROM troupe.agent_tasks WHERE id = $1::uuid",
+        [run]
+      )
+      assert.notInclude(JSON.stringify(row), "secret")
+    }).pipe(silent)
+  )
+
   it.effect("is left out of a recovery, which gives the other runs", () =>
     Effect.gen(function* () {
       const journal = yield* RunJournal

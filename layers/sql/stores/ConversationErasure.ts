@@ -29,14 +29,13 @@ export interface Erasing {
   readonly counts: ErasedCounts
 }
 
-const Json = Schema.fromJsonString(Schema.Json)
 const decodeTasks = rowDecoder(
   Schema.Struct({
     id: RunId,
-    message: Json,
-    by: Json,
-    trace_id: Json,
-    reason: Schema.NullOr(Json)
+    message: Schema.String,
+    by: Schema.String,
+    trace_id: Schema.String,
+    reason: Schema.NullOr(Schema.String)
   }),
   "tasks"
 )
@@ -45,14 +44,30 @@ const decodeMessages = rowDecoder(
   "messages"
 )
 const decodeBeginners = rowDecoder(
-  Schema.Struct({ begun_by: Schema.NullOr(Schema.fromJsonString(Schema.String)) }),
+  Schema.Struct({ begun_by: Schema.NullOr(Schema.String) }),
   "conversations"
 )
+
+const decodeJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Json))
+
+/** What a stored text says. One that cannot be read was changed from outside: it is erased as the text that it is. */
+const readOr = (text: string): Schema.Json => Option.getOrElse(decodeJson(text), () => text)
 
 const senderWithout = (by: unknown, eraser: RunEraser): unknown =>
   typeof by === "object" && by !== null && "id" in by
     ? { ...by, id: markText(eraser, String(by.id)) }
     : markText(eraser, String(by))
+
+/** The id of a trace is of nobody; what stands beside it may be. */
+const traceWithout = (
+  text: string,
+  eraser: RunEraser,
+  without: (said: Schema.Json) => unknown
+): unknown =>
+  Option.match(decodeJson(text), {
+    onNone: () => markText(eraser, text),
+    onSome: (said) => (typeof said === "string" ? said : without(said))
+  })
 
 const eraseTasks = Effect.fnUntraced(function* (
   { counts, eraser, sql }: Erasing,
@@ -77,12 +92,10 @@ const eraseTasks = Effect.fnUntraced(function* (
      WHERE t.id = w.id AND t.id = ANY ($1::text[]::uuid[])`,
     [
       rows.map(({ id }) => id),
-      texts(({ id, message }) => of("message", id, message)),
-      texts(({ by }) => senderWithout(by, eraser)),
-      texts(({ id, trace_id }) =>
-        typeof trace_id === "string" ? trace_id : of("trace", id, trace_id)
-      ),
-      texts(({ id, reason }) => of("reason", id, reason))
+      texts(({ id, message }) => of("message", id, readOr(message))),
+      texts(({ by }) => senderWithout(readOr(by), eraser)),
+      texts(({ id, trace_id }) => traceWithout(trace_id, eraser, (said) => of("trace", id, said))),
+      texts(({ id, reason }) => of("reason", id, reason === null ? null : readOr(reason)))
     ]
   )
   counts.add("agent_tasks", rows.length)
@@ -178,10 +191,10 @@ const eraseConversation = Effect.fnUntraced(function* (
     ),
     decodeBeginners
   )
-  const begun_by = found?.begun_by
+  const begun_by = found?.begun_by == null ? null : String(readOr(found.begun_by))
   yield* sql.unsafe(
     `UPDATE troupe.conversations SET begun_by = $3::text WHERE id = $2::text AND tenant = $1::text`,
-    [tenant, conversation, begun_by == null ? null : JSON.stringify(markText(eraser, begun_by))]
+    [tenant, conversation, begun_by === null ? null : JSON.stringify(markText(eraser, begun_by))]
   )
   counts.add("conversations", 1)
   const [id, key] = [eraser.rename(conversation), eraser.rename(address_key)]
