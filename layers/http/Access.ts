@@ -2,8 +2,8 @@
  * What a principal may see. Conversations and runs of another tenant are not found, nor, for a customer, those that it
  * did not begin. The settings name the agents that customers may talk to.
  */
-import { Effect, Redacted } from "effect"
-import { HttpServerRequest } from "effect/http"
+import { Effect } from "effect"
+import type { Redacted } from "effect"
 import type { ConversationStore } from "../../services/ConversationStore.ts"
 import type { Credentials } from "../../services/Credentials.ts"
 import type { StoreError } from "../../services/StoreError.ts"
@@ -26,12 +26,7 @@ import { forbidden, problemOf } from "./Problems.ts"
 export const readsAsCustomer = (principal: Principal): boolean =>
   isLimitedToOwn(principal, "follow")
 
-/** The token of this request, which was found valid. */
-export const bearer = Effect.map(HttpServerRequest.HttpServerRequest, ({ headers }) =>
-  Redacted.make((headers["authorization"] ?? "").slice("Bearer ".length))
-)
-
-/** Whether it still is: it may have been revoked, or have expired. While the store is away it is. */
+/** Whether a token that was valid still is: it may have been revoked, or have expired. While the store is away it is. */
 export const isStillValid = (
   credentials: Credentials["Service"],
   token: Redacted.Redacted

@@ -12,6 +12,7 @@ import {
   Authentication,
   BodyTypes,
   CurrentPrincipal,
+  CurrentToken,
   Needs,
   RequestBody,
   Validation
@@ -51,7 +52,10 @@ const authentication: Layer.Layer<Authentication, never, Credentials | Limits> =
         const parameters = parametersOf(endpoint)
         const issues = issuesIn(request.url, parameters)
         if (issues.length > 0) return yield* Effect.fail(invalidRequest(issues))
-        const answered = Effect.provideService(httpEffect, CurrentPrincipal, principal)
+        const answered = Effect.provideContext(
+          httpEffect,
+          Context.make(CurrentPrincipal, principal).pipe(Context.add(CurrentToken, credential))
+        )
         return yield* parameters.has("limit") ? limits.page(principal, answered) : answered
       })
     })

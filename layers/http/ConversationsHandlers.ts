@@ -16,7 +16,7 @@ import { TaskStore } from "../../services/TaskStore.ts"
 import { AgentNotFound } from "../../src/agent/AgentSpec.ts"
 import { NotEntitled } from "../../src/approval/Approval.ts"
 import type { Authentication, RequestBody, Validation } from "../../src/api/Boundary.ts"
-import { CurrentPrincipal } from "../../src/api/Boundary.ts"
+import { CurrentPrincipal, CurrentToken } from "../../src/api/Boundary.ts"
 import { limit_default } from "../../src/api/Page.ts"
 import { makeProblem } from "../../src/api/Problem.ts"
 import { TroupeApi } from "../../src/api/TroupeApi.ts"
@@ -27,7 +27,7 @@ import { ConversationId } from "../../src/Ids.ts"
 import { nestingOf } from "../../src/run/Nesting.ts"
 import type { Principal } from "../../src/Principal.ts"
 import { isLimitedToOwn, rolesFor } from "../../src/Rights.ts"
-import { bearer, conversationFor, isStillValid, readsAsCustomer, refusalOf } from "./Access.ts"
+import { conversationFor, isStillValid, readsAsCustomer, refusalOf } from "./Access.ts"
 import { boundedPage } from "./BoundedPage.ts"
 import { linkBase } from "./MountPath.ts"
 import * as EventStream from "./EventStream.ts"
@@ -247,7 +247,7 @@ export const layer: Layer.Layer<
         const stream = EventStream.bytes(runtime.openFeed(params.id, cursor, by), {
           customer: readsAsCustomer(by),
           heartbeat_ms,
-          goesOn: isStillValid(credentials, yield* bearer),
+          goesOn: isStillValid(credentials, yield* CurrentToken),
           // A Web response's reader may transfer the memory that it is given.
           encode: request.source instanceof Request ? undefined : EventStream.inPooledUtf8,
           account,

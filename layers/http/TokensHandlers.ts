@@ -7,11 +7,10 @@ import { HttpApiBuilder } from "effect/http-api"
 import type { HttpApiGroup } from "effect/http-api"
 import { Credentials } from "../../services/Credentials.ts"
 import type { Authentication, RequestBody, Validation } from "../../src/api/Boundary.ts"
-import { CurrentPrincipal } from "../../src/api/Boundary.ts"
+import { CurrentPrincipal, CurrentToken } from "../../src/api/Boundary.ts"
 import { limit_default } from "../../src/api/Page.ts"
 import { TroupeApi } from "../../src/api/TroupeApi.ts"
 import type { AccessToken } from "../../src/permission/AccessToken.ts"
-import { bearer } from "./Access.ts"
 import { boundedPage } from "./BoundedPage.ts"
 import { problemOf } from "./Problems.ts"
 
@@ -41,7 +40,7 @@ export const layer: Layer.Layer<
       create: Effect.fnUntraced(function* ({ payload }) {
         const by = yield* CurrentPrincipal
         const { text, token } = yield* Effect.mapError(
-          credentials.create(payload, by, yield* bearer),
+          credentials.create(payload, by, yield* CurrentToken),
           (error) => problemOf(error)
         )
         return { token: Redacted.value(text), ...token }

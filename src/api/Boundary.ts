@@ -3,6 +3,7 @@
  * `layers/http` implements them.
  */
 import { Context } from "effect"
+import type { Redacted } from "effect"
 import { HttpApiMiddleware, HttpApiSecurity } from "effect/http-api"
 import type { Principal, Role } from "../Principal.ts"
 import { rolesFor } from "../Rights.ts"
@@ -22,6 +23,11 @@ export class CurrentPrincipal extends Context.Service<CurrentPrincipal, Principa
   "troupe/api/CurrentPrincipal"
 ) {}
 
+/** The token by which that was found: what a header holds may be written in more than one way. */
+export class CurrentToken extends Context.Service<CurrentToken, Redacted.Redacted>()(
+  "troupe/api/CurrentToken"
+) {}
+
 /** The roles of people who work for the operator of the runtime. */
 export const staff_roles: ReadonlyArray<Role> = rolesFor("inspect")
 
@@ -39,7 +45,7 @@ export const BodyTypes: Context.Reference<ReadonlyArray<string>> = Context.Refer
 /** A bearer token. 401 without a valid one, 403 without a role that the endpoint needs, 429 beyond the rate limit, 503 while the store is away. */
 export class Authentication extends HttpApiMiddleware.Service<
   Authentication,
-  { provides: CurrentPrincipal }
+  { provides: CurrentPrincipal | CurrentToken }
 >()("troupe/api/Authentication", {
   security: { bearer: HttpApiSecurity.bearer },
   error: [Problem400, Problem401, Problem403, Problem429, Problem503]

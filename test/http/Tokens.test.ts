@@ -67,7 +67,11 @@ layer(service, { excludeTestServices: true })("/v1/tokens", (it) => {
       const own = yield* create({ name: "short", roles: ["admin"], holds_ms: 60_000 })
       const { expires_at, id, token } = own.json
       const json = { name: "long", roles: ["admin"], holds_ms: 86_400_000 }
-      const child = yield* ask(path, { json, headers: { authorization: `bearer ${token}` } })
+      const asking = (authorization: string) => ask(path, { json, headers: { authorization } })
+      // However the header is written.
+      const spaced = yield* asking(`Bearer   ${token}`)
+      assert.deepStrictEqual([spaced.status, spaced.json.expires_at], [201, expires_at])
+      const child = yield* asking(`bearer ${token}`)
       assert.deepStrictEqual([child.status, child.json.expires_at], [201, expires_at])
       const self = yield* ask(`${path}/${id}`, { ...bearer(token), method: "DELETE" })
       assert.strictEqual(self.status, 200)
@@ -137,14 +141,15 @@ describe("the event stream of a token", () => {
       ]
       const revoked = yield* listen(events, bearer(first.json.token))
       const kept = yield* listen(events, bearer(second.json.token))
+      const spaced = { authorization: `Bearer  ${second.json.token}` }
+      const spread = yield* listen(events, { headers: spaced })
       const listed = yield* listen(events, { as: "vera" })
       yield* revoked.comments(3)
       assert.strictEqual((yield* revoke(first.json.id)).status, 200)
       // It ends as a whole answer, and whoever resumes finds that the token is gone.
       yield* revoked.rest
       assert.strictEqual((yield* ask(events, bearer(first.json.token))).status, 401)
-      yield* kept.comments(4)
-      yield* listed.comments(4)
+      for (const stream of [kept, spread, listed]) yield* stream.comments(4)
     }).pipe(Effect.scoped, Effect.provide(layerWith({ heartbeat_ms: 20 })))
   )
 })
