@@ -9,6 +9,7 @@ import { encoder } from "effect/encoding/Sse"
 import type { AgentRuntime, Cursor, FeedItem } from "../../services/AgentRuntime.ts"
 import { makeProblem } from "../../src/api/Problem.ts"
 import { customerEvent, isForCustomers } from "../../src/conversation/CustomerView.ts"
+import type { RunQuarantined } from "../../src/run/Quarantine.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
 import { shownEvent } from "../../src/run/RunContext.ts"
 import { problemOf } from "./Problems.ts"
@@ -63,6 +64,10 @@ const inUtf8 = (text: string): Uint8Array => encoder_utf8.encode(text)
 
 /** In memory that other texts share: for a reader that only reads it. It takes a fifth of the time (bench row `http`). */
 export const inPooledUtf8 = (text: string): Uint8Array => Buffer.from(text)
+
+/** Resumes behind a run whose journal does not fold, if it is over; nothing does before that. */
+const behind = ({ ordinal, seq }: RunQuarantined): string | undefined =>
+  ordinal === undefined ? undefined : `${ordinal}.${seq}`
 
 interface FeedOptions {
   readonly customer: boolean
@@ -155,8 +160,9 @@ export const bytes = (
           first: `retry: ${retry_ms}\n${comment("here")}`,
           textsOf: (items) => textsOf(items, customer),
           textOfError: (error) => {
-            const isHidden = customer && error._tag === "RunQuarantined"
-            return eventText("error", isHidden ? unavailable : problemOf(error))
+            if (error._tag !== "RunQuarantined") return eventText("error", problemOf(error))
+            const problem = customer ? unavailable : problemOf(error)
+            return eventText("error", problem, behind(error))
           },
           beat: comment("alive"),
           beat_ms: heartbeat_ms,

@@ -21,7 +21,9 @@ export type QuarantineReason = typeof QuarantineReason.Type
 export class RunQuarantined extends Schema.TaggedError<RunQuarantined>()("RunQuarantined", {
   run_id: Schema.String,
   reason: QuarantineReason,
-  seq: Schema.Int
+  seq: Schema.Int,
+  /** For a watcher, of a run that is over: behind `{ordinal, seq}` its conversation goes on. */
+  ordinal: Schema.optionalKey(Schema.Int)
 }) {
   override get message(): string {
     return `run ${this.run_id} is in quarantine: its journal does not fold at event ${this.seq} (${this.reason})`

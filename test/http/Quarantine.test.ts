@@ -3,9 +3,9 @@ import { Effect } from "effect"
 import type { Layer } from "effect"
 import * as EphemeralStore from "../../layers/ephemeral/EphemeralStore.ts"
 import { RunId } from "../../src/Ids.ts"
-import { asks } from "./Script.ts"
+import { asks, ends } from "./Script.ts"
 import type { Who } from "./Service.ts"
-import { ask, layer } from "./Service.ts"
+import { ask, layer, listen } from "./Service.ts"
 
 /** The ephemeral stores' layer also has the state that they share, though its type does not say so. */
 const withStore = layer as unknown as Layer.Layer<
@@ -35,7 +35,42 @@ const statuses = (run: RunId, as: Who) =>
     ([path, method = "GET"]) => ask(path, { as, method })
   ).pipe(Effect.map((answers) => answers.map(({ status }) => status)))
 
+/** A run that is over. */
+const over = Effect.fnUntraced(function* (path: string) {
+  const { json } = yield* ask(path, { as: "olga", json: { agent: "operations", text: "hi" } })
+  const said = { run: RunId.make(json.run_id), conversation: json.conversation_id as string }
+  yield* ends(said)
+  return said
+})
+
 describe("a run in quarantine", () => {
+  it.live(
+    "that was over ends its conversation's stream, which resumes with the runs behind it",
+    () =>
+      Effect.gen(function* () {
+        const { conversation, run } = yield* over("/v1/messages")
+        yield* over(`/v1/conversations/${conversation}/messages`)
+        const { runs } = yield* EphemeralStore.EphemeralStore
+        runs.get(run)!.entries.splice(2, 1)
+        const path = `/v1/conversations/${conversation}/events`
+        const stream = yield* listen(path, { as: "vera" })
+        const told = yield* stream.take(3)
+        assert.deepStrictEqual(
+          told.map(({ event, id }) => [event, id]),
+          [
+            ["run_accepted", "1.0"],
+            ["run_claimed", "1.1"],
+            ["error", "1.2"]
+          ]
+        )
+        yield* stream.rest
+        const again = yield* listen(path, { as: "vera", headers: { "last-event-id": "1.2" } })
+        const [first, ...rest] = yield* again.take(4)
+        assert.deepStrictEqual([first?.event, first?.id], ["run_accepted", "2.0"])
+        assert.strictEqual(rest.at(-1)?.event, "run_ended")
+      }).pipe(Effect.scoped, Effect.provide(withStore))
+  )
+
   it.live("is refused with 409, listed for operators of its tenant, read raw and released", () =>
     Effect.gen(function* () {
       const { approval, fix, run } = yield* broken

@@ -10,8 +10,8 @@ import type { AgentTask } from "../../../src/delivery/AgentTask.ts"
 import type { CallId, ConversationId, FrameId, RunId, Tenant } from "../../../src/Ids.ts"
 import { rootFrame } from "../../../src/Ids.ts"
 import { InvalidInput } from "../../../src/entry/InvalidInput.ts"
-import type { RunQuarantined } from "../../../src/run/Quarantine.ts"
-import type { RunEvent } from "../../../src/run/RunEvent.ts"
+import { RunQuarantined } from "../../../src/run/Quarantine.ts"
+import type { JournalEntry, RunEvent } from "../../../src/run/RunEvent.ts"
 import type { Cursor, FeedItem } from "../../../services/AgentRuntime.ts"
 import type { JournalError, RunJournal } from "../../../services/RunJournal.ts"
 import { StoreError } from "../../../services/StoreError.ts"
@@ -96,6 +96,19 @@ const entriesOf = (journal: RunJournal["Service"], run: RunId, from: number) =>
       ? journal.read(run, from, Math.min(fault.seq - from, page_max))
       : Effect.fail(fault)
   )
+
+/**
+ * What is behind the fault of a run in quarantine. Of one that is over nothing, for a cursor that has the place of the fault: its
+ * watcher was told, and the runs after it follow.
+ */
+const behindFault = (
+  { reason, run_id, seq }: RunQuarantined,
+  { ordinal }: AgentTask,
+  cursor: number
+): Effect.Effect<ReadonlyArray<JournalEntry>, RunQuarantined> =>
+  cursor >= seq
+    ? Effect.succeed([])
+    : Effect.fail(new RunQuarantined({ run_id, reason, seq, ordinal }))
 
 /** Fails for a task that waits behind a run in quarantine, because only an operator ends that wait. */
 const failIfBlocked = Effect.fnUntraced(function* (
@@ -261,7 +274,11 @@ export class JournalTail {
         self.#ordinal = ordinal
         self.#seq = -1
       }
-      const entries = yield* JournalTail.#entries(self, task)
+      const entries = yield* Effect.catchTag(
+        JournalTail.#entries(self, task),
+        "RunQuarantined",
+        (fault) => (isOver(task) ? behindFault(fault, task, self.#seq) : Effect.fail(fault))
+      )
       for (const entry of entries) {
         const item: TakenEntry = { _tag: "Event", run, ordinal, entry }
         self.#give(item)
