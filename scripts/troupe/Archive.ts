@@ -69,9 +69,14 @@ const importing = Effect.fnUntraced(function* ({
     return yield* unreadableCommand(["troupe", "import"], "--new goes with --data")
   }
   const work = Effect.gen(function* () {
-    const { known, runs: imported } = yield* RunImport.importRuns(file)
+    const { known, refused, runs: imported } = yield* RunImport.importRuns(file)
     yield* say(`${runs(imported)} imported, ${known} already there`)
-    return 0
+    for (const run of refused) {
+      yield* say(
+        `left out, because it is not whole, or its conversation or its idempotency key was used again here: run ${run}`
+      )
+    }
+    return refused.length === 0 ? 0 : 1
   })
   const made = Effect.gen(function* () {
     const directory = data ?? ""
@@ -101,11 +106,12 @@ ${where}
   Command.make("import", importFlags, importing).pipe(
     Command.withDescription(
       `Brings the runs of an archive into a store, to be read and replayed. Their conversations take no messages. A run that the
-  store has is left as it is. An archive that was changed is refused before anything is written.
+  store has is left as it is, and one whose conversation or idempotency key the store has used again is left out and named. An
+  archive that was changed is refused before anything is written.
 
 ${where}
 
-  Exit code: 0 when the runs are there, 1 when they are not, 2 when the command line cannot be read.`
+  Exit code: 0 when the runs are there, 1 when one of them is not, 2 when the command line cannot be read.`
     ),
     Command.withShortDescription("brings runs of an archive into a store")
   )

@@ -92,7 +92,7 @@ for (const release of releases) {
             yield* Migrations.run
             yield* Effect.gen(function* () {
               const imported = yield* RunImport.importRuns(join(folder, "archive.jsonl"))
-              assert.deepStrictEqual(imported, { runs: 1, known: 0 })
+              assert.deepStrictEqual(imported, { runs: 1, known: 0, refused: [] })
               assert.deepStrictEqual(yield* Shop.stateOf(runs.finished.run), runs.finished.state)
               yield* replayed(runs)
             }).pipe(Effect.scoped, Effect.provide(Shop.stores))

@@ -292,7 +292,11 @@ onSomeEngines("what is old", (it) => {
         // Again: what the store has of a run is left as it is, whatever became of it.
         const sql = yield* SqlClient.SqlClient
         yield* sql.unsafe("DELETE FROM troupe.call_records")
-        assert.deepStrictEqual(yield* RunImport.importRuns(path), { runs: 0, known: count })
+        assert.deepStrictEqual(yield* RunImport.importRuns(path), {
+          runs: 0,
+          known: count,
+          refused: []
+        })
         assert.lengthOf(yield* sql.unsafe("SELECT FROM troupe.call_records"), 0)
         const read = yield* BlobStore.use((blobs) =>
           blobs.read(H.tenant, file.digest, 0, 3_000_000)
@@ -362,6 +366,30 @@ onSomeEngines("what is old", (it) => {
         (yield* Effect.flip(RunImport.importRuns(`${path}x`)))._tag,
         "ArchiveUnusable"
       )
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("is left out of an import where its key was used again, and no other is", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const path = join(yield* Homes.temporary, "runs.jsonl")
+      const process = yield* H.boot(options)
+      const ids = yield* process.run(Effect.all([old("k-1"), old("k-2"), old("k-3")]))
+      const key = (run: RunId | undefined) =>
+        sql.unsafe(
+          "UPDATE troupe.agent_tasks SET idempotency_key = '\"daily\"' WHERE id = $1::uuid",
+          [run]
+        )
+      yield* key(ids[1])
+      yield* exported(path)
+      yield* emptied
+      yield* key(yield* process.run(old("k-4", 0)))
+      const { refused, runs } = yield* RunImport.importRuns(path)
+      assert.deepStrictEqual(refused, [ids[1]])
+      assert.isAtLeast(runs, 2)
+      assert.isFalse(yield* exists(ids[1]!))
+      assert.isTrue(yield* exists(ids[2]!))
+      yield* emptied
     }).pipe(Effect.scoped)
   )
 

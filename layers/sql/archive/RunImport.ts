@@ -2,7 +2,7 @@
  * Brings runs of an archive into a database, each in a transaction of its own. A run that the database has is left as it is,
  * so that the same archive may be imported twice. The archive is read to its end before anything is written.
  */
-import { Effect, Schema } from "effect"
+import { Data, Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql"
 import type { StoreError } from "../../../services/StoreError.ts"
@@ -19,7 +19,15 @@ export interface Imported {
   readonly runs: number
   /** Runs that the database had; nothing of them was changed. */
   readonly known: number
+  /** Runs of which something was in the way: nothing of them was brought. */
+  readonly refused: ReadonlyArray<RunId>
 }
+
+/** Something of the database is where a row of the run would be. `next`: the line behind the run's. */
+class InTheWay extends Data.TaggedError("InTheWay")<{
+  readonly run: RunId
+  readonly next: ArchiveLine
+}> {}
 
 /** The key of the address at which imported conversations are: no message is for it, so that nobody goes on with them. */
 const archived_key = "archived"
@@ -195,13 +203,13 @@ const isWhole = `SELECT count(*)::int4 AS n FROM troupe.runs r JOIN troupe.run_d
   WHERE r.run_id = $1::uuid
     AND r.length = (SELECT count(*) FROM troupe.run_events e WHERE e.run_id = $1::uuid AND e.seq < r.length)`
 
-/** The lines of one run, and the line behind them. */
+/** The lines of one run, and the line behind them. Fails behind the last one where something was in the way. */
 const importRun = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   columns: Columns,
   lines: Lines,
   first: ArchiveLine
-): Effect.fn.Return<{ readonly next: ArchiveLine; readonly isKnown: boolean }, Failure> {
+): Effect.fn.Return<{ readonly next: ArchiveLine; readonly isKnown: boolean }, Failure | InTheWay> {
   const run = yield* runOf(first)
   const known = yield* count(
     sql,
@@ -215,10 +223,7 @@ const importRun = Effect.fnUntraced(function* (
     if (line === undefined) return yield* refuse(first, "the archive ends before its last line")
     if (line.kind === "run" || line.kind === "end") {
       if (known === 0 && (yield* count(sql, isWhole, [run.run_id])) !== 1) {
-        return yield* refuse(
-          first,
-          `run ${run.run_id} is not whole, or its conversation or its idempotency key was used again here`
-        )
+        return yield* new InTheWay({ run: run.run_id, next: line })
       }
       // Another import may have brought it meanwhile.
       return { next: line, isKnown: !isOurs }
@@ -244,7 +249,13 @@ const importRun = Effect.fnUntraced(function* (
 export const check = (path: string): Effect.Effect<number, Refusal> =>
   Effect.scoped(Effect.flatMap(readFile(path), verify))
 
-/** Imports the runs of a file. */
+/** What became of one run. */
+type Brought = { readonly next: ArchiveLine } & (
+  | { readonly isKnown: boolean; readonly refused?: undefined }
+  | { readonly refused: RunId }
+)
+
+/** Imports the runs of a file. One of which something is in the way is left out whole, and those behind it are brought. */
 export const importRuns = Effect.fn("RunArchive.import")(function* (
   path: string
 ): Effect.fn.Return<Imported, Failure, SqlClient.SqlClient> {
@@ -258,13 +269,19 @@ export const importRuns = Effect.fn("RunArchive.import")(function* (
       let line = yield* lines.next
       let runs = 0
       let known = 0
+      const refused: Array<RunId> = []
       while (line?.kind === "run") {
-        const { isKnown, next } = yield* inTransaction(sql)(importRun(sql, columns, lines, line))
-        if (isKnown) known++
+        const brought: Brought = yield* Effect.catchTag(
+          inTransaction(sql)(importRun(sql, columns, lines, line)),
+          "InTheWay",
+          ({ next, run }) => Effect.succeed({ next, refused: run })
+        )
+        if (brought.refused !== undefined) refused.push(brought.refused)
+        else if (brought.isKnown) known++
         else runs++
-        line = next
+        line = brought.next
       }
-      return { runs, known }
+      return { runs, known, refused }
     })
   )
 })
