@@ -27,6 +27,7 @@ import { principalHasRole } from "../../src/Principal.ts"
 import type { Principal } from "../../src/Principal.ts"
 import { hasBody, isSmallBody } from "./RequestAdmission.ts"
 import { HttpSettings } from "./HttpSettings.ts"
+import { makeLog } from "./StoreFaults.ts"
 import { Limits } from "./Limits.ts"
 import { invalidRequest, issues_max, issuesIn, parametersOf } from "./Parameters.ts"
 import { forbidden, problemOf } from "./Problems.ts"
@@ -40,6 +41,7 @@ const authentication: Layer.Layer<Authentication, never, Credentials | Limits> =
   Effect.gen(function* () {
     const credentials = yield* Credentials
     const limits = yield* Limits
+    const logFault = makeLog()
     return Authentication.of({
       bearer: Effect.fnUntraced(function* (httpEffect, { credential, endpoint }) {
         const request = yield* HttpServerRequest.HttpServerRequest
@@ -57,7 +59,7 @@ const authentication: Layer.Layer<Authentication, never, Credentials | Limits> =
           Context.make(CurrentPrincipal, principal).pipe(Context.add(CurrentToken, credential))
         )
         return yield* parameters.has("limit") ? limits.page(principal, answered) : answered
-      })
+      }, Effect.tapError(logFault))
     })
   })
 )

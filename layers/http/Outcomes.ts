@@ -20,6 +20,7 @@ import { exceptionFrom, unreadableException as unreadableError } from "../../src
 import { refusalOf } from "./RequestAdmission.ts"
 import { contentPolicy, makeHostCheck, withCorrelation, newCorrelation } from "./Edge.ts"
 import { HttpSettings } from "./HttpSettings.ts"
+import { CorrelationId } from "./StoreFaults.ts"
 import { countUnsent } from "./Unsent.ts"
 import { makeUnread } from "./Unread.ts"
 
@@ -153,7 +154,10 @@ const outermost = Effect.gen(function* () {
       const problem = misdirected(request)
       const refusal = problem === undefined ? refusalOf(request, base_path) : respond(problem)
       const response = yield* refusal === undefined
-        ? Effect.catchCause(inTrace(request)(httpEffect), (cause) => answer(cause, correlation_id))
+        ? inTrace(request)(httpEffect).pipe(
+            Effect.catchCause((cause) => answer(cause, correlation_id)),
+            Effect.provideService(CorrelationId, correlation_id)
+          )
         : Effect.succeed(refusal)
       yield* Metric.update(counterOf(request.method, response.status), 1)
       countUnsent(unsent, request, response)

@@ -47,6 +47,7 @@ import type { SubjectIsActive } from "../../src/erasure/Erasure.ts"
 import type { TokenNotFound, TooManyTokens } from "../../src/permission/AccessToken.ts"
 import type { RunQuarantined } from "../../src/run/Quarantine.ts"
 import type { CallNotUnknown, RunIsOver, RunNotFound } from "../../src/run/RunCommand.ts"
+import { keepSaid } from "./StoreFaults.ts"
 
 export type PortError =
   | AddressConflict
@@ -301,6 +302,9 @@ export const problemOf = <E extends PortError>(error: E): ProblemOf<E> => {
       ? { available: error.available }
       : undefined
   )
+  if (error._tag === "StoreError" || error._tag === "JournalError") {
+    keepSaid(problem, error.message)
+  }
   return problem as ProblemOf<E>
 }
 

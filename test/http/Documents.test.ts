@@ -176,6 +176,24 @@ describe("the health of the service", () => {
     )
   )
 
+  it.live("logs what a store said once, by the request's id and without its secrets", () => {
+    const said: Array<string> = []
+    const logger = Logger.make(({ fiber, message }) => {
+      const annotations = fiber.getRef(References.CurrentLogAnnotations)
+      said.push(`${String(message)} ${JSON.stringify(annotations)}`)
+    })
+    const away = layerReading(() => new StoreError({ message: "no postgres://u:hunter2@host/db" }))
+    return Effect.gen(function* () {
+      const read = ask("/v1/runs/00000000-0000-4000-8000-000000000001", { as: "vera" })
+      const first = yield* read
+      assert.deepStrictEqual([first.status, (yield* read).status], [503, 503])
+      const lines = said.filter((each) => each.startsWith("a store failed a request: no postgres"))
+      assert.lengthOf(lines, 1)
+      assert.include(lines[0], first.headers.get("x-correlation-id")!)
+      assert.notInclude(said.join(), "hunter2")
+    }).pipe(Effect.provide(Layer.provideMerge(away, Logger.layer([logger]))))
+  })
+
   it.live(
     "survives a defect, which is logged with its kind and place and without the secrets in its text",
     () => {
