@@ -4,6 +4,7 @@ import { Effect, Logger, Result } from "effect"
 import { SqlClient } from "effect/sql"
 import { AccessTokens } from "../../services/AccessTokens.ts"
 import { AuthorizationRecords } from "../../services/AuthorizationRecords.ts"
+import { CostLedger } from "../../services/CostLedger.ts"
 import { ConversationStore } from "../../services/ConversationStore.ts"
 import { Notices } from "../../services/Notices.ts"
 import { Outbox } from "../../services/Outbox.ts"
@@ -15,7 +16,7 @@ import { TaskStore } from "../../services/TaskStore.ts"
 import { ToolQueue } from "../../services/ToolQueue.ts"
 import { ChannelName } from "../../src/conversation/ChannelBinding.ts"
 import type { RunId, Tenant } from "../../src/Ids.ts"
-import { AuthorizationId, ConversationId, TokenId } from "../../src/Ids.ts"
+import { AgentName, AuthorizationId, ConversationId, TokenId } from "../../src/Ids.ts"
 import * as Samples from "../contracts/Samples.ts"
 import { onBothEngines } from "./Engines.ts"
 
@@ -154,6 +155,44 @@ onBothEngines("a row that cannot be read", (it) => {
       const [older] = yield* notices
       assert.isDefined(older)
       assert.notStrictEqual(older.id, newest?.id)
+    }).pipe(silent)
+  )
+
+  it.effect("fails no statement that looks into its text", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const tenant = Samples.tenant()
+      const other = AgentName.make("other")
+      const whole = yield* Samples.finish({ tenant, by: "cora", agent: other, trace_id: 'a"\\b' })
+      const spoilt = yield* Samples.finish({ tenant, by: "cora" })
+      const spoil = (text: string) =>
+        sql.unsafe("UPDATE troupe.agent_tasks SET trace_id = $2 WHERE id = $1::uuid", [
+          spoilt.run,
+          text
+        ])
+      yield* spoil("{spoilt")
+      for (const query of [{}, { agent: other }]) {
+        const runs = yield* RunList.use((list) => list.list({ ...query, tenant, limit: 10 }))
+        assert.deepEqual(
+          runs.map(({ agent, id }) => [agent, id]),
+          [[other, whole.run]]
+        )
+      }
+      yield* CostLedger.use((ledger) => ledger.totals({ tenant, by: "trace", limit: 10 }))
+      yield* addKept(tenant, 1)
+      yield* sql.unsafe("UPDATE troupe.access_tokens SET token = '{spoilt' WHERE tenant = $1", [
+        tenant
+      ])
+      const { token } = yield* addKept(tenant, 2)
+      const { erased } = yield* SubjectErasure.use((erasures) =>
+        erasures.erase({ tenant, subject: "ci", by: "admin" })
+      )
+      assert.strictEqual(erased["access_tokens"], 1)
+      const left = yield* AccessTokens.use((tokens) => tokens.list({ tenant, limit: 10 }))
+      assert.notInclude(
+        left.map(({ id }) => id),
+        token
+      )
     }).pipe(silent)
   )
 

@@ -27,9 +27,20 @@ export const StoredAnswer = ConversationMessage.mapFields(
   })
 )
 
+/** A text of JSON, as a regular expression of PostgreSQL. */
+const json_text = String.raw`"(?:[^"\\]|\\.)*"`
+
 /**
- * A column of JSON text as `json` whose members PostgreSQL can read. It refuses a text that has a NUL or a lone surrogate
- * anywhere, also in a member that nobody asks for; in their place the value has U+FFFD.
+ * A member of the object that a column holds as JSON text, as the JSON text that it is; NULL where it is none. The column is not
+ * cast: one row that cannot be read would fail the statement. `before`: what stands before the member, as a regular expression; the
+ * first place that fits is taken.
  */
-export const readableJson = (column: string): string =>
-  `regexp_replace(${column}, '\\\\u(0000|d[89a-f][0-9a-f]{2})', '\\\\ufffd', 'g')::json`
+export const textMember = (column: string, name: string, before = ""): string =>
+  `substring(${column} FROM '${before}"${name}":(${json_text})')`
+
+/** The id of a trace, which begins the object that a task says. */
+export const traceMember = (column: string): string => textMember(column, "trace_id", "^\\{")
+
+/** The agent behind it, as JSON text. */
+export const agentMember = (column: string): string =>
+  textMember(column, "agent", `^\\{"trace_id":${json_text},`)

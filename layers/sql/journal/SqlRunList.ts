@@ -15,7 +15,7 @@ import type { UnknownCall } from "../../../src/run/UnknownCall.ts"
 import { isQuarantined, RunCode, run_over, run_parked, runCode, runStatus } from "./Codes.ts"
 import { readablePage, readableRows, rowDecoder } from "../engine/DecodedRows.ts"
 import { orStoreError } from "../engine/SqlFailure.ts"
-import { readableJson, StoredText } from "../engine/StoredText.ts"
+import { agentMember, StoredText, traceMember } from "../engine/StoredText.ts"
 import { TenantReads } from "../engine/TenantReads.ts"
 import { taskOf, TaskRow } from "./SqlTaskStore.ts"
 
@@ -60,10 +60,8 @@ const decodeUnhosted = rowDecoder(
   "counts of work that no process hosts"
 )
 
-const said = readableJson("t.trace_id")
-
 // Text that is no object is a trace alone.
-const agent_said = `CASE WHEN t.trace_id LIKE '{%' THEN ${said} ->> 'agent' END`
+const agent_said = `CASE WHEN t.trace_id LIKE '{%' THEN trim('"' FROM ${agentMember("t.trace_id")}) END`
 
 // The last member of a handoff, which is canonical JSON. A row that is none has no handoff, and the list goes on.
 const handed_to = `substring(e.payload FROM '"to":"([a-z][a-z0-9_-]{0,63})"\\}$')`
@@ -71,8 +69,8 @@ const handoffs = `SELECT ${handed_to} FROM troupe.run_pairs e WHERE e.run_id = t
 
 // Beside the text of a message a list shows its trace and its agent alone.
 const columns = `t.id, t.tenant, t.agent, t.address_key, t.conversation, t.ordinal, t.status, t.reason, t.message, t.by,
-  CASE WHEN t.trace_id LIKE '{%' THEN json_strip_nulls(json_build_object(
-    'trace_id', ${said} -> 'trace_id', 'agent', ${said} -> 'agent'))::text
+  CASE WHEN t.trace_id LIKE '{%'
+    THEN concat('{"trace_id":', ${traceMember("t.trace_id")}, ',"agent":' || ${agentMember("t.trace_id")}, '}')
   ELSE t.trace_id END AS trace_id,
   t.created_at, r.status AS run_status,
   (${handoffs} ORDER BY e.seq DESC LIMIT 1) AS handed_to`

@@ -7,7 +7,7 @@ import type { CostGroup, CostTotal } from "../../../src/cost/CostTotal.ts"
 import { CostLedger } from "../../../services/CostLedger.ts"
 import { rowDecoder } from "../engine/DecodedRows.ts"
 import { orStoreError } from "../engine/SqlFailure.ts"
-import { readableJson, StoredText } from "../engine/StoredText.ts"
+import { StoredText, traceMember } from "../engine/StoredText.ts"
 import { TenantReads } from "../engine/TenantReads.ts"
 
 const page_max = 500
@@ -30,7 +30,7 @@ const decodeTraceTotals = rowDecoder(
 )
 
 /** The id of a task's trace, as JSON text, whether it stands alone or with that of a span. */
-const trace = `CASE WHEN t.trace_id LIKE '{%' THEN (${readableJson("t.trace_id")} -> 'trace_id')::text ELSE t.trace_id END`
+const trace = `CASE WHEN t.trace_id LIKE '{%' THEN ${traceMember("t.trace_id")} ELSE t.trace_id END`
 
 /** The bytes' order, which for these names is that of their code units. */
 const keys: Record<CostGroup, string> = {

@@ -15,7 +15,7 @@ import { personal_texts } from "../../../src/platform/contracts/PersonalTexts.ts
 import { candidate_texts } from "../../../src/worlds/contracts/PersonalTexts.ts"
 import { rowDecoder } from "../engine/DecodedRows.ts"
 import { inTransaction } from "../engine/SqlFailure.ts"
-import { readableJson } from "../engine/StoredText.ts"
+import { textMember } from "../engine/StoredText.ts"
 import { removeMessages } from "../outbox/RemovedMessages.ts"
 import type { ErasedCounts } from "./ErasedCounts.ts"
 import type { Piece } from "./TablePieces.ts"
@@ -82,7 +82,7 @@ const removed: ReadonlyArray<Swept> = [
   {
     table: "access_tokens",
     columns: ["token"],
-    where: `${readableJson("t.token")} ->> 'principal' = $7::text`
+    where: `${textMember("t.token", "principal")} = to_json($7::text)::text`
   }
 ]
 
