@@ -196,6 +196,28 @@ onBothEngines("a row that cannot be read", (it) => {
     }).pipe(silent)
   )
 
+  it.effect("is left out of the list of runs in quarantine, which goes on behind it", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const tenant = Samples.tenant()
+      const runs: Array<RunId> = []
+      for (const at of [1, 2]) {
+        const { run } = yield* Samples.begin({ tenant })
+        runs.push(run)
+        yield* sql.unsafe(
+          `INSERT INTO troupe.quarantine (run_id, tenant, reason, seq, at) VALUES ($1::uuid, $2, 'gap', 1, ${at})`,
+          [run, tenant]
+        )
+      }
+      yield* spoilHead(runs[0]!)
+      const found = yield* RunJournal.use((journal) => journal.quarantined({ tenant, limit: 1 }))
+      assert.deepEqual(
+        found.map(({ run_id }) => run_id),
+        runs.slice(1)
+      )
+    }).pipe(silent)
+  )
+
   it.effect("keeps no other message and no other call from being claimed", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient

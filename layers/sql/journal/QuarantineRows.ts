@@ -2,7 +2,7 @@
  * Runs in quarantine: their marks, their rows as they are stored, and the way back. Private to this room.
  */
 import { Clock, Effect, Result, Schema } from "effect"
-import type { SqlClient, SqlError } from "effect/sql"
+import type { SqlClient, SqlConnection, SqlError } from "effect/sql"
 import type {
   JournalError,
   QuarantineQuery,
@@ -15,7 +15,7 @@ import { foldWhole, QuarantinedRun, RawEvent, RunQuarantined } from "../../../sr
 import { RunNotFound } from "../../../src/run/RunCommand.ts"
 import { isQuarantined, run_quarantined, RunCode } from "./Codes.ts"
 import { entries, find } from "./RunRows.ts"
-import { journalRowDecoder, readableRows } from "../engine/DecodedRows.ts"
+import { journalRowDecoder, readablePage, readableRows } from "../engine/DecodedRows.ts"
 import { eventsOf } from "../engine/EventRows.ts"
 import { inTransaction, orJournalError, toJournalError } from "../engine/SqlFailure.ts"
 import type { TenantReads } from "../engine/TenantReads.ts"
@@ -62,26 +62,28 @@ const decodeRaw = journalRowDecoder(
 const timed = <A extends { readonly at: bigint }>(rows: ReadonlyArray<A>) =>
   rows.map((row) => ({ ...row, at: Number(row.at) }))
 
+const quarantined_statement = `SELECT q.run_id, q.reason, q.seq, q.at, d.agent, d.conversation, r.length,
+    (SELECT count(*)::int4 FROM troupe.run_details o WHERE o.tenant = d.tenant AND o.agent = d.agent
+      AND o.address_key = d.address_key AND o.open AND o.ordinal > d.ordinal) AS waiting
+  FROM troupe.quarantine q JOIN troupe.runs r ON r.run_id = q.run_id
+    JOIN troupe.run_details d ON d.run_id = q.run_id
+  WHERE q.tenant = $1::text AND ($2::text = '' OR (q.at, q.run_id) >
+    (SELECT a.at, a.run_id FROM troupe.quarantine a WHERE a.run_id = NULLIF($2::text, '')::uuid))
+  ORDER BY q.at, q.run_id LIMIT $3::int4`
+
 const quarantined =
   (sql: SqlClient.SqlClient, reads: TenantReads["Service"]) =>
   ({ after, limit, tenant }: QuarantineQuery) =>
-    sql
-      .unsafe(
-        `SELECT q.run_id, q.reason, q.seq, q.at, d.agent, d.conversation, r.length,
-           (SELECT count(*)::int4 FROM troupe.run_details o WHERE o.tenant = d.tenant AND o.agent = d.agent
-             AND o.address_key = d.address_key AND o.open AND o.ordinal > d.ordinal) AS waiting
-         FROM troupe.quarantine q JOIN troupe.runs r ON r.run_id = q.run_id
-           JOIN troupe.run_details d ON d.run_id = q.run_id
-         WHERE q.tenant = $1::text AND ($2::text = '' OR (q.at, q.run_id) >
-           (SELECT a.at, a.run_id FROM troupe.quarantine a WHERE a.run_id = NULLIF($2::text, '')::uuid))
-         ORDER BY q.at, q.run_id LIMIT $3::int4`,
-        [tenant, after ?? "", Math.min(Math.max(limit, 1), page_max)]
-      )
-      .pipe(
-        reads.of(tenant),
-        Effect.flatMap(decodeList),
-        Effect.mapBoth({ onFailure: toJournalError, onSuccess: timed })
-      )
+    readablePage<QuarantinedRun, string, JournalError, never>({
+      limit: Math.min(Math.max(limit, 1), page_max),
+      after,
+      rowsOf: (behind, most) =>
+        sql
+          .unsafe<SqlConnection.Row>(quarantined_statement, [tenant, behind ?? "", most])
+          .pipe(reads.of(tenant), Effect.mapError(toJournalError)),
+      read: (rows) => Effect.map(decodeList(rows), timed),
+      keyOf: (row) => row["run_id"]
+    })
 
 const raw =
   (sql: SqlClient.SqlClient, reads: TenantReads["Service"]) =>
