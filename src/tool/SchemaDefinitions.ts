@@ -2,6 +2,7 @@
  * Definitions of a JSON Schema, which may refer to themselves: which of them a schema needs, and whether a value can be checked
  * by them within bounds. A few short definitions can keep a check busy for ever, or for longer than anybody waits.
  */
+import { JsonPointer } from "effect"
 import { isObject } from "../PlainObject.ts"
 
 type JsonObject = Readonly<Record<string, unknown>>
@@ -23,12 +24,14 @@ const checks_max = 20_000
 
 const listOf = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])
 
-/** The name of the definition that a schema refers to; undefined = it refers to none. */
+/**
+ * The name of the definition that a schema refers to, read as the check itself reads it (`%41` is `A`); undefined = it refers to
+ * none.
+ */
 export const definitionOf = (schema: unknown): string | undefined => {
   const reference = isObject(schema) ? schema["$ref"] : undefined
-  return typeof reference === "string" && reference.startsWith(definitions_at)
-    ? reference.slice(definitions_at.length).replaceAll("~1", "/").replaceAll("~0", "~")
-    : undefined
+  const path = typeof reference === "string" ? JsonPointer.parseUriFragment(reference) : undefined
+  return path?.[0] === "$defs" && path.length === 2 ? path[1] : undefined
 }
 
 const branchesOf = (schema: JsonObject): ReadonlyArray<unknown> =>

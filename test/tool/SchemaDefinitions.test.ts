@@ -63,6 +63,23 @@ describe("arguments by a schema with definitions", () => {
     })
   )
 
+  it.effect("are of no tool where references with escaped names do so", () =>
+    Effect.gen(function* () {
+      const both = (name: string): Json => ({ anyOf: [ref(name), ref(name)] })
+      const $defs = Object.fromEntries(
+        Array.from({ length: 27 }, (_, at) => [
+          `S${at}`,
+          at === 26 ? { type: "string" } : both(`%53${at + 1}`)
+        ])
+      )
+      assert.include((yield* Effect.flip(inputOf($defs, "S0"))).message, "too many others")
+      const own = { "a b": { anyOf: [ref("a%20b"), { type: "string" }] } }
+      assert.include((yield* Effect.flip(inputOf(own, "a%20b"))).message, "refers to itself")
+      const twice = { A: { type: "object", properties: { a: ref("B") } }, B: both("%41") }
+      assert.strictEqual(valueDepthMax(twice), 14)
+    })
+  )
+
   it.effect("are refused where each of their levels would double the checks", () =>
     Effect.gen(function* () {
       const $defs = { A: { anyOf: [link, { ...link, title: "again" }, { type: "string" }] } }
