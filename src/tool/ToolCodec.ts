@@ -3,6 +3,7 @@
  * valibot, arktype and others), or plain JSON Schema.
  */
 import {
+  Cause,
   Effect,
   Exit,
   JsonSchema,
@@ -18,7 +19,7 @@ import { ignoreRejection } from "../IgnoredRejection.ts"
 import { firstSchemaIssue } from "../entry/SchemaIssues.ts"
 import { flatNames, hasOnly } from "./FlatObject.ts"
 import { isPlainSchema } from "./PlainSchema.ts"
-import { checkDefinitions, isDeeper, valueDepthMax } from "./SchemaDefinitions.ts"
+import { checkDefinitions, definitionOf, isDeeper, valueDepthMax } from "./SchemaDefinitions.ts"
 import { withLinearPatterns } from "./SchemaPatterns.ts"
 import type { MisdeclaredTool } from "./MisdeclaredTool.ts"
 import { misdeclared } from "./MisdeclaredTool.ts"
@@ -86,7 +87,7 @@ const isSchema = (schema: unknown): schema is AnySchema =>
 const strictly = { onExcessProperty: "error" } as const
 
 /** Refuses excess properties. Where no member can contain an object, the names alone tell. */
-const effectDecoder = (
+const closedEffectDecoder = (
   schema: Schema.Decoder<unknown>,
   json_schema: JsonObject
 ): InputCodec["decode"] => {
@@ -96,6 +97,45 @@ const effectDecoder = (
   // The compiled decoder takes no options: where the names are right, both decode alike.
   const plain = Schema.decodeUnknownExit(schema)
   return (args) => (hasOnly(args, names) ? plain(args) : strict(args))
+}
+
+/** Is a text that JSON codecs read as NaN or Infinity anywhere in this JSON? */
+const saysNonFinite = (value: unknown): boolean =>
+  typeof value === "object" && value !== null
+    ? Object.values(value).some(saysNonFinite)
+    : value === "NaN" || value === "Infinity" || value === "-Infinity"
+
+/** A refusal that names NaN and Infinity as what was expected, which are refused as well, with a number in their place. */
+const withoutNonFinite = (exit: Exit.Exit<unknown, unknown>): Exit.Exit<unknown, unknown> => {
+  if (Exit.isSuccess(exit)) return exit
+  const error = Cause.squash(exit.cause)
+  if (!refusalText(error).includes('"NaN"')) return exit
+  const path = refusalPath(error)
+  const at = path.map((step) => `[${JSON.stringify(step)}]`).join("")
+  return Exit.fail(new ValueRefused({ message: `Expected number\n  at ${at}`, path }))
+}
+
+/**
+ * Decodes what a model gives, which is JSON: where the schema itself does not take it, by its JSON form, which is what the model is
+ * shown. In it a date is a text, and null is undefined. NaN and Infinity stay refused: no comparison in a permission or a body
+ * expects them. The JSON form is compiled when it is first needed: most schemas are their own (bench row `step`).
+ */
+const effectDecoder = (
+  schema: Schema.Codec<unknown, unknown>,
+  json_schema: JsonObject
+): InputCodec["decode"] => {
+  const decode = closedEffectDecoder(schema, json_schema)
+  let decodeJson: InputCodec["decode"] | undefined
+  return (args) => {
+    const decoded = decode(args)
+    if (Exit.isSuccess(decoded) || saysNonFinite(args)) return decoded
+    decodeJson ??= Result.getOrElse(
+      Result.try(() => closedDecoder(schema)),
+      // There is none where the author wrote the JSON Schema beside it.
+      () => decode
+    )
+    return withoutNonFinite(decodeJson(args))
+  }
 }
 
 const issueText = (issues: ReadonlyArray<StandardSchema.StandardSchemaV1.Issue>): string =>
@@ -219,9 +259,9 @@ const derivedFor = (
 
 /** Inlines the reference that a class or a schema with an identifier has at its top: providers read only the top. */
 const atTop = (json_schema: JsonObject): JsonObject => {
-  const { $defs, $ref, ...beside } = json_schema
-  if (typeof $ref !== "string" || typeof $defs !== "object" || $defs === null) return json_schema
-  const name = $ref.replace(/^#\/\$defs\//, "")
+  const { $defs, $ref: _, ...beside } = json_schema
+  const name = definitionOf(json_schema)
+  if (name === undefined || typeof $defs !== "object" || $defs === null) return json_schema
   if (!Object.hasOwn($defs, name)) return json_schema
   const inlined = { ...($defs as Readonly<Record<string, JsonObject>>)[name], ...beside }
   return JSON.stringify(inlined).includes('"#/$defs/') ? { ...inlined, $defs } : inlined

@@ -13,7 +13,9 @@ import {
   ToolUserError
 } from "../../src/error/ToolError.ts"
 import { isRetried, retryPolicyOf } from "../../src/tool/RetryPolicy.ts"
+import type { Json } from "../../src/Canonical.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
+import { refusalText } from "../../src/tool/ToolCodec.ts"
 import type { CallContext, GovernedContext, GovernedTool } from "../../src/tool/GovernedTool.ts"
 import { govern } from "../../src/tool/GovernedTool.ts"
 import { start } from "../../layers/compose/NodeService.ts"
@@ -152,6 +154,34 @@ describe("a tool in one expression", () => {
         const direct = yield* Effect.flip(readBook.body({ id: 8 }, call as never))
         assert.strictEqual(direct._tag, "ToolUserError")
       }).pipe(Effect.provide(shelf))
+  )
+
+  it.effect("takes arguments in the JSON form that its model is shown", () =>
+    Effect.gen(function* () {
+      const input = Schema.Struct({
+        at: Schema.Date,
+        big: Schema.BigInt,
+        note: Schema.optional(Schema.String),
+        amount: Schema.Number
+      })
+      const [{ decode, spec }] = yield* tool({ ...library, name: "t", input }, () => 1)
+      const { note } = spec.input_schema["properties"] as Record<string, Json>
+      assert.deepStrictEqual(note, { anyOf: [{ type: "string" }, { type: "null" }] })
+      const args = { at: "2027-01-08T00:00:00.000Z", big: "5", note: null, amount: 1 }
+      assert.deepStrictEqual(
+        decode(args),
+        Exit.succeed({ at: new Date(args.at), big: 5n, note: undefined, amount: 1 })
+      )
+      const refusal = (given: object) => {
+        const exit = decode({ ...args, ...given })
+        return Exit.isFailure(exit) ? refusalText(Cause.squash(exit.cause)) : "fits"
+      }
+      assert.include(refusal({ at: "soon" }), "a valid Date")
+      assert.include(refusal({ more: 1 }), "excess")
+      assert.include(refusal({ amount: "x" }), 'Expected number\n  at ["amount"]')
+      // A permission that compares an amount would let NaN pass.
+      for (const amount of ["NaN", "Infinity"]) assert.notStrictEqual(refusal({ amount }), "fits")
+    })
   )
 
   it.effect("ST-05 does not compile in a runtime until every body's services are there", () =>

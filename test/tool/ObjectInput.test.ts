@@ -137,6 +137,18 @@ describe("a tool whose arguments are an object", () => {
       })
   )
 
+  it.effect("may be a class or a schema of any identifier", () =>
+    Effect.gen(function* () {
+      class Slashed extends Schema.Class<Slashed>("shop/Order")({ id: Schema.String }) {}
+      const [slashed] = yield* tool({ ...base, input: Slashed }, () => 1)
+      assert.deepInclude(slashed.spec.input_schema, { type: "object", required: ["id"] })
+      assert.deepStrictEqual(slashed.decode({ id: "1" }), Exit.succeed(new Slashed({ id: "1" })))
+      const spaced = one.annotate({ identifier: "An order ~ #1%" })
+      const [{ spec }] = yield* tool({ ...base, input: spaced }, () => 1)
+      assert.deepInclude(spec.input_schema, { type: "object", required: ["a"] })
+    })
+  )
+
   it.effect("takes no arguments where its struct is empty", () =>
     Effect.gen(function* () {
       const [made] = yield* tool({ ...base, input: Schema.Struct({}) }, () => 1)
