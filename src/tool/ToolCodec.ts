@@ -16,6 +16,7 @@ import {
 import type { StandardSchema } from "effect"
 import { truncateUnits } from "../CutText.ts"
 import { ignoreRejection } from "../IgnoredRejection.ts"
+import { copyWithin, depth_max } from "../entry/BoundedJson.ts"
 import { firstSchemaIssue } from "../entry/SchemaIssues.ts"
 import { flatNames, hasOnly } from "./FlatObject.ts"
 import { isPlainSchema } from "./PlainSchema.ts"
@@ -318,6 +319,19 @@ const emptyDecoder = (schema: Schema.Decoder<unknown>): InputCodec["decode"] => 
   }
 }
 
+/**
+ * Decodes a copy: a schema that leaves a member open gives the member itself, and what a body does to its arguments must not
+ * reach the run's own, which are journaled, approved and shown to the model.
+ */
+const decodingCopy =
+  (decode: InputCodec["decode"]): InputCodec["decode"] =>
+  (args) =>
+    decode(copyWithin(args, depth_max, { values: Infinity, units: 0 }) ?? args)
+
+/** An Effect Schema of scalars gives a new object; of any other, nobody can tell (bench row `step`). */
+const isOfScalars = (schema: AnySchema, json_schema: JsonObject): boolean =>
+  isEffectSchema(schema) && flatNames(json_schema) !== undefined
+
 /** Decodes arguments with `schema`; `given` is shown in place of the derived JSON Schema. Either is of an object. */
 export const inputCodec = (
   tool: string,
@@ -325,13 +339,18 @@ export const inputCodec = (
   given?: JsonObject
 ): Effect.Effect<InputCodec, MisdeclaredTool> => {
   if (given === undefined && isEmpty(schema)) {
-    return Effect.succeed({ json_schema: no_arguments, decode: emptyDecoder(schema) })
+    return Effect.succeed({ json_schema: no_arguments, decode: decodingCopy(emptyDecoder(schema)) })
   }
   return derivedFor(tool, "input", schema, given).pipe(
     Effect.flatMap((found) =>
       objectSchema(tool, given === undefined ? "input" : "input_schema", atTop(found))
     ),
-    Effect.map((json_schema) => codecOf(schema, json_schema))
+    Effect.map((json_schema) => {
+      const { decode } = codecOf(schema, json_schema)
+      return given === undefined && isOfScalars(schema, json_schema)
+        ? { json_schema, decode }
+        : { json_schema, decode: decodingCopy(decode) }
+    })
   )
 }
 
@@ -468,6 +487,6 @@ export const jsonSchemaInput = (
   }
   return Effect.map(objectSchema(tool, "input_schema", atTop(json_schema)), (shown) => ({
     json_schema: shown,
-    decode: check.success
+    decode: decodingCopy(check.success)
   }))
 }

@@ -136,4 +136,50 @@ describe("the body of a tool", () => {
       }
     )
   }
+
+  it.live(
+    "may change its arguments: each attempt has its own, and the run keeps the model's",
+    () => {
+      const given: Array<unknown> = []
+      const change = (args: unknown) => {
+        given.push(structuredClone(args))
+        ;(args as { b: Array<string> }).b.push("more")
+      }
+      const once = { max_attempts: 2, backoff_initial_ms: 1, backoff_max_ms: 1 }
+      const tools: H.Options["tools"] = {
+        work: {
+          governance: {
+            side_effects: "external",
+            effect_description: "Changes something.",
+            idempotent: true,
+            retry: once,
+            precondition: (args) => Effect.sync(() => change(args))
+          },
+          parameters: H.anyFields,
+          body: (_n, _call, args) =>
+            Effect.suspend(() => {
+              change(args)
+              return given.length < 4
+                ? Effect.fail(new ToolTransientError({ kind: "network", message: "once more" }))
+                : Effect.succeed("done")
+            })
+        }
+      }
+      const proposed = { n: 1, b: ["a"] }
+      return Effect.gen(function* () {
+        const run = yield* H.send("go")
+        const question = yield* H.question(run)
+        assert.deepStrictEqual(question.arguments, proposed)
+        yield* H.decide(question.approval, H.approve)
+        assert.deepInclude(H.outcome(yield* H.ended(run)), { _tag: "Value" })
+        // The precondition before the question and after it, and two attempts.
+        assert.deepStrictEqual(given, [proposed, proposed, proposed, proposed])
+        const { transcript } = (yield* H.requests).at(-1)!
+        assert.deepStrictEqual(
+          transcript.flatMap((each) => (each.role === "assistant" ? each.calls : [])),
+          [{ model_id: "call_0", name: "work", arguments: proposed }] as never
+        )
+      }).pipe(Effect.provide(H.layer({ tools, script: [call("work", proposed), text("end")] })))
+    }
+  )
 })

@@ -2,8 +2,8 @@
  * What every strategy of a body needs: its handler as an Effect over its services, a bound of its time, its idempotency
  * key, and the reconciliation of a lost call.
  */
-import type { Clock, Exit } from "effect"
-import { Cause, Context, Effect, Tracer } from "effect"
+import type { Clock } from "effect"
+import { Cause, Context, Effect, Exit, Tracer } from "effect"
 import type { Digest } from "effect/crypto"
 import type { RunInput } from "../../../src/run/RunDecider.ts"
 import type { ToolHandler } from "../../../src/tool/GovernedTool.ts"
@@ -38,6 +38,12 @@ export interface BodyCall {
 /** One with the idempotency key that its dispatch is journaled with. */
 export interface DispatchedCall extends BodyCall {
   readonly key: string
+}
+
+/** The same with its arguments decoded anew: what they were given to may have changed them. */
+export const withArgsAgain = <Call extends BodyCall>(body: Call): Call => {
+  const decoded = body.tool.decode(body.host.call().arguments)
+  return Exit.isSuccess(decoded) ? { ...body, args: decoded.value } : body
 }
 
 export interface BodyRunner extends RetryServices {
@@ -128,15 +134,11 @@ export const make = (services: BodyServices): BodyRunner => {
   const contextsOf = makeBodyContexts(services)
   const within = makeWithin(services.deadlines)
   /** The exit of a function of the tool beside its handler; undefined = its time was over. */
-  const ask = (
-    asked: ToolHandler<AgentMemory>,
-    { args, host, tool }: BodyCall,
-    key?: string,
-    over_at?: number
-  ) => {
+  const ask = (asked: ToolHandler<AgentMemory>, call: BodyCall, key?: string, over_at?: number) => {
+    const { host, tool } = call
     const body = contextsOf(tool)(host.context)
     const answered = Effect.suspend(() =>
-      handlerEffect(asked, args, new HandlerContext(host, body, key, over_at))
+      handlerEffect(asked, withArgsAgain(call).args, new HandlerContext(host, body, key, over_at))
     )
     return within(Effect.provideContext(answered, body.context), tool.spec.timeout_ms)
   }

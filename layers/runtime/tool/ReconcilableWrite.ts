@@ -11,6 +11,7 @@ import type { Outcome } from "../../../src/run/RunEvent.ts"
 import type { CallPhase } from "../../../src/run/RunState.ts"
 import type { AgentMemory } from "../../../services/AgentMemory.ts"
 import type { BodyRunner, DispatchedCall } from "./BodyRunner.ts"
+import { withArgsAgain } from "./BodyRunner.ts"
 import { dispatchRouteOf } from "./CallDigests.ts"
 import type { AgentTool, StartBody } from "./CallHost.ts"
 import { bodyFinished, bodyOutcome, callLost } from "./CallOutcome.ts"
@@ -167,7 +168,7 @@ const write = Effect.fnUntraced(function* (
   }
   for (let sends = 1; ; sends++) {
     const isAgain = isLeft || sends > 1
-    const sent = yield* send(runner, body, isAgain)
+    const sent = yield* send(runner, sends === 1 ? body : withArgsAgain(body), isAgain)
     if (sent._tag === "Refused") return isAgain ? ends.by(failedOutcome(notDone(tool))) : undefined
     if (sent._tag === "Unknown") return ends.lost()
     if (sent._tag === "Ended") {

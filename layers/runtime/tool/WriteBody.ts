@@ -6,6 +6,7 @@ import { Effect, Exit, Result } from "effect"
 import type { RunInput } from "../../../src/run/RunDecider.ts"
 import type { AgentMemory } from "../../../services/AgentMemory.ts"
 import type { BodyRunner, DispatchedCall } from "./BodyRunner.ts"
+import { withArgsAgain } from "./BodyRunner.ts"
 import { dispatchRouteOf } from "./CallDigests.ts"
 import type { AgentTool, StartBody } from "./CallHost.ts"
 import { bodyFinished, bodyOutcome, callFinished, callLost } from "./CallOutcome.ts"
@@ -39,7 +40,8 @@ const write = Effect.fnUntraced(function* (
   const began_at = runner.clock.currentTimeMillisUnsafe()
   let started_at = began_at
   for (let attempt = 1; ; attempt++) {
-    const exit = yield* runner.within(runner.handle(body, key), timeout_ms)
+    const sent = attempt === 1 ? body : withArgsAgain(body)
+    const exit = yield* runner.within(runner.handle(sent, key), timeout_ms)
     if (retry !== undefined && (exit === undefined || Exit.isFailure(exit))) {
       if (yield* waitForRetry(runner, body, { attempt, exit, started_at })) {
         started_at = runner.clock.currentTimeMillisUnsafe()
