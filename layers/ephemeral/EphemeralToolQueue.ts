@@ -166,7 +166,8 @@ const outcomeMethods = ({
       if (call === undefined) return undefined
       if (call.result === undefined) {
         call.result = result
-        for (const waiter of call.waiters) Deferred.doneUnsafe(waiter, Effect.void)
+        // A copy: whoever waited may go on at once, send the call again and wait anew.
+        for (const waiter of Array.from(call.waiters)) Deferred.doneUnsafe(waiter, Effect.void)
       }
       return call.result
     }),

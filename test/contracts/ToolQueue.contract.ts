@@ -311,6 +311,30 @@ const resultTests = (it: Vitest.MethodsNonLive<ToolQueue>): void => {
     })
   )
 
+  it.effect(
+    "who waits may send an inconclusive call again at once, and waits for its next end",
+    () =>
+      Effect.gen(function* () {
+        const queue = yield* ToolQueue
+        const sent = message()
+        yield* queue.send(sent)
+        yield* claim(sent.tool)
+        const waiting = yield* Effect.forkChild(
+          Effect.gen(function* () {
+            const first = yield* queue.awaited(sent.id)
+            yield* queue.send(sent)
+            return [first, yield* queue.awaited(sent.id)]
+          })
+        )
+        yield* Effect.yieldNow
+        const unknown = replyOf(callOf(sent), { _tag: "Unknown" })
+        yield* queue.publish(sent.id, unknown)
+        yield* eventually(claim(sent.tool), (claimed) => claimed.length === 1)
+        yield* queue.publish(sent.id, value(sent))
+        assert.deepStrictEqual(yield* Fiber.join(waiting), [unknown, value(sent)])
+      })
+  )
+
   it.effect("a call with a final result is not run again, also where that is a refusal", () =>
     Effect.gen(function* () {
       const queue = yield* ToolQueue
