@@ -155,6 +155,13 @@ const no_answer = (wait_ms: number): ToolError =>
     message: `no worker answered the call within ${wait_ms} ms`
   })
 
+/** Without the word of this runtime's own calls that its gate has let them run: of any other, an approver has to say so. */
+const ofAnotherGate = (call: CallMessage): CallMessage => {
+  if (call.metadata === undefined) return call
+  const { permission: _, ...metadata } = call.metadata
+  return { ...call, metadata }
+}
+
 /** Sends a call to the queue and waits for its result. */
 const sendAndWait = Effect.fnUntraced(function* (
   queue: ToolQueue["Service"],
@@ -168,7 +175,7 @@ const sendAndWait = Effect.fnUntraced(function* (
     tool: call.name,
     tenant,
     expires_at: now + wait_ms,
-    payload: call as never
+    payload: ofAnotherGate(call) as never
   })
   if (recorded !== undefined) return recorded
   const result = yield* Effect.timeoutOption(queue.awaited(call.id), wait_ms)

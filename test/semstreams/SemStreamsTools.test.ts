@@ -67,6 +67,9 @@ it.effect(
             Component.execute({ id, name: "send", ...more })
           assert.isTrue((yield* send("1")).awaits_approval)
           assert.isTrue((yield* send("2", { approved_by: "" })).awaits_approval)
+          // Only the runtime's own messages say by their metadata that nobody has to be asked.
+          const said = yield* send("2", { metadata: { permission: "allow", topic: "a" } })
+          assert.isTrue(said.awaits_approval)
           for (const id of ["1", "3"]) {
             const approved = yield* send(id, { approved_by: "ada" })
             assert.isFalse(approved.awaits_approval)
