@@ -217,11 +217,31 @@ export interface ToolParts<R> extends Pick<
 const refusalOf = (exit: Exit.Exit<unknown, unknown>): string | undefined =>
   Exit.isSuccess(exit) ? undefined : truncateUnits(refusalText(Cause.squash(exit.cause)), 300)
 
-/** Joins a spec and its parts. Fails where an example does not fit the tool's schemas. */
+/** The first part that should be a function and is none, as JavaScript may have it. */
+const noFunctionIn = <R>({
+  handler,
+  precondition,
+  reconcile
+}: Pick<ToolParts<R>, "handler" | "precondition" | "reconcile">): string | undefined =>
+  Object.entries({ body: handler, precondition, reconcile }).find(
+    ([, part]) =>
+      typeof part === "object" && part._tag === "Function" && typeof part.run !== "function"
+  )?.[0]
+
+/** Joins a spec and its parts. Fails where an example does not fit the tool's schemas, and where a part is no function. */
 export const bindTool = <R>(
   spec: ToolSpec,
   { context, handler, input, output, permission, precondition, reconcile, services }: ToolParts<R>
 ): Effect.Effect<GovernedTool<R>, MisdeclaredTool> => {
+  const wrong = noFunctionIn({
+    handler,
+    ...(precondition === undefined ? undefined : { precondition }),
+    ...(reconcile === undefined ? undefined : { reconcile })
+  })
+  if (wrong !== undefined) {
+    const fix = "Write a function of the arguments and the call"
+    return Effect.fail(misdeclared(spec.name, wrong, "it is no function", fix))
+  }
   for (const [index, example] of spec.examples.entries()) {
     const field = `examples.${index}`
     const given = refusalOf(input.decode(example.input))

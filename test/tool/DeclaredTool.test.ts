@@ -156,6 +156,22 @@ describe("a tool in one expression", () => {
       }).pipe(Effect.provide(shelf))
   )
 
+  it.effect("ends the start where JavaScript gives no function", () =>
+    Effect.gen(function* () {
+      const body = () => 1
+      const write = { namespace: "n", name: "t", side_effects: "write" } as const
+      const wrong = [
+        ["body", tool(write, undefined as never)],
+        ["precondition", tool({ ...write, precondition: 5 as never }, body)],
+        ["reconcile", tool({ ...write, reconcile: "later" as never }, body)]
+      ] as const
+      for (const [field, declared] of wrong) {
+        const refused = yield* Effect.flip(declared as Effect.Effect<unknown, unknown>)
+        assert.deepInclude(refused, { _tag: "MisdeclaredTool", tool: "t", field })
+      }
+    })
+  )
+
   it.effect("takes arguments in the JSON form that its model is shown", () =>
     Effect.gen(function* () {
       const input = Schema.Struct({
