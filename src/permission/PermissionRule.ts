@@ -3,7 +3,8 @@
  * so, and a rule may be limited to some senders. For a tool that declares `rule_arguments`, a rule reads those together, as
  * words. URLs are compared as URLs and not as texts. Of several rules that match, the strictest wins, whatever their order.
  */
-import { Schema } from "effect"
+import { Result, Schema } from "effect"
+import { readJson } from "../entry/BoundedJson.ts"
 import type { UrlScope } from "../call/UrlScope.ts"
 import { scopeAllows, isUrlLike, scopeMayMatch, parseUrlScope } from "../call/UrlScope.ts"
 import { hasRole, Roles } from "../Principal.ts"
@@ -53,6 +54,17 @@ const firstText = (args: unknown, order: ReadonlyArray<string>): string | undefi
     if (typeof value === "string") return value
   }
   return undefined
+}
+
+/**
+ * The arguments as a tool reads them that takes the JSON text of an object too: a rule about an argument holds however a model
+ * writes it.
+ */
+const readArguments = (args: unknown): unknown => {
+  const read = typeof args === "string" ? readJson(args) : undefined
+  return read !== undefined && Result.isSuccess(read) && typeof read.success === "object"
+    ? read.success
+    : args
 }
 
 const wordOf = (value: unknown): string =>
@@ -221,10 +233,12 @@ export const rulesFor = (
     if (prefix === undefined && !isByRole(rule)) always = stricter(always, rule.permission)
     else conditional.push(conditionalOf(rule, prefix))
   }
-  const readingOf = (args: unknown): Reading =>
-    rule_arguments === undefined
+  const readingOf = (given: unknown): Reading => {
+    const args = readArguments(given)
+    return rule_arguments === undefined
       ? byText(firstText(args, order))
       : byWords(wordsOf(args, rule_arguments))
+  }
   return {
     reads_call: conditional.length > 0,
     permissionOf: (args, roles) => {

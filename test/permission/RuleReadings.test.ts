@@ -42,6 +42,16 @@ describe("a rule of a text", () => {
     ])
   })
 
+  it("AG-59 denies a call whose arguments are the JSON text of an object, as of that object", () => {
+    const rules = [{ pattern: "read(secret:*)", permission: "deny" }] as const
+    const { permissionOf } = rulesFor(rules, ["read"], { arguments: ["path"] })
+    for (const args of [{ path: "secret/x" }, { a: "b", path: "secret" }]) {
+      assert.strictEqual(permissionOf(JSON.stringify(args), undefined), "deny")
+    }
+    assert.isUndefined(permissionOf(JSON.stringify({ path: "open" }), undefined))
+    assert.strictEqual(ofWords("deny", "bob", JSON.stringify({ to: "bob", items: [1] })), "deny")
+  })
+
   it("AG-59 allows a path only where both its text and the file that it leads to begin so", () => {
     table(ofText, "allow", [
       ["src/", "src/x", true],
