@@ -4,6 +4,7 @@ import { grantsOf } from "../../src/capability/Capability.ts"
 import { globMatches } from "../../src/capability/Glob.ts"
 import { effectivePermission, Policy, policyOf } from "../../src/permission/Policy.ts"
 import { read_only_groups } from "../../src/tool/ToolGroup.ts"
+import { ToolTransientError } from "../../src/error/ToolError.ts"
 import { KillSwitch } from "../../services/KillSwitch.ts"
 import { Tenant } from "../../src/Ids.ts"
 import type { Principal } from "../../src/Principal.ts"
@@ -208,6 +209,41 @@ describe("permission", () => {
           })
         )
       )
+    }
+  )
+
+  it.live(
+    "AG-62 the kill switch ends the attempts of a call, and calls that wait their turn",
+    () => {
+      let turn: KillSwitch["Service"]["turn"] | undefined
+      let ran = 0
+      const stops = () =>
+        Effect.suspend(() => {
+          ran++
+          return Effect.andThen(
+            Effect.orDie(turn!(true, H.alice)),
+            Effect.fail(new ToolTransientError({ kind: "external", reason: "BUSY", message: "" }))
+          )
+        })
+      const retry = { max_attempts: 3, backoff_initial_ms: 1, backoff_max_ms: 1 }
+      const tools = {
+        again: H.reads(stops, { retry }),
+        one: H.writes(stops, { concurrency_max: 1 })
+      }
+      const script = [
+        call("again", { n: 1 }),
+        text("done"),
+        calls([call("one", { n: 1 }), call("one", { n: 2 })]),
+        text("done")
+      ]
+      return Effect.gen(function* () {
+        turn = (yield* KillSwitch).turn
+        assert.deepStrictEqual(reasons(yield* H.ended(yield* H.send("hello"))), ["BUSY"])
+        yield* turn(false, H.alice)
+        const all = yield* H.ended(yield* H.send("hello", "c-2"), "c-2")
+        assert.sameMembers(reasons(all), ["BUSY", "KILL_SWITCH"])
+        assert.strictEqual(ran, 2)
+      }).pipe(Effect.provide(H.layer({ tools, script })))
     }
   )
 

@@ -18,6 +18,7 @@ import { handlerEffect } from "./HandlerEffect.ts"
 import { callIdentityOf } from "./IdempotencyIndex.ts"
 import type { Reconciliation } from "./Reconciliation.ts"
 import { callFinished } from "./CallOutcome.ts"
+import { toolsStopped } from "./GateRefusal.ts"
 import { failedOutcome, outcomeOfCause, timeoutError } from "./Failures.ts"
 import { reconciliation_unknown, reconciliationOf } from "./Reconciliation.ts"
 import type { RetryServices } from "./RetryDecision.ts"
@@ -39,6 +40,19 @@ export interface BodyCall {
 export interface DispatchedCall extends BodyCall {
   readonly key: string
 }
+
+/**
+ * The end of a call that has not been dispatched, where the kill switch was turned on since the gate let it through; undefined = it
+ * may run. What was dispatched may have happened: it goes on to say so.
+ */
+export const stoppedEnd = (
+  { isStopped }: Pick<RetryServices, "isStopped">,
+  host: CallHost,
+  call: CallId
+): RunInput | undefined =>
+  isStopped?.(host) === true && host.call().phase._tag !== "Dispatched"
+    ? callFinished(call, failedOutcome(toolsStopped()))
+    : undefined
 
 /** The same with its arguments decoded anew: what they were given to may have changed them. */
 export const withArgsAgain = <Call extends BodyCall>(body: Call): Call => {
@@ -145,6 +159,7 @@ export const make = (services: BodyServices): BodyRunner => {
   return {
     clock: services.clock,
     ...(services.attempted === undefined ? undefined : { attempted: services.attempted }),
+    ...(services.isStopped === undefined ? undefined : { isStopped: services.isStopped }),
     contextsOf,
     within,
     handle: ({ args, host, tool }, key, over_at) => {

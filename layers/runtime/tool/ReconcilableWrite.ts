@@ -178,7 +178,8 @@ const write = Effect.fnUntraced(function* (
       const end = ends.reconciled(yield* reconcileRepeatedly(runner, body, sent.over_at))
       if (end !== undefined) return end
     }
-    if (sends === sends_max) return ends.by(failedOutcome(notDone(tool)))
+    const isLast = sends === sends_max || runner.isStopped?.(host) === true
+    if (isLast) return ends.by(failedOutcome(notDone(tool)))
   }
 })
 

@@ -15,6 +15,8 @@ export interface RetryServices {
   readonly clock: Clock.Clock
   /** Called with each attempt that failed in a way that the policy covers. Absent = none. */
   readonly attempted?: ReadonlyArray<ToolAttemptObserver>
+  /** Has the kill switch been turned on meanwhile? Nothing more is sent then. Absent = there is no switch. */
+  readonly isStopped?: (host: CallHost) => boolean
 }
 
 /** One attempt that did not succeed. */
@@ -38,9 +40,9 @@ const toolErrorOf = (
   return error._tag === "Some" && isToolError(error.value) ? error.value : undefined
 }
 
-/** Waits until the next attempt is due, and gives true; false at once where there is none. */
+/** Waits until the next attempt is due, and gives true; false at once where there is none, and after the wait where it is stopped. */
 export const waitForRetry = Effect.fnUntraced(function* (
-  { attempted = [], clock }: RetryServices,
+  { attempted = [], clock, isStopped }: RetryServices,
   { host, tool }: { readonly host: CallHost; readonly tool: AgentTool },
   { attempt, exit, started_at }: FailedAttempt
 ) {
@@ -71,5 +73,5 @@ export const waitForRetry = Effect.fnUntraced(function* (
   }
   if (wait_ms === undefined) return false
   yield* Effect.sleep(wait_ms)
-  return true
+  return isStopped?.(host) !== true
 })

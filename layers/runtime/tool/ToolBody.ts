@@ -10,6 +10,7 @@ import { isDispatched, onLossOf } from "../../../src/tool/ToolSpec.ts"
 import type { AgentMemory } from "../../../services/AgentMemory.ts"
 import type { BodyRunner, BodyServices } from "./BodyRunner.ts"
 import * as BodyRunnerOf from "./BodyRunner.ts"
+import { stoppedEnd } from "./BodyRunner.ts"
 import type { AgentTool, CallHost, StartBody, StartedWork } from "./CallHost.ts"
 import * as ReadBody from "./ReadBody.ts"
 import * as ReconcilableWrite from "./ReconcilableWrite.ts"
@@ -70,7 +71,11 @@ export const make = (services: Services): ToolBody => {
         effect: guard(
           host,
           call,
-          Effect.suspend(() => run(start(host, call, args)))
+          Effect.suspend(() => {
+            // The call may have waited for its turn.
+            const stopped = stoppedEnd(services, host, call)
+            return stopped === undefined ? run(start(host, call, args)) : Effect.succeed(stopped)
+          })
         )
       })
     },

@@ -193,6 +193,7 @@ export const make = (services: Services): ToolInvoker => {
   const rules: Rules = { ...services, policy: services.policy ?? no_policy }
   const body = ToolBody.make({
     ...services,
+    isStopped: (host) => areToolsStopped(rules, host),
     permits: (tool, host, args) => permits(rules, tool, host, args)
   })
   const gatesOf = makeToolGates(rules.policy, body)

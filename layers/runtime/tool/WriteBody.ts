@@ -6,7 +6,7 @@ import { Effect, Exit, Result } from "effect"
 import type { RunInput } from "../../../src/run/RunDecider.ts"
 import type { AgentMemory } from "../../../services/AgentMemory.ts"
 import type { BodyRunner, DispatchedCall } from "./BodyRunner.ts"
-import { withArgsAgain } from "./BodyRunner.ts"
+import { stoppedEnd, withArgsAgain } from "./BodyRunner.ts"
 import { dispatchRouteOf } from "./CallDigests.ts"
 import type { AgentTool, StartBody } from "./CallHost.ts"
 import { bodyFinished, bodyOutcome, callFinished, callLost } from "./CallOutcome.ts"
@@ -27,6 +27,8 @@ const write = Effect.fnUntraced(function* (
   const filling = yield* Effect.result(filledFor(host, tool))
   if (Result.isFailure(filling)) return callFinished(call, failedOutcome(filling.failure))
   const filled = filling.success
+  const stopped = stoppedEnd(runner, host, call)
+  if (stopped !== undefined) return stopped
   const stands = yield* host.dispatch({
     _tag: "Dispatches",
     call,
@@ -53,9 +55,8 @@ const write = Effect.fnUntraced(function* (
       const ended_at = runner.clock.currentTimeMillisUnsafe()
       return bodyFinished(host, tool, call, outcome, began_at, ended_at)
     }
-    if (on_loss === "unknown" || retry !== undefined || attempt === sends_max) {
-      return callLost(host, call)
-    }
+    const isLast = attempt === sends_max || runner.isStopped?.(host) === true
+    if (on_loss === "unknown" || retry !== undefined || isLast) return callLost(host, call)
   }
 })
 
