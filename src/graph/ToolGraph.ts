@@ -24,7 +24,8 @@ import { bounds_default, isWithinBounds } from "../entry/BoundedJson.ts"
 import { AgentName } from "../Ids.ts"
 import { isObject } from "../PlainObject.ts"
 import { didYouMean } from "../tool/Nearest.ts"
-import { jsonSchemaInput, refusalText } from "../tool/ToolCodec.ts"
+import { jsonSchemaInput } from "../tool/ToolCodec.ts"
+import { refusalText } from "../tool/ValueRefused.ts"
 import { malformedTemplate, pathsReadBy } from "./StateTemplate.ts"
 
 /** An invalid graph: the node and the field at fault, and the fix. */

@@ -5,7 +5,8 @@
 import { Cause, Exit, Result, Schema } from "effect"
 import { truncateUnits } from "../CutText.ts"
 import { bounds_default, readJson } from "../entry/BoundedJson.ts"
-import { jsonSchemaCheck, refusalText } from "../tool/ToolCodec.ts"
+import { jsonSchemaCheck } from "../tool/ToolCodec.ts"
+import { refusalText } from "../tool/ValueRefused.ts"
 import { sanitiseText } from "../tool/Sanitise.ts"
 
 /** A JSON Schema of an object, draft 2020-12. */

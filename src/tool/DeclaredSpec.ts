@@ -12,7 +12,8 @@ import { descriptionOf, specOf } from "./Governance.ts"
 import type { MisdeclaredTool } from "./MisdeclaredTool.ts"
 import { misdeclared } from "./MisdeclaredTool.ts"
 import type { AnySchema, InputCodec, OutputCodec } from "./ToolCodec.ts"
-import { inputCodec, jsonSchemaInput, outputCodec, ValueRefused } from "./ToolCodec.ts"
+import { inputCodec, jsonSchemaInput, outputCodec } from "./ToolCodec.ts"
+import { ValueRefused } from "./ValueRefused.ts"
 import type { ToolSpec } from "./ToolSpec.ts"
 
 export interface Declaration {

@@ -17,11 +17,11 @@ import type { StandardSchema } from "effect"
 import { truncateUnits } from "../CutText.ts"
 import { ignoreRejection } from "../IgnoredRejection.ts"
 import { copyWithin, depth_max } from "../entry/BoundedJson.ts"
-import { firstSchemaIssue } from "../entry/SchemaIssues.ts"
 import { flatNames, hasOnly } from "./FlatObject.ts"
 import { isPlainSchema } from "./PlainSchema.ts"
 import { checkDefinitions, definitionOf, isDeeper, valueDepthMax } from "./SchemaDefinitions.ts"
 import { withLinearPatterns } from "./SchemaPatterns.ts"
+import { refusalPath, refusalText, ValueRefused } from "./ValueRefused.ts"
 import type { MisdeclaredTool } from "./MisdeclaredTool.ts"
 import { misdeclared } from "./MisdeclaredTool.ts"
 
@@ -56,27 +56,6 @@ export interface OutputCodec {
   /** Is this JSON a valid result? For examples and recordings. */
   readonly check: (json: unknown) => Exit.Exit<unknown, unknown>
 }
-
-/** A value that a Standard Schema or a JSON Schema refuses, with at most five of its issues. */
-export class ValueRefused extends Schema.TaggedError<ValueRefused>()("ValueRefused", {
-  message: Schema.String,
-  /** Where the first of them is. Absent = in the value itself. */
-  path: Schema.optionalKey(Schema.Array(Schema.String))
-}) {}
-
-/** Where a value was refused, as the names on the way there. */
-export const refusalPath = (error: unknown): ReadonlyArray<string> =>
-  Schema.isSchemaError(error)
-    ? firstSchemaIssue(error.issue).path
-    : error instanceof ValueRefused
-      ? (error.path ?? [])
-      : []
-
-/** Why a value was refused, as a sentence without a stack. */
-export const refusalText = (error: unknown): string =>
-  Schema.isSchemaError(error) || error instanceof ValueRefused
-    ? error.message
-    : "the value does not fit its schema"
 
 const isEffectSchema = (schema: AnySchema): schema is Schema.Codec<unknown, unknown> =>
   Schema.isSchema(schema)
@@ -383,6 +362,23 @@ export const closedDecoder = (schema: AnySchema): InputCodec["decode"] =>
 export const givenCodec = (schema: AnySchema): Result.Result<InputCodec, string> =>
   Result.map(derived("input", schema), (found) => codecOf(schema, atTop(found)))
 
+/**
+ * A Standard Schema validates what a body gives, and not what it makes of that: a result that it does not take is checked by its
+ * JSON Schema.
+ */
+const standardCheck = (
+  encode: OutputCodec["encode"],
+  json_schema: JsonObject
+): OutputCodec["check"] => {
+  let byJson: OutputCodec["check"] | undefined
+  return (json) => {
+    const encoded = encode(json)
+    if (Exit.isSuccess(encoded)) return encoded
+    byJson ??= Result.getOrElse(jsonSchemaCheck(json_schema), () => () => encoded)
+    return Exit.isSuccess(byJson(json)) ? Exit.succeed(json) : encoded
+  }
+}
+
 export const outputCodec = (
   tool: string,
   schema: AnySchema,
@@ -390,8 +386,8 @@ export const outputCodec = (
 ): Effect.Effect<OutputCodec, MisdeclaredTool> =>
   Effect.map(derivedFor(tool, "output", schema, given), (json_schema): OutputCodec => {
     if (!isEffectSchema(schema)) {
-      const check = (value: unknown) => validated(schema, value)
-      return { json_schema, encode: check, check }
+      const encode = (value: unknown) => validated(schema, value)
+      return { json_schema, encode, check: standardCheck(encode, json_schema) }
     }
     const codec = Schema.toCodecJson(schema) as Schema.Codec<unknown, unknown>
     return {

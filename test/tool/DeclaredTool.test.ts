@@ -15,7 +15,7 @@ import {
 import { isRetried, retryPolicyOf } from "../../src/tool/RetryPolicy.ts"
 import type { Json } from "../../src/Canonical.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
-import { refusalText } from "../../src/tool/ToolCodec.ts"
+import { refusalText } from "../../src/tool/ValueRefused.ts"
 import type { CallContext, GovernedContext, GovernedTool } from "../../src/tool/GovernedTool.ts"
 import { govern } from "../../src/tool/GovernedTool.ts"
 import { start } from "../../layers/compose/NodeService.ts"

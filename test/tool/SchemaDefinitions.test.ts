@@ -2,7 +2,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit } from "effect"
 import type { Json } from "../../src/Canonical.ts"
-import { jsonSchemaInput, refusalText } from "../../src/tool/ToolCodec.ts"
+import { jsonSchemaInput } from "../../src/tool/ToolCodec.ts"
+import { refusalText } from "../../src/tool/ValueRefused.ts"
 import { valueDepthMax } from "../../src/tool/SchemaDefinitions.ts"
 
 const ref = (name: string): Json => ({ $ref: `#/$defs/${name}` })

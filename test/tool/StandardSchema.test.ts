@@ -9,7 +9,7 @@ import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { AgentName, ConversationId, Tenant } from "../../src/Ids.ts"
 import { Principal } from "../../src/Principal.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
-import { refusalText } from "../../src/tool/ToolCodec.ts"
+import { refusalText } from "../../src/tool/ValueRefused.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
 import * as ScriptedModelGateway from "../../layers/model/ScriptedModelGateway.ts"
@@ -187,6 +187,23 @@ describe("a tool of a Standard Schema", () => {
         () => ({ total: 1 })
       )
       assert.deepInclude(yield* Effect.flip(output), { field: "examples.0.output" })
+    })
+  )
+
+  it.effect("takes a result again in the form that its schema makes of it", () =>
+    Effect.gen(function* () {
+      const iso = z.date().transform((date) => date.toISOString())
+      const output = z.object({ at: iso.pipe(z.string()), n: z.number() })
+      const made = { at: "2027-01-08T00:00:00.000Z", n: 1 }
+      // `z.date()` cannot be said in JSON Schema, and is only what the body gives.
+      const declared = { ...shop, name: "dated", output, examples: [{ input: {}, output: made }] }
+      const [{ check, encode }] = yield* tool(declared, () => ({ at: new Date(made.at), n: 1 }))
+      assert.deepStrictEqual(encode({ at: new Date(made.at), n: 1 }), Exit.succeed(made))
+      // As a replay has it from a recording, and a runtime from its worker.
+      assert.deepStrictEqual(check(made), Exit.succeed(made))
+      for (const wrong of [{ ...made, n: "1" }, { n: 1 }, null]) {
+        assert.isAbove(refusal(check(wrong)).length, 0)
+      }
     })
   )
 

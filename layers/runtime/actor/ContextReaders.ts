@@ -7,7 +7,7 @@ import { truncateUnits } from "../../../src/CutText.ts"
 import { InvalidInput } from "../../../src/entry/InvalidInput.ts"
 import type { ContextReader, RunContext, SeparatedContext } from "../../../src/run/RunContext.ts"
 import { contextFor, no_context, secretsApart } from "../../../src/run/RunContext.ts"
-import { refusalPath, refusalText } from "../../../src/tool/ToolCodec.ts"
+import { refusalPath, refusalText } from "../../../src/tool/ValueRefused.ts"
 import type { AgentDirectory, ResolvedAgent } from "../../../services/AgentDirectory.ts"
 
 /** Whoever reads the contexts of an agent's runs, and the members that any of them makes secret. */

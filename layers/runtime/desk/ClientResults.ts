@@ -9,7 +9,8 @@ import type { ClientAnswer } from "../../../src/approval/ClientCall.ts"
 import { truncateUnits } from "../../../src/CutText.ts"
 import { bounds_result, readJsonValue } from "../../../src/entry/BoundedJson.ts"
 import type { Outcome } from "../../../src/run/RunEvent.ts"
-import { jsonSchemaCheck, refusalText } from "../../../src/tool/ToolCodec.ts"
+import { jsonSchemaCheck } from "../../../src/tool/ToolCodec.ts"
+import { refusalText } from "../../../src/tool/ValueRefused.ts"
 import { isBeyondBytes } from "../../../src/Utf8.ts"
 
 /** Of a result as JSON, in UTF-8. */

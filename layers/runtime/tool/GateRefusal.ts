@@ -8,7 +8,7 @@ import { ToolPolicyError, ToolTerminalError, ToolUserError } from "../../../src/
 import type { CallId } from "../../../src/Ids.ts"
 import { contextFor } from "../../../src/run/RunContext.ts"
 import { strayMembers, suggestNames } from "../../../src/tool/Nearest.ts"
-import { refusalText } from "../../../src/tool/ToolCodec.ts"
+import { refusalText } from "../../../src/tool/ValueRefused.ts"
 import type { AgentTool, CallHost, StartedWork } from "./CallHost.ts"
 import { callFinished } from "./CallOutcome.ts"
 import { failedOutcome } from "./Failures.ts"
