@@ -2,10 +2,12 @@
  * Answers the turns of agents that are graphs by their graphs, and every other agent's by the gateway beneath. What a
  * node's call returned is read from the journal, whole, because a transcript holds a model's copy of it.
  */
+import { createHash } from "node:crypto"
 import { Effect, Layer, Result } from "effect"
 import { truncateUnits } from "../../src/CutText.ts"
 import type { RunId } from "../../src/Ids.ts"
 import { nextTurn } from "../../src/graph/GraphTurn.ts"
+import { graphText } from "../../src/graph/ToolGraph.ts"
 import type { ToolGraph } from "../../src/graph/ToolGraph.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
 import type { ModelRequest } from "../../services/ModelGateway.ts"
@@ -14,10 +16,23 @@ import { forEachEntry, RunJournal } from "../../services/RunJournal.ts"
 
 const page_max = 1_000
 
+/** A graph, and how its turns name it: a frame whose turns another version made does not go on. */
+interface Versioned {
+  readonly graph: ToolGraph
+  readonly origin: string
+}
+
+const versioned = (graph: ToolGraph): Versioned => ({
+  graph,
+  origin: `graph/${createHash("sha256").update(graphText(graph)).digest("hex").slice(0, 16)}`
+})
+
 const make = Effect.fnUntraced(function* (graphs: ReadonlyArray<ToolGraph>) {
   const beneath = yield* ModelGateway
   const journal = yield* RunJournal
-  const byName = new Map<string, ToolGraph>(graphs.map((graph) => [graph.spec.name, graph]))
+  const byName = new Map<string, Versioned>(
+    graphs.map((graph) => [graph.spec.name, versioned(graph)])
+  )
 
   const eventsOf = Effect.fnUntraced(function* (run: RunId) {
     const events: Array<RunEvent> = []
@@ -26,9 +41,9 @@ const make = Effect.fnUntraced(function* (graphs: ReadonlyArray<ToolGraph>) {
   })
 
   const turn = Effect.fnUntraced(
-    function* (graph: ToolGraph, { frame, run, step }: ModelRequest) {
-      const next = nextTurn(graph, frame, step, yield* eventsOf(run))
-      if (Result.isSuccess(next)) return { ...next.success, model: "graph" }
+    function* ({ graph, origin }: Versioned, { frame, run }: ModelRequest) {
+      const next = nextTurn(graph, origin, frame, yield* eventsOf(run))
+      if (Result.isSuccess(next)) return next.success
       const message = truncateUnits(`graph "${graph.spec.name}": ${next.failure}`, 2_000)
       return yield* new ModelError({ kind: "refused", reason: "graph_stopped", message })
     },

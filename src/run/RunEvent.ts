@@ -147,7 +147,7 @@ const ModelTurned = Schema.TaggedStruct("ModelTurned", {
   origin: Schema.optionalKey(Schema.String),
   usage: Schema.optionalKey(Usage),
   model: Schema.optionalKey(Schema.String),
-  /** Absent where no price table was given. */
+  /** Absent where no price table was given, and of a graph's turns. */
   cost: Schema.optionalKey(TurnCost),
   /** Tools that the provider ran by itself. The gate was asked for them before the turn. */
   ran: Schema.optionalKey(Schema.Array(ProviderRan)),

@@ -191,7 +191,7 @@ nodes:
   - { id: policy, kind: tool, tool: policy, out: rules }
 `)
       const call = { model_id: "policy", name: "policy", arguments: {} }
-      const next = nextTurn(graph, rootFrame, 2, [
+      const next = nextTurn(graph, "graph/now", rootFrame, [
         { _tag: "RunAccepted", message: "{}" },
         {
           _tag: "ModelTurned",
@@ -294,12 +294,22 @@ it.live("SG-52 over HTTP a run of a graph says which node failed, and why", () =
   })
 )
 
+const supervisor = AgentSpec.make({
+  name: H.agentName,
+  instructions: "Test.",
+  specialists: ["refund"]
+})
+const asking: ScriptedModelGateway.Script = ({ step }) =>
+  step === 1
+    ? ScriptedModelGateway.call("ask_refund", { order: "7" })
+    : ScriptedModelGateway.text("ok")
+
 /** A process over stores that the test holds; it ends with the scope. */
 const process = (graph: ToolGraph, seen: Seen) =>
-  Runtime.layer({ agents: [graphAgent(graph)], tools: shop(seen) }).pipe(
+  Runtime.layer({ agents: [graphAgent(graph), supervisor], tools: shop(seen) }).pipe(
     Layer.provide(ActorMemories.layer(GatewayAgentMemory.layer)),
     Layer.provide(GraphModelGateway.layer([graph])),
-    Layer.provide(ScriptedModelGateway.layer([])),
+    Layer.provide(ScriptedModelGateway.layer(asking)),
     Layer.fresh
   )
 
@@ -331,6 +341,32 @@ for (const [title, change, status] of [
     }).pipe(Effect.provide(EphemeralStores.layer))
   )
 }
+
+it.live("a graph that somebody delegated to does not go on as another graph of its name", () =>
+  Effect.gen(function* () {
+    const seen: Seen = { paid: [] }
+    const before = yield* GraphText.read(yaml)
+    const run = yield* Effect.gen(function* () {
+      const run = yield* H.send("refund 7")
+      yield* H.question(run)
+      return run
+    }).pipe(Effect.provide(process(before, seen)))
+    const after = yield* GraphText.read(yaml.replace("id: policy,", "id: paid, after: [pay],"))
+    const events = yield* Effect.gen(function* () {
+      const [question] = yield* H.pending
+      yield* H.decide(question!.id, H.approve)
+      return yield* H.ended(run)
+    }).pipe(Effect.provide(process(after, seen)))
+    assert.strictEqual(H.end(events)?.text, "ok")
+    assert.match(
+      JSON.stringify(H.settled(events).at(-1)),
+      /another graph than the one that this began/
+    )
+    // What a person approved was done, and no node of the other graph.
+    assert.strictEqual(seen.paid.length, 1)
+    assert.strictEqual(H.settled(events).length, 4)
+  }).pipe(Effect.provide(EphemeralStores.layer))
+)
 
 it.effect("an agent delegates to a graph by the graph's own schema, within its own run", () =>
   Effect.gen(function* () {

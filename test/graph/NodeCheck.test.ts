@@ -1,8 +1,11 @@
 /** Graphs against the tools that they name, at the start and to whoever asked. */
 import { assert, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
+import type { Options } from "../../layers/compose/NodeService.ts"
 import { start } from "../../layers/compose/NodeService.ts"
-import { layer, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { call, layer, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { AgentSpec } from "../../src/agent/AgentSpec.ts"
+import { RunLimits } from "../../src/run/RunLimits.ts"
 import { ToolUserError } from "../../src/error/ToolError.ts"
 import { GraphRefused } from "../../src/graph/ToolGraph.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
@@ -40,6 +43,16 @@ const tools = [
     },
     () => null
   ),
+  tool(
+    {
+      ...shelf,
+      name: "put",
+      side_effects: "write",
+      permission: "allow",
+      input: Schema.Struct({ n: Schema.Int })
+    },
+    ({ n }) => `${n}`
+  ),
   tool({ ...shelf, name: "secret", capabilities: "stock.secret" }, () => null),
   tool({ ...shelf, name: "open", input_schema: { type: "object" } }, () => null),
   tool({ ...shelf, name: "order", namespace: "other" }, () => null)
@@ -72,10 +85,11 @@ const graphOf = (nodes: ReadonlyArray<object>, more: object = {}) =>
     ...more
   })
 
-const started = (graph: string) =>
+const started = (graph: string, more?: Partial<Options>) =>
   Effect.acquireRelease(
     Effect.tryPromise({
-      try: () => start({ agents: [], graphs: [graph], tools, model: layer([text("unasked")]) }),
+      try: () =>
+        start({ agents: [], graphs: [graph], tools, model: layer([text("unasked")]), ...more }),
       catch: (error) => error as GraphRefused
     }),
     (service) => Effect.promise(() => service.stop())
@@ -231,5 +245,75 @@ it.live("SG-52 ask rejects with the node of a graph that failed, and the reason"
     )
     assert.deepInclude(ended, { status: "failed", reason: "graph_stopped" })
     assert.match(ended.detail ?? "", /graph "restock": node "c" failed: .*no such article/)
+  }).pipe(Effect.scoped)
+)
+
+const put = (id: string, n: number | string) => ({
+  id,
+  kind: "tool",
+  tool: "put",
+  inputs: { n },
+  out: id
+})
+for (const [title, nodes, input, output, answer] of [
+  [
+    "two nodes that write the same at the same time both do",
+    [put("a", "{{state.n}}"), put("b", "{{state.m}}")],
+    { n: 1, m: 1 },
+    "{{state.a}} {{state.b}}",
+    "1 1"
+  ],
+  [
+    "as many nodes may write as a graph has",
+    Array.from({ length: 200 }, (_, i) => put(`n${i}`, i)),
+    {},
+    "{{state.n199}}",
+    "199"
+  ],
+  ["a blank output is an answer, as JSON", [put("a", 1)], { n: "" }, "{{state.n}}", '""']
+] as const) {
+  it.live(`of a graph ${title}`, () =>
+    Effect.gen(function* () {
+      const graph = JSON.stringify({ name: "restock", nodes, output })
+      const service = yield* started(graph)
+      const ended = yield* Effect.promise(() =>
+        service.ask({ agent: "restock", text: JSON.stringify(input) })
+      )
+      assert.deepInclude(ended, { status: "complete", text: answer })
+    }).pipe(Effect.scoped)
+  )
+}
+
+it.live("a graph costs nothing, and goes on with what is handed over to it", () =>
+  Effect.gen(function* () {
+    const lead = AgentSpec.make({
+      name: "lead",
+      instructions: "Test.",
+      tools: ["count"],
+      specialists: ["restock"],
+      handoffs: ["restock"],
+      limits: RunLimits.make({ cost_max: "1" })
+    })
+    const turns = [
+      call("ask_restock", {}),
+      text("done"),
+      // It has the id of a node, and is none.
+      call(
+        "count",
+        { article: "tea" },
+        { calls: [{ model_id: "o", name: "count", arguments: { article: "tea" } }] }
+      ),
+      call("transfer_to_restock", {})
+    ]
+    const graph = graphOf([order({ pieces: 3 })], { output: "{{state.order.number}}" })
+    const service = yield* started(graph, {
+      agents: [lead],
+      model: layer(() => ({ ...turns.shift()!, usage: { input_tokens: 1, output_tokens: 1 } })),
+      prices: { version: "1", currency: "EUR", prices: [{ model: "*", input: "1", output: "1" }] }
+    })
+    const ask = () =>
+      Effect.promise(() => service.ask({ agent: "lead", text: `{"article":"tea"}` }))
+    assert.deepInclude(yield* ask(), { status: "complete", text: "done" })
+    assert.deepInclude(yield* ask(), { status: "complete", text: "n-3" })
   }).pipe(Effect.scoped)
 )

@@ -5,6 +5,7 @@
 import { Cause, Effect, Exit, Option, Result, Schema } from "effect"
 import { costOf } from "../../../src/cost/PriceTable.ts"
 import type { FilePart } from "../../../src/conversation/Part.ts"
+import { graph_model } from "../../../src/graph/GraphAgent.ts"
 import type { RunId } from "../../../src/Ids.ts"
 import { rootFrame } from "../../../src/Ids.ts"
 import type { AnswerSchema } from "../../../src/run/AnswerSchema.ts"
@@ -266,7 +267,9 @@ const finished = (
   const schema = answerSchemaOf(wanted)
   const judged = turn.ran === undefined ? turned : withDeclared(wanted, turned)
   const fitted = schema === undefined ? judged : withFit(schema, judged)
-  if (prices === undefined) return { _tag: "TurnFinished", turned: fitted }
+  // A graph asks no model: a bound on cost would take a turn without usage for one whose cost nobody knows.
+  if (prices === undefined || agent.spec.model === graph_model)
+    return { _tag: "TurnFinished", turned: fitted }
   // Priced now, because prices change.
   const cost = costOf(prices, agent.spec.name, turn, agent.spec.model)
   return { _tag: "TurnFinished", turned: { ...fitted, cost } }
