@@ -29,17 +29,24 @@ const hexOf = (text: string): string => {
 const capitalised = (text: string): string =>
   text.toLowerCase().replaceAll(/\p{L}+/gu, (word) => word.charAt(0).toUpperCase() + word.slice(1))
 
+/** Letters with marks as one character each, and as two: macOS takes them apart. */
+const compositionsOf = (text: string): ReadonlyArray<string> => [
+  text,
+  text.normalize("NFC"),
+  text.normalize("NFD")
+]
+
 /**
  * In the cases that a name may have: bytes are compared as they are, and a database's lower case may leave letters that are
  * not ASCII as they are.
  */
-const formsOf = (text: string): ReadonlyArray<string> =>
-  [text, text.toLowerCase(), text.toUpperCase(), capitalised(text)].flatMap((each) => [
-    each,
-    jsonOf(each),
-    asciiJsonOf(each),
-    hexOf(each)
-  ])
+const formsOf = (text: string): ReadonlyArray<string> => {
+  const whole = text.normalize()
+  const cases = [text, whole.toLowerCase(), whole.toUpperCase(), capitalised(whole)]
+  return cases
+    .flatMap(compositionsOf)
+    .flatMap((each) => [each, jsonOf(each), asciiJsonOf(each), hexOf(each)])
+}
 
 const distinct = (forms: ReadonlyArray<string>): ReadonlyArray<string> =>
   // No text of the database has a NUL, and every text has an empty one.
@@ -53,7 +60,7 @@ export const soughtTexts = (text: string): ReadonlyArray<string> =>
 
 /** What to look for in bytes, as texts of which they are the UTF-8. */
 export const soughtBytes = (text: string): ReadonlyArray<string> =>
-  distinct([...formsOf(text), hexOf(text).toUpperCase()])
+  distinct([...formsOf(text), ...compositionsOf(text).map((each) => hexOf(each).toUpperCase())])
 
 /** Does a stored text hold what is sought? */
 export const holdsText = (stored: string, sought: ReadonlyArray<string>): boolean => {

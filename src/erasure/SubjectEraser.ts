@@ -26,7 +26,7 @@ export const subjectEraser = (subject: string, digest: (text: string) => string)
  * stands between its words may differ.
  */
 export const candidateTexts = (subject: string): ReadonlyArray<string> => {
-  const [longest = subject] = wordsOf(subject).toSorted((a, b) => b.length - a.length)
+  const [longest = subject] = wordsOf(subject.normalize()).toSorted((a, b) => b.length - a.length)
   return soughtTexts(longest)
 }
 

@@ -4,8 +4,11 @@
 import type { MemoryRow } from "./MemoryRow.ts"
 import { wordsOf } from "./Trigram.ts"
 
-/** The words of a text between single spaces, with one before and one after. */
-const spaced = (text: string): string => ` ${wordsOf(text).join(" ")} `
+/**
+ * The words of a text between single spaces, with one before and one after. A letter with a mark may be written as one character
+ * or as two, and names the same person.
+ */
+const spaced = (text: string): string => ` ${wordsOf(text.normalize()).join(" ")} `
 
 /** Does the text hold all words of the subject, one after the other? A subject without words is found in no text. */
 export const names = (text: string, subject: string): boolean => {

@@ -114,9 +114,17 @@ describe("names in values", () => {
 
   it("a search finds them however they are escaped, and ids between other characters", () => {
     const name = `Ünal "O\\lga"`
-    for (const text of [name, JSON.stringify(JSON.stringify({ name })), name.toLowerCase()]) {
+    const apart = name.normalize("NFD")
+    for (const text of [
+      name,
+      JSON.stringify(JSON.stringify({ name })),
+      name.toLowerCase(),
+      apart
+    ]) {
       assert.isTrue(holdsText(`so ${text}!`, soughtTexts(name)), text)
+      assert.isTrue(holdsText(`so ${text}!`, soughtTexts(apart)), text)
     }
+    assert.isTrue(isErased(textsWithoutNames("for Olga Ünal".normalize("NFD"), eraser)))
     assert.isFalse(holdsText("Unal", soughtTexts(name)))
     const id = "00000000-0000-4000-8000-000000000001"
     assert.isTrue(holdsId(`COMPLETE_${id}`, new Set([id])))
