@@ -70,6 +70,8 @@ export interface EndedScope {
   readonly promoted: ReadonlyArray<{ readonly id: MemoryId; readonly typology: Typology }>
   /** Rows of `to` that say the same as a row of `from` did: each is counted once more. */
   readonly repeated: ReadonlyArray<MemoryId>
+  /** The live rows of `from` that were looked at: others came in meanwhile, and stay. Absent = all of them were. */
+  readonly seen?: ReadonlyArray<MemoryId>
 }
 
 /** A scope in which nothing was written for long. */
@@ -127,7 +129,7 @@ export class MemoryStore extends Context.Service<
      */
     undo(place: MemoryPlace, by: string): Effect.Effect<MemoryRow, MemoryRefused | StoreError>
     /**
-     * Ends a scope: promoted rows move on as far as there is room, all others are removed. Once it has ended, the same again
+     * Ends a scope: promoted rows move on as far as there is room, all others that were seen are removed. Once it has ended, the same again
      * changes nothing. Gives how many rows moved and how many are gone.
      */
     compound(ended: EndedScope): Effect.Effect<Compounded, StoreError>

@@ -93,7 +93,7 @@ const undo = (memory: Memory, place: MemoryPlace, by: string) => {
 
 const compound = (
   { remembered }: Memory,
-  { from, promoted, repeated, to }: EndedScope,
+  { from, promoted, repeated, seen, to }: EndedScope,
   now: number
 ) => {
   const ended = remembered.scope(from)
@@ -106,7 +106,13 @@ const compound = (
       .slice(0, room)
       .map(({ id, typology }) => [id, typology])
   )
-  const gone = ended.rows.filter(({ row }) => !kinds.has(row.id))
+  const known = new Set(seen)
+  // Written since the caller looked.
+  const staying = ended.rows.filter(
+    ({ isCurrent, row }) => seen !== undefined && isCurrent && !known.has(row.id)
+  )
+  const stays = new Set(staying)
+  const gone = ended.rows.filter((stored) => !kinds.has(stored.row.id) && !stays.has(stored))
   const moving = ended.rows.filter(({ row }) => kinds.has(row.id))
   for (const id of repeated) {
     const stored = remembered.get(id)
@@ -114,6 +120,7 @@ const compound = (
   }
   remembered.drop(ended)
   remembered.remove(gone)
+  for (const stored of staying) remembered.place(stored, stored.row, stored.row.at)
   for (const stored of moving) {
     const { anchor, tier } = to
     const typology = kinds.get(stored.row.id) ?? "episodic"

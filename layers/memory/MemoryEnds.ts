@@ -1,7 +1,7 @@
 /**
  * Ends the memory of a run or of a conversation: rows that last move to the next tier, and the rest are deleted. The store
- * does this for each scope in one transaction, so that a process which dies has done all of it or nothing. A scope that it
- * did not end is ended after the conversation's next run, or by a sweep.
+ * does this for each scope in one transaction, so that a process which dies has done all of it or nothing. What is noted
+ * meanwhile stays. A scope that it did not end is ended after the conversation's next run, or by a sweep.
  */
 import { Effect } from "effect"
 import type { Compounded } from "../../services/MemoryStore.ts"
@@ -52,7 +52,8 @@ export const endScope = Effect.fnUntraced(function* (store: Store, { from, to }:
         id,
         typology: to.tier === "persistent" ? classify(text) : typology
       })),
-    repeated: same.flatMap((row) => (row === undefined ? [] : [row.id]))
+    repeated: same.flatMap((row) => (row === undefined ? [] : [row.id])),
+    seen: rows.map(({ id }) => id)
   })
 })
 

@@ -271,6 +271,27 @@ const endTests = (it: Vitest.MethodsNonLive<MemoryStore>): void => {
     })
   )
 
+  it.effect("a row that came in since a scope was looked at stays in it", () =>
+    Effect.gen(function* () {
+      const store = yield* MemoryStore
+      const given = { tenant: Samples.tenant(), tier: "session" } as const
+      const [kept, gone, late] = yield* addAll(newRow("", given), ["kept", "gone", "late tea"])
+      const from = scopeOf(kept!)
+      const to = { ...from, tier: "persistent", anchor: "workspace/acme" } as const
+      const promoted = [{ id: kept!.id, typology: "episodic" }] as const
+      const ended = { from, to, promoted, repeated: [], seen: [kept!.id, gone!.id] }
+      assert.deepStrictEqual(yield* store.compound(ended), { promoted: 1, dropped: 1 })
+      assert.deepStrictEqual(textsOf(yield* store.list(from, { limit: 9, all: true })), [
+        late!.text
+      ])
+      assert.deepStrictEqual(textsOf(yield* store.candidates([from], ["tea"])), [late!.text])
+      assert.deepStrictEqual(textsOf(yield* store.list(to, { limit: 9 })), ["kept"])
+      const next = { from, to, promoted: [], repeated: [], seen: [late!.id] }
+      assert.deepStrictEqual(yield* store.compound(next), { promoted: 0, dropped: 1 })
+      assert.deepStrictEqual(yield* store.list(from, { limit: 9, all: true }), [])
+    })
+  )
+
   it.effect("a conversation that ends passes rows on with the kind that they have there", () =>
     Effect.gen(function* () {
       const store = yield* MemoryStore

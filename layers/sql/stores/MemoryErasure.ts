@@ -9,9 +9,8 @@ import type { Tenant } from "../../../src/Ids.ts"
 import { forEachPage } from "../../../src/Pages.ts"
 import { isAbout } from "../../../src/memory/Subject.ts"
 import { rowDecoder } from "../engine/DecodedRows.ts"
-import { inTransaction } from "../engine/SqlFailure.ts"
 import { columns, joined, rowOfPosition } from "./MemoryRows.ts"
-import { removeRows } from "./MemoryWrites.ts"
+import { inMemoryTransaction, removeRows } from "./MemoryWrites.ts"
 import { scanTables } from "./SubjectScan.ts"
 
 /** Rows of the tenant from a position on, to be judged here: a database's lower case is not ours. */
@@ -40,7 +39,7 @@ export const eraseMemories = Effect.fnUntraced(function* (
     Effect.fnUntraced(function* (page) {
       const gone = page.filter(({ row }) => isAbout(row, subject))
       const positions = gone.map(({ position }) => position)
-      yield* inTransaction(sql)(removeRows(sql, positions))
+      yield* inMemoryTransaction(sql)(removeRows(sql, positions))
       for (const { row } of gone) erased[row.tier]++
       return undefined
     })
@@ -68,7 +67,7 @@ export const eraseMemoriesOf = Effect.fnUntraced(function* (
       ),
       decodePositions
     )
-    yield* inTransaction(sql)(
+    yield* inMemoryTransaction(sql)(
       removeRows(
         sql,
         rows.map(({ position }) => position)

@@ -3,6 +3,7 @@
  * superseded one after the other. `memory_words` has the words of live rows: what is superseded or undone leaves it.
  */
 import { Clock, Effect, Schema } from "effect"
+import { SqlError } from "effect/sql"
 import type { SqlClient } from "effect/sql"
 import type { EndedScope, MemoryPlace } from "../../../services/MemoryStore.ts"
 import { rows_max } from "../../../services/MemoryStore.ts"
@@ -10,10 +11,24 @@ import { MemoryRefused } from "../../../src/memory/MemoryRefused.ts"
 import type { MemoryRow, MemoryScope, NewMemoryRow } from "../../../src/memory/MemoryRow.ts"
 import { isCurrent, MemoryId } from "../../../src/memory/MemoryRow.ts"
 import { rowDecoder } from "../engine/DecodedRows.ts"
+import { inTransaction } from "../engine/SqlFailure.ts"
 import { findRow, scopeValues, where_scope } from "./MemoryReads.ts"
 import { inserted, typologies, valuesOf } from "./MemoryRows.ts"
 
 type Sql = SqlClient.SqlClient
+
+/** How often a transaction is tried again that the database gave up for another one. */
+const retries_max = 5
+
+const isGivenUp = (error: unknown): boolean =>
+  SqlError.isSqlError(error) &&
+  (error.reason._tag === "DeadlockError" || error.reason._tag === "SerializationError")
+
+/** A transaction of memories. Two that lock several scopes may wait for each other: one is given up, and begins anew. */
+export const inMemoryTransaction =
+  (sql: Sql) =>
+  <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E | SqlError.SqlError, R> =>
+    Effect.retry(inTransaction(sql)(self), { times: retries_max, while: isGivenUp })
 
 const decodeInserted = rowDecoder(
   Schema.Struct({ id: MemoryId, position: Schema.BigInt }),
@@ -139,6 +154,12 @@ export const undoRow = Effect.fnUntraced(function* (sql: Sql, place: MemoryPlace
 /** Removes rows, the words of which are in the index, and the scopes that have none any more. */
 export const removeRows = Effect.fnUntraced(function* (sql: Sql, rows: ReadonlyArray<string>) {
   if (rows.length === 0) return
+  // As every other writer has it: the scope first, and its rows after it.
+  yield* sql.unsafe(
+    `SELECT FROM troupe.memory_scopes s WHERE s.id IN (
+       SELECT r.scope FROM troupe.memory_rows r WHERE r.position = ANY ($1::int8[])) ORDER BY s.id FOR UPDATE`,
+    [rows]
+  )
   yield* unindex(sql, rows)
   const homes = yield* Effect.flatMap(
     sql.unsafe(
@@ -156,7 +177,7 @@ export const removeRows = Effect.fnUntraced(function* (sql: Sql, rows: ReadonlyA
 
 export const compoundScope = Effect.fnUntraced(function* (
   sql: Sql,
-  { from, promoted, repeated, to }: EndedScope
+  { from, promoted, repeated, seen, to }: EndedScope
 ) {
   const [old] = yield* Effect.flatMap(
     sql.unsafe(
@@ -172,8 +193,9 @@ export const compoundScope = Effect.fnUntraced(function* (
   const target = String(home.id)
   const all = yield* positions(
     sql,
-    `SELECT position FROM troupe.memory_rows WHERE scope = $1::int8`,
-    [String(old.id)]
+    `SELECT r.position FROM troupe.memory_rows r WHERE r.scope = $1::int8
+       AND ($2::uuid[] IS NULL OR r.id = ANY ($2::uuid[]) OR r.superseded_by IS NOT NULL OR r.undone_by IS NOT NULL)`,
+    [String(old.id), seen ?? null]
   )
   yield* unindex(sql, all)
   const moved = yield* positions(
@@ -192,8 +214,19 @@ export const compoundScope = Effect.fnUntraced(function* (
     ]
   )
   yield* index(sql, moved)
-  yield* sql.unsafe(`DELETE FROM troupe.memory_rows WHERE scope = $1::int8`, [String(old.id)])
-  yield* sql.unsafe(`DELETE FROM troupe.memory_scopes WHERE id = $1::int8`, [String(old.id)])
+  yield* sql.unsafe(
+    `DELETE FROM troupe.memory_rows WHERE scope = $1::int8 AND position = ANY ($2::int8[])`,
+    [String(old.id), all]
+  )
+  yield* sql.unsafe(`UPDATE troupe.memory_scopes SET rows = rows - $2::int4 WHERE id = $1::int8`, [
+    String(old.id),
+    all.length
+  ])
+  yield* sql.unsafe(
+    `DELETE FROM troupe.memory_scopes s WHERE s.id = $1::int8
+       AND NOT EXISTS (SELECT FROM troupe.memory_rows r WHERE r.scope = s.id)`,
+    [String(old.id)]
+  )
   yield* sql.unsafe(`UPDATE troupe.memory_scopes SET rows = rows + $2::int4 WHERE id = $1::int8`, [
     target,
     moved.length

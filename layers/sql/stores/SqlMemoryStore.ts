@@ -11,11 +11,11 @@ import { CanonicalText } from "../../../src/memory/CanonicalText.ts"
 import { MemoryRefused } from "../../../src/memory/MemoryRefused.ts"
 import type { NewMemoryRow } from "../../../src/memory/MemoryRow.ts"
 import { rowDecoder } from "../engine/DecodedRows.ts"
-import { inTransaction, orStoreError } from "../engine/SqlFailure.ts"
+import { orStoreError } from "../engine/SqlFailure.ts"
 import { TenantReads } from "../engine/TenantReads.ts"
 import { eraseSubject } from "./MemoryErasure.ts"
 import { candidateRows, findKey, findRow, listRows, runScopes, staleScopes } from "./MemoryReads.ts"
-import { addRow, compoundScope, expireRows, undoRow } from "./MemoryWrites.ts"
+import { addRow, compoundScope, expireRows, inMemoryTransaction, undoRow } from "./MemoryWrites.ts"
 
 /** Runs of a conversation that wait for their end. */
 const runs_max = 100
@@ -39,7 +39,7 @@ const adder = (sql: SqlClient.SqlClient) =>
     const known = yield* findKey(sql, row)
     if (known !== undefined) return known
     return yield* Effect.catch(
-      inTransaction(sql)(addRow(sql, row)),
+      inMemoryTransaction(sql)(addRow(sql, row)),
       Effect.fnUntraced(function* (error: MemoryRefused | StoreError | SqlError.SqlError) {
         if (!SqlError.isSqlError(error)) return yield* error
         const other = error.reason._tag === "UniqueViolation" ? yield* findKey(sql, row) : undefined
@@ -99,7 +99,7 @@ const canonicalTexts = (sql: SqlClient.SqlClient, reads: TenantReads["Service"])
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const reads = yield* TenantReads
-  const atomic = inTransaction(sql)
+  const atomic = inMemoryTransaction(sql)
   return MemoryStore.of({
     ...canonicalTexts(sql, reads),
     add: adder(sql),
