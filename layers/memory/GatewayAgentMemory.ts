@@ -124,7 +124,9 @@ const make = (owner: MemoryOwner) =>
       recall: (query) => traced("AgentMemory.recall", recall(query)),
       list: (tier, page, run) => {
         const scope = scopesOf(run).find((each) => each.tier === tier)
-        return scope === undefined
+        // A cursor that is none is behind no row; a database refuses the statement that has it.
+        const isBehindRow = page.after === undefined || isId(page.after)
+        return scope === undefined || !isBehindRow
           ? Effect.succeed([])
           : Effect.map(store.list(scope, page), ofOwner)
       },

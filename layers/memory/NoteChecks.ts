@@ -1,7 +1,7 @@
 /**
  * What a note has to pass before it is a row, in this order: its form, its kind, canonical texts, what is remembered already.
  */
-import { Effect, Schema } from "effect"
+import { Effect, Predicate, Schema } from "effect"
 import type { Note } from "../../services/AgentMemory.ts"
 import type { MemoryStore } from "../../services/MemoryStore.ts"
 import { findCanonical, registeredText } from "../../src/memory/CanonicalText.ts"
@@ -14,13 +14,16 @@ import {
   sessionScope
 } from "../../src/memory/MemoryAnchors.ts"
 import { MemoryRefused } from "../../src/memory/MemoryRefused.ts"
-import type {
-  MemoryRow,
-  MemoryScope,
-  NewMemoryRow,
-  MemoryOrigin
+import type { MemoryRow, MemoryScope, NewMemoryRow } from "../../src/memory/MemoryRow.ts"
+import {
+  MemoryId,
+  MemoryName,
+  MemoryOrigin,
+  MemoryTier,
+  textFault,
+  Typology,
+  typologyFault
 } from "../../src/memory/MemoryRow.ts"
-import { MemoryId, MemoryName, textFault, typologyFault } from "../../src/memory/MemoryRow.ts"
 import { comparableText, holds, isDuplicate } from "../../src/memory/NearDuplicate.ts"
 import { hasMemoryMark } from "../../src/memory/RecalledLines.ts"
 import { factsOf } from "../../src/memory/RowFacts.ts"
@@ -31,6 +34,19 @@ const refused = (reason: MemoryRefused["reason"], message: string) =>
 const isName = Schema.is(MemoryName)
 const isText = Schema.is(Schema.String)
 const isId = Schema.is(MemoryId)
+
+const isTier = Schema.is(MemoryTier)
+const isTypology = Schema.is(Typology)
+const isOrigin = Schema.is(MemoryOrigin)
+
+/** What of a note is not what its type says, beside its text and names; a model or a program in JavaScript may give anything. */
+const shapeFault = (note: Note, origin: MemoryOrigin): string | undefined => {
+  if (!Predicate.isObject(note)) return "the note is no object"
+  const { tier, typology } = note
+  if (tier !== undefined && !isTier(tier)) return "there is no such tier"
+  if (typology !== undefined && !isTypology(typology)) return "there is no such kind of memory"
+  return isOrigin(origin) ? undefined : "the origin does not say by which path and by whom it came"
+}
 
 const scopeOf = (
   owner: MemoryOwner,
@@ -54,6 +70,8 @@ export const checkNote = Effect.fnUntraced(function* (
   origin: MemoryOrigin,
   at: number
 ) {
+  const misshapen = shapeFault(note, origin)
+  if (misshapen !== undefined) return yield* refused("invalid", misshapen)
   const { key, subject, supersedes, text } = note
   const fault = isText(text) ? textFault(text) : "the text is no text"
   if (fault !== undefined) return yield* refused("invalid", fault)

@@ -71,7 +71,9 @@ export const MemoryOrigin = Schema.Struct({
   /** Absent = it was written outside of a run. */
   run: Schema.optionalKey(RunId),
   /** The turn of its frame that asked for the call. */
-  step: Schema.optionalKey(Schema.Int),
+  step: Schema.optionalKey(
+    Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 2 ** 31 - 1 }))
+  ),
   call: Schema.optionalKey(CallId)
 })
 export interface MemoryOrigin extends Schema.Schema.Type<typeof MemoryOrigin> {}

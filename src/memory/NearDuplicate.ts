@@ -34,7 +34,7 @@ export class ComparableText {
   #trigrams: ReadonlySet<string> | undefined
 
   constructor(text: string) {
-    const words = wordsOf(text)
+    const words = wordsOf(text.normalize())
     this.#words = words
     this.words = words.join(" ")
     this.marks = words.filter((word) => digit.test(word) || negations.has(word)).join(" ")

@@ -112,7 +112,8 @@ export const withinTokens = (
   let tokens = before
   for (const line of lines) {
     const size = lineTokens(line, measure)
-    if (tokens + size > tokens_max) continue
+    // Of a bound that is no number nothing is told.
+    if (!(tokens + size <= tokens_max)) continue
     kept.push(line)
     tokens += size
     if (kept.length === lines_max) break

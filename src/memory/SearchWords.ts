@@ -25,7 +25,8 @@ const singular = (word: string): string => {
 
 const found = (text: string, words_max: number): ReadonlyArray<string> => {
   const words = new Set<string>()
-  for (const word of wordsOf(text)) {
+  // A letter and its mark are one word's, in whichever way they are written.
+  for (const word of wordsOf(text.normalize())) {
     if (common.has(word)) continue
     words.add(singular(word.slice(0, word_units_max)))
     if (words.size === words_max) break

@@ -79,8 +79,18 @@ const refusals = (it: Vitest.MethodsNonLive<MemoryStore>): void => {
         { text: "x".repeat(4_001) },
         { text: "a\0b" },
         { text: "a", key: "" },
-        { text: "a", subject: "x".repeat(201) }
+        { text: "a", subject: "x".repeat(201) },
+        { text: "a", tier: "eternal" as never },
+        { text: "a", typology: "odd" as never, tier: "persistent" },
+        null as never
       ]
+      const odd = [{ ...byModel(run), author: "x" }, { ...byModel(run), run: "r" }, undefined]
+      for (const origin of odd as unknown as ReadonlyArray<MemoryOrigin>) {
+        const refused = memory.remember({ text: "a", tier: "session" }, origin)
+        assert.strictEqual(reasonOf(yield* Effect.flip(refused)), "invalid")
+      }
+      const after = "x" as MemoryRow["id"]
+      assert.deepStrictEqual(yield* memory.list("session", { limit: 10, after }), [])
       for (const note of bad) {
         assert.strictEqual(
           reasonOf(yield* Effect.flip(memory.remember(note, byModel(run)))),
@@ -435,6 +445,25 @@ const ends = (it: Vitest.MethodsNonLive<MemoryStore>): void => {
         assert.deepStrictEqual(more, [])
         assert.lengthOf(yield* elsewhere.list("interaction", { limit: 10 }, other), 1)
       })
+  )
+
+  it.effect("SA-36 what is noted while a conversation ends is not gone with it", () =>
+    Effect.gen(function* () {
+      const memory = yield* memoryOf()
+      const noted = Array.from(
+        { length: 20 },
+        (_, i) => `Olga was ${"abcdefghijklmnopqrst"[i]}${i}`
+      )
+      const note = (text: string) => memory.remember({ text, tier: "session" }, byEvent)
+      yield* Effect.all(
+        [Effect.forEach(noted, note), Effect.replicateEffect(memory.endConversation, 6)],
+        {
+          concurrency: 2
+        }
+      )
+      yield* memory.endConversation
+      assert.sameMembers(texts(yield* memory.list("persistent", { limit: 50 })), noted)
+    })
   )
 
   it.effect(

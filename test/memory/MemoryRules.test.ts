@@ -139,6 +139,7 @@ describe("duplicates", () => {
 
   it("the same words, and nearly the same ones, are duplicates", () => {
     assert.isTrue(same("Olga prefers tea", "olga prefers TEA."))
+    assert.isTrue(same("José prefers tea", "José prefers tea".normalize("NFD")))
     assert.isTrue(
       same(
         "The customer of the shop in the north prefers tea to coffee",

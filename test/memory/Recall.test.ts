@@ -41,6 +41,12 @@ describe("ranking", () => {
     assert.sameMembers([...texts(rows, "")], ["tea", "coffee"])
   })
 
+  it("a letter and its mark are found in whichever way they are written", () => {
+    for (const form of ["NFC", "NFD"]) {
+      assert.deepStrictEqual(queryWords("José, Größe".normalize(form)), ["größe", "josé"])
+    }
+  })
+
   it("a query is its twelve longest words, singular, without the common ones", () => {
     assert.deepStrictEqual(rowWords("The refunds of Olga's deliveries"), [
       "refund",
@@ -102,6 +108,7 @@ describe("recalled lines", () => {
     assert.isAtMost(estimateTokens(promptText(kept)), 200)
     assert.isAtMost(tokens, 200)
     assert.deepStrictEqual(withinTokens(lines, 10, estimateTokens), { lines: [], tokens: 0 })
+    assert.deepStrictEqual(withinTokens(lines, NaN, estimateTokens), { lines: [], tokens: 0 })
     assert.lengthOf(
       withinTokens(
         Array.from({ length: 150 }, () => line("tea")),
