@@ -96,7 +96,8 @@ export const AgentSpec = Schema.Struct({
    */
   takes: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json)),
   /**
-   * Agents that this one may delegate to, by a tool `ask_NAME` for each; each delegation is a frame of the same run. One that has
+   * Agents that this one may delegate to, by a tool `ask_NAME` for each; each delegation is a frame of the same run, within the
+   * run's limits and with its memory: the specialist's own `limits`, `on_change` and `memory` are for its own runs. One that has
    * neither tools nor specialists is left out, and the start warns of it.
    */
   specialists: defaulted(Schema.Array(AgentName), []),

@@ -207,6 +207,11 @@ describe("a handoff", () => {
       assert.deepInclude(error, { _tag: "MisdeclaredAgent", field: "handoffs" })
       assert.include(String(error), `agent "odd", field "handoffs": `)
     }
+    // Two tools of one name would be refused by every provider.
+    const twice = { name: "odd", instructions: "", specialists: ["billing", "billing"] }
+    const agents = [AgentSpec.make(twice), billing, triage, office]
+    const error = await rejection(open([], { agents }))
+    assert.deepInclude(error, { _tag: "MisdeclaredAgent", field: "specialists" })
   })
 
   it.effect(

@@ -185,6 +185,9 @@ const specialistsOf = Effect.fnUntraced(function* (
     }
     if (isIdle(specialist)) continue
     const tool = delegationName(name)
+    if (specialists.has(tool)) {
+      return yield* misdeclared(spec, "specialists", name, `"${name}" is named twice`)
+    }
     if (tools.has(tool)) {
       return yield* misdeclared(spec, "specialists", name, `a tool has its name, ${tool}`)
     }
