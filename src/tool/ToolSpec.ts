@@ -27,8 +27,13 @@ import { ToolGroup } from "./ToolGroup.ts"
 export const OnLoss = Schema.Literals(["again", "ask", "unknown"])
 export type OnLoss = typeof OnLoss.Type
 
+/** What providers take as the name of a tool, in characters. */
+export const model_name_max = 64
+
 const ModelName = Schema.String.check(
-  Schema.isPattern(/^[A-Za-z0-9_-]{1,64}$/, { description: "1 to 64 letters, digits, _ or -" })
+  Schema.isPattern(new RegExp(`^[A-Za-z0-9_-]{1,${model_name_max}}$`), {
+    description: "1 to 64 letters, digits, _ or -"
+  })
 )
 
 /** The greatest timeout of one attempt: an hour. */

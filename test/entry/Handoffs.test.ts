@@ -212,6 +212,21 @@ describe("a handoff", () => {
     const agents = [AgentSpec.make(twice), billing, triage, office]
     const error = await rejection(open([], { agents }))
     assert.deepInclude(error, { _tag: "MisdeclaredAgent", field: "specialists" })
+    for (const [field, length] of [
+      ["specialists", 60],
+      ["handoffs", 52]
+    ] as const) {
+      const named = (name: string) => [
+        AgentSpec.make({ name: "odd", instructions: "", [field]: [name] }),
+        AgentSpec.make({ name, instructions: "", tools: ["look"] })
+      ]
+      // The name of a tool has 64 characters at most.
+      await (await open([], { agents: named("x".repeat(length)), customer_agents: [] })).stop()
+      const long = rejection(
+        open([], { agents: named("x".repeat(length + 1)), customer_agents: [] })
+      )
+      assert.deepInclude(await long, { _tag: "MisdeclaredAgent", field })
+    }
   })
 
   it.effect(

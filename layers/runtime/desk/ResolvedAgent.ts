@@ -17,6 +17,7 @@ import {
 import { suggestNames } from "../../../src/tool/Nearest.ts"
 import { closedDecoder, jsonSchemaInput, plainDecoder } from "../../../src/tool/ToolCodec.ts"
 import { groupOf } from "../../../src/tool/ToolGroup.ts"
+import { model_name_max } from "../../../src/tool/ToolSpec.ts"
 import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"
 import type { AgentMemory } from "../../../services/AgentMemory.ts"
 import type { ModelTool } from "../../../services/ModelGateway.ts"
@@ -54,6 +55,12 @@ const handoffName = (agent: AgentName): string => `transfer_to_${agent}`
 
 /** The model's name of the tool that delegates to a specialist. */
 const delegationName = (agent: AgentName): string => `ask_${agent}`
+
+/** Why no model can be offered a tool of this name for another agent; undefined = it can. */
+const tooLong = (tool: string, { name }: Pick<AgentSpec, "name">): string | undefined =>
+  tool.length <= model_name_max
+    ? undefined
+    : `models know "${name}" as the tool ${tool}, and tools have names of at most ${model_name_max} characters: give it a shorter name`
 
 const delegation = (spec: AgentSpec): ModelTool => ({
   name: delegationName(spec.name),
@@ -185,12 +192,12 @@ const specialistsOf = Effect.fnUntraced(function* (
     }
     if (isIdle(specialist)) continue
     const tool = delegationName(name)
-    if (specialists.has(tool)) {
-      return yield* misdeclared(spec, "specialists", name, `"${name}" is named twice`)
-    }
-    if (tools.has(tool)) {
-      return yield* misdeclared(spec, "specialists", name, `a tool has its name, ${tool}`)
-    }
+    const wrong = specialists.has(tool)
+      ? `"${name}" is named twice`
+      : tools.has(tool)
+        ? `a tool has its name, ${tool}`
+        : tooLong(tool, specialist)
+    if (wrong !== undefined) return yield* misdeclared(spec, "specialists", name, wrong)
     specialists.set(tool, name)
     delegations.push(delegation(specialist))
   }
@@ -229,7 +236,7 @@ const handoffsOf = Effect.fnUntraced(function* (
             ? `"${name}" is named twice`
             : taken.has(handoffName(name))
               ? `a tool has its name, ${handoffName(name)}`
-              : undefined
+              : tooLong(handoffName(name), to)
     if (to === undefined || wrong !== undefined) {
       return yield* misdeclared(spec, "handoffs", name, wrong ?? "")
     }
