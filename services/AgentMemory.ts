@@ -28,7 +28,10 @@ export interface Note {
   readonly typology?: Typology
   /** Whom or what it is about, for an erasure; at most 200 characters. */
   readonly subject?: string
-  /** A second note of the agent with this key is not written: for a handler that may see one event twice. */
+  /**
+   * A second note of the agent with this key is not written: for a handler that may see one event twice. Refused where the first
+   * one is of another place, or below the persistent tier of another conversation.
+   */
   readonly key?: string
   /** A row of the same tier that is no longer true, because of this note. */
   readonly supersedes?: MemoryId
@@ -36,7 +39,7 @@ export interface Note {
 
 export interface Remembered {
   readonly row: MemoryRow
-  /** False: the memory had it already, and has counted it once more. */
+  /** False: the memory had it already, and has counted it once more, or has a row of its key. */
   readonly isNew: boolean
 }
 

@@ -62,6 +62,11 @@ const undo = Effect.fn("AgentMemory.undo")(function* (
   return yield* store.undo(place, by)
 })
 
+const usedElsewhere = new MemoryRefused({
+  reason: "invalid",
+  message: "a note of another place or conversation has this key"
+})
+
 /** 0 where either has no vector, or another embedder made it. */
 const nearnessTo =
   (direction: Direction | undefined, name: string) =>
@@ -97,7 +102,9 @@ const make = (owner: MemoryOwner) =>
         return { row: { ...known, seen: known.seen + 1 }, isNew: false }
       }
       const stored = yield* store.add({ ...row, ...(yield* embedded(embedder, row.text)) })
-      return { row: stored, isNew: true }
+      // Where the agent has used the key, the store gives the row of then, which may be another operator's.
+      if (row.key !== undefined && !isOwn(stored)) return yield* usedElsewhere
+      return { row: stored, isNew: stored.at === row.at && stored.text === row.text }
     })
 
     const recall = Effect.fnUntraced(function* (query: RecallQuery) {

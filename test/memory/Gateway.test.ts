@@ -263,6 +263,19 @@ const sharing = (it: Vitest.MethodsNonLive<MemoryStore>): void => {
           const refused = yield* Effect.flip(b.undo(id, "paul"))
           assert.deepInclude(refused, { _tag: "MemoryRefused", reason: "superseded" })
         }
+        const keyed = {
+          text: "Olga's token was renewed",
+          tier: "persistent",
+          key: "token"
+        } as const
+        assert.isTrue((yield* a.remember(keyed, byEvent)).isNew)
+        const other = { ...keyed, text: "What was the token" }
+        const again = yield* a.remember(other, byEvent)
+        assert.deepInclude(again, { isNew: false })
+        assert.strictEqual(again.row.text, keyed.text)
+        const taken = yield* Effect.flip(b.remember(other, byEvent))
+        assert.deepInclude(taken, { _tag: "MemoryRefused", reason: "invalid" })
+        yield* a.undo(again.row.id, "olga")
         const second = yield* at("olga:t2")
         assert.lengthOf(yield* second.list("persistent", { limit: 10 }), 1)
         assert.lengthOf(yield* second.list("session", { limit: 10 }), 0)
