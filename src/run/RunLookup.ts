@@ -14,6 +14,14 @@ export const agentOfRun = ({
   readonly agent?: AgentName | undefined
 }): AgentName => agent ?? address.agent
 
+/** Who has handed the frame over, once the turn that it is in is over. Undefined = nobody. */
+export const handedBy = ({
+  agent,
+  handed_by,
+  next
+}: Pick<FrameState, "agent" | "handed_by" | "next">): ReadonlyArray<AgentName> | undefined =>
+  next === undefined ? handed_by : [...new Set([...(handed_by ?? []), agent])]
+
 /** Throws a TypeError where the run has no such call: its journal does not fold, and the run goes into quarantine. */
 export const callOf = (state: Pick<RunState, "calls">, id: CallId): CallState => {
   const call = state.calls.get(id)

@@ -90,7 +90,10 @@ export interface FrameState {
   agent: AgentName
   /** The agent that goes on with it after this turn, to which a call of the turn has handed it over. */
   next: AgentName | undefined
-  /** The agents that handed it over, each once: no capability is used that one of them lacks. Undefined = none did. */
+  /**
+   * The agents that handed it over, each once, and for a specialist's frame those that had handed over its supervisor's: no
+   * capability is used that one of them lacks. Undefined = none did.
+   */
   handed_by: ReadonlyArray<AgentName> | undefined
   /** The last turn; 0 before the first. */
   step: number
@@ -341,11 +344,19 @@ const dispatched = (state: RunState, event: CallDispatched) => {
   })
 }
 
-const handedOff = (state: RunState, { call, from, to }: HandedOff) => {
-  const frame = frameOf(state, callOf(state, call).frame)
+const handedOff = (state: RunState, { call, to }: HandedOff) => {
   state.handoffs++
-  frame.next = to
-  frame.handed_by = [...new Set([...(frame.handed_by ?? []), from])]
+  frameOf(state, callOf(state, call).frame).next = to
+}
+
+const delegated = (
+  state: RunState,
+  { agent, call: id, frame, input }: Extract<RunEvent, { _tag: "FrameOpened" }>
+) => {
+  const call = callOf(state, id)
+  moveTo(state, call, { _tag: "Delegated", frame })
+  const { handed_by } = frameOf(state, call.frame)
+  openFrame(state, frameOpenedBy(id), agent, input).handed_by = handed_by
 }
 
 const reopened = (state: RunState, id: CallId) => {
@@ -386,9 +397,7 @@ export const evolve = (state: FoldState, event: RunEvent): void => {
       state.recalled = event
       return
     case "FrameOpened":
-      moveTo(state, callOf(state, event.call), { _tag: "Delegated", frame: event.frame })
-      openFrame(state, frameOpenedBy(event.call), event.agent, event.input)
-      return
+      return delegated(state, event)
     case "HandedOff":
       return handedOff(state, event)
     case "ApprovalRequested":

@@ -12,7 +12,7 @@ import { endedWell } from "./CutTurn.ts"
 import { emptyText, isMistake, mistakeOf, recount } from "./RunGuard.ts"
 import type { CallPhase, CallState, RunState } from "./RunState.ts"
 import { chargeTurn, tokensOf } from "./RunUsed.ts"
-import { callOf, frameOf } from "./RunLookup.ts"
+import { callOf, frameOf, handedBy } from "./RunLookup.ts"
 
 /** Folds a turn: it is its frame's answer, or has calls. With neither, the frame has another turn. */
 export const foldTurn = (state: RunState, event: ModelTurned) => {
@@ -137,6 +137,7 @@ export const foldResult = (state: RunState, call: CallState, event: CallSettled)
     frame.transcript.push(resultEntry(each, each.phase))
   }
   if (frame.next !== undefined) {
+    frame.handed_by = handedBy(frame)
     frame.agent = frame.next
     frame.next = undefined
     state.switches++

@@ -176,6 +176,31 @@ describe("a handoff", () => {
     await troupe.stop()
   })
 
+  it("gives none through a specialist either, but of who delegated before it", async () => {
+    const lead = { name: "lead", instructions: "", specialists: ["billing"] }
+    const front = AgentSpec.make({ ...lead, name: "front", handoffs: ["lead"] })
+    const agents = [AgentSpec.make(lead), front, triage, billing, office]
+    const [toLead, ask] = [call("transfer_to_lead"), call("ask_billing", { task: "Open" })]
+    const opens = [call("vault"), text("so")]
+    const { script } = playing([
+      toLead,
+      ask,
+      ...opens,
+      text("so"),
+      calls([ask, toLead]),
+      ...opens,
+      text("so")
+    ])
+    const troupe = await open(script, { agents })
+    const last = await troupe.ask({ agent: "front", text: "Open" }, olga)
+    const reasons = reasonsOf(await eventsOf(troupe, last.run))
+    assert.deepStrictEqual(reasons, ["Value", "CAPABILITY_DENIED", "Value"])
+    // It asks by itself, in the turn that hands over.
+    const own = await troupe.ask({ agent: "front", text: "Open" }, olga)
+    assert.notInclude(reasonsOf(await eventsOf(troupe, own.run)), "CAPABILITY_DENIED")
+    await troupe.stop()
+  })
+
   it("keeps customers with agents for customers", async () => {
     const away = call("transfer_to_back-office")
     const { asked, script } = playing([away, text("no"), away, text("no"), away, text("ok")])

@@ -11,6 +11,7 @@ import type { AgentName, ConversationId, RunId, Tenant } from "../../../src/Ids.
 import { rootFrame } from "../../../src/Ids.ts"
 import { anchoredConversation } from "../../../src/memory/MemoryAnchors.ts"
 import type { Principal } from "../../../src/Principal.ts"
+import { handedBy } from "../../../src/run/RunLookup.ts"
 import { CustomerAgents } from "../../../services/AgentDirectory.ts"
 import { ConversationStore } from "../../../services/ConversationStore.ts"
 import type { NewTask } from "../../../services/TaskStore.ts"
@@ -49,7 +50,7 @@ const holderOf = Effect.fnUntraced(function* (host: ActorHost, conversation: Con
     () => Effect.undefined
   )
   const root = state?.frames.get(rootFrame)
-  return root === undefined ? first : { agent: root.next ?? root.agent, handed_by: root.handed_by }
+  return root === undefined ? first : { agent: root.next ?? root.agent, handed_by: handedBy(root) }
 })
 
 export const make = Effect.fnUntraced(function* (host: ActorHost) {
