@@ -135,7 +135,10 @@ export class MemoryStore extends Context.Service<
     compound(ended: EndedScope): Effect.Effect<Compounded, StoreError>
     /** Runs that have rows in a conversation, the longest unused first; at most 100. */
     interactions(conversation: MemoryScope): Effect.Effect<ReadonlyArray<MemoryScope>, StoreError>
-    /** Scopes of a tier in which nothing was written since `before` (ms since 1970), the oldest first; at most `limit` (500). */
+    /**
+     * Scopes of a tier in which nothing was written since `before` (ms since 1970), the oldest first; at most `limit` (500). Those
+     * of runs that are not over, such as one that waits for a person, are left out.
+     */
     stale(
       tier: MemoryTier,
       before: number,

@@ -1,7 +1,7 @@
 /**
  * Rows of memories in one process. They are gone at its end.
  */
-import { Clock, Effect, Layer } from "effect"
+import { Clock, Effect, Layer, Option } from "effect"
 import type { EndedScope, MemoryPlace } from "../../services/MemoryStore.ts"
 import {
   canonicals_max,
@@ -11,14 +11,14 @@ import {
   rows_max
 } from "../../services/MemoryStore.ts"
 import { holdsText, soughtTexts } from "../../src/erasure/SoughtText.ts"
-import type { Tenant } from "../../src/Ids.ts"
+import type { RunId, Tenant } from "../../src/Ids.ts"
 import type { CanonicalText } from "../../src/memory/CanonicalText.ts"
 import { findCanonical, registeredText } from "../../src/memory/CanonicalText.ts"
 import { MemoryRefused } from "../../src/memory/MemoryRefused.ts"
-import type { MemoryTier, NewMemoryRow } from "../../src/memory/MemoryRow.ts"
+import type { MemoryScope, MemoryTier, NewMemoryRow } from "../../src/memory/MemoryRow.ts"
 import { isCurrent } from "../../src/memory/MemoryRow.ts"
 import { isAbout } from "../../src/memory/Subject.ts"
-import { offerRows } from "./EphemeralStore.ts"
+import { EphemeralStore, offerRows } from "./EphemeralStore.ts"
 import type { Stored } from "./RememberedRows.ts"
 import { candidatesOf, isIn, RememberedRows } from "./RememberedRows.ts"
 
@@ -182,6 +182,12 @@ const make = Effect.gen(function* () {
       return whose === tenant ? [{ value, remove: () => remembered.remove([stored]) }] : []
     })
   )
+  const shared = yield* Effect.serviceOption(EphemeralStore)
+  const isOfOpenRun = ({ anchor, tier }: MemoryScope): boolean => {
+    if (tier !== "interaction" || Option.isNone(shared)) return false
+    const run = shared.value.runs.get(anchor as RunId)
+    return run !== undefined && shared.value.open.has(run)
+  }
   return MemoryStore.of({
     ...canonicalTexts(memory),
     add: (row) => Effect.suspend(() => add(memory, row)),
@@ -220,7 +226,7 @@ const make = Effect.gen(function* () {
       Effect.sync(() =>
         remembered
           .scopesOf(tier)
-          .filter(({ touched_at }) => touched_at < before)
+          .filter(({ scope, touched_at }) => touched_at < before && !isOfOpenRun(scope))
           .slice(0, Math.min(limit, page_max))
           .map(({ place, scope, session }) => ({ scope, place, session }))
       ),

@@ -1,5 +1,5 @@
 /**
- * Ends what nobody ended: runs and conversations in which nothing was written for long pass on what lasts; persistent
+ * Ends what nobody ended: runs that are over and conversations in which nothing was written for long pass on what lasts; persistent
  * memories that are too old are removed.
  */
 import { Clock, Context, Effect, Layer, Schedule, Schema } from "effect"

@@ -174,6 +174,10 @@ export const runScopes = (
     (found) => found.map(({ scope }) => scope)
   )
 
+/** A run's scope is named by the run's id. Statuses: 3 complete, 4 failed, 5 cancelled, and 100 more in quarantine. */
+const is_over = `NOT EXISTS (SELECT FROM troupe.runs u WHERE s.tier = 0 AND u.status NOT IN (3, 4, 5, 103, 104, 105)
+  AND u.run_id = CASE WHEN s.anchor ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' THEN s.anchor::uuid END)`
+
 export const staleScopes = (
   sql: SqlClient.SqlClient,
   tier: MemoryTier,
@@ -182,6 +186,6 @@ export const staleScopes = (
 ) =>
   scopesOf(
     sql,
-    `s.tier = $1::int2 AND s.touched_at < $2::int8 ORDER BY s.touched_at LIMIT $3::int4`,
+    `s.tier = $1::int2 AND s.touched_at < $2::int8 AND ${is_over} ORDER BY s.touched_at LIMIT $3::int4`,
     [tiers[tier], before, Math.min(limit, page_max)]
   )
