@@ -1,49 +1,16 @@
 /** The gateway of an address, on each store: what it refuses, counts, recalls, passes on and drops. */
-import { randomUUID } from "node:crypto"
 import type { Vitest } from "@effect/vitest"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Exit, Tracer } from "effect"
 import * as EphemeralMemoryStore from "../../layers/ephemeral/EphemeralMemoryStore.ts"
-import * as GatewayAgentMemory from "../../layers/memory/GatewayAgentMemory.ts"
-import type { Note } from "../../services/AgentMemory.ts"
-import { AgentMemory } from "../../services/AgentMemory.ts"
+import type { AgentMemory, Note } from "../../services/AgentMemory.ts"
 import { MemoryEmbedder, EmbeddingFailed } from "../../services/MemoryEmbedder.ts"
 import { MemoryStore } from "../../services/MemoryStore.ts"
-import { AgentName, ConversationId, RunId } from "../../src/Ids.ts"
 import { CanonicalText } from "../../src/memory/CanonicalText.ts"
-import type { AnchorKind } from "../../src/memory/MemoryAnchors.ts"
 import type { MemoryRow, MemoryOrigin } from "../../src/memory/MemoryRow.ts"
 import * as Samples from "../contracts/Samples.ts"
 import { onSomeEngines } from "../sql/Engines.ts"
-
-const newRun = () => RunId.make(randomUUID())
-
-interface Options {
-  readonly tenant?: ReturnType<typeof Samples.tenant>
-  readonly key?: string
-  readonly kind?: AnchorKind
-  readonly agent?: string
-}
-
-/** The memory of a new address, unless it is given another. */
-const memoryOf = ({ agent = "shop", key, kind = "workspace", tenant }: Options = {}) =>
-  Effect.provide(
-    AgentMemory,
-    GatewayAgentMemory.layer(
-      tenant ?? Samples.tenant(),
-      { agent: AgentName.make(agent), key: ConversationId.make(key ?? Samples.unique("c")) },
-      kind
-    )
-  )
-
-const byModel = (run: RunId): MemoryOrigin => ({
-  source: "tool_call",
-  author: "model",
-  run,
-  step: 2
-})
-const byTool = (run: RunId): MemoryOrigin => ({ source: "tool_call", author: "tool", run })
-const byEvent: MemoryOrigin = { source: "event_handler", author: "event" }
+import { byEvent, byModel, byTool, memoryOf, newRun } from "./Addresses.ts"
 
 const texts = (rows: ReadonlyArray<{ readonly text: string }>) => rows.map(({ text }) => text)
 const reasonOf = (error: unknown) =>
