@@ -8,6 +8,8 @@ import { Digest, SecureRandom } from "effect/crypto"
 import type { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import type { MisdeclaredPrice, PriceTable } from "../../src/cost/PriceTable.ts"
 import type { Conversation } from "../../src/conversation/Conversation.ts"
+import { graphAgent } from "../../src/graph/GraphAgent.ts"
+import type { ToolGraph } from "../../src/graph/ToolGraph.ts"
 import type { AgentTask } from "../../src/delivery/AgentTask.ts"
 import type { RunId, Tenant } from "../../src/Ids.ts"
 import { everyItem } from "../../src/Pages.ts"
@@ -39,6 +41,7 @@ import type { RunReplayed } from "../runtime/replay/RunReplay.ts"
 import { replayRun } from "../runtime/replay/RunReplay.ts"
 import { callCatching } from "../runtime/tool/Catching.ts"
 import { policySubjectOf } from "../runtime/tool/ToolGate.ts"
+import * as Graphs from "./Graphs.ts"
 import * as Stores from "./Stores.ts"
 
 export { Cassette, CassetteEntries } from "../../src/replay/Cassette.ts"
@@ -46,6 +49,8 @@ export { Cassette, CassetteEntries } from "../../src/replay/Cassette.ts"
 /** Agents and tools as `Runtime.layer` takes them. */
 export interface App<E = unknown, R = unknown> extends LocalToolRegistry.Sources<E, R> {
   readonly agents: ReadonlyArray<AgentSpec>
+  /** As `start` takes them: loaded, or as YAML or JSON texts. */
+  readonly graphs?: ReadonlyArray<string | ToolGraph> | undefined
   /** Needed by agents with a `cost_max`. */
   readonly prices?: PriceTable | undefined
   /** Absent = the tools' categories decide. */
@@ -76,7 +81,11 @@ const crypto = Layer.merge(NodeCrypto.layerDigest, SecureRandom.layerWebCrypto)
 
 /** The agents and tools of an application, as they are declared now. */
 export const directoryOf = <E, R>(app: App<E, R>) =>
-  LocalAgentDirectory.layer(app.agents).pipe(
+  Layer.unwrap(
+    Effect.map(Graphs.read(app.graphs ?? []), (graphs) =>
+      LocalAgentDirectory.layer([...app.agents, ...graphs.map(graphAgent)])
+    )
+  ).pipe(
     Layer.provideMerge(LocalToolRegistry.layerFrom(app)),
     Layer.provideMerge(pricesOf(app.prices)),
     Layer.provideMerge(crypto)

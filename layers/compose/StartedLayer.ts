@@ -5,7 +5,6 @@
 import { Effect, Layer, Result } from "effect"
 import { withDefaults } from "../../src/Defaults.ts"
 import { graphAgent } from "../../src/graph/GraphAgent.ts"
-import type { ToolGraph } from "../../src/graph/ToolGraph.ts"
 import { inMilliseconds } from "../../src/Times.ts"
 import { CustomerAgents } from "../../services/AgentDirectory.ts"
 import { BlobBounds } from "../../services/BlobStore.ts"
@@ -26,6 +25,7 @@ import { checkCustomerAgents } from "./CustomerAccess.ts"
 import type { EventOptions, ForTools, Options } from "./NodeService.ts"
 import type { ResolverError, ToolConfigs } from "./ResolvedConfigs.ts"
 import { resolveConfigs } from "./ResolvedConfigs.ts"
+import * as Graphs from "./Graphs.ts"
 import { isObject } from "./OptionShapes.ts"
 import * as OpenCalls from "./OpenCalls.ts"
 import * as Runtime from "./Runtime.ts"
@@ -114,14 +114,7 @@ const modelOf = Effect.fnUntraced(function* (model: Options["model"]) {
 const withGraphs = Effect.fnUntraced(function* ({ graphs = [] }: Plain, model: Model) {
   if (graphs.length === 0) return { graphs: [], model }
   const { layer } = yield* Effect.promise(() => import("../model/GraphModelGateway.ts"))
-  const loaded: Array<ToolGraph> = []
-  for (const graph of graphs) {
-    if (typeof graph !== "string") loaded.push(graph)
-    else {
-      const { read } = yield* Effect.promise(() => import("../agents/GraphText.ts"))
-      loaded.push(yield* read(graph))
-    }
-  }
+  const loaded = yield* Graphs.read(graphs)
   return { graphs: loaded, model: layer(loaded).pipe(Layer.provide(model)) }
 })
 

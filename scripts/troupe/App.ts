@@ -18,7 +18,7 @@ const isApp = (
 ): module is Readonly<Record<string, unknown>> & StoredApp =>
   Array.isArray(module["agents"]) && Array.isArray(module["tools"])
 
-/** What the module exports as `agents` and `tools`: the lists that `start` of `troupe/embed` takes. */
+/** What the module exports as `agents`, `graphs` and `tools`: the lists that `start` of `troupe/embed` takes. */
 export const appOf = (file: string | undefined): Effect.Effect<StoredApp, Refused> =>
   file === undefined
     ? Effect.succeed(own)

@@ -3,6 +3,7 @@ import { assert, it } from "@effect/vitest"
 import { Effect, Layer, Result, Schema } from "effect"
 import * as GraphText from "../../layers/agents/GraphText.ts"
 import * as GraphModelGateway from "../../layers/model/GraphModelGateway.ts"
+import * as Replay from "../../layers/compose/Replay.ts"
 import * as Runtime from "../../layers/compose/Runtime.ts"
 import * as Server from "../../layers/compose/Server.ts"
 import * as ActorMemories from "../../layers/compose/ActorMemories.ts"
@@ -143,6 +144,26 @@ it.effect(
           { to: "<ada>", amount: 12.5, note: "{{as is}}", key: true, by: "alice" }
         ])
       }).pipe(Effect.provide(layer(graph, seen)))
+    })
+)
+
+it.effect(
+  "a run of a graph is replayed with the graphs of its application, as text or loaded",
+  () =>
+    Effect.gen(function* () {
+      const graph = yield* GraphText.read(yaml)
+      yield* Effect.gen(function* () {
+        const run = yield* send(`{"order":"7"}`)
+        yield* H.decide((yield* H.question(run)).approval, H.approve)
+        yield* H.ended(run)
+        for (const given of [yaml, graph]) {
+          const app = { agents: [], graphs: [given], tools: shop({ paid: [] }) }
+          const { changed, gate } = yield* Replay.replay(run, { app })
+          assert.deepStrictEqual(changed, { definition: false, tools: false })
+          assert.isObject(gate, String(gate))
+          assert.isUndefined((gate as { readonly divergence?: unknown }).divergence)
+        }
+      }).pipe(Effect.provide(layer(graph, { paid: [] })))
     })
 )
 
