@@ -5,7 +5,6 @@ import * as os from "node:os"
 import * as path from "node:path"
 import { fileURLToPath } from "node:url"
 import { assert, describe, it } from "@effect/vitest"
-import { isFull } from "../Long.ts"
 
 const root = fileURLToPath(new URL("../..", import.meta.url))
 const vitest = path.join(root, "node_modules/vitest/vitest.mjs")
@@ -35,14 +34,12 @@ describe("the directory of vectors", () => {
     assert.include(said, "TROUPE_VECTORS holds no vector file")
   })
 
-  if (isFull) {
-    it("fails at a file without cases, and at one that is not JSON", () => {
-      const empty = driven({ "consumer_name.json": cases() })
-      assert.strictEqual(empty.status, 1)
-      assert.include(empty.said, "holds no cases")
-      assert.strictEqual(driven({ "consumer_name.json": "{" }).status, 1)
-    })
-  }
+  it("fails at a file without cases, and at one that is not JSON", () => {
+    const empty = driven({ "consumer_name.json": cases() })
+    assert.strictEqual(empty.status, 1)
+    assert.include(empty.said, "holds no cases")
+    assert.strictEqual(driven({ "consumer_name.json": "{" }).status, 1)
+  })
 
   it("reports an absent file, and fails at a case of an unknown shape", () => {
     const absent = driven({ "other.json": cases({ id: "a", input: "a", expect: "b" }) })

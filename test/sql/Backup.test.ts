@@ -8,7 +8,6 @@ import { start } from "../../layers/compose/NodeService.ts"
 import type { NodeService } from "../../layers/compose/NodeService.ts"
 import { call, layer, text } from "../../layers/model/ScriptedModelGateway.ts"
 import { AgentSpec, Principal, Tenant, tool } from "../../src/index.ts"
-import { isFull } from "../Long.ts"
 import * as Homes from "../process/Homes.ts"
 import * as EmbeddedPostgres from "./EmbeddedPostgres.ts"
 import * as PostgresServer from "./PostgresServer.ts"
@@ -126,31 +125,29 @@ const backedUp = (server: PostgresServer.PostgresServer, to: string) =>
 const served = (make: () => Promise<PostgresServer.PostgresServer>) =>
   Effect.acquireRelease(Effect.promise(make), (server) => Effect.promise(() => server.stop()))
 
-if (isFull) {
-  it.live(
-    "a server that is restored from a backup of a running one has the runs that waited then, which go on",
-    () =>
-      Effect.gen(function* () {
-        const refunds: Refunds = []
-        const files = join(yield* Homes.temporary, "backup")
-        mkdirSync(files)
-        const runs = yield* Effect.gen(function* () {
-          const server = yield* served(() => PostgresServer.launch())
-          const postgres = EmbeddedPostgres.urlOf(String(server.port), "postgres")
-          const service = yield* opened({ postgres }, refunds)
-          const runs = yield* Effect.promise(() => waiting(service))
-          yield* backedUp(server, files)
-          // What happens after the backup is lost with the server, and what a tool did outside is not.
-          yield* Effect.promise(() => goOn(service, runs))
-          return runs
-        }).pipe(Effect.scoped)
-        const server = yield* served(() => PostgresServer.restore(files))
+it.live(
+  "a server that is restored from a backup of a running one has the runs that waited then, which go on",
+  () =>
+    Effect.gen(function* () {
+      const refunds: Refunds = []
+      const files = join(yield* Homes.temporary, "backup")
+      mkdirSync(files)
+      const runs = yield* Effect.gen(function* () {
+        const server = yield* served(() => PostgresServer.launch())
         const postgres = EmbeddedPostgres.urlOf(String(server.port), "postgres")
         const service = yield* opened({ postgres }, refunds)
+        const runs = yield* Effect.promise(() => waiting(service))
+        yield* backedUp(server, files)
+        // What happens after the backup is lost with the server, and what a tool did outside is not.
         yield* Effect.promise(() => goOn(service, runs))
-        // By its key a receiver knows the second one.
-        assert.deepStrictEqual(refunds, [refunds[0], refunds[0]])
-      }).pipe(Effect.scoped),
-    120_000
-  )
-}
+        return runs
+      }).pipe(Effect.scoped)
+      const server = yield* served(() => PostgresServer.restore(files))
+      const postgres = EmbeddedPostgres.urlOf(String(server.port), "postgres")
+      const service = yield* opened({ postgres }, refunds)
+      yield* Effect.promise(() => goOn(service, runs))
+      // By its key a receiver knows the second one.
+      assert.deepStrictEqual(refunds, [refunds[0], refunds[0]])
+    }).pipe(Effect.scoped),
+  120_000
+)

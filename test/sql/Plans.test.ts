@@ -27,7 +27,7 @@ import * as EmptyPglite from "./EmptyPglite.ts"
 import { onBothEngines } from "./Engines.ts"
 
 /** Runs that are over, and what they left in each table. */
-const past = either(2_000, 20_000)
+const past = either(1_000, 20_000)
 /** Runs that wait for people in another process, and messages that wait for an agent of another. */
 const elsewhere = 2_000
 /** Conversations before those, and behind them. */
