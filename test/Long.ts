@@ -11,6 +11,9 @@ export const either = (short: number, full: number): number => (isFull ? full : 
 
 /** Files that `npm test` leaves out whole. */
 export const late: ReadonlyArray<string> = [
+  "test/replay/Command.test.ts",
+  "test/process/CommandLines.test.ts",
+  "test/process/Runner.test.ts",
   "test/process/StoreCommands.test.ts",
   "test/process/UnreadOutput.test.ts",
   "test/process/AppFile.test.ts",
@@ -47,7 +50,6 @@ export const files: ReadonlyArray<string> = [
   "test/platform/Stores.test.ts",
   "test/process/Asked.test.ts",
   "test/process/ClientAsked.test.ts",
-  "test/process/CommandLines.test.ts",
   "test/process/Deploy.test.ts",
   "test/process/DeployFiles.test.ts",
   "test/process/HandedOver.test.ts",
@@ -56,7 +58,6 @@ export const files: ReadonlyArray<string> = [
   "test/process/Start.test.ts",
   "test/queue/Processes.test.ts",
   "test/release",
-  "test/replay/Command.test.ts",
   "test/run/RunDecider.test.ts",
   "test/simulation",
   "test/spectral/Crowd.test.ts",
@@ -101,7 +102,7 @@ export const left: ReadonlyArray<string> = [
   "test/simulation: seven planted bugs out of eight",
   "test/package: a build that checks and writes types, three packed examples out of four, and a replay by the packed command",
   "test/package: its types in a project of its own, bundles by esbuild and Vite, and Node 22.19, Bun and Deno",
-  "test/replay: the command over a directory; over a PostgreSQL server it runs here",
+  "test/replay: the command, over a directory and over a PostgreSQL server",
   "test/sql: what 2,000 messages read behind 20,000 runs, and where statistics are old; of 72 behind 1,000 it is counted here",
   "test/platform, test/worlds: an erasure of somebody whose name is any word of any record; the words that say a state are here",
   "test/sql, test/platform, test/worlds: the tests of most rows on PGlite, which are bounds of a thousand and most erasures; on PostgreSQL they are here",
@@ -112,7 +113,7 @@ export const left: ReadonlyArray<string> = [
   "test/process: random kills of a service on each engine; a kill at each crash point of both is here",
   "test/process, test/delivery, test/sql: further kills on PGlite, and two in which another process is quick or sessions are cut; the other kills on PostgreSQL are here",
   "test/conformance: directories of vectors that cannot be read",
-  "test/process: unknown flags of npm start and of the conformance runner; one of npm test is refused here",
+  "test/process: unknown flags of npm start, npm test and the conformance runner; what the runner of the tests says at its end",
   "test/process: npm start with a module, and modules that cannot be served; a second service on a directory",
   "test/process: what commands do with a store that is not there, of another version, or somebody else's",
   "test/sql: the permissions of a database that is made; of one that was made before they are seen here",
