@@ -4,7 +4,7 @@
 import { Context } from "effect"
 import type { Effect } from "effect"
 import type { DeadLetter, DeadLetterNotFound, DeadLetterStatus } from "../src/delivery/Outbox.ts"
-import type { Tenant } from "../src/Ids.ts"
+import type { MessageId, Tenant } from "../src/Ids.ts"
 import type { StoreError } from "./StoreError.ts"
 
 export interface DeadLetterQuery {
@@ -15,6 +15,8 @@ export interface DeadLetterQuery {
   readonly dead_to?: number | undefined
   /** Absent = `dead`. */
   readonly status?: DeadLetterStatus | undefined
+  /** Those behind this one, which is the last of the page before. None where there is no such letter. */
+  readonly after?: MessageId | undefined
   /** 1 to 500. */
   readonly limit: number
 }

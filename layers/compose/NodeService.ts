@@ -352,7 +352,7 @@ export interface NodeService extends HttpMethods {
   readonly file: (conversation: string, digest: string, by?: GivenPrincipal) => Promise<StoredFile>
   /** Sums of what models cost, by agent unless `by` says otherwise, in the order of their keys; needs `prices`. */
   readonly costs: (query?: CostsQuery, by?: GivenPrincipal) => Promise<ReadonlyArray<CostTotal>>
-  /** Messages that could not be delivered, newest first: 50 unless `limit` (to 500) says otherwise. */
+  /** Messages that could not be delivered, newest first: 50 a page unless `limit` (to 500) says otherwise; `after` is the last one before. */
   readonly deadLetters: (
     query?: DeadLettersQuery,
     by?: GivenPrincipal

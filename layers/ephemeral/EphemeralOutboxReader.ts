@@ -17,13 +17,24 @@ const matches = (letter: DeadLetter, query: DeadLetterQuery): boolean =>
   letter.dead_at >= (query.dead_from ?? -Infinity) &&
   letter.dead_at <= (query.dead_to ?? Infinity)
 
+/** Newest first, those behind the one that a query names. */
+const lettersBehind = (
+  letters: ReadonlyArray<DeadLetter>,
+  { after, tenant }: DeadLetterQuery
+): ReadonlyArray<DeadLetter> => {
+  if (after === undefined) return letters
+  const at = letters.findIndex((letter) => letter.event_id === after && letter.tenant === tenant)
+  return at === -1 ? [] : letters.slice(at + 1)
+}
+
 const make = Effect.map(EphemeralStore, (store) =>
   OutboxReader.of({
     deadLetters: (query) =>
       Effect.sync(() =>
-        [...store.dead.values()]
-          .reverse()
-          .map((stored) => stored.letter)
+        lettersBehind(
+          [...store.dead.values()].reverse().map((stored) => stored.letter),
+          query
+        )
           .filter((letter) => matches(letter, query))
           .slice(0, Math.min(query.limit, page_max))
       ),

@@ -18,7 +18,7 @@ const check = Effect.fnUntraced(function* (
   credentials: Credentials["Service"],
   request: HttpServerRequest.HttpServerRequest
 ) {
-  const token = /^Bearer (.+)$/i.exec(request.headers["authorization"] ?? "")?.[1]
+  const token = /^Bearer +(\S.*)$/i.exec(request.headers["authorization"] ?? "")?.[1]
   if (token === undefined) return yield* new Unauthorized()
   return yield* credentials.verify(Redacted.make(token))
 })

@@ -4,7 +4,7 @@
 import { Schema } from "effect"
 import { CostGroup } from "../cost/CostTotal.ts"
 import { DeadLetterStatus } from "../delivery/Outbox.ts"
-import { AgentName, RunId } from "../Ids.ts"
+import { AgentName, MessageId, RunId } from "../Ids.ts"
 import { WaitingFor } from "../run/RunItem.ts"
 import { RunStatus } from "../run/RunState.ts"
 import { Filter, Limit, Moment, orderedRange } from "./Page.ts"
@@ -45,5 +45,7 @@ export const LetterFilters = Schema.Struct({
   dead_to: Schema.optionalKey(Moment),
   /** Absent = `dead`. */
   status: Schema.optionalKey(DeadLetterStatus),
-  limit: Schema.optionalKey(Limit)
+  limit: Schema.optionalKey(Limit),
+  /** Those behind this one, which is the last of the page before. */
+  after: Schema.optionalKey(MessageId)
 }).check(orderedRange("dead_from", "dead_to"))

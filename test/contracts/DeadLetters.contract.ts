@@ -84,6 +84,12 @@ const listTests = (it: Vitest.MethodsNonLive<Needs>): void => {
       const c = yield* dead({ tenant })
       assert.deepStrictEqual(yield* found({ tenant }), [c.id, b.id, a.id])
       assert.deepStrictEqual(yield* found({ tenant, limit: 2 }), [c.id, b.id])
+      assert.deepStrictEqual(yield* found({ tenant, limit: 2, after: b.id }), [a.id])
+      assert.deepStrictEqual(yield* found({ tenant, limit: 2, after: a.id }), [])
+      const foreign = yield* dead()
+      for (const after of [foreign.id, Samples.messageId()]) {
+        assert.deepStrictEqual(yield* found({ tenant, after }), [])
+      }
     })
   )
 

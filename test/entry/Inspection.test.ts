@@ -144,6 +144,11 @@ describe("dead letters", () => {
           (await troupe.deadLetters(query, by)).map(({ event_id }) => event_id as string)
         assert.sameMembers(await listed(), [letter, other])
         assert.deepStrictEqual(await listed({ handler_name: "nothing" }), [])
+        const [newest] = await listed({ limit: 1 })
+        assert.deepStrictEqual(
+          [newest, ...(await listed({ limit: 1, after: newest }))],
+          await listed()
+        )
         assert.deepStrictEqual(await listed({}, stranger), [])
         const away = await refusal(troupe.replayDeadLetter(letter, "again", stranger))
         assert.deepInclude(away, { _tag: "DeadLetterNotFound" })

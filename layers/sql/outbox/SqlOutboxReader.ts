@@ -55,6 +55,11 @@ const make = Effect.gen(function* () {
   return OutboxReader.of({
     deadLetters: Effect.fn("OutboxReader.deadLetters")(function* (query) {
       const status: DeadLetterStatus = query.status ?? "dead"
+      const behind =
+        query.after === undefined
+          ? sql``
+          : sql`AND (d.dead_at, d.place) < (SELECT a.dead_at, a.place FROM troupe.dead_letters a
+              WHERE a.event_id = ${query.after}::uuid AND a.tenant = ${query.tenant}::text)`
       const rows = yield* reads.of(query.tenant)(sql`
         SELECT ${columns(sql)} FROM troupe.dead_letters d
         WHERE d.tenant = ${query.tenant}::text
@@ -62,6 +67,7 @@ const make = Effect.gen(function* () {
           AND (${query.handler_name ?? null}::text IS NULL OR d.handler_name = ${query.handler_name ?? null}::text)
           AND d.dead_at >= ${Math.ceil(query.dead_from ?? 0)}::int8
           AND d.dead_at <= ${Math.floor(query.dead_to ?? Number.MAX_SAFE_INTEGER)}::int8
+          ${behind}
         ORDER BY d.dead_at DESC, d.place DESC
         LIMIT ${Math.max(0, Math.min(query.limit, page_max))}::int4`)
       return (yield* decodeReadable(rows)).map(letterOf)
