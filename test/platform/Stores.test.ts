@@ -1,4 +1,6 @@
-import { Layer } from "effect"
+import { assert, it } from "@effect/vitest"
+import { Effect, Layer, Logger } from "effect"
+import { SqlClient } from "effect/sql"
 import * as EphemeralPlatform from "../../layers/ephemeral/platform/EphemeralPlatform.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import * as SqlPlatform from "../../layers/sql/platform/SqlPlatform.ts"
@@ -7,8 +9,12 @@ import { draftStoreContract } from "../contracts/DraftStore.contract.ts"
 import { platformContract } from "../contracts/Platform.contract.ts"
 import { platformErasureContract } from "../contracts/PlatformErasure.contract.ts"
 import { recordCounterContract } from "../contracts/RecordCounter.contract.ts"
+import { ScanReader } from "../../services/platform/contracts/ScanReader.ts"
+import { RecordImporter } from "../../services/platform/RecordImporter.ts"
+import * as Samples from "../contracts/Samples.ts"
 import { isFull } from "../Long.ts"
-import { engines } from "../sql/Engines.ts"
+import { engines, someEngines } from "../sql/Engines.ts"
+import { sample } from "./Records.ts"
 
 const memory = EphemeralPlatform.layer.pipe(Layer.provideMerge(EphemeralStores.layer))
 platformContract("ephemeral", memory)
@@ -21,4 +27,30 @@ for (const [engine, client] of engines) {
   if (isFull || engine !== "PGlite") platformErasureContract(engine, sql)
   recordCounterContract(engine, sql)
   draftStoreContract(engine, sql)
+}
+
+for (const [engine, client] of someEngines) {
+  const stores = SqlPlatform.layer.pipe(
+    Layer.provideMerge(SqlStores.layer),
+    Layer.provideMerge(client),
+    Layer.merge(Logger.layer([]))
+  )
+  it.effect(
+    `a record that cannot be read is left out of its list, whose page is filled (${engine})`,
+    () =>
+      Effect.gen(function* () {
+        const tenant = Samples.tenant()
+        const sql = yield* SqlClient.SqlClient
+        const scans = yield* ScanReader
+        yield* RecordImporter.use((importer) => importer.record(tenant, sample))
+        yield* sql`UPDATE troupe.platform_scans SET record = '{' WHERE tenant = ${tenant} AND scan_id = 'scan-3'`
+        const page = yield* scans.scans(tenant, { limit: 1 })
+        assert.deepEqual(
+          page.map(({ scan }) => scan.scan_id),
+          ["scan-2"]
+        )
+        const all = yield* scans.scans(tenant, { limit: 10 })
+        assert.lengthOf(all, sample.scans.length - 1)
+      }).pipe(Effect.provide(stores))
+  )
 }

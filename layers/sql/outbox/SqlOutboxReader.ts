@@ -3,12 +3,14 @@
  */
 import { Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
+import type { SqlConnection } from "effect/sql"
+import type { DeadLetterQuery } from "../../../services/OutboxReader.ts"
 import { OutboxReader } from "../../../services/OutboxReader.ts"
-import type { DeadLetter, DeadLetterStatus } from "../../../src/delivery/Outbox.ts"
+import type { DeadLetter } from "../../../src/delivery/Outbox.ts"
 import { DeadLetterNotFound, DeliveryFailure } from "../../../src/delivery/Outbox.ts"
 import { MessageId, Tenant } from "../../../src/Ids.ts"
 import { isEventId, letterCode, StoredLetterStatus } from "./OutboxRows.ts"
-import { readableRows, rowDecoder } from "../engine/DecodedRows.ts"
+import { readablePage, readableRows, rowDecoder } from "../engine/DecodedRows.ts"
 import { orStoreError } from "../engine/SqlFailure.ts"
 import { StoredText } from "../engine/StoredText.ts"
 import { TenantReads } from "../engine/TenantReads.ts"
@@ -49,29 +51,44 @@ const columns = (sql: SqlClient.SqlClient) => sql`
   concat('[', array_to_string(d.failures, ','), ']') AS failures, d.dead_at::float8 AS dead_at, d.status,
   d.resolved_by, d.resolved_at::float8 AS resolved_at, d.resolved_reason`
 
+/** The next letters, newest first, those behind `after`. */
+const lettersBehind = (
+  sql: SqlClient.SqlClient,
+  { after, dead_from, dead_to, handler_name, limit, status = "dead", tenant }: DeadLetterQuery
+) => {
+  const behind =
+    after === undefined
+      ? sql``
+      : sql`AND (d.dead_at, d.place) < (SELECT a.dead_at, a.place FROM troupe.dead_letters a
+          WHERE a.event_id = ${after}::uuid AND a.tenant = ${tenant}::text)`
+  return sql<SqlConnection.Row>`
+    SELECT ${columns(sql)} FROM troupe.dead_letters d
+    WHERE d.tenant = ${tenant}::text
+      AND d.status = ${letterCode(status)}::int2
+      AND (${handler_name ?? null}::text IS NULL OR d.handler_name = ${handler_name ?? null}::text)
+      AND d.dead_at >= ${Math.ceil(dead_from ?? 0)}::int8
+      AND d.dead_at <= ${Math.floor(dead_to ?? Number.MAX_SAFE_INTEGER)}::int8
+      ${behind}
+    ORDER BY d.dead_at DESC, d.place DESC
+    LIMIT ${limit}::int4`
+}
+
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const reads = yield* TenantReads
   return OutboxReader.of({
-    deadLetters: Effect.fn("OutboxReader.deadLetters")(function* (query) {
-      const status: DeadLetterStatus = query.status ?? "dead"
-      const behind =
-        query.after === undefined
-          ? sql``
-          : sql`AND (d.dead_at, d.place) < (SELECT a.dead_at, a.place FROM troupe.dead_letters a
-              WHERE a.event_id = ${query.after}::uuid AND a.tenant = ${query.tenant}::text)`
-      const rows = yield* reads.of(query.tenant)(sql`
-        SELECT ${columns(sql)} FROM troupe.dead_letters d
-        WHERE d.tenant = ${query.tenant}::text
-          AND d.status = ${letterCode(status)}::int2
-          AND (${query.handler_name ?? null}::text IS NULL OR d.handler_name = ${query.handler_name ?? null}::text)
-          AND d.dead_at >= ${Math.ceil(query.dead_from ?? 0)}::int8
-          AND d.dead_at <= ${Math.floor(query.dead_to ?? Number.MAX_SAFE_INTEGER)}::int8
-          ${behind}
-        ORDER BY d.dead_at DESC, d.place DESC
-        LIMIT ${Math.max(0, Math.min(query.limit, page_max))}::int4`)
-      return (yield* decodeReadable(rows)).map(letterOf)
-    }, Effect.mapError(orStoreError)),
+    deadLetters: (query) =>
+      readablePage({
+        limit: Math.max(0, Math.min(query.limit, page_max)),
+        after: query.after,
+        rowsOf: (after, limit) =>
+          Effect.mapError(
+            reads.of(query.tenant)(lettersBehind(sql, { ...query, after, limit })),
+            orStoreError
+          ),
+        read: (rows) => Effect.map(decodeReadable(rows), (read) => read.map(letterOf)),
+        keyOf: (row) => row["event_id"]
+      }).pipe(Effect.withSpan("OutboxReader.deadLetters")),
     deadLetter: Effect.fn("OutboxReader.deadLetter")(function* (tenant, event_id) {
       if (!isEventId(event_id)) return yield* new DeadLetterNotFound({ event_id })
       const rows = yield* reads.of(tenant)(sql`

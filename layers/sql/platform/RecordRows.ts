@@ -1,13 +1,14 @@
 /**
  * How rows of the platform are read: a page behind a record, one record by its id, and one that is about to be changed.
  */
-import { Effect } from "effect"
-import type { SqlClient, SqlError } from "effect/sql"
+import { Effect, Option } from "effect"
+import type { SqlClient, SqlConnection, SqlError } from "effect/sql"
 import { record_page_max } from "../../../services/platform/contracts/RecordPage.ts"
 import type { RecordPage } from "../../../services/platform/contracts/RecordPage.ts"
 import type { StoreError } from "../../../services/StoreError.ts"
 import type { Tenant } from "../../../src/Ids.ts"
 import { RecordNotFound } from "../../../src/platform/contracts/RecordErrors.ts"
+import { readablePage } from "../engine/DecodedRows.ts"
 import { orStoreError } from "../engine/SqlFailure.ts"
 import type { TenantReads } from "../engine/TenantReads.ts"
 
@@ -60,10 +61,26 @@ const pageStatement = <A>(
       `(${places}) ${direction === "ASC" ? ">" : "<"} (SELECT ${places} FROM troupe.${table} WHERE ${last})`
     )
   }
-  const text = `SELECT ${columns} FROM troupe.${table} WHERE ${conditions.join(" AND ")}
+  const text = `SELECT ${columns}, ${id} AS page_id FROM troupe.${table} WHERE ${conditions.join(" AND ")}
     ORDER BY ${order.map((column) => `${column} ${direction}`).join(", ")} LIMIT $2::int4`
   return [text, rest]
 }
+
+/** Those of a page that can be read. One that cannot is left out and logged, so that it hides none of the others. */
+const readable = <A>(
+  { decode, table }: RecordList<A>,
+  rows: ReadonlyArray<SqlConnection.Row>
+): Effect.Effect<ReadonlyArray<A>> =>
+  Effect.catch(decode(rows), () =>
+    Effect.flatMap(
+      Effect.forEach(rows, (row) => Effect.option(decode([row]))),
+      (each) => {
+        const read = each.flatMap((found) => Option.getOrElse(found, () => []))
+        const left = rows.length - read.length
+        return Effect.as(Effect.logError(`${left} rows of ${table} cannot be read`), read)
+      }
+    )
+  )
 
 /** A reader of its pages. Behind an id that is not known there is nothing. */
 export const pageReader =
@@ -73,11 +90,19 @@ export const pageReader =
     { after, limit }: RecordPage,
     ...filters: Filters
   ): Effect.Effect<ReadonlyArray<A>, StoreError> => {
-    const [text, rest] = pageStatement(list, after, filters)
-    const count = Math.min(Math.max(limit, 0), record_page_max)
-    return reads
-      .of(tenant)(sql.unsafe(text, [tenant, count, ...rest]))
-      .pipe(Effect.flatMap(list.decode), Effect.mapError(orStoreError))
+    const rowsOf = (behind: string | undefined, count: number) => {
+      const [text, rest] = pageStatement(list, behind, filters)
+      return reads
+        .of(tenant)(sql.unsafe<SqlConnection.Row>(text, [tenant, count, ...rest]))
+        .pipe(Effect.mapError(orStoreError))
+    }
+    return readablePage({
+      limit: Math.min(Math.max(limit, 0), record_page_max),
+      after,
+      rowsOf,
+      read: (rows) => readable(list, rows),
+      keyOf: (row) => row["page_id"]
+    })
   }
 
 /** The only row of what was asked for by its id. */
