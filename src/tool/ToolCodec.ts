@@ -18,6 +18,7 @@ import { truncateUnits } from "../CutText.ts"
 import { ignoreRejection } from "../IgnoredRejection.ts"
 import { copyWithin, depth_max } from "../entry/BoundedJson.ts"
 import { flatNames, hasOnly } from "./FlatObject.ts"
+import { isPlainObject } from "../PlainObject.ts"
 import { isPlainSchema } from "./PlainSchema.ts"
 import { checkDefinitions, definitionOf, isDeeper, valueDepthMax } from "./SchemaDefinitions.ts"
 import { withLinearPatterns } from "./SchemaPatterns.ts"
@@ -85,9 +86,19 @@ const saysNonFinite = (value: unknown): boolean =>
     ? Object.values(value).some(saysNonFinite)
     : value === "NaN" || value === "Infinity" || value === "-Infinity"
 
+/** Are its numbers finite, as far as it can be looked into? A map or an instance of a class may have any inside. */
+const isFinitely = (value: unknown): boolean => {
+  if (typeof value !== "object" || value === null) {
+    return typeof value !== "number" || Number.isFinite(value)
+  }
+  return (
+    value instanceof Date ||
+    ((Array.isArray(value) || isPlainObject(value)) && Object.values(value).every(isFinitely))
+  )
+}
+
 /** A refusal that names NaN and Infinity as what was expected, which are refused as well, with a number in their place. */
-const withoutNonFinite = (exit: Exit.Exit<unknown, unknown>): Exit.Exit<unknown, unknown> => {
-  if (Exit.isSuccess(exit)) return exit
+const withoutNonFinite = (exit: Exit.Failure<unknown, unknown>): Exit.Exit<unknown, unknown> => {
   const error = Cause.squash(exit.cause)
   if (!refusalText(error).includes('"NaN"')) return exit
   const path = refusalPath(error)
@@ -108,13 +119,16 @@ const effectDecoder = (
   let decodeJson: InputCodec["decode"] | undefined
   return (args) => {
     const decoded = decode(args)
-    if (Exit.isSuccess(decoded) || saysNonFinite(args)) return decoded
+    if (Exit.isSuccess(decoded)) return decoded
     decodeJson ??= Result.getOrElse(
       Result.try(() => closedDecoder(schema)),
       // There is none where the author wrote the JSON Schema beside it.
       () => decode
     )
-    return withoutNonFinite(decodeJson(args))
+    const read = decodeJson(args)
+    if (Exit.isFailure(read)) return withoutNonFinite(read)
+    // A text may say "NaN", and a number may not be it.
+    return saysNonFinite(args) && !isFinitely(read.value) ? refused(not_finite) : read
   }
 }
 
@@ -126,6 +140,8 @@ const issueText = (issues: ReadonlyArray<StandardSchema.StandardSchemaV1.Issue>)
       return truncateUnits(at === "" ? message : `${message} at ${at}`, 300)
     })
     .join("; ")
+
+const not_finite = "NaN and Infinity are no numbers here"
 
 const refused = (message: string) => Exit.fail(new ValueRefused({ message }))
 
