@@ -3,7 +3,6 @@
  * valibot, arktype and others), or plain JSON Schema.
  */
 import {
-  Cause,
   Effect,
   Exit,
   JsonSchema,
@@ -17,12 +16,12 @@ import type { StandardSchema } from "effect"
 import { truncateUnits } from "../CutText.ts"
 import { ignoreRejection } from "../IgnoredRejection.ts"
 import { copyWithin, depth_max } from "../entry/BoundedJson.ts"
+import { effectDecoder, jsonDecoder, strictly } from "./EffectDecoder.ts"
 import { flatNames, hasOnly } from "./FlatObject.ts"
-import { isPlainObject } from "../PlainObject.ts"
 import { isPlainSchema } from "./PlainSchema.ts"
 import { checkDefinitions, definitionOf, isDeeper, valueDepthMax } from "./SchemaDefinitions.ts"
 import { withLinearPatterns } from "./SchemaPatterns.ts"
-import { refusalPath, refusalText, ValueRefused } from "./ValueRefused.ts"
+import { ValueRefused } from "./ValueRefused.ts"
 import type { MisdeclaredTool } from "./MisdeclaredTool.ts"
 import { misdeclared } from "./MisdeclaredTool.ts"
 
@@ -65,73 +64,6 @@ const isEffectSchema = (schema: AnySchema): schema is Schema.Codec<unknown, unkn
 const isSchema = (schema: unknown): schema is AnySchema =>
   Schema.isSchema(schema) || Predicate.hasProperty(schema, "~standard")
 
-const strictly = { onExcessProperty: "error" } as const
-
-/** Refuses excess properties. Where no member can contain an object, the names alone tell. */
-const closedEffectDecoder = (
-  schema: Schema.Decoder<unknown>,
-  json_schema: JsonObject
-): InputCodec["decode"] => {
-  const strict = Schema.decodeUnknownExit(schema, strictly)
-  const names = flatNames(json_schema)
-  if (names === undefined) return strict
-  // The compiled decoder takes no options: where the names are right, both decode alike.
-  const plain = Schema.decodeUnknownExit(schema)
-  return (args) => (hasOnly(args, names) ? plain(args) : strict(args))
-}
-
-/** Is a text that JSON codecs read as NaN or Infinity anywhere in this JSON? */
-const saysNonFinite = (value: unknown): boolean =>
-  typeof value === "object" && value !== null
-    ? Object.values(value).some(saysNonFinite)
-    : value === "NaN" || value === "Infinity" || value === "-Infinity"
-
-/** Are its numbers finite, as far as it can be looked into? A map or an instance of a class may have any inside. */
-const isFinitely = (value: unknown): boolean => {
-  if (typeof value !== "object" || value === null) {
-    return typeof value !== "number" || Number.isFinite(value)
-  }
-  return (
-    value instanceof Date ||
-    ((Array.isArray(value) || isPlainObject(value)) && Object.values(value).every(isFinitely))
-  )
-}
-
-/** A refusal that names NaN and Infinity as what was expected, which are refused as well, with a number in their place. */
-const withoutNonFinite = (exit: Exit.Failure<unknown, unknown>): Exit.Exit<unknown, unknown> => {
-  const error = Cause.squash(exit.cause)
-  if (!refusalText(error).includes('"NaN"')) return exit
-  const path = refusalPath(error)
-  const at = path.map((step) => `[${JSON.stringify(step)}]`).join("")
-  return Exit.fail(new ValueRefused({ message: `Expected number\n  at ${at}`, path }))
-}
-
-/**
- * Decodes what a model gives, which is JSON: where the schema itself does not take it, by its JSON form, which is what the model is
- * shown. In it a date is a text, and null is undefined. NaN and Infinity stay refused: no comparison in a permission or a body
- * expects them. The JSON form is compiled when it is first needed: most schemas are their own (bench row `step`).
- */
-const effectDecoder = (
-  schema: Schema.Codec<unknown, unknown>,
-  json_schema: JsonObject
-): InputCodec["decode"] => {
-  const decode = closedEffectDecoder(schema, json_schema)
-  let decodeJson: InputCodec["decode"] | undefined
-  return (args) => {
-    const decoded = decode(args)
-    if (Exit.isSuccess(decoded)) return decoded
-    decodeJson ??= Result.getOrElse(
-      Result.try(() => closedDecoder(schema)),
-      // There is none where the author wrote the JSON Schema beside it.
-      () => decode
-    )
-    const read = decodeJson(args)
-    if (Exit.isFailure(read)) return withoutNonFinite(read)
-    // A text may say "NaN", and a number may not be it.
-    return saysNonFinite(args) && !isFinitely(read.value) ? refused(not_finite) : read
-  }
-}
-
 const issueText = (issues: ReadonlyArray<StandardSchema.StandardSchemaV1.Issue>): string =>
   issues
     .slice(0, 5)
@@ -140,8 +72,6 @@ const issueText = (issues: ReadonlyArray<StandardSchema.StandardSchemaV1.Issue>)
       return truncateUnits(at === "" ? message : `${message} at ${at}`, 300)
     })
     .join("; ")
-
-const not_finite = "NaN and Infinity are no numbers here"
 
 const refused = (message: string) => Exit.fail(new ValueRefused({ message }))
 
@@ -365,10 +295,7 @@ export const plainDecoder = (schema: AnySchema): InputCodec["decode"] =>
 /** The same, and excess members are refused; by a Standard Schema where it says its JSON Schema. */
 export const closedDecoder = (schema: AnySchema): InputCodec["decode"] =>
   isEffectSchema(schema)
-    ? Schema.decodeUnknownExit(
-        Schema.toCodecJson(schema) as Schema.Codec<unknown, unknown>,
-        strictly
-      )
+    ? jsonDecoder(schema)
     : standardDecoder(
         schema,
         Result.getOrElse(derived("input", schema), () => ({}))

@@ -1,0 +1,82 @@
+/**
+ * Decodes a tool's arguments, and other JSON that a model gives, with an Effect Schema.
+ */
+import { Cause, Exit, Result, Schema } from "effect"
+import { isPlainObject } from "../PlainObject.ts"
+import { flatNames, hasOnly } from "./FlatObject.ts"
+import { refusalPath, refusalText, ValueRefused } from "./ValueRefused.ts"
+
+type Decode = (value: unknown) => Exit.Exit<unknown, unknown>
+
+export const strictly = { onExcessProperty: "error" } as const
+
+/** Decodes the JSON form of what a schema says, and refuses excess properties. */
+export const jsonDecoder = (schema: Schema.Codec<unknown, unknown>): Decode =>
+  Schema.decodeUnknownExit(Schema.toCodecJson(schema) as Schema.Codec<unknown, unknown>, strictly)
+
+const not_finite = Exit.fail(new ValueRefused({ message: "NaN and Infinity are no numbers here" }))
+
+/** Refuses excess properties. Where no member can contain an object, the names alone tell. */
+const closedEffectDecoder = (
+  schema: Schema.Decoder<unknown>,
+  json_schema: Readonly<Record<string, unknown>>
+): Decode => {
+  const strict = Schema.decodeUnknownExit(schema, strictly)
+  const names = flatNames(json_schema)
+  if (names === undefined) return strict
+  // The compiled decoder takes no options: where the names are right, both decode alike.
+  const plain = Schema.decodeUnknownExit(schema)
+  return (args) => (hasOnly(args, names) ? plain(args) : strict(args))
+}
+
+/** Is a text that JSON codecs read as NaN or Infinity anywhere in this JSON? */
+const saysNonFinite = (value: unknown): boolean =>
+  typeof value === "object" && value !== null
+    ? Object.values(value).some(saysNonFinite)
+    : value === "NaN" || value === "Infinity" || value === "-Infinity"
+
+/** Are its numbers finite, as far as it can be looked into? A map or an instance of a class may have any inside. */
+const isFinitely = (value: unknown): boolean => {
+  if (typeof value !== "object" || value === null) {
+    return typeof value !== "number" || Number.isFinite(value)
+  }
+  return (
+    value instanceof Date ||
+    ((Array.isArray(value) || isPlainObject(value)) && Object.values(value).every(isFinitely))
+  )
+}
+
+/** A refusal that names NaN and Infinity as what was expected, which are refused as well, with a number in their place. */
+const withoutNonFinite = (exit: Exit.Failure<unknown, unknown>): Exit.Exit<unknown, unknown> => {
+  const error = Cause.squash(exit.cause)
+  if (!refusalText(error).includes('"NaN"')) return exit
+  const path = refusalPath(error)
+  const at = path.map((step) => `[${JSON.stringify(step)}]`).join("")
+  return Exit.fail(new ValueRefused({ message: `Expected number\n  at ${at}`, path }))
+}
+
+/**
+ * Decodes what a model gives, which is JSON: where the schema itself does not take it, by its JSON form, which is what the model is
+ * shown. In it a date is a text, and null is undefined. NaN and Infinity stay refused: no comparison in a permission or a body
+ * expects them. The JSON form is compiled when it is first needed: most schemas are their own (bench row `step`).
+ */
+export const effectDecoder = (
+  schema: Schema.Codec<unknown, unknown>,
+  json_schema: Readonly<Record<string, unknown>>
+): Decode => {
+  const decode = closedEffectDecoder(schema, json_schema)
+  let decodeJson: Decode | undefined
+  return (args) => {
+    const decoded = decode(args)
+    if (Exit.isSuccess(decoded)) return decoded
+    decodeJson ??= Result.getOrElse(
+      Result.try(() => jsonDecoder(schema)),
+      // There is none where the author wrote the JSON Schema beside it.
+      () => decode
+    )
+    const read = decodeJson(args)
+    if (Exit.isFailure(read)) return withoutNonFinite(read)
+    // A text may say "NaN", and a number may not be it.
+    return saysNonFinite(args) && !isFinitely(read.value) ? not_finite : read
+  }
+}
