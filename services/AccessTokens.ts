@@ -1,5 +1,6 @@
 /**
- * Tokens that admins gave, by the SHA-256 of their text. Stores the records; who may ask for them is decided elsewhere.
+ * Stores the access tokens that admins created, under the SHA-256 of their text. Does not decide who may create, list or revoke
+ * them.
  */
 import { Context } from "effect"
 import type { Effect } from "effect"
@@ -10,24 +11,27 @@ import type { StoreError } from "./StoreError.ts"
 export class AccessTokens extends Context.Service<
   AccessTokens,
   {
-    /** Keeps a token under its digest, 64 hex digits. */
+    /** Stores a token under its digest, 64 hex digits. */
     add(token: AccessToken, sha256: string): Effect.Effect<void, StoreError | TooManyTokens>
-    /** Also one that has expired or was revoked. A revocation that was acknowledged is seen by each later call, in any process. */
+    /**
+     * Finds a token by its digest, even if it has expired or was revoked; undefined = unknown. Once a revocation is acknowledged,
+     * every later call in any process sees it.
+     */
     find(sha256: string): Effect.Effect<AccessToken | undefined, StoreError>
-    /** Newest first, behind `after`; at most `limit` (up to 500). */
+    /** Tokens of the tenant, newest first, starting after the token `after`; at most `limit` (up to 500). */
     list(query: {
       readonly tenant: Tenant
       readonly after?: TokenId | undefined
       readonly limit: number
     }): Effect.Effect<ReadonlyArray<AccessToken>, StoreError>
-    /** One that was revoked before stays as it is. */
+    /** Revokes a token at the time `at` (ms since 1970), and returns it. A token that is already revoked stays as it is. */
     revoke(
       tenant: Tenant,
       id: TokenId,
       by: string,
       at: number
     ): Effect.Effect<AccessToken, StoreError | TokenNotFound>
-    /** Notes a use, unless a later one is noted. */
+    /** Records that the token was used at `at` (ms since 1970), unless a later use is recorded. */
     used(id: TokenId, at: number): Effect.Effect<void, StoreError>
   }
 >()("troupe/services/AccessTokens") {}

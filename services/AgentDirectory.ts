@@ -21,32 +21,34 @@ import type { ModelTool } from "./ModelGateway.ts"
 
 export interface ResolvedAgent {
   readonly spec: AgentSpec
-  /** By the name that the model uses. */
+  /** The agent's tools by the name that the model uses. */
   readonly tools: ReadonlyMap<string, GovernedTool<AgentMemory>>
-  /** The groups of its other tools, by name, which are not for whoever sent the message. Absent = there are none. */
+  /** The groups of the agent's other tools, by name, which the sender of the message may not use. Absent = there are none. */
   readonly withheld?: ReadonlyMap<string, ToolGroup>
   /** Specialists by the name of the tool that delegates to them, `ask_<name>`. */
   readonly specialists: ReadonlyMap<string, AgentName>
-  /** Agents to which it may hand the conversation over, by the name of the tool that does, `transfer_to_<name>`. Absent = none. */
+  /**
+   * Agents to which it may hand the conversation over, by the name of the tool that does so, `transfer_to_<name>`. Absent = none.
+   */
   readonly handoffs?: ReadonlyMap<string, AgentName>
-  /** Reads what another agent delegates with, where its spec says what it takes. */
+  /** Decodes the arguments with which another agent delegates to this one, if its spec declares them. */
   readonly takes?: InputCodec["decode"]
-  /** What the model is shown, built once. */
+  /** The tools as the model is shown them, built once. */
   readonly modelTools: ReadonlyArray<ModelTool>
   readonly pins: Pins
-  /** Reads what the messages of its runs tell them. Absent = it declares nothing. */
+  /** Decodes the context that messages carry for its runs. Absent = the agent declares no context. */
   readonly context?: ContextReader & {
-    /** The same in runs that begin with another agent, which may be told more. */
+    /** Decodes the context in runs that begin with another agent, whose context may have more members. */
     readonly beside: ContextReader["decode"]
   }
   /**
-   * An agent, which is this one or a copy of it, as a turn of a run has it: its functions are called. Throws what they throw.
-   * Absent = every turn has the same.
+   * This agent, or a copy of it, with the instructions and tools of one turn of a run: calls the agent's functions, and throws
+   * what they throw. Absent = every turn has the same instructions and tools.
    */
   readonly forTurn?: (agent: ResolvedAgent, run: Omit<JudgedRun, "agent">) => AgentOfTurn
 }
 
-/** An agent with the instructions of one turn, and the tools that it is offered. */
+/** An agent with the instructions of one turn and the tools that it is offered in it. */
 export interface AgentOfTurn {
   readonly agent: ResolvedAgent
   readonly given: Effect.Effect<TurnGiven>
@@ -57,7 +59,7 @@ export const CustomerAgents: Context.Reference<ReadonlyArray<AgentName>> = Conte
   ReadonlyArray<AgentName>
 >("troupe/services/CustomerAgents", { defaultValue: () => [] })
 
-/** What a process with these agents hosts: each agent, this version of it, and its tools whose calls may be lost. */
+/** What a process with these agents hosts: each agent, this version of it, and those of its tools that have side effects. */
 export const hostedBy = (agents: ReadonlyArray<ResolvedAgent>): ReadonlyArray<Need> =>
   agents.flatMap(({ pins, spec, tools }) => [
     spec.name,
@@ -67,7 +69,10 @@ export const hostedBy = (agents: ReadonlyArray<ResolvedAgent>): ReadonlyArray<Ne
       .map(({ key }) => toolOf(spec.name, key))
   ])
 
-/** The agents that the principal may know of: for a customer those for customers, with their specialists. Undefined = all. */
+/**
+ * The agents that the principal may know of; undefined = all. For a customer these are the agents for customers and their
+ * specialists.
+ */
 export const knownTo = (
   directory: Pick<AgentDirectory["Service"], "get">,
   by: Principal,

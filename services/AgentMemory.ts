@@ -1,6 +1,6 @@
 /**
- * The memory of an address, which is the one way to write a memory: it classifies, refuses copies of canonical texts and
- * what came out of memory, counts what is told again, and passes on what outlives a run and a conversation.
+ * The memory of an address, and the only way to write a memory. It classifies notes, refuses copies of canonical texts and of
+ * text that came out of memory, counts repeated notes, and moves what outlives a run or a conversation to the next tier.
  */
 import { Context } from "effect"
 import type { Effect, Scope } from "effect"
@@ -18,45 +18,47 @@ import type { RecalledLine } from "../src/memory/RecalledLines.ts"
 import type { Compounded, MemoryPage } from "./MemoryStore.ts"
 import type { StoreError } from "./StoreError.ts"
 
-/** What is to be remembered. */
+/** A note to store in the memory. */
 export interface Note {
   /** 1 to 4,000 characters. */
   readonly text: string
-  /** Absent = `interaction`: what the run learns, which outlives it as `Compounding` says. */
+  /** Absent = `interaction`: something that the run learned. `Compounding` decides which of these rows outlive the run. */
   readonly tier?: MemoryTier
   /** Absent = the gateway classifies the text. */
   readonly typology?: Typology
-  /** Whom or what it is about, for an erasure; at most 200 characters. */
+  /** The person or thing that the note is about, by which an erasure finds it; at most 200 characters. */
   readonly subject?: string
   /**
-   * A second note of the agent with this key is not written: for a handler that may see one event twice. Refused where the first
-   * one is of another place, or below the persistent tier of another conversation.
+   * An idempotency key, for a handler that may see one event twice: a second note of the agent with the same key is not written.
+   * It is refused where the first note belongs to another place or, below the persistent tier, to another conversation.
    */
   readonly key?: string
-  /** A row of the same tier that is no longer true, because of this note. */
+  /** A row of the same tier that this note replaces, because the row is no longer true. */
   readonly supersedes?: MemoryId
 }
 
 export interface Remembered {
   readonly row: MemoryRow
-  /** False: the memory had it already, and has counted it once more, or has a row of its key. */
+  /**
+   * False = no row was added: the memory already had this note and has counted it once more, or it has a row with the note's key.
+   */
   readonly isNew: boolean
 }
 
 /** Which memories a prompt needs. */
 export interface RecallQuery {
-  /** What it is about: the message, or the words to look for. */
+  /** The text to find memories for: the message, or the words to look for. */
   readonly text: string
-  /** Tokens of the lines with their heading, as the tokenizer counts. */
+  /** The most tokens that the lines and their heading may have together, as the tokenizer counts them. */
   readonly tokens_max: number
-  /** The run whose own notes count too. Absent = those of conversation and place alone. */
+  /** The run whose own notes are searched too. Absent = only those of the conversation and its place. */
   readonly run?: RunId
 }
 
 export interface Recalled {
-  /** Best first; at most 100. Frozen: whoever recalls a row is given the same line of it. */
+  /** Best match first; at most 100. The lines are frozen, because every recall of a row returns the same line object. */
   readonly lines: ReadonlyArray<RecalledLine>
-  /** The lines under their heading, as a prompt shows them; empty of none. */
+  /** The lines under their heading, as a prompt shows them; empty if there are no lines. */
   readonly text: string
   readonly tokens: number
 }
@@ -64,7 +66,7 @@ export interface Recalled {
 export class AgentMemory extends Context.Service<
   AgentMemory,
   {
-    /** Durable when it returns, where the store is. Refused: see `MemoryRefused`. */
+    /** Stores a note. It is durable on return if the store is durable. `MemoryRefused` lists the reasons for a refusal. */
     remember(
       note: Note,
       origin: MemoryOrigin
@@ -76,11 +78,11 @@ export class AgentMemory extends Context.Service<
       page: MemoryPage,
       run?: RunId
     ): Effect.Effect<ReadonlyArray<MemoryRow>, StoreError>
-    /** Takes a row of this address out of the memory, which then has the row that it superseded again. */
+    /** Removes a row of this address from the memory. The row that it superseded, if any, is valid again. */
     undo(id: MemoryId, by: string): Effect.Effect<MemoryRow, MemoryRefused | StoreError>
-    /** The run is over: what lasts goes on to the conversation, also of runs that died before; the rest is gone. */
+    /** Ends a run. Its lasting memories, and those of runs that died earlier, move to the conversation; the rest is removed. */
     endRun(run: RunId): Effect.Effect<Compounded, StoreError>
-    /** The conversation is over: what lasts goes on to its place; the rest is gone. */
+    /** Ends the conversation. Its lasting memories move to its place; the rest is removed. */
     readonly endConversation: Effect.Effect<Compounded, StoreError>
   }
 >()("troupe/services/AgentMemory") {}
@@ -89,7 +91,10 @@ export class AgentMemory extends Context.Service<
 export class AgentMemories extends Context.Service<
   AgentMemories,
   {
-    /** Built on first use; held until the scope closes. `kind`: what its persistent tier belongs to; `workspace` by default. */
+    /**
+     * The memory of an address. It is built on first use and kept until the scope closes. `kind` says what its persistent tier
+     * belongs to; `workspace` by default.
+     */
     get(
       tenant: Tenant,
       address: Address,

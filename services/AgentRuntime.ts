@@ -1,6 +1,6 @@
 /**
- * Actors and their runs. Owns which process runs an actor and what the actor does next; all state comes from the journal.
- * Every method decodes what it is given: a value that is not what its type says is `InvalidInput`, and nothing is done.
+ * Actors and their runs. Owns which process runs an actor and what the actor does next; all state comes from the journal. Every
+ * method decodes its arguments first: a value that does not match its type fails with `InvalidInput`, and nothing is done.
  */
 import { Channel, Context, Effect, Schema, Stream } from "effect"
 import type { Pull, Scope } from "effect"
@@ -33,7 +33,10 @@ import type { Accepted } from "./TaskStore.ts"
 
 /** The runtime is stopping and takes no new work. */
 export class ShuttingDown extends Schema.TaggedError<ShuttingDown>()("ShuttingDown", {
-  /** The run that a wait was for, which the stop does not end: whoever hosts it next goes on with it. Absent = no wait. */
+  /**
+   * The run that a wait was for. The stop does not end the run: the next process that hosts it continues it. Absent = this was
+   * not a wait.
+   */
   run: Schema.optionalKey(RunId)
 }) {
   override get message(): string {
@@ -44,40 +47,53 @@ export class ShuttingDown extends Schema.TaggedError<ShuttingDown>()("ShuttingDo
 }
 
 export interface Message {
-  /** In a conversation that began with another agent, it takes part beside that one, and holds the conversation from then on. */
+  /**
+   * The agent that gets the message. In a conversation that began with another agent, it joins that agent and is the current
+   * agent of the conversation from then on.
+   */
   readonly agent: AgentName
   /**
-   * Absent = a new conversation. For an agent whose memory belongs to operators it is `OPERATOR:TASK`, with the sender's id
-   * first; to worlds, `WORLD:SESSION` or `WORLD@VERSION:SESSION`.
+   * Absent = a new conversation. If the agent's memory belongs to operators, the id is `OPERATOR:TASK`, where OPERATOR is the
+   * sender's id; if it belongs to worlds, the id is `WORLD:SESSION` or `WORLD@VERSION:SESSION`.
    */
   readonly conversation?: ConversationId | undefined
-  /** 1 to 1,000,000 bytes of UTF-8, with the texts among its parts; may be empty where it has parts. */
+  /** 1 to 1,000,000 bytes of UTF-8, including the texts among its parts. May be empty if there are parts. */
   readonly text: string
-  /** Images, audio and other files, and texts between them; 1 to 32, which stand after the text. Absent = none. */
+  /** Images, audio, other files, and texts between them; 1 to 32 parts, which follow the text. Absent = none. */
   readonly parts?: ReadonlyArray<GivenPart> | undefined
   readonly idempotency_key?: string | undefined
   /** Absent = `api`. */
   readonly channel_origin?: string | undefined
-  /** For a message that begins a conversation. Absent = `customer` where the sender is one, else `system`. */
+  /**
+   * Who began the conversation, for a message that begins one. Absent = `customer` if the sender is a customer, else `system`.
+   */
   readonly initiated_by?: InitiatedBy | undefined
-  /** The run around the message, which sends it through another system. Absent = there is none. */
+  /** The run in which this message is nested, because it sent the message through another system. Absent = there is none. */
   readonly nested?: Nesting | undefined
-  /** JSON Schema of an object that the answer has to fit: an answer that does not is asked for once more, then the run fails. */
+  /**
+   * JSON Schema that the answer, an object, has to fit. If an answer does not fit, the model is asked once more; then the run
+   * fails.
+   */
   readonly answer_schema?: AnswerSchema | undefined
-  /** What the tools of the run are told, and its model is not: at most 16,384 characters of JSON. It fits what they declare. */
+  /**
+   * Data for the run's tools, which the model does not see: at most 16,384 characters of JSON. It has to fit what the tools
+   * declare.
+   */
   readonly context?: RunContext | undefined
 }
 
-/** A position in a conversation: events up to and including this one were seen. `{ ordinal: 0, seq: -1 }` = none. */
+/**
+ * A position in a conversation: the reader has seen all events up to and including this one. `{ ordinal: 0, seq: -1 }` = none.
+ */
 export interface Cursor {
   readonly ordinal: number
   readonly seq: number
 }
 
 /**
- * What a watcher gets: journaled events, each with its cursor; pieces of the turn in progress and what calls show before
- * they end, which have none and go only to those who watch at that moment; and once `CaughtUp`: everything that was
- * journaled when the watch began has been given, and what follows happens from then on.
+ * An item of a watch. `Event`: a journaled event, with its cursor. `Delta` and `Output`: pieces of the turn in progress, and what
+ * calls show before they end; these have no cursor and go only to those who watch at that moment. `CaughtUp`, once: everything
+ * that was journaled when the watch began has been delivered, and what follows happens from then on.
  */
 export type FeedItem =
   | {
@@ -94,7 +110,7 @@ export type FeedItem =
       readonly step: number
       readonly kind: "text" | "reasoning"
       readonly text: string
-      /** 0 begins the turn anew: the watcher drops what it has of it. */
+      /** 0 = the turn begins anew: the watcher drops the pieces that it has of it. */
       readonly offset: number
     }
   | {
@@ -104,12 +120,12 @@ export type FeedItem =
       readonly frame: FrameId
       readonly step: number
       readonly call: CallId
-      /** What the call has so far, as JSON text; replaces what was shown of the call before. Cut at 16,384 bytes. */
+      /** The call's preliminary output, as JSON text, cut at 16,384 bytes. It replaces what was shown of the call before. */
       readonly text: string
     }
   | {
       readonly _tag: "CaughtUp"
-      /** The last event that was given, or where the watch began. */
+      /** The position of the last event that was delivered, or of the start of the watch. */
       readonly ordinal: number
       readonly seq: number
     }
@@ -127,22 +143,26 @@ export type WatchError =
   | JournalError
 
 /**
- * A watch for one reader, who needs no fiber while there is nothing to read: it takes what is here, and is called when there may
- * be more (bench rows `send` and `http`). It does one thing at a time.
+ * A watch for one reader that needs no fiber while there is nothing to read: the reader takes the items that are available, and
+ * is called back when there may be more (bench rows `send` and `http`). The reader does one thing at a time.
  */
 export interface OpenFeed<E, A = FeedItem, R = never> {
-  /** Gives what there is, at least one item, and waits where there is nothing. Nothing is lost where it is interrupted. */
+  /** Returns the available items, at least one, and waits if there are none. Nothing is lost if it is interrupted. */
   readonly pull: Pull.Pull<readonly [A, ...Array<A>], E, void, R>
-  /** What is here already. `wait`: nothing is. `pull`: only `pull` tells, because the journal is to be read. */
+  /**
+   * Returns the items that are available at once. `wait`: there are none. `pull`: only `pull` can tell, because the journal has
+   * to be read.
+   */
   readonly takeHere: () => readonly [A, ...Array<A>] | "wait" | "pull"
   /**
-   * After `wait`: calls back once, when there may be something, and at once where it has come since; not after the scope of the
-   * watch has closed. A later call replaces the callback. The callback must not throw: it runs where something is committed.
+   * To be called after `wait`: calls back once, when there may be something to take, or at once if it has come since. Does not
+   * call back after the scope of the watch has closed. A later call replaces the callback. The callback must not throw, because
+   * it runs inside a commit.
    */
   readonly whenDue: (callback: () => void) => void
 }
 
-/** A stream as an open feed. Nothing of it is here before it is pulled. */
+/** A stream as an open feed. None of its items is available before it is pulled. */
 export const openStream = <A, E, R>(
   stream: Stream.Stream<A, E, R>
 ): Effect.Effect<OpenFeed<E, A, R>, never, R | Scope.Scope> =>
@@ -162,8 +182,9 @@ export interface ActorInfo {
   readonly tenant: Tenant
   readonly address: Address
   /**
-   * `running`: it has claimed a run, which is at work or waits for a person; `idle`: it has none; `parked`: only the record of a
-   * question waits for a person, and the process has nothing else of the run; `stopped`: it crashed too often.
+   * `running`: the actor has claimed a run, which is at work or waits for a person. `idle`: it has no run. `parked`: its run
+   * waits for a person, only the record of the question is left, and the process keeps nothing else of the run. `stopped`: it
+   * crashed too often.
    */
   readonly state: "running" | "idle" | "parked" | "stopped"
   readonly run: RunId | undefined
@@ -174,8 +195,8 @@ export class AgentRuntime extends Context.Service<
   AgentRuntime,
   {
     /**
-     * Accepts a message: durable when it returns, handled after. A customer can only name a conversation that it began.
-     * The caller limits which agents a customer may write to, and what it is shown of its own runs (`CustomerView`).
+     * Accepts a message. The message is durable on return and is handled afterwards. A customer can only name a conversation that
+     * it began. The caller limits which agents a customer may write to, and what it is shown of its own runs (`CustomerView`).
      */
     send(
       message: Message,
@@ -200,8 +221,8 @@ export class AgentRuntime extends Context.Service<
       | StoreError
     >
     /**
-     * The agent that holds a conversation of the principal's tenant: the one that it was handed over to, or else that was sent
-     * its last message. Fails for a customer that did not begin the conversation.
+     * The current agent of a conversation of the principal's tenant: the agent that the conversation was handed over to, or else
+     * the one that its last message was sent to. Fails for a customer that did not begin the conversation.
      */
     holder(
       conversation: ConversationId,
@@ -211,26 +232,27 @@ export class AgentRuntime extends Context.Service<
       ConversationNotFound | InvalidInput | NotEntitled | StoreError | JournalError
     >
     /**
-     * Events of a conversation of the principal's tenant after the cursor, then those to come; never ends by itself, and fails
-     * with ShuttingDown when the runtime has stopped. The same id at another tenant is another conversation. Fails for a
-     * customer that did not begin the conversation, with InvalidInput where the cursor is in a run that the conversation has not
-     * accepted, and with StoreError where a run is removed before it was given to its end. Where the run at the cursor is not
-     * over and has no such event, all of its events are given. A cursor stays valid when retention has removed its run.
+     * The events of a conversation of the principal's tenant after the cursor, then those to come. Never ends by itself; fails
+     * with ShuttingDown when the runtime has stopped. The same id in another tenant is another conversation.
+     *
+     * Fails for a customer that did not begin the conversation, with InvalidInput if the cursor is in a run that the conversation
+     * has not accepted, and with StoreError if a run is removed before all of it was delivered. If the run at the cursor is not
+     * over and has no such event, all of its events are delivered. A cursor stays valid after retention has removed its run.
      */
     watch(
       conversation: ConversationId,
       after: Cursor,
       by: Principal
     ): Stream.Stream<FeedItem, WatchError>
-    /** As `watch`, without a stream; until the scope closes. */
+    /** The same as `watch`, without a stream; open until the scope closes. */
     openFeed(
       conversation: ConversationId,
       after: Cursor,
       by: Principal
     ): Effect.Effect<OpenFeed<WatchError>, WatchError, Scope.Scope>
     /**
-     * Cancels a run and closes its questions: durable when it returns. For operators, and for the customer that sent the
-     * message. The reason has 1 to 4,000 characters.
+     * Cancels a run and closes its questions; durable when it returns. For operators, and for the customer that sent the message.
+     * The reason has 1 to 4,000 characters.
      */
     interrupt(
       run: RunId,
@@ -240,7 +262,7 @@ export class AgentRuntime extends Context.Service<
       void,
       InvalidInput | NotEntitled | RunNotFound | RunIsOver | RunQuarantined | JournalError
     >
-    /** Settles a call whose outcome is unknown; for operators. Durable when it returns. */
+    /** Records the outcome of a call whose outcome is unknown; durable when it returns. For operators. */
     settle(
       run: RunId,
       call: CallId,
@@ -257,8 +279,8 @@ export class AgentRuntime extends Context.Service<
       | JournalError
     >
     /**
-     * Actors that this process knows, those in memory first; at most `limit` (1 to 100,000). Absent tenant = of all
-     * tenants.
+     * The actors that this process knows, those in memory first; at most `limit` (1 to 100,000). Absent tenant = the actors of
+     * all tenants.
      */
     actors(limit: number, tenant?: Tenant): Effect.Effect<ReadonlyArray<ActorInfo>, InvalidInput>
   }

@@ -12,7 +12,7 @@ export interface ApprovalQuery {
   readonly tenant: Tenant
   readonly status?: ApprovalStatus | undefined
   readonly run_id?: RunId | undefined
-  /** `approval`: questions to approvers. `client`: calls that a client answers. Absent = both. */
+  /** `approval`: questions for approvers. `client`: calls that a client answers. Absent = both. */
   readonly kind?: "approval" | "client" | undefined
   /** 1 to 500. */
   readonly limit: number
@@ -20,7 +20,7 @@ export interface ApprovalQuery {
   readonly after?: ApprovalId | undefined
 }
 
-/** Is a record among those that a query asks for by their kind? */
+/** Whether a record is of the kind that the query asks for. */
 export const isOfKind =
   ({ kind }: ApprovalQuery) =>
   ({ client }: Approval): boolean =>
@@ -29,13 +29,22 @@ export const isOfKind =
 export class ApprovalRecords extends Context.Service<
   ApprovalRecords,
   {
-    /** One record. Pending ones that cannot be approved are marked (`quarantined`, `altered`), also in lists. */
+    /**
+     * One record; undefined = unknown. Pending records that cannot be approved are marked `quarantined` or `altered`, in lists
+     * too.
+     */
     get(id: ApprovalId): Effect.Effect<Approval | undefined, StoreError>
-    /** As `get`, on behalf of a principal of this tenant: a record of another one is not there, by the rights of the database too. */
+    /**
+     * As `get`, for a principal of this tenant: a record of another tenant is not found. SQL stores enforce this with row-level
+     * security too.
+     */
     read(tenant: Tenant, id: ApprovalId): Effect.Effect<Approval | undefined, StoreError>
     /** Oldest first. */
     list(query: ApprovalQuery): Effect.Effect<ReadonlyArray<Approval>, StoreError>
-    /** Pending ones whose time is over at `now`: tenants in turn, each with its oldest; at most `limit`. */
+    /**
+     * Pending records that have expired at `now` (ms since 1970); at most `limit`. Tenants take turns, each with its oldest
+     * record.
+     */
     overdue(now: number, limit: number): Effect.Effect<ReadonlyArray<Approval>, StoreError>
   }
 >()("troupe/services/ApprovalRecords") {}

@@ -1,7 +1,7 @@
 /**
- * Where people authorise an action of an agent in advance, for their workspace. Owns who may do so and for what; keeps nothing
- * itself, and knows nothing of approvals. Every method decodes what it is given: a value that is not what its type says is
- * `InvalidInput`, and nothing is done.
+ * Where people authorise an action of an agent in advance, for their workspace. Owns who may do so and for what; stores nothing
+ * itself, and is independent of approvals. Every method decodes its arguments first: a value that does not match its type fails
+ * with `InvalidInput`, and nothing is done.
  */
 import { Context } from "effect"
 import type { Effect } from "effect"
@@ -22,22 +22,26 @@ import type { StoreError } from "./StoreError.ts"
 export interface AuthorizationsPage {
   /** 1 to 500. */
   readonly limit: number
-  /** Also those that have expired, were revoked or are used up. Absent = false. */
+  /** Includes authorizations that have expired, were revoked or are used up. Absent = false. */
   readonly all?: boolean
-  /** Continue behind this one. */
+  /** Continue after this authorization. */
   readonly after?: AuthorizationId
 }
 
-/** The agents that the principal may know of; absent = all. A customer's are those for customers, with their specialists. */
+/**
+ * The agents that the principal may know of; absent = all. For a customer these are the agents for customers and their
+ * specialists.
+ */
 type Known = ReadonlyArray<AgentName> | undefined
 
 export class AuthorizationDesk extends Context.Service<
   AuthorizationDesk,
   {
     /**
-     * Authorises calls of one tool by one agent in the principal's workspace, until it expires; it takes the place of one that
-     * stood. Only for those who may decide about such a call: they hold a role that the tool names in its `approvers`. Refused
-     * for a tool that asks nobody, that the policy always has a person asked about, or that is denied.
+     * Authorises calls of one tool by one agent in the principal's workspace, until the authorization expires. It replaces an
+     * earlier one for the same action. Only a principal who may decide about such a call may grant it, that is, one with a role
+     * that the tool names in its `approvers`. Refused for a tool that needs no approval, that the policy always has a person
+     * asked about, or that is denied.
      */
     grant(
       request: typeof AuthorizationRequest.Encoded,
@@ -52,7 +56,7 @@ export class AuthorizationDesk extends Context.Service<
       | StoreError
       | TooManyAuthorizations
     >
-    /** Takes one back: when it returns, no further call runs by it. One that was revoked before stays as it is. */
+    /** Revokes an authorization: when it returns, no further call runs by it. One that is already revoked stays as it is. */
     revoke(
       id: AuthorizationId,
       by: Principal,
@@ -61,7 +65,7 @@ export class AuthorizationDesk extends Context.Service<
       WorkspaceAgentAuthorization,
       AuthorizationNotFound | InvalidInput | NotEntitled | StoreError
     >
-    /** Those of the principal's workspace, newest first. */
+    /** Authorizations of the principal's workspace, newest first. */
     list(
       page: AuthorizationsPage,
       by: Principal,

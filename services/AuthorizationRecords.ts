@@ -1,6 +1,6 @@
 /**
- * The records of what workspaces authorised in advance. Of one action of one agent at most one is in force. They say nothing of
- * approvals, and nothing here reads those; `AuthorizationDesk` decides who may grant.
+ * The records of what workspaces authorised in advance. At most one authorization is in force for each action of an agent. They
+ * are independent of approvals; `AuthorizationDesk` decides who may grant.
  */
 import { Context } from "effect"
 import type { Effect } from "effect"
@@ -15,22 +15,25 @@ import type { StoreError } from "./StoreError.ts"
 
 export interface AuthorizationQuery {
   readonly tenant: Tenant
-  /** Of these agents; absent = of all. */
+  /** Only authorizations for these agents; absent = for all agents. */
   readonly agents?: ReadonlyArray<AgentName> | undefined
-  /** Only those that are in force at this time, in ms since 1970; absent = all. */
+  /** Only authorizations that are in force at this time, in ms since 1970; absent = all. */
   readonly in_force_at?: number | undefined
   /** 1 to 500. */
   readonly limit: number
-  /** Continue behind this one; an unknown one has none behind it. */
+  /** Continue after this authorization; if its id is unknown, the page is empty. */
   readonly after?: AuthorizationId | undefined
 }
 
 export class AuthorizationRecords extends Context.Service<
   AuthorizationRecords,
   {
-    /** Keeps it. One that stood for the same action of the same agent is revoked by whoever granted this one, at its time. */
+    /**
+     * Stores an authorization. An earlier one for the same action of the same agent is revoked, with the grantor and the time of
+     * the new one.
+     */
     add(given: WorkspaceAgentAuthorization): Effect.Effect<void, TooManyAuthorizations | StoreError>
-    /** One of the workspace. */
+    /** One authorization of the workspace. */
     get(
       tenant: Tenant,
       id: AuthorizationId
@@ -39,14 +42,14 @@ export class AuthorizationRecords extends Context.Service<
     list(
       query: AuthorizationQuery
     ): Effect.Effect<ReadonlyArray<WorkspaceAgentAuthorization>, StoreError>
-    /** Takes one back, and gives it; one that was revoked before stays as it is. */
+    /** Revokes an authorization at the time `at` (ms since 1970), and returns it. One that is already revoked stays as it is. */
     revoke(
       tenant: Tenant,
       id: AuthorizationId,
       by: string,
       at: number
     ): Effect.Effect<WorkspaceAgentAuthorization, AuthorizationNotFound | StoreError>
-    /** Uses the one that is in force for the action, once; undefined = there is none. */
+    /** Counts one use of the authorization that is in force for the action, and returns it; undefined = there is none. */
     use(
       action: AuthorizedAction,
       now: number

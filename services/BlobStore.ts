@@ -1,6 +1,6 @@
 /**
- * The bytes of files, each once for its tenant under the SHA-256 of its content, and what names them: uploads and runs.
- * Owns how long bytes are kept; does not know what is in them, nor who may read them.
+ * The bytes of files, stored once per tenant under the SHA-256 of their content, and the uploads and runs that refer to them.
+ * Owns how long bytes are stored; does not interpret them, and does not decide who may read them.
  */
 import { Context, Schema } from "effect"
 import type { Effect } from "effect"
@@ -9,7 +9,10 @@ import type { FileNotFound, FilesFull } from "../src/conversation/Part.ts"
 import type { ConversationId, RunId, Tenant } from "../src/Ids.ts"
 import type { StoreError } from "./StoreError.ts"
 
-/** What names a file: somebody who uploaded it and has not sent it yet, or a run by its message, a call's result or an answer. */
+/**
+ * What refers to a file: a principal who uploaded it and has not sent it yet, or a run through its message, a call's result or an
+ * answer.
+ */
 export type BlobHolder =
   | { readonly uploaded_by: string }
   | {
@@ -18,7 +21,7 @@ export type BlobHolder =
       readonly as: "message" | "result" | "answer"
     }
 
-/** How its holder describes the file. */
+/** How a holder describes the file. */
 export const BlobLabel = Schema.Struct({
   digest: FileDigest,
   media_type: MediaType,
@@ -26,7 +29,7 @@ export const BlobLabel = Schema.Struct({
 })
 export interface BlobLabel extends Schema.Schema.Type<typeof BlobLabel> {}
 
-/** A file as one of its holders names it. */
+/** A file as one of its holders describes it. */
 export interface HeldBlob extends BlobLabel {
   readonly size: number
   readonly as: "upload" | "message" | "result" | "answer"
@@ -34,11 +37,11 @@ export interface HeldBlob extends BlobLabel {
 
 /** Bounds of files. */
 export interface BlobBounds {
-  /** Of one file, in bytes. */
+  /** The maximum size of one file, in bytes. */
   readonly file_bytes_max: number
-  /** Of all files of one tenant, in bytes. */
+  /** The maximum size of all files of one tenant together, in bytes. */
   readonly tenant_bytes_max: number
-  /** How long a file is kept that was uploaded, or stored for a message that was never accepted, in ms. */
+  /** How long a file is stored that was uploaded but not sent, or that belongs to a message that was never accepted, in ms. */
   readonly unsent_ms: number
 }
 
@@ -54,8 +57,8 @@ export class BlobStore extends Context.Service<
   BlobStore,
   {
     /**
-     * Stores the bytes, unless the tenant has them, and names them: durable when it returns. The digest is theirs. Fails with
-     * FilesFull where the tenant would have more than `tenant_bytes_max`.
+     * Stores the bytes, unless the tenant has them already, and records the holder's reference; durable when it returns. The
+     * label's digest is that of the bytes. Fails with FilesFull if the tenant would have more than `tenant_bytes_max` bytes.
      */
     put(
       tenant: Tenant,
@@ -65,8 +68,8 @@ export class BlobStore extends Context.Service<
       tenant_bytes_max: number
     ): Effect.Effect<void, FilesFull | StoreError>
     /**
-     * Names bytes that the tenant has, so that they stay; gives their size. `uploaded_by`: only if this principal has uploaded
-     * them and they were not collected since.
+     * Records another reference to bytes that the tenant has, so that they are not removed; returns their size. With
+     * `uploaded_by`, it succeeds only if this principal has uploaded them and the upload has not been collected since.
      */
     hold(
       tenant: Tenant,
@@ -81,26 +84,33 @@ export class BlobStore extends Context.Service<
       from: number,
       bytes_max: number
     ): Effect.Effect<Uint8Array | undefined, StoreError>
-    /** As `get`, on behalf of a principal of this tenant: no file of another one is there, by the rights of the database too. */
+    /**
+     * As `get`, for a principal of this tenant: a file of another tenant is not found. SQL stores enforce this with row-level
+     * security too.
+     */
     read(
       tenant: Tenant,
       digest: string,
       from: number,
       bytes_max: number
     ): Effect.Effect<Uint8Array | undefined, StoreError>
-    /** How the runs of a conversation name a file, at most 100, for a principal of the tenant; none where they do not. */
+    /**
+     * How the runs of a conversation refer to a file, at most 100 references, for a principal of the tenant; empty if none does.
+     */
     heldBy(
       tenant: Tenant,
       conversation: ConversationId,
       digest: string
     ): Effect.Effect<ReadonlyArray<HeldBlob>, StoreError>
-    /** These runs name no files any more; bytes that nothing else names are removed at once. For the erasure of a conversation. */
+    /**
+     * Removes the references of these runs, and at once the bytes that nothing else refers to. For the erasure of a conversation.
+     */
     release(tenant: Tenant, runs: ReadonlyArray<RunId>): Effect.Effect<void, StoreError>
-    /** Forgets what the principal has uploaded and not sent. Gives how many files that were. */
+    /** Removes the principal's uploads that were not sent, and returns how many there were. */
     withdraw(tenant: Tenant, uploaded_by: string): Effect.Effect<number, StoreError>
     /**
-     * Forgets uploads, and names of runs that were never accepted, from before a time (ms since 1970), at most `limit` (to 1,000), and
-     * removes bytes that nothing names any more. Gives how many names it looked at.
+     * Removes at most `limit` (to 1,000) references from before `before` (ms since 1970), namely of uploads and of runs that were
+     * never accepted, and the bytes that nothing refers to any more. Returns how many references it looked at.
      */
     collect(before: number, limit: number): Effect.Effect<number, StoreError>
   }

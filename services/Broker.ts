@@ -6,7 +6,7 @@ import { Context, Schema } from "effect"
 import type { Effect } from "effect"
 import type { BrokerResponse } from "../src/agents/Broker.ts"
 
-/** The broker did not answer; it may later. */
+/** The broker did not answer; a later request may succeed. */
 export class BrokerUnavailable extends Schema.TaggedError<BrokerUnavailable>()(
   "BrokerUnavailable",
   { message: Schema.String, retry_after_ms: Schema.optionalKey(Schema.Int) }
@@ -20,7 +20,7 @@ export class BrokerRefused extends Schema.TaggedError<BrokerRefused>()("BrokerRe
 export class Broker extends Context.Service<
   Broker,
   {
-    /** One request, whose id is in the response. */
+    /** Sends one request. The response contains its id. */
     request(
       agent_id: string,
       intent: string

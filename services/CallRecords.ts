@@ -13,14 +13,16 @@ export class CallRecords extends Context.Service<
   {
     /** Stores records, at most 1,000 at once; a record whose key exists is ignored. */
     store(records: ReadonlyArray<CallRecord>): Effect.Effect<void, StoreError>
-    /** Of a run, oldest first, those after the record of this key (absent = all); at most `limit` (up to 500). */
+    /**
+     * Records of a run, oldest first, starting after the record with the key `after` (absent = all); at most `limit` (up to 500).
+     */
     ofRun(
       tenant: Tenant,
       run: RunId,
       limit: number,
       after?: string
     ): Effect.Effect<ReadonlyArray<CallRecord>, StoreError>
-    /** Of a tool, newest first; at most `limit` (up to 500). */
+    /** Records of a tool's calls, newest first; at most `limit` (up to 500). */
     ofTool(
       tenant: Tenant,
       tool_name: string,

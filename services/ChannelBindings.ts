@@ -1,6 +1,6 @@
 /**
- * The channels that conversations are bound to. What an agent says in a bound conversation, and what its runs ask there, is
- * announced in the outbox by whoever writes it: `announced_topics`.
+ * The channels that conversations are bound to. Whoever writes an agent's answer or a run's question in a bound conversation also
+ * announces it in the outbox, under the topics below.
  */
 import { Context } from "effect"
 import type { Effect } from "effect"
@@ -21,25 +21,28 @@ export const asked_topic = "conversation.asked"
 export class ChannelBindings extends Context.Service<
   ChannelBindings,
   {
-    /** Binds; the same again changes nothing. At most 16 of one conversation. */
+    /** Binds a conversation to a channel; an existing binding stays as it is. A conversation has at most 16 bindings. */
     bind(
       tenant: Tenant,
       conversation: ConversationId,
       target: BindingTarget
     ): Effect.Effect<void, ConversationNotFound | BindingsFull | StoreError>
-    /** Nothing more is told there. False = there was no such binding. */
+    /** Removes a binding: nothing more is sent there. False = there was no such binding. */
     unbind(
       tenant: Tenant,
       conversation: ConversationId,
       channel: ChannelName,
       address: string
     ): Effect.Effect<boolean, StoreError>
-    /** Of one conversation, first bound first. */
+    /** The bindings of one conversation, in the order in which they were made. */
     of(
       tenant: Tenant,
       conversation: ConversationId
     ): Effect.Effect<ReadonlyArray<ChannelBinding>, StoreError>
-    /** Names the thread of a binding that has none. False = it has one, or is gone, or another has this thread. */
+    /**
+     * Sets the thread of a binding that has none. False = the binding already has a thread or is gone, or another binding has
+     * this thread.
+     */
     begin(binding: ChannelBinding, thread: string): Effect.Effect<boolean, StoreError>
     /** The binding of a thread. */
     at(

@@ -8,13 +8,13 @@ import type { Effect } from "effect"
 export interface IngressRequest {
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string | undefined>>
-  /** As it was sent, at most 1,000,000 bytes: signatures are over its text. */
+  /** The body as it was sent, at most 1,000,000 bytes, because signatures cover its exact text. */
   readonly body: string
 }
 
 export interface IngressAnswer {
   readonly status: 200 | 400 | 401 | 429 | 503
-  /** Sent as `Retry-After`; absent = not said. */
+  /** Sent as `Retry-After`; absent = the header is not sent. */
   readonly retry_after_s?: number
   /** Plain text; empty = none. */
   readonly body: string
@@ -22,7 +22,7 @@ export interface IngressAnswer {
 
 export type IngressHandler = (request: IngressRequest) => Effect.Effect<IngressAnswer>
 
-/** By the channel's name: `POST /v1/channels/<name>`. */
+/** The handlers by the name of their channel, for `POST /v1/channels/<name>`. */
 export const ChannelIngress: Context.Reference<ReadonlyMap<string, IngressHandler>> =
   Context.Reference<ReadonlyMap<string, IngressHandler>>("troupe/services/ChannelIngress", {
     defaultValue: () => new Map()

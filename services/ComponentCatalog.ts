@@ -11,7 +11,7 @@ export class ComponentCatalog extends Context.Service<
   {
     /** Sorted by id; at most 1,000. */
     readonly all: Effect.Effect<ReadonlyArray<Component>, StoreError>
-    /** Replaces the one of that id. */
+    /** Registers a component, or replaces the one with the same id. */
     register(component: Component): Effect.Effect<void, StoreError>
   }
 >()("troupe/services/ComponentCatalog") {}

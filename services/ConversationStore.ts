@@ -11,11 +11,14 @@ export class ConversationStore extends Context.Service<
   ConversationStore,
   {
     get(tenant: Tenant, id: ConversationId): Effect.Effect<Conversation | undefined, StoreError>
-    /** As `get`, for a principal: by the rights of the database too a conversation of another tenant is not there. */
+    /**
+     * As `get`, for a principal of this tenant: a conversation of another tenant is not found. SQL stores enforce this with
+     * row-level security too.
+     */
     read(tenant: Tenant, id: ConversationId): Effect.Effect<Conversation | undefined, StoreError>
     /**
-     * Newest first, those behind the conversation `after` (absent = from the newest one; unknown = none) and begun by this
-     * principal (absent = by anyone); at most `limit` (up to 500).
+     * Conversations, newest first; at most `limit` (up to 500). The page starts after the conversation `after` (absent = at the
+     * newest one; an unknown id gives an empty page). `begun_by` selects those that this principal began (absent = all).
      */
     list(
       tenant: Tenant,

@@ -11,26 +11,26 @@ import type { StoreError } from "./StoreError.ts"
 export interface CostQuery {
   readonly tenant: Tenant
   readonly by: CostGroup
-  /** Journaled at or after `from` and before `to`, in ms since 1970. */
+  /** Only costs that were journaled at or after `from` and before `to`, in ms since 1970. */
   readonly from?: number | undefined
   readonly to?: number | undefined
-  /** The agent whose turns and calls they were; a specialist's count as the specialist's. */
+  /** The agent whose turns and calls they were; those of a specialist count for the specialist. */
   readonly agent?: AgentName | undefined
   readonly model?: string | undefined
   readonly run_id?: RunId | undefined
-  /** The plain name of a tool: what its bodies spent, and no turns. */
+  /** The plain name of a tool: only what its bodies spent on models, without turns. */
   readonly tool?: string | undefined
   readonly trace_id?: string | undefined
   /** 1 to 500. */
   readonly limit: number
-  /** Continue behind this key. */
+  /** Continue after this key. */
   readonly after?: string | undefined
 }
 
 export class CostLedger extends Context.Service<
   CostLedger,
   {
-    /** In the order of their keys (by code unit; runs are oldest first), at most `limit`. */
+    /** Totals in the order of their keys (by code unit; runs are oldest first); at most `limit`. */
     totals(query: CostQuery): Effect.Effect<ReadonlyArray<CostTotal>, StoreError>
   }
 >()("troupe/services/CostLedger") {}

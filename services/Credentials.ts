@@ -14,7 +14,7 @@ import type {
 } from "../src/permission/AccessToken.ts"
 import type { StoreError } from "./StoreError.ts"
 
-/** There is no token, or it is unknown, has expired or was revoked. */
+/** The token is missing or unknown, has expired or was revoked. */
 export class Unauthorized extends Schema.TaggedError<Unauthorized>()("Unauthorized", {}) {
   override get message(): string {
     return "the token is not one that this service knows"
@@ -24,11 +24,11 @@ export class Unauthorized extends Schema.TaggedError<Unauthorized>()("Unauthoriz
 export class Credentials extends Context.Service<
   Credentials,
   {
-    /** The principal of a token. Compares in constant time, or looks its digest up. */
+    /** The principal of a token. The token is compared in constant time, or found by its digest. */
     verify(token: Redacted.Redacted): Effect.Effect<Principal, StoreError | Unauthorized>
     /**
-     * A new token of the tenant of `by`, an admin; its text is nowhere else. Where `by` came with a stored token
-     * (`using`), the new one expires no later than that.
+     * Creates a token for the tenant of `by`, who has to be an admin; its text is stored nowhere. If `by` used a stored token for
+     * this request (`using`), the new token expires no later than that one.
      */
     create(
       request: TokenRequest,
@@ -38,12 +38,12 @@ export class Credentials extends Context.Service<
       { readonly text: Redacted.Redacted; readonly token: AccessToken },
       NotEntitled | StoreError | TooManyTokens | Unauthorized
     >
-    /** Those of the tenant of `by`, an admin, newest first; at most `limit` (up to 500). */
+    /** Tokens of the tenant of `by`, who has to be an admin, newest first; at most `limit` (up to 500). */
     list(
       page: { readonly after?: TokenId | undefined; readonly limit: number },
       by: Principal
     ): Effect.Effect<ReadonlyArray<AccessToken>, NotEntitled | StoreError>
-    /** From its return on no process takes the token. */
+    /** Revokes a token: when it returns, no process accepts the token any more. */
     revoke(
       id: TokenId,
       by: Principal

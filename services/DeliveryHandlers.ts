@@ -7,21 +7,21 @@ import type { Effect } from "effect"
 import type { OutboxMessage } from "../src/delivery/Outbox.ts"
 import type { AgentName } from "../src/Ids.ts"
 
-/** This try failed and another may succeed. The message is sanitised before it is stored. */
+/** This attempt failed, and another one may succeed. The message is sanitised before it is stored. */
 export class DeliveryFailed extends Schema.TaggedError<DeliveryFailed>()("DeliveryFailed", {
   message: Schema.String,
-  /** The next try is not before this many ms have passed; a quarter of an hour at most. */
+  /** The next attempt is made after this many ms at the earliest; at most a quarter of an hour. */
   retry_after_ms: Schema.optionalKey(Schema.Int)
 }) {}
 
-/** No try can succeed: the message is a dead letter at once. */
+/** No attempt can succeed: the message becomes a dead letter at once. */
 export class DeliveryRefused extends Schema.TaggedError<DeliveryRefused>()("DeliveryRefused", {
   message: Schema.String
 }) {}
 
 /**
- * Delivers one message. It must be idempotent by the message's id: it is called again for a message that it delivered if
- * the process died before the report. It is interrupted at the relay's timeout.
+ * Delivers one message. It has to be idempotent by the message's id: if the process dies after the delivery and before it is
+ * recorded, the handler is called again for the same message. It is interrupted at the relay's timeout.
  */
 export type DeliveryHandler = (
   message: OutboxMessage
@@ -36,7 +36,7 @@ export class DeliveryHandlers extends Context.Service<
   DeliveryHandlers,
   {
     readonly byTopic: ReadonlyMap<string, DeliveryHandler>
-    /** Messages for these agents are delivered here; those for others wait for a process that hosts them. */
+    /** This process delivers messages for these agents; those for other agents wait for a process that hosts them. */
     readonly agents: ReadonlyArray<AgentName>
   }
 >()("troupe/services/DeliveryHandlers") {}

@@ -1,6 +1,6 @@
 /**
- * Remembers events that came in, each with the task that it queued: in one transaction, so that there is never one without
- * the other. Owns which events were seen; does not read what they say.
+ * Records received events, each in one transaction with the task that it queued, so that neither exists without the other. Owns
+ * which events were seen; does not read their content.
  */
 import { Context } from "effect"
 import type { Effect } from "effect"
@@ -11,13 +11,13 @@ import type { Tenant } from "../src/Ids.ts"
 import type { StoreError } from "./StoreError.ts"
 import type { NewTask } from "./TaskStore.ts"
 
-/** What an event is known by. */
+/** What identifies an event. */
 export interface EventKey {
   readonly tenant: Tenant
   /** 1 to 200 characters each. */
   readonly source: string
   readonly id: string
-  /** SHA-256 in hex of what it says: the same source and id with another digest is refused. */
+  /** SHA-256 of the event's content, in hex. The same source and id with another digest is refused. */
   readonly digest: string
 }
 
@@ -25,8 +25,8 @@ export class EventInbox extends Context.Service<
   EventInbox,
   {
     /**
-     * Remembers an event and queues its task, both or neither. The task's message is written as one of the system; a new
-     * conversation gets the bindings. An event that is known queues nothing, and gives what it did the first time.
+     * Records an event and queues its task, both or neither. The task's message is stored with the role `system`; a new
+     * conversation gets the bindings. A known event queues nothing, and the result is that of the first time.
      */
     accept(
       event: EventKey,
@@ -36,11 +36,13 @@ export class EventInbox extends Context.Service<
       ReceivedEvent,
       EventConflict | MailboxFull | AgentBusy | AddressConflict | StoreError
     >
-    /** What an event did when it came first; undefined = it is new. */
+    /** The result of an event that was received before; undefined = it is new. */
     known(event: EventKey): Effect.Effect<ReceivedEvent | undefined, EventConflict | StoreError>
-    /** Remembers an event that queues no task. False = it is known. */
+    /** Records an event that queues no task. False = it is known. */
     remember(event: EventKey): Effect.Effect<boolean, EventConflict | StoreError>
-    /** Forgets events that came before `before` (ms since 1970), the oldest first; at most `limit` (1,000). How many. */
+    /**
+     * Removes events that were received before `before` (ms since 1970), oldest first; at most `limit` (1,000). Returns how many.
+     */
     forget(before: number, limit: number): Effect.Effect<number, StoreError>
   }
 >()("troupe/services/EventInbox") {}

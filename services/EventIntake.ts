@@ -1,6 +1,6 @@
 /**
- * Takes events of other systems. An event that an agent is told of queues one task in the conversation of its subject; one
- * that is only to be remembered goes to the agent's memory. Agents take events, and emit none of them.
+ * Accepts events from other systems. An event for an agent queues one task in the conversation of its subject; an event that is
+ * only to be remembered goes to the agent's memory. Agents receive events and never emit them.
  */
 import { Context } from "effect"
 import type { Effect } from "effect"
@@ -17,7 +17,7 @@ import type { InvalidInput } from "../src/entry/InvalidInput.ts"
 import type { Principal } from "../src/Principal.ts"
 import type { StoreError } from "./StoreError.ts"
 
-/** After `MailboxFull`, `AgentBusy` and `StoreError` the same event may be taken later. The others stay as they are. */
+/** After `MailboxFull`, `AgentBusy` and `StoreError` the same event may be accepted later. The other refusals are final. */
 export type EventRefusal =
   | InvalidInput
   | NotEntitled
@@ -32,7 +32,10 @@ export type EventRefusal =
 export class EventIntake extends Context.Service<
   EventIntake,
   {
-    /** Takes an event for the principal's tenant: durable when it returns. The same source and id again does nothing more. */
+    /**
+     * Accepts an event for the principal's tenant; durable when it returns. Repeating the same source and id has no further
+     * effect.
+     */
     publish(event: IncomingEvent, by: Principal): Effect.Effect<ReceivedEvent, EventRefusal>
   }
 >()("troupe/services/EventIntake") {}

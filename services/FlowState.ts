@@ -11,7 +11,9 @@ export class FlowState extends Context.Service<
   {
     /** Undefined = no state was set. */
     get(tenant: Tenant, flow: string): Effect.Effect<string | undefined, StoreError>
-    /** At most 500 characters for the flow and 200 for the state; a longer one is a defect of the caller. */
+    /**
+     * Sets a flow's state. A flow id has at most 500 characters and a state at most 200; a longer one is a defect of the caller.
+     */
     set(tenant: Tenant, flow: string, state: string): Effect.Effect<void, StoreError>
   }
 >()("troupe/services/FlowState") {}

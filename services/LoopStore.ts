@@ -9,7 +9,7 @@ import type { StoreError } from "./StoreError.ts"
 
 export interface StoredLoop {
   readonly key: string
-  /** Undefined where this key could not be read. */
+  /** Undefined if the value of this key could not be read. */
   readonly value: string | undefined
 }
 

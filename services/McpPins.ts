@@ -15,7 +15,7 @@ export interface NewMcpPin {
 export class McpPins extends Context.Service<
   McpPins,
   {
-    /** Of one server, by tool; at most 10,000. */
+    /** The pins of one server, sorted by tool; at most 10,000. */
     of(server: string): Effect.Effect<ReadonlyArray<McpPin>, StoreError>
     /** Sets all of the pins and records each change, or sets none; at most 1,000 at once. */
     accept(pins: ReadonlyArray<NewMcpPin>): Effect.Effect<void, McpPinConflict | StoreError>

@@ -48,9 +48,9 @@ export interface McpServerStatus {
 export class McpServers extends Context.Service<
   McpServers,
   {
-    /** For a registry: every tool with an accepted definition, and the others as closed tools. */
+    /** The tools for a registry: every tool with an accepted definition, and the others as closed tools. */
     readonly tools: ReadonlyArray<GovernedTool>
-    /** By namespace; their tools by name. */
+    /** Sorted by namespace; the tools of each server are sorted by name. */
     readonly status: Effect.Effect<ReadonlyArray<McpServerStatus>>
     /**
      * Accepts the definition that a server offers now, by its hash; for operators. Records who accepted it, when, and the

@@ -1,11 +1,11 @@
 /**
- * Makes a vector of a text, by which a recall ranks memories beside their words and age. The default is local and
- * deterministic: texts with the same trigrams have near vectors. A provider's takes its place.
+ * Computes a vector of a text. A recall ranks memories by these vectors, besides their words and age. The default is local and
+ * deterministic: texts with the same trigrams have near vectors. A provider's embedder can replace it.
  */
 import { Context, Effect, Schema } from "effect"
 import { localVector } from "../src/memory/TextVector.ts"
 
-/** No vector was made: the memory is stored, or recalled, without one. */
+/** No vector was computed: the memory is stored, or recalled, without one. */
 export class EmbeddingFailed extends Schema.TaggedError<EmbeddingFailed>()("EmbeddingFailed", {
   message: Schema.String
 }) {}
@@ -13,7 +13,7 @@ export class EmbeddingFailed extends Schema.TaggedError<EmbeddingFailed>()("Embe
 export interface MemoryEmbedder {
   /** Vectors of different names are not compared. At most 200 characters. */
   readonly name: string
-  /** 1 to 4,096 finite numbers, as many for each text. */
+  /** Returns 1 to 4,096 finite numbers, the same count for each text. */
   readonly embed: (text: string) => Effect.Effect<ReadonlyArray<number>, EmbeddingFailed>
 }
 

@@ -1,7 +1,7 @@
 /**
- * Rows of memories, and the canonical texts that no row may copy. Owns rows, their chains and their index of words; it
- * does not classify, rank or compound: that is the gateway's (`AgentMemory`), which alone writes here. A row that it gave stays as it
- * is: of one that was counted, moved, superseded or undone it gives another object.
+ * Stores rows of memories, and the canonical texts that no row may copy. Owns rows, their chains and their index of words. It
+ * does not classify, rank or compound: `AgentMemory` does, which alone writes to this store. A returned row never changes: after
+ * it is counted, moved, superseded or undone, the store returns a new object for it.
  */
 import { Context } from "effect"
 import type { Effect } from "effect"
@@ -18,26 +18,29 @@ import type {
 } from "../src/memory/MemoryRow.ts"
 import type { StoreError } from "./StoreError.ts"
 
-/** Rows that a scope may hold, superseded and undone ones included. */
+/** The maximum number of rows in a scope, including superseded and undone ones. */
 export const rows_max: Readonly<Record<MemoryTier, number>> = {
   interaction: 1_000,
   session: 5_000,
   persistent: 1_000_000
 }
-/** Rows of a page. */
+/** The maximum number of rows in a page. */
 export const page_max = 500
-/** Scopes of one call. */
+/** The maximum number of scopes in one call. */
 export const scopes_max = 8
-/** Canonical texts of one place. */
+/** The maximum number of canonical texts of one place. */
 export const canonicals_max = 1_000
-/** Candidates of a recall: the newest rows with each word, and the newest of each scope, whatever their words are. */
+/**
+ * The maximum numbers of candidates for a recall: the newest rows with each word, the newest rows of each scope whatever their
+ * words, and all together.
+ */
 export const candidates_max = { of_word: 128, newest: 16, all: 64 } as const
 
-/** The scopes of one call: of the first 8 those that are of the first one's tenant. */
+/** The scopes that a call considers: those of the first 8 that belong to the tenant of the first one. */
 export const ofOneTenant = (scopes: ReadonlyArray<MemoryScope>): ReadonlyArray<MemoryScope> =>
   scopes.slice(0, scopes_max).filter(({ tenant }) => tenant === scopes[0]?.tenant)
 
-/** One row of an agent. */
+/** Identifies one row of an agent. */
 export interface MemoryPlace {
   readonly tenant: Tenant
   readonly agent: AgentName
@@ -49,53 +52,53 @@ export interface MemoryPage {
   readonly limit: number
   /** The last row of the page before. */
   readonly after?: MemoryId | undefined
-  /** With rows that are superseded or undone. */
+  /** Includes rows that are superseded or undone. */
   readonly all?: boolean
 }
 
-/** Rows that went on and rows that are gone. */
+/** How many rows moved on and how many were removed. */
 export interface Compounded {
   readonly promoted: number
   readonly dropped: number
 }
 
-/** A scope that ends, and what becomes of its rows. */
+/** A scope that ends, and what happens to its rows. */
 export interface EndedScope {
   readonly from: MemoryScope
   readonly to: MemoryScope
   /**
-   * Rows that go on to `to`, of the kind that they have there; at most 1,000. Where `to` has room for fewer, the first of
-   * them go on.
+   * Rows that move to `to`, each with the typology that it has there; at most 1,000. If `to` has room for fewer, only the first
+   * ones move.
    */
   readonly promoted: ReadonlyArray<{ readonly id: MemoryId; readonly typology: Typology }>
-  /** Rows of `to` that say the same as a row of `from` did: each is counted once more. */
+  /** Rows of `to` with the same content as a row of `from`: each of them is counted once more. */
   readonly repeated: ReadonlyArray<MemoryId>
-  /** The live rows of `from` that were looked at: others came in meanwhile, and stay. Absent = all of them were. */
+  /** The live rows of `from` that were considered. Rows that were added meanwhile stay. Absent = all rows were considered. */
   readonly seen?: ReadonlyArray<MemoryId>
 }
 
-/** A scope in which nothing was written for long. */
+/** A scope to which nothing has been written for a long time. */
 export interface StaleScope {
   readonly scope: MemoryScope
   readonly place: string
   readonly session: string
 }
 
-/** In how many rows of a table a text stands; at most 1,000 are counted. */
+/** The number of rows of a table in which a text stands; counted to 1,000. */
 export interface FoundRows {
   readonly table: string
   readonly rows: number
 }
 
-/** What an erasure removed, and what it found when it looked again. */
+/** What an erasure removed, and what it found when it searched again. */
 export interface Erasure {
   readonly subject: string
-  /** Rows that were removed, by tier. */
+  /** The number of removed rows, by tier. */
   readonly erased: Readonly<Record<MemoryTier, number>>
   /**
-   * Each table, and in how many rows of the tenant the subject's text still stands in any column: within a longer word too,
-   * and however often it was written as JSON. Of memories only such longer words are left; others belong to the journal and to
-   * deliveries.
+   * For each table, the number of the tenant's rows in which the subject's text still stands in any column, even within a longer
+   * word and however often it was encoded as JSON. Of memories, only such longer words are left; other rows belong to the journal
+   * and to deliveries.
    */
   readonly scanned: ReadonlyArray<FoundRows>
 }
@@ -104,39 +107,39 @@ export class MemoryStore extends Context.Service<
   MemoryStore,
   {
     /**
-     * Stores a row, and gives it. A row whose `key` its agent has used gives the row of that key. Refused: a copy of a
-     * canonical text, a row in a full scope, and one that supersedes what is not a live row of its scope.
+     * Stores a row and returns it. If the agent has used the row's `key` before, the row with that key is returned. Refused are a
+     * copy of a canonical text, a row for a full scope, and a row that supersedes something other than a live row of its scope.
      */
     add(row: NewMemoryRow): Effect.Effect<MemoryRow, MemoryRefused | StoreError>
-    /** Counts a repetition of a row. Without effect where there is no such row. */
+    /** Counts a repetition of a row. Does nothing if there is no such row. */
     repeat(place: MemoryPlace): Effect.Effect<void, StoreError>
-    /** Undefined where the tenant's agent has no such row. */
+    /** A row; undefined if the tenant's agent has no such row. */
     get(place: MemoryPlace): Effect.Effect<MemoryRow | undefined, StoreError>
     /**
-     * Live rows of up to 8 scopes to be ranked, in no order: those with the most and the rarest of up to 12 words, and the
-     * newest ones. At most 64 by their words and 16 a scope by their age. `words` are those of `SearchWords`. Scopes of
-     * another tenant than the first one's are left out.
+     * Live rows of up to 8 scopes for a ranking, in no particular order: those with the most and the rarest of up to 12 words,
+     * and the newest ones. At most 64 by their words, and 16 for each scope by their age. `words` are those of `SearchWords`.
+     * Scopes of another tenant than the first one's are ignored.
      */
     candidates(
       scopes: ReadonlyArray<MemoryScope>,
       words: ReadonlyArray<string>
     ): Effect.Effect<ReadonlyArray<MemoryRow>, StoreError>
-    /** Newest first. */
+    /** Rows of a scope, newest first. */
     list(scope: MemoryScope, page: MemoryPage): Effect.Effect<ReadonlyArray<MemoryRow>, StoreError>
     /**
-     * Takes a row out of the memory, which then has the row that it superseded again. Refused where there is no such row,
-     * or it is superseded; a row that is undone stays so.
+     * Removes a row from the memory. The row that it superseded, if any, is valid again. Refused if there is no such row, or if
+     * the row is superseded. A row that is already undone stays so.
      */
     undo(place: MemoryPlace, by: string): Effect.Effect<MemoryRow, MemoryRefused | StoreError>
     /**
-     * Ends a scope: promoted rows move on as far as there is room, all others that were seen are removed. Once it has ended, the same again
-     * changes nothing. Gives how many rows moved and how many are gone.
+     * Ends a scope: promoted rows move as far as there is room, and all other rows that were considered are removed. Repeating
+     * the call changes nothing more. Returns how many rows moved and how many were removed.
      */
     compound(ended: EndedScope): Effect.Effect<Compounded, StoreError>
-    /** Runs that have rows in a conversation, the longest unused first; at most 100. */
+    /** Runs that have rows in a conversation, the one unused for longest first; at most 100. */
     interactions(conversation: MemoryScope): Effect.Effect<ReadonlyArray<MemoryScope>, StoreError>
     /**
-     * Scopes of a tier in which nothing was written since `before` (ms since 1970), the oldest first; at most `limit` (500). Those
+     * Scopes of a tier to which nothing was written since `before` (ms since 1970), oldest first; at most `limit` (500). Scopes
      * of runs that are not over, such as one that waits for a person, are left out.
      */
     stale(
@@ -144,14 +147,17 @@ export class MemoryStore extends Context.Service<
       before: number,
       limit: number
     ): Effect.Effect<ReadonlyArray<StaleScope>, StoreError>
-    /** Removes persistent rows from before `before` (ms since 1970), the oldest first; at most `limit` (1,000). */
+    /** Removes persistent rows from before `before` (ms since 1970), oldest first; at most `limit` (1,000). Returns how many. */
     expire(before: number, limit: number): Effect.Effect<number, StoreError>
-    /** Removes each row of the tenant that names the subject, as its subject, in its text or in an anchor. */
+    /** Removes each row of the tenant that names the subject: as its subject, in its text or in an anchor. */
     erase(tenant: Tenant, subject: string): Effect.Effect<Erasure, StoreError>
-    /** Registers a canonical text, or replaces the one of its name. At most 1,000 of a place. Rows stay as they are. */
+    /**
+     * Registers a canonical text, or replaces the one with the same name. At most 1,000 texts for each place. Existing rows stay
+     * as they are.
+     */
     register(text: CanonicalText): Effect.Effect<void, MemoryRefused | StoreError>
     unregister(tenant: Tenant, place: string, name: string): Effect.Effect<void, StoreError>
-    /** By name. */
+    /** The canonical texts of a place, sorted by name. */
     canonicals(
       tenant: Tenant,
       place: string

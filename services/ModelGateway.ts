@@ -27,7 +27,9 @@ export interface ModelRequest {
   readonly frame: FrameId
   /** Counts the frame's turns from 1. */
   readonly step: number
-  /** `summary`: no turn of the frame, but a summary of what its prompt will leave out. Absent = a turn. */
+  /**
+   * `summary`: the request is not a turn of the frame but asks for a summary of what its prompt will leave out. Absent = a turn.
+   */
   readonly purpose?: "summary" | undefined
   /** Absent = the gateway's default. */
   readonly model: string | undefined
@@ -36,15 +38,15 @@ export interface ModelRequest {
   readonly history: ReadonlyArray<TranscriptEntry>
   readonly transcript: ReadonlyArray<TranscriptEntry>
   /**
-   * Base64 of the bytes of the files that the entries name, by digest. A file that is not among them is left out of the prompt,
-   * and a note stands in its place. Absent = the entries name none.
+   * The bytes of the files that the entries name, in Base64 by digest. A file that is not among them is left out of the prompt,
+   * and a note stands in its place. Absent = the entries name no files.
    */
   readonly files?: ReadonlyMap<string, string> | undefined
   /** Empty = the model must answer. */
   readonly tools: ReadonlyArray<ModelTool>
-  /** What the provider may run by itself in this turn. Absent = nothing. */
+  /** The tools that the provider may run by itself in this turn. Absent = none. */
   readonly provider_tools?: ReadonlyArray<ProviderTool> | undefined
-  /** JSON Schema that an answer has to fit; `system` says so. Absent = the settings' own, if any. */
+  /** JSON Schema that an answer has to fit; `system` mentions it too. Absent = the schema of `settings`, if any. */
   readonly answer_schema?: AnswerSchema | undefined
   /** Absent = the provider's defaults. */
   readonly settings?: ModelSettings | undefined
@@ -65,10 +67,13 @@ export interface ModelDelta {
 /** `configuration`: key, model or endpoint; `refused`: the provider's reason; `transient`: may work later. */
 export const ModelErrorKind = Schema.Literals(["configuration", "refused", "transient"])
 
-/** A turn as JSON in UTF-8, without its files: every later prompt of its conversation may show it. More is refused. */
+/**
+ * The maximum size of a turn as JSON in UTF-8, without its files, because every later prompt of its conversation may contain it.
+ * A larger turn is refused.
+ */
 export const turn_bytes_max = 4 * 2 ** 20
 
-/** The reason of a ModelError: the model does not take a file of the run. No model was called. */
+/** The reason of a ModelError when the model does not accept a file of the run. No model was called. */
 export const media_unsupported = "media_unsupported"
 
 /** The turn failed. `message` is safe to show to an operator: it contains no key and no address. */
@@ -88,11 +93,11 @@ export class ModelError extends Schema.TaggedError<ModelError>()("ModelError", {
 export class ModelGateway extends Context.Service<
   ModelGateway,
   {
-    /** One turn. Interrupting it aborts the request. `sink` is called synchronously and must not throw. */
+    /** Makes one turn. An interruption aborts the request. `sink` is called synchronously and must not throw. */
     turn(request: ModelRequest, sink: (delta: ModelDelta) => void): Effect.Effect<Turn, ModelError>
     /**
-     * Fails with kind `configuration` where a model that may answer the agent's turns cannot be given these tools of its
-     * provider. Absent = it cannot be known before a turn.
+     * Fails with kind `configuration` if a model that may take the agent's turns does not support these tools of its provider.
+     * Absent = this cannot be known before a turn.
      */
     readonly checkProviderTools?: (use: ProviderToolUse) => Effect.Effect<void, ModelError>
   }

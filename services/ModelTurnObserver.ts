@@ -1,6 +1,6 @@
 /**
- * Observers of model turns and of models that the bodies of tools called, for metrics. Called by the process that appended
- * the event once it is durable: once per turn, and once per entry of a call's spending. They are synchronous and must not throw.
+ * Observers of model turns and of the models that tools called, for metrics. The process that appended the event calls them once
+ * it is durable: once per turn, and once per entry of a call's spending. They are synchronous and must not throw.
  */
 import { Context } from "effect"
 import type { TurnCost } from "../src/cost/TurnCost.ts"
@@ -10,7 +10,10 @@ import type { AgentName, RunId, Tenant } from "../src/Ids.ts"
 export interface ModelUsed {
   readonly run: RunId
   readonly tenant: Tenant
-  /** Whose turn it was, a specialist's or that of an agent it was handed over to; of a tool, the agent that called it. */
+  /**
+   * The agent of the turn, which may be a specialist or an agent that the run was handed over to; for a tool, the agent that
+   * called the tool.
+   */
   readonly agent: AgentName
   readonly trace_id: string
   readonly model?: string
@@ -18,7 +21,7 @@ export interface ModelUsed {
   readonly cost?: TurnCost
   /** The tool whose body called the model; absent = a turn of the agent. */
   readonly tool?: string
-  /** How many turns of the model it covers; absent = one. */
+  /** The number of model turns that this covers; absent = one. */
   readonly turns?: number
 }
 

@@ -1,5 +1,5 @@
 /**
- * What people were told: a copy for each of them, what of it they have read, and which channels they want.
+ * The notices that were sent to people: a copy for each recipient, which copies were read, and which channels each person wants.
  */
 import { Context } from "effect"
 import type { Effect } from "effect"
@@ -9,23 +9,23 @@ import type { NewOutboxMessage } from "../src/delivery/Outbox.ts"
 import type { Tenant } from "../src/Ids.ts"
 import type { StoreError } from "./StoreError.ts"
 
-/** One thing that several people are told. */
+/** One piece of content for several recipients. */
 export interface NewNotices {
   readonly tenant: Tenant
-  /** Names what is told, so that nobody is told it twice; 1 to 500 characters. */
+  /** Identifies the content, so that nobody gets it twice; 1 to 500 characters. */
   readonly about: string
   readonly content: NoticeContent
   readonly recipients: ReadonlyArray<Told>
 }
 
-/** One person, and what goes to the person's channels. */
+/** One recipient, and what goes to the recipient's channels. */
 export interface Told {
   readonly recipient: string
   readonly messages: ReadonlyArray<NewOutboxMessage>
   readonly digest: ReadonlyArray<DigestItem>
 }
 
-/** What waits to be told together at one address. */
+/** An item that waits to be sent, together with others, in a digest to one address. */
 export interface DigestItem {
   readonly tenant: Tenant
   readonly channel: ChannelName
@@ -40,7 +40,7 @@ export interface NoticePage {
   readonly unread?: boolean | undefined
   /** 1 to 500. */
   readonly limit: number
-  /** The last of the page before; one that is unknown has no page behind it. */
+  /** The last notice of the page before; if it is unknown, the page is empty. */
   readonly after?: NoticeId | undefined
 }
 
@@ -48,21 +48,21 @@ export class Notices extends Context.Service<
   Notices,
   {
     /**
-     * Writes each person's copy, and with it, in one transaction, the messages to the person's channels and what waits for a
-     * digest. Whoever was told before is left out. How many people were told.
+     * Writes each recipient's copy and, in the same transaction, the messages to the recipient's channels and the items for a
+     * digest. Recipients who have a notice about the same thing are left out. Returns how many recipients got a copy.
      */
     record(notices: NewNotices): Effect.Effect<number, StoreError>
-    /** Of one person, newest first. */
+    /** The notices of one person, newest first. */
     list(page: NoticePage): Effect.Effect<ReadonlyArray<Notice>, StoreError>
-    /** How many of a person's are unread; counted to 1,000. */
+    /** How many notices of a person are unread; counted to 1,000. */
     unread(tenant: Tenant, recipient: string): Effect.Effect<number, StoreError>
-    /** Marks a person's notices as read, those that are not yet; at most 500 ids. How many were marked. */
+    /** Marks unread notices of a person as read; at most 500 ids. Returns how many were marked. */
     read(
       tenant: Tenant,
       recipient: string,
       ids: ReadonlyArray<NoticeId>
     ): Effect.Effect<number, StoreError>
-    /** Those that nobody set are `noPreferences`. */
+    /** The person's preferences; `noPreferences` if they were never set. */
     preferences(tenant: Tenant, recipient: string): Effect.Effect<NoticePreferences, StoreError>
     prefer(
       tenant: Tenant,
@@ -70,15 +70,16 @@ export class Notices extends Context.Service<
       preferences: NoticePreferences
     ): Effect.Effect<void, StoreError>
     /**
-     * Takes what waits for the address that waits longest, if since before `before` (ms since 1970): at most `limit` (100)
-     * items, oldest first. `told` makes the message that tells them; it is written in the same transaction. False = none.
+     * Takes at most `limit` (100) items, oldest first, of the address that has waited longest, if it has waited since before
+     * `before` (ms since 1970). `told` makes the message for the items; it is written in the same transaction. False = no address
+     * has waited so long.
      */
     digest(
       before: number,
       limit: number,
       told: (items: ReadonlyArray<DigestItem>) => NewOutboxMessage
     ): Effect.Effect<boolean, StoreError>
-    /** Removes notices from before `before` (ms since 1970), the oldest first; at most `limit` (1,000). How many. */
+    /** Removes notices from before `before` (ms since 1970), oldest first; at most `limit` (1,000). Returns how many. */
     forget(before: number, limit: number): Effect.Effect<number, StoreError>
   }
 >()("troupe/services/Notices") {}

@@ -20,11 +20,14 @@ export interface OutboxClaim extends OutboxRoutes {
   readonly owner: string
   /** 1 to 500. */
   readonly limit: number
-  /** How long the claim holds, in ms; after that another owner may take the message. */
+  /** The lease of the claim, in ms. After it another owner may take the message. */
   readonly lease_ms: number
-  /** The tenant that was served last. Tenants take turns by name, from the one behind it. Absent = from the first. */
+  /**
+   * The tenant that was served last. Tenants take turns in the order of their names, starting with the one after it. Absent =
+   * starting with the first.
+   */
   readonly after?: Tenant | undefined
-  /** The most messages of one tenant, unless `rooms` has another number for it. Absent = `limit`. */
+  /** The maximum number of messages of one tenant, unless `rooms` has another number for it. Absent = `limit`. */
   readonly room?: number
   readonly rooms?: ReadonlyMap<Tenant, number>
 }
@@ -32,21 +35,24 @@ export interface OutboxClaim extends OutboxRoutes {
 export class Outbox extends Context.Service<
   Outbox,
   {
-    /** Writes messages, in the ambient transaction if there is one. A message whose id is known changes nothing. */
+    /** Writes messages, in the ambient transaction if there is one. A message whose id exists already is ignored. */
     enqueue(messages: ReadonlyArray<NewOutboxMessage>): Effect.Effect<void, StoreError>
     /**
-     * Takes the heads of free keys that are due, one message a key, and counts the attempt. Tenants take turns, each with
-     * its oldest message, so that a tenant with thousands of messages delays another's by one message.
+     * Claims the first message of each free key, where it is due, and counts the attempt. Tenants take turns, each with its
+     * oldest message, so that a tenant with thousands of messages delays another tenant's by one message.
      */
     claim(claim: OutboxClaim): Effect.Effect<ReadonlyArray<OutboxMessage>, StoreError>
     /**
-     * Gives back what these claims hold, as if it had not been claimed. For claims whose answers were lost, so that nobody
-     * works on what they took.
+     * Releases the messages of these claims, as if they had never been claimed. For claims whose replies were lost, so that
+     * nobody works on their messages.
      */
     release(owners: ReadonlyArray<string>): Effect.Effect<void, StoreError>
-    /** Removes a delivered message. False = the lease had passed, and another owner claimed it. */
+    /** Removes a delivered message. False = the lease had expired, and another owner has claimed the message. */
     delivered(id: MessageId, owner: string): Effect.Effect<boolean, StoreError>
-    /** Gives a message back: it is tried again at `retry_at` (ms since 1970), or, without one, is a dead letter. */
+    /**
+     * Records a failed attempt: the message is tried again at `retry_at` (ms since 1970) or, if that is undefined, becomes a dead
+     * letter.
+     */
     failed(
       id: MessageId,
       owner: string,

@@ -10,12 +10,12 @@ import type { StoreError } from "./StoreError.ts"
 export interface DeadLetterQuery {
   readonly tenant: Tenant
   readonly handler_name?: string | undefined
-  /** Became dead letters at or after, and at or before, in ms since 1970. */
+  /** Letters that became dead at or after `dead_from` and at or before `dead_to`, in ms since 1970. */
   readonly dead_from?: number | undefined
   readonly dead_to?: number | undefined
   /** Absent = `dead`. */
   readonly status?: DeadLetterStatus | undefined
-  /** Those behind this one, which is the last of the page before. None where there is no such letter. */
+  /** Continue after this letter, the last one of the page before. If there is no such letter, the page is empty. */
   readonly after?: MessageId | undefined
   /** 1 to 500. */
   readonly limit: number

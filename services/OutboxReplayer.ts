@@ -1,5 +1,5 @@
 /**
- * Replays or discards dead letters, for a reason that is stored.
+ * Replays or discards dead letters. The reason is stored.
  */
 import { Context } from "effect"
 import type { Effect } from "effect"
@@ -18,7 +18,10 @@ export interface DeadLetterResolution {
 export class OutboxReplayer extends Context.Service<
   OutboxReplayer,
   {
-    /** Appends the message to the end of its key, once, under its own id, in the ambient transaction if there is one. */
+    /**
+     * Appends the message to the end of its key's queue again, once and under the same id, in the ambient transaction if there is
+     * one.
+     */
     replay(
       resolution: DeadLetterResolution
     ): Effect.Effect<void, DeadLetterNotFound | DeadLetterResolved | StoreError>

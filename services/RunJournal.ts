@@ -1,8 +1,10 @@
 /**
  * The append-only list of what happened to each run, and the only place where it is written. Owns order, fencing and the
- * projections that commit with an event (approvals, task status, the answer in the conversation). Knows no agent, no
- * model and no tool. A run whose journal does not fold is put in quarantine by whoever finds it so: claim, read and amend
- * fail with RunQuarantined, nothing is appended to it, recovery and sweeps pass it by.
+ * projections that commit with an event (approvals, task status, the answer in the conversation). Knows no agent, no model and no
+ * tool.
+ *
+ * A run whose journal does not fold is put in quarantine by the first method that notices. Claim, read and amend then fail with
+ * RunQuarantined, nothing is appended to the run, and recovery and sweeps skip it.
  */
 import { Context, Effect, Metric, Result, Schema } from "effect"
 import type { Exit, Scope } from "effect"
@@ -19,19 +21,22 @@ import type { JournalEntry, RunAccepted, RunEvent } from "../src/run/RunEvent.ts
 import type { RunState, RunStatus } from "../src/run/RunState.ts"
 import { fold } from "../src/run/RunState.ts"
 
-/** The store did not answer, or refused for a cause of its own. `lost`: the append may have been written. */
+/** The store did not answer, or refused for a reason of its own. `lost`: the append may have been written nevertheless. */
 export class JournalError extends Schema.TaggedError<JournalError>()("JournalError", {
   message: Schema.String,
   lost: Schema.Boolean
 }) {}
 
-/** Another owner has claimed the run: stop at once. */
+/** Another owner has claimed the run: the caller has to stop at once. */
 export class FencedOff extends Schema.TaggedError<FencedOff>()("FencedOff", {
   run_id: Schema.String,
   epoch: Schema.Int
 }) {}
 
-/** The owner is right and the length is wrong: a command came first, or the acknowledgement of an append was lost. */
+/**
+ * The epoch is the current one, but the length is not: a command was appended first, or the acknowledgement of an append was
+ * lost.
+ */
 export class StaleAppend extends Schema.TaggedError<StaleAppend>()("StaleAppend", {
   run_id: Schema.String,
   length: Schema.Int
@@ -70,26 +75,26 @@ export interface RunHead {
   readonly epoch: number
   readonly length: number
   readonly created_at: number
-  /** The process that has it, while its lease lives; undefined if nobody does. */
+  /** The process that owns the run while its lease lasts; undefined if there is none. */
   readonly owner: string | undefined
   /**
    * The run is parkable: only people can move it, by a decision, a cancel or an operator's result (`isParkable`). It may be
    * resident, with its actor in a process, or parked. It continues after an amendment.
    */
   readonly parkable: boolean
-  /** Its journal does not fold: it is not continued, and later runs of its address wait. */
+  /** The journal does not fold: the run is not continued, and later runs of its address wait. */
   readonly quarantined?: true
-  /** What its last owner did not host (`Needs`): only a process that hosts all of it may claim it. Absent = not known. */
+  /** What its last owner did not host (`Needs`): only a process that hosts all of it may claim the run. Absent = not known. */
   readonly needs?: ReadonlyArray<Need>
 }
 
 export interface Claim {
   readonly head: RunHead
-  /** Everything so far; the last event is this claim's `RunClaimed`. */
+  /** All entries so far; the last one is this claim's `RunClaimed`. */
   readonly entries: ReadonlyArray<JournalEntry>
 }
 
-/** The run of an accepted task that a process begins by itself. */
+/** The run of an accepted task, for a process that begins the run itself. */
 export interface Beginning {
   readonly run: RunId
   readonly ordinal: number
@@ -99,21 +104,24 @@ export interface Beginning {
 }
 
 /**
- * Who claims a run in the append of an amendment after which it has something to do. Asked before the amendment is durable,
- * and only for a run that was claimed before and that no other process has, or one that seems gone.
+ * Claims a run in the same append as an amendment that gives the run something to do. It is asked before the amendment is
+ * durable, and only for a run that was claimed before and whose owner is the claimant itself, is absent, or seems gone.
  */
 export interface Claimant {
   readonly owner: string
-  /** Is the run, of which this is the head after the amendment, to be claimed? Neither throws nor takes long. */
+  /** Whether to claim the run; `head` is its head after the amendment. Must be fast and must not throw. */
   readonly wants: (head: RunHead) => boolean
   /**
-   * Is this other owner gone, as far as is known? Asked of the owner of a run that waited for people alone: nothing of it was
-   * in flight, so that an owner who is there after all loses no work. Absent = only its lease tells.
+   * Whether this other owner is gone, as far as is known. Asked only about the owner of a run that waited for people alone: no
+   * work of it was in flight, so none is lost if the owner is alive after all. Absent = only the owner's lease decides.
    */
   readonly seemsGone?: (owner: string) => boolean
 }
 
-/** Who listens to amendments; `claim` is the claim that was made with the amendment, if it was for the own claimant. */
+/**
+ * A listener to amendments. `claim` is the claim that was made with the amendment, if it was made for the listener's own
+ * claimant.
+ */
 export interface AmendmentListener {
   readonly woken: (run: RunId | undefined, claim?: Claim) => void
   readonly claimant: Claimant | undefined
@@ -123,8 +131,8 @@ const mayTake = ({ owner, seemsGone }: Claimant, { owner: had }: RunHead, waited
   had === undefined || had === owner || (waited && seemsGone?.(had) === true)
 
 /**
- * The listener whose claimant takes the run, if the amendment left it to be continued by whoever claims it. `waited`: before
- * the amendment it waited for people alone.
+ * The listener whose claimant takes the run, if the amendment leaves the run to be continued by whoever claims it. `waited`:
+ * before the amendment the run waited for people alone.
  */
 export const claimingListener = <L extends AmendmentListener>(
   listeners: Iterable<L>,
@@ -140,7 +148,7 @@ export const claimingListener = <L extends AmendmentListener>(
   return undefined
 }
 
-/** Rows of a run's journal. */
+/** Stored rows of a run's journal. */
 export interface RawPage {
   readonly quarantined: boolean
   readonly events: ReadonlyArray<RawEvent>
@@ -168,42 +176,42 @@ export const announceQuarantine = (error: RunQuarantined): Effect.Effect<void> =
     )
   )
 
-/** Logs that the record of a question was missing, which only a change of the database from outside causes. */
+/** Logs that the record of a question was missing, which only a change of the database from outside can cause. */
 export const announceLostRecord = ({ id, run_id }: Approval): Effect.Effect<void> =>
   Effect.annotateLogs(
     Effect.logError("the record of a question was lost; it is written again from the journal"),
     { approval: id, run_id }
   )
 
-/** Entries of one run, in a row, that this process has appended. */
+/** Consecutive entries of one run that this process has appended. */
 export interface Committed {
   readonly run: RunId
-  /** The seq of the first. */
+  /** The seq of the first entry. */
   readonly from: number
   /** At least 1. */
   readonly count: number
-  /** The last of them ends the run. */
+  /** Whether the last entry ends the run. */
   readonly isEnd: boolean
-  /** UTF-16 units that it keeps in memory; 0 where the store has the entries in memory anyway. */
+  /** The UTF-16 units that this object keeps in memory; 0 if the store has the entries in memory anyway. */
   readonly size: number
-  /** Exactly what `read` gives for them; undefined where `read` would fail. */
+  /** The entries exactly as `read` returns them; undefined where `read` would fail. */
   entries(): ReadonlyArray<JournalEntry> | undefined
 }
 
-/** Neither of them may throw, and neither takes long: an append waits for them. */
+/** Listens to commits. Its functions must be fast and must not throw, because an append waits for them. */
 export interface CommitListener {
-  /** Are entries of the run wanted? Asked at each append. */
+  /** Whether the listener wants entries of the run. Asked at each append. */
   readonly wants: (run: RunId) => boolean
   readonly take: (committed: Committed) => void
 }
 
-/** Durable when its Effect succeeds. A refusal changes nothing. */
+/** Appends events; they are durable when the Effect succeeds. A refusal changes nothing. */
 export interface AppendEvents {
   (append: Append): Effect.Effect<void, StaleAppend | FencedOff | JournalError>
   /**
-   * The same, but begun by the call itself and not when its Effect is run. A store that appends synchronously has appended
-   * when it returns, and gives an Exit; for that the run's loop starts no fiber (bench row `step`). Absent = there is no
-   * such way, as in a journal that wraps the appends of another.
+   * The same append, but begun by the call itself rather than when the Effect is run. A store that appends synchronously has
+   * appended when the call returns, and returns an Exit, so that the run's loop starts no fiber (bench row `step`). Absent = not
+   * supported, as in a journal that wraps the appends of another.
    */
   readonly now?: (append: Append) => Effect.Effect<void, StaleAppend | FencedOff | JournalError>
 }
@@ -215,15 +223,15 @@ export class RunJournal extends Context.Service<
     create(run: RunId, ordinal: number, accepted: RunAccepted): Effect.Effect<boolean, JournalError>
 
     /**
-     * Creates a run and claims it for `owner` in one append, at epoch 1. The message that dispatches its task leaves the
-     * outbox with it. Undefined = nothing was begun: the claim does not hold the message any more, or the run exists, and
-     * then the message is removed.
+     * Creates a run and claims it for `owner` in one append, at epoch 1. The message that dispatches its task is removed from the
+     * outbox in the same transaction. Undefined = nothing was begun: either the claim does not hold the message any more, or the
+     * run exists already, in which case the message is removed.
      */
     begin(beginning: Beginning, owner: string): Effect.Effect<Claim | undefined, JournalError>
 
     /**
-     * Takes the run for `owner`: appends `RunClaimed` at the next epoch, so that every older writer is refused. With
-     * `seen`, the epoch at which the run was found to be free, it takes nothing that another has claimed since.
+     * Claims the run for `owner`: appends `RunClaimed` at the next epoch, so that every older writer is refused. `seen` is the
+     * epoch at which the run was found to be free; with it, the claim fails if another owner has claimed the run since.
      */
     claim(
       run: RunId,
@@ -234,9 +242,9 @@ export class RunJournal extends Context.Service<
     readonly append: AppendEvents
 
     /**
-     * Runs `body` and appends what `record` makes of its exit, in one transaction behind the run's lock: the body's
-     * writes and its event commit together. Where the exit is a failure the body's own writes are rolled back and the
-     * events are still appended. At most 5 s; then the body is interrupted, and the exit says so.
+     * Runs `body` and appends the events that `record` makes of its exit, in one transaction that holds the run's lock, so that
+     * the body's writes and its events commit together. If the exit is a failure, the body's own writes are rolled back and the
+     * events are still appended. The body has at most 5 s; then it is interrupted, and its exit is that interruption.
      */
     transact<A, E, R>(
       run: RunId,
@@ -245,13 +253,16 @@ export class RunJournal extends Context.Service<
       record: (exit: Exit.Exit<A, E>) => Pick<Append, "events" | "status" | "parkable">
     ): Effect.Effect<void, StaleAppend | FencedOff | JournalError, R>
 
-    /** At most `limit` (up to 10,000) entries from `from` on. Unknown runs are empty. */
+    /** Returns at most `limit` (up to 10,000) entries, starting at `from`. An unknown run has none. */
     read(
       run: RunId,
       from: number,
       limit: number
     ): Effect.Effect<ReadonlyArray<JournalEntry>, RunQuarantined | JournalError>
-    /** As `read`, on behalf of a principal of this tenant: a run of another one is unknown, by the rights of the database too. */
+    /**
+     * As `read`, for a principal of this tenant: a run of another tenant is unknown. SQL stores enforce this with row-level
+     * security too.
+     */
     readFor(
       tenant: Tenant,
       run: RunId,
@@ -260,11 +271,12 @@ export class RunJournal extends Context.Service<
     ): Effect.Effect<ReadonlyArray<JournalEntry>, RunQuarantined | JournalError>
 
     /**
-     * A command from outside, on the run as it is: where it was written meanwhile, the command is called again with the new
-     * state. `command` is pure, owns the state it is given and may change it; `now` is in ms since 1970. What it returns is
-     * durable, and listeners of `amended` are woken after the commit, wherever they are; one of them may have the run claimed
-     * with it. Where the codec could not read what it returns, nothing is written, and it fails with a JournalError that is
-     * not lost.
+     * Applies a command from outside to the current state of the run. If the run was written meanwhile, the command is called
+     * again with the new state. `command` is pure, owns the state that it gets and may change it; `now` is in ms since 1970.
+     *
+     * The events that it returns are durable on return. Listeners of `amended` are woken after the commit, in every process; one
+     * of them may have the run claimed with the amendment. If the codec could not read the events again, nothing is written, and
+     * this fails with a JournalError whose `lost` is false.
      */
     amend<A, E>(
       run: RunId,
@@ -273,7 +285,7 @@ export class RunJournal extends Context.Service<
 
     head(run: RunId): Effect.Effect<RunHead, RunNotFound | JournalError>
 
-    /** Runs of a tenant's address that have not ended, by ordinal; at most `limit`. */
+    /** Runs of a tenant's address that have not ended, ordered by ordinal; at most `limit`. */
     unfinished(
       tenant: Tenant,
       address: Address,
@@ -283,7 +295,7 @@ export class RunJournal extends Context.Service<
     /** Extends the lease of the process `owner` to `lease_ms` from now. */
     beat(owner: string, lease_ms: number): Effect.Effect<void, JournalError>
 
-    /** Ends the lease of `owner`: what it ran may be recovered at once. */
+    /** Ends the lease of `owner`: other processes may recover its runs at once. */
     release(owner: string): Effect.Effect<void, JournalError>
 
     /**
@@ -319,12 +331,14 @@ export class RunJournal extends Context.Service<
     ): Effect.Effect<ReadonlyArray<RunHead>, JournalError>
 
     /**
-     * Gives up a run that needs what its owner at this epoch does not host, and wakes the other processes. Nothing is
+     * Releases a run that needs something that its owner at this epoch does not host, and wakes the other processes. Nothing is
      * appended. False = another owner has claimed the run. From then on:
      *
      * - Only a process that hosts all of `needs` recovers or adopts the run.
+     *
      * - The next claim removes the needs.
-     * - An amendment removes those that the run no longer has.
+     *
+     * - An amendment removes those needs that the run no longer has.
      */
     handOver(
       run: RunId,
@@ -332,12 +346,12 @@ export class RunJournal extends Context.Service<
       needs: ReadonlyArray<Need>
     ): Effect.Effect<boolean, JournalError>
 
-    /** Runs of a tenant in quarantine, first found first; at most `limit` (1 to 500). */
+    /** Runs of a tenant in quarantine, the one found first at the start; at most `limit` (1 to 500). */
     quarantined(query: QuarantineQuery): Effect.Effect<ReadonlyArray<QuarantinedRun>, JournalError>
 
     /**
-     * What is stored of any run of the tenant from `from` on, as it is stored; at most `limit` (up to 10,000). Missing rows are
-     * absent. A run of another tenant is not found, by the rights of the database too.
+     * The stored rows of any run of the tenant, unchanged, starting at `from`; at most `limit` (up to 10,000). Missing rows are
+     * left out. A run of another tenant is not found; SQL stores enforce this with row-level security too.
      */
     raw(
       tenant: Tenant,
@@ -347,8 +361,8 @@ export class RunJournal extends Context.Service<
     ): Effect.Effect<RawPage, RunNotFound | JournalError>
 
     /**
-     * Folds a run in quarantine again. If it folds, it is released and continues, and listeners of `amended` are woken;
-     * otherwise the mark is updated with where it fails. A run that is not in quarantine is untouched.
+     * Folds a run in quarantine again. If it folds, it is released and continues, and listeners of `amended` are woken; otherwise
+     * the quarantine mark is updated with the place of the failure. A run that is not in quarantine stays as it is.
      */
     readmit(
       run: RunId,
@@ -356,16 +370,16 @@ export class RunJournal extends Context.Service<
     ): Effect.Effect<void, RunNotFound | RunQuarantined | JournalError>
 
     /**
-     * Checks runs that are not over, by id, from behind `after`; at most `limit` (1 to 1,000). A run with a missing event is
-     * put in quarantine. For a run with open questions, a record that is missing or not pending is written again, as it was
-     * asked. Gives the last run that it checked, or undefined where there are no more.
+     * Checks at most `limit` (1 to 1,000) runs that are not over, in the order of their ids, starting after `after`. A run with a
+     * missing event is put in quarantine. If the record of an open question is missing or not pending, it is written again as it
+     * was asked. Returns the last run that it checked, or undefined if there are no more.
      */
     audit(limit: number, after?: RunId): Effect.Effect<RunId | undefined, JournalError>
 
     /**
-     * Calls back after each amendment of any run, in this process or another one, until the scope closes; with undefined
-     * where it may have missed some of others, because it lost its connection for a while. Where it is an amendment with
-     * which the claimant has claimed the run, the claim comes with it.
+     * Calls back after each amendment of any run, in this process or another one, until the scope closes. It calls back with
+     * undefined if it may have missed amendments of other processes, because it lost its connection for a while. If the claimant
+     * claimed the run with the amendment, the claim is passed along.
      */
     amended(
       woken: AmendmentListener["woken"],
@@ -373,25 +387,25 @@ export class RunJournal extends Context.Service<
     ): Effect.Effect<void, JournalError, Scope.Scope>
 
     /**
-     * Gives the listener what this process has made durable, by whichever method, until the scope closes; never before it
-     * is durable, and never what was rolled back. Entries may be left out: those of other processes, and those whose
-     * acknowledgement was lost. Those of one run may come in another order than theirs.
+     * Passes the listener what this process has made durable, by any method, until the scope closes; never before it is durable,
+     * and never what was rolled back. Entries of other processes are not passed, and those whose acknowledgement was lost may not
+     * be. Entries of one run may arrive out of order.
      */
     committed(listener: CommitListener): Effect.Effect<void, never, Scope.Scope>
   }
 >()("troupe/services/RunJournal") {}
 
-/** What a command made of a run: its answer and its events. */
+/** What a command returned for a run: its answer and its events. */
 export interface Amended<A, E> {
   readonly answer: Result.Result<A, E>
   readonly events: ReadonlyArray<RunEvent>
-  /** The state after them. */
+  /** The state after these events. */
   readonly after: RunState
 }
 
 /**
- * Gives a command the state of a run, whose entries are `entries`, of which there are to be `length`. Every journal amends
- * with it. Nothing of what fails is written.
+ * Applies a command to the state of a run; `entries` are its entries, of which there have to be `length`. Every journal
+ * implements `amend` with it. If it fails, nothing is written.
  */
 export const amendmentOf = <A, E>(
   run: RunId,

@@ -1,6 +1,6 @@
 /**
- * Lists runs for operators: the newest, and those that wait. Read-only: the journal writes the lists in the transaction of
- * the events that they follow from.
+ * Lists runs for operators: the newest runs, and those that wait. Read-only: the journal writes these lists in the transaction of
+ * the events that they derive from.
  */
 import { Context } from "effect"
 import type { Effect } from "effect"
@@ -15,17 +15,17 @@ import type { StoreError } from "./StoreError.ts"
 export interface RunQuery {
   readonly tenant: Tenant
   /**
-   * The agent that the message went to, which is not that of the address where the conversation had changed hands; or an agent
-   * that the run has handed the conversation over to, also if that one has handed it on.
+   * Matches runs by the agent that their message went to, which differs from the agent of the address if the conversation was
+   * handed over before; or by an agent that the run has handed the conversation over to, even if that agent has handed it on.
    */
   readonly agent?: AgentName | undefined
-  /** Matches no run in quarantine, whose status is not known. */
+  /** Never matches a run in quarantine, because its status is not known. */
   readonly status?: RunStatus | undefined
   readonly waiting?: WaitingFor | undefined
   /** Runs whose message was accepted at or after `created_from` and before `created_to`, in ms since 1970. */
   readonly created_from?: number | undefined
   readonly created_to?: number | undefined
-  /** Continue after this one. Empty for an id that the tenant does not have. */
+  /** Continue after this run. If the tenant has no run with this id, the page is empty. */
   readonly after?: RunId | undefined
   /** At most 500. */
   readonly limit: number
@@ -33,16 +33,16 @@ export interface RunQuery {
 
 export interface UnknownQuery {
   readonly tenant: Tenant
-  /** Only of these runs; absent = of all. At most 500. */
+  /** Only calls of these runs, at most 500; absent = calls of all runs. */
   readonly runs?: ReadonlyArray<RunId> | undefined
   /** At most 500. */
   readonly limit: number
 }
 
 export interface UnhostedQuery {
-  /** Absent = of all. */
+  /** Absent = work of all tenants. */
   readonly tenant?: Tenant | undefined
-  /** What the process that asks hosts (`hostedBy`). */
+  /** What the calling process hosts (`hostedBy`). */
   readonly here: ReadonlyArray<Need>
 }
 
@@ -56,17 +56,17 @@ export class RunList extends Context.Service<
   RunList,
   {
     /**
-     * Newest first, by the time of the message and then by id. An accepted message whose run has not begun is listed as a
-     * `pending` run.
+     * Runs, newest first, ordered by the time of the message and then by id. An accepted message whose run has not begun is
+     * listed as a `pending` run.
      */
     list(query: RunQuery): Effect.Effect<ReadonlyArray<RunItem>, StoreError>
-    /** Calls that wait for an operator, oldest first. */
+    /** Calls whose outcome is unknown and that wait for an operator, oldest first. */
     unknown(query: UnknownQuery): Effect.Effect<ReadonlyArray<UnknownCall>, StoreError>
-    /** The same as numbers, for metrics; at most 500 tools. */
+    /** The number of such calls for each tool, for metrics; at most 500 tools. */
     unknownByTool: Effect.Effect<ReadonlyArray<UnknownCount>, StoreError>
     /**
-     * Agents with messages or unfinished runs that neither the caller nor another living process hosts; and other needs of
-     * runs (`RunJournal.handOver`) that no single process hosts together. By tenant and agent, at most 500.
+     * Agents with messages or unfinished runs that neither the caller nor another living process hosts, and other needs of runs
+     * (`RunJournal.handOver`) that no single process hosts together. Sorted by tenant and agent; at most 500.
      */
     unhosted(query: UnhostedQuery): Effect.Effect<ReadonlyArray<UnhostedWork>, StoreError>
   }

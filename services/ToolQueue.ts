@@ -1,7 +1,7 @@
 /**
- * A durable queue of tool calls. A call that is sent here is run at least once, by the worker that claims it, in this
- * process or another. Owns leases, deliveries, results, dead calls and the offers of workers; runs nothing itself. A worker
- * executes a call, publishes its result and acknowledges it, in this order.
+ * A durable queue of tool calls. A call that is sent to it is run at least once, by the worker that claims it, in this process or
+ * another. Owns leases, deliveries, results, dead calls and the offers of workers; runs nothing itself. A worker executes a call,
+ * publishes its result and acknowledges it, in this order.
  */
 import { Context, Schema } from "effect"
 import type { Effect, Scope } from "effect"
@@ -12,7 +12,7 @@ import type { ToolOffer } from "../src/tool/ToolOffer.ts"
 import type { ToolSpec } from "../src/tool/ToolSpec.ts"
 import type { StoreError } from "./StoreError.ts"
 
-/** Another call has this id: with other arguments, of another tool or of another tenant. Nothing was queued. */
+/** Another call has this id: one with other arguments, for another tool or of another tenant. Nothing was queued. */
 export class ToolMessageConflict extends Schema.TaggedError<ToolMessageConflict>()(
   "ToolMessageConflict",
   { id: Schema.String, message: Schema.String }
@@ -24,23 +24,26 @@ export class ToolQueueFull extends Schema.TaggedError<ToolQueueFull>()("ToolQueu
   waiting_max: Schema.Int
 }) {}
 
-/** Calls of one tool and one tenant that may wait or run. Each tool and tenant has places of its own. */
+/** The maximum number of calls of one tool and one tenant that wait or run. Each pair of tool and tenant has its own limit. */
 export const waiting_max = 10_000
 
 export interface NewToolMessage {
-  /** The call's id: the same at every sending. 1 to 200 printable characters, as in `tool`; others are a defect. */
+  /**
+   * The call's id, which is the same each time the call is sent. 1 to 200 printable characters, like `tool`; anything else is a
+   * defect.
+   */
   readonly id: string
   /** The tool that the call is routed to: a registry key, or a plain name. */
   readonly tool: string
   readonly tenant: Tenant
-  /** In ms since 1970: a worker that gets the call later does not run it. */
+  /** In ms since 1970. A worker that gets the call later does not run it. */
   readonly expires_at: number
   /** At most 1,000,000 characters as JSON; more is a defect. */
   readonly payload: Json
 }
 
 export interface ToolDelivery extends Omit<NewToolMessage, "payload"> {
-  /** As it was stored; the worker decodes it. */
+  /** The payload as it was stored; the worker decodes it. */
   readonly payload: unknown
   /** How often the call was claimed, including this claim. */
   readonly deliveries: number
@@ -62,20 +65,23 @@ export interface ToolMessageState {
 }
 
 export interface ToolClaim {
-  /** A new name for each claim. */
+  /** The name of the claim's owner, a new one for each claim. */
   readonly owner: string
   readonly tools: ReadonlyArray<string>
   /** 1 to 500. */
   readonly limit: number
-  /** The tenant that was served last. Tenants take turns by name, from the one behind it. Absent = from the first. */
+  /**
+   * The tenant that was served last. Tenants take turns in the order of their names, starting with the one after it. Absent =
+   * starting with the first.
+   */
   readonly after?: Tenant | undefined
-  /** How long no other worker gets these calls, in ms. */
+  /** The lease in ms, during which no other worker gets these calls. */
   readonly lease_ms: number
 }
 
-/** The offer of one worker. */
+/** What one worker offers to run. */
 export interface Announcement extends Pick<ToolOffer, "worker" | "provider"> {
-  /** At most 1,000, of at most 16,000,000 characters as JSON; more is a defect. */
+  /** At most 1,000 tools, and 16,000,000 characters as JSON; more is a defect. */
   readonly tools: ReadonlyArray<ToolSpec>
   /** How long the worker counts as available, in ms from now. */
   readonly lease_ms: number
@@ -84,7 +90,9 @@ export interface Announcement extends Pick<ToolOffer, "worker" | "provider"> {
 export const announced_tools_max = 1_000
 export const announced_length_max = 16_000_000
 
-/** How long a worker that is gone is listed, in ms; less, once another worker offers all of its tools. */
+/**
+ * How long a worker that is gone is still listed, in ms. It is listed for less time if another worker offers all of its tools.
+ */
 export const gone_ms = 86_400_000
 
 export class ToolQueue extends Context.Service<
@@ -98,31 +106,37 @@ export class ToolQueue extends Context.Service<
     send(
       message: NewToolMessage
     ): Effect.Effect<ResultMessage | undefined, ToolMessageConflict | ToolQueueFull | StoreError>
-    /** Waits for the result; the caller bounds the wait. Never ends for an id that is not in the queue. */
+    /** Waits for the result of a call; the caller bounds the wait. Never ends for an id that is not in the queue. */
     awaited(id: string): Effect.Effect<ResultMessage, StoreError>
     /** The state of a call; undefined = it was never sent, was withdrawn, or has been pruned. */
     look(id: string): Effect.Effect<ToolMessageState | undefined, StoreError>
-    /** Removes a call that was never claimed. True = it was not run and will not be. */
+    /** Removes a call that was never claimed. True = it was not run and will not be run. */
     withdraw(id: string): Effect.Effect<boolean, StoreError>
     /**
-     * Takes calls that are due, and counts their deliveries. Tenants take turns, each with its oldest call, so that a tenant
-     * with thousands of calls delays another's by one call.
+     * Claims calls that are due, and counts their deliveries. Tenants take turns, each with its oldest call, so that a tenant
+     * with thousands of calls delays another tenant's by one call.
      */
     claim(claim: ToolClaim): Effect.Effect<ReadonlyArray<ToolDelivery>, StoreError>
     /**
-     * Gives back what these claims hold, as if it had not been claimed. For claims whose answers were lost, so that nobody
-     * works on what they took.
+     * Releases the calls of these claims, as if they had never been claimed. For claims whose replies were lost, so that nobody
+     * works on their calls.
      */
     release(owners: ReadonlyArray<string>): Effect.Effect<void, StoreError>
-    /** Records that the call is about to act. False, as below = another owner has the call, and nothing may be done. */
+    /**
+     * Records that the worker is about to execute the call. False, here and in the methods below = another owner has the call,
+     * and the worker must do nothing.
+     */
     begin(id: string, owner: string): Effect.Effect<boolean, StoreError>
-    /** Extends the lease to `lease_ms` from now. */
+    /** Extends the lease of a call to `lease_ms` from now. */
     extend(id: string, owner: string, lease_ms: number): Effect.Effect<boolean, StoreError>
-    /** Records the call's result, unless it has one, and wakes those who wait for it. Returns the result that counts. */
+    /** Records the call's result, unless it has one, and wakes those who wait for it. Returns the result that is recorded. */
     publish(id: string, result: ResultMessage): Effect.Effect<ResultMessage | undefined, StoreError>
-    /** Marks the call as over. Its result is kept for later sendings until it is pruned. */
+    /** Marks the call as over. Its result stays available to later sends until it is pruned. */
     acknowledge(id: string, owner: string): Effect.Effect<boolean, StoreError>
-    /** Gives the call back: it can be claimed from `retry_at` (ms since 1970) on, or, without one, is dead. */
+    /**
+     * Records a failed delivery: the call can be claimed again from `retry_at` (ms since 1970) on or, if that is undefined,
+     * becomes dead.
+     */
     failed(
       id: string,
       owner: string,
@@ -131,28 +145,34 @@ export class ToolQueue extends Context.Service<
     ): Effect.Effect<boolean, StoreError>
     /** Dead calls, newest first; at most `limit` (up to 500). */
     dead(limit: number): Effect.Effect<ReadonlyArray<DeadToolMessage>, StoreError>
-    /** Makes a dead call wait as if it had just been sent, for an operator. False = it is not dead. */
+    /** Makes a dead call wait again as if it had just been sent; for an operator. False = it is not dead. */
     replay(id: string, expires_at: number): Effect.Effect<boolean, StoreError>
-    /** Marks a dead call as over, for an operator. Its result is kept for later sendings until it is pruned. */
+    /**
+     * Marks a dead call as over; for an operator. Its result stays available to later sends until it is pruned. False = it is not
+     * dead.
+     */
     discard(id: string): Effect.Effect<boolean, StoreError>
-    /** Deletes up to 1,000 calls that were over before this time (ms since 1970); how many. */
+    /** Deletes up to 1,000 calls that were over before this time (ms since 1970), and returns how many. */
     prune(before: number): Effect.Effect<number, StoreError>
     /** When the next call of these tools is due, in ms since 1970; undefined = none waits. */
     nextDueAt(tools: ReadonlyArray<string>): Effect.Effect<number | undefined, StoreError>
-    /** Calls back when calls were sent, in this process or another, until the scope closes. */
+    /** Calls back when calls were sent, by this process or another, until the scope closes. */
     sent(listener: () => void): Effect.Effect<void, StoreError, Scope.Scope>
-    /** Publishes a worker's offer, in place of its earlier one. */
+    /** Publishes a worker's offer, which replaces its earlier one. */
     announce(offer: Announcement): Effect.Effect<void, StoreError>
-    /** Extends a worker's offer to `lease_ms` from now; 0 = the worker is gone. False = unknown: it has to announce. */
+    /**
+     * Extends a worker's offer to `lease_ms` from now; 0 = the worker is gone. False = the worker is unknown and has to announce
+     * its offer.
+     */
     renew(worker: string, lease_ms: number): Effect.Effect<boolean, StoreError>
     /**
-     * The offers of the 1,000 workers that announced or renewed last, by key, available ones first; only of these keys, if
-     * there are any.
+     * The offers of the 1,000 workers that announced or renewed last, by key, available ones first. If `keys` is not empty, only
+     * the offers for these keys.
      */
     list(keys?: ReadonlyArray<string>): Effect.Effect<ReadonlyArray<ToolOffer>, StoreError>
     /**
-     * Shows a preliminary result, as JSON text, to those who wait for the call. It is not stored and may be lost; one of
-     * more than 7,000 bytes is.
+     * Shows a preliminary result, as JSON text, to those who wait for the call. It is not stored and may be lost; one of more
+     * than 7,000 bytes always is.
      */
     show(id: string, json: string): Effect.Effect<void, StoreError>
     /** Calls back with the preliminary results of a call, until the scope closes. */
