@@ -59,7 +59,10 @@ export const CustomerAgents: Context.Reference<ReadonlyArray<AgentName>> = Conte
   ReadonlyArray<AgentName>
 >("troupe/services/CustomerAgents", { defaultValue: () => [] })
 
-/** What a process with these agents hosts: each agent, this version of it, and those of its tools that have side effects. */
+/**
+ * What a process with these agents hosts: each agent, this version of it, and those of its tools that declare side effects other
+ * than reading.
+ */
 export const hostedBy = (agents: ReadonlyArray<ResolvedAgent>): ReadonlyArray<Need> =>
   agents.flatMap(({ pins, spec, tools }) => [
     spec.name,

@@ -335,9 +335,7 @@ export class RunJournal extends Context.Service<
      * appended. False = another owner has claimed the run. From then on:
      *
      * - Only a process that hosts all of `needs` recovers or adopts the run.
-     *
      * - The next claim removes the needs.
-     *
      * - An amendment removes those needs that the run no longer has.
      */
     handOver(

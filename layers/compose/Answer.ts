@@ -1,5 +1,5 @@
 /**
- * What a wait for a run ends with, and how long it may take.
+ * What a wait for a run returns, and how long it may take.
  */
 import { Schema } from "effect"
 import type { Time } from "../../src/Times.ts"
@@ -12,22 +12,22 @@ import type { RunEnded } from "../../src/run/RunEvent.ts"
 export interface Ended extends RunEnded {
   readonly run: string
   readonly conversation: string
-  /** Why it did not complete, in a sentence for an operator, where the runtime has one. */
+  /** Why the run did not complete, in a sentence for an operator, if the runtime knows. */
   readonly detail?: string
-  /** What it spent on models, with what its tools did: an entry for each turn, or fewer. Absent = nothing that is known of. */
+  /** What the run and its tools spent on models: one entry for each turn, or fewer. Absent = no use is known. */
   readonly usage?: ReadonlyArray<ModelUse>
 }
 
-/** It has not ended: people have to act first, by `decide` and `settle`. `result(run)` waits again. */
+/** The run has not ended: people have to act first, with `decide` and `settle`. `result(run)` waits again. */
 export interface Awaiting {
   readonly status: "awaiting_approval"
   readonly run: string
   readonly conversation: string
-  /** Its open questions, oldest first. */
+  /** The run's open questions, oldest first. */
   readonly approvals: ReadonlyArray<Approval>
-  /** Its calls that wait for the client of the conversation; `answerClientCall` answers them. */
+  /** The run's calls that wait for the client of the conversation; `answerClientCall` answers them. */
   readonly client_calls: ReadonlyArray<ClientCall>
-  /** Its calls whose outcome is unknown: an operator settles them. */
+  /** The run's calls whose outcome is unknown; an operator settles them. */
   readonly unknown: ReadonlyArray<string>
   readonly text?: undefined
   readonly detail?: undefined
@@ -42,14 +42,17 @@ type PartialDeep<A> =
       ? { readonly [Name in keyof A]?: PartialDeep<A[Name]> }
       : A
 
-/** The part of an answer that was written so far: members may be missing, and texts may go on. It was not checked. */
+/** The part of an answer that was written so far. Members may be missing, and texts may be incomplete. It is not validated. */
 export type SoFar<A> = PartialDeep<A>
 
 interface Complete {
   readonly status: "complete"
 }
 
-/** The end of a run that was asked for an answer of a schema. One that gave none has failed with the reason `answer_unfit`. */
+/**
+ * The end of a run that was asked for an answer of a schema. A run without such an answer has failed with the reason
+ * `answer_unfit`.
+ */
 export type EndedWith<A> =
   | (Ended & Complete & { readonly value: A })
   | (Ended & { readonly status: "failed" | "cancelled"; readonly value?: undefined })
@@ -57,8 +60,8 @@ export type EndedWith<A> =
 export type AnswerWith<A> = EndedWith<A> | (Awaiting & { readonly value?: undefined })
 
 /**
- * The run is complete, and its answer fits the JSON Schema, but not what only the code of the schema says, such as a
- * refinement: nobody asks the model again.
+ * The run is complete, and its answer fits the JSON Schema but not what only the code of the schema checks, such as a refinement.
+ * The model is not asked again.
  */
 export class AnswerUnfit extends Schema.TaggedError<AnswerUnfit>()("AnswerUnfit", {
   run: Schema.String,
@@ -73,21 +76,21 @@ export class AnswerUnfit extends Schema.TaggedError<AnswerUnfit>()("AnswerUnfit"
 }
 
 export interface Wait {
-  /** Aborting ends the wait, which rejects with the signal's reason. */
+  /** Aborting it ends the wait, which rejects with the signal's reason. */
   readonly signal?: AbortSignal
-  /** The longest wait, 1 to 2,147,483,647 ms; then it rejects with `WaitTimedOut`. Absent = as long as it takes. */
+  /** The longest wait, 1 to 2,147,483,647 ms; after that it rejects with `WaitTimedOut`. Absent = no limit. */
   readonly timeout_ms?: Time
-  /** Cancels the run too, where the wait ends by its signal or its time. Absent = no: it goes on. */
+  /** Also cancels the run if the wait ends by its signal or timeout. Absent = no, the run continues. */
   readonly cancel?: boolean
 }
 
-/** How a loop over `stream` or `watch` is left. */
+/** Options of a loop over `stream` or `watch`. */
 export interface Following {
-  /** Aborting ends the loop, also while it waits: it throws the signal's reason. It cancels nothing. */
+  /** Aborting it ends the loop, even while it waits: the loop throws the signal's reason. No run is cancelled. */
   readonly signal?: AbortSignal
 }
 
-/** The timeout of a wait passed before its run ended. `result(run)` waits again. */
+/** The wait timed out before its run ended. `result(run)` waits again. */
 export class WaitTimedOut extends Schema.TaggedError<WaitTimedOut>()("WaitTimedOut", {
   run: Schema.String,
   conversation: Schema.String,

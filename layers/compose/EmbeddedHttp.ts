@@ -1,5 +1,5 @@
 /**
- * The HTTP API of a service that `start` starts: a server of its own, functions to mount in another, or both.
+ * The HTTP API of a service that `start` starts: on a server of its own, as functions to mount in another server, or both.
  */
 import type { Redacted } from "effect"
 import { Context, Effect, Layer } from "effect"
@@ -11,34 +11,36 @@ import type { NodeListener, WebHandler } from "../http/MountedServer.ts"
 import type { Listen } from "../http/NodeServer.ts"
 import type { Checked } from "./CheckedServerOptions.ts"
 
-/** Who may call the API: a token of at least 16 characters, or its digest, and whom it stands for. */
+/** A token that may call the API, with at least 16 characters, or its digest, and the principal that it stands for. */
 export interface Token {
-  /** The token itself, which is not kept: 32 random bytes, for example. */
+  /** The token itself, for example 32 random bytes. It is not stored. */
   readonly token?: string | Redacted.Redacted
-  /** SHA-256 of the token's UTF-8, as 64 hex digits, where this process is not to know the token. */
+  /** SHA-256 of the token's UTF-8, as 64 hex digits, if this process should not know the token. */
   readonly sha256?: string
   readonly principal: GivenPrincipal
 }
 
 export interface Http extends Timed<Partial<Listen>> {
-  /** The port of a server of its own, 0 = any free one. Absent = none: `nodeListener` and `handler` are mounted elsewhere. */
+  /**
+   * The port of the service's own server; 0 = any free port. Absent = no server: `nodeListener` and `handler` are mounted
+   * elsewhere.
+   */
   readonly port?: number
-  /** At most 100,000. */
+  /** The tokens that may call the API; at most 100,000. */
   readonly tokens: ReadonlyArray<Token>
-  /** Bounds, and the names of the hosts that are served. Absent settings have the defaults of `HttpSettings`. */
+  /** Bounds, and the host names that are served. Absent settings have the defaults of `HttpSettings`. */
   readonly settings?: Timed<Partial<Omit<HttpSettings, "customer_agents">>>
 }
 
 export interface HttpMethods {
-  /** The address of the server, for example `http://127.0.0.1:8080`; undefined where none listens. */
+  /** The address of the server, for example `http://127.0.0.1:8080`; undefined if there is no server. */
   readonly url: string | undefined
   /**
-   * The API for `node:http` and what stands on it. Mount it where nothing has read the body, at the root
-   * (`/v1/...`) or under the path that `settings.base_path` names. It answers only for the hosts that `settings.hosts` names,
-   * and for localhost.
+   * The API for `node:http` and frameworks that use it. Mount it where nothing has read the body yet, at the root (`/v1/...`) or
+   * under the path that `settings.base_path` names. It answers only for the hosts that `settings.hosts` names, and for localhost.
    */
   readonly nodeListener: NodeListener
-  /** The same for Web requests. */
+  /** The API for Web requests, under the same conditions. */
   readonly handler: WebHandler
 }
 
@@ -48,7 +50,7 @@ const noHttp = () =>
     message: "start was not given `http: { tokens }`, which says who may call the API"
   })
 
-/** For a service that was started without HTTP: what is mounted says so at its first request. */
+/** For a service that was started without HTTP: what is mounted fails with that reason at its first request. */
 const none: HttpMethods = {
   url: undefined,
   nodeListener: () => {
@@ -57,10 +59,10 @@ const none: HttpMethods = {
   handler: () => Promise.reject(noHttp())
 }
 
-/** The members of a service by which its API is reached. */
+/** The members of a service that give access to its API. */
 export class Served extends Context.Service<Served, HttpMethods>()("troupe/compose/EmbeddedHttp") {}
 
-/** Loads the surface only where it is asked for. Needs the ports of a runtime and its stores. */
+/** Loads the HTTP surface only if it is asked for. Needs the ports of a runtime and its stores. */
 export const layer = (checked: Checked | undefined) =>
   checked === undefined
     ? Layer.succeed(Served, none)

@@ -1,5 +1,5 @@
 /**
- * Functions of an application that are called in passing, for its own metrics and logs.
+ * Functions of an application that observe calls and model turns, for its own metrics and logs.
  */
 import { Effect, Layer, Schema } from "effect"
 import type { ModelTurnObserver } from "../../services/ModelTurnObserver.ts"
@@ -9,14 +9,14 @@ import { ToolCallObservers } from "../../services/ToolCallObserver.ts"
 import { func } from "./OptionShapes.ts"
 
 /**
- * Each is called once, in the process that appended the event, once that is durable; after a crash in between, not at all: what
- * must not be missed is read with `watch`, or from the journal. Nobody waits for what it gives. What it throws is logged, and so
- * is why a promise that it gave was rejected.
+ * Each function is called once, in the process that appended the event, after the event is durable. If the process crashes in
+ * between, it is not called; use `watch` or the journal for what must not be missed. Nothing waits for its result. An error that
+ * it throws, or the rejection of a promise that it returns, is logged.
  */
 export interface GivenObservers {
-  /** Called with each call that is over, refused ones too: its metadata, arguments and outcome, as they are journaled. */
+  /** Called with each finished call, including refused ones: its metadata, arguments and outcome, as they are journaled. */
   readonly call?: ToolCallObserver
-  /** Called with each model turn and each use of a model by a tool: whose it was, its tokens, and with `prices` its cost. */
+  /** Called with each model turn and each use of a model by a tool: its agent, its tokens and, with `prices`, its cost. */
   readonly turn?: ModelTurnObserver
 }
 
@@ -25,7 +25,7 @@ export const GivenObservers = Schema.Struct({
   turn: Schema.optionalKey(func)
 })
 
-/** Adds them to the observers that there are. */
+/** Adds these functions to the existing observers. */
 export const layer = ({ call, turn }: GivenObservers = {}): Layer.Layer<never> =>
   Layer.merge(
     Layer.effect(

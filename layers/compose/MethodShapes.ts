@@ -1,5 +1,5 @@
 /**
- * What the methods of a service that `start` starts take and give, beside messages and answers.
+ * Arguments and results of the methods of a service that `start` starts, except messages and answers.
  */
 import type { FilePart } from "../../src/conversation/Part.ts"
 import type { CostGroup } from "../../src/cost/CostTotal.ts"
@@ -8,7 +8,9 @@ import type { MemoryTier } from "../../src/memory/MemoryRow.ts"
 import type { Time } from "../../src/Times.ts"
 import type { Role } from "../../src/Principal.ts"
 
-/** Where a conversation is held, and whose preferences and in-app copies count there. 1 to 200 characters each. */
+/**
+ * A channel to bind a conversation to, and the person whose preferences and in-app copies apply there. 1 to 200 characters each.
+ */
 export interface BindTo {
   /** `in_app`, or the name of a channel. */
   readonly channel: string
@@ -16,7 +18,7 @@ export interface BindTo {
   readonly recipient: string
 }
 
-/** A CloudEvent 1.0 in structured form, without extension attributes that matter here. */
+/** A CloudEvent 1.0 in structured form. Extension attributes are ignored. */
 export interface PublishedEvent {
   readonly specversion: "1.0"
   readonly id: string
@@ -35,12 +37,12 @@ export interface NoticesQuery {
   readonly after?: string
 }
 
-/** A file of a conversation: that of a message, a result or an answer. */
+/** A file of a conversation, from a message, a result or an answer. */
 export interface StoredFile extends FilePart {
   readonly data: Uint8Array
 }
 
-/** Whose memory: that of a conversation with an agent, with the place it shares with others. */
+/** Selects a memory: that of a conversation with an agent, together with the place that it shares with other conversations. */
 export interface MemoryOf {
   readonly agent: string
   readonly conversation: string
@@ -49,35 +51,35 @@ export interface MemoryOf {
 export interface MemoriesQuery extends MemoryOf {
   /** Absent = `persistent`, which lasts beyond conversations. */
   readonly tier?: MemoryTier
-  /** The run whose `interaction` rows are meant. */
+  /** The run whose `interaction` rows are selected. */
   readonly run?: string
   readonly limit?: number
   /** The id of the last row of the page before. */
   readonly after?: string
-  /** With rows that are superseded or undone. */
+  /** Includes rows that are superseded or undone. */
   readonly all?: boolean
 }
 
-/** The sums of which turns; all where it is empty. */
+/** Selects the turns that are summed up; all turns if it is empty. */
 export interface CostsQuery {
   readonly by?: CostGroup
-  /** Journaled at or after `from` and before `to`, in ms since 1970. */
+  /** Only turns that were journaled at or after `from` and before `to`, in ms since 1970. */
   readonly from?: number
   readonly to?: number
   readonly agent?: string
   readonly model?: string
   readonly run?: string
-  /** Only what this tool, by its plain name, spent on models. */
+  /** Only what this tool spent on models; the tool's plain name. */
   readonly tool?: string
   readonly trace_id?: string
   readonly limit?: number
-  /** The key of the last sum of the page before. */
+  /** The key of the last total of the page before. */
   readonly after?: string
 }
 
 export interface DeadLettersQuery {
   readonly handler_name?: string
-  /** Died at or after, and at or before, in ms since 1970. */
+  /** Only letters that became dead at or after `dead_from` and at or before `dead_to`, in ms since 1970. */
   readonly dead_from?: number
   readonly dead_to?: number
   /** Absent = `dead`. */
@@ -92,17 +94,17 @@ export interface TextOfRecord {
   readonly text: string
   /** How similar a text has to be to count as a copy: 0.3 to 1. Absent = 0.6. */
   readonly threshold?: number
-  /** The anchor of the persistent tier that it is for. Absent = `workspace/<tenant>`. */
+  /** The anchor of the persistent tier that the text applies to. Absent = `workspace/<tenant>`. */
   readonly place?: string
 }
 
-/** A token to be made, of the tenant of who asks. */
+/** A token to create, for the tenant of the caller. */
 export interface NewToken {
-  /** What it is for: 1 to 100 characters. */
+  /** The purpose of the token; 1 to 100 characters. */
   readonly name: string
   readonly roles: ReadonlyArray<Role>
-  /** Whom it stands for. Absent = who asks. */
+  /** The id of the principal that the token stands for. Absent = the caller. */
   readonly principal?: string
-  /** How long it holds: a minute to 366 days. Absent = 90 days. */
+  /** How long the token is valid: one minute to 366 days. Absent = 90 days. */
   readonly holds_ms?: Time
 }

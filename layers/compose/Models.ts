@@ -1,6 +1,6 @@
 /**
- * The package's entry `troupe/models`: implementations of the port `ModelGateway`, and what goes around them. A provider's client is
- * loaded when it is chosen.
+ * The package's entry `troupe/models`: implementations of the port `ModelGateway`, and wrappers around them. A provider's client
+ * is loaded only when it is chosen.
  */
 export * as AiSdkModelGateway from "../model/AiSdkModelGateway.ts"
 export * as CassetteModelGateway from "../model/CassetteModelGateway.ts"

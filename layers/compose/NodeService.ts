@@ -90,12 +90,12 @@ export type { IssuedToken } from "./TokenMethods.ts"
 export type * from "./MethodShapes.ts"
 
 /**
- * `ephemeral`: gone with the process. `directory`: PGlite, one process; needs the packages `@electric-sql/pglite` and
- * `@effect/sql-pg`. `postgres`: a connection URL, and settings of its client; needs `@effect/sql-pg`.
+ * `ephemeral`: in memory, and gone with the process. `directory`: PGlite, for one process at a time; needs the packages
+ * `@electric-sql/pglite` and `@effect/sql-pg`. `postgres`: a connection URL and settings of its client; needs `@effect/sql-pg`.
  */
 export type Store = "ephemeral" | { readonly directory: string } | Timed<PostgresStore>
 
-/** Services that the tools of an embedded runtime may need beside their own. */
+/** Services that the runtime provides to tools which need them. */
 export type ForTools =
   | ComponentCatalog
   | FlowState
@@ -110,104 +110,117 @@ type ToolFamily = LocalToolRegistry.Family<unknown, ForTools>
 export interface Options {
   readonly agents: ReadonlyArray<AgentSpec>
   /**
-   * Graphs of tools, loaded or as YAML or JSON texts (which needs the package `yaml`): each is an agent of its name, which
-   * answers by its graph and calls no model.
+   * Graphs of tools, loaded or as YAML or JSON texts (which needs the package `yaml`). Each becomes an agent with the graph's
+   * name, which answers by running the graph and calls no model.
    */
   readonly graphs?: ReadonlyArray<string | ToolGraph>
-  /** Single tools and families of them: what `tool`, `govern` and `remote` make. */
+  /** Single tools and families of tools, as `tool`, `govern` and `remote` make them. */
   readonly tools?: ReadonlyArray<ToolFamily>
-  /** Tools that `tools` may take the place of, by plain name. */
+  /** Tools that `tools` may replace by ones with the same plain name. */
   readonly shared?: ReadonlyArray<ToolFamily>
   readonly plugins?: ReadonlyArray<LocalToolRegistry.Plugin<unknown, ForTools>>
   readonly deliveries?: ReadonlyArray<Effect.Effect<RoomHandlers, unknown, ForTools>>
-  /** Servers whose tools are imported; needs the package `@modelcontextprotocol/client`. */
+  /** MCP servers whose tools are imported; needs the package `@modelcontextprotocol/client`. */
   readonly mcp?: McpOptions
-  /** Tools by their configurations: operations, workflows and gateway actions of a host platform, and scripts. */
+  /** Tools that are defined by configurations: operations, workflows and gateway actions of a host platform, and scripts. */
   readonly toolConfigs?: Timed<ConfiguredTools.Options> & Pick<CodeTool.Options, "secrets">
   /**
-   * A name such as `"anthropic/claude-sonnet-4-5"`, whose key the environment has; a model object of an AI SDK package, such as
-   * `openai("gpt-5")`; a list of these, asked in its order (at most 64); or a Layer, such as those of `troupe/models`.
+   * The model: a name such as `"anthropic/claude-sonnet-4-5"`, whose API key is in the environment; a model object of an AI SDK
+   * package, such as `openai("gpt-5")`; a list of these, which are tried in order (at most 64); or a Layer, such as those of
+   * `troupe/models`.
    */
   readonly model: ModelChoice | ReadonlyArray<ModelChoice> | Layer.Layer<ModelGateway, unknown>
-  /** Counts the tokens of prompts, for example `GptTokenizer` of `troupe/models`; absent = they are estimated. */
+  /** Counts the tokens of prompts, for example `GptTokenizer` of `troupe/models`. Absent = the tokens are estimated. */
   readonly tokenizer?: Layer.Layer<never, unknown>
-  /** Which calls run, need approval or are refused; `policyOf` reads one from JSON. Absent = their categories decide. */
+  /**
+   * Decides which calls run, need approval or are refused; `policyOf` reads a policy from JSON. Absent = the categories of the
+   * tools decide.
+   */
   readonly policy?: Policy
-  /** What models cost; needed by agents with a `cost_max`. Rejects the start where an entry cannot be right. */
+  /** The prices of models, which agents with a `cost_max` need. The start rejects if an entry cannot be right. */
   readonly prices?: PriceTable
   /** Absent = `ephemeral`. */
   readonly store?: Store
   /**
-   * Removes what is over and old from a durable store; `{}` = with the usual ages. Absent = only results of queued calls, memories,
-   * events and notices are removed, by their own settings.
+   * Removes old data of finished work from a durable store; `{}` = with the usual ages. Absent = only results of queued calls,
+   * memories, events and notices are removed, by their own settings.
    */
   readonly retention?: Timed<RetentionOptions>
   /**
-   * Names of agents of this process that customers speak with. Absent = none: a principal that is only a `customer` is
+   * Names of the agents of this process that customers may talk to. Absent = none: a principal whose only role is `customer` is
    * refused.
    */
   readonly customer_agents?: ReadonlyArray<string>
   /**
-   * Where traces, metrics and logs go. Absent = where the standard `OTEL_*` variables say, if they name a collector;
-   * `true` = also to the default one, or to the OpenTelemetry provider that the application registered; `false` = nowhere.
+   * Where traces, metrics and logs are sent. Absent = to the collector that the standard `OTEL_*` variables name, if any; `true`
+   * = also to the default collector, or to the OpenTelemetry provider that the application registered; `false` = nowhere.
    */
   readonly telemetry?: boolean | Telemetry
-  /** Keeps a record of every call beside the journal, for audits (`records`). Absent = no. */
+  /** Stores a record of every call besides the journal, for audits (see `records`). Absent = no. */
   readonly record?: boolean
-  /** Functions that are called with each call that is over, and with each model turn, for metrics and logs. */
+  /** Functions that are called with each finished call and each model turn, for metrics and logs. */
   readonly observe?: GivenObservers
-  /** Channels beside the copy in the application: such as `SlackChannel.adapter` of `troupe/layers`. */
+  /** Channels through which people are notified, besides the in-app copy, such as `SlackChannel.adapter` of `troupe/layers`. */
   readonly channels?: ReadonlyArray<
     Effect.Effect<ChannelAdapter, unknown, ForTools | ChannelBindings>
   >
-  /** Bounds of images and other files. Absent = those of `BlobBounds`: 20 MB a file, 10 GB a tenant, unsent for a day. */
+  /**
+   * Bounds of images and other files. Absent = the defaults of `BlobBounds`: 20 MB for each file, 10 GB for each tenant, and one
+   * day for a file that is not sent.
+   */
   readonly files?: Timed<Partial<BlobBounds>>
-  /** The HTTP API over this service: on a port, as functions to mount in a server of the application's, or both. Absent = none. */
+  /** The HTTP API of this service: on a port, as functions to mount in a server of the application, or both. Absent = none. */
   readonly http?: Http
-  /** The agent of this process that is told of events (`publish`). Absent = no events are taken. */
+  /** The agent of this process that receives the events given to `publish`. Absent = events are not accepted. */
   readonly events?: EventOptions
 }
 
 export interface EventOptions {
   readonly agent: string
-  /** Where a conversation is held that an event begins. Absent = nowhere but here. */
+  /** The channels that a conversation is bound to if an event begins it. Absent = none: it is available only through this API. */
   readonly bindings?: ReadonlyArray<BindTo>
-  /** How long events are remembered; one that happened earlier is refused. Absent = 30 days. */
+  /**
+   * How long received events are remembered, so that repetitions are detected. An event that happened earlier than that is
+   * refused. Absent = 30 days.
+   */
   readonly retention_ms?: Time
 }
 
 export interface Send {
-  /** Absent, in a conversation = the agent that holds it: to which it was handed over, or that was sent its last message. */
+  /**
+   * Absent, in an existing conversation = its current agent: the one that it was handed over to, or else the one that its last
+   * message was sent to.
+   */
   readonly agent?: string
-  /** May be empty where there are parts. */
+  /** The text of the message; may be empty if there are parts. */
   readonly text: string
   /**
-   * Images, audio and other files, and texts between them; 1 to 32, which stand after the text: for example
-   * `{ type: "image", media_type: "image/png", data: bytes }`. Their bytes are kept in the store, and the journal names them by their
-   * digest.
+   * Images, audio, other files, and texts between them; 1 to 32 parts, which follow the text. Example: `{ type: "image",
+   * media_type: "image/png", data: bytes }`. Their bytes are kept in the store, and the journal refers to them by their digest.
    */
   readonly parts?: ReadonlyArray<GivenPart>
   /** Absent = a new conversation. */
   readonly conversation?: string
   readonly idempotency_key?: string
   /**
-   * The header `baggage` of the request that led to this message, as a platform got it from a run's tool: the new run is
-   * nested in that one. At most 8,192 characters. Absent = it is nested in none.
+   * The header `baggage` of the request that led to this message, as a run's tool sent it to another platform: the new run is
+   * nested in that run. At most 8,192 characters. Absent = it is not nested.
    */
   readonly baggage?: string
   /**
-   * The schema of the answer, an Effect Schema or any Standard Schema (zod, valibot), of an object. It is journaled as JSON Schema,
-   * at most 65,536 characters. Absent = any text is an answer.
+   * The schema of the answer, which has to be an object: an Effect Schema or any Standard Schema (zod, valibot). It is journaled
+   * as JSON Schema, at most 65,536 characters. Absent = any text is a valid answer.
    */
   readonly answer?: AnySchema
   /**
-   * What the run is told, and its model is not: a JSON object of at most 16,384 characters. It is journaled, but for members that
-   * a schema makes `Redacted`. It has to fit the `context` that the agent and its tools declare.
+   * Data for the agent and the tools of the run, which the model does not see: a JSON object of at most 16,384 characters. It is
+   * journaled, except for members that a schema makes `Redacted`. It has to fit the `context` that the agent and its tools
+   * declare.
    */
   readonly context?: Readonly<Record<string, unknown>>
 }
 
-/** The same to what `agent` made, with the context that this agent declares. */
+/** A message to an agent that the function `agent` made, with the context that this agent declares. */
 export interface SendTo<Told extends AnySchema> extends Omit<Send, "agent" | "context"> {
   readonly agent: DeclaredAgent<Told>
   readonly context: ContextGiven<Told>
@@ -219,33 +232,34 @@ export interface Sent {
   readonly run: string
   readonly conversation: string
   readonly ordinal: number
-  /** False: the idempotency key was known, and this is what it named. */
+  /** False = the idempotency key was known, and this is the earlier message with that key. */
   readonly created: boolean
 }
 
 /**
- * Every method rejects with the typed error that the port declares, by its `_tag`. Whatever is given is decoded first: a
- * value that is not what its type says is `InvalidInput`, with its `field` and what is expected there, and nothing is done.
- * A principal without the role for a method is refused (`NotEntitled`): `src/Rights.ts` has the table. A customer gets what it began and
- * sent itself, of agents that are for customers, and sees of it what `CustomerView` lists: no approvals, no calls, no
- * reasons; events have no other members than those.
+ * Every method rejects with a typed error, which has a `_tag`. Arguments are decoded first: a value that does not match its type
+ * rejects with `InvalidInput`, which names the `field` and what is expected there, and nothing is done.
+ *
+ * A principal without the role for a method is refused (`NotEntitled`); `src/Rights.ts` has the table. A customer can read only
+ * what it began or sent itself, from agents that are for customers, and sees only the members that `CustomerView` lists: no
+ * approvals, no calls and no reasons, and of events no other members than those.
  */
 export interface NodeService extends HttpMethods {
-  /** Durable when it resolves; handled after. */
+  /** Sends a message. The message is durable when this resolves, and is handled afterwards. */
   readonly send: <Told extends AnySchema>(
     message: AnySend<Told>,
     by?: GivenPrincipal
   ) => Promise<Sent>
   /**
-   * Sends, and waits: for the end of the run (`complete`, `failed` or `cancelled`, with its text), or for its
-   * first question (`awaiting_approval`, with the approvals). `result` waits again. A wait that ends early cancels nothing
-   * unless `cancel` says so.
+   * Sends a message and waits for the end of the run (`complete`, `failed` or `cancelled`, with its text) or for its first
+   * question (`awaiting_approval`, with the approvals). `result` waits again. A wait that ends early does not cancel the run
+   * unless `cancel` is set.
    */
   readonly ask: {
     /**
-     * With a schema of answers the model is asked for JSON that fits it, in the way that its provider has for it. An answer that
-     * does not fit is asked for once more; then the run fails (`answer_unfit`). `value` is the decoded answer. Rejects with
-     * `AnswerUnfit` where only the code of the schema, such as a refinement, refuses the answer of a complete run.
+     * With an answer schema, the model is asked for JSON that fits it, in the way that its provider supports. If an answer does
+     * not fit, the model is asked once more; then the run fails (`answer_unfit`). `value` is the decoded answer. Rejects with
+     * `AnswerUnfit` if the run is complete but only the code of the schema, such as a refinement, refuses its answer.
      */
     <S extends AnySchema, Told extends AnySchema>(
       message: AnySend<Told> & { readonly answer: S },
@@ -258,9 +272,9 @@ export interface NodeService extends HttpMethods {
       wait?: Wait
     ): Promise<Answer>
   }
-  /** The same for a run that was sent before; rejects with `RunNotFound` where there is none. */
+  /** Waits as `ask` does, for a run whose message was sent before. Rejects with `RunNotFound` if there is no such run. */
   readonly result: {
-    /** `answer`: the schema that it was asked with. */
+    /** `answer` is the schema that the message was sent with. */
     <S extends AnySchema>(
       run: string,
       by: GivenPrincipal | undefined,
@@ -269,9 +283,9 @@ export interface NodeService extends HttpMethods {
     (run: string, by?: GivenPrincipal, wait?: Wait): Promise<Answer>
   }
   /**
-   * Everything that happens in a conversation of the principal's tenant from its start, or in one run to its end, then
-   * what is to come; `CaughtUp` says where the past is over. Rejects with `ConversationNotFound` where neither has this
-   * id. Leaving the loop cancels nothing.
+   * Everything that happens in a conversation of the principal's tenant, or in one run to its end: first the past from its start
+   * (or after the position `after`), then what follows. `CaughtUp` marks the end of the past. Rejects with `ConversationNotFound`
+   * if no conversation or run has this id. Leaving the loop cancels nothing.
    */
   readonly watch: (
     conversation_or_run: string,
@@ -280,12 +294,12 @@ export interface NodeService extends HttpMethods {
     following?: Following
   ) => AsyncIterable<FeedItem>
   /**
-   * Sends the message when the loop over it begins, and goes on until its run has ended: the answer's text as the model writes
-   * it, what happens, and the answer. Each loop sends anew, unless the message has an `idempotency_key`. Leaving it cancels
-   * nothing. Rejects as `send` and `watch` do.
+   * Sends the message when the loop over it begins, and goes on until its run has ended. It yields the answer's text as the model
+   * writes it, the events of the run, and the answer. Each new loop sends the message again, unless the message has an
+   * `idempotency_key`. Leaving the loop cancels nothing. Rejects as `send` and `watch` do.
    */
   readonly stream: {
-    /** With what of the value was written so far. */
+    /** With an answer schema, it also yields the part of the value that was written so far. */
     <S extends AnySchema, Told extends AnySchema>(
       message: AnySend<Told> & { readonly answer: S },
       by?: GivenPrincipal,
@@ -297,14 +311,17 @@ export interface NodeService extends HttpMethods {
       following?: Following
     ): AsyncIterable<RunPart>
   }
-  /** Questions that wait for a person, oldest first; at most 500. */
+  /** Questions that wait for an approver, oldest first; at most 500. */
   readonly pending: (by?: GivenPrincipal) => Promise<ReadonlyArray<Approval>>
-  /** Takes a `Decision`, or what the HTTP API takes: `{ decision: "deny", reason: "fraud" }`. Anything else is refused. */
+  /**
+   * Decides a question. Takes a `Decision`, or the form that the HTTP API takes: `{ decision: "deny", reason: "fraud" }`.
+   * Anything else is refused.
+   */
   readonly decide: (approval: string, decision: AnyDecision, by: GivenPrincipal) => Promise<void>
   /**
-   * Authorises calls of one tool by one agent in `by`'s workspace in advance: they ask nobody, for `holds_ms` (absent = 30
-   * days), and each says in its run by what it ran. Rejects with `AuthorizationRefused` where the tool asks nobody, is denied,
-   * or always asks.
+   * Authorises calls of one tool by one agent in `by`'s workspace in advance. Such calls then run without asking anybody, for
+   * `holds_ms` (absent = 30 days), and each call records in its run the authorization by which it ran. Rejects with
+   * `AuthorizationRefused` if the tool needs no approval, is denied, or always asks.
    */
   readonly authorize: (
     request: {
@@ -315,126 +332,147 @@ export interface NodeService extends HttpMethods {
     },
     by: GivenPrincipal
   ) => Promise<WorkspaceAgentAuthorization>
-  /** From when it resolves, calls of the action ask a person again. */
+  /** Revokes an authorization: once this resolves, calls of the action ask a person again. */
   readonly revokeAuthorization: (
     id: string,
     by: GivenPrincipal
   ) => Promise<WorkspaceAgentAuthorization>
-  /** What `by`'s workspace has authorised, newest first: 50 a page unless `limit` (to 500) says otherwise. */
+  /** Authorizations of `by`'s workspace, newest first: 50 per page unless `limit` (to 500) is set. */
   readonly authorizations: (
     page?: { readonly limit?: number; readonly all?: boolean; readonly after?: string },
     by?: GivenPrincipal
   ) => Promise<ReadonlyArray<WorkspaceAgentAuthorization>>
-  /** Calls of a conversation that wait for a result of its client, such as a browser, oldest first. */
+  /** Calls of a conversation that wait for a result from its client, such as a browser, oldest first. */
   readonly clientCalls: (
     conversation: string,
     by?: GivenPrincipal
   ) => Promise<ReadonlyArray<ClientCall>>
   /**
    * Gives a call the result of its client, once: `{ result }`, or `{ error }` with the reason why there is none. A result that
-   * does not fit the tool's `output_schema` rejects with `ClientResultRefused`, and the call waits on.
+   * does not fit the tool's `output_schema` rejects with `ClientResultRefused`, and the call keeps waiting.
    */
   readonly answerClientCall: (id: string, answer: ClientAnswer, by: GivenPrincipal) => Promise<void>
-  /** Runs of the principal's tenant, newest first: 50 a page unless `limit` (to 500) says otherwise. */
+  /** Runs of the principal's tenant, newest first: 50 per page unless `limit` (to 500) is set. */
   readonly runs: (query?: RunsQuery, by?: GivenPrincipal) => Promise<ReadonlyArray<RunItem>>
-  /** Newest first: 50 a page unless `limit` (to 500) says otherwise; `after` is the id of the last one of the page before. */
+  /**
+   * Conversations, newest first: 50 per page unless `limit` (to 500) is set. `after` is the id of the last one of the page
+   * before.
+   */
   readonly conversations: (
     page?: { readonly limit?: number; readonly after?: string },
     by?: GivenPrincipal
   ) => Promise<ReadonlyArray<Conversation>>
-  /** What was said, oldest first: 50 a page unless `limit` (to 500) says otherwise; `after` is the `seq` of the last one before. */
+  /**
+   * Messages of a conversation, oldest first: 50 per page unless `limit` (to 500) is set. `after` is the `seq` of the last
+   * message of the page before.
+   */
   readonly messages: (
     conversation: string,
     page?: { readonly limit?: number; readonly after?: number },
     by?: GivenPrincipal
   ) => Promise<ReadonlyArray<ConversationMessage>>
-  /** A file of the conversation, by its digest. Rejects with `FileNotFound`, for a customer also where a tool gave it. */
+  /**
+   * A file of the conversation, by its digest. Rejects with `FileNotFound`; for a customer this includes files that tools
+   * returned.
+   */
   readonly file: (conversation: string, digest: string, by?: GivenPrincipal) => Promise<StoredFile>
-  /** Sums of what models cost, by agent unless `by` says otherwise, in the order of their keys; needs `prices`. */
+  /** Totals of what models cost, by agent unless the query's `by` is set, sorted by key. Needs `prices`. */
   readonly costs: (query?: CostsQuery, by?: GivenPrincipal) => Promise<ReadonlyArray<CostTotal>>
-  /** Messages that could not be delivered, newest first: 50 a page unless `limit` (to 500) says otherwise; `after` is the last one before. */
+  /**
+   * Dead letters, which are messages that could not be delivered, newest first: 50 per page unless `limit` (to 500) is set.
+   * `after` is the last one of the page before.
+   */
   readonly deadLetters: (
     query?: DeadLettersQuery,
     by?: GivenPrincipal
   ) => Promise<ReadonlyArray<DeadLetter>>
-  /** Sends a dead letter again, once; rejects with `DeadLetterResolved` where somebody has dealt with it. */
+  /** Sends a dead letter again, once. Rejects with `DeadLetterResolved` if it was already replayed or discarded. */
   readonly replayDeadLetter: (event_id: string, reason: string, by: GivenPrincipal) => Promise<void>
-  /** Says that a dead letter is not sent again. */
+  /** Marks a dead letter as not to be sent again. */
   readonly discardDeadLetter: (
     event_id: string,
     reason: string,
     by: GivenPrincipal
   ) => Promise<void>
-  /** Calls whose outcome is unknown, oldest first, at most 500: `settle` says what became of each. */
+  /** Calls whose outcome is unknown, oldest first, at most 500. `settle` records the outcome of each. */
   readonly unknown: (by?: GivenPrincipal) => Promise<ReadonlyArray<UnknownCall>>
-  /** What waits for an agent that no living process hosts, by agent; at most 500. */
+  /** Work that waits for an agent that no living process hosts, sorted by agent; at most 500. */
   readonly unhosted: (by?: GivenPrincipal) => Promise<ReadonlyArray<UnhostedWork>>
   readonly cancel: (run: string, by: GivenPrincipal, reason: string) => Promise<void>
-  /** Says what became of a call whose outcome is unknown. */
+  /** Records the outcome of a call whose outcome is unknown. */
   readonly settle: (
     run: string,
     call: string,
     settlement: Settlement,
     by: GivenPrincipal
   ) => Promise<void>
-  /** Stops every tool of `by`'s tenant at once, or lets them run again; until the process ends. */
+  /** Stops every tool of `by`'s tenant at once, or lets them run again. The setting lasts until the process ends. */
   readonly stopTools: (stopped: boolean, by: GivenPrincipal) => Promise<void>
-  /** The same for all tenants, whatever theirs say: for whoever runs the process. The HTTP API does not offer it. */
+  /**
+   * Stops the tools of all tenants, whatever their own settings are, or ends that stop: for the program that runs the process.
+   * The HTTP API does not offer it.
+   */
   readonly stopAllTools: (stopped: boolean) => Promise<void>
-  /** Runs of the tenant whose journal does not fold, first found first; at most 500. */
+  /** Runs of the tenant in quarantine, because their journal does not fold, the one found first at the start; at most 500. */
   readonly quarantined: (by?: GivenPrincipal) => Promise<ReadonlyArray<QuarantinedRun>>
-  /** Rows of a run as they are stored, from `from` (0) on, whether or not they can be read; at most 10,000. */
+  /**
+   * Rows of a run's journal as they are stored, whether or not they can be read, starting at `from` (0 by default); at most
+   * 10,000.
+   */
   readonly rawEvents: (
     run: string,
     from?: number,
     by?: GivenPrincipal
   ) => Promise<ReadonlyArray<RawEvent>>
-  /** Folds a run in quarantine again, and lets it go on if it does; for operators. */
+  /** Folds a run in quarantine again, and lets it continue if it folds; for operators. */
   readonly releaseRun: (run: string, by: GivenPrincipal) => Promise<void>
   /**
-   * Records of a run's calls, oldest first; at most 500. They are stored shortly after the call, and only with `record`. Rejects with
-   * `RunNotFound` where there is no such run.
+   * Records of a run's calls, oldest first; at most 500. They are stored only with the option `record`, shortly after the call.
+   * Rejects with `RunNotFound` if there is no such run.
    */
   readonly records: (run: string, by?: GivenPrincipal) => Promise<ReadonlyArray<CallRecord>>
-  /** What an agent remembers for an address, newest first: 50 a page unless `limit` (to 500) says otherwise. */
+  /** What an agent remembers for a conversation's address, newest first: 50 per page unless `limit` (to 500) is set. */
   readonly memories: (
     query: MemoriesQuery,
     by?: GivenPrincipal
   ) => Promise<ReadonlyArray<MemoryRow>>
   /**
-   * Takes a row out of the memory, which then has the row that it superseded again. Rejects with `MemoryRefused` where the
-   * address has no such row, or the row is superseded itself.
+   * Removes a row from the memory. The row that it superseded, if any, is valid again. Rejects with `MemoryRefused` if the
+   * address has no such row, or if the row is itself superseded.
    */
   readonly undoMemory: (of: MemoryOf, id: string, by: GivenPrincipal) => Promise<MemoryRow>
   /**
-   * Removes every row of the tenant that names the subject (1 to 200 characters), as its subject, in its text or in an
-   * anchor, and says what of it still stands in other tables. Journals keep what was said.
+   * Removes every memory row of the tenant that names the subject (1 to 200 characters): as its subject, in its text or in an
+   * anchor. Reports where the subject still appears in other tables. Journals are not changed.
    */
   readonly eraseMemories: (subject: string, by: GivenPrincipal) => Promise<Erasure>
   /**
-   * Erases a subject (the id of a principal) from every store of the tenant: what it said, was told and decided, and what names
-   * it. Journals keep digests, whose key is in the report and nowhere else. Rejects with `SubjectIsActive` while a run of its
-   * conversations is not over. For admins; the same again finds what came in between.
+   * Erases a subject (the id of a principal) from every store of the tenant: what it said, was sent and decided, and everything
+   * that names it. Journals keep digests, whose key is in the report and nowhere else. Rejects with `SubjectIsActive` while a run
+   * of its conversations is not over. For admins. Repeating it erases what was added since.
    */
   readonly erase: (
     request: { readonly subject: string },
     by: GivenPrincipal
   ) => Promise<ErasureReport>
-  /** Erasures of the principal's tenant, newest first: 50 a page unless `limit` (to 500) says otherwise. For admins. */
+  /** Erasures in the principal's tenant, newest first: 50 per page unless `limit` (to 500) is set. For admins. */
   readonly erasures: (
     page: { readonly limit?: number; readonly after?: string },
     by: GivenPrincipal
   ) => Promise<ReadonlyArray<ErasureRecord>>
-  /** Registers a text of record, or replaces the one of its name: no copy of it becomes a memory. At most 1,000 a place. */
+  /**
+   * Registers a text of record, or replaces the one with the same name. No copy of it can become a memory. At most 1,000 texts
+   * for each place.
+   */
   readonly registerText: (text: TextOfRecord, by: GivenPrincipal) => Promise<void>
   /**
-   * Takes an event for the principal's tenant: durable when it resolves. The same source and id again does nothing more
-   * (`isNew: false`). Rejects with `EventTypeUnknown` where nothing is done about its type.
+   * Accepts an event for the principal's tenant; it is durable when this resolves. Repeating the same source and id has no
+   * further effect (`isNew: false`). Rejects with `EventTypeUnknown` if events of its type are not handled.
    */
   readonly publish: (event: PublishedEvent, by: GivenPrincipal) => Promise<ReceivedEvent>
-  /** Binds a conversation to a channel, where the agent's answers and questions go from then on; at most 16. */
+  /** Binds a conversation to a channel, which gets the agent's answers and questions from then on; at most 16 bindings. */
   readonly bind: (conversation: string, to: BindTo, by: GivenPrincipal) => Promise<void>
-  /** False = there was no such binding. */
+  /** Removes a binding. False = there was no such binding. */
   readonly unbind: (
     conversation: string,
     channel: string,
@@ -445,30 +483,32 @@ export interface NodeService extends HttpMethods {
     conversation: string,
     by: GivenPrincipal
   ) => Promise<ReadonlyArray<ChannelBinding>>
-  /** What the principal was told, newest first: 50 a page unless `limit` (to 500) says otherwise. */
+  /** Notices to the principal, newest first: 50 per page unless `limit` (to 500) is set. */
   readonly notices: (query: NoticesQuery, by: GivenPrincipal) => Promise<ReadonlyArray<Notice>>
-  /** Marks notices of the principal as read, at most 500; how many were not read before. */
+  /** Marks notices of the principal as read, at most 500. Resolves to how many were unread before. */
   readonly readNotices: (ids: ReadonlyArray<string>, by: GivenPrincipal) => Promise<number>
-  /** Which channels the principal wants; a channel that is not named is `immediately`. */
+  /** Which channels the principal wants; for a channel that is not named it is `immediately`. */
   readonly preferences: (by: GivenPrincipal) => Promise<NoticePreferences>
   readonly prefer: (preferences: NoticePreferences, by: GivenPrincipal) => Promise<void>
   /**
-   * Makes a token for the HTTP API, of `by`'s tenant; for admins. Its text (`token`) is nowhere else, and what is kept is its
-   * SHA-256. Any process over the same store takes it until it expires or `revokeToken` resolves.
+   * Creates a token for the HTTP API, for `by`'s tenant; for admins. The result is the only place with its text (`token`); only
+   * its SHA-256 is stored. Any process over the same store accepts it until it expires or `revokeToken` resolves.
    */
   readonly createToken: (token: NewToken, by: GivenPrincipal) => Promise<IssuedToken>
-  /** Tokens that were made in `by`'s tenant, newest first: 50 a page unless `limit` (to 500) says otherwise. */
+  /** Tokens that were created in `by`'s tenant, newest first: 50 per page unless `limit` (to 500) is set. */
   readonly tokens: (
     page: { readonly limit?: number; readonly after?: string },
     by: GivenPrincipal
   ) => Promise<ReadonlyArray<AccessToken>>
-  /** From when it resolves no process takes the token. Rejects with `TokenNotFound` where the tenant has no such token. */
+  /** Revokes a token: once this resolves, no process accepts it. Rejects with `TokenNotFound` if the tenant has no such token. */
   readonly revokeToken: (id: string, by: GivenPrincipal) => Promise<AccessToken>
-  /** What workers offer to run for `remote` tools, sorted by name; also of those that are gone, as not available. */
+  /**
+   * Tools that workers offer to run for `remote`, sorted by name. Those of workers that are gone are included, as not available.
+   */
   readonly workerTools: () => Promise<ReadonlyArray<ToolListing>>
-  /** MCP servers, what they offer, and what of it is accepted. */
+  /** The MCP servers, the definitions that they offer, and which of them are accepted. */
   readonly mcpServers: () => Promise<ReadonlyArray<McpServerStatus>>
-  /** Accepts the definition that a server offers now, by its hash; used from the next start on. For operators. */
+  /** Accepts the definition that a server offers now, by its hash. It is used from the next start on. For operators. */
   readonly acceptMcpTool: (
     server: string,
     tool: string,
@@ -476,24 +516,25 @@ export interface NodeService extends HttpMethods {
     by: GivenPrincipal
   ) => Promise<McpPin>
   /**
-   * Waits for steps in flight, then releases what the runtime holds. Open questions stay open. Waits and watches that are left then
-   * reject with `ShuttingDown`, which names the run of a wait, and so does every method from here on; no run is cancelled for it.
+   * Waits for the steps in flight, then releases what the runtime holds. Open questions stay open, and no run is cancelled. Waits
+   * and watches that are still open then reject with `ShuttingDown`, which names the run in the case of a wait; so does every
+   * method called from here on.
    */
   readonly stop: () => Promise<void>
 }
 
-/** Who acts where nobody is named: a service account of the tenant `default`. */
+/** The principal that acts if none is given: a service account of the tenant `default`. */
 export const service_principal = new Principal({
   id: "service",
   tenant: Tenant.make("default"),
   roles: ["viewer", "operator"]
 })
 
-/** Starts a runtime and recovers what an earlier one left. Rejects with the typed error that prevented the start. */
+/** Starts a runtime and recovers the work that an earlier one left. Rejects with the typed error that prevented the start. */
 export const start = async (options: Options): Promise<NodeService> => {
-  // It is process-wide and compiles code at run time, so that a start enables it and an import alone does not.
+  // This is process-wide and compiles code at run time, so a start enables it, not the import alone.
   await import("effect/schema/SchemaJITCompiler/enable")
-  // An import that starts nothing, such as a test's or a command line's, does not load a hundred further modules.
+  // An import that starts nothing, such as that of a test or a command line, does not load a hundred further modules.
   const { startService } = await import("./StartedService.ts")
   return startService(options)
 }

@@ -1,5 +1,5 @@
 /**
- * One message and its run as a stream that ends with it: the text as the model writes it, what happens, and the answer.
+ * One message and its run as a stream that ends with the run: the text as the model writes it, the events, and the answer.
  */
 import { Stream } from "effect"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
@@ -9,29 +9,29 @@ import type { Ended, EndedWith, SoFar } from "./Answer.ts"
 
 /** A part of `stream`; `step` counts the turns of the run's agent from 1. */
 export type RunPart =
-  /** The message is durable. The first part. */
+  /** The message is durable. This is the first part. */
   | { readonly type: "begun"; readonly run: string; readonly conversation: string }
-  /** The next piece of what the agent says in this turn. All pieces of a turn are its text. */
+  /** The next piece of what the agent says in this turn. All pieces of a turn together are its text. */
   | { readonly type: "text"; readonly step: number; readonly text: string }
-  /** The turn is written anew, because its request failed: its pieces so far are void. */
+  /** The turn starts over, because its request failed: its pieces so far are void. */
   | { readonly type: "restart"; readonly step: number }
   /** Something was journaled, such as a question to an approver or the outcome of a call. */
   | { readonly type: "event"; readonly seq: number; readonly event: RunEvent }
-  /** The run has ended. The last part. */
+  /** The run has ended. This is the last part. */
   | { readonly type: "end"; readonly answer: Ended }
 
-/** The same of a message with a schema of answers. */
+/** The parts of `stream` for a message with an answer schema. */
 export type RunPartWith<A> =
   | Exclude<RunPart, { readonly type: "end" }>
-  /** The part of the answer that was written so far, where that is more than before. */
+  /** The part of the answer that was written so far. Sent whenever there is more of it than before. */
   | { readonly type: "value"; readonly step: number; readonly value: SoFar<A> }
   | { readonly type: "end"; readonly answer: EndedWith<A> }
 
-/** Which text of the turn that is being written was given. */
+/** Tracks how much text of the turn in progress was delivered. */
 class TurnText {
   #step = 0
   #given = ""
-  /** The journal has the text of the turns up to this one: pieces of them that come later are old. */
+  /** The journal has the text of the turns up to this one; pieces of them that come later are outdated. */
   #settled = 0
 
   delta(step: number, text: string, offset: number): ReadonlyArray<RunPart> {
@@ -42,13 +42,13 @@ class TurnText {
       parts.push({ type: "restart", step })
       this.#begin(step)
     }
-    // The watch began within the turn, or pieces were left out: the journal will give the whole.
+    // The watch began within the turn, or pieces were left out: the text will come from the journal.
     if (offset !== this.#given.length || text === "") return parts
     this.#given += text
     return [...parts, { type: "text", step, text }]
   }
 
-  /** The turn as it was journaled: what of it was not given yet. */
+  /** Takes the turn as it was journaled, and returns the part of it that was not delivered yet. */
   turned(step: number, text: string): ReadonlyArray<RunPart> {
     const given = step === this.#step ? this.#given : ""
     this.#settled = Math.max(this.#settled, step)
@@ -81,7 +81,7 @@ const partsOf = (turn: TurnText, item: FeedItem): ReadonlyArray<RunPart> => {
   return [...text, { type: "event", seq, event }]
 }
 
-/** The feed of one run, which ends with the run, as parts without the first and the last. */
+/** The feed of one run, which ends with the run, as the parts between the first and the last. */
 export const runParts = <E, R>(feed: Stream.Stream<FeedItem, E, R>): Stream.Stream<RunPart, E, R> =>
   Stream.suspend(() => {
     const turn = new TurnText()

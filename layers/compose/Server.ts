@@ -1,5 +1,5 @@
 /**
- * The HTTP surface over a runtime, with Node's HTTP server.
+ * The HTTP surface of a runtime, with Node's HTTP server.
  */
 import * as NodeCrypto from "@effect/platform-node/NodeCrypto"
 import { Effect, Layer } from "effect"
@@ -22,32 +22,35 @@ import { checkCustomerAgents } from "./CustomerAccess.ts"
 import { Served } from "./EmbeddedHttp.ts"
 
 export { HttpSettings } from "../http/HttpSettings.ts"
-/** The API as a value: for clients (`HttpApiClient.make`), for OpenAPI (`OpenApi.fromApi`), for documents of an application's. */
+/**
+ * The API as a value: for clients (`HttpApiClient.make`), for OpenAPI (`OpenApi.fromApi`), and for the application's own
+ * documents.
+ */
 export { TroupeApi } from "../../src/api/TroupeApi.ts"
 
 export interface Options {
   readonly listen: Timed<Listen>
   readonly credentials: ReadonlyArray<Credential>
   /**
-   * The agents for customers, and bounds; absent settings have the defaults of `HttpSettings`. A name in
-   * `customer_agents` that no agent of the runtime has is `InvalidInput`.
+   * The agents for customers, and bounds. Absent settings have the defaults of `HttpSettings`. Fails with `InvalidInput` if
+   * `customer_agents` has a name that no agent of the runtime has.
    */
   readonly settings?: Timed<Partial<HttpSettings.HttpSettings>>
 }
 
-/** For routes in a router of the application's, at their paths: `/v1/...`. */
+/** Options for routes in a router of the application, at their own paths: `/v1/...`. */
 export interface RouteOptions extends Pick<Options, "credentials"> {
   readonly settings?: Timed<Partial<Omit<HttpSettings.HttpSettings, "base_path">>>
 }
 
-/** What the surface is given, whatever serves it: its bounds, tokens and randomness. */
+/** What the surface needs, whichever server it runs on: its bounds, tokens and randomness. */
 const fittings = (settings: HttpSettings.HttpSettings, credentials: ReadonlyArray<Credential>) =>
   Layer.mergeAll(
     Layer.succeed(HttpSettings.HttpSettings, settings),
     TokenCredentials.layer(credentials)
   ).pipe(Layer.provideMerge(Layer.merge(NodeCrypto.layerDigest, SecureRandom.layerWebCrypto)))
 
-/** The surface with its bounds and tokens, over a server that is given. */
+/** The surface with its bounds and tokens, over a server that the caller provides. */
 const surface = (settings: HttpSettings.HttpSettings, credentials: ReadonlyArray<Credential>) =>
   HttpService.layer.pipe(Layer.provide(fittings(settings, credentials)))
 
@@ -75,8 +78,8 @@ const served = (listens: boolean) =>
   )
 
 /**
- * The surface of a service that `start` starts, as functions to mount, and with a port as a server that listens too. Needs
- * the ports of a runtime and its stores.
+ * The surface of a service that `start` starts: as functions to mount and, if a port is given, also as a server that listens.
+ * Needs the ports of a runtime and its stores.
  */
 export const mounted = ({ credentials, listen, settings }: Checked) =>
   served(listen !== undefined).pipe(
@@ -86,8 +89,8 @@ export const mounted = ({ credentials, listen, settings }: Checked) =>
   )
 
 /**
- * Needs the ports of a runtime and its stores; gives the server, whose address has the actual port. Fails with
- * `InvalidInput` and its field where an option is unknown or of a wrong type.
+ * An HTTP server with the API. Needs the ports of a runtime and its stores; provides the server, whose address has the actual
+ * port. Fails with `InvalidInput` and its field if an option is unknown or of a wrong type.
  */
 export const layer = (options: Options) => Layer.unwrap(make(options))
 
@@ -99,8 +102,8 @@ const makeRoutes = Effect.fnUntraced(function* (options: RouteOptions) {
 })
 
 /**
- * The routes of the API with their handlers, for an `HttpRouter` that has others: to be merged with its layers below
- * `HttpRouter.serve`. Needs the ports of a runtime and its stores. They are `/v1/...`, `/health`, `/ready` and `/metrics`; all
- * other paths are left to the others.
+ * The routes of the API with their handlers, for an `HttpRouter` that has other routes: merge them with its layers below
+ * `HttpRouter.serve`. Needs the ports of a runtime and its stores. The paths are `/v1/...`, `/health`, `/ready` and `/metrics`;
+ * all other paths are left to the router's other routes.
  */
 export const routes = (options: RouteOptions) => Layer.unwrap(makeRoutes(options))

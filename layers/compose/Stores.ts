@@ -20,10 +20,10 @@ import * as ActorMemories from "./ActorMemories.ts"
 export type { Client } from "../sql/stores/SqlStores.ts"
 export type { RetentionOptions } from "../sql/retention/Retention.ts"
 
-/** With the memory of each actor, which is built for its address. */
+/** The stores of a runtime, and the memory of each actor, which is built for its address. */
 export type Stores = DurableStores | AgentMemories
 
-/** A driver, an optional peer, is not installed. */
+/** A driver, which is an optional peer dependency, is not installed. */
 export class DriverMissing extends Schema.TaggedError<DriverMissing>()("DriverMissing", {
   message: Schema.String
 }) {}
@@ -44,7 +44,7 @@ const engineOf = <A>(packages: string, load: () => Promise<A>): Effect.Effect<A,
       : Effect.die(error)
   )
 
-/** Are memories and files that are over removed meanwhile? */
+/** Whether old memories and files are removed while the stores are used. */
 const Sweeps = Context.Reference<boolean>("troupe/compose/Sweeps", { defaultValue: () => true })
 
 const sweeps = Layer.unwrap(
@@ -53,10 +53,10 @@ const sweeps = Layer.unwrap(
   )
 )
 
-/** The memory of each address, over the store of all memories, and what removes old memories and files. */
+/** The memory of each address, over the store of all memories, and the sweeps that remove old memories and files. */
 const memories = Layer.merge(ActorMemories.layer(GatewayAgentMemory.layer), sweeps)
 
-/** Gone with the process. */
+/** Stores in memory, which are gone with the process. */
 export const ephemeral: Layer.Layer<Stores> = memories.pipe(
   Layer.provideMerge(EphemeralStores.layer)
 )
@@ -80,7 +80,7 @@ const shared = <E>(stores: Layer.Layer<Stores | Client, E>): Layer.Layer<Stores 
     )
   ).pipe(Layer.provideMerge(stores))
 
-/** Claims of an earlier process are released before anything is read. */
+/** Releases the claims of an earlier process before anything is read. */
 const soleProcess = <E>(
   engine: Layer.Layer<Client | SqlNotify, E>
 ): Layer.Layer<Client | SqlNotify, E | StartError> =>
@@ -91,7 +91,10 @@ const soleProcess = <E>(
     )
   ).pipe(Layer.provideMerge(engine))
 
-/** PGlite in this process; one process a directory. Also gives the `SqlClient` that transactional tools write with. */
+/**
+ * PGlite in this process; only one process may use a directory at a time. Also provides the `SqlClient` with which transactional
+ * tools write.
+ */
 export const directory = (
   path: string
 ): Layer.Layer<Stores | Client, DirectoryInUse | DirectoryUnusable | DriverMissing | StartError> =>
@@ -127,15 +130,18 @@ export const postgres = (
     )
   )
 
-/** Nothing is removed while the stores are used: for commands, which do not know how long their service keeps what. */
+/**
+ * The stores without their sweeps, so that nothing is removed while they are used: for commands, which do not know how long their
+ * service keeps its data.
+ */
 export const unswept = <A, E>(stores: Layer.Layer<A, E>): Layer.Layer<A, E> =>
   Layer.provide(stores, Layer.succeed(Sweeps, false))
 
-/** Stores that have to be there, of this version or a newer one: none is made or brought up to date. Nothing is removed. */
+/** Stores that must exist already, in this version or a newer one: none is created or migrated, and nothing is removed. */
 export const asFound = <A, E>(stores: Layer.Layer<A, E>): Layer.Layer<A, E> =>
   Layer.provide(unswept(stores), Layer.succeed(MayUpgrade, false))
 
-/** Removes what is over and old, while the stores are used. */
+/** The stores, with the removal of old data of finished work while they are used. */
 export const retaining = <E>(
   stores: Layer.Layer<Stores | Client, E>,
   options: RetentionOptions

@@ -1,6 +1,6 @@
 /**
- * The package's entry `troupe/testing`: a model that plays a script, people who answer by rules, time that a test moves, stores
- * that are gone with the process, and recorded runs as tests.
+ * The package's entry `troupe/testing`: a model that plays a script, approvers that answer by rules, a clock that a test moves,
+ * stores in memory, and recorded runs as tests.
  */
 export type { Script, ScriptOptions, ScriptedTurn } from "../model/ScriptedModelGateway.ts"
 export {

@@ -15,7 +15,7 @@ import { inMilliseconds } from "../../src/Times.ts"
 import type { Principal } from "../../src/Principal.ts"
 import * as TokenCredentials from "../runtime/desk/TokenCredentials.ts"
 
-/** A token with its text, which is kept nowhere. */
+/** A token with its text, which is stored nowhere. */
 export interface IssuedToken extends AccessToken {
   readonly token: string
 }

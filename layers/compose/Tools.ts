@@ -1,5 +1,5 @@
 /**
- * The package's entry `troupe/tools`: tools that come with the package. None is there unless it is registered.
+ * The package's entry `troupe/tools`: tools that come with the package. An agent has none of them unless it is registered.
  */
 export * as BrokerTools from "../agents/BrokerTools.ts"
 export * as ClientTools from "../agents/ClientTools.ts"
