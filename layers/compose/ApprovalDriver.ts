@@ -1,6 +1,6 @@
 /**
- * Plays the people of a test: answers what runs ask, by rules. Nothing is polled and nothing waits on time: a run is followed
- * until it asks or ends, its questions are answered in the order in which they were asked, and it is followed again.
+ * Plays the approvers of a test: answers the questions of runs by rules. Nothing polls and nothing waits for time to pass: a run
+ * is followed until it asks or ends, its questions are answered in the order in which they were asked, and it is followed again.
  */
 import { Effect, Schema } from "effect"
 import type { Approval } from "../../src/approval/Approval.ts"
@@ -11,21 +11,21 @@ import type { NodeService } from "./NodeService.ts"
 import { Troupe } from "./Troupe.ts"
 
 /**
- * What to say to a question: a decision for each tool, by its plain name (`"*"` = any other), or a function of the question.
- * Undefined leaves it open.
+ * How to answer a question: a decision for each tool, by its plain name (`"*"` = any other tool), or a function of the question.
+ * Undefined leaves the question open.
  */
 export type ApprovalRules =
   | Readonly<Record<string, AnyDecision | undefined>>
   | ((approval: Approval) => AnyDecision | undefined)
 
 export interface Driven {
-  /** How the run has ended; or what it waits for, where the rules leave that open. */
+  /** How the run has ended, or what it waits for if the rules leave a question open. */
   readonly answer: Answer
-  /** What was decided, in this order. */
+  /** The decisions, in the order in which they were made. */
   readonly decisions: ReadonlyArray<readonly [approval: Approval, decision: AnyDecision]>
 }
 
-/** A run asked more often than the driver answers. */
+/** The run asked more questions than the driver answers. */
 export class TooManyQuestions extends Schema.TaggedError<TooManyQuestions>()("TooManyQuestions", {
   run: Schema.String,
   decisions: Schema.Int
@@ -79,7 +79,7 @@ export const drive = (run: string, rules: ApprovalRules, by: Principal) =>
     )
   )
 
-/** The same for what `start` started. */
+/** As `drive`, for a service that `start` started. */
 export const driveApprovals = (
   troupe: Pick<NodeService, "decide" | "result">,
   run: string,

@@ -1,6 +1,6 @@
 /**
- * What a customer may see through the facade: the agents for customers, the conversations that it began, and of those
- * what `CustomerView` lists.
+ * What a customer may see through the service: the agents for customers, the conversations that it began, and of those the
+ * members that `CustomerView` lists.
  */
 import { Effect } from "effect"
 import { mayServeCustomers } from "../../src/agent/AgentKind.ts"
@@ -21,8 +21,8 @@ import type { RunEvent } from "../../src/run/RunEvent.ts"
 import { listNames } from "../../src/tool/Nearest.ts"
 
 /**
- * Checks that each name is that of an agent which may be for customers. Fails with the first that is not: a name that no agent
- * has, with those that there are, or an agent of a kind that is for others.
+ * Checks that each name is that of an agent that may be for customers. Fails at the first other name: one that no agent has, with
+ * the names that exist, or one of an agent whose kind is not for customers.
  */
 export const checkCustomerAgents = Effect.fnUntraced(function* (
   customer_agents: ReadonlyArray<AgentName>,
@@ -49,7 +49,7 @@ export const checkCustomerAgents = Effect.fnUntraced(function* (
   return customer_agents
 })
 
-/** Fails where the principal may not send to the agent, or follow it. */
+/** Fails if the principal may not send to the agent, or may not follow it. */
 export const agentFor = (
   by: Principal,
   right: "send" | "follow",
@@ -64,14 +64,16 @@ export const agentFor = (
 
 export const isCustomer = (by: Principal): boolean => isLimitedToOwn(by, "follow")
 
-/** The task, of the principal's tenant; for a customer those of others are not found. */
+/**
+ * Returns the task if the principal may follow it. The task has to be of the principal's tenant; a customer finds only its own.
+ */
 export const followable = Effect.fnUntraced(function* (task: AgentTask, by: Principal) {
   if (!isOpenTo(by, "follow", task.by)) return yield* new RunNotFound({ run_id: task.id })
   yield* agentFor(by, "follow", task.address.agent)
   return task
 })
 
-/** A run of the principal's tenant; runs of other tenants, and for a customer those of others, are not found. */
+/** The task of a run of the principal's tenant. Runs of other tenants are not found; a customer finds only its own. */
 export const followedTask = Effect.fnUntraced(function* (run: RunId, by: Principal) {
   const task = yield* TaskStore.use((tasks) => tasks.read(by.tenant, run))
   return task === undefined ? yield* new RunNotFound({ run_id: run }) : yield* followable(task, by)

@@ -5,6 +5,6 @@ import { Layer } from "effect"
 import * as Runtime from "./Runtime.ts"
 import * as Stores from "./Stores.ts"
 
-/** Everything but the model, which the embedder provides. */
+/** A complete runtime except the model, which the embedder provides. */
 export const layer = <O extends Runtime.Options>(options: O) =>
   Runtime.layer(options).pipe(Layer.provideMerge(Stores.ephemeral))

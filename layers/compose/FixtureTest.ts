@@ -1,5 +1,5 @@
 /**
- * A recorded run as a test of an application, behind a promise: an Effect that a test awaits would run nothing, and pass.
+ * A recorded run as a test of an application, run as a promise: a test that awaits an Effect runs nothing, and passes.
  */
 import { Effect } from "effect"
 import type { JournalReport } from "../runtime/replay/ReplayReport.ts"
@@ -7,7 +7,7 @@ import * as Replay from "./Replay.ts"
 
 /**
  * Replays the text of a fixture, which `npx troupe replay RUN --to-test FILE` writes. Rejects with `FixtureDiverged` at the first
- * step that is no longer as it was, and where the text is no fixture. In Effect it is `runFixture` of `troupe/replay`.
+ * step that has changed; rejects too if the text is not a fixture. In Effect it is `runFixture` of `troupe/replay`.
  */
 export const runFixture = (text: string): Promise<JournalReport> =>
   Effect.runPromise(Replay.runFixture(text))

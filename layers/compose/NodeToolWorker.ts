@@ -19,34 +19,34 @@ export type { RemoteOptions } from "../runtime/queue/RemoteTool.ts"
 export { remote } from "../runtime/queue/RemoteTool.ts"
 
 export interface WorkerOptions {
-  /** Single tools and families of them: what `tool` and `govern` make. */
+  /** Single tools and families of tools, as `tool` and `govern` make them. */
   readonly tools: ReadonlyArray<LocalToolRegistry.Family<unknown, ForTools>>
-  /** The names of some of them. Absent = all that can run from a queue. */
+  /** The names of the tools to serve. Absent = all tools that can run from a queue. */
   readonly serve?: ReadonlyArray<string>
-  /** What they may touch. Absent = a tool that needs a capability is refused. */
+  /** The capabilities that the tools get. Absent = none: a tool that needs a capability is refused. */
   readonly capabilities?: ReadonlyArray<string>
-  /** Who runs them, in the list of what workers offer. Absent = `worker`. */
+  /** The name of this provider in the list of tools that workers offer. Absent = `worker`. */
   readonly provider?: string
-  /** The server that the runtime uses. */
+  /** The PostgreSQL server that the runtime uses. */
   readonly store: Timed<PostgresStore>
   /**
-   * Where traces, metrics and logs go. Absent = where the standard `OTEL_*` variables say, if they name a collector;
-   * `true` = also to the default one, or to the OpenTelemetry provider that the application registered; `false` = nowhere.
+   * Where traces, metrics and logs are sent. Absent = to the collector that the standard `OTEL_*` variables name, if any; `true`
+   * = also to the default collector, or to the OpenTelemetry provider that the application registered; `false` = nowhere.
    */
   readonly telemetry?: boolean | Telemetry
-  /** What is left out has a default. */
+  /** Settings of the queue; those that are absent have defaults. */
   readonly config?: Timed<Partial<ToolQueueConfig>>
 }
 
 export interface NodeToolWorker {
   readonly health: () => Promise<WorkerHealth>
-  /** Waits for calls in flight, gives back those that last longer, and releases what the worker holds. */
+  /** Waits for the calls in flight, returns those that take too long to the queue, and releases what the worker holds. */
   readonly stop: () => Promise<void>
 }
 
 /**
- * Starts a worker. Rejects with the typed error that prevented the start: `InvalidInput` with its field where an option
- * is unknown or of a wrong type.
+ * Starts a worker. Rejects with the typed error that prevented the start, such as `InvalidInput` with its field if an option is
+ * unknown or of a wrong type.
  */
 export const startWorker = async (options: WorkerOptions): Promise<NodeToolWorker> => {
   const { checkWorkerOptions } = await import("./CheckedWorkerOptions.ts")

@@ -1,6 +1,6 @@
 /**
- * Replays finished runs of any stores: through the decider, and, where their agents are given, through the gate. A
- * replay writes only to ephemeral stores of its own.
+ * Replays finished runs of any stores: through the decider and, if their agents are given, through the gate. A replay writes only
+ * to ephemeral stores of its own.
  */
 import * as NodeCrypto from "@effect/platform-node/NodeCrypto"
 import { Effect, Layer, Option } from "effect"
@@ -49,29 +49,29 @@ export { Cassette, CassetteEntries } from "../../src/replay/Cassette.ts"
 /** Agents and tools as `Runtime.layer` takes them. */
 export interface App<E = unknown, R = unknown> extends LocalToolRegistry.Sources<E, R> {
   readonly agents: ReadonlyArray<AgentSpec>
-  /** As `start` takes them: loaded, or as YAML or JSON texts. */
+  /** Graphs in the forms that `start` takes: loaded, or as YAML or JSON texts. */
   readonly graphs?: ReadonlyArray<string | ToolGraph> | undefined
-  /** Needed by agents with a `cost_max`. */
+  /** The prices of models, which agents with a `cost_max` need. */
   readonly prices?: PriceTable | undefined
-  /** Absent = the tools' categories decide. */
+  /** Absent = the categories of the tools decide. */
   readonly policy?: Policy | undefined
 }
 
 export interface Options<E = unknown, R = unknown> {
   /** Absent = only the journal is replayed, without the tools' schemas and policy. */
   readonly app?: App<E, R> | undefined
-  /** Another model, which reads the recorded results. Absent = the recorded turns. */
+  /** Another model, which gets the recorded tool results. Absent = the recorded turns are replayed. */
   readonly model?: ModelGateway["Service"] | undefined
 }
 
 /**
- * `not_known`: an agent of the run was not given; `clock`: the run was stopped by its time limit, which a replay does
- * not have.
+ * Why a run is not replayed through the gate. `no_agents`: no application was given. `not_known`: an agent of the run is not in
+ * the application. `clock`: the run was stopped by its time limit, which a replay does not have.
  */
 export type Left = "no_agents" | "not_known" | "clock"
 
 export interface Report extends JournalReport {
-  /** The run replayed through the loop and the gate, or why it cannot be. */
+  /** The result of the replay through the loop and the gate, or why it was not made. */
   readonly gate: RunReplayed | Left
   /** Whether the agent or one of its tools has changed since the run began. Absent = not known. */
   readonly changed: { readonly definition: boolean; readonly tools: boolean } | undefined
@@ -159,13 +159,13 @@ const throughGate = Effect.fnUntraced(function* (
   const files = blobs === undefined ? undefined : new PromptFiles(blobs)
   const gate = yield* Effect.provide(
     replayRun({ run, recording, past, model, files }),
-    // Never the stores that the run is read from.
+    // Not the stores that the run is read from.
     Layer.fresh(Stores.ephemeral)
   )
   return { gate, changed }
 })
 
-/** Replays one run. Fails when it does not exist or has not ended. */
+/** Replays one run. Fails if the run does not exist or has not ended. */
 export const replay = Effect.fnUntraced(function* <E = never, R = never>(
   run: RunId,
   { app, model }: Options<E, R> = {}
@@ -214,15 +214,17 @@ const judgeOf =
       (given, by) => effectivePermission(policy, policySubjectOf(tool), given, false, by),
       args,
       { ...run, roles: run.roles ?? [] },
-      // The gate fails such a call.
+      // The gate fails a call whose arguments make the policy throw.
       () => "deny" as const
     )
   }
 
-/** Which history a policy is tried over: one run, ended or not, or all of a tenant. */
+/** The history that a policy is tried on: one run, ended or not, or all runs of a tenant. */
 export type History = { readonly run: RunId } | { readonly tenant: Tenant }
 
-/** Tries a policy over history: its decisions beside those of the time. No tool runs. Fails on a malformed policy. */
+/**
+ * Tries a policy on history, and compares its decisions with those of the time. No tool runs. Fails if the policy is malformed.
+ */
 export const dryRun = Effect.fnUntraced(function* <E = never, R = never>(
   history: History,
   app: App<E, R>,
@@ -249,13 +251,13 @@ export const dryRun = Effect.fnUntraced(function* <E = never, R = never>(
   return trial.result
 })
 
-/** The text of a fixture of the run: what `--to-test` writes. */
+/** The text of a fixture of the run, as `--to-test` writes it. */
 export const toFixture = (report: JournalReport): string =>
   fixtureText(ReplayReport.fixtureOf(report))
 
 /**
- * Replays the text of a fixture, for an application's tests. Fails with `FixtureDiverged` at the first step whose input
- * or turn has changed, or where the runtime would decide otherwise; with a SchemaError where the text is not a fixture.
+ * Replays the text of a fixture, for an application's tests. Fails with `FixtureDiverged` at the first step whose input or turn
+ * has changed, or where the runtime would decide differently; fails with a SchemaError if the text is not a fixture.
  */
 export const runFixture = Effect.fnUntraced(function* (text: string) {
   const fixture = yield* decodeFixture(text)

@@ -1,5 +1,5 @@
 /**
- * How far a run has come, as whoever waits for it sees it: its open questions and unknown calls, what it used, and its end.
+ * The progress of a run as a waiting caller sees it: its open questions and unknown calls, what it used, and its end.
  */
 import type { ModelUse } from "../../src/cost/Spending.ts"
 import { addModelUse } from "../../src/cost/Spending.ts"
@@ -49,8 +49,8 @@ export class RunProgress {
   }
 
   /**
-   * Questions of past events may be answered by later ones, so the wait ends only for what is open at the end of the
-   * past.
+   * Whether the wait is over. Later events may answer the questions of earlier ones, so only questions that are open at the end
+   * of the past count.
    */
   get isOver(): boolean {
     return (

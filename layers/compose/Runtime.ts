@@ -1,6 +1,6 @@
 /**
- * One runtime over any stores and any model: agents and their tools, the gate, the desk, the relay. Every composition of
- * this folder is this one with other implementations of its ports.
+ * One runtime over any stores and any model: agents and their tools, the gate, the approval desk and the relay. The other
+ * compositions in this folder use this one with different implementations of its ports.
  */
 import * as NodeCrypto from "@effect/platform-node/NodeCrypto"
 import { Effect, Layer, Option, Schema } from "effect"
@@ -53,27 +53,30 @@ import * as ModelTelemetry from "../telemetry/ModelTelemetry.ts"
 import * as ToolRegistryTelemetry from "../telemetry/ToolRegistryTelemetry.ts"
 import * as PooledRandom from "./PooledRandom.ts"
 
-/** `E` and `R`: how building any of them may fail, and what any of them needs. */
+/** `E` and `R` are the errors and requirements of building the tools, plugins and handlers. */
 export interface Options<E = unknown, R = unknown> {
   readonly agents: ReadonlyArray<AgentSpec>
   /**
-   * Agents that answer by their graphs, for which the model gateway has to be one that knows them (`GraphModelGateway`).
-   * Their nodes are checked against the tools before anything begins.
+   * Agents that answer by running their graphs; the model gateway has to support them (`GraphModelGateway`). Their nodes are
+   * checked against the tools before anything starts.
    */
   readonly graphs?: ReadonlyArray<ToolGraph>
-  /** Which calls run, need approval or are refused, beside what the tools declare. Absent = their categories decide. */
+  /**
+   * Decides which calls run, need approval or are refused, in addition to what the tools declare. Absent = the categories of the
+   * tools decide.
+   */
   readonly policy?: Policy | undefined
-  /** What models cost, for the ledger and `cost_max`: checked at start. Absent = nothing is costed. */
+  /** The prices of models, for the ledger and `cost_max`; checked at start. Absent = no costs are computed. */
   readonly prices?: PriceTable | undefined
   /** Single tools and families of them, each an Effect over the services that its bodies need. */
   readonly tools: ReadonlyArray<LocalToolRegistry.Family<E, R>>
-  /** Tools that `tools` may take the place of, by plain name; without it they would be duplicates. */
+  /** Tools that `tools` may replace by ones with the same plain name; in `tools` itself they would be duplicates. */
   readonly shared?: ReadonlyArray<LocalToolRegistry.Family<E, R>>
-  /** Tools under a manifest; `tools` may take their place as well. */
+  /** Tools under a manifest; `tools` may replace them as well. */
   readonly plugins?: ReadonlyArray<LocalToolRegistry.Plugin<E, R>>
-  /** Make tools of the registered ones, whose place they take: `BuiltinTools.tools` of `troupe/tools`. */
+  /** Functions that make tools from registered ones and replace them, such as `BuiltinTools.tools` of `troupe/tools`. */
   readonly resolved?: ReadonlyArray<LocalToolRegistry.Resolver<E, R>>
-  /** Handlers of outbox topics beside the runtime's own. */
+  /** Handlers of outbox topics, in addition to the runtime's own. */
   readonly deliveries?: ReadonlyArray<Effect.Effect<RoomHandlers, E, R>>
 }
 
@@ -83,13 +86,13 @@ type Listed<O, Field> = Field extends keyof O
     : never
   : never
 
-/** Everything that is built with the runtime. Each may need services of its own. */
+/** The Effects that are built with the runtime. Each may need services of its own. */
 type Built<O> =
   | Listed<O, "tools" | "shared" | "deliveries">
   | (Listed<O, "plugins"> extends { readonly tools: infer Tools } ? Tools : never)
   | (Listed<O, "resolved"> extends (registered: never) => infer Tools ? Tools : never)
 
-/** What a runtime stands on. */
+/** The services that a runtime needs. */
 export type Foundation =
   | AgentMemories
   | ApprovalRecords
@@ -105,7 +108,7 @@ export type Foundation =
 /** The payload of a dispatched task. */
 const decodeDispatched = Schema.decodeUnknownOption(Schema.Struct({ task_id: RunId }))
 
-/** Dispatched tasks go to their actors. */
+/** Delivers dispatched tasks to their actors. */
 const taskDeliveries: Effect.Effect<RoomHandlers, never, TaskDispatch> = Effect.map(
   TaskDispatch,
   (dispatch): RoomHandlers => [
@@ -134,7 +137,9 @@ const checked = (
     )
   )
 
-/** Built last and closed first: no run starts anything while the relay and the sweeps end what they have in flight. */
+/**
+ * Built last and closed first, so that no run starts anything new while the relay and the sweeps finish what they have in flight.
+ */
 const drainedFirst: Layer.Layer<never, never, TaskDispatch> = Layer.effectDiscard(
   TaskDispatch.use(({ drain }) => Effect.addFinalizer(() => drain))
 )

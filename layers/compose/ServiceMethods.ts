@@ -1,6 +1,6 @@
 /**
- * What a started service does, as Effects over what runs in it: `StartedService` runs them for promises, `Troupe` provides them
- * for programs in Effect. Their arguments and results are those of `NodeService`.
+ * The methods of a started service, as Effects that need its services. `StartedService` runs them as promises; `Troupe` provides
+ * them to programs in Effect. Their arguments and results are those of `NodeService`.
  */
 import { Effect, Stream } from "effect"
 import * as Entries from "../../src/entry/Entries.ts"
@@ -36,14 +36,17 @@ import { askedOf, askedWait, withValue, withValues } from "./TypedAnswer.ts"
 import { answerOf, answerTo, streamRun, waitOf } from "./Waiting.ts"
 import { openFeed, watchFeed } from "./WatchedFeed.ts"
 
-/** The same arguments, with a principal of the class. One that was not made by it is decoded by whatever takes it. */
+/**
+ * The same arguments, with an instance of `Principal`. A principal that is not an instance is decoded by the method that takes
+ * it.
+ */
 type WithPrincipal<Args extends ReadonlyArray<unknown>> = {
   readonly [At in keyof Args]: [Args[At]] extends [GivenPrincipal | undefined]
     ? Principal
     : Args[At]
 }
 
-/** Methods of `NodeService` that give one value, each as an Effect of it. */
+/** The methods of `NodeService` that return one value, each as an Effect. */
 type AsEffects = {
   readonly [Name in keyof NodeService]?: NodeService[Name] extends (
     ...args: infer Args
@@ -54,11 +57,14 @@ type AsEffects = {
 
 let decoded: Principal | undefined
 
-/** Decoded once: what is decoded is not decoded again (bench row `send`). An import alone runs no Effect. */
+/**
+ * Decoded on first use and then reused, because a decoded principal is not decoded again (bench row `send`). An import alone runs
+ * no Effect.
+ */
 const service = (): Principal =>
   (decoded ??= Effect.runSync(Entries.principal(service_principal, "by")))
 
-/** Sends a message, and gives what a caller is told of its task. */
+/** Sends a message, and returns the part of its task that a caller gets. */
 const sending = (message: object, by: Principal) =>
   Effect.map(sendMessage(message as Message, by), ({ created, task }): Sent => ({
     run: task.id,
@@ -70,7 +76,7 @@ const sending = (message: object, by: Principal) =>
 export const send = (message: Send, by: Principal = service()) =>
   Effect.flatMap(askedOf(message), (asked) => sending(asked.message, by))
 
-/** Its wait alone can be interrupted: a message is sent as a whole or not at all. */
+/** Only the wait can be interrupted: a message is sent as a whole or not at all. */
 export const ask = (message: Send, by: Principal = service(), wait?: Wait) =>
   Effect.uninterruptibleMask((restore) =>
     Effect.gen(function* () {
@@ -92,7 +98,7 @@ export const result = Effect.fnUntraced(function* (
   return codec === undefined ? answer : yield* withValue(codec, answer)
 })
 
-/** A run's parts, with the value of the answer where the message has a schema of answers. */
+/** The parts of a run, with the value of the answer if the message has an answer schema. */
 export const stream = (message: Send, by: Principal = service()) =>
   Stream.unwrap(
     Effect.map(askedOf(message), ({ codec, message }) =>
@@ -123,7 +129,7 @@ const decisionMethods = {
 
 type Grant = Parameters<AuthorizationDesk["Service"]["grant"]>[0]
 
-/** The desk, with the agents that the principal may know of. */
+/** The authorization desk, with the agents that the principal may know of. */
 const authorized = <A, E>(
   by: Principal,
   does: (
@@ -132,7 +138,7 @@ const authorized = <A, E>(
   ) => Effect.Effect<A, E>
 ) =>
   Effect.gen(function* () {
-    // Decoded first: who it is decides what it may know of.
+    // Decoded first, because the principal decides which agents it may know of.
     const who = yield* Entries.principal(by, "by")
     const known = knownTo(yield* AgentDirectory, who, yield* CustomerAgents)
     return yield* does(yield* AuthorizationDesk, known)
@@ -219,7 +225,7 @@ const toolMethods = {
     McpServers.use(({ accept }) => accept(server, tool, hash, by))
 } satisfies AsEffects
 
-/** All that give one value. */
+/** All methods that return one value. */
 export const methods = {
   ...decisionMethods,
   ...authorizationMethods,

@@ -1,6 +1,6 @@
 /**
- * Everything that a process runs, as one Layer of the options of a start. `StartedService` runs it for promises, `Troupe` for
- * Effects. What an option needs is loaded only where it is given.
+ * Everything that a process runs, as one Layer made from the options of a start. `StartedService` runs it for promises, `Troupe`
+ * for Effects. Modules that an option needs are loaded only if it is given.
  */
 import { Effect, Layer, Result } from "effect"
 import { withDefaults } from "../../src/Defaults.ts"
@@ -32,7 +32,7 @@ import * as Runtime from "./Runtime.ts"
 import { noticed } from "./SlowStart.ts"
 import * as Stores from "./Stores.ts"
 
-/** The options with times as numbers, but for those of HTTP, which are read apart. */
+/** The options with times as numbers, except those of HTTP, which are decoded separately. */
 interface Plain extends Omit<Options, "events" | "files" | "retention" | "store" | "toolConfigs"> {
   readonly events?: Omit<EventOptions, "retention_ms"> & { readonly retention_ms?: number }
   readonly files?: Partial<BlobBounds>
@@ -43,7 +43,7 @@ interface Plain extends Omit<Options, "events" | "files" | "retention" | "store"
 
 const timed = ["events", "files", "mcp", "retention", "store", "toolConfigs"] as const
 
-/** What is no object, or cannot be read, is refused where the options are checked. */
+/** Values that are not objects, or that cannot be read, are left for the check of the options, which refuses them. */
 const plainTimes = (options: Options): Plain =>
   Result.getOrElse(
     Result.try(() => {
@@ -65,14 +65,14 @@ const storesOf = ({ retention, store = "ephemeral" }: Plain) => {
   return retention === undefined ? stores : Stores.retaining(stores, retention)
 }
 
-/** The bounds of files that the options name, with the usual ones for the rest. */
+/** The bounds of files from the options, with defaults for the rest. */
 const filesOf = (given: Plain["files"] = {}): Layer.Layer<never> =>
   Layer.effect(
     BlobBounds,
     Effect.map(BlobBounds, (usual) => withDefaults(usual, given))
   )
 
-/** Loads the recorder only where `record` asks for it. */
+/** Loads the recorder only if `record` asks for it. */
 const recorderOf = (record = false): Effect.Effect<Layer.Layer<never, never, CallRecords>> =>
   record
     ? Effect.map(
@@ -81,7 +81,7 @@ const recorderOf = (record = false): Effect.Effect<Layer.Layer<never, never, Cal
       )
     : Effect.succeed(Layer.empty)
 
-/** Loads the MCP client only where servers are declared. */
+/** Loads the MCP client only if servers are declared. */
 const mcpOf = (
   options: Options["mcp"]
 ): Effect.Effect<Layer.Layer<McpServers, McpStartError, McpPins>> =>
@@ -95,17 +95,17 @@ const mcpOf = (
         ({ layer }) => layer(options)
       )
 
-/** The error of a Layer of the options is that of its type, which `Troupe.layer` adds. */
+/** The error of a Layer among the options has the type of that Layer, which `Troupe.layer` adds. */
 type Model = Layer.Layer<ModelGateway, ModelError>
 
-/** Loads what speaks with providers only where no Layer does. */
+/** Loads the clients of providers, unless the model is a Layer. */
 const modelOf = Effect.fnUntraced(function* (model: Options["model"]) {
   if (Layer.isLayer(model)) return noticed("the Layer of `model`", model as Model)
   const [{ planOf }, { layer }] = yield* Effect.promise(() =>
     Promise.all([import("../model/ChosenModels.ts"), import("../model/ResilientModelGateway.ts")])
   )
   const [first, ...others] = Array.isArray(model) ? model : [model]
-  // Before anything is opened: a name or a key may be wrong.
+  // Checked before anything is opened, because a name or a key may be wrong.
   const made: Model = layer(Effect.succeed(yield* planOf([first, ...others])))
   return made
 })
@@ -120,10 +120,10 @@ const withGraphs = Effect.fnUntraced(function* ({ graphs = [] }: Plain, model: M
 
 const mcpTools = McpServers.useSync(({ tools }) => tools)
 
-/** With the errors and needs that are known here; the type of `Troupe.layer` adds those of what was given. */
+/** The errors and requirements that are known here; the type of `Troupe.layer` adds those of the given options. */
 type Built = Runtime.Options<ResolverError, ForTools>
 
-/** Everything that a process runs, from its options. Fails with what is wrong with them. */
+/** Everything that a process runs, made from its options. Fails if an option is wrong. */
 const made = Effect.fnUntraced(function* (given: Options) {
   const options = plainTimes(given)
   const checked = yield* checkOptions(options)
@@ -176,11 +176,11 @@ const made = Effect.fnUntraced(function* (given: Options) {
   )
 })
 
-/** Fails with what is wrong with the options before anything is opened. */
+/** Everything that a process runs. If an option is wrong, it fails before anything is opened. */
 export const layer = (options: Options) => Layer.unwrap(made(options))
 
-/** What a started runtime gives. */
+/** The services of a started runtime. */
 export type Services = Layer.Success<ReturnType<typeof layer>>
 
-/** Why a start fails, beside what the tools, Layers and Effects of its options fail with. */
+/** Why a start fails, besides the errors of the tools, Layers and Effects of its options. */
 export type StartError = Layer.Error<ReturnType<typeof layer>>

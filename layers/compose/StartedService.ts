@@ -24,7 +24,7 @@ type Run = <A, E>(
 
 type Methods = Pick<NodeService, keyof typeof ServiceMethods.methods>
 
-/** Each runs its Effect. */
+/** The methods as functions that run their Effects. */
 const promised = (run: Run): Methods =>
   Object.fromEntries(
     Object.entries(ServiceMethods.methods).map(([name, method]) => [
@@ -38,14 +38,14 @@ const promised = (run: Run): Methods =>
     ])
   ) as unknown as Methods
 
-/** Waits until the signal aborts, and then rejects with its reason. */
+/** Runs the wait until the signal aborts, and then rejects with the signal's reason. */
 const runUntilAborted = async (
   run: Run,
   wait: Wait | undefined,
   answer: Effect.Effect<Answer, unknown, Services>
 ): Promise<Answer> => {
   const signal: unknown = wait?.signal
-  // What is no signal is refused with the rest of the wait.
+  // A value that is not a signal is refused with the other options of the wait.
   if (!isSignal(signal)) return run(answer)
   signal.throwIfAborted()
   try {
@@ -62,7 +62,7 @@ const conversationMethods = (run: Run, services: Context.Context<Services>) => {
   return {
     send: (async (message: Send, by?: Principal) =>
       run(ServiceMethods.send(message, by))) as NodeService["send"],
-    // Each has two types: that of a message with a schema of answers, and that of one without.
+    // Each method has two types: one for a message with an answer schema, and one for a message without.
     ask: (async (message: Send, by?: Principal, wait?: Wait) =>
       runUntilAborted(run, wait, ServiceMethods.ask(message, by, wait))) as NodeService["ask"],
     result: (async (id: string, by?: Principal, wait?: Wait) =>
@@ -76,7 +76,7 @@ const conversationMethods = (run: Run, services: Context.Context<Services>) => {
   } satisfies Partial<NodeService>
 }
 
-/** Counts what it runs, until it is over, among the calls of the service. */
+/** Forks Effects, and counts each of them among the calls of the service until it is over. */
 const forkOf = (services: Context.Context<Services>) => {
   const calls = Context.get(services, OpenCalls)
   const fork = Effect.runForkWith(services)
@@ -105,7 +105,7 @@ const promises = (services: Context.Context<Services>): Run => {
     })
 }
 
-/** What a Layer of `StartedLayer` gives, run in this process until `stop`. */
+/** The service over a Layer of `StartedLayer`, run in this process until `stop`. */
 export const serviceOf = async <E>(layer: Layer.Layer<Services, E>) => {
   const runtime = ManagedRuntime.make(layer)
   const services = await runtime.context()
@@ -122,6 +122,6 @@ export const serviceOf = async <E>(layer: Layer.Layer<Services, E>) => {
   return { run, service }
 }
 
-/** Starts what the options describe. Rejects with the typed error that prevented the start. */
+/** Starts the service that the options describe. Rejects with the typed error that prevented the start. */
 export const startService = async (options: Options): Promise<NodeService> =>
   (await serviceOf(StartedLayer.layer(options))).service

@@ -1,5 +1,5 @@
 /**
- * A worker of the tool queue: its tools, and the gate that they run behind.
+ * A worker of the tool queue: its tools, and the gate that their calls pass.
  */
 import * as NodeCrypto from "@effect/platform-node/NodeCrypto"
 import { Layer } from "effect"
@@ -20,9 +20,9 @@ export interface Options<Families extends ReadonlyArray<Family>> extends Pick<
   WorkerOptions,
   "capabilities" | "consumer_name_suffix" | "provider"
 > {
-  /** The tools that it runs: what `tool` and `govern` make. */
+  /** The tools of the worker, as `tool` and `govern` make them. */
   readonly tools: Families
-  /** The names of some of them. Absent = all that can run from a queue. */
+  /** The names of the tools to serve. Absent = all tools that can run from a queue. */
   readonly serve?: ReadonlyArray<string>
 }
 
@@ -43,7 +43,7 @@ const workerOf = <E, R, const Families extends ReadonlyArray<Family>>(
     Layer.provide(Layer.merge(NodeCrypto.layerDigest, SecureRandom.layerWebCrypto))
   )
 
-/** Runs for as long as its scope. */
+/** A worker that runs until its scope closes. */
 export const layer = <const Families extends ReadonlyArray<Family>>(
   options: Options<Families>
 ): Layer.Layer<
@@ -52,7 +52,7 @@ export const layer = <const Families extends ReadonlyArray<Family>>(
   Needs<Families>
 > => workerOf(ToolQueueWorker.layer, options)
 
-/** Takes no calls until the application starts it, and stops with its scope at the latest. */
+/** A worker that takes no calls until the application starts it, and that stops with its scope at the latest. */
 export const layerIdle = <const Families extends ReadonlyArray<Family>>(
   options: Options<Families>
 ): Layer.Layer<ToolQueueWorker.ToolQueueWorker, StartError<Families>, Needs<Families>> =>

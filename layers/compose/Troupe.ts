@@ -28,7 +28,7 @@ export type { StartError } from "./StartedLayer.ts"
 
 type Plain = Pick<NodeService, keyof typeof ServiceMethods.methods>
 
-/** The methods of `NodeService` that give one value, with the errors of each. */
+/** The methods of `NodeService` that return one value, with the errors of each. */
 type Methods = {
   readonly [Name in keyof Plain]: (
     ...args: Parameters<Plain[Name]>
@@ -44,17 +44,17 @@ type ResultError = Effect.Error<ReturnType<typeof ServiceMethods.result>>
 type StreamError = Stream.Error<ReturnType<typeof ServiceMethods.stream>>
 type WatchError = Stream.Error<ReturnType<typeof ServiceMethods.watch>>
 
-/** How long to wait. An interruption ends the wait too, and with `cancel` the run. */
+/** The options of a wait. An interruption ends the wait too and, with `cancel`, the run. */
 export type EffectWait = Omit<Wait, "signal">
 
 /** `NodeService` in Effect: the same arguments, refusals and results, with typed errors; waits end by interruption. */
 export interface TroupeService extends Methods, EmbeddedHttp.HttpMethods {
-  /** Durable when it succeeds; handled after. */
+  /** Sends a message. The message is durable when this succeeds, and is handled afterwards. */
   readonly send: <Told extends AnySchema>(
     message: AnySend<Told>,
     by?: GivenPrincipal
   ) => Effect.Effect<Awaited<ReturnType<NodeService["send"]>>, SendError>
-  /** Sends, and waits for the end of the run or for its first question. The sending itself cannot be interrupted. */
+  /** Sends a message and waits for the end of its run or for its first question. The sending itself cannot be interrupted. */
   readonly ask: {
     <S extends AnySchema, Told extends AnySchema>(
       message: AnySend<Told> & { readonly answer: S },
@@ -67,7 +67,7 @@ export interface TroupeService extends Methods, EmbeddedHttp.HttpMethods {
       wait?: EffectWait
     ): Effect.Effect<Answer, AskError>
   }
-  /** The same for a run that was sent before. */
+  /** Waits as `ask` does, for a run whose message was sent before. */
   readonly result: {
     <S extends AnySchema>(
       run: string,
@@ -76,7 +76,7 @@ export interface TroupeService extends Methods, EmbeddedHttp.HttpMethods {
     ): Effect.Effect<AnswerWith<Decoded<S>>, ResultError>
     (run: string, by?: GivenPrincipal, wait?: EffectWait): Effect.Effect<Answer, ResultError>
   }
-  /** Sends when it is run, and goes on until the run has ended. */
+  /** Sends the message when the stream is run, and goes on until its run has ended. */
   readonly stream: {
     <S extends AnySchema, Told extends AnySchema>(
       message: AnySend<Told> & { readonly answer: S },
@@ -87,7 +87,7 @@ export interface TroupeService extends Methods, EmbeddedHttp.HttpMethods {
       by?: GivenPrincipal
     ): Stream.Stream<RunPart, StreamError>
   }
-  /** What happens in a conversation or a run, from its start. */
+  /** Everything that happens in a conversation or a run, from its start. */
   readonly watch: (
     conversation_or_run: string,
     after?: { readonly ordinal: number; readonly seq: number },
@@ -97,11 +97,11 @@ export interface TroupeService extends Methods, EmbeddedHttp.HttpMethods {
 
 type Lists = "tools" | "shared" | "plugins" | "deliveries" | "channels"
 
-/** The options of `start`, whose tools, Layers and Effects may need services of the program's. */
+/** The options of `start`, except that tools, Layers and Effects may also need services of the program. */
 export interface LayerOptions extends Omit<Options, Lists | "model" | "tokenizer"> {
-  /** Single tools and families of them: what `tool`, `govern` and `remote` make. */
+  /** Single tools and families of tools, as `tool`, `govern` and `remote` make them. */
   readonly tools?: ReadonlyArray<LocalToolRegistry.Family<unknown, unknown>>
-  /** Tools that `tools` may take the place of, by plain name. */
+  /** Tools that `tools` may replace by ones with the same plain name. */
   readonly shared?: ReadonlyArray<LocalToolRegistry.Family<unknown, unknown>>
   readonly plugins?: ReadonlyArray<LocalToolRegistry.Plugin<unknown, unknown>>
   readonly deliveries?: ReadonlyArray<Effect.Effect<Delivery, unknown, unknown>>
@@ -152,11 +152,11 @@ const provided = (built: Context.Context<Services>): TroupeService => {
   } as unknown as TroupeService
 }
 
-/** A runtime, in the process that runs the program. */
+/** A runtime in the process that runs the program. */
 export class Troupe extends Context.Service<Troupe, TroupeService>()("troupe/Troupe") {
   /**
-   * Starts when it is built and stops with its scope, after the steps in flight. Services that tools need are needed by the
-   * Layer. Fails with what is wrong with an option before anything is opened.
+   * Starts when it is built, and stops with its scope, after the steps in flight. The Layer needs the services that its tools
+   * need. If an option is wrong, it fails before anything is opened.
    */
   static readonly layer = <const O extends LayerOptions>(
     options: O
@@ -170,7 +170,7 @@ export class Troupe extends Context.Service<Troupe, TroupeService>()("troupe/Tro
 const layerOf = (options: Options) =>
   Layer.unwrap(
     Effect.map(
-      // As `start` has it: process-wide, and so not of an import.
+      // As in `start`: this is process-wide, so an import alone must not do it.
       Effect.promise(() => import("effect/schema/SchemaJITCompiler/enable")),
       () =>
         Layer.effect(Troupe, Effect.map(Effect.context<Services>(), provided)).pipe(

@@ -1,5 +1,5 @@
 /**
- * Answers of a schema: what a message is sent with, and the value of the text that its run ends with.
+ * Answers with a schema: how a message with an answer schema is sent, and how the text that its run ends with becomes a value.
  */
 import { Cause, Effect, Exit, Result, Schema, Stream } from "effect"
 import { bounds_default, readJson } from "../../src/entry/BoundedJson.ts"
@@ -19,7 +19,7 @@ const isSchema = (value: unknown): value is AnySchema =>
 const expected =
   "Expected a schema of Effect, or any Standard Schema; a JSON Schema is a message's answer_schema"
 
-/** The codec of a schema of answers. Fails with InvalidInput where it is none, or cannot be said in JSON Schema. */
+/** The codec of an answer schema. Fails with InvalidInput if the value is not a schema, or cannot be expressed in JSON Schema. */
 export const answerCodec = (
   schema: unknown,
   field: string
@@ -33,13 +33,13 @@ export const answerCodec = (
     : Effect.succeed(codec.success.success)
 }
 
-/** A message as it is sent: its schema of answers, if it has one, is JSON Schema there. `codec` reads the answer. */
+/** A message as it is sent, with its answer schema, if any, as JSON Schema. `codec` decodes the answer. */
 export interface Asked {
   readonly message: object
   readonly codec: InputCodec | undefined
 }
 
-/** A message to a declared agent names it. */
+/** Replaces a declared agent in a message by its name. */
 const agentNamed = (message: unknown): unknown => {
   if (typeof message !== "object" || message === null || !("agent" in message)) return message
   const { agent } = message
@@ -48,7 +48,9 @@ const agentNamed = (message: unknown): unknown => {
     : message
 }
 
-/** Takes the schema from a message, whatever it is: what is no message is refused where messages are decoded. */
+/**
+ * Takes the answer schema out of a message. A value that is not a message is left for the decoder of messages, which refuses it.
+ */
 export const askedOf = (message: unknown): Effect.Effect<Asked, InvalidInput> => {
   const read = Result.try(() => {
     const named = agentNamed(message)
@@ -68,7 +70,7 @@ export const askedOf = (message: unknown): Effect.Effect<Asked, InvalidInput> =>
   }))
 }
 
-/** The end of a run with the value of its text. Fails with AnswerUnfit where only the schema's code refuses it. */
+/** The end of a run, with the value of its text. Fails with AnswerUnfit if only the schema's code refuses the value. */
 export const withValue = <A extends Answer>(
   codec: InputCodec,
   answer: A
@@ -85,7 +87,7 @@ export const withValue = <A extends Answer>(
     : unfit(refusalText(Cause.squash(value.cause)))
 }
 
-/** The options of a wait, and the codec of the schema among them. */
+/** The options of a wait without its answer schema, and the codec of that schema. */
 export const askedWait = Effect.fnUntraced(function* (wait: unknown) {
   if (typeof wait !== "object" || wait === null || !Object.hasOwn(wait, "answer")) {
     return { wait: wait as Wait | undefined, codec: undefined }
@@ -97,10 +99,10 @@ export const askedWait = Effect.fnUntraced(function* (wait: unknown) {
 const ended = (codec: InputCodec, answer: Ended) =>
   withValue(codec, answer) as Effect.Effect<EndedWith<unknown>, AnswerUnfit>
 
-/** A part of a run's stream, with or without a schema of answers. */
+/** A part of a run's stream, with or without an answer schema. */
 export type AnyPart = RunPart | RunPartWith<unknown>
 
-/** The parts of a run, with the value of its answer as it is written and in the end where it has a schema. */
+/** The parts of a run. With an answer schema they include the value of the answer, as it is written and at the end. */
 export const withValues = <E, R>(
   codec: InputCodec | undefined,
   parts: Stream.Stream<RunPart, E, R>
@@ -108,7 +110,7 @@ export const withValues = <E, R>(
   codec === undefined
     ? parts
     : Stream.unwrap(
-        // Loaded only here: it brings a parser.
+        // Loaded only here, because it brings a parser.
         Effect.map(
           Effect.promise(() => import("./ValueSoFar.ts")),
           ({ ValueSoFar }) => {

@@ -1,6 +1,6 @@
 /**
- * A started service whose clock stands still until a test moves it: what waits for a day takes no time. Programs in Effect build
- * `Troupe.layer` under `TestClock` of `effect/testing` instead.
+ * A started service whose clock stands still until a test moves it, so that a wait of a day takes no time. Programs in Effect
+ * build `Troupe.layer` under `TestClock` of `effect/testing` instead.
  */
 import type { Duration } from "effect"
 import { Layer } from "effect"
@@ -10,11 +10,14 @@ import { serviceOf } from "./StartedService.ts"
 import * as StartedLayer from "./StartedLayer.ts"
 
 export interface VirtualService extends NodeService {
-  /** Lets time pass: all that is due in it happens, in its order, before this resolves. */
+  /** Moves the clock forward. Everything that is due by then happens, in order, before this resolves. */
   readonly advance: (by: Duration.Input) => Promise<void>
 }
 
-/** `start` with virtual time, which begins at 0, that is in 1970. Without a store of its own: databases have clocks of theirs. */
+/**
+ * `start` with a virtual clock, which begins at 0, that is in 1970. It has no option `store`, because databases have clocks of
+ * their own.
+ */
 export const startVirtual = async (options: Omit<Options, "store">): Promise<VirtualService> => {
   const layer = StartedLayer.layer(options).pipe(Layer.provideMerge(TestClock.layer()))
   const { run, service } = await serviceOf(layer)

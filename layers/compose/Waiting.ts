@@ -1,5 +1,6 @@
 /**
- * The waits of the facade: for the end of a run, or for its questions. A wait that ends early does not change the run.
+ * The waits of the service's methods, for the end of a run or for its questions. A wait that ends early does not change the run,
+ * unless its option `cancel` is set.
  */
 import { Effect, Pull, Stream, identity } from "effect"
 import type { Approval } from "../../src/approval/Approval.ts"
@@ -25,10 +26,10 @@ import { watchFeed } from "./WatchedFeed.ts"
 
 type Place = Pick<AgentTask, "id" | "conversation" | "ordinal">
 
-/** The records of questions, also of those that are answered. */
+/** The records of questions, including answered ones. */
 const recordsOf = Effect.fnUntraced(function* (approvals: Iterable<ApprovalId>, by: Principal) {
   const desk = yield* ApprovalDesk
-  // At once: the store reads those of one tenant together.
+  // All at once, because the store reads the records of one tenant together.
   const found = yield* Effect.forEach(
     approvals,
     (id) => Effect.catchTag(desk.get(id, by), "ApprovalNotFound", () => Effect.succeed(undefined)),
@@ -39,7 +40,7 @@ const recordsOf = Effect.fnUntraced(function* (approvals: Iterable<ApprovalId>, 
 
 const isPending = ({ status }: Approval): boolean => status === "pending"
 
-/** What the client of the conversation is asked for, among these questions. */
+/** The calls among these questions that wait for the conversation's client; none if the principal may not answer them. */
 const clientCallsAmong = Effect.fnUntraced(function* (
   ids: ReadonlySet<ApprovalId>,
   conversation: ConversationId,
@@ -57,7 +58,7 @@ const followed = Effect.fnUntraced(function* ({ conversation, id, ordinal }: Pla
   const agents = yield* AgentRuntime
   const progress = new RunProgress()
   const { pull } = yield* agents.openFeed(conversation, { ordinal, seq: -1 }, by)
-  // What comes together is looked at together: a question and its answer may.
+  // Items that arrive together are processed together, because they may hold both a question and its answer.
   while (!progress.isOver) {
     for (const item of yield* Pull.catchDone(pull, () =>
       Effect.die("a watch of a conversation ended")
@@ -72,7 +73,7 @@ const followed = Effect.fnUntraced(function* ({ conversation, id, ordinal }: Pla
 const outcome = Effect.fnUntraced(function* (of: Place, by: Principal) {
   const place = { run: of.id, conversation: of.conversation }
   const isTheirs = isCustomer(by)
-  /** Questions whose records said that they are answered. */
+  /** Questions that their records showed as answered. */
   const answered = new Set<ApprovalId>()
   for (;;) {
     const { approvals, detail, ended, unknown, usage } = yield* followed(of, by)
@@ -87,7 +88,7 @@ const outcome = Effect.fnUntraced(function* (of: Place, by: Principal) {
     }
     const records = isTheirs ? [] : yield* recordsOf(approvals, by)
     const settled = records.filter((record) => !isPending(record) && !answered.has(record.id))
-    // Answered since: the run is followed again, once for each question.
+    // The questions were answered meanwhile: the run is followed again, once for each question.
     if (settled.length > 0 && settled.length === approvals.size + unknown.size) {
       for (const { id } of settled) answered.add(id)
       continue
@@ -103,13 +104,11 @@ const outcome = Effect.fnUntraced(function* (of: Place, by: Principal) {
   }
 })
 
-/** How the run of a task of the principal's tenant has ended, or what it waits for. */
+/** The end of a task's run in the principal's tenant, or what the run waits for. */
 const endOf = (task: AgentTask, by: Principal) =>
   Effect.flatMap(followable(task, by), (place) => outcome(place, by))
 
-/**
- * Sends the message when it is pulled, and goes on to the run's end. Its failures are those of `sendMessage` and `watchFeed`.
- */
+/** Sends the message when it is pulled, and goes on to the run's end. Fails as `sendMessage` and `watchFeed` do. */
 export const streamRun = (message: Message, who: Principal) =>
   Stream.unwrap(
     Effect.gen(function* () {
@@ -118,7 +117,7 @@ export const streamRun = (message: Message, who: Principal) =>
       const { conversation, id: run } = task
       const begun: RunPart = { type: "begun", run, conversation }
       const end = Stream.fromEffect(endOf(task, by)).pipe(
-        // It has ended, unless the feed ended for another reason.
+        // The run has ended, unless the feed ended for another reason.
         Stream.flatMap((answer): Stream.Stream<RunPart> =>
           answer.status === "awaiting_approval"
             ? Stream.empty
@@ -144,7 +143,7 @@ const waited = (place: Place, by: Principal, timeout_ms: number | undefined) => 
       })
 }
 
-/** For a wait with `cancel` that ended early. A run that has ended is not changed. */
+/** Cancels the run of a wait with `cancel` that ended early. A run that has ended is not changed. */
 const cancelLeft = (run: RunId, by: Principal) =>
   AgentRuntime.use((agents) => agents.interrupt(run, by, "whoever waited for it left"))
 
@@ -153,7 +152,7 @@ const members: ReadonlyArray<string> = ["signal", "timeout_ms", "cancel"]
 export const isSignal = (value: unknown): value is AbortSignal =>
   typeof value === "object" && value !== null && "aborted" in value && "addEventListener" in value
 
-/** A wait with its time in ms. */
+/** The options of a wait, with the timeout in ms. */
 interface Bounds extends Omit<Wait, "timeout_ms"> {
   readonly timeout_ms?: number
 }
@@ -184,7 +183,7 @@ export const waitOf = Effect.fnUntraced(function* (given: unknown) {
 
 type Interruptibly = <A, E, R>(wait: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 
-/** Until the run's answer, its question, its timeout or an interruption, whichever is first. */
+/** Waits for the run's answer, its question, the timeout or an interruption, whichever comes first. */
 const waitFor = (
   place: Place,
   by: Principal,
@@ -202,7 +201,7 @@ const waitFor = (
   )
 }
 
-/** Waits for the run of this id, for as long as `bounds` says. */
+/** Waits for the run with this id, for as long as `bounds` allows. */
 export const answerOf = Effect.fnUntraced(function* (given: string, who: Principal, bounds?: Wait) {
   const wait = yield* waitOf(bounds)
   const by = yield* Entries.entitled(who, "follow")
@@ -211,8 +210,8 @@ export const answerOf = Effect.fnUntraced(function* (given: string, who: Princip
 })
 
 /**
- * Waits for the run of a message that the principal has sent: its task, as it was accepted, is not read again. `interruptibly` is
- * for a caller that cannot be interrupted elsewhere.
+ * Waits for the run of a message that the principal has sent. The task is used as it was accepted and is not read again.
+ * `interruptibly` makes the wait interruptible for a caller that is uninterruptible otherwise.
  */
 export const answerTo = Effect.fnUntraced(function* (
   task: AgentTask,

@@ -1,5 +1,6 @@
 /**
- * The feed of a run or of a conversation, as the facade shows it: a run to its end, and for a customer what customers see.
+ * The feed of a run or of a conversation as the service shows it: a run to its end, and to a customer only what customers may
+ * see.
  */
 import { Cause, Effect, Schema } from "effect"
 import { ConversationNotFound } from "../../src/conversation/Conversation.ts"
@@ -21,9 +22,9 @@ class RunItems {
   readonly #isOver: boolean
   #at: Cursor
   #isCaughtUp = false
-  /** Events of the run were shown, and not its end. */
+  /** Events of the run were shown, but not its end. */
   #isWithin = false
-  /** The run was given to its end. */
+  /** The run was shown to its end. */
   isDone = false
 
   constructor(task: AgentTask, from: Cursor) {
@@ -42,7 +43,7 @@ class RunItems {
     return shown
   }
 
-  /** In the middle of the run nothing is left out, and no list is made (bench row `send`, 1,000 runs). */
+  /** Whether all items are shown, as in the middle of a run: then no list is made (bench row `send`, 1,000 runs). */
   #isAllShown(items: FeedItems): boolean {
     let last: FeedItem | undefined
     for (const item of items) {
@@ -63,7 +64,7 @@ class RunItems {
   #show(item: FeedItem, shown: Array<FeedItem>): void {
     if (item._tag === "CaughtUp") {
       this.#isCaughtUp = true
-      // The store may have told of the end before this process learned that it was stored.
+      // The store may have reported the end before this process learned that it was stored.
       this.isDone = this.#isOver && !this.#isWithin
       shown.push(item)
       return
@@ -81,14 +82,14 @@ class RunItems {
 
 const hasItems = (items: ReadonlyArray<FeedItem>): items is FeedItems => items.length > 0
 
-/** What is shown of a feed. */
+/** A filter of a feed's items. */
 interface Shown {
   readonly shown: (items: FeedItems) => ReadonlyArray<FeedItem>
-  /** Nothing else is shown. */
+  /** Nothing more will be shown. */
   readonly isDone: boolean
 }
 
-/** A feed of what is shown of another one. */
+/** A feed of the items that a filter shows of another feed. */
 class ShownFeed<E> implements OpenFeed<E> {
   readonly #feed: OpenFeed<E>
   readonly #of: Shown
@@ -126,8 +127,8 @@ class ShownFeed<E> implements OpenFeed<E> {
 }
 
 /**
- * A run from `from` on to its end. `CaughtUp` comes also for a run that had ended before: after its last event, and not after
- * the events of later runs.
+ * A run from `from` to its end. `CaughtUp` also comes for a run that had ended before: after its last event, and before the
+ * events of later runs.
  */
 const ofRun = <E>(feed: OpenFeed<E>, task: AgentTask, from: Cursor): OpenFeed<E> =>
   new ShownFeed(feed, new RunItems(task, from))
@@ -137,14 +138,14 @@ const forCustomers: Shown = {
   isDone: false
 }
 
-/** The items as the principal sees them; for a customer, what `CustomerView` shows. */
+/** The items that the principal may see; for a customer, those that `CustomerView` shows. */
 const shownTo = <E>(by: Principal, feed: OpenFeed<E>): OpenFeed<E> =>
   isCustomer(by) ? new ShownFeed(feed, forCustomers) : feed
 
 /**
- * A run from its own start to its end, or a conversation from its start: whichever has this id in the principal's tenant.
- * Fails with ConversationNotFound where neither does. Made once: V8 keeps what a generator function made for each watch reaches
- * until a full collection (bench row `send`).
+ * A run from its start to its end, or a conversation from its start: whichever has this id in the principal's tenant. Fails with
+ * ConversationNotFound if neither does. The generator function is created once, because V8 keeps what a generator function
+ * references, if it is created for each watch, until a full collection (bench row `send`).
  */
 export const openFeed = Effect.fnUntraced(function* (
   given: string,
@@ -154,9 +155,9 @@ export const openFeed = Effect.fnUntraced(function* (
   const by = yield* Entries.entitled(who, "follow")
   const id = yield* Entries.conversationId(given, "conversation")
   const agents = yield* AgentRuntime
-  // Made only where it is given: most of what an error costs is its stack (bench row `send`).
+  // Created only when it is needed: most of the cost of an error is its stack (bench row `send`).
   const missing = Effect.suspend(() => new ConversationNotFound({ id }))
-  // Runs first: most watchers want the one that they have just sent (bench row `send-durable`).
+  // Looks for a run first, because most watchers want the run that they have just sent (bench row `send-durable`).
   const task = isRunId(id)
     ? yield* Effect.catchTag(followedTask(id, by), "RunNotFound", () => Effect.undefined)
     : undefined
@@ -174,5 +175,5 @@ export const openFeed = Effect.fnUntraced(function* (
   return shownTo(by, yield* agents.openFeed(id, after ?? { ordinal: 0, seq: -1 }, by))
 })
 
-/** The same as a stream. */
+/** The feed of `openFeed` as a stream. */
 export const watchFeed = (...of: Parameters<typeof openFeed>) => feedStream(openFeed(...of))
