@@ -1,6 +1,5 @@
 /**
- * A memory Layer for each address, from a LayerMap: built when it is first asked for, released with the last scope that
- * holds it.
+ * A memory Layer for each address, from a LayerMap: it is built on first use, and released with the last scope that uses it.
  */
 import { Effect, Layer, LayerMap } from "effect"
 import type { AgentMemory } from "../../services/AgentMemory.ts"
@@ -9,7 +8,7 @@ import type { Address, Tenant } from "../../src/Ids.ts"
 import { actorKey, parseActorKey } from "../../src/Ids.ts"
 import type { AnchorKind } from "../../src/memory/MemoryAnchors.ts"
 
-/** `workspace tenant/agent/key`: no part holds a space. */
+/** For example `workspace tenant/agent/key`; no part contains a space. */
 const keyOf = (tenant: Tenant, address: Address, kind: AnchorKind): string =>
   `${kind} ${actorKey(tenant, address)}`
 
@@ -24,7 +23,7 @@ const parse = (key: string) => {
   return { ...parseActorKey(key.slice(at + 1)), kind: kinds[key.slice(0, at)] ?? "workspace" }
 }
 
-/** `memory` must make a new Layer for each key: layers are memoised across keys, and a shared one would leak. */
+/** `memory` has to make a new Layer for each key: Layers are memoised across keys, so a shared one would mix the memories. */
 export const layer = <R>(
   memory: (tenant: Tenant, address: Address, kind: AnchorKind) => Layer.Layer<AgentMemory, never, R>
 ): Layer.Layer<AgentMemories, never, R> =>

@@ -21,7 +21,7 @@ import * as OperationsTools from "../agents/OperationsTools.ts"
 import * as HttpRequestTool from "../calls/HttpRequestTool.ts"
 import type { Resolver } from "../runtime/desk/LocalToolRegistry.ts"
 
-/** Services that tools which come along need. */
+/** Services that the tools of this package need. */
 type ForTools = ComponentCatalog | FlowState | LoopStore | OutboxReader | OutboxReplayer
 
 const comingAlong = Effect.map(
@@ -30,8 +30,8 @@ const comingAlong = Effect.map(
 )
 
 /**
- * For `resolved` of a runtime. Fails with the first configuration that is of another type, is listed twice, or names no
- * tool or several.
+ * Resolves configurations, for the option `resolved` of a runtime. Fails with the first configuration that is of another type, is
+ * listed twice, or names no tool or several.
  */
 export const tools =
   (configs: ReadonlyArray<ToolConfig>): Resolver<ToolConfigRefused | MisdeclaredTool, ForTools> =>

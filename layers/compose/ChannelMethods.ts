@@ -1,5 +1,5 @@
 /**
- * Events, channels and notices, for the facade.
+ * The methods of a service for events, channels and notices.
  */
 import { Effect, Schema } from "effect"
 import { ChannelBindings } from "../../services/ChannelBindings.ts"
@@ -38,7 +38,7 @@ interface Events {
   readonly retention_ms?: number
 }
 
-/** The intake's settings, with the agent that they name. Fails where no agent has this name. */
+/** The settings of the event intake, with the agent that they name. Fails if no agent has this name. */
 export const intakeOf = Effect.fnUntraced(function* (
   events: Events | undefined,
   agents: ReadonlyArray<AgentSpec>

@@ -25,11 +25,11 @@ export type { ChannelAdapter, Outgoing } from "../channel/NotificationService.ts
 
 type Adapter = Effect.Effect<NotificationService.ChannelAdapter, unknown, unknown>
 
-/** `A`: the adapters, each with how building it may fail and what it needs. */
+/** `A` is the type of the adapters, with the errors and requirements of building each of them. */
 export interface Options<A extends Adapter = Adapter> {
-  /** Absent = this service takes no events. */
+  /** Settings of the event intake. Absent = events are not accepted. */
   readonly events?: LocalEventIntake.EventIntakeConfig["Service"] | undefined
-  /** Channels beside the in-app copy. */
+  /** Channels in addition to the in-app copy. */
   readonly adapters?: ReadonlyArray<A>
 }
 
@@ -41,7 +41,7 @@ type Deliveries<E, R> = ReadonlyArray<
   >
 >
 
-/** What a runtime delivers, and the Layer that stands beneath it. */
+/** The deliveries for a runtime, and the Layer that has to be provided to it. */
 export interface Channels<E, R> {
   readonly deliveries: Deliveries<E, R>
   readonly layer: Layer.Layer<EventIntake, never, AgentMemories | EventInbox | Notices>

@@ -87,7 +87,7 @@ const asked = (what: string) =>
     (value) => typeof value === "function" || (isObject(value) && !Array.isArray(value))
   )
 
-/** What is in the lists and objects is checked where the tools are resolved, with errors that name the tool. */
+/** The content of the lists and objects is checked where the tools are resolved, with errors that name the tool. */
 const ToolConfigs = Schema.Struct({
   tools: Schema.Array(objectOf("an object with a type")).check(Schema.isMaxLength(1_000)),
   callback: Schema.optionalKey(
@@ -122,14 +122,14 @@ const EventOptions = Schema.Struct({
 })
 
 const Files = Schema.Struct({
-  // One is in memory as a whole, also in base64.
+  // A whole file is held in memory, also in base64.
   file_bytes_max: optionalBetween(1, 100_000_000),
   tenant_bytes_max: optionalBetween(1, Number.MAX_SAFE_INTEGER),
-  // An upload and its message are a while apart.
+  // There may be a while between an upload and its message.
   unsent_ms: time(60_000, 31_536_000_000)
 })
 
-/** From a day, because what just ended may be asked for again, to a hundred years. */
+/** At least a day, because what has just ended may be asked for again; at most a hundred years. */
 const kept_ms = time(86_400_000, 3_153_600_000_000)
 
 const Retention = Schema.Struct({
@@ -191,12 +191,13 @@ const fields = {
 
 const read = shapeReader(Schema.Struct(fields))
 
-/** The option `toolConfigs` alone. Fails with the first member that is wrong. */
+/** Checks the option `toolConfigs` alone. Fails with the first member that is wrong. */
 export const checkToolConfigs = (options: object) =>
   Effect.asVoid(shapeReader(ToolConfigs)(given(options), ""))
 
 /**
- * Fails with the first option that is wrong. Agents, policy and prices are checked elsewhere, with errors of their own.
+ * Checks the options of a start. Fails with the first option that is wrong. Agents, policy and prices are checked elsewhere, with
+ * errors of their own.
  */
 export const checkOptions = Effect.fnUntraced(function* (options: object) {
   const shape = yield* read(given(options), "")

@@ -96,7 +96,10 @@ const { listen: _listen, ...among_fields } = fields
 const readAmong = shapeReader(Schema.Struct(among_fields))
 const readAmongSettings = shapeReader(Schema.Struct(among_settings))
 
-/** Each with its digest in lower case. Two with the same digest would be one token of two people. */
+/**
+ * The credentials, each with its digest in lower case. Two with the same digest are refused: one token would belong to two
+ * principals.
+ */
 const checkCredentials = Effect.fnUntraced(function* (
   all: ReadonlyArray<{ readonly sha256: string; readonly principal: unknown }>,
   list = "credentials"
@@ -120,18 +123,18 @@ const checkCredentials = Effect.fnUntraced(function* (
   )
 })
 
-/** What a server is made of, checked. */
+/** The checked options of a server. */
 export interface Checked {
-  /** Absent = it does not listen. */
+  /** Absent = the server does not listen. */
   readonly listen: Listen | undefined
   readonly credentials: ReadonlyArray<Credential>
   readonly settings: HttpSettings
 }
 
-/** In characters: a shorter one can be guessed. */
+/** The minimum length of a token in characters: a shorter one can be guessed. */
 const token_min = 16
 
-/** The digest of a token, which is given as such or as the token. */
+/** The digest of a token, from an option that has the digest or the token. */
 const digestOf = Effect.fnUntraced(function* (
   { sha256: digest, token }: Pick<Token, "sha256" | "token">,
   field: string
@@ -142,7 +145,7 @@ const digestOf = Effect.fnUntraced(function* (
   }
   if (token === undefined) return digest ?? ""
   const text = Redacted.isRedacted(token) ? Redacted.value(token) : token
-  // The token is not quoted: whoever reads the error is not to learn it.
+  // The error does not quote the token, because its reader must not learn it.
   if (text.length < token_min) {
     return yield* wrong(`a token has at least ${token_min} characters: take 32 random bytes`)
   }
@@ -172,7 +175,7 @@ export const checkHttp = Effect.fnUntraced(function* (
   return checked
 })
 
-/** The options, with the settings that are there beneath them. Fails with the first option that is wrong. */
+/** The checked options, with the current settings as defaults. Fails with the first option that is wrong. */
 export const checkServerOptions = Effect.fnUntraced(function* (options: Options) {
   const {
     credentials,
@@ -184,7 +187,10 @@ export const checkServerOptions = Effect.fnUntraced(function* (options: Options)
   return { listen, credentials: yield* checkCredentials(credentials), settings: chosen }
 })
 
-/** The same for routes in a router of the application's, which says itself where it listens and under which path it has them. */
+/**
+ * Checks the options of routes in a router of the application, which decides itself where it listens and under which path the
+ * routes are.
+ */
 export const checkRouteOptions = Effect.fnUntraced(function* (options: RouteOptions) {
   const { credentials, settings = {} } = yield* readAmong(
     given(inMilliseconds<unknown>(options, 2)),

@@ -26,7 +26,7 @@ import {
 
 const Store = is<WorkerOptions["store"]>(postgres_shape, isPostgres)
 
-/** Results are kept for more than an hour, as the queue's senders rely on. */
+/** Results have to be kept for more than an hour, because the queue's senders rely on it. */
 const result_ms_min = 3_600_001
 
 const config = {
@@ -56,6 +56,6 @@ const fields = {
 
 const read = shapeReader(Schema.Struct(fields))
 
-/** Fails with the first option that is wrong. */
+/** Checks the options of a worker. Fails with the first option that is wrong. */
 export const checkWorkerOptions = (options: unknown): Effect.Effect<unknown, InvalidInput> =>
   read(given(options), "")

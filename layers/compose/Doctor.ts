@@ -1,5 +1,5 @@
 /**
- * Examines a store without a service: its durability, schema, clock, limits and space, and the work in it that needs somebody.
+ * Examines a store without a service: its durability, schema, clock, limits and space, and the work in it that needs an operator.
  * Changes nothing, and runs no migration.
  */
 import { Effect, Layer } from "effect"
@@ -35,7 +35,7 @@ const about = (
         }
       ]
 
-/** Open questions whose tool is not there any more, or whose agent was accepted with other tools. */
+/** Finds open questions whose tool no longer exists, or whose agent had other tools when the run was accepted. */
 const compare = Effect.fnUntraced(function* (
   waiting: ReadonlyArray<WorkChecks.WaitingApproval>
 ): Effect.fn.Return<ReadonlyArray<Finding>, never, AgentDirectory> {
@@ -79,10 +79,10 @@ const examine = Effect.fnUntraced(function* <E, R>(engine: Engine, app: App<E, R
   return [...findings, ...work, ...(yield* comparison(waiting, app))]
 })
 
-/** Tools may need stores when they are made; none of them runs. */
+/** Stores for tools that need them when they are made; no tool runs. */
 const beside = Layer.fresh(Stores.ephemeral)
 
-/** A PostgreSQL server, also while services use it. */
+/** Examines a PostgreSQL server, even while services use it. */
 export const examinePostgres = Effect.fnUntraced(function* <E, R>(
   url: Redacted.Redacted,
   app: App<E, R>
@@ -92,7 +92,7 @@ export const examinePostgres = Effect.fnUntraced(function* <E, R>(
   return yield* examine("PostgreSQL", app).pipe(Effect.provide(Layer.merge(client, beside)), orAway)
 })
 
-/** A directory of PGlite. Where a process holds it, only its disk is examined. */
+/** Examines a PGlite directory. If a process uses it, only its disk is examined. */
 export const examineDirectory = Effect.fnUntraced(function* <E, R>(
   directory: string,
   app: App<E, R>

@@ -1,5 +1,5 @@
 /**
- * Erasures of subjects, for the facade.
+ * The methods of a service for erasures of subjects.
  */
 import { Effect, Schema } from "effect"
 import { SubjectErasure } from "../../services/SubjectErasure.ts"

@@ -1,10 +1,10 @@
 /**
- * Graphs as an application gives them: loaded, or as texts, for which the reader of YAML is loaded where there is one.
+ * Graphs as an application gives them: loaded or as texts. The YAML reader is loaded only if there is a text.
  */
 import { Effect } from "effect"
 import type { ToolGraph } from "../../src/graph/ToolGraph.ts"
 
-/** In their order. Fails with the first text that is no graph. */
+/** Reads the graphs, in their order. Fails with the first text that is not a graph. */
 export const read = Effect.fnUntraced(function* (given: ReadonlyArray<string | ToolGraph>) {
   const loaded: Array<ToolGraph> = []
   for (const graph of given) {

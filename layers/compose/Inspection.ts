@@ -1,6 +1,6 @@
 /**
- * What is read through the facade: runs, conversations with their messages, files and waiting client calls, costs, and dead
- * letters, which operators also send again or give up.
+ * The methods of a service that read: conversations with their messages, files and waiting client calls, runs, costs, and dead
+ * letters, which operators can also replay or discard.
  */
 import { Effect, Schema } from "effect"
 import { CustomerAgents } from "../../services/AgentDirectory.ts"
@@ -43,7 +43,7 @@ export const runs = Effect.fnUntraced(function* (query: unknown, who: Principal)
   return yield* RunList.use((runs) => runs.list({ ...filters, tenant, limit }))
 })
 
-/** For a customer the members that `CustomerView` shows. */
+/** Lists conversations; a customer gets the members that `CustomerView` lists. */
 export const conversations = Effect.fnUntraced(function* (page: unknown, who: Principal) {
   const by = yield* Entries.entitled(who, "follow")
   const { after, limit = limit_default } = yield* readPage(page, "page")
@@ -57,7 +57,7 @@ export const conversations = Effect.fnUntraced(function* (page: unknown, who: Pr
     .map((each) => customerConversation(each) as Conversation)
 })
 
-/** Fails for a conversation that the principal may not read as for one that there is not. */
+/** Fails for a conversation that the principal may not read in the same way as for one that does not exist. */
 const failUnlessOpen = Effect.fnUntraced(function* (id: ConversationId, by: Principal) {
   const found = yield* ConversationStore.use((store) => store.read(by.tenant, id))
   if (found === undefined || !isOpenTo(by, "follow", found.begun_by)) {
@@ -66,7 +66,7 @@ const failUnlessOpen = Effect.fnUntraced(function* (id: ConversationId, by: Prin
   yield* agentFor(by, "follow", found.address.agent)
 })
 
-/** A file that a run of the conversation names, with its bytes. */
+/** A file that a run of the conversation refers to, with its bytes. */
 export const file = Effect.fnUntraced(function* (
   conversation: unknown,
   given: unknown,
@@ -130,7 +130,7 @@ export const resolveLetter = Effect.fnUntraced(function* (
   yield* replayer[how]({ tenant, event_id, reason, by })
 })
 
-/** For a customer only while the conversation's agent is one for customers, as with everything that it reads. */
+/** A customer gets them only while the conversation's agent is one for customers, as with everything that it reads. */
 export const clientCalls = (conversation: string, who: Principal) =>
   Effect.gen(function* () {
     const by = yield* Entries.entitled(who, "answer")

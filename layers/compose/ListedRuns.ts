@@ -1,5 +1,5 @@
 /**
- * Lists of runs for the facade.
+ * The methods of a service that list runs.
  */
 import { Effect } from "effect"
 import { AgentDirectory, hostedBy } from "../../services/AgentDirectory.ts"
@@ -9,7 +9,7 @@ import type { Tenant } from "../../src/Ids.ts"
 import type { Principal } from "../../src/Principal.ts"
 import type { Need } from "../../src/run/Needs.ts"
 
-/** Reads a list of runs of the principal's tenant, with the agents that this process hosts. */
+/** Reads a list of runs of the principal's tenant. `read` also gets the agents that this process hosts. */
 export const listRuns = <A, E>(
   by: Principal,
   read: (

@@ -1,5 +1,5 @@
 /**
- * Memories of agents, for the facade: what an agent remembers, and how people put it right.
+ * The methods of a service for memories: what an agent remembers, and how people correct it.
  */
 import { Context, Effect, Schema } from "effect"
 import { AgentDirectory } from "../../services/AgentDirectory.ts"

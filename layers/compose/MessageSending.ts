@@ -1,5 +1,5 @@
 /**
- * How the facade sends messages: to the agent that a message names, or to the one that holds its conversation.
+ * How a service sends messages: to the agent that a message names, or to the current agent of its conversation.
  */
 import { Effect, Result } from "effect"
 import { AgentNotFound } from "../../src/agent/AgentSpec.ts"
@@ -31,7 +31,7 @@ const send = (message: Message, by: Principal) =>
     ? sendAsCustomer(message, by)
     : AgentRuntime.use((agents) => agents.send(message, by))
 
-/** What cannot even be looked at is refused where the message is decoded. */
+/** A value that cannot be inspected is left for the decoder of messages, which refuses it. */
 const looksAs = (message: unknown, is: (message: Partial<Message>) => boolean): boolean =>
   Result.getOrElse(
     Result.try(() => isObject(message) && is(message)),
@@ -40,7 +40,7 @@ const looksAs = (message: unknown, is: (message: Partial<Message>) => boolean): 
 
 const hasBaggage = (message: Partial<Message>): boolean => "baggage" in message
 
-/** It names a conversation and no agent: it goes to the agent that holds the conversation. */
+/** Whether the message names a conversation and no agent, so that it goes to the conversation's current agent. */
 const isForHolder = ({ agent, conversation }: Partial<Message>): boolean =>
   agent === undefined && conversation !== undefined
 

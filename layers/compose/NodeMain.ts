@@ -6,15 +6,15 @@ import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { Runtime } from "effect"
 import type { Effect } from "effect"
 
-/** 128 and the signal's number, as shells and init systems have it. */
+/** 128 plus the signal's number, the convention of shells and init systems. */
 const codes = { SIGINT: 130, SIGTERM: 143 } as const
 
 /** The exit code of an interrupted program by default. */
 const interrupted = 130
 
 /**
- * Runs the program until it ends or a signal interrupts it. Other ends keep their own code: a program that fails while
- * it is stopping exits with 1.
+ * Runs the program until it ends or a signal interrupts it. In all other cases it has its own exit code: a program that fails
+ * while it is stopping exits with 1.
  */
 export const run = <A, E>(
   program: Effect.Effect<A, E>,

@@ -1,16 +1,17 @@
 /**
- * The calls of a service that are not over. Once it stops it takes no others, and what they use is released after the last one.
+ * The calls of a service that are not over. Once the service stops it accepts no more calls. What the calls use is released after
+ * the last one is over, or after 10 s.
  */
 import { Context, Effect, Layer } from "effect"
 import { ShuttingDown } from "../../services/AgentRuntime.ts"
 
-/** How long a stop waits for calls, in ms. Waits for runs and watches have ended before. */
+/** How long a stop waits for calls, in ms. Waits for runs and watches have ended before that. */
 const settle_ms = 10_000
 
 export class OpenCalls extends Context.Service<
   OpenCalls,
   {
-    /** Refuses calls that have not begun. */
+    /** Refuses all calls that begin from now on. */
     readonly end: () => void
     readonly isEnding: () => boolean
     readonly begun: () => void
@@ -46,10 +47,10 @@ const make = Effect.gen(function* () {
   return calls
 })
 
-/** Layers above it are closed before the calls are awaited, those below it after. */
+/** Layers above this one are closed before the calls are awaited, and those below it afterwards. */
 export const layer: Layer.Layer<OpenCalls> = Layer.effect(OpenCalls, make)
 
-/** What was not begun is refused once the service stops. */
+/** Fails with ShuttingDown, in place of the Effect, once the service stops. */
 export const unlessEnding = <A, E, R>(
   calls: OpenCalls["Service"],
   effect: Effect.Effect<A, E, R>

@@ -1,5 +1,6 @@
 /**
- * What options of `start`, `startWorker` and `Server.layer` are made of, as schemas for values from JavaScript. Private to this room.
+ * Schemas of the parts of the options of `start`, `startWorker` and `Server.layer`, for values from JavaScript. Used only in this
+ * folder.
  */
 import { Effect, Layer, Redacted, Schema } from "effect"
 import { expectedTime } from "../../src/Times.ts"
@@ -11,7 +12,7 @@ export const isObject = (value: unknown): value is object =>
 export const is = <A>(what: string, holds: (value: unknown) => boolean) =>
   Schema.declare((value): value is A => holds(value), { message: `Expected ${what}` })
 
-/** An object that its own decoder checks further. */
+/** An object whose content its own decoder checks further. */
 export const objectOf = <A>(what: string) => is<A>(what, isObject)
 
 /** A list whose items their own decoder checks. */
@@ -33,7 +34,7 @@ export const between = (minimum: number, maximum: number) =>
 export const optionalBetween = (minimum: number, maximum: number) =>
   Schema.optionalKey(between(minimum, maximum))
 
-/** A time that was made a number where it was a Duration or a text. */
+/** A time that was converted to a number if it was a Duration or a text. */
 export const time = (minimum: number, maximum: number) =>
   Schema.optionalKey(
     is<number>(
@@ -49,7 +50,7 @@ export const secret = is<string | Redacted.Redacted>(
   (value) => typeof value === "string" || Redacted.isRedacted(value)
 )
 
-/** Whether it is an object with exactly this member, a text that the pattern matches. */
+/** Whether the value is an object whose only member is this one, a text that matches the pattern. */
 export const isOnly = (value: unknown, member: string, pattern: RegExp): boolean => {
   if (!isObject(value) || Object.keys(value).join() !== member) return false
   const given: unknown = Object.values(value)[0]
@@ -68,7 +69,7 @@ const postgres_bounds: ReadonlyMap<string, readonly [minimum: number, maximum: n
   } satisfies Record<keyof PostgresSettings, readonly [number, number]>)
 )
 
-/** Whether it is a connection URL with settings of its client, and nothing else. */
+/** Whether the value is a connection URL with settings of its client, and nothing else. */
 export const isPostgres = (value: unknown): boolean => {
   if (!isObject(value)) return false
   const { postgres, ...settings } = value as Record<string, unknown>

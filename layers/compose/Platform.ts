@@ -45,7 +45,7 @@ export const specialists: Readonly<
   troubleshooter: SpecialistTools.troubleshooter
 }
 
-/** The tools that change a workspace; each call asks a person. */
+/** The tools that change a workspace; each call asks a person first. */
 export const changes: Family = ChangeTools.tools
 
 const keysOf = (
@@ -56,25 +56,25 @@ const keysOf = (
 /** The Operations Agent's tools for failure clusters. */
 export const failureClusters: Family = FailureClusterTools.tools
 
-/** Their keys, for the agent's list of tools. */
+/** The keys of these tools, for the agent's list of tools. */
 export const failure_cluster_tools: ReadonlyArray<string> = keysOf(failureClusterGovernance)
 
-/** The Operations Agent's count of what is in which state. */
+/** The Operations Agent's tool that counts the workspace's records by state. */
 export const summary: Family = SummaryTools.tools
 
-/** Its key, for the agent's list of tools. */
+/** The key of this tool, for the agent's list of tools. */
 export const summary_tools: ReadonlyArray<string> = keysOf(summaryGovernance)
 
-/** What failure clusters have in common, and drafts of rubrics and system cards with their publication. */
+/** Tools for what failure clusters have in common, and for drafts of rubrics and system cards with their publication. */
 export const authoring: ReadonlyArray<Family> = [PatternTools.tools, DraftTools.tools]
 
-/** Their keys, for the agent's list of tools. */
+/** The keys of these tools, for the agent's list of tools. */
 export const authoring_tools: ReadonlyArray<string> = [
   ...keysOf(patternGovernance),
   ...keysOf(draftGovernance)
 ]
 
-/** For a registry: all of them. */
+/** All of these tools, for a registry. */
 export const tools: ReadonlyArray<Family> = [
   ...Object.values(specialists),
   changes,

@@ -1,7 +1,7 @@
 /**
- * Random bytes and ids of the platform's cryptographic source, which is asked for 4,096 bytes at a time: a message needs three
- * ids, and each of them alone would cost a call into the source and lists of bytes (bench rows `send` and `waiting`). No byte is
- * given out twice.
+ * Random bytes and ids from the platform's cryptographic source, which is read 4,096 bytes at a time: a message needs three ids,
+ * and reading each of them alone would cost a call to the source and new byte arrays (bench rows `send` and `waiting`). No byte
+ * is used twice.
  */
 import { Buffer } from "node:buffer"
 import { Effect, Layer } from "effect"
@@ -10,9 +10,9 @@ import { SecureRandom, WebCrypto } from "effect/crypto"
 type Fill = (bytes: Uint8Array<ArrayBuffer>) => void
 
 const pool_bytes = 4_096
-/** Who wants more at once gets it from the source. */
+/** The most bytes that one request takes from the pool; a larger request reads the source directly. */
 const pooled_max = 256
-/** The most that the source gives at once. */
+/** The most bytes that the source returns at once. */
 const fill_max = 65_536
 
 const filled = (size: number, fill: Fill): Uint8Array => {
@@ -27,7 +27,7 @@ export class RandomPool {
   readonly #view = new DataView(this.#pool.buffer)
   #used = pool_bytes
 
-  /** `fill` fills a list of at most 65,536 bytes with random ones. */
+  /** `fill` fills an array of at most 65,536 bytes with random bytes. */
   constructor(fill: Fill) {
     this.#fill = fill
   }
@@ -38,12 +38,12 @@ export class RandomPool {
     return this.#pool.slice(from, from + size)
   }
 
-  /** From 0 to 2 ** 32 - 1. */
+  /** A random integer from 0 to 2 ** 32 - 1. */
   uint32(): number {
     return this.#view.getUint32(this.#take(4))
   }
 
-  /** Where so many bytes begin that nobody has been given. */
+  /** Reserves `size` bytes that were not used before, and returns their offset. */
   #take(size: number): number {
     if (this.#used + size > pool_bytes) {
       this.#fill(this.#pool)
@@ -62,8 +62,9 @@ const digits = Buffer.from("0123456789abcdef", "latin1")
 const hyphen = 45
 
 /**
- * Makes UUIDs of version 7, each of which sorts after the one before: the time in ms, a counter of 42 bits that begins at a random
- * number of 41 bits in every ms, and 32 random bits (RFC 9562, 6.2, method 1). Where the clock goes back the last time is kept.
+ * Makes UUIDs of version 7, each of which sorts after the one before: the time in ms, a counter of 42 bits that starts at a
+ * random number of 41 bits in every ms, and 32 random bits (RFC 9562, 6.2, method 1). If the clock goes back, the last time is
+ * used again.
  */
 export class OrderedIds {
   readonly #pool: RandomPool
@@ -75,7 +76,7 @@ export class OrderedIds {
     this.#pool = pool
   }
 
-  /** `now`: in ms since 1970. */
+  /** Returns the next id; `now` is in ms since 1970. */
   next(now: number): string {
     if (now > this.#at) this.#begin(Math.min(Math.trunc(now), timestamp_max))
     else if (this.#counter < counter_max) this.#counter++
@@ -88,7 +89,7 @@ export class OrderedIds {
     this.#write(19, 4, 0x8000 | (low >>> 16))
     this.#write(24, 4, low & 0xffff)
     this.#write(28, 8, this.#pool.uint32())
-    // One text, and not one that is put together of parts, which would keep all of them.
+    // Builds one text, because a concatenation would keep all of its parts in memory.
     return this.#text.toString("latin1")
   }
 
@@ -106,7 +107,7 @@ export class OrderedIds {
   }
 }
 
-/** Ids as texts come from the pool directly. */
+/** Text ids are made from the pool directly. */
 const make = (fill: Fill): SecureRandom.SecureRandom["Service"] => {
   const pool = new RandomPool(fill)
   const ids = new OrderedIds(pool)

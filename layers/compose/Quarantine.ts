@@ -1,5 +1,5 @@
 /**
- * Runs in quarantine, for the facade.
+ * The methods of a service for runs in quarantine.
  */
 import { Effect } from "effect"
 import { RunJournal } from "../../services/RunJournal.ts"
@@ -11,7 +11,7 @@ export const list = Effect.fnUntraced(function* (by: Principal) {
   return yield* RunJournal.use((journal) => journal.quarantined({ tenant, limit: 500 }))
 })
 
-/** A run of another tenant is not found. */
+/** The stored rows of a run. A run of another tenant is not found. */
 export const rows = Effect.fnUntraced(function* (run: string, from: number, by: Principal) {
   const { tenant } = yield* Entries.entitled(by, "repair")
   const run_id = yield* Entries.runId(run, "run")

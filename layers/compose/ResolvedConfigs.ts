@@ -1,5 +1,6 @@
 /**
- * Tools of configurations, each by the room that runs its type. What runs them is loaded only where there are some.
+ * Makes the tools of the option `toolConfigs`, each type in the folder that runs it. The modules of a type are loaded only if
+ * there are configurations of it.
  */
 import { Effect } from "effect"
 import { decodeBuiltins } from "../../src/call/BuiltinTool.ts"
@@ -17,7 +18,7 @@ import type { ForTools } from "./NodeService.ts"
 /** The option `toolConfigs`, with its time as a number. */
 export type ToolConfigs = ConfiguredTools.Options & Pick<CodeTool.Options, "secrets">
 
-/** Those of a type, which one room runs. */
+/** The configurations of a type that one folder runs. */
 const ofType = (configs: ReadonlyArray<ToolConfig>, type: string): ReadonlyArray<ToolConfig> =>
   configs.filter((config) => "type" in config && config.type === type)
 
@@ -40,22 +41,22 @@ const configuredOf = Effect.fnUntraced(function* (
   return [...tools, ...(yield* scripts.tools({ secrets, tools: code }))]
 })
 
-/** How tools that are made of registered ones may fail. */
+/** The errors of tools that are made from registered ones. */
 export type ResolverError = ToolConfigRefused | MisdeclaredTool
 
 export interface Resolved {
   readonly tools: ReadonlyArray<GovernedTool>
-  /** What makes tools of those that are registered. */
+  /** Functions that make tools from registered ones. */
   readonly resolvers: ReadonlyArray<Resolver<ResolverError, ForTools>>
-  /** By which an agent names them, in no order. */
+  /** The names by which an agent uses the tools, in no order. */
   readonly names: ReadonlyArray<string>
 }
 
-/** Resolves them before anything is opened. No two have one name. */
+/** Resolves the configurations before anything is opened. No two of them may have the same name. */
 export const resolveConfigs = Effect.fnUntraced(function* (given: ToolConfigs | undefined) {
   const none: Resolved = { tools: [], resolvers: [], names: [] }
   if (given === undefined) return none
-  // Copies of all of them, in the order in which errors count them.
+  // Copies of all configurations, in the order in which errors count them.
   const configs = yield* Effect.fromResult(decodeToolConfigs(given.tools))
   const tools = yield* configuredOf(given, configs)
   const builtin = yield* Effect.fromResult(decodeBuiltins(ofType(configs, "builtin")))

@@ -50,31 +50,31 @@ export type { Executed } from "../semstreams/SemStreamsTools.ts"
 export { SemStreamsTools } from "../semstreams/SemStreamsTools.ts"
 
 export interface ComponentOptions extends SemStreamsTools.Options {
-  /** What the tools may touch. Absent = a tool that needs a capability is refused. */
+  /** The capabilities that the tools get. Absent = none: a tool that needs a capability is refused. */
   readonly capabilities?: ReadonlyArray<string>
 }
 
 type Family = LocalToolRegistry.Family<unknown, unknown>
 
 export interface Options<Families extends ReadonlyArray<Family>> extends ComponentOptions {
-  /** The component's own tools; they take the place of shared tools of the same plain name. */
+  /** The component's own tools; they replace shared tools with the same plain name. */
   readonly tools: Families
   readonly shared?: Families
 }
 
-/** The worker has the component's start, stop and health. */
+/** The component, and the worker with its start, stop and health. */
 export type Component = SemStreamsTools.SemStreamsTools | ToolQueueWorker.ToolQueueWorker
 
 type StartError = MisdeclaredPolicy | ToolNotQueueable | WorkerRunning | StoreError
 
-/** The component over a registry of the application's own, with a worker of its tools beside it. */
+/** The component over a registry of the application, together with a worker of the registry's tools. */
 export const component = (
   options: ComponentOptions
 ): Layer.Layer<Component, StartError, ToolQueue | ToolRegistry> => {
   const { capabilities, config } = options
   const worker = Layer.unwrap(
     ToolRegistry.useSync((registry) => {
-      // A name on the list need not be there: its calls have a result that says so.
+      // A name on the list need not be registered: calls of it get a result that says so.
       const tools = allowedTools(config)?.filter((name) => registry.get(name) !== undefined)
       return ToolQueueWorker.layer({
         consumer_name_suffix: config.consumer_name_suffix,
@@ -94,7 +94,7 @@ export const component = (
   )
 }
 
-/** The component with these tools, under the configuration's retries and timeout. */
+/** The component with these tools, under the retries and the timeout of the configuration. */
 export const tools = <const Families extends ReadonlyArray<Family>>(
   options: Options<Families>
 ): Layer.Layer<
@@ -127,5 +127,5 @@ export const tools = <const Families extends ReadonlyArray<Family>>(
   )
 }
 
-/** A runtime's runs as loops. */
+/** The runs of a runtime as loops. */
 export const loops = SemStreamsLoops.layer

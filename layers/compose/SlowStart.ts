@@ -1,13 +1,13 @@
 /**
- * Says which part a start waits for. Parts that an application gives may never be ready, such as a model behind a secret store
- * that does not answer, and nothing else would say so.
+ * Warns which part a start is waiting for. Parts that an application provides may never become ready, such as a model behind a
+ * secret store that does not answer, and nothing else would report it.
  */
 import { Effect, Fiber, Layer } from "effect"
 
-/** How long a start waits for one part before it says so, and then says it again. */
+/** How long a start waits for one part before it warns, and between two warnings. */
 const noticed_s = 10
 
-/** The Layer, which warns every 10 s while it is being built. `part` names it to an operator. */
+/** A Layer that warns every 10 s while it is being built. `part` is its name in the warning. */
 export const noticed = <A, E, R>(
   part: string,
   layer: Layer.Layer<A, E, R>

@@ -1,6 +1,6 @@
 /**
- * An async iterable whose loop also ends when a signal aborts, even while it waits for the next item: a loop of `for await` cannot
- * be left then, and a server that streams to a client has to leave it when the client is gone.
+ * An async iterable whose loop also ends when a signal aborts, even while it waits for the next item. A `for await` loop cannot
+ * be left then, but a server that streams to a client has to leave it when the client is gone.
  */
 import { Stream } from "effect"
 import { InvalidInput } from "../../src/entry/InvalidInput.ts"
@@ -10,7 +10,10 @@ import { isSignal } from "./Waiting.ts"
 const done: IteratorReturnResult<void> = { done: true, value: undefined }
 const ignore = (): void => {}
 
-/** Closes its source at once when the signal aborts. Then `next` rejects with the signal's reason, once, and is done. */
+/**
+ * An iterator that closes its source as soon as the signal aborts. `next` then rejects once with the signal's reason, and is done
+ * afterwards.
+ */
 class UntilAborted<A> implements AsyncIterator<A, void> {
   readonly #source: AsyncIterator<A, void>
   readonly #signal: AbortSignal
@@ -22,7 +25,7 @@ class UntilAborted<A> implements AsyncIterator<A, void> {
     signal.addEventListener("abort", this.#leave, { once: true })
   }
 
-  /** Whoever waits for `next` is told how the source was closed. */
+  /** The result of the close is ignored here, because the pending `next` reports it. */
   readonly #leave = (): void => void this.#close().catch(ignore)
 
   async next(): Promise<IteratorResult<A, void>> {
@@ -78,7 +81,10 @@ const signalOf = (given: unknown): AbortSignal | InvalidInput | undefined => {
   return new InvalidInput({ field: "following.signal", message: "Expected an AbortSignal" })
 }
 
-/** Iterables that end when the signal of `following` aborts. One that cannot be read fails the loop before anything is sent. */
+/**
+ * Makes iterables that end when the signal of `following` aborts. If `following` is not valid, the loop fails before anything is
+ * sent.
+ */
 export const untilAborted =
   (failing: <A>(stream: Stream.Stream<A, InvalidInput>) => AsyncIterable<A>) =>
   <A>(iterable: AsyncIterable<A>, following: Following | undefined): AsyncIterable<A> => {

@@ -4,7 +4,10 @@
 import { Result } from "effect"
 import { parse } from "partial-json"
 
-/** The text of a turn, read again when it is longer by a sixteenth: a long one is read few times. */
+/**
+ * The text of a turn. It is parsed again each time that it has grown by a sixteenth, so that a long text is parsed only a few
+ * times.
+ */
 export class ValueSoFar {
   #step = 0
   #text = ""

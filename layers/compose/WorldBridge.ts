@@ -1,6 +1,6 @@
 /**
- * The tool with which an agent of another context asks the agent of a world. The caller sees a tool and nothing of how it is
- * answered: by `WorldAgentRunner`, in this process or over HTTP, under the name and roles of whoever sent the message.
+ * The tool with which an agent of another context asks the agent of a world. The caller sees only a tool. `WorldAgentRunner`
+ * answers it, in this process or over HTTP, with the name and roles of the sender of the message.
  */
 import { Effect, Schema } from "effect"
 import * as Tool from "effect/ai/Tool"
@@ -32,7 +32,7 @@ const AskWorldAgent = Tool.make("ask_world_agent", {
 
 const Bridge = Toolkit.make(AskWorldAgent)
 
-/** Longer than the longest answer, so that the runner says why there is none. */
+/** Longer than the longest answer takes, so that the runner reports why there is no answer. */
 const timeout_ms = 150_000
 
 const toolError = (error: WorldAgentError): ToolError => {
@@ -76,7 +76,7 @@ const handlers = Effect.map(WorldAgentRunner, (runner) =>
   })
 )
 
-/** For a registry. */
+/** The tool, for a registry. */
 export const tools: Effect.Effect<
   ReadonlyArray<GovernedTool>,
   MisdeclaredTool,

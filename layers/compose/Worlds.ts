@@ -28,7 +28,7 @@ export { layer as sql } from "../sql/worlds/SqlWorlds.ts"
 export { worldAgents as agents } from "../../src/worlds/WorldAgent.ts"
 export { tools as askWorldAgent } from "./WorldBridge.ts"
 
-/** For a registry: a family for each world. */
+/** The tools for a registry: one family for each world. */
 export const tools = (
   worlds: ReadonlyArray<World>
 ): ReadonlyArray<

@@ -26,7 +26,10 @@ import { forbidden, problemOf } from "./Problems.ts"
 export const readsAsCustomer = (principal: Principal): boolean =>
   isLimitedToOwn(principal, "follow")
 
-/** Whether a token that was valid still is: it may have been revoked, or have expired. While the store is away it is. */
+/**
+ * Whether a token that was valid is still valid: it may have been revoked, or have expired. While the store does not answer, it
+ * counts as valid.
+ */
 export const isStillValid = (
   credentials: Credentials["Service"],
   token: Redacted.Redacted
@@ -47,7 +50,7 @@ export const refusalOf = (
   return refusal === undefined ? undefined : forbidden(refusal.message)
 }
 
-/** A conversation that the principal may read or write to, by `get` or `read` of the store; otherwise it is not found. */
+/** A conversation that the principal may read or write to, from the store's `get` or `read`; any other is not found. */
 export const conversationFor = Effect.fnUntraced(function* (
   find: ConversationStore["Service"]["get"],
   principal: Principal,
@@ -63,7 +66,7 @@ export const conversationFor = Effect.fnUntraced(function* (
   return refusal === undefined ? found : yield* Effect.fail(refusal)
 })
 
-/** The task of a run of the principal's tenant; for a customer, only of messages that it sent itself. */
+/** The task of a run of the principal's tenant; a customer finds only the tasks of messages that it sent itself. */
 export const taskFor = (
   store: TaskStore["Service"],
   principal: Principal,

@@ -19,7 +19,7 @@ import { decisionOf } from "../../src/approval/DecisionPayload.ts"
 import { boundedPage } from "./BoundedPage.ts"
 import { problemOf } from "./Problems.ts"
 
-/** Unknown calls beside a page of approvals. */
+/** The maximum number of calls with an unknown outcome in the response, next to a page of approvals. */
 const unknown_max = 100
 
 export const layer: Layer.Layer<
@@ -77,7 +77,7 @@ export const layer: Layer.Layer<
         yield* Effect.mapError(desk.decide(params.id, decisionOf(payload), by), (error) =>
           problemOf(error)
         )
-        // Who may decide may read what was decided, also a customer, who may read no other.
+        // A principal who may decide may also read what was decided, even a customer, who may read no other approval.
         const decided = yield* Effect.mapError(records.read(by.tenant, params.id), (error) =>
           problemOf(error)
         )

@@ -1,6 +1,6 @@
 /**
- * Handlers of what workspaces authorise in advance. The desk checks who may grant and revoke; a customer reaches the agents for
- * customers and their specialists alone.
+ * Handlers of authorizations that workspaces grant in advance. The authorization desk checks who may grant and revoke; a customer
+ * reaches only the agents for customers and their specialists.
  */
 import { Effect } from "effect"
 import type { Layer } from "effect"

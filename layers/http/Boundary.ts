@@ -32,7 +32,7 @@ import { Limits } from "./Limits.ts"
 import { invalidRequest, issues_max, issuesIn, parametersOf } from "./Parameters.ts"
 import { forbidden, problemOf } from "./Problems.ts"
 
-/** The roles of which an endpoint needs one. `customer` is never implied by another role. */
+/** Whether the principal has one of the roles that the endpoint accepts. No other role implies `customer`. */
 const mayUse = (principal: Principal, endpoint: HttpApiEndpoint.Top): boolean =>
   principalHasRole(principal, Context.get(endpoint.annotations, Needs))
 
@@ -64,13 +64,13 @@ const authentication: Layer.Layer<Authentication, never, Credentials | Limits> =
   })
 )
 
-/** A schema's message may quote what was sent, so it is not shown. */
+/** The maximum length of a message. A schema's message may quote what was sent, so it is not shown. */
 const message_max = 300
 
 const bodiesOf = (endpoint: HttpApiEndpoint.Top): ReadonlyArray<SchemaAST.AST> =>
   [...endpoint.payload.values()].map(({ schemas }) => schemas[0].ast)
 
-/** The annotations of a body's schema, which are lost in its JSON form. */
+/** The message in the annotations of a body's schema, which are lost in its JSON form. */
 const bodyMessage = (endpoint: HttpApiEndpoint.Top): string | undefined =>
   bodiesOf(endpoint)
     .map((ast) => ast.annotations?.["message"])
@@ -170,7 +170,7 @@ const problemIn = (error: HttpApiError.HttpApiSchemaError, endpoint: HttpApiEndp
         })
       )
 
-/** JSON must be declared as such and be UTF-8. */
+/** Whether the body is declared as JSON, in UTF-8. */
 const isJson = (contentType: string, types: ReadonlyArray<string>): boolean => {
   const [type = "", ...parameters] = contentType.toLowerCase().split(";")
   return (
@@ -179,13 +179,13 @@ const isJson = (contentType: string, types: ReadonlyArray<string>): boolean => {
   )
 }
 
-/** No body is decompressed: a small one could expand to a very large one. */
+/** Whether the body is not compressed. No body is decompressed, because a small one could expand to a very large one. */
 const isPlain = (encoding: string | undefined): boolean =>
   encoding === undefined || /^\s*(?:identity\s*)?$/i.test(encoding.slice(0, 64))
 
 const decoder = new TextDecoder()
 
-/** Refused before a schema decodes it, which would take longer than reading it. */
+/** The problem of JSON that is refused before a schema decodes it, because decoding would take longer than reading it. */
 const beyond = ({ message, reason }: JsonRefused) =>
   reason === "too_large"
     ? makeProblem(413, "body-too-complex", "The body is too complex", `Of the body: ${message}.`)

@@ -3,14 +3,14 @@
  */
 import { Effect } from "effect"
 
-/** Rows of one read, and so the rows that a page can exceed its bound by. */
+/** The number of rows in one read, and so the number of rows by which a page can exceed its size bound. */
 const read_max = 16
 /** The size in UTF-16 units of JSON at which a page is full. */
 const units_max = 8_000_000
 
 /**
- * Reads after the last row (undefined = from the start) until there are `limit` items or their size reaches the bound.
- * `last`: the last item, where there may be rows after it.
+ * Reads after the last row (undefined = from the start) until there are `limit` items or their size reaches the bound. `last` is
+ * the last item if there may be rows after it.
  */
 export const boundedPage = Effect.fnUntraced(function* <A, E>(
   limit: number,

@@ -1,16 +1,16 @@
 /**
- * The piece of a file that a request wants (RFC 9110, section 14).
+ * The part of a file that a request asks for (RFC 9110, section 14).
  */
 
-/** Bytes from `from` up to and without `to`. */
+/** The bytes from `from` up to but not including `to`. */
 export interface ByteRange {
   readonly from: number
   readonly to: number
 }
 
 /**
- * Undefined = the whole file: no range is wanted, or one that cannot be read, in another unit, or several at once, which a server
- * may ignore. `beyond`: the file has no byte of it.
+ * The range of a `Range` header. Undefined = the whole file: the header is absent, malformed, in another unit, or asks for
+ * several ranges, all of which a server may ignore. `beyond`: no byte of the range is in the file.
  */
 export const rangeOf = (
   header: string | undefined,

@@ -1,5 +1,6 @@
 /**
- * Requests of channels' own servers. They carry no token of this service: each channel's handler checks that they are its.
+ * Requests from the servers of channels. They carry no token of this service: the handler of each channel checks that a request
+ * comes from it.
  */
 import { isUtf8 } from "node:buffer"
 import { ByteSize, Effect } from "effect"
@@ -20,7 +21,7 @@ import { Shares } from "./Shares.ts"
 import type { ShareBounds } from "./Shares.ts"
 
 const body_max = 1_000_000
-/** Large bodies that are read at the same time, of one channel and of all: nobody knows who sends them. */
+/** Bounds of large bodies that are read at the same time, for one channel and for all; their sender is not yet known. */
 const large: ShareBounds = { principal: 8, tenant: 16, all: 16, wait_ms: 10_000 }
 
 const refused = (problem: Problem): HttpServerResponse.HttpServerResponse =>
@@ -70,7 +71,7 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter> = HttpRoute
       })
     }).pipe(
       Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(body_max)),
-      // It waited for others; or the body was larger than it said, or ended early.
+      // The request waited too long for a share; or the body was larger than declared, or ended early.
       Effect.catch((error) => Effect.succeed(refused("status" in error ? error : tooLarge)))
     )
     yield* router.add("POST", channels_path, handle)

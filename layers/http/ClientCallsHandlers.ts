@@ -1,5 +1,5 @@
 /**
- * Handlers of calls that a client answers. The approval desk checks who may answer, and the result.
+ * Handlers of calls that a client answers. The approval desk checks the result and who may give it.
  */
 import { Effect } from "effect"
 import type { Layer } from "effect"

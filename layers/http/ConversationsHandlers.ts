@@ -1,5 +1,5 @@
 /**
- * Messages in, conversations and their events out.
+ * Handlers of messages, conversations and their events.
  */
 import { Deferred, Effect, Result } from "effect"
 import type { Layer } from "effect"
@@ -38,7 +38,7 @@ import { Readiness } from "./Readiness.ts"
 import type { Unread } from "./Unread.ts"
 import { makeUnread } from "./Unread.ts"
 
-/** The location is the run; for a customer, who may not read runs, the conversation. */
+/** The `Location` is that of the run or, for a customer, who may not read runs, that of the conversation. */
 const acceptedResponse = ({ task }: Accepted, by: Principal, base: string) =>
   HttpApiSchema.withHeaders({
     body: {
@@ -80,7 +80,7 @@ const aheadOf = (newest: number) =>
     `The newest run of this conversation is ${newest}. Begin again without a cursor.`
   )
 
-/** What the handlers need of the process: ports, settings and bounds. */
+/** The ports, settings and bounds that the handlers need. */
 interface Surface {
   readonly runtime: AgentRuntime["Service"]
   readonly store: ConversationStore["Service"]
@@ -105,7 +105,7 @@ const send = Effect.fnUntraced(function* (
   if (refusal !== undefined) return yield* Effect.fail(refusal)
   const isTheApplications = given.answer_schema !== undefined || given.context !== undefined
   if (isTheApplications && isLimitedToOwn(by, "send")) {
-    // The one stands in the instructions, and tools trust the other: neither is a customer's to write.
+    // One of them is part of the instructions, and tools trust the other, so a customer may write neither.
     const needs = rolesFor("send").filter((role) => role !== "customer")
     return yield* Effect.fail(problemOf(new NotEntitled({ principal: by.id, needs })))
   }
@@ -159,7 +159,10 @@ const read = Effect.fnUntraced(function* (
   }
 })
 
-/** The account of this request's unread text. When it exceeds what may be unread, `cut` is done and the connection closed. */
+/**
+ * The account of the text that this request's reader has not taken. When it exceeds the bound, `cut` completes and the connection
+ * is closed.
+ */
 const openAccount = Effect.fnUntraced(function* (
   unread: Unread,
   { source }: HttpServerRequest.HttpServerRequest
@@ -169,7 +172,8 @@ const openAccount = Effect.fnUntraced(function* (
     Effect.sync(() =>
       unread.open(() => {
         Deferred.doneUnsafe(cut, Effect.void)
-        // A client that reads nothing does not see the end of a stream either. A Web request has no connection to close.
+        // A client that does not read does not see the end of a stream either, so its connection is closed. A Web request has
+        // none.
         if ("destroy" in source && typeof source.destroy === "function") source.destroy()
       })
     ),
@@ -217,7 +221,7 @@ export const layer: Layer.Layer<
       }),
       sendTo: Effect.fnUntraced(function* ({ headers, params, payload }) {
         const by = yield* CurrentPrincipal
-        // A customer may name only conversations that it began: a name of its choice might be somebody else's.
+        // A customer may name only conversations that it began: an id of its own choice might belong to somebody else.
         if (isLimitedToOwn(by, "send")) {
           yield* conversationFor(store.get, by, "send", params.id, customer_agents)
         }
@@ -248,7 +252,7 @@ export const layer: Layer.Layer<
           customer: readsAsCustomer(by),
           heartbeat_ms,
           goesOn: isStillValid(credentials, yield* CurrentToken),
-          // A Web response's reader may transfer the memory that it is given.
+          // The reader of a Web response may transfer the memory that it gets.
           encode: request.source instanceof Request ? undefined : EventStream.inPooledUtf8,
           account,
           until: Effect.raceFirst(Deferred.await(stopping), cut)

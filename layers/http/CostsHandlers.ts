@@ -1,5 +1,5 @@
 /**
- * What model turns cost, read from the ledger.
+ * Handlers of the costs of model turns, read from the ledger.
  */
 import { Effect } from "effect"
 import type { Layer } from "effect"

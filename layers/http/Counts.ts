@@ -1,10 +1,10 @@
 /**
- * How many each owner has, by its key; an owner without any takes no memory.
+ * Counts things for each owner, by the owner's key. An owner with a count of 0 takes no memory.
  */
 export class Counts {
   readonly #counts = new Map<string, number>()
 
-  /** Owners that have any. */
+  /** The number of owners with a count above 0. */
   get size(): number {
     return this.#counts.size
   }

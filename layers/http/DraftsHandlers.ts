@@ -1,6 +1,6 @@
 /**
- * Handlers of drafts, from their store alone. Who asks is who publishes or withdraws: no agent and no approval of a call stands
- * between.
+ * Handlers of drafts, which use only the store of drafts. The principal of the request publishes or withdraws a draft itself:
+ * neither an agent nor the approval of a call is involved.
  */
 import { Effect } from "effect"
 import type { Layer } from "effect"

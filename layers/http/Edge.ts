@@ -15,7 +15,7 @@ const loopback: ReadonlySet<string> = new Set(["localhost", "127.0.0.1", "[::1]"
 const hostOf = (header: string | undefined): string | undefined =>
   /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?$/.exec((header ?? "").toLowerCase())?.[1]
 
-/** The Host header. A Web request may have none, and says the host in its URL. */
+/** The Host header. A Web request may have none; then the host is that of its URL. */
 const sentHost = ({ headers, source }: HttpServerRequest.HttpServerRequest): string | undefined =>
   headers["host"] ?? (source instanceof Request ? new URL(source.url).host : undefined)
 
@@ -28,8 +28,8 @@ type HostCheck = (
 ) => Problem<400> | Problem<421> | undefined
 
 /**
- * Refuses requests whose Host names another server, which stops DNS rebinding: a foreign page whose name resolves to
- * 127.0.0.1 sends its own Host. Without configured hosts, a server that is not on loopback takes any.
+ * Refuses requests whose Host names another server, which stops DNS rebinding: a page of an attacker whose name resolves to
+ * 127.0.0.1 sends its own Host. Without configured hosts, a server that does not listen on loopback accepts any Host.
  */
 export const makeHostCheck = (
   address: HttpServer.HttpServer["Service"]["address"],
@@ -58,10 +58,10 @@ const closed = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; for
 const textOf = ({ body }: HttpServerResponse.HttpServerResponse): string | undefined =>
   body._tag === "Uint8Array" ? new TextDecoder().decode(body.body) : undefined
 
-/** By body: a page is the same one for every request, has megabytes, and needs no token. */
+/** The policies by body. A page is the same for every request, has megabytes, and needs no token. */
 const policies = new WeakMap<object, string>()
 
-/** The policy of the documentation page: only scripts with the hashes of its own run. */
+/** The policy of the documentation page: only scripts with the hashes of its own scripts run. */
 const policyOf = (response: HttpServerResponse.HttpServerResponse): string => {
   let policy = policies.get(response.body)
   if (policy === undefined) {
@@ -90,7 +90,7 @@ const decodeProblem = Schema.decodeUnknownOption(
   Schema.fromJsonString(Schema.Record(Schema.String, Schema.Json))
 )
 
-/** A problem names its request by the correlation id. */
+/** Adds the correlation id to a response; a problem also has it in its body. */
 export const withCorrelation = (
   response: HttpServerResponse.HttpServerResponse,
   correlation_id: string

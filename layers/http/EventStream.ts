@@ -17,7 +17,7 @@ import { textPull } from "./TextPull.ts"
 import type { Account } from "./Unread.ts"
 import { small_units } from "./Unread.ts"
 
-/** What a customer is shown in place of a fault in the journal, whose details are for operators. */
+/** The problem that a customer sees in place of a fault in the journal, whose details are for operators. */
 const unavailable = makeProblem(
   409,
   "conversation-unavailable",
@@ -28,14 +28,17 @@ const unavailable = makeProblem(
 /** How long a client waits before it reconnects, in ms. */
 const retry_ms = 1_000
 
-/** Comments keep the connection alive and mark places for programs that read the bytes; clients of events skip them. */
+/** A comment. Comments keep the connection alive and mark positions for programs that read the bytes; event clients skip them. */
 const comment = (text: string): string => `: ${text}\n\n`
 
-/** An event's name, its data, and the id that `Last-Event-ID` resumes from; without an id it cannot be resumed from. */
+/**
+ * An event with its name, its data, and the id that `Last-Event-ID` resumes from. A client cannot resume from an event without an
+ * id.
+ */
 const eventText = (event: string, data: object, id?: string): string =>
   encoder.write({ _tag: "Event", id, event, data: JSON.stringify(data) })
 
-/** The cursor behind the event `{ordinal}.{seq}`; `0` and an absent id are the start. Undefined if it is neither. */
+/** The cursor after the event `{ordinal}.{seq}`; `0` and an absent id mean the start. Undefined if the id is malformed. */
 export const parseCursor = (id: string | undefined): Cursor | undefined => {
   if (id === undefined || id === "" || id === "0") return { ordinal: 0, seq: -1 }
   const match = /^(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})$/.exec(id)
@@ -44,7 +47,10 @@ export const parseCursor = (id: string | undefined): Cursor | undefined => {
 
 const names = new Map<RunEvent["_tag"], string>()
 
-/** `run_accepted` for `RunAccepted`; remembered, because every event of every stream needs one. */
+/**
+ * The name of an event, such as `run_accepted` for `RunAccepted`. Names are cached, because every event of every stream needs
+ * one.
+ */
 const eventName = (tag: RunEvent["_tag"]): string => {
   let name = names.get(tag)
   if (name === undefined) {
@@ -59,30 +65,32 @@ const eventName = (tag: RunEvent["_tag"]): string => {
 
 const encoder_utf8 = new TextEncoder()
 
-/** In memory of its own, which its reader may give away. */
+/** Encodes into memory of its own, which the reader may transfer. */
 const inUtf8 = (text: string): Uint8Array => encoder_utf8.encode(text)
 
-/** In memory that other texts share: for a reader that only reads it. It takes a fifth of the time (bench row `http`). */
+/**
+ * Encodes into memory that other texts share, for a reader that only reads it. It takes a fifth of the time (bench row `http`).
+ */
 export const inPooledUtf8 = (text: string): Uint8Array => Buffer.from(text)
 
-/** Resumes behind a run whose journal does not fold, if it is over; nothing does before that. */
+/** The id to resume after a run whose journal does not fold, if the run is over; undefined before that. */
 const behind = ({ ordinal, seq }: RunQuarantined): string | undefined =>
   ordinal === undefined ? undefined : `${ordinal}.${seq}`
 
 interface FeedOptions {
   readonly customer: boolean
   readonly heartbeat_ms: number
-  /** Asked at each heartbeat: the stream ends where it says no. */
+  /** Run at each heartbeat: the stream ends if the result is false. */
   readonly goesOn: Effect.Effect<boolean>
   /** The stream ends when this effect does. */
   readonly until: Effect.Effect<void>
-  /** Absent = `inUtf8`. */
+  /** The encoder of the texts. Absent = `inUtf8`. */
   readonly encode?: ((text: string) => Uint8Array) | undefined
-  /** Where text that its reader has not taken yet is counted. Absent = it is not counted. */
+  /** The account of text that the reader has not taken yet. Absent = the text is not counted. */
   readonly account?: Account
 }
 
-/** The text of an item; empty when its reader may not see it. */
+/** The text of an item; empty if the reader may not see the item. */
 const frameOf = (item: FeedItem, customer: boolean): string => {
   if (item._tag === "Output") {
     if (customer && !isForCustomers(item.frame, "output")) return ""
@@ -110,9 +118,9 @@ const frameOf = (item: FeedItem, customer: boolean): string => {
 }
 
 /**
- * The texts of items that are there at the same time. Short ones are joined up to `small_units`, so that what a step appends
- * is one write (bench row `http`); a long one stands alone. Each is made when it is pulled: of a large page one text at a
- * time is held.
+ * The texts of items that are available at the same time. Short texts are joined up to `small_units`, so that what a step appends
+ * is one write (bench row `http`); a long text stands alone. Each text is made when it is pulled, so that only one text of a
+ * large page is in memory.
  */
 function* textsOf(items: ReadonlyArray<FeedItem>, customer: boolean): Generator<string> {
   let joined = ""
@@ -127,7 +135,7 @@ function* textsOf(items: ReadonlyArray<FeedItem>, customer: boolean): Generator<
   if (joined !== "") yield joined
 }
 
-/** Holds the size of a long text in the account until the next one is pulled, which means that it was taken. */
+/** Counts the size of a long text in the account until the next text is pulled, which means that the long one was taken. */
 const counting = (account: Account | undefined) => {
   let isHeld = false
   return {
@@ -143,9 +151,9 @@ const counting = (account: Account | undefined) => {
 }
 
 /**
- * The stream's bytes. The first comment is sent at once, because the response's headers are sent with the first bytes;
- * then one every `heartbeat_ms`. When a store fails the stream ends with a problem as its last event, and the client
- * resumes from its cursor.
+ * The bytes of the stream. It begins with a comment at once, because the response's headers are sent with the first bytes;
+ * another comment follows every `heartbeat_ms`. If a store fails, the stream ends with a problem as its last event, and the
+ * client resumes from its cursor.
  */
 export const bytes = (
   feed: ReturnType<AgentRuntime["Service"]["openFeed"]>,

@@ -1,5 +1,5 @@
 /**
- * Takes events of other systems.
+ * Handler of events from other systems.
  */
 import { Effect, Option } from "effect"
 import type { Layer } from "effect"
@@ -21,7 +21,9 @@ const noIntake = makeProblem(
   "This service has no agent that is told of events."
 )
 
-/** Structured events have a content type of their own; the attributes of the others are headers. */
+/**
+ * Whether the event is in structured form, which has a content type of its own; other events have their attributes in headers.
+ */
 const isStructured = (type: string | undefined): boolean =>
   /^\s*application\/cloudevents\+json\s*(?:;|$)/i.test(type ?? "")
 

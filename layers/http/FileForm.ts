@@ -1,21 +1,22 @@
 /**
  * A form with one file (RFC 7578), as browsers, `fetch` and curl send it. Its parts are counted while they are read, and the
- * third one ends it: the platform's own `formData` builds each of them, which takes seconds for the 300,000 fields of 20 MB.
+ * third part ends the form: the platform's own `formData` builds all parts, which takes seconds for the 300,000 fields that 20 MB
+ * can hold.
  */
 import { Effect, Stream } from "effect"
 import { Multipart } from "effect/http"
 
-/** `file`, and perhaps `digest`. */
+/** The parts `file` and, optionally, `digest`. */
 const parts_max = 2
-/** Of a field that is no file, in bytes. */
+/** The maximum size of a field that is not a file, in bytes. */
 const field_max = 200
-/** What the parser is given at a time: it looks at all of it, also where the form is refused at its beginning. */
+/** The bytes that the parser gets at a time: it processes all of them, even if it refuses the form at its beginning. */
 const piece_bytes = 65_536
 
 export interface FileForm {
   readonly data: Uint8Array
   readonly media_type: string
-  /** Undefined = the file has none. */
+  /** The name of the file; undefined = it has none. */
   readonly name: string | undefined
   readonly digest: string | undefined
 }
@@ -35,7 +36,9 @@ const whole = (part: Multipart.Part): Effect.Effect<ReadPart, Multipart.Multipar
     ? Effect.map(part.contentEffect, (data) => ({ _tag: "Whole", file: part, data }))
     : Effect.succeed(part)
 
-/** Browsers encode what would end a quoted text, and older programs put a backslash before it. */
+/**
+ * Decodes a quoted text. Browsers percent-encode the characters that would end it; older programs put a backslash before them.
+ */
 const unquoted = (text: string): string =>
   text
     .replace(/\\(["\\])/g, "$1")
@@ -55,7 +58,7 @@ const formOf = (parts: ReadonlyArray<ReadPart>): FileForm | undefined => {
   }
 }
 
-/** Undefined = it is no such form. */
+/** Reads the form; undefined = the body is not such a form. */
 export const readFileForm = (
   bytes: Uint8Array,
   type: string
@@ -66,7 +69,7 @@ export const readFileForm = (
     Stream.runCollect,
     Effect.map(formOf),
     Effect.catchTag("MultipartError", () => Effect.undefined),
-    // The parser throws at a part without an end of its headers.
+    // The parser throws at a part whose headers do not end.
     Effect.catchDefect(() => Effect.undefined),
     Effect.provideContext(
       Multipart.limitsServices({

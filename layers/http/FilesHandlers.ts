@@ -1,6 +1,6 @@
 /**
- * Takes files for messages, and serves those that a conversation's runs name. Bytes leave the service as an attachment that nothing
- * may interpret: they come from customers, tools and models.
+ * Handlers that accept files for messages, and serve the files that a conversation's runs refer to. Files are sent as attachments
+ * that nothing may interpret, because they come from customers, tools and models.
  */
 import { ByteSize, Effect, Result, Schema, Stream } from "effect"
 import type { Layer } from "effect"
@@ -39,9 +39,9 @@ import { HttpSettings } from "./HttpSettings.ts"
 import { Limits } from "./Limits.ts"
 import { problemOf } from "./Problems.ts"
 
-/** Of a form beside its file: boundaries, headers and the other field. */
+/** The bytes of a form besides its file: boundaries, headers and the other field. */
 const form_overhead = 10_000
-/** A piece of a download. */
+/** The size of one piece of a download, in bytes. */
 const piece_bytes = 262_144
 
 const isMediaType = Schema.is(MediaType)
@@ -51,7 +51,7 @@ interface Uploaded {
   readonly media_type: string
   readonly data: Uint8Array
   readonly name: string | undefined
-  /** What the bytes have to be, in hex. */
+  /** The digest that the bytes have to have, in hex. */
   readonly digest: string | undefined
 }
 
@@ -92,10 +92,10 @@ const badName = makeProblem(
   "It has 1 to 200 printable characters and no slash."
 )
 
-/** Without its parameters, such as `charset`. */
+/** The media type without its parameters, such as `charset`. */
 const plainType = (type: string): string => type.replace(/;.*$/s, "").trim().toLowerCase()
 
-/** The SHA-256 of `Content-Digest` (RFC 9530) in hex; empty where it has one that cannot be read. */
+/** The SHA-256 of the header `Content-Digest` (RFC 9530), in hex; empty if its SHA-256 cannot be read. */
 const contentDigest = (header: string | undefined): string | undefined => {
   if (header === undefined) return undefined
   const [, text = ""] = /(?:^|,)\s*sha-256=:([A-Za-z0-9+/=]{44}):/.exec(header) ?? []
@@ -113,7 +113,7 @@ const readForm = (bytes: Uint8Array, type: string) =>
         }
   )
 
-/** The file of a request, in memory: at most the bound of a file. */
+/** The file of a request, in memory; at most as large as the bound of a file. */
 const readUpload = Effect.fnUntraced(function* (name: string | undefined, bytes_max: number) {
   const request = yield* HttpServerRequest.HttpServerRequest
   const type = request.headers["content-type"] ?? ""
@@ -140,10 +140,13 @@ const readUpload = Effect.fnUntraced(function* (name: string | undefined, bytes_
   }
 })
 
-/** The name in both forms (RFC 6266): one for old readers, without what could end it, and the whole of it. */
+/**
+ * The `Content-Disposition` with both forms of the name (RFC 6266): one for old clients, without characters that could end it,
+ * and the complete one.
+ */
 const disposition = ({ media_type, name }: HeldBlob): string => {
   const [, end = "bin"] = /\/([a-z0-9]+)$/.exec(media_type) ?? []
-  // A mark of direction would show `exe.png` where a file ends with `gnp.exe`.
+  // A direction mark would show the file name `gnp.exe` as `exe.png`.
   const whole = withoutInvisible(name ?? "") || `file.${end}`
   const plain = whole.replace(/[^A-Za-z0-9._ -]/g, "_")
   const encoded = encodeURIComponent(whole).replace(
@@ -160,7 +163,7 @@ const headersOf = (file: HeldBlob) => ({
   "x-content-type-options": "nosniff"
 })
 
-/** The file, or the piece of it that is wanted, read from the store as it is taken. */
+/** Serves the file, or the part of it that was asked for, reading it from the store as the client takes it. */
 const serve = (
   blobs: BlobStore["Service"],
   { tenant }: Principal,
@@ -182,7 +185,7 @@ const serve = (
       ? Effect.succeed(undefined)
       : Effect.map(
           blobs.read(tenant, digest, at, Math.min(piece_bytes, to - at)),
-          // Removed meanwhile: the body ends early, and its length says so.
+          // If the file was removed meanwhile, the body ends early, which its length reveals.
           (read) =>
             read === undefined || read.length === 0
               ? undefined
@@ -243,7 +246,7 @@ export const layer: Layer.Layer<
         if (file === undefined) {
           return yield* Effect.fail(problemOf(new FileNotFound({ digest: params.digest })))
         }
-        // Files have no validators, so that none can be that of `If-Range` (RFC 9110, section 13.1.5).
+        // Files have no validators, so no `If-Range` can match (RFC 9110, section 13.1.5).
         return serve(blobs, by, file, headers["if-range"] === undefined ? headers.range : undefined)
       })
     })

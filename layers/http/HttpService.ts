@@ -1,6 +1,6 @@
 /**
- * The HTTP surface as one layer: the API, its documentation, metrics, and the middleware around them. It calls ports
- * only, so no tool body and no loop can be reached from here. It needs a server, for example `NodeServer.layer`.
+ * The HTTP surface as one Layer: the API, its documentation, metrics, and the middleware around them. It calls only ports, so no
+ * tool body and no loop can be reached from it. It needs a server, for example `NodeServer.layer`.
  */
 import { Deferred, Effect, Layer } from "effect"
 import type { FileSystem, Path } from "effect"
@@ -72,7 +72,7 @@ const handlers = Layer.mergeAll(
   OperationsHandlers.layer
 ).pipe(Layer.provide(Boundary.layer), Layer.provide(Limits.layer))
 
-/** The API, whose documents say where it is. */
+/** The API; its documents say under which path it is. */
 const apiAt = (base: string) =>
   base === ""
     ? TroupeApi
@@ -106,10 +106,10 @@ const served = Layer.unwrap(
         ignoreTrailingSlash: false,
         maxParamLength: Routes.part_max
       },
-      // Requests without a middleware take a shorter way.
+      // Requests take a shorter path without a middleware.
       ...(base_path === "" ? undefined : { middleware: MountPath.routed(base_path) })
     }).pipe(
-      // Health checks have no trace.
+      // Health checks are not traced.
       Layer.provide(
         HttpMiddleware.layerTracerDisabledForUrls(
           ["/health", "/ready", Routes.metrics_path].flatMap((path) => [path, base_path + path])
@@ -119,7 +119,7 @@ const served = Layer.unwrap(
   )
 )
 
-/** Built after the server and so closed before it: `/ready` reports the stop while open requests still end. */
+/** Built after the server and so closed before it: `/ready` reports the stop while open requests are still being finished. */
 const announced = Layer.effectDiscard(
   Effect.flatMap(Readiness.Readiness, (readiness) =>
     Effect.acquireRelease(
@@ -135,7 +135,7 @@ const announced = Layer.effectDiscard(
   )
 )
 
-/** The routes alone, for a router that has others. Its documents are those of its owner. */
+/** The routes alone, for a router that has other routes. The documentation is left to the router's owner. */
 export const amongOthers = announced.pipe(Layer.provide(among), Layer.provide(Readiness.layer))
 
 export const layer: Layer.Layer<

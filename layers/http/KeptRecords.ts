@@ -1,5 +1,5 @@
 /**
- * Stores of workspaces' records, which a service may do without.
+ * Stores of workspace records, which are optional for a service.
  */
 import { Effect, Option } from "effect"
 import { makeProblem } from "../../src/api/Problem.ts"
@@ -11,6 +11,6 @@ const none = makeProblem(
   "Compose `Platform.sql` or `Platform.ephemeral` beneath it."
 )
 
-/** The store; a problem where there is none. */
+/** The store, if the service has it; otherwise fails with a problem. */
 export const kept = <A>(port: Option.Option<A>) =>
   Option.match(port, { onNone: () => Effect.fail(none), onSome: (found) => Effect.succeed(found) })

@@ -1,6 +1,6 @@
 /**
- * The kill switch of a tenant. Both the endpoint and the port check who may use it. The switch of the whole process is
- * not reachable over HTTP.
+ * Handlers of the kill switch of a tenant. Both the endpoint and the port check who may use it. The switch of the whole process
+ * cannot be reached over HTTP.
  */
 import { Effect } from "effect"
 import type { Layer } from "effect"

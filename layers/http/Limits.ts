@@ -1,6 +1,6 @@
 /**
- * Rate limits, so that one tenant or principal cannot exhaust the service: requests and messages a minute, and open
- * event streams. Each is counted for the principal and for its tenant, in this process.
+ * Rate limits, so that one tenant or principal cannot exhaust the service: requests and messages per minute, and open event
+ * streams. Each is counted for the principal and for its tenant, in this process.
  */
 import { Context, Effect, Layer, Metric } from "effect"
 import type { Scope } from "effect"
@@ -26,8 +26,8 @@ export class Limits extends Context.Service<
     /** Counts a message to an agent. Fails with 429 and the time to wait. */
     message(by: Principal): Limited
     /**
-     * Reserves an event stream until the scope closes. Fails with 429 at the principal's or tenant's bound, with 503 at
-     * that of the process.
+     * Reserves an event stream until the scope closes. Fails with 429 at the bound of the principal or tenant, and with 503 at
+     * the bound of the process.
      */
     stream(
       by: Principal
@@ -36,9 +36,12 @@ export class Limits extends Context.Service<
       Problem<429> | Problem<503>,
       HttpServerRequest.HttpServerRequest | Scope.Scope
     >
-    /** Reads and writes a page with a share of those that are made at the same time. Fails with 503 after a wait. */
+    /**
+     * Runs the reading and writing of a page, whose number at the same time is bounded. Fails with 503 if no share is free in
+     * time.
+     */
     page: Shared
-    /** Takes a large body into memory in the same way, and a file. */
+    /** Runs the reading of a large body or a file into memory, with the same kind of bound. */
     body: Shared
     upload: Shared
   }
@@ -49,10 +52,10 @@ type Shared = <A, E, R>(
   effect: Effect.Effect<A, E, R>
 ) => Effect.Effect<A, E | Problem<503>, R>
 
-/** The wait for an event stream: when one ends is not known, so clients ask again soon. */
+/** The `Retry-After` of a refused event stream. It is not known when another stream ends, so clients try again soon. */
 const place_wait_s = 5
 
-/** Sends the answer's `Retry-After`, in whole seconds, at least 1. */
+/** The problem, with a `Retry-After` in whole seconds, at least 1. */
 const refused = (seconds: number, name: string, title: string, detail: string) =>
   Effect.andThen(
     HttpEffect.appendPreResponseHandler((_, response) =>
@@ -94,7 +97,7 @@ const makeRate = (what: string, per_minute: Readonly<Record<keyof Keys, number>>
 
 const open = Metric.gauge("troupe_event_streams_open")
 
-/** Counts the open streams of each owner, and all. */
+/** Counts the open streams of each owner, and in all. */
 const makePlaces = (settings: HttpSettings) => {
   const taken = new Counts()
   let all = 0

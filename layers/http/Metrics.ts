@@ -1,6 +1,6 @@
 /**
- * Metrics in Prometheus' text format. They name tools and models and show what tenants do, so they need a token of
- * staff unless the settings open them.
+ * Metrics in Prometheus' text format. They name tools and models and show what tenants do, so they need a token of staff, unless
+ * the settings allow access without one.
  */
 import { Effect, Redacted } from "effect"
 import type { Layer } from "effect"

@@ -1,21 +1,21 @@
 /**
- * The path under which an application mounts the API, such as `/agents`. Routers differ: Express and Hono's `mount` take it
- * from the URL, Fastify and Next.js leave it there. The API serves both, and its links say it either way.
+ * The path under which an application mounts the API, such as `/agents`. Routers differ: Express and Hono's `mount` remove it
+ * from the URL, Fastify and Next.js keep it. The API supports both, and its links contain the path in either case.
  */
 import { Effect } from "effect"
 import { HttpServerRequest } from "effect/http"
 import { isMountPath } from "./PathShape.ts"
 
-/** Of a target with an authority (RFC 9112, section 3.2.2) what stands behind that. */
+/** The part of a request target after its authority (RFC 9112, section 3.2.2). */
 const behindAuthority = (target: string): string => target.replace(/^https?:\/\/[^/?#]*/i, "")
 
-/** The URL as the client sent it, where a router that cut it has kept it (Express, Connect). */
+/** The URL as the client sent it, if a router that shortened it has stored it (Express, Connect). */
 const kept = ({ source }: HttpServerRequest.HttpServerRequest): string | undefined =>
   "originalUrl" in source && typeof source.originalUrl === "string"
     ? behindAuthority(source.originalUrl)
     : undefined
 
-/** A URL of a request as the routes have it: without the base, if the client sent that. */
+/** The URL of a request as the routes expect it: without the base, if the client sent that. */
 const withoutBase = (
   request: HttpServerRequest.HttpServerRequest,
   url: string,
@@ -34,17 +34,17 @@ export const sentPath = (request: HttpServerRequest.HttpServerRequest, base: str
   return path
 }
 
-/** What stands before the paths of links: the base of the settings, or what a router says that it took away. */
+/** The beginning of the paths in links: the base of the settings, or the path that a router reports as removed. */
 export const linkBase = (request: HttpServerRequest.HttpServerRequest, base: string): string => {
   if (base !== "") return base
   const whole = kept(request)
   if (whole === undefined || !whole.endsWith(request.url)) return ""
   const taken = whole.slice(0, whole.length - request.url.length)
-  // A part of it may be the client's choice, where the router's path has a parameter.
+  // The client may have chosen a part of it, if the router's path has a parameter.
   return isMountPath(taken) ? taken : ""
 }
 
-/** Has the routes see the request without the base. */
+/** Passes requests to the routes without the base. */
 export const routed =
   (base: string) =>
   <A, E, R>(

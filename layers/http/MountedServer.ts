@@ -1,6 +1,6 @@
 /**
- * The service as functions for a server that an application has already: one for `node:http` and what stands on it (Express,
- * Fastify), one for Web requests (Hono, route handlers of Next.js, Bun, Deno). A server of this service's own may listen beside.
+ * The service as functions for a server that an application has already: one for `node:http` and frameworks that use it (Express,
+ * Fastify), one for Web requests (Hono, route handlers of Next.js, Bun, Deno). A server of this service may listen as well.
  */
 import type { IncomingMessage, ServerResponse } from "node:http"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
@@ -14,19 +14,19 @@ import { makeProblem, problem_content_type } from "../../src/api/Problem.ts"
 export type NodeListener = (request: IncomingMessage, response: ServerResponse) => void
 export type WebHandler = (request: Request) => Promise<Response>
 
-/** What an application mounts. Both answer 503 once the service has stopped. */
+/** The functions that an application mounts. Both answer 503 once the service has stopped. */
 export class Mounted extends Context.Service<
   Mounted,
   { readonly node: NodeListener; readonly web: WebHandler }
 >()("troupe/http/Mounted") {}
 
 /**
- * Where an application's own server listens is not known here. Loopback: hosts that the setting `hosts` does not name are
- * refused, so that no page of another host reaches a service on this machine.
+ * The address of the application's server is not known, so loopback is assumed: requests for hosts that the setting `hosts` does
+ * not name are refused, so that no page of another host reaches a service on this machine.
  */
 const unknown_address = NetAddress.socketAddressFromInputUnsafe({ address: "127.0.0.1", port: 0 })
 
-/** What is answered without asking the API. */
+/** A refusal that is sent without asking the API. */
 interface Refusal {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
@@ -44,7 +44,10 @@ const refusal = (...[status, slug, title, detail]: Parameters<typeof makeProblem
 
 const stopped = () => refusal(503, "stopped", "The service has stopped", "Ask again later.")
 
-/** A body that is gone would be taken for an empty one, and the client be told that it sent none. */
+/**
+ * The refusal of a request whose body was read already. The body would seem empty, and the client would be told that it sent
+ * none.
+ */
 const bodyRead = () =>
   refusal(
     500,
@@ -66,10 +69,10 @@ const gone: Mounted["Service"] = {
   web: () => webAnswer(stopped())
 }
 
-/** What a handler is given with each request. */
+/** The services that a handler gets with each request. */
 type OfRequest = HttpServerRequest.HttpServerRequest | Scope.Scope
 
-/** A server whose requests come by the functions, and by the server below it, if there is one. */
+/** A server that gets its requests through the functions and, if there is one, from the server below it. */
 const make = Effect.gen(function* () {
   const below = yield* Effect.serviceOption(HttpServer.HttpServer)
   let current = gone
@@ -101,8 +104,8 @@ const make = Effect.gen(function* () {
   return Context.make(HttpServer.HttpServer, server).pipe(Context.add(Mounted, mounted))
 })
 
-/** Put above the layer of a server that listens, or alone. */
+/** To be put above the Layer of a server that listens, or used alone. */
 export const layer: Layer.Layer<HttpServer.HttpServer | Mounted> = Layer.effectContext(make)
 
-/** What the surface needs of a platform, where no server of this service listens. */
+/** The platform services that the surface needs if no server of this service listens. */
 export const services = NodeHttpServer.layerHttpServices

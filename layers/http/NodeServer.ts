@@ -11,9 +11,9 @@ import { makeProblem, problem_content_type } from "../../src/api/Problem.ts"
 import { newCorrelation } from "./Edge.ts"
 
 export interface Listen {
-  /** Absent = 127.0.0.1, which only this machine reaches. */
+  /** The address to listen on. Absent = 127.0.0.1, which only this machine can reach. */
   readonly host?: string | undefined
-  /** 0 = any free one. */
+  /** The port; 0 = any free one. */
   readonly port: number
   /**
    * A connection without traffic for this long, in ms, is closed. That ends event streams whose client does not read;
@@ -27,10 +27,10 @@ export interface Listen {
   readonly request_ms?: number | undefined
 }
 
-/** How long a stop waits for open requests; an event stream does not end by itself. */
+/** How long a stop waits for open requests, in ms; an event stream does not end by itself. */
 const stop_ms = 2_000
 
-/** Bytes of one response that wait for the client; more are produced only when these are taken. */
+/** The bytes of one response that wait for the client. More are produced only after these are taken. */
 const unread_bytes = 16_384
 
 type Refusal = readonly [
@@ -99,7 +99,7 @@ const answerOf = (refusal: Refusal): string => {
   return [`HTTP/1.1 ${refusal[0]} ${refusal[1]}`, ...lines, "", body].join("\r\n")
 }
 
-/** The answer to a request, which has its turn. */
+/** Answers a request on whose connection it is this response's turn. */
 const refuse = (response: ServerResponse, refusal: Refusal): void => {
   const { body, headers } = partsOf(refusal)
   response.writeHead(refusal[0], headers).end(body)
@@ -113,15 +113,15 @@ const remember = (owners: Owners, { socket }: IncomingMessage, response: ServerR
   else response.once("socket", () => owners.set(socket, response))
 }
 
-/** Whether what is written now would stand in the middle of a response. */
+/** Whether bytes that are written now would be in the middle of a response. */
 const isAnswering = (owner: ServerResponse | undefined): boolean =>
   owner !== undefined && owner.headersSent && !owner.writableFinished
 
-/** Sends what was written, and nothing more. */
+/** Sends what was written, then closes the connection. */
 const close = (socket: Duplex): void =>
   void (socket instanceof Socket ? socket.destroySoon() : socket.destroy())
 
-/** Node answers what is not HTTP with an empty 400; this service answers with a problem. */
+/** Answers bytes that are not HTTP with a problem; Node itself would answer with an empty 400. */
 const listener = (stall_ms: number, request_ms: number) => (): Server => {
   const owners: Owners = new WeakMap()
   return createServer({
@@ -129,7 +129,7 @@ const listener = (stall_ms: number, request_ms: number) => (): Server => {
     headersTimeout: request_ms,
     connectionsCheckingInterval: Math.min(request_ms, 30_000),
     highWaterMark: unread_bytes,
-    // Of two Authorization headers Node would take the first and a proxy perhaps the second, so both are ignored.
+    // Given two Authorization headers, Node would take the first and a proxy perhaps the second, so both are ignored.
     joinDuplicateHeaders: true,
     // `Edge` answers requests without a Host.
     requireHostHeader: false
@@ -144,11 +144,11 @@ const listener = (stall_ms: number, request_ms: number) => (): Server => {
     .on("checkExpectation", (_, response) => refuse(response, unmet))
 }
 
-/** Nobody can listen at this address. */
+/** The server cannot listen at this address. */
 export class ListenFailed extends Schema.TaggedError<ListenFailed>()("ListenFailed", {
   host: Schema.String,
   port: Schema.Int,
-  /** The system's, such as `EADDRINUSE`; empty where it gave none. */
+  /** The error code of the system, such as `EADDRINUSE`; empty if there is none. */
   code: Schema.String
 }) {
   override get message(): string {

@@ -1,5 +1,5 @@
 /**
- * Channels of conversations, and the notices of whoever asks.
+ * Handlers of the channels of conversations, and of the notices of the calling principal.
  */
 import { Effect } from "effect"
 import type { Layer } from "effect"

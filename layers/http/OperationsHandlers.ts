@@ -22,7 +22,7 @@ import { RunId } from "../../src/Ids.ts"
 import { problemOf } from "./Problems.ts"
 import { Readiness } from "./Readiness.ts"
 
-/** The bound on actors in one response, over all agents. */
+/** The maximum number of actors in one response, over all agents. */
 const actors_max = 200
 
 const actorView = ({ address, restarts, run, state }: ActorInfo) => ({
@@ -113,7 +113,7 @@ const deadLetters: Layer.Layer<
   })
 )
 
-/** A store that takes longer than this counts as not available. */
+/** The time in ms after which a store that has not answered counts as not available. */
 const answer_ms = 5_000
 
 const inTime = Effect.timeoutOrElse({

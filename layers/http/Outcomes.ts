@@ -1,5 +1,5 @@
 /**
- * The outermost middleware: failures that no endpoint answered become problems, and every response gets its headers.
+ * The outermost middleware: failures that no endpoint handled become problems, and every response gets its headers.
  */
 import { METHODS } from "node:http"
 import { Cause, Effect, Metric, Option, Result } from "effect"
@@ -45,7 +45,7 @@ const unreadable = respond(
   )
 )
 
-/** A defect for the log, redacted: it may quote the request or a store's text. */
+/** A defect for the log. It is redacted, because it may quote the request or a store's text. */
 const exceptionLines = (cause: Cause.Cause<unknown>): Record<string, string> => {
   const { message, stacktrace, type } = Result.getOrElse(
     Result.try(() => exceptionFrom(cause)),
@@ -59,8 +59,8 @@ const exceptionLines = (cause: Cause.Cause<unknown>): Record<string, string> => 
 }
 
 /**
- * An interrupted request has no response, because the client or the server has gone. A defect is logged, and its text
- * is not sent.
+ * The response to a failure. An interrupted request has no response, because the client or the server is gone. A defect is
+ * logged, and its text is not sent.
  */
 const answer = (
   cause: Cause.Cause<unknown>,
@@ -87,7 +87,10 @@ const requests = totalMetric("troupe_http_requests_total", "Requests, by method 
 
 const methods: ReadonlySet<string> = new Set(METHODS)
 
-/** A counter looks up its series once. Methods of Web requests are whatever a client sends; those that Node does not know are one. */
+/**
+ * The counters, so that each looks up its series only once. Web requests may have any method; methods that Node does not know
+ * share one counter.
+ */
 const counters = new Map<string, Metric.Metric<number, unknown>>()
 
 const counterOf = (sent: string, status: number): Metric.Metric<number, unknown> => {
@@ -100,7 +103,9 @@ const counterOf = (sent: string, status: number): Metric.Metric<number, unknown>
   return counter
 }
 
-/** The headers of every response. No response may be cached: the next client may see something else. */
+/**
+ * Adds the headers that every response has. No response may be cached, because the next client may have to see something else.
+ */
 const dress = (
   response: HttpServerResponse.HttpServerResponse,
   correlation_id: string
@@ -113,16 +118,16 @@ const dress = (
     "content-security-policy": contentPolicy(response),
     "x-correlation-id": correlation_id
   }
-  // A 401 names the scheme of authentication (RFC 9110, section 11.6.1).
+  // A 401 has to name the authentication scheme (RFC 9110, section 11.6.1).
   if (status === 401) headers["www-authenticate"] = 'Bearer realm="troupe"'
-  // A channel says itself how long its servers have to wait.
+  // A channel decides itself how long its servers have to wait.
   if ((status === 429 || status === 503) && response.headers["retry-after"] === undefined) {
     headers["retry-after"] = "1"
   }
   return HttpServerResponse.setHeaders(withCorrelation(response, correlation_id), headers)
 }
 
-/** The request's trace, by which its spans are found, where there is one. */
+/** The id of the request's trace, if there is one, by which its spans can be found. */
 const correlation = Effect.withFiber(({ cache: { span } }) =>
   Effect.succeed(span?._tag === "Span" ? span.traceId : newCorrelation())
 )
@@ -165,9 +170,9 @@ const outermost = Effect.gen(function* () {
     })
 })
 
-/** Around every route of the router, and what is none. */
+/** The middleware around every route of the router, and around requests that match no route. */
 export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | HttpServer.HttpServer> =
   HttpRouter.middleware(outermost, { global: true })
 
-/** Around the routes that it is provided to. */
+/** The middleware around the routes that it is provided to. */
 export const ofRoutes = HttpRouter.middleware(outermost).layer

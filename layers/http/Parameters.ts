@@ -1,6 +1,6 @@
 /**
- * Checks query parameters before a schema decodes them: names that the route knows, each at most once, and numbers in
- * decimal digits only. JavaScript would also read ` 5`, `1e2`, `0x10` and the empty text as numbers.
+ * Checks query parameters before a schema decodes them: the route has to know their names, each may occur only once, and numbers
+ * have to be decimal digits. JavaScript would also read ` 5`, `1e2`, `0x10` and the empty text as numbers.
  */
 import { SchemaAST } from "effect"
 import type { HttpApiEndpoint } from "effect/http-api"
@@ -10,7 +10,7 @@ import { makeProblem } from "../../src/api/Problem.ts"
 
 /** The most issues that one problem lists; the first ones are kept. */
 export const issues_max = 20
-/** A quoted name is cut here, in UTF-16 units. */
+/** The length in UTF-16 units at which a quoted name is cut. */
 const name_max = 100
 
 /** The parameters of a route, by name. */
@@ -32,7 +32,7 @@ export const parametersOf = (endpoint: HttpApiEndpoint.Top): Parameters => {
 /** A whole number in decimal digits; the schema checks its bounds. */
 const decimal = /^-?(?:0|[1-9]\d{0,18})$/
 
-/** The decoded text; undefined where it is not UTF-8. */
+/** The decoded text; undefined if it is not UTF-8. */
 const decoded = (text: string): string | undefined => {
   try {
     return decodeURIComponent(text.replaceAll("+", " "))
@@ -58,7 +58,7 @@ const mistake = (
     : undefined
 }
 
-/** The issues of a request's parameters, at most one each; empty when there are none. */
+/** The issues of a request's parameters, at most one for each; empty if there are none. */
 export const issuesIn = (url: string, known: Parameters): ReadonlyArray<ProblemIssue> => {
   const at = url.indexOf("?")
   if (at < 0) return []

@@ -1,6 +1,6 @@
 /**
- * Maps the errors of ports to problems. The texts are made here from members that are safe to show; a store's own text
- * never leaves the process.
+ * Maps the errors of ports to problems. The texts are composed here from members that are safe to show; a store's own text never
+ * leaves the process.
  */
 import type { ShuttingDown } from "../../services/AgentRuntime.ts"
 import type { Unauthorized } from "../../services/Credentials.ts"
@@ -93,7 +93,7 @@ export type PortError =
   | TooManyTokens
   | Unauthorized
 
-/** Status, name and title by the error's tag. */
+/** The status, name and title for each error tag. */
 const kinds = {
   AddressConflict: [409, "address-conflict", "The agent may take no part in the conversation"],
   AgentBusy: [409, "agent-busy", "The agent is busy"],
@@ -308,6 +308,6 @@ export const problemOf = <E extends PortError>(error: E): ProblemOf<E> => {
   return problem as ProblemOf<E>
 }
 
-/** The principal may not do this, whatever it asks. */
+/** The problem of a request that the principal may not make, whatever its content. */
 export const forbidden = (detail: string): Problem<403> =>
   makeProblem(403, "forbidden", "Not allowed", detail)

@@ -1,5 +1,5 @@
 /**
- * Runs in quarantine, read and released through the journal.
+ * Handlers of runs in quarantine, which are read and released through the journal.
  */
 import { Effect } from "effect"
 import type { Layer } from "effect"

@@ -1,5 +1,5 @@
 /**
- * Whether requests should be sent to this process: from when the server listens until it begins to stop.
+ * Whether requests should be sent to this process: yes from the time that the server listens until it begins to stop.
  */
 import { Context, Deferred, Effect, Layer } from "effect"
 
@@ -7,7 +7,7 @@ export class Readiness extends Context.Service<
   Readiness,
   {
     state: "starting" | "ready" | "stopping"
-    /** Done when the service begins to stop; event streams end then. */
+    /** Completed when the service begins to stop; event streams end then. */
     readonly stopping: Deferred.Deferred<void>
   }
 >()("troupe/http/Readiness") {}

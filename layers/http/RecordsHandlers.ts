@@ -1,6 +1,6 @@
 /**
- * The platform's published records, from their stores alone: no agent, no runtime and no journal stands between. A service that
- * keeps none answers 404.
+ * Handlers of the platform's published records, which use only their stores: no agent, no runtime and no journal is involved. A
+ * service without these stores answers 404.
  */
 import { Effect } from "effect"
 import type { Layer } from "effect"
@@ -21,7 +21,7 @@ import { boundedPage } from "./BoundedPage.ts"
 import { kept } from "./KeptRecords.ts"
 import { problemOf } from "./Problems.ts"
 
-/** A page of as many as were asked for may have another behind it. */
+/** A page. If it has as many items as were asked for, there may be another page after it. */
 const paged = <A, Id>(items: ReadonlyArray<A>, limit: number, idOf: (item: A) => Id) => {
   const last = items.at(-1)
   return last === undefined || items.length < limit ? { items } : { items, next_after: idOf(last) }
@@ -34,7 +34,7 @@ const make = Effect.gen(function* () {
   return { scans: kept(scans), clusters: kept(clusters), changesets: kept(changesets) }
 })
 
-/** A page that is bounded in characters too: one change set may hold 400,000. */
+/** A page of change sets, bounded in characters too: one change set may have 400,000. */
 const changesetsOf = Effect.fnUntraced(function* (
   store: ChangesetStore["Service"],
   tenant: Tenant,

@@ -27,13 +27,13 @@ const single: ReadonlySet<string> = new Set([
 const respond = (problem: Problem): HttpServerResponse.HttpServerResponse =>
   ProblemDetails.toResponse({ ...problem })
 
-/** A single header that was repeated; a server without raw headers has joined the values. */
+/** Finds a header of a single value that was repeated; undefined = none. A server without raw headers has joined the values. */
 const repeated = ({ source }: HttpServerRequest.HttpServerRequest): string | undefined => {
   if (!("rawHeaders" in source) || !Array.isArray(source.rawHeaders)) return undefined
   const seen = new Set<string>()
   for (let i = 0; i < source.rawHeaders.length; i += 2) {
     const name = String(source.rawHeaders[i]).toLowerCase()
-    // Those of an event name it, and what it is.
+    // The `ce-` headers identify an event and its type, so they must not be repeated either.
     if (!single.has(name) && !name.startsWith("ce-")) continue
     if (seen.has(name)) return name
     seen.add(name)
@@ -45,10 +45,13 @@ const repeated = ({ source }: HttpServerRequest.HttpServerRequest): string | und
 export const hasBody = ({ headers }: HttpServerRequest.HttpServerRequest): boolean =>
   headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0
 
-/** What Node takes apart. It leaves other codings to who reads the body, which would be read as it is. */
+/**
+ * Whether the coding is one that Node decodes. Node leaves other codings to the reader of the body, which would read it
+ * undecoded.
+ */
 const isChunked = (coding: string): boolean => /^\s*chunked\s*$/i.test(coding)
 
-/** Where the next request begins is not known. */
+/** The refusal of an unknown transfer coding: it is not known where the next request begins. */
 const unknownCoding = () =>
   HttpServerResponse.setHeader(
     respond(
@@ -63,10 +66,10 @@ const unknownCoding = () =>
     "close"
   )
 
-/** A body up to this many bytes takes no share of what is read at the same time. */
+/** A body of at most this many bytes needs no share of the bodies that are read at the same time. */
 const small_bytes = 65_536
 
-/** Whether it says that it is. */
+/** Whether the request declares a small body. */
 export const isSmallBody = ({ headers }: HttpServerRequest.HttpServerRequest): boolean =>
   headers["transfer-encoding"] === undefined &&
   Number(headers["content-length"] ?? 0) <= small_bytes

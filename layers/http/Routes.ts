@@ -16,25 +16,25 @@ interface Route {
   readonly head: string
   readonly path: RegExp
   readonly parameters: Parameters
-  /** Whether its handler checks the parameters itself, after authentication. */
+  /** Whether the handler of the route checks the parameters itself, after authentication. */
   readonly guarded: boolean
   readonly takesBody: boolean
 }
 
-/** Routes beside the API, which OpenAPI does not describe. */
+/** A route outside the API, which OpenAPI does not describe. */
 export const openapi_path = "/openapi.json"
 export const docs_path = "/docs"
 export const metrics_path = "/metrics"
-/** Of channels' own servers, which carry no token of ours. */
+/** The route for the servers of channels, which carry no token of this service. */
 export const channels_path = "/v1/channels/:name"
 
-/** How long a part of a path may be, in UTF-16 units: an id of 200 characters, each of them encoded. */
+/** The maximum length of a part of a path, in UTF-16 units: an id of 200 characters, each of them percent-encoded. */
 export const part_max = 600
 
 const exactly = (path: string): RegExp =>
   new RegExp(`^${path.replace(/[.]/g, "\\$&").replace(/:\w+/g, () => part)}$`)
 
-/** The first two parts of a path: in those no route has a parameter. */
+/** The first two parts of a path, in which no route has a parameter. */
 const headOf = (path: string): string => {
   const second = path.indexOf("/", 1)
   const third = second < 0 ? -1 : path.indexOf("/", second + 1)
@@ -74,7 +74,7 @@ const routes = ((): ReadonlyArray<Route> => {
   return found
 })()
 
-/** Each request looks for its routes: those with the same head are few. */
+/** The routes by their head: each request looks for its routes, and few have the same head. */
 const byHead = Map.groupBy(routes, ({ head }) => head)
 
 const isUtf8 = (path: string): boolean => {
@@ -87,18 +87,18 @@ const isUtf8 = (path: string): boolean => {
   }
 }
 
-/** The router finds no route for a longer part. */
+/** Whether no part of the path is too long for the router, which finds no route for a longer one. */
 const isShort = (path: string): boolean =>
   path.length <= part_max || path.split("/").every(({ length }) => length <= part_max)
 
-/** The routes at a path; empty when there is none of this spelling. */
+/** The routes at a path; empty if no route has this spelling. */
 export const routesAt = (path: string): ReadonlyArray<Route> => {
   const found = byHead.get(headOf(path))
   if (found === undefined || !isUtf8(path) || !isShort(path)) return []
   return found.filter((route) => route.path.test(path))
 }
 
-/** HEAD is allowed wherever GET is. */
+/** The methods that are allowed. HEAD is allowed wherever GET is. */
 export const methodsOf = (found: ReadonlyArray<Route>): ReadonlyArray<string> => {
   const methods = new Set(found.map(({ method }) => method))
   if (methods.has("GET")) methods.add("HEAD")

@@ -1,5 +1,5 @@
 /**
- * Handlers of runs: reads from the journal, and operators' commands to the runtime.
+ * Handlers of runs: they read from the journal, and pass operators' commands to the runtime.
  */
 import { Effect } from "effect"
 import type { Layer } from "effect"
@@ -32,10 +32,10 @@ import { taskFor } from "./Access.ts"
 import { boundedPage } from "./BoundedPage.ts"
 import { problemOf } from "./Problems.ts"
 
-/** Entries that are folded at a time, so that a run's whole journal is never in memory. */
+/** The number of entries that are folded at a time, so that a run's whole journal is never in memory. */
 const fold_page = 50
 
-/** A summary shows no results, so they are dropped while the others are read. */
+/** Drops the result of a call, because a summary shows no results and the other entries are still to be read. */
 const slim = (event: RunEvent): RunEvent =>
   event._tag === "CallSettled" && event.outcome._tag === "Value"
     ? { ...event, outcome: { _tag: "Value", json: "null" } }

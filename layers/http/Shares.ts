@@ -1,6 +1,7 @@
 /**
- * How many may do at the same time what takes much memory: in this process, for one tenant and for one principal. Who finds no
- * room waits in the order of arrival, but for those whose own share is taken, whom others pass.
+ * Bounds how many operations that take much memory run at the same time: in this process, for one tenant and for one principal.
+ * If there is no room, they wait in the order of arrival; those whose own tenant or principal has used up its share are overtaken
+ * by others.
  */
 import { Effect } from "effect"
 import { makeProblem } from "../../src/api/Problem.ts"
@@ -11,11 +12,11 @@ export interface ShareBounds {
   readonly principal: number
   readonly tenant: number
   readonly all: number
-  /** Longer than this nobody waits for one. */
+  /** The longest wait for a share, in ms. */
   readonly wait_ms: number
 }
 
-/** Who wants a share, by keys of which no two owners have the same. */
+/** The owners of a share, by keys that no two owners have in common. */
 export interface ShareKeys {
   readonly principal: string
   readonly tenant: string
@@ -44,12 +45,12 @@ export class Shares {
     this.#bounds = bounds
   }
 
-  /** Owners with a share. */
+  /** The number of owners with a share. */
   get size(): number {
     return this.#taken.size
   }
 
-  /** Does it with a share. Fails where there was none in time. */
+  /** Runs the Effect with a share. Fails if no share is free in time. */
   hold<A, E, R>(
     keys: ShareKeys,
     effect: Effect.Effect<A, E, R>
@@ -61,10 +62,10 @@ export class Shares {
         isHeld: false,
         resume: () => resume?.()
       }
-      // Who is given a share and interrupted before it goes on has it nevertheless, and gives it back.
+      // A request that is interrupted after it got a share and before it goes on still has the share, so it is returned here.
       const left = Effect.sync(() => this.#leave(place))
-      // Requests that arrive together are read one after the other, and who gives a share back runs who is called: each begins
-      // after others had their turn.
+      // Requests that arrive together are read one after the other, and returning a share resumes the next request at once. The
+      // yield lets others run before each request begins.
       const begun = Effect.andThen(Effect.yieldNow, effect)
       if (this.#take(place)) return Effect.ensuring(begun, left)
       this.#waiting.add(place)
@@ -100,7 +101,7 @@ export class Shares {
     this.#waiting.delete(place)
     if (!place.isHeld) return
     for (const [key] of place.keys) this.#taken.add(key, -1)
-    // One place was left, so one at most can be given.
+    // One share was returned, so at most one can be given away.
     for (const next of this.#waiting) {
       if (!this.#take(next)) continue
       this.#waiting.delete(next)

@@ -1,6 +1,6 @@
 /**
- * What a store said where a request is answered with 503. The answer keeps it from the caller; the log has it, with the id by
- * which the answer names the request.
+ * Keeps the message of a store whose failure is answered with 503. The response does not show it to the caller; the log has it,
+ * with the correlation id that is in the response.
  */
 import { Clock, Context, Effect } from "effect"
 import type { Problem } from "../../src/api/Problem.ts"
@@ -8,32 +8,32 @@ import { cutText } from "../../src/CutText.ts"
 import { redact } from "../../src/error/Redaction.ts"
 import { logText } from "../../src/LogText.ts"
 
-/** The id of this request, as its answer has it. */
+/** The correlation id of this request, which its response contains. */
 export const CorrelationId: Context.Reference<string> = Context.Reference<string>(
   "troupe/http/CorrelationId",
   { defaultValue: () => "" }
 )
 
-/** The same words are logged once in so many ms, because a store that is away fails every request. */
+/** The same message is logged at most once in this many ms, because a store that does not answer fails every request. */
 const quiet_ms = 10_000
 const message_max = 500
-/** Of different words that are remembered. */
+/** The maximum number of different messages that are remembered. */
 const messages_max = 100
 
 const said = new WeakMap<object, string>()
 
-/** Keeps the words beside the problem. */
+/** Stores the message beside the problem. */
 export const keepSaid = (problem: Problem, message: string): void => {
   said.set(problem, message)
 }
 
-/** The words for an error of an endpoint, which may come with a wrapper of the API's builder. */
+/** The message for an error of an endpoint, which the API's builder may have wrapped. */
 const saidOf = (error: unknown): string | undefined => {
   if (typeof error !== "object" || error === null) return undefined
   return said.get(error) ?? ("error" in error ? saidOf(error.error) : undefined)
 }
 
-/** Logs what a store said, if the error is that of a store. */
+/** Logs the message of a store, if the error is one of a store. */
 export const makeLog = (): ((error: unknown) => Effect.Effect<void>) => {
   const logged = new Map<string, number>()
   return (error) => {

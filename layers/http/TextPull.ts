@@ -1,7 +1,7 @@
 /**
- * What an event stream pulls: the texts of what a feed gives, and between them what interrupts its wait. One object in place of
- * merged streams, which hand each text over through a queue and three fibers, several times for each message. What is here is
- * taken without a fiber, and who waits is called (bench row `http`).
+ * The source of an event stream: the texts of a feed's items, and between them the events that interrupt its wait. It is one
+ * object in place of merged streams, which pass each text through a queue and three fibers, several times for each message.
+ * Available items are taken without a fiber, and a waiting reader is called back (bench row `http`).
  */
 import { Cause, Effect, Exit, Fiber, Result, Schedule, Scope } from "effect"
 import type { Array as Arr, Context, Pull } from "effect"
@@ -12,22 +12,22 @@ type Open<A, E> = Effect.Effect<OpenFeed<E, A>, E, Scope.Scope>
 
 export interface Source<A, E, B> {
   readonly feed: Open<A, E>
-  /** The text before all others. */
+  /** The text that comes before all others. */
   readonly first: string
-  /** The texts of items that are there at the same time. Each is made when it is pulled. */
+  /** The texts of items that are available at the same time. Each text is made when it is pulled. */
   readonly textsOf: (items: Items<A>) => Iterator<string>
-  /** The last text of a feed that failed. */
+  /** The last text, if the feed failed. */
   readonly textOfError: (error: E) => string
-  /** A text that is given every `beat_ms`, when nothing else is there. One that was not pulled yet is not given twice. */
+  /** A text that is sent every `beat_ms` if there is nothing else to send. One that was not pulled yet is not sent twice. */
   readonly beat: string
   readonly beat_ms: number
-  /** Asked after each beat: the texts end where it says no. */
+  /** Run after each beat: the texts end if the result is false. */
   readonly goesOn: Effect.Effect<boolean>
-  /** The end of the texts, whatever the feed does. */
+  /** The texts end when this Effect ends, whatever the feed does. */
   readonly until: Effect.Effect<void>
-  /** What is given for a text. */
+  /** Converts a text to the item that is pulled. */
   readonly given: (text: string) => B
-  /** The next one is pulled: what was given before was taken. */
+  /** Called when the next item is pulled, which means that the one before was taken. */
   readonly taken: () => void
 }
 
@@ -38,7 +38,7 @@ class TextPull<A, E, B> {
   /** The first pull opens the feed. */
   #pullFeed: Pull.Pull<Items<A>, E>
   #texts: Iterator<string>
-  /** A pull of the feed that was begun. It goes on while a beat is given, so that none of its items is lost. */
+  /** The pull of the feed in progress. It goes on while a beat is sent, so that none of its items is lost. */
   #read: Fiber.Fiber<Items<A>, E | Cause.Done> | undefined
   #isBeatDue = false
   #isOver = false
@@ -54,7 +54,7 @@ class TextPull<A, E, B> {
     this.#texts = [source.first].values()
   }
 
-  /** What the next text is; it waits until there is one. */
+  /** Pulls the next text; waits until there is one. */
   readonly pull: Pull.Pull<Items<B>> = Effect.suspend(() => {
     this.#source.taken()
     return this.#next()
@@ -70,14 +70,14 @@ class TextPull<A, E, B> {
     this.#wake()
   })
 
-  /** Ends the pull that was begun, before its feed is closed. */
+  /** Ends the pull in progress, before its feed is closed. */
   readonly close: Effect.Effect<void> = Effect.suspend(() =>
     this.#read === undefined ? Effect.void : Fiber.interrupt(this.#read)
   )
 
   /**
-   * Looks again, because who pulls may have been paused since it looked. An interruption leaves nothing to clean up: to resume an
-   * interrupted wait does nothing.
+   * Waits for news, and checks again whether there is any, because the reader may have been paused since its last check. An
+   * interruption leaves nothing to clean up: resuming an interrupted wait does nothing.
    */
   readonly #woken = Effect.flatMap(
     Effect.callback<void>((resume) => {
@@ -88,7 +88,7 @@ class TextPull<A, E, B> {
     () => this.#next()
   )
 
-  /** Where nothing that the feed gave is shown, others have their turn, and the texts may end. */
+  /** If none of the feed's items is shown, lets other fibers run, and lets the texts end. */
   readonly #later = Effect.flatMap(Effect.yieldNow, () => this.#next())
 
   readonly #wake = (): void => {
@@ -135,7 +135,7 @@ class TextPull<A, E, B> {
     return read
   }
 
-  /** A defect of the feed is one of the stream, which then breaks off. */
+  /** The end of the texts. A defect of the feed becomes a defect of the stream, which then breaks off. */
   #last(cause: Cause.Cause<E | Cause.Done>): Pull.Pull<Items<B>> {
     this.#isOver = true
     const failed = Cause.findError(cause)
@@ -145,12 +145,15 @@ class TextPull<A, E, B> {
   }
 }
 
-/** Pulls the texts until the feed ends or fails, or `until` ends. The scope is that of who pulls, one pull after the other. */
+/**
+ * Pulls the texts until the feed ends or fails, or `until` ends. `scope` is the scope of the reader, which makes one pull after
+ * the other.
+ */
 export const textPull = Effect.fnUntraced(function* <A, E, B>(
   source: Source<A, E, B>,
   scope: Scope.Scope
 ): Effect.fn.Return<Pull.Pull<Items<B>>> {
-  // Of the feed, which is opened by the first pull and closed after the last.
+  // The scope of the feed, which the first pull opens and which is closed after the last.
   const feed = yield* Scope.make()
   const texts = new TextPull(source, feed, yield* Effect.context<never>())
   yield* Scope.addFinalizerExit(scope, (exit) =>

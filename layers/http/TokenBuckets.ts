@@ -1,18 +1,18 @@
 /**
- * Token buckets of one limit, by key, in memory. A bucket that is full again is forgotten, where the store in memory of Effect's
- * `RateLimiter` keeps each key for ever. Each request asks several of them, so that one answers without an effect of its own
- * (bench row `http`).
+ * Token buckets of one limit, by key, in memory. A bucket that is full again is removed, whereas the store in memory of Effect's
+ * `RateLimiter` keeps each key for ever. Each request asks several buckets, so a bucket answers without an Effect (bench row
+ * `http`).
  */
 
 interface Bucket {
-  /** May be a part of one. */
+  /** The tokens in the bucket; may be a fraction. */
   tokens: number
-  /** In ms since 1970. */
+  /** The time of the last update, in ms since 1970. */
   at: number
 }
 
 const minute_ms = 60_000
-/** Full buckets are looked for when there are twice as many as were left the last time, and at least so many. */
+/** Full buckets are removed when there are twice as many buckets as were left the last time, and at least this many. */
 const kept_min = 1_024
 
 export class TokenBuckets {
@@ -25,12 +25,15 @@ export class TokenBuckets {
     this.#limit = per_minute
   }
 
-  /** Buckets that are kept. */
+  /** The number of buckets in memory. */
   get size(): number {
     return this.#buckets.size
   }
 
-  /** Takes a token of the key's bucket, which is full at first. 0 = taken; otherwise the ms until there is one. */
+  /**
+   * Takes a token of the key's bucket, which is full at first. Returns 0 if a token was taken, otherwise the ms until there is
+   * one.
+   */
   take(key: string, now: number): number {
     const bucket = this.#buckets.get(key) ?? this.#made(key, now)
     bucket.tokens = this.#tokensOf(bucket, now)
@@ -42,7 +45,7 @@ export class TokenBuckets {
     return ((1 - bucket.tokens) * minute_ms) / this.#limit
   }
 
-  /** A clock that was set back refills nothing. */
+  /** The tokens in a bucket at `now`. A clock that was set back refills nothing. */
   #tokensOf({ at, tokens }: Bucket, now: number): number {
     const refilled = (Math.max(0, now - at) * this.#limit) / minute_ms
     return Math.min(this.#limit, tokens + refilled)

@@ -1,15 +1,15 @@
 /**
- * Bounds the text that readers of event streams have not taken yet. A frame stays in memory until its reader takes it,
- * and frames may be megabytes. All unread frames of the process share one bound; beyond it the connection whose frame
- * has waited longest is closed, and its client resumes from its cursor.
+ * Bounds the text that readers of event streams have not taken yet. A frame stays in memory until its reader takes it, and frames
+ * may have megabytes. All unread frames of the process share one bound; beyond it the connection whose frame has waited longest
+ * is closed, and its client resumes from its cursor.
  */
 
-/** Frames up to this many UTF-16 units are not counted: every connection buffers as much. */
+/** Frames of at most this many UTF-16 units are not counted, because every connection buffers as much. */
 export const small_units = 16_384
 
 /** The account of one reader. */
 export interface Account {
-  /** Counts the units of the large frame that the reader is to take; 0 = it has taken it. */
+  /** Counts the units of the large frame that the reader has to take next; 0 = it has taken the frame. */
   readonly hold: (units: number) => void
   readonly close: () => void
 }

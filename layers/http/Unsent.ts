@@ -1,6 +1,6 @@
 /**
- * Bounds the answers that their readers have not taken yet, which stay in memory: all of the process share one bound, and beyond
- * it the connection whose answer has waited longest is closed.
+ * Bounds the responses that their readers have not taken yet, which stay in memory. All responses of the process share one bound;
+ * beyond it the connection whose response has waited longest is closed.
  */
 import { IncomingMessage, ServerResponse } from "node:http"
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
@@ -8,14 +8,14 @@ import type { HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { Unread } from "./Unread.ts"
 import { small_units } from "./Unread.ts"
 
-/** Node's own; a Web request has none, and its answer is held by who called the handler. */
+/** The response object of Node. A Web request has none; its response is in the hands of the caller of the handler. */
 const responseOf = (request: HttpServerRequest.HttpServerRequest): ServerResponse | undefined => {
   if (!(request.source instanceof IncomingMessage)) return undefined
   const response = NodeHttpServerRequest.toServerResponse(request)
   return response instanceof ServerResponse ? response : undefined
 }
 
-/** Counts an answer until its reader has taken it. Event streams count their frames themselves. */
+/** Counts a response until its reader has taken it. Event streams count their frames themselves. */
 export const countUnsent = (
   unsent: Unread,
   request: HttpServerRequest.HttpServerRequest,
