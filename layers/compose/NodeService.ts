@@ -132,10 +132,7 @@ export interface Options {
   readonly model: ModelChoice | ReadonlyArray<ModelChoice> | Layer.Layer<ModelGateway, unknown>
   /** Counts the tokens of prompts, for example `GptTokenizer` of `troupe/models`. Absent = the tokens are estimated. */
   readonly tokenizer?: Layer.Layer<never, unknown>
-  /**
-   * Decides which calls run, need approval or are refused; `policyOf` reads a policy from JSON. Absent = the categories of the
-   * tools decide.
-   */
+  /** Which calls run, need approval or are refused; `policyOf` reads it from JSON. Absent = the tools' categories decide. */
   readonly policy?: Policy
   /** The prices of models, which agents with a `cost_max` need. The start rejects if an entry cannot be right. */
   readonly prices?: PriceTable
@@ -146,10 +143,7 @@ export interface Options {
    * memories, events and notices are removed, by their own settings.
    */
   readonly retention?: Timed<RetentionOptions>
-  /**
-   * Names of the agents of this process that customers may talk to. Absent = none: a principal whose only role is `customer` is
-   * refused.
-   */
+  /** The agents of this process that customers may talk to. Absent = none: whoever is only a `customer` is refused. */
   readonly customer_agents?: ReadonlyArray<string>
   /**
    * Where traces, metrics and logs are sent. Absent = to the collector that the standard `OTEL_*` variables name, if any; `true`
@@ -164,10 +158,7 @@ export interface Options {
   readonly channels?: ReadonlyArray<
     Effect.Effect<ChannelAdapter, unknown, ForTools | ChannelBindings>
   >
-  /**
-   * Bounds of images and other files. Absent = the defaults of `BlobBounds`: 20 MB for each file, 10 GB for each tenant, and one
-   * day for a file that is not sent.
-   */
+  /** Bounds of files, by default those of `BlobBounds`: 20 MB a file, 10 GB a tenant, one day for a file that is not sent. */
   readonly files?: Timed<Partial<BlobBounds>>
   /** The HTTP API of this service: on a port, as functions to mount in a server of the application, or both. Absent = none. */
   readonly http?: Http
@@ -179,18 +170,12 @@ export interface EventOptions {
   readonly agent: string
   /** The channels that a conversation is bound to if an event begins it. Absent = none: it is available only through this API. */
   readonly bindings?: ReadonlyArray<BindTo>
-  /**
-   * How long received events are remembered, so that repetitions are detected. An event that happened earlier than that is
-   * refused. Absent = 30 days.
-   */
+  /** How long events are remembered to detect repetitions; one that happened earlier is refused. Absent = 30 days. */
   readonly retention_ms?: Time
 }
 
 export interface Send {
-  /**
-   * Absent, in an existing conversation = its current agent: the one that it was handed over to, or else the one that its last
-   * message was sent to.
-   */
+  /** Absent, in a conversation = the agent that it was handed over to, or else the one that got its last message. */
   readonly agent?: string
   /** The text of the message; may be empty if there are parts. */
   readonly text: string
@@ -313,10 +298,7 @@ export interface NodeService extends HttpMethods {
   }
   /** Questions that wait for an approver, oldest first; at most 500. */
   readonly pending: (by?: GivenPrincipal) => Promise<ReadonlyArray<Approval>>
-  /**
-   * Decides a question. Takes a `Decision`, or the form that the HTTP API takes: `{ decision: "deny", reason: "fraud" }`.
-   * Anything else is refused.
-   */
+  /** Takes a `Decision`, or the form of the HTTP API: `{ decision: "deny", reason: "fraud" }`. Anything else is refused. */
   readonly decide: (approval: string, decision: AnyDecision, by: GivenPrincipal) => Promise<void>
   /**
    * Authorises calls of one tool by one agent in `by`'s workspace in advance. Such calls then run without asking anybody, for
@@ -354,34 +336,22 @@ export interface NodeService extends HttpMethods {
   readonly answerClientCall: (id: string, answer: ClientAnswer, by: GivenPrincipal) => Promise<void>
   /** Runs of the principal's tenant, newest first: 50 per page unless `limit` (to 500) is set. */
   readonly runs: (query?: RunsQuery, by?: GivenPrincipal) => Promise<ReadonlyArray<RunItem>>
-  /**
-   * Conversations, newest first: 50 per page unless `limit` (to 500) is set. `after` is the id of the last one of the page
-   * before.
-   */
+  /** Conversations, newest first: 50 per page unless `limit` (to 500) is set. `after` is the last id of the page before. */
   readonly conversations: (
     page?: { readonly limit?: number; readonly after?: string },
     by?: GivenPrincipal
   ) => Promise<ReadonlyArray<Conversation>>
-  /**
-   * Messages of a conversation, oldest first: 50 per page unless `limit` (to 500) is set. `after` is the `seq` of the last
-   * message of the page before.
-   */
+  /** Messages, oldest first: 50 per page unless `limit` (to 500) is set. `after` is the last `seq` of the page before. */
   readonly messages: (
     conversation: string,
     page?: { readonly limit?: number; readonly after?: number },
     by?: GivenPrincipal
   ) => Promise<ReadonlyArray<ConversationMessage>>
-  /**
-   * A file of the conversation, by its digest. Rejects with `FileNotFound`; for a customer this includes files that tools
-   * returned.
-   */
+  /** A file of the conversation, by its digest. Rejects with `FileNotFound`, for a customer also if a tool returned it. */
   readonly file: (conversation: string, digest: string, by?: GivenPrincipal) => Promise<StoredFile>
   /** Totals of what models cost, by agent unless the query's `by` is set, sorted by key. Needs `prices`. */
   readonly costs: (query?: CostsQuery, by?: GivenPrincipal) => Promise<ReadonlyArray<CostTotal>>
-  /**
-   * Dead letters, which are messages that could not be delivered, newest first: 50 per page unless `limit` (to 500) is set.
-   * `after` is the last one of the page before.
-   */
+  /** Undeliverable messages, newest first: 50 per page unless `limit` (to 500) is set; `after` is the last of the page before. */
   readonly deadLetters: (
     query?: DeadLettersQuery,
     by?: GivenPrincipal
@@ -408,17 +378,11 @@ export interface NodeService extends HttpMethods {
   ) => Promise<void>
   /** Stops every tool of `by`'s tenant at once, or lets them run again. The setting lasts until the process ends. */
   readonly stopTools: (stopped: boolean, by: GivenPrincipal) => Promise<void>
-  /**
-   * Stops the tools of all tenants, whatever their own settings are, or ends that stop: for the program that runs the process.
-   * The HTTP API does not offer it.
-   */
+  /** For whoever runs the process: stops all tenants' tools, whatever their own switches say, or ends that. Not over HTTP. */
   readonly stopAllTools: (stopped: boolean) => Promise<void>
   /** Runs of the tenant in quarantine, because their journal does not fold, the one found first at the start; at most 500. */
   readonly quarantined: (by?: GivenPrincipal) => Promise<ReadonlyArray<QuarantinedRun>>
-  /**
-   * Rows of a run's journal as they are stored, whether or not they can be read, starting at `from` (0 by default); at most
-   * 10,000.
-   */
+  /** Stored rows of a run, readable or not, starting at `from` (0 by default); at most 10,000. */
   readonly rawEvents: (
     run: string,
     from?: number,
@@ -460,10 +424,7 @@ export interface NodeService extends HttpMethods {
     page: { readonly limit?: number; readonly after?: string },
     by: GivenPrincipal
   ) => Promise<ReadonlyArray<ErasureRecord>>
-  /**
-   * Registers a text of record, or replaces the one with the same name. No copy of it can become a memory. At most 1,000 texts
-   * for each place.
-   */
+  /** Registers a text of record, or replaces that of its name: no copy of it can become a memory. At most 1,000 a place. */
   readonly registerText: (text: TextOfRecord, by: GivenPrincipal) => Promise<void>
   /**
    * Accepts an event for the principal's tenant; it is durable when this resolves. Repeating the same source and id has no
@@ -502,9 +463,7 @@ export interface NodeService extends HttpMethods {
   ) => Promise<ReadonlyArray<AccessToken>>
   /** Revokes a token: once this resolves, no process accepts it. Rejects with `TokenNotFound` if the tenant has no such token. */
   readonly revokeToken: (id: string, by: GivenPrincipal) => Promise<AccessToken>
-  /**
-   * Tools that workers offer to run for `remote`, sorted by name. Those of workers that are gone are included, as not available.
-   */
+  /** Tools that workers offer to run for `remote`, sorted by name; those of workers that are gone are not `available`. */
   readonly workerTools: () => Promise<ReadonlyArray<ToolListing>>
   /** The MCP servers, the definitions that they offer, and which of them are accepted. */
   readonly mcpServers: () => Promise<ReadonlyArray<McpServerStatus>>

@@ -38,7 +38,7 @@ const promised = (run: Run): Methods =>
     ])
   ) as unknown as Methods
 
-/** Runs the wait until the signal aborts, and then rejects with the signal's reason. */
+/** Runs a wait for an answer until the signal aborts, and then rejects with the signal's reason. */
 const runUntilAborted = async (
   run: Run,
   wait: Wait | undefined,

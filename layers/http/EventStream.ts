@@ -73,7 +73,7 @@ const inUtf8 = (text: string): Uint8Array => encoder_utf8.encode(text)
  */
 export const inPooledUtf8 = (text: string): Uint8Array => Buffer.from(text)
 
-/** The id to resume after a run whose journal does not fold, if the run is over; undefined before that. */
+/** The id that resumes after a run whose journal does not fold, if the run is over; undefined if it is not. */
 const behind = ({ ordinal, seq }: RunQuarantined): string | undefined =>
   ordinal === undefined ? undefined : `${ordinal}.${seq}`
 

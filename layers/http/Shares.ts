@@ -1,7 +1,7 @@
 /**
  * Bounds how many operations that take much memory run at the same time: in this process, for one tenant and for one principal.
- * If there is no room, they wait in the order of arrival; those whose own tenant or principal has used up its share are overtaken
- * by others.
+ * If there is no room, an operation waits in the order of arrival. One that waits because its own tenant or principal has used up
+ * its share is overtaken by others.
  */
 import { Effect } from "effect"
 import { makeProblem } from "../../src/api/Problem.ts"
