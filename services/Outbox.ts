@@ -10,7 +10,7 @@ import type { StoreError } from "./StoreError.ts"
 
 /** The messages that a process can deliver. */
 export interface OutboxRoutes {
-  /** Only these topics; a message of another topic waits. */
+  /** The topics that the process can deliver; a message with another topic waits. */
   readonly topics: ReadonlyArray<string>
   /** Only messages for these agents or for none; one for another agent waits for that agent's host. Absent = no agent. */
   readonly agents?: ReadonlyArray<string>

@@ -10,7 +10,7 @@ import type { StoreError } from "./StoreError.ts"
 export interface DeadLetterResolution {
   readonly tenant: Tenant
   readonly event_id: string
-  /** Not empty. */
+  /** The reason, which must not be empty. */
   readonly reason: string
   readonly by: string
 }

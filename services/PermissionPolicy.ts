@@ -1,5 +1,5 @@
 /**
- * The operator's policy for all tools: data, read once when the runtime is built. The default is the empty policy, under
+ * The operator's policy for all tools: data that is read once, when the runtime is built. The default is the empty policy, under
  * which the categories of the tools decide.
  */
 import { Context } from "effect"

@@ -1,5 +1,5 @@
 /**
- * The prices by which turns are costed, read once when a runtime is built. Undefined = turns are not costed.
+ * The prices from which the costs of turns are computed, read once when a runtime is built. Undefined = no costs are computed.
  */
 import { Context } from "effect"
 import type { Prices } from "../src/cost/PriceTable.ts"

@@ -314,14 +314,11 @@ export class RunJournal extends Context.Service<
     ): Effect.Effect<ReadonlyArray<RunHead>, JournalError>
 
     /**
-     * Makes `owner` the owner of at most `limit` runs, tenants in turn, each with its oldest, and gives those that it took.
-     * They are those
+     * Makes `owner` the owner of at most `limit` runs, and returns the runs that it took. Tenants take turns, each with its
+     * oldest run. A run qualifies if it is parkable, if its owner has no lease, and if its agent and needs are all among
+     * `hosted`.
      *
-     * - that are parkable,
-     * - whose owner has no lease,
-     * - whose agent and needs are all among `hosted`.
-     *
-     * It is not a claim: nothing is appended and no writer is fenced, because such a run has nothing to do until a person
+     * This is not a claim: nothing is appended and no writer is fenced, because such a run has nothing to do until a person
      * answers.
      */
     adopt(

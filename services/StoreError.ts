@@ -1,11 +1,11 @@
 /**
- * The failure that all stores share.
+ * The error that all stores share.
  */
 import { Schema } from "effect"
 
 /**
- * The store did not answer, or a record of it cannot be read. A write was not done, or its acknowledgement was lost: whoever
- * sends it again uses the same key.
+ * The store did not answer, or one of its records cannot be read. A write was either not done, or done without an
+ * acknowledgement: a caller that repeats it has to use the same key.
  */
 export class StoreError extends Schema.TaggedError<StoreError>()("StoreError", {
   message: Schema.String

@@ -1,16 +1,18 @@
 /**
- * Whether there is room left where a store writes. A store that is full refuses writes and answers reads, so that reads do not
- * show it: whoever asks whether a process may be sent work asks this too.
+ * Whether there is room left where a store writes. A full store refuses writes but answers reads, so reads do not reveal it: a
+ * check whether a process can take work has to ask this too.
  */
 import { Context, Effect } from "effect"
 import type { StoreError } from "./StoreError.ts"
 
 export interface StoreSpace {
-  /** Fails where a write would be refused, or soon. Writes nothing, unless one was refused: then it tries one. */
+  /**
+   * Fails if a write would be refused, now or soon. It writes nothing, unless an earlier write was refused: then it tries one.
+   */
   readonly check: Effect.Effect<void, StoreError>
 }
 
-/** The default knows nothing: what is kept in memory needs no room. */
+/** The default always succeeds, because stores in memory need no room on a disk. */
 export const StoreSpace = Context.Reference<StoreSpace>("troupe/services/StoreSpace", {
   defaultValue: () => ({ check: Effect.void })
 })

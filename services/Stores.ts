@@ -1,6 +1,6 @@
 /**
- * Everything that a runtime stores. Each kind of store gives all of it, over one database or one memory, so that every
- * reader sees what a run's events project.
+ * All stores of a runtime. Each kind of store provides all of them, over one database or one memory, so that every reader sees
+ * the projections of a run's events.
  */
 import type { AccessTokens } from "./AccessTokens.ts"
 import type { ApprovalRecords } from "./ApprovalRecords.ts"

@@ -1,6 +1,6 @@
 /**
- * Erases what a person said, was told and decided from every store of a tenant. Owns which rows are a subject's and what is left of
- * them; does not decide who may ask for it.
+ * Erases what a person said, was sent and decided from every store of a tenant. Owns which rows are a subject's and what is left
+ * of them; does not decide who may ask for it.
  */
 import { Context } from "effect"
 import type { Effect, Scope } from "effect"
@@ -11,9 +11,9 @@ import type { StoreError } from "./StoreError.ts"
 
 export interface ErasureRequest {
   readonly tenant: Tenant
-  /** The id of a principal; texts that name it, word by word, are erased too. */
+  /** The id of a principal. Texts that contain it as whole words are erased too. */
   readonly subject: string
-  /** Who asked for it. */
+  /** The principal who asked for the erasure. */
   readonly by: string
 }
 
@@ -25,7 +25,7 @@ export interface ErasureQuery {
   readonly after?: ErasureId | undefined
 }
 
-/** A conversation of which runs were erased. */
+/** A conversation some of whose runs were erased. */
 export interface ErasedConversation {
   readonly tenant: Tenant
   readonly conversation: ConversationId
@@ -35,15 +35,15 @@ export class SubjectErasure extends Context.Service<
   SubjectErasure,
   {
     /**
-     * Erases, some rows at a time, and then looks for the subject in every table. Fails with SubjectIsActive where a run of its
-     * conversations is not over; what was erased before stays erased. The same again finds what is left.
+     * Erases the subject, some rows at a time, and then searches every table for it. Fails with SubjectIsActive if a run of the
+     * subject's conversations is not over; what was erased before that stays erased. Repeating the call finds what is left.
      */
     erase(request: ErasureRequest): Effect.Effect<ErasureReport, SubjectIsActive | StoreError>
-    /** What was erased, newest first. */
+    /** Records of erasures, newest first. */
     list(query: ErasureQuery): Effect.Effect<ReadonlyArray<ErasureRecord>, StoreError>
     /**
-     * Calls back for each conversation of which something was erased, by this process or another one, until the scope closes;
-     * with undefined where it may have missed some. What was read of the conversation before is to be forgotten.
+     * Calls back for each conversation of which something was erased, by this process or another one, until the scope closes. It
+     * calls back with undefined if it may have missed some. The listener has to discard what it has read of the conversation.
      */
     erased(
       listener: (conversation: ErasedConversation | undefined) => void

@@ -1,6 +1,6 @@
 /**
- * Where a dispatched task goes: the handler of the outbox topic `agent.task.dispatched`. It also ends the intake of a process
- * that is about to stop.
+ * Delivers dispatched tasks: the handler of the outbox topic `agent.task.dispatched`. It also ends the intake of a process that
+ * is about to stop.
  */
 import { Context } from "effect"
 import type { Effect } from "effect"
@@ -11,13 +11,13 @@ import type { StoreError } from "./StoreError.ts"
 export class TaskDispatch extends Context.Service<
   TaskDispatch,
   {
-    /** The agents that live in this process: tasks of others are not delivered here. */
+    /** The agents that this process hosts. Tasks of other agents are not delivered to it. */
     readonly agents: ReadonlyArray<AgentName>
-    /** Begins the task's run, once, and wakes its actor. Delivered again it does nothing. */
+    /** Begins the task's run, once, and wakes its actor. A repeated delivery does nothing. */
     deliver(task: RunId): Effect.Effect<void, JournalError | StoreError>
     /**
-     * The process is about to stop: from here on no run starts a turn or a call, and no message is accepted. Returns at once;
-     * what is in flight goes on until the runtime's scope closes, and is waited for then. A second call changes nothing.
+     * Prepares the process for its stop: from now on no run starts a turn or a call, and no message is accepted. Returns at once;
+     * work in flight continues until the runtime's scope closes, which waits for it. A second call changes nothing.
      */
     readonly drain: Effect.Effect<void>
   }

@@ -1,7 +1,7 @@
 /**
- * Work accepted for agents. Accepting is one transaction: the conversation (made if it is new), the user's message, the
- * task, and either the outbox row that dispatches it or its run (`Accepted.begun`). A task's later status is a projection of
- * its run and written by the journal.
+ * Stores the work that was accepted for agents. Accepting a task is one transaction: the conversation (created if it is new), the
+ * user's message, the task, and either the outbox row that dispatches it or its run (`Accepted.begun`). A task's later status is
+ * a projection of its run, written by the journal.
  */
 import { Context } from "effect"
 import type { Effect } from "effect"
@@ -33,17 +33,17 @@ export interface NewTask extends MaybeSaid {
   readonly channel_origin: string
   readonly initiated_by: InitiatedBy
   readonly trigger_event_id?: string | undefined
-  /** The same key and message again is the same task; kept for as long as the task. At most 200 characters. */
+  /** The same message with the same key is the same task. The key is stored as long as the task is. At most 200 characters. */
   readonly idempotency_key?: string | undefined
-  /** How many tasks of the address may be neither complete nor failed; one more is refused with `MailboxFull`. */
+  /** The maximum number of tasks of the address that are neither complete nor failed; one more is refused with `MailboxFull`. */
   readonly waiting_max: number
-  /** The agent's mailbox refuses a message while it is busy. */
+  /** Whether the agent's mailbox refuses a message while the agent is busy. */
   readonly reject_when_busy: boolean
-  /** The id of the outbox message that dispatches it. */
+  /** The id of the outbox message that dispatches the task. */
   readonly message_id: MessageId
   /**
-   * The caller begins the task's run itself, under this claim (`RunJournal.begin`), unless the store begins it. Absent = a relay
-   * delivers the task.
+   * With a claim, the caller begins the task's run itself under this claim (`RunJournal.begin`), unless the store begins it.
+   * Absent = a relay delivers the task.
    */
   readonly claim?: DispatchClaim | undefined
 }
@@ -51,7 +51,10 @@ export interface NewTask extends MaybeSaid {
 export interface DispatchClaim {
   readonly owner: string
   readonly lease_ms: number
-  /** Who claims the run, and its first event, for a store that begins it where it accepts the task (`Accepted.begun`). */
+  /**
+   * The owner that claims the run, and the run's first event, for a store that begins the run where it accepts the task
+   * (`Accepted.begun`).
+   */
   readonly begins?: { readonly owner: string; readonly accepted: RunAccepted } | undefined
 }
 
@@ -60,18 +63,18 @@ export interface Accepted {
   /** False = the idempotency key was known, and `task` is the earlier task. */
   readonly created: boolean
   /**
-   * The task's claim holds its dispatch, for `lease_ms`, as if a relay had claimed it: no other task of the address waits or
-   * is at work. Absent = the dispatch waits for a relay.
+   * The task's claim holds its dispatch for `lease_ms`, as if a relay had claimed it, because no other task of the address waits
+   * or is at work. Absent = the dispatch waits for a relay.
    */
   readonly held?: true
   /**
-   * The task's run, which began as its claim says: no other task of the address waits or is at work, and there is no dispatch.
-   * Only where the claim `begins`, and not in every store. Listeners of commits are not told of its events.
+   * The run of the task, if it began as the claim says, because no other task of the address waits or is at work; then there is
+   * no dispatch. Only if the claim has `begins`, and not in every store. Listeners to commits are not notified of its events.
    */
   readonly begun?: Claim
 }
 
-/** The topic of the outbox row that dispatches a task; its payload is `{ task_id }`. */
+/** The topic of the outbox row that dispatches a task. Its payload is `{ task_id }`. */
 export const dispatched_topic = "agent.task.dispatched"
 
 export class TaskStore extends Context.Service<
@@ -83,9 +86,15 @@ export class TaskStore extends Context.Service<
       Accepted,
       MailboxFull | AgentBusy | IdempotencyConflict | AddressConflict | StoreError
     >
-    /** Undefined if unknown. For the engine: the caller checks the tenant before it shows the task to anyone. */
+    /**
+     * A task; undefined if it is unknown. For internal use: the caller has to check the tenant before it shows the task to
+     * anyone.
+     */
     get(id: RunId): Effect.Effect<AgentTask | undefined, StoreError>
-    /** As `get`, on behalf of a principal of this tenant: a task of another one is not there, by the rights of the database too. */
+    /**
+     * As `get`, for a principal of this tenant: a task of another tenant is not found. SQL stores enforce this with row-level
+     * security too.
+     */
     read(tenant: Tenant, id: RunId): Effect.Effect<AgentTask | undefined, StoreError>
     /** Tasks of a tenant's conversation with an ordinal above `after`, in order; at most `limit` (up to 500). */
     ofConversation(
@@ -94,7 +103,9 @@ export class TaskStore extends Context.Service<
       after: number,
       limit: number
     ): Effect.Effect<ReadonlyArray<AgentTask>, StoreError>
-    /** The ordinal of the newest task of a tenant's conversation, also where that was removed since; 0 = it has had none. */
+    /**
+     * The ordinal of the newest task of a tenant's conversation, even if the task was removed since; 0 = there has been no task.
+     */
     newest(tenant: Tenant, conversation: ConversationId): Effect.Effect<number, StoreError>
     /** The newest ended tasks of a tenant's conversation below an ordinal, newest first; at most `limit` (up to 500). */
     before(

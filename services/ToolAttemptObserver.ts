@@ -1,6 +1,6 @@
 /**
- * Observers of failed attempts that a tool's retry policy covers, for metrics and recordings. How a call ends is reported
- * to `ToolCallObservers`. They are synchronous and must not throw.
+ * Observers of failed attempts that a tool's retry policy covers, for metrics and recordings. The end of a call is reported to
+ * `ToolCallObservers`. Observers are synchronous and must not throw.
  */
 import { Context } from "effect"
 import type { ToolFailure } from "../src/error/ToolError.ts"

@@ -1,6 +1,6 @@
 /**
- * Observers of completed calls, for logs, metrics and recordings. Called once per logical call by the process that appended
- * its event, once the event is durable. They are synchronous and must not throw.
+ * Observers of completed calls, for logs, metrics and recordings. The process that appended a call's event calls them once per
+ * logical call, after the event is durable. They are synchronous and must not throw.
  */
 import { Context } from "effect"
 import type { ToolCompleted } from "../src/tool/ToolCallMetadata.ts"

@@ -171,8 +171,8 @@ export class ToolQueue extends Context.Service<
      */
     list(keys?: ReadonlyArray<string>): Effect.Effect<ReadonlyArray<ToolOffer>, StoreError>
     /**
-     * Shows a preliminary result, as JSON text, to those who wait for the call. It is not stored and may be lost; one of more
-     * than 7,000 bytes always is.
+     * Shows a preliminary result, as JSON text, to those who wait for the call. It is not stored and may be lost; a result of
+     * more than 7,000 bytes is always lost.
      */
     show(id: string, json: string): Effect.Effect<void, StoreError>
     /** Calls back with the preliminary results of a call, until the scope closes. */

@@ -1,5 +1,5 @@
 /**
- * The tools of one runtime: a value, built once at start and injected. Two runtimes in one process share none.
+ * The tools of one runtime: a value that is built once at start and injected. Two runtimes in one process share no tools.
  */
 import { Context } from "effect"
 import type { Registry } from "../src/tool/Registry.ts"

@@ -1,6 +1,5 @@
 /**
- * Publishes facts to the knowledge graph. A graph is a set: a fact that exists is left as it is, so a publication may be
- * repeated.
+ * Publishes facts to the knowledge graph. A graph is a set: a fact that exists stays as it is, so a publication may be repeated.
  */
 import { Context } from "effect"
 import type { Effect } from "effect"
@@ -11,7 +10,7 @@ import type { StoreError } from "./StoreError.ts"
 export class TriplePublisher extends Context.Service<
   TriplePublisher,
   {
-    /** All of them or none, at most 1,000; durable when it returns. */
+    /** Publishes all triples or none, at most 1,000; durable when it returns. */
     addAll(
       tenant: Tenant,
       triples: ReadonlyArray<Triple>

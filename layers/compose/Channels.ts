@@ -1,5 +1,5 @@
 /**
- * Events in, and people told, beside a runtime.
+ * Adds the intake of events and the notification of people to a runtime.
  *
  * ```ts
  * const channels = Channels.make({ events: { agent: spectral, bindings: [olga] } })

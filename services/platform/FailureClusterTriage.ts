@@ -1,5 +1,5 @@
 /**
- * Sets what operators manage of a failure cluster. What was found about it is beyond this port.
+ * Sets the members of a failure cluster that operators manage. It does not change what was found about the cluster.
  */
 import { Context } from "effect"
 import type { Effect } from "effect"
@@ -10,7 +10,7 @@ import type { StoreError } from "../StoreError.ts"
 
 export interface Triage {
   readonly status: ClusterStatus
-  /** Not blank; at most 2,000 UTF-16 units. */
+  /** Notes that are not blank, of at most 2,000 UTF-16 units. */
   readonly notes: string
   readonly by: string
 }
@@ -18,7 +18,7 @@ export interface Triage {
 export class FailureClusterTriage extends Context.Service<
   FailureClusterTriage,
   {
-    /** In the ambient transaction if there is one. The last triage counts. */
+    /** Sets the triage of a cluster, in the ambient transaction if there is one. The last triage counts. */
     triage(
       tenant: Tenant,
       id: string,

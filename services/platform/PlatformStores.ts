@@ -1,5 +1,5 @@
 /**
- * Everything that is stored of workspaces. Each kind of store gives all of it, over one database or one memory.
+ * All stores of workspace records. Each kind of store provides all of them, over one database or one memory.
  */
 import type { ChangesetStore } from "./contracts/ChangesetStore.ts"
 import type { FailureClusterReader } from "./contracts/FailureClusterReader.ts"

@@ -1,5 +1,5 @@
 /**
- * Takes in what the pipeline that evaluates systems has found. For that pipeline, and for no agent.
+ * Imports the results of the pipeline that evaluates systems. It is for that pipeline and not for agents.
  */
 import { Context, Effect } from "effect"
 import type { Tenant } from "../../src/Ids.ts"
@@ -10,7 +10,7 @@ import type { StoreError } from "../StoreError.ts"
 
 const read = inputReader(PlatformRecords, { bounds: records_bounds })
 
-/** For the answers of this port: records as they have to be, or why they are none. */
+/** Decodes records for the implementations of this port. Fails with the reason if they are not valid. */
 export const readRecords = (records: unknown): Effect.Effect<PlatformRecords, ChangeRefused> =>
   Effect.mapError(
     read(records, "records"),
@@ -21,9 +21,10 @@ export class RecordImporter extends Context.Service<
   RecordImporter,
   {
     /**
-     * Writes all of it or nothing, and publishes its events with it. Scans, clusters and systems that are known take what was found last.
-     * What people decide stays as it is: a known workspace, framework or change set, and the triage of a known cluster; so do
-     * known failures and errors, and a card that was published from a draft. A failure of a cluster that is neither known nor among the records refuses all.
+     * Writes all records or none, and publishes their events in the same transaction. Known scans, clusters and systems are
+     * updated to what was found last. What people decide stays as it is: a known workspace, framework or change set, and the
+     * triage of a known cluster. Known failures and errors stay as they are too, and so does a card that was published from a
+     * draft. If a failure names a cluster that is neither known nor among the records, everything is refused.
      */
     record(
       tenant: Tenant,

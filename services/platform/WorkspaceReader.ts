@@ -21,11 +21,11 @@ export class WorkspaceReader extends Context.Service<
   WorkspaceReader,
   {
     workspace(tenant: Tenant): Effect.Effect<Workspace, RecordNotFound | StoreError>
-    /** By id; at most 100. */
+    /** All frameworks, sorted by id; at most 100. */
     frameworks(tenant: Tenant): Effect.Effect<ReadonlyArray<Framework>, StoreError>
     framework(tenant: Tenant, id: string): Effect.Effect<Framework, RecordNotFound | StoreError>
     systemCard(tenant: Tenant, id: string): Effect.Effect<SystemCard, RecordNotFound | StoreError>
-    /** Newest first. */
+    /** Errors of the workspace, newest first. */
     errors(
       tenant: Tenant,
       query: ErrorQuery

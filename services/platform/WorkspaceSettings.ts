@@ -1,5 +1,5 @@
 /**
- * Changes frameworks and the configuration of a workspace, each on the version that the author of the change saw.
+ * Changes frameworks and the configuration of a workspace. Each change applies to the version that its author saw.
  */
 import { Context } from "effect"
 import type { Effect } from "effect"
@@ -12,15 +12,18 @@ import type { StoreError } from "../StoreError.ts"
 export class WorkspaceSettings extends Context.Service<
   WorkspaceSettings,
   {
-    /** The workspace as it is now, which no change of its configuration follows before the ambient transaction ends. */
+    /** The workspace as it is now. Its configuration cannot be changed by others before the ambient transaction ends. */
     held(tenant: Tenant): Effect.Effect<Workspace, RecordNotFound | StoreError>
-    /** Makes the next version, with a revision that says who and why. In the ambient transaction if there is one. */
+    /**
+     * Makes the next version of a framework, with a revision that records who changed it and why. Runs in the ambient transaction
+     * if there is one.
+     */
     updateFramework(
       tenant: Tenant,
       change: FrameworkChange,
       by: string
     ): Effect.Effect<Framework, RecordNotFound | ChangeRefused | StoreError>
-    /** Makes the next version. In the ambient transaction if there is one. */
+    /** Makes the next version of the configuration, in the ambient transaction if there is one. */
     changeConfiguration(
       tenant: Tenant,
       change: ConfigurationChange,

@@ -1,5 +1,6 @@
 /**
- * The platform's own view of worlds: what their context published last. It is fed by events and calls nobody.
+ * The platform's own view of worlds: the last version of each world that the context of worlds published. It is fed by events and
+ * calls no other context.
  */
 import { Context } from "effect"
 import type { Effect } from "effect"
@@ -15,7 +16,7 @@ export class WorldViews extends Context.Service<
       tenant: Tenant,
       world: string
     ): Effect.Effect<WorldVersionPublished, RecordNotFound | StoreError>
-    /** Takes an event in. One that came before, or is older than what is known, changes nothing. */
+    /** Processes an event. An event that was processed before, or that is older than the known version, changes nothing. */
     observe(tenant: Tenant, published: WorldVersionPublished): Effect.Effect<void, StoreError>
   }
 >()("troupe/services/platform/WorldViews") {}

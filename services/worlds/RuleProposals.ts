@@ -12,12 +12,12 @@ import type { StoreError } from "../StoreError.ts"
 export class RuleProposals extends Context.Service<
   RuleProposals,
   {
-    /** Queues it, once for each `candidate_id`: a repeated proposal gives what was queued first. */
+    /** Queues a candidate, once for each `candidate_id`: a repeated proposal returns the candidate that was queued first. */
     propose(
       tenant: Tenant,
       candidate: Omit<RuleCandidate, "proposed_at" | "status">
     ): Effect.Effect<RuleCandidate, WorldUnknown | TooManyCandidates | StoreError>
-    /** Those that wait for a decision, oldest first; at most `limit`. */
+    /** Candidates that wait for a decision, oldest first; at most `limit`. */
     open(
       tenant: Tenant,
       world: WorldId,

@@ -1,5 +1,5 @@
 /**
- * Publishes versions of worlds: for the pipeline that people govern, and for no agent.
+ * Publishes versions of worlds. It is for the pipeline that people govern, and not for agents.
  */
 import { Context, Effect, Schema } from "effect"
 import type { Tenant } from "../../src/Ids.ts"
@@ -7,14 +7,14 @@ import { inputReader } from "../../src/entry/InvalidInput.ts"
 import { NewVersion, version_bounds } from "../../src/worlds/NewVersion.ts"
 import type { StoreError } from "../StoreError.ts"
 
-/** A version that is not the next one, or more than a world may hold. Nothing was published. */
+/** The version is not the next one, or has more than a world may hold. Nothing was published. */
 export class VersionRefused extends Schema.TaggedError<VersionRefused>()("VersionRefused", {
   message: Schema.String
 }) {}
 
 const read = inputReader(NewVersion, { bounds: version_bounds })
 
-/** For the answers of this port: a version as it has to be, or why it is not one. */
+/** Decodes a version for the implementations of this port. Fails with the reason if it is not valid. */
 export const readVersion = (version: unknown): Effect.Effect<NewVersion, VersionRefused> =>
   Effect.mapError(
     read(version, "version"),
@@ -25,8 +25,8 @@ export class WorldPublisher extends Context.Service<
   WorldPublisher,
   {
     /**
-     * Replaces rules and EvalSets by those of the version: 1 for a new world, else one more than the version before. The event
-     * `world.version.published` goes to the outbox with it.
+     * Replaces the rules and EvalSets of a world by those of the version, whose number is 1 for a new world and otherwise one
+     * more than the version before. The event `world.version.published` is written to the outbox in the same transaction.
      */
     publish(tenant: Tenant, version: NewVersion): Effect.Effect<void, VersionRefused | StoreError>
   }

@@ -1,6 +1,6 @@
 /**
- * Change sets, their review and their application. The review of a change set is a decision of its own, which no approval of a
- * call stands for: nothing here reads approvals, and no desk of approvals reads this.
+ * Stores change sets, their review and their application. The review of a change set is a decision of its own, which the approval
+ * of a call cannot replace: this store reads no approvals, and approval desks do not read this store.
  */
 import { Context } from "effect"
 import type { Effect } from "effect"
@@ -16,7 +16,7 @@ export interface ChangesetQuery extends RecordPage {
 
 export interface Review {
   readonly decision: "approved" | "rejected"
-  /** At most 2,000 UTF-16 units; may be empty. */
+  /** A note of at most 2,000 UTF-16 units; may be empty. */
   readonly note: string
   readonly by: string
 }
@@ -24,7 +24,7 @@ export interface Review {
 export class ChangesetStore extends Context.Service<
   ChangesetStore,
   {
-    /** Newest first. */
+    /** Change sets, newest first. */
     changesets(
       tenant: Tenant,
       query: ChangesetQuery
@@ -33,13 +33,19 @@ export class ChangesetStore extends Context.Service<
       tenant: Tenant,
       id: string
     ): Effect.Effect<ChangesetRecord, RecordNotFound | StoreError>
-    /** Once: a change set that was reviewed before is refused. In the ambient transaction if there is one. */
+    /**
+     * Records the review of a change set, once: one that was reviewed before is refused. Runs in the ambient transaction if there
+     * is one.
+     */
     review(
       tenant: Tenant,
       id: string,
       review: Review
     ): Effect.Effect<ChangesetRecord, RecordNotFound | ChangeRefused | StoreError>
-    /** Once, after its approval; any other is refused. In the ambient transaction if there is one. */
+    /**
+     * Applies a change set, once and only after its approval; any other is refused. Runs in the ambient transaction if there is
+     * one.
+     */
     apply(
       tenant: Tenant,
       id: string,

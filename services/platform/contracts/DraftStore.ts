@@ -1,5 +1,5 @@
 /**
- * Drafts of rubrics and system cards, and their publication. A draft changes nothing until it is published.
+ * Stores drafts of rubrics and system cards, and publishes them. A draft changes nothing until it is published.
  */
 import { Context } from "effect"
 import type { Effect } from "effect"
@@ -27,24 +27,24 @@ export class DraftStore extends Context.Service<
   DraftStore,
   {
     /**
-     * Keeps the whole content that follows from the proposal and from what there is now, under the next number. Once for each
-     * call: a repeated one is given what it wrote first. Refused where `drafts_open_max` wait. In the ambient transaction if there
-     * is one.
+     * Stores a draft under the next number: the whole content that results from applying the proposal to the current content. A
+     * call writes only one draft; if it is repeated, it gets the draft that it wrote first. Refused if `drafts_open_max` drafts
+     * are open. Runs in the ambient transaction if there is one.
      */
     write(
       tenant: Tenant,
       proposal: DraftProposal,
       author: DraftAuthor
     ): Effect.Effect<Draft, Refused>
-    /** Newest first. */
+    /** Drafts, newest first. */
     drafts(tenant: Tenant, query: DraftQuery): Effect.Effect<ReadonlyArray<Draft>, StoreError>
     draft(tenant: Tenant, id: string): Effect.Effect<Draft, RecordNotFound | StoreError>
-    /** Once, and not after its publication. In the ambient transaction if there is one. */
+    /** Withdraws a draft, once and not after its publication. Runs in the ambient transaction if there is one. */
     withdraw(tenant: Tenant, id: string, closing: Closing): Effect.Effect<Draft, Refused>
     /**
-     * Puts its content in the place of what it is based on, once: a new version of the framework, or a new revision of the card,
-     * together with the draft's own state or not at all. Refused where the target is at another revision meanwhile. Gives the
-     * revision that it made. In the ambient transaction if there is one.
+     * Publishes a draft, once: its content replaces the content that it is based on, as a new version of the framework or a new
+     * revision of the card, together with the draft's own state or not at all. Refused if the target has another revision
+     * meanwhile. Returns the revision that it made. Runs in the ambient transaction if there is one.
      */
     publish(tenant: Tenant, id: string, publication: Publication): Effect.Effect<number, Refused>
   }

@@ -22,13 +22,13 @@ export interface ClusterQuery extends RecordPage {
 export class FailureClusterReader extends Context.Service<
   FailureClusterReader,
   {
-    /** The most severe first, and of one severity the one that was seen last. */
+    /** Clusters, the most severe first; those of the same severity are ordered by when they were seen, the last one first. */
     clusters(
       tenant: Tenant,
       query: ClusterQuery
     ): Effect.Effect<ReadonlyArray<ClusterRecord>, StoreError>
     cluster(tenant: Tenant, id: string): Effect.Effect<ClusterRecord, RecordNotFound | StoreError>
-    /** Newest first. Of an unknown cluster none. */
+    /** Failures of a cluster, newest first; none if the cluster is unknown. */
     failures(
       tenant: Tenant,
       id: string,

@@ -1,13 +1,13 @@
 /**
- * Which records of a list are read.
+ * Selects the records of a list that are read.
  */
 
-/** Records of a page. */
+/** The maximum number of records in a page. */
 export const record_page_max = 500
 
 export interface RecordPage {
   /** At most 500. */
   readonly limit: number
-  /** The id of the last record of the page before: the page begins behind it. Behind an id that is not known there is nothing. */
+  /** The id of the last record of the page before. If it is unknown, the page is empty. */
   readonly after?: string | undefined
 }

@@ -16,7 +16,7 @@ export interface ScanQuery extends RecordPage {
 export class ScanReader extends Context.Service<
   ScanReader,
   {
-    /** Newest first. */
+    /** Scans, newest first. */
     scans(tenant: Tenant, query: ScanQuery): Effect.Effect<ReadonlyArray<ScanRecord>, StoreError>
     scan(tenant: Tenant, id: string): Effect.Effect<ScanRecord, RecordNotFound | StoreError>
   }

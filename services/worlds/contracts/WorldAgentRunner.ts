@@ -1,6 +1,6 @@
 /**
- * Asks the agents of worlds, from any context: given at the composition root, in the process or over HTTP. Operators and
- * admins only.
+ * Asks the agents of worlds, from any context. The composition root decides whether this runs in the process or over HTTP.
+ * Operators and admins only.
  */
 import { Context } from "effect"
 import type { Effect } from "effect"
@@ -11,8 +11,8 @@ export class WorldAgentRunner extends Context.Service<
   WorldAgentRunner,
   {
     /**
-     * Asks one question, 1 to 20,000 UTF-16 units. Stateless: the agent knows nothing of earlier questions, and keeps nothing
-     * of this one but its journal. An interrupted caller cancels the agent's run.
+     * Asks one question of 1 to 20,000 UTF-16 units. It is stateless: the agent knows nothing of earlier questions, and nothing
+     * of this one is stored except in its journal. If the caller is interrupted, the agent's run is cancelled.
      */
     ask(
       question: string,
@@ -20,8 +20,8 @@ export class WorldAgentRunner extends Context.Service<
       by: Principal
     ): Effect.Effect<WorldAnswer, WorldAgentError>
     /**
-     * Says something in a session, whose earlier messages the agent knows. A session belongs to its principal: the same id of
-     * another one is another session.
+     * Sends a message in a session; the agent knows the session's earlier messages. A session belongs to its principal: the same
+     * id of another principal is another session.
      */
     chat(
       message: string,
