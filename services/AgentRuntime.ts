@@ -68,7 +68,7 @@ export interface Message {
    * Who began the conversation, for a message that begins one. Absent = `customer` if the sender is a customer, else `system`.
    */
   readonly initiated_by?: InitiatedBy | undefined
-  /** The run in which this message is nested, because it sent the message through another system. Absent = there is none. */
+  /** The run in which this message is nested, because that run sent the message through another system. Absent = none. */
   readonly nested?: Nesting | undefined
   /**
    * JSON Schema that the answer, an object, has to fit. If an answer does not fit, the model is asked once more; then the run

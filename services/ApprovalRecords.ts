@@ -35,8 +35,8 @@ export class ApprovalRecords extends Context.Service<
      */
     get(id: ApprovalId): Effect.Effect<Approval | undefined, StoreError>
     /**
-     * As `get`, for a principal of this tenant: a record of another tenant is not found. SQL stores enforce this with row-level
-     * security too.
+     * As `get`, for a principal of this tenant: a record of another tenant is not found. SQL stores that have a tenant role also
+     * enforce this with row-level security.
      */
     read(tenant: Tenant, id: ApprovalId): Effect.Effect<Approval | undefined, StoreError>
     /** Oldest first. */

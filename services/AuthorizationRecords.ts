@@ -49,7 +49,10 @@ export class AuthorizationRecords extends Context.Service<
       by: string,
       at: number
     ): Effect.Effect<WorkspaceAgentAuthorization, AuthorizationNotFound | StoreError>
-    /** Counts one use of the authorization that is in force for the action, and returns it; undefined = there is none. */
+    /**
+     * Counts one use of the authorization that is in force for the action, and returns the authorization; undefined = none is in
+     * force.
+     */
     use(
       action: AuthorizedAction,
       now: number

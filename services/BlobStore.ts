@@ -10,8 +10,8 @@ import type { ConversationId, RunId, Tenant } from "../src/Ids.ts"
 import type { StoreError } from "./StoreError.ts"
 
 /**
- * What refers to a file: a principal who uploaded it and has not sent it yet, or a run through its message, a call's result or an
- * answer.
+ * A reference to a file: of a principal who uploaded it and has not sent it yet, or of a run through its message, a call's result
+ * or an answer.
  */
 export type BlobHolder =
   | { readonly uploaded_by: string }
@@ -85,8 +85,8 @@ export class BlobStore extends Context.Service<
       bytes_max: number
     ): Effect.Effect<Uint8Array | undefined, StoreError>
     /**
-     * As `get`, for a principal of this tenant: a file of another tenant is not found. SQL stores enforce this with row-level
-     * security too.
+     * As `get`, for a principal of this tenant: a file of another tenant is not found. SQL stores that have a tenant role also
+     * enforce this with row-level security.
      */
     read(
       tenant: Tenant,
@@ -109,8 +109,8 @@ export class BlobStore extends Context.Service<
     /** Removes the principal's uploads that were not sent, and returns how many there were. */
     withdraw(tenant: Tenant, uploaded_by: string): Effect.Effect<number, StoreError>
     /**
-     * Removes at most `limit` (to 1,000) references from before `before` (ms since 1970), namely of uploads and of runs that were
-     * never accepted, and the bytes that nothing refers to any more. Returns how many references it looked at.
+     * Checks at most `limit` (to 1,000) references from before `before` (ms since 1970). Removes those of uploads and of runs
+     * that were never accepted, and the bytes that nothing refers to any more. Returns how many references it checked.
      */
     collect(before: number, limit: number): Effect.Effect<number, StoreError>
   }

@@ -12,8 +12,8 @@ export class ConversationStore extends Context.Service<
   {
     get(tenant: Tenant, id: ConversationId): Effect.Effect<Conversation | undefined, StoreError>
     /**
-     * As `get`, for a principal of this tenant: a conversation of another tenant is not found. SQL stores enforce this with
-     * row-level security too.
+     * As `get`, for a principal of this tenant: a conversation of another tenant is not found. SQL stores that have a tenant role
+     * also enforce this with row-level security.
      */
     read(tenant: Tenant, id: ConversationId): Effect.Effect<Conversation | undefined, StoreError>
     /**

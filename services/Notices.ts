@@ -70,9 +70,9 @@ export class Notices extends Context.Service<
       preferences: NoticePreferences
     ): Effect.Effect<void, StoreError>
     /**
-     * Takes at most `limit` (100) items, oldest first, of the address that has waited longest, if it has waited since before
-     * `before` (ms since 1970). `told` makes the message for the items; it is written in the same transaction. False = no address
-     * has waited so long.
+     * Takes at most `limit` (100) items, oldest first, for the address that has waited longest, if its items have waited since
+     * before `before` (ms since 1970). `told` makes the message with the items, which is written in the same transaction. False =
+     * no address has waited so long.
      */
     digest(
       before: number,

@@ -260,8 +260,8 @@ export class RunJournal extends Context.Service<
       limit: number
     ): Effect.Effect<ReadonlyArray<JournalEntry>, RunQuarantined | JournalError>
     /**
-     * As `read`, for a principal of this tenant: a run of another tenant is unknown. SQL stores enforce this with row-level
-     * security too.
+     * As `read`, for a principal of this tenant: a run of another tenant is unknown. SQL stores that have a tenant role also
+     * enforce this with row-level security.
      */
     readFor(
       tenant: Tenant,
@@ -346,7 +346,8 @@ export class RunJournal extends Context.Service<
 
     /**
      * The stored rows of any run of the tenant, unchanged, starting at `from`; at most `limit` (up to 10,000). Missing rows are
-     * left out. A run of another tenant is not found; SQL stores enforce this with row-level security too.
+     * left out. A run of another tenant is not found. SQL stores that have a tenant role also enforce this with row-level
+     * security.
      */
     raw(
       tenant: Tenant,

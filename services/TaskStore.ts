@@ -92,8 +92,8 @@ export class TaskStore extends Context.Service<
      */
     get(id: RunId): Effect.Effect<AgentTask | undefined, StoreError>
     /**
-     * As `get`, for a principal of this tenant: a task of another tenant is not found. SQL stores enforce this with row-level
-     * security too.
+     * As `get`, for a principal of this tenant: a task of another tenant is not found. SQL stores that have a tenant role also
+     * enforce this with row-level security.
      */
     read(tenant: Tenant, id: RunId): Effect.Effect<AgentTask | undefined, StoreError>
     /** Tasks of a tenant's conversation with an ordinal above `after`, in order; at most `limit` (up to 500). */

@@ -21,7 +21,7 @@ interface Route {
   readonly takesBody: boolean
 }
 
-/** A route outside the API, which OpenAPI does not describe. */
+/** Routes outside the API, which OpenAPI does not describe. */
 export const openapi_path = "/openapi.json"
 export const docs_path = "/docs"
 export const metrics_path = "/metrics"
