@@ -1,6 +1,6 @@
 /**
- * What a channel's own servers send to this service, such as messages and clicks of people. Each handler checks by its
- * channel's own means that a request is genuine. Without any handler, requests to channels find nothing.
+ * Handles what a channel's own servers send to this service, such as messages and clicks of people. Each handler checks by the
+ * means of its channel that a request is genuine. Without a handler, requests to a channel are not found.
  */
 import { Context } from "effect"
 import type { Effect } from "effect"
@@ -8,7 +8,7 @@ import type { Effect } from "effect"
 export interface IngressRequest {
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string | undefined>>
-  /** The body as it was sent, at most 1,000,000 bytes, because signatures cover its exact text. */
+  /** The body exactly as it was sent, because signatures cover its text; at most 1,000,000 bytes. */
   readonly body: string
 }
 

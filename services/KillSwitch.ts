@@ -13,11 +13,14 @@ import type { Principal } from "../src/Principal.ts"
 export class KillSwitch extends Context.Service<
   KillSwitch,
   {
-    /** Whether the tools of this tenant's runs are stopped, by its own switch or the process'. Checked at every call. */
+    /**
+     * Whether the tools of this tenant's runs are stopped, by the tenant's own switch or by that of the process. Checked at every
+     * call.
+     */
     isOn(tenant: Tenant): boolean
-    /** Turns the switch of the principal's own tenant, at once; for operators. */
+    /** Turns the switch of the principal's own tenant on or off, at once; for operators. */
     turn(on: boolean, by: Principal): Effect.Effect<void, InvalidInput | NotEntitled>
-    /** Turns the switch of the process, for all tenants. It takes no principal, so no HTTP endpoint may call it. */
+    /** Turns the switch of the process on or off, for all tenants. It takes no principal, so no HTTP endpoint may call it. */
     turnAll(on: boolean): Effect.Effect<void, InvalidInput>
   }
 >()("troupe/services/KillSwitch") {}

@@ -11,7 +11,7 @@ import type { AgentName, FrameId, RunId } from "../src/Ids.ts"
 import type { AnswerSchema } from "../src/run/AnswerSchema.ts"
 import type { Turn } from "../src/run/RunDecider.ts"
 
-/** A tool as the model is shown it: no output schema, no bound context. */
+/** A tool in the form that the model sees, without its output schema and its bound context. */
 export interface ModelTool {
   readonly name: string
   readonly description: string

@@ -299,13 +299,10 @@ export class RunJournal extends Context.Service<
     release(owner: string): Effect.Effect<void, JournalError>
 
     /**
-     * At most `limit` runs that `owner` should continue, tenants in turn, each with its oldest. They are those
-     *
-     * - that have not ended and are not parkable. A run that awaits a person and is not parkable is among them: other work than
-     *   the question may have been in flight.
-     * - whose owner has no lease, or is `owner` itself,
-     * - whose agent and needs are all among `hosted`,
-     * - that are the first of their tenant's address that has not ended.
+     * Returns at most `limit` runs that `owner` should continue. Tenants take turns, each with its oldest run. A run qualifies if
+     * it has not ended and is not parkable, if its owner has no lease or is `owner` itself, if its agent and needs are all among
+     * `hosted`, and if it is the first run of its tenant's address that has not ended. A run that awaits a person but is not
+     * parkable can qualify, because other work than the question may have been in flight.
      */
     recoverable(
       owner: string,

@@ -223,11 +223,10 @@ export interface Sent {
 
 /**
  * Every method rejects with a typed error, which has a `_tag`. Arguments are decoded first: a value that does not match its type
- * rejects with `InvalidInput`, which names the `field` and what is expected there, and nothing is done.
- *
- * A principal without the role for a method is refused (`NotEntitled`); `src/Rights.ts` has the table. A customer can read only
- * what it began or sent itself, from agents that are for customers, and sees only the members that `CustomerView` lists: no
- * approvals, no calls and no reasons, and of events no other members than those.
+ * rejects with `InvalidInput`, which names the `field` and what is expected there, and nothing is done. A principal without the
+ * role for a method is refused (`NotEntitled`); `src/Rights.ts` has the table. A customer can read only what it began or sent
+ * itself, from agents that are for customers, and sees only what `CustomerView` lists: no approvals, calls or reasons, and of
+ * events only the members that are listed there.
  */
 export interface NodeService extends HttpMethods {
   /** Sends a message. The message is durable when this resolves, and is handled afterwards. */

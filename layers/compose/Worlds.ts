@@ -1,6 +1,6 @@
 /**
- * The agents of worlds beside a runtime: their definitions, their tools, the runner that asks them, and the tool with which other
- * agents do.
+ * The agents of worlds for a runtime: their definitions, their tools, the runner that asks them, and the tool with which other
+ * agents ask them.
  *
  * ```ts
  * const agents = yield* Effect.fromResult(Worlds.agents(published))

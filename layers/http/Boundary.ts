@@ -64,7 +64,7 @@ const authentication: Layer.Layer<Authentication, never, Credentials | Limits> =
   })
 )
 
-/** The length in UTF-16 units at which the message of an issue is cut, because a schema's message may quote what was sent. */
+/** The length in UTF-16 units at which the message of an issue is cut. */
 const message_max = 300
 
 const bodiesOf = (endpoint: HttpApiEndpoint.Top): ReadonlyArray<SchemaAST.AST> =>
