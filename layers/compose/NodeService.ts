@@ -180,8 +180,9 @@ export interface Send {
   /** The text of the message; may be empty if there are parts. */
   readonly text: string
   /**
-   * Images, audio, other files, and texts between them; 1 to 32 parts, which follow the text. Example: `{ type: "image",
-   * media_type: "image/png", data: bytes }`. Their bytes are kept in the store, and the journal refers to them by their digest.
+   * Images, audio, other files, and texts between them; 1 to 32 parts, which follow the text. Example:
+   * `{ type: "image", media_type: "image/png", data: bytes }`. Their bytes are kept in the store, and the journal refers to them
+   * by their digest.
    */
   readonly parts?: ReadonlyArray<GivenPart>
   /** Absent = a new conversation. */
@@ -222,11 +223,11 @@ export interface Sent {
 }
 
 /**
- * Every method rejects with a typed error, which has a `_tag`. Arguments are decoded first: a value that does not match its type
- * rejects with `InvalidInput`, which names the `field` and what is expected there, and nothing is done. A principal without the
- * role for a method is refused (`NotEntitled`); `src/Rights.ts` has the table. A customer can read only what it began or sent
- * itself, from agents that are for customers, and sees only what `CustomerView` lists: no approvals, calls or reasons, and of
- * events only the members that are listed there.
+ * A method that fails rejects with a typed error, which has a `_tag`. Arguments are decoded first: a value that does not match
+ * its type rejects with `InvalidInput`, which names the `field` and what is expected there, and nothing is done. A principal
+ * without the role for a method is refused (`NotEntitled`); `src/Rights.ts` has the table. A customer can read only what it began
+ * or sent itself, from agents that are for customers, and sees only what `CustomerView` lists: no approvals, calls or reasons,
+ * and of events only the members that are listed there.
  */
 export interface NodeService extends HttpMethods {
   /** Sends a message. The message is durable when this resolves, and is handled afterwards. */
