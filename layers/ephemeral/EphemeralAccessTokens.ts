@@ -1,5 +1,5 @@
 /**
- * Tokens that admins gave, in one process.
+ * The access tokens that admins created, in one process.
  */
 import { Effect, Layer } from "effect"
 import { AccessTokens } from "../../services/AccessTokens.ts"
@@ -18,7 +18,7 @@ import { offerRows } from "./EphemeralStore.ts"
 const page_max = 500
 
 const make = Effect.gen(function* () {
-  /** In the order in which they were made. */
+  /** In the order of creation. */
   const tokens = new Map<TokenId, AccessToken>()
   const ids = new Map<string, TokenId>()
   const forget = (ended: ReadonlyArray<AccessToken>) => {
@@ -32,7 +32,7 @@ const make = Effect.gen(function* () {
       .flatMap((token) => {
         const { id, principal } = token
         const remove = () => forget([token])
-        // Unless it was the subject's.
+        // The token is not written again if it was the subject's and has been removed.
         const replace = (marked: unknown) =>
           void (tokens.has(id) && tokens.set(id, marked as AccessToken))
         return [
@@ -84,5 +84,5 @@ const make = Effect.gen(function* () {
   })
 })
 
-/** New tokens at every build. */
+/** Each build of the layer starts without tokens. */
 export const layer: Layer.Layer<AccessTokens> = Layer.effect(AccessTokens, make)

@@ -1,5 +1,6 @@
 /**
- * What workspaces authorised in advance, in one process. Of those that are not in force any more a workspace keeps the newest 1,000.
+ * What workspaces have authorised in advance, in one process. Of the authorisations that are no longer in force, it keeps the
+ * newest 1,000 of each workspace.
  */
 import { Effect, Layer } from "effect"
 import { AuthorizationRecords } from "../../services/AuthorizationRecords.ts"
@@ -15,14 +16,14 @@ import {
 import { offerRows } from "./EphemeralStore.ts"
 
 const page_max = 500
-/** Of one workspace, of those that are not in force. */
+/** The most authorisations of one workspace that are kept although they are no longer in force. */
 const ended_max = 1_000
 
-/** Of people. */
+/** The members that hold the name of a person. */
 const names: ReadonlySet<string> = new Set(["granted_by", "revoked_by"])
 
 const make = Effect.gen(function* () {
-  /** In the order in which they were granted. */
+  /** In the order of granting. */
   const records = new Map<AuthorizationId, WorkspaceAgentAuthorization>()
   const ofTenant = (tenant: Tenant) =>
     [...records.values()].filter((each) => each.tenant === tenant)
@@ -92,5 +93,5 @@ const make = Effect.gen(function* () {
   })
 })
 
-/** New records at every build. */
+/** Each build of the layer starts without records. */
 export const layer: Layer.Layer<AuthorizationRecords> = Layer.effect(AuthorizationRecords, make)

@@ -1,5 +1,5 @@
 /**
- * The bytes of files in one process. They are lost at its end, with the runs that name them.
+ * The bytes of files in one process. They are lost at its end, together with the runs that use them.
  */
 import { Clock, Effect, Layer } from "effect"
 import type { BlobHolder, BlobLabel, HeldBlob } from "../../services/BlobStore.ts"
@@ -11,7 +11,7 @@ import { EphemeralStore, tenantKey } from "./EphemeralStore.ts"
 const held_max = 100
 const collected_max = 1_000
 
-/** A name; not sure, as long as it is an upload's or that of a run that may not have been accepted. */
+/** A use of a file. It is unsure while it is an upload, or the use of a run that may not have been accepted. */
 interface Use {
   readonly tenant: Tenant
   readonly label: BlobLabel
@@ -27,7 +27,7 @@ interface Blob {
 const useKey = (holder: BlobHolder): string =>
   "run" in holder ? `${holder.run}/${holder.as}` : JSON.stringify(holder.uploaded_by)
 
-/** Which bytes there are, what names them, and which of those names are not sure. */
+/** The stored files, their uses, and which of those uses are unsure. */
 class Blobs {
   readonly #blobs = new Map<string, Blob>()
   readonly #totals = new Map<Tenant, number>()
@@ -37,18 +37,18 @@ class Blobs {
     return this.#blobs.get(tenantKey(tenant, digest))
   }
 
-  /** Undefined: the tenant would have too many bytes. */
+  /** Adds a file. Undefined where the tenant's files would exceed `tenant_bytes_max` together. */
   add(tenant: Tenant, digest: string, bytes: Uint8Array, tenant_bytes_max: number) {
     const total = (this.#totals.get(tenant) ?? 0) + bytes.length
     if (total > tenant_bytes_max) return undefined
     this.#totals.set(tenant, total)
-    // A copy: whoever gave the bytes may change theirs.
+    // The bytes are copied, because the caller may change its own.
     const blob: Blob = { bytes: bytes.slice(), uses: new Map() }
     this.#blobs.set(tenantKey(tenant, digest), blob)
     return blob
   }
 
-  /** A name that is sure stays as it is. */
+  /** Records a use, as unsure. A use that is sure already stays as it is. */
   name(blob: Blob, use: Use): void {
     const known = blob.uses.get(useKey(use.holder))
     if (known !== undefined && !this.unsure.delete(known)) return

@@ -1,5 +1,6 @@
 /**
- * Records of calls in one process: the newest 10,000. Refuses records once its scope is closed.
+ * The newest 10,000 records of calls, in one process. Once its scope is closed, it has no records and every method fails with
+ * StoreError.
  */
 import { Effect, Layer } from "effect"
 import type { Scope } from "effect"
@@ -11,7 +12,7 @@ import { offerRows } from "./EphemeralStore.ts"
 const page_max = 500
 const records_max = 10_000
 
-/** A store that is open until the scope closes. */
+/** Makes a store that is open until the scope closes. */
 export const make: Effect.Effect<CallRecords["Service"], never, Scope.Scope> = Effect.gen(
   function* () {
     /** Oldest first. */

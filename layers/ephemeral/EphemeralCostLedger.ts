@@ -1,5 +1,5 @@
 /**
- * What the turns and tools of one process cost.
+ * The costs of turns and tools, in one process.
  */
 import { BigDecimal, Effect, Layer } from "effect"
 import { parseDecimal, decimalText } from "../../src/cost/Decimal.ts"
@@ -11,7 +11,7 @@ import { EphemeralStore } from "./EphemeralStore.ts"
 
 const page_max = 500
 
-/** The group of an entry; undefined = it belongs to none. */
+/** The key of the group to which an entry belongs; undefined if it belongs to none. */
 const groupOf = (
   store: Store,
   entry: StoredCost,

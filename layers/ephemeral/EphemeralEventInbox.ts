@@ -1,5 +1,5 @@
 /**
- * Events that came in, in one process: the newest 100,000 of those that are not too old to come again.
+ * Received events, in one process. It keeps the newest 100,000 of those that are recent enough to be delivered again.
  */
 import { Clock, Effect, Layer } from "effect"
 import type { EventKey } from "../../services/EventInbox.ts"
@@ -19,13 +19,13 @@ const seen_max = 100_000
 interface Seen {
   readonly digest: string
   readonly at: number
-  /** Undefined while its task is being accepted: a second delivery at that moment finds nothing to give. */
+  /** The task and the conversation of the event; empty if the event caused no task. */
   done: Omit<ReceivedEvent, "isNew">
 }
 
 const nameOf = ({ id, source, tenant }: EventKey): string => tenantKey(tenant, `${source}\0${id}`)
 
-/** Writes the task's message as one of the system, and binds the conversation if the task began it. */
+/** Gives the task's message the role `system`, and binds the conversation to the targets if the task began it. */
 const written = (store: Store, task: NewTask, targets: ReadonlyArray<BindingTarget>): void => {
   const { conversation, id, tenant } = task
   const stored = store.conversations.get(tenantKey(tenant, conversation))
@@ -39,7 +39,7 @@ const written = (store: Store, task: NewTask, targets: ReadonlyArray<BindingTarg
     .map((target) => ({ tenant, conversation, ...target }))
 }
 
-/** The oldest one goes where there are too many. */
+/** Records an event and gives its key in the map. Removes the oldest event if there are too many. */
 const keep = (seen: Map<string, Seen>, event: EventKey, at: number, done: Seen["done"]): string => {
   const name = nameOf(event)
   seen.set(name, { digest: event.digest, at, done })
@@ -88,7 +88,7 @@ const make = Effect.gen(function* () {
       if (before !== undefined) return { isNew: false, ...(yield* before).done }
       const done = { conversation: task.conversation, task: task.id }
       const at = yield* Clock.currentTimeMillis
-      // Kept before the task is accepted, so that the same event, delivered meanwhile, queues no second one.
+      // The event is recorded before the task is accepted, so that a second delivery meanwhile queues no second task.
       const name = keep(seen, event, at, done)
       yield* tasks.accept(task).pipe(
         Effect.catchTag("IdempotencyConflict", Effect.die),

@@ -1,5 +1,5 @@
 /**
- * Ended loops in one process: those that were put, and the runs of the store.
+ * Records of ended loops in one process: those that were put, and those made from the ended runs of the store.
  */
 import { Effect, Layer } from "effect"
 import { LoopStore } from "../../services/LoopStore.ts"
@@ -30,7 +30,9 @@ const make = Effect.gen(function* () {
     )
   )
 
-  /** The record of a run of the store that has ended; its entries never change after that. */
+  /**
+   * The record of an ended run of the store, as JSON text; undefined if there is none. The entries of an ended run never change.
+   */
   const recordOfRun = (run: StoredRun | undefined, tenant: Tenant): string | undefined => {
     if (run === undefined || run.tenant !== tenant) return undefined
     const record = recordOf(run.run_id, run.entries)

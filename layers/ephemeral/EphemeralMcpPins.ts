@@ -1,6 +1,6 @@
 /**
- * Accepted definitions of MCP servers' tools in one process. They are lost at its end, so each start accepts them again. Their
- * history has the newest 10,000.
+ * Accepted definitions of MCP servers' tools, in one process. They are lost at its end, so they are accepted again after each
+ * start. The history keeps the newest 10,000 changes.
  */
 import { Effect, Layer } from "effect"
 import { McpPins } from "../../services/McpPins.ts"
@@ -46,5 +46,5 @@ const make = Effect.sync(() => {
   })
 })
 
-/** New pins at every build. */
+/** Each build of the layer starts without pins. */
 export const layer: Layer.Layer<McpPins> = Layer.effect(McpPins, make)

@@ -1,5 +1,5 @@
 /**
- * Rows of memories in one process. They are gone at its end.
+ * Rows of memories and canonical texts, in one process. They are lost at its end.
  */
 import { Clock, Effect, Layer, Option } from "effect"
 import type { EndedScope, MemoryPlace } from "../../services/MemoryStore.ts"
@@ -24,7 +24,7 @@ import { candidatesOf, isIn, RememberedRows } from "./RememberedRows.ts"
 
 interface Memory {
   readonly remembered: RememberedRows
-  /** By tenant and place, and there by name. */
+  /** The texts of each tenant and place, sorted by name. */
   readonly canonicals: Map<string, ReadonlyArray<CanonicalText>>
 }
 
@@ -107,7 +107,7 @@ const compound = (
       .map(({ id, typology }) => [id, typology])
   )
   const known = new Set(seen)
-  // Written since the caller looked.
+  // Rows that were written since the caller read the scope.
   const staying = ended.rows.filter(
     ({ isCurrent, row }) => seen !== undefined && isCurrent && !known.has(row.id)
   )
@@ -244,5 +244,5 @@ const make = Effect.gen(function* () {
   })
 })
 
-/** A new memory at every build. */
+/** Each build of the layer starts with an empty memory. */
 export const layer: Layer.Layer<MemoryStore> = Layer.effect(MemoryStore, make)

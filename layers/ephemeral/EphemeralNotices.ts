@@ -1,5 +1,5 @@
 /**
- * What people were told, in one process: of each the newest 10,000 notices.
+ * Notices to people, in one process. It keeps the newest 10,000 notices of each person.
  */
 import { Clock, Effect, Layer } from "effect"
 import type { DigestItem } from "../../services/Notices.ts"
@@ -28,7 +28,7 @@ interface Waiting extends DigestItem {
 const isAtSame = (a: DigestItem, b: DigestItem): boolean =>
   a.tenant === b.tenant && a.channel === b.channel && a.address === b.address
 
-/** What people have of it, and which channels they want. */
+/** The methods for people: their notices, and which channels they want. */
 const ofPeople = (
   notices: ReadonlyMap<string, Array<Stored>>,
   preferences: Map<string, NoticePreferences>
@@ -69,7 +69,10 @@ const ofPeople = (
   } satisfies Partial<Notices["Service"]>
 }
 
-/** Removes the oldest of each person; how many. */
+/**
+ * Removes each person's notices from before `before`, the oldest first, at most `limit` (up to 1,000) in all. Gives how many it
+ * removed.
+ */
 const forget = (notices: Map<string, Array<Stored>>, before: number, limit: number): number => {
   let gone = 0
   for (const [key, all] of notices) {
@@ -84,7 +87,7 @@ const forget = (notices: Map<string, Array<Stored>>, before: number, limit: numb
 const make = Effect.gen(function* () {
   const store = yield* EphemeralStore
   const outbox = yield* Outbox
-  /** By person, oldest first. */
+  /** The notices of each person, oldest first. */
   const notices = new Map<string, Array<Stored>>()
   const preferences = new Map<string, NoticePreferences>()
   let waiting: Array<Waiting> = []

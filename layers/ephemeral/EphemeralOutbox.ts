@@ -13,7 +13,7 @@ import { groupByTenant, roundRobin } from "./RoundRobin.ts"
 
 const claim_max = 500
 const error_max = 500
-/** Failures kept of one message; older ones are dropped. */
+/** The most failures that are kept for one message; older ones are dropped. */
 const failures_max = 100
 
 /** The first message of each key. */
@@ -31,7 +31,7 @@ const isOnRoutes =
   ({ message: { agent, topic } }: StoredMessage): boolean =>
     topics.includes(topic) && (agent === undefined || agents.includes(agent))
 
-/** The due messages of each tenant, oldest first; tenants by name, beginning with the one behind `after`. */
+/** The due messages of each tenant, oldest first. Tenants are sorted by name, starting with the first one after `after`. */
 const dueByTenant = (store: Store, claim: OutboxClaim, now: number) => {
   const matches = isOnRoutes(claim)
   const due = [...heads(store)].filter(
@@ -52,7 +52,7 @@ const take = (store: Store, claim: OutboxClaim, now: number): ReadonlyArray<Outb
   })
 }
 
-/** The message if this owner was the last to claim it. */
+/** The message, if this owner was the last to claim it; otherwise undefined. */
 const owned = (store: Store, id: MessageId, owner: string): StoredMessage | undefined => {
   const stored = store.messages.get(id)
   return stored?.owner === owner ? stored : undefined
@@ -112,7 +112,8 @@ const make = Effect.map(EphemeralStore, (store) =>
           stored.owner = undefined
           stored.leased_until = 0
         }
-        // A release of nothing wakes nobody: a relay that releases before each claim would wake itself forever.
+        // A release that finds no message wakes nobody: a relay that releases before each claim would otherwise wake itself
+        // forever.
         if (found) for (const listener of store.written) listener()
       }),
     delivered: (id, owner) =>

@@ -17,7 +17,7 @@ const matches = (letter: DeadLetter, query: DeadLetterQuery): boolean =>
   letter.dead_at >= (query.dead_from ?? -Infinity) &&
   letter.dead_at <= (query.dead_to ?? Infinity)
 
-/** Newest first, those behind the one that a query names. */
+/** The letters that come after the query's `after`, in the given order; none if that letter is unknown. */
 const lettersBehind = (
   letters: ReadonlyArray<DeadLetter>,
   { after, tenant }: DeadLetterQuery

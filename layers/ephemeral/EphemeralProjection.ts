@@ -18,7 +18,7 @@ import { noteEnd } from "./ForgottenRuns.ts"
 const isOver = (status: RunStatus): boolean =>
   status === "complete" || status === "failed" || status === "cancelled"
 
-/** Appends at the run's length. The caller has checked the fence. */
+/** Appends the events at the end of the run. The caller has checked the fence. */
 export const appendEvents = (
   store: Store,
   run: StoredRun,
@@ -29,7 +29,8 @@ export const appendEvents = (
 ): void => {
   const { entries } = run
   for (const event of events) entries.push({ seq: entries.length, at, event })
-  // A list that grows has room for as many again: a run that waits keeps none (bench row `waiting`).
+  // A growing array reserves space for more entries. A run that begins to wait gets a copy without that space (bench row
+  // `waiting`).
   if (parkable && !run.parkable) run.entries = entries.slice()
   run.parkable = parkable
   const isEnd = run.status !== status && isOver(status)
@@ -86,7 +87,7 @@ const writeApprovals = (
   }
 }
 
-/** Writes a pending record that was lost. False = it is there, and nothing changed. */
+/** Writes a lost record again, as pending. False if a pending record exists already; nothing is changed then. */
 export const restoreApproval = (store: Store, record: Approval): boolean => {
   if (store.pending.has(record.id)) return false
   const stored = { place: ++store.place, record }
@@ -124,7 +125,8 @@ const writeTask = (
   { reason, status }: NonNullable<Projection["task"]>
 ) => {
   const stored = store.tasks.get(run.run_id)
-  // A run that is cancelled before its first claim passes through `processing` in this same commit.
+  // A task that has ended stays as it is: a run that is cancelled before its first claim passes through `processing` in the same
+  // commit.
   if (stored === undefined || stored.task.status === "complete" || stored.task.status === "failed")
     return
   stored.task = { ...stored.task, status, ...(reason === undefined ? undefined : { reason }) }

@@ -51,7 +51,7 @@ const refusal = (run: StoredRun, fence: Fence): FencedOff | StaleAppend | undefi
       ? new StaleAppend({ run_id: run.run_id, length: run.entries.length })
       : undefined
 
-/** The first seq, from `from` on, that has no entry. */
+/** The first seq, from `from` on, without an entry; undefined if there is no gap. */
 const gapIn = (entries: ReadonlyArray<JournalEntry>, from: number): number | undefined => {
   const index = entries.findIndex(({ seq }, i) => seq !== from + i)
   return index === -1 ? undefined : from + index
@@ -64,7 +64,7 @@ const unknownRun = Effect.fail(
   new JournalError({ message: "append to a run that was never created", lost: false })
 )
 
-/** Puts the run into quarantine and announces that, once; fails with the reason. */
+/** Puts the run into quarantine, announces it if it is new, and fails with the reason. */
 const quarantine = <A = never>(
   run: StoredRun,
   why: RunQuarantined,
@@ -76,15 +76,18 @@ const quarantine = <A = never>(
     return Effect.andThen(announceQuarantine(why), Effect.fail(why))
   })
 
-/** The store, and who is told of what this process appends to it: processes of a test share a store. */
+/** The store and the listeners of this process. In tests, several processes share one store. */
 interface Journal {
   readonly store: Store
   readonly listeners: Set<CommitListener>
-  /** Those of the store's listeners to amendments that are this process's. */
+  /** This process's listeners to amendments; the store has the listeners of all processes. */
   readonly amended: Set<AmendmentListener>
 }
 
-/** Reads the store, so that an append which waits for a watcher is one small object (bench row `send`, 1,000 runs). */
+/**
+ * Reads its entries from the store when asked, so that an append that waits for a watcher is one small object (bench row `send`,
+ * 1,000 runs).
+ */
 class CommittedHere implements Committed {
   readonly from: number
   readonly count: number
@@ -125,7 +128,7 @@ const appendTo = (
 }
 
 /**
- * Runs `use` once no transaction holds the run. What `use` does synchronously is atomic: no other writer comes between its
+ * Runs `use` once no transaction holds the run. What `use` does synchronously is atomic: no other writer can write between its
  * check and its write.
  */
 const whenFree = <A, E, R>(
@@ -143,7 +146,7 @@ const whenFree = <A, E, R>(
 
 const no_needs: StoredRun["needs"] = []
 
-/** Makes the run without an event, or gives undefined if it exists. */
+/** Creates the run without an event; undefined if it exists already. */
 const makeRun = (
   store: Store,
   id: RunId,
@@ -199,7 +202,7 @@ const begin = (
   if (message?.owner !== dispatch.claim) return undefined
   const isLast = removeMessage(store, message)
   const run = makeRun(store, id, ordinal, accepted, now)
-  // What waited behind the dispatch is due.
+  // The next message of the dispatch's key is due now.
   if (!isLast) for (const listener of store.written) listener()
   if (run === undefined) return undefined
   run.epoch = 1
@@ -209,7 +212,7 @@ const begin = (
   return { head: runHeadOf(store, run, now), entries: run.entries.slice() }
 }
 
-/** Claims a run that is open. */
+/** Claims a run that has not ended. The caller has checked that. */
 const claimFor = (
   journal: Journal,
   run: StoredRun,
@@ -284,8 +287,9 @@ const amendRun =
     )
 
 /**
- * Emulates a transaction: other writers of the run wait while the body runs, and its events are appended after it. There
- * is no rollback: a body that fails leaves what it wrote. An interrupted caller records nothing.
+ * Emulates a transaction: other writers of the run wait while the body runs, and the run's events are appended after it. There is
+ * no rollback: what a failed body has written stays. If the caller is interrupted, the body is interrupted too, and its exit is
+ * recorded.
  */
 const transactRun =
   (journal: Journal) =>
@@ -315,7 +319,9 @@ const transactRun =
       )
     )
 
-/** Makes other writers of the run wait. Only its own wait for them can be interrupted. */
+/**
+ * Makes other writers of the run wait until `held` completes. Only the time in which it waits for them itself can be interrupted.
+ */
 const holdRun = (
   store: Store,
   id: RunId,

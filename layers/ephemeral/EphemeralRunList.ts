@@ -30,7 +30,7 @@ const isWaiting = (store: Store, task: AgentTask, waiting: RunQuery["waiting"]):
   return false
 }
 
-/** To which a run has handed its conversation over, in order. */
+/** The agents to which a run has handed over its conversation, in order. */
 const handedTo = (run: StoredRun | undefined): ReadonlyArray<AgentName> =>
   run?.entries.flatMap(({ event }) => (event._tag === "HandedOff" ? [event.to] : [])) ?? []
 
@@ -67,14 +67,14 @@ const list = (store: Store, query: RunQuery): ReadonlyArray<RunItem> => {
 const older = (a: UnknownCall, b: UnknownCall): number =>
   a.since - b.since || (a.run_id < b.run_id ? -1 : a.run_id > b.run_id ? 1 : 0)
 
-/** What the process that asks does not host of a task: its agent, or what its run needs beside the agent. */
+/** The needs of a task that the asking process does not host: its agent, or otherwise the needs of its run. */
 const missingNeeds = (store: Store, { address, id }: AgentTask, here: ReadonlyArray<Need>) => {
   if (!here.includes(address.agent)) return [address.agent]
   const needs = store.runs.get(id)?.needs ?? []
   return needs.every((need) => here.includes(need)) ? [] : needs
 }
 
-/** Only the process that asks counts: there is no other over an ephemeral store. */
+/** Work that the asking process does not host. No other process counts, because an ephemeral store has only one. */
 const unhosted = (store: Store, { here, tenant }: UnhostedQuery): ReadonlyArray<UnhostedWork> => {
   const found = new Map<string, UnhostedWork>()
   for (const { task } of store.tasks.values()) {

@@ -1,6 +1,6 @@
 /**
- * The maps that the ephemeral services share. Private to this room. What is over is kept as long as `ForgottenRuns.ts` says,
- * dead letters as long as `ForgottenLetters.ts` says, and nothing outlives the process.
+ * The maps that the ephemeral services share. Private to this room. `ForgottenRuns.ts` says how long ended runs are kept,
+ * `ForgottenLetters.ts` how long dead letters are. Nothing outlives the process.
  */
 import { Context, Effect, Layer, Option } from "effect"
 import type { Deferred } from "effect"
@@ -39,14 +39,14 @@ export interface StoredRun {
   readonly conversation: ConversationId
   readonly ordinal: number
   readonly created_at: number
-  /** Replaced by a shorter list of the same when the run begins to wait: see `appendEvents`. */
+  /** Replaced by a copy of the same entries that takes less memory, when the run begins to wait (`appendEvents`). */
   entries: Array<JournalEntry>
   status: RunStatus
-  /** Only an amendment can advance the run. */
+  /** True while only an amendment can advance the run. */
   parkable: boolean
   epoch: number
   owner: string | undefined
-  /** What the run needs and its last owner did not host. */
+  /** What the run needs and its last owner did not host; empty if that is not known. */
   needs: ReadonlyArray<Need>
   /** Completed at the end of the transaction that holds the run; other writers wait for it. */
   held: Deferred.Deferred<void> | undefined
@@ -61,7 +61,7 @@ export interface StoredTask {
   readonly accepted_as?: string
 }
 
-/** How much a conversation has had, with what was forgotten. */
+/** How many tasks and messages a conversation has had, including forgotten ones. */
 export interface ConversationCounts {
   /** The ordinal of the last task. */
   tasks: number
@@ -70,16 +70,16 @@ export interface ConversationCounts {
 }
 
 export interface StoredConversation {
-  /** Replaced by an erasure. */
+  /** An erasure replaces it. */
   conversation: Conversation
   readonly counts: ConversationCounts
-  /** The ordinal of the task that began it. */
+  /** The ordinal of the conversation's first task. It is 1, unless an earlier conversation with the same id was forgotten. */
   readonly first: number
   /** In the order of `seq`, which has gaps where runs were forgotten. */
   messages: Array<ConversationMessage>
-  /** In the order of their ordinals, which have such gaps too. */
+  /** In the order of their ordinals, which have gaps for the same reason. */
   tasks: Array<StoredTask>
-  /** First bound first. Absent = none. */
+  /** In the order in which they were bound. Absent = none. */
   bindings?: ReadonlyArray<ChannelBinding>
 }
 
@@ -109,13 +109,13 @@ export interface Store {
   readonly runs: Map<RunId, StoredRun>
   /** Runs that have not ended, oldest first. */
   readonly open: Set<StoredRun>
-  /** The same by actor; no list is empty. */
+  /** The runs that have not ended, by actor; no list is empty. */
   readonly openOf: Map<string, ReadonlyArray<StoredRun>>
   /** When the lease of an owner ends, in ms since 1970. */
   readonly leases: Map<string, number>
   readonly amended: Set<AmendmentListener>
   readonly tasks: Map<RunId, StoredTask>
-  /** Tasks that are neither complete nor failed, by actor. */
+  /** The number of tasks that are neither complete nor failed, by actor; never 0. */
   readonly waiting: Map<string, number>
   /** By tenant and idempotency key. */
   readonly accepted: Map<string, StoredTask>
@@ -123,47 +123,57 @@ export interface Store {
   readonly conversations: Map<string, StoredConversation>
   /** Oldest first. */
   readonly conversationsOf: Map<Tenant, Array<Conversation>>
-  /** Those in which a run has ended; first the one that has been quiet the longest. */
+  /** The conversations in which a run has ended, the one that has been quiet for the longest time first. */
   readonly rested: Set<StoredConversation>
-  /** Runs of conversations that have ended and are still here. */
+  /** The number of ended runs that are stored, not counting runs without a conversation. */
   ended: number
-  /** How many of them are kept, and how many more there are before the oldest ones go. */
+  /**
+   * `runs_max`: how many ended runs are kept. `more_max`: by how many more that may be exceeded before the oldest are forgotten.
+   */
   readonly kept: { runs_max: number; more_max: number }
-  /** Of conversations that were forgotten, by tenant and conversation: their numbers go on where they are spoken to again. */
+  /**
+   * The counts of forgotten conversations, by tenant and conversation. If such a conversation gets another message, its numbers
+   * continue.
+   */
   readonly counted: Map<string, ConversationCounts>
-  /** Told which runs of a tenant were forgotten. */
+  /** Listeners that are called with the runs of a tenant that were forgotten. */
   readonly forgotten: Set<(tenant: Tenant, runs: ReadonlySet<RunId>) => void>
   readonly approvals: Map<ApprovalId, StoredApproval>
-  /** The pending ones of them, oldest first. */
+  /** The pending approvals, oldest first. */
   readonly pending: Map<ApprovalId, StoredApproval>
   readonly messages: Map<MessageId, StoredMessage>
   readonly keys: Map<string, StoredKey>
   /** Oldest first. */
   readonly dead: Map<string, StoredDeadLetter>
   readonly written: Set<() => void>
-  /** Turns that have a cost, by their run. */
+  /** The costs of turns and tools, by tenant and run. */
   readonly costs: Map<Tenant, Map<RunId, ReadonlyArray<StoredCost>>>
-  /** Calls that wait for an operator; no run without one. */
+  /** The calls of unknown outcome, which wait for an operator, by run; no map is empty. */
   readonly unknown: Map<RunId, Map<CallId, UnknownCall>>
-  /** Rows that services of this room keep for themselves, by the name of their table in SQL, for an erasure. */
+  /** Access for an erasure to the rows that other services of this room keep, by the name of their table in SQL. */
   readonly erasable: Map<string, ErasableRows>
-  /** The last place given out. */
+  /** The last place that was assigned. */
   place: number
 }
 
-/** A row: what it says, and how it is removed. */
+/** A row as an erasure sees it: its content, and how to remove or overwrite it. */
 export interface ErasableRow {
   readonly value: unknown
   readonly remove: () => void
-  /** Writes over what names a subject; absent = the row is removed. */
+  /** Stores the value after the subject's name was overwritten in it. Absent = the row is removed instead. */
   readonly replace?: (value: unknown) => void
-  /** Of a record that stays: the members in which a person may be named. Absent = it is one text, or texts. */
+  /**
+   * For a row that is overwritten: the members in which a person may be named. Absent = the value is one text, or consists of
+   * texts.
+   */
   readonly texts?: ReadonlySet<string>
-  /** Whose it is: it is removed with that subject and with no other. Absent = with whoever it names. */
+  /**
+   * The subject who owns the row: it is removed with that subject only. Absent = it is removed with each subject that it names.
+   */
   readonly whose?: string
 }
 
-/** The rows of a tenant. */
+/** Gives the rows of a tenant. */
 type ErasableRows = (tenant: Tenant) => Iterable<ErasableRow>
 
 export interface StoredCost extends CostEntry {
@@ -180,16 +190,16 @@ export class EphemeralStore extends Context.Service<EphemeralStore, Store>()(
   "troupe/layers/ephemeral/EphemeralStore"
 ) {}
 
-/** Offers rows to erasures, where the service is built with the others; alone, nobody erases anything. */
+/** Registers rows for erasures, if the service is built over an `EphemeralStore`. Without one, nobody erases anything. */
 export const offerRows = (table: string, rows: ErasableRows): Effect.Effect<void> =>
   Effect.map(Effect.serviceOption(EphemeralStore), (store) => {
     if (Option.isSome(store)) store.value.erasable.set(table, rows)
   })
 
-/** The key of a record of one tenant. Neither part holds NUL. */
+/** The key of a record of one tenant. Neither part contains NUL. */
 export const tenantKey = (tenant: Tenant, key: string): string => `${tenant}\0${key}`
 
-/** Where, in a list whose items are in the order of a number, the first item is whose number is greater than `after`. */
+/** The index of the first item whose number is greater than `after`, in a list sorted by that number. */
 export const placeBehind = <A>(
   list: ReadonlyArray<A>,
   after: number,
@@ -206,7 +216,7 @@ export const placeBehind = <A>(
   return from
 }
 
-/** Appends a message to the end of its key. Wakes no listener. */
+/** Appends a message to the queue of its key. It wakes no listener. */
 export const enqueueMessage = (
   store: Store,
   message: NewOutboxMessage,
@@ -217,7 +227,7 @@ export const enqueueMessage = (
   const name = tenantKey(message.tenant, message.key)
   let key = store.keys.get(name)
   if (key === undefined) store.keys.set(name, (key = { waiting: new Set() }))
-  // One counter for all keys, so that a key that became empty and was removed does not count from the start again.
+  // All keys share one counter, so that the numbers of a key that was emptied and removed do not start again.
   const place = ++store.place
   const stored: StoredMessage = {
     message: {
@@ -243,17 +253,20 @@ export const enqueueMessage = (
   return stored
 }
 
-/** Is it the first message of its key? */
+/** Whether the message is the first one of its key. */
 export const isHead = (store: Store, { message, ...stored }: StoredMessage): boolean => {
   const [first] = store.keys.get(tenantKey(message.tenant, message.key))?.waiting ?? []
   return first?.place === stored.place
 }
 
-/** A UUID that no other of this store has. */
+/** A UUID that is unique in this store. */
 export const newId = (store: Store): string =>
   `00000000-0000-4000-8000-${(++store.place).toString(16).padStart(12, "0")}`
 
-/** Puts a message of a bound conversation into the outbox, for the channels. Of one that is not bound nothing is put there. */
+/**
+ * Enqueues a message for the channels of a conversation and wakes the relays. It does nothing if the conversation has no
+ * bindings.
+ */
 export const announce = (
   store: Store,
   { conversation: { id, tenant }, bindings = [] }: StoredConversation,
@@ -273,7 +286,7 @@ export const announce = (
   for (const listener of store.written) listener()
 }
 
-/** Gives the message to a claim, and counts the attempt. */
+/** Assigns the message to a claim, and counts the attempt. */
 export const hold = (
   stored: StoredMessage,
   claim: { readonly owner: string; readonly lease_ms: number },
@@ -284,7 +297,7 @@ export const hold = (
   stored.message = { ...stored.message, attempts: stored.message.attempts + 1 }
 }
 
-/** Takes the message out and frees its key for its next message. True = it was the last; the key is forgotten. */
+/** Removes the message and frees its key for the next one. True if it was the last one; the key is removed then. */
 export const removeMessage = (store: Store, stored: StoredMessage): boolean => {
   store.messages.delete(stored.message.id)
   const name = tenantKey(stored.message.tenant, stored.message.key)
@@ -321,5 +334,5 @@ const empty = (): Store => ({
   place: 0
 })
 
-/** A new store at every build. */
+/** Each build of the layer starts with an empty store. */
 export const layer: Layer.Layer<EphemeralStore> = Layer.effect(EphemeralStore, Effect.sync(empty))

@@ -1,6 +1,6 @@
 /**
- * All stores of one process over one new `EphemeralStore`, so that every reader sees the projections of a run. Without
- * `AgentMemory`, which is built for each address over the `MemoryStore`.
+ * All stores of one process over one new `EphemeralStore`, so that every reader sees the projections of a run. `AgentMemory` is
+ * not among them: it is built for each address over the `MemoryStore`.
  */
 import { Layer } from "effect"
 import type { Stores } from "../../services/Stores.ts"

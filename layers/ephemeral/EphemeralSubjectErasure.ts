@@ -1,6 +1,6 @@
 /**
- * Erasures in one process: in one step, in which nothing else runs. Digests are random, because the store is gone with the process: the
- * same text has the same one within one erasure.
+ * Erases subjects in one process. An erasure cannot be interrupted. Digests are random and are not stored, because the store is
+ * lost with the process; within one erasure, the same text has the same digest.
  */
 import { Clock, Effect, Layer } from "effect"
 import { BlobStore } from "../../services/BlobStore.ts"
@@ -33,7 +33,10 @@ interface Erasing {
   readonly count: (table: string, rows: number) => void
 }
 
-/** What is a subject's: runs, by their ids, and conversations of which all is. */
+/**
+ * What belongs to a subject: runs by their ids, conversations that are the subject's as a whole, and all conversations that have
+ * one of these runs or are the subject's.
+ */
 interface Owned {
   readonly runs: Set<RunId>
   readonly whole: Set<StoredConversation>
@@ -74,7 +77,7 @@ const activeIn = (store: Store, conversations: Iterable<StoredConversation>): Ar
   return active.slice(0, waiting_max)
 }
 
-/** Gives how many events were written over. */
+/** Erases the events of a run. Gives the number of overwritten events. */
 const eraseEvents = (run: StoredRun, eraser: RunEraser): number => {
   const codes = codesIn(run.entries.map(({ event }) => event))
   let written = 0
@@ -141,7 +144,7 @@ const eraseConversation = (erasing: Erasing, stored: StoredConversation, owned: 
   rename(store, stored, eraser)
 }
 
-/** The beginner is marked, and names that are the subject's are others from here on. */
+/** Marks who began the conversation, and replaces its id and key where they contain the subject's name. */
 const rename = (store: Store, stored: StoredConversation, eraser: RunEraser): void => {
   const before = stored.conversation
   const { address, begun_by, id, tenant } = before
@@ -173,7 +176,7 @@ const rename = (store: Store, stored: StoredConversation, eraser: RunEraser): vo
   }
 }
 
-/** Rows of other stores that are of these runs or conversations, or name the subject. */
+/** Erases the rows of other stores that belong to these runs or conversations, or that name the subject. */
 const sweep = (erasing: Erasing, owned: Owned): void => {
   const { count, eraser, store, subject, tenant } = erasing
   const ids = new Set<string>([
@@ -186,7 +189,7 @@ const sweep = (erasing: Erasing, owned: Owned): void => {
     if (stored.message.tenant !== tenant) continue
     const { key, payload, topic } = stored.message
     const said = [key, payload, stored.failures]
-    // A task of somebody else begins by a message of ids, which name nobody.
+    // A dispatch is matched by ids only: it contains nothing else, and a task of somebody else needs it to begin.
     if (!(topic === dispatched_topic ? isOfTheirs(said) : isTheirs(said))) continue
     removeMessage(store, stored)
     count("outbox", 1)
@@ -228,7 +231,10 @@ const erasedMessage = (message: ConversationMessage, eraser: RunEraser): Convers
   return { ...erased, ...kept, ...(run_id === undefined ? undefined : { run_id }) }
 }
 
-/** What names the subject in runs and messages of others. Gives those runs that are not over, which are left. */
+/**
+ * Erases the subject's name in runs and messages of others. Gives the runs that are not over, at most `waiting_max`: their
+ * conversations are left unchanged.
+ */
 const eraseNames = (erasing: Erasing, owned: Owned): ReadonlyArray<RunId> => {
   const { count, eraser, store } = erasing
   const named = { ...eraser, whole: false }
@@ -249,7 +255,7 @@ const eraseNames = (erasing: Erasing, owned: Owned): ReadonlyArray<RunId> => {
   return waiting.slice(0, waiting_max)
 }
 
-/** In how many rows of each kind the name still stands. */
+/** The number of rows of each table, at most 1,000, that still contain the name. */
 const scan = ({ store, subject, tenant }: Erasing): ErasureReport["found"] => {
   const sought = soughtTexts(subject)
   const ofTenant = <A extends { readonly tenant: Tenant }>(all: Iterable<A>) =>
@@ -296,7 +302,7 @@ const eraserOf = (subject: string): RunEraser => {
 const make = Effect.gen(function* () {
   const store = yield* EphemeralStore
   const blobs = yield* BlobStore
-  /** Oldest first, the one that is under way last. */
+  /** Oldest first. */
   const records: Array<ErasureRecord> = []
   yield* offerRows("erasures", (tenant) =>
     Array.from(records.entries())

@@ -1,5 +1,6 @@
 /**
- * Tasks in one process. `accept` checks everything before it writes, and writes synchronously: everything or nothing.
+ * Tasks in one process. `accept` checks everything before it writes, and then writes synchronously, so that it writes everything
+ * or nothing.
  */
 import { Effect, Layer } from "effect"
 import type { Accepted, NewTask } from "../../services/TaskStore.ts"
@@ -30,7 +31,10 @@ const page_max = 500
 
 const ordinalOf = ({ task }: StoredTask): number => task.ordinal
 
-/** The task that was accepted under this idempotency key before; undefined = the key is new, or there is none. */
+/**
+ * The task that was accepted before with this idempotency key; undefined if the key is new or there is none. Fails with
+ * IdempotencyConflict where that task was another one.
+ */
 const acceptedBefore = (store: Store, task: NewTask) => {
   const key = task.idempotency_key
   if (key === undefined) return undefined
@@ -44,7 +48,7 @@ const acceptedBefore = (store: Store, task: NewTask) => {
     : Effect.fail(new IdempotencyConflict({ key }))
 }
 
-/** Why the task may not be accepted; undefined = it may. */
+/** The error with which the task is refused; undefined if it may be accepted. */
 const refusalOf = (store: Store, task: NewTask) => {
   const address = addressKey(task.address)
   const conversation = store.conversations.get(

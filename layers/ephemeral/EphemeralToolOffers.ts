@@ -1,5 +1,5 @@
 /**
- * What workers of an ephemeral queue offer, and what their calls show before they end. Private to this room.
+ * The tools that the workers of an ephemeral queue offer, and the preliminary results of calls. Private to this room.
  */
 import { Clock, Effect } from "effect"
 import type { Announcement, ToolQueue } from "../../services/ToolQueue.ts"

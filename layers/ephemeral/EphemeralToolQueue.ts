@@ -1,5 +1,5 @@
 /**
- * The queue of tool calls in one process: for tests, and for tools that need a queue's bounds but not its durability.
+ * The queue of tool calls in one process: for tests, and for tools that need the bounds of a queue but not its durability.
  */
 import { Clock, Deferred, Effect, Layer } from "effect"
 import { truncateUnits } from "../../src/CutText.ts"
@@ -37,7 +37,7 @@ const prune_max = 1_000
 
 type Methods<Names extends keyof ToolQueue["Service"]> = Pick<ToolQueue["Service"], Names>
 
-/** What the methods work on. `wake` calls back those who wait for calls to claim. */
+/** The state on which the methods work. `wake` calls the listeners that wait for calls to claim. */
 interface Queue {
   readonly calls: QueuedCalls
   readonly now: () => number
@@ -64,7 +64,7 @@ const send = (
   if (
     before.tool !== tool ||
     before.tenant !== tenant ||
-    // A call that is run again may come with another approval.
+    // A call that runs again may carry another approval.
     (!isRunAgain && !isSameCall(call.payload, payload))
   ) {
     return Effect.fail(new ToolMessageConflict({ id, message: `the id ${id} names another call` }))
@@ -143,7 +143,7 @@ const claimMethods = ({
         call.due_at = now()
         call.deliveries = Math.max(0, call.deliveries - 1)
       }
-      // A release of nothing wakes nobody: who releases before each claim would wake itself forever.
+      // A release that finds no call wakes nobody: a worker that releases before each claim would otherwise wake itself forever.
       if (held.length > 0) wake()
     }),
   nextDueAt: (tools) =>
@@ -166,7 +166,7 @@ const outcomeMethods = ({
       if (call === undefined) return undefined
       if (call.result === undefined) {
         call.result = result
-        // A copy: whoever waited may go on at once, send the call again and wait anew.
+        // It loops over a copy, because a waiter may continue at once, send the call again and wait anew.
         for (const waiter of Array.from(call.waiters)) Deferred.doneUnsafe(waiter, Effect.void)
       }
       return call.result
@@ -241,5 +241,5 @@ const make = Effect.gen(function* () {
   })
 })
 
-/** A new queue at every build. */
+/** Each build of the layer starts with an empty queue. */
 export const layer: Layer.Layer<ToolQueue> = Layer.effect(ToolQueue, make)

@@ -1,5 +1,5 @@
 /**
- * What the built-in tools read and write, in one process.
+ * The stores that the built-in tools read and write, in one process.
  */
 import { Layer } from "effect"
 import type { CallRecords } from "../../services/CallRecords.ts"

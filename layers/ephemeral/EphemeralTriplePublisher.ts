@@ -9,7 +9,7 @@ import type { Tenant } from "../../src/Ids.ts"
 import { offerRows } from "./EphemeralStore.ts"
 
 const make = Effect.gen(function* () {
-  /** By tenant, by subject, by predicate, object and source. */
+  /** By tenant, then by subject, then by predicate, object and source together. */
   const graphs = new Map<Tenant, Map<string, Map<string, Triple>>>()
   yield* offerRows("triples", (tenant) =>
     [...(graphs.get(tenant)?.values() ?? [])].flatMap((facts) =>

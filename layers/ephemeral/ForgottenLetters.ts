@@ -1,21 +1,21 @@
 /**
- * Which dead letters the store in memory keeps: the newest 10,000, so that a receiver that is away for good does not fill the
- * process. Private to this room.
+ * Decides which dead letters the store in memory keeps: the newest 10,000, so that a receiver that is gone for good does not fill
+ * the process. Private to this room.
  *
- * Beyond 10,500 those go that were replayed or discarded, the oldest first; where that is not enough, the oldest of those that
- * nobody settled. The dispatch of a task that is not over stays, however old: without it nobody could begin the task.
+ * Once there are more than 10,500, replayed and discarded letters are forgotten, the oldest first, and if that is not enough, the
+ * oldest open ones. The dispatch of a task that is not over stays, however old it is: without it nobody could begin the task.
  */
 import { dispatched_topic } from "../../services/TaskStore.ts"
 import type { RunId } from "../../src/Ids.ts"
 import type { Store } from "./EphemeralStore.ts"
 
 const letters_max = 10_000
-/** So many more there are before the oldest ones go. */
+/** By how many letters the limit may be exceeded before the oldest are forgotten. */
 const more_max = 500
 
 type Letter = Store["dead"] extends Map<string, infer A> ? A : never
 
-/** Forgets the oldest ones where there are too many. Gives how many of them nobody had settled. */
+/** Forgets the oldest letters if there are too many. Gives how many of them were open. */
 export const forgetLetters = (store: Store): number => {
   if (store.dead.size <= letters_max + more_max) return 0
   forget(store, ({ letter }) => letter.status !== "dead")

@@ -1,29 +1,29 @@
 /**
- * Which ended runs the store in memory keeps: the newest ones, so that a process that lives long does not fill up. Private to
+ * Decides which ended runs the store in memory keeps: the newest ones, so that a long-lived process does not fill up. Private to
  * this room.
  *
- * The conversation that has been quiet the longest loses its oldest runs first, and goes with its last one. Kept, however old,
- * are: what an open run of the conversation may read in its prompt; runs with an open question or a call of unknown outcome; runs in
- * quarantine. They go later, when nothing needs them any more.
+ * The conversation that has been quiet for the longest time loses its oldest runs first, and is forgotten with its last run. Some
+ * runs are kept, however old they are, until nothing needs them any more: those that an open run of the conversation may read in
+ * its prompt, those with an open question or a call of unknown outcome, and those in quarantine.
  */
 import { chapters_max } from "../../src/conversation/CompactionPlan.ts"
 import type { ConversationId, RunId, Tenant } from "../../src/Ids.ts"
 import type { Store, StoredConversation, StoredRun, StoredTask } from "./EphemeralStore.ts"
 import { tenantKey } from "./EphemeralStore.ts"
 
-/** Conversations of which only the numbers are kept. */
+/** The most forgotten conversations of which the counts are kept. */
 const counted_max = 100_000
 
-/** Conversations that are looked at for one removal. */
+/** The most conversations that are checked in one removal. */
 const looked_max = 1_000
 
-/** A prompt reads so many runs of its conversation before it, as `History.ts` does. */
+/** How many runs of its conversation before it a prompt reads (`History.ts`). */
 const read_max = chapters_max + 1
 
 const isOver = ({ task: { status } }: StoredTask): boolean =>
   status === "complete" || status === "failed"
 
-/** Counts a run that has ended, and forgets the oldest ones where there are too many. */
+/** Counts a run that has ended, and forgets the oldest runs if there are too many. */
 export const noteEnd = (store: Store, { conversation, run_id, tenant }: StoredRun): void => {
   const stored = store.conversations.get(tenantKey(tenant, conversation))
   if (stored === undefined || !store.tasks.has(run_id)) return
@@ -31,11 +31,11 @@ export const noteEnd = (store: Store, { conversation, run_id, tenant }: StoredRu
   store.rested.add(stored)
   store.ended++
   const { more_max, runs_max } = store.kept
-  // Many go together: each time every question and file is looked at.
+  // Many are forgotten at once, because each removal goes through all questions and files.
   if (store.ended > runs_max + more_max) forgetOldest(store, stored)
 }
 
-/** What a tenant lost together. */
+/** The runs and conversations of one tenant that one removal forgets. */
 interface Gone {
   readonly runs: Set<RunId>
   readonly conversations: Set<ConversationId>
@@ -60,7 +60,7 @@ const forgetOldest = (store: Store, newest: StoredConversation): void => {
       needed.has(id) || store.runs.get(id)?.quarantined !== undefined
     forgetRuns(store, stored, old.filter((each) => !isNeeded(each)).slice(0, wanted), gone)
     if (stored === newest) break
-    // What is left of it is needed: others come before it the next time.
+    // What is left of the conversation is needed, so the next removal begins with other conversations.
     if (store.ended > runs_max && store.rested.delete(stored) && stored.tasks.length > 0) {
       store.rested.add(stored)
     }
@@ -75,13 +75,13 @@ const neededRuns = (store: Store): ReadonlySet<RunId> => {
   return needed
 }
 
-/** The ended runs that no prompt reads any more. */
+/** The ended runs that no prompt can read any more. */
 const unread = ({ tasks }: StoredConversation): ReadonlyArray<StoredTask> => {
   const open = tasks.findIndex((each) => !isOver(each))
   return tasks.slice(0, Math.max((open === -1 ? tasks.length : open) - read_max, 0))
 }
 
-/** All runs, where the conversation has none that is open. */
+/** All runs of the conversation if none of them is open, otherwise its unread ones. */
 const readable = (stored: StoredConversation): ReadonlyArray<StoredTask> =>
   stored.tasks.every(isOver) ? stored.tasks : unread(stored)
 
@@ -127,7 +127,10 @@ const forgetConversation = (store: Store, stored: StoredConversation): void => {
   }
 }
 
-/** Conversations, questions and files of forgotten runs, where they stand in lists. */
+/**
+ * Removes the forgotten conversations from the list of their tenant and the forgotten runs' questions, and calls the listeners,
+ * which release files.
+ */
 const forgetNamed = (store: Store, gone: ReadonlyMap<Tenant, Gone>): void => {
   for (const [tenant, { conversations }] of gone) {
     const known = store.conversationsOf.get(tenant) ?? []

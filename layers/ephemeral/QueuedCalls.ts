@@ -1,6 +1,7 @@
 /**
- * The calls of one ephemeral queue and their changes: waiting, claimed, over or dead. Of 10,500 calls the newest 10,000 are kept,
- * and those that wait: what is over goes first, then what is dead. Private to this room.
+ * The calls of one ephemeral queue and their changes of state: waiting, claimed, over or dead. Once there are more than 10,500
+ * calls, the oldest are removed until 10,000 are left: first those that are over, then dead ones. Waiting calls, and those whose
+ * result somebody awaits, are never removed. Private to this room.
  */
 import { Deferred, Effect, Schema } from "effect"
 import type { NewToolMessage, ToolDelivery } from "../../services/ToolQueue.ts"
@@ -8,21 +9,21 @@ import type { Tenant } from "../../src/Ids.ts"
 import type { ResultMessage } from "../../src/semstreams/CallMessage.ts"
 import { groupByTenant, roundRobin } from "./RoundRobin.ts"
 
-/** The most that one claim or one page gives. */
+/** The most calls that one claim or one page gives. */
 export const page_max = 500
 
-/** Calls that are kept, and how many more there are before the oldest ones go. */
+/** How many calls are kept, and by how many more that may be exceeded before the oldest are removed. */
 const calls_max = 10_000
 const more_max = 500
 
-/** What is forgotten when a call is run again. */
+/** The part of a call that is reset when the call runs again. */
 interface Progress {
   expires_at: number
   status: "waiting" | "over" | "dead"
-  /** When it may be claimed, in ms since 1970; of a claimed call the end of its lease. */
+  /** When the call may be claimed, in ms since 1970; for a claimed call, the end of its lease. */
   due_at: number
   deliveries: number
-  /** The claim that holds it. */
+  /** The claim that holds the call; undefined if it is free. */
   owner: string | undefined
   begun_at: number | undefined
   result: ResultMessage | undefined
@@ -31,11 +32,11 @@ interface Progress {
 
 export interface QueuedCall extends Progress {
   readonly message: NewToolMessage
-  /** Canonical JSON, of the last sending. */
+  /** Canonical JSON, as last sent. */
   payload: string
-  /** When it became over or dead, in ms since 1970; 0 before that. */
+  /** When the call became over or dead, in ms since 1970; 0 before that. */
   over_at: number
-  /** Completed when there is a result. */
+  /** Completed when the call has a result. */
   readonly waiters: Set<Deferred.Deferred<void>>
 }
 
@@ -71,7 +72,7 @@ const finish = (call: QueuedCall, status: "over" | "dead", now: number): void =>
 
 const decodePayload = Schema.decodeUnknownSync(Schema.fromJsonString(Schema.Unknown))
 
-/** As much of a delivery as a dead call has too. */
+/** The members that a delivery and a dead call have in common. */
 export const messageOf = ({ deliveries, expires_at, message, payload }: QueuedCall) => ({
   id: message.id,
   tool: message.tool,
@@ -87,7 +88,10 @@ export const deliveryOf = (call: QueuedCall): ToolDelivery => ({
   result: call.result
 })
 
-/** The first `limit` of these calls: tenants in turn, each with its oldest; of one time in the order of first sending. */
+/**
+ * At most `limit` (up to 500) of these calls: tenants take turns, each with its oldest call. Calls that are due at the same time
+ * are in the order of first sending.
+ */
 export const oldestInTurns = (
   calls: ReadonlyArray<QueuedCall>,
   after: Tenant | undefined,
@@ -106,12 +110,12 @@ export const makeQueuedCalls = () => {
   const byId = new Map<string, QueuedCall>()
   const filter = (accepts: (call: QueuedCall) => boolean): Array<QueuedCall> =>
     [...byId.values()].filter(accepts)
-  /** With so many calls the next ones are forgotten: all of them may wait. */
+  /** Above this number of calls the next removal takes place. It grows, because all calls may be waiting. */
   let looked_at = calls_max + more_max
   const forget = (status: "over" | "dead"): void => {
     for (const [id, call] of byId) {
       if (byId.size <= calls_max) break
-      // Whoever waits for a dead call may be given its result by an operator.
+      // A call with waiters stays, because an operator may replay a dead call and its waiters then get the result.
       if (call.status === status && call.waiters.size === 0) byId.delete(id)
     }
   }
@@ -119,7 +123,7 @@ export const makeQueuedCalls = () => {
   return {
     byId,
     filter,
-    /** A call ended, or is dead: the oldest of those go where there are too many. */
+    /** Ends a call as over or dead, and removes the oldest such calls if there are too many. */
     finish: (call: QueuedCall, status: "over" | "dead", now: number): void => {
       finish(call, status, now)
       if (byId.size <= looked_at) return
@@ -140,7 +144,7 @@ export const makeQueuedCalls = () => {
         ({ due_at, message, status }) =>
           status === "waiting" && due_at <= now && tools.includes(message.tool)
       ),
-    /** Applies `change` if this claim holds the call, and says whether it does. */
+    /** Applies `change` if this claim holds the call. Gives whether it does. */
     change: (id: string, owner: string, change: (call: QueuedCall) => void) =>
       Effect.sync(() => {
         const call = byId.get(id)
@@ -148,7 +152,7 @@ export const makeQueuedCalls = () => {
         change(call)
         return true
       }),
-    /** Applies `change` to a call that is dead, and says whether it is. */
+    /** Applies `change` if the call is dead. Gives whether it is. */
     changeDead: (id: string, change: (call: QueuedCall) => void) =>
       Effect.sync(() => {
         const call = byId.get(id)

@@ -1,6 +1,6 @@
 /**
- * Rows of memories in one process: by their ids and keys, in their scopes, and there by their words. What is done in one scope costs
- * the same however many others there are.
+ * Indexes of the rows of memories in one process: by id and key, by scope, and within a scope by word. The cost of an operation
+ * in one scope does not depend on the number of other scopes.
  */
 import { candidates_max } from "../../services/MemoryStore.ts"
 import type { AgentName, Tenant } from "../../src/Ids.ts"
@@ -18,11 +18,11 @@ export class Stored {
   /** Increases from row to row. */
   readonly position: number
   readonly words: ReadonlySet<string>
-  /** While candidates are looked for: how well its words fit. */
+  /** Used only during a search for candidates: how well the row's words match. */
   fit = 0
-  /** Meanwhile: is it one of them? */
+  /** Used only during such a search: whether the row is already found. */
   isFound = false
-  /** Is it part of the memory? */
+  /** Whether the row is part of the memory: neither superseded nor undone. */
   isCurrent = true
   #row: MemoryRow
 
@@ -51,7 +51,7 @@ export const isIn = ({ row }: Stored, scope: MemoryScope): boolean =>
   row.agent === scope.agent &&
   row.tenant === scope.tenant
 
-/** Puts it at its place in a list that has the oldest first: mostly the end. */
+/** Inserts a row in a list that is sorted oldest first; mostly at the end. */
 const insert = (list: Array<Stored>, stored: Stored): void => {
   let at = list.length
   while (at > 0 && (list[at - 1]?.position ?? 0) > stored.position) at--
@@ -105,7 +105,7 @@ export class RememberedScope {
     return newestOf(this.#rows, candidates_max.newest)
   }
 
-  /** The same of those that have the word. */
+  /** As `newest`, but of the rows that have the word. */
   having(word: string): ReadonlyArray<Stored> {
     return newestOf(this.#byWord.get(word), candidates_max.of_word)
   }
@@ -123,7 +123,7 @@ const newestOf = (rows: ReadonlyArray<Stored> | undefined, count: number) => {
   return newest
 }
 
-/** Rows that have one of the words, those with the most and the rarest. */
+/** The rows that match best: a row counts more the more of the words it has, and the rarer they are. */
 const fitting = (
   scopes: ReadonlyArray<RememberedScope>,
   words: ReadonlyArray<string>
@@ -145,7 +145,7 @@ const fitting = (
   return found.slice(0, candidates_max.all)
 }
 
-/** The rows with the most and the rarest of the words, and then the newest ones that are not among them. */
+/** The rows that match the words best, followed by the newest rows that are not among them. */
 export const candidatesOf = (
   scopes: ReadonlyArray<RememberedScope>,
   words: ReadonlyArray<string>
@@ -166,13 +166,13 @@ export const candidatesOf = (
 const idOf = (position: number): MemoryId =>
   MemoryId.make(`00000000-0000-4000-8000-${position.toString(16).padStart(12, "0")}`)
 
-/** Of a conversation of an agent, or of what it wrote with a key. */
+/** The key of an agent's conversation, or of a row that the agent wrote with a key. */
 const agentKey = (tenant: Tenant, agent: AgentName, name: string): string =>
   `${tenant}\0${agent}\0${name}`
 
 export class RememberedRows {
   readonly #scopes = new Map<string, RememberedScope>()
-  /** Scopes of runs by their conversation. */
+  /** The scopes of runs, by tenant, agent and conversation. */
   readonly #runs = new Map<string, Set<RememberedScope>>()
   readonly #rows = new Map<MemoryId, Stored>()
   /** By tenant, agent and key. */
@@ -187,7 +187,7 @@ export class RememberedRows {
     return id === undefined ? undefined : this.#rows.get(id)
   }
 
-  /** The row of the agent that was written with the same key. */
+  /** The row that the agent has already written with the same key; undefined if there is none. */
   withKeyOf({ agent, key, tenant }: NewMemoryRow): Stored | undefined {
     return key === undefined ? undefined : this.get(this.#keys.get(agentKey(tenant, agent, key)))
   }
@@ -196,12 +196,12 @@ export class RememberedRows {
     return this.#scopes.get(scopeKey(scope))
   }
 
-  /** Those of a tier, the longest untouched first. */
+  /** The scopes of a tier, the one that has been untouched for the longest time first. */
   scopesOf(tier: MemoryTier): Array<RememberedScope> {
     return byAge([...this.#scopes.values()].filter(({ scope }) => scope.tier === tier))
   }
 
-  /** Those of the runs of a conversation, the longest untouched first. */
+  /** The scopes of a conversation's runs, the one that has been untouched for the longest time first. */
   runsOf({ agent, anchor, tenant }: MemoryScope): Array<RememberedScope> {
     return byAge([...(this.#runs.get(agentKey(tenant, agent, anchor)) ?? [])])
   }
@@ -232,7 +232,7 @@ export class RememberedRows {
     return stored
   }
 
-  /** Rows that are in no scope any more go on in that of their new row. */
+  /** Puts a stored row, which is in no scope any more, into the scope of its new content. */
   place(stored: Stored, row: MemoryRow, now: number): void {
     stored.row = row
     const home = this.#home(row)
@@ -240,7 +240,7 @@ export class RememberedRows {
     home.touched_at = now
   }
 
-  /** Lets go of a scope, and not of its rows. */
+  /** Removes a scope but keeps its rows, which the caller then moves or removes. */
   drop(scope: RememberedScope): void {
     this.#scopes.delete(scopeKey(scope.scope))
     if (scope.scope.tier !== "interaction") return

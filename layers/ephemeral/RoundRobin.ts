@@ -3,7 +3,7 @@
  */
 import type { Tenant } from "../../src/Ids.ts"
 
-/** The items of each tenant, in their order; tenants by name, beginning with the one behind `after`. */
+/** The items of each tenant, in the given order. Tenants are sorted by name, starting with the first one after `after`. */
 export const groupByTenant = <A>(
   all: Iterable<A>,
   tenantOf: (item: A) => Tenant,

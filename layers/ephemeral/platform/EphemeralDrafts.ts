@@ -1,5 +1,5 @@
 /**
- * Drafts in one process. Each step is taken at once, in which nothing else runs.
+ * Drafts in one process. The check and the write of each step are synchronous, so that nothing else runs between them.
  */
 import { Clock, Effect } from "effect"
 import type { DraftStore } from "../../../services/platform/contracts/DraftStore.ts"
@@ -22,13 +22,13 @@ import { found, pageOf } from "./PlatformMaps.ts"
 
 type Maps = PlatformMaps.PlatformMaps["Service"]
 
-/** `draft-12` is number 12: numbers have no gap. */
+/** The number of a draft: 12 for `draft-12`. Numbers have no gaps. */
 const numberOf = ({ draft_id }: Draft): number => Number(draft_id.slice("draft-".length))
 
 const ofCall = (of: DraftAuthor, { author }: Draft): boolean =>
   author.run === of.run && author.call === of.call
 
-/** What the draft says, of what, and on which revision. */
+/** The content of the draft, the record that it is about, and the revision on which it is based. */
 const written = Effect.fnUntraced(function* (
   { frameworks, systems }: PlatformMaps.WorkspaceMaps,
   proposal: DraftProposal
@@ -91,7 +91,7 @@ const published = Effect.fnUntraced(function* (
   return next
 })
 
-/** What a person may be named in. */
+/** The parts of drafts in which a person may be named. */
 const erasable = (drafts: Map<string, Draft>) =>
   [...drafts.values()].map((draft) => {
     const { author, content, draft_id, state, title } = draft

@@ -1,6 +1,6 @@
 /**
- * The records of workspaces in one process, lost at its end. It has no transactions: what is written stays, whatever becomes of
- * the call that wrote it.
+ * The records of workspaces in one process, lost at its end. It has no transactions: what is written stays, even if the call that
+ * wrote it fails.
  */
 import { Clock, Effect, Layer } from "effect"
 import { ChangesetStore } from "../../../services/platform/contracts/ChangesetStore.ts"
@@ -105,7 +105,7 @@ const clusters = ({ of }: Maps): FailureClusterReader["Service"] => ({
   failures: (tenant, id, page) =>
     Effect.sync(() => {
       const maps = of(tenant)
-      // A page behind a failure of another cluster has nothing.
+      // A page that continues after a failure of another cluster is empty.
       const { after } = page
       if (after !== undefined && maps.failures.get(after)?.cluster_id !== id) return []
       return pageOf(
@@ -259,7 +259,7 @@ const importer = ({ of, own }: Maps, outbox: Outbox["Service"]): RecordImporter[
   })
 })
 
-/** What people wrote, who may be named there; what was found stays as it is. */
+/** Registers for erasures what people wrote, where people may be named. Findings stay as they are. */
 const offerWritten = Effect.fnUntraced(function* ({ of }: Maps) {
   yield* offerRows("platform_workspaces", (tenant) => {
     const maps = of(tenant)

@@ -1,5 +1,5 @@
 /**
- * The maps that the ephemeral answers of the platform share: one set for each workspace.
+ * The maps that the ephemeral implementations of the platform's ports share: one set for each workspace.
  */
 import { Context, Effect, Layer } from "effect"
 import { record_page_max } from "../../../services/platform/contracts/RecordPage.ts"
@@ -18,14 +18,14 @@ import type { SystemCard } from "../../../src/platform/contracts/SystemCard.ts"
 import type { Workspace, WorkspaceError } from "../../../src/platform/Workspace.ts"
 import type { WorldVersionPublished } from "../../../src/worlds/contracts/WorldVersionPublished.ts"
 
-/** A card with its revision. One that was `published` from a draft is people's: what is found does not write over it. */
+/** A card with its revision. A card that people `published` from a draft is not overwritten by an imported one. */
 interface KnownCard {
   readonly card: SystemCard
   readonly revision: number
   readonly published: boolean
 }
 
-/** Records by their ids. */
+/** The records of one workspace, by their ids. */
 export interface WorkspaceMaps {
   workspace: Workspace | undefined
   readonly frameworks: Map<string, Framework>
@@ -55,9 +55,9 @@ const emptyMaps = (): WorkspaceMaps => ({
 export class PlatformMaps extends Context.Service<
   PlatformMaps,
   {
-    /** Those of the tenant, to be written to. */
+    /** The maps of the tenant, for writing; they are created if necessary. */
     readonly own: (tenant: Tenant) => WorkspaceMaps
-    /** Those of the tenant; empty ones, which are not kept, where it has none. */
+    /** The maps of the tenant, for reading. Where it has none, the maps are empty and are not kept. */
     readonly of: (tenant: Tenant) => WorkspaceMaps
   }
 >()("troupe/layers/ephemeral/PlatformMaps") {}
@@ -101,7 +101,7 @@ const compare = (a: Place, b: Place): number => {
   return a.id < b.id === a.descends ? 1 : -1
 }
 
-/** The page behind a record, of those that match. */
+/** A page of the matching records after the record `after`; empty if that record is unknown. */
 export const pageOf = <A>(
   records: ReadonlyMap<string, A>,
   { after, limit }: RecordPage,

@@ -1,5 +1,5 @@
 /**
- * Worlds and the candidates of their rules in one process, lost at its end.
+ * Worlds and the candidates for their rules, in one process, lost at its end.
  */
 import { Clock, Effect, Layer } from "effect"
 import { SecureRandom } from "effect/crypto"
@@ -25,10 +25,10 @@ import { offerRows, tenantKey } from "../EphemeralStore.ts"
 interface StoredWorld {
   readonly tenant: Tenant
   world: World
-  /** By id, in its order. */
+  /** Sorted by id. */
   rules: ReadonlyArray<Rule>
   eval_sets: ReadonlyArray<EvalSet>
-  /** By their ids, oldest first. */
+  /** By id, oldest first. */
   readonly candidates: Map<string, RuleCandidate>
 }
 
@@ -126,7 +126,9 @@ const proposals = (worlds: Worlds): RuleProposals["Service"] => ({
     )
 })
 
-/** What proposers said, and who they are: the columns that the other stores keep as one text. */
+/**
+ * Registers the candidates for erasures: what proposers said and who they are, which the other stores keep in one text column.
+ */
 const offerCandidates = (worlds: Worlds): Effect.Effect<void> =>
   offerRows("rule_candidates", (whose) =>
     [...worlds.values()]

@@ -1,6 +1,7 @@
 /**
- * Wakeups of amendments: this process is woken at its commit, the others by the database. What others woke while the
- * listener's connection was lost is not repeated: once it is back, listeners are called with `undefined`. Private to this room.
+ * Wakeups after amendments: listeners in this process are called after the commit, other processes are notified by the database.
+ * While the listener's connection is lost, notifications from other processes are lost too and are not repeated; once the
+ * connection is back, every listener is called with `undefined`. Private to this room.
  */
 import { randomUUID } from "node:crypto"
 import { Effect } from "effect"
@@ -12,23 +13,30 @@ import type { RunId } from "../../../src/Ids.ts"
 import { isRunId } from "../../../src/Ids.ts"
 import { SqlNotify } from "../engine/SqlNotify.ts"
 
-/** The payload is the process that amended and the run. */
+/** The notification channel. A payload is the id of the process that amended and the id of the run, separated by a space. */
 export const channel = "troupe_amended"
 
-/** A claim that was made with an amendment, and the listener whose claimant made it. */
+/** A claim that was appended together with an amendment, and the listener whose claimant made the claim. */
 export interface ClaimFor {
   readonly listener: AmendmentListener
   readonly claim: Claim
 }
 
 export interface AmendmentWakeups {
-  /** What the payload of this process's notifications begins with. */
+  /** The prefix of the payloads that this process sends: its own id and a space. */
   readonly sender: string
-  /** Calls the listeners of this process. Call it after the commit. `claim`: for the listener that has the run claimed. */
+  /**
+   * Calls this process's listeners; to be used only after the commit. `claim` is passed to the one listener that claimed the run.
+   */
   readonly call: (run: RunId, claim?: ClaimFor) => void
-  /** The listener that has the run claimed, of which this is the head after its amendment; `waited` as there. */
+  /**
+   * The listener whose claimant takes the run. `head` is the head after the amendment, `waited` is as in `claimingListener` of
+   * the port.
+   */
   readonly claimingListener: (head: RunHead, waited: boolean) => AmendmentListener | undefined
-  /** In the transaction that amends: notifies the others, and calls this process's listeners once it has committed. */
+  /**
+   * For use in the transaction that amends: notifies the other processes, and calls this process's listeners after the commit.
+   */
   readonly wake: (run: RunId) => Effect.Effect<void, SqlError.SqlError>
   readonly amended: (
     woken: AmendmentListener["woken"],
@@ -65,7 +73,7 @@ export const make = Effect.fnUntraced(function* (
     amended: (woken, claimant) =>
       Effect.acquireRelease(
         Effect.sync(() => {
-          // A set of its own entries: the same function may listen twice.
+          // Each registration is a new object, because the same function may listen twice.
           const entry = { woken, claimant }
           listeners.add(entry)
           return entry

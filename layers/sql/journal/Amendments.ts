@@ -1,8 +1,8 @@
 /**
- * Commands from outside. Those of several runs are made together: their runs are read in one statement, and what the
- * commands return is appended in another, which compares each run with what was read. A run that was written in between is
- * read again; one that another transaction holds, or that others keep writing, is amended alone under its lock. Private to
- * this room.
+ * Amends runs by commands from outside. Concurrent commands are grouped: one statement reads their runs, another appends the
+ * events that the commands return and checks that each run is still as it was read. A run that was written in between is read
+ * again. A run that another transaction has locked, or that others keep writing, is amended alone under its lock. Private to this
+ * room.
  */
 import { Clock, Effect } from "effect"
 import type { Scope } from "effect"
@@ -32,25 +32,28 @@ import * as RunLeases from "./RunLeases.ts"
 import { entries, find, whyOf } from "./RunRows.ts"
 import * as RunReads from "./RunReads.ts"
 
-/** Amendments of one statement, and the characters of their texts. */
+/** The most amendments in one statement, and the most characters of their texts together. */
 const batch_max = 512
 const batch_size_max = 8_000_000
-/** Amendments that may wait. */
+/** The most amendments that may wait. */
 const queue_max = 100_000
-/** Tries without a lock. */
+/** How often an amendment is tried without a lock. */
 const tries_max = 3
 
-/** An append that may claim its run: its last event is then the claim. */
+/** An append that may also claim its run; its last event is then the claim. */
 interface Amending extends EncodedAppend {
   readonly claims: ClaimFor | undefined
 }
 
 /**
- * Appends a batch, raises the epochs of the runs that it claims, and notifies the other processes of what it has appended.
- * A run whose head another transaction holds is refused, so that nobody waits for it: it is given a length that no run has.
- * The rows are locked and the epochs raised before the function looks at them, because its arguments are made of those that
- * were. Answers to questions, which most amendments are, are written for all of the batch, where the function takes each by
- * itself (bench row `answers`), and found by their ids, because a sum has no index of open ones.
+ * Appends a batch, raises the epochs of the runs that it claims, and notifies the other processes of what was appended.
+ *
+ * - A run whose head is locked by another transaction is refused, so that nobody waits for it: the function gets a length that no
+ *   run has.
+ * - Rows are locked and epochs raised before the function reads them, because its arguments are built from the result.
+ * - Most amendments are answers to questions. They are written for the whole batch at once, because the function would write them
+ *   one by one (bench row `answers`). They are found by their ids: the condition `status + 0 = 0` keeps the planner from the
+ *   index of open questions.
  */
 const statement = `WITH wanted AS MATERIALIZED (
   SELECT * FROM unnest($1::text[]::uuid[], $2::int4[], $3::int4[], $13::text[]) WITH ORDINALITY AS w(run_id, epoch, length, owner, place)),
@@ -82,7 +85,7 @@ notified AS MATERIALIZED (
   WHERE w.place NOT IN (SELECT x.place FROM refused x))
 SELECT place FROM refused UNION ALL SELECT 0 FROM notified WHERE runs < 0`
 
-/** Whether each of the batch was appended. */
+/** Commits a batch and says of each amendment, in order, whether it was appended. */
 const commitBatch =
   (sql: SqlClient.SqlClient, sender: string) => (batch: ReadonlyArray<Amending>) => {
     const owners = batch.map(({ claims }) => claims?.claim.head.owner ?? "")
@@ -108,13 +111,13 @@ const appendOf = (
   parkable: isParkable(after)
 })
 
-/** The claim as it is stored. */
+/** The `RunClaimed` event of a claim, encoded for storage. */
 const claimEvent = ({ claim }: ClaimFor): EncodedAppend["events"][number] => {
   const { epoch, owner } = claim.head
   return { type: "RunClaimed", payload: canonical({ _tag: "RunClaimed", epoch, owner }) }
 }
 
-/** The claim that is made with the amendment, where a process of this journal is to go on with the run. */
+/** The claim to append with the amendment; undefined unless a listener of this journal takes the run. */
 const claimWith = (
   wakeups: AmendmentWakeups,
   { entries: all, head }: RunReads.WholeRun,
@@ -145,7 +148,7 @@ export interface Services {
   readonly mark: ReturnType<typeof marker>
 }
 
-/** Under the run's lock, in a transaction, or in the ambient one. */
+/** Amends one run under its lock. Must run in a transaction. */
 const amendLocked = Effect.fnUntraced(function* <A, E>(
   { listeners, sql, wakeups }: Services,
   run: RunId,
@@ -173,12 +176,13 @@ const amendLocked = Effect.fnUntraced(function* <A, E>(
 })
 
 /**
- * What is not known to be written may be: whoever has the run here looks. Not while the store is away, because a run whose
- * journal cannot be read would crash; then the return of the listener's connection wakes it, or a sweep.
+ * Wakes this process's listeners after an amendment of which it is unknown whether it was written. While the store is away they
+ * are not woken, because a run whose journal cannot be read would crash; the run is then woken when the listener's connection
+ * returns, or by a sweep.
  */
 const wakeLost = ({ sql, wakeups }: Services, run: RunId): Effect.Effect<void> =>
   Effect.withFiber((fiber) =>
-    // Nothing of an open transaction is written yet.
+    // What an open transaction wrote is not committed yet.
     isInTransaction(sql, fiber)
       ? Effect.void
       : Effect.ignore(Effect.tap(find(sql, run), () => Effect.sync(() => wakeups.call(run))))
@@ -197,7 +201,7 @@ export const make = Effect.fnUntraced(function* (
     overflow: () => new JournalError({ message: "too many amendments wait", lost: false })
   })
 
-  /** Once committed, the events are published and the owners woken, also where the caller is interrupted meanwhile. */
+  /** Publishes the events and wakes the listeners once the append is committed, even if the caller is interrupted meanwhile. */
   const write = (item: Amending) =>
     Effect.uninterruptible(
       Effect.tap(append(item), (isAppended) =>
@@ -209,7 +213,7 @@ export const make = Effect.fnUntraced(function* (
       )
     )
 
-  /** Undefined: the run was written in between, or is to be amended under its lock. */
+  /** Undefined where the run was written in between, or has to be amended under its lock. */
   const amendInBatch = Effect.fnUntraced(function* <A, E>(run: RunId, command: Command<A, E>) {
     const found = yield* read(run)
     if (found === undefined) return yield* new RunNotFound({ run_id: run })

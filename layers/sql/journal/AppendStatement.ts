@@ -1,7 +1,7 @@
 /**
- * Appends as parameters of the database's functions: `append_event` (`engine/migrations/0001_append.ts`) for one event
- * alone, `append_runs` (`0005_sets.ts`) for a batch. An append is encoded when it is made, before it waits for a batch.
- * Private to this room.
+ * Encodes appends as parameters of the database's functions: `append_event` (`engine/migrations/0001_append.ts`) for a single
+ * event, `append_runs` (`0005_sets.ts`) for a batch. An append is encoded when it is made, before it waits for a batch. Private
+ * to this room.
  */
 import type { Append } from "../../../services/RunJournal.ts"
 import type { Approval } from "../../../src/approval/Approval.ts"
@@ -18,40 +18,42 @@ export interface EncodedAppend extends Item {
   /** ms since 1970. */
   readonly at: number
   readonly status: number
-  /** The types of its events and their JSON texts. */
+  /** The type and the JSON text of each event. */
   readonly events: ReadonlyArray<{ readonly type: string; readonly payload: string }>
-  /** What it writes beside them, where that is the end of its run and nothing else. */
+  /** The end of the run, where the append writes nothing else beside its events; otherwise undefined. */
   readonly ending: Ending | undefined
-  /** What it writes beside them, where that is answers to questions and nothing else. */
+  /** The answers to questions, where the append writes nothing else beside its events; otherwise undefined. */
   readonly answers: ReadonlyArray<AnsweredQuestion> | undefined
-  /** The same, or whatever else it writes beside them, as JSON text; null for most. */
+  /**
+   * Everything that the append writes beside its events, as JSON text; null for most appends. It includes `ending` and `answers`.
+   */
   readonly projection: () => string | null
 }
 
-/** A question that is no longer pending, as its record says; `answer` is JSON text. */
+/** A question that is no longer pending, as it is stored in its record; `answer` is JSON text. */
 interface AnsweredQuestion {
   readonly id: string
   readonly status: number
   readonly answer: string
 }
 
-/** What most ends write: an empty text means that there is none. */
+/** What the end of a run usually writes. An empty text means absent. */
 interface Ending {
-  /** Of the task. */
+  /** The number of the task's status (`Codes.ts`). */
   readonly status: number
   /** Why the task failed, as JSON text. */
   readonly reason: string
-  /** The assistant's message, as it is stored. */
+  /** The assistant's message, encoded for storage. */
   readonly answer: string
 }
 
-/** A question's columns; tenant and status are not in its payload. */
+/** The columns of a question. Its tenant and status are not part of the payload. */
 export const approvalRow = (approval: RequestedApproval & Partial<Pick<Approval, "tenant">>) => {
   const { status: _status, tenant: _tenant, ...question } = approval
   return { id: question.id, expires_at: question.expires_at, payload: canonical(question) }
 }
 
-/** Counts are the database's int8, and the amount its numeric, which is exact. */
+/** The columns of a cost. The database stores counts as int8 and the amount as numeric, which is exact. */
 const costRow = ({ by, currency, offset, usage, ...entry }: CostEntry) => ({
   position: offset,
   part: by?.part ?? 0,
@@ -69,7 +71,7 @@ const costRow = ({ by, currency, offset, usage, ...entry }: CostEntry) => ({
   reasoning_tokens: usage.reasoning_tokens ?? 0
 })
 
-/** Is there nothing but the end of a run and answers to questions? */
+/** Whether the append writes, beside its events, at most the end of a run and answers to questions. */
 const isOnlyEndOrAnswers = ({ costs, known, requested, unknown }: Projection): boolean =>
   requested.length === 0 && costs.length === 0 && known.length === 0 && unknown.length === 0
 
@@ -95,15 +97,15 @@ const endingOf = ({ answer, task }: Projection): Ending | undefined =>
       }
 
 /**
- * The object that `troupe.append_projection` reads. A member that is undefined is left out; texts from outside are JSON
- * texts, as they are stored.
+ * The object that `troupe.append_projection` reads. Undefined members are left out. Texts from outside are stored as JSON text,
+ * and are therefore JSON text here too.
  *
  * - `asked`: questions that became open.
- * - `answered`: questions that are no longer pending. Its `answer` is a person's decision.
+ * - `answered`: questions that are no longer pending. Its `answer` holds a person's decision.
  * - `closed`: the run is over.
  * - `answer`: the assistant's message, which goes to the conversation.
  * - `costs`: what turns and tools spent.
- * - `known`: calls that are no longer unknown. `unknown`: calls that became so.
+ * - `known`: calls whose outcome is no longer unknown. `unknown`: calls whose outcome became unknown.
  */
 const projectionText = (
   { answer, costs, known, requested, task, unknown }: Projection,
@@ -128,7 +130,7 @@ const projectionText = (
           }))
   })
 
-/** Throws a RangeError where an event is not JSON. */
+/** Encodes an append. Throws a RangeError where an event is not JSON. */
 export const encodeAppend = (append: Append, at: number): EncodedAppend => {
   const events = append.events.map((event) => ({ type: event._tag, payload: canonical(event) }))
   const status = append.parkable === true ? run_parked : runCode(append.status)
@@ -145,18 +147,18 @@ export const encodeAppend = (append: Append, at: number): EncodedAppend => {
     isOver || !isOnlyEnd || projected.task !== undefined
       ? projectionText(projected, answered, isOver)
       : null
-  // A run's appends never share a batch: its second would be fenced by what its first does.
+  // Appends to one run never share a batch: the first would make the second stale.
   return { lane: append.run, size, append, at, status, events, ending, answers, projection }
 }
 
-/** A statement for a batch. It gives a row for each append that was refused: its place in the batch, from 1. */
+/** A statement for a batch. It returns one row for each refused append: the append's place in the batch, from 1. */
 export interface Statement {
   readonly text: string
   readonly params: ReadonlyArray<unknown>
 }
 
-// Every parameter is cast. The drivers bind an empty array without a type, and PGlite and PostgreSQL take numbers beyond int4
-// in different ways: arrays of those are passed as text.
+// Every parameter is cast, because the drivers bind an empty array without a type. PGlite and PostgreSQL encode numbers beyond
+// int4 differently, so arrays of those are passed as text.
 const append_event = `SELECT 1 AS place WHERE NOT troupe.append_event(
   $1::uuid, $2::int4, $3::int4, $4::int4, $5::int8, $6::text, $7::text, $8::text::json)`
 const append_runs = `SELECT place FROM troupe.append_runs(
@@ -164,7 +166,7 @@ const append_runs = `SELECT place FROM troupe.append_runs(
   $7::int4[], $8::int4[], $9::text[], $10::text[], $11::int4[], $12::int4[], $13::text[], $14::text[],
   $15::int4[], $16::text[]) AS place`
 
-/** For an append of one event, which most are: `append_event` takes no arrays (bench row `durable`). */
+/** The statement for an append of one event, the most common kind: `append_event` takes no arrays (bench row `durable`). */
 const eventStatement = ({ append, at, events, projection, status }: EncodedAppend): Statement => ({
   text: append_event,
   params: [
@@ -179,7 +181,9 @@ const eventStatement = ({ append, at, events, projection, status }: EncodedAppen
   ]
 })
 
-/** The arrays of events: the place of its append in the batch, its position in that append, its type, its JSON. */
+/**
+ * The arrays of events: the place of the event's append in the batch, the event's position in that append, its type, its JSON.
+ */
 const eventColumns = (batch: ReadonlyArray<EncodedAppend>): ReadonlyArray<unknown> => {
   const places: Array<number> = []
   const positions: Array<number> = []
@@ -199,7 +203,7 @@ const eventColumns = (batch: ReadonlyArray<EncodedAppend>): ReadonlyArray<unknow
   return [places, positions, types, payloads]
 }
 
-/** The arrays of ends: the place of its append in the batch, the status of its task, its reason, its answer. */
+/** The arrays of ends: the place of the end's append in the batch, the task's status, its reason, its answer. */
 const endingColumns = (batch: ReadonlyArray<EncodedAppend>): ReadonlyArray<unknown> => {
   const places: Array<number> = []
   const endings: Array<Ending> = []
@@ -218,7 +222,7 @@ const endingColumns = (batch: ReadonlyArray<EncodedAppend>): ReadonlyArray<unkno
   ]
 }
 
-/** The arrays of projections: the place of its append in the batch, its JSON. */
+/** The arrays of projections: the place of the projection's append in the batch, and the projection's JSON. */
 const projectionColumns = (
   batch: ReadonlyArray<EncodedAppend>,
   isOf: (item: EncodedAppend) => boolean
@@ -246,13 +250,13 @@ const appendColumns = (batch: ReadonlyArray<EncodedAppend>): ReadonlyArray<unkno
   ...eventColumns(batch)
 ]
 
-/** The parameters of `append_runs` but those of ends, for what is not written by `answerColumns`. */
+/** The parameters of `append_runs` without those of ends. Appends that `answerColumns` covers have no projection here. */
 export const batchParams = (batch: ReadonlyArray<EncodedAppend>): ReadonlyArray<unknown> => [
   ...appendColumns(batch),
   ...projectionColumns(batch, ({ answers }) => answers === undefined)
 ]
 
-/** The arrays of answered questions: the place of its append in the batch, its record, its status, its answer. */
+/** The arrays of answered questions: the place of the answer's append in the batch, the question's id, its status, its answer. */
 export const answerColumns = (batch: ReadonlyArray<EncodedAppend>): ReadonlyArray<unknown> => {
   const places: Array<number> = []
   const answered: Array<AnsweredQuestion> = []
@@ -272,7 +276,7 @@ export const answerColumns = (batch: ReadonlyArray<EncodedAppend>): ReadonlyArra
   ]
 }
 
-/** The statement that appends a batch. It holds at most one append of each run. */
+/** The statement that appends a batch. A batch has at most one append for each run. */
 export const statementOf = (batch: ReadonlyArray<EncodedAppend>): Statement => {
   const [first] = batch
   if (batch.length === 1 && first?.events.length === 1) return eventStatement(first)

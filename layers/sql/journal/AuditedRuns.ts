@@ -1,6 +1,6 @@
 /**
- * Runs that are not over, looked at without folding them: are all events there, and has each open question its record?
- * Only what differs is folded. Private to this room.
+ * Checks runs that are not over without folding them: whether all of their events exist, and whether each open question has its
+ * record. Only runs where the counts differ are folded. Private to this room.
  */
 import { Effect, Schema } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
@@ -32,15 +32,18 @@ const decodeAudited = journalRowDecoder(
   "audited runs"
 )
 
-/** A page of the runs that are at work, and one of those that are parked: there is an index of each, and none of both. */
+/**
+ * Two pages of runs, one of those at work and one of those parked: each kind has an index of its own, and no index covers both.
+ */
 const running = `(SELECT run_id, length FROM troupe.runs
   WHERE status > ${run_parked} AND status < ${run_over} AND run_id > $1::uuid ORDER BY run_id LIMIT $2::int4)`
 const parked = `(SELECT run_id, length FROM troupe.runs
   WHERE status = ${run_parked} AND run_id > $1::uuid ORDER BY run_id LIMIT $2::int4)`
 
 /**
- * The status of a question is compared as an expression, so that it is found by its run: by an index of all that wait, which
- * seems as good while there are few, an audit would read each of them for each run.
+ * Counts the events, open questions and records of each run. `a.status + 0 = 0` keeps the planner from the index of all open
+ * questions: with few open questions that index looks as good as the one by run, and an audit would read all of them for each
+ * run.
  */
 const counted = (sql: SqlClient.SqlClient, limit: number, after: RunId | undefined) =>
   sql.unsafe(
@@ -53,7 +56,10 @@ const counted = (sql: SqlClient.SqlClient, limit: number, after: RunId | undefin
     [after ?? "00000000-0000-0000-0000-000000000000", Math.min(Math.max(limit, 1), page_max)]
   )
 
-/** One that waits already is left as it is, also where somebody changed it. */
+/**
+ * Writes a question's record. A record that is pending already stays as it is, even if somebody changed it. Gives a row if it
+ * wrote.
+ */
 const write = (sql: SqlClient.SqlClient, approval: Approval) => {
   const { expires_at, id, payload } = approvalRow(approval)
   return sql.unsafe(
@@ -72,7 +78,7 @@ const write = (sql: SqlClient.SqlClient, approval: Approval) => {
   )
 }
 
-/** Under the run's lock, so that no answer comes between what is read and what is written. */
+/** Writes the missing records of a run, under the run's lock, so that no answer arrives between the read and the write. */
 const repaired = (sql: SqlClient.SqlClient, run: RunId) =>
   inTransaction(sql)(
     Effect.gen(function* () {

@@ -1,5 +1,5 @@
 /**
- * Statuses as the numbers that the tables hold. A number is never given a second meaning. Private to this room.
+ * The numbers that the tables store for statuses. A number is never reused for another meaning. Private to this room.
  */
 import { Schema } from "effect"
 import type { ApprovalStatus } from "../../../src/approval/Approval.ts"
@@ -7,7 +7,7 @@ import type { TaskStatus } from "../../../src/delivery/AgentTask.ts"
 import type { RunStatus } from "../../../src/run/RunState.ts"
 import { storedStatus } from "../engine/StoredStatus.ts"
 
-/** From 3 on the run is over; before that it is to be recovered, unless it is parked. */
+/** From 3 on the run is over. Below 3 the run is recovered when its owner is gone, unless it is parked. */
 const runCodes: Readonly<Record<RunStatus, number>> = {
   pending: 0,
   processing: 1,
@@ -37,16 +37,18 @@ export const approvalCode = (status: ApprovalStatus): number => approvalCodes[st
 export const StoredTaskStatus = storedStatus(taskCodes)
 export const StoredApprovalStatus = storedStatus(approvalCodes)
 
-/** The first number of a run that is over. */
+/** The lowest number of a run that is over. */
 export const run_over = 3
-/** A run that awaits approval, and of which nothing is to be done until somebody answers. */
+/** A run that awaits approval and has nothing to do until somebody answers. */
 export const run_parked = -1
-/** Added to the number of a run in quarantine: from 99 on it is not claimed, appended to, recovered or adopted. */
+/**
+ * Added to the number of a run in quarantine. A run with a number from 99 on is not claimed, appended to, recovered or adopted.
+ */
 export const run_quarantined = 100
-/** Is it the number of a run in quarantine? */
+/** Whether this is the number of a run in quarantine. */
 export const isQuarantined = (code: number): boolean => code >= run_quarantined + run_parked
 
-/** The number of a run that is parked or not, in quarantine or not. */
+/** Every number that a run may have: parked or not, in quarantine or not. */
 export const RunCode = Schema.Literals([-1, 0, 1, 2, 3, 4, 5, 99, 100, 101, 102, 103, 104, 105])
 type RunCode = typeof RunCode.Type
 

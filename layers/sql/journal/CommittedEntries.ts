@@ -1,6 +1,6 @@
 /**
- * Gives listeners what this process has committed, as a reader of the journal would get it: decoded from the stored text, and
- * only where somebody wants the run. Private to this room.
+ * Gives listeners the entries that this process has committed. They are decoded from the stored text, exactly as a reader of the
+ * journal would get them, and only for runs that a listener wants. Private to this room.
  */
 import { Effect } from "effect"
 import type { Scope } from "effect"
@@ -11,7 +11,7 @@ import type { EncodedAppend } from "./AppendStatement.ts"
 import { eventIn } from "./RunRows.ts"
 import { listenIn } from "../../../src/Listeners.ts"
 
-/** What a statement has stored: events of the run from `from` on, as their types and JSON texts. */
+/** Events that a statement has stored, as types and JSON texts. `from` is the seq of the first. */
 export interface Stored {
   readonly run: RunId
   readonly from: number
@@ -33,7 +33,10 @@ const decoded = ({ at, events, from }: Stored): ReadonlyArray<JournalEntry> | un
 export class CommitListeners {
   readonly #listeners = new Set<CommitListener>()
 
-  /** Call it after the commit. It is decoded when first asked for, once for all listeners. */
+  /**
+   * Gives the entries to the listeners that want the run; to be called after the commit. They are decoded when one first asks,
+   * once for all.
+   */
   publish(stored: Stored): void {
     const { events, from, run } = stored
     let entries: ReadonlyArray<JournalEntry> | undefined
@@ -55,7 +58,7 @@ export class CommitListeners {
     this.publish({ run: append.run, from: append.fence.length, at, events })
   }
 
-  /** Call it after the commit. Of what it brings only the claim itself is new. */
+  /** Gives listeners the claim's `RunClaimed`, the only new one of its entries; to be called after the commit. */
   publishClaim({ entries, head: { run_id: run } }: Claim): void {
     const last = entries.at(-1)
     if (last === undefined) return
@@ -66,7 +69,7 @@ export class CommitListeners {
     }
   }
 
-  /** Until the scope closes. */
+  /** Registers the listener until the scope closes. */
   listen(listener: CommitListener): Effect.Effect<void, never, Scope.Scope> {
     return listenIn(this.#listeners, listener)
   }

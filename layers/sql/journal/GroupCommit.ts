@@ -1,45 +1,49 @@
 /**
- * Appends of concurrent writers in one statement: a committer, or two, takes what waits, commits it and answers each.
- * Private to this room.
+ * Commits items of concurrent writers together. One or more committer fibers take the waiting items as a batch, commit it and
+ * give each writer its outcome. Private to this room.
  */
 import { Effect, Exit, Latch } from "effect"
 import type { Scope } from "effect"
 
 export interface Item {
-  /** Items of one lane never share a batch: the second is fenced by what the first does. */
+  /** Items of one lane never share a batch, because the first invalidates the second. */
   readonly lane: string
-  /** Characters of its texts. */
+  /** The number of characters of its texts. */
   readonly size: number
 }
 
-/** How a commit fails. `lost`: it is unknown whether it was written. */
+/** How a commit fails. `lost`: it is unknown whether the batch was written. */
 export interface CommitError {
   readonly lost: boolean
 }
 
 export interface Options<A extends Item, O, E extends CommitError> {
-  /** Writes a batch as one whole and answers each item, in order. May not be called twice at a time for one lane. */
+  /**
+   * Writes a batch atomically and gives each item's outcome, in order. It is never called for two batches of one lane at the same
+   * time.
+   */
   readonly commit: (batch: ReadonlyArray<A>) => Effect.Effect<ReadonlyArray<O>, E>
-  /** Items of one batch. */
+  /** The most items in one batch. */
   readonly batch_max: number
-  /** Characters of one batch; a greater item goes alone. */
+  /** The most characters in one batch. An item that is larger than this is written alone. */
   readonly batch_size_max: number
-  /** Items that may wait; one more is refused with `overflow`. */
+  /** The most items that may wait; one more fails with `overflow`. */
   readonly queue_max: number
   readonly overflow: () => E
   /**
-   * Items that come while the event loop turns share the first batch. Absent = only where the batch before had several: a
-   * crowd that was answered together writes again together, and who writes alone waits for nobody.
+   * `true`: items that arrive in the same turn of the event loop share the first batch. Absent: they do so only where the
+   * previous batch had several items. A crowd that was answered together then writes together again, and a lone writer waits for
+   * nobody.
    */
   readonly gathers?: true
   /**
-   * Batches that are written at a time where many items wait; 1 by default. While the database writes one half of a crowd,
-   * the other half goes on (bench row `send-durable`).
+   * The most batches that are written at the same time while many items wait; 1 by default. While the database writes one half of
+   * a crowd, the other half continues (bench row `send-durable`).
    */
   readonly writers?: number
 }
 
-/** While a batch is being written, another is begun for no fewer items: a small one waits and grows. */
+/** The fewest waiting items for which another batch is begun while one is being written; fewer wait and accumulate. */
 export const share_min = 24
 
 /** An item that waits for its outcome (bench row `send-durable`: a deferred for each costs more than the queue). */
@@ -57,7 +61,7 @@ class Entry<A, O, E> {
     this.#resume(outcome)
   }
 
-  /** Withdraws what was not yet taken. Once taken it is too late, and the outcome is awaited. */
+  /** Withdraws the item if no batch has taken it yet. Otherwise it is too late, and this waits for the outcome. */
   readonly withdrawn: Effect.Effect<void> = Effect.callback<void>((resume) => {
     if (this.state === "taken") {
       this.#resume = () => resume(Exit.void)
@@ -72,13 +76,13 @@ const isLost = (exit: Exit.Exit<unknown, CommitError>): boolean =>
   Exit.isFailure(exit) &&
   exit.cause.reasons.some((reason) => reason._tag !== "Fail" || reason.error.lost)
 
-/** What waits, and what is being written. */
+/** The items that wait, and the lanes of the batches that are being written. */
 class Batches<A extends Item, O, E extends CommitError> {
   readonly #options: Options<A, O, E>
   readonly #writers: number
   #queue: Array<Entry<A, O, E>> = []
   #writing = 0
-  /** Of the batches that are being written. */
+  /** The lanes of the batches that are being written. */
   readonly #lanes = new Set<string>()
 
   constructor(options: Options<A, O, E>) {
@@ -90,7 +94,7 @@ class Batches<A extends Item, O, E extends CommitError> {
     return this.#writing > 0
   }
 
-  /** Is there enough for one more writer? */
+  /** Whether enough items wait for one more batch to begin. */
   get isDue(): boolean {
     const { length } = this.#queue
     if (length === 0 || this.#writing === 0) return length > 0
@@ -105,12 +109,12 @@ class Batches<A extends Item, O, E extends CommitError> {
     this.#queue.push(entry)
   }
 
-  /** What waits is not written any more. */
+  /** Removes and gives the items that wait; they will not be written. */
   close(): ReadonlyArray<Entry<A, O, E>> {
     return this.#queue.splice(0)
   }
 
-  /** The next batch: of a crowd, what falls to one of the writers that are free. */
+  /** The next batch, empty if none is due. A crowd is divided evenly among the free writers. */
   next(): ReadonlyArray<Entry<A, O, E>> {
     if (!this.isDue) return []
     const { length } = this.#queue
@@ -118,7 +122,7 @@ class Batches<A extends Item, O, E extends CommitError> {
     return this.#take(length >= share_min * free ? Math.ceil(length / free) : length)
   }
 
-  /** While the effect runs, nothing else is written of the lanes. */
+  /** Runs the effect with the lanes of these items reserved: no other batch takes an item of them until it ends. */
   written<B, F>(items: ReadonlyArray<A>, effect: Effect.Effect<B, F>): Effect.Effect<B, F> {
     return Effect.suspend(() => {
       this.#writing++
@@ -131,7 +135,7 @@ class Batches<A extends Item, O, E extends CommitError> {
     })
   }
 
-  /** The oldest first, one a lane, within the batch's bounds; the others stay, in order. */
+  /** Takes the oldest items, at most one for each lane, within the bounds of a batch. The others stay in order. */
   #take(share: number): ReadonlyArray<Entry<A, O, E>> {
     const { batch_max, batch_size_max } = this.#options
     const count_max = Math.min(batch_max, share)
@@ -144,7 +148,7 @@ class Batches<A extends Item, O, E extends CommitError> {
       const full =
         batch.length === count_max || (batch.length > 0 && size + entry.item.size > batch_size_max)
       if (full || lanes.has(entry.item.lane)) {
-        // Nothing of this lane may overtake the one that waits.
+        // No later item of this lane may overtake the one that waits.
         lanes.add(entry.item.lane)
         rest.push(entry)
         continue
@@ -159,7 +163,7 @@ class Batches<A extends Item, O, E extends CommitError> {
   }
 }
 
-/** There is one for each item, and it may itself be undefined. */
+/** The outcome of an item. Every item has one, and it may be undefined itself. */
 const outcomeAt = <O>(outcomes: ReadonlyArray<O>, index: number): O => outcomes[index] as O
 
 const settle = <A, O, E>(
@@ -177,8 +181,8 @@ const settle = <A, O, E>(
 }
 
 /**
- * A batch that fails is halved until the item at fault stands alone. One whose outcome is unknown is not tried again: all
- * of it fails, and each writer reads what became of its own.
+ * Writes a batch. A batch that fails is halved until the item at fault is alone. A batch whose outcome is unknown is not tried
+ * again: all of its items fail, and each writer reads what became of its own.
  */
 const write = <A extends Item, O, E extends CommitError>(
   options: Options<A, O, E>,
@@ -196,8 +200,9 @@ const write = <A extends Item, O, E extends CommitError>(
   })
 
 /**
- * Starts the committer in the scope: with its layer, never inside a caller's transaction. What it returns writes one item:
- * at once, on the caller's own fiber, where no other item is being written, unless it gathers or the last batch had several.
+ * Starts the committers in the scope; call it when the layer is built, never inside a caller's transaction. The function that it
+ * returns writes one item. It writes at once, on the caller's own fiber, if no item is being written or waits, `gathers` is
+ * absent, and the last batch had only one item.
  */
 export const make = <A extends Item, O, E extends CommitError>(
   options: Options<A, O, E>
@@ -208,7 +213,7 @@ export const make = <A extends Item, O, E extends CommitError>(
     // True from the first item until the queue is found empty.
     let busy = false
     let closed = false
-    // The last batch had several items (bench rows `http` and `answers`).
+    // Whether the last batch had several items, or `gathers` is set (bench rows `http` and `answers`).
     let isCrowded = options.gathers !== undefined
 
     const next = () => {
@@ -222,7 +227,7 @@ export const make = <A extends Item, O, E extends CommitError>(
       for (let batch = next(); batch.length > 0; batch = next()) {
         const items = batch.map(({ item }) => item)
         yield* Effect.uninterruptible(batches.written(items, write(options, batch)))
-        // Those just answered write again before the next batch is taken.
+        // Writers that were just answered may add their next items before the next batch is taken.
         yield* Effect.yieldNow
       }
       wakeup.closeUnsafe()

@@ -1,5 +1,5 @@
 /**
- * Writes appends, and reads why one was refused. Private to this room.
+ * Writes appends, and finds out why an append was refused. Private to this room.
  */
 import { Clock, Effect, Exit, Schema } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
@@ -19,15 +19,15 @@ export type Refusal = FencedOff | StaleAppend | JournalError
 const notWritten = (text: string) => new JournalError({ message: text, lost: false })
 
 /**
- * An event that somebody asks for, as JSON in UTF-8. Every read of its run brings it, and a process of an earlier version takes no
- * row of more than 16 MiB from PostgreSQL.
+ * The most bytes of an event that a caller asks to be written, as JSON in UTF-8. Every read of the run returns the event, and a
+ * process of an earlier version accepts no row of more than 16 MiB from PostgreSQL.
  */
 export const event_bytes_max = 10 * 2 ** 20
 
 const isTooLarge = ({ payload }: EncodedAppend["events"][number]): boolean =>
   isBeyondBytes(payload, event_bytes_max)
 
-/** The append with its texts, written once, and at once. Fails where an event is not JSON. */
+/** Encodes an append at once, as an Exit. Fails where it has no events or an event is not JSON. */
 export const encoded = (append: Append, at: number): Exit.Exit<EncodedAppend, JournalError> => {
   if (append.events.length === 0) return Exit.fail(notWritten("an append without events"))
   try {
@@ -37,7 +37,10 @@ export const encoded = (append: Append, at: number): Exit.Exit<EncodedAppend, Jo
   }
 }
 
-/** The same, and fails where an event is too large: for what a caller asks to be written, who is told so. */
+/**
+ * As `encoded`, but also fails where an event has more than `event_bytes_max` bytes. For events that a caller asks for, who then
+ * gets the error.
+ */
 export const encodedWithin = (
   append: Append,
   at: number
@@ -64,14 +67,14 @@ const refusalOf = (item: EncodedAppend, row: typeof FenceRow.Type | undefined): 
   const { fence, run } = item.append
   if (row === undefined) return notWritten("append to a run that was never created")
   if (row.epoch !== fence.epoch) return new FencedOff({ run_id: run, epoch: row.epoch })
-  // Stale, so that its writer loads the run and finds that it is in quarantine.
+  // StaleAppend makes the writer load the run and find that it is in quarantine.
   if (isQuarantined(row.status)) return new StaleAppend({ run_id: run, length: row.length })
   return row.length === fence.length && row.status >= run_over
     ? notWritten("append to a run that is over")
     : new StaleAppend({ run_id: run, length: row.length })
 }
 
-/** Why appends were refused, by their heads as they are now. */
+/** The reason of each refusal, derived from the current heads of the runs. */
 const refusals = (sql: SqlClient.SqlClient, refused: ReadonlyArray<EncodedAppend>) =>
   Effect.map(
     Effect.flatMap(
@@ -87,7 +90,7 @@ const refusals = (sql: SqlClient.SqlClient, refused: ReadonlyArray<EncodedAppend
     }
   )
 
-/** Answers a batch of which these places were refused. */
+/** The outcome of each append of a batch. `rows` are the places of the refused ones. */
 const answers = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   batch: ReadonlyArray<EncodedAppend>,
@@ -99,11 +102,14 @@ const answers = Effect.fnUntraced(function* (
   return batch.map((item) => why.get(item))
 })
 
-/** For a failure after the statement of the append: the others of the batch are written, and may not be written again. */
+/**
+ * Turns a failure after the append statement into a JournalError with `lost: true`: the other appends of the batch are written
+ * and must not be written again.
+ */
 const writtenBefore = (error: SqlError.SqlError | JournalError): JournalError =>
   new JournalError({ message: orJournalError(error).message, lost: true })
 
-/** Commits a batch, in which a run stands once. Each answer is undefined, or why that append was refused. */
+/** Commits a batch with at most one append for each run. Each outcome is undefined, or the reason why that append was refused. */
 export const commit =
   (sql: SqlClient.SqlClient) =>
   (
@@ -117,7 +123,7 @@ export const commit =
     )
   }
 
-/** One append in the transaction that is open. A refusal or a failure leaves the transaction usable. */
+/** Writes one append in the open transaction. After a refusal or a failure the transaction can still be used. */
 export const appendWithin = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   listeners: CommitListeners,

@@ -1,5 +1,5 @@
 /**
- * Runs in quarantine: their marks, their rows as they are stored, and the way back. Private to this room.
+ * Runs in quarantine: marking them, reading their rows as they are stored, and readmitting them. Private to this room.
  */
 import { Clock, Effect, Result, Schema } from "effect"
 import type { SqlClient, SqlConnection, SqlError } from "effect/sql"
@@ -22,10 +22,10 @@ import type { TenantReads } from "../engine/TenantReads.ts"
 
 const page_max = 500
 const raw_max = 10_000
-/** Behind every event. */
+/** The largest int4: greater than the seq of every event. */
 const int4_max = 2_147_483_647
 
-/** Marks a run whose journal does not fold; logged once, by the first to find it. */
+/** Marks a run whose journal does not fold. Only the first to mark it logs it. */
 const mark = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, error: RunQuarantined) {
   const rows = yield* sql.unsafe(
     `WITH r AS (UPDATE troupe.runs SET status = status + ${run_quarantined}
@@ -37,7 +37,9 @@ const mark = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, error: RunQu
   if (rows.length > 0) yield* announceQuarantine(error)
 })
 
-/** Marks the run where the effect finds that its journal does not fold. A mark that cannot be made is made next time. */
+/**
+ * Marks the run if the effect fails with RunQuarantined. If the mark cannot be written, it is left to the next read that fails.
+ */
 export const marker =
   (sql: SqlClient.SqlClient) =>
   <A, E, R>(effect: Effect.Effect<A, E | RunQuarantined, R>) =>
@@ -49,7 +51,7 @@ const decodeList = readableRows(
   QuarantinedRun.mapFields((fields) => ({ ...fields, at: Schema.BigInt })),
   "runs in quarantine"
 )
-/** The status alone where there is no event. */
+/** A row has only the status if the run has no events in the range. */
 const decodeRaw = journalRowDecoder(
   Schema.Union([
     RawEvent.mapFields((fields) => ({ ...fields, status: RunCode, at: Schema.BigInt })),
@@ -58,7 +60,7 @@ const decodeRaw = journalRowDecoder(
   "events of a run"
 )
 
-/** Rows with their time as a number. */
+/** Converts the time of each row to a number, in ms since 1970. */
 const timed = <A extends { readonly at: bigint }>(rows: ReadonlyArray<A>) =>
   rows.map((row) => ({ ...row, at: Number(row.at) }))
 

@@ -1,6 +1,6 @@
 /**
- * Runs that the process begins which accepted their tasks, several in one statement: created, claimed, and their dispatches
- * removed from the outbox. Private to this room.
+ * Begins runs in the process that accepted their tasks, several in one statement: it creates and claims them, and removes their
+ * dispatches from the outbox. Private to this room.
  */
 import { Clock, Effect, Schema } from "effect"
 import type { Scope } from "effect"
@@ -17,19 +17,19 @@ import type { CommitListeners, Stored } from "./CommittedEntries.ts"
 import type { Item } from "./GroupCommit.ts"
 import * as GroupCommit from "./GroupCommit.ts"
 
-/** The claim with which a run begins. */
+/** The `RunClaimed` event of a run that begins claimed, at epoch 1. */
 const firstClaim = (owner: string): RunEvent => ({ _tag: "RunClaimed", epoch: 1, owner })
 
-/** The JSON texts of the two events with which a run begins claimed. */
+/** The JSON texts of the first two events of a run that begins claimed. */
 export type FirstTexts = readonly [accepted: string, claimed: string]
 
-/** Throws a RangeError where an event is not JSON. */
+/** Encodes those two events. Throws a RangeError where an event is not JSON. */
 export const firstTexts = (accepted: RunAccepted, owner: string): FirstTexts => [
   canonical(accepted),
   canonical(firstClaim(owner))
 ]
 
-/** A run that waits to be begun, with the texts of its two events. */
+/** A run that waits to begin, with the JSON texts of its first two events. */
 interface Wanted extends Item {
   readonly beginning: Beginning
   readonly owner: string
@@ -43,13 +43,13 @@ const decodeRows = journalRowDecoder(
   "begun runs"
 )
 
-/** Runs of one statement, and the characters of their events. */
+/** The most runs in one statement, and the most characters of their events together. */
 const batch_max = 128
 const batch_size_max = 8_000_000
-/** Runs that may wait: one an actor. */
+/** The most runs that may wait: at most one for each actor. */
 const queue_max = 100_000
 
-// Times as text: arrays of numbers beyond int4 are not encoded alike by the two engines.
+// Times are passed as text, because the two engines encode arrays of numbers beyond int4 differently.
 const statement = `SELECT place, begun FROM troupe.begin_runs($1::text[], $2::text[], $3::text[], $4::text[], $5::text[],
   $6::text[], $7::text[], $8::int4[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[], $14)`
 
@@ -73,7 +73,7 @@ const columnsOf = (batch: ReadonlyArray<Wanted>, waits: boolean): ReadonlyArray<
   ]
 }
 
-/** Whether each run was begun; undefined where another transaction held the key of its dispatch. */
+/** Whether each run was begun; undefined where another transaction has locked the key of its dispatch. */
 const beginAll = (sql: SqlClient.SqlClient, batch: ReadonlyArray<Wanted>, waits: boolean) =>
   Effect.map(
     Effect.flatMap(sql.unsafe(statement, columnsOf(batch, waits)), decodeRows),
@@ -83,7 +83,7 @@ const beginAll = (sql: SqlClient.SqlClient, batch: ReadonlyArray<Wanted>, waits:
     }
   )
 
-/** A run as it is written that begins claimed. */
+/** The claim of a run that was written claimed. */
 export const claimOf = ({
   accepted,
   at,
@@ -130,7 +130,10 @@ const wantedOf = (beginning: Beginning, owner: string, at: number) =>
     catch: () => new JournalError({ message: "an event that is not JSON", lost: false })
   })
 
-/** Begins a run: in the ambient transaction, if there is one, otherwise with those of other addresses. */
+/**
+ * Makes the function that begins a run: in the ambient transaction, if there is one, otherwise in one statement with runs of
+ * other addresses.
+ */
 export const make = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   listeners: CommitListeners
@@ -143,7 +146,7 @@ export const make = Effect.fnUntraced(function* (
     queue_max,
     overflow: () => new JournalError({ message: "too many runs wait to begin", lost: false })
   })
-  /** Waits for the transaction that holds the key. */
+  /** Waits until the key of the dispatch is unlocked, then begins the run alone. */
   const beginWhenFree = (wanted: Wanted, isWithin: boolean) => {
     const one = beginAll(sql, [wanted], true)
     return Effect.mapBoth(isWithin ? inTransaction(sql)(one) : one, {

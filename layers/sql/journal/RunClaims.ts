@@ -1,6 +1,6 @@
 /**
- * Claims of runs, those of a recovery in groups: one statement takes a run and reads its events, and those that wait
- * meanwhile share the next one. Private to this room.
+ * Claims runs in groups, as a recovery does: one statement claims runs and reads their events, and claims that arrive meanwhile
+ * share the next statement. Private to this room.
  */
 import { Clock, Effect, Schema } from "effect"
 import type { Scope } from "effect"
@@ -20,7 +20,7 @@ import { isInTransaction, orJournalError, toJournalError } from "../engine/SqlFa
 interface Wanted extends Item {
   readonly lane: RunId
   readonly owner: string
-  /** -1 = whatever its epoch. */
+  /** The epoch at which the run was found to be free; -1 = claim it at any epoch. */
   readonly seen: number
   /** ms since 1970. */
   readonly at: number
@@ -28,14 +28,14 @@ interface Wanted extends Item {
 
 const ClaimRow = Schema.Struct({
   ...HeadRow.fields,
-  /** Null where the events are too many for one row. */
+  /** JSON text; null where the events are too many for one row. */
   entries: Schema.NullOr(Schema.String)
 })
 const decodeClaims = journalRowDecoder(ClaimRow, "claimed runs")
 
-/** Claims of one statement: each may bring events of 1,000,000 bytes. */
+/** The most claims in one statement: each may return 1,000,000 bytes of events. */
 const batch_max = 32
-/** Claims that may wait: one an actor that begins. */
+/** The most claims that may wait: at most one for each actor that begins. */
 const queue_max = 100_000
 
 const statement = `SELECT * FROM troupe.claim_runs($1::text[], $2::int4[], $3::text[], $4::text[], $5::text[], $6::boolean)`
@@ -50,12 +50,15 @@ const claims = (
     batch.map(({ seen }) => seen),
     batch.map(({ owner }) => owner),
     batch.map(({ owner }) => JSON.stringify(owner)),
-    // As text: an array of numbers beyond int4 is not encoded alike by the two engines.
+    // Times are passed as text, because the two engines encode arrays of numbers beyond int4 differently.
     batch.map(({ at }) => String(at)),
     waits
   ])
 
-/** The row of each, as it came: one that cannot be read fails alone, because the others are claimed by then. */
+/**
+ * Gives the undecoded row of each claim, none where it was not claimed. A row that cannot be read then fails its own claim only:
+ * by then the others are claimed.
+ */
 const commitBatch = (sql: SqlClient.SqlClient) => (batch: ReadonlyArray<Wanted>) =>
   Effect.mapBoth(claims(sql, batch, false), {
     onFailure: toJournalError,
@@ -65,7 +68,7 @@ const commitBatch = (sql: SqlClient.SqlClient) => (batch: ReadonlyArray<Wanted>)
     }
   })
 
-/** Waits for the transaction that holds the run, then claims it alone. A refusal is made from the head as it then is. */
+/** Waits until the run is unlocked, then claims it alone. A refusal is derived from the head at that time. */
 const claimWhenFree = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, wanted: Wanted) {
   const run = wanted.lane
   const [row] = yield* Effect.mapError(
@@ -83,7 +86,10 @@ const claimWhenFree = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, wan
     : new RunIsOver({ run_id: run, status: known.status })
 })
 
-/** In the ambient transaction, if there is one, otherwise with the claims of others. */
+/**
+ * Makes the function that claims a run: in the ambient transaction, if there is one, otherwise in one statement with other
+ * claims.
+ */
 export const make = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient
 ): Effect.fn.Return<RunJournal["Service"]["claim"], never, Scope.Scope> {
@@ -104,7 +110,7 @@ export const make = Effect.fnUntraced(function* (
     const read = row.entries === null ? undefined : entriesIn(row.entries)
     const claimed: Claim = {
       head,
-      // What a foreign command appends from now on is met at the first append.
+      // An event that a command from outside appends after this shows at the owner's first append, which is stale.
       entries: read?.length === head.length ? read : yield* entries(sql, run, 0, head.length)
     }
     return claimed

@@ -1,6 +1,6 @@
 /**
- * Which process has which runs: leases, runs without an owner, and runs that need what their owner lacks. Leases are
- * measured by the database's clock: the one clock that all processes share. Private to this room.
+ * Which process owns which runs: leases, runs without an owner, and runs that need what their owner does not host. Leases are
+ * measured by the database's clock, the one clock that all processes share. Private to this room.
  */
 import { Effect } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
@@ -13,20 +13,20 @@ import { inTransaction, toJournalError } from "../engine/SqlFailure.ts"
 
 const runs_max = 10_000
 
-/** No living process has the run of the details `d`. */
+/** No process with a valid lease owns the run with the details `d`. */
 const no_owner = `(d.owner IS NULL OR NOT EXISTS (
   SELECT FROM troupe.processes p WHERE p.owner = d.owner AND p.expires_at > clock_timestamp()))`
 
-/** All that the run of the details `d` needs is in this array. */
+/** This array contains everything that the run with the details `d` needs. */
 const hosted_by = (array: string) => `d.agent = ANY(${array}) AND d.needs <@ ${array}`
 
-/** Its tenant's first, second, ... run: tenants take turns, each with its oldest. */
+/** The run's turn: 1 for its tenant's oldest run, 2 for the next, and so on. Tenants take turns in this order. */
 const turn = `row_number() OVER (PARTITION BY r.tenant ORDER BY d.created_at, d.run_id) AS turn`
 
 const done = (self: Effect.Effect<unknown, SqlError.SqlError>): Effect.Effect<void, JournalError> =>
   Effect.asVoid(Effect.mapError(self, toJournalError))
 
-/** What a process must host to claim the run, beside its agent. */
+/** Sets what a process must host, beside the run's agent, to claim the run. */
 export const setNeeds = (sql: SqlClient.SqlClient, run: RunId, needs: ReadonlyArray<Need>) =>
   sql.unsafe(`UPDATE troupe.run_details SET needs = $2::text[] WHERE run_id = $1::uuid`, [
     run,
@@ -50,7 +50,7 @@ export const make = (
     ),
   release: (owner) =>
     done(sql.unsafe(`DELETE FROM troupe.processes WHERE owner = $1::text`, [owner])),
-  // `OFFSET 0` keeps the look for an earlier run one probe of an index: as a join it may read all open runs for each.
+  // `OFFSET 0` makes the search for an earlier run a probe of an index. As a join it may read all open runs for each run.
   recoverable: (owner, hosted, limit) =>
     readableHeads(
       sql.unsafe(
@@ -64,8 +64,8 @@ export const make = (
         [owner, Math.min(limit, runs_max), hosted]
       )
     ),
-  // What another process writes at this moment is that one's: it is left out, and not waited for. Turns are counted
-  // before the locks are taken, because a window takes none; who has a run is looked at again under its lock.
+  // A run that another process is writing is skipped and not waited for. Turns are counted before the rows are locked, because a
+  // query with a window function cannot lock them; the owner is checked again under the lock.
   adopt: (owner, hosted, limit) =>
     readableHeads(
       sql.unsafe(

@@ -1,6 +1,6 @@
 /**
- * Reads of single runs, those of concurrent callers in one statement: the page of a watcher, and the first unfinished run of
- * an address. Private to this room.
+ * Reads of single runs, grouped so that concurrent callers share one statement: a page of a run's entries, and the first
+ * unfinished runs of an address. Private to this room.
  */
 import { Effect, Schema } from "effect"
 import type { Scope } from "effect"
@@ -16,15 +16,17 @@ import type { TenantReads } from "../engine/TenantReads.ts"
 import { isQuarantined, RunCode } from "./Codes.ts"
 import { entriesIn, head_columns, HeadRow, headOf, page, wholeHeads } from "./RunRows.ts"
 
-/** Keys of one statement. */
+/** The most keys in one statement. */
 const batch_max = 128
 const read_max = 10_000
 const runs_max = 10_000
 
-/** Entries and heads that a statement brings for one of its keys: whoever wants more has a statement of its own. */
+/**
+ * The most entries and heads that a shared statement reads for one key. A caller who asks for more has a statement of its own.
+ */
 const few_entries = 16
 const few_heads = 4
-/** Bytes of the events of one key; beyond that they are read alone. */
+/** The most bytes of events that a shared statement reads for one key. Larger pages are read alone. */
 const few_bytes = 100_000
 
 interface Page {
@@ -43,7 +45,7 @@ const decodePages = journalRowDecoder(
   "events of runs"
 )
 
-// Each row is found by a probe for its key: joined in another way a table would be read whole.
+// Each row is found by an index probe for its key: as another kind of join, the whole table would be read.
 const wanted = eventsOf("r.run_id", "w.first", "least(w.last, r.length)")
 const pages = `SELECT w.place::int4 AS place, r.length, r.status,
   CASE WHEN (SELECT sum(octet_length(e.payload)) FROM ${wanted} e) <= ${few_bytes} THEN
@@ -52,7 +54,7 @@ const pages = `SELECT w.place::int4 AS place, r.length, r.status,
   FROM unnest($1::text[], $2::int4[], $3::int4[]) WITH ORDINALITY AS w(run, first, last, place)
   CROSS JOIN LATERAL (SELECT run_id, length, status FROM troupe.runs WHERE run_id = w.run::uuid OFFSET 0) r`
 
-/** The entries that a row has for its key; undefined where the key is to be read alone, which also says what is wrong. */
+/** The entries in a row, for its key. Undefined: the key must be read alone, which also finds out what is wrong. */
 const entriesOf = (
   { from, limit }: Page,
   row: Effect.Success<ReturnType<typeof decodePages>>[number] | undefined

@@ -1,5 +1,5 @@
 /**
- * Whole runs, those of concurrent readers in one statement: each with its head and its events, as they are at one moment.
+ * Reads whole runs, several in one statement for concurrent readers. Each run's head and events are as they are at one moment.
  * Private to this room.
  */
 import { Effect, Schema } from "effect"
@@ -16,13 +16,16 @@ import * as GroupedReads from "../engine/GroupedReads.ts"
 import { orJournalError } from "../engine/SqlFailure.ts"
 import { entries, entriesIn, head_columns, headOf, HeadRow } from "./RunRows.ts"
 
-/** Runs of one statement, and the bytes of their events: the runs beyond that are read one by one. */
+/**
+ * The most runs in one statement, and the most bytes of their events together. The events of runs beyond that are read one by
+ * one.
+ */
 const batch_max = 512
 const bytes_max = 8_000_000
 
 export interface WholeRun {
   readonly head: RunHead
-  /** As many as the head says. */
+  /** All entries of the run: as many as `head.length`. */
   readonly entries: ReadonlyArray<JournalEntry>
 }
 
@@ -35,7 +38,7 @@ const decodeRows = journalRowDecoder(
   "runs"
 )
 
-// The array stands at both tables, so that either is found by its key whatever the planner begins with.
+// The array is compared with both tables, so that each is found by its key, whichever table the planner starts with.
 const statement = `WITH wanted AS MATERIALIZED (
   SELECT w.run_id, sum(s.size) OVER (ORDER BY w.place) AS total
   FROM unnest($1::text[]::uuid[]) WITH ORDINALITY AS w(run_id, place) CROSS JOIN LATERAL
@@ -47,7 +50,10 @@ FROM wanted w JOIN troupe.runs r ON r.run_id = w.run_id AND r.run_id = ANY ($1::
 
 type ReadRun = (run: RunId) => Effect.Effect<WholeRun | undefined, RunQuarantined | JournalError>
 
-/** Reads a run as it is now, with those that others ask for meanwhile. Undefined = there is none. */
+/**
+ * Makes the function that reads a run as it is now, in one statement with the runs that others ask for meanwhile. Undefined:
+ * there is no such run.
+ */
 export const make = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient
 ): Effect.fn.Return<ReadRun, never, Scope.Scope> {
@@ -56,7 +62,7 @@ export const make = Effect.fnUntraced(function* (
     batch_max,
     read: (runs: ReadonlyArray<RunId>) =>
       Effect.map(
-        // A run that several read has one row.
+        // A run that several callers read has one row.
         sql.unsafe<SqlConnection.Row>(statement, [[...new Set(runs)]]),
         (rows) => {
           const found = new Map(rows.map((row) => [row["run_id"], [row]]))

@@ -1,5 +1,6 @@
 /**
- * Rows of the journal's tables as the port's shapes. What is stored is decoded here and nowhere else. Private to this room.
+ * Converts rows of the journal's tables to the port's shapes. Only this module decodes stored heads and events. Private to this
+ * room.
  */
 import { Effect, Result, Schema } from "effect"
 import { SqlClient } from "effect/sql"
@@ -27,13 +28,13 @@ export const HeadRow = Schema.Struct({
   length: Schema.Int,
   owner: Schema.NullOr(Schema.String),
   created_at: Schema.BigInt,
-  /** Absent in a claim: it forgets them. */
+  /** Absent in the row of a claim, because a claim removes the needs. */
   needs: Schema.optionalKey(Schema.Array(Schema.String))
 })
 const decodeHeads = journalRowDecoder(HeadRow, "heads of runs")
 const decodeReadableHeads = readableRows(HeadRow, "heads of runs")
 
-/** The columns of a HeadRow, where `r` is a run and `d` its details; an owner without a lease is none. */
+/** The columns of a HeadRow, where `r` is a run and `d` its details. An owner without a valid lease is null. */
 export const head_columns = `r.run_id, r.tenant, d.agent, d.address_key, d.conversation, d.ordinal, r.status, r.epoch, r.length, d.created_at, d.needs,
   (SELECT p.owner FROM troupe.processes p WHERE p.owner = d.owner AND p.expires_at > clock_timestamp()) AS owner`
 
@@ -55,30 +56,30 @@ export const headOf = (row: typeof HeadRow.Type): RunHead => ({
 
 type Rows = Effect.Effect<ReadonlyArray<unknown>, SqlError.SqlError>
 
-/** Heads of which none may be missing, as where they are in order. */
+/** Heads in an order that matters, of which none may be left out: one that cannot be read fails the whole read. */
 export const wholeHeads = (rows: Rows): Effect.Effect<ReadonlyArray<RunHead>, JournalError> =>
   Effect.mapBoth(Effect.flatMap(rows, decodeHeads), {
     onSuccess: (all) => all.map(headOf),
     onFailure: orJournalError
   })
 
-/** Heads that are independent of each other: one that cannot be read keeps nobody from the others. */
+/** Heads that do not depend on each other: one that cannot be read is left out and logged. */
 export const readableHeads = (rows: Rows): Effect.Effect<ReadonlyArray<RunHead>, JournalError> =>
   Effect.mapBoth(Effect.flatMap(rows, decodeReadableHeads), {
     onSuccess: (all) => all.map(headOf),
     onFailure: toJournalError
   })
 
-/** The payload is decoded apart: one that cannot be read says where the run is at fault. */
+/** The payload is decoded separately, so that an unreadable one can be reported with its seq. */
 const EventRow = Schema.Struct({ seq: Schema.Int, at: Schema.BigInt, payload: Schema.String })
 const decodeEvents = journalRowDecoder(EventRow, "events of a run")
 
 const tagOf = (event: unknown): unknown =>
   typeof event === "object" && event !== null && "_tag" in event ? event._tag : undefined
 
-// Compiled once, and each found by its tag: a resume decodes everything that ever happened to a run, and a union looks for its
-// member first (bench row `answers`). What this version wrote has no default to be filled in, and to look for them is most of the
-// time that the event takes which begins a run.
+// One decoder for each event, compiled once and found by its tag: a resume decodes every event of a run, and decoding a union
+// looks for the member first (bench row `answers`). Events of this version need no defaults filled in, so these decoders skip
+// them: for a run's first event, filling in defaults takes most of the time.
 const complete = new Map<unknown, (event: unknown) => Result.Result<RunEvent, Schema.SchemaError>>(
   RunEvent.members.map((member) => [
     member.fields._tag.ast.literal,
@@ -91,7 +92,10 @@ const decode = (event: unknown) => {
   return given !== undefined && Result.isSuccess(given) ? given : older(event)
 }
 
-/** Our own text, which a claim reads by the thousand: a schema's decoder of JSON text takes longer (bench row `resume`). */
+/**
+ * Parses JSON text that this room wrote. A claim parses thousands of them, and a schema's decoder of JSON text takes longer
+ * (bench row `resume`).
+ */
 const parsed = (text: string) => Result.try((): unknown => JSON.parse(text))
 
 const isUnknown = (event: Result.Result<unknown, unknown>): boolean => {
@@ -99,11 +103,11 @@ const isUnknown = (event: Result.Result<unknown, unknown>): boolean => {
   return typeof tag === "string" && !complete.has(tag)
 }
 
-/** An event as it is stored; undefined where it cannot be read. */
+/** Decodes a stored event; undefined where it cannot be read. */
 export const eventIn = (text: string): RunEvent | undefined =>
   Result.getOrUndefined(Result.flatMap(parsed(text), decode))
 
-/** The entries of these rows, of which there must be `count`, from `from` on without a gap. */
+/** Decodes `count` entries from `from` on. Fails with RunQuarantined where one is missing or cannot be read. */
 const entriesOf = (
   run_id: RunId,
   rows: ReadonlyArray<typeof EventRow.Type>,
@@ -131,7 +135,10 @@ const entriesOf = (
 const isTimed = (pair: unknown): pair is readonly [at: number, payload: unknown] =>
   Array.isArray(pair) && pair.length === 2 && typeof pair[0] === "number"
 
-/** Entries from `from` on, as one JSON text of times and events; undefined where it cannot be read. */
+/**
+ * Decodes entries from one JSON text, an array of pairs of time and event; the first has the seq `from`. Undefined where the text
+ * cannot be read.
+ */
 export const entriesIn = (text: string, from = 0): ReadonlyArray<JournalEntry> | undefined => {
   const all = parsed(text)
   if (Result.isFailure(all)) return undefined
@@ -147,7 +154,10 @@ export const entriesIn = (text: string, from = 0): ReadonlyArray<JournalEntry> |
   return entries
 }
 
-/** Entries from `from` up to and without `to`, in order: the run has at least `to`. */
+/**
+ * Entries from `from` up to, but not including, `to`, in order. The run must have at least `to` entries, otherwise it fails with
+ * RunQuarantined.
+ */
 export const entries = (
   sql: SqlClient.SqlClient,
   run: RunId,
@@ -167,7 +177,7 @@ export const entries = (
   )
 
 const head = { length: Schema.Int, status: RunCode }
-/** The head alone where there is no event. */
+/** A row has only the head's columns if there is no event in the range. */
 const decodePage = journalRowDecoder(
   Schema.Union([
     Schema.Struct({ ...head, ...EventRow.fields }),
@@ -177,9 +187,9 @@ const decodePage = journalRowDecoder(
 )
 
 /**
- * At most `limit` entries from `from` on, in order; an unknown run has none, nor one of another tenant than is named. The head
- * is read in the same statement: it says how many there are to be. Behind the last one of a run in quarantine it fails: no more
- * will follow.
+ * At most `limit` entries from `from` on, in order. An unknown run has none, and so has a run of another tenant than `tenant`, if
+ * that is given. The same statement reads the head, which says how many entries there must be. For a run in quarantine it fails
+ * with RunQuarantined once there is no entry left to read, because no more will follow.
  */
 export const page = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
@@ -211,7 +221,7 @@ const decodeMarks = journalRowDecoder(
   "marks of quarantine"
 )
 
-/** Why a run that is marked is. */
+/** Why a marked run is in quarantine. */
 export const whyOf = (
   sql: SqlClient.SqlClient,
   run: RunId
@@ -232,7 +242,10 @@ export const whyOf = (
     }
   )
 
-/** The head as it is now; with `lock` no other transaction writes the run until this one ends. */
+/**
+ * The current head of the run; undefined if there is no such run. With `lock`, no other transaction can write the run until this
+ * one ends.
+ */
 export const find = (
   sql: SqlClient.SqlClient,
   run: RunId,

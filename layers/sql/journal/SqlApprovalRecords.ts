@@ -1,5 +1,5 @@
 /**
- * The records of questions in SQL, to be read: the journal writes them.
+ * Reads the records of questions in SQL. The journal writes them.
  */
 import { Effect, Layer, Option, Schema } from "effect"
 import { SqlClient } from "effect/sql"
@@ -20,7 +20,7 @@ import { toStoreError } from "../engine/SqlFailure.ts"
 import { TenantReads } from "../engine/TenantReads.ts"
 
 const page_max = 500
-/** Events that are looked at for one record: one requests it, and arguments of others may name it. */
+/** The most events that are read for one record. One event requests the approval; the arguments of others may contain its id. */
 const requests_max = 10
 
 const StoredObject = Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown))
@@ -31,15 +31,18 @@ const ApprovalRow = Schema.Struct({
   status: StoredApprovalStatus,
   payload: StoredObject,
   answer: Schema.NullOr(StoredObject),
-  /** Of its run; null where there is none. */
+  /** The tenant of its run; null where there is no run. */
   run_tenant: Schema.NullOr(Tenant),
   quarantined: Schema.Boolean,
-  /** Events of its run that request it or name it, as they are stored. */
+  /** The requests of its run that contain its id, as JSON texts; empty unless the record is pending. */
   requests: Schema.Array(Schema.String)
 })
 type ApprovalRow = typeof ApprovalRow.Type
 
-/** Where `a` is a record. Of one that is pending also what its run requests: it is searched as text, whatever is stored. */
+/**
+ * The columns of a record `a`. A pending one also has the requests of its run that contain its id; they are searched as text, so
+ * that it works whatever is stored.
+ */
 const columns = `a.id, a.tenant, a.status, a.payload, a.answer, r.tenant AS run_tenant,
   coalesce(r.status >= ${run_quarantined + run_parked}, false) AS quarantined,
   ARRAY(SELECT e.payload FROM troupe.run_pairs e WHERE a.status = 0 AND e.run_id = a.run_id
@@ -52,8 +55,8 @@ const decode = Schema.decodeUnknownOption(Approval)
 const decodeRow = Schema.decodeUnknownOption(ApprovalRow)
 
 /**
- * The payload is the question, the answer is what came of it; id, tenant and status are the row's. Undefined = it cannot be
- * read, which only a change from outside does.
+ * Builds the approval: `payload` holds the question, `answer` the outcome; id, tenant and status are the row's own. Undefined
+ * where the row cannot be read, which only a change of the database from outside causes.
  */
 const approvalOf = (found: unknown): Approval | undefined => {
   const row = Option.getOrUndefined(decodeRow(found))
@@ -63,7 +66,7 @@ const approvalOf = (found: unknown): Approval | undefined => {
   return record && { ...record, ...marks(row, record) }
 }
 
-/** The event that requests the approval, if it is one of these texts. */
+/** The event among these texts that requests the approval, if there is one. */
 const requestIn = (texts: ReadonlyArray<string>, id: ApprovalId): Question | undefined => {
   for (const text of texts) {
     const event = eventIn(text)
@@ -85,7 +88,7 @@ const unreadable = (row: SqlConnection.Row): string =>
 
 type Rows = Effect.Effect<ReadonlyArray<SqlConnection.Row>, SqlError.SqlError>
 
-/** One that cannot be read is left out and logged, so that it hides none of the others. */
+/** Decodes records. One that cannot be read is left out and logged, so that it does not hide the others. */
 const readable = (rows: ReadonlyArray<SqlConnection.Row>): Effect.Effect<ReadonlyArray<Approval>> =>
   Effect.map(
     Effect.forEach(rows, (row) => {
@@ -97,7 +100,7 @@ const readable = (rows: ReadonlyArray<SqlConnection.Row>): Effect.Effect<Readonl
     (found) => found.flat()
   )
 
-/** A page of the records of this kind. */
+/** A page of the records of the query's kind. */
 const readPage = (
   query: ApprovalQuery,
   rowsOf: (query: ApprovalQuery) => Rows
@@ -110,7 +113,7 @@ const readPage = (
     keyOf: (row) => row["id"]
   })
 
-/** The record in its row, if there is one. One that cannot be read fails. */
+/** The record in a row; undefined if there is no row. Fails with StoreError where the record cannot be read. */
 const recordIn = (
   row: SqlConnection.Row | undefined
 ): Effect.Effect<Approval | undefined, StoreError> => {
@@ -120,16 +123,16 @@ const recordIn = (
     : Effect.succeed(approval)
 }
 
-/** Records of one statement. */
+/** The most records in one statement. */
 const batch_max = 512
 
-/** The row of each id, where there is one. */
+/** The row of each id, in the order of `ids`; undefined where there is none. */
 const rowsById = (ids: ReadonlyArray<ApprovalId>) => (rows: ReadonlyArray<SqlConnection.Row>) => {
   const found = new Map(rows.map((row) => [row["id"], row]))
   return ids.map((id) => found.get(id))
 }
 
-/** Reads a record, with those that others ask for meanwhile. */
+/** Makes the function that reads a record, in one statement with those that others ask for meanwhile. */
 const reading = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient
 ): Effect.fn.Return<ApprovalRecords["Service"]["get"], never, Scope.Scope> {
@@ -142,7 +145,7 @@ const reading = Effect.fnUntraced(function* (
   return (id) => Effect.flatMap(Effect.mapError(read(id), toStoreError), recordIn)
 })
 
-/** The same for principals of a tenant, by its rights. */
+/** As `reading`, but for principals of a tenant, with the tenant's database rights. */
 const readingFor = (sql: SqlClient.SqlClient, reads: TenantReads["Service"]) =>
   GroupedReads.makeForTenants({
     sql,

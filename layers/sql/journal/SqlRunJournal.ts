@@ -1,7 +1,8 @@
 /**
- * Runs in SQL: fenced appends in groups, with their projections in the same statement.
+ * The journal of runs in SQL: fenced appends in groups, with their projections in the same statement.
  *
- * An append inside an ambient transaction takes that transaction, in a savepoint of its own, and is durable with it.
+ * An append inside an ambient transaction is part of that transaction, in a savepoint of its own, and becomes durable when that
+ * transaction commits.
  */
 import { Clock, Effect, Exit, Layer, Semaphore } from "effect"
 import { SqlClient } from "effect/sql"
@@ -36,15 +37,15 @@ import {
 import { SqlNotify } from "../engine/SqlNotify.ts"
 import { TenantReads } from "../engine/TenantReads.ts"
 
-/** Appends of one statement, and the characters of their texts: beyond this a batch gains nothing. */
+/** The most appends in one statement, and the most characters of their texts together. Larger batches gain nothing. */
 const batch_max = 512
 const batch_size_max = 8_000_000
-/** Appends that may wait: one a run, as each run has one writer. */
+/** The most appends that may wait: one for each run, because each run has one writer. */
 const queue_max = 100_000
 
 /**
- * Bodies of transactional tools that run at the same time: each holds a connection for as long as 5 s, and those that are
- * left are for appends, and for the lease, without which other processes would take every run.
+ * The most bodies of transactional tools that run at the same time. Each holds a connection for up to 5 s. The remaining
+ * connections are for appends and for the lease: without its lease, this process would lose every run to the others.
  */
 const bodies_max = 6
 
@@ -70,7 +71,7 @@ const creating = (sql: SqlClient.SqlClient, listeners: CommitListeners) =>
     return true
   })
 
-/** Carries the exit of a failed body through the savepoint, which rolls back because of it. */
+/** Carries the exit of a failed body through the savepoint. It is an error, so that the savepoint rolls back. */
 class RolledBack<A, E> {
   readonly _tag = "RolledBack"
   readonly exit: Exit.Exit<A, E>
@@ -80,8 +81,8 @@ class RolledBack<A, E> {
 }
 
 /**
- * The body in a savepoint, for at most 5 s. One that hid a failed statement has failed: the database takes nothing more
- * before a rollback, not even the end of the savepoint.
+ * Runs the body in a savepoint, for at most 5 s. A body that ignored a failed statement counts as failed: the database accepts
+ * nothing more before a rollback, not even the release of the savepoint.
  */
 const savepoint = <A, E, R>(
   sql: SqlClient.SqlClient,
@@ -100,7 +101,7 @@ const savepoint = <A, E, R>(
   )
 }
 
-/** The room's own statements read no table whole (`engine/Postgres.ts`). What a body asks of its own tables may. */
+/** The room's own statements are planned without scans of whole tables (`engine/Postgres.ts`). A body may scan its own tables. */
 const allowScans = `SELECT set_config('enable_seqscan', 'on', true)`
 
 const transacting =
@@ -121,7 +122,7 @@ const transacting =
       }
       if (head.epoch !== fence.epoch)
         return yield* new FencedOff({ run_id: run, epoch: head.epoch })
-      // A run in quarantine refuses an append, so that the body does not run.
+      // A run in quarantine refuses the append here, before the body runs.
       if (head.length !== fence.length || head.quarantined === true)
         return yield* new StaleAppend({ run_id: run, length: head.length })
       yield* sql.unsafe(allowScans)
@@ -129,7 +130,10 @@ const transacting =
       yield* appendWithin(sql, listeners, { run, fence, ...record(exit) })
     }).pipe(inTransaction(sql), bodies.withPermit, Effect.mapError(orJournalError))
 
-/** Appends: in the ambient transaction, if there is one, otherwise with those of other runs. */
+/**
+ * Makes the function that appends: in the ambient transaction, if there is one, otherwise in one statement with appends to other
+ * runs.
+ */
 const appending = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   listeners: CommitListeners

@@ -1,5 +1,5 @@
 /**
- * Runs in SQL, as operators look for them.
+ * Lists of runs in SQL, for operators.
  */
 import { Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
@@ -25,7 +25,7 @@ const Row = Schema.Struct({
   ...TaskRow.fields,
   /** Null before the run is created. */
   run_status: Schema.NullOr(RunCode),
-  /** By its last handoff. */
+  /** The agent to which its last handoff passed the run; null without a handoff. */
   handed_to: Schema.NullOr(AgentName)
 })
 type Row = typeof Row.Type
@@ -60,14 +60,15 @@ const decodeUnhosted = rowDecoder(
   "counts of work that no process hosts"
 )
 
-// Text that is no object is a trace alone.
+// A text that is not an object is only the id of a trace.
 const agent_said = `CASE WHEN t.trace_id LIKE '{%' THEN trim('"' FROM ${agentMember("t.trace_id")}) END`
 
-// The last member of a handoff, which is canonical JSON. A row that is none has no handoff, and the list goes on.
+// Reads the last member of a handoff, which is canonical JSON. A row that is not readable as one counts as no handoff, so that
+// the list does not fail.
 const handed_to = `substring(e.payload FROM '"to":"([a-z][a-z0-9_-]{0,63})"\\}$')`
 const handoffs = `SELECT ${handed_to} FROM troupe.run_pairs e WHERE e.run_id = t.id AND e.type = 'HandedOff'`
 
-// Beside the text of a message a list shows its trace and its agent alone.
+// Of what a task says beside its message, a list shows only the trace and the agent.
 const columns = `t.id, t.tenant, t.agent, t.address_key, t.conversation, t.ordinal, t.status, t.reason, t.message, t.by,
   CASE WHEN t.trace_id LIKE '{%'
     THEN concat('{"trace_id":', ${traceMember("t.trace_id")}, ',"agent":' || ${agentMember("t.trace_id")}, '}')
@@ -75,7 +76,10 @@ const columns = `t.id, t.tenant, t.agent, t.address_key, t.conversation, t.ordin
   t.created_at, r.status AS run_status,
   (${handoffs} ORDER BY e.seq DESC LIMIT 1) AS handed_to`
 
-/** The condition for a status. Of a status before the end it repeats `status < 3`, which the index of open runs needs to be used. */
+/**
+ * The condition for a status. For a status of an open run it repeats `status < 3`, without which the index of open runs is not
+ * used.
+ */
 const ofStatus = (status: NonNullable<RunQuery["status"]>): string => {
   const code = runCode(status)
   if (status === "pending") return `(r.status IS NULL OR r.status = ${code})`
@@ -83,20 +87,21 @@ const ofStatus = (status: NonNullable<RunQuery["status"]>): string => {
   return code < run_over ? `r.status = ${code} AND r.status < ${run_over}` : `r.status = ${code}`
 }
 
-/** The runs that wait: few among all, with an index of their own. */
+/** The ids of runs that wait. They are few among all, and have an index of their own. */
 const waits = (sql: SqlClient.SqlClient, waiting: WaitingFor, tenant: string) =>
   waiting === "approval"
     ? sql`(SELECT DISTINCT a.run_id FROM troupe.approvals a WHERE a.tenant = ${tenant} AND a.status = 0 OFFSET 0)`
     : sql`(SELECT DISTINCT u.run_id FROM troupe.unknown_calls u WHERE u.tenant = ${tenant} OFFSET 0)`
 
-/** Are these runs not over? Then neither are their tasks, of which there is an index. */
+/** Whether the query asks only for runs that are not over. Their tasks are not over either, and those have an index. */
 const areOpen = ({ status }: RunQuery): boolean =>
   status !== undefined && runCode(status) < run_over
 
 /**
- * Tasks that are not over are found first, and each run by its task (`OFFSET 0` keeps the planner from another order). Where
- * few runs are asked for among many, the other way would be to go through all tasks of the tenant until there are enough. The
- * task of a waiting run is found by that run: a planner that expects few of them would read all that wait for each task.
+ * The tasks among which a query looks. Open tasks are found first, and then the run of each; `OFFSET 0` keeps the planner from
+ * another order. Where few runs match among many, it would otherwise go through all tasks of the tenant until it has enough. The
+ * task of a waiting run is found from that run: a planner that expects few waiting runs would otherwise read all of them for each
+ * task.
  */
 const tasksOf = (sql: SqlClient.SqlClient, query: RunQuery) =>
   query.waiting !== undefined
@@ -152,8 +157,9 @@ const unknownIn = (
     )
 
 /**
- * Few tasks are not over, and fewer runs wait for more than their agent; those have an index each. An owner with
- * a lock lives until its lock is found free. A run whose agent no process hosts is listed once, as its task.
+ * Counts the work that no process hosts, given a query for the living processes. Few tasks are open, and fewer runs need more
+ * than their agent; each of the two has an index. An owner with a lock counts as living until its lock is found free. A run whose
+ * agent no process hosts is counted once, as its task.
  */
 const unhostedBeside = (living: string): string => `WITH living AS MATERIALIZED (
     ${living} UNION ALL SELECT $1::text[]),
@@ -177,7 +183,7 @@ const unhosted_of_tenant = unhostedBeside(
   "SELECT ARRAY(SELECT json_array_elements_text(l)) AS agents FROM json_array_elements($3::text::json) AS l"
 )
 
-/** A tenant's role may not read which processes live, so that the engine's does before. */
+/** Work that no process hosts. A tenant's role may not read which processes live, so the engine's role reads that first. */
 const unhosted = (
   sql: SqlClient.SqlClient,
   reads: TenantReads["Service"],
@@ -204,7 +210,7 @@ const unhosted = (
 const statusOf = ({ run_status }: Row): RunItem["status"] =>
   run_status === null ? "pending" : runStatus(run_status)
 
-/** A page of runs, with the calls of unknown outcome of those that wait for a person. */
+/** A page of runs. Those that await approval have their calls of unknown outcome with them. */
 const page = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, query: RunQuery) {
   const rows = yield* readablePage<Row, string, SqlError.SqlError, never>({
     limit: Math.min(query.limit, page_max),

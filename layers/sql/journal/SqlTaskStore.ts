@@ -1,6 +1,6 @@
 /**
- * Tasks in SQL. Accepting is one statement behind two locks, always in this order: the idempotency key, so that the same
- * key sent twice at once is one task, and the conversation's row, under which ordinal and bounds are counted.
+ * Tasks in SQL. A task is accepted by one statement that takes two locks, always in this order: first the idempotency key, so
+ * that the same key sent twice at once makes one task; then the conversation's row, under which ordinals and bounds are counted.
  */
 import { Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
@@ -23,7 +23,7 @@ const page_max = 500
 
 const Sender = Schema.Struct({ id: Schema.String, roles: Roles })
 
-/** A row of tasks, for the lists of this room too. */
+/** A row of a task. Other lists of this room use it too. */
 export const TaskRow = Schema.Struct({
   id: RunId,
   tenant: Tenant,
@@ -39,7 +39,7 @@ export const TaskRow = Schema.Struct({
   created_at: Schema.BigInt
 })
 const decodeTasks = rowDecoder(TaskRow, "tasks")
-/** With the place of the key that the row is for, from 1. */
+/** Task rows with the place, from 1, of the key that each belongs to. */
 const decodePlaced = rowDecoder(Schema.Struct({ place: Schema.Int, ...TaskRow.fields }), "tasks")
 
 const columns =
@@ -59,7 +59,7 @@ export const taskOf = (row: typeof TaskRow.Type): AgentTask => ({
   created_at: Number(row.created_at)
 })
 
-/** The tasks that a statement gives. */
+/** The tasks that a statement returns. */
 const tasksOf = (
   sql: SqlClient.SqlClient,
   text: string,
@@ -67,7 +67,7 @@ const tasksOf = (
 ): Effect.Effect<ReadonlyArray<AgentTask>, StoreError | SqlError.SqlError> =>
   Effect.map(Effect.flatMap(sql.unsafe(text, params), decodeTasks), (rows) => rows.map(taskOf))
 
-/** Tasks of concurrent callers by their places, from 0. */
+/** The tasks for each key of concurrent callers, in the order of the keys. */
 const placed = (
   sql: SqlClient.SqlClient,
   text: string,
@@ -79,10 +79,10 @@ const placed = (
     return tasks
   })
 
-/** Keys of one statement. */
+/** The most keys in one statement. */
 const batch_max = 128
 
-// A row is found by a probe for each key: joined in another way the table would be read whole.
+// Each row is found by an index probe for its key: as another kind of join, the whole table would be read.
 const ofIds = (condition: string) =>
   `SELECT w.place::int4 AS place, t.* FROM unnest($1::text[]) WITH ORDINALITY AS w(id, place)
   CROSS JOIN LATERAL (SELECT ${columns} FROM troupe.agent_tasks WHERE id = w.id::uuid ${condition} OFFSET 0) t`
@@ -97,7 +97,7 @@ const getting = (sql: SqlClient.SqlClient) =>
       Effect.map(placed(sql, of_ids, [ids]), (tasks) => tasks.map(([task]) => task))
   })
 
-/** For principals of a tenant, by its rights. */
+/** Reads a task for principals of a tenant, with the tenant's database rights. */
 const reading = (sql: SqlClient.SqlClient, reads: TenantReads["Service"]) =>
   GroupedReads.makeForTenants({
     sql,
@@ -116,7 +116,7 @@ interface Stretch {
   readonly limit: number
 }
 
-/** Tasks that a shared statement brings of one conversation; there may be more behind them. */
+/** The most tasks of one conversation that a shared statement reads; there may be more after them. */
 const few_max = 3
 
 const of_conversations = `SELECT w.place::int4 AS place, t.*
@@ -125,7 +125,10 @@ const of_conversations = `SELECT w.place::int4 AS place, t.*
     WHERE tenant = w.tenant AND conversation = w.conversation AND ordinal > w.after ORDER BY ordinal LIMIT w.n) t
   ORDER BY w.place, t.ordinal`
 
-/** A watcher mostly asks for the last tasks of its conversation, which are few. */
+/**
+ * Makes the function that lists tasks of a conversation. A shared statement reads the first few, which mostly are all that a
+ * watcher asks for. Where there may be more, a statement of its own reads the whole list.
+ */
 const listing = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
   const few = yield* GroupedReads.make({
     sql,

@@ -1,6 +1,6 @@
 /**
- * Acceptance of tasks, those of several conversations in one statement: `troupe.accept_messages` does the whole of it,
- * with the runs that begin at once, and answers each task for itself. Private to this room.
+ * Accepts tasks of several conversations in one statement: `troupe.accept_messages` does all of the work, also for the runs that
+ * begin at once, and reports each task's outcome. Private to this room.
  */
 import { Clock, Effect, Schema } from "effect"
 import type { Scope } from "effect"
@@ -31,7 +31,7 @@ interface Wanted extends Item {
   readonly task: NewTask
   /** ms since 1970. */
   readonly at: number
-  /** The first two events of the run, where it may begin here. */
+  /** The JSON texts of the run's first two events; empty where the run may not begin here. */
   readonly texts: FirstTexts
 }
 
@@ -47,19 +47,19 @@ const AcceptanceRow = Schema.Struct({
 type AcceptanceRow = typeof AcceptanceRow.Type
 const decodeRows = journalRowDecoder(AcceptanceRow, "accepted tasks")
 
-/** Tasks of one statement, and the characters of their messages. */
+/** The most tasks in one statement, and the most characters of their messages together. */
 const batch_max = 128
 const batch_size_max = 8_000_000
-/** Messages that may wait to be accepted: one more is refused as if the store were away. */
+/** The most messages that may wait to be accepted; one more fails with StoreError, as if the store did not answer. */
 const queue_max = 100_000
-/** How often a task is tried alone: again where another transaction has just made its conversation. */
+/** How often a task is tried alone. It is tried again where another transaction has just created its conversation. */
 const tries_max = 3
 
-/** The column `by`: the sender's id alone where its roles are not known, else id and roles. */
+/** The column `by`: only the sender's id if its roles are not known, otherwise an object with id and roles. */
 const senderText = ({ by, roles }: NewTask): string =>
   JSON.stringify(roles === undefined ? by : { id: by, roles })
 
-/** The column `trace_id`: the id of the trace alone where nothing else is said, else an object. */
+/** The column `trace_id`: only the id of the trace if nothing else is said, otherwise an object. */
 const traceText = (task: NewTask): string => {
   const said = saidOf(task)
   const { trace_id } = task
@@ -69,11 +69,11 @@ const traceText = (task: NewTask): string => {
 const textOf = (value: string | undefined): string =>
   value === undefined ? "" : JSON.stringify(value)
 
-/** How many tasks of the address may wait, the new one not counted. */
+/** How many tasks of the address may wait, not counting the new one. */
 const roomOf = ({ reject_when_busy, waiting_max }: NewTask): number =>
   reject_when_busy ? Math.min(waiting_max, 1) : waiting_max
 
-// Times as text: arrays of numbers beyond int4 are not encoded alike by the two engines.
+// Times are passed as text, because the two engines encode arrays of numbers beyond int4 differently.
 const statement = `SELECT place, outcome, ordinal, begun, held, waiting, earlier FROM troupe.accept_messages(
   $1::text[]::uuid[], $2::text[]::uuid[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[],
   $10::text[], $11::text[], $12::text[], $13::text[], $14::text[], $15::int4[], $16::text[]::int8[], $17::text[], $18::text[],
@@ -108,7 +108,7 @@ const columnsOf = (batch: ReadonlyArray<Wanted>, waits: boolean): ReadonlyArray<
   ]
 }
 
-/** The rows of a batch by their places, from 0; undefined where another transaction held what the task needs. */
+/** The outcome rows of a batch, in its order; undefined where another transaction has locked what the task needs. */
 const accepting = (sql: SqlClient.SqlClient, batch: ReadonlyArray<Wanted>, waits: boolean) =>
   Effect.map(
     Effect.flatMap(sql.unsafe(statement, columnsOf(batch, waits)), decodeRows),
@@ -118,13 +118,13 @@ const accepting = (sql: SqlClient.SqlClient, batch: ReadonlyArray<Wanted>, waits
     }
   )
 
-/** The run as it was written, if it has begun. */
+/** The claim of the task's run; undefined if the run has not begun. */
 const begunBy = ({ at, task }: Wanted, row: AcceptanceRow): Claim | undefined =>
   row.begun && task.claim?.begins !== undefined
     ? claimOf({ ...task.claim.begins, run: task.id, ordinal: row.ordinal ?? 0, at })
     : undefined
 
-/** The task as `TaskStore.get` gives it. */
+/** The new task, as `TaskStore.get` would give it. */
 const created = ({ at, task }: Wanted, { begun, ordinal }: AcceptanceRow): AgentTask => ({
   id: task.id,
   tenant: task.tenant,
@@ -192,7 +192,10 @@ const answerOf = Effect.fnUntraced(function* (
   }
 })
 
-/** Accepts a task: in the ambient transaction, if there is one, otherwise with those of other conversations. */
+/**
+ * Makes the function that accepts a task: in the ambient transaction, if there is one, otherwise in one statement with tasks of
+ * other conversations.
+ */
 export const make = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   get: (id: RunId) => ReturnType<TaskStore["Service"]["get"]>
@@ -207,7 +210,7 @@ export const make = Effect.fnUntraced(function* (
     overflow: () => new JournalError({ message: "too many messages wait", lost: false })
   })
 
-  /** Waits for the transaction that holds what the task needs. */
+  /** Waits until what the task needs is unlocked, then accepts it alone. */
   const acceptWhenFree = Effect.fnUntraced(function* (wanted: Wanted, isWithin: boolean) {
     const one = accepting(sql, [wanted], true)
     for (let tries = 0; tries < tries_max; tries++) {
@@ -220,7 +223,7 @@ export const make = Effect.fnUntraced(function* (
   const accept = Effect.fnUntraced(function* (task: NewTask) {
     const at = yield* Clock.currentTimeMillis
     const texts = yield* textsOf(task)
-    // Tasks of one address never share a batch: the second counts the first.
+    // Tasks of one address never share a batch, because the second has to count the first.
     const lane = actorKey(task.tenant, task.address)
     const wanted: Wanted = { lane, size: task.message.length + texts[0].length, task, at, texts }
     const isWithin = isInTransaction(sql, yield* Effect.fiber)

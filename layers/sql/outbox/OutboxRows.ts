@@ -1,10 +1,10 @@
 /**
- * How messages get into the outbox's tables. Private to this room. A transaction that changes a key's messages locks the key's row,
- * and takes it before any message's: the relay's claim does so too, and the other order would deadlock with it.
+ * Writes messages to the outbox's tables. Private to this room. A transaction that changes messages of a key locks the key's row
+ * before it locks any message; the relay's claim does the same, and the other order would deadlock with it.
  *
- * A session keeps the plans of these statements, and may have made them while there were few messages: `OFFSET 0` keeps an
- * EXISTS a probe of an index, where it could be a join that reads a whole table, and arrays
- * beside a join with the keys let that join begin with a probe as well.
+ * A session caches the plans of these statements, and may have made them while there were few messages. `OFFSET 0` makes an
+ * EXISTS a probe of an index, where it could be a join that reads a whole table. Arrays beside a join with the keys let that join
+ * begin with a probe as well.
  */
 import { Clock, Effect, Schema } from "effect"
 import type { SqlClient } from "effect/sql"
@@ -12,10 +12,10 @@ import type { DeadLetterStatus, NewOutboxMessage } from "../../../src/delivery/O
 import { MessageId } from "../../../src/Ids.ts"
 import { storedStatus } from "../engine/StoredStatus.ts"
 
-/** The channel of the outbox's wakeups, which have no payload. */
+/** The notification channel of the outbox. Its notifications have no payload. */
 export const outbox_channel = "troupe_outbox"
 
-/** A number is never given a second meaning. */
+/** The numbers that the table stores for statuses. A number is never reused for another meaning. */
 const letterCodes: Readonly<Record<DeadLetterStatus, number>> = {
   dead: 0,
   replayed: 1,
@@ -24,7 +24,7 @@ const letterCodes: Readonly<Record<DeadLetterStatus, number>> = {
 export const letterCode = (status: DeadLetterStatus): number => letterCodes[status]
 export const StoredLetterStatus = storedStatus(letterCodes)
 
-/** Anything else would be refused by the column's type, and is no letter's id. */
+/** Whether a text may be a letter's id. The column's type would refuse any other text with an error. */
 export const isEventId = Schema.is(MessageId)
 
 const distinct = (messages: ReadonlyArray<NewOutboxMessage>): ReadonlyArray<NewOutboxMessage> => {
@@ -33,7 +33,7 @@ const distinct = (messages: ReadonlyArray<NewOutboxMessage>): ReadonlyArray<NewO
   return [...byId.values()]
 }
 
-/** Locks the keys' rows, always in the same order, and makes those that are missing. */
+/** Locks the rows of the keys, always in the same order, and creates those that are missing. */
 const lockKeys = (
   sql: SqlClient.SqlClient,
   tenants: ReadonlyArray<string>,
@@ -45,8 +45,9 @@ const lockKeys = (
   ON CONFLICT (tenant, key) DO UPDATE SET seq = outbox_keys.seq`
 
 /**
- * Puts messages at the end of their keys, in the order given, and wakes. An id that waits already is left alone, and so
- * is one that is a dead letter unless it is replayed: then it takes its failures along. Joins the ambient transaction.
+ * Appends messages to the queues of their keys, in the given order, and notifies the relays. It skips a message whose id is in
+ * the outbox already. It also skips one that is a dead letter, unless `replayed`: then the message takes over the letter's
+ * failures. Joins the ambient transaction.
  */
 export const put = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
@@ -58,7 +59,7 @@ export const put = Effect.fnUntraced(function* (
   const messages = distinct(given)
   const tenants = messages.map((message) => message.tenant)
   const keys = messages.map((message) => message.key)
-  // A statement of its own: the next one has a snapshot that is younger than the locks.
+  // The locks are a statement of their own, so that the snapshot of the next one is younger than the locks.
   yield* lockKeys(sql, tenants, keys)
   const rows = yield* sql`
     WITH fresh AS MATERIALIZED (

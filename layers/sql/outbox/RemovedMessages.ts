@@ -1,6 +1,6 @@
 /**
- * Takes messages out of the outbox whoever holds them, in the ambient transaction: whoever delivers one finds that it is not held
- * any more. Private to this room.
+ * Removes messages from the outbox in the ambient transaction, even those that a relay has claimed. A relay that is delivering
+ * one finds afterwards that it no longer holds it. Private to this room.
  */
 import { Effect, Schema } from "effect"
 import type { SqlClient } from "effect/sql"
@@ -10,13 +10,13 @@ import { outbox_channel } from "./OutboxRows.ts"
 
 const decodeKeys = rowDecoder(Schema.Struct({ key: Schema.String }), "keys of messages")
 
-/** By their ids. Gives how many there were. */
+/** Removes the tenant's messages with these ids. Gives how many were removed. */
 export const removeMessages = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   tenant: Tenant,
   ids: ReadonlyArray<string>
 ) {
-  // Keys before messages, and in their order, as everybody does.
+  // Key rows are locked before messages and in the order of the keys, as everywhere.
   const keys = yield* Effect.flatMap(
     sql.unsafe(
       `SELECT k.key FROM troupe.outbox_keys k WHERE k.tenant = $1::text AND k.key IN (
@@ -31,7 +31,7 @@ export const removeMessages = Effect.fnUntraced(function* (
        AND o.id = ANY ($2::text[]::uuid[]) RETURNING 1 AS gone`,
     [tenant, ids, held]
   )
-  // The first message of a key that is another one now is due since it was written.
+  // Where a key has another first message now, the key is due since that message was written.
   yield* sql.unsafe(
     `UPDATE troupe.outbox_keys k SET pending = n.pending, place = n.place, topic = n.topic, agent = n.agent,
        due_at = CASE WHEN k.place = n.place THEN k.due_at ELSE n.created_at END

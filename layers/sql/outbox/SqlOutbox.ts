@@ -1,7 +1,7 @@
 /**
- * The transactional queue in PostgreSQL. A key is claimed by its row, locked with SKIP LOCKED, and only its first message
- * is taken; the lease is the key's `due_at` and the message's `lease_owner`. A key's row has the topic and the agent of
- * its first message, so that a claim finds what it may take, of each tenant in turn, without a look at what it may not.
+ * The transactional queue in PostgreSQL. A claim locks the key's row with SKIP LOCKED and takes only the key's first message. The
+ * lease is the key's `due_at` and the message's `lease_owner`. A key's row has the topic and the agent of its first message, so
+ * that a claim finds the messages that it may take, tenants in turn, without reading the others.
  */
 import { Clock, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
@@ -17,10 +17,13 @@ import { SqlNotify } from "../engine/SqlNotify.ts"
 
 const claim_max = 500
 const error_max = 500
-/** Failures that are kept of one message, the newest. */
+/** The most failures that are stored for one message: the newest ones. */
 const failures_max = 100
 
-/** An empty agent = for none. One that cannot be read stays with its lease, and keeps nothing but its key from being delivered. */
+/**
+ * An empty agent means that the message is for no agent. A message that cannot be read keeps its lease, and blocks only its own
+ * key.
+ */
 const decodeMessages = readableRows(
   OutboxMessage.mapFields(({ agent: _agent, ...fields }) => ({
     ...fields,
@@ -36,10 +39,10 @@ const decodeDue = rowDecoder(
   "times of messages"
 )
 
-/** The agents of a route; a message that is for none has an empty one. */
+/** The agents whose messages a relay takes. The empty one stands for messages that are for no agent. */
 const agentsOf = ({ agents = [] }: OutboxRoutes): ReadonlyArray<string> => ["", ...agents]
 
-/** One call: what waits is not read, only what is taken, and the next turn of each tenant that is asked. */
+/** Claims messages by one call. It reads only what it takes and each asked tenant's next turn, not all that waits. */
 const take = (sql: SqlClient.SqlClient, claim: OutboxClaim, now: number) => {
   const wanted = Math.max(0, Math.min(claim.limit, claim_max))
   const rooms = [...(claim.rooms ?? [])]
@@ -61,7 +64,10 @@ const take = (sql: SqlClient.SqlClient, claim: OutboxClaim, now: number) => {
   )
 }
 
-/** The key of a message that this owner holds, locked, with its figures as they are under the lock (for its plan: `OutboxRows.ts`). */
+/**
+ * The locked key of a message that this owner has claimed, with its count of messages as it is under the lock. `OutboxRows.ts`
+ * says why it is written this way.
+ */
 const held = (sql: SqlClient.SqlClient, id: MessageId, owner: string) => sql`
   mine AS MATERIALIZED (
     SELECT o.tenant, o.key FROM troupe.outbox o WHERE o.id = ${id}::uuid AND o.lease_owner = ${owner}::text
@@ -71,7 +77,7 @@ const held = (sql: SqlClient.SqlClient, id: MessageId, owner: string) => sql`
     FOR UPDATE OF k
   )`
 
-/** Takes the message out and frees its key: for its next message, or altogether. */
+/** Deletes the message and frees its key: the key becomes due for its next message, or is deleted with its last one. */
 const removed = (sql: SqlClient.SqlClient, id: MessageId, owner: string, now: number) => sql`
   gone AS (
     DELETE FROM troupe.outbox o USING k WHERE o.id = ${id}::uuid AND o.lease_owner = ${owner}::text
@@ -94,7 +100,7 @@ const removed = (sql: SqlClient.SqlClient, id: MessageId, owner: string, now: nu
     WHERE x.tenant = (SELECT k.tenant FROM k) AND x.key = (SELECT k.key FROM k) AND g.pending = 1
   )`
 
-/** A message's failures with one more, as JSON texts, the newest hundred. */
+/** A message's failures and a new one, as JSON texts; only the newest 100 are kept. The error is cut to 500 UTF-16 units. */
 const failuresWith = (sql: SqlClient.SqlClient, error: string, now: number) => sql`
   (o.failures || concat(
     '{"at":', ${now}::int8, ',"attempt":', o.attempts, ',"error":', ${JSON.stringify(truncateUnits(error, error_max))}::text, '}'
@@ -137,10 +143,10 @@ const moveToDeadLetters = (
     status = 0, resolved_by = NULL, resolved_at = NULL, resolved_reason = NULL
   RETURNING 1 AS held`
 
-/** What these claims hold is due again, and their attempt does not count. */
+/** Makes the messages of these claims due again. Their attempts do not count. */
 const release = (sql: SqlClient.SqlClient, owners: ReadonlyArray<string>, now: number) =>
   inTransaction(sql)(
-    // Keys before messages, and in their order, as everybody does.
+    // Key rows are locked before messages and in the order of the keys, as everywhere.
     Effect.andThen(
       sql`
         WITH locked AS MATERIALIZED (
@@ -155,7 +161,7 @@ const release = (sql: SqlClient.SqlClient, owners: ReadonlyArray<string>, now: n
     )
   )
 
-/** The first of each route, and of those the first. */
+/** The earliest due time of all routes, in ms since 1970: the earliest of each pair of topic and agent is found by an index. */
 const nextDue = (sql: SqlClient.SqlClient, routes: OutboxRoutes) => sql`
   SELECT min(x.due_at)::float8 AS due_at
   FROM unnest(${routes.topics}::text[]) t(topic) CROSS JOIN unnest(${agentsOf(routes)}::text[]) a(agent) CROSS JOIN LATERAL (

@@ -1,5 +1,5 @@
 /**
- * Dead letters in PostgreSQL, to be read.
+ * Reads dead letters in PostgreSQL.
  */
 import { Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
@@ -51,7 +51,7 @@ const columns = (sql: SqlClient.SqlClient) => sql`
   concat('[', array_to_string(d.failures, ','), ']') AS failures, d.dead_at::float8 AS dead_at, d.status,
   d.resolved_by, d.resolved_at::float8 AS resolved_at, d.resolved_reason`
 
-/** The next letters, newest first, those behind `after`. */
+/** The letters after `after`, newest first. */
 const lettersBehind = (
   sql: SqlClient.SqlClient,
   { after, dead_from, dead_to, handler_name, limit, status = "dead", tenant }: DeadLetterQuery

@@ -1,6 +1,6 @@
 /**
- * Sends dead letters in PostgreSQL again, or gives them up. The letter's new status and the message commit together,
- * within the ambient transaction where there is one.
+ * Replays or discards dead letters in PostgreSQL. A letter's new status and its new message commit together, in the ambient
+ * transaction where there is one.
  */
 import { Clock, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
@@ -17,7 +17,7 @@ const decodeLetters = rowDecoder(
   Schema.Struct({
     key: Schema.String,
     topic: Schema.String,
-    /** Empty = for none. */
+    /** Empty: the message is for no agent. */
     agent: Schema.Union([Schema.Literal(""), AgentName]),
     payload: Schema.fromJsonString(Schema.Json),
     status: StoredLetterStatus
@@ -25,7 +25,10 @@ const decodeLetters = rowDecoder(
   "dead letters"
 )
 
-/** Resolves a letter that is open, and gives its message. The second of two waits for the row and fails. */
+/**
+ * Sets the status of an open letter and gives its message. If two do so at once, the second waits for the row and then fails with
+ * DeadLetterResolved.
+ */
 const resolve = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   { by, event_id, reason, tenant }: DeadLetterResolution,

@@ -1,7 +1,7 @@
 /**
- * Erases runs of one conversation with what stands beside them, some at a time, each lot in a transaction that holds the
- * conversation still; then, where all of it is the subject's, the conversation itself. What says whose they are goes last, so
- * that an erasure that was interrupted finds the rest. Private to this room.
+ * Erases runs of one conversation and the rows that belong to them, a few runs in each transaction, which locks the conversation.
+ * Where the whole conversation is the subject's, the conversation itself is erased after them. The rows that say who owns the
+ * runs are erased last, so that a repeated erasure finds what an interrupted one left. Private to this room.
  */
 import { Effect, Option, Schema } from "effect"
 import type { SqlClient } from "effect/sql"
@@ -18,7 +18,7 @@ import type { OwnedConversation } from "./OwnedRuns.ts"
 import { holdStill } from "./OwnedRuns.ts"
 import { eraseRun } from "./RunErasure.ts"
 
-/** Runs of one transaction. */
+/** The most runs in one transaction. */
 const lot_max = 20
 
 export interface Erasing {
@@ -50,7 +50,9 @@ const decodeBeginners = rowDecoder(
 
 const decodeJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Json))
 
-/** What a stored text says. One that cannot be read was changed from outside: it is erased as the text that it is. */
+/**
+ * The decoded JSON value of a stored text. A text that cannot be read was changed from outside: it is treated as a plain string.
+ */
 const readOr = (text: string): Schema.Json => Option.getOrElse(decodeJson(text), () => text)
 
 const senderWithout = (by: unknown, eraser: RunEraser): unknown =>
@@ -58,7 +60,10 @@ const senderWithout = (by: unknown, eraser: RunEraser): unknown =>
     ? { ...by, id: markText(eraser, String(by.id)) }
     : markText(eraser, String(by))
 
-/** The id of a trace is of nobody; what stands beside it may be. */
+/**
+ * A trace's column after the erasure. The id of a trace belongs to nobody and stays; what is stored beside it may be the
+ * subject's.
+ */
 const traceWithout = (
   text: string,
   eraser: RunEraser,
@@ -101,7 +106,7 @@ const eraseTasks = Effect.fnUntraced(function* (
   counts.add("agent_tasks", rows.length)
 })
 
-/** Messages of these runs, or those of the conversation that belong to none. */
+/** Erases the messages of these runs; with `undefined`, the messages of the conversation that belong to no run. */
 const eraseMessages = Effect.fnUntraced(function* (
   { counts, eraser, sql, tenant }: Erasing,
   conversation: string,
@@ -130,18 +135,21 @@ const eraseMessages = Effect.fnUntraced(function* (
   counts.add("conversation_messages", rows.length)
 })
 
-/** What a message says: a text, or an object that has it as its content. */
+/** The stored content of a message: a text, or an object that has the text as its `content`. */
 const decodeSaid = Schema.decodeUnknownOption(
   Schema.fromJsonString(Schema.Union([Schema.String, Schema.Struct({ content: Schema.String })]))
 )
 
-/** The text of a message is marked as in the journal; what else an answer says, with it. So is what cannot be read. */
+/**
+ * The content after the erasure: the text's mark, the same as in the journal. What an answer says beside its text is dropped. A
+ * content that cannot be read is marked as a whole.
+ */
 const markedContent = (content: string, eraser: RunEraser): string => {
   const said = Option.getOrElse(decodeSaid(content), () => content)
   return JSON.stringify(markText(eraser, typeof said === "string" ? said : said.content))
 }
 
-/** What a run is found by in tables of its own. */
+/** The tables whose rows of a run are deleted, and how those rows are found. */
 const deletions: ReadonlyArray<readonly [table: string, where: string]> = [
   ["approvals", "run_id = ANY ($1::text[]::uuid[])"],
   ["call_records", "run_id = ANY ($1::text[]::uuid[])"],
@@ -176,7 +184,10 @@ const eraseLot = Effect.fnUntraced(function* (
   yield* eraseTasks(erasing, codes)
 })
 
-/** All of a conversation that is the subject's, behind its runs. It has another name where its own is the subject's. */
+/**
+ * Erases the rest of a conversation that is the subject's, after its runs. It gets another name if its own name contains the
+ * subject.
+ */
 const eraseConversation = Effect.fnUntraced(function* (
   erasing: Erasing,
   { address_key, conversation }: OwnedConversation
@@ -230,6 +241,6 @@ export const eraseOwned = Effect.fnUntraced(function* (erasing: Erasing, owned: 
   if (owned.whole) yield* inTransaction(erasing.sql)(eraseConversation(erasing, owned))
 })
 
-/** What names the subject in runs of others, of one conversation. */
+/** Erases what names the subject in these runs of others, which are all of one conversation. */
 export const eraseNamed = (erasing: Erasing, conversation: string, runs: ReadonlyArray<RunId>) =>
   eraseLots({ ...erasing, eraser: { ...erasing.eraser, whole: false } }, conversation, runs)

@@ -1,5 +1,5 @@
 /**
- * Rows that an erasure has removed or written over, by table. Private to this room.
+ * Counts the rows that an erasure has removed or overwritten, by table. Private to this room.
  */
 export class ErasedCounts {
   readonly #rows = new Map<string, number>()

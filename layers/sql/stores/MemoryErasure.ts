@@ -13,7 +13,10 @@ import { columns, joined, rowOfPosition } from "./MemoryRows.ts"
 import { inMemoryTransaction, removeRows } from "./MemoryWrites.ts"
 import { scanTables } from "./SubjectScan.ts"
 
-/** Rows of the tenant from a position on, to be judged here: a database's lower case is not ours. */
+/**
+ * Rows of the tenant after a position. Whether they name the subject is decided in JavaScript, because the database lowers
+ * letters differently.
+ */
 const pageOf = (sql: SqlClient.SqlClient, tenant: Tenant, after: string) =>
   Effect.flatMap(
     sql.unsafe(
@@ -26,7 +29,7 @@ const pageOf = (sql: SqlClient.SqlClient, tenant: Tenant, after: string) =>
 
 type Positioned = Effect.Success<ReturnType<typeof pageOf>>[number]
 
-/** Removes each row that names the subject, page by page; gives how many of each tier. */
+/** Removes each row that names the subject, page by page. Gives the number of removed rows of each tier. */
 export const eraseMemories = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   tenant: Tenant,
@@ -49,7 +52,7 @@ export const eraseMemories = Effect.fnUntraced(function* (
 
 const decodePositions = rowDecoder(Schema.Struct({ position: Schema.String }), "memories")
 
-/** Removes what these runs wrote and what these conversations remember; gives how many rows that were. */
+/** Removes the memories that these runs wrote or that belong to these conversations. Gives the number of removed rows. */
 export const eraseMemoriesOf = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   of: {

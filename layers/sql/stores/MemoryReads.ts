@@ -1,5 +1,5 @@
 /**
- * What is read of memories in SQL: single rows, pages, candidates of a recall, and scopes that wait for their end.
+ * Reads memories in SQL: single rows, pages, candidates for a recall, and scopes that wait for their end.
  */
 import { Effect, Schema } from "effect"
 import type { SqlClient } from "effect/sql"
@@ -16,7 +16,7 @@ import { columns, joined, readRows, tiers } from "./MemoryRows.ts"
 export const where_scope =
   "s.anchor = $1::text AND s.agent = $2::text AND s.tier = $3::int2 AND s.tenant = $4::text"
 
-/** The first four parameters of a statement with `where_scope`. */
+/** The values of the first four parameters of a statement with `where_scope`. */
 export const scopeValues = ({ agent, anchor, tenant, tier }: MemoryScope): Array<unknown> => [
   anchor,
   agent,
@@ -27,7 +27,7 @@ export const scopeValues = ({ agent, anchor, tenant, tier }: MemoryScope): Array
 const rowsOf = (sql: SqlClient.SqlClient, text: string, params: ReadonlyArray<unknown>) =>
   Effect.flatMap(sql.unsafe(text, params), readRows)
 
-/** `lock`: with its scope, so that nobody else writes there. */
+/** The row, or undefined. `lock` locks the row and its scope, so that nobody else writes there. */
 export const findRow = (
   sql: SqlClient.SqlClient,
   { agent, id, tenant }: MemoryPlace,
@@ -74,10 +74,10 @@ export const listRows = (
   )
 
 /**
- * Where candidates are, and nothing else of them. Of each word the newest rows of each scope, each worth the more the fewer rows
- * its word has; and the newest rows. Each is found by an index of a bounded length, however many rows a scope has. The engine
- * looks: row security would look up the tenant for each of 1,500 words of a scope, and a recall would take twice as long (bench
- * row `recall`).
+ * Finds the positions of a recall's candidates, and nothing else about them. Candidates are the newest rows of each scope, and
+ * for each word the newest rows of each scope that have it; a row counts more the fewer rows its word was found in. Each is found
+ * by an index of bounded length, however many rows a scope has. This statement runs with the engine's rights: row security would
+ * look up the tenant for each of 1,500 words of a scope, and a recall would take twice as long (bench row `recall`).
  */
 const find_statement = `WITH home AS MATERIALIZED (
     SELECT s.id FROM unnest($1::text[], $2::text[], $3::int2[]) AS w(anchor, agent, tier)
@@ -97,7 +97,10 @@ const find_statement = `WITH home AS MATERIALIZED (
       ORDER BY r.position DESC LIMIT ${candidates_max.newest}) n)
   SELECT string_agg(c.position::text, ',') AS positions FROM (SELECT position FROM best UNION SELECT position FROM newest) c`
 
-/** What was found, as far as it still is a live row of these scopes: both statements see what others wrote before them. */
+/**
+ * Reads the found rows that are still live and in these scopes: each of the two statements sees what others have written before
+ * it.
+ */
 const found_rows = `SELECT ${columns} FROM ${joined}
   WHERE r.position = ANY (string_to_array($5::text, ',')::int8[]) AND r.superseded_by IS NULL AND r.undone_by IS NULL AND s.tenant = $4::text
     AND EXISTS (SELECT FROM unnest($1::text[], $2::text[], $3::int2[]) AS w(anchor, agent, tier)
@@ -174,7 +177,10 @@ export const runScopes = (
     (found) => found.map(({ scope }) => scope)
   )
 
-/** A run's scope is named by the run's id. Statuses: 3 complete, 4 failed, 5 cancelled, and 100 more in quarantine. */
+/**
+ * True unless the scope belongs to a run that is not over; the anchor of a run's scope is the run's id. Statuses: 3 complete, 4
+ * failed, 5 cancelled, and the same plus 100 in quarantine.
+ */
 const is_over = `NOT EXISTS (SELECT FROM troupe.runs u WHERE s.tier = 0 AND u.status NOT IN (3, 4, 5, 103, 104, 105)
   AND u.run_id = CASE WHEN s.anchor ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' THEN s.anchor::uuid END)`
 

@@ -1,5 +1,5 @@
 /**
- * Rows of memories as the database has them: its columns, its numbers for tiers and kinds, and how they are read.
+ * The rows of memories in the database: the columns, the numbers for tiers and kinds, and their decoding.
  */
 import { Effect, Schema } from "effect"
 import { AgentName, CallId, RunId, Tenant } from "../../../src/Ids.ts"
@@ -29,7 +29,7 @@ export const typologies: Readonly<Record<Typology, number>> = {
 const sources: Readonly<Record<MemorySource, number>> = { event_handler: 0, tool_call: 1 }
 const authors: Readonly<Record<MemoryAuthor, number>> = { model: 0, tool: 1, human: 2, event: 3 }
 
-/** Of `troupe.memory_rows r JOIN troupe.memory_scopes s`. */
+/** The columns of a memory in `troupe.memory_rows r JOIN troupe.memory_scopes s`. */
 export const columns = `r.id, r.tenant, r.agent, s.tier, s.anchor, r.place, r.session, r.typology, r.text, r.source, r.author,
   r.run_id, r.step, r.call, r.subject, r.key, r.seen, r.at::float8 AS at, r.supersedes, r.superseded_by, r.undone_by,
   r.embedding, r.embedded_by`
@@ -89,13 +89,13 @@ const decodePlaced = rowDecoder(
   "memories"
 )
 
-/** Rows with their positions, which are cursors. */
+/** Decodes rows together with their positions, which serve as cursors. */
 export const rowOfPosition = (rows: ReadonlyArray<unknown>) =>
   Effect.map(decodePlaced(rows), (read) =>
     read.map(({ position, ...row }) => ({ position: String(position), row: rowOf(row) }))
   )
 
-/** The values of a new row, in the order of `inserted`. */
+/** The values of a new row, in the order of the parameters of `inserted`. */
 export const valuesOf = (row: NewMemoryRow): ReadonlyArray<unknown> => {
   const { author, call = null, run = null, source, step = null } = row.provenance
   const { embedded_by = null, embedding = null, key = null, subject = null } = row
@@ -126,7 +126,7 @@ const types =
     " "
   )
 
-/** Inserts the values of a new row, and after them its scope. */
+/** Inserts a new row. Its last parameter is the id of the scope, after the values of `valuesOf`. */
 export const inserted = `INSERT INTO troupe.memory_rows (tenant, agent, place, session, typology, text, words, source, author,
     run_id, step, call, subject, key, at, supersedes, embedding, embedded_by, scope)
   VALUES (${types.map((type, i) => `$${i + 1}::${type}`).join(", ")}) RETURNING id, position`

@@ -1,6 +1,6 @@
 /**
- * What is written of memories in SQL. Each runs in a transaction that locks the scope first, so that rows are counted and
- * superseded one after the other. `memory_words` has the words of live rows: what is superseded or undone leaves it.
+ * Writes memories in SQL. Each write runs in a transaction that locks the scope first, so that rows are counted and superseded
+ * one at a time. `memory_words` has the words of live rows only: those of a superseded or undone row are removed from it.
  */
 import { Clock, Effect, Schema } from "effect"
 import { SqlError } from "effect/sql"
@@ -17,14 +17,17 @@ import { inserted, typologies, valuesOf } from "./MemoryRows.ts"
 
 type Sql = SqlClient.SqlClient
 
-/** How often a transaction is tried again that the database gave up for another one. */
+/** How often a transaction is repeated after the database aborted it in favour of another one. */
 const retries_max = 5
 
 const isGivenUp = (error: unknown): boolean =>
   SqlError.isSqlError(error) &&
   (error.reason._tag === "DeadlockError" || error.reason._tag === "SerializationError")
 
-/** A transaction of memories. Two that lock several scopes may wait for each other: one is given up, and begins anew. */
+/**
+ * Runs a transaction that writes memories. Two that lock several scopes may deadlock; the database aborts one of them, and it is
+ * repeated up to 5 times.
+ */
 export const inMemoryTransaction =
   (sql: Sql) =>
   <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E | SqlError.SqlError, R> =>
@@ -48,13 +51,13 @@ const decodePositions = rowDecoder(Schema.Struct({ position: Schema.BigInt }), "
 const refused = (reason: MemoryRefused["reason"], message: string) =>
   new MemoryRefused({ reason, message })
 
-/** Positions of the rows that the statement gives back. */
+/** The positions of the rows that the statement returns. */
 const positions = (sql: Sql, text: string, params: ReadonlyArray<unknown>) =>
   Effect.map(Effect.flatMap(sql.unsafe(text, params), decodePositions), (rows) =>
     rows.map(({ position }) => String(position))
   )
 
-/** Puts the words of these rows into the index, where they are live. */
+/** Adds the words of those of the rows that are live to the index. */
 const index = (sql: Sql, rows: ReadonlyArray<string>) =>
   sql.unsafe(
     `INSERT INTO troupe.memory_words (scope, word, position)
@@ -63,7 +66,7 @@ const index = (sql: Sql, rows: ReadonlyArray<string>) =>
     [rows]
   )
 
-/** Takes the words of these rows out of the index. */
+/** Removes the words of these rows from the index. */
 const unindex = (sql: Sql, rows: ReadonlyArray<string>) =>
   sql.unsafe(
     `DELETE FROM troupe.memory_words w USING troupe.memory_rows r
@@ -71,7 +74,7 @@ const unindex = (sql: Sql, rows: ReadonlyArray<string>) =>
     [rows]
   )
 
-/** Locks the scope, which it makes where there is none, and counts so many rows more. */
+/** Locks the scope, which it creates if necessary, and adds `count` to its number of rows. */
 const enter = (
   sql: Sql,
   scope: MemoryScope & Pick<MemoryRow, "place" | "session" | "at">,
@@ -151,10 +154,10 @@ export const undoRow = Effect.fnUntraced(function* (sql: Sql, place: MemoryPlace
   return undone
 })
 
-/** Removes rows, the words of which are in the index, and the scopes that have none any more. */
+/** Removes rows and their words in the index, and the scopes that have no rows left. */
 export const removeRows = Effect.fnUntraced(function* (sql: Sql, rows: ReadonlyArray<string>) {
   if (rows.length === 0) return
-  // As every other writer has it: the scope first, and its rows after it.
+  // The scope is locked before its rows, as by every other writer.
   yield* sql.unsafe(
     `SELECT FROM troupe.memory_scopes s WHERE s.id IN (
        SELECT r.scope FROM troupe.memory_rows r WHERE r.position = ANY ($1::int8[])) ORDER BY s.id FOR UPDATE`,
@@ -238,7 +241,10 @@ export const compoundScope = Effect.fnUntraced(function* (
   return { promoted: moved.length, dropped: all.length - moved.length }
 })
 
-/** The oldest persistent rows from before a time. */
+/**
+ * Removes the oldest persistent rows from before a time in ms since 1970, at most `limit` (up to 1,000). Gives how many it
+ * removed.
+ */
 export const expireRows = Effect.fnUntraced(function* (sql: Sql, before: number, limit: number) {
   const old = yield* positions(
     sql,

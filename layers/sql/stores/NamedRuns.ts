@@ -1,5 +1,5 @@
 /**
- * Runs of others of which an event names a subject. Private to this room.
+ * Finds runs with an event that names a subject. Private to this room.
  */
 import { Effect, Schema } from "effect"
 import type { SqlClient } from "effect/sql"
@@ -29,7 +29,7 @@ const statement = `SELECT t.ctid::text AS place, t.run_id AS run, d.conversation
     SELECT FROM unnest($2::text[]) w WHERE strpos(replace(lower(concat_ws(E'\\n', t.payload, t.next)), E'\\\\', ''), lower(w)) > 0)
   ORDER BY t.ctid LIMIT ${page_max}`
 
-/** By conversation. */
+/** The runs of the tenant with an event that names the subject, grouped by conversation. */
 export const findNamed = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   { eraser, subject, tenant }: Sought

@@ -1,6 +1,6 @@
 /**
- * What belongs to a subject: the conversations that it began or that are named after it, with all of their runs, and of other
- * conversations the runs of its messages. Private to this room.
+ * Finds what belongs to a subject: the conversations that it began or that are named after it, with all of their runs; and in
+ * other conversations, the runs of its messages. Private to this room.
  */
 import { Effect, Schema } from "effect"
 import type { SqlClient } from "effect/sql"
@@ -24,12 +24,12 @@ const decodeConversations = rowDecoder(
 const decodeTasks = rowDecoder(Schema.Struct({ ...Home, id: RunId }), "tasks")
 const decodeRuns = rowDecoder(Schema.Struct({ id: RunId }), "tasks")
 
-/** A conversation with runs to be erased. */
+/** A conversation and those of its runs that have to be erased. */
 export interface OwnedConversation {
   readonly conversation: ConversationId
   readonly agent: AgentName
   readonly address_key: ConversationId
-  /** It is the subject's: all of it is erased. */
+  /** The conversation is the subject's: all of it is erased. */
   readonly whole: boolean
   readonly runs: Array<RunId>
 }
@@ -46,7 +46,7 @@ const conversations_statement = `SELECT t.id AS conversation, t.agent, t.address
   FROM troupe.conversations t WHERE ${inPiece(4, 5)} AND t.tenant = $1::text AND (t.begun_by = $2::text
     OR EXISTS (SELECT FROM unnest($3::text[]) w WHERE strpos(lower(t.id || ' ' || t.address_key), lower(w)) > 0))`
 
-/** The sender is a JSON text: of its id, or of an object that begins with it. */
+/** The sender is JSON text: the id alone, or an object whose first member is the id. */
 const tasks_statement = `SELECT t.id, t.conversation, t.agent, t.address_key FROM troupe.agent_tasks t
   WHERE ${inPiece(5, 6)} AND t.tenant = $1::text
     AND (t.by = $2::text OR strpos(t.by, $3::text) = 1 OR t.conversation = ANY ($4::text[]))`
@@ -90,7 +90,10 @@ export const findOwned = Effect.fnUntraced(function* (
   return owned
 })
 
-/** Runs of these conversations that are not over. One in quarantine is at rest. */
+/**
+ * Runs of these conversations that are not over, at most `waiting_max`. A run in quarantine does not count, because it is not
+ * continued.
+ */
 export const activeRuns = (
   sql: SqlClient.SqlClient,
   tenant: Tenant,
@@ -109,7 +112,10 @@ export const activeRuns = (
     (rows) => rows.map(({ id }) => id)
   )
 
-/** Locks the conversation, so that no message comes in meanwhile, and fails where one of its runs is not over. */
+/**
+ * Locks the conversation, so that no message can be added meanwhile. Fails with SubjectIsActive where one of its runs is not
+ * over.
+ */
 export const holdStill = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   tenant: Tenant,

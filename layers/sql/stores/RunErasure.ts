@@ -1,5 +1,5 @@
 /**
- * Writes over the events of a run that is over, in the transaction of its conversation. Private to this room.
+ * Overwrites the events of a run that is over, in the transaction that erases its conversation. Private to this room.
  */
 import { Effect, Result, Schema } from "effect"
 import type { SqlClient } from "effect/sql"
@@ -12,10 +12,10 @@ import { isObject } from "../../../src/PlainObject.ts"
 import { rowDecoder } from "../engine/DecodedRows.ts"
 import { eventIn } from "../journal/RunRows.ts"
 
-/** Few, because each may hold a result of several megabytes. */
+/** Rows of one page: few, because each may hold a result of several megabytes. */
 const page_max = 25
 
-/** One event, or two. */
+/** A stored row: the event at `seq` and, unless `next` is null, the one after it. */
 const EventsRow = Schema.Struct({
   seq: Schema.Int,
   payload: Schema.String,
@@ -26,7 +26,10 @@ const decodeRows = rowDecoder(EventsRow, "events of a run")
 const parsed = (text: string): unknown =>
   Result.getOrUndefined(Result.try((): unknown => JSON.parse(text)))
 
-/** The payload of an event afterwards. One that is no event is of a run in quarantine: nothing of it can be told apart. */
+/**
+ * The payload of an event after the erasure. A payload that is not a JSON object belongs to a run in quarantine, and its parts
+ * cannot be told apart: it is marked as a whole, if it has to be erased.
+ */
 const erasedPayload = (text: string, codes: ReadonlySet<string>, eraser: RunEraser): string => {
   const event = parsed(text)
   if (isObject(event)) return canonical(erasedEvent(event, codes, eraser))
@@ -55,7 +58,10 @@ const codesOf = (sql: SqlClient.SqlClient, run: RunId) =>
     (rows) => codesIn(rows.map(({ payload }) => parsed(payload)))
   )
 
-/** The event afterwards. One that could be read can be read afterwards, or nothing is written. */
+/**
+ * As `erasedPayload`. An event that could be decoded before must also be decodable after it; otherwise this dies, and nothing is
+ * written.
+ */
 const erasedEventOf = (
   text: string,
   codes: ReadonlySet<string>,
@@ -67,7 +73,7 @@ const erasedEventOf = (
     : Effect.succeed(erased)
 }
 
-/** Gives how many events were written over, and the run's codes. */
+/** Erases a run's events. Gives the number of overwritten events and the run's codes. */
 export const eraseRun = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   run: RunId,

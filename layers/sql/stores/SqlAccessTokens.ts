@@ -1,5 +1,6 @@
 /**
- * Tokens that admins gave, in SQL. Each look-up reads the row, so that a revocation holds in every process at once.
+ * The access tokens that admins created, in SQL. Each look-up reads the row, so that a revocation takes effect in every process
+ * at once.
  */
 import { Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
@@ -48,7 +49,7 @@ const tokenIn = ({
 const tokensOf = (rows: ReadonlyArray<unknown>) =>
   Effect.map(decodeRows(rows), (read) => read.map(tokenIn))
 
-/** Those who make tokens in one tenant take turns, so that its bound holds. */
+/** Serialises those who create tokens in one tenant, so that its limit holds. */
 const take = `SELECT pg_advisory_xact_lock(hashtextextended('troupe tokens ' || $1::text, 0))::text`
 
 const forget = `DELETE FROM troupe.access_tokens WHERE position IN (

@@ -1,6 +1,6 @@
 /**
- * What workspaces authorised in advance, in SQL. A use is one statement that looks and counts, so that a revocation that was
- * acknowledged before it is seen by it.
+ * What workspaces have authorised in advance, in SQL. A use is one statement that checks and counts, so that it sees every
+ * revocation that was acknowledged before it.
  */
 import { Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
@@ -23,14 +23,14 @@ type Sql = SqlClient.SqlClient
 
 const page_max = 500
 
-/** Absent members are left out of the row's text, so that a row decodes to what was kept. */
+/** The row as a JSON text without its null members, so that it decodes to the record that was added. */
 const row = (a: string): string =>
   `json_strip_nulls(json_build_object('id', ${a}.authorization_id::text, 'tenant', ${a}.tenant, 'agent', ${a}.agent,
      'action', ${a}.action, 'tool_key', ${a}.tool_key, 'tool_digest', ${a}.tool_digest, 'granted_by', ${a}.granted_by,
      'granted_at', ${a}.granted_at, 'expires_at', ${a}.expires_at, 'uses_max', ${a}.uses_max, 'uses', ${a}.uses,
      'last_used_at', ${a}.last_used_at, 'revoked_by', ${a}.revoked_by, 'revoked_at', ${a}.revoked_at))::text AS record`
 
-/** Names of people are JSON texts. */
+/** The name of a person, stored as JSON text. */
 const Name = Schema.fromJsonString(Schema.String)
 
 const Row = Schema.Struct({
@@ -51,7 +51,10 @@ const recordsOf = (rows: ReadonlyArray<unknown>) =>
 const inForce = (at: string): string =>
   `a.revoked_at IS NULL AND a.expires_at > ${at}::int8 AND (a.uses_max IS NULL OR a.uses < a.uses_max)`
 
-/** Those who grant in one workspace take turns, so that its bound holds and one of two grants replaces the other. */
+/**
+ * Serialises those who grant in one workspace, so that its limit holds and, of two grants for the same agent and action, the
+ * second replaces the first.
+ */
 const take = `SELECT pg_advisory_xact_lock(hashtextextended('troupe authorisations ' || $1::text, 0))::text`
 
 const replace = `UPDATE troupe.authorizations SET revoked_by = $4::text, revoked_at = $5::int8

@@ -1,5 +1,5 @@
 /**
- * The bytes of files in SQL. Every change is a transaction behind the row of the tenant's total.
+ * The bytes of files in SQL. Every change is a transaction that locks the row of the tenant's total.
  */
 import { Clock, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
@@ -46,7 +46,7 @@ const holderText = (holder: BlobHolder): string =>
 
 type Failure = SqlError.SqlError | StoreError
 
-/** Nobody else changes the tenant's files until the transaction ends; gives their bytes together. */
+/** Locks the tenant's files until the transaction ends. Gives the sum of their sizes, in bytes. */
 const lock = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   tenant: Tenant
@@ -81,7 +81,7 @@ const sizeOf = (sql: SqlClient.SqlClient, tenant: Tenant, digest: string) =>
     ([row]) => row?.size
   )
 
-/** A name that is sure stays as it is. */
+/** Records that the holder uses the file, as unsure. A use that is sure already stays as it is. */
 const name = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   tenant: Tenant,
@@ -109,7 +109,7 @@ const name = Effect.fnUntraced(function* (
   )
 })
 
-/** Removes those of the files that nothing names any more. */
+/** Removes those of these files that nothing uses any more. */
 const removeUnnamed = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   tenant: Tenant,
@@ -126,7 +126,7 @@ const removeUnnamed = Effect.fnUntraced(function* (
   yield* add(sql, tenant, -removed.reduce((sum, { size }) => sum + size, 0))
 })
 
-/** The tenant's unsure names among these: those of runs that were accepted become sure, and the others are forgotten. */
+/** Settles the tenant's unsure uses among these: those by runs that were accepted become sure, and the others are deleted. */
 const settle = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   tenant: Tenant,
@@ -136,7 +136,7 @@ const settle = Effect.fnUntraced(function* (
   yield* lock(sql, tenant)
   const [digests, holders] = [names.map(({ digest }) => digest), names.map(({ holder }) => holder)]
   const params = [tenant, digests, holders, before]
-  // One may have been named again since it was found.
+  // The time is checked again, because a use may have been renewed since it was found.
   const among = `u.tenant = $1::text AND u.unsure AND u.at < $4::text::int8
     AND (u.digest, u.holder) IN (SELECT d, h FROM unnest($2::text[], $3::text[]) AS w(d, h))`
   yield* sql.unsafe(

@@ -1,5 +1,5 @@
 /**
- * The channels of conversations, in SQL. A conversation's row orders who binds it.
+ * The channels of conversations, in SQL. Those who bind channels to a conversation are serialised by the lock of its row.
  */
 import { Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
@@ -47,7 +47,7 @@ const reading = (sql: SqlClient.SqlClient) => (text: string, params: ReadonlyArr
     })
   )
 
-/** Counts under the conversation's lock, so that two that bind at once do not exceed the limit together. */
+/** Binds a channel. It counts under the conversation's lock, so that two who bind at once cannot exceed the limit together. */
 const bind = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   tenant: Tenant,
@@ -77,7 +77,10 @@ const bind = Effect.fnUntraced(function* (
   )
 })
 
-/** The index of threads decides between two that begin the same one at once; this finds one that was there before. */
+/**
+ * Begins a thread. The unique index of threads decides between two that begin the same thread at once; the NOT EXISTS finds one
+ * that existed before.
+ */
 const beginThread = (sql: SqlClient.SqlClient, binding: ChannelBinding, thread: string) => {
   const { address, channel, conversation, tenant } = binding
   return sql.unsafe(

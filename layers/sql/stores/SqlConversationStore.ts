@@ -1,5 +1,5 @@
 /**
- * Conversations in SQL, to be read: `SqlTaskStore` and the journal write them.
+ * Reads conversations in SQL. `SqlTaskStore` and the journal write them.
  */
 import { Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
@@ -29,7 +29,7 @@ const ConversationRow = Schema.Struct({
   created_at: Schema.BigInt
 })
 const decodeConversations = readableRows(ConversationRow, "conversations")
-/** With the place of the key that the row is for, from 1. */
+/** Conversation rows with the place, from 1, of the key that each belongs to. */
 const decodePlaced = rowDecoder(
   Schema.Struct({ place: Schema.Int, ...ConversationRow.fields }),
   "conversations"
@@ -53,7 +53,7 @@ const conversationOf = ({
   created_at: Number(created_at)
 })
 
-/** Keys of one statement. */
+/** The most keys in one statement. */
 const batch_max = 128
 
 const of_ids = `SELECT w.place::int4 AS place, c.*
@@ -69,7 +69,7 @@ const of_ids_of_tenant = `SELECT w.place::int4 AS place, c.*
   FROM unnest($1::text[]) WITH ORDINALITY AS w(id, place)
   CROSS JOIN LATERAL (SELECT ${columns} FROM troupe.conversations WHERE id = w.id AND tenant = $2::text OFFSET 0) c`
 
-/** The conversation of each key that a statement finds. */
+/** The conversation that a statement finds for each key, in the order of the keys; undefined where it finds none. */
 const placed = (
   sql: SqlClient.SqlClient,
   text: string,
@@ -97,7 +97,7 @@ const getting = (sql: SqlClient.SqlClient) =>
       )
   })
 
-/** For principals of a tenant, by its rights. */
+/** Reads a conversation for principals of a tenant, with the tenant's database rights. */
 const reading = (sql: SqlClient.SqlClient, reads: TenantReads["Service"]) =>
   GroupedReads.makeForTenants({
     sql,
@@ -106,10 +106,10 @@ const reading = (sql: SqlClient.SqlClient, reads: TenantReads["Service"]) =>
     read: (tenant, keys: ReadonlyArray<Key>) => placed(sql, of_ids_of_tenant, keys, tenant)
   })
 
-/** What a message says beside its text is with its task. */
+/** What a message says beside its text. It is stored with the message's task. */
 const SaidParts = Schema.Struct({ parts: Schema.optionalKey(Schema.Array(Part)) })
 
-/** A content is a text, or an object with the text and how the answer ended. */
+/** A row of a message. `content` is a text, or an object with the text and how the answer ended. */
 const MessageRow = Schema.Struct({
   conversation: ConversationId,
   seq: Schema.Int,
@@ -139,7 +139,10 @@ const messageOf = ({
   created_at: Number(created_at)
 })
 
-/** The tenant as its indexes have it: those of lists, which nobody takes who looks for one conversation. */
+/**
+ * A page of a tenant's conversations. `tenant || ''` is how the indexes of lists have the tenant: the planner does not choose
+ * them where it looks for a single conversation.
+ */
 const listed = (
   sql: SqlClient.SqlClient,
   tenant: Tenant,

@@ -1,5 +1,5 @@
 /**
- * What turns and tools cost, in SQL: sums are the database's, which has exact numbers.
+ * What turns and tools cost, in SQL. The database computes the sums, because its numbers are exact.
  */
 import { Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
@@ -29,10 +29,10 @@ const decodeTraceTotals = rowDecoder(
   "costs of traces"
 )
 
-/** The id of a task's trace, as JSON text, whether it stands alone or with that of a span. */
+/** The id of a task's trace, as JSON text, whether it is stored alone or in an object. */
 const trace = `CASE WHEN t.trace_id LIKE '{%' THEN ${traceMember("t.trace_id")} ELSE t.trace_id END`
 
-/** The bytes' order, which for these names is that of their code units. */
+/** Keys in the order of their bytes, which for these names is the order of their UTF-16 code units. */
 const keys: Record<CostGroup, string> = {
   tenant: `c.tenant COLLATE "C"`,
   agent: `c.agent COLLATE "C"`,
@@ -48,7 +48,7 @@ const filter = `c.tenant = $1::text
   AND ($6::uuid IS NULL OR c.run_id = $6::uuid) AND ($9::text IS NULL OR c.tool = $9::text)
   AND ($10::text IS NULL OR ${trace} = $10::text)`
 
-/** A trace is its run's, and stands with its task. */
+/** Costs with their tasks: the trace of a run is stored with its task. */
 const entries = `troupe.turn_costs c LEFT JOIN troupe.agent_tasks t ON t.id = c.run_id`
 
 const statement = (key: string): string => `WITH page AS (
@@ -62,7 +62,7 @@ SELECT p.key, c.currency, trim_scale(sum(c.amount))::text AS amount, sum(c.turns
 FROM ${entries} JOIN page p ON p.key = ${key}
 WHERE ${filter} GROUP BY p.key, c.currency ORDER BY p.key, c.currency COLLATE "C"`
 
-/** One row for each key and currency, and one for what has no price, as one total for each key. */
+/** Merges rows into one total for each key. There is one row for each key and currency, and one for what has no price. */
 const totalsOf = (rows: ReadonlyArray<typeof TotalRow.Type>): ReadonlyArray<CostTotal> => {
   const totals = new Map<string, CostTotal>()
   for (const row of rows) {
@@ -84,7 +84,7 @@ const totalsOf = (rows: ReadonlyArray<typeof TotalRow.Type>): ReadonlyArray<Cost
   return [...totals.values()]
 }
 
-/** A trace as its task has it. */
+/** The id of a trace, encoded as in the row of its task. */
 const stored = (trace_id: string | undefined): string | null =>
   trace_id === undefined ? null : JSON.stringify(trace_id)
 

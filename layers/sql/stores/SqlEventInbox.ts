@@ -1,5 +1,6 @@
 /**
- * Events that came in, in SQL. An event's row is inserted first: of two deliveries at once the second waits for the first.
+ * Received events, in SQL. An event's row is inserted first, so that of two simultaneous deliveries the second waits for the
+ * first.
  */
 import { Clock, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
@@ -26,7 +27,9 @@ const decodeSeen = rowDecoder(
   "events"
 )
 
-/** What the event did before; undefined = it is new. */
+/**
+ * What the event caused when it came before; undefined = it is new. Fails with EventConflict where its content was another one.
+ */
 const seenBefore = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   { digest, id, source, tenant }: EventKey
@@ -49,7 +52,7 @@ const seenBefore = Effect.fnUntraced(function* (
   return received
 })
 
-/** The same, and from now on it is remembered. */
+/** As `seenBefore`, but records the event if it is new. */
 const remembered = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   event: EventKey,
@@ -71,11 +74,13 @@ const remembered = Effect.fnUntraced(function* (
     ]
   )
   if (made.length > 0) return undefined
-  // Forgotten between the two statements: by then it is too old to be taken.
+  // If the row was deleted between the two statements, the event is too old to be accepted.
   return (yield* seenBefore(sql, event)) ?? { isNew: false }
 })
 
-/** The task's message is the last of its conversation, whose row this transaction has locked. */
+/**
+ * Gives the task's message the role `system`. It is the last message of its conversation, whose row this transaction has locked.
+ */
 const asSystem = (sql: SqlClient.SqlClient, { conversation, id, tenant }: NewTask) =>
   sql.unsafe(
     `UPDATE troupe.conversation_messages m SET role = 'system'

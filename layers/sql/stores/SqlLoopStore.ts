@@ -1,6 +1,7 @@
 /**
- * Ended loops in SQL. A run of ours gets its record when somebody looks for it: a run that has ended does not change, so
- * that its record is made once, and ending a run costs nothing for it. All is read in the tenant's role.
+ * Records of ended loops in SQL. The record of a run of this runtime is written when somebody first looks for it: an ended run
+ * does not change, so one writing suffices, and ending a run costs nothing for it. Everything is read with the tenant's database
+ * role.
  */
 import { Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
@@ -19,7 +20,7 @@ import { StoredText } from "../engine/StoredText.ts"
 const page_max = 500
 const key_max = 500
 const value_max = 4_000_000
-/** Runs whose records are made at once. */
+/** The most runs whose records are written in one pass. */
 const made_max = 100
 
 const decodeRecords = rowDecoder(
@@ -28,7 +29,7 @@ const decodeRecords = rowDecoder(
 )
 const decodeEnded = rowDecoder(Schema.Struct({ run_id: RunId, length: Schema.Int }), "ended runs")
 
-/** A client, and how a tenant reads with it. */
+/** The SQL client, and the tenants' way to read with it. */
 interface LoopReads {
   readonly sql: SqlClient.SqlClient
   readonly reads: TenantReads["Service"]
@@ -57,7 +58,10 @@ const save = (
   )
 }
 
-/** Makes the record of a run of this runtime that has ended, if there is none. */
+/**
+ * Writes the record of an ended run of this runtime, if there is none. Gives the record's text; undefined if the run has not
+ * ended or makes no record.
+ */
 const settle = Effect.fnUntraced(function* ({ reads, sql }: LoopReads, tenant: Tenant, run: RunId) {
   const ended = Effect.gen(function* () {
     const rows = yield* sql.unsafe(
@@ -80,7 +84,7 @@ const settle = Effect.fnUntraced(function* ({ reads, sql }: LoopReads, tenant: T
   return value
 })
 
-/** Makes the records that a flow's runs still lack. */
+/** Writes the records that are missing for the ended runs of a flow. */
 const settleAll = Effect.fnUntraced(function* (of: LoopReads, tenant: Tenant, flow: string) {
   const { reads, sql } = of
   for (;;) {
@@ -104,7 +108,7 @@ const settleAll = Effect.fnUntraced(function* (of: LoopReads, tenant: Tenant, fl
         concurrency: 4
       }
     )
-    // A run that makes no record would be found again by each pass.
+    // It stops at a run that makes no record, because each further pass would find it again.
     if (rows.length < made_max || made.includes(undefined)) return
   }
 })

@@ -1,6 +1,6 @@
 /**
- * Memories and canonical texts in SQL. Of one tenant they are read in its role, except by what writes them.
- * A recall finds with the engine's rights where its rows are, and reads them in the role.
+ * Memories and canonical texts in SQL. Those of one tenant are read with its database role, except by what writes them. A recall
+ * finds the positions of its rows with the engine's rights, and reads the rows with the tenant's role.
  */
 import { Effect, Layer } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
@@ -17,10 +17,13 @@ import { eraseSubject } from "./MemoryErasure.ts"
 import { candidateRows, findKey, findRow, listRows, runScopes, staleScopes } from "./MemoryReads.ts"
 import { addRow, compoundScope, expireRows, inMemoryTransaction, undoRow } from "./MemoryWrites.ts"
 
-/** Runs of a conversation that wait for their end. */
+/** The most runs of a conversation whose memories wait for the runs' end. */
 const runs_max = 100
 
-/** What the trigger refused: the gateway has seen no such text, because it was registered in between. */
+/**
+ * The refusal of the database's trigger for copies of canonical texts, or undefined for another error. The trigger refuses where
+ * the gateway did not see the canonical text, because it was registered in between.
+ */
 const refusedCopy = (error: SqlError.SqlError): MemoryRefused | undefined => {
   const { cause } = error.reason
   if (!(cause instanceof Error) || !("constraint" in cause)) return undefined
@@ -33,7 +36,7 @@ const refusedCopy = (error: SqlError.SqlError): MemoryRefused | undefined => {
   })
 }
 
-/** Adds a row. Where another transaction has written a row of the same key meanwhile, that is the row. */
+/** Adds a row. If another transaction has meanwhile written a row with the same key, gives that row. */
 const adder = (sql: SqlClient.SqlClient) =>
   Effect.fn("MemoryStore.add")(function* (row: NewMemoryRow) {
     const known = yield* findKey(sql, row)
@@ -91,7 +94,7 @@ const canonicalTexts = (sql: SqlClient.SqlClient, reads: TenantReads["Service"])
         reads.of(tenant),
         Effect.flatMap(decodeCanonicals),
         Effect.mapError(orStoreError),
-        // Not by the database, whose collation is not ours.
+        // They are sorted in JavaScript, because the database's collation is another one.
         Effect.map((texts) => [...texts].sort((a, b) => (a.name < b.name ? -1 : 1)))
       )
 })

@@ -1,5 +1,5 @@
 /**
- * What people were told, in SQL.
+ * Notices to people, in SQL.
  */
 import { Clock, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
@@ -41,7 +41,7 @@ const decodePreferences = rowDecoder(
   Schema.Struct({ payload: Schema.fromJsonString(NoticePreferences) }),
   "preferences"
 )
-/** One that cannot be read goes with the others and is logged: a digest that waited for it would never be sent. */
+/** An item that cannot be read is removed with the others and logged: a digest that waited for it would never be sent. */
 const decodeItems = readableRows(
   Schema.Struct({
     tenant: Tenant,
@@ -72,7 +72,10 @@ const putItems = (sql: SqlClient.SqlClient, items: ReadonlyArray<DigestItem>, at
         ]
       )
 
-/** Takes them out; another process that takes at the same moment finds the next ones. */
+/**
+ * Removes and gives the items of the address with the oldest item from before `before`. Another process that takes items at the
+ * same moment gets the next ones.
+ */
 const takeItems = (sql: SqlClient.SqlClient, before: number, limit: number) =>
   Effect.flatMap(
     sql.unsafe(
@@ -92,7 +95,10 @@ const takeItems = (sql: SqlClient.SqlClient, before: number, limit: number) =>
     decodeItems
   )
 
-/** Tells one person: the copy decides whether the rest is written. False = the person was told before. */
+/**
+ * Notifies one person. The notice is inserted first, and only if it is new is the rest written. False = the person was notified
+ * before.
+ */
 const telling = (sql: SqlClient.SqlClient, outbox: Outbox["Service"]) =>
   Effect.fnUntraced(function* (
     { about, content, tenant }: NewNotices,
@@ -131,7 +137,7 @@ const listed = (
   )
 }
 
-/** What people have of it, and which channels they want. */
+/** The methods for people: their notices, and which channels they want. */
 const ofPeople = (sql: SqlClient.SqlClient, reads: TenantReads["Service"]) =>
   ({
     list: Effect.fn("Notices.list")(function* (page: NoticePage) {

@@ -1,9 +1,10 @@
 /**
- * Owners on one PostgreSQL: each holds an advisory lock in a session of its process, which the server takes back when the
- * process dies. A process that finds the lock free for a while, unless the server has just started, ends the owner's
- * lease and frees what it had claimed: runs, deliveries, tool calls.
+ * Watches the owners on one PostgreSQL. Each owner holds an advisory lock in a session of its process, which the server releases
+ * when the process dies. A process that finds the lock free for a while, unless the server has just started, ends the owner's
+ * lease and frees what the owner had claimed: runs, deliveries, tool calls.
  *
- * A stopped process keeps its session and a partition hides it: there the lease decides, as it does without this.
+ * A stopped process keeps its session, and a network partition hides that one has died. In these cases the lease decides, as it
+ * would without locks.
  */
 import { Clock, Effect, Latch, Layer, Schedule, Schema } from "effect"
 import { SqlClient } from "effect/sql"
@@ -15,11 +16,17 @@ import { rowDecoder } from "../engine/DecodedRows.ts"
 import { inTransaction } from "../engine/SqlFailure.ts"
 import { listenIn } from "../../../src/Listeners.ts"
 
-/** How often each process looks; also how soon it finds that its own session was lost. */
+/** How often each process looks, in ms. It is also how soon a process finds that its own session was lost. */
 const look_ms = 250
-/** How long a lock has to be free. A living owner whose connection broke has locked again by then. */
+/**
+ * How long a lock must be free before its owner counts as gone, in ms. A living owner whose connection broke locks again before
+ * that.
+ */
 const grace_ms = 500
-/** How long after the server's start no owner is judged, in seconds: every session ended with it, and all lock again. */
+/**
+ * For how long after the server's start no owner counts as gone, in seconds: the start ended every session, and all owners have
+ * to lock again.
+ */
 const started_s = 10
 
 const reconnect = Schedule.min([Schedule.exponential("100 millis"), Schedule.spaced("1 second")])
@@ -29,12 +36,15 @@ const key = (owner: string) => `hashtextextended('troupe owner ' || ${owner}, 0)
 const lock = `SELECT pg_advisory_lock(${key("$1::text")})::text`
 const unlock = `SELECT pg_advisory_unlock(${key("$1::text")})::text`
 
-/** A lease of its own is its runtime's to take; a relay has none. */
+/** Registers an owner, without a lease: a runtime takes and extends its own lease, and a relay has none. */
 const register = `INSERT INTO troupe.processes (owner, expires_at, guarded, agents)
   VALUES ($1::text, clock_timestamp(), true, $2::text[])
   ON CONFLICT (owner) DO UPDATE SET guarded = true, agents = excluded.agents`
 
-/** Shared, so that several may look at once: only the owner's own lock is in the way. It ends with the statement. */
+/**
+ * Reads all owners and whether their locks are free. It tries the lock as a shared one, which only the owner's own lock prevents,
+ * so that several processes may look at once. The shared lock ends with the statement.
+ */
 const look = `SELECT p.owner, p.owner <> ALL ($1::text[]) AND pg_try_advisory_xact_lock_shared(${key("p.owner")}) AS free,
   pg_postmaster_start_time() < clock_timestamp() - interval '${started_s} seconds' AS settled
   FROM troupe.processes p WHERE p.guarded`
@@ -49,10 +59,12 @@ const decodeSeen = rowDecoder(Seen, "owners")
 
 const decodeTaken = rowDecoder(Schema.Struct({ free: Schema.Boolean }), "locks of owners")
 
-/** Its name, or that of one of its claims. */
+/**
+ * Whether the column has the owner's name, or the name of one of its claims, which is the owner's name with a suffix after a dot.
+ */
 const held_by = (column: string) => `split_part(${column}, '.', 1) = $1::text`
 
-/** Frees what an owner held, under its lock. False where that owner or another process took the lock first. */
+/** Frees what an owner has claimed, under the owner's lock. False where the owner or another process locked first. */
 const freeClaims = (sql: SqlClient.SqlClient, owner: string) =>
   inTransaction(sql)(
     Effect.gen(function* () {
@@ -67,7 +79,7 @@ const freeClaims = (sql: SqlClient.SqlClient, owner: string) =>
         [owner]
       )
       if (rows.length === 0) return false
-      // Keys before messages, and in their order, as everybody does.
+      // Key rows are locked before messages and in the order of the keys, as everywhere.
       yield* sql.unsafe(
         `WITH locked AS MATERIALIZED (
            SELECT k.tenant, k.key FROM troupe.outbox_keys k JOIN troupe.outbox o ON o.tenant = k.tenant AND o.key = k.key
@@ -104,18 +116,19 @@ const run = (
 ): Effect.Effect<ReadonlyArray<unknown>, SqlError.SqlError> =>
   connection.execute(text, params, undefined)
 
-/** The connection goes back to the pool: no lock goes with it. */
+/** Releases all locks of the connection before it returns to the pool. */
 const release = (connection: SqlConnection.Connection) =>
   Effect.ignoreCause(run(connection, `SELECT pg_advisory_unlock_all()::text`, []))
 
 /**
- * Frees what owners held whose lock was free for `grace_ms`, and calls `gone` where one is not there any more. Gives when to
- * look again, in ms: a killed process is noticed within `look_ms`, and its runs are free `grace_ms` after that.
+ * Makes the judge. `look` frees what an owner has claimed once its lock was free for `grace_ms`, and calls `gone` where an owner
+ * has disappeared. It gives the time until the next look, in ms: a killed process is noticed within `look_ms`, and its runs are
+ * free `grace_ms` after that.
  */
 const makeJudge = (sql: SqlClient.SqlClient, gone: () => void) => {
-  /** Those that were there at the last look. */
+  /** The owners that were registered at the last look. */
   let known = new Set<string>()
-  /** Since when the lock of each was found free, in ms of the monotonic clock: the wall clock may be set ahead. */
+  /** When each lock was first found free, in ms of the monotonic clock, because the wall clock may be set ahead. */
   const free_since = new Map<string, number>()
   const look = Effect.fnUntraced(function* (seen: ReadonlyArray<Seen>) {
     const now = Number(yield* Clock.monotonicTimeNanos) / 1_000_000
@@ -188,7 +201,7 @@ const make = Effect.gen(function* () {
   const judge = makeJudge(sql, () => {
     for (const listener of listeners) listener()
   })
-  // A defect ends one session too. Without the next one, other processes would take this one for dead.
+  // A defect ends the session too. Without a new session, other processes would take this one for dead.
   yield* Effect.forkScoped(
     holdSession(sql, own, wakeup, judge).pipe(
       Effect.catchDefect((defect) =>

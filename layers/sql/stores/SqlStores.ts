@@ -1,5 +1,5 @@
 /**
- * All stores over one SQL database, whichever engine it is, brought up to date before they answer.
+ * All stores over one SQL database of either engine. The database is migrated before the stores answer.
  */
 import { Layer } from "effect"
 import type { Migrator, SqlClient, SqlError } from "effect/sql"
@@ -28,7 +28,7 @@ import * as TenantReads from "../engine/TenantReads.ts"
 import * as SqlToolQueue from "../tools/SqlToolQueue.ts"
 import * as SqlToolStores from "./SqlToolStores.ts"
 
-/** What keeps the stores from starting. */
+/** Why the stores could not start. */
 export type StartError = Migrator.MigrationError | SqlError.SqlError
 
 /** The client that transactional tools write with. */

@@ -1,6 +1,6 @@
 /**
- * Erasures in SQL. First what is found by the ids of the subject's runs, then the runs, then what names the subject, and what came
- * in between: an erasure that is interrupted at any point is done by doing it again.
+ * Erases subjects in SQL. First it erases the rows that are found by the ids of the subject's runs, then the runs, then what
+ * names the subject, and last what was added meanwhile. An erasure that is interrupted at any point is completed by repeating it.
  */
 import { createHmac, randomBytes, randomUUID } from "node:crypto"
 import { Clock, Effect, Layer, Schema } from "effect"
@@ -35,12 +35,14 @@ import { activeRuns, findOwned } from "./OwnedRuns.ts"
 import { scanTables } from "./SubjectScan.ts"
 import { sweepTables } from "./SweptTables.ts"
 
-/** The payload is the process that erased, the tenant and the conversation. */
+/**
+ * The notification channel. A payload is the id of the process that erased, the tenant and the conversation, separated by spaces.
+ */
 const channel = "troupe_erased"
 
 const page_max = 500
 
-/** The key is only in the report. */
+/** The eraser of a subject and its random key. The key is given only in the report and is not stored. */
 const eraserOf = (subject: string) => {
   const key = randomBytes(32)
   const digest = (text: string) => createHmac("sha256", key).update(text).digest("hex")
@@ -69,7 +71,7 @@ interface Steps extends Erasing {
   readonly tell: (erased: ErasedConversation) => Effect.Effect<void, SqlError.SqlError>
 }
 
-/** What is found by ids, and what names the subject; the runs themselves are left. */
+/** Erases what is found by ids, and what names the subject, but not the runs themselves. */
 const eraseBeside = Effect.fnUntraced(function* (steps: Steps, owned: Owned, isLast: boolean) {
   const { blobs, counts, eraser, sql, subject, tenant } = steps
   const all = [...owned.values()]
@@ -87,7 +89,10 @@ const eraseBeside = Effect.fnUntraced(function* (steps: Steps, owned: Owned, isL
 const isActive = (error: { readonly _tag: string }): error is SubjectIsActive =>
   error._tag === "SubjectIsActive"
 
-/** Gives runs that name the subject and are not over: they are left as they are. */
+/**
+ * Erases the subject's name in runs of others. Gives the runs that are not over and therefore were left unchanged, at most
+ * `waiting_max`.
+ */
 const eraseNames = Effect.fnUntraced(function* (steps: Steps, owned: Owned) {
   const { eraser, sql, subject, tell, tenant } = steps
   const waiting: Array<RunId> = []
@@ -114,7 +119,7 @@ const eraseAll = Effect.fnUntraced(function* (steps: Steps) {
     yield* tell({ tenant, conversation: each.conversation })
   }
   const waiting = yield* eraseNames(steps, owned)
-  // What was on its way meanwhile, and what says whose all this was.
+  // This finds what was added meanwhile, and now also erases the rows that say who owns the runs.
   yield* eraseBeside(steps, owned, true)
   return waiting
 })

@@ -1,5 +1,5 @@
 /**
- * What the built-in tools read and write, in SQL.
+ * The stores that the built-in tools read and write, in SQL.
  */
 import { Layer } from "effect"
 import type { SqlClient } from "effect/sql"

@@ -1,5 +1,5 @@
 /**
- * The knowledge graph in SQL. A publication is one statement, so that it is there whole or not at all; within an ambient
+ * The knowledge graph in SQL. A publication is one statement, so that it is written whole or not at all. In an ambient
  * transaction it commits with that.
  */
 import { createHash } from "node:crypto"
@@ -26,7 +26,7 @@ const decodeTriples = rowDecoder(
   "triples"
 )
 
-/** What makes a fact of a subject the same, in hex. */
+/** The digest by which two facts about a subject count as the same: SHA-256 of predicate, object and source, in hex. */
 const digestOf = ({ object, predicate, source }: Triple): string =>
   createHash("sha256")
     .update(canonical([predicate, object, source]))
@@ -42,7 +42,7 @@ const add = (sql: SqlClient.SqlClient, tenant: Tenant, triples: ReadonlyArray<Tr
      ORDER BY t.place ON CONFLICT DO NOTHING`,
     [
       tenant,
-      // Each text is JSON inside JSON: what is stored is JSON text, which holds any character.
+      // Each text is JSON inside JSON, because texts are stored as JSON text, which can contain any character.
       JSON.stringify(
         triples.map((triple) => ({
           subject: JSON.stringify(triple.subject),

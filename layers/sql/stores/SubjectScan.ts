@@ -1,6 +1,6 @@
 /**
- * Looks for a subject's text in every column of every table of a tenant, and says in how many rows of each table it stands.
- * Private to this room.
+ * Searches every column of every table for a subject's text, among the rows of a tenant, and gives the number of rows with it for
+ * each table. Private to this room.
  */
 import { Effect, Schema } from "effect"
 import type { SqlClient } from "effect/sql"
@@ -11,10 +11,10 @@ import { rowWords } from "../../../src/memory/SearchWords.ts"
 import { rowDecoder } from "../engine/DecodedRows.ts"
 import { forEachPiece, inPiece } from "./TablePieces.ts"
 
-/** Rows of a table that are counted at most. */
+/** The most rows of a table that are counted. */
 const counted_max = 1_000
 
-/** Numbers, truth values and times hold no text. Dropped columns are hidden. */
+/** Lists the tables with their columns that may contain text: not numbers, booleans, times or dropped columns. */
 const tables_statement = `SELECT c.relname::text AS name,
     coalesce(array_agg(a.attname::text ORDER BY a.attnum) FILTER (
       WHERE t.typcategory NOT IN ('N', 'B', 'D', 'T') AND t.typname <> 'bytea'), '{}') AS texts,
@@ -40,9 +40,9 @@ const decodeCounts = rowDecoder(Schema.Struct({ rows: Schema.Int }), "counts of 
 
 const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`
 
-/** Which rows are the tenant's; a table that is no tenant's is searched as a whole. */
+/** The condition for the tenant's rows. A table that belongs to no tenant is searched as a whole. */
 const whose = ({ name, of_run, of_tenant }: Table): string => {
-  // A row that names its tenant may have no run.
+  // The tenant column comes first, because a row with a tenant may have no run.
   if (of_tenant) return "t.tenant = $1::text"
   if (of_run) return "t.run_id IN (SELECT r.run_id FROM troupe.runs r WHERE r.tenant = $1::text)"
   return name === "memory_words"
@@ -50,11 +50,16 @@ const whose = ({ name, of_run, of_tenant }: Table): string => {
     : "$1::text IS NOT NULL"
 }
 
-/** An index of words has each word of a text in a row of its own: those of a text that is gone are left over. */
+/**
+ * Words of the subject in the index of words that are left over from a deleted text: each word of a text has a row of its own.
+ */
 const left_over = `(t.word = ANY ($6::text[])
   AND NOT EXISTS (SELECT FROM troupe.memory_rows r WHERE r.position = t.position))`
 
-/** Both sides are lowered by one collation: a column may have another one, which lowers other letters. */
+/**
+ * The statement that counts a table's rows with the subject, in one piece of the table. Both sides are lowered with one
+ * collation, because a column may have another one, which lowers letters differently.
+ */
 const countStatement = (table: Table): string => {
   const said = table.texts.map((column) => `t.${quoted(column)}::text`)
   const isFound = [
@@ -73,7 +78,7 @@ const countStatement = (table: Table): string => {
     LIMIT ${counted_max}) f`
 }
 
-/** Events are said to be in the view that shows each of them. */
+/** The name of the table in the report. Events are reported under `run_events`, the view with one row for each. */
 const reported = ({ name }: Table): string => (name === "run_pairs" ? "run_events" : name)
 
 export const scanTables = Effect.fnUntraced(function* (

@@ -1,6 +1,6 @@
 /**
- * Rows of other tables that are of a subject: because they are of its runs or conversations, or because they name it. Some are
- * removed, of others the texts are written over. Private to this room.
+ * Erases the rows of other tables that belong to a subject's runs or conversations, or that name the subject. Rows of some tables
+ * are removed; in others, texts are overwritten. Private to this room.
  */
 import { Effect, Option, Schema } from "effect"
 import type { SqlClient } from "effect/sql"
@@ -21,30 +21,35 @@ import type { ErasedCounts } from "./ErasedCounts.ts"
 import type { Piece } from "./TablePieces.ts"
 import { forEachPiece, inPiece, placeBehind } from "./TablePieces.ts"
 
-/** Rows of one transaction. */
+/** The most rows in one transaction. */
 const page_max = 100
 
 /**
- * What is marked of a column: all of it, which is one text; these members of the record that it holds, as JSON; or what an
- * event of a run would have marked of it.
+ * What is overwritten in a column: `text`, the whole column, which is one text; `said`, what would be overwritten in an event of
+ * a run; or a set, these members of the record that the column holds as JSON.
  */
 type Marked = "text" | "said" | ReadonlySet<string>
 
 interface Swept {
   readonly table: string
-  /** Texts from outside of a row that is removed as a whole; what is marked of one that stays. */
+  /**
+   * A list: the columns with texts from outside, where the whole row is removed. A record: what is overwritten in each column,
+   * where the row stays.
+   */
   readonly columns: ReadonlyArray<string> | Readonly<Record<string, Marked>>
-  /** Which rows may be touched; absent = all. */
+  /** SQL condition for the rows that may be changed or removed; absent = all. */
   readonly where?: string
-  /** It says whose a run or conversation is: without it, an erasure that is done again would not find what is left. */
+  /**
+   * The table says who owns a run or conversation. It is swept last: without it, a repeated erasure would not find what is left.
+   */
   readonly saysWhose?: true
-  /** The messages of a queue are found by their ids, because the rows of their keys are locked before them. */
+  /** Messages of a queue are removed by their ids, because the rows of their keys have to be locked before them. */
   readonly ids?: true
-  /** Its rows hold ids and nothing else: they name nobody, whatever the subject is called. */
+  /** `false`: the rows contain only ids, and therefore name nobody, whatever the subject is called. */
   readonly names?: false
 }
 
-/** A run that is under way keeps what it needs to go on. */
+/** The condition that the row's run is over: a run that is not over keeps what it needs to continue. */
 const is_over = "NOT EXISTS (SELECT FROM troupe.runs r WHERE r.run_id = t.run_id AND r.status < 3)"
 
 const removed: ReadonlyArray<Swept> = [
@@ -54,7 +59,7 @@ const removed: ReadonlyArray<Swept> = [
     where: `t.topic <> '${dispatched_topic}'`,
     ids: true
   },
-  // Without it a task of somebody else would never begin.
+  // These are matched by ids only: without its dispatch, a task of somebody else would never begin.
   {
     table: "outbox",
     columns: ["key", "payload", "failures"],
@@ -91,7 +96,7 @@ const marked: ReadonlyArray<Swept> = [
   { table: "event_inbox", columns: { source: "text", event: "text" } },
   { table: "flow_states", columns: { state: "text" } },
   { table: "authorizations", columns: { granted_by: "text", revoked_by: "text" } },
-  // Of somebody else's token only the names of the token and of who made and revoked it may be the subject's.
+  // In a token of another principal, only the token's name and the names of who created and revoked it may be the subject's.
   { table: "access_tokens", columns: { token: token_texts, revoked_by: "text" } },
   {
     table: "conversations",
@@ -124,7 +129,7 @@ const marked: ReadonlyArray<Swept> = [
   { table: "erasures", columns: { by: "text" } }
 ]
 
-/** Rows that are removed go first. */
+/** The removals come before the overwriting. */
 const swept = [...removed, ...marked]
 
 const isList = (columns: Swept["columns"]): columns is ReadonlyArray<string> =>
@@ -139,10 +144,10 @@ export interface Sweep {
   readonly subject: string
   readonly eraser: RunEraser
   readonly counts: ErasedCounts
-  /** Ids of runs and of whole conversations that are the subject's. */
+  /** `runs` and `conversations`: ids of the runs and of the whole conversations that are the subject's. */
   readonly runs: ReadonlyArray<string>
   readonly conversations: ReadonlyArray<string>
-  /** All of them. */
+  /** The ids of `runs` and `conversations` together. */
   readonly ids: ReadonlySet<string>
 }
 
@@ -160,8 +165,8 @@ const decodeJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Json)
 const uuids = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 
 /**
- * Candidates, which are judged here: those that hold the name in any way of writing, or an id of a run or conversation. Of what
- * is marked only the name counts.
+ * Finds candidates, which are then checked in JavaScript: rows that contain the name in any spelling, or, if the table's rows are
+ * removed, the id of a run or conversation.
  */
 const findStatement = (of: Swept): string => {
   const { columns, ids, table, where = "true" } = of
@@ -205,10 +210,10 @@ const remove = Effect.fnUntraced(function* (
   counts.add(table, rows.length)
 })
 
-/** Reasons stand in columns of their own. */
+/** No codes, because a reason is in a column of its own. */
 const no_codes: ReadonlySet<string> = new Set()
 
-/** The column afterwards; the same text where nothing of it is marked. */
+/** The column's text after the erasure; the same text if nothing in it has to be overwritten. */
 const markedColumn = (name: string, as: Marked, text: string, eraser: RunEraser): string => {
   if (as === "text") return textWithoutNames(text, eraser)
   if (as !== "said") return textWithoutNames(text, eraser, as)
@@ -241,7 +246,7 @@ const mark = Effect.fnUntraced(function* (
   counts.add(table, changed)
 })
 
-/** One page behind a place: the last place that was looked at, or undefined where the piece has no more. */
+/** Erases one page of rows, from `from` on. Gives the place after the last row, or undefined if the piece has no more rows. */
 const sweepPage = Effect.fnUntraced(function* (sweep: Sweep, of: Swept, { from, to }: Piece) {
   const { conversations, runs, sql, subject, tenant } = sweep
   const rows = yield* Effect.flatMap(
@@ -265,7 +270,10 @@ const sweepPage = Effect.fnUntraced(function* (sweep: Sweep, of: Swept, { from, 
   return last === undefined || rows.length < page_max ? undefined : placeBehind(last.place)
 })
 
-/** Each page in a transaction of its own. `isLast`: the runs are erased already, so that what says whose they are goes too. */
+/**
+ * Erases in all these tables, each page in a transaction of its own. `isLast`: the runs are erased already, so that the rows that
+ * say who owns them are erased too.
+ */
 export const sweepTables = Effect.fnUntraced(function* (sweep: Sweep, isLast: boolean) {
   for (const of of swept) {
     if (of.saysWhose === true && !isLast) continue

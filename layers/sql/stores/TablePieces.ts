@@ -1,12 +1,12 @@
 /**
- * Tables in pieces of some blocks, so that no statement reads for long, however large a table is. A row that is written while
- * they are read may stand behind the last piece. Private to this room.
+ * Reads tables in pieces of a fixed number of blocks, so that no statement reads for long, however large a table is. A row that
+ * is written meanwhile may be placed after the last piece. Private to this room.
  */
 import { Effect, Schema } from "effect"
 import type { SqlClient } from "effect/sql"
 import { rowDecoder } from "../engine/DecodedRows.ts"
 
-/** 8 MB beside what is stored out of line. */
+/** Blocks of one piece: 8 MB, without what is stored out of line. */
 const piece_blocks = 1_000
 
 const decodeSizes = rowDecoder(Schema.Struct({ blocks: Schema.Int }), "sizes of tables")
@@ -23,23 +23,23 @@ const blocksOf = (sql: SqlClient.SqlClient, table: string) =>
     ([size]) => size?.blocks ?? 0
   )
 
-/** The places of rows in a piece: `from <= ctid < to`, as texts. */
+/** The rows of a piece: `from <= ctid < to`, both as texts. */
 export interface Piece {
   readonly from: string
   readonly to: string
 }
 
-/** Where `t` is the table, and these are the parameters with the places. */
+/** The condition that a row of table `t` is in a piece. `from` and `to` are the numbers of the parameters with its places. */
 export const inPiece = (from: number, to: number): string =>
   `t.ctid >= $${from}::text::tid AND t.ctid < $${to}::text::tid`
 
-/** The place behind one, which is `(block,row)`. */
+/** The place after a place, which has the form `(block,row)`. */
 export const placeBehind = (place: string): string => {
   const [block, row] = place.slice(1, -1).split(",").map(Number)
   return `(${block},${(row ?? 0) + 1})`
 }
 
-/** Visits the pieces of a table in order, until one has enough. */
+/** Visits the pieces of a table in order, until a visit gives `"enough"`. */
 export const forEachPiece = Effect.fnUntraced(function* <E, R>(
   sql: SqlClient.SqlClient,
   table: string,
