@@ -288,8 +288,7 @@ const amendRun =
 
 /**
  * Emulates a transaction: other writers of the run wait while the body runs, and the run's events are appended after it. There is
- * no rollback: what a failed body has written stays. If the caller is interrupted, the body is interrupted too, and its exit is
- * recorded.
+ * no rollback: what a failed body has written stays. If the caller is interrupted, no events are appended.
  */
 const transactRun =
   (journal: Journal) =>

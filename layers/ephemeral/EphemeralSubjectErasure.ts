@@ -1,6 +1,6 @@
 /**
- * Erases subjects in one process. An erasure cannot be interrupted. Digests are random and are not stored, because the store is
- * lost with the process; within one erasure, the same text has the same digest.
+ * Erases subjects in one process. An erasure is one step, during which nothing else runs. Digests are random, because the store
+ * is lost with the process; within one erasure, the same text has the same digest.
  */
 import { Clock, Effect, Layer } from "effect"
 import { BlobStore } from "../../services/BlobStore.ts"

@@ -47,7 +47,7 @@ const attempt = <A>(path: string, what: () => Promise<A>): Effect.Effect<A, Arch
     catch: (error) => new ArchiveUnusable({ path, reason: reasonOf(error) })
   })
 
-/** Takes the name, which nothing may have. */
+/** Creates an empty file to reserve the name. Fails if the name is taken. */
 const reserve = async (path: string): Promise<void> => {
   try {
     await (await open(path, "wx", 0o600)).close()
@@ -67,8 +67,8 @@ const synced = async (path: string): Promise<void> => {
 }
 
 /**
- * Writes a new file, which has its name only when all of it is on the disk; it is this user's alone. A file of that name is not
- * replaced.
+ * Writes a new file, accessible to this user only. It gets its content under its name only when all of it is on the disk; until
+ * then the name belongs to an empty file. An existing file is not replaced.
  */
 export const writeFile = <A, E, R>(
   path: string,
@@ -108,7 +108,7 @@ export const writeFile = <A, E, R>(
   )
 }
 
-/** Pieces of a file as lines without their ends. Yields undefined at a line that is too long, and ends. */
+/** The lines of a file without their line ends. At a line that is too long it yields undefined and ends. */
 const textLines = async function* (path: string): AsyncGenerator<string | undefined> {
   let rest = ""
   for await (const chunk of createReadStream(path, { encoding: "utf8" })) {
@@ -120,7 +120,7 @@ const textLines = async function* (path: string): AsyncGenerator<string | undefi
   if (rest !== "") yield rest
 }
 
-/** The lines of an archive, one at a time; undefined = there are no more. */
+/** The lines of an archive. `next` gives one at a time, and undefined at the end. */
 export interface Lines {
   readonly next: Effect.Effect<ArchiveLine | undefined, ArchiveRefused | ArchiveUnusable>
 }

@@ -6,13 +6,13 @@
 import { createHash } from "node:crypto"
 import { Result, Schema } from "effect"
 
-/** The first line says it. It changes when older versions could not read what newer ones write. */
+/** The format version, which the first line has. It is raised when older versions could not read what newer ones write. */
 export const archive_format = 1
 
-/** A line with more UTF-16 units is neither written nor read. */
+/** The most UTF-16 units of a line. A longer line is refused when it is read. */
 export const line_units_max = 128 * 2 ** 20
 
-/** Tables whose rows are lines, in the order in which a run's rows stand. */
+/** The tables whose rows become lines, in the order of the rows of a run. */
 export const archived_tables = [
   "conversations",
   "conversation_messages",
@@ -27,7 +27,9 @@ export const archived_tables = [
 ] as const
 export type ArchivedTable = (typeof archived_tables)[number]
 
-/** `archive` is the first line and `end` the last; `run` begins a run; `blob_bytes` is a piece of a file. */
+/**
+ * The kind of a line. `archive` is the first line and `end` the last one; `run` begins a run; `blob_bytes` is a piece of a file.
+ */
 export type LineKind = ArchivedTable | "archive" | "run" | "blob_bytes" | "end"
 
 const kinds: ReadonlySet<string> = new Set<LineKind>([
@@ -43,12 +45,12 @@ export interface ArchiveLine {
   /** From 1. */
   readonly number: number
   readonly kind: LineKind
-  /** The JSON of the row, as it stands in the archive: numbers have all their digits. */
+  /** The JSON of the row, exactly as in the archive: numbers keep all their digits. */
   readonly text: string
   readonly row: Readonly<Record<string, unknown>>
 }
 
-/** The archive is not read any further, and nothing of the run at this line was imported. */
+/** A line of the archive is refused. Reading stops there, and nothing of the run at this line is imported. */
 export class ArchiveRefused extends Schema.TaggedError<ArchiveRefused>()("ArchiveRefused", {
   line: Schema.Int,
   reason: Schema.String
@@ -67,7 +69,7 @@ const bodyOf = (kind: string, row: string): string => `"kind":"${kind}","row":${
 export class LineWriter {
   #digest = ""
 
-  /** A line with its end. `row` is the JSON of an object, without line breaks. */
+  /** Makes a line, including its line end. `row` is the JSON of an object, without line breaks. */
   line(kind: LineKind, row: string): string {
     const body = bodyOf(kind, row)
     this.#digest = digestOf(this.#digest, body)
@@ -85,7 +87,7 @@ export class LineReader {
   #digest = ""
   #number = 0
 
-  /** `text` without the end of the line. */
+  /** Reads a line. `text` does not include the line end. */
   read(text: string): Result.Result<ArchiveLine, ArchiveRefused> {
     const number = ++this.#number
     const refused = (reason: string) => Result.fail(new ArchiveRefused({ line: number, reason }))

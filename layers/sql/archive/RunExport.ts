@@ -1,6 +1,6 @@
 /**
- * Runs that have ended as the lines of an archive: their journals, messages, questions, costs, records of calls and files. Few
- * rows are in memory at a time.
+ * Writes ended runs as the lines of an archive: their journals, messages, questions, costs, records of calls and files. Only a
+ * few rows are in memory at a time.
  */
 import { Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
@@ -13,12 +13,12 @@ import * as Migrations from "../engine/Migrations.ts"
 import type { ArchivedTable } from "./ArchiveText.ts"
 import { archive_format, LineWriter } from "./ArchiveText.ts"
 
-/** Rows that are read together: each may hold a result of several megabytes. */
+/** The most rows that are read together: each may hold a result of several megabytes. */
 const page_max = 16
-/** Bytes of a file in one line. */
+/** The most bytes of a file in one line. */
 const piece_bytes = 2 ** 20
 
-/** A run changed while it was written, as one that retention removes at that moment does. */
+/** A run was changed while it was exported, for example removed by retention. */
 export class RunChanged extends Schema.TaggedError<RunChanged>()("RunChanged", {
   run_id: Schema.String
 }) {
@@ -27,7 +27,7 @@ export class RunChanged extends Schema.TaggedError<RunChanged>()("RunChanged", {
   }
 }
 
-/** Rows of the run $1, without the first $2, in an order. */
+/** The sources of the rows of the run $1, each in a fixed order. */
 const sources: ReadonlyArray<readonly [table: ArchivedTable, source: string]> = [
   [
     "conversations",
@@ -50,7 +50,7 @@ const sources: ReadonlyArray<readonly [table: ArchivedTable, source: string]> = 
 const skipping = (source: string): string =>
   `SELECT row_to_json(r)::text AS row FROM (SELECT t.* FROM ${source} OFFSET $2::int4 LIMIT ${page_max}) r`
 
-/** By their place, so that a late page reads none of those before. */
+/** Reads events by their seq, so that a late page does not read the earlier ones. */
 const events = `SELECT row_to_json(t)::text AS row FROM (SELECT $1::uuid AS run_id, e.*
     FROM ${eventsOf("$1::uuid", "$2::int4", `$2::int4 + ${page_max}`)} e) t ORDER BY t.seq`
 
@@ -75,10 +75,10 @@ const decodeHeads = rowDecoder(
 
 type Failure = SqlError.SqlError | StoreError
 
-/** Takes a text of whole lines. */
+/** Writes a text that consists of whole lines. */
 export type Write<E> = (lines: string) => Effect.Effect<void, E>
 
-/** Writes the rows of a run page by page; gives how many there were. */
+/** Writes the rows of a run page by page. Gives the number of rows. */
 const writeRows = Effect.fnUntraced(function* <E>(
   table: ArchivedTable,
   statement: string,
@@ -128,7 +128,7 @@ const writeFiles = Effect.fnUntraced(function* <E>(
   yield* writeRows("blob_uses", skipping(uses), run, lines, write)
 })
 
-/** False: events of it or its task are missing, and nothing of it was written. */
+/** Writes a run. False where some of its events or its task are missing; nothing of it is written then. */
 const writeRun = Effect.fnUntraced(function* <E>(
   run: RunId,
   lines: LineWriter,
@@ -159,18 +159,18 @@ const writeRun = Effect.fnUntraced(function* <E>(
   return true
 })
 
-/** Runs that have ended, some at a time; undefined = there are no more. */
+/** Ended runs in pages. `next` gives the next page, which may be empty, and undefined at the end. */
 export interface Pages {
   readonly next: Effect.Effect<ReadonlyArray<RunId> | undefined, Failure, SqlClient.SqlClient>
 }
 
 export interface Exported {
   readonly runs: number
-  /** Runs that lack events or their task: they are left out. */
+  /** Runs that were left out, because they lack events or their task. */
   readonly broken: ReadonlyArray<RunId>
 }
 
-/** Writes one archive of these runs, which have ended. `at`: now, in ms since 1970. */
+/** Writes one archive of these runs, which must have ended. `at` is the current time, in ms since 1970. */
 export const exportRuns = Effect.fnUntraced(function* <E>(
   pages: Pages,
   at: number,
@@ -192,9 +192,9 @@ export const exportRuns = Effect.fnUntraced(function* <E>(
 })
 
 export interface Chosen {
-  /** Absent = of all. */
+  /** Only runs of this tenant. Absent = of all tenants. */
   readonly tenant?: string | undefined
-  /** Those that ended earlier, in ms since 1970. Absent = all that have ended. */
+  /** Only runs that ended before this time, in ms since 1970. Absent = all ended runs. */
   readonly before?: number | undefined
 }
 
@@ -202,7 +202,7 @@ const looked_max = 200
 
 const decodeEnded = rowDecoder(Schema.Struct({ run_id: RunId, chosen: Schema.Boolean }), "runs")
 
-/** The runs of a database that have ended, by id. */
+/** The chosen ended runs of a database, by id. */
 export const endedRuns = (chosen: Chosen): Pages => {
   let after = "00000000-0000-0000-0000-000000000000"
   let isOver = false
@@ -226,7 +226,7 @@ export const endedRuns = (chosen: Chosen): Pages => {
   }
 }
 
-/** These runs. */
+/** These runs as a single page. */
 export const onePage = (runs: ReadonlyArray<RunId>): Pages => {
   const pages = [runs]
   return { next: Effect.sync(() => pages.pop()) }

@@ -1,6 +1,6 @@
 /**
- * Brings runs of an archive into a database, each in a transaction of its own. A run that the database has is left as it is,
- * so that the same archive may be imported twice. The archive is read to its end before anything is written.
+ * Imports the runs of an archive into a database, each in a transaction of its own. A run that the database already has is not
+ * changed, so that the same archive can be imported twice. The archive is verified to its end before anything is written.
  */
 import { Data, Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
@@ -17,19 +17,19 @@ import { archive_format, archived_tables, ArchiveRefused } from "./ArchiveText.t
 
 export interface Imported {
   readonly runs: number
-  /** Runs that the database had; nothing of them was changed. */
+  /** Runs that the database already had; nothing of them was changed. */
   readonly known: number
-  /** Runs of which something was in the way: nothing of them was brought. */
+  /** Runs that conflict with existing rows; nothing of them was imported. */
   readonly refused: ReadonlyArray<RunId>
 }
 
-/** Something of the database is where a row of the run would be. `next`: the line behind the run's. */
+/** An existing row of the database has the key of a row of the run. `next`: the line after the run's lines. */
 class InTheWay extends Data.TaggedError("InTheWay")<{
   readonly run: RunId
   readonly next: ArchiveLine
 }> {}
 
-/** The key of the address at which imported conversations are: no message is for it, so that nobody goes on with them. */
+/** The address key of imported conversations. No message is sent to it, so that nobody continues them. */
 const archived_key = "archived"
 
 type Refusal = ArchiveRefused | ArchiveUnusable
@@ -64,10 +64,10 @@ const blobOf = decoded(BlobBytes)
 const isTable = (kind: string): kind is ArchivedTable =>
   (archived_tables as ReadonlyArray<string>).includes(kind)
 
-/** The column that names the run. */
+/** The column with the run's id, where it is not `run_id`. */
 const run_columns: Partial<Record<ArchivedTable, string>> = { agent_tasks: "id", blob_uses: "run" }
 
-/** Why the row is none of this run; undefined where it is. */
+/** Why the row does not belong to this run; undefined if it does. */
 const strangeness = ({ kind, row }: ArchiveLine, run: RunLine): string | undefined => {
   if (kind === "conversations") {
     return row["id"] === run.conversation && row["tenant"] === run.tenant
@@ -87,7 +87,7 @@ const strangeness = ({ kind, row }: ArchiveLine, run: RunLine): string | undefin
     : "the run has not ended"
 }
 
-/** Reads all of it without a look at the database; gives how many runs there are. */
+/** Verifies the whole archive without reading the database. Gives the number of runs. */
 const verify = Effect.fnUntraced(function* (lines: Lines): Effect.fn.Return<number, Refusal> {
   const first = yield* lines.next
   if (first?.kind !== "archive") return yield* refuse({ number: 1 }, "it does not begin an archive")
@@ -123,7 +123,7 @@ const decodeColumns = rowDecoder(
 )
 const decodeCounts = rowDecoder(Schema.Struct({ n: Schema.Int }), "counts")
 
-/** By table, the columns that are not numbered by the database itself. */
+/** The columns of each table, except those that the database numbers itself. */
 const columnsOf = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
   const rows = yield* Effect.flatMap(
     sql.unsafe(
@@ -144,7 +144,10 @@ const count = (sql: SqlClient.SqlClient, statement: string, params: ReadonlyArra
     ([row]) => row?.n ?? 0
   )
 
-/** A column that this row lacks has its default: the archive is older than the column. */
+/**
+ * Inserts a row. A column that the row lacks gets its default, because the archive is older than the column. Gives 1 if the row
+ * was inserted, 0 if its key existed.
+ */
 const insertRow = (
   sql: SqlClient.SqlClient,
   columns: Columns,
@@ -161,7 +164,10 @@ const insertRow = (
   )
 }
 
-/** Files whose first piece made a row: the further ones are added to it. */
+/**
+ * Inserts a piece of a file. `growing` has the files whose first piece created a row; their further pieces are appended to it.
+ * Fails where the complete bytes do not match the digest.
+ */
 const insertPiece = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   line: ArchiveLine,
@@ -197,13 +203,16 @@ const insertPiece = Effect.fnUntraced(function* (
   if (whole !== 1) return yield* refuse(line, "the file's bytes are not those of its digest")
 })
 
-/** Every event of the run's length, its task and its head: otherwise something else of the same key is in the way. */
+/** Whether the run has its head, its task and all of its events: otherwise an existing row has the key of one of its rows. */
 const isWhole = `SELECT count(*)::int4 AS n FROM troupe.runs r JOIN troupe.run_details d ON d.run_id = r.run_id
     JOIN troupe.agent_tasks t ON t.id = r.run_id
   WHERE r.run_id = $1::uuid
     AND r.length = (SELECT count(*) FROM troupe.run_events e WHERE e.run_id = $1::uuid AND e.seq < r.length)`
 
-/** The lines of one run, and the line behind them. Fails behind the last one where something was in the way. */
+/**
+ * Imports the lines of one run. Gives the line after them. Fails with InTheWay after the last one if a row conflicted with an
+ * existing one.
+ */
 const importRun = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   columns: Columns,
@@ -225,7 +234,7 @@ const importRun = Effect.fnUntraced(function* (
       if (known === 0 && (yield* count(sql, isWhole, [run.run_id])) !== 1) {
         return yield* new InTheWay({ run: run.run_id, next: line })
       }
-      // Another import may have brought it meanwhile.
+      // Another import may have inserted it meanwhile.
       return { next: line, isKnown: !isOurs }
     }
     if (known > 0) continue
@@ -245,17 +254,20 @@ const importRun = Effect.fnUntraced(function* (
   }
 })
 
-/** Reads a file to its end; gives how many runs it has. */
+/** Verifies a file to its end. Gives the number of runs in it. */
 export const check = (path: string): Effect.Effect<number, Refusal> =>
   Effect.scoped(Effect.flatMap(readFile(path), verify))
 
-/** What became of one run. */
+/** The outcome for one run. */
 type Brought = { readonly next: ArchiveLine } & (
   | { readonly isKnown: boolean; readonly refused?: undefined }
   | { readonly refused: RunId }
 )
 
-/** Imports the runs of a file. One of which something is in the way is left out whole, and those behind it are brought. */
+/**
+ * Imports the runs of a file. A run that conflicts with existing rows is left out as a whole, and the runs after it are still
+ * imported.
+ */
 export const importRuns = Effect.fn("RunArchive.import")(function* (
   path: string
 ): Effect.fn.Return<Imported, Failure, SqlClient.SqlClient> {

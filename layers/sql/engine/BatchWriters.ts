@@ -1,5 +1,6 @@
 /**
- * How many batches of appends are written at a time where many wait: one where the engine has one connection, as PGlite has.
+ * The most batches of appends that are written at the same time while many appends wait. It is 1 where the engine has one
+ * connection, as PGlite has.
  */
 import { Context } from "effect"
 

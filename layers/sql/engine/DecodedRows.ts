@@ -1,6 +1,6 @@
 /**
- * Rows as a schema reads them. What cannot be read was changed from outside, or is of a newer process: an error that says
- * what it was, and nothing of what it held.
+ * Decodes rows with a schema. A row that cannot be read was changed from outside, or written by a newer process. The error says
+ * what the row was, but not what it contained.
  */
 import { Effect, Option, Schema } from "effect"
 import type { SqlConnection } from "effect/sql"
@@ -17,17 +17,20 @@ const decoderOf = <A, I, E>(
     Effect.mapError(decode(rows), () => failure(`${what} cannot be read`))
 }
 
-/** Decodes rows; `what` is their name in the error, in the plural. Made once for each statement: it compiles the schema. */
+/**
+ * Makes a decoder of rows that fails with StoreError. `what` names the rows in the error, in the plural. Make it once for each
+ * statement, because it compiles the schema.
+ */
 export const rowDecoder = <A, I>(row: Schema.Codec<A, I>, what: string) =>
   decoderOf(row, what, (message) => new StoreError({ message }))
 
-/** The same for rows of the journal, where it is known that nothing was written. */
+/** As `rowDecoder`, but fails with a JournalError that says that nothing was written. */
 export const journalRowDecoder = <A, I>(row: Schema.Codec<A, I>, what: string) =>
   decoderOf(row, what, (message) => new JournalError({ message, lost: false }))
 
 /**
- * Decodes the rows of a list whose other rows do not depend on one that cannot be read: that one is left out and logged, so
- * that it hides none of the others.
+ * Makes a decoder for a list of independent rows: a row that cannot be read is left out and logged, so that it does not hide the
+ * others.
  */
 export const readableRows = <A, I>(row: Schema.Codec<A, I>, what: string) => {
   const decode = Schema.decodeUnknownOption(row)
@@ -44,20 +47,20 @@ export const readableRows = <A, I>(row: Schema.Codec<A, I>, what: string) => {
 interface ReadablePage<A, K, E, R> {
   readonly limit: number
   readonly after: K | undefined
-  /** Rows behind `after`, at most `limit`. */
+  /** The next rows after `after`, at most `limit`. */
   readonly rowsOf: (
     after: K | undefined,
     limit: number
   ) => Effect.Effect<ReadonlyArray<SqlConnection.Row>, E, R>
-  /** Those that can be read, as `readableRows` gives them. */
+  /** Decodes the rows that can be read, as `readableRows` does. */
   readonly read: (rows: ReadonlyArray<SqlConnection.Row>) => Effect.Effect<ReadonlyArray<A>, E, R>
-  /** What names the row behind which one reads on; it is taken as it is stored. */
+  /** The cursor of a row, taken from the row as it is stored. */
   readonly keyOf: (row: SqlConnection.Row) => unknown
 }
 
 /**
- * A page of such a list. It reads on until the page is full or there are no more rows: one that is left out must not look like
- * the end.
+ * A page of a list whose unreadable rows are left out. It reads on until the page is full or there are no more rows, so that a
+ * row that is left out does not look like the end.
  */
 export const readablePage = Effect.fnUntraced(function* <A, K, E, R>({
   after,

@@ -23,7 +23,7 @@ import { DatabaseSync } from "node:sqlite"
 import { Effect, Schema } from "effect"
 import type { Scope } from "effect"
 
-/** A living process uses the directory. `pid` is 0 where it is not known. */
+/** Another living process uses the directory. `pid` is its process id, 0 where that is not known. */
 export class DirectoryInUse extends Schema.TaggedError<DirectoryInUse>()("DirectoryInUse", {
   directory: Schema.String,
   pid: Schema.Int
@@ -33,7 +33,7 @@ export class DirectoryInUse extends Schema.TaggedError<DirectoryInUse>()("Direct
   }
 }
 
-/** The directory cannot be made or written. */
+/** The directory cannot be created or written. */
 export class DirectoryUnusable extends Schema.TaggedError<DirectoryUnusable>()(
   "DirectoryUnusable",
   { directory: Schema.String, reason: Schema.String }
@@ -62,10 +62,10 @@ const holder = (file: string): number => {
   }
 }
 
-/** Reachable from here, so that no lock is closed by the garbage collector. */
+/** The held locks are referenced here, so that the garbage collector does not close them. */
 const held = new Set<DatabaseSync>()
 
-/** Closes a path to other users, because a database holds all conversations. False where the system refuses. */
+/** Makes a path inaccessible to other users, because a database contains all conversations. False where the system refuses. */
 const closeToOthers = (path: string, mode: number): boolean => {
   try {
     if ((statSync(path).mode & 0o077) !== 0) chmodSync(path, mode)
@@ -75,7 +75,10 @@ const closeToOthers = (path: string, mode: number): boolean => {
   }
 }
 
-/** Closes what the database made, where its directory is open to others: what it makes later has the modes of that. */
+/**
+ * Makes the database's files and directories inaccessible to other users. It made them with the modes of its directory, which was
+ * open to others.
+ */
 const closeFiles = (directory: string): void => {
   for (const entry of readdirSync(directory, { withFileTypes: true, recursive: true })) {
     const path = join(entry.parentPath, entry.name)
@@ -84,7 +87,10 @@ const closeFiles = (directory: string): void => {
   }
 }
 
-/** Directories are 0700 and files 0600 after this, also those that were made before. Fails where they cannot be read. */
+/**
+ * Sets all directories to mode 0700 and all files to 0600, also existing ones, if the directory is open to others. Fails where it
+ * cannot be read.
+ */
 export const harden = (directory: string): Effect.Effect<void, DirectoryUnusable> =>
   Effect.try({
     try: () => {
@@ -95,14 +101,17 @@ export const harden = (directory: string): Effect.Effect<void, DirectoryUnusable
     catch: (error) => new DirectoryUnusable({ directory, reason: codeOf(error) })
   })
 
-/** One level at a time: Node's own way never returns below a file system such as /proc, which takes no directories. */
+/**
+ * Creates a directory one level at a time: Node's recursive `mkdir` never returns below a file system that takes no directories,
+ * such as /proc.
+ */
 const makeDirectory = (directory: string): void => {
   if (existsSync(directory)) return
   makeDirectory(dirname(directory))
   try {
     mkdirSync(directory, { mode: 0o700 })
   } catch (error) {
-    // Another process may have made it meanwhile.
+    // Another process may have created it meanwhile.
     if (!existsSync(directory)) throw error
   }
 }
@@ -128,8 +137,8 @@ const take = (directory: string, pidFile: string): DatabaseSync => {
 }
 
 /**
- * Holds the directory, which is made if it is missing, until the scope closes or the process ends. It is this user's alone
- * from then on (0700), also where it was there before; a warning says where that cannot be.
+ * Locks the directory, which is created if it is missing, until the scope closes or the process ends. Its mode becomes 0700, even
+ * if it existed before; a warning is logged where that is not possible.
  */
 export const acquire = (
   directory: string

@@ -1,4 +1,6 @@
-/** The room that is left on the disk of a data directory, and whether its files may be opened. */
+/**
+ * Checks the free space on the disk of a data directory, and whether its files can be opened.
+ */
 import { access, constants, statfs } from "node:fs/promises"
 import { Effect } from "effect"
 import { StoreError } from "../../../services/StoreError.ts"
@@ -6,9 +8,9 @@ import type { StoreSpace } from "../../../services/StoreSpace.ts"
 import { openable } from "./OpenFiles.ts"
 
 const mega = 2 ** 20
-/** Two files of the log: one that is begun, and what the tables grow by meanwhile. */
+/** The least free bytes: two log files, one that is being begun and one for the growth of the tables meanwhile. */
 const free_bytes_min = 32 * mega
-/** What a statement may open at once: a table and its indexes, and a file of the log. */
+/** The least number of files that can still be opened: a statement may need a table, its indexes and a log file at once. */
 const files_min = 16
 
 const refused = (message: string) => new StoreError({ message })

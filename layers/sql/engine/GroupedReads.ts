@@ -1,9 +1,9 @@
 /**
- * Reads of concurrent callers in one statement: what is asked for while the event loop turns, or while the statement of
- * earlier reads runs, is read by the next (bench rows `send-durable` and `http`). Private to this room.
+ * Groups reads of concurrent callers in one statement: keys that are asked for in the same turn of the event loop, or while an
+ * earlier statement runs, are read by the next one (bench rows `send-durable` and `http`). Private to this room.
  *
- * It shares a shape with `GroupCommit` and no code: a read may be interrupted and asked again, has no lane and no size, and
- * nobody has to learn what became of it. One queue for both would take each of these as an option.
+ * It looks like `GroupCommit` but shares no code with it: a read can be interrupted and repeated, has no lane and no size, and
+ * nobody has to learn the outcome of an interrupted read. One queue for both would need an option for each of these.
  */
 import { Deferred, Effect, Exit, Latch } from "effect"
 import type { Scope } from "effect"
@@ -16,20 +16,20 @@ import type { TenantReads } from "./TenantReads.ts"
 
 export interface Options<K, A, E> {
   readonly sql: SqlClient.SqlClient
-  /** What each key has, in their order, by one statement. */
+  /** Reads the answers for the keys, in their order, in one statement. */
   readonly read: (keys: ReadonlyArray<K>) => Effect.Effect<ReadonlyArray<A>, E | SqlError.SqlError>
-  /** Keys of one statement. */
+  /** The most keys in one statement. */
   readonly batch_max: number
 }
 
 interface Entry<K, A, E> {
   readonly key: K
   readonly done: Deferred.Deferred<A, E | SqlError.SqlError>
-  /** Its caller waits for the answer. */
+  /** Whether its caller still waits for the answer. */
   isOpen: boolean
 }
 
-/** The database answered, and refused: another statement may succeed. */
+/** Whether the database answered with a refusal, so that another statement may succeed. */
 const isAnswer = (cause: Exit.Exit<unknown, unknown>): boolean =>
   Exit.isFailure(cause) &&
   cause.cause.reasons.every(
@@ -38,10 +38,13 @@ const isAnswer = (cause: Exit.Exit<unknown, unknown>): boolean =>
       !(SqlError.isSqlError(reason.error) && reason.error.reason._tag === "ConnectionError")
   )
 
-/** There is one for each key, and it may itself be undefined. */
+/** The answer for a key. Every key has one, and it may be undefined itself. */
 const answerAt = <A>(answers: ReadonlyArray<A>, index: number): A => answers[index] as A
 
-/** A batch that is refused is halved until the read at fault stands alone: one that cannot be read hides no other. */
+/**
+ * Reads a batch. A batch that is refused is halved until the read at fault is alone, so that a key that cannot be read does not
+ * hide the others.
+ */
 const answer = <K, A, E>(
   read: Options<K, A, E>["read"],
   batch: ReadonlyArray<Entry<K, A, E>>
@@ -62,9 +65,10 @@ const answer = <K, A, E>(
   })
 
 /**
- * What it returns reads one key: with those of others, or at once in the caller's own transaction, which sees what it has
- * written. Where nobody reads, the caller does, for all that ask until the event loop turns; what is asked for meanwhile is
- * read by a fiber of the scope. A caller that leaves keeps nobody waiting.
+ * Makes a function that reads one key: together with the keys of other callers, or, in an open transaction, at once and within
+ * it, so that it sees what that transaction wrote. If no read is under way, the caller's own fiber reads for everybody who asks
+ * in this turn of the event loop; keys that are asked for meanwhile are read by a fiber of the scope. A caller that is
+ * interrupted does not delay the others.
  */
 export const make = <K, A, E>(
   options: Options<K, A, E>
@@ -79,7 +83,7 @@ export const make = <K, A, E>(
     let busy = false
     let closed = false
 
-    /** Reads for those that wait. What an interruption leaves without an answer waits again, before the others. */
+    /** Reads the next batch. Keys that an interruption leaves unanswered wait again, before the others. */
     const next = Effect.suspend(() => {
       const open = queue.filter(({ isOpen }) => isOpen)
       const batch = open.slice(0, batch_max)
@@ -92,7 +96,7 @@ export const make = <K, A, E>(
       yield* wakeup.await
       while (queue.length > 0) {
         yield* next
-        // Those just answered ask again before the next batch is taken.
+        // Callers that were just answered may ask again before the next batch is taken.
         yield* Effect.yieldNow
       }
       wakeup.closeUnsafe()
@@ -132,24 +136,24 @@ export const make = <K, A, E>(
       )
   })
 
-/** A read on behalf of a principal of this tenant. */
+/** A key of a read on behalf of a principal of this tenant. */
 interface OfTenant {
   readonly tenant: Tenant
 }
 
 export interface TenantOptions<K extends OfTenant, A, E> extends Omit<Options<K, A, E>, "read"> {
   readonly reads: TenantReads["Service"]
-  /** What each key of this tenant has, in their order, by one statement. */
+  /** Reads the answers for these keys of one tenant, in their order, in one statement. */
   readonly read: (
     tenant: Tenant,
     keys: ReadonlyArray<K>
   ) => Effect.Effect<ReadonlyArray<A>, E | SqlError.SqlError>
 }
 
-/** Tenants that are read for at the same time: each has a transaction, and so a connection, of its own. */
+/** The most tenants that are read for at the same time: each has a transaction, and so a connection, of its own. */
 const tenants_max = 4
 
-/** As `make`, on behalf of principals: what callers of one tenant ask for is read by one statement in its role. */
+/** As `make`, but on behalf of principals: the keys of one tenant are read by one statement with the tenant's database role. */
 export const makeForTenants = <K extends OfTenant, A, E>({
   read,
   reads,

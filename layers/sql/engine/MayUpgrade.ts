@@ -1,6 +1,6 @@
 import { Context } from "effect"
 
-/** May a store be made or brought up to date where it is opened? Not by a command that only looks at one. */
+/** Whether a store may be created or migrated when it is opened. False for a command that only examines a store. */
 export const MayUpgrade = Context.Reference<boolean>("troupe/sql/MayUpgrade", {
   defaultValue: () => true
 })

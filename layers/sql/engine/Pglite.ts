@@ -21,12 +21,12 @@ import { committed } from "./SqlFailure.ts"
 import { SqlNotify } from "./SqlNotify.ts"
 
 export interface PgliteOptions {
-  /** Where the database lives; it is made if it is missing. Absent = in memory, gone at the end. */
+  /** The directory of the database, created if it is missing. Absent = the database is in memory and lost at the end. */
   readonly directory?: string | undefined
   readonly extensions?: Extensions | undefined
-  /** A dump to start from instead of an empty database; used where there is no database yet. */
+  /** A dump from which a new database starts instead of an empty one. It is ignored where a database exists. */
   readonly load?: Blob | undefined
-  /** Absent parts: `upkeep_default`. */
+  /** Members that are absent are those of `upkeep_default`. */
   readonly upkeep?: Partial<PgliteUpkeep.Upkeep> | undefined
 }
 
@@ -40,7 +40,7 @@ const constraintOf = (error: unknown): string =>
     ? error.constraint
     : "unknown"
 
-/** The same classes by SQLSTATE as `@effect/sql-pg`, so that both engines fail alike. */
+/** Classifies errors by SQLSTATE into the same classes as `@effect/sql-pg`, so that both engines fail alike. */
 const reasonOf = (pg: PGlite, cause: unknown): SqlError.SqlErrorReason => {
   const state = stateOf(cause)
   const props = { cause, message: "PGlite refused the statement", operation: "query" }
@@ -65,8 +65,8 @@ const reasonOf = (pg: PGlite, cause: unknown): SqlError.SqlErrorReason => {
 type Row = Record<string, unknown>
 
 /**
- * The one session. A statement is not interrupted half-way: it runs on this thread, and a caller that gave it up would leave
- * its outcome to the next one.
+ * The only session. A statement cannot be interrupted: it runs on this thread, and if its caller gave it up, the next caller
+ * would get its outcome.
  */
 const connectionOf = (pg: PGlite, directory: string | undefined) => {
   const failed = (cause: unknown) => {
@@ -100,14 +100,14 @@ const connectionOf = (pg: PGlite, directory: string | undefined) => {
 }
 
 /**
- * Nothing analyses the tables of a PGlite, and its one session keeps the plans that it made first: on tables that were
- * nearly empty they read all rows, and each append would take longer the more runs there are.
+ * Turns off scans of whole tables. Nothing analyses the tables of a PGlite, and its one session keeps the plans that it made
+ * first: plans made for nearly empty tables read all rows, and each append would take longer the more runs there are.
  */
 const planning = "SET enable_seqscan = off"
 
 /**
- * Files of the log are used again rather than removed: so many are kept, and no more. Pages that are not in the buffers are read
- * from the system's cache, which costs hardly more, and the buffers are memory of the process whether they are used or not.
+ * Log files are reused rather than removed, within these sizes. The buffers are small, because they take memory of the process
+ * whether they are used or not, and a page that is not in them is read from the system's cache at hardly more cost.
  */
 const settings_of_server = ["min_wal_size=32MB", "max_wal_size=128MB", "shared_buffers=16MB"]
 const start_params = settings_of_server.flatMap((setting) => ["-c", setting])
@@ -118,10 +118,10 @@ const refusalOf = (directory: string | undefined): string =>
     : `PGlite cannot open the database in ${directory}: its files are broken, or another version made them. ` +
       "Restore a backup, or use another directory"
 
-/** Of a database whose migrations run; one that is there needs a third less. */
+/** The number of files that a database opens while its migrations run; an existing one needs a third less. */
 const files_min = 160
 
-/** A database that may open too few files says that they are broken, or breaks off a migration. */
+/** Fails if too few files can be opened: the database would then report broken files, or abort a migration. */
 const failWithoutFiles = (directory: string) =>
   Effect.suspend(() => {
     const files = openable(files_min)

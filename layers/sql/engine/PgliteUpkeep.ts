@@ -1,6 +1,6 @@
 /**
- * What a PostgreSQL server's own processes do and a PGlite has none of: checkpoints, without which its log of changes grows
- * for ever, and vacuum of tables whose rows change. Both wait for their turn at the one session, one statement at a time.
+ * Does what background processes of a PostgreSQL server do and a PGlite lacks: checkpoints, without which the write-ahead log
+ * grows for ever, and vacuum of tables whose rows change. Each takes its turn at the one session, one statement at a time.
  */
 import { Effect, Schema } from "effect"
 import type { Scope } from "effect"
@@ -8,11 +8,11 @@ import { SqlSchema } from "effect/sql"
 import type { SqlClient, SqlError } from "effect/sql"
 
 export interface Upkeep {
-  /** How often it looks. */
+  /** The time between two checks, in ms. */
   readonly every_ms: number
-  /** A checkpoint follows when so much has been logged since the one before. */
+  /** A checkpoint is made once this many bytes were logged since the last one. */
   readonly log_bytes_max: number
-  /** It also follows after so long, if anything was logged. */
+  /** A checkpoint is also made this long after the last one, in ms, if anything was logged. */
   readonly checkpoint_ms: number
   /** A table is vacuumed when it has more dead rows than this, and more than a fifth of its living ones. */
   readonly dead_rows_max: number
@@ -25,7 +25,7 @@ export const upkeep_default: Upkeep = {
   dead_rows_max: 500
 }
 
-/** Real time, whatever the clock of the runtime: it is about a disk. Keeps no process alive. */
+/** Waits in real time, whatever clock the runtime has, because this is about a disk. It does not keep the process alive. */
 const pause = (ms: number): Effect.Effect<void> =>
   Effect.callback((resume) => {
     const timer = setTimeout(() => resume(Effect.void), ms)
@@ -56,11 +56,11 @@ const make = (sql: SqlClient.SqlClient, options: Upkeep) => {
     const waited = performance.now() - checkpointed_at
     if (grown <= 0n || (grown < options.log_bytes_max && waited < options.checkpoint_ms)) return
     yield* sql.unsafe("CHECKPOINT")
-    // A checkpoint logs itself, which is nothing to write again.
+    // A checkpoint logs itself, and that needs no further checkpoint.
     checkpointed = (yield* logged()).bytes
     checkpointed_at = performance.now()
   })
-  /** Without shortening the file, for which it would have to lock the table; and one table at a time. */
+  /** Vacuums the one table with the most dead rows. It does not shorten the file, because that would lock the table. */
   const vacuum = Effect.gen(function* () {
     const [table] = yield* worn()
     if (table !== undefined) yield* sql.unsafe(`VACUUM (TRUNCATE false) ${table.name}`)
@@ -68,7 +68,7 @@ const make = (sql: SqlClient.SqlClient, options: Upkeep) => {
   return Effect.andThen(checkpoint, vacuum)
 }
 
-/** Goes on beside the caller until the scope ends. A failure is logged once, and it tries again. */
+/** Runs in the background until the scope closes. Only the first failure is logged; it tries again after each. */
 export const start = (
   sql: SqlClient.SqlClient,
   given: Partial<Upkeep> = {}

@@ -1,5 +1,6 @@
 /**
- * PostgreSQL over the network: the client, wakeups between processes, and a warning where the server may forget what it acknowledged.
+ * PostgreSQL over the network: the client, wakeups between processes, and warnings where the server may lose what it acknowledged
+ * or where the clocks differ.
  */
 import type { PgPool } from "@effect/sql-pg"
 import { Clock, Context, Deferred, Effect, Layer, Queue, Schedule } from "effect"
@@ -16,13 +17,17 @@ import { withReason } from "./SqlFailure.ts"
 import { SqlNotify } from "./SqlNotify.ts"
 
 export interface PostgresSettings {
-  /** Connections of the pool, three of which may listen, and one holds the locks of its owners. 5 to 500; 13 by default. */
+  /**
+   * The most connections of the pool, 5 to 500; 13 by default. Up to three of them listen, and one holds the locks of this
+   * process's owners.
+   */
   readonly connections_max?: number | undefined
-  /** What a statement may take, in ms; 30,000 by default. The server keeps this limit. */
+  /** The longest time that a statement may take, in ms; 30,000 by default. The server enforces it. */
   readonly statement_timeout_ms?: number | undefined
   /**
-   * How long a statement may go unanswered, the wait for a connection included, in ms; 5,000 more than `statement_timeout_ms`
-   * by default. Then the server stands still, or the network does, and the statement fails as over a lost connection.
+   * How long a statement may go unanswered, including the wait for a connection, in ms; by default 5,000 more than
+   * `statement_timeout_ms`. Past that, the server or the network has stopped, and the statement fails as if the connection was
+   * lost.
    */
   readonly answer_timeout_ms?: number | undefined
 }
@@ -33,10 +38,10 @@ export interface PostgresOptions extends PostgresSettings {
 
 const statement_ms = 30_000
 const answer_ms_more = 5_000
-/** How long a statement may wait for what others have locked, in ms. Nothing here holds a lock for longer than 5 s. */
+/** How long a statement may wait for a lock, in ms. Nothing in this runtime holds a lock for longer than 5 s. */
 const lock_ms = 20_000
 
-/** How long a transaction may wait for its own process, in ms: a held snapshot makes every head's update slower. */
+/** How long a transaction may be idle, in ms. An open snapshot makes updates of the runs' heads slower. */
 const idle_in_transaction_ms = 60_000
 
 /**
@@ -51,8 +56,8 @@ const statementMs = ({ statement_timeout_ms = statement_ms }: PostgresOptions): 
   statement_timeout_ms
 
 /**
- * Of a row that is read, in bytes: as much as PostgreSQL keeps in a value. The client would take 16 MiB, and break the connection at
- * each read of a result of 20 MB that was written.
+ * The most bytes of a row that is read: as much as PostgreSQL stores in a value. By default the client takes 16 MiB and would
+ * break the connection at each read of a larger stored result, such as one of 20 MB.
  */
 const row_bytes_max = 2 ** 30
 
@@ -71,7 +76,7 @@ const settings = (options: PostgresOptions): PgPool.Config => ({
   }
 })
 
-/** Processes whose clocks are further apart judge times of each other wrongly. */
+/** The largest accepted difference of the clocks, in ms. Beyond it, processes misjudge the times that others write. */
 const apart_ms_max = 2_000
 
 /** Warns where a crash of the server may lose what it has acknowledged, and where this machine's clock is not the server's. */
@@ -81,7 +86,7 @@ const warn = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
     SELECT current_setting('fsync') AS fsync, current_setting('synchronous_commit') AS synchronous_commit,
       (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now`
   const after = yield* Clock.currentTimeMillis
-  // Between the moments of the question and the answer it is not known.
+  // The database's clock was read at an unknown moment between the two readings.
   const apart = Math.max(before - now, now - after)
   if (apart > apart_ms_max) {
     yield* Effect.logWarning(

@@ -1,6 +1,6 @@
 /**
- * A client of a PostgreSQL server that may stand still: a statement that is not answered in time fails, whatever the server,
- * the network or a frozen disk does. The server's own limit does not help there, because it is the server that keeps it.
+ * A client that copes with a PostgreSQL server that stops responding: a statement without an answer in time fails, whether the
+ * server, the network or a frozen disk is the cause. The server's own limit does not help then, because the server enforces it.
  */
 import { PgClient, PgPool } from "@effect/sql-pg"
 import type { PgConnection } from "@effect/sql-pg"
@@ -24,7 +24,7 @@ export interface Client {
   >
 }
 
-/** As a lost connection: whether the server did what it was told is not known. */
+/** A lost connection: it is unknown whether the server executed the statement. */
 const unanswered = (answer_ms: number) =>
   new SqlError.SqlError({
     reason: new SqlError.ConnectionError({
@@ -36,17 +36,17 @@ const unanswered = (answer_ms: number) =>
 
 type Bound = <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E | SqlError.SqlError, R>
 
-/** How long a statement may go unanswered while none is answered, in ms. */
+/** How long a statement may go unanswered while the server does not respond, in ms. */
 const still_ms = 1_000
 
-/** What is known of the server: it stands still from a statement that was not answered until the next one that is. */
+/** `isStill` is true from a statement that was not answered in time until the next one that is answered. */
 interface Server {
   isStill: boolean
 }
 
 /**
- * A statement that is given up gives its connection up too, if that does not end it within 10 s. Once one was, the others wait
- * for a moment only: a stop runs several, one after the other.
+ * Limits the time of statements. A statement that is given up also gives up its connection, if it does not end within 10 s. After
+ * one was given up, the others wait only `still_ms`, because a shutdown runs several statements one after the other.
  */
 const bound = (answer_ms: number, server: Server): Bound => {
   const late = (duration: number) => ({
@@ -61,17 +61,20 @@ const bound = (answer_ms: number, server: Server): Bound => {
   const still = late(Math.min(answer_ms, still_ms))
   return (self) =>
     Effect.flatMap(AnswerUnlimited, (unlimited) =>
-      // Also where the caller cannot be interrupted, such as in a COMMIT or at the end of a scope.
+      // The statement is interruptible even where its caller is not, such as in a COMMIT or when a scope closes.
       unlimited
         ? self
         : Effect.timeoutOrElse(Effect.interruptible(self), server.isStill ? still : usual)
     )
 }
 
-/** Told of each statement that fails. */
+/** Called for each statement that fails. */
 type Noticed = (error: SqlError.SqlError) => Effect.Effect<void>
 
-/** `limit` bounds each statement, or does nothing where whoever borrowed the connection is bounded with it. */
+/**
+ * A connection whose statements are limited by `limit`. It does nothing where the borrower of the connection is limited as a
+ * whole.
+ */
 const connectionOf = (
   to: PgConnection.PgConnection,
   limit: Bound,
@@ -96,7 +99,7 @@ const connectionOf = (
     executeRaw: (sql, params) => pass(to.query(sql, params), identity),
     executeValues: (sql, params) => pass(to.queryValues(sql, params), identity),
     executeValuesUnprepared: (sql, params) => pass(to.queryValues(sql, params, false), identity),
-    // Read whole: a stream may rest for as long as its reader does.
+    // The rows are read at once, because a stream may pause for as long as its reader does.
     executeStream: (sql, params, transformRows) =>
       Stream.fromIterableEffect(execute(sql, params, transformRows))
   }
@@ -107,7 +110,7 @@ const commit = (connection: SqlConnection.Connection) =>
     committed((result as PgConnection.Result).command)
   )
 
-/** What waits for a connection of the pool, and then for the answer to its statement, waits at most `answer_ms` in all. */
+/** Makes the client. A borrower waits at most `answer_ms` in all for a connection of the pool and for the answer. */
 export const make = Effect.fnUntraced(function* (
   settings: PgPool.Config,
   answer_ms: number,
@@ -136,7 +139,7 @@ export const make = Effect.fnUntraced(function* (
     sql,
     listen: Effect.fnUntraced(function* (channel) {
       const connection = yield* inTime(pool.reserve)
-      // The driver tells the server at the end that it no longer listens, and waits for its answer.
+      // When the scope closes, the driver tells the server that it no longer listens, and waits for the answer.
       const session = yield* Effect.acquireRelease(Scope.make(), (session, exit) =>
         Effect.gen(function* () {
           const closing = yield* Effect.forkDetach(Scope.close(session, exit))

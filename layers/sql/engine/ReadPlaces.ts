@@ -1,21 +1,24 @@
 /**
- * Keeps few statements of grouped reads under way at once, of all kinds together. Each needs a session of its own, which plans
- * for itself all that it is asked: a process that has just started would spend a fifth more of the server's time on that
- * (bench row `answers`). Private to this room.
+ * Limits how many statements of grouped reads of all kinds run at the same time. Each needs a session, and each session plans
+ * every statement for itself: for a process that has just started, that would take a fifth more of the server's time (bench row
+ * `answers`). Private to this room.
  */
 import { Deferred, Effect, Exit } from "effect"
 import type { SqlClient } from "effect/sql"
 
-/** Statements that are under way before others wait. */
+/** How many statements may run before others wait. */
 const places_max = 2
-/** How long one waits for others, in ms. Then it goes all the same: a statement without an answer holds up no other kind. */
+/**
+ * How long a statement waits for others, in ms. After that it runs all the same, so that a statement without an answer blocks no
+ * other kind.
+ */
 const wait_ms = 100
 
 class ReadPlaces {
   readonly #waiting = new Set<Deferred.Deferred<void>>()
   #taken = 0
 
-  /** Runs `read` in a place, as soon as there is one; without a place where none becomes free in time. */
+  /** Runs `read` as soon as a place is free; after `wait_ms` it runs without one. */
   within<A, E>(read: Effect.Effect<A, E>): Effect.Effect<A, E> {
     const placed = Effect.acquireUseRelease(
       Effect.sync(() => void this.#taken++),
@@ -47,7 +50,7 @@ class ReadPlaces {
 
 const places = new WeakMap<SqlClient.SqlClient, ReadPlaces>()
 
-/** The same for all kinds of reads of this client. */
+/** The one instance for this client, shared by all kinds of reads. */
 export const of = (sql: SqlClient.SqlClient): ReadPlaces => {
   const known = places.get(sql)
   if (known !== undefined) return known

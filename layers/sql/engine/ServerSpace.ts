@@ -1,7 +1,7 @@
 /**
- * Whether a PostgreSQL server takes writes. Its disk cannot be seen from here, so what is known is what it refused: a statement
- * that met a full disk, or a server that was made read-only because of one. That is remembered until a trial of our own is
- * written; while nothing was refused, nobody tries anything.
+ * Knows whether a PostgreSQL server accepts writes. Its disk cannot be examined from here, so this relies on what the server
+ * refused: a statement that met a full disk, or a server that was made read-only because of one. A refusal is remembered until a
+ * trial write succeeds. Without a refusal, no trial is made.
  */
 import { randomBytes } from "node:crypto"
 import { Clock, Effect, Semaphore } from "effect"
@@ -10,19 +10,19 @@ import { StoreError } from "../../../services/StoreError.ts"
 import type { StoreSpace } from "../../../services/StoreSpace.ts"
 import { stateOf } from "./SqlFailure.ts"
 
-/** What a server says that cannot write, by SQLSTATE. */
+/** The SQLSTATEs of a server that cannot write, and what they mean. */
 const reasons: ReadonlyMap<string, string> = new Map([
   ["53100", "its disk is full"],
   ["58030", "its disk fails"],
   ["25006", "it is read-only"]
 ])
 
-/** Between two trials, however often somebody asks. */
+/** The least time between two trials, in ms, however often the state is asked for. */
 const trial_every_ms = 1_000
-/** Rows of 2 kB: 8 MB, because a change that fits into a page that is there says nothing of the disk. */
+/** The rows of a trial, of 2 kB each, 8 MB in all: a small write may fit into an existing page and prove nothing. */
 const trial_rows = 4_000
 
-/** Its rows are not logged: a log for which there is no room would stop the server. */
+/** The statement of a trial. Its table is unlogged, because a log that has no space left would stop the server. */
 const trialOf = (table: string): string => `DO $$ BEGIN
   CREATE UNLOGGED TABLE troupe.${table} (room text NOT NULL);
   INSERT INTO troupe.${table} SELECT repeat('x', 1900) FROM generate_series(1, ${trial_rows});
@@ -30,13 +30,13 @@ const trialOf = (table: string): string => `DO $$ BEGIN
 END $$`
 
 export interface ServerSpace {
-  /** To be told of each statement that failed. */
+  /** To be called for each statement that failed. */
   readonly noticed: (error: SqlError.SqlError) => Effect.Effect<void>
   readonly of: (sql: SqlClient.SqlClient) => StoreSpace
 }
 
 export const make = (): ServerSpace => {
-  /** Why it cannot write; undefined where nothing says so. */
+  /** Why the server cannot write; undefined where nothing indicates that. */
   let reason: string | undefined
   let tried_at = 0
   const one = Semaphore.makeUnsafe(1)
@@ -51,7 +51,7 @@ export const make = (): ServerSpace => {
       return isNew ? Effect.logWarning(reason) : Effect.void
     })
 
-  /** Fails as before where the trial fails, for whatever reason. */
+  /** Makes a trial write. If it succeeds, the reason is cleared; if it fails, for whatever cause, the reason stays. */
   const tried = (sql: SqlClient.SqlClient) =>
     Effect.matchEffect(sql.unsafe(trialOf(`trial_${randomBytes(8).toString("hex")}`)), {
       onFailure: () => Effect.void,

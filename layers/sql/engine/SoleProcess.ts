@@ -1,6 +1,6 @@
 /**
- * For an engine that only one process can have open: every lease there belongs to a process that is gone. Its
- * runs, its deliveries and its tool calls are free at once, and not only when the lease would have passed.
+ * For an engine that only one process can open: at the start, every lease in the store belongs to a process that has ended. Its
+ * runs, deliveries and tool calls are freed at once, without waiting for the leases to expire.
  */
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"

@@ -1,5 +1,5 @@
 /**
- * A database's errors as those of the ports, with a sentence that holds no statement, no parameter and no address.
+ * Converts a database's errors to those of the ports, with a message that contains no statement, no parameter and no address.
  * Private to this room.
  */
 import type { Cause, Fiber } from "effect"
@@ -9,7 +9,7 @@ import type { SqlClient } from "effect/sql"
 import { JournalError } from "../../../services/RunJournal.ts"
 import { StoreError } from "../../../services/StoreError.ts"
 
-/** The SQLSTATE of what a server refused; undefined where it did not answer. */
+/** The SQLSTATE of an error; undefined where the server did not answer. */
 export const stateOf = (error: SqlError.SqlError): string | undefined => {
   const { cause } = error.reason
   return cause instanceof Error && "code" in cause && typeof cause.code === "string"
@@ -17,7 +17,7 @@ export const stateOf = (error: SqlError.SqlError): string | undefined => {
     : undefined
 }
 
-/** What a server says for a while, and an operator can do something about, by SQLSTATE. */
+/** Messages for temporary states of a server that an operator can change, by SQLSTATE. */
 const states: Readonly<Record<string, string>> = {
   "25006": "the database is read-only",
   "3D000": "the server has no database of that name",
@@ -56,7 +56,7 @@ const sentence = (error: SqlError.SqlError): string => {
 const innermost = (error: unknown): unknown =>
   error instanceof Error && error.cause !== undefined ? innermost(error.cause) : error
 
-/** What the server or the system said, without what the layers above it added. */
+/** The message of the server or the system, without what the layers above it added. */
 export const reasonOf = (error: unknown): string => {
   if (SqlError.isSqlError(error)) return reasonOf(error.reason.cause)
   const why = innermost(error)
@@ -70,7 +70,7 @@ const reasons = {
   UnknownError: [SqlError.UnknownError, "the database cannot be used"]
 } as const
 
-/** The driver's message says only that something failed, which ends a start: this one says why, as the server or the system does. */
+/** Adds the cause to an error that ends a start: the driver's message says only that something failed. */
 export const withReason = (error: SqlError.SqlError): SqlError.SqlError => {
   const { _tag, cause, operation } = error.reason
   if (!(_tag in reasons) || !(innermost(cause) instanceof Error)) return error
@@ -82,8 +82,8 @@ export const withReason = (error: SqlError.SqlError): SqlError.SqlError => {
 }
 
 /**
- * It is unknown whether it was written: the connection was lost, or the server was stopping (class 57P), before it answered. A
- * failure without a SQLSTATE is not the server's refusal, and as little known.
+ * Whether it is unknown if the statement took effect: the connection was lost, or the server was stopping (class 57P), before it
+ * answered. A failure without a SQLSTATE is not a refusal by the server, so it counts as unknown too.
  */
 const isLost = (error: SqlError.SqlError): boolean => {
   if (error.reason._tag === "ConnectionError") return true
@@ -98,7 +98,7 @@ export const toJournalError = (error: SqlError.SqlError): JournalError =>
 export const toStoreError = (error: SqlError.SqlError): StoreError =>
   new StoreError({ message: sentence(error) })
 
-/** The same where other errors may come too. */
+/** As `toJournalError`, but passes other errors through. */
 export const orJournalError = <E>(
   error: E | SqlError.SqlError
 ): Exclude<E, SqlError.SqlError> | JournalError =>
@@ -109,7 +109,9 @@ export const orStoreError = <E>(
 ): Exclude<E, SqlError.SqlError> | StoreError =>
   SqlError.isSqlError(error) ? toStoreError(error) : (error as Exclude<E, SqlError.SqlError>)
 
-/** COMMIT of a transaction that a failed statement has spoilt answers ROLLBACK instead of failing. */
+/**
+ * Checks the command of a COMMIT's answer: in a transaction with a failed statement, COMMIT answers ROLLBACK instead of failing.
+ */
 export const committed = (command: string | undefined): Effect.Effect<void, SqlError.SqlError> =>
   command === "ROLLBACK"
     ? Effect.fail(
@@ -123,11 +125,11 @@ export const committed = (command: string | undefined): Effect.Effect<void, SqlE
       )
     : Effect.void
 
-/** What a reason is about. A failure of the body comes as a defect where the rollback died after it. */
+/** The error or defect of a reason. A failure of the body comes as a defect where the rollback after it died. */
 const subject = <E>(reason: Cause.Reason<E>): unknown =>
   reason._tag === "Fail" ? reason.error : reason._tag === "Die" ? reason.defect : undefined
 
-/** The lost connection that a rollback died of; undefined where it did not, or died of something else as well. */
+/** The lost connection of which a rollback died; undefined if it did not die, or died of something else as well. */
 const lostIn = <E>(
   cause: Cause.Cause<E>,
   body: Cause.Cause<E> | undefined
@@ -143,16 +145,16 @@ const lostIn = <E>(
   return lost
 }
 
-/** Is a transaction open where this fiber runs? */
+/** Whether this fiber runs in an open transaction. */
 export const isInTransaction = (
   sql: SqlClient.SqlClient,
   { context }: Pick<Fiber.Fiber<unknown, unknown>, "context">
 ): boolean => Context.getOrUndefined(context, sql.transactionService) !== undefined
 
 /**
- * A transaction, or a savepoint in the open one. Where its connection is lost the client cannot roll back and dies of
- * that: here it fails as a database that is away, which the ports have an error for. Every other defect, also one that
- * the body died of before, and an interruption stay what they are.
+ * Runs an effect in a transaction, or in a savepoint of the open one. Where the connection is lost, the client cannot roll back
+ * and dies; this turns that into the error of an unreachable database, which the ports have. Every other defect, including one of
+ * which the body died before, and an interruption stay as they are.
  */
 export const inTransaction =
   (sql: SqlClient.SqlClient) =>

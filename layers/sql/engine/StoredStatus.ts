@@ -1,9 +1,9 @@
 /**
- * Statuses that a column holds as numbers. A number is never given a second meaning. Private to this room.
+ * Statuses that a column stores as numbers. A number is never reused for another meaning. Private to this room.
  */
 import { Record, Schema } from "effect"
 
-/** Decodes the number of a status as the status, and refuses every other number. */
+/** A codec between a status and its number. Other numbers are refused. */
 export const storedStatus = <S extends string>(
   codes: Readonly<Record<S, number>>
 ): Schema.Codec<S, number> => {

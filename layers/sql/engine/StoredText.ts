@@ -1,15 +1,18 @@
 /**
- * Texts from outside, stored as JSON text: PostgreSQL's text refuses a NUL, and UTF-8 has no lone surrogates, so that a
- * raw text could poison the append that carries it. Private to this room.
+ * Texts from outside, stored as JSON text: PostgreSQL's text refuses a NUL, and UTF-8 has no lone surrogates, so a raw text could
+ * make the append fail that contains it. Private to this room.
  */
 import { Schema } from "effect"
 import { ConversationMessage } from "../../../src/conversation/Conversation.ts"
 import type { AnswerMessage } from "../../../src/run/Projection.ts"
 
-/** A column that holds such a text. */
+/** The codec of a column with such a text. */
 export const StoredText = Schema.fromJsonString(Schema.String)
 
-/** An answer as JSON text: its text alone, or an object where it did not end well, has sources or files, or is another agent's. */
+/**
+ * Encodes an answer as JSON text: only its content, or an object if it did not end well, has sources or files, or is another
+ * agent's.
+ */
 export const storedAnswer = (answer: AnswerMessage): string => {
   const { content, ...more } = answer
   return JSON.stringify(Object.keys(more).length === 0 ? content : answer)
@@ -27,20 +30,20 @@ export const StoredAnswer = ConversationMessage.mapFields(
   })
 )
 
-/** A text of JSON, as a regular expression of PostgreSQL. */
+/** A PostgreSQL regular expression for a JSON string. */
 const json_text = String.raw`"(?:[^"\\]|\\.)*"`
 
 /**
- * A member of the object that a column holds as JSON text, as the JSON text that it is; NULL where it is none. The column is not
- * cast: one row that cannot be read would fail the statement. `before`: what stands before the member, as a regular expression; the
- * first place that fits is taken.
+ * SQL expression for a string member of the object that a column stores as JSON text. It gives the member's JSON text, or NULL if
+ * there is none. The column is not cast, because one unreadable row would fail the statement. `before` is a regular expression
+ * for what precedes the member; the first match is taken.
  */
 export const textMember = (column: string, name: string, before = ""): string =>
   `substring(${column} FROM '${before}"${name}":(${json_text})')`
 
-/** The id of a trace, which begins the object that a task says. */
+/** The id of the trace, the first member of the object in a task's column `trace_id`, as JSON text. */
 export const traceMember = (column: string): string => textMember(column, "trace_id", "^\\{")
 
-/** The agent behind it, as JSON text. */
+/** The agent, the member after the trace's id in the same object, as JSON text. */
 export const agentMember = (column: string): string =>
   textMember(column, "agent", `^\\{"trace_id":${json_text},`)

@@ -1,10 +1,10 @@
 /**
- * Reads on behalf of a principal, as a role that sees the rows of one tenant: a statement that forgets its tenant finds no
- * row of another one. The engine, which appends and recovers for all tenants, is the role that connects, which owns
- * the tables. Private to this room.
+ * Runs reads on behalf of a principal with a database role that sees the rows of one tenant only: a statement that forgets its
+ * tenant condition finds no row of another tenant. The engine, which appends and recovers for all tenants, uses the role that
+ * connects, which owns the tables. Private to this room.
  *
- * Roles are the server's, not the database's: each role that connects has a tenant role of its own, so that nobody reads the
- * databases of others with it. It is made, and granted what it may read, when a process starts.
+ * Roles belong to the server, not to the database: each role that connects has a tenant role of its own, so that nobody can use
+ * it to read another's databases. When a process starts, it creates that role and grants it what it may read.
  */
 import { Context, Effect, Layer, Schema } from "effect"
 import { Migrator, SqlClient } from "effect/sql"
@@ -17,11 +17,11 @@ import { inTransaction, isInTransaction } from "./SqlFailure.ts"
 export class TenantReads extends Context.Service<
   TenantReads,
   {
-    /** The role that reads; undefined where there is none, which the start has warned of. */
+    /** The tenant role; undefined where there is none, of which the start has warned. */
     readonly role: string | undefined
     /**
-     * Runs a read in a transaction of its own, which is in the tenant's role for as long. In an open transaction it is
-     * a part of that one and of its role: what a call reads between its writes.
+     * Runs a read in a transaction of its own, with the tenant's role. In an open transaction it runs as a part of that one and
+     * with its role: it is then what a call reads between its writes.
      */
     of(
       tenant: Tenant
@@ -29,7 +29,7 @@ export class TenantReads extends Context.Service<
   }
 >()("troupe/layers/sql/engine/TenantReads") {}
 
-/** What there is of the role, and what it lacks. A name that would have to be quoted or cut is hashed. */
+/** Reads whether the role exists and which rights it lacks. A name that would have to be quoted or cut is hashed. */
 const found_statement = `WITH me AS (
     SELECT 'troupe_tenant_' || CASE WHEN session_user ~ '^[a-z0-9_]{1,49}$' THEN session_user::text
       ELSE md5(session_user::text) END AS name)
@@ -65,7 +65,7 @@ const find = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
 const isReady = ({ enters, granted, made, unread }: Found): boolean =>
   made && granted && enters && unread.length === 0
 
-/** Makes what is missing. The role may be made by a process of another database at the same moment. */
+/** Creates and grants what is missing. A process of another database may create the role at the same moment. */
 const complete = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
   yield* sql.unsafe("SELECT pg_advisory_xact_lock(hashtextextended('troupe tenant role', 0))::text")
   const { enters, granted, made, name, unread } = yield* find(sql)
@@ -89,13 +89,13 @@ const warning = ({ connects, name }: Found): string =>
   `statements alone, not by row security as well. Let an administrator run: CREATE ROLE ${name} NOLOGIN; ` +
   `GRANT ${name} TO ${connects}; and start again`
 
-/** What there is to say where principals' reads are not kept apart by row security; undefined where they are. Changes nothing. */
+/** A warning where row security does not separate the principals' reads; undefined where it does. Changes nothing. */
 export const findWarning = (
   sql: SqlClient.SqlClient
 ): Effect.Effect<string | undefined, SqlError.SqlError | StoreError> =>
   Effect.map(find(sql), (found) => (isReady(found) ? undefined : warning(found)))
 
-/** What the server changed for somebody else at that moment is tried again. */
+/** How often the preparation is retried: the server may be changing the same objects for another process. */
 const attempts_max = 5
 
 const isForbidden = (error: SqlError.SqlError | StoreError): boolean =>
@@ -141,7 +141,7 @@ const make = Effect.gen(function* () {
   })
 })
 
-/** Over a database whose migrations have run. */
+/** Needs a database whose migrations have run. */
 export const layer: Layer.Layer<
   TenantReads,
   Migrator.MigrationError | SqlError.SqlError,

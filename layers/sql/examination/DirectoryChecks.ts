@@ -1,5 +1,5 @@
 /**
- * The disk below a data directory, which can be looked at also while another process holds it.
+ * Checks the disk of a data directory. This works even while another process has the directory locked.
  */
 import { accessSync, constants, statfsSync, statSync } from "node:fs"
 import { Effect } from "effect"
@@ -7,7 +7,10 @@ import type { Finding } from "./Finding.ts"
 import { fault, ok, unknown, warning } from "./Finding.ts"
 
 const mega = 2 ** 20
-/** A checkpoint and the log between two need room: below this a store soon stops. */
+/**
+ * Free bytes below which there is a fault: a checkpoint, and the log between two of them, need space, and a store with less soon
+ * stops.
+ */
 const scarce_bytes = 256 * mega
 const low_bytes = 1_024 * mega
 

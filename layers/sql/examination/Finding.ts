@@ -2,16 +2,16 @@
  * What an examination of a store found.
  */
 
-/** `unknown`: it could not be looked at. */
+/** The severity of a finding. `unknown`: it could not be checked. */
 export type Level = "ok" | "warning" | "fault" | "unknown"
 
 export interface Finding {
-  /** What was looked at, such as `durability`. */
+  /** What was checked, such as `durability`. */
   readonly check: string
   readonly level: Level
   /** A sentence for a person. */
   readonly message: string
-  /** Ids, at most 20, of what the sentence is about. */
+  /** At most 20 ids of the objects that the message is about. */
   readonly ids?: ReadonlyArray<string>
 }
 
@@ -34,6 +34,6 @@ export const unknown = (check: string, message: string): Finding => ({
 
 const worst_first: ReadonlyArray<Level> = ["fault", "warning", "unknown"]
 
-/** The worst of them: a fault, else a warning, else what could not be looked at. */
+/** The worst level of these findings: a fault, otherwise a warning, otherwise `unknown`, otherwise `ok`. */
 export const worstOf = (findings: ReadonlyArray<Finding>): Level =>
   worst_first.find((level) => findings.some((each) => each.level === level)) ?? "ok"

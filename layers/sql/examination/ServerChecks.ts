@@ -1,6 +1,6 @@
 /**
- * The database below the stores: what it promises, whether its schema is the one of this version, its clock, its limits, and
- * who is in whose way. Changes nothing.
+ * Checks the database of the stores: its durability, whether its schema is that of this version, its clock, its limits, and who
+ * blocks whom. Changes nothing.
  */
 import { Clock, Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
@@ -17,13 +17,22 @@ export type Engine = "PGlite" | "PostgreSQL"
 type Failure = SqlError.SqlError | StoreError
 type Check = (engine: Engine) => Effect.Effect<ReadonlyArray<Finding>, Failure, SqlClient.SqlClient>
 
-/** Between the process's clock and the database's, in ms. Leases are measured by the one, times of events by the other. */
+/**
+ * The differences, in ms, between the process's clock and the database's from which there is a warning and a fault. Leases are
+ * measured by the database's clock, times of events by the process's.
+ */
 const clock_warning_ms = 2_000
 const clock_fault_ms = 60_000
-/** A transaction that is open for so long keeps the rows that others replace; a lock waited for so long is stuck. */
+/**
+ * In seconds: a transaction that is idle for longer prevents the removal of rows that others replace, and a longer wait for a
+ * lock is stuck.
+ */
 const idle_s = 60
 const waiting_s = 5
-/** PostgreSQL stops writing at about 2,100 million. */
+/**
+ * Transactions since rows were last frozen from which there is a warning and a fault. PostgreSQL stops writing at about 2,100
+ * million.
+ */
 const age_warning = 1_000_000_000
 const age_fault = 1_800_000_000
 
@@ -135,7 +144,7 @@ const clock: Check = Effect.fnUntraced(function* () {
     "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now"
   )
   const after = yield* Clock.currentTimeMillis
-  // Between the moments of the question and the answer it is not known.
+  // The database's clock was read at an unknown moment between the two readings.
   const apart = Math.max(before - now, now - after, 0)
   const said = `this machine's clock and the database's are ${Math.round(apart)} ms apart`
   if (apart > clock_fault_ms) return [fault("clock", said)]
@@ -198,7 +207,7 @@ const rights: Check = Effect.fnUntraced(function* () {
   ]
 })
 
-/** Whether the schema can be read by this version, and what there is to say. */
+/** Runs all checks of the database. `isReadable`: whether this version can read the schema. */
 export const examine = Effect.fnUntraced(function* (
   engine: Engine
 ): Effect.fn.Return<

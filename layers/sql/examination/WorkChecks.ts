@@ -1,5 +1,6 @@
 /**
- * The work in the stores: what is set aside, what waits for an operator, what nobody hosts, and what is late. Changes nothing.
+ * Checks the work in the stores: runs in quarantine, work that waits for an operator, work that no process hosts, and late
+ * messages. Changes nothing.
  */
 import { Clock, Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
@@ -14,7 +15,7 @@ type Failure = SqlError.SqlError | StoreError
 type Check = Effect.Effect<ReadonlyArray<Finding>, Failure, SqlClient.SqlClient>
 
 const ids_max = 20
-/** A message that is due is taken within seconds where anybody lives. */
+/** A due message is late after this time, in ms. A living process takes it within seconds. */
 const late_ms = 300_000
 
 const decodeListed = rowDecoder(
@@ -22,7 +23,7 @@ const decodeListed = rowDecoder(
   "counts"
 )
 
-/** How many rows there are, and the first of them. */
+/** The number of rows, and the ids of the first 20. */
 const counted = Effect.fnUntraced(function* (
   id: string,
   from: string
@@ -90,11 +91,11 @@ const decodeUnhosted = rowDecoder(
   "unhosted work"
 )
 
-/** As far as leases and locks say. */
+/** Counts the processes that live, according to leases and locks. */
 const living_statement = `SELECT count(*)::int4 AS n FROM troupe.processes p
   WHERE p.guarded OR p.expires_at > clock_timestamp()`
 
-/** Agents, tools and versions that work waits for, and that no living process has; as `RunList.unhosted` finds them. */
+/** The agents, tools and versions that work waits for and that no living process hosts, as `RunList.unhosted` finds them. */
 const unhosted_statement = `WITH living AS MATERIALIZED (
     SELECT p.agents FROM troupe.processes p WHERE p.guarded OR p.expires_at > clock_timestamp()),
   waits AS (
@@ -106,7 +107,7 @@ const unhosted_statement = `WITH living AS MATERIALIZED (
       AND NOT EXISTS (SELECT FROM living l WHERE l.agents @> d.needs AND d.agent = ANY (l.agents)))
   SELECT w.need, count(*)::int4 AS n FROM waits w GROUP BY w.need ORDER BY w.need LIMIT ${ids_max}`
 
-/** A PGlite has no process while it is examined. */
+/** Work that waits for a process. A PGlite has no other process while it is examined, so its work waits for the next start. */
 const hosting = Effect.fnUntraced(function* (
   engine: Engine
 ): Effect.fn.Return<ReadonlyArray<Finding>, Failure, SqlClient.SqlClient> {
@@ -140,7 +141,7 @@ const late: Check = Effect.gen(function* () {
   ]
 })
 
-/** Over a database with a schema of Troupe. */
+/** Runs all checks of the work. The database must have a schema that this version can read. */
 export const examine = (engine: Engine): Check =>
   Effect.map(
     Effect.all([
@@ -158,10 +159,10 @@ export interface WaitingApproval {
   readonly id: string
   readonly run_id: string
   readonly agent: string
-  /** The agent or specialist whose tool it is. */
+  /** The agent or specialist that asks for the tool. */
   readonly asked_by: string
   readonly tool_key: string
-  /** Of the agent, when the run was accepted. */
+  /** The pins of the agent at the time when the run was accepted. */
   readonly pins: { readonly definition: string; readonly tools: string }
 }
 
@@ -185,7 +186,7 @@ const decodeWaiting = rowDecoder(
 
 const waiting_max = 1_000
 
-/** The oldest open questions, with what their runs were accepted for. */
+/** The oldest 1,000 open questions, with the pins with which their runs were accepted. */
 export const waiting: Effect.Effect<
   ReadonlyArray<WaitingApproval>,
   Failure,

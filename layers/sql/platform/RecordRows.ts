@@ -1,5 +1,5 @@
 /**
- * How rows of the platform are read: a page behind a record, one record by its id, and one that is about to be changed.
+ * Reads rows of the platform: a page after a record, one record by its id, and one record that is about to be changed.
  */
 import { Effect, Option } from "effect"
 import type { SqlClient, SqlConnection, SqlError } from "effect/sql"
@@ -12,7 +12,7 @@ import { readablePage } from "../engine/DecodedRows.ts"
 import { orStoreError } from "../engine/SqlFailure.ts"
 import type { TenantReads } from "../engine/TenantReads.ts"
 
-/** A client, and how a principal's tenant reads with it. */
+/** The SQL client, and the tenants' way to read with it. */
 export interface RecordReads {
   readonly sql: SqlClient.SqlClient
   readonly reads: TenantReads["Service"]
@@ -23,15 +23,15 @@ type Decode<A> = (rows: ReadonlyArray<unknown>) => Effect.Effect<ReadonlyArray<A
 /** One list of records and how it is ordered. */
 export interface RecordList<A> {
   readonly table: string
-  /** What is selected. */
+  /** The selected columns, as SQL. */
   readonly columns: string
   readonly id: string
-  /** The columns of the order, the id last; all in one direction. */
+  /** The columns by which the list is ordered, the id last, all in one direction. */
   readonly order: ReadonlyArray<string>
   readonly direction: "ASC" | "DESC"
-  /** Columns that a query may compare. */
+  /** The columns that a query may compare with a value. */
   readonly filters: ReadonlyArray<readonly [column: string, type: "int2" | "text"]>
-  /** The first filter, which is always given, is also true of the record behind which a page begins. */
+  /** True: the record after which a page begins must also match the first filter, which every query of this list has. */
   readonly within?: boolean
   readonly decode: Decode<A>
 }
@@ -39,8 +39,8 @@ export interface RecordList<A> {
 type Filters = ReadonlyArray<string | number | undefined>
 
 /**
- * The statement of a page. $1 is the tenant and $2 the limit; a comparison that is not asked for is not in it, so that an index
- * serves those that are.
+ * The statement of a page. $1 is the tenant and $2 the limit. It has only the comparisons that the query asks for, so that an
+ * index can serve them.
  */
 const pageStatement = <A>(
   { columns, direction, filters, id, order, table, within }: RecordList<A>,
@@ -66,7 +66,7 @@ const pageStatement = <A>(
   return [text, rest]
 }
 
-/** Those of a page that can be read. One that cannot is left out and logged, so that it hides none of the others. */
+/** The records of a page that can be read. One that cannot is left out and logged, so that it does not hide the others. */
 const readable = <A>(
   { decode, table }: RecordList<A>,
   rows: ReadonlyArray<SqlConnection.Row>
@@ -82,7 +82,7 @@ const readable = <A>(
     )
   )
 
-/** A reader of its pages. Behind an id that is not known there is nothing. */
+/** Makes a reader of the list's pages. A page after an unknown id is empty. */
 export const pageReader =
   <A>({ reads, sql }: RecordReads, list: RecordList<A>) =>
   (
@@ -105,7 +105,7 @@ export const pageReader =
     })
   }
 
-/** The only row of what was asked for by its id. */
+/** The row that was asked for by its id. Fails with RecordNotFound if there is none. */
 export const firstOf = <A>(
   [row]: ReadonlyArray<A>,
   kind: RecordNotFound["kind"],
@@ -115,7 +115,9 @@ export const firstOf = <A>(
     ? Effect.fail(new RecordNotFound({ kind, id: id.slice(0, 200) }))
     : Effect.succeed(row)
 
-/** A reader of the row that a statement finds by tenant and id. One that locks it is for an open transaction. */
+/**
+ * Makes a reader of the row that a statement finds by tenant and id. A statement that locks the row is for an open transaction.
+ */
 export const oneOf =
   <A>({ reads, sql }: RecordReads, text: string, decode: Decode<A>, kind: RecordNotFound["kind"]) =>
   (tenant: Tenant, id: string): Effect.Effect<A, RecordNotFound | StoreError | SqlError.SqlError> =>

@@ -1,6 +1,6 @@
 /**
- * Drafts in SQL. A draft and its target change in one transaction, which is that of the call that publishes it: the rows of both
- * are locked, the draft's first.
+ * Drafts in SQL. A draft and its target are changed in one transaction, that of the call that publishes the draft. The rows of
+ * both are locked, the draft's first.
  */
 import { Clock, Effect, Schema } from "effect"
 import type { DraftStore } from "../../../services/platform/contracts/DraftStore.ts"
@@ -65,7 +65,7 @@ const columns =
 const one_text = `SELECT ${columns} FROM troupe.platform_drafts WHERE tenant = $1::text AND draft_id = $2::text`
 const of_origin = `SELECT ${columns} FROM troupe.platform_drafts WHERE tenant = $1::text AND origin = $2::text`
 
-/** A run's id holds no space. */
+/** The column `origin`: the run and the call of the author, separated by a space, which a run's id does not contain. */
 const originOf = ({ call, run }: DraftAuthor): string => `${run} ${call}`
 
 const authorOf = (origin: string, principal: string): DraftAuthor => {
@@ -105,7 +105,7 @@ const decodeRoom = rowDecoder(
   "counts of drafts"
 )
 
-/** What a draft may be of. */
+/** Readers of the records that a draft may be about. */
 const targetsOf = (of: RecordReads, lock: "" | "FOR UPDATE") => ({
   framework: oneOf(
     of,
@@ -121,7 +121,7 @@ const targetsOf = (of: RecordReads, lock: "" | "FOR UPDATE") => ({
   )
 })
 
-/** One writer of a tenant at a time, so that numbers have no gap and the bound holds. */
+/** Serialises the writers of a tenant, so that numbers have no gaps and the limit holds. */
 const writer_lock =
   "SELECT pg_advisory_xact_lock(hashtextextended('troupe drafts ' || $1::text, 0))::text"
 const room_text = `SELECT coalesce(max(number), 0)::int4 AS last,
@@ -131,7 +131,7 @@ const room_text = `SELECT coalesce(max(number), 0)::int4 AS last,
 const writer = (of: RecordReads): DraftStore["Service"]["write"] => {
   const { sql } = of
   const targets = targetsOf(of, "")
-  /** What the draft says, of what, and on which revision. */
+  /** The content of the draft, the record that it is about, and the revision on which it is based. */
   const written = Effect.fnUntraced(function* (tenant: Tenant, proposal: DraftProposal) {
     if (proposal.kind === "rubric") {
       const { kind, ...given } = proposal

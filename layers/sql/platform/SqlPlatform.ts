@@ -1,5 +1,5 @@
 /**
- * The records of workspaces in SQL, over a database that `SqlStores` has brought up to date.
+ * The records of workspaces in SQL, over a database that `SqlStores` has migrated.
  */
 import { Effect, Layer } from "effect"
 import type { Migrator, SqlError } from "effect/sql"

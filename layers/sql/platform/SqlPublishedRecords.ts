@@ -1,6 +1,6 @@
 /**
- * Scans, change sets and failure clusters in SQL. A step of a change set and a triage commit with the transaction of the call
- * that takes them.
+ * Scans, change sets and failure clusters in SQL. A step of a change set, or a triage, commits with the transaction of the call
+ * that makes it.
  */
 import { Clock, Effect, Schema } from "effect"
 import type { SqlClient } from "effect/sql"
@@ -82,7 +82,7 @@ const changeset_by_id =
 export const changesetStatus = (status: ChangesetStatus): number =>
   ChangesetStatus.literals.indexOf(status)
 
-/** Takes a step of a change set whose row nobody else changes meanwhile. */
+/** Makes the function that takes a step of a change set, with its row locked. */
 const stepTaker = (of: RecordReads) => {
   const { sql } = of
   const locked = oneOf(of, `${changeset_by_id} FOR UPDATE`, decodeChangesets, "change set")
@@ -159,7 +159,7 @@ export const clusters = (of: RecordReads): FailureClusterReader["Service"] => {
     order: ["occurred_at", "failure_id"],
     direction: "DESC",
     filters: [["cluster_id", "text"]],
-    // A page behind a failure of another cluster has nothing.
+    // A page that continues after a failure of another cluster is empty.
     within: true,
     decode: decodeFailures
   })

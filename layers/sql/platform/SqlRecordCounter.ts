@@ -1,5 +1,5 @@
 /**
- * Counts of records in SQL, in one statement: a record that changes its state meanwhile is counted once.
+ * Counts records in SQL, in one statement, so that a record that changes its state meanwhile is counted once.
  */
 import { Effect, Schema } from "effect"
 import type { RecordCounter } from "../../../services/platform/RecordCounter.ts"
@@ -12,7 +12,7 @@ import { rowDecoder } from "../engine/DecodedRows.ts"
 import { orStoreError } from "../engine/SqlFailure.ts"
 import type { RecordReads } from "./RecordRows.ts"
 
-/** The states in the order of their numbers in the tables. */
+/** SQL expression that converts the number of a state to the state. `states` are in the order of their numbers. */
 const named = (numbers: string, states: ReadonlyArray<string>): string =>
   `(ARRAY[${states.map((state) => `'${state}'`).join(", ")}])[${numbers} + 1]`
 

@@ -1,5 +1,6 @@
 /**
- * Takes records in, in one transaction with the events that tell of them: one statement for each table, whatever their number.
+ * Imports records in SQL, in one transaction with the events that announce them: one statement for each table, however many
+ * records it has.
  */
 import { Effect } from "effect"
 import type { SqlClient } from "effect/sql"
@@ -17,10 +18,10 @@ import { errorSource } from "./SqlWorkspaces.ts"
 
 type Sql = SqlClient.SqlClient
 
-/** The rows of one table: its columns beside the tenant, and what becomes of a row that is there. */
+/** The rows of one table: its columns beside the tenant, and what happens to a row that exists already. */
 interface Rows {
   readonly table: string
-  /** The first is the id. */
+  /** The columns; the first one is the id. */
   readonly columns: ReadonlyArray<readonly [name: string, type: "text" | "int2" | "int8"]>
   readonly known: "stays" | "follows" | "follows until published"
   readonly rows: ReadonlyArray<ReadonlyArray<string | number | null>>
@@ -154,7 +155,7 @@ const insert = (sql: Sql, tenant: Tenant, { columns, known, rows, table }: Rows)
   )
 }
 
-/** The clusters of these failures that are known. */
+/** The ids of those clusters of these failures that exist. */
 const knownClusters = Effect.fnUntraced(function* (
   sql: Sql,
   tenant: Tenant,

@@ -1,6 +1,6 @@
 /**
  * Workspaces in SQL: their frameworks, configuration, systems and errors, and their view of worlds. A change commits with the
- * transaction of the call that makes it; of two on one version the second is refused.
+ * transaction of the call that makes it. Of two changes to the same version, the second is refused.
  */
 import { Clock, Effect, Schema } from "effect"
 import type { WorkspaceReader } from "../../../services/platform/WorkspaceReader.ts"

@@ -1,9 +1,9 @@
 /**
- * Runs that ended long ago and that nothing needs any more, and their removal.
+ * Finds and removes runs that ended long ago and that nothing needs any more.
  *
- * Kept, however old, are: runs that have not ended; those with an open question or a call of unknown outcome; those in quarantine;
- * the runs of a conversation in which something ended later or is still open, as far as a prompt may read them; and those that lack
- * events or their task, which only a change from outside takes.
+ * Some runs are kept, however old they are: those that have not ended; those with an open question or a call of unknown outcome;
+ * those in quarantine; those that a prompt may still read, because a later run of their conversation is open or ended recently;
+ * and those that lack events or their task, which only a change of the database from outside causes.
  */
 import { Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
@@ -16,11 +16,11 @@ import { rowDecoder } from "../engine/DecodedRows.ts"
 import { isWhole } from "../engine/EventRows.ts"
 import { inTransaction } from "../engine/SqlFailure.ts"
 
-/** A prompt reads so many runs of its conversation before it, as `History.ts` does. */
+/** How many runs of its conversation before it a prompt reads (`History.ts`). */
 const read_max = chapters_max + 1
 const int4_max = 2_147_483_647
 
-/** When the run $row ended. */
+/** SQL expression for when the run `row` ended, in ms since 1970. */
 const endOf = (row: string) =>
   `(SELECT e.at FROM troupe.run_pairs e WHERE e.run_id = ${row}.run_id AND e.seq >= ${row}.length - 2
     AND e.seq + (e.next IS NOT NULL)::int4 = ${row}.length - 1)`
@@ -52,7 +52,7 @@ const decodePage = rowDecoder(
     run_id: RunId,
     length: Schema.Int,
     expired: Schema.Boolean,
-    /** False for one that is not expired. */
+    /** Whether the run has its task and all of its events; false for a run that is not expired. */
     whole: Schema.Boolean
   }),
   "runs"
@@ -65,21 +65,23 @@ const decodeTenants = rowDecoder(Schema.Struct({ tenant: Tenant }), "tenants")
 
 export interface Expired {
   readonly run: RunId
-  /** How many events it has. */
+  /** The number of its events. */
   readonly length: number
 }
 
 export interface Page {
   readonly expired: ReadonlyArray<Expired>
-  /** Those that would be expired, and lack events or their task: they are kept, to be repaired. */
+  /** Runs that would be expired but lack events or their task. They are kept, to be repaired. */
   readonly broken: ReadonlyArray<RunId>
-  /** The last run that was looked at; undefined = there are no more. */
+  /** The last run that was checked; undefined = there are no more. */
   readonly last: RunId | undefined
 }
 
 type Failure = SqlError.SqlError | StoreError
 
-/** Looks at `limit` runs behind `after`, by id: those of them that ended before `before` (ms since 1970) and are not needed. */
+/**
+ * Checks the next `limit` runs after `after`, by id. Gives those that ended before `before` (ms since 1970) and are not needed.
+ */
 export const find = Effect.fnUntraced(function* (
   before: number,
   limit: number,
@@ -105,7 +107,7 @@ export const find = Effect.fnUntraced(function* (
   }
 })
 
-/** Tables of a run, and the column that names it. */
+/** The tables with rows of a run, and the column that has the run's id. */
 const tables: ReadonlyArray<readonly [table: string, column: string]> = [
   ["run_pairs", "run_id"],
   ["approvals", "run_id"],
@@ -115,7 +117,7 @@ const tables: ReadonlyArray<readonly [table: string, column: string]> = [
   ["runs", "run_id"]
 ]
 
-/** Of the conversations $1 of the tenants $2 those without a task: their rows, messages and channels go with their last run. */
+/** Statements for the conversations $1 of the tenants $2. They delete those without a task, with their messages and channels. */
 const conversation_statements = [
   `DELETE FROM troupe.conversation_messages m USING unnest($1::text[], $2::text[]) AS w(id, tenant)
    WHERE m.tenant = w.tenant AND m.conversation = w.id
@@ -133,7 +135,7 @@ const removeLocked = Effect.fnUntraced(function* (
   before: number,
   runs: ReadonlyArray<RunId>
 ): Effect.fn.Return<number, Failure, BlobStore> {
-  // Whoever sends a message locks its conversation: one that is busy is left for the next time.
+  // Sending a message locks its conversation. A conversation that is locked is skipped until the next pass.
   const held = yield* Effect.flatMap(
     sql.unsafe(
       `SELECT d.run_id, c.tenant, c.id AS conversation FROM troupe.run_details d
@@ -177,7 +179,9 @@ const removeLocked = Effect.fnUntraced(function* (
   return ids.length
 })
 
-/** Removes those of the runs that are still expired, in one transaction; gives how many. What turns cost is kept. */
+/**
+ * Removes those of the runs that are still expired, in one transaction. Gives how many it removed. The costs of turns are kept.
+ */
 export const remove = (
   before: number,
   runs: ReadonlyArray<RunId>

@@ -1,6 +1,6 @@
 /**
- * Removes what is over and old, in small transactions beside the work of the runs: runs that ended, written to an archive first
- * where there is one; records of calls; settled dead letters; results of queued calls.
+ * Removes what is over and old, in small transactions while runs continue: ended runs, which are written to an archive first if
+ * one is configured; records of calls; settled dead letters; results of queued calls.
  */
 import { Clock, Effect, Layer, Schedule, Schema } from "effect"
 import type { Scope } from "effect"
@@ -20,7 +20,7 @@ export interface RetentionOptions {
   readonly runs_ms?: number
   /** How long records of calls, settled dead letters and results of queued calls are kept, in ms. Absent = 30 days. */
   readonly records_ms?: number
-  /** A directory for archives: a run is removed only after it was written there. Absent = runs are removed without. */
+  /** A directory for archives: a run is removed only after it was written there. Absent = runs are removed without an archive. */
   readonly archive?: string
 }
 
@@ -28,17 +28,19 @@ const day_ms = 86_400_000
 const runs_default_ms = 90 * day_ms
 const records_default_ms = 30 * day_ms
 
-/** When the first pass begins after a start, how long it rests between passes and between pages. */
+/** In ms: the time from the start to the first pass, between passes, and between the pages of a pass. */
 const first_ms = 60_000
 const pass_ms = 3_600_000
 const rest_ms = 500
 
-/** Runs that one statement looks at, those that one transaction removes, and about how many events go with them. */
+/**
+ * The most runs that one statement checks, the most that one transaction removes, and about how many events it removes with them.
+ */
 const looked_max = 200
 const removed_max = 50
 const events_max = 5_000
 const records_max = 500
-/** Runs that a log names. */
+/** The most runs that one log entry names. */
 const named_max = 20
 
 type Failure = SqlError.SqlError | StoreError | ArchiveFile.ArchiveUnusable | RunExport.RunChanged
@@ -47,7 +49,9 @@ type Needs = SqlClient.SqlClient | BlobStore | ToolQueue
 const decodeTimes = rowDecoder(Schema.Struct({ now: Schema.Number }), "times")
 const decodeCounts = rowDecoder(Schema.Struct({ n: Schema.Int }), "counts")
 
-/** The earlier of the process's and the database's time: a clock that is ahead removes nothing too soon. */
+/**
+ * The earlier of the process's and the database's time, in ms since 1970, so that a clock that is ahead removes nothing too soon.
+ */
 const currentTime = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const [row] = yield* Effect.flatMap(
@@ -57,7 +61,7 @@ const currentTime = Effect.gen(function* () {
   return Math.min(yield* Clock.currentTimeMillis, row?.now ?? 0)
 })
 
-/** Groups of runs that one transaction removes. */
+/** Divides runs into the groups that one transaction removes. */
 const groups = function* (expired: ReadonlyArray<ExpiredRuns.Expired>) {
   let group: Array<RunId> = []
   let events = 0
@@ -73,7 +77,7 @@ const groups = function* (expired: ReadonlyArray<ExpiredRuns.Expired>) {
   if (group.length > 0) yield group
 }
 
-/** A name that sorts by time. */
+/** The name of an archive file. Names sort by time. */
 const fileName = (at: number, first: RunId): string =>
   `${new Date(at).toISOString().replaceAll(/[:.]/g, "-")}-${first}.jsonl`
 
@@ -93,7 +97,7 @@ const logBroken = (runs: ReadonlyArray<RunId>) =>
     { runs: runs.slice(0, named_max) }
   )
 
-/** Removes runs that ended before `before`; gives how many. */
+/** Removes runs that ended before `before`. Gives how many it removed. */
 const removeRuns = Effect.fnUntraced(function* (
   before: number,
   directory: string | undefined,
@@ -116,7 +120,7 @@ const removeRuns = Effect.fnUntraced(function* (
   return removed
 })
 
-/** Records come in the order of their time, nearly: only the first ones are looked at. */
+/** Records are stored almost in the order of their time, so only the first ones are checked. */
 const forgotten = [
   `DELETE FROM troupe.call_records r WHERE r.place = ANY (ARRAY (SELECT o.place FROM (
      SELECT c.place, c.ended_at FROM troupe.call_records c ORDER BY c.place LIMIT ${records_max}) o WHERE o.ended_at < $1::text::int8))`,
@@ -153,7 +157,7 @@ const removeRecords = Effect.fnUntraced(function* (
   return removed
 })
 
-/** One pass over everything; gives how many runs and records it removed. */
+/** Removes everything that is old. Gives how many runs and records it removed. */
 export const pass = Effect.fn("Retention.pass")(function* (
   { archive, records_ms = records_default_ms, runs_ms = runs_default_ms }: RetentionOptions,
   pause: Effect.Effect<void> = Effect.void
@@ -167,7 +171,10 @@ export const pass = Effect.fn("Retention.pass")(function* (
   return { runs, records }
 })
 
-/** A pass a minute after the start, and one an hour after each. One that fails is logged, and the next one goes on. */
+/**
+ * Starts a pass one minute after the start, and another one hour after each. A pass that fails is logged, and the next one runs
+ * all the same.
+ */
 const start = (options: RetentionOptions): Effect.Effect<void, never, Needs | Scope.Scope> => {
   const once = Effect.catchCause(pass(options, Effect.sleep(rest_ms)), (cause) =>
     Effect.logWarning("what is old was not removed", cause)

@@ -1,5 +1,5 @@
 /**
- * Records of calls in SQL. A write is one statement, however many records it holds.
+ * Records of calls in SQL. All records of one write are inserted by one statement.
  */
 import { Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
@@ -17,7 +17,7 @@ const decodeRecords = rowDecoder(
   "records of calls"
 )
 
-/** Names come from models and may hold anything, so they are JSON text. */
+/** Encodes a name as JSON text. Names come from models and may contain any character. */
 const named = (name: string): string => JSON.stringify(name)
 
 const make = Effect.gen(function* () {

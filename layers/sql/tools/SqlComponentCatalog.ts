@@ -8,7 +8,7 @@ import { Component, components_max } from "../../../src/agents/Observation.ts"
 import { readableRows } from "../engine/DecodedRows.ts"
 import { toStoreError } from "../engine/SqlFailure.ts"
 
-/** Another version of this runtime may have written a shape that this one does not know. */
+/** Skips components that cannot be read: another version of this runtime may have written a shape that this one does not know. */
 const decodeComponents = readableRows(
   Schema.Struct({ component: Schema.fromJsonString(Component) }),
   "components"

@@ -1,5 +1,5 @@
 /**
- * Accepted definitions of MCP servers' tools in SQL. A pin and the record of its acceptance are one transaction.
+ * Accepted definitions of MCP servers' tools in SQL. A pin and the record of its acceptance are written in one transaction.
  */
 import { Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
@@ -71,7 +71,7 @@ const make = Effect.gen(function* () {
         .pipe(
           Effect.flatMap(decodePins),
           Effect.mapError(orStoreError),
-          // Not by the database, whose collation is not ours.
+          // They are sorted in JavaScript, because the database's collation is another one.
           Effect.map((pins) => [...pins].sort((a, b) => (a.tool < b.tool ? -1 : 1)))
         ),
     accept: Effect.fn("McpPins.accept")(

@@ -1,6 +1,6 @@
 /**
- * What workers offer, in PostgreSQL: one row for each worker, so that a renewal is a small write. Private to
- * the room; the queue of tool calls answers with it.
+ * The tools that workers offer, in PostgreSQL: one row for each worker, so that a renewal is a small write. Private to this room;
+ * the queue of tool calls includes these methods.
  */
 import { Clock, Effect, Option, Schema } from "effect"
 import { SqlClient } from "effect/sql"
@@ -24,7 +24,7 @@ const decodeWorkers = readableRows(
 
 const workers_max = 1_000
 
-/** A spec that cannot be read, such as one of another release, is not listed. */
+/** Specs that cannot be read, such as those of another release, are not listed. */
 const readSpec = Schema.decodeUnknownOption(ToolSpec)
 const readSpecs = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Array(Schema.Unknown)))
 

@@ -1,6 +1,6 @@
 /**
- * The queue of tool calls in PostgreSQL: claimed with SKIP LOCKED and a lease, of each tenant in turn, woken by NOTIFY, and
- * read again after a while by those that wait, because a wakeup may be missed.
+ * The queue of tool calls in PostgreSQL. Calls are claimed with SKIP LOCKED and a lease, tenants in turn. Waiters are woken by
+ * NOTIFY, and also read again after a while, because a wakeup may be lost.
  */
 import { Clock, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
@@ -42,7 +42,7 @@ const callFields = {
   expires_at: Schema.Number,
   deliveries: Schema.Int
 }
-/** One that cannot be read stays with its lease, and keeps no other from being run. */
+/** A call that cannot be read keeps its lease and does not prevent other calls from running. */
 const decodeDeliveries = readableRows(
   Schema.Struct({ ...callFields, begun_at: Schema.NullOr(Schema.Number), result: StoredResult }),
   "claimed calls"
@@ -70,7 +70,7 @@ const decodeKnown = rowDecoder(
   "sent calls"
 )
 
-/** Was there room for the call, and was it put there? */
+/** `room`: whether the queue had room for the call. `put`: whether the call was inserted. */
 const decodeTried = rowDecoder(
   Schema.Struct({ room: Schema.Boolean, put: Schema.Boolean }),
   "sent calls"
@@ -80,7 +80,7 @@ const decodeDue = rowDecoder(
   "times of calls"
 )
 
-/** By their codes. */
+/** The statuses, indexed by their numbers in the table. */
 const statuses = ["waiting", "over", "dead"] as const
 
 const columns = `id, tool, tenant, payload, expires_at::float8 AS expires_at, deliveries,
@@ -107,7 +107,10 @@ const put = (
   )
   SELECT room.room, EXISTS (SELECT FROM put) AS put FROM room`
 
-/** An id that is known: what it was sent with, what became of it, and whether it is to wait once more. */
+/**
+ * Handles a call whose id is in the queue: gives its conclusive result, if there is one; otherwise it waits on, or is queued
+ * again. Gives `"gone"` where there is no such call, and fails with ToolMessageConflict where the id names another call.
+ */
 const known = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   message: NewToolMessage,
@@ -120,13 +123,13 @@ const known = Effect.fnUntraced(function* (
   const [row] = yield* decodeKnown(rows)
   if (row === undefined) return "gone" as const
   const result = row.result ?? undefined
-  // What is run again may come with another approval.
+  // A call that runs again may carry another approval.
   const again = result === undefined ? row.status !== 0 : isInconclusive(result)
   if (row.tool !== tool || row.tenant !== tenant || (!again && !isSameCall(row.payload, payload))) {
     return yield* new ToolMessageConflict({ id, message: `the id ${id} names another call` })
   }
   if (row.result === null && row.status === 0) {
-    // Still on its way: it may live as long as its newest sender waits.
+    // The call still waits or runs: it expires no earlier than its newest sender wants.
     yield* sql`
       UPDATE troupe.tool_messages SET expires_at = greatest(expires_at, ${expires_at}::int8) WHERE id = ${id}::text`
     return undefined
@@ -171,14 +174,14 @@ const resultOf = (sql: SqlClient.SqlClient, id: string) =>
     onFailure: orStoreError
   })
 
-/** True if the statement found the row that it is about. */
+/** Whether the statement changed a row. */
 const changes = <E>(statement: Effect.Effect<ReadonlyArray<unknown>, E>) =>
   Effect.map(statement, (rows) => rows.length > 0)
 
 type Methods<K extends keyof ToolQueue["Service"]> = Pick<ToolQueue["Service"], K>
 type Wakeups = Effect.Success<typeof makeToolWakeups>
 
-/** For the senders of calls. */
+/** The methods for senders of calls. */
 const sending = (
   sql: SqlClient.SqlClient,
   wakeups: Wakeups
@@ -197,7 +200,7 @@ const sending = (
   shown: wakeups.onShown
 })
 
-/** For the loop that claims calls for workers. */
+/** The methods for the loop that claims calls for workers. */
 const claiming = (
   sql: SqlClient.SqlClient,
   wakeups: Wakeups
@@ -231,7 +234,7 @@ const claiming = (
   sent: wakeups.onSent
 })
 
-/** For a worker that runs a call. */
+/** The methods for a worker that runs a call. */
 const running = (
   sql: SqlClient.SqlClient
 ): Methods<"begin" | "extend" | "publish" | "acknowledge" | "failed" | "show"> => ({
@@ -284,7 +287,7 @@ const running = (
       : Effect.void
 })
 
-/** For operators: calls that are dead or over. */
+/** The methods for operators, on calls that are dead or over. */
 const operating = (sql: SqlClient.SqlClient): Methods<"dead" | "replay" | "discard" | "prune"> => ({
   dead: (limit) =>
     sql`

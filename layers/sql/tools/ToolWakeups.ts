@@ -1,6 +1,6 @@
 /**
- * Wakeups of the tool queue: who in this process waits for which call, and who is shown its preliminary results. Private
- * to the room. The process listens to the database from the first wait on. Because a wakeup may be lost, a wait for a
+ * Wakeups of the tool queue: which fibers of this process wait for which call, and which listeners get its preliminary results.
+ * Private to this room. The process listens to the database from its first wait on. Because a wakeup may be lost, a wait for a
  * result also reads the call every `reread_ms`.
  */
 import { Deferred, Effect, Scope, Semaphore } from "effect"
@@ -9,14 +9,16 @@ import { toStoreError } from "../engine/SqlFailure.ts"
 import { SqlNotify } from "../engine/SqlNotify.ts"
 
 /**
- * One channel for everything, because each takes a connection that listens. An empty payload = calls were sent; an id =
- * that call has a result; an id, a line feed and JSON text = a preliminary result of that call.
+ * The one notification channel for everything, because each channel takes a listening connection. An empty payload: calls were
+ * sent. An id: that call has a result. An id, a line feed and JSON text: a preliminary result of that call.
  */
 export const tool_queue_channel = "troupe_tool_queue"
 
 const reread_ms = 2_000
 
-/** Listens from its first run until the scope closes. Where listening fails, the next run tries again. */
+/**
+ * Makes an effect that starts to listen when it first runs, until the scope closes. Where that fails, the next run tries again.
+ */
 const makeListening = Effect.fnUntraced(function* (
   callback: (payload: string | undefined) => void
 ) {
@@ -68,7 +70,7 @@ export const makeToolWakeups = Effect.gen(function* () {
     for (const listener of watching.all.get(id) ?? []) listener(json)
   }
   const listens = yield* makeListening((payload) => {
-    // The connection was lost and is there again: anything may have happened meanwhile.
+    // The connection was lost and is back: anything may have happened meanwhile.
     if (payload === undefined) for (const wakeups of waiting.all.values()) wake(wakeups)
     if (payload === undefined || payload === "") {
       for (const listener of sent) listener()
@@ -78,7 +80,7 @@ export const makeToolWakeups = Effect.gen(function* () {
     if (end === -1) wake(waiting.all.get(payload) ?? [])
     else show(payload.slice(0, end), payload.slice(end + 1))
   })
-  /** Runs `read`, and again at each wakeup of the call, until it finds something. */
+  /** Runs `read` until it finds something: at once, at each wakeup of the call, and at least every 2 s. */
   const until = <A, E>(
     id: string,
     read: Effect.Effect<A | undefined, E>

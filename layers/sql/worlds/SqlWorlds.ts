@@ -1,6 +1,6 @@
 /**
- * Worlds and the candidates of their rules in SQL. A proposal is one statement, which commits with the transaction of the call
- * that makes it; a version is published in a transaction of its own.
+ * Worlds and the candidates for their rules in SQL. A proposal is one statement, which commits with the transaction of the call
+ * that makes it. A version is published in a transaction of its own.
  */
 import { Clock, Effect, Layer, Schema } from "effect"
 import { SecureRandom } from "effect/crypto"
@@ -40,7 +40,7 @@ import * as TenantReads from "../engine/TenantReads.ts"
 
 type Sql = SqlClient.SqlClient
 
-/** A client, and how a tenant reads with it. */
+/** The SQL client, and the tenants' way to read with it. */
 interface WorldReads {
   readonly sql: Sql
   readonly reads: TenantReads.TenantReads["Service"]
@@ -56,7 +56,7 @@ const decodeEvalSets = rowDecoder(
   "EvalSets"
 )
 
-/** By id. No id is empty, so all are behind the empty text. */
+/** The rules after `after`, by id. No id is empty, so the empty text is before all of them. */
 const rulesBehind = (
   { reads, sql }: WorldReads,
   tenant: Tenant,
@@ -137,7 +137,10 @@ const reader = (of: WorldReads): WorldReader["Service"] => {
   }
 }
 
-/** Two publishers of one version: the second waits for the first's row, and then its version is not the next. */
+/**
+ * Takes the next version of a world. Of two publishers of the same version, the second waits for the first one's row; then its
+ * version is no longer the next.
+ */
 const take = `INSERT INTO troupe.worlds AS w (tenant, world_id, version, world)
   SELECT $1::text, $2::text, $3::int4, $4::text
   WHERE $3::int4 = 1 OR EXISTS (SELECT FROM troupe.worlds WHERE tenant = $1::text AND world_id = $2::text)
@@ -187,7 +190,7 @@ const publish = (
     return yield* outbox.enqueue([publishedMessage(tenant, event_id, version)])
   }).pipe(inTransaction(sql), Effect.mapError(orStoreError))
 
-/** What a candidate says and who proposed it, as the column `draft` holds it. */
+/** The content and the proposer of a candidate, as the column `draft` stores them. */
 const StoredDraft = Schema.Struct({ ...CandidateDraft.fields, proposed_by: Schema.String })
 const encodeDraft = Schema.encodeEffect(Schema.fromJsonString(StoredDraft))
 
@@ -208,7 +211,9 @@ const candidateOf = ({ draft, status, ...row }: typeof Candidate.Type): RuleCand
   status: statuses[status]
 })
 
-/** One that is there is given back; otherwise it is queued where the world is known and fewer than the bound wait. */
+/**
+ * Gives the candidate if it exists. Otherwise it is inserted, if the world exists and fewer candidates than the limit are open.
+ */
 const queue = `WITH known AS (
     SELECT world_id, candidate_id, proposed_at::float8 AS proposed_at, status, draft FROM troupe.rule_candidates
     WHERE tenant = $1::text AND world_id = $2::text AND candidate_id = $3::text
@@ -254,7 +259,7 @@ const proposals = (of: WorldReads): RuleProposals["Service"] => {
   }
 }
 
-/** Over a database that `SqlStores` has brought up to date. */
+/** Needs a database that `SqlStores` has migrated. */
 export const layer: Layer.Layer<
   WorldReader | WorldPublisher | RuleProposals,
   Migrator.MigrationError | SqlError.SqlError,
