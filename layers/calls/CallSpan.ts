@@ -1,6 +1,6 @@
 /**
- * The span that a call is sent in. Without a tracer it follows from the call, so that what the platform does for it is still in
- * the run's trace, and a call that is sent again has the same one.
+ * The span in which a call is sent. Without a tracer, its id is derived from the run and the call, so that the platform's work
+ * for the call is in the run's trace, and a repeated call has the same span.
  */
 import { createHash } from "node:crypto"
 import { Effect, Tracer } from "effect"
@@ -8,7 +8,7 @@ import type { CallOfRun } from "../../src/tool/GovernedTool.ts"
 
 const span_id_digits = 16
 
-/** It counts as sampled: the journal records the call under this trace. */
+/** The derived span. It counts as sampled, because the journal records the call under this trace. */
 const ownSpan = ({ call, run, trace_id }: CallOfRun): Tracer.ExternalSpan =>
   Tracer.externalSpan({
     traceId: trace_id,
@@ -16,6 +16,6 @@ const ownSpan = ({ call, run, trace_id }: CallOfRun): Tracer.ExternalSpan =>
     sampled: true
   })
 
-/** The tracer's span, or that of a sender that is not sampled, where there is one. */
+/** The current span, from the tracer or from a sender that is not sampled; otherwise the derived one. */
 export const spanOfCall = (call: CallOfRun): Effect.Effect<Tracer.AnySpan> =>
   Effect.orElseSucceed(Effect.currentParentSpan, () => ownSpan(call))

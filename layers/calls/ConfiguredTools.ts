@@ -64,40 +64,40 @@ export type { HostPath, Revisions, RevisionsOf, HostContextOf } from "./HostQues
 export interface Options {
   /** Configurations by `type`, and callbacks that a host has resolved. */
   readonly tools: ReadonlyArray<ToolConfig>
-  /** Absent = there is none: the start fails where a tool needs it. */
+  /** Absent = there is no callback, and the start fails if a tool needs one. */
   readonly callback?: Callback
   /**
    * `base`: GET and POST below /api/. `extended`: PUT and DELETE too, below the callback's own mount. `full`: PATCH too.
    * Absent = `base`.
    */
   readonly profile?: CallProfile
-  /** Operations beside those of `platform_ops`; one of the same name takes its place. */
+  /** Operations in addition to those of `platform_ops`. One with the same name replaces the platform's. */
   readonly operations?: ReadonlyArray<PlatformOp>
   /** The workflow and the variant that this runtime runs as: they are written into the fixed bodies of its calls. */
   readonly identity?: HostContext
   /**
-   * What may change between two turns, such as the latest revision; asked for once by each call that needs it, before a person
-   * is asked about the call. What it says is journaled and is what is sent. The runtime adds the run's trace and, as the
-   * session, its conversation. `{ path }` = an endpoint of the platform says it. Absent = these alone.
+   * Values that may change between two turns, such as the latest revision. Each call that needs them asks once, before a person
+   * is asked about the call; the answer is journaled and is what is sent. The runtime adds the run's trace and, as the session,
+   * its conversation. `{ path }` = an endpoint of the platform answers. Absent = only the runtime's own values are filled in.
    */
   readonly context?: HostContextOf | HostPath
   /**
-   * The revision that a reference stands for, such as `workflow.environment.production.summarize`. Asked for without a caller
-   * when the runtime starts, for the schema of its inputs, and once by each run that calls it: of a function, of an endpoint
-   * of the platform (`{ path }`), or revisions by their references.
+   * Which revision a reference stands for, such as `workflow.environment.production.summarize`. It is asked for when the runtime
+   * starts, without a caller, for the schema of its inputs, and then once by each run that calls it. A function answers, an
+   * endpoint of the platform (`{ path }`), or a record of revisions by reference.
    */
   readonly references?: RevisionsOf | HostPath | Revisions
-  /** Of one request, and of one answer of a function of this program, 1 to 600,000. Absent = 30,000. */
+  /** The timeout of one request, and of one answer of a function of this program, in ms, 1 to 600,000. Absent = 30,000. */
   readonly timeout_ms?: number
-  /** Absent = the system's. */
+  /** The resolver of host names. Absent = the system's. */
   readonly resolve?: Resolver
-  /** A certificate authority to trust beside none other, in PEM. */
+  /** The only certificate authority to trust, in PEM. Absent = those that Node trusts. */
   readonly ca?: string
 }
 
-/** Of one direct or gateway call. */
+/** The default timeout of one direct or gateway call. */
 export const timeout_ms_default = 30_000
-/** The client's own timeout comes first, with a precise error. */
+/** Added to the client's timeout for the tool's own, so that the client's comes first, with a precise error. */
 const margin_ms = 1_000
 const target_units_max = 4_000
 const description_units_max = 1_000
@@ -106,7 +106,7 @@ const sha256 = (text: string): string => hash("sha256", text, "hex")
 
 const cut = (text: string): string => cutText(text, description_units_max)
 
-/** The gateway's URL. Its query is the operator's, who may write a credential there: its digest stands for it. */
+/** The gateway's URL, with a digest in the place of its query, in which the operator may have written a credential. */
 const gatewayOf = (endpoint: string) => {
   const { origin, pathname, search } = new URL(endpoint)
   return search === ""
@@ -114,7 +114,7 @@ const gatewayOf = (endpoint: string) => {
     : { endpoint: origin + pathname, query: { sha256: sha256(search) } }
 }
 
-/** What a call is bound to, as one canonical text. */
+/** The target to which a call is bound, as one canonical text. */
 const boundTo = ({ target }: ResolvedTool, endpoint: string): string =>
   target._tag === "Gateway"
     ? canonical({ ...gatewayOf(endpoint), ref: target.ref })
@@ -122,7 +122,7 @@ const boundTo = ({ target }: ResolvedTool, endpoint: string): string =>
       ? canonical({ origin: new URL(endpoint).origin, ...target.call })
       : canonical({ origin: new URL(endpoint).origin, reference: target.reference })
 
-/** Tells an approver where a call goes and what is filled in for the model. */
+/** A description for approvers: where a call goes, and what is filled in for the model. */
 const effectOf = ({ description, target }: ResolvedTool, endpoint: string): string => {
   const { origin } = new URL(endpoint)
   if (target._tag === "Gateway") return cut(`Runs ${target.ref} by the gateway of ${origin}.`)
@@ -147,7 +147,7 @@ const governanceOf = (tool: ResolvedTool, bound: string, endpoint: string, timeo
   const { id, namespace, needs_approval, permission, read_only, target } = tool
   return {
     namespace,
-    // Another target is another tool: neither a decision nor a lost dispatch holds for it.
+    // A tool with another target is another tool: neither a decision nor a lost dispatch applies to it.
     version: `1-${sha256(bound).slice(0, 16)}`,
     side_effects: read_only ? "read" : "external",
     ...repeatingOf(tool),
@@ -161,7 +161,7 @@ const governanceOf = (tool: ResolvedTool, bound: string, endpoint: string, timeo
 }
 
 interface Built {
-  /** Of every result: any JSON. */
+  /** The codec of every result: any JSON. */
   readonly output: OutputCodec
   readonly endpoint: string
   readonly timeout_ms: number
@@ -203,7 +203,7 @@ const governed = Effect.fnUntraced(function* (
   }
 })
 
-/** An option that is none of a tool. */
+/** The error of an option that does not belong to a tool. */
 const wrong = (field: string, problem: string): ToolConfigRefused =>
   new ToolConfigRefused({
     reason: "InvalidToolConfig",
@@ -211,18 +211,18 @@ const wrong = (field: string, problem: string): ToolConfigRefused =>
     message: `${field}: ${problem}`
   })
 
-/** Does a tool name an operation that is not among these? */
+/** Whether a tool names an operation that is not among these. */
 const namesOther = (configs: ReadonlyArray<ToolConfig>, own: PlatformCatalogue): boolean =>
   configs.some((each) => "op" in each && !own.has(each.op))
 
-/** The operations that the options give, and where a tool names another one, those of the platform beneath them. */
+/** The operations of the options; if a tool names another one, also those of the platform, which they override. */
 const catalogueOf = (operations: ReadonlyArray<PlatformOp>, configs: ReadonlyArray<ToolConfig>) => {
   const own = loadCatalogue(operations)
   if (Result.isFailure(own) || !namesOther(configs, own.success)) return own
   return Result.map(loadCatalogue(platform_ops), (all) => new Map([...all, ...own.success]))
 }
 
-/** The revisions of all references among the tools, each asked for once. */
+/** The revisions of all references among the tools, by reference; each is asked for once. */
 const revisionsOf = Effect.fnUntraced(function* (
   ask: AskRevision | undefined,
   configs: ReadonlyArray<ToolConfig>
@@ -255,7 +255,7 @@ const noRevision = (): ToolError =>
     message: "the workflow has no revision that can be run now, and nothing was sent"
   })
 
-/** The revision of each reference, asked for once by each run. */
+/** Makes a function that gives the revision of a reference. It asks once for each run and reference. */
 const revisionsByRun = (ask: AskRevision | undefined, timeout_ms: number): RevisionOf => {
   const known = new Map<string, ReturnType<typeof oncePerRun<string, ToolError>>>()
   const asking = (identity: string) =>
@@ -276,7 +276,7 @@ const revisionsByRun = (ask: AskRevision | undefined, timeout_ms: number): Revis
   }
 }
 
-/** How the host is asked, where the options say that it is. */
+/** How the host is asked for context and revisions; undefined for what the options do not have. */
 const questionsOf = Effect.fnUntraced(function* (
   { context, references, timeout_ms = timeout_ms_default }: Options,
   platform: HostQuestions.Platform | undefined
@@ -300,7 +300,7 @@ const checkedContext = (identity: HostContext | undefined) =>
     ? Result.succeed({})
     : Result.mapError(decodeHostContext(identity), (problem) => wrong("identity", problem))
 
-/** For a registry. Fails with the first tool that cannot be right. */
+/** The tools of a configuration, for a registry. Fails with the first tool or option that cannot be right. */
 export const tools = (
   options: Options
 ): Effect.Effect<ReadonlyArray<GovernedTool>, MisdeclaredTool | ToolConfigRefused> =>
@@ -331,7 +331,7 @@ export const tools = (
       revisions: yield* revisionsOf(references, configs)
     }
     const resolved = yield* Effect.fromResult(resolveTools(configs, resolution))
-    // Without a callback every tool was refused.
+    // Without a callback, there are no tools here: each one was refused.
     if (platform === undefined) return []
     const revisionOf = revisionsByRun(references, timeout_ms)
     const calls = { ...platform, context, revisionOf }

@@ -1,6 +1,6 @@
 /**
- * Direct calls: the runtime assembles the body of each, checks it by the endpoint's schema and sends one request to the
- * platform. Nothing is sent where any of it is refused.
+ * Direct calls: the runtime assembles the body of each call, checks it against the endpoint's schema and sends one request to the
+ * platform. If any part is refused, nothing is sent.
  */
 import { Cause, Effect, Exit, Result, Schema } from "effect"
 import { isSameJson } from "../../src/Canonical.ts"
@@ -44,7 +44,7 @@ import type { PlatformClient } from "./PlatformClient.ts"
 export interface Services {
   readonly client: PlatformClient
   readonly context: AskContext | undefined
-  /** What holds for the whole deployment, for tokens that are not in the fixed body. */
+  /** Values that hold for the whole deployment, for tokens that are not in the fixed body. */
   readonly identity: JsonObject
   readonly profile: CallProfile
   /** The revision that a workflow's reference stands for in a run. */
@@ -56,7 +56,10 @@ export type RevisionOf = (identity: string, caller: CallerOf) => Effect.Effect<s
 
 const what = "direct tool call"
 
-/** Its kind is `external`: to a failure of the kind `internal` the runtime adds that the call may have taken effect. */
+/**
+ * The error of a call that was not sent. Its kind is `external`, because to a failure of the kind `internal` the runtime adds
+ * that the call may have taken effect.
+ */
 const notSent = (reason: string, problem: string): ToolError =>
   new ToolTerminalError({
     kind: "external",
@@ -76,13 +79,13 @@ const argumentRefused = (name: string): ToolError =>
     message: `${what} was not sent: an argument cannot be part of the request (${name})`
   })
 
-/** A body that cannot be assembled, by the name of its refusal, in the class that the name has. */
+/** The error of a body that cannot be assembled, in the class to which the name of the refusal belongs. */
 const refusalError = (name: string): ToolError =>
   classifyName(name).class === "ToolUserError" ? argumentRefused(name) : setUpWrongly(name)
 
 /**
- * A request that cannot be made of its body. The path itself was checked when the runtime started, so that what is wrong is a
- * value: the model's to correct, unless all of them are filled in.
+ * The error of a request that cannot be made from its body. The path was checked when the runtime started, so a value is at
+ * fault: the model can correct it, unless all values of the path are filled in.
  */
 const requestError = ({ call, set }: DirectTarget, refusal: RequestRefusal): ToolError => {
   const isSet = (path: BodyPath) => set.some((each) => isPrefix(each, path) || isPrefix(path, each))
@@ -97,7 +100,7 @@ const noContext = notSent(
   "the run does not have what the platform needs to know of it"
 )
 
-/** What the host knows of the turn, with each id in both forms. */
+/** Asks what the host knows about the turn. Gives each id in both forms. Fails with MISSING_RUN_CONTEXT. */
 const askHost = Effect.fnUntraced(function* (
   ask: AskContext,
   { call, conversation, principal, run, tenant, trace_id }: CallOfRun
@@ -109,7 +112,7 @@ const askHost = Effect.fnUntraced(function* (
   return withBothForms(decoded.success)
 })
 
-/** Of the bound fields, those whose values the host alone knows; what the host says of the others counts too. */
+/** The values that the host gives for bound fields, also for those that the runtime knows by itself. */
 const valuesOf = (
   { call }: DirectTarget,
   asked: JsonObject
@@ -120,8 +123,9 @@ const valuesOf = (
   })
 
 /**
- * Asks the host once for what it fills in; undefined where there is nothing to ask. Fails where a field would be left empty, so
- * that no person is asked about a call that could not be sent. Of a workflow it is the revision.
+ * Makes the function that asks the host once for the values to fill in; undefined where there is nothing to ask. The function
+ * fails where a field would be left empty, so that no person is asked about a call that could not be sent. For a workflow, the
+ * value is its revision.
  */
 export const fillInOf = (
   { context: ask, identity, revisionOf }: Services,
@@ -145,7 +149,7 @@ export const fillInOf = (
   })
 }
 
-/** What the runtime itself knows of every call. */
+/** The values that the runtime itself knows about every call. */
 const ownOf = (
   trace: { readonly trace_id: string; readonly span_id: string },
   session_id: string
@@ -153,7 +157,10 @@ const ownOf = (
 
 const own_example = ownOf({ trace_id: "0", span_id: "0" }, "0")
 
-/** The run's own trace and session, the deployment's identity, and over both what the host filled in. */
+/**
+ * The values for the tokens of a call: the run's own trace and session, overridden by the deployment's identity, and both by what
+ * the host filled in.
+ */
 const contextOf = Effect.fnUntraced(function* (
   { context: ask, identity }: Services,
   target: DirectTarget,
@@ -171,11 +178,11 @@ const contextOf = Effect.fnUntraced(function* (
   }, known)
 })
 
-/** Where a value does not fit; undefined = nobody can say. */
+/** The path of the value that does not fit the schema; undefined = not known. */
 const pathOfFault = (error: unknown): BodyPath | undefined =>
   Schema.isSchemaError(error) ? firstSchemaIssue(error.issue).path : undefined
 
-/** Checks the merged body. What is wrong at a fixed or bound field is not the model's to correct. */
+/** Checks the merged body. A fault at a fixed or bound field is not reported as the model's to correct. */
 const checkBody = (
   { decode }: InputCodec,
   { set }: DirectTarget,
@@ -199,13 +206,13 @@ const checkBody = (
   )
 }
 
-/** The revision that was filled in for the call; undefined = none was, as in a worker of another process. */
+/** The revision that was filled in for the call; undefined if none was, as in a worker of another process. */
 const revisionIn = ({ filled }: CallContext): string | undefined => {
   const found = filled?.[revision_place]
   return isRevisionId(found) ? found : undefined
 }
 
-/** What a workflow's run gave, with the trace in which it can be found; null where there is none. */
+/** The outputs of a workflow's run, with the trace in which it can be found; both are null where the answer lacks them. */
 const outputsOf = (value: Json): Json => ({
   outputs: memberOf(memberOf(value, "data"), "outputs") ?? null,
   trace_id: memberOf(value, "trace_id") ?? null
@@ -229,7 +236,7 @@ export const handlerOf = Effect.fnUntraced(function* (
 ): Effect.fn.Return<EffectHandler, MisdeclaredTool> {
   const { client, profile, revisionOf } = services
   const { reference, request_schema } = target
-  // Where nothing is filled in, the body is the arguments: one schema is compiled, not two.
+  // Where nothing is filled in, the body consists of the arguments, and only one schema is compiled.
   const request = isSameJson(request_schema, input_schema)
     ? input
     : yield* jsonSchemaInput(name, request_schema, true)

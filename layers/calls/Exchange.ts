@@ -1,5 +1,5 @@
 /**
- * Sends one HTTP request to checked addresses, and reads its answer within bounds. Does not follow redirects.
+ * Sends one HTTP request to checked addresses, and reads its answer within bounds. It does not follow redirects.
  */
 import * as http from "node:http"
 import * as https from "node:https"
@@ -21,25 +21,27 @@ export interface HttpMessage {
 export interface HttpAnswer {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
-  /** Decoded unless `encoded`, and no longer than the bound. */
+  /** The decoded body, not decoded if `encoded`, and no longer than `bytes_max`. */
   readonly body: Uint8Array
-  /** The answer was longer than the bound. */
+  /** The answer was longer than `bytes_max`. */
   readonly truncated: boolean
   /** The body is not decoded: its encoding is not supported. */
   readonly encoded: boolean
 }
 
-/** What is read of an answer. */
+/** How much of an answer is read. */
 export interface Reading {
-  /** Of the body, expanded. */
+  /** The most bytes of the body after decompression. */
   readonly bytes_max: number
-  /** Whether a body in an unsupported encoding is returned as it is; else it is a failure. */
+  /** Whether a body in an unsupported encoding is returned as it is; otherwise it is a failure. */
   readonly takesEncoded: boolean
 }
 
 const header_bytes_max = 32_768
 
-/** A map, because the name comes from outside: an object also has what every object has, such as `constructor`. */
+/**
+ * A map and not an object, because the name comes from outside, and an object also has inherited members such as `constructor`.
+ */
 const decoders: ReadonlyMap<string, () => Transform> = new Map<string, () => Transform>([
   ["gzip", createGunzip],
   ["x-gzip", createGunzip],
@@ -54,7 +56,7 @@ const headersOf = (message: http.IncomingMessage): Readonly<Record<string, strin
     )
   )
 
-/** Dials only the checked addresses: the name is not resolved again. */
+/** A lookup that gives only the checked addresses: the name is not resolved again. */
 const pinned = (addresses: ReadonlyArray<string>): LookupFunction => {
   const all = addresses.map((address) => ({ address, family: isIPv6(address) ? 6 : 4 }))
   const [first] = all
@@ -64,12 +66,12 @@ const pinned = (addresses: ReadonlyArray<string>): LookupFunction => {
   }
 }
 
-/** Room for the bytes of an answer at first; it doubles when it is full. */
+/** The first size of the buffer for an answer, in bytes; it is doubled when the buffer is full. */
 const room_bytes_first = 65_536
 
 /**
- * The bytes of an answer, at most so many, in one buffer: a host may send each byte as a chunk of its own, and a list of those
- * would take a few hundred times their length.
+ * Collects at most `bytes_max` bytes of an answer in one buffer. A host may send each byte as a chunk of its own, and a list of
+ * such chunks would take a few hundred times their length.
  */
 class Gathered {
   readonly #bytes_max: number
@@ -80,7 +82,7 @@ class Gathered {
     this.#bytes_max = bytes_max
   }
 
-  /** False if some of the chunk is beyond the bound, and was left out. */
+  /** Adds a chunk. False if a part of it exceeds the bound and was left out. */
   add(chunk: Buffer): boolean {
     const taken = Math.min(chunk.length, this.#bytes_max - this.#length)
     const needed = this.#length + taken
@@ -100,7 +102,10 @@ class Gathered {
   }
 }
 
-/** Reads an answer up to the bound. What is compressed is counted after it was expanded: a bomb ends at the bound. */
+/**
+ * Reads an answer up to the bound. Compressed bytes are counted after decompression, so that a decompression bomb ends at the
+ * bound.
+ */
 const read = (
   method: string,
   message: http.IncomingMessage,
@@ -108,7 +113,7 @@ const read = (
   done: (result: Effect.Effect<HttpAnswer, FetchError>) => void
 ): void => {
   const [status, headers] = [message.statusCode ?? 0, headersOf(message)]
-  // Some compress nothing, and say so: no decoder takes that.
+  // Some servers declare an encoding for an empty body, and no decoder accepts that.
   const isEmpty =
     method === "HEAD" || status === 204 || status === 304 || headers["content-length"] === "0"
   const encoding = isEmpty
@@ -139,15 +144,15 @@ const read = (
 const silent = refuse("network", "the host did not answer, or not in HTTP")
 const unconnected = new FetchError({ reason: "network", message: silent.message, unsent: true })
 
-/** Did the request end while its connection was made? With several addresses each of them has failed. */
+/** Whether the request failed while its connection was being made. With several addresses, all of them must have failed so. */
 const isUnconnected = (error: unknown): boolean =>
   error instanceof AggregateError
     ? error.errors.length > 0 && error.errors.every(isUnconnected)
     : error instanceof Error && "syscall" in error && error.syscall === "connect"
 
 /**
- * Fails with `network`, which says nothing of what the request did, or with `encoding` where such a body is not taken.
- * Interrupting it closes the connection.
+ * Sends a request and reads its answer. Fails with `network`, which does not tell whether the request took effect unless `unsent`
+ * is true, or with `encoding` where such a body is not accepted. Interrupting it closes the connection.
  */
 export const exchange = (
   { addresses, host, url }: Admitted,
@@ -164,7 +169,7 @@ export const exchange = (
       path: url.pathname + url.search,
       headers: { ...outgoing.headers, host: url.host },
       lookup: pinned(addresses),
-      // A new connection: none is shared with other calls, and no proxy of the environment is used.
+      // A new connection: it is shared with no other call, and no proxy of the environment is used.
       agent: false,
       maxHeaderSize: header_bytes_max,
       ...(ca === undefined ? undefined : { ca })
@@ -176,14 +181,14 @@ export const exchange = (
       resume(result)
       request.destroy()
     }
-    // Over TLS nothing is sent before the other side has shown a certificate that is trusted.
+    // Over TLS, nothing is sent before the other side has shown a trusted certificate.
     let isOpen = url.protocol !== "https:"
     request.on("socket", (socket) => socket.once("secureConnect", () => (isOpen = true)))
     request.on("error", (error) =>
       done(Effect.fail(isUnconnected(error) || !isOpen ? unconnected : silent))
     )
     request.on("response", (message) => {
-      // Nobody else catches what a listener throws: it would end the process.
+      // An error that a listener throws would end the process.
       try {
         read(outgoing.method, message, reading, done)
       } catch {

@@ -1,6 +1,6 @@
 /**
- * Calls that the platform's gateway runs with secrets of its own: each is one POST to the callback, whose answer has the
- * result as its content.
+ * Calls that the platform's gateway runs with secrets of its own. Each is one POST to the callback, whose answer contains the
+ * result as `call.data.content`.
  */
 import { Effect, Exit, Option, Result, Schema } from "effect"
 import { truncateUnits } from "../../src/CutText.ts"
@@ -41,14 +41,14 @@ export const textOrObject = (input: InputCodec): InputCodec => ({
   }
 })
 
-/** A status of HTTP from 400 on, as a number or a text, or a word for an error. */
+/** Whether a code is an HTTP status from 400 on, as a number or a text, or a word for an error. */
 const isError = (code: string | number | null | undefined): boolean =>
   /^\d+$/.test(String(code)) ? Number(code) >= 400 : /error|fail/i.test(String(code ?? ""))
 
 const asText = (value: Schema.Json): string =>
   typeof value === "string" ? value : JSON.stringify(value)
 
-/** The content of an answer, as it is. A status that says error fails the call, whatever the HTTP status was. */
+/** The content of an answer, unchanged. If the status in the answer is an error, the call fails, whatever the HTTP status was. */
 const contentOf = (
   answer: Schema.Json,
   endpoint: string

@@ -1,6 +1,6 @@
 /**
- * HTTP for tools that call the outside: only public addresses, checked again at each redirect, within bounds on time,
- * size and hops. Credentials are sent to their own origin only.
+ * HTTP for tools that call public hosts: only public addresses, checked again at each redirect, within bounds on time, size and
+ * number of redirects. Credentials are sent to their own origin only.
  */
 import { Effect, Result } from "effect"
 import type { AddressRange } from "../../src/call/Address.ts"
@@ -14,27 +14,30 @@ import type { HttpAnswer, HttpMessage } from "./Exchange.ts"
 import { exchange } from "./Exchange.ts"
 
 export interface Options {
-  /** In capitals. Absent = GET and HEAD. */
+  /** The methods that may be used, in capitals. Absent = GET and HEAD. */
   readonly methods?: ReadonlyArray<string>
-  /** Host names; `.example.org` stands for those below it. Absent = any public host. */
+  /** The host names that may be reached; `.example.org` stands for those below it. Absent = any public host. */
   readonly hosts?: ReadonlyArray<string>
-  /** Absent = 80 and 443. */
+  /** The ports that may be used. Absent = 80 and 443. */
   readonly ports?: ReadonlyArray<number>
-  /** Address ranges to be reached although they are not public, such as `10.1.0.0/16`. Absent = none. */
+  /** Address ranges that may be reached although they are not public, such as `10.1.0.0/16`. Absent = none. */
   readonly allow_ranges?: ReadonlyArray<string>
   /** Headers that the guard itself adds to requests of an origin (`https://api.example.org`); no model sees them. */
   readonly credentials?: Readonly<Record<string, Readonly<Record<string, string>>>>
-  /** All hops together. Absent = 30,000. */
+  /** The timeout of a request and its redirects together, in ms. Absent = 30,000. */
   readonly timeout_ms?: number
-  /** Of an answer, expanded. Absent = 1,000,000; at most 4,000,000. */
+  /** The most bytes of an answer after decompression. Absent = 1,000,000; at most 4,000,000. */
   readonly response_bytes_max?: number
-  /** Absent = 1,000,000. */
+  /** The most bytes of a request's body. Absent = 1,000,000. */
   readonly request_bytes_max?: number
-  /** Of GET and HEAD. Absent = 5; 0 = redirects are answers, as they are to any other method. */
+  /**
+   * The most redirects that are followed, for GET and HEAD only. Absent = 5; 0 = a redirect is returned as the answer, as it is
+   * for any other method.
+   */
   readonly redirects_max?: number
-  /** Absent = the system's. */
+  /** The resolver of host names. Absent = the system's. */
   readonly resolve?: Resolver
-  /** A certificate authority to trust beside none other, in PEM. Absent = those that Node trusts. */
+  /** The only certificate authority to trust, in PEM. Absent = those that Node trusts. */
   readonly ca?: string
 }
 
@@ -57,12 +60,12 @@ export interface Fetch {
   readonly method: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: string | undefined
-  /** May a redirect be followed to this URL? One that may not is the answer. Absent = it may. */
+  /** Whether a redirect may be followed to this URL. One that may not is returned as the answer. Absent = every one may. */
   readonly follows?: (url: string) => boolean
 }
 
 export interface Fetched extends HttpAnswer {
-  /** After redirects. */
+  /** The URL that answered, after redirects. */
   readonly url: string
 }
 
@@ -75,7 +78,7 @@ export interface GuardedFetch {
 
 const known_methods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
 const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$/
-/** Visible ASCII, spaces and tabs: what a header's value may hold without being able to end it. */
+/** Visible ASCII, spaces and tabs: the characters that a header's value may contain without being able to end it. */
 const value = /^[\t\x20-\x7e]{0,4000}$/
 /** Headers of the connection, which a request may not set. */
 const forbidden =
@@ -96,7 +99,7 @@ const withheld = new RegExp(
   ].join("|")
 )
 
-/** Why a model may not give one of these headers; undefined = it may. */
+/** Why a model may not set one of these headers; undefined = it may set all of them. */
 const withheldHeader = (headers: Readonly<Record<string, string>>): string | undefined => {
   const bad = Object.keys(headers).find((name) => withheld.test(name.toLowerCase()))
   return bad === undefined
@@ -142,7 +145,7 @@ const bounds: Readonly<
   redirects_max: [5, 0, 20]
 }
 
-/** The options with their defaults. Fails where they cannot be right. */
+/** Checks the options and fills in defaults. Fails with MisdeclaredTool where an option cannot be right. */
 const checkOptions = Effect.fnUntraced(function* (tool: string, options: Options) {
   const wrong = (field: string, problem: string, fix: string): MisdeclaredTool =>
     misdeclared(tool, field, problem, fix)
@@ -204,11 +207,15 @@ const checkOptions = Effect.fnUntraced(function* (tool: string, options: Options
 const redirects: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 
 /**
- * Methods that change nothing. An answer to any other is returned as it is, because the request may have taken effect.
+ * Whether a method changes nothing. The answer to any other method is returned as it is, because the request may have taken
+ * effect.
  */
 const isSafe = (method: string): boolean => method === "GET" || method === "HEAD"
 
-/** The request that a redirect asks for. To another origin it carries no header that could identify the sender. */
+/**
+ * The request to which a redirect leads. To another origin it carries no header that could identify the sender. Fails where the
+ * redirect leads from https to http.
+ */
 const redirected = (request: Fetch, from: URL, to: URL): Result.Result<Fetch, FetchError> => {
   const isSame = from.origin === to.origin
   if (from.protocol === "https:" && to.protocol === "http:") {
@@ -224,7 +231,7 @@ const redirected = (request: Fetch, from: URL, to: URL): Result.Result<Fetch, Fe
   return Result.succeed({ url: to.href, method: request.method, headers, body: undefined })
 }
 
-/** Options that were checked, with their defaults. */
+/** The checked options, with defaults filled in. */
 interface Guard {
   readonly limits: Limits
   readonly methods: ReadonlyArray<string>
@@ -233,7 +240,7 @@ interface Guard {
   readonly ca: string | undefined
 }
 
-/** Why a request may not be sent; undefined = it may. */
+/** The error with which a request is refused; undefined = it may be sent. */
 const requestRefusal = (
   { limits, methods }: Guard,
   { body, headers, method }: Fetch
@@ -253,7 +260,7 @@ const requestRefusal = (
     : undefined
 }
 
-/** One hop: the request to an address that was admitted, with the credentials of its origin. */
+/** Sends one request, without redirects, to an admitted address, with the credentials of its origin. */
 const fetchOnce = Effect.fnUntraced(function* (guard: Guard, request: Fetch) {
   const refused = requestRefusal(guard, request)
   if (refused !== undefined) return yield* refused
@@ -281,7 +288,7 @@ const fetchOnce = Effect.fnUntraced(function* (guard: Guard, request: Fetch) {
   return { admitted, answer }
 })
 
-/** The request and the redirects that it may follow; each hop is checked again. */
+/** Sends the request and follows redirects as far as allowed. Each hop is checked again. */
 const fetchFollowing = Effect.fnUntraced(function* (guard: Guard, given: Fetch) {
   const { redirects_max } = guard.limits
   let request: Fetch = { ...given, headers: lowered(given.headers) }
@@ -305,7 +312,7 @@ const fetchFollowing = Effect.fnUntraced(function* (guard: Guard, given: Fetch) 
   }
 })
 
-/** A guard over these options. Fails with what is wrong with them, in the name of `tool`. */
+/** Makes a guarded fetch with these options. Fails with what is wrong with them, naming `tool`. */
 export const make = Effect.fnUntraced(function* (
   tool: string,
   options: Options

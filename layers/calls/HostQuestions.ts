@@ -1,6 +1,6 @@
 /**
- * What a host is asked: what it knows of a turn, and which revision a workflow's reference stands for. A function of the
- * program answers, or an endpoint of the platform, to which a file of tools can send the question.
+ * The questions to a host: what it knows about a turn, and which revision a workflow's reference stands for. A function of the
+ * program answers, or an endpoint of the platform, which a file of tools can name.
  */
 import { Effect, Result, Schema } from "effect"
 import type { Json } from "../../src/Canonical.ts"
@@ -21,14 +21,16 @@ import type { CallerOf } from "./OncePerRun.ts"
 import { askedWithin } from "./OncePerRun.ts"
 import type { PlatformClient } from "./PlatformClient.ts"
 
-/** An endpoint of the platform, which is asked by POST. */
+/** An endpoint of the platform that is asked by POST. */
 const HostPath = Schema.Struct({ path: CallPath })
 export interface HostPath extends Schema.Schema.Type<typeof HostPath> {}
 
-/** What the host knows of the turn that a call belongs to. It is never shown to a model. */
+/** Gives what the host knows about the turn to which a call belongs. No model sees it. */
 export type HostContextOf = (call: CallOfRun) => HostContext | PromiseLike<HostContext>
 
-/** The revision of a reference: without a caller when the runtime starts, and for each run. Undefined = there is none. */
+/**
+ * Gives the revision of a reference: for the start of the runtime, without a caller, and for each run. Undefined = there is none.
+ */
 export type RevisionsOf = (
   identity: string,
   caller?: CallerOf
@@ -37,21 +39,21 @@ export type RevisionsOf = (
 /** Revisions by their references, such as `workflow.variant.summarize`. */
 export type Revisions = Readonly<Record<string, WorkflowRevision>>
 
-/** Asks for what the host knows of a call; the answer is not checked. */
+/** Asks what the host knows about a call. The answer is not checked yet. */
 export type AskContext = (call: CallOfRun) => Effect.Effect<unknown, unknown>
 
-/** Asks for a revision; the answer is not checked. */
+/** Asks for a revision. The answer is not checked yet. */
 export type AskRevision = (identity: string, caller?: CallerOf) => Effect.Effect<unknown, unknown>
 
 export interface Platform {
   readonly client: PlatformClient
   readonly endpoint: string
   readonly profile: CallProfile
-  /** The deployment that asks. */
+  /** The identity of the deployment that asks. */
   readonly identity: JsonObject
 }
 
-/** The start, which asks for no call of a run. */
+/** The caller when the runtime starts and asks without a run. */
 const noCall = {
   call: "",
   conversation: "",
@@ -65,7 +67,7 @@ type Post = (question: JsonObject, caller: CallerOf | undefined) => Effect.Effec
 
 const decodePath = Schema.decodeUnknownResult(HostPath, { onExcessProperty: "error" })
 
-/** Sends questions to a path. Fails with why none can be sent there. */
+/** Makes a function that sends questions to a path. Fails with the reason why none can be sent there. */
 const posting = (
   what: string,
   given: Json,
@@ -90,7 +92,10 @@ const posting = (
 const copied = (given: object): Result.Result<Json, string> =>
   Result.mapError(readJsonValue(given), ({ message }) => message)
 
-/** Fails with why a context cannot be asked for. A function answers within `timeout_ms`, or the question fails. */
+/**
+ * Makes the function that asks for context. Fails with the reason why it cannot be asked for. A host function must answer within
+ * `timeout_ms`, otherwise the question fails.
+ */
 export const contextAsker = (
   given: HostContextOf | HostPath,
   platform: Platform | undefined,
@@ -105,7 +110,7 @@ export const contextAsker = (
   return Result.map(post, (post) => (call) => post({}, call))
 }
 
-/** Revisions that are written down, each by its reference. */
+/** Makes the function that looks revisions up in a record, by reference. Fails with what is wrong in the record. */
 const written = (given: Json): Result.Result<AskRevision, string> => {
   const known = new Map<string, WorkflowRevision>()
   for (const [identity, revision] of Object.entries(isJsonObject(given) ? given : {})) {
@@ -121,7 +126,10 @@ const written = (given: Json): Result.Result<AskRevision, string> => {
   return Result.succeed((identity) => Effect.succeed(known.get(identity)))
 }
 
-/** Fails with why revisions cannot be asked for. A function answers within `timeout_ms`, or the question fails. */
+/**
+ * Makes the function that asks for revisions. Fails with the reason why they cannot be asked for. A host function must answer
+ * within `timeout_ms`, otherwise the question fails.
+ */
 export const revisionAsker = (
   given: RevisionsOf | HostPath | Revisions,
   platform: Platform | undefined,

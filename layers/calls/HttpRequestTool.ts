@@ -1,7 +1,7 @@
 /**
- * `http_request` over the guarded fetch. Where its methods are GET and HEAD alone, it is a read. With any other method it has
- * an external side effect: a person approves each call, and no request is sent twice. Once sent, such a request ends with its
- * answer, whatever the status, or with an unknown outcome; failures of all other reasons come before a connection is made.
+ * The tool `http_request` over the guarded fetch. If its only methods are GET and HEAD, it is a read. With any other method it
+ * has an external side effect: a person approves each call, and no request is sent twice. Once such a request is sent, it ends
+ * with its answer, whatever the status, or with an unknown outcome. All other failures occur before a connection is made.
  */
 import { Effect } from "effect"
 import { headerSecrets } from "../../src/call/HeaderSecrets.ts"
@@ -51,14 +51,14 @@ const text_type =
 const charset = /charset=["']?([\w-]{1,40})/i
 const textual = new Set(["utf-8", "utf8", "us-ascii", "iso-8859-1", "windows-1252", "utf-16le"])
 
-/** The text of an answer; a character that a cut divided is left out. */
+/** The text of an answer. A character that was cut in two is left out. */
 const textOf = (body: Uint8Array, content_type: string): string => {
   const named = charset.exec(content_type)?.[1]?.toLowerCase() ?? "utf-8"
   const decoder = new TextDecoder(textual.has(named) ? named : "utf-8")
   return decoder.decode(body, { stream: true })
 }
 
-/** What a model reads of an answer: it does not give back the credentials that were sent with the request. */
+/** The part of an answer that a model reads. Credentials that were sent with the request are removed from it. */
 const shown = (
   { body, encoded, headers, status, truncated, url }: Fetched,
   secrets: ReadonlyArray<string>
@@ -83,7 +83,7 @@ const shown = (
   }
 }
 
-/** For a registry. Needs the capability `net.fetch`. Fails at start where the options cannot be right. */
+/** The tool, for a registry. It needs the capability `net.fetch`. Fails at start where the options cannot be right. */
 export const tools = (
   options: Options = {}
 ): Effect.Effect<ReadonlyArray<GovernedTool>, MisdeclaredTool> =>

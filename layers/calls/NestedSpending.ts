@@ -1,5 +1,5 @@
 /**
- * What a workflow's run spent on models, as its answer says in `usage`: it counts as spent by the call that started it.
+ * What a workflow's run spent on models, according to `usage` in its answer. It counts as spent by the call that started the run.
  */
 import { Option, Schema } from "effect"
 import type { Json } from "../../src/Canonical.ts"
@@ -10,7 +10,7 @@ import { Usage } from "../../src/cost/Usage.ts"
 /** One entry for each model, at most 64. */
 const Uses = Schema.Array(
   Schema.Struct({
-    /** Absent = not known: its tokens count, and have no price. */
+    /** Absent = not known; its tokens then count without a price. */
     model: Schema.optionalKey(Schema.String),
     turns: Schema.optionalKey(Schema.Int),
     /** Absent = not counted. */
@@ -19,7 +19,10 @@ const Uses = Schema.Array(
 ).check(Schema.isMaxLength(64))
 const decode = Schema.decodeUnknownOption(Uses)
 
-/** An answer without `usage` spent nothing that is known of. One that cannot be read is a turn that has no price. */
+/**
+ * Reports what an answer says was spent. Without `usage`, nothing known was spent. A `usage` that cannot be read counts as one
+ * turn without a price.
+ */
 export const reportNested = (answer: Json, spent: Spend): void => {
   const given = memberOf(answer, "usage")
   if (given === undefined || given === null) return

@@ -1,6 +1,6 @@
 /**
- * Asks functions of a host, which may never answer: for something of one call, or once for each run, also where several of its
- * calls need it at the same time.
+ * Asks functions of a host, which may never answer: for each call, or once for each run, even if several of its calls need the
+ * answer at the same time.
  */
 import type { Cause } from "effect"
 import { Effect } from "effect"
@@ -9,10 +9,10 @@ import type { BoundRun } from "../../src/tool/GovernedTool.ts"
 /** The run for which something is asked. None of it comes from the model. */
 export type CallerOf = BoundRun
 
-/** Runs whose answers are kept; for one that is forgotten the host is asked again. */
+/** The most runs whose answers are kept. For a forgotten run, the host is asked again. */
 const runs_max = 1_000
 
-/** What a function of a host answers within `timeout_ms`. Fails where it throws, rejects, or does not answer in time. */
+/** The answer of a host's function. Fails where the function throws, rejects, or does not answer within `timeout_ms`. */
 export const askedWithin = <A>(
   timeout_ms: number,
   ask: () => A | PromiseLike<A>
@@ -23,7 +23,8 @@ export const askedWithin = <A>(
   )
 
 /**
- * A host that fails, or does not answer within `timeout_ms`, is asked again by the next call; the failure says nothing of why.
+ * Makes a function that asks the host once for each run. If the host fails or does not answer within `timeout_ms`, this fails
+ * with `failure`, which does not give the cause, and the next call asks again.
  */
 export const oncePerRun = <A, E>(
   timeout_ms: number,
@@ -34,7 +35,7 @@ export const oncePerRun = <A, E>(
   const asked = async ({ conversation, principal, run, tenant, trace_id }: CallerOf) =>
     ask({ conversation, principal, run, tenant, trace_id })
   const forget = (run: string, answer: Promise<A>) => {
-    // It may have been forgotten meanwhile, and asked for again.
+    // The answer may have been forgotten meanwhile and asked for again.
     if (known.get(run) === answer) known.delete(run)
   }
   const answerOf = (caller: CallerOf): Promise<A> => {

@@ -31,13 +31,13 @@ export type { Choice } from "../../src/call/OpenApiOperation.ts"
 export { OpenApiRefused } from "../../src/call/OpenApiRefused.ts"
 
 export interface ImportOptions {
-  /** What stands before each path, such as `/api`. Absent = the path of the document's first server. */
+  /** The prefix of each path, such as `/api`. Absent = the path of the document's first server. */
   readonly base_path?: string
 }
 
-/** Of a document: GitHub's has 13,000,000 characters and 560,000 values. */
+/** The bounds of a document. For comparison, GitHub's has 13,000,000 characters and 560,000 values. */
 const bounds: JsonBounds = { depth_max, values_max: 2_000_000, units_max: 32_000_000 }
-/** YAML takes ten times as long to read as JSON. */
+/** The most UTF-16 units of a YAML document, which takes ten times as long to read as JSON. */
 const yaml_units_max = 4_000_000
 /** The most operations of one import, as many as a catalogue has. */
 const choices_max = 1_000
@@ -78,7 +78,7 @@ const readYaml = Effect.fnUntraced(function* (
   })
 })
 
-/** The document as plain data within its bounds. */
+/** Reads the document as plain data. Fails where it exceeds the bounds or is neither JSON nor YAML. */
 const readDocument = Effect.fnUntraced(function* (
   document: unknown
 ): Effect.fn.Return<Json, OpenApiRefused> {
@@ -94,7 +94,7 @@ const readDocument = Effect.fnUntraced(function* (
 
 const validator_name = "@seriousme/openapi-schema-validator"
 
-/** Made once, because it compiles the schemas of OpenAPI. */
+/** The validator. It is made once, because it compiles the schemas of OpenAPI. */
 let validator: Promise<Validator> | undefined
 
 const makeValidator = async (): Promise<Validator> => {
@@ -102,13 +102,13 @@ const makeValidator = async (): Promise<Validator> => {
   return new Validator()
 }
 
-/** What the validator says of the chosen operations. */
+/** Validates the chosen operations. Fails with the validator's first complaint. */
 const validated = Effect.fnUntraced(function* (
   document: OpenApiDocument,
   chosen: ReadonlyArray<WrittenOperation>
 ): Effect.fn.Return<void, OpenApiRefused> {
   const made = yield* load(validator_name, () => (validator ??= makeValidator()))
-  // Given a text, it could take it for a file's name: it gets an object.
+  // The validator gets an object, because it could take a text for the name of a file.
   const { errors, valid } = yield* Effect.promise(() =>
     made.validate({ ...documentOf(document, chosen) })
   )
@@ -124,7 +124,7 @@ const validated = Effect.fnUntraced(function* (
 const choicesOf = (
   given: ReadonlyArray<string | Choice>
 ): Result.Result<ReadonlyArray<Choice>, OpenApiRefused> => {
-  // A program without types may give anything.
+  // An untyped program may pass anything.
   if (!Array.isArray(given)) {
     return Result.fail(refuse("InvalidChoice", "the chosen operations are no list"))
   }

@@ -1,7 +1,7 @@
 /**
- * Sends requests to the one platform of a runtime, for calls that its tools become. The host is an operator's, so it may be
- * private; no redirect is followed, no answer but the platform's own detail reaches a model, and each run has one
- * authorization, which is nowhere but in the request.
+ * Sends the requests of a runtime's tools to its one platform. An operator chose the host, so it may be private. No redirect is
+ * followed. Of a failed request, a model sees only the status and the platform's own detail. Each run has one authorization,
+ * which appears only in the request.
  */
 import { X509Certificate } from "node:crypto"
 import { Clock, Effect, Redacted, Result } from "effect"
@@ -35,13 +35,13 @@ import { oncePerRun } from "./OncePerRun.ts"
 
 type Secret = string | Redacted.Redacted
 
-/** Where the platform is, and who asks there. */
+/** The address of the platform and the authorization of requests to it. */
 export interface Callback {
   /** The URL of the platform's gateway, such as `https://app.example.org/api/tools/call`; direct calls go to its origin. */
   readonly endpoint: string
   /**
-   * The value of the Authorization header: of all runs, or by a function that is called once for each run. A run for which
-   * it gives undefined makes no calls. Absent = no such header.
+   * The value of the Authorization header: one value for all runs, or a function that is called once for each run. A run for
+   * which it gives undefined makes no calls. Absent = no such header.
    */
   readonly authorization?:
     | Secret
@@ -51,18 +51,18 @@ export interface Callback {
 export interface ClientOptions {
   readonly callback: Callback
   readonly timeout_ms: number
-  /** Absent = the system's. */
+  /** The resolver of host names. Absent = the system's. */
   readonly resolve?: Resolver | undefined
   readonly ca?: string | undefined
 }
 
-/** The call that a request belongs to. */
+/** The call to which a request belongs. */
 export type Sender = CallOfRun & Partial<Pick<CallContext, "key" | "nested">>
 
 export interface PlatformClient {
   /**
-   * The JSON of the answer, or its text where it is none, without the authorization. Fails with what a model may read of
-   * the failure; `what` begins its sentence.
+   * Sends a request and gives the JSON of its answer, or its text if it is not JSON, with the authorization removed. Fails with
+   * what a model may read about the failure; `what` begins the message.
    */
   readonly send: (
     what: string,
@@ -74,7 +74,7 @@ export interface PlatformClient {
 const response_bytes_max = 4_000_000
 const header_value = /^[\t\x20-\x7e]{1,8000}$/
 
-/** A failure before anything was sent has the kind `external`, which does not leave its outcome open. */
+/** The error of a request without an answer. If nothing was sent, its kind is `external`, so that its outcome is not unknown. */
 const transportError = (what: string, { reason, unsent }: FetchError): ToolError => {
   const code = `CALL_${reason.toUpperCase()}`
   if (unsent === true) {
@@ -98,7 +98,7 @@ const transportError = (what: string, { reason, unsent }: FetchError): ToolError
   }
 }
 
-/** The failure that an answer's status says, with the platform's own detail where the body is its envelope. */
+/** The error for an answer's status, with the platform's own detail where there is one. */
 const statusError = (
   what: string,
   { headers, status }: HttpAnswer,
@@ -120,13 +120,13 @@ const statusError = (
   }
 }
 
-/** The JSON of an answer, or its text where it is none. */
+/** The JSON of an answer, or its text if it is not JSON. */
 const valueOfText = (text: string): Json => {
   const read = readJson(text, bounds_result)
   return Result.isSuccess(read) ? read.success : text
 }
 
-/** The header's value for a run; undefined = the run makes no calls, null = it sends no header. */
+/** Gives the header's value for a run; undefined = the run makes no calls, null = no header is sent. */
 type Authorize = (
   caller: CallerOf
 ) => Effect.Effect<Redacted.Redacted | null | undefined, ToolError>
@@ -159,7 +159,7 @@ const authorizer = ({ authorization }: Callback, timeout_ms: number): Authorize 
 
 const endpoint_units_max = 2_000
 
-/** What cannot be right of a callback, by its field; undefined = nothing. */
+/** The field of a callback that cannot be right, and what is wrong with it; undefined = none. */
 export const callbackFault = (
   { authorization, endpoint }: Callback,
   ca: string | undefined
@@ -208,14 +208,17 @@ const headersOf = (
         }),
     ...(secret === undefined ? undefined : { authorization: secret }),
     ...(key === undefined || method === "GET" ? undefined : { "idempotency-key": key }),
-    // A tool worker may not know the run's trace.
+    // A tool worker may not know the trace of the run.
     ...(spanOf(traceparent) === undefined ? undefined : { traceparent }),
-    // What a message that this request leads to says of this run (`nestingOf`).
+    // A message to which this request leads carries this for its run (`nestingOf`).
     ...(nested === undefined ? undefined : { baggage: baggageOf(nested.nesting) })
   })
 }
 
-/** The body of an answer that says success; a longer one than the bound was not read whole. */
+/**
+ * The value of a successful answer. Fails for any other status, and where the body is longer than the bound or has an unsupported
+ * encoding.
+ */
 const readAnswer = Effect.fnUntraced(function* (
   what: string,
   endpoint: string,
@@ -254,7 +257,8 @@ export const make = ({
     named: true,
     resolve
   }
-  // A platform that quotes the URL it was called by would show a credential in its query. A short one would garble texts.
+  // The endpoint's query counts as a secret, because it may have a credential and a platform may quote the URL. A short one does
+  // not, because removing it would garble texts.
   const query = endpoint.search.length < 6 ? [] : [endpoint.search]
   const reading = { bytes_max: response_bytes_max, takesEncoded: true }
   const exchanged = Effect.fnUntraced(function* (

@@ -8,7 +8,7 @@ import { Effect, Result, Schema } from "effect"
 import type { AddressRange } from "../../src/call/Address.ts"
 import { literalAddress, mayDial, portOf } from "../../src/call/Dialling.ts"
 
-/** Why a fetch failed. `message` is a sentence without addresses and without text of the server. */
+/** Why a fetch failed. `message` is a sentence without addresses and without text from the server. */
 export class FetchError extends Schema.TaggedError<FetchError>()("FetchError", {
   reason: Schema.Literals([
     "url",
@@ -25,7 +25,7 @@ export class FetchError extends Schema.TaggedError<FetchError>()("FetchError", {
     "timeout"
   ]),
   message: Schema.String,
-  /** No connection was made, so that nothing was sent. Absent = something may have been. */
+  /** True: no connection was made, so nothing was sent. Absent = something may have been sent. */
   unsent: Schema.optionalKey(Schema.Literal(true))
 }) {}
 
@@ -40,11 +40,11 @@ export const systemResolver: Resolver = async (host) =>
   (await lookup(host, { all: true, verbatim: true })).map(({ address }) => address)
 
 export interface Rules {
-  /** Host names; `.example.org` stands for the names below it. Undefined = any. */
+  /** The host names that may be reached; `.example.org` stands for the names below it. Undefined = any. */
   readonly hosts: ReadonlyArray<string> | undefined
   readonly ports: ReadonlyArray<number>
   readonly allow: ReadonlyArray<AddressRange>
-  /** An operator named the host: it may be private, but no metadata service. Absent = a model may have chosen it. */
+  /** True: an operator named the host, so it may be private, but not a metadata service. Absent = a model may have chosen it. */
   readonly named?: boolean
   readonly resolve: Resolver
 }
@@ -53,7 +53,7 @@ export interface Admitted {
   readonly url: URL
   /** The host without brackets: a name, or an address. */
   readonly host: string
-  /** What may be dialled: at least one. */
+  /** The addresses that may be dialled, 1 to 16. */
   readonly addresses: ReadonlyArray<string>
 }
 
@@ -63,7 +63,7 @@ const addresses_max = 16
 const isHost = (host: string, hosts: ReadonlyArray<string>): boolean =>
   hosts.some((each) => (each.startsWith(".") ? host.endsWith(each) : host === each))
 
-/** A URL whose form is right: http or https, no credentials in it, an allowed host and port. */
+/** Parses a URL and checks its form: http or https, without credentials, with an allowed host and port. */
 const parsed = (text: string, rules: Rules): Result.Result<URL, FetchError> => {
   const url = text.length > url_max ? null : URL.parse(text)
   if (url === null || !/^https?:\/\//i.test(text)) {
@@ -82,7 +82,7 @@ const parsed = (text: string, rules: Rules): Result.Result<URL, FetchError> => {
     : Result.succeed(url)
 }
 
-/** Judges a URL, resolving its name once. One address that may not be dialled refuses them all. */
+/** Checks a URL and resolves its name once. If one of its addresses may not be dialled, the whole URL is refused. */
 export const admit = Effect.fnUntraced(function* (
   text: string,
   rules: Rules

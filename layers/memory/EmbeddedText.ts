@@ -1,6 +1,6 @@
 /**
- * The direction of a text's vector, or none where none could be made: a memory is useful without one. So an embedder that
- * fails, breaks or does not answer costs no memory, and operators are told.
+ * The direction of a text's vector, or undefined where no vector could be made. An embedder that fails, breaks or does not answer
+ * in time costs no memory, because a memory is useful without a vector; a warning is logged.
  */
 import { Cause, Effect } from "effect"
 import type { MemoryEmbedder } from "../../services/MemoryEmbedder.ts"
@@ -9,7 +9,7 @@ import type { NewMemoryRow } from "../../src/memory/MemoryRow.ts"
 import type { Direction } from "../../src/memory/TextVector.ts"
 import { packDirection, vectorDirection } from "../../src/memory/TextVector.ts"
 
-/** A run waits for the vector of its message before its first turn, so an embedder has this long. */
+/** How long an embedder may take, in ms: a run waits for the vector of its message before its first turn. */
 const embed_ms = 10_000
 
 const messageOf = (cause: Cause.Cause<unknown>): string => {
@@ -37,7 +37,7 @@ export const textDirection = (
     )
   )
 
-/** What a row keeps of it. */
+/** The members of a row for its text's vector; empty where there is none. */
 export const embedded = (
   embedder: MemoryEmbedder,
   text: string

@@ -1,5 +1,5 @@
 /**
- * The memory of one address over a store: the gateway that every write passes.
+ * The memory of one address, over a store. Every write to a memory passes this gateway.
  */
 import { Clock, Effect, Layer, Schema } from "effect"
 import type { Measure } from "../../src/conversation/PromptSize.ts"
@@ -31,10 +31,10 @@ import { endConversation, endRun } from "./MemoryEnds.ts"
 import { traced } from "./MemorySpans.ts"
 import { checkCanonical, checkNote, checkRepetition } from "./NoteChecks.ts"
 
-/** Questions longer than this are cut: their words are found in the first part. */
+/** The most UTF-16 units of a query. A longer one is cut, so that only the words of its first part count. */
 const query_units_max = 8_000
 
-/** One for each tokenizer, so that a line that both have measured is known by it. */
+/** One measure for each tokenizer, so that lines already measured by it are recognised. */
 const measures = new WeakMap<Tokenizer, Measure>()
 
 const measureOf = (tokenizer: Tokenizer): Measure => {
@@ -47,7 +47,7 @@ const measureOf = (tokenizer: Tokenizer): Measure => {
 
 const isId = Schema.is(MemoryId)
 
-/** A row of another place or conversation is refused as one that is not there: its id says nothing. */
+/** Undoes a row. A row of another place or conversation is refused as if it did not exist, so that its id reveals nothing. */
 const undo = Effect.fn("AgentMemory.undo")(function* (
   store: MemoryStore["Service"],
   owner: MemoryOwner,
@@ -67,7 +67,7 @@ const usedElsewhere = new MemoryRefused({
   message: "a note of another place or conversation has this key"
 })
 
-/** 0 where either has no vector, or another embedder made it. */
+/** The nearness of a row to the query; 0 where one of them has no vector or the row's was made by another embedder. */
 const nearnessTo =
   (direction: Direction | undefined, name: string) =>
   ({ embedded_by }: MemoryRow, { direction: own }: RowFacts): number =>
@@ -89,7 +89,7 @@ const make = (owner: MemoryOwner) =>
         : [interactionScope(owner, run), session, persistent]
 
     const isOwn = isOfOwner(owner)
-    /** A caller may name a run of another conversation. */
+    /** Drops rows of other owners, because a caller may name a run of another conversation. */
     const ofOwner = (rows: ReadonlyArray<MemoryRow>) => rows.filter(isOwn)
 
     const remember = Effect.fnUntraced(function* (note: Note, origin: MemoryOrigin) {
@@ -102,7 +102,7 @@ const make = (owner: MemoryOwner) =>
         return { row: { ...known, seen: known.seen + 1 }, isNew: false }
       }
       const stored = yield* store.add({ ...row, ...(yield* embedded(embedder, row.text)) })
-      // Where the agent has used the key, the store gives the row of then, which may be another operator's.
+      // If the agent has used the key before, the store gives that older row, which may belong to another operator.
       if (row.key !== undefined && !isOwn(stored)) return yield* usedElsewhere
       return { row: stored, isNew: stored.at === row.at && stored.text === row.text }
     })
@@ -131,7 +131,7 @@ const make = (owner: MemoryOwner) =>
       recall: (query) => traced("AgentMemory.recall", recall(query)),
       list: (tier, page, run) => {
         const scope = scopesOf(run).find((each) => each.tier === tier)
-        // A cursor that is none is behind no row; a database refuses the statement that has it.
+        // A cursor that is not an id matches no row, and a database would refuse the statement with it.
         const isBehindRow = page.after === undefined || isId(page.after)
         return scope === undefined || !isBehindRow
           ? Effect.succeed([])
@@ -143,7 +143,10 @@ const make = (owner: MemoryOwner) =>
     })
   })
 
-/** A new layer for each address: a shared one would be built once and give every address the same memory. */
+/**
+ * A layer for one address. Each call makes a new one, because a shared layer would be built once and give every address the same
+ * memory.
+ */
 export const layer = (
   tenant: Tenant,
   address: Address,

@@ -1,7 +1,7 @@
 /**
- * Ends the memory of a run or of a conversation: rows that last move to the next tier, and the rest are deleted. The store
- * does this for each scope in one transaction, so that a process which dies has done all of it or nothing. What is noted
- * meanwhile stays. A scope that it did not end is ended after the conversation's next run, or by a sweep.
+ * Ends the memory of a run or of a conversation: rows that last are moved to the next tier, and the others are deleted. The store
+ * does this in one transaction for each scope, so that a process that dies has done all of it or nothing. Rows that are written
+ * meanwhile stay. A scope that was not ended is ended after the conversation's next run, or by a sweep.
  */
 import { Effect } from "effect"
 import type { Compounded } from "../../services/MemoryStore.ts"
@@ -20,19 +20,19 @@ import { queryWords } from "../../src/memory/SearchWords.ts"
 
 type Store = MemoryStore["Service"]
 
-/** A scope that ends, and where its rows go. */
+/** A scope that ends, and the scope to which its lasting rows move. */
 export interface Ending {
   readonly from: MemoryScope
   readonly to: MemoryScope
 }
 
-/** A scope has at most `rows_max` of its tier. */
+/** All rows of a scope, which are at most `rows_max` of its tier. */
 const allRows = (store: Store, scope: MemoryScope) =>
   everyItem(page_max, (last: MemoryRow | undefined) =>
     store.list(scope, { limit: page_max, after: last?.id })
   )
 
-/** The row of the next tier that says the same; undefined of none. */
+/** The row of the scope `scope` that has the same content; undefined if there is none. */
 const sameIn = Effect.fnUntraced(function* (store: Store, scope: MemoryScope, row: MemoryRow) {
   const { said } = factsOf(row)
   const candidates = yield* store.candidates([scope], queryWords(row.text))
@@ -62,7 +62,10 @@ const sum = (ended: ReadonlyArray<Compounded>): Compounded => ({
   dropped: ended.reduce((all, each) => all + each.dropped, 0)
 })
 
-/** Of this run, and of runs of the conversation that ended without it: an address has one run at a time. */
+/**
+ * Ends the memory of this run, and of earlier runs of the conversation whose memory was not ended. These have all ended, because
+ * an address has one run at a time.
+ */
 export const endRun = Effect.fnUntraced(function* (
   store: Store,
   owner: MemoryOwner,

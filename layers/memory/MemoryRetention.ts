@@ -1,6 +1,6 @@
 /**
- * Ends what nobody ended: runs that are over and conversations in which nothing was written for long pass on what lasts; persistent
- * memories that are too old are removed.
+ * Ends memories that nobody has ended: for runs that are over, and conversations in which nothing was written for a long time, it
+ * moves the lasting rows to the next tier. It removes persistent memories that are too old.
  */
 import { Clock, Context, Effect, Layer, Schedule, Schema } from "effect"
 import { MemoryStore } from "../../services/MemoryStore.ts"
@@ -10,7 +10,10 @@ import { endScope } from "./MemoryEnds.ts"
 
 const days = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 36_500 }))
 
-/** How long a tier keeps what nobody touches, in days. `persistent_days` absent = for ever. */
+/**
+ * How long a tier keeps memories in which nothing is written, in days: 1 for runs and 30 for conversations by default.
+ * `persistent_days` absent = for ever.
+ */
 export const Retention = Schema.Struct({
   interaction_days: days.pipe(Schema.withConstructorDefault(Effect.succeed(1))),
   session_days: days.pipe(Schema.withConstructorDefault(Effect.succeed(30))),
@@ -26,7 +29,7 @@ export const RetentionConfig = Context.Reference<Retention>(
   }
 )
 
-/** Scopes of a tier that one sweep ends, and rows that it removes. */
+/** The most scopes of a tier that one sweep ends, and the most rows that it removes. */
 const sweep_max = 500
 const day_ms = 86_400_000
 
@@ -35,7 +38,10 @@ const nextOf = ({ place, scope, session }: StaleScope): MemoryScope =>
     ? { ...scope, tier: "session", anchor: session }
     : { ...scope, tier: "persistent", anchor: place }
 
-/** One sweep; gives how many scopes it ended and how many persistent rows it removed. What is left is for the next one. */
+/**
+ * Makes one sweep. Gives how many scopes it ended and how many persistent rows it removed. What exceeds its bounds is left to the
+ * next one.
+ */
 export const sweep = Effect.fn("MemoryRetention.sweep")(function* (retention: Retention) {
   const store = yield* MemoryStore
   const now = yield* Clock.currentTimeMillis
@@ -53,13 +59,16 @@ export const sweep = Effect.fn("MemoryRetention.sweep")(function* (retention: Re
   return { ended: interactions + sessions, removed }
 })
 
-/** Sweeps again for as long as a sweep had its bound to do. */
+/** Sweeps until a sweep stays below its bounds. */
 export const sweepAll = (retention: Retention) =>
   Effect.repeat(sweep(retention), {
     while: ({ ended, removed }) => ended >= sweep_max || removed >= sweep_max
   })
 
-/** Sweeps a minute after the start and every hour. A sweep that fails is logged, and the next one goes on. */
+/**
+ * Sweeps one minute after the start, and one hour after each sweep. A sweep that fails is logged, and the next one runs all the
+ * same.
+ */
 export const layer: Layer.Layer<never, never, MemoryStore> = Layer.effectDiscard(
   Effect.gen(function* () {
     const swept = Effect.catch(sweepAll(yield* RetentionConfig), ({ message }) =>

@@ -1,6 +1,6 @@
 /**
- * Spans of what is asked of a memory. `Effect.fn` would capture a stack for each, also where no tracer listens, and a run asks three
- * times (bench row `send`).
+ * Spans for the calls of a memory. `Effect.fn` would capture a stack for each call, even if no tracer listens, and a run makes
+ * three calls (bench row `send`).
  */
 import { Effect } from "effect"
 

@@ -1,5 +1,5 @@
 /**
- * What a note has to pass before it is a row, in this order: its form, its kind, canonical texts, what is remembered already.
+ * Checks a note before it becomes a row, in this order: its form, its kind, canonical texts, and what is already remembered.
  */
 import { Effect, Predicate, Schema } from "effect"
 import type { Note } from "../../services/AgentMemory.ts"
@@ -39,7 +39,10 @@ const isTier = Schema.is(MemoryTier)
 const isTypology = Schema.is(Typology)
 const isOrigin = Schema.is(MemoryOrigin)
 
-/** What of a note is not what its type says, beside its text and names; a model or a program in JavaScript may give anything. */
+/**
+ * What in a note does not match its type, except its text and names; undefined if all does. A model or an untyped program may
+ * pass anything.
+ */
 const shapeFault = (note: Note, origin: MemoryOrigin): string | undefined => {
   if (!Predicate.isObject(note)) return "the note is no object"
   const { tier, typology } = note
@@ -63,7 +66,7 @@ const scopeOf = (
   }
 }
 
-/** The row that the note is to be. */
+/** Checks a note and gives the row that it becomes. */
 export const checkNote = Effect.fnUntraced(function* (
   owner: MemoryOwner,
   note: Note,
@@ -80,7 +83,7 @@ export const checkNote = Effect.fnUntraced(function* (
       return yield* refused("invalid", `the ${name} is not a text of 1 to 200 characters`)
     }
   }
-  // A model may have made it up, and a database refuses the statement that has what is no id.
+  // A model may have invented the id, and a database would refuse the statement with a malformed one.
   if (supersedes !== undefined && !isId(supersedes)) {
     return yield* refused("superseded", "what it supersedes is not the id of a row")
   }
@@ -128,8 +131,8 @@ const isSameScope = (a: MemoryScope, b: MemoryScope): boolean =>
   a.tier === b.tier && a.anchor === b.anchor
 
 /**
- * The row that says the same already; undefined of none. Fails where a model or a tool tells again what the conversation or
- * the place remembers: its prompt may have told it so, and nothing new was learnt.
+ * The row that already has the same content; undefined if there is none. Fails where a model or a tool repeats what the
+ * conversation or the place remembers: it may have read it in its prompt, so nothing new was learnt.
  */
 export const checkRepetition = Effect.fnUntraced(function* (
   row: NewMemoryRow,
