@@ -218,9 +218,7 @@ const outputsOf = (value: Json): Json => ({
   trace_id: memberOf(value, "trace_id") ?? null
 })
 
-/**
- * The handler of a direct tool, whose arguments `input` decodes. Fails where the endpoint's schema cannot be checked.
- */
+/** Makes the handler of a direct tool, whose arguments `input` decodes. Fails where the endpoint's schema cannot be checked. */
 export const handlerOf = Effect.fnUntraced(function* (
   services: Services,
   endpoint: string,

@@ -13,7 +13,7 @@ const Uses = Schema.Array(
     /** Absent = not known; its tokens then count without a price. */
     model: Schema.optionalKey(Schema.String),
     turns: Schema.optionalKey(Schema.Int),
-    /** Absent = not counted. */
+    /** The tokens. Absent = not known. */
     usage: Schema.optionalKey(Usage)
   })
 ).check(Schema.isMaxLength(64))

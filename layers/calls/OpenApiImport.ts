@@ -67,7 +67,8 @@ const readYaml = Effect.fnUntraced(function* (
     )
   }
   const { parse } = yield* load("yaml", () => import("yaml"))
-  // The core schema makes only what JSON has, and an alias is a way to write a very large value in a small text.
+  // YAML's core schema gives only what JSON has. Aliases are refused, because a small text could use them to write a very large
+  // value.
   return yield* Effect.try({
     try: (): unknown => parse(text, { maxAliasCount: 0, schema: "core", logLevel: "silent" }),
     catch: (error) =>
@@ -170,8 +171,9 @@ const checkedBase = (base: string | undefined, root: JsonObject) =>
       : Result.fail(refuse("InvalidChoice", "base_path is a path without a slash at its end"))
 
 /**
- * The entries of the chosen operations, for `operations` of `ConfiguredTools` and of `toolConfigs`. A choice is an operation's
- * id, or its method and path, alone or with what overrides the document. The document is a text in JSON or YAML, or a value.
+ * Makes the catalogue entries of the chosen operations, for `operations` of `ConfiguredTools` and of `toolConfigs`. A choice is
+ * an operation's id, or its method and path, either alone or with members that override the document. The document is a text in
+ * JSON or YAML, or a value.
  */
 export const operations = Effect.fnUntraced(function* (
   document: unknown,

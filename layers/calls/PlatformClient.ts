@@ -1,7 +1,7 @@
 /**
  * Sends the requests of a runtime's tools to its one platform. An operator chose the host, so it may be private. No redirect is
- * followed. Of a failed request, a model sees only the status and the platform's own detail. Each run has one authorization,
- * which appears only in the request.
+ * followed. From the answer to a failed request, only the status and the platform's own detail reach a model. Each run has one
+ * authorization, which appears only in the request.
  */
 import { X509Certificate } from "node:crypto"
 import { Clock, Effect, Redacted, Result } from "effect"

@@ -1,5 +1,5 @@
 /**
- * The channels of conversations, in one process.
+ * The channels to which conversations are bound, in one process.
  */
 import { Effect, Layer } from "effect"
 import { ChannelBindings } from "../../services/ChannelBindings.ts"

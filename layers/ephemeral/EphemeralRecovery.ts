@@ -1,5 +1,5 @@
 /**
- * Heads of runs, and which runs an owner recovers, adopts or hands over. Private to this room.
+ * Makes heads of runs, and finds the runs that an owner recovers, adopts or hands over. Private to this room.
  */
 import { Clock, Effect } from "effect"
 import type { RunHead } from "../../services/RunJournal.ts"

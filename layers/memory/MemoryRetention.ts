@@ -11,8 +11,8 @@ import { endScope } from "./MemoryEnds.ts"
 const days = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 36_500 }))
 
 /**
- * How long a tier keeps memories in which nothing is written, in days: 1 for runs and 30 for conversations by default.
- * `persistent_days` absent = for ever.
+ * How long memories are kept, in days. A run's or conversation's scope is ended once nothing was written in it for so long: after
+ * 1 day and 30 days by default. A persistent row is removed this long after it was written; `persistent_days` absent = for ever.
  */
 export const Retention = Schema.Struct({
   interaction_days: days.pipe(Schema.withConstructorDefault(Effect.succeed(1))),

@@ -1,12 +1,12 @@
 /**
- * One process per data directory. PGlite takes no lock of its own, and two processes that write the same files destroy
+ * Allows one process per data directory. PGlite takes no lock of its own, and two processes that write the same files destroy
  * them.
  *
- * The lock is the operating system's: an exclusive SQLite transaction on an empty file, which is a byte-range lock that
- * the kernel gives to one process atomically and takes back when that process ends, however it ends. So there is no stale
- * lock to be judged, no process id that may have been given to another process, and no moment between a check and a take.
- * The file of the process id is only for the error of a process that is refused. On a network file system the lock is as good
- * as that system's byte-range locks.
+ * The lock is the operating system's: an exclusive SQLite transaction on an empty file. That is a byte-range lock, which the
+ * kernel gives to one process atomically and releases when that process ends, however it ends. So there are no stale locks, no
+ * process ids that may belong to another process by now, and no gap between a check and a lock. The file with the process id is
+ * used only in the error of a process that is refused. On a network file system the lock is as reliable as that system's
+ * byte-range locks.
  */
 import {
   chmodSync,

@@ -1,10 +1,10 @@
 /**
- * Brings the database's schema up to date by numbered migrations. Those that are missing run in one transaction, and of
- * several processes that start together one runs them.
+ * Migrates the database's schema by numbered migrations. Missing migrations run in one transaction; if several processes start
+ * together, one of them runs them.
  *
- * A released migration is never changed: a database that ran it does not run it again. A change of the schema is a new
- * migration, which imports nothing but `effect` and its own files, so that it stays what it was when it was released; and
- * a dump of a database that it made, which a test upgrades from then on (`test/sql/dump.ts`).
+ * A released migration is never changed, because a database that ran it does not run it again. Each change of the schema is a new
+ * migration. It imports only `effect` and its own files, so that it stays what it was when it was released. With it comes a dump
+ * of a database that it made, which a test upgrades from then on (`test/sql/dump.ts`).
  */
 import { Effect, Layer, Schema } from "effect"
 import { Migrator, SqlClient, SqlError } from "effect/sql"
@@ -29,11 +29,11 @@ import { migration as handoffs } from "./migrations/0014_handoffs.ts"
 import { migration as drafts } from "./migrations/0015_drafts.ts"
 import { migration as pairs } from "./migrations/0016_pairs.ts"
 
-/** By number and name. Only ever appended to. */
+/** The migrations by number and name. New ones are only appended. */
 const migrations = {
   /** Every table of the first release, and its functions. */
   "0001_schema": schema,
-  /** Messages are accepted, and their runs begun, several in a statement. */
+  /** Functions that accept several messages, and begin their runs, in one statement. */
   "0002_messages": messages,
   /** Functions whose statements can be planned in one way only. */
   "0003_plans": plans,
@@ -43,34 +43,34 @@ const migrations = {
   "0006_memory": memory,
   /** Records of workspaces. */
   "0007_platform": platform,
-  /** What workspaces authorised in advance. */
+  /** Actions that workspaces authorise in advance. */
   "0008_authorizations": authorizations,
-  /** Events that came in, channels of conversations, and what people were told. */
+  /** Received events, channels of conversations, and notices to people. */
   "0009_channels": channels,
   /** The bytes of images and other files of messages. */
   "0010_files": files,
   /** Row security by tenant. */
   "0011_tenants": tenants,
-  /** Digests of the tokens that admins gave. */
+  /** Digests of the access tokens that admins create. */
   "0012_tokens": tokens,
-  /** Which erasures there were. */
+  /** The records of erasures. */
   "0013_erasures": erasures,
-  /** An index of the runs that changed hands. */
+  /** An index of handoffs. */
   "0014_handoffs": handoffs,
   /** Drafts of rubrics and system cards. */
   "0015_drafts": drafts,
-  /** Events that were appended together, two in a row. */
+  /** Rows that store two events that were appended together. */
   "0016_pairs": pairs
 }
 
-/** The number of the last migration that this version has. */
+/** The number of this version's last migration. */
 export const newest = Object.keys(migrations).length
 
-/** The list of those that ran. */
+/** The table that lists the migrations that have run. */
 const list = "troupe.migrations"
-/** Where earlier versions had it, in the first schema of their search path: usually `public`. */
+/** The name of that table in earlier versions, in the first schema of their search path, usually `public`. */
 const early_list = "troupe_migrations"
-/** Where it is while the first migration makes the schema. */
+/** The schema of that table while the first migration creates the schema `troupe`. */
 const new_schema = "troupe_new"
 
 const names = new Map(
@@ -88,7 +88,10 @@ const decodePlaces = rowDecoder(
   "places of migrations"
 )
 
-/** Whether the schema is there, and the list where it belongs; else where an earlier version has it, as it is written in a statement. */
+/**
+ * Whether the schema `troupe` exists, whether the list is in it, and otherwise the list of an earlier version, as it is written
+ * in a statement.
+ */
 const places = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const [found] = yield* Effect.flatMap(
@@ -109,7 +112,10 @@ const listed = Effect.fnUntraced(function* (table: string) {
   )
 })
 
-/** What the database ran, by number; none where it has no schema of Troupe. `isOurs`: no other one of that number is here. */
+/**
+ * The migrations that the database has run, by number; none where it has no schema of Troupe. `isOurs`: this version has no other
+ * migration with that number.
+ */
 export const ran = Effect.gen(function* () {
   const { early, now } = yield* places
   const table = now ? list : early
@@ -120,7 +126,7 @@ export const ran = Effect.gen(function* () {
   })
 })
 
-/** Has the database a schema of that name, and nowhere a list of migrations? */
+/** Whether the database has a schema `troupe` but no list of migrations. */
 export const isForeign = Effect.gen(function* () {
   const { early, now, schema } = yield* places
   return schema && !now && early === null
@@ -132,9 +138,9 @@ export const foreign_message =
   'the database has a schema "troupe" that Troupe did not make. Use another database, or rename that schema'
 
 /**
- * Fails where the database ran a migration of the same number and another name, as versions from before the first release
- * had: nothing here can be applied on top of those. A number beyond ours is that of a newer process, beside which this one
- * may run.
+ * Fails where the database ran a migration with the same number and another name, as versions before the first release had them:
+ * this version's migrations cannot be applied after those. A number above this version's last one belongs to a newer process,
+ * beside which this one may run.
  */
 const refuseForeign = Effect.gen(function* () {
   for (const { id, isOurs, name } of yield* ran) {
@@ -150,14 +156,17 @@ const refuseForeign = Effect.gen(function* () {
 const migrate = (table: string) =>
   Migrator.make({})({ loader: Migrator.fromRecord(migrations), table })
 
-/** The list of an earlier version moves to the schema; an empty one is that of a start that did not come further. */
+/**
+ * Moves the list of an earlier version to the schema `troupe`. False for an empty list, which is removed: it comes from a start
+ * that got no further.
+ */
 const moveEarly = Effect.fnUntraced(function* (early: string) {
   const sql = yield* SqlClient.SqlClient
   if ((yield* listed(early)).length === 0) {
     yield* sql.unsafe(`DROP TABLE ${early}`)
     return false
   }
-  // As the Migrator makes it, so that its constraints have the names of a new one.
+  // The table is created as the Migrator does it, so that its constraints have the same names as in a new one.
   yield* sql.unsafe(`CREATE TABLE ${list} (
     migration_id integer primary key,
     created_at timestamp with time zone not null default now(),
@@ -168,7 +177,7 @@ const moveEarly = Effect.fnUntraced(function* (early: string) {
   return true
 })
 
-/** One process at a time, and all of it or nothing. A migration may take longer than a statement of a run may. */
+/** Runs the missing migrations: in one process at a time, all or none, and without the time limits of statements. */
 const upgrade = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   yield* sql.unsafe("SET LOCAL statement_timeout = 0")
@@ -178,7 +187,7 @@ const upgrade = Effect.gen(function* () {
   const { early, now, schema: isThere } = yield* places
   if (now || (early !== null && (yield* moveEarly(early)))) return yield* migrate(list)
   if (isThere && early === null) return yield* badState(`${foreign_message}.`)
-  // The first migration makes the schema `troupe`, so that the list cannot be in it before.
+  // The first migration creates the schema `troupe`, so the list cannot be in it before.
   yield* sql.unsafe(`CREATE SCHEMA ${new_schema}`)
   const done = yield* migrate(`${new_schema}.migrations`)
   yield* sql.unsafe(`ALTER TABLE ${new_schema}.migrations SET SCHEMA troupe`)
@@ -186,7 +195,7 @@ const upgrade = Effect.gen(function* () {
   return done
 })
 
-/** The library says which migration failed: this says why, too. */
+/** Adds the cause to an error: the library only says which migration failed. */
 const explained = <E>(error: E | Migrator.MigrationError | SqlError.SqlError) => {
   if (SqlError.isSqlError(error)) return withReason(error)
   if (!(error instanceof Migrator.MigrationError) || error.cause === undefined) return error
@@ -194,7 +203,7 @@ const explained = <E>(error: E | Migrator.MigrationError | SqlError.SqlError) =>
   return new Migrator.MigrationError({ kind: error.kind, cause: error.cause, message })
 }
 
-/** Brings the database up to date; the numbers and names of what it ran. */
+/** Migrates the database. Gives the numbers and names of the migrations that it ran. */
 export const run: Effect.Effect<
   ReadonlyArray<readonly [id: number, name: string]>,
   Migrator.MigrationError | SqlError.SqlError,
@@ -205,7 +214,7 @@ export const run: Effect.Effect<
   Effect.provideService(AnswerUnlimited, true)
 )
 
-/** Fails where there is no store, or one that a start of this version would bring up to date. Changes nothing. */
+/** Fails where there is no store, or one that this version would migrate at its start. Changes nothing. */
 const requireCurrent = Effect.gen(function* () {
   yield* refuseForeign
   const last = Math.max(0, ...(yield* ran).map(({ id }) => id))

@@ -1,5 +1,5 @@
 /**
- * PostgreSQL in the process: a SqlClient over PGlite, in memory or in a directory of its own that survives kill -9.
+ * PostgreSQL within this process: a SqlClient over PGlite, in memory or in a directory whose data survives a kill -9.
  */
 import { join } from "node:path"
 import { PGlite, types } from "@electric-sql/pglite"
@@ -148,7 +148,7 @@ const open = (
       startParams: [...PGlite.defaultStartParams, ...start_params],
       parsers: { [types.INT8]: (value: string) => BigInt(value) },
       ...(directory === undefined ? undefined : { dataDir: join(directory, "pgdata") }),
-      // The tables of memories compare texts with it.
+      // The tables of memories use it to compare texts.
       extensions: { pg_trgm, ...extensions },
       ...(load === undefined ? undefined : { loadDataDir: load })
     }
@@ -179,7 +179,7 @@ const make = (options: PgliteOptions) =>
   Effect.gen(function* () {
     const pg = yield* open(options)
     const { commit, connection } = connectionOf(pg, options.directory)
-    // One session: while a transaction is open everyone else waits, or would write into it.
+    // There is one session: while a transaction is open, everyone else waits, because their statements would become part of it.
     const one = yield* Semaphore.make(1)
     const lease = Effect.as(one.takeScoped(1), connection)
     const client = yield* SqlClient.make({
@@ -194,7 +194,7 @@ const make = (options: PgliteOptions) =>
     })
     yield* PgliteUpkeep.start(client, options.upkeep)
     const notify = SqlNotify.of({
-      // LISTEN inside somebody's open transaction would begin only at its commit.
+      // LISTEN within an open transaction would take effect only at its commit.
       listen: (channel, callback) =>
         Effect.asVoid(
           Effect.acquireRelease(

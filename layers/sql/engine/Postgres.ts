@@ -45,10 +45,10 @@ const lock_ms = 20_000
 const idle_in_transaction_ms = 60_000
 
 /**
- * A session keeps the plan of a statement that it prepared, and may have made it while a table was small: read whole, the
- * table then seems cheaper than its index. The statements of this room find their rows by indexes, on small tables too.
- * Where one has to be read whole all the same, servers before version 18 estimate a cost for which they would compile the
- * statement each time: hence `jit`. In the body of a transactional tool whole tables may be read (`SqlRunJournal.ts`).
+ * A session keeps the plan of a prepared statement. If it planned while a table was small, reading the whole table seemed cheaper
+ * than its index. With `enable_seqscan` off, the statements of this room find their rows by indexes, on small tables too. Where a
+ * whole table has to be read all the same, servers before version 18 estimate such a cost that they would compile the statement
+ * each time, so `jit` is off too. The body of a transactional tool may read whole tables (`SqlRunJournal.ts`).
  */
 const planning = { enable_seqscan: "off", jit: "off" }
 
@@ -79,7 +79,10 @@ const settings = (options: PostgresOptions): PgPool.Config => ({
 /** The largest accepted difference of the clocks, in ms. Beyond it, processes misjudge the times that others write. */
 const apart_ms_max = 2_000
 
-/** Warns where a crash of the server may lose what it has acknowledged, and where this machine's clock is not the server's. */
+/**
+ * Logs a warning where a crash of the server may lose what it has acknowledged, and where this machine's clock differs from the
+ * server's.
+ */
 const warn = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
   const before = yield* Clock.currentTimeMillis
   const [{ now, ...row } = { now: before }] = yield* sql<{ readonly now: number }>`

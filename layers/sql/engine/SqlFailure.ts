@@ -138,7 +138,7 @@ const lostIn = <E>(
   let lost: SqlError.SqlError | undefined
   for (const reason of cause.reasons) {
     if (reason._tag !== "Die") continue
-    // Body and rollback may meet the very same error: that of the connection.
+    // The body and the rollback may have the same error object: that of the connection.
     if (SqlError.isSqlError(reason.defect) && isLost(reason.defect)) lost = reason.defect
     else if (!known.has(reason.defect)) return undefined
   }

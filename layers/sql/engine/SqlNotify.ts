@@ -1,6 +1,6 @@
 /**
- * Wakeups between processes, private to this room: what `pg_notify` sent reaches every listener once its transaction
- * has committed. A wakeup is a hint to look, never a source: after a lost connection some may be missing.
+ * Wakeups between processes: what `pg_notify` sent reaches every listener once its transaction has committed. A wakeup only tells
+ * a listener to read again: after a lost connection some wakeups may be missing. Private to this room.
  */
 import { Context } from "effect"
 import type { Effect, Scope } from "effect"

@@ -18,7 +18,7 @@ export const storedAnswer = (answer: AnswerMessage): string => {
   return JSON.stringify(Object.keys(more).length === 0 ? content : answer)
 }
 
-/** The object that `storedAnswer` may store. */
+/** The schema of the object that `storedAnswer` may store. */
 export const StoredAnswer = ConversationMessage.mapFields(
   ({ agent, content, files, finish, reason, sources }) => ({
     agent,

@@ -1,5 +1,5 @@
 /**
- * A database that cannot be examined at all.
+ * The finding for a database that cannot be examined at all.
  */
 import { Effect } from "effect"
 import { SqlError } from "effect/sql"
@@ -22,7 +22,7 @@ const said = ({ reason }: SqlError.SqlError): string => {
 const away = (error: SqlError.SqlError): Finding =>
   fault("store", `${said(error)}: ${reasonOf(error)}`)
 
-/** The findings, or that there is no database to ask. */
+/** Gives the findings; if the database fails, a single fault that says why. */
 export const orAway = <E, R>(
   findings: Effect.Effect<ReadonlyArray<Finding>, E | SqlError.SqlError, R>
 ) =>

@@ -1,5 +1,5 @@
 /**
- * What an examination of a store found.
+ * The findings of an examination of a store.
  */
 
 /** The severity of a finding. `unknown`: it could not be checked. */

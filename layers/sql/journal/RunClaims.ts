@@ -1,6 +1,6 @@
 /**
- * Claims runs in groups, as a recovery does: one statement claims runs and reads their events, and claims that arrive meanwhile
- * share the next statement. Private to this room.
+ * Claims runs. One statement claims runs and reads their events. Claims that arrive while it runs, as in a recovery, share the
+ * next statement. Private to this room.
  */
 import { Clock, Effect, Schema } from "effect"
 import type { Scope } from "effect"

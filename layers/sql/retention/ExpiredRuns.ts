@@ -2,7 +2,7 @@
  * Finds and removes runs that ended long ago and that nothing needs any more.
  *
  * Some runs are kept, however old they are: those that have not ended; those with an open question or a call of unknown outcome;
- * those in quarantine; those that a prompt may still read, because a later run of their conversation is open or ended recently;
+ * those in quarantine; those that a prompt may still read, because their conversation has a run that is open or ended recently;
  * and those that lack events or their task, which only a change of the database from outside causes.
  */
 import { Effect, Schema } from "effect"

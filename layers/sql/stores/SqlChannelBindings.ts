@@ -1,5 +1,6 @@
 /**
- * The channels of conversations, in SQL. Those who bind channels to a conversation are serialised by the lock of its row.
+ * The channels to which conversations are bound, in SQL. Those who bind channels to a conversation are serialised by the lock of
+ * its row.
  */
 import { Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
