@@ -70,8 +70,8 @@ const ofPeople = (
 }
 
 /**
- * Removes each person's notices from before `before`, the oldest first, at most `limit` (up to 1,000) in all. Gives how many it
- * removed.
+ * Removes notices that were created before `before`, each person's oldest first, at most `limit` (up to 1,000) in all. Gives how
+ * many it removed.
  */
 const forget = (notices: Map<string, Array<Stored>>, before: number, limit: number): number => {
   let gone = 0

@@ -74,7 +74,9 @@ const missingNeeds = (store: Store, { address, id }: AgentTask, here: ReadonlyAr
   return needs.every((need) => here.includes(need)) ? [] : needs
 }
 
-/** Work that the asking process does not host. No other process counts, because an ephemeral store has only one. */
+/**
+ * Work that the asking process does not host. No other process counts, because an ephemeral store has only one, except in tests.
+ */
 const unhosted = (store: Store, { here, tenant }: UnhostedQuery): ReadonlyArray<UnhostedWork> => {
   const found = new Map<string, UnhostedWork>()
   for (const { task } of store.tasks.values()) {

@@ -1,5 +1,5 @@
 /**
- * Archives in files: written whole or not at all, and read line by line.
+ * Archives as files, which are written whole or not at all and read line by line.
  */
 import { createReadStream } from "node:fs"
 import { mkdir, open, rename, rm, stat } from "node:fs/promises"

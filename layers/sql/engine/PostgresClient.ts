@@ -45,8 +45,8 @@ interface Server {
 }
 
 /**
- * Limits the time of statements. A statement that is given up also gives up its connection, if it does not end within 10 s. After
- * one was given up, the others wait only `still_ms`, because a shutdown runs several statements one after the other.
+ * Limits the time of statements. If giving up a statement does not end it within 10 s, its connection is given up too. After one
+ * was given up, the others wait only `still_ms`, because a shutdown runs several statements one after the other.
  */
 const bound = (answer_ms: number, server: Server): Bound => {
   const late = (duration: number) => ({

@@ -83,7 +83,7 @@ const beginAll = (sql: SqlClient.SqlClient, batch: ReadonlyArray<Wanted>, waits:
     }
   )
 
-/** The claim of a run that was written claimed. */
+/** The claim of a run that was created and claimed at once. */
 export const claimOf = ({
   accepted,
   at,

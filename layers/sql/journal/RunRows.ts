@@ -77,9 +77,9 @@ const decodeEvents = journalRowDecoder(EventRow, "events of a run")
 const tagOf = (event: unknown): unknown =>
   typeof event === "object" && event !== null && "_tag" in event ? event._tag : undefined
 
-// One decoder for each event, compiled once and found by its tag: a resume decodes every event of a run, and decoding a union
-// looks for the member first (bench row `answers`). Events of this version need no defaults filled in, so these decoders skip
-// them: for a run's first event, filling in defaults takes most of the time.
+// One decoder for each kind of event, compiled once and found by its tag: a resume decodes every event of a run, and decoding a
+// union looks for the member first (bench row `answers`). Events of this version need no defaults filled in, so these decoders
+// skip them: for a run's first event, filling in defaults takes most of the time.
 const complete = new Map<unknown, (event: unknown) => Result.Result<RunEvent, Schema.SchemaError>>(
   RunEvent.members.map((member) => [
     member.fields._tag.ast.literal,

@@ -42,7 +42,10 @@ const decodeDue = rowDecoder(
 /** The agents whose messages a relay takes. The empty one stands for messages that are for no agent. */
 const agentsOf = ({ agents = [] }: OutboxRoutes): ReadonlyArray<string> => ["", ...agents]
 
-/** Claims messages by one call. It reads only what it takes and each asked tenant's next turn, not all that waits. */
+/**
+ * Claims messages with one call of a database function. It reads only the messages that it takes, and the next turn of each
+ * tenant that it asks, not everything that waits.
+ */
 const take = (sql: SqlClient.SqlClient, claim: OutboxClaim, now: number) => {
   const wanted = Math.max(0, Math.min(claim.limit, claim_max))
   const rooms = [...(claim.rooms ?? [])]

@@ -12,7 +12,7 @@ import { readablePage } from "../engine/DecodedRows.ts"
 import { orStoreError } from "../engine/SqlFailure.ts"
 import type { TenantReads } from "../engine/TenantReads.ts"
 
-/** The SQL client, and the tenants' way to read with it. */
+/** The SQL client, and the service that runs reads on behalf of a tenant. */
 export interface RecordReads {
   readonly sql: SqlClient.SqlClient
   readonly reads: TenantReads["Service"]

@@ -1,5 +1,5 @@
 /**
- * Erases a subject from the memories of a tenant in SQL, and then looks for it in every table.
+ * Erases a subject from the memories of a tenant in SQL, and then searches every table for the subject.
  */
 import { Effect, Schema } from "effect"
 import type { SqlClient } from "effect/sql"
@@ -14,8 +14,8 @@ import { inMemoryTransaction, removeRows } from "./MemoryWrites.ts"
 import { scanTables } from "./SubjectScan.ts"
 
 /**
- * Rows of the tenant after a position. Whether they name the subject is decided in JavaScript, because the database lowers
- * letters differently.
+ * Rows of the tenant after a position. Whether they name the subject is decided in JavaScript, because the database converts text
+ * to lower case differently.
  */
 const pageOf = (sql: SqlClient.SqlClient, tenant: Tenant, after: string) =>
   Effect.flatMap(

@@ -242,8 +242,8 @@ export const compoundScope = Effect.fnUntraced(function* (
 })
 
 /**
- * Removes the oldest persistent rows from before a time in ms since 1970, at most `limit` (up to 1,000). Gives how many it
- * removed.
+ * Removes the oldest persistent rows that were written before `before` (ms since 1970), at most `limit` (up to 1,000). Gives how
+ * many it removed.
  */
 export const expireRows = Effect.fnUntraced(function* (sql: Sql, before: number, limit: number) {
   const old = yield* positions(

@@ -29,7 +29,7 @@ const decodeRecords = rowDecoder(
 )
 const decodeEnded = rowDecoder(Schema.Struct({ run_id: RunId, length: Schema.Int }), "ended runs")
 
-/** The SQL client, and the tenants' way to read with it. */
+/** The SQL client, and the service that runs reads on behalf of a tenant. */
 interface LoopReads {
   readonly sql: SqlClient.SqlClient
   readonly reads: TenantReads["Service"]

@@ -73,8 +73,8 @@ const putItems = (sql: SqlClient.SqlClient, items: ReadonlyArray<DigestItem>, at
       )
 
 /**
- * Removes and gives the items of the address with the oldest item from before `before`. Another process that takes items at the
- * same moment gets the next ones.
+ * Removes and gives items of one address: that of the oldest item that was added before `before`. Another process that takes
+ * items at the same moment gets the next ones.
  */
 const takeItems = (sql: SqlClient.SqlClient, before: number, limit: number) =>
   Effect.flatMap(

@@ -3,8 +3,8 @@
  * when the process dies. A process that finds the lock free for a while, unless the server has just started, ends the owner's
  * lease and frees what the owner had claimed: runs, deliveries, tool calls.
  *
- * A stopped process keeps its session, and a network partition hides that one has died. In these cases the lease decides, as it
- * would without locks.
+ * A stopped process keeps its session, and a network partition can hide that a process has died. In these cases the lease
+ * decides, as it would without locks.
  */
 import { Clock, Effect, Latch, Layer, Schedule, Schema } from "effect"
 import { SqlClient } from "effect/sql"

@@ -57,8 +57,8 @@ const left_over = `(t.word = ANY ($6::text[])
   AND NOT EXISTS (SELECT FROM troupe.memory_rows r WHERE r.position = t.position))`
 
 /**
- * The statement that counts a table's rows with the subject, in one piece of the table. Both sides are lowered with one
- * collation, because a column may have another one, which lowers letters differently.
+ * The statement that counts a table's rows with the subject, in one piece of the table. Both sides are converted to lower case
+ * with one collation, because a column may have another one, which converts other letters.
  */
 const countStatement = (table: Table): string => {
   const said = table.texts.map((column) => `t.${quoted(column)}::text`)

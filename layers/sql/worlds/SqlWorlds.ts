@@ -40,7 +40,7 @@ import * as TenantReads from "../engine/TenantReads.ts"
 
 type Sql = SqlClient.SqlClient
 
-/** The SQL client, and the tenants' way to read with it. */
+/** The SQL client, and the service that runs reads on behalf of a tenant. */
 interface WorldReads {
   readonly sql: Sql
   readonly reads: TenantReads.TenantReads["Service"]
