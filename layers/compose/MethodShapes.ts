@@ -85,6 +85,8 @@ export interface DeadLettersQuery {
   /** Absent = `dead`. */
   readonly status?: DeadLetterStatus
   readonly limit?: number
+  /** The page begins after this letter, which is the last one of the page before. */
+  readonly after?: string
 }
 
 export interface TextOfRecord {

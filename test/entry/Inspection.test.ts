@@ -2,6 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { NodeService } from "../../layers/compose/NodeService.ts"
+import type { DeadLettersQuery } from "../../layers/compose/MethodShapes.ts"
 import { start } from "../../layers/compose/NodeService.ts"
 import * as Stores from "../../layers/compose/Stores.ts"
 import { layer as scripted, text } from "../../layers/model/ScriptedModelGateway.ts"
@@ -140,13 +141,13 @@ describe("dead letters", () => {
         (started) => Effect.promise(() => started.stop())
       )
       yield* Effect.promise(async () => {
-        const listed = async (query = {}, by = olga) =>
+        const listed = async (query: DeadLettersQuery = {}, by = olga) =>
           (await troupe.deadLetters(query, by)).map(({ event_id }) => event_id as string)
         assert.sameMembers(await listed(), [letter, other])
         assert.deepStrictEqual(await listed({ handler_name: "nothing" }), [])
         const [newest] = await listed({ limit: 1 })
         assert.deepStrictEqual(
-          [newest, ...(await listed({ limit: 1, after: newest }))],
+          [newest, ...(await listed({ limit: 1, after: newest! }))],
           await listed()
         )
         assert.deepStrictEqual(await listed({}, stranger), [])
