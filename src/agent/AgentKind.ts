@@ -1,5 +1,6 @@
 /**
- * The three kinds of agent of the reference application, with whom each is for and what it is confined to.
+ * The three kinds of agent in the reference application: whom each one serves, and what its addresses and its memory are limited
+ * to.
  */
 import { Schema } from "effect"
 import type { AnchorKind } from "../memory/MemoryAnchors.ts"
@@ -10,7 +11,7 @@ export type AgentKind = typeof AgentKind.Type
 interface KindFacts {
   /** Who talks with it. Only agents for customers may be named as `customer_agents`. */
   readonly audience: "customers" | "world_operators" | "operators"
-  /** What one address of it is about, and its memory lasts for. */
+  /** What one address of the agent is about. Its persistent memory belongs to the same thing. */
   readonly scope: AnchorKind
 }
 
@@ -20,6 +21,6 @@ export const agentKinds = {
   operations: { audience: "operators", scope: "operator" }
 } as const satisfies Readonly<Record<AgentKind, KindFacts>>
 
-/** Whether an agent of this kind may be open to customers, if its service says so. */
+/** Whether a service may name an agent of this kind in `customer_agents`. */
 export const mayServeCustomers = (kind: AgentKind): boolean =>
   agentKinds[kind].audience === "customers"

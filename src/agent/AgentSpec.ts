@@ -1,5 +1,5 @@
 /**
- * What an agent is: name, instructions, tools, specialists, limits and how it is supervised.
+ * The definition of an agent: its name, instructions, tools, specialists, limits and supervision.
  */
 import { Effect, Schema } from "effect"
 import { Capability } from "../capability/Capability.ts"
@@ -21,7 +21,7 @@ const defaulted = <S extends Schema.Top & Schema.WithoutConstructorDefault>(
     Schema.withConstructorDefault(Effect.succeed(value))
   )
 
-/** How often an actor may crash within a window before it is stopped, and how long it waits in between. */
+/** How often an actor may crash within `window_ms` before it is stopped, and how long it waits before each restart. */
 export const Supervision = Schema.Struct({
   restarts_max: defaulted(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1_000 })), 3),
   window_ms: defaulted(
@@ -39,16 +39,16 @@ export const Supervision = Schema.Struct({
 })
 export interface Supervision extends Schema.Schema.Type<typeof Supervision> {}
 
-/** For an agent that declares none, and for an address whose agent this process does not know. */
+/** The supervision of an agent that declares none, and of an address whose agent this process does not know. */
 export const defaultSupervision: Supervision = Supervision.make({})
 
-/** What a second message does to a busy actor. */
+/** What happens to a message that arrives while the actor is busy: it waits, is refused, or interrupts the current run. */
 export const MailboxPolicy = Schema.Literals(["enqueue", "reject", "interrupt"])
 export type MailboxPolicy = typeof MailboxPolicy.Type
 
 /**
- * What a resume does when the definition or its tools have changed since the run was accepted. `continue`: the run goes on
- * with the new ones; `fail`: it fails; `wait`: it waits for a process that has the old ones.
+ * What a resume does when the definition or its tools have changed since the run was accepted. `continue`: the run goes on with
+ * the new ones. `fail`: the run fails. `wait`: the run waits for a process that has the old ones.
  */
 export const OnChange = Schema.Literals(["continue", "fail", "wait"])
 export type OnChange = typeof OnChange.Type
@@ -63,7 +63,7 @@ export type CompactionPolicy = typeof CompactionPolicy.Type
 
 export const AgentSpec = Schema.Struct({
   name: AgentName,
-  /** Of an agent of the reference application. Those of a kind that is not for customers are never open to them. */
+  /** Only for agents of the reference application. An agent whose kind is not meant for customers is never open to them. */
   kind: Schema.optionalKey(AgentKind),
   description: defaulted(Schema.String, ""),
   instructions: Schema.String,
@@ -73,37 +73,40 @@ export const AgentSpec = Schema.Struct({
   /** Registry keys (`namespace.name@version`) or plain names where those are unique. */
   tools: defaulted(Schema.Array(Schema.String), []),
   /**
-   * Tools that the model's provider may run by itself, such as `["web_search"]`. A turn in which it ran another one ends the
-   * frame. Absent = none.
+   * Tools that the model's provider may run by itself, such as `["web_search"]`. If the provider ran any other tool in a turn,
+   * the frame ends. Absent = none.
    */
   provider_tools: Schema.optionalKey(ProviderTools),
   /**
-   * The capabilities that its tools may use: `name` or `name:scope` with a glob as scope, such as `fs.read:/workspace/*`.
-   * Absent = every tool that needs a capability is refused.
+   * The capabilities that the agent's tools may use: `name`, or `name:scope` with a glob as the scope, such as
+   * `fs.read:/workspace/*`. Absent = every tool that needs a capability is refused.
    */
   capabilities: Schema.optionalKey(Schema.Array(Capability).check(Schema.isMaxLength(256))),
-  /** Narrows `tools` to these groups; the others are not shown to the model, and calls of them are refused. Absent = all. */
+  /**
+   * Narrows `tools` to these groups. Tools of other groups are not shown to the model, and calls to them are refused. Absent =
+   * all groups.
+   */
   groups: Schema.optionalKey(Schema.Array(ToolGroup)),
   /**
-   * Narrows `groups` by the roles of the message's sender, to the groups listed under any of its roles. A sender without a
-   * listed role has no tools. An admin has every role but `customer`. A specialist's own table applies to the same sender.
-   * Absent = all groups for everyone.
+   * Narrows `groups` to those that are listed under any role of the message's sender. A sender without a listed role has no
+   * tools. An admin has every role but `customer`. A specialist's own table applies to the same sender. Absent = all groups for
+   * everyone.
    */
   groups_by_role: Schema.optionalKey(GroupsByRole),
   /**
-   * JSON Schema of the arguments with which another agent delegates to it; its message is then those arguments, as JSON.
-   * Absent = `{ task }`, whose text is its message.
+   * JSON Schema of the arguments with which another agent delegates to this one. The message that this agent receives is those
+   * arguments as JSON. Absent = `{ task }`, and the text of `task` is the message.
    */
   takes: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json)),
   /**
-   * Agents that this one may delegate to, by a tool `ask_NAME` for each; each delegation is a frame of the same run, within the
-   * run's limits and with its memory: the specialist's own `limits`, `on_change` and `memory` are for its own runs. One that has
-   * neither tools nor specialists is left out, and the start warns of it.
+   * Agents that this one may delegate to; each is a tool `ask_NAME`. A delegation is a frame of the same run, within the run's
+   * limits and with its memory: the specialist's own `limits`, `on_change` and `memory` apply only to runs of its own. A
+   * specialist that has neither tools nor specialists is left out, with a warning at the start.
    */
   specialists: defaulted(Schema.Array(AgentName), []),
   /**
-   * Agents that it may hand the conversation over to, which then go on with it: in this run with its history, their own
-   * instructions and tools, and no capability that it lacks. At most 32. Absent = none.
+   * Agents to which this one may hand over the conversation. The new agent goes on in the same run with its history. It uses its
+   * own instructions and tools, but no capability that this agent lacks. At most 32. Absent = none.
    */
   handoffs: Schema.optionalKey(Schema.Array(AgentName).check(Schema.isMaxLength(32))),
   limits: defaulted(Schema.toType(RunLimits), RunLimits.make({})),
@@ -115,7 +118,7 @@ export const AgentSpec = Schema.Struct({
   ),
   on_change: defaulted(OnChange, "continue" as const),
   supervision: defaulted(Schema.toType(Supervision), defaultSupervision),
-  /** The part of a conversation's past that a run is shown, in tokens; 0 = none. */
+  /** How much of the conversation's past a run's model is shown, in tokens; 0 = nothing. */
   history_tokens_max: defaulted(
     Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 10_000_000 })),
     16_000
@@ -129,7 +132,9 @@ export const AgentSpec = Schema.Struct({
     100_000
   ),
   compaction: defaulted(CompactionPolicy, "truncate" as const),
-  /** Absent = a run is told nothing of memory and ends without passing anything on; tools may remember and recall. */
+  /**
+   * Absent = no memories are put into a run's prompt, and none are passed on when it ends; tools may still remember and recall.
+   */
   memory: Schema.optionalKey(Schema.toType(MemorySpec))
 })
 nameInMake(AgentSpec)

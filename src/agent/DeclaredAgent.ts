@@ -20,16 +20,19 @@ import type { Plain, Public } from "../run/ContextSecrets.ts"
 import type { AnySchema, Decoded } from "../tool/ToolCodec.ts"
 import { AgentSpec } from "./AgentSpec.ts"
 
-/** The run of a turn, as the functions of its agent may read it. */
+/** The facts of a turn's run that the functions of an agent may read. */
 export interface TurnRun<Context = unknown> {
   readonly run: RunId
   readonly tenant: Tenant
   readonly agent: AgentName
   /** The principal whose message began the run. */
   readonly principal: string
-  /** The roles that it had then. None where they are not known. */
+  /** The roles that this principal had when it sent the message. Empty where they are not known. */
   readonly roles: Roles
-  /** What its message told the run, as the agent's `context` decodes it, without secrets. Undefined = the agent declares none. */
+  /**
+   * The context that the message passed to the run, decoded by the agent's `context` schema, without secrets. Undefined = the
+   * agent declares no context.
+   */
   readonly context: Context
 }
 
@@ -42,34 +45,38 @@ export interface AgentOptions<Told extends AnySchema> extends Omit<
   "instructions" | "tools"
 > {
   /**
-   * What a message has to tell a run of this agent (`send({ context })`). One that does not, or says more, is refused. Members
-   * that hold a `Redacted` are secrets: told to tools that declare them, and journaled nowhere. Absent = nothing.
+   * The schema of the context that each message to this agent has to pass (`send({ context })`). A message whose context lacks a
+   * member or has another one is refused. Members that hold a `Redacted` are secrets: they reach only tools that declare them
+   * and are never journaled. Absent = no context.
    */
   readonly context?: Told
   readonly instructions: string | ((run: TurnRun<ContextOf<Told>>) => string)
-  /** Names; or by name whether a turn is offered the tool. */
+  /** Names of tools; or an object that says for each name whether a turn is offered that tool. */
   readonly tools?:
     | ReadonlyArray<string>
     | Readonly<Record<string, boolean | ((run: TurnRun<ContextOf<Told>>) => boolean)>>
 }
 
-/** The parts of an agent that are no data. */
+/** The parts of an agent that cannot be stored as data: a schema and functions. */
 export interface Declared<Told extends AnySchema = AnySchema> {
   readonly context: Told | undefined
-  /** Absent = those of the spec. */
+  /** Undefined = the instructions of the spec. */
   readonly instructions: ((run: TurnRun<never>) => string) | undefined
-  /** By the name or key that the spec has. Of the others, each turn is offered all. */
+  /**
+   * Decides for a turn whether it is offered a tool, by the tool's name or key as the spec has it. Tools without an entry are
+   * always offered.
+   */
   readonly offers: Readonly<Record<string, (run: TurnRun<never>) => boolean>>
 }
 
 const declared: unique symbol = Symbol("troupe/agent/Declared")
 
-/** A definition with its functions, which stands in `agents: [...]` and names the agent of a message. */
+/** An agent's definition together with its functions. It can stand in `agents: [...]`, and can name the agent of a message. */
 export interface DeclaredAgent<Told extends AnySchema = AnySchema> extends AgentSpec {
   readonly [declared]: Declared<Told>
 }
 
-/** What a message tells a run of this agent, as JSON. */
+/** The context that a message to this agent passes, in its encoded (JSON) form. */
 export type ContextGiven<Told> = Told extends { readonly Encoded: unknown }
   ? Plain<Told["Encoded"]>
   : Told extends {
@@ -78,7 +85,7 @@ export type ContextGiven<Told> = Told extends { readonly Encoded: unknown }
     ? Input
     : never
 
-/** Declares an agent, as the head of this file shows. Throws where a member is not what its type says, as `AgentSpec.make` does. */
+/** Declares an agent, as the head of this file shows. Throws, as `AgentSpec.make` does, if a member does not fit its type. */
 export const agent = <Told extends AnySchema = never>({
   context,
   instructions,
@@ -105,7 +112,7 @@ export const agent = <Told extends AnySchema = never>({
   return { ...spec, [declared]: parts }
 }
 
-/** The definition alone, and its functions; undefined = it has none. */
+/** Splits a definition into its plain spec and its functions. `declared` is undefined where it was not made by `agent`. */
 export const declarationOf = (
   given: unknown
 ): { readonly spec: unknown; readonly declared: Declared | undefined } => {

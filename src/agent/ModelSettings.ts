@@ -17,9 +17,12 @@ const bounded = Schema.makeFilter(
 const JsonObject = Schema.Record(Schema.String, Schema.Json)
 
 /**
- * Which tools a turn may or must use, if it is given any.
+ * Which tools a turn may or must use, if it is offered any.
+ *
  * - `auto`: the model decides (the default). `none`: it must answer.
+ *
  * - `required`: every turn must call a tool, for agents that end with a tool whose value is the answer.
+ *
  * - `required_first`, `{tool}`: the first turn of each frame must call some tool, or this one; later ones are `auto`.
  */
 export const ToolChoice = Schema.Union([
@@ -28,7 +31,9 @@ export const ToolChoice = Schema.Union([
 ])
 export type ToolChoice = typeof ToolChoice.Type
 
-/** Asks for an answer that is JSON of this schema. One that does not fit is asked for once more; then the run fails. */
+/**
+ * Asks for an answer that is JSON of this schema. If the answer does not fit, the model is asked once more; then the run fails.
+ */
 export const OutputFormat = Schema.Struct({
   /** JSON Schema of the answer. */
   schema: JsonObject.check(bounded, isCheckable),
@@ -42,22 +47,28 @@ export const OutputFormat = Schema.Struct({
 export interface OutputFormat extends Schema.Schema.Type<typeof OutputFormat> {}
 
 export const ModelSettings = Schema.Struct({
-  /** Of one turn, reasoning included where the provider counts it so. */
+  /** The greatest number of output tokens in one turn. Reasoning counts too, where the provider counts it as output. */
   max_output_tokens: Schema.optionalKey(
     Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 10_000_000 }))
   ),
   temperature: Schema.optionalKey(
     Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 2 }))
   ),
-  /** How much the model reasons before it answers, where it supports that. */
+  /** How much the model reasons before it answers, for models that support this setting. */
   reasoning_effort: Schema.optionalKey(
     Schema.Literals(["none", "minimal", "low", "medium", "high", "xhigh", "max"])
   ),
   tool_choice: Schema.optionalKey(ToolChoice),
   output: Schema.optionalKey(OutputFormat),
-  /** False = the provider is not told to keep instructions and tools between turns, where it would have to be told. */
+  /**
+   * False = the request does not ask the provider to cache instructions and tools between turns, where caching has to be asked
+   * for.
+   */
   prompt_cache: Schema.optionalKey(Schema.Boolean),
-  /** By the provider's name (`openai`, `anthropic`, `google`, `openaiCompatible`), as its package documents them. */
+  /**
+   * Options of single providers, by the provider's name (`openai`, `anthropic`, `google`, `openaiCompatible`), as the provider's
+   * package documents them.
+   */
   provider_options: Schema.optionalKey(Schema.Record(Schema.String, JsonObject).check(bounded))
 })
 export interface ModelSettings extends Schema.Schema.Type<typeof ModelSettings> {}

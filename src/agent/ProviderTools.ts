@@ -1,6 +1,6 @@
 /**
- * Tools that the model's provider runs by itself, within a turn: a search, code in its sandbox, a remote MCP server. An agent
- * declares those that it may use. No person can be asked about a single use, because it is over when the runtime hears of it.
+ * Tools that the model's provider runs by itself within a turn: a search, code in its sandbox, a remote MCP server. An agent
+ * declares those that it may use. No person can be asked about a single use, because it is over when the runtime learns of it.
  */
 import { Schema } from "effect"
 import type { Subject } from "../permission/Policy.ts"
@@ -21,8 +21,8 @@ export type ProviderToolName = typeof ProviderToolName.Type
 const settings_units_max = 16_384
 
 /**
- * By the provider's name (`openai`, `anthropic`, `google`, `xai`, `openaiCompatible`), as its AI SDK package documents the
- * tool's arguments. What the declaration says itself goes first.
+ * More arguments of the tool, by the provider's name (`openai`, `anthropic`, `google`, `xai`, `openaiCompatible`), as its AI SDK
+ * package documents them. The declaration's own members take precedence over them.
  */
 const settings = Schema.optionalKey(
   Schema.Record(Schema.String, Schema.Record(Schema.String, Schema.Json)).check(
@@ -42,12 +42,12 @@ const Count = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000 }))
 const web = {
   allowed_domains: Schema.optionalKey(some(100)),
   blocked_domains: Schema.optionalKey(some(100)),
-  /** In one turn. */
+  /** The greatest number of uses in one turn. */
   uses_max: Schema.optionalKey(Count),
   settings
 }
 
-/** The form with settings. One that a provider cannot say ends the start. */
+/** A tool with settings. If the provider cannot express a declared tool or setting, the start fails. */
 export const ProviderTool = Schema.Union([
   Schema.Struct({ tool: Schema.Literal("web_search"), ...web }),
   /** Reads pages by their addresses. */
@@ -55,14 +55,14 @@ export const ProviderTool = Schema.Union([
   Schema.Struct({ tool: Schema.Literal("code_execution"), settings }),
   Schema.Struct({
     tool: Schema.Literal("file_search"),
-    /** The provider's names of what it has stored: vector stores, or Gemini's file search stores. */
+    /** The provider's names for the stores to search: vector stores, or Gemini's file search stores. */
     stores: Schema.optionalKey(some(20)),
     results_max: Schema.optionalKey(Count),
     settings
   }),
   Schema.Struct({
     tool: Schema.Literal("mcp"),
-    /** The server's name, by which policies know it: `servers: { "mcp:NAME": "allow" }`. */
+    /** The server's name, by which policies refer to it: `servers: { "mcp:NAME": "allow" }`. */
     server: Schema.String.check(Schema.isPattern(/^[A-Za-z0-9_-]{1,64}$/)),
     url: Schema.String.check(
       Schema.isMaxLength(2_000),
@@ -70,7 +70,7 @@ export const ProviderTool = Schema.Union([
         expected: "an https address without credentials"
       })
     ),
-    /** Those of the server's tools that may run. Absent = all. */
+    /** The names of the server's tools that may run. Absent = all. */
     tools: Schema.optionalKey(some(100)),
     /** The environment variable whose value is sent as the server's bearer token. */
     token_variable: Schema.optionalKey(
@@ -81,7 +81,7 @@ export const ProviderTool = Schema.Union([
 ])
 export type ProviderTool = typeof ProviderTool.Type
 
-/** A name alone stands for the tool without settings. */
+/** The provider tools of an agent, at most 32. A name alone stands for the tool without settings. */
 export const ProviderTools = Schema.Array(
   Schema.Union([Schema.Literals(["web_search", "web_fetch", "code_execution"]), ProviderTool])
 ).check(Schema.isMaxLength(32))
@@ -90,11 +90,11 @@ export type ProviderTools = typeof ProviderTools.Type
 export const providerToolsOf = (declared: ProviderTools): ReadonlyArray<ProviderTool> =>
   declared.map((each) => (typeof each === "string" ? { tool: each } : each))
 
-/** What tells two declarations of one agent apart. */
+/** Identifies a declaration among those of one agent. */
 export const providerToolId = (declared: ProviderTool): string =>
   declared.tool === "mcp" ? `mcp:${declared.server}` : declared.tool
 
-/** The key by which a policy names the tool, where one of the runtime's own has its plain name. */
+/** The key by which a policy names a provider's tool, where a tool of the runtime has the same plain name. */
 export const providerToolKey = (tool: ProviderToolName): string => `provider.${tool}@1`
 
 const groups: Readonly<Record<ProviderToolName, ToolGroup>> = {
@@ -108,8 +108,8 @@ const groups: Readonly<Record<ProviderToolName, ToolGroup>> = {
 export const providerToolGroup = ({ tool }: ProviderTool): ToolGroup => groups[tool]
 
 /**
- * The facts by which a policy judges it. Searches and reads are reads. Code in a sandbox is one too, unless settings change
- * the sandbox. An MCP server may do anything.
+ * The facts by which a policy judges the tool. Searches and page reads count as reads. So does code in a sandbox, unless its
+ * settings may change the sandbox. An MCP server may do anything, and counts as a mutation.
  */
 export const providerToolSubject = (declared: ProviderTool): Subject => {
   const { tool } = declared
@@ -124,13 +124,16 @@ export const providerToolSubject = (declared: ProviderTool): Subject => {
   }
 }
 
-/** What a rule may read before a turn: nothing of a search that is to come. */
+/**
+ * The arguments that a rule can read before a turn: the URL of an MCP server, and nothing for other tools, because the model has
+ * not chosen them yet.
+ */
 export const providerToolArguments = (declared: ProviderTool): unknown =>
   declared.tool === "mcp" ? { url: declared.url } : {}
 
 /**
- * The rules as they hold for it. One that asks or denies for some arguments does so for all, because the arguments are the
- * model's and are not seen before; of an MCP server the address is known.
+ * The rules as they apply to a provider's tool. A rule that asks or denies for some arguments does so for all of them, because
+ * the model chooses the arguments later. For an MCP server the rules stay as they are, because its URL is known.
  */
 export const rulesBefore = (
   rules: ReadonlyArray<PermissionRule>,
@@ -142,7 +145,7 @@ export const rulesBefore = (
         rule.permission === "allow" ? rule : { ...rule, pattern: parsePattern(rule.pattern).tool }
       )
 
-/** Names that providers and their clients have for them. */
+/** Other names that providers and their clients use for these tools. */
 const known: Readonly<Record<string, ProviderToolName>> = {
   search: "web_search",
   browser_search: "web_search",
@@ -162,7 +165,7 @@ const known: Readonly<Record<string, ProviderToolName>> = {
   "server:mcp": "mcp"
 }
 
-/** Which tool a provider ran; undefined = none that can be declared. */
+/** The tool that a provider ran; undefined = it is not one that an agent can declare. */
 export const providerToolOf = ({
   name,
   server
@@ -176,7 +179,7 @@ export const providerToolOf = ({
   )
 }
 
-/** The name of the first tool that ran and was none of these; undefined = all were. */
+/** The name of the first tool that ran without being offered; undefined = all were offered. */
 export const undeclaredOf = (
   ran: ReadonlyArray<ProviderRan>,
   offered: ReadonlyArray<ProviderTool>

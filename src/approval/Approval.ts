@@ -1,12 +1,12 @@
 /**
- * A question that is put to a person before a tool may act, and the answer. The record is the truth: it outlives the fiber
+ * A question that is put to a person before a tool may act, and the answer. The stored record decides: it outlives the fiber
  * that asked, the process and the machine.
  */
 import { DateTime, Schema } from "effect"
 import { ApprovalId, CallId, RunId, Tenant } from "../Ids.ts"
 import { Role } from "../Principal.ts"
 
-/** What is shown to a person, exactly these five. `correlation_id` is the approval's id. */
+/** Exactly these five members are shown to the person. `correlation_id` is the approval's id. */
 export const ApprovalPayload = Schema.Struct({
   tool_name: Schema.String,
   agent_name: Schema.String,
@@ -17,7 +17,7 @@ export const ApprovalPayload = Schema.Struct({
 })
 export interface ApprovalPayload extends Schema.Schema.Type<typeof ApprovalPayload> {}
 
-/** What the client of a call may answer. */
+/** What the client may send as the result of its call. */
 export const ClientResult = Schema.Struct({
   /** JSON Schema of the result. Absent = any JSON. */
   output_schema: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json))
@@ -26,7 +26,10 @@ export interface ClientResult extends Schema.Schema.Type<typeof ClientResult> {}
 
 const Note = Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(4_000))
 
-/** What a person may answer. `modify` carries the full replacement arguments, which pass the whole gate again. */
+/**
+ * What a person may answer. `Modify` carries the complete replacement arguments, which are checked again like those of a new
+ * call.
+ */
 export const Decision = Schema.Union([
   Schema.TaggedStruct("Approve", { note: Schema.optionalKey(Note) }),
   Schema.TaggedStruct("Deny", { reason: Note }),
@@ -50,34 +53,40 @@ export const Approval = Schema.Struct({
   call: CallId,
   payload: ApprovalPayload,
   tool_key: Schema.String,
-  /** The arguments that were proposed, whole. */
+  /** The complete arguments that the model proposed. */
   arguments: Schema.Json,
   /** SHA-256, hex, over canonical JSON of tenant, run, call, tool key, arguments and policy version. */
   digest: Schema.String,
-  /** SHA-256, hex, over canonical JSON of all that a person is shown (`ShownApproval.ts`). Absent = asked before there was one. */
+  /**
+   * SHA-256, hex, over canonical JSON of everything that a person is shown (`ShownApproval.ts`). Absent = the question was asked
+   * by a version that did not store this digest.
+   */
   shown_digest: Schema.optionalKey(Schema.String),
   policy_version: Schema.String,
   /** Who may decide; empty = any approver or operator. */
   approvers: Schema.Array(Role),
   requested_at: Schema.Int,
   expires_at: Schema.optionalKey(Schema.Int),
-  /** The client of the conversation gives the call's result; nobody decides. Absent = it is a question to approvers. */
+  /**
+   * Present = the client of the conversation answers with the call's result, and nobody approves it. Absent = the question goes
+   * to approvers.
+   */
   client: Schema.optionalKey(ClientResult),
   status: ApprovalStatus,
   decision: Schema.optionalKey(Decision),
   decided_by: Schema.optionalKey(Schema.String),
   decided_at: Schema.optionalKey(Schema.Int),
-  /** Set on reading a pending one: its run is in quarantine, and nobody can decide it until the run is released. */
+  /** Set when a pending approval is read whose run is in quarantine. Nobody can decide it until the run is released. */
   quarantined: Schema.optionalKey(Schema.Literal(true)),
   /**
-   * Set on reading a pending one: the record is not what its run asked, because somebody changed it in the database. It can
-   * be denied, or its run cancelled; it cannot be approved.
+   * Set when a pending approval is read whose record differs from what its run asked, because somebody changed it in the
+   * database. It can be denied, or its run cancelled, but it cannot be approved.
    */
   altered: Schema.optionalKey(Schema.Literal(true))
 })
 export interface Approval extends Schema.Schema.Type<typeof Approval> {}
 
-/** There is no such approval at the tenant. */
+/** The tenant has no approval with this id. */
 export class ApprovalNotFound extends Schema.TaggedError<ApprovalNotFound>()("ApprovalNotFound", {
   id: Schema.String
 }) {
@@ -86,7 +95,7 @@ export class ApprovalNotFound extends Schema.TaggedError<ApprovalNotFound>()("Ap
   }
 }
 
-/** It was decided already, or its run was cancelled. */
+/** The approval was already decided, or its run was cancelled. */
 export class ApprovalSettled extends Schema.TaggedError<ApprovalSettled>()("ApprovalSettled", {
   id: Schema.String,
   status: ApprovalStatus
@@ -96,7 +105,7 @@ export class ApprovalSettled extends Schema.TaggedError<ApprovalSettled>()("Appr
   }
 }
 
-/** Its time is over, whether or not a sweep has closed it yet. */
+/** The approval's `expires_at` has passed, whether or not a sweep has marked it as expired yet. */
 export class ApprovalExpired extends Schema.TaggedError<ApprovalExpired>()("ApprovalExpired", {
   id: Schema.String,
   expired_at: Schema.Int
@@ -106,7 +115,7 @@ export class ApprovalExpired extends Schema.TaggedError<ApprovalExpired>()("Appr
   }
 }
 
-/** The principal may not decide this. */
+/** The principal has none of the roles that may decide this approval. */
 export class NotEntitled extends Schema.TaggedError<NotEntitled>()("NotEntitled", {
   principal: Schema.String,
   needs: Schema.Array(Role)
@@ -116,7 +125,10 @@ export class NotEntitled extends Schema.TaggedError<NotEntitled>()("NotEntitled"
   }
 }
 
-/** The question does not take this decision: one about a limit is approved or denied, a client's call is answered. */
+/**
+ * The decision does not fit the question: a question about a limit can only be approved or denied, and a client's call takes a
+ * result instead of a decision.
+ */
 export class DecisionUnfit extends Schema.TaggedError<DecisionUnfit>()("DecisionUnfit", {
   id: Schema.String,
   decision: Schema.String,
@@ -127,15 +139,15 @@ export class DecisionUnfit extends Schema.TaggedError<DecisionUnfit>()("Decision
   }
 }
 
-/** The result of a client does not fit the call. Nothing was changed: the call waits for another one. */
+/** The client's result does not fit the call's output schema. Nothing was changed: the call still waits for a result. */
 export class ClientResultRefused extends Schema.TaggedError<ClientResultRefused>()(
   "ClientResultRefused",
   { id: Schema.String, message: Schema.String }
 ) {}
 
 /**
- * The record that people were shown is not what the run asked: `fields` names the differences. Nothing was decided. Only a
- * change of the database from outside causes this.
+ * The record that people were shown differs from what the run asked; `fields` names the differences. Nothing was decided. Only a
+ * change to the database from outside the runtime causes this.
  */
 export class ApprovalAltered extends Schema.TaggedError<ApprovalAltered>()("ApprovalAltered", {
   id: Schema.String,

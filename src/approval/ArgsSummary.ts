@@ -1,6 +1,6 @@
 /**
- * What a person is shown of a call's arguments: enough to decide, without secrets and personal data, with every
- * amount, and with invisible characters written out.
+ * Summarises a call's arguments for the person who decides: without secrets and personal data, with every amount, and with
+ * invisible characters written out.
  */
 import { cutText, truncateUnits } from "../CutText.ts"
 import { redact } from "../error/Redaction.ts"
@@ -9,7 +9,9 @@ import { withVisible } from "../tool/InvisibleText.ts"
 
 /** The greatest summary, in characters. */
 const summary_max = 600
-/** Lengths of its texts: the next one is tried where a summary would be cut with the one before. */
+/**
+ * The bounds tried for each text in a summary, in UTF-16 units. A smaller one is tried when the summary would otherwise be cut.
+ */
 const text_sizes = [160, 60, 20]
 const members_max = 20
 const items_max = 5
@@ -18,7 +20,9 @@ const items_max = 5
 const isAmount = (text: string): boolean =>
   /^[\p{Sc}\p{L} ]{0,8}[-+]?\d[\d., '_]{0,40}[\p{Sc}\p{L}% ]{0,8}$/u.test(text)
 
-/** Units of one text that are redacted; more than are ever shown, because redaction may shorten a text. */
+/**
+ * How many UTF-16 units of one text are redacted. This is more than a summary ever shows, because redaction may shorten a text.
+ */
 const read_units_max = 4_000
 
 const short = (text: string, units_max: number): string => {
@@ -27,7 +31,7 @@ const short = (text: string, units_max: number): string => {
   return isCut ? `${truncateUnits(clean, units_max)}…` : clean
 }
 
-/** How one summary is written. */
+/** The options with which one attempt at a summary is written. */
 interface Style {
   readonly text_units_max: number
   /** Puts amounts first, so that a cut hides none. */

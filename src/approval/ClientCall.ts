@@ -1,5 +1,5 @@
 /**
- * A call whose result the client of its conversation gives, as the client reads it, and the result as it is sent.
+ * A call whose result comes from the client of the conversation, as the client reads it, and the result as the client sends it.
  */
 import { Schema } from "effect"
 import { ApprovalId, CallId, RunId } from "../Ids.ts"
@@ -11,18 +11,18 @@ export const ClientCall = Schema.Struct({
   run_id: RunId,
   call: CallId,
   tool: Schema.String,
-  /** The model's, or those that an approver put in their place. */
+  /** The arguments of the model, or those with which an approver replaced them. */
   arguments: Schema.Json,
   /** JSON Schema of the result; `{}` = any JSON. */
   output_schema: Schema.Record(Schema.String, Schema.Json),
   /** ms since 1970. */
   requested_at: Schema.Int,
-  /** The call fails then; ms since 1970. */
+  /** When the call fails if no result has arrived, in ms since 1970. Absent = it waits without a limit. */
   expires_at: Schema.optionalKey(Schema.Int)
 }).annotate({ identifier: "ClientCall" })
 export interface ClientCall extends Schema.Schema.Type<typeof ClientCall> {}
 
-/** Undefined where the record is a question to approvers. */
+/** The call that an approval's record stands for; undefined if the record is a question to approvers. */
 export const clientCallOf = ({
   arguments: args,
   call,
@@ -46,11 +46,11 @@ export const clientCallOf = ({
         ...(expires_at === undefined ? undefined : { expires_at })
       }
 
-/** The message to a sender of anything else. */
+/** The error message for a payload of any other shape. */
 export const client_answer_expected =
   "Expected an object with result, which is any JSON, or with error, a text of 1 to 4,000 characters"
 
-/** What the client sends: the result, or in words why there is none, which the model reads. */
+/** What the client sends: the result, or a text that says why there is none, which the model reads. */
 export const ClientAnswer = Schema.Union([
   Schema.Struct({ result: Schema.Json }),
   Schema.Struct({ error: Reason })

@@ -1,5 +1,5 @@
 /**
- * A decision as people send it, over HTTP and in code alike.
+ * The form in which people send a decision, over HTTP and in code.
  */
 import { Schema } from "effect"
 import { Decision } from "./Approval.ts"
@@ -7,29 +7,29 @@ import { Decision } from "./Approval.ts"
 /** A reason that a person gives and the journal keeps: 1 to 4,000 characters. */
 export const Reason = Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(4_000))
 
-/** The message to a sender of anything else. */
+/** The error message for a payload of any other shape. */
 export const decision_expected =
   'Expected an object whose decision is "approve", "deny" with a reason, "request_revision" with a note, or "modify" with arguments'
 
-/** The runtime stamps who decided: there is no member for it, and unknown members are refused. */
+/** A decision as it is sent. It has no member for who decided, because the runtime records that itself. */
 export const DecisionPayload = Schema.Union([
   Schema.Struct({ decision: Schema.Literal("approve"), note: Schema.optionalKey(Reason) }),
   Schema.Struct({ decision: Schema.Literal("deny"), reason: Reason }),
   Schema.Struct({ decision: Schema.Literal("request_revision"), note: Reason }),
   Schema.Struct({
     decision: Schema.Literal("modify"),
-    /** The full replacement: these pass the whole gate again. */
+    /** The complete replacement arguments, which are checked again like those of a new call. */
     arguments: Schema.Record(Schema.String, Schema.Json),
     note: Schema.optionalKey(Reason)
   })
 ]).annotate({ identifier: "Decision", message: decision_expected })
 export type DecisionPayload = typeof DecisionPayload.Type
 
-/** A decision, or what the HTTP API takes in its place. */
+/** A decision in either form: the stored one, or the one that the HTTP API takes. */
 export const AnyDecision = Schema.Union([Decision, DecisionPayload])
 export type AnyDecision = typeof AnyDecision.Type
 
-/** The decision that a payload stands for. */
+/** Converts either form into the stored form of the decision. */
 export const decisionOf = (given: AnyDecision): Decision => {
   if ("_tag" in given) return given
   switch (given.decision) {

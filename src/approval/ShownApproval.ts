@@ -1,13 +1,15 @@
 /**
- * What people are shown of a question, from its record or from the event of the run that asks. A decision counts only where
- * both are equal: whoever reaches the database can change the record, and the event is what runs.
+ * What people are shown of a question, taken from its record or from the run's event that asks it. A decision counts only if
+ * both are equal: somebody with access to the database can change the record, but the event determines what runs.
  */
 import { isSameJson } from "../Canonical.ts"
 import type { RunId, Tenant } from "../Ids.ts"
 import type { Question } from "../run/RunEvent.ts"
 import type { Approval } from "./Approval.ts"
 
-/** All of a question but its times of asking and answering, and its answer. */
+/**
+ * The members of an approval without its status, its answer, the times of asking and answering, and what is derived from them.
+ */
 export type ShownApproval = Pick<
   Approval,
   | "id"
@@ -24,7 +26,7 @@ export type ShownApproval = Pick<
   | "client"
 >
 
-/** From a record. */
+/** Takes the shown members from a record. */
 export const shownOf = ({
   approvers,
   arguments: args,
@@ -53,7 +55,7 @@ export const shownOf = ({
   ...(client === undefined ? undefined : { client })
 })
 
-/** From the run's event that requests the approval. */
+/** Takes the shown members from the run's event that requests the approval. */
 export const shownByRequest = (
   run_id: RunId,
   tenant: Tenant,
@@ -77,20 +79,23 @@ const members: Readonly<Record<keyof ShownApproval, true>> = {
 }
 const names: ReadonlyArray<string> = Object.keys(members)
 
-/** The members in which two differ, in alphabetical order; empty = they are equal. */
+/** The names of the members in which the two differ, in alphabetical order; empty = they are equal. */
 export const differencesOf = (a: ShownApproval, b: ShownApproval): ReadonlyArray<string> => {
   const one: Readonly<Record<string, unknown>> = { ...a }
   const other: Readonly<Record<string, unknown>> = { ...b }
   return names.filter((name) => !isSameJson(one[name], other[name]))
 }
 
-/** The marks that the reader of a pending record is given: is its run in quarantine, and does it say what the run requested? */
+/**
+ * The marks for the reader of a pending record: whether its run is in quarantine, and whether it differs from what the run
+ * requested. A record that is not pending has none.
+ */
 export const marksOf = (
   record: Approval,
   run: {
     readonly tenant: Tenant
     readonly quarantined: boolean
-    /** What the run's journal says; undefined = there is no such question in it. */
+    /** The question as the run's journal has it; undefined = the journal has no such question. */
     readonly requested: Omit<Question, "_tag"> | undefined
   }
 ): Pick<Approval, "quarantined" | "altered"> => {

@@ -1,11 +1,11 @@
 /**
- * Where a conversation is held beside the API: each of its bindings gets what the agent says there. One conversation may be
- * bound to several channels, and to several places of one channel.
+ * A place outside the API to which a conversation's messages go: each binding receives what the agent says. One conversation may
+ * be bound to several channels, and to several places in one channel.
  */
 import { Schema } from "effect"
 import { ConversationId, Tenant } from "../Ids.ts"
 
-/** `in_app`, `slack`, `email`, or the name of a channel of the application's own. */
+/** The name of a channel: `in_app`, `slack`, `email`, or one that the application defines. */
 export const ChannelName = Schema.String.check(
   Schema.isPattern(/^[a-z][a-z0-9_-]{0,31}$/, {
     description: "lower case, at most 32 characters"
@@ -15,7 +15,7 @@ export type ChannelName = typeof ChannelName.Type
 
 export const in_app = ChannelName.make("in_app")
 
-/** 1 to 200 printable characters. */
+/** A name or address in a channel: 1 to 200 printable characters. */
 export const ChannelPlace = Schema.String.check(
   Schema.isMinLength(1),
   Schema.isMaxLength(200),
@@ -25,12 +25,12 @@ export const ChannelPlace = Schema.String.check(
   )
 )
 
-/** What a binding says, without the conversation that it is of. */
+/** A binding without its conversation. */
 export const BindingTarget = Schema.Struct({
   channel: ChannelName,
-  /** A place of the channel: a principal's id (`in_app`), a channel's id (Slack), an address (e-mail). */
+  /** The place in the channel: a principal's id (`in_app`), a channel's id (Slack), or an address (e-mail). */
   address: ChannelPlace,
-  /** The principal that is told there: its preferences count, and the in-app copy is its. */
+  /** The principal that is notified at this place. Its preferences apply, and the in-app copy belongs to it. */
   recipient: ChannelPlace
 })
 export interface BindingTarget extends Schema.Schema.Type<typeof BindingTarget> {}
@@ -39,15 +39,15 @@ export const ChannelBinding = Schema.Struct({
   tenant: Tenant,
   conversation: ConversationId,
   ...BindingTarget.fields,
-  /** What the channel calls the conversation at that place, such as a thread. Absent = nothing was said there yet. */
+  /** The channel's own id for the conversation at that place, such as a thread. Absent = nothing has been sent there yet. */
   thread: Schema.optionalKey(ChannelPlace)
 })
 export interface ChannelBinding extends Schema.Schema.Type<typeof ChannelBinding> {}
 
-/** Bindings of one conversation. */
+/** The greatest number of bindings of one conversation. */
 export const bindings_max = 16
 
-/** The conversation has as many bindings as it may. */
+/** The conversation already has the greatest number of bindings. */
 export class BindingsFull extends Schema.TaggedError<BindingsFull>()("BindingsFull", {
   conversation: Schema.String
 }) {

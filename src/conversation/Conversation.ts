@@ -1,5 +1,5 @@
 /**
- * A conversation with an agent, independent of the channel it is held in, and its messages.
+ * A conversation with an agent, independent of the channel in which it takes place, and its messages.
  */
 import { Schema } from "effect"
 import { FinishReason } from "../run/FinishReason.ts"
@@ -11,22 +11,24 @@ import { Address, AgentName, ConversationId, RunId, Tenant } from "../Ids.ts"
 export const InitiatedBy = Schema.Literals(["customer", "agent", "system"])
 export type InitiatedBy = typeof InitiatedBy.Type
 
-/** Who began a conversation where its first message does not say: a customer, or else the application. */
+/**
+ * Who began a conversation whose first message does not say so: a customer, if the sender has that role, else the application.
+ */
 export const initiatorOf = (roles: ReadonlyArray<Role>): InitiatedBy =>
   roles.includes("customer") ? "customer" : "system"
 
 export const Conversation = Schema.Struct({
-  /** Known within its tenant: another tenant may have a conversation of the same id. */
+  /** Unique only within the tenant: another tenant may have a conversation with the same id. */
   id: ConversationId,
   tenant: Tenant,
-  /** The actor that answers here. */
+  /** The address of the actor that answers in this conversation. */
   address: Address,
   initiated_by: InitiatedBy,
-  /** The domain event that opened it, for one that a system began. */
+  /** The domain event that opened the conversation, if the system began it. */
   trigger_event_id: Schema.optionalKey(Schema.String),
   /**
-   * The principal that sent its first message: a customer reads and writes only conversations that it began itself.
-   * Absent = not known, and then it is no customer's.
+   * The principal that sent the first message. A customer reads and writes only conversations that it began itself. Absent = not
+   * known, so no customer may use it.
    */
   begun_by: Schema.optionalKey(Schema.String),
   created_at: Schema.Int
@@ -38,34 +40,34 @@ export type MessageRole = typeof MessageRole.Type
 
 export const ConversationMessage = Schema.Struct({
   conversation: ConversationId,
-  /** Counts the conversation's messages from 0. */
+  /** The message's number in the conversation, from 0. */
   seq: Schema.Int,
   role: MessageRole,
   content: Schema.String,
-  /** Where it came from: `api`, `console`, `slack`, ... */
+  /** The channel from which the message came: `api`, `console`, `slack`, ... */
   channel_origin: Schema.String,
   tool_calls: Schema.optionalKey(Schema.Array(Schema.Json)),
   run_id: Schema.optionalKey(RunId),
-  /** The agent that answered, where it is not the one that the conversation began with. */
+  /** The agent that answered, if it is not the one that the conversation began with. */
   agent: Schema.optionalKey(AgentName),
-  /** Of an answer that did not end well: it is cut, refused or filtered, and may be empty. */
+  /** Present on an answer that did not end normally: it was cut, refused or filtered, and may be empty. */
   finish: Schema.optionalKey(FinishReason),
-  /** Why its run did not complete, where the answer did not end well. */
+  /** Why the run did not complete, for an answer that did not end normally. */
   reason: Schema.optionalKey(Schema.String),
-  /** What an answer refers to. */
+  /** The sources to which an answer refers. */
   sources: Schema.optionalKey(Schema.Array(Source)),
-  /** Files of a message and texts between them, after its text. */
+  /** The files of a message and the texts between them, which follow its text. */
   parts: Schema.optionalKey(Schema.Array(Part)),
-  /** Files of an answer. */
+  /** The files of an answer. */
   files: Schema.optionalKey(Schema.Array(FilePart)),
   created_at: Schema.Int
 })
 export interface ConversationMessage extends Schema.Schema.Type<typeof ConversationMessage> {}
 
-/** Of a message, in bytes of UTF-8. */
+/** The greatest size of a message, in bytes of UTF-8. */
 export const message_bytes_max = 1_000_000
 
-/** There is no such conversation, or it is not open to the caller. */
+/** The tenant has no such conversation, or the caller may not use it. */
 export class ConversationNotFound extends Schema.TaggedError<ConversationNotFound>()(
   "ConversationNotFound",
   { id: Schema.String }

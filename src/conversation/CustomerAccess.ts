@@ -1,6 +1,6 @@
 /**
- * What a customer may reach: the agents that are meant for customers, in conversations that it began itself. Everything else is
- * absent for it.
+ * What a customer may use: the agents that are meant for customers, in conversations that it began itself. For a customer,
+ * everything else does not exist.
  */
 import { Schema } from "effect"
 import { AgentName } from "../Ids.ts"
@@ -9,7 +9,7 @@ import type { RightName } from "../Rights.ts"
 import { isLimitedToOwn } from "../Rights.ts"
 import type { Conversation } from "./Conversation.ts"
 
-/** Other agents, and whether they exist, are not for customers. */
+/** A customer named an agent that is not open to customers. The error does not say whether that agent exists. */
 export class NotForCustomers extends Schema.TaggedError<NotForCustomers>()("NotForCustomers", {
   customer_agents: Schema.Array(AgentName)
 }) {
@@ -20,7 +20,7 @@ export class NotForCustomers extends Schema.TaggedError<NotForCustomers>()("NotF
   }
 }
 
-/** Undefined = the principal may use the right with this agent. */
+/** The error if the principal may not use this right with this agent; undefined = it may. */
 export const agentRefusal = (
   by: Principal,
   right: RightName,
@@ -31,7 +31,10 @@ export const agentRefusal = (
     ? undefined
     : new NotForCustomers({ customer_agents })
 
-/** A conversation that the principal may not use is reported like one that does not exist. */
+/**
+ * Whether the principal may use this right in a conversation that `begun_by` began. If not, callers report the conversation like
+ * one that does not exist.
+ */
 export const isOpenTo = (
   by: Principal,
   right: RightName,

@@ -1,6 +1,6 @@
 /**
- * What a customer sees of its own conversation, in the feed, in the history and in answers. Only the events, members and outcomes
- * that are named here are shown, so that what is added to them later is not.
+ * What a customer sees of its own conversation: in the feed, in the history and in answers. Only the events, members and
+ * outcomes that are listed in this file are shown, so that those that are added elsewhere later stay hidden.
  */
 import type { ToolFailure } from "../error/ToolError.ts"
 import { failureTextForUser } from "../error/ToolError.ts"
@@ -20,15 +20,15 @@ import type {
 import type { FilePart, Part } from "./Part.ts"
 import type { Conversation, ConversationMessage } from "./Conversation.ts"
 
-/** What failed, in words for end users: no name of a tool, no argument of a call, no kind of an error. */
+/** A failure in words for end users. It contains no tool name, no argument of a call and no error kind. */
 interface CustomerFailure {
   readonly message: string
 }
 
-/** How a text ended, if it is not whole. */
+/** Why a text is not complete. */
 export type CustomerFinish = Exclude<FinishReason, "stop" | "tool_calls">
 
-/** An event as a customer reads it; its members have the names that they have for staff. */
+/** An event as a customer reads it. Its members have the same names as for staff. */
 export type CustomerEvent =
   | {
       readonly _tag: "RunAccepted"
@@ -40,36 +40,39 @@ export type CustomerEvent =
       readonly frame: FrameId
       readonly step: number
       readonly text: string
-      /** Always empty: customers do not see calls. There for clients that read the events of staff. */
+      /** Always empty, because customers do not see calls. It exists for clients that also read the events for staff. */
       readonly calls: readonly []
-      /** Absent where the text is whole, also where the turn ended with calls. */
+      /** Absent where the text is complete, and where the turn ended with calls. */
       readonly finish?: CustomerFinish
     }
-  /** That a person is asked, has answered, or is asked no more; not who, what or how. */
+  /** A person is asked, has answered, or is no longer asked. The event does not say who, what or how. */
   | { readonly _tag: "ApprovalRequested" | "ApprovalDecided" | "ApprovalClosed" }
-  /** A question that customers may decide, because its tool names them among its `approvers`. */
+  /** Customers may decide this question, because the tool lists them in its `approvers`. */
   | {
       readonly _tag: "ApprovalRequested"
       readonly approval: ApprovalId
       readonly payload: ApprovalPayload
       readonly expires_at?: number
     }
-  /** Its client is asked for the result of a call, which is in the list of those that wait. */
+  /** The conversation's client is asked for the result of a call. The call is in the list of waiting calls. */
   | { readonly _tag: "ClientRequested" }
   | {
       readonly _tag: "CallSettled"
       readonly outcome: { readonly _tag: "Failed"; readonly error: CustomerFailure }
     }
-  /** Another agent goes on with the conversation, which is for customers too. */
+  /** Another agent, which is also open to customers, continues the conversation. */
   | { readonly _tag: "HandedOff"; readonly to: AgentName }
   | { readonly _tag: "RunStopping"; readonly status: EndStatus }
-  /** `reason` is the status again: the real one may be a person's own words. The text is empty unless it is complete. */
+  /**
+   * The run ended. `reason` repeats the status, because the real reason may be a person's own words. The text is empty unless
+   * the run completed.
+   */
   | {
       readonly _tag: "RunEnded"
       readonly status: EndStatus
       readonly reason: string
       readonly text: string
-      /** Who gave the answer, where it is not the agent that the conversation began with. */
+      /** The agent that answered, if it is not the one that the conversation began with. */
       readonly agent?: AgentName
       readonly finish?: CustomerFinish
       readonly sources?: ReadonlyArray<Source>
@@ -88,7 +91,7 @@ const ofFinish = (finish: FinishReason | undefined): { readonly finish?: Custome
   }
 }
 
-/** Who gave the answer, what it refers to and how it ended are part of it. */
+/** The members of an answer that customers see besides its text: the agent, the files, the sources and how it ended. */
 const ofAnswer = ({
   agent,
   files,
@@ -118,7 +121,10 @@ const sourceOf = ({ document, title, url }: Source): Source => ({
   ...(document === undefined ? undefined : { document })
 })
 
-/** Failures of the runtime name tools and arguments, so they get a text of their own; those of a tool are written for its users. */
+/**
+ * A failure's text for customers. Failures of the runtime name tools and arguments, so they get a text of their own; a tool's
+ * own failures are written for its users.
+ */
 const failureText = (error: ToolFailure): string => {
   if (error.reason === undefined) return failureTextForUser(error)
   switch (error.class) {
@@ -167,7 +173,7 @@ export const customerEnd = (event: RunEnded) => {
     : { ...ended, text: "", ...ofFinish(finish) }
 }
 
-/** That a person is asked, and not what; of an answer what the conversation shows of it. */
+/** A notice for customers: of a question it says only that a person is asked. */
 const told = <N extends Pick<NoticeContent, "kind" | "text">>(notice: N): N =>
   notice.kind === "question" ? { ...notice, text: "A person is asked to decide." } : notice
 
@@ -177,7 +183,7 @@ export const customerNotice = ({
   ...notice
 }: Notice): Notice => told(notice)
 
-/** The same for what channels carry. */
+/** The content that channels deliver to a customer, with the same text and without the ids of the run and the approval. */
 export const customerContent = ({
   approval: _approval,
   run_id: _run_id,
@@ -187,7 +193,7 @@ export const customerContent = ({
 const partsIn = ({ parts }: { readonly parts?: ReadonlyArray<Part> }) =>
   parts === undefined ? undefined : { parts: parts.map(partOf) }
 
-/** Undefined = a customer sees nothing of it. */
+/** The form that a customer sees; undefined = a customer does not see it. */
 export const customerEvent = (event: RunEvent): CustomerEvent | undefined => {
   switch (event._tag) {
     case "RunAccepted":
@@ -218,15 +224,21 @@ export const customerEvent = (event: RunEvent): CustomerEvent | undefined => {
   }
 }
 
-/** Pieces of a turn in progress: the answer's own text, and nothing of reasoning, tools or specialists. */
+/**
+ * Whether a customer sees these pieces of a turn in progress: only the text of the run's own agent, and nothing of reasoning,
+ * tools or specialists.
+ */
 export const isForCustomers = (frame: FrameId, kind: "text" | "reasoning" | "output"): boolean =>
   kind === "text" && frame === rootFrame
 
-/** Files of messages and answers are part of what a customer sees; what a tool gave is not, as its result is not. */
+/**
+ * Whether a customer sees a file: those of messages and answers, but not those of tool results, which customers do not see
+ * either.
+ */
 export const isFileForCustomers = (as: "upload" | "message" | "result" | "answer"): boolean =>
   as === "message" || as === "answer"
 
-/** Undefined = a customer sees nothing of it. */
+/** The form that a customer sees; undefined = a customer does not see it. */
 export const customerMessage = (message: ConversationMessage): ConversationMessage | undefined => {
   const { channel_origin, content, conversation, created_at, role, run_id, seq } = message
   if (role !== "user" && role !== "assistant") return undefined

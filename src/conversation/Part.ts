@@ -1,24 +1,24 @@
 /**
- * What a message, a result or an answer is made of beside its text: images, audio and other files, and texts between them.
- * The bytes of a file are kept apart from the journal, which names them by their digest.
+ * The parts of a message, a result or an answer besides its text: images, audio and other files, and texts between them. The
+ * bytes of a file are stored apart from the journal, which refers to them by their digest.
  */
 import { Schema } from "effect"
 
-/** Of a file: its first half is checked against the part's type. */
+/** The media type of a file. */
 export const MediaType = Schema.String.check(
   Schema.isPattern(/^[a-z0-9][a-z0-9!#$&^_.+-]{0,63}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}$/, {
     description: "a media type in lower case and without parameters, such as image/png"
   })
 )
 
-/** SHA-256 of the bytes. */
+/** The SHA-256 of a file's bytes. */
 export const FileDigest = Schema.String.check(
   Schema.isPattern(/^[0-9a-f]{64}$/, {
     description: "a SHA-256 digest: 64 hex digits in lower case"
   })
 )
 
-/** What a person calls it: no path, and nothing that is not printed. */
+/** A file's name for people: 1 to 200 characters, without slashes, backslashes and control characters. */
 export const FileName = Schema.String.check(
   Schema.isMinLength(1),
   Schema.isMaxLength(200),
@@ -31,7 +31,7 @@ export const FileName = Schema.String.check(
 const FileType = Schema.Literals(["image", "audio", "file"])
 type FileType = typeof FileType.Type
 
-/** A file whose bytes the store has, under its tenant and this digest. */
+/** A file whose bytes are in the file store, under the tenant and this digest. */
 export const FilePart = Schema.Struct({
   type: FileType,
   digest: FileDigest,
@@ -48,10 +48,13 @@ const TextPart = Schema.Struct({ type: Schema.Literal("text"), text: Schema.Stri
 export const Part = Schema.Union([TextPart, FilePart])
 export type Part = typeof Part.Type
 
-/** Parts of one message, one result or one turn. */
+/** The greatest number of parts of one message, one result or one turn. */
 export const parts_max = 32
 
-/** What the sender of a message, a tool or a model gives: the bytes, as they are or in base64, or what an upload gave. */
+/**
+ * A part as the sender of a message, a tool or a model gives it. A file comes with its bytes, plain or in base64, or with the
+ * digest of an uploaded file.
+ */
 export type GivenPart =
   | { readonly type: "text"; readonly text: string }
   | GivenFile
@@ -73,28 +76,31 @@ export interface GivenFile {
   readonly name?: string
 }
 
-/** The type of a part with a file of this media type. */
+/** The part type for a file of this media type. */
 export const fileTypeOf = (media_type: string): FileType =>
   media_type.startsWith("image/") ? "image" : media_type.startsWith("audio/") ? "audio" : "file"
 
 export const isFile = (part: Part): part is FilePart => part.type !== "text"
 
-/** A file in a text, where it is only spoken of. */
+/** The text that stands for a file where only text can stand. */
 export const fileText = ({ media_type, name, size, type }: FilePart): string =>
   `[${type}${name === undefined ? "" : ` ${JSON.stringify(name)}`}, ${media_type}, ${size} bytes]`
 
-/** Providers bill an image by its pixels and mostly scale it down first; this is about the most for one. */
+/**
+ * An estimate for one image. Providers count an image by its pixels and mostly scale it down first; this is about the most that
+ * they count.
+ */
 const image_tokens = 1_600
 const bytes_per_token = { audio: 500, file: 40 }
 const file_tokens_max = 100_000
 
-/** About how many tokens a file takes in a prompt. */
+/** An estimate of the tokens that a file takes in a prompt. */
 export const fileTokens = ({ size, type }: FilePart): number =>
   type === "image"
     ? image_tokens
     : Math.min(Math.ceil(size / bytes_per_token[type]), file_tokens_max)
 
-/** The file is larger than a file may be. */
+/** The file has more than `bytes_max` bytes. */
 export class FileTooLarge extends Schema.TaggedError<FileTooLarge>()("FileTooLarge", {
   bytes_max: Schema.Int
 }) {
@@ -103,7 +109,7 @@ export class FileTooLarge extends Schema.TaggedError<FileTooLarge>()("FileTooLar
   }
 }
 
-/** The tenant's files are as many bytes as they may be. */
+/** With this file, the tenant's files would have more than `bytes_max` bytes together. */
 export class FilesFull extends Schema.TaggedError<FilesFull>()("FilesFull", {
   bytes_max: Schema.Int
 }) {
@@ -112,7 +118,7 @@ export class FilesFull extends Schema.TaggedError<FilesFull>()("FilesFull", {
   }
 }
 
-/** The tenant has no file of this digest, or it is not open to the caller. */
+/** The tenant has no file with this digest, or the caller may not read it. */
 export class FileNotFound extends Schema.TaggedError<FileNotFound>()("FileNotFound", {
   digest: Schema.String
 }) {

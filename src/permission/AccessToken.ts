@@ -1,29 +1,29 @@
 /**
- * A token that an admin gave somebody: who its bearer is, what it may do, and until when. The token's text is shown once; what is
- * kept is its SHA-256.
+ * A token that an admin issued: whom its bearer acts as, what that principal may do, and until when. The token's text is shown
+ * once; only its SHA-256 is stored.
  */
 import { Effect, Schema } from "effect"
 import { Tenant, TokenId } from "../Ids.ts"
 import { Principal, Role, Roles, rolesOf } from "../Principal.ts"
 
-/** In force at once in one tenant. */
+/** The greatest number of tokens in force at the same time in one tenant. */
 export const tokens_max = 1_000
 
-/** Tokens of a tenant that have expired or were revoked; older ones are forgotten. */
+/** How many expired or revoked tokens are kept for a tenant. Older ones are deleted. */
 export const ended_max = 1_000
 
-/** How often a use is written, in ms: `last_used_at` is that much too early at most. */
+/** A token's use is stored at most once in this time, in ms. So the stored `last_used_at` may be this much too early. */
 export const use_resolution_ms = 60_000
 
 const day_ms = 86_400_000
 
-/** How long a token holds, in ms: a minute to a year. */
+/** How long a token is valid, in ms: from a minute to 366 days. */
 const HoldsMs = Schema.Int.check(Schema.isBetween({ minimum: 60_000, maximum: 366 * day_ms }))
 
-/** Absent = 90 days. */
+/** The default of `holds_ms`: 90 days. */
 const holds_ms_default = 90 * day_ms
 
-/** What the token is for, as a list shows it. */
+/** The token's name in lists, which says what it is for. */
 const TokenName = Schema.String.check(
   Schema.isPattern(/^[^\p{C}\p{Zl}\p{Zp}]{1,100}$/u, {
     description: "1 to 100 characters without control characters"
@@ -35,33 +35,36 @@ export const AccessToken = Schema.Struct({
   id: TokenId,
   name: TokenName,
   tenant: Tenant,
-  /** Whom it stands for. */
+  /** The principal that the token's bearer acts as. */
   principal: Principal.fields.id,
   roles: Roles,
   created_by: Schema.String,
   created_at: Schema.Int,
-  /** It holds before this. */
+  /** The token is valid before this time. */
   expires_at: Schema.Int,
-  /** To the minute. Absent = it was not used yet. */
+  /** The last use, accurate to the minute. Absent = the token has not been used yet. */
   last_used_at: Schema.optionalKey(Schema.Int),
   revoked_by: Schema.optionalKey(Schema.String),
   revoked_at: Schema.optionalKey(Schema.Int)
 })
 export interface AccessToken extends Schema.Schema.Type<typeof AccessToken> {}
 
-/** Members in which a person may be named other than whom it stands for: an erasure writes over them. */
+/** Members that may name a person other than the token's principal. An erasure overwrites them. */
 export const token_texts: ReadonlySet<string> = new Set(["name", "created_by", "revoked_by"])
 
 export const TokenRequest = Schema.Struct({
   name: TokenName,
   roles: Schema.Array(Role).check(Schema.isMinLength(1), Schema.isMaxLength(Role.literals.length)),
-  /** Absent = who asks. */
+  /** The principal that the token's bearer acts as. Absent = the requesting principal. */
   principal: Schema.optionalKey(Principal.fields.id),
   holds_ms: HoldsMs.pipe(Schema.withDecodingDefaultKey(Effect.succeed(holds_ms_default)))
 })
 export interface TokenRequest extends Schema.Schema.Type<typeof TokenRequest> {}
 
-/** The token of a request, in the tenant of who asks. `expires_max`: when the token that was asked with expires itself. */
+/**
+ * Makes the token for a request, in the tenant of the requesting principal. `expires_max` is when the token of the requester
+ * itself expires; the new token expires no later.
+ */
 export const tokenOf = (
   { holds_ms, name, principal, roles }: TokenRequest,
   by: Principal,
@@ -86,7 +89,7 @@ export const isInForce = (
   now: number
 ): boolean => revoked_at === undefined && now < expires_at
 
-/** Whether this use is written. */
+/** Whether a use at this time has to be stored. */
 export const isUseNews = ({ last_used_at }: AccessToken, now: number): boolean =>
   last_used_at === undefined || now - last_used_at >= use_resolution_ms
 
@@ -94,20 +97,23 @@ const prefix = "troupe_"
 const secret_length = 64
 const checksum_length = 8
 
-/** The text without its checksum, for 64 hex digits of randomness. */
+/** A token's text without its checksum. `secret` is 64 random hex digits. */
 export const unchecked = (secret: string): string => prefix + secret
 
-/** The text, for the SHA-256 of the text without its checksum: what scanners of leaked secrets check offline. */
+/**
+ * A token's whole text, from the text without its checksum and that text's SHA-256. By the checksum, scanners for leaked secrets
+ * can recognise a token offline.
+ */
 export const withChecksum = (text: string, sha256: string): string =>
   text + sha256.slice(0, checksum_length)
 
 const shape = new RegExp(`^${prefix}[0-9a-f]{${secret_length + checksum_length}}$`)
 
-/** The text without its checksum; undefined = no stored token has such a text. */
+/** A token's text without its checksum; undefined = the text does not have the form of a token. */
 export const withoutChecksum = (text: string): string | undefined =>
   shape.test(text) ? text.slice(0, -checksum_length) : undefined
 
-/** There is no such token in the tenant. */
+/** The tenant has no token with this id. */
 export class TokenNotFound extends Schema.TaggedError<TokenNotFound>()("TokenNotFound", {
   id: Schema.String
 }) {
@@ -116,7 +122,7 @@ export class TokenNotFound extends Schema.TaggedError<TokenNotFound>()("TokenNot
   }
 }
 
-/** So many tokens of the tenant are in force already. */
+/** The tenant already has `tokens_max` tokens in force. */
 export class TooManyTokens extends Schema.TaggedError<TooManyTokens>()("TooManyTokens", {
   tokens_max: Schema.Int
 }) {

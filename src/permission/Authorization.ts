@@ -1,22 +1,22 @@
 /**
- * An answer in advance: in a workspace, calls of one action by one agent need no person's approval for some time. It stands
- * for the question about a call and for nothing else: what a policy denies stays denied.
+ * An approval in advance: in a workspace, calls of one action by one agent need no person's approval for some time. It replaces
+ * only the question about a call: what a policy denies stays denied.
  */
 import { Effect, Schema } from "effect"
 import { AgentName, AuthorizationId, Tenant } from "../Ids.ts"
 
-/** In force at once in one workspace. */
+/** The greatest number of authorisations in force at the same time in one workspace. */
 export const authorizations_max = 100
 
 const day_ms = 86_400_000
 
-/** How long one holds, in ms: a second to a year. */
+/** How long an authorisation is valid, in ms: from a second to 366 days. */
 export const HoldsMs = Schema.Int.check(Schema.isBetween({ minimum: 1_000, maximum: 366 * day_ms }))
 
-/** Absent = 30 days. */
+/** The default of `holds_ms`: 30 days. */
 export const holds_ms_default = 30 * day_ms
 
-/** How many calls it lets through. */
+/** How many calls an authorisation lets through. */
 export const UsesMax = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000_000 }))
 
 /** The plain name of a tool. */
@@ -29,23 +29,28 @@ export const WorkspaceAgentAuthorization = Schema.Struct({
   id: AuthorizationId,
   /** The workspace. */
   tenant: Tenant,
-  /** The agent that makes the calls, as the question about a call names it: a specialist, not its supervisor. */
+  /**
+   * The agent that makes the calls, as the question about a call names it: the specialist itself, not the agent that delegated
+   * to it.
+   */
   agent: AgentName,
   action: Action,
-  /** The version of the tool that it was given for. */
+  /** The key of the tool, with the version for which the authorisation was granted. */
   tool_key: Schema.String,
-  /** Of that version's whole spec: a tool that was changed asks again. */
+  /** The digest of that tool's whole spec. If the tool was changed, its calls ask again. */
   tool_digest: Schema.String,
   granted_by: Schema.String,
   granted_at: Schema.Int,
-  /** It holds before this. */
+  /** The authorisation is valid before this time. */
   expires_at: Schema.Int,
   /** Absent = any number of calls. */
   uses_max: Schema.optionalKey(UsesMax),
-  /** Calls that it let through the gate, a few of which may have been refused behind it; the journal has each that ran. */
+  /**
+   * How many calls it let through the gate. A few of them may have been refused afterwards; the journal has each call that ran.
+   */
   uses: Schema.Int,
   last_used_at: Schema.optionalKey(Schema.Int),
-  /** Who took it back, or granted another in its place. */
+  /** The principal that revoked it, or that granted another one in its place. */
   revoked_by: Schema.optionalKey(Schema.String),
   revoked_at: Schema.optionalKey(Schema.Int)
 })
@@ -53,7 +58,7 @@ export interface WorkspaceAgentAuthorization extends Schema.Schema.Type<
   typeof WorkspaceAgentAuthorization
 > {}
 
-/** What somebody authorises. */
+/** A request to authorise calls of an action in advance. */
 export const AuthorizationRequest = Schema.Struct({
   agent: AgentName,
   action: Action,
@@ -62,7 +67,7 @@ export const AuthorizationRequest = Schema.Struct({
 })
 export interface AuthorizationRequest extends Schema.Schema.Type<typeof AuthorizationRequest> {}
 
-/** The calls that one can be about: of this tool, as it is declared now, by this agent, in this workspace. */
+/** The calls that an authorisation covers: of this tool as it is declared now, by this agent, in this workspace. */
 export interface AuthorizedAction {
   readonly tenant: Tenant
   readonly agent: AgentName
@@ -70,17 +75,17 @@ export interface AuthorizedAction {
   readonly tool_digest: string
 }
 
-/** Does it let a call through at this time? */
+/** Whether the authorisation lets a call through at this time. */
 export const isInForce = (
   { expires_at, revoked_at, uses, uses_max }: WorkspaceAgentAuthorization,
   now: number
 ): boolean =>
   revoked_at === undefined && now < expires_at && (uses_max === undefined || uses < uses_max)
 
-/** What let a call through in place of a person, as its dispatch says. */
+/** The authorisation that let a call through in place of a person's approval, as the call's dispatch records it. */
 export const Authorized = Schema.Struct({
   authorization: AuthorizationId,
-  /** The agent whose call it was given for. */
+  /** The agent for whose calls it was granted. */
   agent: AgentName,
   tool_key: Schema.String,
   /** Who granted it, and when. */
@@ -97,7 +102,7 @@ export const authorizedBy = (given: WorkspaceAgentAuthorization): Authorized => 
   granted_at: given.granted_at
 })
 
-/** Is it in force for calls of this action? */
+/** Whether the authorisation covers calls of this action at this time. */
 export const covers = (
   given: WorkspaceAgentAuthorization,
   action: AuthorizedAction,
@@ -109,7 +114,7 @@ export const covers = (
   given.tool_digest === action.tool_digest &&
   isInForce(given, now)
 
-/** There is no such authorisation in the workspace. */
+/** The workspace has no authorisation with this id. */
 export class AuthorizationNotFound extends Schema.TaggedError<AuthorizationNotFound>()(
   "AuthorizationNotFound",
   { id: Schema.String }
@@ -129,7 +134,7 @@ export class AuthorizationRefused extends Schema.TaggedError<AuthorizationRefuse
   }
 }
 
-/** So many are in force in the workspace, which is the most. */
+/** The workspace already has `authorizations_max` authorisations in force. */
 export class TooManyAuthorizations extends Schema.TaggedError<TooManyAuthorizations>()(
   "TooManyAuthorizations",
   { authorizations_max: Schema.Int }

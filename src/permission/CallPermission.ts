@@ -13,32 +13,32 @@ import type { RunContext } from "../run/RunContext.ts"
 import type { Permission } from "../tool/SideEffects.ts"
 import { isPermission } from "../tool/SideEffects.ts"
 
-/** The run of a call, as a permission may read it. All of it is journaled, so that a dry run reads the same. */
+/** The facts of a call's run that a permission may read. All of them are journaled, so a dry run reads the same ones. */
 export interface JudgedRun {
   readonly run: RunId
   readonly tenant: Tenant
-  /** The agent that calls. */
+  /** The agent that makes the call. */
   readonly agent: AgentName
   /** The principal whose message began the run. */
   readonly principal: string
-  /** The roles that it had then. None where they are not known. */
+  /** The roles that this principal had when it sent the message. Empty where they are not known. */
   readonly roles: Roles
-  /** What its message told the tools. Absent = nothing. */
+  /** The context that the run's message passed for its tools. Absent = none. */
   readonly context?: RunContext | undefined
 }
 
 /**
- * Says whether a call may run, asks a person, or is refused. It has to be pure: the gate may call it more than once for a call,
- * and a dry run of a policy calls it for those of the past. Where it throws, or gives anything else, the call fails.
+ * Decides whether a call may run, asks a person, or is refused. It has to be pure: the gate may evaluate it more than once for a
+ * call, and a dry run of a policy evaluates it for past calls. If it throws or returns anything else, the call fails.
  */
 export type CallPermission<Args = never> = (args: Args, run: JudgedRun) => Permission
 
-/** The same from arguments as they were given, and without the type. */
+/** A permission that takes the arguments before they are decoded, and whose type does not depend on the tool. */
 export type PermissionOf = (given: unknown, run: JudgedRun | undefined) => Permission
 
 /**
- * Judges calls by their decoded arguments. Arguments that cannot be decoded, and a run that is not known, are denied. Throws
- * what the function throws, and where it gives no permission.
+ * Decides by a call's decoded arguments. The answer is `deny` if the arguments cannot be decoded or the run is not known. Throws
+ * whatever the function throws, and a TypeError if it returns no permission.
  */
 export const permissionByCall =
   (

@@ -1,7 +1,8 @@
 /**
- * Rules of a policy: `refund` matches every call of that tool, `run(npm test:*)` the calls whose first text argument begins
- * so, and a rule may be limited to some senders. For a tool that declares `rule_arguments`, a rule reads those together, as
- * words. URLs are compared as URLs and not as texts. Of several rules that match, the strictest wins, whatever their order.
+ * The rules of a policy. `refund` matches every call of that tool, and `run(npm test:*)` matches the calls whose first text
+ * argument begins with `npm test`. A rule may be limited to some senders. For a tool that declares `rule_arguments`, a rule
+ * reads those arguments together, as words. URLs are compared as URLs and not as texts. If several rules match, the strictest
+ * wins, whatever their order.
  */
 import { Result, Schema } from "effect"
 import { readJson } from "../entry/BoundedJson.ts"
@@ -57,8 +58,8 @@ const firstText = (args: unknown, order: ReadonlyArray<string>): string | undefi
 }
 
 /**
- * The arguments as a tool reads them that takes the JSON text of an object too: a rule about an argument holds however a model
- * writes it.
+ * The arguments, parsed first if they are a JSON text. Some tools accept such a text, and a rule about an argument has to apply
+ * to both forms.
  */
 const readArguments = (args: unknown): unknown => {
   const read = typeof args === "string" ? readJson(args) : undefined
@@ -81,7 +82,10 @@ const wordsOf = (args: unknown, named: ReadonlyArray<string>): ReadonlyArray<str
   })
 }
 
-/** The words with one space after each and white space normalized, cut at the length that a pattern may have. */
+/**
+ * The words joined into one line, with one space after each word and its white space normalized. The line ends soon after the
+ * length that a pattern may have.
+ */
 const lineOf = (words: ReadonlyArray<string>): string => {
   let line = ""
   for (const word of words) {
@@ -92,10 +96,10 @@ const lineOf = (words: ReadonlyArray<string>): string => {
   return line
 }
 
-/** Whether a rule with a prefix matches the arguments of one call. */
+/** Decides whether a rule with a prefix matches the arguments of one call. */
 type Reading = (rule: Conditional) => boolean
 
-/** A path without empty segments and `.`, and with `..` resolved as far as the path allows. */
+/** The path without empty segments and `.`, and with `..` resolved as far as the path allows. */
 const straight = (text: string): string => {
   const isRooted = text.startsWith("/")
   const kept: Array<string> = []
@@ -106,10 +110,12 @@ const straight = (text: string): string => {
   return (isRooted ? "/" : "") + kept.join("/") + (/[^.]\/$/.test(text) ? "/" : "")
 }
 
-/** How many directories above its start a straightened path leads. */
+/** How many directories a path from `straight` leads above its start. */
 const climbsOf = (path: string): number => path.split("/").filter((each) => each === "..").length
 
-/** For rules that ask or deny, `src/` matches `src` itself too. */
+/**
+ * Whether the text begins with the prefix; a prefix such as `src/` also matches `src` itself. Used for rules that ask or deny.
+ */
 const begins = (text: string, prefix: string): boolean =>
   text.startsWith(prefix) || (prefix.endsWith("/") && text === prefix.slice(0, -1))
 
@@ -211,15 +217,15 @@ const conditionalOf = (rule: PermissionRule, prefix: string | undefined): Condit
   return { rule, prefix, words, line, urls: urlsOf(words) }
 }
 
-/** The facts of a tool by which rules read its calls. */
+/** The facts about a tool that determine how rules read its calls. */
 export interface RuleReadable {
   /** The names of its arguments, in the order in which it declares them. */
   readonly arguments?: ReadonlyArray<string>
-  /** The arguments that a rule reads together, as words. Absent = a rule reads the first text argument only. */
+  /** The arguments that a rule reads together, as words. Absent = a rule reads only the first text argument. */
   readonly rule_arguments?: ReadonlyArray<string>
 }
 
-/** The rules for one tool, selected once. `names`: the tool's plain name and its key. */
+/** Selects the rules for one tool. `names` are the tool's plain name and its key. */
 export const rulesFor = (
   rules: ReadonlyArray<PermissionRule>,
   names: ReadonlyArray<string>,

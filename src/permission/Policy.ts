@@ -1,9 +1,9 @@
 /**
- * Decides whether a call may run, asks a person, or is refused, from the tool's declaration and the operator's policy. A
- * policy is data and fixed when the runtime is composed; only the kill switch changes while it runs.
+ * Decides whether a call may run, asks a person, or is refused, by the tool's declaration and the operator's policy. A policy is
+ * data, and is fixed when the runtime is composed; only the kill switch changes while the runtime runs.
  *
  * The first of these that decides wins: the kill switch, the tool's own permission, its server's, the rules, the mode, the
- * tool's category (a mutation asks). A tool on `approval_required` asks where it would have been allowed.
+ * tool's category (a mutation asks). A tool that `approval_required` lists asks where it would otherwise be allowed.
  */
 import { Effect, Result, Schema } from "effect"
 import { truncateUnits } from "../CutText.ts"
@@ -13,7 +13,10 @@ import type { JudgedRun, PermissionOf } from "./CallPermission.ts"
 import type { RuleReadable } from "./PermissionRule.ts"
 import { isByRole, PermissionRule, rulesFor } from "./PermissionRule.ts"
 
-/** `allow_reads`: tools that are declared read-only are allowed, all others ask. */
+/**
+ * What happens to calls that nothing more specific decides. `allow_reads`: tools that are declared read-only are allowed, and
+ * all others ask.
+ */
 export const PermissionMode = Schema.Literals(["allow", "ask", "deny", "allow_reads"])
 export type PermissionMode = typeof PermissionMode.Type
 
@@ -25,7 +28,10 @@ const mistake_units_max = 500
 const Name = Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(200))
 
 const fields = {
-  /** An approval that was given under one version is asked for again under another. Absent = derived from the content. */
+  /**
+   * The policy's version. An approval that was given under one version is asked for again under another. Absent = derived from
+   * the policy's content.
+   */
   version: Schema.optionalKey(Name),
   /** Absent = the tool's category decides. */
   mode: Schema.optionalKey(PermissionMode),
@@ -34,7 +40,7 @@ const fields = {
   servers: Schema.Record(Name, Permission),
   /** Plain names or keys of tools that always ask. */
   approval_required: Schema.Array(Name).check(Schema.isMaxLength(1_000)),
-  /** A capability that is granted without a scope covers nothing. */
+  /** True = a capability that is granted without a scope covers nothing. */
   default_deny: Schema.Boolean
 }
 
@@ -55,7 +61,7 @@ export const Policy = Schema.Struct({
   default_deny: optionalWithDefault(fields.default_deny, false)
 })
 export interface Policy extends Schema.Schema.Type<typeof Policy> {
-  /** Why the given value could not be decoded. Not a part of the policy's content: neither stored nor compared. */
+  /** Why the given value could not be decoded. It is not part of the policy's content: it is neither stored nor compared. */
   readonly [undecodable]?: string
 }
 
@@ -80,15 +86,15 @@ export const policyOf = (value: unknown): Policy => {
 }
 
 /**
- * Decodes a policy that a program gave, because JavaScript may pass any value. Fails with what is wrong. A policy that
- * `policyOf` returned is returned as it is.
+ * Decodes a policy that a program passed, because code in JavaScript may pass any value. Fails with a text that says what is
+ * wrong. A policy that `policyOf` returned is returned unchanged.
  */
 export const decodedPolicy = (policy: Policy): Result.Result<Policy, string> => {
   if (policy === no_policy || policy[undecodable] !== undefined) return Result.succeed(policy)
   return Result.mapError(decoded(policy), ({ message }) => mistakeOf(message))
 }
 
-/** The warnings about a policy that a start logs. */
+/** The warnings about a policy that are logged at the start. */
 export const warningsOf = (policy: Policy): ReadonlyArray<string> => {
   const mistake = policy[undecodable]
   if (mistake !== undefined) {
@@ -104,7 +110,7 @@ export interface Subject extends RuleReadable {
   readonly name: string
   /** Absent = it has no key. */
   readonly key?: string
-  /** The permission that the tool itself declares, of every call or of each. */
+  /** The permission that the tool itself declares: one for all calls, or a function of each call. */
   readonly permission?: Answer | PermissionOf
   readonly approval?: ApprovalGate
   readonly category: ToolCategory
@@ -133,7 +139,7 @@ const byMode = (policy: Policy, subject: Subject): Answer => {
   }
 }
 
-/** Whether the policy has a person asked at every call of the tool that is allowed. */
+/** Whether the policy lists the tool in `approval_required`, so that a person is asked about every call that is allowed. */
 export const alwaysAsks = ({ approval_required }: Policy, { key, name }: Subject): boolean =>
   approval_required.includes(name) || (key !== undefined && approval_required.includes(key))
 
@@ -174,7 +180,7 @@ export const effectivePermission = (
   return typeof permission === "function" ? permission(args, run) : permission
 }
 
-/** Whether a denied call would be allowed, or ask, for a sender with other roles; the refusal says so. */
+/** Whether a denied call would be allowed, or would ask, without the rules that depend on roles. The refusal then says so. */
 export const isDeniedByRole = (
   policy: Policy,
   subject: Subject,

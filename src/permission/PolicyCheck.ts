@@ -1,6 +1,6 @@
 /**
- * Finds mistakes in a policy. A rule that could match no tool at all ends the start; one that matches no tool of this
- * runtime is only logged, because one policy may serve several runtimes.
+ * Finds mistakes in a policy. A rule that no tool could ever match fails the start. A rule that matches no tool of this runtime
+ * is only logged, because one policy may serve several runtimes.
  */
 import { Effect, Schema } from "effect"
 import type { GovernedTool } from "../tool/GovernedTool.ts"
@@ -10,7 +10,9 @@ import { isUrlLike, parseUrlScope } from "../call/UrlScope.ts"
 import { parsePattern } from "./PermissionRule.ts"
 import type { Policy, Subject } from "./Policy.ts"
 
-/** `field` is a path such as `rules.2.pattern`; `message` quotes its value and says the fix. */
+/**
+ * A policy contains a mistake. `field` is a path such as `rules.2.pattern`; `message` quotes the wrong value and says the fix.
+ */
 export class MisdeclaredPolicy extends Schema.TaggedError<MisdeclaredPolicy>()(
   "MisdeclaredPolicy",
   { field: Schema.String, message: Schema.String }
@@ -30,7 +32,7 @@ const wrongName = (name: string): Wrong | undefined =>
         'Write a name such as "refund", or a key such as "shop.refund@1"'
       ]
 
-/** A word that looks like a URL and cannot be parsed: the rule would deny everything and allow nothing. */
+/** Finds a word that looks like a URL but cannot be parsed. Such a rule would deny everything and allow nothing. */
 const wrongUrl = (tool: string, begin: string): Wrong | undefined => {
   const bad = begin
     .split(/\s+/)
@@ -68,7 +70,7 @@ const misdeclared = (field: string, given: string, [problem, fix]: Wrong): Misde
     message: `policy, ${field} ${JSON.stringify(given)}: ${problem}. ${fix}.`
   })
 
-/** Fails with the first rule, or name in `approval_required`, that could match no tool. */
+/** Fails with the first rule or name in `approval_required` that could not match any tool. */
 export const checkPolicy = (policy: Policy): Effect.Effect<void, MisdeclaredPolicy> => {
   for (const [index, { pattern }] of policy.rules.entries()) {
     const wrong = wrongPattern(pattern)
@@ -107,7 +109,7 @@ const unmatchable = (prefix: string, { spec }: Tool): string | undefined => {
     : undefined
 }
 
-/** An entry of a policy without effect. With the permission `deny`, somebody may rely on it. */
+/** An entry of a policy that has no effect. If its permission is `deny`, somebody may rely on it. */
 export interface IneffectiveEntry {
   readonly permission: Permission
   readonly message: string
@@ -119,7 +121,10 @@ const unknownName = (name: string, tools: ReadonlyArray<Tool>): string =>
     tools.map(({ key, spec }) => (name.includes("@") ? key : spec.name))
   )}`
 
-/** Why a prefix cannot match a use of a tool that a model's provider runs; undefined if it may, or holds for all uses. */
+/**
+ * Why a prefix cannot match a use of a tool that a model's provider runs; undefined if it may match, or if the rule applies to
+ * all uses.
+ */
 const unmatchableBefore = (
   prefix: string | undefined,
   permission: Permission,
@@ -130,8 +135,8 @@ const unmatchableBefore = (
     : `what a use of the provider's ${name} will be about is not known before it. Allow all of its uses, or none.`
 
 /**
- * The entries of a policy that have no effect on these tools, which are all of the runtime, and on those that `provided`
- * stands for, which the providers of its models run.
+ * The entries of a policy that have no effect. `tools` are all tools of the runtime, and `provided` are the tools that the
+ * providers of its models run.
  */
 export const ineffectiveEntries = (
   policy: Policy,

@@ -1,5 +1,5 @@
 /**
- * The tools that an executor runs at all, by exact name. No list and an empty list allow every tool. The list is checked
+ * The exact names of the tools that an executor may run. No list and an empty list both allow every tool. The list is checked
  * before a tool is resolved or a person is asked.
  */
 import { truncateUnits } from "../CutText.ts"
@@ -18,7 +18,7 @@ export const notAllowed = (name: string): ToolPolicyError =>
     message: `tool '${truncateUnits(name, 64)}' is not allowed`
   })
 
-/** Why a batch cannot run, with every name that is not allowed; null = it can. */
+/** The reason why a batch cannot run, which lists every name that is not allowed; null = it can run. */
 export const refusalOfBatch = (allowed: Allowlist, names: ReadonlyArray<string>): string | null => {
   const refused = names.filter((name) => !isAllowed(allowed, name))
   return refused.length === 0 ? null : `disallowed tools: ${refused.join(", ")}`

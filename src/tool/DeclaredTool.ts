@@ -34,7 +34,9 @@ import type { AnySchema, Decoded, Given } from "./ToolCodec.ts"
 import { plainDecoder } from "./ToolCodec.ts"
 import type { ToolSpec } from "./ToolSpec.ts"
 
-/** JSON as a body may give it where no output is declared: members that are undefined are left out of it. */
+/**
+ * The JSON that a handler may return where no output schema is declared. Members that are undefined are left out of the result.
+ */
 export type GivenJson =
   | string
   | number
@@ -58,32 +60,35 @@ export interface ToolOptions<
 > extends CallGovernance<Decoded<Input>> {
   /** The name that models use: 1 to 64 letters, digits, `_` or `-`. */
   readonly name: string
-  /** For the model. Absent = the first line of `documentation`. */
+  /** The description that the model reads. Absent = the first line of `documentation`. */
   readonly description?: string
-  /** For people. */
+  /** A longer text for people. */
   readonly documentation?: string
   /** Absent = no arguments, or those that `input_schema` describes. */
   readonly input?: Input
   /** Absent = any JSON, or nothing, which is null. */
   readonly output?: Output
   /**
-   * What the tool has to be told of a run by its message (`send({ context })`), which is then `call.context`. A message that
-   * does not say it is refused. Absent = the tool reads none.
+   * The schema of the context that a message has to pass for this tool (`send({ context })`); the handler reads it as
+   * `call.context`. A message without it is refused. Absent = the tool reads no context.
    */
   readonly context?: Told
-  /** Services that the actor provides at each call, such as its memory; all others are taken at the start. */
+  /** Services that the actor provides for each call, such as its memory. All others are taken once, at the start. */
   readonly dependencies?: Dependencies
-  /** May a call run now, before a person is asked and again before the body (`Precondition`)? Absent = its permission decides. */
+  /**
+   * Decides whether a call may run now. It is asked before a person is, and again before the body (`Precondition`). Absent = the
+   * permission alone decides.
+   */
   readonly precondition?: (
     args: Decoded<Input>,
     call: CallTold<Told>
   ) => ReturnType<Precondition<never, Identifiers<Dependencies>>>
   /**
-   * Asks what became of a lost call, by its arguments and its key: it happened, with this result; it did not happen, and may
-   * be run; or nobody knows. It runs within the tool's timeout, and not before the lost attempt is over. A
-   * `ToolTransientError` means that the question could not be put, and it is put again a few times; any other failure is
-   * the failure of the call. "Not happened" is final: where a request could arrive late and still act, send it with
-   * `call.over_at` as its deadline.
+   * Finds out the outcome of a lost call by its arguments and its key: the call happened, with this result; it did not happen
+   * and may be run; or nobody knows. It runs within the tool's timeout, and only after the lost attempt is over. A
+   * `ToolTransientError` means that the query itself failed, and it is repeated a few times; any other failure becomes the
+   * failure of the call. "Not happened" is final: if a request could arrive late and still act, send it with `call.over_at` as
+   * its deadline.
    */
   readonly reconcile?: (
     args: Decoded<Input>,
@@ -94,12 +99,12 @@ export interface ToolOptions<
     | Reconciled<Given<Output>>
 }
 
-/** The context of a call, with what the message told of the run where the tool declares it. */
+/** The context of a call. `context` is what the message passed, if the tool declares a schema for it. */
 export type CallTold<Told extends AnySchema> = [Told] extends [never]
   ? CallContext
   : CallContext & { readonly context: Decoded<Told> }
 
-/** A family of one tool, for `tools: [...]`, with its spec and its handler as they were given. */
+/** A family of one tool, for `tools: [...]`, with its spec and with its handler as it was declared. */
 export interface DeclaredTool<Body, out R, out PerCall> extends Effect.Effect<
   readonly [GovernedTool<PerCall>],
   MisdeclaredTool,
@@ -116,7 +121,7 @@ const contextReader = (tool: string, schema: AnySchema) => {
     : Effect.succeed({ decode: plainDecoder(schema), secrets })
 }
 
-/** Declares one tool, as the head of this file shows. A declaration that cannot be right ends the start. */
+/** Declares one tool, as the head of this file shows. An invalid declaration fails the start with `MisdeclaredTool`. */
 export const tool = <
   Returned extends Ended<Given<Output>>,
   Input extends AnySchema = Schema.Codec<Readonly<Record<string, Schema.Json>>>,

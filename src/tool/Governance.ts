@@ -1,6 +1,6 @@
 /**
- * What an author declares of a tool, and the complete spec that follows from it. A field that is left out is derived, one that
- * is declared wins, and a declaration that cannot be right ends the start.
+ * What an author declares about a tool, and the complete spec that follows from it. A field that is left out is derived, and a
+ * declared one overrides that. An invalid declaration fails the start.
  */
 import { Effect } from "effect"
 import type { Requires } from "../capability/Capability.ts"
@@ -28,20 +28,20 @@ import { decodeToolSpec, isDispatched, transaction_ms_max } from "./ToolSpec.ts"
 
 type JsonObject = Readonly<Record<string, unknown>>
 
-/** What an author declares of a tool beside its schemas; `ToolSpec` explains each field. */
+/** What an author declares about a tool besides its schemas; `ToolSpec` explains each field. */
 export interface Governance {
   readonly namespace: string
   /** Absent = `1`. */
   readonly version?: string
   readonly side_effects: SideEffects
-  /** Absent = from the side effects: recorded-result for none and read, must-stub for write and external. */
+  /** Absent = derived from the side effects: `recorded-result` for `none` and `read`, `must-stub` for `write` and `external`. */
   readonly replay_policy?: ReplayPolicy
   /** `proposal` makes the tool a suggestion, which needs no approval. */
   readonly produces?: "proposal"
-  /** Absent = from `produces` and the side effects. */
+  /** Absent = derived from `produces` and the side effects. */
   readonly category?: ToolCategory
   readonly group?: ToolGroup
-  /** What the caller must hold: one `name[:scope]`, or several. */
+  /** The capabilities that the calling agent must have: one `name[:scope]`, or several. */
   readonly capabilities?: Requires
   readonly permission?: Permission
   /** `true` stands for `permission: "ask"`; beside `deny`, `deny` wins, and beside `allow` it is refused. `false` declares nothing. */
@@ -63,35 +63,35 @@ export interface Governance {
   readonly tags?: ReadonlyArray<string>
   readonly deprecated?: boolean
   readonly transactional?: boolean
-  /** Its result is the answer of the frame, and the model is not asked again. */
+  /** True = the tool's result is the answer of the frame, and the model is not asked again. */
   readonly stop_loop?: boolean
-  /** Texts in its result are shown to the model unescaped, as a file's have to be. */
+  /** True = texts in the result are shown to the model unescaped, which a file's content needs. */
   readonly text_result?: boolean
-  /** Of one attempt. Absent = 60,000; 5,000 for a transactional tool. */
+  /** The timeout of one attempt. Absent = 60,000 ms, or 5,000 ms for a transactional tool. */
   readonly timeout_ms?: Time
   /** Absent = one attempt; a member that is left out has SemStreams' default. */
   readonly retry?: Timed<RetryConfig>
   readonly rate_limit?: Timed<RateLimit>
-  /** Absent = calls are let through however many failed before. */
+  /** Absent = calls run no matter how many have failed before. */
   readonly circuit?: Timed<Circuit>
-  /** Bodies that run at the same time in one process. */
+  /** How many calls may run at the same time in one process. Absent = no limit of the tool's own. */
   readonly concurrency_max?: number
   readonly result_bytes_max?: number
-  /** Shown to models in place of the derived schema. Arguments are still decoded by `input`. */
+  /** This schema is shown to models in place of the derived one. Arguments are still decoded by `input`. */
   readonly input_schema?: JsonObject
   readonly output_schema?: JsonObject
 }
 
-/** The same where the permission may be one of each call, by its decoded arguments. */
+/** Like `Governance`, but the permission may be a function of a call's decoded arguments. */
 export interface CallGovernance<Args = never> extends Omit<Governance, "permission"> {
   /**
-   * Of every call, or of each by its arguments and its run: `({ amount }) => amount > 100 ? "ask" : "allow"`. It has to be pure.
-   * Absent = the policy and the category decide.
+   * The permission of every call, or a pure function that decides each by its arguments and its run: `({ amount }) => amount >
+   * 100 ? "ask" : "allow"`. Absent = the policy and the category decide.
    */
   readonly permission?: Permission | CallPermission<Args>
 }
 
-/** What is known of a tool from its declaration, before it is governed. */
+/** What a tool's declaration says about it without its governance. */
 export interface DescribedTool {
   readonly name: string
   readonly description: string
@@ -100,13 +100,13 @@ export interface DescribedTool {
   readonly reconcile: boolean
 }
 
-/** The description, else the first line of the documentation, else the empty text. */
+/** The description; without one, the first line of the documentation; without either, the empty text. */
 export const descriptionOf = (
   description: string | null | undefined,
   documentation?: string | null
 ): string => description ?? documentation?.trim().split(/\r?\n/, 1)[0]?.trim() ?? ""
 
-/** Without the members whose value is `undefined`: they count as left out. */
+/** Leaves out the members whose value is `undefined`, which count as absent. */
 const declaredMembers = (record: object): Record<string, unknown> =>
   Object.fromEntries(Object.entries(record).filter(([, value]) => value !== undefined))
 
@@ -205,7 +205,7 @@ const reconcileWrong = (spec: ToolSpec): Wrong | undefined =>
       ]
     : undefined
 
-/** Fails where two fields contradict each other. */
+/** Fails if two fields contradict each other. */
 const consistent = (spec: ToolSpec): Effect.Effect<ToolSpec, MisdeclaredTool> => {
   const wrong =
     transactionWrong(spec) ??
@@ -216,7 +216,7 @@ const consistent = (spec: ToolSpec): Effect.Effect<ToolSpec, MisdeclaredTool> =>
   return wrong === undefined ? Effect.succeed(spec) : misdeclared(spec.name, ...wrong)
 }
 
-/** A declared tool under another retry policy or timeout, as a deployment's configuration gives them. */
+/** A tool's spec with the retry policy or timeout that a deployment's configuration sets. */
 export const configuredSpec = (
   spec: ToolSpec,
   given: Pick<Partial<ToolSpec>, "retry" | "timeout_ms">
@@ -224,7 +224,7 @@ export const configuredSpec = (
 
 const retryOf = (retry: RetryConfig) => ({ ...retry, ...retryPolicyOf(retry) })
 
-/** The complete spec of a tool. Fails when a field cannot be read, or when two contradict each other. */
+/** Completes the spec of a tool. Fails if a field is invalid, or if two fields contradict each other. */
 export const specOf = Effect.fnUntraced(function* (
   described: DescribedTool,
   governance: Governance

@@ -38,8 +38,8 @@ export type { CallGovernance, Governance } from "./Governance.ts"
 export { MisdeclaredTool } from "./MisdeclaredTool.ts"
 
 /**
- * What a handler is given of its call beside its arguments. The runtime makes one for each attempt; it is valid until the
- * attempt ends. None of it comes from the model.
+ * What a handler learns about its call besides the arguments. The runtime makes one context for each attempt, and it is valid
+ * until the attempt ends. None of it comes from the model.
  */
 export interface CallContext {
   readonly run: RunId
@@ -49,46 +49,54 @@ export interface CallContext {
   readonly trace_id: string
   /** The principal whose message began the run. */
   readonly principal: string
-  /** The roles that this principal had when it sent the message. None where they are not known, as in a tool worker. */
+  /** The roles that this principal had when it sent the message. Empty where they are not known, as in a tool worker. */
   readonly roles: ReadonlyArray<Role>
-  /** What the message of the run told its tools, as the tool's `context` decodes it. Undefined = nothing. */
+  /** The context that the run's message passed, decoded by the tool's `context` schema. Undefined = the message passed none. */
   readonly context?: unknown
   /** The person who approved this call, if it needed approval. */
   readonly approved_by: string | undefined
-  /** The idempotency key of a dispatched call: the same at every attempt, also after a crash. */
+  /** The idempotency key of a dispatched call. It is the same at every attempt, even after a crash. */
   readonly key: string | undefined
   /**
-   * Of a tool with `reconcile`, in ms since 1970: what this attempt sends has to arrive by then or never; where the tool is
-   * asked about a lost call, the call was over then.
+   * Only for a tool with `reconcile`, in ms since 1970. For the body: whatever this attempt sends has to arrive by this time, or
+   * never. For `reconcile`: the lost call was over at this time.
    */
   readonly over_at?: number
-  /** What the host filled in for this call (`fillIn` of the tool), by the place in its request. Absent = nothing. */
+  /** The values that the host filled in for this call (`fillIn` of the tool), by their place in its request. Absent = none. */
   readonly filled?: Readonly<Record<string, Json>> | undefined
-  /** Do the kill switch and the policy let the tool run with these arguments without a person's approval? For a body that is redirected. */
+  /**
+   * Whether the kill switch and the policy let the tool run with these arguments without a person's approval. It is for a body
+   * whose request is redirected.
+   */
   readonly permits?: (args: unknown) => boolean
-  /** The runs that this call may start in another system, such as a workflow's. Absent = nobody knows its run. */
+  /**
+   * The nesting, depth limit and budget for runs that this call starts in another system, such as a workflow's. Absent = the
+   * call's run is not known.
+   */
   readonly nested?: NestedRuns
-  /** Shows watchers of the run a preliminary result, any JSON, in the place of the one before; it is not stored. */
+  /** Shows a preliminary result (any JSON) to watchers of the run. It replaces the previous one and is not stored. */
   readonly show: (result: unknown) => void
   /**
-   * Attaches a file to the result: the model is shown it, and people who may read the conversation can fetch it. Gives what the
-   * journal has of it. Rejects with an error of the tool where it is too large or cannot be stored, in a transactional tool and in a
-   * worker of another process.
+   * Attaches a file to the result: the model is shown it, and people who may read the conversation can fetch it. Returns the
+   * journal's description of the file. Rejects with a tool error if the file is too large or cannot be stored, in a
+   * transactional tool, and in a worker of another process.
    */
   readonly attach: (file: GivenFile) => Promise<FilePart>
-  /** Reports what a model that the body called has cost. `metered` (layers/model) reports it for models that it wraps. */
+  /**
+   * Reports the tokens that a model used when the body called it. `metered` (layers/model) does so for the models that it wraps.
+   */
   readonly spent: Spend
-  /** Aborted when the attempt is interrupted: the call was cancelled, or its time is over. */
+  /** Aborts when the attempt is interrupted: because the call was cancelled, or because its time is over. */
   readonly signal: AbortSignal
 }
 
-/** The run of a call, before the call has a body. */
+/** The facts about a call's run that are known before the call's body starts. */
 export type BoundRun = Pick<
   CallContext,
   "run" | "conversation" | "tenant" | "principal" | "trace_id"
 >
 
-/** A call before it has a body. */
+/** A call whose body has not started. */
 export interface CallOfRun extends BoundRun {
   readonly call: CallId
 }
@@ -101,23 +109,23 @@ export interface GovernedContext {
   readonly call: CallContext
 }
 
-/** The call's context from a handler's second argument. Dies if the handler was not called by the gate. */
+/** Returns the call's context from a handler's second argument. The gate puts it there; no other caller has one. */
 export const callOf = (context: Toolkit.HandlerContext<never>): CallContext =>
   (context as unknown as GovernedContext).call
 
-/** A handler that gives an Effect: that of a toolkit or of a layer. */
+/** A handler that returns an Effect, as those of a toolkit or of a layer do. */
 export type EffectHandler<out R = never> = (
   args: unknown,
   context: GovernedContext
 ) => Effect.Effect<unknown, unknown, R>
 
-/** A function of an author who may know no Effect: it gives an Effect, a promise or a value, or throws. */
+/** A handler for authors who need not know Effect: a function that returns an Effect, a promise or a value, or throws. */
 export interface FunctionHandler {
   readonly _tag: "Function"
   readonly run: (args: never, call: CallContext) => unknown
 }
 
-/** A handler behind an interceptor; `spec` is that of its tool. */
+/** A handler that is wrapped by an interceptor; `spec` is the spec of its tool. */
 export interface InterceptedHandler<out R = never> {
   readonly _tag: "Intercepted"
   readonly spec: ToolSpec
@@ -125,87 +133,94 @@ export interface InterceptedHandler<out R = never> {
   readonly handler: ToolHandler<R>
 }
 
-/** A handler as it was declared. The runtime makes an Effect of it (`HandlerEffect` in layers/runtime/tool). */
+/** A handler as it was declared. The runtime converts it into an Effect (`HandlerEffect` in layers/runtime/tool). */
 export type ToolHandler<R = never> = EffectHandler<R> | FunctionHandler | InterceptedHandler<R>
 
-/** One call on its way to its tool, with its decoded arguments. */
+/** One call that an interceptor sees, with its decoded arguments. */
 export interface Intercepted {
   readonly tool: ToolSpec
   readonly args: unknown
   readonly call: CallContext
 }
 
-/** `next` runs the handler beneath, with these arguments or with others of its kind. */
+/** Wraps a handler. `next` runs the wrapped handler with the same arguments, or with others that fit its input schema. */
 export type Interceptor = <R>(
   intercepted: Intercepted,
   next: (args: unknown) => Effect.Effect<unknown, ToolError, R>
 ) => Effect.Effect<unknown, ToolError, R>
 
-/** What became of a call that was lost, as far as the tool can tell. */
+/** The outcome of a lost call, as far as the tool can tell. */
 export type Reconciled<Result = unknown> =
   | { readonly _tag: "Happened"; readonly result: Result }
-  /** It did not happen and will not: the call may be sent again at once. */
+  /** The call did not happen and will not happen later, so it may be sent again at once. */
   | { readonly _tag: "NotHappened" }
-  /** It ended with this failure, whatever its class. */
+  /** The call ended with this failure, whatever the failure's class. */
   | { readonly _tag: "Failed"; readonly error: ToolError }
   | { readonly _tag: "Unknown" }
 
 /**
- * May this call run now? It is called before a person is asked or a use of what was authorised in advance is spent, and again,
- * once it is decided, before the body starts. It may read a store. A failure refuses the call with that error; a defect,
- * `false`, or no answer within the tool's `timeout_ms`, fails it too: nobody is asked, and the body does not run. Any other
- * value is ignored. It is not called for a call that was dispatched before, which may have happened, nor in a replay. Between it and the body a
- * call may still wait for a limit of its tool, so what has to hold at the moment of a write, the write checks itself.
+ * Decides whether a call may run now. It is called before a person is asked or a use of an authorisation in advance is counted,
+ * and again after the decision, before the body starts. It may read a store. A failure refuses the call with that error; a
+ * defect, `false`, or no answer within the tool's `timeout_ms` fails it too: nobody is asked, and the body does not run. Any
+ * other value is ignored. It is not called for a call that was dispatched before, which may have happened, nor in a replay. A
+ * call may still wait for a limit of its tool between this check and the body, so a condition that must hold at the moment of a
+ * write has to be checked by the write itself.
  */
 export type Precondition<Args = never, R = never> = (
   args: Args,
   call: CallContext
 ) => Effect.Effect<unknown, ToolError, R> | PromiseLike<unknown> | boolean | void
 
-/** `R` is what the handler needs of its actor at each call, beside the services that it was built with. */
+/**
+ * A tool that the gate can run. `R` is the type of the services that the actor provides for each call, in addition to those that
+ * the handler was built with.
+ */
 export interface GovernedTool<out R = never> {
   readonly spec: ToolSpec
   readonly key: string
   readonly decode: (args: unknown) => Exit.Exit<unknown, unknown>
   readonly encode: (result: unknown) => Exit.Exit<unknown, unknown>
-  /** Decodes the context of a run, which is checked when a message is sent. Absent = the tool reads none. */
+  /** Decodes the context of a run. It is also checked when a message is sent. Absent = the tool reads no context. */
   readonly context?: ContextReader
-  /** The permission of each call. Absent = what its spec and the policy say holds for all. */
+  /** Decides the permission of each call. Absent = the spec and the policy decide for all calls. */
   readonly permission?: CallPermission
-  /** Is this JSON a valid result? For examples and recordings. */
+  /** Checks that JSON is a valid result; used for examples and recordings. */
   readonly check: (json: unknown) => Exit.Exit<unknown, unknown>
   readonly handler: ToolHandler<R>
-  /** Queries what became of a lost call, under its key; gives a `Reconciled`. There when `spec.reconcile` is. */
+  /** Finds out the outcome of a lost call by its key; its result is a `Reconciled`. Present if `spec.reconcile` is true. */
   readonly reconcile?: ToolHandler<R>
-  /** May a call run now, by its decoded arguments (`Precondition`)? Absent = its permission alone decides. */
+  /** Decides by the decoded arguments whether a call may run now (`Precondition`). Absent = its permission alone decides. */
   readonly precondition?: ToolHandler<R>
   /** The services that the handler was built with. */
   readonly services: Context.Context<never>
   /**
-   * The client of the conversation, such as a browser, gives its results: its handler never runs, and no interceptor sees its
-   * calls. `expires_ms`: how long a call waits. Absent = its handler does.
+   * Present = the client of the conversation, such as a browser, sends the results: the handler never runs, and no interceptor
+   * sees the calls. `expires_ms` is how long a call waits. Absent = the handler gives the results.
    */
   readonly client?: { readonly expires_ms: number }
-  /** What its calls are bound to beside their arguments, such as an endpoint; journaled with each dispatch. Absent = nothing. */
+  /**
+   * What the tool's calls depend on besides their arguments, such as an endpoint. It is journaled with each dispatch. Absent =
+   * nothing.
+   */
   readonly target?: Json
   /**
-   * What the host fills in for a call, by the place in its request. Asked for once: before a person is asked about the call, or
-   * else before its dispatch. It is journaled and shown to the approver, a decision holds for it only, and the handler is given
-   * it (`call.filled`), also after a restart. Where it fails, the call does. A read has no dispatch, so that its handler asks
-   * itself; a tool that reconciles or is transactional is not asked about.
+   * Asks the host for the values that it fills in for a call, by their place in the request. It is asked once: before a person
+   * is asked about the call, or else before the dispatch. The values are journaled and shown to the approver, the decision holds
+   * only for them, and the handler receives them (`call.filled`), even after a restart. If this fails, the call fails. A read
+   * has no dispatch, so its handler asks the host itself; it is never called for a tool that reconciles or is transactional.
    */
   readonly fillIn?: (call: CallOfRun) => Effect.Effect<Readonly<Record<string, Json>>, ToolError>
-  /** The host is asked by the first call of a run only, and each later one has the same values. Absent = each call asks. */
+  /** True = only the first call of a run asks the host, and later calls use the same values. Absent = each call asks. */
   readonly filledOncePerRun?: true
-  /** The plugin or server that it comes from. Absent = `internal`. */
+  /** The plugin or server that the tool comes from. Absent = `internal`. */
   readonly provider?: string
-  /** Can it be called now? Absent = yes. */
+  /** Whether the tool can be called now. Absent = yes. */
   readonly available?: () => boolean
-  /** Why it may not be called now; the gate reads it before it requests approval. Absent = it may. */
+  /** Why the tool may not be called now; undefined = it may. The gate asks this before it requests approval. Absent = it may. */
   readonly refusal?: () => ToolError | undefined
 }
 
-/** The parts of a tool beside its spec. */
+/** The parts of a tool besides its spec. */
 export interface ToolParts<R> extends Pick<
   GovernedTool<R>,
   "context" | "handler" | "permission" | "precondition" | "reconcile" | "services"

@@ -1,6 +1,5 @@
 /**
- * An MCP server as an operator declares it: where it is, what its tools are allowed to be, and the exact command that a
- * local one is started with.
+ * An MCP server as an operator declares it: where it is, what its tools may do, and the exact command that starts a local one.
  */
 import { Redacted, Result, Schema } from "effect"
 import { isMetadataAddress, parseAddressRange } from "../call/Address.ts"
@@ -9,19 +8,19 @@ import { literalAddress, mayDial } from "../call/Dialling.ts"
 import type { Timed } from "../Times.ts"
 import type { Governance } from "./GovernedTool.ts"
 
-/** What an operator declares of one tool; it wins over the server's claims. */
+/** What an operator declares about one tool; this overrides the server's claims. */
 export interface McpToolDeclaration extends Partial<Omit<Governance, "namespace">> {
-  /** Its name here, where the server's name does not fit the grammar of names or collides with another. */
+  /** The tool's name in the runtime, for a tool whose name at the server is not a legal name or collides with another. */
   readonly name?: string
 }
 
-/** A plain value, or one that never appears in a log, an error or a result. */
+/** A value that is passed to a server: plain, or `Redacted`, which never appears in a log, an error or a result. */
 export type McpSecret = string | Redacted.Redacted
 
 interface Common {
   /** The namespace of its tools: `namespace.name@version`. */
   readonly namespace: string
-  /** By the server's own names. */
+  /** Declarations of tools, by the names that the server gives them. */
   readonly tools?: Readonly<Record<string, McpToolDeclaration>>
   /** The server's names of the tools to import. Absent = all. */
   readonly only?: ReadonlyArray<string>
@@ -30,19 +29,22 @@ interface Common {
    * given. Tools that appear later are never accepted by themselves.
    */
   readonly first_use?: "trust" | "refuse"
-  /** Hashes of definitions that are accepted wherever they are found. */
+  /** Hashes of tool definitions that are accepted for any tool of this server. */
   readonly accept?: ReadonlyArray<string>
   /** `ignore`: every tool counts as external unless it is declared. Absent = `claims`: see `claimedEffects`. */
   readonly hints?: "claims" | "ignore"
-  /** Of one call. Absent = 60,000. */
+  /** The timeout of one call. Absent = 60,000. */
   readonly timeout_ms?: number
-  /** Of start, handshake and listing together. Absent = 20,000. */
+  /** The timeout of start, handshake and listing together. Absent = 20,000. */
   readonly connect_timeout_ms?: number
-  /** Of one message of the server, in bytes. Absent = 16,000,000. A larger one ends the connection. */
+  /** The greatest size of one message from the server, in bytes. A larger message ends the connection. Absent = 16,000,000. */
   readonly message_bytes_max?: number
-  /** Calls at the same time; others wait within their deadline. Absent = 16. */
+  /** How many calls may run at the same time; others wait, and their deadline includes the wait. Absent = 16. */
   readonly calls_max?: number
-  /** Absent = `auto`: the newest that both sides speak. `legacy`: only the handshake of before 2026, for servers that fail on a probe. */
+  /**
+   * Which protocol version is used. `auto`: the newest that both sides support. `legacy`: only the handshake from before 2026,
+   * for servers that fail when they are probed. Absent = `auto`.
+   */
   readonly protocol?: "auto" | "legacy"
 }
 
@@ -53,9 +55,9 @@ export interface McpStdioServer extends Common {
   readonly program: string
   readonly args?: ReadonlyArray<string>
   readonly cwd?: string
-  /** The environment of the program, beside the variables that `inherit` names. */
+  /** The environment variables of the program, in addition to those that `inherit` names. */
   readonly env?: Readonly<Record<string, McpSecret>>
-  /** Names of variables that it gets from this process. Absent = none, not even PATH. */
+  /** Names of environment variables that the program inherits from this process. Absent = none, not even PATH. */
   readonly inherit?: ReadonlyArray<string>
 }
 
@@ -69,7 +71,7 @@ export interface McpHttpServer extends Common {
 
 export type McpServer = McpStdioServer | McpHttpServer
 
-/** What may be started and reached. */
+/** Which commands may be started, and which hosts may be reached. */
 export interface McpAllow {
   /** Exact command lines, as `commandLine` writes them. Absent = none. */
   readonly commands?: ReadonlyArray<string>
@@ -87,7 +89,7 @@ export interface McpOptions {
   readonly allow: McpAllow
 }
 
-/** A declaration that cannot be right or that is not allowed. It ends the start, and says what would fix it. */
+/** A declaration of a server is invalid or not allowed. The start fails, and the message says the fix. */
 export class McpServerRefused extends Schema.TaggedError<McpServerRefused>()("McpServerRefused", {
   server: Schema.String,
   field: Schema.String,
@@ -122,7 +124,10 @@ const isListed = (url: URL, { hosts = [] }: McpAllow): boolean =>
 
 const loopback = ["127.0.0.0/8", "::1"].map((text) => Result.getOrThrow(parseAddressRange(text)))
 
-/** The addresses at which a server may be dialled: public ones, loopback if it is declared there, private ones if it is listed. */
+/**
+ * The addresses to which a connection to this server may be opened: public ones; loopback, if the URL names it; private ones, if
+ * the host is listed.
+ */
 export const allowanceOf = (server: McpServer, allow: McpAllow): DialAllowance => {
   const url = server.transport === "http" ? URL.parse(server.url) : null
   if (url === null) return { allow: [] }
@@ -155,7 +160,7 @@ const refusalOfUrl = (server: McpHttpServer, allow: McpAllow): string | undefine
   return undefined
 }
 
-/** Why a server may not be started or reached, and what would fix it; undefined if it may. */
+/** The error for a server that may not be started or reached, which says the fix; undefined if it may. */
 export const serverRefusalOf = (
   server: McpServer,
   allow: McpAllow
@@ -189,7 +194,10 @@ export const serverRefusalOf = (
       )
 }
 
-/** The redacted values of a declaration, which must not leave the process. Values under 6 characters are left out: replacing them would garble texts. */
+/**
+ * The `Redacted` values of a declaration, which must not appear in any output. Values under 6 characters are left out, because
+ * replacing them would garble texts.
+ */
 export const secretsOf = (server: McpServer): ReadonlyArray<string> => {
   const given =
     server.transport === "stdio"

@@ -1,6 +1,6 @@
 /**
- * The tools of one runtime, as a value that is built once and never changed. Keys are `namespace.name@version`; a plain name
- * stands for a tool where it can mean only one.
+ * The tools of one runtime, as an immutable value. Keys are `namespace.name@version`. A plain name stands for a tool if only one
+ * tool has that name.
  */
 import { Effect, Result, Schema } from "effect"
 import { truncateUnits } from "../CutText.ts"
@@ -9,19 +9,19 @@ import type { GovernedTool } from "./GovernedTool.ts"
 import { didYouMean } from "./Nearest.ts"
 import type { ToolSpec } from "./ToolSpec.ts"
 
-/** Two tools of one registry have the same key. It ends the start; no tool of the second family is registered. */
+/** Two tools of one registry have the same key. The start fails, and no tool of the second family is registered. */
 export class DuplicateTool extends Schema.TaggedError<DuplicateTool>()("DuplicateTool", {
   key: Schema.String,
   message: Schema.String
 }) {}
 
-/** A provider registers a family without tools, which is a mistake. */
+/** A provider registered a family that has no tools. */
 export class EmptyFamily extends Schema.TaggedError<EmptyFamily>()("EmptyFamily", {
   provider: Schema.String,
   message: Schema.String
 }) {}
 
-/** No tool has this key or plain name. The only error after which a caller may look elsewhere. */
+/** No tool has this key or plain name. This is the only error after which a caller may look in another registry. */
 export class ToolNotFound extends Schema.TaggedError<ToolNotFound>()("ToolNotFound", {
   name: Schema.String,
   message: Schema.String
@@ -43,15 +43,15 @@ export interface ToolListing {
 }
 
 export interface Registry<out R> {
-  /** By key, or by a plain name that means one tool. Case-sensitive. */
+  /** Finds a tool by its key, or by a plain name that only one tool has. Case-sensitive; undefined = there is none. */
   get(name: string): GovernedTool<R> | undefined
-  /** The same with the reason where there is none. A deprecated tool has no plain name. */
+  /** Like `get`, but fails with the reason if there is no such tool. A deprecated tool has no plain name. */
   resolve(name: string): Result.Result<GovernedTool<R>, ToolNotFound | AmbiguousTool>
-  /** Every tool, the deprecated included, sorted by key. */
+  /** All tools, including deprecated ones, sorted by key. */
   readonly all: ReadonlyArray<GovernedTool<R>>
-  /** The tools that are not deprecated, of one namespace if one is named, sorted by key. */
+  /** The tools that are not deprecated, sorted by key. With `namespace`, only the tools of that namespace. */
   list(namespace?: string): ReadonlyArray<GovernedTool<R>>
-  /** The same as lines, sorted by name, with what is available now. */
+  /** The same tools as list lines, sorted by name, with whether each is available now. */
   discover(): ReadonlyArray<ToolListing>
 }
 
@@ -71,7 +71,7 @@ const notFound = (name: string, known: Iterable<string>, old: ReadonlyArray<stri
   })
 }
 
-/** The facts that a line is made of. */
+/** The facts from which a line is made. */
 interface Listable {
   readonly key: string
   readonly spec: Pick<ToolSpec, "deprecated" | "description" | "name">
@@ -79,7 +79,7 @@ interface Listable {
   readonly available: boolean
 }
 
-/** The lines of tools with different keys, sorted by name. A deprecated tool has no line, and makes no name ambiguous. */
+/** The lines for tools with different keys, sorted by name. A deprecated tool has no line and does not make a name ambiguous. */
 export const toolListings = (tools: ReadonlyArray<Listable>): ReadonlyArray<ToolListing> => {
   const selectable = tools.filter(({ spec }) => !spec.deprecated)
   const count = new Map<string, number>()
@@ -94,7 +94,7 @@ export const toolListings = (tools: ReadonlyArray<Listable>): ReadonlyArray<Tool
     .sort((a, b) => ascending(a.name, b.name))
 }
 
-/** `tools` are listed; `hidden` ones are found by their key alone. */
+/** A registry that lists `tools`; those in `hidden` are found only by their keys. */
 const registryOf = <R>(
   tools: ReadonlyArray<GovernedTool<R>>,
   hidden: ReadonlyArray<GovernedTool<R>> = []
@@ -149,7 +149,7 @@ const registryOf = <R>(
 
 export const empty: Registry<never> = registryOf<never>([])
 
-/** The registry with these tools added: all of them, or none. */
+/** Adds these tools to the registry: either all of them, or none. */
 export const add = <R, R2>(
   registry: Registry<R>,
   tools: ReadonlyArray<GovernedTool<R2>>
@@ -165,7 +165,7 @@ export const add = <R, R2>(
   return Effect.succeed(registryOf<R | R2>([...registry.all, ...tools]))
 }
 
-/** The same for the family of a provider, whose name its tools carry; it must have tools. */
+/** Like `add`, for the tools of one provider, whose name they get. Fails with EmptyFamily if there are none. */
 export const register = <R, R2>(
   registry: Registry<R>,
   provider: string,
@@ -185,8 +185,8 @@ export const make = <R>(
 ): Effect.Effect<Registry<R>, DuplicateTool> => add(empty, tools)
 
 /**
- * Both registries as one, in which a local tool hides the shared tools of its plain name; neither registry is changed. A
- * hidden tool is not listed, and is found by its key alone unless the local tool has the same one.
+ * Combines two registries into one, in which a local tool hides the shared tools with its plain name; neither registry is
+ * changed. A hidden tool is not listed, and is found only by its key, unless a local tool has the same key.
  */
 export const shadow = <R, R2>(shared: Registry<R>, local: Registry<R2>): Registry<R | R2> => {
   const names = new Set(local.all.map(({ spec }) => spec.name))
@@ -197,7 +197,7 @@ export const shadow = <R, R2>(shared: Registry<R>, local: Registry<R2>): Registr
   )
 }
 
-/** What a model reads after it named an unknown or an ambiguous tool. */
+/** The error that a model reads after it named an unknown or an ambiguous tool. */
 export const refusalOf = (error: ToolNotFound | AmbiguousTool): ToolUserError =>
   new ToolUserError({
     kind: "not_found",

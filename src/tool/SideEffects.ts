@@ -1,6 +1,6 @@
 /**
- * What a tool does to the world: the one fact from which the words of other systems are derived, which are Spectral's
- * category, Stargraph's replay policy, MCP's read-only hint and SemStreams' effect.
+ * A tool's side effects. From this one fact the terms of other systems are derived: Spectral's category, Stargraph's replay
+ * policy, MCP's read-only hint and SemStreams' effect.
  */
 import { Schema } from "effect"
 
@@ -10,7 +10,7 @@ export type SideEffects = typeof SideEffects.Type
 export const ReplayPolicy = Schema.Literals(["must-stub", "fail-loud", "recorded-result"])
 export type ReplayPolicy = typeof ReplayPolicy.Type
 
-/** `suggest` is a tool that only proposes (`produces: "proposal"`). */
+/** What a tool does, as Spectral classifies it. `suggest`: the tool only proposes something (`produces: "proposal"`). */
 export const ToolCategory = Schema.Literals(["read", "suggest", "mutate"])
 export type ToolCategory = typeof ToolCategory.Type
 
@@ -20,7 +20,7 @@ export type Permission = typeof Permission.Type
 export const isPermission = (value: unknown): value is Permission =>
   value === "allow" || value === "ask" || value === "deny"
 
-/** When a mutation is approved: at its call, or later, when its product is published. */
+/** When a mutation is approved: when it is called, or later, when its product is published. */
 export const ApprovalGate = Schema.Literals(["at-call", "at-publication-gate"])
 export type ApprovalGate = typeof ApprovalGate.Type
 
@@ -30,7 +30,10 @@ export const replayPolicyOf = (effects: SideEffects): ReplayPolicy =>
 export const categoryOf = (effects: SideEffects, produces?: "proposal"): ToolCategory =>
   produces === "proposal" ? "suggest" : effects === "none" || effects === "read" ? "read" : "mutate"
 
-/** Only a mutation asks, unless the tool declares a permission or is approved at publication. */
+/**
+ * The permission of a tool. Without a declared one, a mutation asks and all else is allowed; a mutation that is approved at
+ * publication is allowed too.
+ */
 export const permissionOf = (spec: {
   readonly permission?: Permission
   readonly approval?: ApprovalGate
@@ -39,6 +42,6 @@ export const permissionOf = (spec: {
   spec.permission ??
   (spec.category === "mutate" && spec.approval !== "at-publication-gate" ? "ask" : "allow")
 
-/** MCP's hint; null = nothing is declared, and nothing follows. */
+/** MCP's `readOnlyHint`; null = the side effects are not declared, so nothing can be concluded. */
 export const readOnlyHintOf = (declared: SideEffects | null | undefined): boolean | null =>
   declared === null || declared === undefined ? null : declared === "none" || declared === "read"

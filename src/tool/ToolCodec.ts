@@ -1,6 +1,6 @@
 /**
- * The codecs that decode a tool's arguments and encode its result, made once from an Effect Schema, any Standard Schema (zod,
- * valibot, arktype and others), or plain JSON Schema.
+ * The codecs that decode a tool's arguments and encode its result. They are made once from an Effect Schema, any Standard Schema
+ * (zod, valibot, arktype and others), or plain JSON Schema.
  */
 import {
   Effect,
@@ -28,17 +28,20 @@ import { misdeclared } from "./MisdeclaredTool.ts"
 type JsonObject = Readonly<Record<string, unknown>>
 type Standard = StandardSchema.StandardSchemaV1
 
-/** Either kind of schema. Its decoding needs no service, because arguments are decoded before anything else. */
+/**
+ * An Effect Schema or a Standard Schema. Its decoding must not need services, because arguments are decoded before anything
+ * else.
+ */
 export type AnySchema = Schema.Codec<unknown, unknown> | Standard
 
-/** What the handler gets: the decoded type of an Effect Schema, the output of a Standard Schema. */
+/** The type that the handler receives: the decoded type of an Effect Schema, or the output of a Standard Schema. */
 export type Decoded<S> = S extends Schema.Constraint
   ? S["Type"]
   : S extends StandardSchema.StandardTypedV1<infer _, infer Output>
     ? Output
     : never
 
-/** What the handler gives: the decoded type of an Effect Schema, the input of a Standard Schema. */
+/** The type that the handler returns: the decoded type of an Effect Schema, or the input of a Standard Schema. */
 export type Given<S> = S extends Schema.Constraint
   ? S["Type"]
   : S extends StandardSchema.StandardTypedV1<infer Input, infer _>
@@ -53,14 +56,14 @@ export interface InputCodec {
 export interface OutputCodec {
   readonly json_schema: JsonObject
   readonly encode: (result: unknown) => Exit.Exit<unknown, unknown>
-  /** Is this JSON a valid result? For examples and recordings. */
+  /** Checks that JSON is a valid result; used for examples and recordings. */
   readonly check: (json: unknown) => Exit.Exit<unknown, unknown>
 }
 
 const isEffectSchema = (schema: AnySchema): schema is Schema.Codec<unknown, unknown> =>
   Schema.isSchema(schema)
 
-/** From JavaScript it may be anything, such as a JSON Schema. */
+/** Whether a value is a schema. Code in JavaScript may pass anything else, such as a JSON Schema. */
 const isSchema = (schema: unknown): schema is AnySchema =>
   Schema.isSchema(schema) || Predicate.hasProperty(schema, "~standard")
 
@@ -76,8 +79,8 @@ const issueText = (issues: ReadonlyArray<StandardSchema.StandardSchemaV1.Issue>)
 const refused = (message: string) => Exit.fail(new ValueRefused({ message }))
 
 /**
- * The value that a Standard Schema decodes. An asynchronous schema is refused. Zod answers with a promise also where a function
- * of the schema throws, which arguments of a model can bring about: the promise is rejected, and nobody waits for it.
+ * Decodes a value with a Standard Schema. An asynchronous schema is refused. Zod also returns a promise if a function of the
+ * schema throws, which a model's arguments can cause: that promise is rejected, and nobody waits for it.
  */
 const validated = (schema: Standard, value: unknown): Exit.Exit<unknown, ValueRefused> =>
   Result.getOrElse(
@@ -87,7 +90,7 @@ const validated = (schema: Standard, value: unknown): Exit.Exit<unknown, ValueRe
 
 const schema_failed = "the schema failed on this value"
 
-/** Throws as the schema does. */
+/** Validates with the schema; throws whatever the schema throws. */
 const validatedBy = (schema: Standard, value: unknown): Exit.Exit<unknown, ValueRefused> => {
   const validation = schema["~standard"].validate(value)
   // A promise of another realm, or of a library, is one too.
@@ -105,7 +108,7 @@ const validatedBy = (schema: Standard, value: unknown): Exit.Exit<unknown, Value
   return Exit.fail(new ValueRefused({ message: issueText(validation.issues), path }))
 }
 
-/** The names that an object may have; undefined unless the schema is of a plain object that is not declared open. */
+/** The member names that an object may have; undefined unless the schema describes a plain object that is not declared open. */
 const closedNames = (json_schema: JsonObject): ReadonlySet<string> | undefined => {
   const { properties, type } = json_schema
   const open = ["patternProperties", "anyOf", "oneOf", "allOf", "$ref"]
@@ -132,7 +135,7 @@ const standardDecoder = (schema: Standard, json_schema: JsonObject): InputCodec[
   }
 }
 
-/** The JSON Schema that a Standard Schema gives, without `$schema`. */
+/** The JSON Schema that a Standard Schema provides, without `$schema`. */
 const offered = (schema: Standard, side: "input" | "output"): JsonObject | undefined => {
   const { jsonSchema } = schema["~standard"] as Partial<StandardSchema.StandardJSONSchemaV1.Props>
   if (jsonSchema === undefined) return undefined
@@ -140,7 +143,10 @@ const offered = (schema: Standard, side: "input" | "output"): JsonObject | undef
   return rest
 }
 
-/** Inputs are closed: excess properties are refused, and the JSON Schema tells the model so. */
+/**
+ * The JSON Schema of an Effect Schema. An input schema is closed: excess properties are refused, and its JSON Schema says so to
+ * the model.
+ */
 const documented = (schema: Schema.Codec<unknown, unknown>, side: "input" | "output") => {
   const { definitions, schema: root } = Schema.toJsonSchemaDocument(
     schema,
@@ -149,7 +155,7 @@ const documented = (schema: Schema.Codec<unknown, unknown>, side: "input" | "out
   return Object.keys(definitions).length === 0 ? root : { ...root, $defs: definitions }
 }
 
-/** The JSON Schema of either side of a schema, or why there is none. */
+/** The JSON Schema of the input or output side of a schema. Fails with a text that says why there is none. */
 const derived = (
   side: "input" | "output",
   schema: AnySchema
@@ -194,9 +200,9 @@ const atTop = (json_schema: JsonObject): JsonObject => {
 }
 
 /**
- * The JSON Schema, which has to be of an object: providers take the arguments of a tool as one object and refuse a whole
- * request for one tool with any other schema. So is a union of objects: some refuse `anyOf` at the top, even with a `type`
- * beside it. An author whose provider takes a union writes `input_schema`.
+ * Returns the JSON Schema if it describes an object, and fails otherwise: providers take a tool's arguments as one object, and
+ * refuse a whole request because of one tool with another schema. A union of objects is refused too, because some providers
+ * refuse `anyOf` at the top even with a `type` beside it. An author whose provider accepts a union writes `input_schema`.
  */
 const objectSchema = (
   tool: string,
@@ -218,7 +224,7 @@ const objectSchema = (
 
 const no_arguments: JsonObject = { type: "object", properties: {}, additionalProperties: false }
 
-/** Is it `Schema.Struct({})`? It decodes everything but null, and stands for a tool without arguments. */
+/** Whether the schema is `Schema.Struct({})`, which decodes everything but null and stands for a tool without arguments. */
 const isEmpty = (schema: AnySchema): schema is Schema.Codec<unknown, unknown> => {
   if (!isEffectSchema(schema)) return false
   const { ast } = Schema.toEncoded(schema)
@@ -245,19 +251,25 @@ const emptyDecoder = (schema: Schema.Decoder<unknown>): InputCodec["decode"] => 
 }
 
 /**
- * Decodes a copy: a schema that leaves a member open gives the member itself, and what a body does to its arguments must not
- * reach the run's own, which are journaled, approved and shown to the model.
+ * Decodes a copy of the arguments. A schema with an open member returns that member itself, and changes that a body makes to it
+ * must not reach the run's own arguments, which are journaled, approved and shown to the model.
  */
 const decodingCopy =
   (decode: InputCodec["decode"]): InputCodec["decode"] =>
   (args) =>
     decode(copyWithin(args, depth_max, { values: Infinity, units: 0 }) ?? args)
 
-/** An Effect Schema of scalars gives a new object; of any other, nobody can tell (bench row `step`). */
+/**
+ * Whether decoding always makes a new object, so that no copy is needed: known only for an Effect Schema of scalars (bench row
+ * `step`).
+ */
 const isOfScalars = (schema: AnySchema, json_schema: JsonObject): boolean =>
   isEffectSchema(schema) && flatNames(json_schema) !== undefined
 
-/** Decodes arguments with `schema`; `given` is shown in place of the derived JSON Schema. Either is of an object. */
+/**
+ * The codec that decodes arguments with `schema`. `given` is shown to models in place of the derived JSON Schema. Both have to
+ * describe an object.
+ */
 export const inputCodec = (
   tool: string,
   schema: AnySchema,
@@ -286,13 +298,13 @@ const codecOf = (schema: AnySchema, json_schema: JsonObject): InputCodec => ({
     : standardDecoder(schema, json_schema)
 })
 
-/** Decodes JSON that no model gives: excess members are left out. */
+/** A decoder for JSON that does not come from a model. Excess members are left out. */
 export const plainDecoder = (schema: AnySchema): InputCodec["decode"] =>
   isEffectSchema(schema)
     ? Schema.decodeUnknownExit(Schema.toCodecJson(schema) as Schema.Codec<unknown, unknown>)
     : (value) => validated(schema, value)
 
-/** The same, and excess members are refused; by a Standard Schema where it says its JSON Schema. */
+/** Like `plainDecoder`, but excess members are refused; for a Standard Schema only if it provides its JSON Schema. */
 export const closedDecoder = (schema: AnySchema): InputCodec["decode"] =>
   isEffectSchema(schema)
     ? jsonDecoder(schema)
@@ -301,13 +313,16 @@ export const closedDecoder = (schema: AnySchema): InputCodec["decode"] =>
         Result.getOrElse(derived("input", schema), () => ({}))
       )
 
-/** Decodes what a model gives by itself, such as an answer; or why the schema cannot be said to one. */
+/**
+ * The codec for a value that a model gives outside of a tool call, such as an answer. Fails with a text if the schema has no
+ * JSON Schema to show to a model.
+ */
 export const givenCodec = (schema: AnySchema): Result.Result<InputCodec, string> =>
   Result.map(derived("input", schema), (found) => codecOf(schema, atTop(found)))
 
 /**
- * A Standard Schema validates what a body gives, and not what it makes of that: a result that it does not take is checked by its
- * JSON Schema.
+ * A check of encoded results. A Standard Schema validates what a body returns, not its encoded form, so a result that it does
+ * not accept is checked by its JSON Schema.
  */
 const standardCheck = (
   encode: OutputCodec["encode"],
@@ -345,7 +360,7 @@ const definition_faults = {
   large: "its definitions refer to too many others"
 }
 
-/** Refuses values that are so deep that checking them would take too long. */
+/** Refuses values nested deeper than `depth_max`, whose check would take too long. */
 const boundedDepth = (depth_max: number, decode: InputCodec["decode"]): InputCodec["decode"] =>
   depth_max === Infinity
     ? decode
@@ -354,15 +369,15 @@ const boundedDepth = (depth_max: number, decode: InputCodec["decode"]): InputCod
           ? refused(`the value nests deeper than ${depth_max}, which this schema does not allow`)
           : decode(args)
 
-/** What is wrong with a schema, and what to do about it. */
+/** The reason why a schema cannot be used for checks, and how to fix it. */
 interface Unchecked {
   readonly problem: string
   readonly fix: string
 }
 
 /**
- * Checks any value that only a JSON Schema describes. Patterns run in linear time; a schema with one that cannot fails, and
- * so does one with definitions by which a check would not end.
+ * A check of values by their JSON Schema. Patterns run in linear time. Fails for a schema with a pattern that cannot, or with
+ * definitions whose check would not end.
  */
 export const jsonSchemaCheck = (
   json_schema: JsonObject
@@ -395,7 +410,7 @@ export const jsonSchemaCheck = (
   })
 }
 
-/** Makes the check of a plain schema when it is first used: most tools of a long list are not called by most processes. */
+/** Makes the check of a plain schema when it is first used, because most processes never call most tools of a long list. */
 const deferredCheck = (json_schema: JsonObject): ReturnType<typeof jsonSchemaCheck> => {
   if (!isPlainSchema(json_schema)) return jsonSchemaCheck(json_schema)
   let check: OutputCodec["check"] | undefined
@@ -411,8 +426,9 @@ const deferredCheck = (json_schema: JsonObject): ReturnType<typeof jsonSchemaChe
 }
 
 /**
- * Decodes arguments that only a JSON Schema describes, as `jsonSchemaCheck` does. `deferred`: nobody changes the schema later,
- * so that its check may be made when it is first used; what cannot be checked is refused here all the same.
+ * A codec for arguments that only a JSON Schema describes, checked as in `jsonSchemaCheck`. `deferred` = the schema never
+ * changes later, so its check may be made when it is first used; a schema that cannot be checked is refused at once all the
+ * same.
  */
 export const jsonSchemaInput = (
   tool: string,

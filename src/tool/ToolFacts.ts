@@ -1,6 +1,6 @@
 /**
- * Stargraph's facts of a call: its begin, its result, and the tokens that its result reports. They are projections of the
- * call's events; a call that was refused before its body has none.
+ * Stargraph's facts about a call: its beginning, its result, and the tokens that its result reports. They are derived from the
+ * call's events. A call that was refused before its body ran has none.
  */
 import { Result, Schema } from "effect"
 import { bounds_result, readJson } from "../entry/BoundedJson.ts"
@@ -22,7 +22,7 @@ export type ToolFact =
 
 const tokensIn = Schema.decodeUnknownOption(Schema.Struct({ _tokens: TokensUsed }))
 
-/** The facts of one run's events, oldest first. */
+/** Derives the facts from one run's events, oldest first. */
 export const toolFactsOf = (events: Iterable<RunEvent>): ReadonlyArray<ToolFact> => {
   const facts: Array<ToolFact> = []
   const begun = new Set<CallId>()

@@ -1,6 +1,6 @@
 /**
- * SemStreams' categories: groups of tools by purpose, by which the tools for a role are chosen. A group grants nothing, and is
- * not the category that follows from side effects.
+ * Groups of tools by purpose, which are SemStreams' categories. They choose the tools for a role. A group grants nothing, and is
+ * unrelated to the `category` that follows from side effects.
  */
 import { Schema } from "effect"
 import { truncateUnits } from "../CutText.ts"
@@ -45,12 +45,14 @@ const byName: ReadonlyMap<string, ToolGroup> = new Map(
 export const groupOf = (tool: { readonly name: string; readonly group?: ToolGroup }): ToolGroup =>
   tool.group ?? byName.get(tool.name) ?? "core"
 
-/** The groups for an agent that only explores: no execution, no orchestration, no reprogramming. */
+/**
+ * The groups for an agent that only explores. They contain no tools for execution, orchestration or changes to rules and flows.
+ */
 export const read_only_groups: ReadonlyArray<ToolGroup> = ["core", "knowledge", "network"]
 
 const groups = Schema.optionalKey(Schema.Array(ToolGroup).check(Schema.isMaxLength(64)))
 
-/** The groups of each role. A role without an entry has none. */
+/** Lists the groups of each role. A role without an entry has none. */
 export const GroupsByRole = Schema.Struct({
   viewer: groups,
   approver: groups,
@@ -65,7 +67,7 @@ export interface GroupsByRole extends Schema.Schema.Type<typeof GroupsByRole> {}
 export const groupsFor = (byRole: GroupsByRole, roles: Roles | undefined): ReadonlySet<ToolGroup> =>
   new Set(Role.literals.flatMap((role) => (hasRole(roles, [role]) ? (byRole[role] ?? []) : [])))
 
-/** The refusal of a call to a tool whose group is not for the sender's roles. */
+/** The error for a call to a tool whose group is not listed for the sender's roles. */
 export const groupDenied = (
   tool: string,
   group: ToolGroup,

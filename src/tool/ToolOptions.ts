@@ -5,7 +5,7 @@ import type { MisdeclaredTool } from "./MisdeclaredTool.ts"
 import { misdeclared } from "./MisdeclaredTool.ts"
 import { suggestNames } from "./Nearest.ts"
 
-/** The error for the first option that the tool does not have; undefined = it has them all. */
+/** The error for the first option that is unknown; undefined = all options are known. */
 export const strayOption = <Options extends object>(
   tool: string,
   options: Options,

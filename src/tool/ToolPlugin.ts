@@ -1,6 +1,6 @@
 /**
- * Tools of plugins. A manifest declares a plugin's name, its namespaces and its order; a tool outside these namespaces is
- * refused. Manifest and bounds are Stargraph's.
+ * Tools that come from plugins. A manifest declares a plugin's name, its namespaces and its order. A tool outside these
+ * namespaces is refused. The manifest and its bounds are Stargraph's.
  */
 import { Effect, Schema } from "effect"
 import { firstSchemaIssue } from "../entry/SchemaIssues.ts"
@@ -17,12 +17,12 @@ export const PluginManifest = Schema.Struct({
   name: Word,
   version: Word,
   api_version: Schema.Literal("1"),
-  /** Its own namespaces: no other plugin may declare one of them. */
+  /** The plugin's own namespaces. No other plugin may declare one of them. */
   namespaces: Schema.Array(Word).check(Schema.isMinLength(1), Schema.isMaxLength(32)),
   provides: Schema.Array(Schema.Literal("tool")).pipe(
     Schema.withDecodingDefaultKey(Effect.succeed(["tool"] as const))
   ),
-  /** Plugins load in ascending order, and by name where it is equal. */
+  /** Plugins load in ascending `order`; plugins of equal `order` load by name. */
   order: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 10_000 })).pipe(
     Schema.withDecodingDefaultKey(Effect.succeed(5_000))
   )
@@ -34,7 +34,7 @@ export interface ToolPlugin<R = never, E = never, RX = never> {
   readonly tools: Effect.Effect<ReadonlyArray<GovernedTool<R>>, E, RX>
 }
 
-/** A plugin that is refused: its name, the field at fault, and the fix. */
+/** A plugin was refused. The error has the plugin's name, the field at fault, and a message that says the fix. */
 export class PluginRefused extends Schema.TaggedError<PluginRefused>()("PluginRefused", {
   plugin: Schema.String,
   field: Schema.String,
@@ -73,7 +73,7 @@ const isHandler = (handler: unknown): boolean =>
     "_tag" in handler &&
     (handler._tag === "Function" || handler._tag === "Intercepted"))
 
-/** Is it a tool that can be called? A spec alone is not, whatever its type says. */
+/** Whether the value is a tool that can be called. A spec without a handler is not, whatever its type says. */
 const isCallable = (tool: unknown): boolean =>
   typeof tool === "object" &&
   tool !== null &&
@@ -99,7 +99,9 @@ const admitted = <R>(
   return Effect.succeed(tools)
 }
 
-/** The plugins in their order. Fails when a manifest cannot be read, or two declare one name or namespace. */
+/**
+ * The plugins in the order in which they load. Fails if a manifest cannot be read, or if two declare the same name or namespace.
+ */
 const ordered = Effect.fnUntraced(function* <R, E, RX>(
   plugins: ReadonlyArray<ToolPlugin<R, E, RX>>
 ) {
@@ -131,7 +133,7 @@ const ordered = Effect.fnUntraced(function* <R, E, RX>(
   return all
 })
 
-/** The registry with the tools of these plugins, loaded in their order. A plugin that is refused ends the start. */
+/** Adds the tools of these plugins to the registry, in the plugins' order. Fails with PluginRefused if one is refused. */
 export const loadPlugins = Effect.fnUntraced(function* <R, R2, E, RX>(
   registry: Registry<R>,
   plugins: ReadonlyArray<ToolPlugin<R2, E, RX>>

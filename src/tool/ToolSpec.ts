@@ -1,7 +1,7 @@
 /**
- * What governs a tool: identity, schemas, side effects, and what follows from them. `side_effects` is the one stored fact;
- * what is derived from it may be overridden. Names on the wire are Stargraph's: its `permissions` are `capabilities` here,
- * because a `permission` is allow, ask or deny.
+ * The facts that govern a tool: its identity, schemas and side effects, and what follows from these. `side_effects` is the one
+ * stored fact; values that are derived from it may be overridden. The names on the wire are Stargraph's: its `permissions` are
+ * `capabilities` in this code, where `permission` means allow, ask or deny.
  */
 import { Effect, Result, Schema, SchemaTransformation } from "effect"
 import { truncateUnits } from "../CutText.ts"
@@ -21,13 +21,13 @@ import {
 import { ToolGroup } from "./ToolGroup.ts"
 
 /**
- * What happens to a call whose dispatch is lost: `again` sends it with the same key, `ask` asks its tool, `unknown` leaves it
- * to an operator.
+ * What happens to a call that was dispatched and whose outcome was lost. `again`: it is sent again with the same key. `ask`: its
+ * tool is asked for the outcome. `unknown`: an operator has to settle it.
  */
 export const OnLoss = Schema.Literals(["again", "ask", "unknown"])
 export type OnLoss = typeof OnLoss.Type
 
-/** What providers take as the name of a tool, in characters. */
+/** The longest name of a tool that model providers accept, in characters. */
 export const model_name_max = 64
 
 const ModelName = Schema.String.check(
@@ -58,7 +58,7 @@ export const Circuit = Schema.Struct({
 })
 export interface Circuit extends Schema.Schema.Type<typeof Circuit> {}
 
-/** Arguments as a model would give them, and the result that they have. */
+/** An example for the model: arguments, and the result of a call with them. */
 export const ToolExample = Schema.Struct({
   input: JsonObject,
   output: Schema.optionalKey(Schema.Json),
@@ -75,11 +75,11 @@ const Tag = Schema.String.check(Schema.isPattern(/^\S{1,64}$/, { description: "a
 
 /** SemStreams' default for one attempt. */
 export const timeout_ms_default = 60_000
-/** A transactional body holds the row of the run's head, so that its timeout is shorter. */
+/** The greatest timeout of a transactional tool. It is short because the body holds a lock on the run's row while it runs. */
 export const transaction_ms_max = 5_000
 /** The greatest encoded result, in bytes; a tool may declare another bound. */
 export const result_bytes_default = 4_000_000
-/** The greatest part of a result that a model sees, in bytes. */
+/** How much of a result a model is shown at most, in bytes. */
 export const model_copy_bytes_max = 32_768
 
 const fields = {
@@ -96,15 +96,15 @@ const fields = {
   output_schema: JsonObject,
   side_effects: SideEffects,
   replay_policy: ReplayPolicy,
-  /** What the caller must hold, all of them; on the wire `permissions`. */
+  /** The capabilities that the calling agent must have, all of them. On the wire this field is `permissions`. */
   capabilities: Schema.Array(RequestedCapability).check(Schema.isMaxLength(32)),
   /** Two calls of a run with the same key are one side effect (`IdempotencyKey.ts`); null = each call is its own. */
   idempotency_key: Schema.NullOr(IdempotencyKey),
-  /** Of one call, in the currency of the ledger; null = unknown. */
+  /** The estimated cost of one call, in the currency of the ledger; null = unknown. */
   cost_estimate: Schema.NullOr(CostEstimate),
   examples: Schema.Array(ToolExample).check(Schema.isMaxLength(16)),
   tags: Schema.Array(Tag).check(Schema.isMaxLength(32)),
-  /** Not listed; it can still be called by its key. */
+  /** A deprecated tool is not listed, but it can still be called by its key. */
   deprecated: Schema.Boolean,
   category: ToolCategory,
   /** `proposal` makes the tool a suggestion, which needs no approval. */
@@ -115,32 +115,38 @@ const fields = {
   permission: Schema.optionalKey(Permission),
   /** The arguments that a rule of a policy reads, joined as words: texts and lists of texts. Absent = the first text. */
   rule_arguments: Schema.optionalKey(RuleArguments),
-  /** The roles that may decide; empty = any approver or operator. */
+  /** The roles that may decide on a call's approval; empty = any approver or operator. */
   approvers: Schema.Array(Role),
-  /** How long a question waits, in ms. Absent = it does not expire. */
+  /** How long an approval of a call may wait for an answer, in ms. Absent = it does not expire. */
   approval_expires_ms: Schema.optionalKey(Schema.Int.check(Schema.isGreaterThan(0))),
   /** Tells an approver what a call will do. */
   effect_description: Text(1_000),
-  /** By which an agent's tools are filtered; it grants nothing. */
+  /** The group by which an agent's tools are filtered. A group grants nothing. */
   group: Schema.optionalKey(ToolGroup),
-  /** The tool honours the key of its call: the same key twice is one side effect. */
+  /** True = the tool honours the idempotency key of a call: two executions with the same key are one side effect. */
   idempotent: Schema.Boolean,
-  /** The body runs in the journal's transaction and commits with its event. It may use SQL only through the runtime's client. */
+  /**
+   * True = the body runs in the journal's transaction and commits together with the event of its result. It may use SQL only
+   * through the runtime's client.
+   */
   transactional: Schema.Boolean,
-  /** The tool can be asked what became of a lost call. */
+  /** True = the tool can be asked for the outcome of a lost call. */
   reconcile: Schema.Boolean,
   timeout_ms: TimeoutMs,
   /** Absent = one attempt. */
   retry: Schema.optionalKey(RetryPolicy),
   rate_limit: Schema.optionalKey(RateLimit),
   circuit: Schema.optionalKey(Circuit),
-  /** Bodies that run at the same time in one process; others wait. Absent = only the run's own limit. */
+  /** How many calls may run at the same time in one process; others wait. Absent = only the run's own limit applies. */
   concurrency_max: Schema.optionalKey(
     Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 10_000 }))
   ),
-  /** Its result is the answer: no turn follows the step in which it was called. A failure does not stop the loop. */
+  /**
+   * True = the tool's result is the run's answer: no model turn follows the step in which it was called. A failed call does not
+   * stop the loop.
+   */
   stop_loop: Schema.optionalKey(Schema.Boolean),
-  /** The texts in its result are plain texts, such as a file's: the model reads them without escaped markup. */
+  /** True = the texts in the result are plain text, such as a file's content, and the model reads them without escaped markup. */
   text_result: Schema.optionalKey(Schema.Boolean),
   /** The greatest encoded result in bytes; a larger one is a terminal failure. */
   result_bytes_max: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 64_000_000 }))
@@ -150,7 +156,7 @@ const Complete = Schema.Struct(fields)
 
 const { capabilities, ...sameNames } = fields
 
-/** What a record has for fields that it leaves out; a declaration derives more (`Governance.ts`). */
+/** The defaults of fields that a record leaves out. A declaration in code derives more of them (`Governance.ts`). */
 const defaults = {
   permissions: [],
   replay_policy: "must-stub",
@@ -168,7 +174,7 @@ const defaults = {
 const orElse = <S extends Schema.Constraint>(schema: S, value: NoInfer<S["Encoded"]>) =>
   Schema.withDecodingDefaultKey<S>(Effect.succeed(value))(schema)
 
-/** The record with its own defaults. */
+/** The record as it is on the wire, with the defaults of its optional fields. */
 const Wire = Schema.Struct({
   ...sameNames,
   permissions: orElse(capabilities, defaults.permissions),
@@ -212,7 +218,7 @@ const completed = ({ needs_approval, permissions, ...wire }: Wire) => ({
   timeout_ms: wire.timeout_ms ?? (wire.transactional ? transaction_ms_max : timeout_ms_default)
 })
 
-/** Seven fields are required, as in Stargraph; decoding completes a record that has only those. */
+/** A tool's complete specification. Seven fields of the record are required, as in Stargraph; decoding fills in the others. */
 export const ToolSpec = Wire.pipe(
   Schema.decodeTo(
     Schema.toType(Complete),
@@ -226,7 +232,7 @@ export interface ToolSpec extends Schema.Schema.Type<typeof Complete> {}
 
 const decode = Schema.decodeUnknownEffect(ToolSpec, { onExcessProperty: "error", errors: "all" })
 
-/** A complete record without examples, of nothing but what one compiled function can decode. */
+/** A complete record without examples, restricted to types that one compiled function can decode. */
 const Plain = Schema.Struct({
   ...fields,
   input_schema: CheckedJsonObject,
@@ -234,7 +240,7 @@ const Plain = Schema.Struct({
   examples: Schema.Tuple([])
 })
 const decodePlain = Schema.decodeUnknownResult(Plain, { onExcessProperty: "error" })
-/** Fields that are derived where they are absent; `decode` takes null for none of them. */
+/** Fields that are derived if they are absent. The full decoder accepts null for none of them. */
 const derived = [
   "category",
   "effect_description",
@@ -244,8 +250,8 @@ const derived = [
 ] as const
 
 /**
- * What `decode` makes of a record, by one compiled function (bench row `calls`). Undefined = it is not right, or no plain
- * record.
+ * Decodes a record with one compiled function, with the same result as `decode` (bench row `calls`). Undefined = the record is
+ * invalid, or it needs the full decoder.
  */
 const plainSpec = (record: unknown): ToolSpec | undefined => {
   if (typeof record !== "object" || record === null || "capabilities" in record) return undefined
@@ -261,20 +267,20 @@ const plainSpec = (record: unknown): ToolSpec | undefined => {
   return Result.getOrUndefined(decodePlain(completed(wire)))
 }
 
-/** Decodes a record from outside. Fails with all issues; a field that no tool has is refused. */
+/** Decodes a record from outside. Fails with all issues; unknown fields are refused. */
 export const decodeToolSpec = (record: unknown): Effect.Effect<ToolSpec, Schema.SchemaError> =>
   Effect.suspend(() => {
     const spec = plainSpec(record)
     return spec === undefined ? decode(record) : Effect.succeed(spec)
   })
 
-/** The record with the names of the wire, which are Stargraph's. */
+/** Encodes a spec as a record with the names of the wire, which are Stargraph's. */
 export const encodeToolSpec = Schema.encodeEffect(ToolSpec)
 
 export const toolKeyOf = (spec: Pick<ToolSpec, "namespace" | "name" | "version">): string =>
   `${spec.namespace}.${spec.name}@${spec.version}`
 
-/** Is a dispatch journaled before the body runs? */
+/** Whether a dispatch is journaled before the tool's body runs: it is for writes and external side effects. */
 export const isDispatched = (spec: Pick<ToolSpec, "side_effects">): boolean =>
   spec.side_effects === "write" || spec.side_effects === "external"
 

@@ -19,7 +19,10 @@ const part = /(?:(\d+)(?:\.(\d*))?|\.(\d+))(ns|us|µs|μs|ms|s|m|h)/y
 /** Go keeps a duration in 64 bits. */
 const most = 2n ** 63n - 1n
 
-/** By Go's grammar: a sign, then numbers with a unit each, or a plain zero. In nanoseconds; undefined = not a duration. */
+/**
+ * Parses a Go duration (an optional sign, then numbers with a unit each, or a plain zero) into nanoseconds; undefined = it is
+ * not a duration.
+ */
 const parse = (text: string): bigint | undefined => {
   const negative = text.startsWith("-")
   const rest = negative || text.startsWith("+") ? text.slice(1) : text
@@ -40,7 +43,10 @@ const parse = (text: string): bigint | undefined => {
   return total > most ? undefined : negative ? -total : total
 }
 
-/** The duration in whole ms, rounded up, at least 1; or why the value is none. Null or undefined = the default. */
+/**
+ * The duration in whole ms, rounded up, at least 1. Fails with a text that says what is wrong. Null or undefined = the default
+ * of 60,000.
+ */
 export const timeoutMs = (value: unknown): Result.Result<number, string> => {
   if (value === null || value === undefined) return Result.succeed(timeout_ms_default)
   if (value === "") return Result.fail("timeout is required")

@@ -1,6 +1,6 @@
 /**
- * Tools behind an interceptor, which sees each call and decides whether, when and with what the handler beneath runs. Their
- * specs, keys and gates stay the same; a result that replaces another has to fit the tool's output.
+ * Wraps tools with an interceptor, which sees each call and decides whether, when and with which arguments the wrapped handler
+ * runs. The tools keep their specs, keys and gates. A result that replaces another has to fit the tool's output schema.
  */
 import { Effect } from "effect"
 import type { GovernedTool, Interceptor } from "./GovernedTool.ts"
@@ -10,7 +10,7 @@ const intercepted = <R>(tool: GovernedTool<R>, interceptor: Interceptor): Govern
   handler: { _tag: "Intercepted", spec: tool.spec, interceptor, handler: tool.handler }
 })
 
-/** The same family, each of its tools behind the interceptor. An interceptor may be built from services. */
+/** The same family with every tool wrapped by the interceptor. The interceptor may be built from services. */
 export const wrap = <
   R,
   E,
