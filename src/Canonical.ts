@@ -1,15 +1,18 @@
 /**
- * Canonical JSON: keys sorted by UTF-16 code unit, no white space, the same value always the same text.
- * Decisions and the identities of calls are bound to its SHA-256.
+ * Canonical JSON: keys are sorted by UTF-16 code unit, there is no white space, and the same value always has the same text.
+ * Decisions and the identities of calls are bound to the SHA-256 of this text.
  */
 import type { Schema } from "effect"
 
 export type Json = Schema.Json
 
-/** Texts of names with their colon: those of events are few, and come again with each (bench row `send-durable`). */
+/**
+ * Cached JSON texts of member names, each with its colon. Events have few different names, which recur in each of them (bench
+ * row `send-durable`).
+ */
 const names = new Map<string, string>()
 const names_max = 1_000
-/** Of one name, in UTF-16 units. */
+/** The longest name that is cached, in UTF-16 units. */
 const name_max = 40
 
 const nameText = (name: string): string => {
@@ -69,7 +72,7 @@ export const canonical = (value: unknown): string => {
   return text + "}"
 }
 
-/** Have these JSON values the same canonical text? Members that are `undefined` count as left out. */
+/** Whether two JSON values have the same canonical text. Members that are `undefined` count as absent. */
 export const isSameJson = (a: unknown, b: unknown): boolean => {
   if (a === b) return true
   if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false

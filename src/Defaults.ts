@@ -1,8 +1,8 @@
 /**
- * Options over their defaults.
+ * Fills in the defaults of options.
  */
 
-/** The defaults, with what is given in their place. A member that is undefined counts as absent. */
+/** The defaults, overridden by the given members. A given member that is undefined counts as absent. */
 export const withDefaults = <A extends object>(
   defaults: A,
   given: { readonly [K in keyof A]?: A[K] | undefined } | undefined

@@ -1,10 +1,10 @@
 /**
- * Branded identifiers. A run has the id of its task, and a frame the id of the call that opened it. A call's id is
- * `frame/step.index`: it follows from the call's position in the run and not from the order in which calls arrive.
+ * Branded identifiers. A run has the id of its task, and a frame has the id of the call that opened it. A call's id is
+ * `frame/step.index`, so it depends on the call's position in the run and not on the order in which calls arrive.
  */
 import { Schema } from "effect"
 
-/** Version 4 or 7, lower case. */
+/** A UUID in lower case, of any version. */
 const Uuid = Schema.String.check(
   Schema.isPattern(/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/, {
     description: "a lower-case UUID"
@@ -27,11 +27,11 @@ export type ApprovalId = typeof ApprovalId.Type
 export const AuthorizationId = Uuid.pipe(Schema.brand("AuthorizationId"))
 export type AuthorizationId = typeof AuthorizationId.Type
 
-/** The id of a stored token, which is no secret. */
+/** The id of a stored access token. It is not secret. */
 export const TokenId = Uuid.pipe(Schema.brand("TokenId"))
 export type TokenId = typeof TokenId.Type
 
-/** The id of an outbox message; the same at every delivery. */
+/** The id of an outbox message. It is the same at every delivery. */
 export const MessageId = Uuid.pipe(Schema.brand("MessageId"))
 export type MessageId = typeof MessageId.Type
 
@@ -39,8 +39,8 @@ export const ConversationId = Name.pipe(Schema.brand("ConversationId"))
 export type ConversationId = typeof ConversationId.Type
 
 /**
- * The same schema; as a field it takes a plain text in a constructor, which checks it and throws where it does not fit, so that
- * who writes a definition by hand needs no constructor of its own for a name.
+ * The same schema with another constructor type: as a field of a struct it accepts a plain text, which the struct's constructor
+ * checks, and throws if it does not fit. So nobody who writes a definition by hand needs a separate constructor for a name.
  */
 const plainInConstructors = <S extends Schema.Top>(
   schema: S
@@ -79,8 +79,8 @@ const stepsOfRoot: Array<string> = []
 const callsOfRoot: Array<CallId> = []
 
 /**
- * Identifies a frame's turn. Texts of the first 64 steps of a run, and ids of their first 64 calls, are made once for all runs:
- * V8 also keeps their hashes, which every look at a call needs (bench row `step`).
+ * A text that identifies a turn of a frame. The texts of the first 64 steps of a run, and the ids of their first 64 calls, are
+ * made once for all runs: V8 also keeps their hashes, which every look-up of a call needs (bench row `step`).
  */
 export const stepKey = (frame: FrameId, step: number): string =>
   frame === rootFrame && isKnown(step, known_steps)
@@ -95,13 +95,13 @@ export const callId = (frame: FrameId, step: number, index: number): CallId =>
 const callText = (frame: FrameId, step: number, index: number): CallId =>
   `${stepText(frame, step)}.${index}` as CallId
 
-/** The id of the frame that this call opened. */
+/** The id of the frame that this call opens. */
 export const frameOpenedBy = (call: CallId): FrameId => call as string as FrameId
 
-/** The id of the call that opened this frame, which is not the root frame. */
+/** The id of the call that opened this frame. The frame must not be the root frame. */
 export const callOpening = (frame: FrameId): CallId => frame as string as CallId
 
-/** The depth of a frame: 0 for the run's own agent, 1 for its specialist. */
+/** The depth of a frame: 0 for the run's own agent, 1 for its specialist, and so on. */
 export const frameDepth = (frame: FrameId): number => frame.split("/").length - 1
 
 /** One instance of an agent. `key` names its conversation, its session in a world, or an operator's task. */
@@ -111,7 +111,7 @@ export interface Address extends Schema.Schema.Type<typeof Address> {}
 /** A text that identifies an address within a tenant. `key` cannot contain a slash. */
 export const addressKey = (address: Address): string => `${address.agent}/${address.key}`
 
-/** A text that identifies an actor: the same address in two tenants is two actors. */
+/** A text that identifies an actor. The same address in two tenants means two actors. */
 export const actorKey = (tenant: Tenant, address: Address): string =>
   `${tenant}/${addressKey(address)}`
 

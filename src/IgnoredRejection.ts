@@ -1,8 +1,9 @@
 /**
- * A promise where code from outside was to give a value at once. Nobody waits for it, so that its rejection would end the process.
+ * Handles a promise that foreign code returned where it should have returned a plain value. Nobody waits for it, so its
+ * rejection would otherwise end the process.
  */
 
-/** Nothing, where the value is no promise. */
+/** Ignores the rejection if the value is a promise; any other value is left alone. */
 export const ignoreRejection = (value: unknown): void => {
   void Promise.resolve(value).catch(() => undefined)
 }

@@ -1,5 +1,5 @@
 /**
- * Listeners in a set, each for as long as a scope.
+ * Keeps listeners in a set, each for as long as a scope is open.
  */
 import { Effect } from "effect"
 import type { Scope } from "effect"

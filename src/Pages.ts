@@ -1,14 +1,14 @@
 /**
- * Reads a list to its end, page by page: of a long one, one page at a time is held.
+ * Reads a list to its end, page by page. Only one page of a long list is in memory at a time.
  */
 import { Effect } from "effect"
 
-/** Says that no further page is wanted. */
+/** What `visit` returns if it wants no further page. */
 export type Enough = "enough"
 
 /**
- * Calls `visit` with each page in order, until a page is shorter than `page_max` or `visit` has enough. `read` gives the page
- * behind the item that it is given, which is the last of the page before, and for undefined the first page.
+ * Calls `visit` with each page in order, until a page is shorter than `page_max` or `visit` returns `enough`. `read` gets the
+ * last item of the previous page, or undefined for the first page, and returns the page that follows it.
  */
 export const forEachPage = Effect.fnUntraced(function* <A, E, R, E2 = never, R2 = never>(
   page_max: number,
@@ -25,7 +25,7 @@ export const forEachPage = Effect.fnUntraced(function* <A, E, R, E2 = never, R2 
   }
 })
 
-/** All items, read page by page: for lists that have a bound of their own. */
+/** All items of a list, read page by page. Only for lists whose length is bounded. */
 export const everyItem = Effect.fnUntraced(function* <A, E, R>(
   page_max: number,
   read: (last: A | undefined) => Effect.Effect<ReadonlyArray<A>, E, R>

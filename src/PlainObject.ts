@@ -1,8 +1,8 @@
 /**
- * Objects among values of which nothing is known.
+ * Recognises objects among unknown values.
  */
 
-/** An object that is no list. What its members are is not looked at: `A` is what the caller knows of them. */
+/** Whether the value is an object and not a list. Its members are not checked: `A` is what the caller knows about them. */
 export const isObject = <A = unknown>(value: unknown): value is { readonly [name: string]: A } =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 

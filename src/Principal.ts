@@ -24,7 +24,7 @@ export class Principal extends Schema.Class<Principal>("troupe/Principal")({
   roles: Schema.Array(Role)
 }) {}
 
-/** A principal as it may be given: of the class, or a plain object of its shape, which is decoded. */
+/** A principal as callers may pass it: an instance of the class, or a plain object of the same shape, which is then decoded. */
 export interface GivenPrincipal {
   readonly id: string
   readonly tenant: string
@@ -37,11 +37,11 @@ export const principalHasRole = (principal: Principal, roles: ReadonlyArray<Role
   principal.roles.includes("admin") ||
   roles.some((role) => principal.roles.includes(role))
 
-/** The roles that a run stores of its sender: each at most once, in the order of `Role`. */
+/** A sender's roles as a run stores them: each at most once, in the order of `Role`. */
 export const Roles = Schema.Array(Role).check(Schema.isMaxLength(Role.literals.length))
 export type Roles = typeof Roles.Type
 
-/** Each combination of roles, as soon as it was asked for: one list for all messages of such a sender. */
+/** The lists that were made so far, one for each combination of roles, so that all messages with these roles share one list. */
 const combinations = new Map<number, Roles>()
 
 export const rolesOf = ({ roles }: Pick<Principal, "roles">): Roles => {

@@ -1,12 +1,12 @@
 /**
- * What each role may do: one table for the HTTP API, the facade and the ports.
+ * What each role may do. The HTTP API, the facade and the ports use this one table.
  */
 import { NotEntitled } from "./approval/Approval.ts"
 import type { Principal, Role } from "./Principal.ts"
 
 /**
- * `all`: everything of the principal's tenant. `own`: conversations that the principal began and runs of messages that it
- * sent. `named`: questions about tools that list this role among their `approvers`.
+ * How far a right reaches. `all`: everything in the principal's tenant. `own`: conversations that the principal began, and runs
+ * of messages that it sent. `named`: questions about tools that list the principal's role among their `approvers`.
  */
 export type Reach = "all" | "own" | "named"
 
@@ -14,9 +14,9 @@ export type Reach = "all" | "own" | "named"
 type Rank = Exclude<Role, "admin">
 
 interface Right {
-  /** Methods of the facade that need the right. */
+  /** The methods of the facade that need this right. */
   readonly embed: ReadonlyArray<string>
-  /** Endpoints that need the right, as documented; each includes the paths below it. */
+  /** The endpoints that need this right, as documented; each includes the paths below it. */
   readonly http: ReadonlyArray<string>
   readonly reach: Readonly<Partial<Record<Rank, Reach>>>
 }
@@ -35,7 +35,7 @@ const table = {
     http: ["GET /v1/conversations"],
     reach: { ...forStaff, customer: "own" }
   },
-  /** Everything that no other row covers. */
+  /** The right to read everything that no other row of the table covers. */
   inspect: {
     embed: [
       "runs",
@@ -92,13 +92,13 @@ const table = {
     http: ["PUT /v1/kill-switch"],
     reach: forOperators
   },
-  /** Of change sets, which is no decision about a call. */
+  /** The right to review change sets, which is not a decision about a call. */
   review: {
     embed: [],
     http: ["POST /v1/changesets/{changeset_id}/review"],
     reach: { approver: "all", operator: "all" }
   },
-  /** To read drafts of rubrics and system cards, and to publish or withdraw them. */
+  /** The right to read drafts of rubrics and system cards, and to publish or withdraw them. */
   author: {
     embed: [],
     http: ["/v1/drafts"],
@@ -129,19 +129,19 @@ const table = {
     http: ["/v1/conversations/{id}/bindings"],
     reach: forOperators
   },
-  /** What the principal itself was told. */
+  /** The right to read the notices to the principal itself, and to set its preferences. */
   readNotices: {
     embed: ["notices", "readNotices", "preferences", "prefer"],
     http: ["/v1/notices"],
     reach: { viewer: "own", approver: "own", operator: "own", customer: "own" }
   },
-  /** Only admins: nothing brings it back. */
+  /** The right to erase a subject. Only admins have it, because an erasure cannot be undone. */
   erase: {
     embed: ["erase", "erasures"],
     http: ["/v1/erasures"],
     reach: {}
   },
-  /** Only admins: a token may have any role. */
+  /** The right to manage access tokens. Only admins have it, because a token may have any role. */
   issueTokens: {
     embed: ["createToken", "tokens", "revokeToken"],
     http: ["/v1/tokens"],
@@ -160,7 +160,7 @@ export const rights: Readonly<Record<RightName, Right>> = table
 
 const ranks: ReadonlyArray<Rank> = ["viewer", "approver", "operator", "customer", "publisher"]
 
-/** By right: the roles that have it with a reach that `isMeant`. */
+/** For each right, the roles that have it with a reach for which `isMeant` is true. */
 const ranksWith = (
   isMeant: (reach: Reach) => boolean
 ): Readonly<Record<RightName, ReadonlyArray<Rank>>> => {
@@ -181,12 +181,15 @@ export const rolesFor = (right: RightName): ReadonlyArray<Role> => withAny[right
 const holdsOne = ({ roles }: Principal, ranks: ReadonlyArray<Rank>): boolean =>
   roles.includes("admin") || ranks.some((rank) => roles.includes(rank))
 
-/** Why the principal may not use the right. Undefined = it has the right, at least with the reach `own`. */
+/** The error if the principal may not use the right; undefined = it has the right, at least with the reach `own`. */
 export const rightRefusal = (by: Principal, right: RightName): NotEntitled | undefined =>
   holdsOne(by, withAny[right])
     ? undefined
     : new NotEntitled({ principal: by.id, needs: rolesFor(right) })
 
-/** Whether the principal has the right only with the reach `own`. False for a customer that also has a role of the staff. */
+/**
+ * Whether the principal has no more than the reach `own` for this right. False for a customer that also has a staff role with
+ * the right.
+ */
 export const isLimitedToOwn = (by: Principal, right: RightName): boolean =>
   !holdsOne(by, withMoreThanOwn[right])

@@ -1,11 +1,11 @@
 /**
- * Spans of functions, for whoever traces.
+ * Wraps functions in tracing spans.
  */
 import { Effect } from "effect"
 
 /**
- * The function, each call of which is a span of this name where the fiber has a tracer. Without one it is called as it is:
- * `Effect.fn` captures a stack at each call, also where nobody sees a span (bench row `http`).
+ * The function with a span of this name around each call, if the fiber has a tracer. Without one it is called directly:
+ * `Effect.fn` would capture a stack at each call even if no span is recorded (bench row `http`).
  */
 export const spanned =
   <Args extends ReadonlyArray<unknown>, A, E, R>(

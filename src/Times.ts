@@ -1,13 +1,13 @@
 /**
- * Times as programs give them. A name that ends in `_ms` says what a plain number means. In data, such as an agent's definition, a
- * journal or a request, it is always that number; options of code take a Duration or a text in its place.
+ * Time values in options. A name that ends in `_ms` says what a plain number means. In data, such as an agent's definition, a
+ * journal or a request, the value is always that number; options in code also accept a Duration or a text.
  */
 import { Duration, Option, Result } from "effect"
 
-/** Milliseconds, a Duration, or a text such as `"5 minutes"`. */
+/** A number of milliseconds, a Duration, or a text such as `"5 minutes"`. */
 export type Time = number | Duration.Duration | Extract<Duration.Input, `${number} ${string}`>
 
-/** Options whose members that end in `_ms` take a `Time`. */
+/** Options in which the members whose names end in `_ms` accept a `Time`. */
 export type Timed<Options> = Options extends object
   ? {
       readonly [Name in keyof Options]: Name extends `${string}_ms`
@@ -18,11 +18,14 @@ export type Timed<Options> = Options extends object
 
 type TimeFor<Member> = Member extends number ? Time : Member
 
-/** What is expected of a time between two numbers of milliseconds. */
+/** The error message that says which times are accepted, between two numbers of milliseconds. */
 export const expectedTime = (minimum: number, maximum: number): string =>
   `Expected a time from ${minimum} to ${maximum} ms: whole milliseconds, a Duration, or a text such as "5 minutes"`
 
-/** Whole milliseconds, rounded up. What is no time is given as it is, for a reader to refuse. */
+/**
+ * Converts a time into whole milliseconds, rounded up. A value that is not a time is returned unchanged, for the decoder to
+ * refuse.
+ */
 export const milliseconds = (time: unknown): unknown => {
   if (typeof time !== "string" && !Duration.isDuration(time)) return time
   const read = Duration.fromInput(time as Duration.Input)
@@ -51,8 +54,9 @@ const converted = (value: unknown, depth: number): unknown => {
 }
 
 /**
- * Options with times as numbers; the same object where all of them are. `levels`: how many objects and lists deep there are times,
- * 1 = its own members. Below stand other people's data, such as schemas.
+ * Converts the times in options into numbers; returns the same object if all of them are numbers already. `levels` is how many
+ * levels of objects and lists may contain times (1 = only the options' own members). Deeper levels are data of others, such as
+ * schemas.
  */
 export const inMilliseconds = <Plain>(options: Timed<Plain>, levels = 1): Plain =>
   // What cannot be read is refused where it is decoded.

@@ -1,5 +1,5 @@
 /**
- * Counters that only grow, as OpenTelemetry and Prometheus expect of a name that ends in `_total`.
+ * Counters that only increase, as OpenTelemetry and Prometheus expect of a metric whose name ends in `_total`.
  */
 import { Metric } from "effect"
 

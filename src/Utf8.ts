@@ -1,8 +1,8 @@
 const encoder = new TextEncoder()
 
 /**
- * Does the text have more bytes in UTF-8? A UTF-16 unit has one to three, so that a short text is not encoded to be measured, nor one
- * that is far too long.
+ * Whether the text has more than `bytes_max` bytes in UTF-8. A UTF-16 unit takes one to three bytes, so texts that are clearly
+ * short or clearly long are not encoded to be measured.
  */
 export const isBeyondBytes = (text: string, bytes_max: number): boolean =>
   text.length > bytes_max ||

@@ -1,5 +1,5 @@
 /**
- * Approvals and decisions.
+ * The endpoints of approvals and of decisions on them.
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
@@ -20,13 +20,13 @@ const list = HttpApiEndpoint.get("list", "/v1/approvals", {
     status: Schema.optionalKey(ApprovalStatus),
     run_id: Schema.optionalKey(RunId),
     limit: Schema.optionalKey(Limit),
-    /** Approvals after this one. */
+    /** The page begins after this approval. */
     after: Schema.optionalKey(ApprovalId)
   },
   success: Schema.Struct({
     items: Schema.Array(Approval),
     next_after: Schema.optionalKey(ApprovalId),
-    /** Calls whose outcome nobody knows, oldest first, at most 100: they wait for an operator. Absent = none. */
+    /** Calls with an unknown outcome, which an operator has to settle: oldest first, at most 100. Absent = none. */
     unknown_calls: Schema.optionalKey(Schema.Array(UnknownCall))
   })
 }).annotateMerge(OpenApi.annotations({ summary: "Approvals, oldest first" }))

@@ -1,5 +1,6 @@
 /**
- * What workspaces authorise in advance. Approvals are elsewhere: neither is read through the other.
+ * The endpoints of a workspace's authorisations in advance. They are separate from approvals: neither endpoint shows the other's
+ * records.
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
@@ -12,10 +13,10 @@ import { Problem404, Problem409 } from "./Problem.ts"
 
 const list = HttpApiEndpoint.get("list", "/v1/authorizations", {
   query: {
-    /** `true`: also those that have expired, were revoked or are used up. */
+    /** `true` = the list also contains authorisations that have expired, were revoked or are used up. */
     all: Schema.optionalKey(Schema.Literals(["true", "false"])),
     limit: Schema.optionalKey(Limit),
-    /** Authorisations behind this one. */
+    /** The page begins after this authorisation. */
     after: Schema.optionalKey(AuthorizationId)
   },
   success: Schema.Struct({

@@ -1,6 +1,6 @@
 /**
- * The middleware of every endpoint, as the API declares it: authentication, validation, and the reading of bodies.
- * `layers/http` implements them.
+ * The middleware of every endpoint, as the API declares it: authentication, validation, and reading of bodies. `layers/http`
+ * implements it.
  */
 import { Context } from "effect"
 import type { Redacted } from "effect"
@@ -18,31 +18,37 @@ import {
   Problem503
 } from "./Problem.ts"
 
-/** Who sent this request. */
+/** The principal that sent the request. */
 export class CurrentPrincipal extends Context.Service<CurrentPrincipal, Principal>()(
   "troupe/api/CurrentPrincipal"
 ) {}
 
-/** The token by which that was found: what a header holds may be written in more than one way. */
+/**
+ * The bearer token by which the principal was found. It is the parsed token, because a header may write the same token in more
+ * than one way.
+ */
 export class CurrentToken extends Context.Service<CurrentToken, Redacted.Redacted>()(
   "troupe/api/CurrentToken"
 ) {}
 
-/** The roles of people who work for the operator of the runtime. */
+/** The roles for the staff of the runtime's operator: those that have the right `inspect`. */
 export const staff_roles: ReadonlyArray<Role> = rolesFor("inspect")
 
-/** An endpoint's annotation: one of these roles is needed. `admin` holds all of them but is never a customer. */
+/** An endpoint's annotation: the caller needs one of these roles. `admin` counts as each of them except `customer`. */
 export const Needs: Context.Reference<ReadonlyArray<Role>> = Context.Reference<ReadonlyArray<Role>>(
   "troupe/api/Needs",
   { defaultValue: () => staff_roles }
 )
 
-/** An endpoint's annotation: the media types of its body. */
+/** An endpoint's annotation: the media types that its body may have. */
 export const BodyTypes: Context.Reference<ReadonlyArray<string>> = Context.Reference<
   ReadonlyArray<string>
 >("troupe/api/BodyTypes", { defaultValue: () => ["application/json"] })
 
-/** A bearer token. 401 without a valid one, 403 without a role that the endpoint needs, 429 beyond the rate limit, 503 while the store is away. */
+/**
+ * Authenticates by a bearer token. Answers 401 without a valid token, 403 without a role that the endpoint needs, 429 beyond the
+ * rate limit, and 503 while the store is not available.
+ */
 export class Authentication extends HttpApiMiddleware.Service<
   Authentication,
   { provides: CurrentPrincipal | CurrentToken }

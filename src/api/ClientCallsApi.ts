@@ -1,5 +1,5 @@
 /**
- * Calls whose results the client of a conversation gives, such as a browser.
+ * The endpoints of calls whose results the client of a conversation sends, such as a browser.
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"

@@ -1,5 +1,5 @@
 /**
- * Messages to agents, and conversations.
+ * The endpoints of conversations and of messages to agents.
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
@@ -26,23 +26,35 @@ const GivenPartPayload = Schema.Union([
 ]).annotate({ identifier: "Part" })
 
 const message = {
-  /** At most 1,000,000 bytes of UTF-8, with the texts among the parts. It may be empty where there are parts. */
+  /**
+   * The text and the texts among the parts have at most 1,000,000 bytes of UTF-8 together. The text may be empty if there are
+   * parts.
+   */
   text: Schema.String,
   /**
-   * Images, audio and other files, and texts between them, after the text; 1 to 32. A file is what an upload gave
-   * (`POST /v1/files`), or `data`: its bytes in base64.
+   * Images, audio and other files, and texts between them, which follow the text; 1 to 32 parts. A file is named by the result
+   * of its upload (`POST /v1/files`), or comes with `data`: its bytes in base64.
    */
   parts: Schema.optionalKey(Schema.Array(GivenPartPayload).check(Schema.isMaxLength(parts_max))),
-  /** JSON Schema of an object that the answer has to fit, at most 65,536 characters. Not for customers. Absent = any text is an answer. */
+  /**
+   * JSON Schema of an object that the answer has to fit, at most 65,536 characters. Customers may not send one. Absent = any
+   * text is an answer.
+   */
   answer_schema: Schema.optionalKey(CheckedAnswerSchema),
-  /** What the run is told, and its model is not, at most 16,384 characters. Not for customers. Absent = nothing. */
+  /**
+   * Context for the run's instructions, permissions and tools, which the model does not see: at most 16,384 characters of JSON.
+   * Customers may not send one. Absent = none.
+   */
   context: Schema.optionalKey(CheckedRunContext)
 }
 const MessagePayload = Schema.Struct({ agent: AgentName, ...message }).annotate({
   identifier: "Message"
 })
 const FurtherMessagePayload = Schema.Struct({
-  /** Absent = the agent that holds the conversation: to which it was handed over, or that was sent its last message. */
+  /**
+   * The agent that receives the message. Absent = the agent that has the conversation now: the one to which it was handed over,
+   * or to which its last message was sent.
+   */
   agent: Schema.optionalKey(AgentName),
   ...message
 }).annotate({ identifier: "FurtherMessage" })
@@ -51,7 +63,7 @@ const AcceptedMessage = Schema.Struct({
   task_id: RunId,
   run_id: RunId,
   conversation_id: ConversationId,
-  /** The run's place in its conversation, from 1: the first half of an event's id. */
+  /** The run's number in its conversation, from 1. It is the first half of the ids of its events. */
   ordinal: Schema.Int,
   status: TaskStatus
 }).annotate({ identifier: "AcceptedMessage" })
@@ -61,7 +73,7 @@ const posting = {
     "idempotency-key": Schema.optionalKey(
       Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(200))
     ),
-    /** W3C Baggage. Its members that begin with `troupe.` say of which run the message is nested. */
+    /** W3C Baggage. Its members that begin with `troupe.` name the run from within which the message is sent. */
     baggage: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(8_192)))
   },
   payload: MessagePayload,
@@ -101,7 +113,7 @@ const sendTo = HttpApiEndpoint.post("sendTo", "/v1/conversations/:id/messages", 
 const list = HttpApiEndpoint.get("list", "/v1/conversations", {
   query: {
     limit: Schema.optionalKey(Limit),
-    /** Conversations after this one, which are older. */
+    /** The page begins after this conversation, with older ones. */
     after: Schema.optionalKey(ConversationId)
   },
   success: Schema.Struct({
@@ -117,7 +129,7 @@ const get = HttpApiEndpoint.get("get", "/v1/conversations/:id", {
   params: { id: ConversationId },
   query: {
     limit: Schema.optionalKey(Limit),
-    /** Messages with a `seq` above this one. */
+    /** The page contains messages with a greater `seq` than this. */
     after: Schema.optionalKey(After)
   },
   success: Schema.Struct({

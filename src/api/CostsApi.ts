@@ -1,5 +1,5 @@
 /**
- * The costs of model turns, and of models that tools call.
+ * The endpoint of costs: of model turns, and of models that tools call.
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"

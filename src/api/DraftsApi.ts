@@ -1,6 +1,6 @@
 /**
- * Drafts of rubrics and system cards of the principal's tenant, for operators: to read them, and to end one as a person without
- * an agent. Where a service keeps no records of workspaces, each of these is 404.
+ * The endpoints for operators to read drafts of rubrics and system cards in their tenant, and to publish or withdraw one without
+ * an agent. If the service keeps no records of workspaces, each endpoint answers 404.
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
@@ -19,7 +19,7 @@ const list = HttpApiEndpoint.get("list", "/v1/drafts", {
     kind: Schema.optionalKey(DraftKind),
     status: Schema.optionalKey(DraftStatus),
     limit: Schema.optionalKey(Limit),
-    /** Drafts older than this one. */
+    /** The page begins after this draft, with older ones. */
     after: Schema.optionalKey(DraftId)
   },
   success: Schema.Struct({
@@ -49,7 +49,7 @@ const get = HttpApiEndpoint.get("get", "/v1/drafts/:draft_id", {
 const publish = HttpApiEndpoint.post("publish", "/v1/drafts/:draft_id/publish", {
   params,
   payload: Schema.Struct({
-    /** The rubric or the system that the draft is of, and the revision that it is based on, as they were read. */
+    /** The rubric or system that the draft changes, and the revision on which it is based, as the operator read them. */
     target_id: RecordId,
     based_on: Version,
     reason: DraftReason

@@ -1,5 +1,5 @@
 /**
- * Erasures of subjects in the caller's tenant, for its admins.
+ * The endpoints for admins to erase a subject in their tenant, and to list erasures.
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
@@ -11,7 +11,7 @@ import { Problem409 } from "./Problem.ts"
 const list = HttpApiEndpoint.get("list", "/v1/erasures", {
   query: {
     limit: Schema.optionalKey(Limit),
-    /** Erasures behind this one. */
+    /** The page begins after this erasure. */
     after: Schema.optionalKey(ErasureId)
   },
   success: Schema.Struct({

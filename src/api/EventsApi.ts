@@ -1,5 +1,5 @@
 /**
- * Events of other systems, as CloudEvents 1.0 (HTTP binding, structured and binary mode).
+ * The endpoint that receives events of other systems, as CloudEvents 1.0 (HTTP binding, structured and binary mode).
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
@@ -18,9 +18,9 @@ const publish = HttpApiEndpoint.post("publish", "/v1/events", {
     Schema.Json.annotate({ identifier: "EventData" })
   ],
   success: Schema.Struct({
-    /** `known`: the event was received before, and this time nothing was done. */
+    /** `known` = the event was received before, and this request had no effect. */
     received: Schema.Literals(["new", "known"]),
-    /** Of an event that an agent is told of. */
+    /** Present if the event became a message to an agent: its conversation and its task. */
     conversation_id: Schema.optionalKey(ConversationId),
     task_id: Schema.optionalKey(RunId)
   }).pipe(HttpApiSchema.status(202)),

@@ -1,5 +1,5 @@
 /**
- * Files: uploaded to be sent with a message, and read where a conversation has them.
+ * The endpoints of files: uploads for messages, and downloads of the files in a conversation.
  */
 import { Context, Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
@@ -17,7 +17,7 @@ import {
   Problem429
 } from "./Problem.ts"
 
-/** An endpoint's annotation: its handler reads the body itself, whatever its media type, and bounds it. */
+/** An endpoint's annotation: its handler reads the body itself, of any media type, and enforces a size limit. */
 export const TakesBytes: Context.Reference<boolean> = Context.Reference<boolean>(
   "troupe/api/TakesBytes",
   { defaultValue: () => false }
@@ -42,7 +42,7 @@ const body = {
   }
 }
 
-/** A file has its own media type, and a piece of it too. */
+/** Changes the OpenAPI responses of a download: a file, or a range of it, has the file's own media type. */
 const filesOf = (responses: object) => ({
   ...responses,
   "200": { description: "The file", content: { "*/*": bytes } },

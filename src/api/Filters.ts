@@ -1,5 +1,5 @@
 /**
- * What lists of runs, of costs and of dead letters are asked for, over HTTP and in code.
+ * The filters of the lists of runs, costs and dead letters, over HTTP and in code.
  */
 import { Schema } from "effect"
 import { CostGroup } from "../cost/CostTotal.ts"
@@ -10,19 +10,19 @@ import { RunStatus } from "../run/RunState.ts"
 import { Filter, Limit, Moment, orderedRange } from "./Page.ts"
 
 export const CostFilters = Schema.Struct({
-  /** The key of the totals; absent = `agent`. */
+  /** What the totals are grouped by; absent = `agent`. */
   by: Schema.optionalKey(CostGroup),
-  /** Journaled at or after `from` and before `to`, in ms since 1970. */
+  /** Only costs that were journaled at or after `from` and before `to`, in ms since 1970. */
   from: Schema.optionalKey(Moment),
   to: Schema.optionalKey(Moment),
   agent: Schema.optionalKey(AgentName),
   model: Schema.optionalKey(Filter),
   run: Schema.optionalKey(RunId),
-  /** Only what this tool, by its plain name, spent on models. */
+  /** Only what this tool spent on models. It is named by its plain name. */
   tool: Schema.optionalKey(Filter),
   trace_id: Schema.optionalKey(Filter),
   limit: Schema.optionalKey(Limit),
-  /** Totals after this key. */
+  /** The page begins after the total with this key. */
   after: Schema.optionalKey(Filter)
 }).check(orderedRange("from", "to"))
 
@@ -30,22 +30,22 @@ export const RunFilters = Schema.Struct({
   status: Schema.optionalKey(RunStatus),
   waiting: Schema.optionalKey(WaitingFor),
   agent: Schema.optionalKey(AgentName),
-  /** Whose message was accepted at or after `created_from` and before `created_to`, in ms since 1970. */
+  /** Only runs whose message was accepted at or after `created_from` and before `created_to`, in ms since 1970. */
   created_from: Schema.optionalKey(Moment),
   created_to: Schema.optionalKey(Moment),
   limit: Schema.optionalKey(Limit),
-  /** Those behind this one, which is the last of the page before. */
+  /** The page begins after this id, the last one of the previous page. */
   after: Schema.optionalKey(RunId)
 }).check(orderedRange("created_from", "created_to"))
 
 export const LetterFilters = Schema.Struct({
   handler_name: Schema.optionalKey(Filter),
-  /** Died at or after, and at or before, in ms since 1970. */
+  /** Only messages that became dead letters at or after `dead_from` and at or before `dead_to`, in ms since 1970. */
   dead_from: Schema.optionalKey(Moment),
   dead_to: Schema.optionalKey(Moment),
   /** Absent = `dead`. */
   status: Schema.optionalKey(DeadLetterStatus),
   limit: Schema.optionalKey(Limit),
-  /** Those behind this one, which is the last of the page before. */
+  /** The page begins after this id, the last one of the previous page. */
   after: Schema.optionalKey(MessageId)
 }).check(orderedRange("dead_from", "dead_to"))

@@ -1,5 +1,5 @@
 /**
- * The switch that stops every tool of the caller's tenant at once.
+ * The endpoints of the kill switch, which stops every tool in the caller's tenant at once.
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"

@@ -1,5 +1,5 @@
 /**
- * Where conversations are held beside the API, and what people were told.
+ * The endpoints of channel bindings of conversations, of notices to people, and of their preferences.
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
@@ -55,15 +55,15 @@ const unbind = HttpApiEndpoint.delete("unbind", bindings_path, {
 
 const list = HttpApiEndpoint.get("list", "/v1/notices", {
   query: {
-    /** Only those that were not read. */
+    /** `true` = only notices that have not been read. */
     unread: Schema.optionalKey(Schema.Literals(["true", "false"])),
     limit: Schema.optionalKey(Limit),
-    /** Notices after this one, which are older. */
+    /** The page begins after this notice, with older ones. */
     after: Schema.optionalKey(NoticeId)
   },
   success: Schema.Struct({
     items: Schema.Array(Notice),
-    /** How many were not read; counted to 1,000. */
+    /** How many notices have not been read; counting stops at 1,000. */
     unread: Schema.Int,
     /** `after` of the next page; absent on the last one. */
     next_after: Schema.optionalKey(NoticeId)

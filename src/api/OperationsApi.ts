@@ -1,5 +1,5 @@
 /**
- * The runtime itself: agents, dead letters and health.
+ * The endpoints of the runtime itself: agents, dead letters and health.
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
@@ -25,7 +25,7 @@ const Agent = Schema.Struct({
   kind: Schema.optionalKey(AgentKind),
   description: Schema.String,
   model: Schema.optionalKey(Schema.String),
-  /** Tools by the names that the model uses, with the keys of the registry. */
+  /** The agent's tools: the names that the model uses, and the keys in the registry. */
   tools: Schema.Array(Schema.Struct({ name: Schema.String, key: Schema.String })),
   specialists: Schema.Array(AgentName),
   actors: Schema.Array(Actor)
@@ -90,7 +90,7 @@ const ready = HttpApiEndpoint.get("ready", "/ready", {
   error: Problem503
 }).annotateMerge(OpenApi.annotations({ summary: "Do its stores answer?" }))
 
-/** Needs no token: supervisors of processes have none. */
+/** Health checks. They need no token, because the supervisors of processes that call them have none. */
 export class HealthApi extends HttpApiGroup.make("health")
   .add(health, ready)
   .annotateMerge(OpenApi.annotations({ title: "Health" })) {}

@@ -3,10 +3,10 @@
  */
 import { Schema } from "effect"
 
-/** Rows of one page by default. */
+/** How many rows a page has by default. */
 export const limit_default = 50
 
-/** 1 to 500 rows. */
+/** How many rows a page may have: 1 to 500. */
 export const Limit = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 500 }))
 
 /** A moment in ms since 1970, up to the last that `Date` can hold. */

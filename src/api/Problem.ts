@@ -1,10 +1,10 @@
 /**
- * The errors of the HTTP API: RFC 9457 problem details.
+ * The errors of the HTTP API, as problem details (RFC 9457).
  */
 import { Schema } from "effect"
 import { HttpApiSchema } from "effect/http-api"
 
-/** One issue of a request. `path` begins with the part: `params`, `query`, `headers` or `payload`. */
+/** One issue of a request. `path` begins with the part of the request: `params`, `query`, `headers` or `payload`. */
 export const ProblemIssue = Schema.Struct({
   path: Schema.Array(Schema.Union([Schema.String, Schema.Int])),
   message: Schema.String
@@ -14,22 +14,22 @@ export interface ProblemIssue extends Schema.Schema.Type<typeof ProblemIssue> {}
 /** The media type of every error (RFC 9457, section 3). */
 export const problem_content_type = "application/problem+json"
 
-/** `urn:troupe:problem:<name>`, for programs. The text of a defect is never part of a problem. */
+/** A problem. `type` is `urn:troupe:problem:<name>` and meant for programs. A problem never contains the text of a defect. */
 export interface Problem<Status extends number = number> {
   readonly type: string
   readonly title: string
   readonly status: Status
   readonly detail: string
-  /** The request's path, where it adds to the type. */
+  /** The path of the request. Absent where the type says enough. */
   readonly instance?: string
   readonly errors?: ReadonlyArray<ProblemIssue>
-  /** The names that exist, where the given one does not. */
+  /** The names that exist; present if the request named one that does not. */
   readonly available?: ReadonlyArray<string>
-  /** The request's id, as in the header `x-correlation-id` and in the log. */
+  /** The request's id. The header `x-correlation-id` and the log have the same one. */
   readonly correlation_id?: string
 }
 
-/** The problem of one status, as an endpoint declares it. */
+/** The schema of problems with one status, as endpoints declare it. */
 const problem = <const Status extends number>(status: Status) =>
   Schema.Struct({
     type: Schema.String,
@@ -58,7 +58,7 @@ export const Problem429 = problem(429)
 export const Problem500 = problem(500)
 export const Problem503 = problem(503)
 
-/** A problem of this API; its name becomes the type. */
+/** Makes a problem; its name becomes the type. */
 export const makeProblem = <const Status extends number>(
   status: Status,
   name: string,

@@ -1,5 +1,6 @@
 /**
- * Runs in quarantine, whose journal does not fold: their stored rows, and their release after a repair.
+ * The endpoints of runs in quarantine, whose journal cannot be folded: to read the stored rows, and to release a run after its
+ * repair.
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
@@ -26,7 +27,7 @@ const events = HttpApiEndpoint.get("events", "/v1/quarantine/:id/events", {
   params,
   query: {
     limit: Schema.optionalKey(Limit),
-    /** Rows with a `seq` above this one. */
+    /** The page contains rows with a greater `seq` than this. */
     after: Schema.optionalKey(After)
   },
   success: Schema.Struct({

@@ -1,6 +1,6 @@
 /**
- * The platform's published records of a workspace, which is the principal's tenant: they are read from their stores, whether an
- * agent runs or not. Where a service keeps none, each of these is 404.
+ * The endpoints of the platform's published records of a workspace, which is the caller's tenant. They read from the stores,
+ * whether an agent runs or not. If a service keeps no such records, each endpoint answers 404.
  */
 import { Effect, Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
@@ -20,7 +20,7 @@ import { Problem404, Problem409 } from "./Problem.ts"
 
 const limit = Schema.optionalKey(Limit)
 
-/** `next_after`: the `after` of the next page; absent = this is the last. */
+/** A page of items. `next_after` is the `after` of the next page; absent = this is the last page. */
 const pageOf = <Item extends Schema.Codec<unknown, unknown>, Id extends Schema.Codec<string>>(
   item: Item,
   id: Id

@@ -1,5 +1,5 @@
 /**
- * Runs, their events, and operators' commands to them.
+ * The endpoints of runs: their summaries, their events, and operators' commands to them.
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
@@ -20,18 +20,18 @@ import { Authentication, Needs, RequestBody, Validation } from "./Boundary.ts"
 import { After, Limit, Reason } from "./Page.ts"
 import { Problem404, Problem409 } from "./Problem.ts"
 
-/** `limit` for an approval of a run's bound, which is not about a call. */
+/** An approval that waits. `limit` is present if it is about a limit of the run and not about a call. */
 const PendingApproval = Schema.Struct({
   call: CallId,
   payload: ApprovalPayload,
   limit: Schema.optionalKey(LimitName)
 })
 
-/** An exact decimal as text; absent when no turn had a price. */
+/** A run's cost. `amount` is an exact decimal as text, and absent if no turn had a price. */
 const RunCost = Schema.Struct({
   currency: Schema.optionalKey(Schema.String),
   amount: Schema.optionalKey(Schema.String),
-  /** Turns without a known cost, which are in no amount. */
+  /** How many turns have no known cost; `amount` does not contain them. */
   unpriced_turns: Schema.Int
 })
 
@@ -42,34 +42,34 @@ const UnknownCall = Schema.Struct({
   arguments: Schema.Json
 })
 
-/** A run as the fold of its events. */
+/** A summary of a run, derived from its events. */
 export const RunSummary = Schema.Struct({
   id: RunId,
   conversation: ConversationId,
-  /** Which holds the conversation now, after all handoffs of this run. */
+  /** The agent that has the conversation after all handoffs of this run. */
   agent: AgentName,
   ordinal: Schema.Int,
   status: RunStatus,
   task_status: TaskStatus,
   message: Schema.String,
   by: Schema.String,
-  /** The sender's roles when the message was sent, which the run keeps. Absent = not known. */
+  /** The sender's roles when the message was sent; they apply for the whole run. Absent = not known. */
   roles: Schema.optionalKey(Roles),
   trace_id: Schema.String,
-  /** The run around it, which started it through another system. Absent = there is none. */
+  /** The run that started this one through another system. Absent = there is none. */
   nested: Schema.optionalKey(Nesting),
   created_at: Schema.Int,
-  /** Events so far. */
+  /** How many events the run has so far. */
   length: Schema.Int,
-  /** Model turns so far. */
+  /** How many model turns the run has taken so far. */
   steps: Schema.Int,
-  /** Input and output tokens, as the models report them. */
+  /** Input and output tokens so far, as the models' providers report them. */
   tokens: Schema.Int,
-  /** The cost of its turns so far; absent without a price table. */
+  /** The cost of the run's turns so far; absent without a price table. */
   cost: Schema.optionalKey(RunCost),
   pending_approvals: Schema.Array(PendingApproval),
   unknown_calls: Schema.Array(UnknownCall),
-  /** Calls that wait for the client of the conversation. */
+  /** Calls that wait for a result from the client of the conversation. */
   client_calls: Schema.Array(Schema.Struct({ id: ApprovalId, call: CallId, tool: Schema.String })),
   /** Why the run ended, or is being stopped. */
   reason: Schema.optionalKey(Schema.String),
@@ -77,7 +77,7 @@ export const RunSummary = Schema.Struct({
   detail: Schema.optionalKey(Schema.String),
   /** The run's answer. */
   text: Schema.optionalKey(Schema.String),
-  /** How its last turn ended, where the answer is cut, refused or filtered. */
+  /** How the last turn ended; present if the answer was cut, refused or filtered. */
   finish: Schema.optionalKey(FinishReason),
   /** The sources of the answer. */
   sources: Schema.optionalKey(Schema.Array(Source)),
@@ -88,7 +88,7 @@ export interface RunSummary extends Schema.Schema.Type<typeof RunSummary> {}
 
 const Entry = Schema.Struct({
   seq: Schema.Int,
-  /** ms since 1970. */
+  /** When the event was journaled, in ms since 1970. */
   at: Schema.Int,
   event: RunEvent
 })
@@ -121,7 +121,7 @@ const events = HttpApiEndpoint.get("events", "/v1/runs/:id/events", {
   params,
   query: {
     limit: Schema.optionalKey(Limit),
-    /** Events with a `seq` above this one. */
+    /** The page contains events with a greater `seq` than this. */
     after: Schema.optionalKey(After)
   },
   success: Schema.Struct({

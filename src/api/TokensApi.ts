@@ -1,5 +1,5 @@
 /**
- * Tokens of the caller's tenant, for its admins.
+ * The endpoints for admins to manage the access tokens of their tenant.
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
@@ -12,7 +12,7 @@ import { Problem404, Problem409 } from "./Problem.ts"
 const list = HttpApiEndpoint.get("list", "/v1/tokens", {
   query: {
     limit: Schema.optionalKey(Limit),
-    /** Tokens behind this one. */
+    /** The page begins after this token. */
     after: Schema.optionalKey(TokenId)
   },
   success: Schema.Struct({
@@ -31,7 +31,7 @@ const list = HttpApiEndpoint.get("list", "/v1/tokens", {
 const create = HttpApiEndpoint.post("create", "/v1/tokens", {
   payload: TokenRequest,
   success: Schema.Struct({
-    /** Shown here and nowhere else. */
+    /** The token's text. Only this answer ever contains it. */
     token: Schema.String,
     ...AccessToken.fields
   }).pipe(HttpApiSchema.status(201)),

@@ -1,6 +1,6 @@
 /**
- * Reads all JSON from outside: requests, models, tools, servers, queues and embedders. Its values are plain data within
- * bounds, so code that walks them may be recursive. The time is linear in the length of the text.
+ * Reads all JSON that comes from outside: from requests, models, tools, servers, queues and embedders. The resulting values are
+ * plain data within bounds, so code that walks them may be recursive. The time is linear in the length of the text.
  */
 import { Result, Schema } from "effect"
 import { isPlainObject } from "../PlainObject.ts"
@@ -10,28 +10,31 @@ type Json = Schema.Json
 export interface JsonBounds {
   /** The deepest nesting of objects and lists; the outermost has depth 1. */
   readonly depth_max: number
-  /** The most values: the outermost, members of objects and items of lists. */
+  /** The greatest number of values: the outermost one, members of objects and items of lists. */
   readonly values_max: number
-  /** The most UTF-16 units of a text, or of all names and texts in a value. */
+  /** The greatest number of UTF-16 units in a JSON text, or in all names and texts of a value. */
   readonly units_max: number
   /** `last`: the last of several members of one name counts, as in JSON.parse. Absent = such an object is refused. */
   readonly repeats?: "last"
 }
 
-/** Deeper than real documents are nested, and far from the depth at which recursion overflows the stack. */
+/** The default depth. Real documents are less deep, and recursion overflows the stack only far deeper. */
 export const depth_max = 128
 
-/** The bounds where none are given: 128 deep, 20,000 values, 16,000,000 units. */
+/** The default bounds: 128 levels, 20,000 values, 16,000,000 units. */
 export const bounds_default: JsonBounds = { depth_max, values_max: 20_000, units_max: 16_000_000 }
 
-/** The bounds of a tool's result, and of messages that contain one: the same depth, and more values. */
+/** The bounds for a tool's result, and for messages that contain one: the same depth, but more values and units. */
 export const bounds_result: JsonBounds = {
   depth_max,
   values_max: 2_000_000,
   units_max: 64_000_000
 }
 
-/** `too_large`: beyond a bound, whether JSON or not. `not_json`: not JSON, or an object with a repeated member. */
+/**
+ * A text or value was refused. `too_large`: it exceeds a bound, whether it is JSON or not. `not_json`: it is not JSON, or an
+ * object has a repeated member.
+ */
 export class JsonRefused extends Schema.TaggedError<JsonRefused>()("JsonRefused", {
   reason: Schema.Literals(["too_large", "not_json"]),
   message: Schema.String
@@ -76,7 +79,7 @@ const nameOf = (text: string, from: number, end: number): string | undefined => 
   return Result.isSuccess(read) ? read.success : undefined
 }
 
-/** Whether a number may contain this unit after its first. */
+/** Whether a number may contain this unit after its first one. */
 const inNumber = (unit: number): boolean =>
   (unit >= 48 && unit <= 57) ||
   unit === 46 ||
@@ -128,7 +131,7 @@ const refusalOf = (text: string, bounds: JsonBounds): JsonRefused | undefined =>
   return undefined
 }
 
-/** Why a text is refused. Undefined = parsing it gives a value within the bounds, or fails. */
+/** The reason to refuse a text. Undefined = parsing the text either gives a value within the bounds, or fails. */
 export const jsonTextRefusal = (
   text: string,
   bounds: JsonBounds = bounds_default
@@ -148,8 +151,8 @@ const scalarAt = (text: string, from: number): string | number | undefined => {
 }
 
 /**
- * The texts and numbers among the outermost object's members, by name, read without parsing the rest. For a text that is
- * refused for its size, so that the refusal can be attributed. Values above 200 characters are undefined.
+ * The outermost object's members that are texts or numbers, by name, read without parsing the rest. It serves a text that is
+ * refused for its size, so that the refusal can name the request it answers. Values longer than 200 characters are undefined.
  */
 export const topLevelScalars = (text: string): ReadonlyMap<string, string | number | undefined> => {
   const found = new Map<string, string | number | undefined>()
@@ -188,13 +191,13 @@ export const readJson = (
   )
 }
 
-/** The remaining bounds while a value is walked. */
+/** What is left of the bounds while a value is walked. */
 interface Left {
   values: number
   units: number
 }
 
-/** A copy of the value. Throws the refusal (`JsonRefused`), which `readJsonValue` catches. */
+/** Copies the value. Throws JsonRefused, which `readJsonValue` catches. */
 const copied = (value: unknown, depth: number, left: Left, bounds: JsonBounds): Json => {
   if (--left.values < 0) throw tooMany(bounds)
   switch (typeof value) {
@@ -233,7 +236,7 @@ const copied = (value: unknown, depth: number, left: Left, bounds: JsonBounds): 
   return copy
 }
 
-/** An assignment to `__proto__` would set the prototype. */
+/** Defines an own member. A plain assignment to `__proto__` would set the prototype. */
 const define = (object: Record<string, Json>, name: string, value: Json): void => {
   Object.defineProperty(object, name, {
     value,
@@ -263,21 +266,21 @@ export const readJsonValue = (
   return Result.fail(thrown instanceof JsonRefused ? thrown : wrong("it cannot be read"))
 }
 
-/** What copies have taken so far, of several values where one is passed on. */
+/** Counts what copies have used. One object may be passed on from copy to copy. */
 export interface Taken {
-  /** Values of this copy that are left. */
+  /** How many more values this copy may have. */
   values: number
-  /** About as many UTF-16 units as the JSON of all of them has. */
+  /** The approximate length of the JSON of all copies, in UTF-16 units. */
   units: number
 }
 
-/** What JSON of a value that is neither a text nor nested takes, about, in UTF-16 units. */
+/** The approximate length of the JSON of a number, boolean or null, in UTF-16 units. */
 const units_per_value = 5
 
 /**
- * A copy of what a program says is JSON, in one walk that reads each member once (bench row `step`). Undefined = it nests deeper
- * than `depth`, holds more values than `taken` has left, or what JSON cannot say: Infinity or NaN, such as a parsed 1e400, undefined,
- * also as a member, a bigint, a symbol or a function.
+ * Copies a value that a program claims to be JSON, in one walk that reads each member once (bench row `step`). Undefined = the
+ * value nests deeper than `depth`, has more values than `taken` has left, or contains something that JSON cannot represent:
+ * Infinity (such as a parsed 1e400), NaN, undefined (even as a member), a bigint, a symbol or a function.
  */
 export const copyWithin = (value: unknown, depth: number, taken: Taken): Json | undefined => {
   if (--taken.values < 0) return undefined
@@ -322,7 +325,7 @@ export const copyWithin = (value: unknown, depth: number, taken: Taken): Json | 
 export const isWithinBounds = (value: unknown, bounds: JsonBounds = bounds_result): boolean =>
   valuesLeft(value, bounds.depth_max, bounds.values_max) >= 0
 
-/** How many of `values` are left behind this value, which may nest `depth` deep; negative = it is not within the bounds. */
+/** How many of `values` remain after this value, which may nest `depth` deep; negative = it is not within the bounds. */
 const valuesLeft = (value: unknown, depth: number, values: number): number => {
   let left = values - 1
   if (typeof value !== "object" || value === null) return left

@@ -1,7 +1,7 @@
 /**
- * Decoders of the values that come in through public entries: each takes any value and returns one of its type, or fails
- * with `InvalidInput`. Implementations of ports decode their arguments first, so that embedders who compose Layers, callers
- * of the facade and HTTP clients are held to the same rules.
+ * Decoders for arguments of public entry points. Each takes any value, and returns one of its type or fails with `InvalidInput`.
+ * Implementations of ports decode their arguments first, so the same rules apply to embedders who compose Layers, to callers of
+ * the facade and to HTTP clients.
  */
 import { Effect, Schema } from "effect"
 import type { Decision } from "../approval/Approval.ts"
@@ -23,7 +23,7 @@ import { bounds_result, readJson } from "./BoundedJson.ts"
 import { partsApart, readParts } from "./GivenParts.ts"
 import { InvalidInput, inputReader } from "./InvalidInput.ts"
 
-/** Checks the form only; whether the call exists is checked against its run. */
+/** Checks only the form of a call's id. Whether the call exists is checked against its run. */
 const CallId = Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(2_000)).pipe(
   Schema.brand("CallId")
 )
@@ -35,33 +35,33 @@ export const tenant = inputReader(Ids.Tenant)
 export const callId = inputReader(CallId)
 export const reason = inputReader(Reason)
 export const flag = inputReader(Schema.Boolean)
-/** A name or hash that is looked up: 1 to 200 characters. */
+/** Decodes a name or hash for a look-up: 1 to 200 characters. */
 export const word = inputReader(Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(200)))
 
-/** A name that another system chose, such as an MCP server's name of its tool: 1 to 2,000 characters. */
+/** Decodes a name that another system chose, such as an MCP server's name for its tool: 1 to 2,000 characters. */
 export const name = inputReader(
   Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(2_000))
 )
 
-/** A position in a journal: 0 to 2,147,483,647. */
+/** Decodes a position in a journal: 0 to 2,147,483,647. */
 export const seq = inputReader(
   Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 2 ** 31 - 1 }))
 )
 
-/** A limit of rows: 1 to `max`. */
+/** Decodes a limit on rows: 1 to `max`. */
 export const limitUpTo = (max: number) =>
   inputReader(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: max })))
 
-/** The longest timer. */
+/** The longest time that a JavaScript timer supports. */
 const wait_ms_max = 2 ** 31 - 1
 
-/** How long to wait, in ms. */
+/** Decodes how long to wait, in ms. */
 export const wait_ms = inputReader(
   Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: wait_ms_max })),
   { expected: expectedTime(1, wait_ms_max) }
 )
 
-/** A position in a conversation; `{ ordinal: 0, seq: -1 }` is its beginning. */
+/** Decodes a position in a conversation; `{ ordinal: 0, seq: -1 }` is its beginning. */
 export const cursor = inputReader(
   Schema.Struct({
     ordinal: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 2 ** 31 - 1 })),
@@ -76,7 +76,7 @@ const PrincipalShape = Schema.Struct({
 })
 const readPrincipal = inputReader(PrincipalShape)
 
-/** Principals that were decoded here: nobody can change them, so that none is decoded again. */
+/** Principals that this module decoded. They cannot be changed, so they need not be decoded again. */
 const decoded = new WeakSet<Principal>()
 
 const keep = (checked: typeof PrincipalShape.Type): Principal => {
@@ -87,8 +87,8 @@ const keep = (checked: typeof PrincipalShape.Type): Principal => {
 }
 
 /**
- * Decodes a `Principal`, or an object of its shape, into a new one, so that the caller cannot change it afterwards. One that was
- * decoded before is given as it is.
+ * Decodes a `Principal`, or an object of its shape, into a new object that the caller cannot change afterwards. A principal that
+ * was decoded before is returned unchanged.
  */
 export const principal = (value: unknown, field: string): Effect.Effect<Principal, InvalidInput> =>
   value instanceof Principal && decoded.has(value) ? Effect.succeed(value) : readNew(value, field)
@@ -122,11 +122,11 @@ const readDecision = inputReader(AnyDecision, {
   expected: `${decision_expected}; or one of the type Decision, with _tag`
 })
 
-/** A `Decision`, or what the HTTP API takes in its place. */
+/** Decodes a `Decision` in its stored form, or in the form that the HTTP API takes. */
 export const decision = (value: unknown, field: string): Effect.Effect<Decision, InvalidInput> =>
   Effect.map(readDecision(value, field), decisionOf)
 
-/** What a client says of its call; the result's own bounds are checked where it is used. */
+/** Decodes a client's answer to its call. Narrower bounds on the result are checked where it is used. */
 export const clientAnswer = inputReader(ClientAnswer, {
   expected: client_answer_expected,
   bounds: bounds_result
@@ -144,7 +144,7 @@ const readSettlement = inputReader(
   }
 )
 
-/** Decodes a settlement. The `json` of one that succeeded is checked to be JSON within the bounds of a result. */
+/** Decodes a settlement. If it succeeded, its `json` has to be JSON within the bounds of a result. */
 export const settlement = (
   value: unknown,
   field: string
@@ -160,10 +160,10 @@ export const settlement = (
 
 const key = Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(200))
 
-/** Without an upper bound here: `send` limits the bytes, with an error of its own. */
+/** The text of a message. It has no upper bound at this point, because `send` limits its bytes with an error of its own. */
 const text = Schema.String.check(Schema.isMinLength(1))
 
-/** As deep and wide as a schema of answers may be. */
+/** The bounds of a message, with the depth and number of values that a schema for answers may have. */
 const message_bounds = { bounds: { depth_max: 64, values_max: 10_000, units_max: 256_000_000 } }
 const messageFields = {
   agent: Ids.AgentName,
@@ -180,13 +180,13 @@ const readMessage = inputReader(
   Schema.Struct({ ...messageFields, nested: Schema.optionalKey(Nesting) }),
   message_bounds
 )
-/** Beside parts a text may be empty. */
+/** Decodes a message that has parts, whose text may be empty. */
 const readBesideParts = inputReader(
   Schema.Struct({ ...messageFields, text: Schema.String, nested: Schema.optionalKey(Nesting) }),
   message_bounds
 )
 
-/** A message to an agent, and its parts. */
+/** Decodes a message to an agent together with its parts. */
 export const message = (value: unknown, field: string) => {
   const apart = partsApart(value)
   return apart === undefined
@@ -207,7 +207,7 @@ const readBaggage = inputReader(
   message_bounds
 )
 
-/** A message with the header `baggage` of the request that led to it. */
+/** Decodes a message together with the `baggage` header of the request that caused it. */
 export const messageWithBaggage = (value: unknown, field: string) => {
   const apart = partsApart(value)
   return Effect.flatMap(readBaggage(apart?.rest ?? value, field), ({ baggage, ...rest }) =>

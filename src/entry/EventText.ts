@@ -7,7 +7,7 @@
 export class EventTexts {
   #line: Array<string> = []
   #event: Array<string> = []
-  /** The previous piece ended with a carriage return: a line feed that follows belongs to it. */
+  /** True = the previous piece ended with a carriage return, so a line feed at the start of the next one belongs to it. */
   #isReturn = false
 
   /** Adds the next piece. Returns the events that end in it, each as its lines. */
@@ -30,7 +30,7 @@ export class EventTexts {
     return events
   }
 
-  /** The lines of the last event, if it did not end. */
+  /** The lines of the last event if it has not ended; a single empty line otherwise. */
   rest(): ReadonlyArray<string> {
     return [...this.#event, this.#line.join("")]
   }

@@ -1,13 +1,13 @@
 /**
- * Decodes the parts that a message comes with. Bytes are taken as they are or as base64, and copied, so that the caller cannot change
- * them afterwards.
+ * Decodes the parts of a message. Bytes are accepted as they are or as base64, and copied, so that the caller cannot change them
+ * afterwards.
  */
 import { Effect, Result, Schema } from "effect"
 import type { GivenPart } from "../conversation/Part.ts"
 import { FileDigest, FileName, fileTypeOf, MediaType, parts_max } from "../conversation/Part.ts"
 import { InvalidInput, inputReader } from "./InvalidInput.ts"
 
-/** A part whose bytes are read, or that names a file which was uploaded before. */
+/** A decoded part: with its bytes, or with the digest of a file that was uploaded before. */
 export type ReadPart =
   | Exclude<GivenPart, { readonly data: unknown }>
   | (Omit<Extract<GivenPart, { readonly data: unknown }>, "data"> & { readonly data: Uint8Array })
@@ -63,7 +63,7 @@ interface Described {
   readonly media_type: string
 }
 
-/** An image is no audio; any media type is a file's. */
+/** Fails if the media type does not fit the part's type, such as audio for an image. A `file` may have any media type. */
 const failUnlessFits = ({ media_type, type }: Described, field: string) =>
   type === "file" || fileTypeOf(media_type) === type
     ? Effect.void
@@ -91,7 +91,7 @@ const readPart = Effect.fnUntraced(function* (
   return read
 })
 
-/** 1 to 32 parts. */
+/** Decodes 1 to 32 parts. */
 export const readParts = (
   value: unknown,
   field: string
@@ -106,7 +106,7 @@ export const readParts = (
     : refuse(field, `Expected a list of 1 to ${parts_max} parts`)
 }
 
-/** A message apart from its parts, whatever it is; undefined where it has none. */
+/** Separates a message's parts from its other members; undefined if the value has no parts. */
 export const partsApart = (
   value: unknown
 ): { readonly rest: object; readonly parts: unknown } | undefined => {

@@ -8,7 +8,10 @@ import { readJsonValue } from "./BoundedJson.ts"
 import { excess_message, firstSchemaIssue } from "./SchemaIssues.ts"
 import { didYouMean } from "../tool/Nearest.ts"
 
-/** The call had no effect. `field` is a path such as `by.roles.0`; `message` says what is expected there. */
+/**
+ * An argument is invalid, and the call had no effect. `field` is a path such as `by.roles.0`; `message` says what is expected
+ * there.
+ */
 export class InvalidInput extends Schema.TaggedError<InvalidInput>()("InvalidInput", {
   field: Schema.String,
   message: Schema.String
@@ -29,10 +32,10 @@ const invalid = (field: string, issue: SchemaIssue.Issue, expected: string | und
   })
 }
 
-/** How deep in a definition members that are undefined are left out. */
+/** Down to which depth of a definition members that are undefined are left out. */
 const definition_depth = 8
 
-/** A definition without the members that are undefined, which say as much as absent ones do. Lists keep what they have. */
+/** Leaves out the members of a definition that are undefined, which mean the same as absent ones. Items of lists stay. */
 export const withoutUndefined = (value: unknown, depth = definition_depth): unknown => {
   if (depth === 0 || typeof value !== "object" || value === null) return value
   const prototype: unknown = Object.getPrototypeOf(value)
@@ -45,8 +48,9 @@ export const withoutUndefined = (value: unknown, depth = definition_depth): unkn
 }
 
 /**
- * Has a schema's `make` throw InvalidInput with the member that is wrong. Its own error says only that there is one, so that who
- * writes a definition by hand would have to look for it. Members that are undefined are absent, as in the options of a start.
+ * Makes a schema's `make` throw InvalidInput that names the wrong member. Its own error only says that there is one, so somebody
+ * who writes a definition by hand would have to search for it. Members that are undefined count as absent, as in a start's
+ * options.
  */
 export const nameInMake = <S extends Schema.Constraint>(schema: S): void => {
   // The schema's own is made, and fixed, where it is first read.
@@ -60,7 +64,7 @@ export const nameInMake = <S extends Schema.Constraint>(schema: S): void => {
   Object.defineProperty(schema, "make", { value, enumerable: true })
 }
 
-/** A reader of values of one schema. `expected` replaces the schema's own message by a sentence. */
+/** Makes a decoder for values of one schema. `expected` is a sentence that replaces the schema's own message. */
 export const inputReader = <S extends Schema.Constraint & { readonly DecodingServices: never }>(
   schema: S,
   options: { readonly expected?: string; readonly bounds?: JsonBounds } = {}
@@ -87,7 +91,7 @@ export const inputReader = <S extends Schema.Constraint & { readonly DecodingSer
 
 const readable_depth = 4
 
-/** Can all members of an object be read, and theirs, as deep as declarations go? */
+/** Whether all members of an object, and their members, can be read without a thrown error, down to `depth`. */
 const isReadable = (value: unknown, depth: number): boolean => {
   if (typeof value !== "object" || value === null || depth === 0) return true
   const members = Result.try(() => Object.keys(value).map((name) => Reflect.get(value, name)))
@@ -96,7 +100,7 @@ const isReadable = (value: unknown, depth: number): boolean => {
   )
 }
 
-/** The name of the first member that cannot be read; empty where it is the value itself. */
+/** The name of the first member that cannot be read; empty if the value itself cannot be read. */
 const unreadable = (value: unknown): string => {
   const names = Result.try(() => Object.keys(value as object))
   if (Result.isFailure(names)) return ""
@@ -107,7 +111,10 @@ const unreadable = (value: unknown): string => {
   return truncateUnits(found ?? "", segment_max)
 }
 
-/** Of a member that a struct does not have, and one with a near name that it has. Undefined = the issue says it. */
+/**
+ * The message for an unknown member that suggests a struct's member with a similar name. Undefined = the issue's own message is
+ * enough.
+ */
 const nearMember = (schema: object, issue: SchemaIssue.Issue): string | undefined => {
   const { message, path } = firstSchemaIssue(issue)
   const [name, ...rest] = path
@@ -118,8 +125,8 @@ const nearMember = (schema: object, issue: SchemaIssue.Issue): string | undefine
 }
 
 /**
- * A reader of a program's value that is not JSON, such as one with functions or Effects in it. Each member is checked, and
- * unknown members are refused. With an empty `field`, errors name the member alone.
+ * Makes a decoder for a program's value that is not JSON, such as one that contains functions or Effects. Each member is
+ * checked, and unknown members are refused. With an empty `field`, errors name only the member.
  */
 export const shapeReader = <S extends Schema.Constraint & { readonly DecodingServices: never }>(
   schema: S

@@ -1,6 +1,6 @@
 /**
- * The schema of JSON objects whose members nobody names in advance, such as JSON Schemas. A value is walked once; a record of
- * JSON values has a parser look at each member, in three times as long (bench row `calls`).
+ * The schema for JSON objects with arbitrary members, such as JSON Schemas. It walks a value once; a record of JSON values would
+ * run a parser for each member, which takes three times as long (bench row `calls`).
  */
 import { Schema } from "effect"
 import { isObject, isPlainObject } from "../PlainObject.ts"
@@ -14,8 +14,8 @@ export const JsonObject = Schema.Json.pipe(
 )
 
 /**
- * How many of `left` values are left behind this one, which may nest `depth` deep. Negative = there are more, it is deeper, or
- * it is not of plain JSON.
+ * How many of `left` values remain after this one, which may nest `depth` deep. Negative = there are more values, it is deeper,
+ * or it is not plain JSON.
  */
 const plainLeft = (value: unknown, depth: number, left: number): number => {
   if (typeof value === "string" || typeof value === "boolean" || value === null) return left - 1
@@ -38,7 +38,7 @@ const plainLeft = (value: unknown, depth: number, left: number): number => {
 
 const isJson = Schema.is(Schema.Json)
 
-/** What the short walk does not settle, such as a value within itself, `Schema.Json` does. */
+/** Whether the value is a JSON object. `Schema.Json` decides what the quick walk cannot, such as a cyclic value. */
 const isJsonObject = (value: unknown): value is Schema.JsonObject =>
   typeof value === "object" &&
   value !== null &&
@@ -46,8 +46,8 @@ const isJsonObject = (value: unknown): value is Schema.JsonObject =>
   (plainLeft(value, bounds_default.depth_max, bounds_default.values_max) >= 0 || isJson(value))
 
 /**
- * The same as a check of any value, so that a record with one is decoded by one compiled function. It has no JSON Schema of its
- * own.
+ * The same schema as a check on any value, so that a record with it is decoded by one compiled function. It has no JSON Schema
+ * of its own.
  */
 export const CheckedJsonObject = Schema.Unknown.pipe(
   Schema.refine(isJsonObject, { expected: "a JSON object" })

@@ -1,29 +1,29 @@
 /**
- * Patterns of schemas from outside, matched in linear time by RE2's engine, which does not backtrack. What it does not
+ * Patterns of foreign schemas, matched in linear time by RE2's engine, which does not backtrack. A pattern that RE2 does not
  * support (look-ahead, back references) is refused when the schema is read and not when a text is matched.
  */
 import { Result } from "effect"
 import { RE2JS } from "re2js"
 
-/** The longest pattern in characters: the time for each character of text grows with it. */
+/** The longest pattern, in characters. The matching time for each character of a text grows with it. */
 const pattern_units_max = 2_000
 
 /** The most instructions of a compiled pattern; `[a-z]{1,1000}` has 2,000. Each may run once per character of text. */
 const pattern_size_max = 2_500
 
-/** A longer text matches no pattern. */
+/** The longest text that is matched, in UTF-16 units. A longer one matches no pattern. */
 const text_units_max = 1_000_000
 
 export interface LinearPattern {
   readonly source: string
-  /** Instructions, about 2,500 at most: the time for each character of text grows with them. */
+  /** The number of instructions, about 2,500 at most. The matching time for each character of a text grows with it. */
   readonly size: number
   readonly test: (text: string) => boolean
-  /** The source; some validators use it as the key of a pattern. */
+  /** Returns the pattern's source, which some validators use as its key. */
   readonly toString: () => string
 }
 
-/** An escape, a class, the begin or end of a group, a repetition, or any other character. */
+/** Matches one piece of a pattern: an escape, a class, the beginning or end of a group, a repetition, or any other character. */
 const piece =
   /\\[pPuxk]\{[^}]*\}|\\.|\[(?:\\.|[^\]\\])*\]|\((?:\?(?:<\w+>|P<\w+>|[a-zA-Z-]*:))?|\)|\{(\d+)(,(\d*))?\}|[^]/g
 

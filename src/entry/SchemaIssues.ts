@@ -1,17 +1,17 @@
 /**
- * What a schema found wrong with a value: for each issue where it is, and the schema's sentence, which may quote the value.
+ * The issues that a schema found in a value: where each is, and the schema's sentence about it, which may quote the value.
  */
 import { SchemaIssue } from "effect"
 import type { Schema } from "effect"
 import { truncateUnits } from "../CutText.ts"
 
-/** `path` leads from the value to the place; it is empty where the value itself is wrong. */
+/** An issue and its place. `path` leads from the value to the place; it is empty if the value itself is wrong. */
 export interface PlacedIssue {
   readonly path: ReadonlyArray<string | number>
   readonly message: string
 }
 
-/** Of a member that the schema does not have. */
+/** The message for a member that the schema does not have. */
 export const excess_message = "there is no such member"
 
 const formatted = SchemaIssue.makeFormatterStandardSchemaV1({
@@ -28,7 +28,7 @@ const segmentOf = (part: PropertyKey | { readonly key: PropertyKey }): string | 
 export const schemaIssues = (issue: SchemaIssue.Issue): ReadonlyArray<PlacedIssue> =>
   formatted(issue).issues.map(({ message, path = [] }) => ({ path: path.map(segmentOf), message }))
 
-/** The first issue, with its path as texts, for an error that names one. */
+/** The first issue, with the segments of its path as texts, for an error that names only one. */
 export const firstSchemaIssue = (
   issue: SchemaIssue.Issue
 ): { readonly path: ReadonlyArray<string>; readonly message: string | undefined } => {
@@ -36,7 +36,7 @@ export const firstSchemaIssue = (
   return { path: (first?.path ?? []).map(String), message: first?.message }
 }
 
-/** The first issue as a sentence, with where it is. */
+/** The first issue as a sentence that includes its place. */
 export const issueText = ({ issue }: Schema.SchemaError): string => {
   const { message = "it does not fit", path } = firstSchemaIssue(issue)
   const text = truncateUnits(message, 300)

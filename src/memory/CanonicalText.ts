@@ -1,24 +1,26 @@
 /**
- * Texts of record, such as the rules of a world: they are kept where they belong, and no copy of one becomes a memory.
- * A text is a copy where it as a whole, or a passage of it as long as the canonical text, is similar enough. The function
- * `troupe.memory_resembles` says the same in SQL.
+ * Canonical texts, such as the rules of a world. They are stored where they belong, and no copy of one may become a memory. A
+ * text is a copy if the whole text, or a passage of it that is as long as the canonical text, is similar enough. The SQL
+ * function `troupe.memory_resembles` implements the same rule.
  */
 import { Effect, Schema } from "effect"
 import { Tenant } from "../Ids.ts"
 import { MemoryName } from "./MemoryRow.ts"
 import { sharedBy, similarityOf, trigramsOfWords, wordsOf } from "./Trigram.ts"
 
-/** From this similarity on a text is a copy, where its canonical text says nothing else. */
+/** A text with at least this similarity is a copy, unless the canonical text sets another threshold. */
 export const threshold_default = 0.6
 export const canonical_units_max = 20_000
-/** A shorter canonical text is compared with whole texts alone: its words are in many texts. */
+/**
+ * A canonical text with fewer words is compared only with whole texts, not with passages, because its words occur in many texts.
+ */
 export const passage_words_min = 4
 
 export const CanonicalText = Schema.Struct({
   tenant: Tenant,
-  /** The anchor of the persistent tier for which it is registered. */
+  /** The anchor of the persistent tier for which the text is registered. */
   place: MemoryName,
-  /** Unique within its place. */
+  /** The text's name, unique within its place. */
   name: MemoryName,
   text: Schema.String.check(
     Schema.isMinLength(1),
@@ -38,7 +40,7 @@ export const CanonicalText = Schema.Struct({
 })
 export interface CanonicalText extends Schema.Schema.Type<typeof CanonicalText> {}
 
-/** A canonical text, with what each comparison needs of it. */
+/** A canonical text, prepared for comparisons. */
 export interface ComparedText {
   readonly name: string
   readonly threshold: number
@@ -62,14 +64,14 @@ export const comparedText = ({
 
 const compared = new WeakMap<CanonicalText, ComparedText>()
 
-/** Of a registered text, which is another one when it is registered anew: made once. */
+/** The prepared form of a registered text. It is made once for each object; a text that is registered again is another object. */
 export const registeredText = (text: CanonicalText): ComparedText => {
   let known = compared.get(text)
   if (known === undefined) compared.set(text, (known = comparedText(text)))
   return known
 }
 
-/** The similarity of the text, or of its first passage that is similar enough; undefined where the text is no copy. */
+/** The similarity of the text, or of its first passage that is similar enough; undefined if the text is not a copy. */
 const copied = (
   words: ReadonlyArray<string>,
   whole: ReadonlySet<string>,
@@ -88,7 +90,7 @@ const copied = (
   return undefined
 }
 
-/** The first canonical text that the text is a copy of or holds; undefined of none. */
+/** The first canonical text that the text copies or contains; undefined if there is none. */
 export const findCanonical = (
   text: string,
   canonicals: Iterable<ComparedText>

@@ -1,7 +1,7 @@
 /**
- * What the tiers of an address belong to: the interaction tier to a run, the session tier to a conversation, and the
- * persistent tier to a place, which addresses of one agent may share. A place is named by the conversation's id, and so a
- * message may not name a conversation that would reach somebody else's place.
+ * What each memory tier of an address belongs to: the interaction tier to a run, the session tier to a conversation, and the
+ * persistent tier to a place that several addresses of one agent may share. The place follows from the conversation's id, so a
+ * message may not name a conversation whose id leads to somebody else's place.
  */
 import { Result, Schema } from "effect"
 import { AgentName, ConversationId } from "../Ids.ts"
@@ -9,21 +9,21 @@ import type { Address, RunId, Tenant } from "../Ids.ts"
 import type { MemoryRow, MemoryScope, MemoryTier } from "./MemoryRow.ts"
 
 /**
- * The place of the persistent tier. `workspace`: the tenant, never a user. `world`: the world of a conversation
- * `world@version:session` or `world:session`, the same in every version. `operator`: the operator of a conversation
- * `operator:task`, which is the id of the principal who sends.
+ * The place to which the persistent tier belongs. `workspace`: the tenant, never a user. `world`: the world of a conversation
+ * `world@version:session` or `world:session`, which is the same for every version. `operator`: the operator of a conversation
+ * `operator:task`, named by the id of the sending principal.
  */
 export const AnchorKind = Schema.Literals(["workspace", "world", "operator"])
 export type AnchorKind = typeof AnchorKind.Type
 
-/** An address of a tenant, and what its memory belongs to. */
+/** An address in a tenant, and the kind of place to which its memory belongs. */
 export interface MemoryOwner {
   readonly tenant: Tenant
   readonly address: Address
   readonly kind: AnchorKind
 }
 
-/** The part of a key before the first mark, or all of it. */
+/** The part of a key before the first `mark`, or the whole key without one. */
 const before = (key: string, mark: string): string => {
   const at = key.indexOf(mark)
   return at < 1 ? key : key.slice(0, at)
@@ -41,12 +41,12 @@ export const persistentAnchor = ({ address, kind, tenant }: MemoryOwner): string
   }
 }
 
-/** The conversation does not name the place that the agent's memory needs, or names another operator's. */
+/** The conversation's id does not name the place that the agent's memory needs, or it names another operator's place. */
 export class AnchorMismatch extends Schema.TaggedError<AnchorMismatch>()("AnchorMismatch", {
   agent: AgentName,
-  /** Empty for a new one. */
+  /** The conversation's id; empty for a new conversation. */
   conversation: Schema.String,
-  /** How a conversation of the sender is named. */
+  /** The form that the id of a conversation of this sender must have. */
   needs: Schema.String
 }) {
   override get message(): string {
@@ -57,22 +57,26 @@ export class AnchorMismatch extends Schema.TaggedError<AnchorMismatch>()("Anchor
 
 const isConversationId = Schema.is(ConversationId)
 const world_form = /^[^:@]{1,100}(?:@[^:@]+)?:./
-/** With a task behind it, it is the id of a conversation; with `operator/` before it, the name of a place. */
+/**
+ * The ids of senders that fit both into a conversation's id, followed by a task, and into the name of a place, after
+ * `operator/`.
+ */
 const sender_form = /^[^:]{1,150}$/
 
-/** A message, as far as its conversation depends on it. */
+/** The parts of a message on which its conversation depends. */
 interface Sent {
   readonly agent: AgentName
   readonly kind: AnchorKind
-  /** The id of the principal who sends. */
+  /** The id of the sending principal. */
   readonly sender: string
   /** Absent = a new conversation. */
   readonly conversation: ConversationId | undefined
 }
 
 /**
- * The conversation of a message to an agent with memory; `fresh` is an id that no conversation has, which a new one gets. A new
- * one is the sender's with the anchor `operator`; with `world` it belongs to no world, and shares its place with no other.
+ * The conversation of a message to an agent with memory. A new conversation gets the id `fresh`, which must be unused. With the
+ * anchor `operator` it belongs to the sender; with `world` it belongs to no world and shares its place with no other
+ * conversation.
  */
 export const anchoredConversation = (
   { agent, conversation, kind, sender }: Sent,
@@ -116,7 +120,7 @@ export const sessionScope = (owner: MemoryOwner): MemoryScope =>
 export const persistentScope = (owner: MemoryOwner): MemoryScope =>
   scope(owner, "persistent", persistentAnchor(owner))
 
-/** Does a row belong to the address: to its place, and below the persistent tier to its conversation? */
+/** Whether a row belongs to the address: to its place, and in the lower tiers also to its conversation. */
 export const isOfOwner = (owner: MemoryOwner): ((row: MemoryRow) => boolean) => {
   const anchor = persistentAnchor(owner)
   return ({ agent, place, session, tenant, tier }) =>

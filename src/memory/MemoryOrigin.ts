@@ -1,10 +1,13 @@
 /**
- * The origin of what a call writes.
+ * The origin of a memory that a tool's call writes.
  */
 import type { CallId, RunId } from "../Ids.ts"
 import type { MemoryAuthor, MemoryOrigin } from "./MemoryRow.ts"
 
-/** Of a call's handler: its `call`. `author`: `model` where the model chose the text, `tool` where the tool made it. */
+/**
+ * The origin for a memory that a handler writes in its `call`. `author` is `model` if the model chose the text, and `tool` if
+ * the tool made it.
+ */
 export const originOfCall = (
   { call, run }: { readonly run: RunId; readonly call: CallId },
   author: MemoryAuthor = "tool"

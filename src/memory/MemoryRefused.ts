@@ -1,16 +1,24 @@
 /**
- * Why a memory was not written. Nothing is stored of a text that is refused.
+ * The error for a memory that was not written. Nothing of the refused text is stored.
  */
 import { Schema } from "effect"
 
 /**
- * - `invalid`: the text, a name or a key is empty, too long or unstorable.
- * - `typology`: the tier does not hold that kind.
- * - `canonical`: it is a copy of a canonical text, or holds one.
- * - `from_memory`: it is what the run recalled, and no new fact.
- * - `superseded`: the row to supersede or undo has a successor, is undone, or is not in this memory.
- * - `replay`: a replay changes no memories.
- * - `full`: the tier holds as many rows as it may.
+ * Why a memory was refused.
+ *
+ * - `invalid`: the text, a name or a key is empty, too long or cannot be stored.
+ *
+ * - `typology`: the tier does not accept that kind.
+ *
+ * - `canonical`: the text copies or contains a canonical text.
+ *
+ * - `from_memory`: the text is what the run recalled, and not a new fact.
+ *
+ * - `superseded`: the row to supersede or undo has a successor, is already undone, or is not in this memory.
+ *
+ * - `replay`: a replay may not change memories.
+ *
+ * - `full`: the tier already has as many rows as it may have.
  */
 export const RefusalReason = Schema.Literals([
   "invalid",
@@ -25,8 +33,8 @@ export type RefusalReason = typeof RefusalReason.Type
 
 export class MemoryRefused extends Schema.TaggedError<MemoryRefused>()("MemoryRefused", {
   reason: RefusalReason,
-  /** A sentence without the text that was refused. */
+  /** A sentence that does not contain the refused text. */
   message: Schema.String,
-  /** The name of the canonical text. */
+  /** The name of the canonical text that was copied. Absent for other reasons. */
   canonical: Schema.optionalKey(Schema.String)
 }) {}

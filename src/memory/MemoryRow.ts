@@ -1,19 +1,19 @@
 /**
- * One remembered text: in which tier and of which kind it is, who wrote it where, and what it takes the place of. Rows are
- * superseded or undone, and not overwritten.
+ * One remembered text, with its tier, its kind, who wrote it and where, and which row it replaces. Rows are superseded or
+ * undone, never overwritten.
  */
 import { Schema } from "effect"
 import { AgentName, CallId, RunId, Tenant } from "../Ids.ts"
 
-/** How long a row lives: with one run, with one conversation, or beyond both. */
+/** How long a row lives: for one run (`interaction`), for one conversation (`session`), or longer (`persistent`). */
 export const MemoryTier = Schema.Literals(["interaction", "session", "persistent"])
 export type MemoryTier = typeof MemoryTier.Type
 
-/** What happened, what is the case, how something is done. */
+/** The kind of a memory: what happened (`episodic`), what is the case (`semantic`), or how something is done (`procedural`). */
 export const Typology = Schema.Literals(["episodic", "semantic", "procedural"])
 export type Typology = typeof Typology.Type
 
-/** By which path a row came: an outcome that an event's handler saw, or what a call of a tool did. */
+/** What caused a row: an outcome that an event handler saw, or a tool call. */
 export const MemorySource = Schema.Literals(["event_handler", "tool_call"])
 export type MemorySource = typeof MemorySource.Type
 
@@ -30,7 +30,7 @@ export type MemoryId = typeof MemoryId.Type
 export const text_units_max = 4_000
 export const name_units_max = 200
 
-/** A text that both engines store as it is: no NUL, no half of a surrogate pair. */
+/** Whether both database engines store the text unchanged: it has no NUL and no half of a surrogate pair. */
 const isStorable = (text: string): boolean => !text.includes("\0") && text.isWellFormed()
 
 /** Why the text cannot be remembered; undefined if it can. */
@@ -42,24 +42,24 @@ export const textFault = (text: string): string | undefined => {
   return isStorable(text) ? undefined : "the text has a NUL or half of a surrogate pair"
 }
 
-/** 1 to 4,000 UTF-16 units, not blank, without NUL and lone surrogates. */
+/** A text to remember: 1 to 4,000 UTF-16 units, not blank, without NUL and lone surrogates. */
 export const MemoryText = Schema.String.check(
   Schema.makeFilter((text) => textFault(text) ?? true, { description: "a text to remember" })
 )
 
-/** An anchor, a person, a subject, a key: 1 to 200 UTF-16 units. */
+/** The name of an anchor, a person, a subject or a key: 1 to 200 UTF-16 units. */
 export const MemoryName = Schema.String.check(
   Schema.isMinLength(1),
   Schema.isMaxLength(name_units_max),
   Schema.makeFilter((text) => isStorable(text) || "it has a NUL or half of a surrogate pair")
 )
 
-/** Where a row is found: rows of equal scopes are one memory. */
+/** The memory to which a row belongs: rows with equal scopes form one memory. */
 export const MemoryScope = Schema.Struct({
   tenant: Tenant,
   agent: AgentName,
   tier: MemoryTier,
-  /** The run, the conversation or the place that the tier belongs to. */
+  /** The run, conversation or place to which the tier belongs. */
   anchor: MemoryName
 })
 export interface MemoryScope extends Schema.Schema.Type<typeof MemoryScope> {}
@@ -68,9 +68,9 @@ export interface MemoryScope extends Schema.Schema.Type<typeof MemoryScope> {}
 export const MemoryOrigin = Schema.Struct({
   source: MemorySource,
   author: MemoryAuthor,
-  /** Absent = it was written outside of a run. */
+  /** The run in which the row was written. Absent = it was written outside of a run. */
   run: Schema.optionalKey(RunId),
-  /** The turn of its frame that asked for the call. */
+  /** The step of the call's frame: the turn that requested the call. */
   step: Schema.optionalKey(
     Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 2 ** 31 - 1 }))
   ),
@@ -81,21 +81,21 @@ export interface MemoryOrigin extends Schema.Schema.Type<typeof MemoryOrigin> {}
 /** A row before it is stored. */
 export const NewMemoryRow = Schema.Struct({
   ...MemoryScope.fields,
-  /** The anchor of the persistent tier, whatever the row's tier is: canonical texts are registered for it. */
+  /** The anchor of the persistent tier, whichever tier the row is in. Canonical texts are registered for this anchor. */
   place: MemoryName,
   /** The conversation that the row comes from. */
   session: MemoryName,
   typology: Typology,
   text: MemoryText,
   provenance: MemoryOrigin,
-  /** Whom or what the row is about, for an erasure. */
+  /** The person or thing that the row is about, by which an erasure finds it. */
   subject: Schema.optionalKey(MemoryName),
-  /** The same key of one agent is the same row. */
+  /** Identifies the row: a second row of the agent with this key is the same row. */
   key: Schema.optionalKey(MemoryName),
   supersedes: Schema.optionalKey(MemoryId),
-  /** ms since 1970. */
+  /** When the row was written, in ms since 1970. */
   at: Schema.Int,
-  /** A vector of the text, as the embedder `embedded_by` wrote it. */
+  /** The text's embedding, made by the embedder `embedded_by`. */
   embedding: Schema.optionalKey(Schema.String),
   embedded_by: Schema.optionalKey(Schema.String)
 })
@@ -104,18 +104,21 @@ export interface NewMemoryRow extends Schema.Schema.Type<typeof NewMemoryRow> {}
 export const MemoryRow = Schema.Struct({
   ...NewMemoryRow.fields,
   id: MemoryId,
-  /** How often the same was to be remembered. */
+  /** How many times the same text was given to be remembered. */
   seen: Schema.Int,
   superseded_by: Schema.optionalKey(MemoryId),
   undone_by: Schema.optionalKey(MemoryName)
 })
 export interface MemoryRow extends Schema.Schema.Type<typeof MemoryRow> {}
 
-/** Is the row part of the memory: neither superseded nor undone? */
+/** Whether the row is current: neither superseded nor undone. */
 export const isCurrent = (row: Pick<MemoryRow, "superseded_by" | "undone_by">): boolean =>
   row.superseded_by === undefined && row.undone_by === undefined
 
-/** What is wrong with a kind of memory in a tier; undefined if nothing is: runs and conversations hold only what happened. */
+/**
+ * Why the tier does not accept this kind of memory; undefined if it does. The tiers of runs and conversations accept only
+ * episodic memories.
+ */
 export const typologyFault = (tier: MemoryTier, typology: Typology): string | undefined =>
   tier === "persistent" || typology === "episodic"
     ? undefined

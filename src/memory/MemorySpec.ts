@@ -1,16 +1,16 @@
 /**
- * What an agent's memory belongs to, and how much of it a run is told.
+ * The place to which an agent's memory belongs, and how much of it is put into a run's prompt.
  */
 import { Effect, Schema } from "effect"
 import { AnchorKind } from "./MemoryAnchors.ts"
 
 export const MemorySpec = Schema.Struct({
-  /** What the persistent tier belongs to; `world` and `operator` need conversations that name it. */
+  /** The place to which the persistent tier belongs. `world` and `operator` need conversations whose ids name it. */
   anchor: AnchorKind.pipe(
     Schema.withDecodingDefaultKey(Effect.succeed("workspace" as const)),
     Schema.withConstructorDefault(Effect.succeed("workspace" as const))
   ),
-  /** What a run's first turn is told of memory, in tokens; 0 = nothing: only tools recall. */
+  /** How much memory is put into the prompt of a run's first turn, in tokens. 0 = none; only tools recall. */
   recall_tokens_max: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 100_000 })).pipe(
     Schema.withDecodingDefaultKey(Effect.succeed(1_000)),
     Schema.withConstructorDefault(Effect.succeed(1_000))

@@ -1,11 +1,11 @@
 /**
- * Whether a text says again what another one says. Trigrams alone do not tell: "order 1003 is paid" and "order 1004 is not
- * paid" are similar. So texts with different numbers, or of which one negates, are never duplicates.
+ * Whether a text repeats another one. Trigrams alone cannot decide this: "order 1003 is paid" and "order 1004 is not paid" are
+ * similar. So texts with different numbers or different negations are never duplicates.
  */
 import { comparedText, findCanonical } from "./CanonicalText.ts"
 import { similarityOf, trigramsOfWords, wordsOf } from "./Trigram.ts"
 
-/** From this similarity on a text repeats another. */
+/** A text with at least this similarity to another one repeats it. */
 const duplicate_similarity = 0.85
 
 const negations = new Set([
@@ -25,10 +25,10 @@ const negations = new Set([
 ])
 const digit = /\p{Nd}/u
 
-/** A text, with what each comparison needs of it. */
+/** A text, prepared for comparisons. */
 export class ComparableText {
   readonly words: string
-  /** Its words with digits and its negations, in order. */
+  /** The words of the text that contain digits or are negations, in order. */
   readonly marks: string
   readonly #words: ReadonlyArray<string>
   #trigrams: ReadonlySet<string> | undefined
@@ -40,7 +40,7 @@ export class ComparableText {
     this.marks = words.filter((word) => digit.test(word) || negations.has(word)).join(" ")
   }
 
-  /** Made when first asked for: of most texts the marks are enough. */
+  /** Computed at the first use, because for most texts comparing the marks is enough. */
   get trigrams(): ReadonlySet<string> {
     return (this.#trigrams ??= trigramsOfWords(this.#words))
   }
@@ -48,13 +48,13 @@ export class ComparableText {
 
 export const comparableText = (text: string): ComparableText => new ComparableText(text)
 
-/** A text without words is a duplicate of none. */
+/** Whether one text repeats the other. A text without words is never a duplicate. */
 export const isDuplicate = (a: ComparableText, b: ComparableText): boolean =>
   a.marks === b.marks &&
   a.words !== "" &&
   (a.words === b.words || similarityOf(a.trigrams, b.trigrams) >= duplicate_similarity)
 
-/** Does the text say what the known one says, as a whole or in a passage, and no other number beside it? */
+/** Whether the text as a whole, or a passage of it, repeats the known text, and the text has no other numbers or negations. */
 export const holds = (text: ComparableText, known: ComparableText): boolean =>
   isDuplicate(text, known) ||
   (text.marks === known.marks &&

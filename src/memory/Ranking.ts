@@ -1,6 +1,6 @@
 /**
- * The order in which memories are recalled: by what they share with the query, and by age. Pure, so that every store's
- * candidates are ordered alike.
+ * Ranks memories for a recall, by the words that they share with the query, by nearness and by age. It is pure, so candidates
+ * from every store are ordered alike.
  */
 import type { MemoryRow, MemoryTier, Typology } from "./MemoryRow.ts"
 import type { RowFacts } from "./RowFacts.ts"
@@ -8,22 +8,22 @@ import { factsOf } from "./RowFacts.ts"
 
 const day_ms = 86_400_000
 
-/** After so many days an age weighs half; what is the case and how things are done ages slowly. */
+/** After how many days the weight of a row's age is halved. Semantic and procedural memories age slowly. */
 const half_life_days: Readonly<Record<Typology, number>> = {
   episodic: 14,
   semantic: 365,
   procedural: 365
 }
 
-/** The shares of words, of the embedding and of the age in a score. */
+/** The weights of shared words, of the embedding and of the age in a score. */
 const weights = { words: 0.55, vector: 0.2, age: 0.25 }
 
 export interface Query {
-  /** At most 32: those of a query are 12. */
+  /** At most 32 words, because a row's matches are a 32-bit mask. `queryWords` gives at most 12. */
   readonly words: ReadonlyArray<string>
-  /** How near the row's embedding is to the query's, 0 to 1; absent = unknown. */
+  /** How near the row's embedding is to the query's, 0 to 1. Absent = the share of common words is used in its place. */
   readonly nearness?: (row: MemoryRow, facts: RowFacts) => number
-  /** ms since 1970. */
+  /** The current time, in ms since 1970. */
   readonly now: number
 }
 
@@ -42,21 +42,21 @@ const tier_order: Readonly<Record<MemoryTier, number>> = {
 const ageOf = ({ at, typology }: MemoryRow, now: number): number =>
   0.5 ** (Math.max(0, now - at) / day_ms / half_life_days[typology])
 
-/** Which of the words the row has: a bit for each. */
+/** A bit mask of the words that the row contains. */
 const sharedWords = ({ words }: RowFacts, sought: ReadonlyArray<string>): number => {
   let bits = 0
   for (let i = 0; i < sought.length; i++) if (words.has(sought[i] ?? "")) bits |= 1 << i
   return bits
 }
 
-/** The sum of the weights of which the bit is set. */
+/** The sum of the weights whose bits are set. */
 const weigh = (bits: number, by: ReadonlyArray<number>): number => {
   let sum = 0
   for (let i = 0; i < by.length; i++) if ((bits & (1 << i)) !== 0) sum += by[i] ?? 0
   return sum
 }
 
-/** Of each word: the fewer rows have it, the more it says of one. */
+/** The weight of each word: the fewer rows contain it, the greater it is. */
 const raritiesOf = (
   words: ReadonlyArray<string>,
   shared: ReadonlyArray<number>
@@ -67,7 +67,10 @@ const raritiesOf = (
     return count === 0 ? 0 : Math.log(1 + shared.length / count)
   })
 
-/** Best first. A persistent row that shares nothing with the query is left out, unless the query has no words. */
+/**
+ * The rows with their scores, best first. A persistent row that shares no word with the query is left out, unless the query has
+ * no words.
+ */
 export const rank = (rows: ReadonlyArray<MemoryRow>, query: Query): ReadonlyArray<Ranked> => {
   const facts = rows.map(factsOf)
   const shared = facts.map((each) => sharedWords(each, query.words))

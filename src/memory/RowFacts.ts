@@ -1,6 +1,7 @@
 /**
- * What a recall and a note need to know of a row, each made when it is first asked for, once for a row. A row does not change: a
- * store gives another one for it when it is told again, moved or superseded, and nothing of this is kept longer than its row.
+ * Values that are computed from a memory row, each at its first use and once for a row object. This is safe because row objects
+ * never change: a store makes a new object when a row is repeated, moved or superseded. No value is kept longer than its row
+ * object.
  */
 import type { MemoryRow } from "./MemoryRow.ts"
 import { ComparableText } from "./NearDuplicate.ts"
@@ -21,7 +22,7 @@ class RowFacts {
     this.#row = row
   }
 
-  /** By which it is found. */
+  /** The words by which searches find the row. */
   get words(): ReadonlySet<string> {
     return (this.#words ??= new Set(rowWords(this.#row.text)))
   }
@@ -30,14 +31,14 @@ class RowFacts {
     return (this.#said ??= new ComparableText(this.#row.text))
   }
 
-  /** Of its embedding; undefined where it has none. */
+  /** The direction of the row's embedding; undefined if it has none. */
   get direction(): Direction | undefined {
     const { embedding } = this.#row
     if (embedding === undefined) return undefined
     return (this.#direction ??= unpackDirection(embedding))
   }
 
-  /** Every run that is told of the row has this very one. */
+  /** The row's line for prompts. All runs that recall the row share this object. */
   get line(): RecalledLine {
     return (this.#line ??= Object.freeze(lineOf(this.#row)))
   }

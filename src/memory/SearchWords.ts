@@ -1,9 +1,10 @@
 /**
- * The words by which a memory is found: in lower case, without the commonest words of English, the plural as the singular.
+ * The words by which searches find a memory: in lower case, without the most common English words, and with plurals reduced to
+ * the singular.
  */
 import { wordsOf } from "./Trigram.ts"
 
-/** Words of one row's index, and of one query. */
+/** The greatest numbers of words in one row's index, and in one query. */
 const row_words_max = 200
 export const query_words_max = 12
 const word_units_max = 40
@@ -34,10 +35,10 @@ const found = (text: string, words_max: number): ReadonlyArray<string> => {
   return [...words]
 }
 
-/** Each word once, in the order of the text; at most 200. */
+/** The search words of a row: each once, in the order of the text, at most 200. */
 export const rowWords = (text: string): ReadonlyArray<string> => found(text, row_words_max)
 
-/** The same of a query: its longest 12, because a long word tells more texts apart. */
+/** The search words of a query: the 12 longest, because long words distinguish texts better. */
 export const queryWords = (text: string): ReadonlyArray<string> =>
   found(text, row_words_max)
     .toSorted((a, b) => b.length - a.length)

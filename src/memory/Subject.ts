@@ -1,22 +1,23 @@
 /**
- * Whether a row is about a subject, so that an erasure removes it: by its subject, by a word of its text, or by an anchor.
+ * Whether a memory row is about a subject, so that an erasure removes it. It is if its subject, text, key, session, place or
+ * anchor, or whoever undid it, names the subject.
  */
 import type { MemoryRow } from "./MemoryRow.ts"
 import { wordsOf } from "./Trigram.ts"
 
 /**
- * The words of a text between single spaces, with one before and one after. A letter with a mark may be written as one character
- * or as two, and names the same person.
+ * The words of a text with single spaces between, before and after them. The text is normalized, because an accented letter may
+ * be written as one character or as two and still means the same name.
  */
 const spaced = (text: string): string => ` ${wordsOf(text.normalize()).join(" ")} `
 
-/** Does the text hold all words of the subject, one after the other? A subject without words is found in no text. */
+/** Whether the text contains all words of the subject in sequence. A subject without words is found in no text. */
 export const names = (text: string, subject: string): boolean => {
   const wanted = spaced(subject)
   return wanted !== "  " && spaced(text).includes(wanted)
 }
 
-/** `workspace/acme` is the place `acme`. */
+/** The name in a place: `acme` for `workspace/acme`. */
 const ofPlace = (place: string): string => place.slice(place.indexOf("/") + 1)
 
 export const isAbout = (row: MemoryRow, subject: string): boolean => {

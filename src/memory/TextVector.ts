@@ -1,16 +1,16 @@
 /**
- * Vectors of texts: the local one, the direction of one, the form in which a row keeps it, and how near two are.
+ * Vectors of texts: a local embedding, a vector's direction, the packed form that a row stores, and how near two directions are.
  */
 import { isAscii, trigramsOf, wordsOf } from "./Trigram.ts"
 
 const dimensions = 128
 const dimensions_max = 4_096
 
-/** FNV-1a, 32 bits, of one character after the others. */
+/** One step of the 32-bit FNV-1a hash, for the next character. */
 const hashed = (hash: number, code: number): number => Math.imul(hash ^ code, 0x01000193)
 const nothing_hashed = 0x811c9dc5
 
-/** Adds or takes one at a place that follows from the trigram's hash. */
+/** Adds or subtracts 1 in the dimension that the trigram's hash selects. */
 const count = (vector: Array<number>, hash: number): void => {
   const place = (hash >>> 0) % dimensions
   vector[place] = (vector[place] ?? 0) + (((hash >>> 16) & 1) === 0 ? 1 : -1)
@@ -18,7 +18,7 @@ const count = (vector: Array<number>, hash: number): void => {
 
 const space = 32
 
-/** The same as of any text: its trigrams are numbers of seven bits a character, and no texts are made. */
+/** Like `countAny`, for ASCII texts: trigrams are numbers with seven bits for each character, so no strings are made. */
 const countAscii = (vector: Array<number>, words: ReadonlyArray<string>): void => {
   const known = new Set<number>()
   for (const word of words) {
@@ -47,7 +47,7 @@ const countAny = (vector: Array<number>, text: string): void => {
 
 const zeros = Array.from({ length: dimensions }, () => 0)
 
-/** Of the trigrams of the text, each counted once. */
+/** The local embedding of a text, made from its trigrams, each counted once. */
 export const localVector = (text: string): ReadonlyArray<number> => {
   const vector = zeros.slice()
   if (isAscii(text)) countAscii(vector, wordsOf(text))
@@ -55,14 +55,14 @@ export const localVector = (text: string): ReadonlyArray<number> => {
   return vector
 }
 
-/** A number from -31 to 31 is one of these characters; 0 is the middle one. */
+/** The characters that stand for the numbers from -31 to 31; the middle one stands for 0. */
 const digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+"
 const middle = 31
 
-/** Where a vector points, in numbers from -31 to 31. */
+/** A vector's direction, in whole numbers from -31 to 31. */
 export interface Direction {
   readonly numbers: Int8Array
-  /** The sum of their squares. */
+  /** The sum of the squares of `numbers`. */
   readonly square: number
 }
 
@@ -72,7 +72,7 @@ const directionOf = (numbers: Int8Array): Direction => {
   return { numbers, square }
 }
 
-/** Undefined of a vector that has none, or is too long. */
+/** The direction of a vector; undefined if the vector is zero, not finite, or too long. */
 export const vectorDirection = (vector: ReadonlyArray<number>): Direction | undefined => {
   let largest = 0
   for (const each of vector) largest = Math.max(largest, Math.abs(each))
@@ -84,20 +84,20 @@ export const vectorDirection = (vector: ReadonlyArray<number>): Direction | unde
   return directionOf(numbers)
 }
 
-/** One character a number. */
+/** Packs a direction into a text with one character for each number. */
 export const packDirection = ({ numbers }: Direction): string => {
   let packed = ""
   for (const each of numbers) packed += digits[each + middle] ?? ""
   return packed
 }
 
-/** The number of each character, by its code. */
+/** The number for which each character stands, by character code. */
 const numbers_of = new Int8Array(128).fill(-middle)
 for (const [number, digit] of [...digits].entries()) {
   numbers_of[digit.charCodeAt(0)] = number - middle
 }
 
-/** A character that is no digit counts as the first one. */
+/** Unpacks a direction. A character that stands for no number counts as -31. */
 export const unpackDirection = (packed: string): Direction => {
   const numbers = new Int8Array(packed.length)
   for (let i = 0; i < packed.length; i++) {
@@ -106,7 +106,7 @@ export const unpackDirection = (packed: string): Direction => {
   return directionOf(numbers)
 }
 
-/** The cosine, 0 where it is negative or their lengths differ. */
+/** The cosine of the angle between two directions; 0 if it is negative or the lengths differ. */
 export const nearness = (a: Direction, b: Direction): number => {
   const { numbers } = a
   const others = b.numbers

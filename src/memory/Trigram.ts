@@ -1,12 +1,13 @@
 /**
- * How similar two texts are by their trigrams, as PostgreSQL's extension pg_trgm counts them: a word in lower case between
- * two spaces and one, its sequences of three characters, each counted once. So the gateway and the database's trigger agree.
+ * The similarity of two texts by their trigrams, as PostgreSQL's extension pg_trgm computes it: each word is put in lower case,
+ * with two spaces before it and one after it, and each sequence of three characters counts once. So the gateway and the
+ * database's trigger agree.
  */
 
 const word = /[\p{Alphabetic}\p{Nd}]+/gu
 const ascii_word = /[a-z0-9]+/g
 
-/** Each character alone, because the database's lower case of a character is one character. */
+/** Lower case of a single character. PostgreSQL's lower case of a character is always one character. */
 const lowered = (character: string): string => {
   const [first = character] = character.toLowerCase()
   return first
@@ -44,7 +45,7 @@ export const trigramsOfWords = (words: ReadonlyArray<string>): ReadonlySet<strin
 
 export const trigramsOf = (text: string): ReadonlySet<string> => trigramsOfWords(wordsOf(text))
 
-/** How many trigrams both have. */
+/** How many trigrams both sets contain. */
 export const sharedBy = (a: ReadonlySet<string>, b: ReadonlySet<string>): number => {
   const [small, large] = a.size < b.size ? [a, b] : [b, a]
   let shared = 0
@@ -52,7 +53,7 @@ export const sharedBy = (a: ReadonlySet<string>, b: ReadonlySet<string>): number
   return shared
 }
 
-/** Shared trigrams by all trigrams, 0 to 1, in single precision as the database has it; 0 where neither has one. */
+/** The shared trigrams divided by all trigrams, 0 to 1, in single precision as in the database; 0 if neither has any. */
 export const similarityOf = (a: ReadonlySet<string>, b: ReadonlySet<string>): number => {
   const shared = sharedBy(a, b)
   const all = a.size + b.size - shared
