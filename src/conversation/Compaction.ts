@@ -1,5 +1,5 @@
 /**
- * What a prompt holds of a conversation and of a run, under a cut. Pure, so the same cut always gives the same prompt. Results
+ * Applies a cut to the conversation and the run in a prompt. It is pure, so the same cut always gives the same prompt. Results
  * become notes of their size first; then whole runs and steps are left out, oldest first, never a call without its result. The
  * run's message and its last step always stay.
  */
@@ -11,45 +11,45 @@ import { resultText } from "./Transcript.ts"
 
 type ToolEntry = Extract<TranscriptEntry, { role: "tool" }>
 
-/** What the supervisor of an earlier run of the conversation saw and said. */
+/** The transcript of an earlier run of the conversation, as that run's own agent saw it. */
 export interface Chapter {
   readonly ordinal: number
   readonly entries: ReadonlyArray<TranscriptEntry>
-  /** About as many UTF-16 units as the entries have. */
+  /** The approximate length of the entries, in UTF-16 units. */
   readonly units: number
-  /** The entries' tokens by the agent's tokenizer, kept once they are counted. */
+  /** The entries' tokens by the agent's tokenizer; absent until they are counted. */
   tokens?: number
 }
 
-/** The conversation before a run: chapters oldest first, and what is cut of them. */
+/** The conversation before a run: its chapters, oldest first, and the cut that applies to them. */
 export interface Past {
   readonly chapters: ReadonlyArray<Chapter>
   readonly cut: HistoryCut | undefined
-  /** Its chapters have, or had, files. Absent = none. */
+  /** True = the chapters have or had files. Absent = they never had any. */
   readonly hasFiles?: boolean
-  /** UTF-16 units of its chapters, once they have been summed. */
+  /** The length of all chapters in UTF-16 units; absent until it is summed. */
   units?: number
-  /** What a model is shown of it under its own cut, once it has been. */
+  /** What a model is shown of this past under its own cut; absent until it is computed. */
   shown?: ShownPast
 }
 
 export interface ShownPast {
   readonly entries: ReadonlyArray<TranscriptEntry>
-  /** By the agent's tokenizer, once they have been counted. */
+  /** The tokens by the agent's tokenizer; absent until they are counted. */
   tokens?: number
-  /** Until then: the tokens without the newest chapter, where those are known. */
+  /** The tokens without the newest chapter, where those are known; used until `tokens` is counted. */
   readonly without_newest?: number
 }
 
 export const no_past: Past = { chapters: [], cut: undefined }
 
-/** A shorter result stays: its note would be as long. */
+/** A result shorter than this is not replaced by a note, which would be as long. */
 const elided_units_min = 200
-/** No result is cut shorter than this, and none that is cut is cut again. */
+/** No result is cut shorter than this, and a result that was cut is not cut again. */
 export const capped_units_min = 256
 const cappable_units_min = 2 * capped_units_min
 
-/** An entry with a text that is not the tool's own. */
+/** The entry with another text in place of the tool's own. */
 const shortened = (entry: ToolEntry, json: string): ToolEntry => ({
   ...entry,
   outcome: { _tag: "Value", json },
@@ -69,7 +69,7 @@ const elidedEntry = (entry: TranscriptEntry): TranscriptEntry => {
     : shortened(entry, `[a result of ${json.length} characters is left out here]`)
 }
 
-/** Can the result be cut to `capped_units_min` units and be shorter for it? */
+/** Whether cutting the result to `capped_units_min` units makes it shorter. */
 export const isCappable = (entry: TranscriptEntry): entry is ToolEntry =>
   entry.role === "tool" &&
   entry.outcome._tag === "Value" &&
@@ -104,13 +104,13 @@ const note = (
           : "")
 })
 
-/** The note in the place of runs that are left out. */
+/** The note that replaces runs that are left out; undefined if there are none. */
 export const historyNote = (cut: HistoryCut | undefined): TranscriptEntry | undefined =>
   cut === undefined || cut.dropped === 0
     ? undefined
     : note("this conversation", "messages", cut.dropped, cut.summary)
 
-/** The note in the place of steps that are left out. */
+/** The note that replaces steps that are left out; undefined if there are none. */
 export const frameNote = (cut: FrameCut | undefined): TranscriptEntry | undefined =>
   cut === undefined || cut.dropped === 0
     ? undefined
@@ -121,7 +121,7 @@ export const frameNote = (cut: FrameCut | undefined): TranscriptEntry | undefine
         cut.summary
       )
 
-/** A chapter as it is shown. */
+/** A chapter as a model is shown it under a cut. */
 export const shownChapter = (
   chapter: Chapter,
   cut: HistoryCut | undefined
@@ -142,13 +142,13 @@ export const shownPast = ({ chapters, cut }: Past): ReadonlyArray<TranscriptEntr
   return shown
 }
 
-/** A turn and its results. */
+/** One step: a turn and the results of its calls. */
 export interface Step {
   readonly step: number
   readonly entries: ReadonlyArray<TranscriptEntry>
 }
 
-/** The steps up to `last` that a transcript shows; its message and the note of its cut are left out. */
+/** The steps up to `last` that a transcript shows, without its message and without the note of its cut. */
 export const stepsOf = (
   transcript: ReadonlyArray<TranscriptEntry>,
   last: number,
@@ -164,8 +164,8 @@ export const stepsOf = (
 }
 
 /**
- * The transcript of a frame that has taken `last` steps, cut as `before`, under a further cut; a new list, because others
- * may hold the old one.
+ * Applies a further cut to the transcript of a frame that has taken `last` steps and was cut as `before`. Returns a new list,
+ * because others may still use the old one.
  */
 export const cutTranscript = (
   transcript: ReadonlyArray<TranscriptEntry>,

@@ -1,6 +1,6 @@
 /**
- * Which cut brings a prompt back within its bounds. Each cut goes down to half of the room: cuts are rare, and between them the
- * prompt only grows at its end, which providers' caches need.
+ * Plans the cut that brings a prompt back within its bounds. Each cut goes down to half of the room, so cuts are rare and the
+ * prompt only grows at its end between them, which providers' caches need.
  */
 import type { Past } from "./Compaction.ts"
 import {
@@ -20,28 +20,31 @@ import type { Measure } from "./PromptSize.ts"
 import { entrySize, sizeOf } from "./PromptSize.ts"
 import type { TranscriptEntry } from "./Transcript.ts"
 
-/** Earlier runs that a prompt may hold, however short they are. */
+/** The greatest number of earlier runs in a prompt, however short they are. */
 export const chapters_max = 100
 
-/** A prompt before a turn. */
+/** The parts of a prompt before a turn. */
 export interface Prompt {
-  /** Tokens of what is never cut: system text and tools. */
+  /** The tokens of the parts that are never cut: system text and tools. */
   readonly fixed: number
   readonly past: Past
   readonly transcript: ReadonlyArray<TranscriptEntry>
   readonly cut: FrameCut | undefined
-  /** Steps that the frame has taken. */
+  /** The number of steps that the frame has taken. */
   readonly step: number
 }
 
 export interface Bounds {
-  /** Of the whole prompt, in tokens. */
+  /** The bound of the whole prompt, in tokens. */
   readonly context_tokens_max: number
-  /** Of the conversation before the run. */
+  /** The bound of the conversation before the run, in tokens. */
   readonly history_tokens_max: number
-  /** Tokens of a summary of all that is dropped; 0 = no summary, and results go before whole runs and steps. */
+  /**
+   * The tokens reserved for a summary of everything that is dropped. 0 = there is no summary, and results are shortened before
+   * whole runs and steps are dropped.
+   */
   readonly summary_tokens_max: number
-  /** The provider has refused the prompt, so it is cut even within the bounds. */
+  /** True = the provider has refused the prompt as too long, so it is cut even if it is within the bounds. */
   readonly refused: boolean
 }
 
@@ -50,11 +53,11 @@ export interface Plan {
   readonly own: FrameCut | undefined
   readonly tokens_before: number
   readonly tokens_after: number
-  /** What this cut drops, oldest first, with the notes of earlier cuts. */
+  /** The entries that this cut drops, oldest first, including the notes of earlier cuts. */
   readonly dropped: ReadonlyArray<TranscriptEntry>
 }
 
-/** A run of the past or a step of the frame. */
+/** One part that can be cut: a run of the past, or a step of the frame. */
 interface Unit {
   readonly of: "history" | "own"
   readonly at: number
@@ -63,15 +66,15 @@ interface Unit {
   shown: "whole" | "elided" | "dropped"
 }
 
-/** Room for the note on what was dropped. */
+/** The tokens reserved for the note on what was dropped. */
 const note_tokens = 48
 
-/** The prompt as units, and its size while they are elided and dropped. */
+/** Tracks a prompt's units, and its size while units are elided and dropped. */
 class Shrinking {
   readonly history: ReadonlyArray<Unit>
   readonly own: ReadonlyArray<Unit>
   readonly #measure: Measure
-  /** Everything that no unit holds: notes, the run's message, system text and tools. */
+  /** The size of everything outside the units: notes, the run's message, system text and tools. */
   #rest: number
   historyTokens: number
   #ownTokens = 0
@@ -112,7 +115,7 @@ class Shrinking {
     unit.tokens = tokens
   }
 
-  /** Replaces results by notes of their size, oldest first, until `enough`. */
+  /** Replaces results by notes of their size, oldest first, until `enough()` is true. */
   elide(units: ReadonlyArray<Unit>, enough: () => boolean) {
     for (const unit of units) {
       if (enough()) return
@@ -124,7 +127,7 @@ class Shrinking {
     }
   }
 
-  /** Drops units, oldest first, until `enough`. `note`: tokens of what stands for them. */
+  /** Drops units, oldest first, until `enough()` is true. `note` is the tokens of the text that replaces them. */
   drop(units: ReadonlyArray<Unit>, note: number, enough: () => boolean) {
     let noted = false
     for (const unit of units) {
@@ -141,11 +144,14 @@ class Shrinking {
   }
 }
 
-/** The place of the last unit that is shown so, or `before` if none is. */
+/** The position of the last unit whose state is `shown`, or `before` if there is none. */
 const through = (units: ReadonlyArray<Unit>, shown: Unit["shown"], before: number): number =>
   units.reduce((last, unit) => (unit.shown === shown ? unit.at : last), before)
 
-/** To how many UTF-16 units the last step's results are cut for the prompt to fit; undefined where a cut changes nothing. */
+/**
+ * The length in UTF-16 units to which the last step's results are cut for the prompt to fit; undefined if a cut would change
+ * nothing.
+ */
 const capOf = (
   last: ReadonlyArray<TranscriptEntry>,
   allowed: number,
@@ -165,7 +171,7 @@ const capOf = (
   }
 }
 
-/** The cut; undefined where nothing has to be left out, or nothing can. */
+/** The cut for a prompt; undefined if nothing has to be left out, or nothing can be. */
 export const planCompaction = (
   prompt: Prompt,
   bounds: Bounds,
@@ -238,7 +244,10 @@ const droppedOf = (prompt: Prompt, all: Shrinking): ReadonlyArray<TranscriptEntr
       ]
 }
 
-/** The plan with a summary of all that it drops: of the conversation, or of that and the frame's steps in one. */
+/**
+ * The plan with a summary of everything that it drops: of the conversation, or of the conversation and the frame's steps
+ * together.
+ */
 export const summarisedBy = (plan: Plan, text: string, prompt: Prompt, measure: Measure): Plan => {
   const { history, own } = plan
   const summed: Pick<Plan, "history" | "own"> =

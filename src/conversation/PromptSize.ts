@@ -1,5 +1,6 @@
 /**
- * The size of what a model is shown, in the caller's unit, and an upper bound of its tokens, which costs less than counting.
+ * Computes the size of what a model is shown, in the caller's unit, and an upper bound of its tokens, which is cheaper than
+ * counting them.
  */
 import type { Json } from "../Canonical.ts"
 import type { Part } from "./Part.ts"
@@ -7,24 +8,27 @@ import { fileTokens } from "./Part.ts"
 import type { TranscriptEntry } from "./Transcript.ts"
 import { resultText } from "./Transcript.ts"
 
-/** Tokens, or any other length, of a text. Pure. */
+/** A pure function that gives the length of a text, in tokens or any other unit. */
 export type Measure = (text: string) => number
 
 export const utf16Units: Measure = (text) => text.length
 
-/** No tokenizer over bytes makes more tokens of a text than its UTF-8 has bytes: at most three for each UTF-16 unit. */
+/**
+ * The most tokens for one UTF-16 unit: it has at most three bytes in UTF-8, and no byte-based tokenizer makes more tokens than
+ * bytes.
+ */
 const tokens_per_unit_max = 3
 
-/** A unit of a text in JSON is at most six bytes: its escape. So is no number longer, and no literal. */
+/** The most tokens for one unit of a text in JSON, whose escape has at most six bytes, and for a number or a literal. */
 const tokens_per_json_unit_max = 6
 const tokens_per_number_max = 24
-/** Of a number or a literal in JSON, about. */
+/** The approximate length of a number or a literal in JSON. */
 const units_per_number = 5
 
-/** Tokens of a message beside its text: role and separators. */
+/** The tokens of a message besides its text: its role and separators. */
 const entry_overhead = 4
 
-/** Of what an entry has beside its text, results and calls. */
+/** The size of an entry's parts, which it has besides its text, results and calls. */
 const partsSize = (parts: ReadonlyArray<Part>, measure: Measure): number => {
   let size = 0
   for (const part of parts) {
@@ -34,8 +38,8 @@ const partsSize = (parts: ReadonlyArray<Part>, measure: Measure): number => {
 }
 
 /**
- * Without what only its provider reads (signatures, encrypted reasoning), which is no text of the prompt. `ofJson`: the size of
- * arguments; absent = that of their JSON text.
+ * The size of an entry. It leaves out data that only the provider reads (signatures, encrypted reasoning) and that is not text
+ * of the prompt. `ofJson` gives the size of arguments; absent = the size of their JSON text.
  */
 export const entrySize = (
   entry: TranscriptEntry,
@@ -67,7 +71,10 @@ export const entrySize = (
   }
 }
 
-/** The size of a value's JSON, without encoding it, where each unit of a text counts for so much, and so does any other value. */
+/**
+ * The size of a value's JSON, computed without encoding it. `of_unit` is the size of each unit of a text, and `of_other` that of
+ * any other scalar.
+ */
 const jsonSize = (value: Json, of_unit: number, of_other: number): number => {
   if (typeof value === "string") return 2 + value.length * of_unit
   if (typeof value !== "object" || value === null) return of_other
@@ -88,12 +95,12 @@ const jsonSize = (value: Json, of_unit: number, of_other: number): number => {
 const jsonMost = (value: Json): number =>
   jsonSize(value, tokens_per_json_unit_max, tokens_per_number_max)
 
-/** About as many UTF-16 units as a value's JSON has. */
+/** The approximate length of a value's JSON, in UTF-16 units. */
 export const jsonUnits = (value: Json): number => jsonSize(value, 1, units_per_number)
 
 const unitsMost: Measure = (text) => text.length * tokens_per_unit_max
 
-/** An upper bound of an entry's tokens by any tokenizer over bytes. */
+/** An upper bound of an entry's tokens by any byte-based tokenizer. */
 export const entryMost = (entry: TranscriptEntry): number => {
   switch (entry.role) {
     case "user":

@@ -30,7 +30,7 @@ const classOf = (code: number): number => {
   return code < 0x2000 ? syllable : wide
 }
 
-/** Tokens of so many characters of one class. A word takes the one space before it with it. */
+/** The tokens of a run of `run` characters of one class. A word includes the one space before it. */
 const tokensOf = (kind: number, run: number): number => {
   switch (kind) {
     case nothing:
@@ -55,7 +55,7 @@ const tokensOf = (kind: number, run: number): number => {
   }
 }
 
-/** Never more than the text's UTF-8 has bytes. */
+/** Estimates a text's tokens; never more than its bytes in UTF-8. */
 export const estimateTokens = (text: string): number => {
   let tokens = 0
   let kind = nothing

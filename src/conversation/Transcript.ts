@@ -1,5 +1,5 @@
 /**
- * What a model is shown of a frame: the user's texts, its own turns, and results in the model's order.
+ * What a model is shown of a frame: the user's texts, the model's own turns, and results in the model's order.
  */
 import type { Json } from "../Canonical.ts"
 import { isCapabilityDenied } from "../capability/Capability.ts"
@@ -30,9 +30,9 @@ export type TranscriptEntry =
       readonly model_id: string
       readonly name: string
       readonly outcome: Outcome
-      /** The arguments that a person replaced the model's with. */
+      /** The arguments with which a person replaced the model's. */
       readonly modified?: { readonly by: string; readonly arguments: unknown } | undefined
-      /** `outcome` is the model's copy of the tool's: cleaned, cut, or a note in its place. */
+      /** True = `outcome` is the model's copy of the tool's outcome: cleaned, cut, or replaced by a note. */
       readonly copy?: true
       readonly files?: ReadonlyArray<FilePart> | undefined
     }
@@ -41,7 +41,7 @@ export type TranscriptEntry =
 export const filesOf = (entry: TranscriptEntry): ReadonlyArray<FilePart> =>
   (entry.role === "user" ? entry.parts?.filter(isFile) : entry.files) ?? []
 
-/** At most so many bytes of UTF-8, never half a character, and a note if the text is cut. */
+/** Cuts a text to at most `bytes_max` bytes of UTF-8 without splitting a character, and adds a note if it is cut. */
 export const capBytes = (text: string, bytes_max: number): string => {
   if (text.length * 3 <= bytes_max) return text
   let bytes = 0
@@ -58,12 +58,12 @@ export const capBytes = (text: string, bytes_max: number): string => {
     : `${text.slice(0, end)}\n[cut at ${bytes_max} bytes; ${text.length - end} characters more are kept in the journal]`
 }
 
-/** Is the result more than a model is shown of one? */
+/** Whether the result is larger than what a model is shown of one. */
 export const isLong = (outcome: Outcome): boolean =>
   outcome._tag === "Value" && isBeyondBytes(outcome.json, model_copy_bytes_max)
 
 /**
- * A result as its model is shown it: cleaned and cut; the same object where that changes nothing. `texts`: the texts in it stay
+ * The model's copy of a result: cleaned and cut. Returns the same object if nothing changes. `texts` = texts in it stay
  * unescaped.
  */
 export const modelCopy = (outcome: Outcome, texts: boolean): Outcome => {
@@ -79,11 +79,13 @@ const denied = (reason: string, message: string): string =>
   rejected_prefix +
   failureTextForModel(failureOf(new ToolPolicyError({ kind: "permission", reason, message })))
 
-/** A text that was written for a person or a log, cleaned for a model, without secrets and personal data. */
+/** Cleans a text that was written for a person or a log for a model, without secrets and personal data. */
 const cleanText = (text: string, tool?: string): string =>
   sanitiseText(redact(text, tool === undefined ? [] : [tool]))
 
-/** A result is in the prompt of every later turn, and is cleaned once (bench row `history`). */
+/**
+ * The cleaned texts of results. A result is in the prompt of every later turn, so it is cleaned only once (bench row `history`).
+ */
 const texts = new WeakMap<Outcome, string>()
 
 const textOf = (outcome: Outcome, tool: string): string => {

@@ -1,7 +1,6 @@
 /**
- * The record of one attempt of a call, stored apart from the journal for audits and for questions about one tool over many
- * runs. SemStreams records the same. The key is the call's id and a time, so that a call that is retried has several
- * records.
+ * The record of one attempt of a call. It is stored apart from the journal, for audits and for queries about one tool over many
+ * runs, as in SemStreams. Its key is the call's id and a time, so a call that is retried has several records.
  */
 import { Schema } from "effect"
 import { Exception } from "../error/Exception.ts"
@@ -10,7 +9,7 @@ import { CallId, RunId, Tenant } from "../Ids.ts"
 import { Outcome } from "../run/RunEvent.ts"
 import type { ToolCompleted } from "./ToolCallMetadata.ts"
 
-/** The last attempt of a call has an `outcome`; one that was followed by another has its failure in `retried`. */
+/** One attempt. The last attempt of a call has an `outcome`; an earlier one has its failure in `retried`. */
 export const CallRecord = Schema.Struct({
   /** `{run}/{call}.{ns since 1970}`; unique. */
   key: Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(4_000)),
@@ -56,7 +55,7 @@ export const recordOf = (fact: ToolCompleted, timestamp_ns: bigint): CallRecord 
   }
 }
 
-/** The fact of an attempt that another one followed. */
+/** An attempt that was followed by another one. */
 export interface Retried extends Pick<
   CallRecord,
   "tenant" | "trace_id" | "agent_name" | "tool_name" | "started_at" | "ended_at"
@@ -67,7 +66,7 @@ export interface Retried extends Pick<
   readonly error: ToolFailure
 }
 
-/** The record of an attempt that another one followed. */
+/** The record of an attempt that was followed by another one. */
 export const recordOfRetried = (attempt: Retried, timestamp_ns: bigint): CallRecord => ({
   key: recordKey(`${attempt.run}/${attempt.call}`, timestamp_ns),
   tenant: attempt.tenant,
@@ -83,7 +82,7 @@ export const recordOfRetried = (attempt: Retried, timestamp_ns: bigint): CallRec
   duration_ms: Math.max(attempt.ended_at - attempt.started_at, 0)
 })
 
-/** About how many bytes a record takes in memory, for bounded buffers. */
+/** The approximate memory that a record takes, in bytes, for bounded buffers. */
 export const recordWeightOf = ({ exception, outcome, ...record }: CallRecord): number =>
   (exception === undefined ? 0 : (exception.message.length + exception.stacktrace.length) * 2) +
   (outcome?._tag === "Value" ? outcome.json.length * 2 : 0) +

@@ -1,6 +1,6 @@
 /**
- * The spec of a declared tool, with the codecs of its arguments and its result. Both are made of one declaration, so that
- * what a model is shown is what is checked.
+ * Makes the spec of a declared tool and the codecs of its arguments and its result. Both come from one declaration, so what a
+ * model is shown is what is checked.
  */
 import { Effect, Exit, Result, Schema } from "effect"
 import * as Tool from "effect/ai/Tool"
@@ -19,7 +19,7 @@ import type { ToolSpec } from "./ToolSpec.ts"
 export interface Declaration {
   readonly name: string
   readonly description: string | null | undefined
-  /** Its first line is the description of a tool that has none. */
+  /** A text for people. Its first line becomes the description of a tool without one. */
   readonly documentation?: string | undefined
   /** Absent = no arguments, or those that the governance's `input_schema` describes. */
   readonly input: AnySchema | undefined
@@ -32,11 +32,14 @@ export interface DeclaredSpec {
   readonly input: InputCodec
   readonly output: OutputCodec
   readonly spec: ToolSpec
-  /** The declared permission where it is one of each call. */
+  /** The declared permission, if it is a function of each call. */
   readonly permission: CallPermission | undefined
 }
 
-/** For `JSON.stringify`: throws at what JSON would change, such as a date or NaN, and lets it leave out what is undefined. */
+/**
+ * A replacer for `JSON.stringify`. It throws at values that JSON would change, such as a date or NaN; undefined members are left
+ * out.
+ */
 function onlyAbsent(this: Readonly<Record<string, unknown>>, name: string, value: unknown) {
   const given = this[name]
   if (Object.is(given, value) && isPlain(value)) return value
@@ -59,9 +62,9 @@ const isPlain = (value: unknown): boolean => {
 }
 
 /**
- * A body of no declared result may give nothing, as a write often does, and objects with members that are undefined: nothing is
- * null, and such members are left out, as JSON does. Neither is a failure of what the body has done. Where only a JSON Schema
- * declares the result, `nothing` is no result.
+ * Makes an output codec tolerant of absent values, because they are no failure of what the body has done. A body without a
+ * declared result may return nothing, as a write often does, which becomes null; undefined members are left out, as in JSON. If
+ * only a JSON Schema declares the result, `nothing` is undefined, and returning nothing fails.
  */
 const withoutAbsent = (output: OutputCodec, nothing: null | undefined): OutputCodec => ({
   ...output,
@@ -74,7 +77,7 @@ const withoutAbsent = (output: OutputCodec, nothing: null | undefined): OutputCo
   }
 })
 
-/** Fails where a schema cannot be said in JSON Schema, and where the spec cannot be read or contradicts itself. */
+/** Makes the spec and the codecs. Fails if a schema has no JSON Schema, or if the spec is invalid or contradicts itself. */
 export const declaredSpec = Effect.fnUntraced(function* (
   { description, documentation, input: takes, name, output: gives, reconcile }: Declaration,
   governance: CallGovernance

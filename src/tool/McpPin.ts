@@ -1,5 +1,5 @@
 /**
- * Which definition of an MCP server's tool was accepted, by whom and how. Any other definition is not used until an operator
+ * Pins: which definition of an MCP server's tool was accepted, by whom and how. Another definition is not used until an operator
  * accepts it.
  */
 import { Schema } from "effect"
@@ -10,7 +10,10 @@ const McpHash = Schema.String.check(
   Schema.isPattern(/^[0-9a-f]{64}$/, { description: "64 lower-case hexadecimal digits" })
 )
 
-/** `first_use`: at the server's first import; `listed`: its hash was in the operator's list; `operator`: by hand. */
+/**
+ * How a definition was accepted. `first_use`: at the server's first import. `listed`: its hash was in the operator's list.
+ * `operator`: an operator accepted it by hand.
+ */
 export const McpAcceptance = Schema.Literals(["first_use", "listed", "operator"])
 export type McpAcceptance = typeof McpAcceptance.Type
 
@@ -26,7 +29,7 @@ export const McpPin = Schema.Struct({
 })
 export interface McpPin extends Schema.Schema.Type<typeof McpPin> {}
 
-/** One acceptance, kept for good. `old_hash` is null where the tool had no pin. */
+/** One acceptance, which is kept forever. `old_hash` is null if the tool had no pin before. */
 export const McpPinChange = Schema.Struct({
   server: Schema.String,
   tool: Schema.String,
@@ -38,7 +41,7 @@ export const McpPinChange = Schema.Struct({
 })
 export interface McpPinChange extends Schema.Schema.Type<typeof McpPinChange> {}
 
-/** Another acceptance came first: the accepted definition is not the one that this was to replace. */
+/** Another acceptance came first: the pinned definition is not the one that this acceptance was to replace. */
 export class McpPinConflict extends Schema.TaggedError<McpPinConflict>()("McpPinConflict", {
   server: Schema.String,
   tool: Schema.String
@@ -48,7 +51,7 @@ export class McpPinConflict extends Schema.TaggedError<McpPinConflict>()("McpPin
   }
 }
 
-/** The server, or a tool of it, is not known. */
+/** There is no such server, or it has no such tool. */
 export class McpToolNotFound extends Schema.TaggedError<McpToolNotFound>()("McpToolNotFound", {
   server: Schema.String,
   tool: Schema.String
@@ -74,12 +77,19 @@ export class McpDefinitionNotOffered extends Schema.TaggedError<McpDefinitionNot
 }
 
 /**
+ * The state of a tool of an MCP server.
+ *
  * - `available`: it can be called.
- * - `changed`: the server's definition is not the accepted one.
+ *
+ * - `changed`: the server's definition differs from the accepted one.
+ *
  * - `not_accepted`: it was never accepted.
+ *
  * - `accepted`: it was accepted after the start, and is used from the next start on.
+ *
  * - `gone`: the server no longer lists it.
- * - `refused`: it cannot be used: its name collides, or its schema does not compile.
+ *
+ * - `refused`: it cannot be used, because its name collides or its schema does not compile.
  */
 export const McpToolState = Schema.Literals([
   "available",

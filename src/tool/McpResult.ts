@@ -1,12 +1,12 @@
 /**
- * The result of an MCP server as a value: its structured content where there is one, else its content as one text, in which
+ * Converts an MCP server's result into a value: its structured content if there is any, else its content as one text, in which
  * everything that is not text is replaced by a description.
  */
 import { truncateUnits } from "../CutText.ts"
 import type { GivenFile } from "../conversation/Part.ts"
 import type { Json } from "../Canonical.ts"
 
-/** The answer to `tools/call`, of which only the form of an object is known. */
+/** The answer to `tools/call`. Only that it is an object has been checked. */
 export interface McpCallResult {
   readonly content?: unknown
   readonly structuredContent?: unknown
@@ -20,14 +20,14 @@ const isBlock = (value: unknown): value is Block => typeof value === "object" &&
 const text = (value: unknown, otherwise: string): string =>
   typeof value === "string" ? truncateUnits(value, 1_000) : otherwise
 
-/** Bytes of base64 data. */
+/** The number of bytes that base64 data stands for. */
 const bytesOf = (data: unknown): number =>
   typeof data === "string" ? Math.floor((data.replace(/=+$/, "").length * 3) / 4) : 0
 
 const media = (kind: string, block: Block, isAttached: boolean): string =>
   `[${kind} ${text(block["mimeType"], "of an unknown type")}, ${bytesOf(block["data"])} bytes, ${isAttached ? "attached" : "not shown"}]`
 
-/** Images and audio of a result, each with its block. */
+/** The images and audio of a result, each with its content block. */
 export const mediaOf = (
   result: McpCallResult
 ): ReadonlyArray<{ readonly block: unknown; readonly file: GivenFile }> => {
@@ -68,7 +68,7 @@ const blockText = (block: unknown, attached: ReadonlySet<unknown>): string => {
 
 const nothing: ReadonlySet<unknown> = new Set()
 
-/** All content as one text; `attached`: the blocks that stand beside it as files. */
+/** All content as one text. `attached` are the blocks that are attached as files. */
 export const contentText = (
   result: McpCallResult,
   attached: ReadonlySet<unknown> = nothing

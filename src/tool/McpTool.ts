@@ -1,6 +1,6 @@
 /**
- * A tool as an MCP server offers it, and what the runtime makes of it: its pinned text, its name, its side effects. What a
- * server declares of itself is a claim, and never more.
+ * Derives a tool of the runtime from one that an MCP server offers: its pinned text, its name and its side effects. What a
+ * server says about its own tools is only a claim.
  */
 import { Result, Schema } from "effect"
 import { cutText, truncateUnits } from "../CutText.ts"
@@ -14,7 +14,7 @@ const JsonObject = Schema.Record(Schema.String, Schema.Json)
 /** The greatest canonical text of one definition, in UTF-16 units. */
 const definition_chars_max = 65_536
 
-/** The part of a listed tool that is pinned: everything that a model, a person or a validator relies on. */
+/** The part of a listed tool that is pinned: everything on which a model, a person or a validator relies. */
 export const McpDefinition = Schema.Struct({
   name: Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(200)),
   title: Schema.optionalKey(Schema.String),
@@ -29,7 +29,7 @@ export interface McpDefinition extends Schema.Schema.Type<typeof McpDefinition> 
 
 const decode = Schema.decodeUnknownResult(McpDefinition)
 
-/** The part of a listed tool that is pinned, or why the tool cannot be used. Other members are left out. */
+/** The pinned part of a listed tool; other members are left out. Fails with the reason why the tool cannot be used. */
 export const definitionOf = (listed: unknown): Result.Result<McpDefinition, string> => {
   const decoded = decode(listed)
   if (Result.isFailure(decoded)) return Result.fail(truncateUnits(decoded.failure.message, 300))
@@ -48,16 +48,19 @@ export const listedName = (listed: unknown): string => {
   return typeof name === "string" && name !== "" ? truncateUnits(name, 200) : "(without a name)"
 }
 
-/** A server's name of a tool as a model's name: whatever is not a letter, digit, `_` or `-` becomes `_`; at most 64 characters. */
+/**
+ * Converts a server's name for a tool into a legal name: each character other than a letter, digit, `_` or `-` becomes `_`, and
+ * the name is cut to 64 characters.
+ */
 export const toolName = (name: string): string =>
   name.replaceAll(/[^A-Za-z0-9_-]/g, "_").slice(0, 64)
 
 const hint = (definition: McpDefinition, name: string): unknown => definition.annotations?.[name]
 
 /**
- * The side effects that the hints claim: read if it is read-only and not destructive, write if it is not read-only and its
- * world is closed, external in all other cases. A claim of idempotency never lets a lost call be sent again: only an
- * operator's declaration does.
+ * The side effects that a definition's hints claim: `read` if the tool is read-only and not destructive, `write` if it is not
+ * read-only and its world is closed, `external` in all other cases. A claim of idempotency never causes a lost call to be sent
+ * again: only an operator's declaration does.
  */
 export const claimedEffects = (definition: McpDefinition): SideEffects => {
   const readOnly = hint(definition, "readOnlyHint")
@@ -65,7 +68,7 @@ export const claimedEffects = (definition: McpDefinition): SideEffects => {
   return readOnly === false && hint(definition, "openWorldHint") === false ? "write" : "external"
 }
 
-/** Control characters, marks of direction, zero-width characters and tags: what a person cannot see. */
+/** Matches characters that a person cannot see: control characters, direction marks, zero-width characters and tags. */
 const unseen =
   // oxlint-disable-next-line no-control-regex, no-misleading-character-class -- they are what is taken out here
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e007f}]/gu
@@ -75,7 +78,7 @@ const description_max = 4_000
 /** A text of the server without invisible characters and role markers. */
 const prose = (text: string): string => sanitiseText(text.replace(unseen, ""))
 
-/** The sanitised description for a model, at most 4,000 characters. The pin is that of the description as it came. */
+/** The sanitised description for a model, at most 4,000 characters. The pin covers the original description. */
 export const shownDescription = (definition: McpDefinition): string =>
   cutText(prose(definition.description ?? definition.title ?? ""), description_max)
 
@@ -93,14 +96,14 @@ const proseIn = (value: Json): Json => {
 }
 
 /**
- * The schema for a model: its descriptions and titles are sanitised like the tool's, every other text and name is without
- * control characters and role markers. Arguments are validated by the schema as it came, so that a property whose name was
- * changed cannot be given under the name that is shown.
+ * The schema for a model: its descriptions and titles are sanitised like the tool's, and every other text and name has no
+ * control characters and role markers. Arguments are validated by the original schema, so a property whose name was changed
+ * cannot be passed under the changed name.
  */
 export const shownSchema = (schema: McpDefinition["inputSchema"]): McpDefinition["inputSchema"] =>
   sanitiseTexts(proseIn(schema)) as McpDefinition["inputSchema"]
 
-/** What an approver reads before a call. */
+/** The text about a call's effect that an approver reads. */
 export const effectDescription = (namespace: string, definition: McpDefinition): string => {
   const destroys =
     hint(definition, "readOnlyHint") !== true && hint(definition, "destructiveHint") !== false

@@ -1,5 +1,5 @@
 /**
- * A declaration that cannot be right. It ends the start, so that its text has to be enough to fix it.
+ * The error for an invalid declaration of a tool. It fails the start, so its text has to be enough to fix the declaration.
  */
 import { Schema } from "effect"
 import type { SchemaIssue } from "effect"
@@ -8,14 +8,17 @@ import { truncateUnits } from "../CutText.ts"
 import { Role } from "../Principal.ts"
 import { didYouMean } from "./Nearest.ts"
 
-/** `message` names the tool, the field and the fix; `field` is a path such as `retry.max_attempts`. */
+/**
+ * A tool's declaration is invalid. `message` names the tool, the field and the fix; `field` is a path such as
+ * `retry.max_attempts`.
+ */
 export class MisdeclaredTool extends Schema.TaggedError<MisdeclaredTool>()("MisdeclaredTool", {
   tool: Schema.String,
   field: Schema.String,
   message: Schema.String
 }) {}
 
-/** The sentence with a full stop where it has none of . ? ! at its end. */
+/** Adds a full stop to a sentence that does not end in `.`, `?` or `!`. */
 const withStop = (sentence: string): string => (/[.?!]$/.test(sentence) ? sentence : `${sentence}.`)
 
 /** `problem` and `fix` are sentences without their full stop. */

@@ -81,11 +81,11 @@ const source = `${listed.map(quoted).join("|")}|${barred}`
 
 /** Matches a marker anywhere, in linear time: every repetition is bounded. */
 export const any_marker = new RegExp(source, "i")
-/** Matches a marker at the end of a text of at most `marker_units_max`. */
+/** Matches a marker at the end of a text of at most `marker_units_max` UTF-16 units. */
 export const last_marker = new RegExp(`(?:${source})$`, "i")
 /** The longest marker, in UTF-16 units. */
 export const marker_units_max = 52
 /** The last characters of markers. */
 export const marker_ends: ReadonlySet<string> = new Set(["_", ">", "]"])
-/** The characters that markers begin with and contain. */
+/** Matches the characters with which markers begin and which they contain. */
 export const marker_holds = /[\w▁./:<[|｜-]/

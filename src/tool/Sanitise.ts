@@ -1,6 +1,6 @@
 /**
- * Sanitises the model's copy of a text from outside: without invisible characters, without role markers, and with markup
- * escaped. The journal keeps the text as it came.
+ * Sanitises the model's copy of a text from outside: invisible characters and role markers are removed, and markup is escaped.
+ * The journal keeps the original text.
  */
 import { Result } from "effect"
 import type { Json } from "../Canonical.ts"
@@ -16,7 +16,7 @@ import {
 
 const low_marker = "__system__"
 
-/** The begin of the marker that ends at the end of `kept`; undefined = none does. */
+/** The start of the marker with which `kept` ends; undefined = it ends with none. */
 const markerAt = (kept: ReadonlyArray<string>): number | undefined => {
   if (kept.at(-1) === "_") {
     // A text may be all underscores: only the one marker with this end is compared.
@@ -33,8 +33,8 @@ const markerAt = (kept: ReadonlyArray<string>): number | undefined => {
 }
 
 /**
- * Removes markers, those included that the removal of another one creates. One pass: at each character that may close a
- * marker, the text that was kept so far is compared.
+ * Removes markers, including those that the removal of another one creates. It takes one pass: at each character that may end a
+ * marker, the text kept so far is compared.
  */
 const withoutMarkers = (text: string): string => {
   if (!any_marker.test(text)) return text
@@ -56,15 +56,15 @@ const entities: Readonly<Record<string, string>> = {
   "'": "&#x27;"
 }
 
-/** A plain text, such as a file's: it is not escaped, so that a model sees it as it is. */
+/** Sanitises a plain text, such as a file's, without escaping markup, so that a model sees it unchanged otherwise. */
 export const sanitiseText = (text: string): string => withoutMarkers(withoutInvisible(text))
 
 const leaf = (text: string): string =>
   sanitiseText(text).replace(/[&<>"']/g, (character) => entities[character] ?? character)
 
 /**
- * The members under sanitised names, which are not escaped. Where two would get one name, both are kept: a name that was
- * clean stays, and the others are numbered, as in `total (2)`.
+ * The members under sanitised names, which are not escaped. If two members would get the same name, both are kept: a name that
+ * needed no change stays, and the others are numbered, as in `total (2)`.
  */
 const named = (
   members: ReadonlyArray<readonly [string, Json]>
@@ -96,7 +96,7 @@ const cleaned = (value: Json, text: (text: string) => string): Json => {
   )
 }
 
-/** Sanitises and escapes every text of a JSON value, at any depth; names of members are sanitised and not escaped. */
+/** Sanitises and escapes every text of a JSON value, at any depth. Names of members are sanitised but not escaped. */
 export const sanitise = (value: Json): Json => cleaned(value, leaf)
 
 /** Sanitises every text and name of a JSON value, at any depth, without escapes. */
@@ -114,13 +114,13 @@ const harmless = Uint8Array.from({ length: 128 }, (_, unit) => {
   return "\\_[".includes(character) || suspicious.test(character) ? 0 : 1
 })
 
-/** Do two characters of a text begin like a match of `suspicious`? In JSON a list seldom begins with a letter. */
+/** Whether two characters look like the start of a match of `suspicious`. In JSON, a list seldom begins with a letter. */
 const isBegin = (unit: number, next: number): boolean => {
   if (unit === 95) return next === 95
   return unit !== 91 || next === 47 || (next >= 65 && next <= 90) || (next >= 97 && next <= 122)
 }
 
-/** Looked at before `suspicious` is, which costs four times as much (bench row `step`). */
+/** A quick check that runs before `suspicious`, which takes four times as long (bench row `step`). */
 const mayBeSuspicious = (json: string): boolean => {
   for (let at = 0; at < json.length; at++) {
     const unit = json.charCodeAt(at)
@@ -129,7 +129,7 @@ const mayBeSuspicious = (json: string): boolean => {
   return false
 }
 
-/** A longer text is sanitised without being parsed: a model reads only its beginning. */
+/** A longer text is sanitised without being parsed, because a model reads only its beginning. */
 const parsed_units_max = 262_144
 
 const asText = (json: string, texts: boolean): string => {
@@ -138,8 +138,8 @@ const asText = (json: string, texts: boolean): string => {
 }
 
 /**
- * The sanitised form of an encoded result, for its model; the same text where there is nothing to do. Texts are escaped unless
- * the result is one plain text or `texts` says that all texts in it are plain.
+ * The sanitised form of an encoded result, for a model; the same text if there is nothing to do. Texts are escaped unless the
+ * result is one plain text, or `texts` says that all texts in it are plain.
  */
 export const cleanResult = (json: string, texts: boolean): string => {
   if (!mayBeSuspicious(json) || !suspicious.test(json)) return json

@@ -1,6 +1,6 @@
 /**
  * Definitions of a JSON Schema, which may refer to themselves: which of them a schema needs, and whether a value can be checked
- * by them within bounds. A few short definitions can keep a check busy for ever, or for longer than anybody waits.
+ * with them within bounds. Even a few short definitions can make a check endless, or longer than anybody waits.
  */
 import { JsonPointer } from "effect"
 import { isObject } from "../PlainObject.ts"
@@ -9,24 +9,24 @@ type JsonObject = Readonly<Record<string, unknown>>
 
 export const definitions_at = "#/$defs/"
 
-/** Keywords whose schemas speak of the same value. */
+/** Keywords whose subschemas apply to the same value. */
 const same_value = ["allOf", "anyOf", "oneOf"]
-/** Keywords whose schemas speak of members or items whatever their names. */
+/** Keywords whose subschemas apply to members or items independent of their names. */
 const any_member = ["items", "additionalProperties", "prefixItems", "patternProperties"]
 
-/** The most definitions that one value has to fit at once, and the longest chain of them. */
+/** The greatest number of definitions that one value may have to fit at once, and the longest chain of them. */
 const same_value_max = 1_000
 const chain_max = 100
-/** The most schemas that are looked at to tell how often members are checked. */
+/** How many schemas are examined at most to find how often members are checked. */
 const looks_max = 200_000
-/** The most checks of a value that several branches multiply, in all. */
+/** The greatest total number of checks for a value whose checks are multiplied by several branches. */
 const checks_max = 20_000
 
 const listOf = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])
 
 /**
- * The name of the definition that a schema refers to, read as the check itself reads it (`%41` is `A`); undefined = it refers to
- * none.
+ * The name of the definition to which a schema refers, decoded as the check itself decodes it (`%41` is `A`); undefined = it
+ * refers to none.
  */
 export const definitionOf = (schema: unknown): string | undefined => {
   const reference = isObject(schema) ? schema["$ref"] : undefined
@@ -37,7 +37,7 @@ export const definitionOf = (schema: unknown): string | undefined => {
 const branchesOf = (schema: JsonObject): ReadonlyArray<unknown> =>
   same_value.flatMap((keyword) => listOf(schema[keyword]))
 
-/** The definitions that the value of a schema has to fit as it is, beside those within it. */
+/** The definitions that a schema's value itself has to fit, as opposed to values inside it. */
 const sameValue = (schema: unknown): ReadonlyArray<string> => {
   if (!isObject(schema)) return []
   const name = definitionOf(schema)
@@ -45,11 +45,11 @@ const sameValue = (schema: unknown): ReadonlyArray<string> => {
 }
 
 /**
- * Why definitions cannot be checked: `endless` = one asks the same value to fit it again, for ever; `large` = a value would
- * have to fit more than 1,000 of them. Undefined = they can.
+ * Why definitions cannot be used for checks. `endless`: one requires the same value to fit it again, forever. `large`: a value
+ * would have to fit more than 1,000 of them. Undefined = they can.
  */
 export const checkDefinitions = (definitions: JsonObject): "endless" | "large" | undefined => {
-  /** How many definitions a value of each has to fit; Infinity while it is counted. */
+  /** How many definitions a value of each definition has to fit; Infinity while it is being counted. */
   const counts = new Map<string, number>()
   let deepest = 0
   const countOf = (name: string, depth: number): number => {
@@ -76,7 +76,7 @@ const mentioned = (schema: unknown): ReadonlyArray<string> => {
   return [...(name === undefined ? [] : [name]), ...Object.values(schema).flatMap(mentioned)]
 }
 
-/** The definitions that a schema needs, over others or at once. */
+/** The definitions that a schema needs, directly or through others. */
 export const neededDefinitions = <A>(
   schema: unknown,
   definitions: Readonly<Record<string, A>>
@@ -87,7 +87,7 @@ export const neededDefinitions = <A>(
   return Object.fromEntries(Object.entries(definitions).filter(([name]) => needed.has(name)))
 }
 
-/** How often a check of one value of a definition checks each of its members by definitions, by the member's place. */
+/** How often the check of one value of a definition checks each of its members with definitions, by the member's place. */
 const timesOf = (
   schema: unknown,
   definitions: JsonObject,
@@ -113,8 +113,9 @@ const timesOf = (
 }
 
 /**
- * How deep a value may be, so that its check ends in time: where a schema refers to itself in several branches, each level of a
- * value multiplies the checks. Infinity = no branches do; 0 = nobody can tell. `checkDefinitions` has to find no fault.
+ * How deep a value may be for its check to end in time: where a schema refers to itself in several branches, each level of a
+ * value multiplies the checks. Infinity = there are no such branches; 0 = it cannot be determined. Call it only if
+ * `checkDefinitions` found no fault.
  */
 export const valueDepthMax = (definitions: JsonObject): number => {
   const looks = { left: looks_max }
@@ -130,7 +131,7 @@ export const valueDepthMax = (definitions: JsonObject): number => {
   return growth === 1 ? Infinity : Math.floor(Math.log(checks_max) / Math.log(growth))
 }
 
-/** Does a value nest deeper than this? A text or a number has depth 0. */
+/** Whether a value nests deeper than `most`. A text or a number has depth 0. */
 export const isDeeper = (value: unknown, most: number): boolean => {
   if (typeof value !== "object" || value === null) return false
   if (most <= 0) return true

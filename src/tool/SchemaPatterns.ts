@@ -1,5 +1,5 @@
 /**
- * Schemas from JSON Schema whose patterns run, and whose `uniqueItems` are checked, in linear time. For codecs only.
+ * Rewrites schemas made from JSON Schema so that patterns and `uniqueItems` are checked in linear time. For codecs only.
  */
 import { Result, Schema, SchemaRepresentation } from "effect"
 import { truncateUnits } from "../CutText.ts"
@@ -18,7 +18,9 @@ const linear: SchemaRepresentation.FilterReviver<{
   }
 }
 
-/** Compares items by their canonical texts, in time linear in their size; pairwise comparison takes its square. */
+/**
+ * Checks `uniqueItems` by the items' canonical texts, in time linear in their size. Comparing pairs would take quadratic time.
+ */
 const unique: SchemaRepresentation.FilterReviver<null> = {
   ...SchemaRepresentation.isUniqueReviver,
   revive: ({ annotations }) =>
@@ -28,7 +30,7 @@ const unique: SchemaRepresentation.FilterReviver<null> = {
     )
 }
 
-/** For every check that a JSON Schema can contain. */
+/** Revivers for every check that a JSON Schema can contain. */
 const revivers: ReadonlyArray<SchemaRepresentation.AnyReviver> = [
   SchemaRepresentation.JsonReviver,
   SchemaRepresentation.MutableJsonReviver,
@@ -50,7 +52,10 @@ const revivers: ReadonlyArray<SchemaRepresentation.AnyReviver> = [
   unique
 ]
 
-/** Throws where a pattern cannot run in linear time. Gives the schema itself where it has no pattern and no unique items. */
+/**
+ * Returns the schema with linear checks; the same schema if it has no pattern and no `uniqueItems`. Throws if a pattern cannot
+ * run in linear time.
+ */
 export const withLinearPatterns = (schema: Schema.Top, json_schema: unknown): Schema.Top =>
   /"(?:pattern|uniqueItems)/.test(JSON.stringify(json_schema))
     ? SchemaRepresentation.fromRepresentation(SchemaRepresentation.toRepresentation(schema.ast), {

@@ -1,6 +1,6 @@
 /**
- * Whether a JSON Schema of a configuration is written as JSON Schema 2020-12 has it. A keyword with a value of another kind
- * would be passed over, and with it a bound that its author believes in.
+ * Checks that a JSON Schema in a configuration is well-formed JSON Schema 2020-12. A keyword whose value has another type would
+ * be ignored, and with it a bound on which its author relies.
  */
 import { truncateUnits } from "../CutText.ts"
 import { isObject } from "../PlainObject.ts"
@@ -13,7 +13,7 @@ const isNumber = (value: unknown): boolean => typeof value === "number"
 export const isCount = (value: unknown): boolean =>
   Number.isSafeInteger(value) && Number(value) >= 0
 
-/** What `type` may say. */
+/** The values that `type` may have. */
 export const types = new Set<unknown>([
   "string",
   "number",
@@ -40,7 +40,7 @@ const flag: Kind = { expected: "true or false", fits: isFlag }
 const number: Kind = { expected: "a number", fits: isNumber }
 const count: Kind = { expected: "a whole number from 0 on", fits: isCount }
 
-/** Keywords whose values hold no schemas. */
+/** Keywords whose values contain no schemas. */
 const plain: ReadonlyMap<string, Kind> = new Map(
   Object.entries<Kind>({
     type: { expected: `one of ${[...types].join(", ")}, or a list of them`, fits: isType },
@@ -73,7 +73,7 @@ const lists = new Set(["allOf", "anyOf", "oneOf", "prefixItems"])
 const maps = new Set(["properties", "patternProperties", "$defs"])
 
 interface Fault {
-  /** Where it is, from the outermost name on. */
+  /** The path to the fault, from the outermost name. */
   readonly path: ReadonlyArray<string>
   readonly expected: string
 }
@@ -113,7 +113,7 @@ const faultIn = (schema: unknown): Fault | undefined => {
   return undefined
 }
 
-/** The first keyword that cannot be right, with its place, such as `properties.a.type: expected ...`; undefined = none. */
+/** The first invalid keyword, with its place, such as `properties.a.type: expected ...`; undefined = there is none. */
 export const schemaFault = (schema: unknown): string | undefined => {
   const fault = faultIn(schema)
   if (fault === undefined) return undefined

@@ -1,5 +1,5 @@
 /**
- * The record of one call that has ended, whatever its attempts: a projection of its `CallSettled` event.
+ * The record of one call that has ended, however many attempts it took: a projection of its `CallSettled` event.
  */
 import { Schema } from "effect"
 import { ToolErrorClass } from "../error/ToolError.ts"
@@ -11,7 +11,7 @@ import { errorClassOf, errorKindOf } from "../run/RunEvent.ts"
 import type { RunState } from "../run/RunState.ts"
 import { frameOf } from "../run/RunLookup.ts"
 
-/** These eight members and no others. Times are ms since 1970; `latency_ms` is their difference. */
+/** Exactly these eight members. Times are in ms since 1970, and `latency_ms` is their difference. */
 export const ToolCallMetadata = Schema.Struct({
   tool_name: Schema.String,
   agent_name: Schema.String,
@@ -24,7 +24,7 @@ export const ToolCallMetadata = Schema.Struct({
 })
 export interface ToolCallMetadata extends Schema.Schema.Type<typeof ToolCallMetadata> {}
 
-/** The fact from which logs, spans, metrics and records are projected. */
+/** The facts about a completed call from which logs, spans, metrics and records are derived. */
 export interface ToolCompleted {
   readonly metadata: ToolCallMetadata
   readonly run: RunId
@@ -32,9 +32,9 @@ export interface ToolCompleted {
   readonly tenant: Tenant
   readonly error_kind: ToolErrorKind | null
   readonly error_reason: string | undefined
-  /** The arguments that ran: the model's, or an approver's modification. Read only. */
+  /** The arguments with which the call ran: the model's, or an approver's modification. They must not be changed. */
   readonly arguments: unknown
-  /** The whole outcome, as it was journaled. */
+  /** The complete outcome, as it was journaled. */
   readonly outcome: Outcome
   /** The exception behind a fault of the tool, for operators only. */
   readonly exception?: Exception
@@ -55,7 +55,9 @@ const reasonOf = (outcome: Outcome): string | undefined => {
   }
 }
 
-/** The fact of one settled call; undefined where the run has no such call. A call that never ran began and ended at `now`. */
+/**
+ * The facts about one settled call; undefined if the run has no such call. A call whose body never ran began and ended at `now`.
+ */
 export const toolCompletedOf = (
   run: RunId,
   state: RunState,

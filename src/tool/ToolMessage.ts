@@ -1,7 +1,7 @@
 /**
- * A tool's call and its result as messages of a durable queue: their subjects, their consumers, and what a result carries
- * so that its sender learns as much as if the tool had run in its process. The shapes are SemStreams'; what they have no
- * field for is in `metadata`.
+ * A tool's call and its result as messages of a durable queue: their subjects and consumers, and what a result carries so that
+ * its sender learns as much as if the tool had run in its own process. The message shapes are SemStreams'; facts without a field
+ * there are in `metadata`.
  */
 import { Option, Result, Schema, Struct } from "effect"
 import { canonical } from "../Canonical.ts"
@@ -25,13 +25,13 @@ import { approval_required_reason } from "../semstreams/Approvals.ts"
 import { resultOf } from "../semstreams/CallMessage.ts"
 import { isBeyondBytes } from "../Utf8.ts"
 
-/** The id of a call and the name of a tool, as a queue knows them: printable, so that they fit into any subject. */
+/** Whether a queue accepts a text as a call's id or a tool's name: printable ASCII, which fits into any subject. */
 export const isMessageName = (name: string): boolean => /^[\x21-\x7e]{1,200}$/.test(name)
 
 /** The provider of tools that only send their calls to a queue: a worker of such a tool would send each call to itself. */
 export const remote_provider = "queue"
 
-/** Members that do not change which call it is: its approval and its trace. */
+/** Members that do not belong to a call's identity: its approval and its trace. */
 const circumstances = new Set(["approved_by", "trace_id", "metadata"])
 
 const identityOf = (payload: string): string => {
@@ -44,14 +44,17 @@ const identityOf = (payload: string): string => {
     : payload
 }
 
-/** Whether two payloads, as canonical JSON, are the same call. A call that is run again may have another approval. */
+/** Whether two payloads, as canonical JSON, are the same call. A call that is sent again may have another approval. */
 export const isSameCall = (a: string, b: string): boolean =>
   a === b || identityOf(a) === identityOf(b)
 
-/** The largest call that a queue takes, in UTF-16 units of its JSON. */
+/** The largest call that a queue accepts, in UTF-16 units of its JSON. */
 export const call_length_max = 1_000_000
 
-/** The payload of a database notification beside the id, in bytes: PostgreSQL allows 8,000 in all. */
+/**
+ * The greatest size of a preliminary result in a database notification, in bytes. PostgreSQL allows 8,000 in all, and the id
+ * needs some of them.
+ */
 const shown_bytes_max = 7_000
 
 /** Whether a preliminary result is short enough to be shown. */
@@ -104,7 +107,7 @@ const unpriced = (use: ModelUse) => {
   return counted
 }
 
-/** The result of a call that a worker ran, or did not run. */
+/** The result message for a call's outcome, whether or not its body ran. */
 export const replyOf = (
   call: CallMessage,
   outcome: Outcome,
@@ -120,11 +123,11 @@ export const replyOf = (
   }
 }
 
-/** The result of a call that failed before its body ran. */
+/** The result message for a call that was refused before its body ran. */
 export const refusalReply = (call: CallMessage, error: ToolError): ResultMessage =>
   replyOf(call, { _tag: "Failed", error: failureOf(error) })
 
-/** A result as its sender reads it. */
+/** A result as the sender of the call reads it. */
 export type Reply =
   | { readonly _tag: "Value"; readonly value: unknown }
   | { readonly _tag: "Failed"; readonly error: ToolError }
@@ -132,7 +135,9 @@ export type Reply =
 
 const classes = { ToolUserError, ToolPolicyError, ToolTransientError, ToolTerminalError }
 
-/** A result of this runtime has metadata; one of another runtime is a text, and its error has at most a kind. */
+/**
+ * Reads a result. One from this runtime has metadata; one from another runtime is only a text, and its error has at most a kind.
+ */
 export const readReply = (result: ResultMessage): Reply => {
   const reply = replyMetadataOf(result)
   if (reply.outcome === "unknown") return { _tag: "Unknown" }
@@ -160,8 +165,8 @@ export const readReply = (result: ResultMessage): Reply => {
 }
 
 /**
- * Whether the result leaves open what the call did, or would do at another try: a loss, a transient failure, or a refusal
- * for want of an approval. A call with such a result is run again when it is sent again; any other result is final.
+ * Whether the result leaves open what the call did, or what another try would do: a loss, a transient failure, or a refusal
+ * because an approval is missing. A call with such a result runs again when it is sent again; any other result is final.
  */
 export const isInconclusive = (result: ResultMessage): boolean => {
   const { error_class, error_reason, outcome } = replyMetadataOf(result)

@@ -1,5 +1,5 @@
 /**
- * What workers of a queue offer to run, and what a runtime that calls their tools makes of it.
+ * The tools that workers of a queue offer to run, and how a runtime that calls them reads these offers.
  */
 import { canonical } from "../Canonical.ts"
 import type { ToolListing } from "./Registry.ts"
@@ -7,24 +7,24 @@ import { toolListings } from "./Registry.ts"
 import type { ToolSpec } from "./ToolSpec.ts"
 import { toolKeyOf } from "./ToolSpec.ts"
 
-/** One tool of one worker. */
+/** An offer of one worker to run one tool. */
 export interface ToolOffer {
-  /** A name of its own for each worker that starts. */
+  /** The worker's name, which is different for each start of a worker. */
   readonly worker: string
-  /** Who runs it: the same at each start. */
+  /** The name of the worker's provider, which is the same at each start. */
   readonly provider: string
   readonly spec: ToolSpec
-  /** False: the worker has stopped, or its offer has expired. */
+  /** False = the worker has stopped, or its offer has expired. */
   readonly available: boolean
 }
 
-/** A worker, what it runs, and until when it counts as available, in ms since 1970. */
+/** A worker and the tools that it runs. `expires_at` is until when it counts as available, in ms since 1970. */
 export interface Offering extends Pick<ToolOffer, "worker" | "provider"> {
   readonly tools: ReadonlyArray<ToolSpec>
   readonly expires_at: number
 }
 
-/** Tool by tool, by key; of workers as they are ordered, but those available first. */
+/** The offers sorted by tool key. Offers for the same tool are in the order of the workers, available ones first. */
 export const offersOf = (
   workers: ReadonlyArray<Offering>,
   now: number,
@@ -47,7 +47,10 @@ export const offersOf = (
     )
     .map(({ offer }) => offer)
 
-/** One line for each tool that is not deprecated, sorted by name, as a registry has them; available if one worker is. */
+/**
+ * One line for each tool that is not deprecated, sorted by name, as a registry lists them. A tool is available if one worker
+ * that offers it is.
+ */
 export const discoverOffers = (offers: ReadonlyArray<ToolOffer>): ReadonlyArray<ToolListing> => {
   const best = new Map<string, ToolOffer>()
   for (const offer of offers) {
@@ -58,9 +61,11 @@ export const discoverOffers = (offers: ReadonlyArray<ToolOffer>): ReadonlyArray<
   return toolListings([...best].map(([key, offer]) => ({ ...offer, key })))
 }
 
-/** What both ends of a call have to say alike: a sender that takes a write for a read would send it again. */
+/**
+ * The fields that must be equal at both ends of a call. A sender that took a write for a read, for example, would send it again.
+ */
 const alike = ["input_schema", "output_schema", "side_effects", "idempotent"] as const
 
-/** The fields in which a tool is offered otherwise than it is declared; empty if the two fit. */
+/** The fields in which an offered tool differs from its declaration; empty if they agree. */
 export const differingFields = (declared: ToolSpec, offered: ToolSpec): ReadonlyArray<string> =>
   alike.filter((field) => canonical(declared[field]) !== canonical(offered[field]))

@@ -1,17 +1,17 @@
 /**
- * Why a value does not fit a schema, of whatever kind that is.
+ * Errors of values that do not fit a schema, whatever the kind of schema.
  */
 import { Schema } from "effect"
 import { firstSchemaIssue } from "../entry/SchemaIssues.ts"
 
-/** A value that a Standard Schema or a JSON Schema refuses, with at most five of its issues. */
+/** A Standard Schema or a JSON Schema refused a value. The message has at most five issues. */
 export class ValueRefused extends Schema.TaggedError<ValueRefused>()("ValueRefused", {
   message: Schema.String,
-  /** Where the first of them is. Absent = in the value itself. */
+  /** The place of the first issue. Absent = the value itself. */
   path: Schema.optionalKey(Schema.Array(Schema.String))
 }) {}
 
-/** Where a value was refused, as the names on the way there. */
+/** The names on the path to the place where a value was refused. */
 export const refusalPath = (error: unknown): ReadonlyArray<string> =>
   Schema.isSchemaError(error)
     ? firstSchemaIssue(error.issue).path
