@@ -74,7 +74,10 @@ class Shrinking {
   readonly history: ReadonlyArray<Unit>
   readonly own: ReadonlyArray<Unit>
   readonly #measure: Measure
-  /** The size of everything outside the units: notes, the run's message, system text and tools. */
+  /**
+   * The size of everything outside the units and the history: the note of the frame's cut, the run's message, system text and
+   * tools.
+   */
   #rest: number
   historyTokens: number
   #ownTokens = 0

@@ -1,5 +1,5 @@
 /**
- * A task: one message that an agent handles to its end. Its id is the id of its run.
+ * A task: one message that an agent handles to completion. Its id is also the id of its run.
  */
 import { Schema } from "effect"
 import { canonical } from "../Canonical.ts"
@@ -11,34 +11,34 @@ import { Nesting } from "../run/Nesting.ts"
 export const TaskStatus = Schema.Literals(["pending", "processing", "complete", "failed"])
 export type TaskStatus = typeof TaskStatus.Type
 
-/** What a message says beside its text. */
+/** The members of a message besides its text. */
 const said = {
-  /** The agent that it is for, where the conversation began with another. Absent = that of the address. */
+  /** The agent that handles the message, if the conversation began with another one. Absent = the agent of the address. */
   agent: Schema.optionalKey(AgentName),
-  /** Agents that handed the conversation over to that one. Absent = none. */
+  /** The agents that handed the conversation over, up to that agent. Absent = none. */
   handed_by: Schema.optionalKey(Schema.Array(AgentName)),
-  /** The span of its trace in which it was sent. Absent = it was sent outside any span. */
+  /** The trace span in which the message was sent. Absent = it was sent outside any span. */
   span_id: Schema.optionalKey(Schema.String),
   /** The sender excluded it from tracing (W3C Trace Context, flags 00). Absent = it may be traced. */
   sampled: Schema.optionalKey(Schema.Literal(false)),
-  /** What its sender said of the run around it. Absent = there is none. */
+  /** The run from within which the message was sent, as the sender states it. Absent = there is none. */
   nested: Schema.optionalKey(Nesting),
   /** JSON Schema that the answer has to fit. Absent = any text is an answer. */
   answer_schema: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json)),
-  /** What the run is told, and its model is not. Absent = nothing. */
+  /** Context for the run's instructions, permissions and tools, which the model does not see. Absent = none. */
   context: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json)),
-  /** Members of its context that are secrets and stand nowhere. Absent = none. */
+  /** The names of the context's members that are secrets. Their values are stored nowhere. Absent = none. */
   context_secrets: Schema.optionalKey(Schema.Array(Schema.String)),
-  /** The files of the message, and texts between them, after its text. Absent = none. */
+  /** The files of the message and the texts between them, which follow its text. Absent = none. */
   parts: Schema.optionalKey(Schema.Array(Part))
 }
 const Said = Schema.Struct(said)
 export interface Said extends Schema.Schema.Type<typeof Said> {}
 
-/** The same where a member that was not said may be undefined. */
+/** The same members, where absent ones may also be undefined. */
 export type MaybeSaid = { readonly [Name in keyof Said]?: Said[Name] | undefined }
 
-/** What a message says beside its text, without the members that it does not say. */
+/** The members of a message besides its text, without those that are undefined. */
 export const saidOf = ({
   agent,
   answer_schema,
@@ -65,12 +65,12 @@ const compared = ({ agent, answer_schema, context, context_secrets, parts }: May
   canonical([agent, answer_schema, context, context_secrets, parts].map((each) => each ?? null))
 
 /**
- * Do two messages ask for the same answer, bring the same files and tell their runs the same? Traces of a retry differ, and
- * secrets are not compared: nothing of them is known, and a token may be a new one.
+ * Whether two messages request the same answer and have the same files and context. Traces are ignored, because those of a retry
+ * differ. Secrets are not compared, because their values are not stored and a token may have been renewed.
  */
 export const isSaidAlike = (a: MaybeSaid, b: MaybeSaid): boolean => compared(a) === compared(b)
 
-/** The trace of a message and what it says, as one record. */
+/** The trace of a message and its members besides its text, as one record. */
 export const TraceAndSaid = Schema.Struct({ trace_id: Schema.String, ...said })
 
 export const AgentTask = Schema.Struct({
@@ -81,20 +81,20 @@ export const AgentTask = Schema.Struct({
   /** The task's number in its conversation, from 1; allotted when the task is accepted. */
   ordinal: Schema.Int,
   message: Schema.String,
-  /** The principal that sent it. */
+  /** The principal that sent the message. */
   by: Schema.String,
-  /** The roles of that principal at that time. Absent = not known. */
+  /** The roles of that principal when it sent the message. Absent = not known. */
   roles: Schema.optionalKey(Roles),
   trace_id: Schema.String,
   ...said,
   status: TaskStatus,
-  /** Why it failed. */
+  /** Why the task failed. */
   reason: Schema.optionalKey(Schema.String),
   created_at: Schema.Int
 })
 export interface AgentTask extends Schema.Schema.Type<typeof AgentTask> {}
 
-/** Too many messages wait for this actor. */
+/** The actor's mailbox already has `waiting_max` messages. */
 export class MailboxFull extends Schema.TaggedError<MailboxFull>()("MailboxFull", {
   address: Schema.String,
   waiting_max: Schema.Int
@@ -104,7 +104,7 @@ export class MailboxFull extends Schema.TaggedError<MailboxFull>()("MailboxFull"
   }
 }
 
-/** The agent's mailbox policy is `reject`, and its actor handles another message. */
+/** The agent's mailbox policy is `reject`, and its actor is handling another message. */
 export class AgentBusy extends Schema.TaggedError<AgentBusy>()("AgentBusy", {
   address: Schema.String
 }) {
@@ -113,7 +113,7 @@ export class AgentBusy extends Schema.TaggedError<AgentBusy>()("AgentBusy", {
   }
 }
 
-/** The message comes from a run that is as deep as the agent lets runs start one another (`nested_depth_max`). */
+/** The message comes from a run that is already as deeply nested as the agent allows (`nested_depth_max`). */
 export class NestedTooDeep extends Schema.TaggedError<NestedTooDeep>()("NestedTooDeep", {
   depth: Schema.Int,
   depth_max: Schema.Int
@@ -123,7 +123,7 @@ export class NestedTooDeep extends Schema.TaggedError<NestedTooDeep>()("NestedTo
   }
 }
 
-/** An earlier message with another content had the same idempotency key. */
+/** An earlier message with different content used the same idempotency key. */
 export class IdempotencyConflict extends Schema.TaggedError<IdempotencyConflict>()(
   "IdempotencyConflict",
   { key: Schema.String }
@@ -133,7 +133,7 @@ export class IdempotencyConflict extends Schema.TaggedError<IdempotencyConflict>
   }
 }
 
-/** The conversation is one of another agent, in which this one may take no part. */
+/** The conversation belongs to another agent, and this one may not take part in it. */
 export class AddressConflict extends Schema.TaggedError<AddressConflict>()("AddressConflict", {
   conversation: Schema.String,
   agent: Schema.String
@@ -143,7 +143,7 @@ export class AddressConflict extends Schema.TaggedError<AddressConflict>()("Addr
   }
 }
 
-/** The message is larger than a message may be. */
+/** The message is larger than `bytes_max` bytes. */
 export class MessageTooLarge extends Schema.TaggedError<MessageTooLarge>()("MessageTooLarge", {
   bytes_max: Schema.Int
 }) {

@@ -1,6 +1,6 @@
 /**
- * An event that came in: CloudEvents 1.0 (https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/spec.md), as structured
- * JSON or with its attributes in HTTP headers. Only JSON data, and only attributes that this runtime uses.
+ * An incoming event in CloudEvents 1.0 (https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/spec.md), as structured JSON
+ * or with its attributes in HTTP headers. Only JSON data and only the attributes that this runtime uses are accepted.
  */
 import { Effect, Schema } from "effect"
 import type { InvalidInput } from "../entry/InvalidInput.ts"
@@ -19,7 +19,7 @@ const Attribute = Schema.String.check(
   )
 )
 
-/** RFC 3339: with a zone, because a time without one is another moment elsewhere. */
+/** A time in RFC 3339. The zone is required, because without one the time would be ambiguous. */
 const Time = Schema.String.check(
   Schema.isPattern(
     /^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:[Zz]|[+-]\d{2}:\d{2})$/,
@@ -30,7 +30,7 @@ const Time = Schema.String.check(
   Schema.makeFilter((text: string) => !Number.isNaN(Date.parse(text)) || "a time that exists")
 )
 
-/** Is the media type JSON (`application/json`, `text/json`, `...+json`), whatever its parameters are? */
+/** Whether the media type is JSON (`application/json`, `text/json`, `...+json`), with any parameters. */
 export const isJsonType = (type: string): boolean =>
   /^(?:application\/json|text\/json|[a-z0-9!#$&^_.+-]+\/[a-z0-9!#$&^_.-]+\+json)\s*(?:;|$)/i.test(
     type.trim()
@@ -38,11 +38,11 @@ export const isJsonType = (type: string): boolean =>
 
 export const IncomingEvent = Schema.Struct({
   specversion: Schema.Literal("1.0"),
-  /** Together with `source` it names the event: the same pair again is the same event. */
+  /** Identifies the event together with `source`: the same pair again is the same event. */
   id: Attribute,
   source: Attribute,
   type: Attribute,
-  /** When it happened. Needed: events are remembered for a time, and older ones are refused. */
+  /** When the event happened. It is required, because events are remembered only for a time, and older ones are refused. */
   time: Time,
   subject: Schema.optionalKey(Attribute),
   datacontenttype: Schema.optionalKey(
@@ -67,7 +67,7 @@ const isExtension = (name: string, value: unknown): boolean =>
 
 const known: ReadonlySet<string> = new Set(Object.keys(IncomingEvent.fields))
 
-/** Leaves out extension attributes, which any intermediary may add; what is no attribute stays, and is refused. */
+/** Leaves out extension attributes, which any intermediary may add. Other unknown members stay, and are then refused. */
 const withoutExtensions = (event: unknown): unknown => {
   if (typeof event !== "object" || event === null || Array.isArray(event)) return event
   let extensions = 0
@@ -81,7 +81,7 @@ const withoutExtensions = (event: unknown): unknown => {
 
 const read = inputReader(IncomingEvent)
 
-/** An event in structured mode, or as a program gives it. */
+/** Decodes an event in structured mode, or one that a program passes. */
 export const readEvent = (event: unknown): Effect.Effect<IncomingEvent, InvalidInput> =>
   Effect.suspend(() => read(withoutExtensions(event), "event"))
 
@@ -112,16 +112,16 @@ export const structuredOf = (
   data
 })
 
-/** What became of an event. */
+/** The result of receiving an event. */
 export interface ReceivedEvent {
-  /** False: it was received before, and this time nothing was done. */
+  /** False = the event was received before, and this time it had no effect. */
   readonly isNew: boolean
-  /** Of an event that an agent is told of: where, and its task. */
+  /** Present if the event became a message to an agent: its conversation and its task. */
   readonly conversation?: ConversationId
   readonly task?: RunId
 }
 
-/** No agent is told of events of this type. */
+/** This service does not handle events of this type. */
 export class EventTypeUnknown extends Schema.TaggedError<EventTypeUnknown>()("EventTypeUnknown", {
   type: Schema.String,
   available: Schema.Array(Schema.String)
@@ -131,7 +131,7 @@ export class EventTypeUnknown extends Schema.TaggedError<EventTypeUnknown>()("Ev
   }
 }
 
-/** An event of this source and id came before, and said something else. */
+/** An event with this source and id was received before with different content. */
 export class EventConflict extends Schema.TaggedError<EventConflict>()("EventConflict", {
   source: Schema.String,
   id: Schema.String
@@ -141,7 +141,10 @@ export class EventConflict extends Schema.TaggedError<EventConflict>()("EventCon
   }
 }
 
-/** It happened before the time for which events are remembered, or after now: whether it came before is not known. */
+/**
+ * The event happened before the period for which events are remembered, or in the future. So it is not known whether it was
+ * received before.
+ */
 export class EventOutOfTime extends Schema.TaggedError<EventOutOfTime>()("EventOutOfTime", {
   time: Schema.String,
   retention_ms: Schema.Int

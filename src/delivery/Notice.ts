@@ -1,5 +1,5 @@
 /**
- * What a person is told: the copy that the application keeps, and on which other channels the person wants it.
+ * A notice to a person: the copy that the application keeps, and on which other channels the person wants it.
  */
 import { Schema } from "effect"
 import { ChannelName, ChannelPlace } from "../conversation/ChannelBinding.ts"
@@ -12,18 +12,18 @@ export const NoticeId = Schema.String.check(
 ).pipe(Schema.brand("NoticeId"))
 export type NoticeId = typeof NoticeId.Type
 
-/** `answer`: an agent said something. `question`: a call waits for a decision. */
+/** `answer`: an agent answered. `question`: a call waits for a decision. */
 export const NoticeKind = Schema.Literals(["answer", "question"])
 
-/** What is told, whoever is told. */
+/** The content of a notice, independent of its recipient. */
 export const NoticeContent = Schema.Struct({
   kind: NoticeKind,
   conversation: ConversationId,
   agent: AgentName,
-  /** The first 4,000 characters of what was said; the conversation has all of it. */
+  /** The first 4,000 characters of the text; the conversation has all of it. */
   text: Schema.String,
   run_id: Schema.optionalKey(RunId),
-  /** Of a question. */
+  /** The approval of a question; absent on an answer. */
   approval: Schema.optionalKey(ApprovalId)
 })
 export interface NoticeContent extends Schema.Schema.Type<typeof NoticeContent> {}
@@ -36,16 +36,19 @@ export const Notice = Schema.Struct({
   recipient: ChannelPlace,
   ...NoticeContent.fields,
   created_at: Schema.Int,
-  /** Absent = it was not read. */
+  /** Absent = the notice has not been read. */
   read_at: Schema.optionalKey(Schema.Int)
 })
 export interface Notice extends Schema.Schema.Type<typeof Notice> {}
 
-/** `digest`: what waits is told together, when the channel's interval has passed. `off`: only the in-app copy is kept. */
+/**
+ * How a channel delivers notices. `digest`: waiting notices are sent together when the channel's interval has passed. `off`:
+ * only the in-app copy is kept.
+ */
 export const DeliveryMode = Schema.Literals(["immediately", "digest", "off"])
 export type DeliveryMode = typeof DeliveryMode.Type
 
-/** By channel; one that is not named is `immediately`. At most 32. */
+/** A person's delivery mode for each channel, for at most 32 channels. A channel that is not named has `immediately`. */
 export const NoticePreferences = Schema.Struct({
   channels: Schema.Record(ChannelName, DeliveryMode).check(Schema.isMaxProperties(32))
 })

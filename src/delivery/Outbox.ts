@@ -1,6 +1,6 @@
 /**
- * Messages of the outbox and dead letters. A message is delivered at least once, under the same id, in order per key. After
- * `attempts_max` tries it is a dead letter, and the next message of its key is delivered.
+ * Messages of the outbox, and dead letters. A message is delivered at least once, under the same id, in order for each key.
+ * After `attempts_max` failed attempts it becomes a dead letter, and the next message of its key is delivered.
  */
 import { Schema } from "effect"
 import { AgentName, MessageId, Tenant } from "../Ids.ts"
@@ -11,26 +11,26 @@ export const OutboxMessage = Schema.Struct({
   /** Messages of one key are delivered in the order of `key_seq`. */
   key: Schema.String,
   key_seq: Schema.Int,
-  /** Decides which handler delivers it. */
+  /** Selects the handler that delivers the message. */
   topic: Schema.String,
-  /** Only a process that hosts this agent delivers it. Absent = any process that handles the topic. */
+  /** Only a process that hosts this agent delivers the message. Absent = any process that handles the topic. */
   agent: Schema.optionalKey(AgentName),
   payload: Schema.Json,
-  /** Tries so far. */
+  /** The number of delivery attempts so far. */
   attempts: Schema.Int,
   created_at: Schema.Int,
-  /** It was a dead letter and was sent again, so it may come after younger messages of its key. */
+  /** True = the message was a dead letter and was sent again, so it may come after younger messages of its key. */
   replayed: Schema.Boolean
 })
 export interface OutboxMessage extends Schema.Schema.Type<typeof OutboxMessage> {}
 
-/** A message as its writer gives it; `key_seq` is allotted under the key's row. */
+/** A message as its writer passes it. `key_seq` is assigned while the key's row is locked. */
 export type NewOutboxMessage = Pick<
   OutboxMessage,
   "id" | "tenant" | "key" | "topic" | "agent" | "payload"
 >
 
-/** One failed try: when, and a sentence without secrets, addresses or stack, at most 500 characters. */
+/** One failed delivery attempt. The error is a sentence without secrets, addresses and stack, at most 500 characters. */
 export const DeliveryFailure = Schema.Struct({
   at: Schema.Int,
   attempt: Schema.Int,
@@ -51,7 +51,7 @@ export const DeadLetter = Schema.Struct({
   failures: Schema.Array(DeliveryFailure),
   dead_at: Schema.Int,
   status: DeadLetterStatus,
-  /** Who replayed or discarded it, when and why. */
+  /** Who replayed or discarded the dead letter, when and why. */
   resolved_by: Schema.optionalKey(Schema.String),
   resolved_at: Schema.optionalKey(Schema.Int),
   resolved_reason: Schema.optionalKey(Schema.String)
@@ -68,7 +68,7 @@ export class DeadLetterNotFound extends Schema.TaggedError<DeadLetterNotFound>()
   }
 }
 
-/** The dead letter was replayed or discarded before. */
+/** The dead letter was already replayed or discarded. */
 export class DeadLetterResolved extends Schema.TaggedError<DeadLetterResolved>()(
   "DeadLetterResolved",
   { event_id: Schema.String, status: DeadLetterStatus }
@@ -78,12 +78,12 @@ export class DeadLetterResolved extends Schema.TaggedError<DeadLetterResolved>()
   }
 }
 
-/** Tries before a message is a dead letter. */
+/** How many delivery attempts fail before a message becomes a dead letter. */
 export const attempts_max_default = 5
-/** The wait between the first two tries; each further wait is twice the one before, up to `backoff_max_ms`. */
+/** The wait between the first two attempts, in ms. Each further wait is twice the previous one, up to `backoff_max_ms`. */
 export const backoff_initial_ms = 500
 export const backoff_max_ms = 60_000
 
-/** The wait after the n-th try, n from 1. */
+/** The wait in ms after the attempt number `attempt`, which counts from 1. */
 export const backoffMs = (attempt: number, initial_ms = backoff_initial_ms): number =>
   Math.min(initial_ms * 2 ** (attempt - 1), backoff_max_ms)

@@ -1,5 +1,5 @@
 /**
- * The text of an error as it may leave the process: one sentence without secrets, addresses, paths or stack.
+ * Sanitises the text of an error so that it may leave the process: one sentence without secrets, addresses, paths and stack.
  */
 import { cutText } from "../CutText.ts"
 import { redact } from "../error/Redaction.ts"
@@ -11,7 +11,7 @@ const error_text_max = 500
 /** How much of an error's text is read. It bounds the time of the patterns below, which are linear. */
 const read_max = 4_000
 
-/** In addition to `redact`: addresses of services, and the forms in which errors of drivers quote secrets. */
+/** Replacements in addition to those of `redact`: addresses of services, and the forms in which drivers' errors quote secrets. */
 const rules: ReadonlyArray<readonly [RegExp, string]> = [
   [/\b[a-z][a-z0-9+.-]{1,20}:\/\/[^\s"'<>]+/gi, "[address]"],
   [/[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+/g, "[address]"],
@@ -34,7 +34,7 @@ const rules: ReadonlyArray<readonly [RegExp, string]> = [
   [/(?<![\w.])(?:[A-Za-z]:\\|~?\/)(?:[\w.@+-]+[\\/])+[\w.@+-]+(?::\d+)*/g, "[path]"]
 ]
 
-/** The first lines of a text before any stack frame, as one line. */
+/** The lines of a text before its first stack frame, joined into one line. */
 const firstSentence = (text: string): string => {
   const kept: Array<string> = []
   for (const line of text.split(/\r\n|[\n\r\u2028\u2029]/)) {

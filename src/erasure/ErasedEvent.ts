@@ -1,13 +1,15 @@
 /**
- * Events of a run without what a subject said or was told. What remains says what happened: who acts, which tools, how it
- * ended, what it cost, and a mark in the place of each text. It is an event still, and folds as before.
+ * Removes what a subject said or was told from the events of a run. What remains says what happened: who acts, which tools were
+ * used, how it ended and what it cost, with a mark in place of each text. The result is still a valid event and folds as before.
  */
 import { isErased } from "../replay/Erased.ts"
 import type { RunStopping } from "../run/RunEvent.ts"
 import type { Eraser } from "./ErasedValue.ts"
 import { markOf, markText, namesIn } from "./ErasedValue.ts"
 
-/** Members that hold no text of a person: names of agents, tools and models, places, codes, amounts. All others are erased. */
+/**
+ * Members that contain no text of a person: names of agents, tools and models, positions, codes, amounts. All others are erased.
+ */
 const kept = new Set(
   (
     "_tag tenant agent roles trace_id span_id limits pins nested owner frame call approval authorization finish finish_raw " +
@@ -17,22 +19,24 @@ const kept = new Set(
   ).split(" ")
 )
 
-/** Digests of what a person said or was shown, which somebody could guess: they are digested again, with the key. */
+/**
+ * Digests of what a person said or was shown. Short texts could be guessed from them, so they are digested again with the key.
+ */
 const digests = new Set(["digest", "shown_digest", "proposal"])
 
-/** JSON of a tool, a host or a provider: erased as a whole. */
+/** Members with JSON of a tool, a host or a provider, which are erased as a whole. */
 const opaque = new Set(["arguments", "context", "answer_schema", "target", "values", "provider"])
 
 /**
- * Of a turn: where its parts stand in its texts, which are other texts now, and to which provider they may go back, which would
- * refuse them.
+ * Members of a turn that are dropped: the positions of its parts in its texts, because the texts change, and the provider to
+ * which they may be sent back, because it would refuse them.
  */
 const dropped: ReadonlySet<string> = new Set(["parts", "origin"])
 
 export interface RunEraser extends Eraser {
-  /** Everything that was said is erased; otherwise only what names the subject. */
+  /** True = every text is erased. False = only values that name the subject are. */
   readonly whole: boolean
-  /** The key of an address, without the subject's name. */
+  /** Replaces the subject's name in the key of an address. */
   readonly rename: (key: string) => string
 }
 
@@ -43,7 +47,7 @@ const marked = (value: unknown, eraser: Eraser): unknown =>
       ? value
       : markOf(eraser, value)
 
-/** One run's events, of which the reasons in `codes` are the runtime's and no person's. */
+/** Erases the events of one run. The reasons in `codes` come from the runtime and not from a person, so they stay. */
 class EventEraser {
   readonly #eraser: RunEraser
   readonly #codes: ReadonlySet<string>
@@ -66,7 +70,7 @@ class EventEraser {
     return isErasedToo ? marked(value, this.#eraser) : value
   }
 
-  /** `name` is that of the member; those of a list have the list's. */
+  /** Erases a value. `name` is the member's name; items of a list have the name of the list. */
   value(name: string, value: unknown): unknown {
     if (opaque.has(name)) return this.#opaque(value)
     if (typeof value === "string") return this.#text(name, value)
@@ -96,7 +100,7 @@ class EventEraser {
   }
 }
 
-/** Reasons for which the runtime ends a run, in these events of it. */
+/** The reasons in these events for which the runtime itself ended the run. */
 export const codesIn = (events: Iterable<unknown>): ReadonlySet<string> => {
   const codes = new Set(["complete"])
   for (const event of events) {
@@ -108,11 +112,11 @@ export const codesIn = (events: Iterable<unknown>): ReadonlySet<string> => {
 const isStopping = (event: unknown): event is RunStopping =>
   typeof event === "object" && event !== null && "_tag" in event && event._tag === "RunStopping"
 
-/** The event of a run whose codes these are, as JSON. It decodes where the event did. */
+/** The erased event, as JSON. `codes` are those of its run. If the original event can be decoded, the result can be too. */
 export const erasedEvent = (event: object, codes: ReadonlySet<string>, eraser: RunEraser): object =>
   new EventEraser(eraser, codes).members(event)
 
-/** The same of a member of a record that says what events of the run say. */
+/** Erases a member of a record that contains the same data as events of the run. */
 export const erasedMember = (
   name: string,
   value: unknown,

@@ -1,6 +1,6 @@
 /**
- * What an erasure writes over values: marks with a keyed digest, from which nobody who lacks the key can guess a short text.
- * The same text has the same mark within one erasure.
+ * The marks with which an erasure overwrites values. A mark contains a keyed digest, from which nobody without the key can guess
+ * a short text. The same text has the same mark within one erasure.
  */
 import { Result } from "effect"
 import { canonical } from "../Canonical.ts"
@@ -8,7 +8,7 @@ import type { Erased } from "../replay/Erased.ts"
 import { isErased } from "../replay/Erased.ts"
 
 export interface Eraser {
-  /** Does a text name the subject? */
+  /** Whether a text names the subject. */
   readonly names: (text: string) => boolean
   /** The keyed digest of a text: 64 hex digits in lower case. */
   readonly digest: (text: string) => string
@@ -18,17 +18,17 @@ export const markOf = (eraser: Eraser, value: unknown): Erased => ({
   erased: eraser.digest(canonical(value))
 })
 
-/** The mark where a text is expected: a JSON text of it. */
+/** The mark as JSON text, for places where a text is expected. */
 export const markText = (eraser: Eraser, text: string): string =>
   isErased(text) ? text : JSON.stringify(markOf(eraser, text))
 
-/** What a text that is JSON says; undefined where it is none. */
+/** Parses a text that is a JSON object or list; undefined if it is not. */
 const parsed = (text: string): unknown =>
   /^\s*[[{"]/.test(text)
     ? Result.getOrUndefined(Result.try((): unknown => JSON.parse(text)))
     : undefined
 
-/** Does the value name the subject, in a text, in a name of a member, or in a text that is JSON itself? */
+/** Whether the value names the subject: in a text, in the name of a member, or in a text that is itself JSON. */
 export const namesIn = (value: unknown, eraser: Eraser): boolean => {
   if (typeof value === "string") {
     if (eraser.names(value)) return true
@@ -44,9 +44,9 @@ export const namesIn = (value: unknown, eraser: Eraser): boolean => {
 const none: ReadonlySet<string> = new Set()
 
 /**
- * A record without what names the subject in its texts: itself, or those of its members, at any depth, whose names are given. What
- * else stands in it says what the record is, and stays, also where the subject has the name of a state or of a member. Gives the
- * record itself where nothing changes.
+ * Replaces what names the subject in a record's texts: the record itself if it is a text, or its members with the given names,
+ * at any depth. All else says what the record is and stays, even if the subject's name equals a state or a member's name.
+ * Returns the record itself if nothing changes.
  */
 export const textsWithoutNames = (
   record: unknown,
@@ -77,8 +77,8 @@ const markedTexts = (
 }
 
 /**
- * The same of a stored text: of one that is a record, as JSON, where `texts` are given; otherwise it is one text, as it is or as
- * JSON.
+ * Like `textsWithoutNames`, for a stored text. If `texts` are given, the text is a record as JSON; otherwise it is one text,
+ * plain or as JSON.
  */
 export const textWithoutNames = (
   text: string,

@@ -1,6 +1,6 @@
 /**
- * An erasure: of what a person said, was told and decided, in one tenant. Its record says that it was done, by whom and how much,
- * and not of whom.
+ * An erasure of what a person said, was told and decided in one tenant. Its record says that it was done, by whom and how much,
+ * but not whom it concerned.
  */
 import { Schema } from "effect"
 import { RunId, Tenant } from "../Ids.ts"
@@ -13,15 +13,15 @@ export const ErasureId = Schema.String.check(
 ).pipe(Schema.brand("ErasureId"))
 export type ErasureId = typeof ErasureId.Type
 
-/** The id of the principal, which is also the name that texts are searched for. */
+/** The id of the principal to erase, which is also the name for which texts are searched. */
 export const ErasedSubject = MemoryName
 
 const FoundRows = Schema.Struct({ table: Schema.String, rows: Schema.Int })
 
-/** How many rows of each table were removed or written over. */
+/** How many rows of each table were removed or overwritten. */
 const counts = Schema.Record(Schema.String, Schema.Int)
 
-/** What is kept of an erasure. Times are in ms since 1970. */
+/** The stored record of an erasure. Times are in ms since 1970. */
 export const ErasureRecord = Schema.Struct({
   id: ErasureId,
   tenant: Tenant,
@@ -29,7 +29,7 @@ export const ErasureRecord = Schema.Struct({
   subject: Schema.String,
   by: Schema.String,
   at: Schema.Int,
-  /** Absent = it did not come to its end: it is to be done again. */
+  /** Absent = the erasure did not finish and has to be repeated. */
   ended_at: Schema.optionalKey(Schema.Int),
   erased: counts
 }).annotate({ identifier: "ErasureRecord" })
@@ -38,23 +38,27 @@ export interface ErasureRecord extends Schema.Schema.Type<typeof ErasureRecord> 
 export const ErasureReport = Schema.Struct({
   ...ErasureRecord.fields,
   /**
-   * The key of the digests in the marks, in hex. It is kept nowhere else: with it one can show that a text is the one that was
-   * erased, and without it nobody can guess one. Absent = the digests are random, as where the store is gone with the process.
+   * The key of the digests in the marks, in hex. It is stored nowhere else: with it one can prove that a text is the one that
+   * was erased, and without it nobody can guess a text. Absent = the digests are random, as in a store that does not outlive the
+   * process.
    */
   key: Schema.optionalKey(Schema.String),
-  /** Runs of others that are not over and name the subject, at most 100: erase again when they are. */
+  /**
+   * Runs of other people that have not ended and name the subject, at most 100. The erasure has to be repeated when they have
+   * ended.
+   */
   waiting: Schema.Array(RunId),
   /**
-   * Each table, and in how many rows of the tenant the subject's name still stands, in any column and within a longer word too;
-   * at most 1,000 are counted.
+   * For each table, in how many of the tenant's rows the subject's name still occurs, in any column and even within a longer
+   * word. Counting stops at 1,000.
    */
   found: Schema.Array(FoundRows)
 }).annotate({ identifier: "ErasureReport" })
 export interface ErasureReport extends Schema.Schema.Type<typeof ErasureReport> {}
 
-/** Runs of the subject's conversations are not over: their processes have texts in memory and would write them again. */
+/** Runs in the subject's conversations have not ended. Their processes have texts in memory and would write them again. */
 export class SubjectIsActive extends Schema.TaggedError<SubjectIsActive>()("SubjectIsActive", {
-  /** At most 100. */
+  /** The runs that have not ended, at most 100. */
   runs: Schema.Array(RunId)
 }) {
   override get message(): string {

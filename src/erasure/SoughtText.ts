@@ -1,7 +1,7 @@
 /**
- * A text as it may stand in stored values, so that a search finds it in any of them: it may have been written as JSON, and
- * that as JSON again, each of which puts backslashes before quotes and backslashes, and some writers escape whatever is not
- * ASCII. So both sides of a comparison are in lower case and without backslashes.
+ * The forms in which a text may be stored, so that a search finds it in any of them. The text may have been written as JSON, and
+ * that again as JSON, each of which puts backslashes before quotes and backslashes; and some writers escape every character that
+ * is not ASCII. So both sides of a comparison are put in lower case and stripped of backslashes.
  */
 
 const escapedUnits = (character: string): string =>
@@ -15,10 +15,10 @@ const jsonOf = (text: string): string => JSON.stringify(text).slice(1, -1)
 const asciiJsonOf = (text: string): string =>
   Array.from(jsonOf(text), (each) => (each > "\u007f" ? escapedUnits(each) : each)).join("")
 
-/** Fewer would be found in any digest. */
+/** A shorter byte sequence is not searched for in hexadecimal, because it would be found in almost any digest. */
 const hex_bytes_min = 4
 
-/** The UTF-8 in hexadecimal digits, in lower case. */
+/** The text's UTF-8 in lower-case hexadecimal digits. */
 const hexOf = (text: string): string => {
   const bytes = new TextEncoder().encode(text)
   return bytes.length < hex_bytes_min
@@ -29,7 +29,7 @@ const hexOf = (text: string): string => {
 const capitalised = (text: string): string =>
   text.toLowerCase().replaceAll(/\p{L}+/gu, (word) => word.charAt(0).toUpperCase() + word.slice(1))
 
-/** Letters with marks as one character each, and as two: macOS takes them apart. */
+/** The text with each accented letter as one character, and as two, which is how macOS writes them. */
 const compositionsOf = (text: string): ReadonlyArray<string> => [
   text,
   text.normalize("NFC"),
@@ -37,8 +37,8 @@ const compositionsOf = (text: string): ReadonlyArray<string> => [
 ]
 
 /**
- * In the cases that a name may have: bytes are compared as they are, and a database's lower case may leave letters that are
- * not ASCII as they are.
+ * The name in several letter cases, because bytes are compared exactly, and a database's lower case may not change letters that
+ * are not ASCII.
  */
 const formsOf = (text: string): ReadonlyArray<string> => {
   const whole = text.normalize()
@@ -54,15 +54,15 @@ const distinct = (forms: ReadonlyArray<string>): ReadonlyArray<string> =>
 
 const unescaped = (text: string): string => text.replaceAll("\\", "")
 
-/** What to look for in texts without their backslashes, in either case. None of a text of backslashes alone. */
+/** The forms to search for, without regard to case, in texts without their backslashes. Empty for a text of backslashes alone. */
 export const soughtTexts = (text: string): ReadonlyArray<string> =>
   distinct(formsOf(text).map(unescaped))
 
-/** What to look for in bytes, as texts of which they are the UTF-8. */
+/** The texts whose UTF-8 has to be searched for in bytes. */
 export const soughtBytes = (text: string): ReadonlyArray<string> =>
   distinct([...formsOf(text), ...compositionsOf(text).map((each) => hexOf(each).toUpperCase())])
 
-/** Does a stored text hold what is sought? */
+/** Whether a stored text contains one of the sought forms. */
 export const holdsText = (stored: string, sought: ReadonlyArray<string>): boolean => {
   const among = unescaped(stored.toLowerCase())
   return sought.some((form) => among.includes(form.toLowerCase()))

@@ -1,5 +1,5 @@
 /**
- * The tools with which the Spectral Agent changes a workspace. Each asks the customer, and each changes nothing but what its
+ * The tools with which the Spectral Agent changes a workspace. Each asks the customer for approval, and changes only what its
  * arguments show.
  */
 import { Schema } from "effect"

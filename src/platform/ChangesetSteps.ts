@@ -1,5 +1,6 @@
 /**
- * The steps of a change set: proposed, then approved or rejected, and applied after its approval. Each is taken once.
+ * The steps of a change set: it is proposed, then approved or rejected, and applied after its approval. Each step is taken at
+ * most once.
  */
 import { Result } from "effect"
 import type { ChangesetRecord } from "./contracts/Changeset.ts"
@@ -14,7 +15,7 @@ const refused = ({ changeset, state }: ChangesetRecord, rest: string): Step =>
     })
   )
 
-/** The change set after its review, or why it cannot be reviewed. */
+/** The change set after its review; fails with the reason why it cannot be reviewed. */
 export const reviewedChangeset = (
   record: ChangesetRecord,
   {
@@ -35,7 +36,7 @@ export const reviewedChangeset = (
       })
     : refused(record, "it is reviewed once")
 
-/** The change set once it is applied, or why it cannot be. */
+/** The change set after it was applied; fails with the reason why it cannot be. */
 export const appliedChangeset = (record: ChangesetRecord, by: string, at: number): Step =>
   record.state.status === "approved"
     ? Result.succeed({

@@ -1,5 +1,6 @@
 /**
- * The steps of a draft: it is written on what there is, and then published on that or withdrawn, once.
+ * The steps of a draft: it is written against the current revision, and then either published on that revision or withdrawn,
+ * once.
  */
 import { Result } from "effect"
 import { canonical } from "../Canonical.ts"
@@ -54,7 +55,7 @@ const fullFramework = (
     : undefined
 }
 
-/** What the rubric would say, or why it cannot be proposed. */
+/** The content of the proposed rubric, or the reason why it cannot be proposed. */
 export const rubricContent = (framework: Framework, given: RubricProposal): Step<RubricContent> => {
   const { framework_id, rubric_id, title: _, ...fields } = given
   const full = fullFramework(framework, rubric_id)
@@ -87,7 +88,10 @@ const contentOf = ({ limits, name, owner, parts, purpose }: SystemCard): CardCon
   limits
 })
 
-/** What the card would say, or why it cannot be proposed. A limit that is there is not added again. */
+/**
+ * The content of the proposed card, or the reason why it cannot be proposed. A limit that the card already has is not added
+ * again.
+ */
 export const cardContent = (card: SystemCard, given: CardProposal): Step<CardContent> => {
   const { add_limits = [], system_id, title: _, ...fields } = given
   const before = contentOf(card)
@@ -111,7 +115,7 @@ export const withdrawnDraft = (draft: Draft, { by, reason }: Closing, at: number
     ? Result.succeed({ ...draft, state: { status: "withdrawn", closed: { by, at, reason } } })
     : closed(draft, "only one that waits is withdrawn")
 
-/** Why this draft is not what was approved; undefined = it is, and it waits. */
+/** Why this draft cannot be published as it was approved; undefined = it is what was approved, and it is still open. */
 const unfit = (draft: Draft, { based_on, target_id }: Publication): Step<never> | undefined => {
   if (draft.state.status !== "draft") return closed(draft, "one that waits is published, once")
   if (target_id !== targetOf(draft)) {

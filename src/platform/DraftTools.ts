@@ -1,6 +1,6 @@
 /**
- * The Operations Agent's tools for drafts: writing them, which changes nothing that counts, and publishing them, which needs a
- * person's approval or, as for any action, a standing authorization that the workspace gave before.
+ * The Operations Agent's tools for drafts. Writing a draft changes no published record. Publishing one needs a person's approval
+ * or, as for any action, an authorisation that the workspace gave in advance.
  */
 import { Effect, Schema } from "effect"
 import * as Tool from "effect/ai/Tool"
@@ -67,7 +67,7 @@ const ListDrafts = Tool.make("list_drafts", {
         created_at: Moment
       })
     ),
-    /** More match than `limit`. */
+    /** True = more records match than `limit`. */
     more: Schema.Boolean
   }),
   failure: ToolError
@@ -108,7 +108,7 @@ const PublishDraft = Tool.make("publish_draft", {
   success: Schema.Struct({
     draft_id: DraftId,
     status: Schema.Literal("published"),
-    /** The revision that it made. */
+    /** The revision that the publication created. */
     revision: Version,
     published_by: Schema.String
   }),

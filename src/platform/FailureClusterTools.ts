@@ -1,5 +1,6 @@
 /**
- * The Operations Agent's tools for failure clusters. Triage sets the fields that operators manage; what was found stays.
+ * The Operations Agent's tools for failure clusters. Triage sets the fields that operators manage and leaves the platform's
+ * findings unchanged.
  */
 import { Effect, Schema } from "effect"
 import * as Tool from "effect/ai/Tool"
@@ -15,7 +16,7 @@ import {
 } from "./contracts/FailureCluster.ts"
 import { ClusterId, RecordId } from "./contracts/RecordId.ts"
 
-/** Linked failures that a detail holds; the rest is read with `failures_after`. */
+/** How many linked failures a cluster's detail contains; the rest is read with `failures_after`. */
 export const detail_failures_max = 50
 
 const ListFailureClusters = Tool.make("list_failure_clusters", {
@@ -49,7 +50,7 @@ const ListFailureClusters = Tool.make("list_failure_clusters", {
         last_seen_at: Schema.Int
       })
     ),
-    /** More match than `limit`. */
+    /** True = more clusters match than `limit`. */
     more: Schema.Boolean
   }),
   failure: ToolError

@@ -1,6 +1,6 @@
 /**
- * What failure clusters have in common: those with one title and one rubric are one pattern, whatever their systems. The same
- * clusters give the same patterns, in whatever order they come.
+ * Finds patterns in failure clusters: clusters with the same title and the same rubric are one pattern, whatever their systems.
+ * The same clusters give the same patterns, in any order.
  */
 import { Schema } from "effect"
 import { cutText } from "../CutText.ts"
@@ -9,7 +9,7 @@ import type { ClusterRecord } from "./contracts/FailureCluster.ts"
 import { ClusterSeverity, severityRank } from "./contracts/FailureCluster.ts"
 import { ClusterId, RecordId, SystemId } from "./contracts/RecordId.ts"
 
-/** Ids, terms and examples of one pattern. */
+/** The greatest numbers of ids and terms, and of examples, in one pattern. */
 const named_max = 5
 const examples_max = 2
 const example_units_max = 200
@@ -18,18 +18,18 @@ const summary_units_max = 400
 export const FailurePattern = Schema.Struct({
   title: Schema.String,
   rubric_id: RecordId,
-  /** The worst of its clusters. */
+  /** The severity of the pattern's worst cluster. */
   severity: ClusterSeverity,
-  /** How many there are, and the largest of them. */
+  /** How many clusters the pattern has, and the ids of the largest ones. */
   clusters: Count,
   cluster_ids: Schema.Array(ClusterId),
   systems: Schema.Array(SystemId),
-  /** Of the last snapshots of its clusters, and their share of those of all clusters that were looked at. */
+  /** The failures in the last snapshots of its clusters, and their share of those in all examined clusters. */
   failures: Count,
   share: Share,
   /** The most frequent first. */
   terms: Schema.Array(Schema.String),
-  /** Each of another cluster, the largest first. */
+  /** Examples from different clusters, the largest cluster first. */
   examples: Schema.Array(Schema.String),
   /** A sentence that may stand in a system card as a known limit. */
   summary: Schema.String
@@ -46,7 +46,7 @@ const largestFirst = (a: Cluster, b: Cluster): number =>
 const distinct = <A>(all: ReadonlyArray<A>, most: number): ReadonlyArray<A> =>
   [...new Set(all)].slice(0, most)
 
-/** Words by the failures of the clusters that have them. */
+/** The clusters' terms, ordered by the failures of the clusters that have them. */
 const termsOf = (clusters: ReadonlyArray<Cluster>): ReadonlyArray<string> => {
   const weights = new Map<string, number>()
   for (const { snapshot } of clusters) {
@@ -92,15 +92,15 @@ const patternOf = (group: ReadonlyArray<Cluster>, total: number): FailurePattern
 }
 
 export interface Distilled {
-  /** Clusters that were looked at, and the failures of their last snapshots. */
+  /** How many clusters were examined, and the failures in their last snapshots. */
   readonly clusters: number
   readonly failures: number
   readonly patterns: ReadonlyArray<FailurePattern>
-  /** There are more patterns than were asked for. */
+  /** True = there are more patterns than were requested. */
   readonly more: boolean
 }
 
-/** The patterns with the most failures first, and of as many failures the more severe one; at most `limit`. */
+/** At most `limit` patterns: those with the most failures first, and among equal ones the more severe first. */
 export const distilledPatterns = (clusters: ReadonlyArray<Cluster>, limit: number): Distilled => {
   const groups = new Map<string, Array<Cluster>>()
   for (const cluster of clusters) {

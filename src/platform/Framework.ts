@@ -1,5 +1,5 @@
 /**
- * By what a workspace's systems are evaluated: frameworks with their rubrics, and where each version of a framework comes from.
+ * The frameworks by which a workspace's systems are evaluated, with their rubrics and the origin of each version.
  */
 import { Result, Schema } from "effect"
 import { WorldId } from "../worlds/contracts/WorldId.ts"
@@ -9,7 +9,7 @@ import { ChangeRefused } from "./contracts/RecordErrors.ts"
 import { FrameworkId, RecordId } from "./contracts/RecordId.ts"
 import { Rubric, RubricSources } from "./contracts/Rubric.ts"
 
-/** Why there is a version, oldest first. */
+/** Why a version of a framework was made. */
 export const FrameworkRevision = Schema.Struct({
   version: Version,
   at: Moment,
@@ -19,14 +19,14 @@ export const FrameworkRevision = Schema.Struct({
 })
 export interface FrameworkRevision extends Schema.Schema.Type<typeof FrameworkRevision> {}
 
-/** Versions of one framework that are kept. A framework with so many is changed no more. */
+/** The greatest number of versions of one framework. A framework with this many cannot be changed any more. */
 export const revisions_max = 200
 
 export const Framework = Schema.Struct({
   framework_id: FrameworkId,
   name: Text(200),
   version: Version,
-  /** The world whose rules it evaluates. Absent = it stands on its own. */
+  /** The world whose rules the framework evaluates. Absent = it is not based on a world. */
   world_id: Schema.optionalKey(WorldId),
   rubrics: Schema.Array(Rubric).check(Schema.isMinLength(1), Schema.isMaxLength(rubrics_max)),
   revisions: Schema.Array(FrameworkRevision).check(
@@ -45,7 +45,7 @@ export const Framework = Schema.Struct({
 )
 export interface Framework extends Schema.Schema.Type<typeof Framework> {}
 
-/** What is to become of one rubric; what is left out stays. */
+/** The change of one rubric. Absent members stay unchanged. */
 export const RubricChange = Schema.Struct({
   rubric_id: RecordId,
   threshold: Schema.optionalKey(Share),
@@ -56,7 +56,7 @@ export const RubricChange = Schema.Struct({
   )
 )
 
-/** A change of a framework, made on the version that its author saw. */
+/** A change of a framework, based on the version that its author saw. */
 export const FrameworkChange = Schema.Struct({
   framework_id: FrameworkId,
   version: Version,
@@ -65,7 +65,7 @@ export const FrameworkChange = Schema.Struct({
 })
 export interface FrameworkChange extends Schema.Schema.Type<typeof FrameworkChange> {}
 
-/** The framework after the change, or why there is none. */
+/** The framework after the change, or the reason why it cannot be changed so. */
 export const changedFramework = (
   framework: Framework,
   { reason, rubrics: changes, version }: FrameworkChange,

@@ -1,5 +1,5 @@
 /**
- * The Operations Agent's distillation of failure clusters. It only reads: what it finds may go into a draft.
+ * The Operations Agent's tool that finds patterns in failure clusters. It only reads; its results may be used in a draft.
  */
 import { Effect, Schema } from "effect"
 import * as Tool from "effect/ai/Tool"
@@ -10,7 +10,7 @@ import { ClusterSeverity } from "./contracts/FailureCluster.ts"
 import { SystemId } from "./contracts/RecordId.ts"
 import { FailurePattern } from "./FailurePatterns.ts"
 
-/** Clusters that are looked at, the most severe first. */
+/** How many clusters are examined at most, the most severe first. */
 export const distilled_clusters_max = 2_000
 
 const patterns_max = 15
@@ -33,13 +33,13 @@ const DistillFailurePatterns = Tool.make("distill_failure_patterns", {
       .pipe(Schema.withDecodingDefaultKey(Effect.succeed(5)))
   }),
   success: Schema.Struct({
-    /** That were looked at, and the failures of their last snapshots. */
+    /** How many clusters were examined, and the failures in their last snapshots. */
     clusters: Schema.Int,
     failures: Schema.Int,
     patterns: Schema.Array(FailurePattern),
-    /** There are more patterns. */
+    /** True = there are more patterns than were returned. */
     more: Schema.Boolean,
-    /** There are more clusters than are looked at, less severe ones. */
+    /** True = there are more clusters, less severe ones, than were examined. */
     more_clusters: Schema.Boolean
   }),
   failure: ToolError

@@ -1,5 +1,5 @@
 /**
- * Records of a workspace that come together, as the pipeline that evaluates its systems gives them.
+ * A batch of records of a workspace, as the pipeline that evaluates its systems delivers it.
  */
 import { Schema } from "effect"
 import { MessageId } from "../Ids.ts"
@@ -16,10 +16,10 @@ import { Framework } from "./Framework.ts"
 import { SystemCard } from "./contracts/SystemCard.ts"
 import { Workspace, WorkspaceError } from "./Workspace.ts"
 
-/** Frameworks of one workspace, and systems. */
+/** The greatest numbers of frameworks and of systems in one workspace. */
 export const frameworks_max = 100
 
-/** Scans, change sets, clusters or errors that come together. */
+/** The greatest number of scans, change sets, clusters or errors in one batch. */
 const records_max = 5_000
 const failures_max = 50_000
 
@@ -30,7 +30,7 @@ const distinct = <A>(idOf: (item: A) => string) =>
 
 const eventOf = <T extends PlatformTopic>(topic: T) =>
   Schema.Struct({
-    /** The same for the same event, which is published once. */
+    /** The event's id. An event with the same id is published only once. */
     id: MessageId,
     topic: Schema.Literal(topic),
     payload: platform_events[topic]
@@ -74,15 +74,15 @@ export const PlatformRecords = Schema.Struct({
     Schema.isMaxLength(records_max),
     distinct(({ error_id }: WorkspaceError) => error_id)
   ),
-  /** Published with the records: all of them or none. */
+  /** The events to publish together with the records: all of them are stored, or nothing is. */
   events: Schema.Array(PublishedEvent).check(Schema.isMaxLength(records_max))
 })
 export interface PlatformRecords extends Schema.Schema.Type<typeof PlatformRecords> {}
 
-/** Of records as JSON: room for 50,000 failures. */
+/** The bounds of a batch as JSON, with room for 50,000 failures. */
 export const records_bounds: JsonBounds = { ...bounds_result, units_max: 32_000_000 }
 
-/** Says which failure belongs to no cluster; undefined = each belongs to one of these or to one that is known. */
+/** Names a failure that belongs to no cluster; undefined = each belongs to one of these clusters or to a stored one. */
 export const unlinkedFailure = (
   { clusters, failures }: PlatformRecords,
   isKnown: (cluster: string) => boolean

@@ -23,7 +23,7 @@ const Limit = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 100 }))
   .annotate({ description: "At most so many, 1 to 100; 20 if left out." })
   .pipe(Schema.withDecodingDefaultKey(Effect.succeed(20)))
 
-/** More match than `limit`. */
+/** True = more records match than `limit`. */
 const More = Schema.Boolean
 
 const failure = ToolError
@@ -79,7 +79,7 @@ const GetOnboardingStatus = Tool.make("get_onboarding_status", {
     steps: Schema.Array(
       Schema.Struct({ step: OnboardingStep, taken_at: Schema.optionalKey(Schema.Int) })
     ),
-    /** Absent = all are taken. */
+    /** The next onboarding step. Absent = all steps are done. */
     next: Schema.optionalKey(OnboardingStep)
   }),
   failure
@@ -98,7 +98,7 @@ const GetTraceIngestionGuide = Tool.make("get_trace_ingestion_guide", {
   success: Schema.Struct({
     traces_url: Schema.String,
     steps: Schema.Array(Schema.String),
-    /** Absent = none came yet. */
+    /** Absent = no trace has arrived yet. */
     last_trace_at: Schema.optionalKey(Schema.Int)
   }),
   failure
@@ -112,7 +112,7 @@ const GetFrameworkConfig = Tool.make("get_framework_config", {
   parameters: Schema.Struct({ framework_id: Schema.optionalKey(FrameworkId) }),
   success: Schema.Struct({
     configuration: Configuration,
-    /** The version of the configuration, which a change of it names. */
+    /** The version of the configuration, which has to be passed to change it. */
     configuration_version: Schema.Int,
     frameworks: Schema.Array(
       Schema.Struct({

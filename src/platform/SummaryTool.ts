@@ -1,5 +1,5 @@
 /**
- * The Operations Agent's view of what is open in a workspace: how many records there are in each state, and none of their
+ * The Operations Agent's tool that counts what is open in a workspace: how many records are in each state, without any of their
  * contents.
  */
 import { Schema } from "effect"
@@ -12,7 +12,7 @@ import { ClusterSeverity, ClusterStatus } from "./contracts/FailureCluster.ts"
 import { ScanStatus } from "./contracts/Scan.ts"
 import { DraftStatus } from "./contracts/Draft.ts"
 
-/** Every state is there, also one that no record is in. */
+/** Counts by state. Every state is present, even if no record has it. */
 const counts = <const L extends string>(states: Schema.Literals<ReadonlyArray<L>>) =>
   Schema.Record(states, Schema.Int)
 
@@ -27,7 +27,7 @@ export const RecordCounts = Schema.Struct({
 })
 export interface RecordCounts extends Schema.Schema.Type<typeof RecordCounts> {}
 
-/** So many records in one state. */
+/** The number of records of a kind in one state. */
 export type CountedRecords =
   | { readonly kind: "scan"; readonly status: ScanStatus; readonly count: number }
   | { readonly kind: "changeset"; readonly status: ChangesetStatus; readonly count: number }

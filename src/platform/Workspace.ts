@@ -1,5 +1,5 @@
 /**
- * A workspace, which is a tenant: how far its onboarding is, how it is configured, what its systems are and what went wrong.
+ * A workspace, which is a tenant: its onboarding, its configuration, its systems and its errors.
  */
 import { Result, Schema } from "effect"
 import { Count, Moment, Share, Text, Version } from "./contracts/Fact.ts"
@@ -7,7 +7,7 @@ import { AutonomyMode } from "./contracts/PlatformEvent.ts"
 import { ChangeRefused } from "./contracts/RecordErrors.ts"
 import { RecordId, ScanId } from "./contracts/RecordId.ts"
 
-/** In the order in which they are taken. */
+/** The onboarding steps, in their order. */
 export const OnboardingStep = Schema.Literals([
   "workspace_created",
   "traces_received",
@@ -17,21 +17,21 @@ export const OnboardingStep = Schema.Literals([
 ])
 export type OnboardingStep = typeof OnboardingStep.Type
 
-/** When each step was taken; a step that is absent is still to be taken. */
+/** When each step was done; an absent step is still to do. */
 const StepsTaken = Schema.Record(OnboardingStep, Schema.optionalKey(Moment))
 
 /** How often systems are scanned, and what follows from a verdict. */
 export const Configuration = Schema.Struct({
   autonomy_mode: AutonomyMode,
   scan_schedule: Schema.Literals(["hourly", "daily", "weekly", "off"]),
-  /** Of the traces, how many are evaluated. */
+  /** The share of traces that are evaluated. */
   sample_share: Share
 })
 export interface Configuration extends Schema.Schema.Type<typeof Configuration> {}
 
-/** What is to become of the configuration; what is left out stays. */
+/** A change of the configuration. Absent members stay unchanged. */
 export const ConfigurationChange = Schema.Struct({
-  /** The version that its author saw. */
+  /** The version on which the change is based. */
   version: Version,
   autonomy_mode: Schema.optionalKey(Configuration.fields.autonomy_mode),
   scan_schedule: Schema.optionalKey(Configuration.fields.scan_schedule),
@@ -51,22 +51,22 @@ export interface ConfigurationChange extends Schema.Schema.Type<typeof Configura
 export const Workspace = Schema.Struct({
   name: Text(200),
   onboarding: StepsTaken,
-  /** Where its systems send their traces (OTLP over HTTP). */
+  /** The URL to which the workspace's systems send their traces (OTLP over HTTP). */
   traces_url: Schema.String.check(
     Schema.isPattern(/^https?:\/\/[^\s/]+\S*$/, { description: "an http or https URL" }),
     Schema.isMaxLength(500)
   ),
-  /** Absent = none came yet. */
+  /** Absent = no trace has arrived yet. */
   last_trace_at: Schema.optionalKey(Moment),
-  /** 1 at the beginning, one more at each change. */
+  /** The version of the configuration: 1 at first, and 1 more after each change. */
   version: Version,
   configuration: Configuration,
-  /** Of the last change. Absent = it was never changed. */
+  /** The last change of the configuration. Absent = it was never changed. */
   changed: Schema.optionalKey(Schema.Struct({ by: Text(200), at: Moment, reason: Text(1_000) }))
 })
 export interface Workspace extends Schema.Schema.Type<typeof Workspace> {}
 
-/** The workspace after the change, or why there is none. */
+/** The workspace after the change, or the reason why it cannot be changed so. */
 export const changedWorkspace = (
   workspace: Workspace,
   { reason, version, ...changes }: ConfigurationChange,
@@ -89,7 +89,7 @@ export const changedWorkspace = (
 export const ErrorSource = Schema.Literals(["ingestion", "evaluation", "integration"])
 export type ErrorSource = typeof ErrorSource.Type
 
-/** Something that went wrong in the workspace's own part of the platform. */
+/** An error in the workspace's own part of the platform. */
 export const WorkspaceError = Schema.Struct({
   error_id: RecordId,
   at: Moment,
@@ -99,7 +99,7 @@ export const WorkspaceError = Schema.Struct({
   ),
   /** A sentence without secrets and addresses. */
   message: Text(500),
-  /** How often it happened in that minute. */
+  /** How often the error happened in that minute. */
   count: Count,
   scan_id: Schema.optionalKey(ScanId)
 })

@@ -1,5 +1,5 @@
 /**
- * The state of a workspace in one word, with what speaks for it: a pure function of its records.
+ * Computes the health of a workspace and the findings behind it, as a pure function of its records.
  */
 import { Schema } from "effect"
 import type { Scan } from "./contracts/Scan.ts"
@@ -8,21 +8,21 @@ import type { Workspace, WorkspaceError } from "./Workspace.ts"
 
 const hour_ms = 3_600_000
 
-/** Scans and errors that are looked at. */
+/** How many scans and errors are examined at most. */
 export const health_scans_max = 20
 export const health_errors_max = 500
 export const health_window_ms = 24 * hour_ms
 
 export const WorkspaceHealth = Schema.Struct({
-  /** `unhealthy`: nothing is evaluated. `degraded`: something is, and something is wrong. */
+  /** `unhealthy`: nothing is evaluated. `degraded`: something is evaluated, but something is wrong. */
   state: Schema.Literals(["healthy", "degraded", "unhealthy"]),
-  /** Sentences; none where it is healthy. */
+  /** Sentences that explain the state; empty if the workspace is healthy. */
   findings: Schema.Array(Schema.String),
   last_trace_at: Schema.optionalKey(Schema.Int),
   last_completed_scan_at: Schema.optionalKey(Schema.Int),
-  /** Of its last 20 scans. */
+  /** How many of the last 20 scans failed. */
   failed_scans: Schema.Int,
-  /** In the last 24 hours, at most 500 records. */
+  /** The errors in the last 24 hours, from at most 500 records. */
   errors: Schema.Int
 })
 export interface WorkspaceHealth extends Schema.Schema.Type<typeof WorkspaceHealth> {}
