@@ -1,7 +1,6 @@
 /**
- * A live model behind any `LanguageModelV4`, the Vercel AI SDK's provider interface. Streams each turn (or asks for it
- * whole), and aborts the request when it is interrupted or too slow. What failed for now is tried again by
- * `ResilientModelGateway`.
+ * A live model behind any `LanguageModelV4`, the Vercel AI SDK's provider interface. It streams each turn (or requests it
+ * whole), and aborts the request if it is interrupted or too slow. `ResilientModelGateway` retries transient failures.
  */
 import { APICallError } from "@ai-sdk/provider"
 import type {
@@ -32,11 +31,11 @@ import { continuations_max, TurnAssembly } from "./TurnAssembly.ts"
 /** A provider: its client, and the texts that its errors must not show. */
 export interface ModelProvider extends Redaction, ProviderHabits {
   readonly model: (id: string) => LanguageModelV4
-  /** Used where a request names no model. */
+  /** The model for requests that name none. */
   readonly model_default: string
-  /** The shape of ids that the client generates at random when the wire gave none. */
+  /** Matches the random ids that the client makes up when the provider's response has none. */
   readonly made_up_ids?: RegExp | undefined
-  /** False = turns are asked for whole. */
+  /** False = turns are requested whole, without streaming. */
   readonly stream?: boolean | undefined
 }
 
@@ -44,8 +43,8 @@ export interface ModelProvider extends Redaction, ProviderHabits {
 export interface AttemptPolicy {
   readonly timeout_ms: number
   /**
-   * The longest time without a byte within a stream after its first event; before that, a client may not report that the
-   * stream began.
+   * The longest time without a byte in a stream after its first event. It does not apply before, because a client may not report
+   * that the stream began.
    */
   readonly idle_ms: number
 }
@@ -54,7 +53,7 @@ export interface AttemptPolicy {
 export interface TurnPolicy extends AttemptPolicy {
   readonly attempts_max: number
   readonly backoff_initial_ms: number
-  /** A provider that asks for a longer wait is asked again after this one. */
+  /** If a provider asks for a longer wait, its model is asked again after this time. */
   readonly retry_after_ms_max: number
 }
 
@@ -70,7 +69,7 @@ const models_max = 64
 
 const transient = (message: string) => new ModelError({ kind: "transient", message })
 
-/** Runs a promise of the client; what it throws is classified with the time it was thrown at. */
+/** Runs a promise of the client. An error that it throws is classified, together with the time at which it was thrown. */
 const called = <A>(provider: ModelProvider, promise: () => PromiseLike<A>) =>
   Effect.catch(
     Effect.tryPromise({ try: promise, catch: (error) => ({ error }) }),
@@ -94,7 +93,7 @@ interface Attempt {
   readonly warn: ClientWarnings.Warn
 }
 
-/** A turn that comes whole. */
+/** Requests a turn whole, without streaming. */
 const generateWhole = Effect.fnUntraced(function* (
   { model, options, provider, warn }: Attempt,
   assembly: TurnAssembly,
@@ -122,7 +121,7 @@ const open = async (
   }
 }
 
-/** Fails when for so long neither a part nor a byte of the answer has come. */
+/** Fails when neither a part nor a byte of the answer has arrived for `idle_ms`. */
 const silence = Effect.fnUntraced(function* (idle_ms: number, signal: AbortSignal) {
   const since = yield* Clock.currentTimeMillis
   for (;;) {
@@ -133,7 +132,7 @@ const silence = Effect.fnUntraced(function* (idle_ms: number, signal: AbortSigna
   }
 })
 
-/** A turn as a stream of parts, or whole where the provider does not stream. */
+/** Requests a turn as a stream of parts, or whole if the provider does not stream. */
 const streamed = Effect.fnUntraced(function* (
   each: Attempt,
   assembly: TurnAssembly,
@@ -166,7 +165,7 @@ const streamed = Effect.fnUntraced(function* (
   }
 })
 
-/** The request continued with the parts that the provider gave before it paused. */
+/** The request that continues a paused turn, with the parts that the provider gave before the pause. */
 const continued = (each: Attempt, given: ReadonlyArray<AssistantPart>): Attempt => ({
   ...each,
   options: {
@@ -175,10 +174,13 @@ const continued = (each: Attempt, given: ReadonlyArray<AssistantPart>): Attempt 
   }
 })
 
-/** How long a client has to leave the connection of a turn that is there to the next one, in ms. */
+/** How long a client may take, after a turn is complete, to free its connection for the next one, in ms. */
 const leave_ms = 1_000
 
-/** Ends the request of a turn: at once where the turn failed or was interrupted. A client that ignores one sees the other. */
+/**
+ * Ends the request of a turn, at once if the turn failed or was interrupted. It cancels the stream and aborts the request,
+ * because a client may ignore one of them.
+ */
 const leave = (
   exit: Exit.Exit<unknown, unknown>,
   abort: AbortController,
@@ -190,8 +192,8 @@ const leave = (
 }
 
 /**
- * One turn, from its first byte to its last part: one request, or more when the provider pauses. The request has ended
- * however the turn does.
+ * One turn, from its first byte to its last part: one request, or more if the provider pauses. The request has ended when the
+ * turn has, however it ends.
  */
 const attempt = (each: Attempt) =>
   Effect.suspend(() => {
@@ -239,7 +241,7 @@ const attempt = (each: Attempt) =>
     )
   })
 
-/** The token of an MCP server, from the environment. Fails with kind `configuration` where it is not set. */
+/** The token of an MCP server, from the environment. Fails with kind `configuration` if it is not set. */
 const tokenOf = Effect.fnUntraced(function* (tool: ProviderTool) {
   if (tool.tool !== "mcp" || tool.token_variable === undefined) return undefined
   const name = tool.token_variable
@@ -252,7 +254,7 @@ const tokenOf = Effect.fnUntraced(function* (tool: ProviderTool) {
   })
 })
 
-/** An agent's provider tools as the model's client takes them, with the tokens in them. */
+/** An agent's provider tools in the form that the model's client takes, including their tokens. */
 const sentTools = Effect.fnUntraced(function* (
   model: LanguageModelV4,
   { agent, provider_tools, tools }: ProviderToolUse
@@ -318,13 +320,18 @@ const make = (provider: ModelProvider, policy: AttemptPolicy): ModelGateway["Ser
   }
 }
 
-/** One attempt a turn, within the bounds of `policy` (absent parts: `policy_default`): for a plan of models. */
+/**
+ * A gateway for a plan of models. It makes one attempt for each turn, within the bounds of `policy` (absent members are those of
+ * `policy_default`).
+ */
 export const gateway = (
   provider: ModelProvider,
   policy: Partial<AttemptPolicy> = {}
 ): ModelGateway["Service"] => make(provider, withDefaults(policy_default, policy))
 
-/** Asks the provider's models, and tries transient failures again (absent parts: `policy_default`). */
+/**
+ * A gateway to the provider's models that retries transient failures (absent members of `policy` are those of `policy_default`).
+ */
 export const layer = (
   provider: ModelProvider,
   policy: Partial<TurnPolicy> = {}

@@ -1,6 +1,6 @@
 /**
- * The end of a streamed answer: some clients wait for the end of the connection, which an endpoint may hold open, and others
- * leave as soon as they have what they need, which costs the connection where its end comes a moment later. Private to this
+ * Detects the end of a streamed answer. Some clients wait for the end of the connection, which an endpoint may keep open; others
+ * stop reading as soon as they have what they need, which closes the connection if its end comes a moment later. Private to this
  * room.
  */
 
@@ -8,15 +8,18 @@ const last_type = "(?:response\\.(?:completed|incomplete|failed)|message_stop|me
 const last_name = new RegExp(`^event: ?${last_type}$`)
 const last_begin = new RegExp(`^\\s*\\{\\s*"type"\\s*:\\s*"${last_type}"`)
 
-/** The event that ends an answer of chat completions, Responses, Anthropic or Cohere, by its lines and data. Gemini has none. */
+/**
+ * Whether an event, given by its lines and data, ends an answer of chat completions, Responses, Anthropic or Cohere. Gemini has
+ * no such event.
+ */
 export const isLast = (event: ReadonlyArray<string>, data: string): boolean =>
   data === "[DONE]" || last_begin.test(data) || event.some((line) => last_name.test(line))
 
-/** How long the end of the connection may come after the last event, in ms, and what else may. */
+/** How long, in ms, and how many bytes after the last event the end of the connection may come. */
 const end_ms_max = 200
 const end_bytes_max = 65_536
 
-/** Reads to the end, so that the connection serves the next request; one that does not end soon is closed. */
+/** Reads a body to its end, so that the connection can serve the next request. A connection that does not end soon is closed. */
 const readToEnd = async (reader: ReadableStreamDefaultReader<Uint8Array>): Promise<void> => {
   const late = setTimeout(() => void reader.cancel().catch(() => {}), end_ms_max)
   try {
@@ -33,7 +36,7 @@ const readToEnd = async (reader: ReadableStreamDefaultReader<Uint8Array>): Promi
   }
 }
 
-/** The same body. Whoever leaves it once it `isOver` does not close its connection. */
+/** The same body, except that a reader who cancels it after `isOver` is true does not close its connection. */
 export const leavable = (
   body: ReadableStream<Uint8Array>,
   isOver: () => boolean

@@ -8,11 +8,11 @@ const blank_bytes_max = 65_536
 
 export interface Known {
   readonly isJson: boolean
-  /** The whole body, from its beginning. */
+  /** The complete body, including the part that was read to recognise it. */
   readonly body: ReadableStream<Uint8Array>
 }
 
-/** Reads up to the first character that decides. An empty body is not JSON. */
+/** Reads a body up to the first character that is not skipped. An empty body is not JSON. */
 export const kindOf = async (body: ReadableStream<Uint8Array>): Promise<Known> => {
   const reader = body.getReader()
   const read: Array<Uint8Array> = []

@@ -1,16 +1,16 @@
 /**
- * When bytes of an answer last came, by the signal of its request. A client of streams reports events alone, and an endpoint
- * keeps a connection alive with comments while its model has not begun.
+ * Records when bytes of an answer last arrived, by the abort signal of its request. A client of a stream reports only events,
+ * but an endpoint may keep a connection alive with comments before its model begins.
  */
 
 const times = new WeakMap<AbortSignal, number>()
 
-/** Called with each piece of an answer. */
+/** Records that a piece of the answer to this request has arrived. */
 export const heardBytes = (signal: AbortSignal | null | undefined): void => {
   if (signal !== null && signal !== undefined) times.set(signal, performance.now())
 }
 
-/** How long ago that was, in ms; Infinity = none came, or its client has a fetch of its own. */
+/** The time since the last bytes arrived, in ms. Infinity = none have arrived, or the client uses its own fetch. */
 export const sinceBytes = (signal: AbortSignal): number => {
   const at = times.get(signal)
   return at === undefined ? Infinity : performance.now() - at

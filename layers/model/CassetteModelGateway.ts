@@ -21,8 +21,8 @@ import { RequestDigests } from "./RequestDigests.ts"
 import type { RequestDigest } from "./RequestDigests.ts"
 
 /**
- * A request of a replay is not in the recording. `differs`: the inputs that have changed; empty = nothing was recorded
- * for the step.
+ * A request of a replay is not in the recording. `differs` has the inputs that have changed; empty = nothing was recorded for
+ * the step.
  */
 export class CassetteDiverged extends Schema.TaggedError<CassetteDiverged>()("CassetteDiverged", {
   node_name: Schema.String,
@@ -50,7 +50,7 @@ export class CassetteLeft extends Schema.TaggedError<CassetteLeft>()("CassetteLe
 export class Cassette extends Context.Service<
   Cassette,
   {
-    /** Turns that were recorded or replayed. */
+    /** The number of turns that were recorded or replayed. */
     readonly turns: Effect.Effect<number>
     /**
      * Fails with the first divergence, or with the turns that the replay did not use. A recording is always complete.
@@ -177,7 +177,7 @@ const makeRecorder = Effect.fnUntraced(function* (tape: Tape, options: RecordOpt
   )
 })
 
-/** The recorded turns of one step of one node that were not replayed yet. */
+/** The recorded turns that have not been replayed yet, by node and step. */
 type Left = Map<string, Array<RecordedTurn>>
 
 const stepName = (turn: { readonly node_name: string; readonly step_id: number }): string =>
@@ -189,7 +189,7 @@ const inputNames = Object.keys(InputDigests.fields) as ReadonlyArray<keyof Input
 const differing = (recorded: RecordedTurn, now: RequestDigest): ReadonlyArray<string> =>
   inputNames.filter((name) => recorded.inputs[name] !== now.inputs[name])
 
-/** Takes the turn that was recorded for this request. Several runs in one recording do not mix. */
+/** Takes the turn that was recorded for this request. Turns of several runs in one recording are kept apart. */
 const taken = (
   left: Left,
   request: ModelRequest,
@@ -205,7 +205,7 @@ const taken = (
   return new CassetteDiverged({ ...place, differs })
 }
 
-/** The text goes to the sink at once: its pieces are not recorded. */
+/** Sends the turn's whole text to the sink at once, because its pieces were not recorded. */
 const speak = (turn: Turn, sink: (delta: ModelDelta) => void): void => {
   const reasoning = (turn.reasoning ?? []).map((part) => part.text).join("")
   if (reasoning !== "") sink({ kind: "reasoning", text: reasoning, offset: 0 })
@@ -262,14 +262,14 @@ const makePlayer = Effect.fnUntraced(function* (tape: Tape, bounds: Partial<Tape
   )
 })
 
-/** Records every turn of the gateway beneath on an empty tape, errors included, interrupted turns excluded. */
+/** Records every turn of the wrapped gateway on an empty tape: errors are included, interrupted turns are not. */
 export const recording = <E, R>(
   tape: Effect.Effect<Tape, E, R>,
   options: RecordOptions = {}
 ): Layer.Layer<ModelGateway | Cassette, E | CassetteUnreadable, R | ModelGateway | Digest.Digest> =>
   Layer.effectContext(Effect.flatMap(tape, (each) => makeRecorder(each, options)))
 
-/** Replays the tape. Each build of the layer starts from its beginning. */
+/** Replays the tape. Each build of the layer starts at the tape's beginning. */
 export const layer = <E, R>(
   tape: Effect.Effect<Tape, E, R>,
   bounds: Partial<TapeBounds> = {}

@@ -31,8 +31,8 @@ export const InputDigests = Schema.Struct({
 export interface InputDigests extends Schema.Schema.Type<typeof InputDigests> {}
 
 /**
- * One turn as it is recorded. The prompt is there as digests only; what the model said is there whole. The names are
- * Stargraph's; `node_name` is agent and frame, `step_id` counts the frame's turns from 1.
+ * One recorded turn. The prompt is recorded only as digests, the model's output completely. The names are Stargraph's;
+ * `node_name` is agent and frame, `step_id` counts the frame's turns from 1.
  */
 export const RecordedTurn = Schema.Struct({
   v: Schema.Literal(1),

@@ -1,10 +1,9 @@
 /**
- * Corrects answers of endpoints that speak chat completions before the provider's client reads them: a whole JSON
- * answer to a request for a stream, a stream that ends with `[DONE]` without a finish reason, several choices in one
- * stream, usage in a vendor's field, and arguments that are objects instead of text. Readers here are tolerant on
- * purpose: an unknown form passes through unchanged, for the client to judge. So lines of a stream are corrected one by
- * one and not parsed as events, which would also complete a stream that was cut. All bodies were checked against their
- * bounds before.
+ * Corrects answers of chat-completions endpoints before the provider's client reads them: a whole JSON answer to a request for a
+ * stream, a stream that ends with `[DONE]` without a finish reason, several choices in one stream, usage in a vendor's field,
+ * and arguments that are objects instead of text. The readers are tolerant on purpose: an unknown form passes through unchanged,
+ * and the client decides about it. So lines of a stream are corrected one by one and not parsed as events, which would also
+ * complete a stream that was cut. All bodies were checked against their bounds before.
  */
 import { encoder } from "effect/encoding/Sse"
 import type { Known } from "./BodyKind.ts"
@@ -15,7 +14,7 @@ import { boundedBody, judgedBody } from "./JudgedAnswer.ts"
 import { withItems } from "./OutputItems.ts"
 import { wholeAnswerFor, WholeAnswer } from "./WholeAnswer.ts"
 
-/** A text within its bounds as JSON; undefined if it is malformed. */
+/** Parses a text whose bounds were checked as JSON; undefined if it is malformed. */
 const parsed = (text: string): unknown => {
   try {
     return JSON.parse(text) as unknown
@@ -24,7 +23,7 @@ const parsed = (text: string): unknown => {
   }
 }
 
-/** The finish reason of a stream that gave none; the client maps it to `other`. */
+/** The finish reason for a stream that gave none. The client maps it to `other`. */
 export const unstated_finish = "unstated"
 
 const record = (value: unknown): Record<string, unknown> =>
@@ -46,7 +45,7 @@ const callsOf = (message: Record<string, unknown>): Record<string, unknown> => {
   }
 }
 
-/** A whole answer as clients expect it: every choice has a message, and arguments of calls are text. */
+/** A whole answer in the form that clients expect: every choice has a message, and arguments of calls are text. */
 const wholeOf = (text: string): string => {
   if (!/"tool_calls"|"content_filter"/.test(text)) return text
   const body = parsed(text)
@@ -72,7 +71,7 @@ const wholeOf = (text: string): string => {
   })
 }
 
-/** A choice of a whole answer as the only chunk of a stream; calls get the index that a stream has. */
+/** Converts a choice of a whole answer into the only chunk of a stream. Calls get an index, as in a stream. */
 const chunkOf = (choice: unknown): unknown => {
   const { finish_reason, index, message } = record(choice)
   const fields = callsOf(record(message))
@@ -89,7 +88,7 @@ const chunkOf = (choice: unknown): unknown => {
 const eventText = (data: string): string =>
   encoder.write({ _tag: "Event", id: undefined, event: "message", data })
 
-/** A whole answer as a stream of one event. An error object becomes that event unchanged. */
+/** Converts a whole answer into a stream of one event. An error object becomes that event unchanged. */
 const streamOf = (text: string): string => {
   const body = parsed(text)
   if (body === undefined) {
@@ -105,7 +104,7 @@ const unstatedFinish = eventText(
   JSON.stringify({ choices: [{ index: 0, delta: {}, finish_reason: unstated_finish }] })
 )
 
-/** Groq gives a malformed call in a field that clients drop: it is appended to the error's message. */
+/** Appends a malformed call to the error's message. Groq returns it in a field that clients drop. */
 const withGenerationQuoted = (line: string): string => {
   const body = parsed(line.slice("data:".length))
   if (body === undefined) return line
@@ -124,7 +123,7 @@ const withoutError = (line: string): string => {
  */
 class Choices {
   private index: unknown
-  /** The turn was cut at its token limit, so an error that repeats it is dropped. */
+  /** True = the turn was cut at its token limit, so a later error that says the same is dropped. */
   private cut = false
 
   /** A corrected line of the stream; undefined = the line is dropped. */
@@ -157,7 +156,7 @@ class Choices {
 }
 
 /**
- * Inserts a finish before a `[DONE]` that none came before, and ends the stream there, though its connection may stay open. A
+ * Inserts a finish reason before `[DONE]` if there was none, and ends the stream there, even if the connection stays open. A
  * stream that was cut stays unfinished.
  */
 const finished = () => {
@@ -206,7 +205,7 @@ type Fixed = ReadableStream<Uint8Array> | string
 
 const textOf = (body: ReadableStream<Uint8Array>): Promise<string> => new Response(body).text()
 
-/** The body of a successful answer as a stream of events, whatever its content type is. */
+/** Converts the body of a successful answer into a stream of events, whatever its content type. */
 const fixed = async ({ body, isJson }: Known): Promise<Fixed> =>
   isJson
     ? streamOf(await textOf(body))

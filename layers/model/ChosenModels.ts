@@ -1,6 +1,6 @@
 /**
- * Models in one line: `"anthropic/claude-sonnet-4-5"`, whose key the environment has, or any model object of an AI SDK
- * package; several are asked in their order.
+ * Chooses models in one line of code: `"anthropic/claude-sonnet-4-5"`, whose key comes from the environment, or any model object
+ * of an AI SDK package. Several models are tried in their order.
  */
 import type { LanguageModelV4 } from "@ai-sdk/provider"
 import { Effect } from "effect"
@@ -19,14 +19,17 @@ import * as ResilientModelGateway from "./ResilientModelGateway.ts"
 /** `provider/model`, or a model object of an AI SDK package (`LanguageModelV4`). */
 export type ModelChoice = string | LanguageModelV4
 
-/** Values of the environment that errors of a client must not show: an object's own key cannot be asked for. */
+/**
+ * Values of the environment that a client's errors must not show. They are all hidden, because the key inside a model object
+ * cannot be read.
+ */
 const secretsOf = (env: NodeJS.ProcessEnv): ReadonlyArray<string> =>
   Object.entries(env).flatMap(([name, value = ""]) =>
     value.length >= secret_units_min && isSecretName(name) ? [value] : []
   )
 const secret_units_min = 8
 
-/** An object is one model: a request for another one is refused. */
+/** A gateway for one model object. It refuses requests for any other model. */
 const only = (
   { modelId }: LanguageModelV4,
   inner: ModelGateway["Service"]
@@ -88,7 +91,7 @@ const ofText = Effect.fnUntraced(function* (choice: string) {
   return { provider, model: config.model, gateway } satisfies Omit<PlannedModel, "name">
 })
 
-/** A model is named by its own name; one whose name is taken already, by its provider's too. */
+/** Gives each model its own name, with the provider's name added if that name is already taken. */
 const named = (models: ReadonlyArray<Omit<PlannedModel, "name">>): ReadonlyArray<PlannedModel> => {
   const taken = new Set<string>()
   return models.map((each) => {
@@ -102,8 +105,8 @@ const named = (models: ReadonlyArray<Omit<PlannedModel, "name">>): ReadonlyArray
 type Choices = readonly [ModelChoice, ...ReadonlyArray<ModelChoice>]
 
 /**
- * Fails with kind `configuration` where a choice cannot be used: its provider is not known, its key is not set or its
- * package is not installed.
+ * The plan for the choices. Fails with kind `configuration` if a choice cannot be used: its provider is unknown, its key is not
+ * set or its package is not installed.
  */
 export const planOf = (choices: Choices): Effect.Effect<ModelPlan, ModelError> =>
   Effect.map(
@@ -113,6 +116,6 @@ export const planOf = (choices: Choices): Effect.Effect<ModelPlan, ModelError> =
     (models) => ({ models: named(models) })
   )
 
-/** Asks the first model, and the next one where it cannot answer. Fails as `planOf` does. */
+/** A gateway that asks the first model, and the next one if that cannot answer. Fails as `planOf` does. */
 export const layer = (...choices: Choices): Layer.Layer<ModelGateway, ModelError> =>
   ResilientModelGateway.layer(planOf(choices))

@@ -30,7 +30,7 @@ export type Warn = (
   warnings: ReadonlyArray<SharedV4Warning>
 ) => Effect.Effect<void, ModelError>
 
-/** Fails where a client left out a tool: the agent would be another one than was declared. */
+/** Passes warnings on, and fails if a client left out a tool, because the agent would not work as declared. */
 export const refusingLeftTools =
   (warn: Warn): Warn =>
   (model, warnings) => {

@@ -1,5 +1,5 @@
 /**
- * Extracts what OpenAI-compatible endpoints add to the wire format and their client drops: signed or encrypted
+ * Extracts data that OpenAI-compatible endpoints add to the wire format and that their client drops: signed or encrypted
  * reasoning, and other names for cached tokens.
  */
 import type { LanguageModelV4Usage, SharedV4ProviderMetadata } from "@ai-sdk/provider"
@@ -29,7 +29,7 @@ const joined = (one: Entry, two: Entry): Entry => {
   return all
 }
 
-/** `reasoning_details` of a message, put together from its pieces. */
+/** Assembles the `reasoning_details` of a message from its pieces. */
 class ReasoningDetails {
   private readonly entries: Array<Entry> = []
 
@@ -49,7 +49,7 @@ class ReasoningDetails {
     }
   }
 
-  /** Empty when nothing is signed or encrypted: then the reasoning's text alone is sent back. */
+  /** The metadata to send back; undefined if nothing is signed or encrypted, because then the reasoning's text is enough. */
   metadata(): SharedV4ProviderMetadata | undefined {
     const opaque = this.entries.some(
       (entry) => text(entry["signature"]) + text(entry["data"]) !== ""

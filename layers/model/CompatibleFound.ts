@@ -1,6 +1,6 @@
 /**
- * What endpoints that call themselves compatible tell of their own searches and tools, and their client leaves out: annotations
- * of a message, lists of citations, tools that ran beside the model, and images that it made.
+ * Collects what OpenAI-compatible endpoints report about their own searches and tools, which their client drops: annotations of
+ * a message, lists of citations, tools that ran at the provider, and images that the model made.
  */
 import type { SharedV4ProviderMetadata } from "@ai-sdk/provider"
 import { parts_max } from "../../src/conversation/Part.ts"
@@ -28,7 +28,7 @@ const textOf = (value: unknown): string => (typeof value === "string" ? value : 
 
 type Ran = NonNullable<Found["ran"]>[number]
 
-/** `executed_tools`: what ran beside the model. */
+/** Reads an entry of `executed_tools`: a tool that ran at the provider. */
 const ranOf = (value: unknown): Ran => {
   const tool = record(value)
   const { output, search_results } = tool
@@ -40,14 +40,14 @@ const ranOf = (value: unknown): Ran => {
   }
 }
 
-/** Put together from the pieces of an answer; of a stream each chunk may repeat what those before it said. */
+/** Collects findings from the pieces of an answer. Each chunk of a stream may repeat what earlier ones contained. */
 export class CompatibleFound {
   private readonly sources = new Map<string, Source>()
   private readonly ran = new Map<string, Ran>()
-  /** A stream may repeat one. */
+  /** The images, each once, because a stream may repeat one. */
   private readonly images = new Set<string>()
 
-  /** `body` is an answer or a chunk of one, `message` its message or delta. */
+  /** Adds a piece: `body` is an answer or a chunk of one, `message` its message or delta. */
   add(body: unknown, message: unknown): void {
     const whole = record(body)
     const fields = record(message)

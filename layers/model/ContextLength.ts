@@ -1,6 +1,6 @@
 /**
- * Does a provider refuse a prompt because it is too long for the model? Each says so in words of its own, and only some
- * give it a code. Names as documented by OpenAI, Anthropic, Google, Mistral, vLLM and llama.cpp.
+ * Recognises refusals of prompts that are too long for the model. Each provider words them differently, and only some give them
+ * a code. The names are documented by OpenAI, Anthropic, Google, Mistral, vLLM and llama.cpp.
  */
 const codes =
   /^(context_length_exceeded|exceed_context_size_error|model_max_prompt_tokens_exceeded)$/i
@@ -14,7 +14,7 @@ const words: ReadonlyArray<RegExp> = [
   /reduce the length of the messages/i
 ]
 
-/** `names` are the provider's codes, `text` is its reason. */
+/** Whether an error says that the prompt is too long. `names` are the provider's codes, `text` is its reason. */
 export const isTooLong = (names: ReadonlyArray<unknown>, text: string): boolean =>
   names.some((name) => typeof name === "string" && codes.test(name)) ||
   words.some((each) => each.test(text))

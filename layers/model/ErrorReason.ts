@@ -14,7 +14,7 @@ const record = (value: unknown): Entry =>
 const filterNames =
   /^(content_filter|content_policy_violation|ResponsibleAIPolicyViolation|moderation_blocked|data_inspection_failed)$/i
 
-/** OpenRouter says who flagged the prompt, and why, in the error's metadata. */
+/** Whether a moderation refused the prompt. OpenRouter says who flagged it, and why, in the error's metadata. */
 const isModerated = (error: Entry): boolean => {
   const metadata = record(error["metadata"])
   return "flagged_input" in metadata || Array.isArray(metadata["reasons"])
@@ -27,7 +27,7 @@ export const isFiltered = (error: Entry, names: ReadonlyArray<string>): boolean 
     (name) => typeof name === "string" && filterNames.test(name)
   )
 
-/** Groq: the model called a tool in a way that could not be read. */
+/** Whether the model made a tool call that the provider (Groq) could not parse. */
 const isUseFailed = (names: ReadonlyArray<string>): boolean =>
   names.some((name) => /^tool_use_failed$/i.test(name))
 
@@ -42,7 +42,7 @@ export const reasonOf = (
   return isTooLong(names, text) ? { reason: "context_length" } : {}
 }
 
-/** The provider's words for what it could not read, with the text that the model wrote. */
+/** The provider's message about a call that it could not parse, with the text that the model wrote. */
 export const withGeneration = (error: Entry, text: string): string => {
   const written = error["failed_generation"]
   return typeof written === "string" && written !== "" ? `${text} ${written}` : text
@@ -50,7 +50,7 @@ export const withGeneration = (error: Entry, text: string): string => {
 
 export const isUnreadableCall = (error: ModelError): boolean => error.reason === "tool_use_failed"
 
-/** The turn with a malformed call: the model is told the error and asked again, within the bound on mistakes. */
+/** A turn with a malformed call. The model gets the error as its result and is asked again, within the bound on mistakes. */
 export const unreadableTurn = (error: ModelError, model: string): Turn => ({
   text: "",
   calls: [],

@@ -1,6 +1,6 @@
 /**
- * Counts with OpenAI's own vocabularies, through the optional peer `gpt-tokenizer`: exact for OpenAI's models, and near
- * for those of others, whose vocabularies are of the same size. About ten times slower than the estimate.
+ * Counts tokens with OpenAI's own vocabularies, through the optional peer `gpt-tokenizer`. The count is exact for OpenAI's
+ * models, and close for others, whose vocabularies have a similar size. It takes about ten times as long as the estimate.
  */
 import { Effect, Layer } from "effect"
 import { Tokenizer } from "../../services/Tokenizer.ts"
@@ -17,12 +17,12 @@ const load = (encoding: Encoding) =>
       : import("gpt-tokenizer/encoding/cl100k_base")
   )
 
-/** A text is text, also where it spells one of the vocabulary's special tokens. */
+/** Counts special tokens of the vocabulary that occur in a text as plain text. */
 const plainly = { disallowedSpecial: new Set<string>() }
 
 /**
- * The package merges a run of letters in quadratic time: 50,000 ideographs without a space take it 20 s. Pieces of so
- * many UTF-16 units bound that, and add at most a token each.
+ * Texts are counted in pieces of this many UTF-16 units. The package merges a run of letters in quadratic time: 50,000
+ * ideographs without a space take it 20 s. A piece adds at most one token.
  */
 const piece_units = 512
 
@@ -44,6 +44,6 @@ const make = Effect.fnUntraced(function* (encoding: Encoding) {
   })
 })
 
-/** Fails with kind `configuration` where the package is not installed. */
+/** Provides the `Tokenizer`. Fails with kind `configuration` if the package is not installed. */
 export const layer = (encoding: Encoding = "o200k_base"): Layer.Layer<never, ModelError> =>
   Layer.effect(Tokenizer, make(encoding))

@@ -1,6 +1,6 @@
 /**
- * Answers the turns of agents that are graphs by their graphs, and every other agent's by the gateway beneath. What a
- * node's call returned is read from the journal, whole, because a transcript holds a model's copy of it.
+ * Computes the turns of agents that are graphs, and passes every other agent's requests to the wrapped gateway. Results of a
+ * node's calls are read from the journal, where they are complete, because a transcript has only a model's copy.
  */
 import { createHash } from "node:crypto"
 import { Effect, Layer, Result } from "effect"
@@ -16,7 +16,7 @@ import { forEachEntry, RunJournal } from "../../services/RunJournal.ts"
 
 const page_max = 1_000
 
-/** A graph, and how its turns name it: a frame whose turns another version made does not go on. */
+/** A graph, and the name that its turns record for it. A frame whose turns were made by another version cannot continue. */
 interface Versioned {
   readonly graph: ToolGraph
   readonly origin: string

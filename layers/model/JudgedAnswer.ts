@@ -1,7 +1,7 @@
 /**
- * Checks answers of providers against bounds before their clients parse them: an answer that is larger, nests deeper or
- * holds more values fails. It reads events itself and passes the bytes on unchanged, so that it sees what the client
- * will see. Private to this room.
+ * Checks answers of providers against bounds before their clients parse them: an answer that is too large, too deep or has too
+ * many values fails. It parses events itself and passes the bytes on unchanged, so that it checks exactly what the client will
+ * read. Private to this room.
  */
 import type { JsonBounds } from "../../src/entry/BoundedJson.ts"
 import { jsonTextRefusal } from "../../src/entry/BoundedJson.ts"
@@ -13,8 +13,8 @@ import type { Known } from "./BodyKind.ts"
 const response_bytes_max = 32_000_000
 
 /**
- * Deeper than arguments may be, which some wires give as objects: such a call is told to the model. A member that stands
- * twice is read as every client reads it.
+ * The bounds of an answer. They are deeper than those of arguments, which some providers return as objects, so that a call that
+ * is too deep is reported to the model. Of a repeated member the last counts, as in every client.
  */
 const bounds_answer: JsonBounds = {
   depth_max: 192,
@@ -23,12 +23,12 @@ const bounds_answer: JsonBounds = {
   repeats: "last"
 }
 
-/** Thrown through a client. Asked again, the provider would say the same. */
+/** The refusal, thrown through a client. It is not retried, because the provider would answer the same. */
 class AnswerRefused extends Error {
   override readonly name = "AnswerRefused"
 }
 
-/** The refusal in a chain of causes: clients wrap the errors that they catch. */
+/** Finds the refusal in a chain of causes, because clients wrap the errors that they catch. */
 export const answerRefused = (error: unknown): AnswerRefused | undefined => {
   let current = error
   for (let depth = 0; current instanceof Error && depth < 8; depth++) {
@@ -43,7 +43,7 @@ const judge = (text: string): void => {
   if (refused !== undefined) throw new AnswerRefused(refused.message)
 }
 
-/** Ends with an error once the body is larger than an answer may be. `heard` is called with each piece. */
+/** A stream that fails once the body is larger than an answer may be. `heard` is called with each piece. */
 export const boundedBody = (heard: () => void): TransformStream<Uint8Array, Uint8Array> => {
   let bytes = 0
   return new TransformStream({
@@ -56,7 +56,7 @@ export const boundedBody = (heard: () => void): TransformStream<Uint8Array, Uint
   })
 }
 
-/** A body that is one text is given on when all of it is there. */
+/** Collects a body that is one JSON text, and passes it on when it is complete and checked. */
 const collected = (): TransformStream<Uint8Array, Uint8Array> => {
   const chunks: Array<Uint8Array> = []
   return new TransformStream({
@@ -69,7 +69,10 @@ const collected = (): TransformStream<Uint8Array, Uint8Array> => {
   })
 }
 
-/** Checks an event before its last line is passed on, without which no client reads it. The stream ends with the last one. */
+/**
+ * Checks each event before its last line is passed on; no client reads an event without that line. The stream ends with the last
+ * event.
+ */
 const events = (onLast: () => void): TransformStream<Uint8Array, Uint8Array> => {
   const decoder = new TextDecoder()
   const texts = new EventTexts()
@@ -90,7 +93,7 @@ const events = (onLast: () => void): TransformStream<Uint8Array, Uint8Array> => 
   })
 }
 
-/** The body, checked as it is read. `onLast` is called once its last event is there. */
+/** The body, checked as it is read. `onLast` is called when its last event has arrived. */
 export const judgedBody = ({ body, isJson }: Known, onLast: () => void): Known => ({
   isJson,
   body: body.pipeThrough(isJson ? collected() : events(onLast))

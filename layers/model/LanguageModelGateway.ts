@@ -1,6 +1,6 @@
 /**
- * A model behind any `effect/ai` `LanguageModel`. Streams each turn, runs no tool, and aborts when it is interrupted or
- * too slow. Prompt and answer take the same way as those of the other live gateway, so that a run reads the same.
+ * A model behind any `effect/ai` `LanguageModel`. It streams each turn, runs no tool, and aborts if it is interrupted or too
+ * slow. Prompt and answer are translated like those of the other live gateway, so runs look the same.
  */
 import type { LanguageModelV4CallOptions, LanguageModelV4Prompt } from "@ai-sdk/provider"
 import { Clock, Duration, Effect, Layer, Stream } from "effect"
@@ -23,7 +23,7 @@ import type { AnswerHeaders } from "./RateLimitHeaders.ts"
 import { continuations_max, TurnAssembly } from "./TurnAssembly.ts"
 
 export interface LanguageModelOptions {
-  /** One turn at most, in ms. */
+  /** The timeout of one turn, in ms. */
   readonly timeout_ms: number
   /** The longest silence within a stream, in ms. */
   readonly idle_ms: number
@@ -171,7 +171,7 @@ const inexpressible = ({
       })
 }
 
-/** What a LanguageModel fails with, classified once. The provider's own reason stays, made safe. */
+/** Classifies an error of a LanguageModel. The provider's own reason is kept, without secrets. */
 const ofAiError = (error: AiError.AiError): ModelError => {
   const { reason } = error
   const description = "description" in reason ? reason.description : undefined
@@ -216,7 +216,7 @@ const ofAiError = (error: AiError.AiError): ModelError => {
   }
 }
 
-/** Of the answer that was an error, where its client kept them; what it hid says nothing of limits. */
+/** The headers of an error answer, if its client kept them. Headers that the client hid do not concern limits. */
 const headersOf = ({ reason }: AiError.AiError): AnswerHeaders => {
   const headers = "http" in reason ? (reason.http?.response?.headers ?? {}) : {}
   const plain: Record<string, string> = {}
@@ -343,7 +343,7 @@ const make = (options: LanguageModelOptions) =>
     })
   })
 
-/** Asks the `LanguageModel`, one attempt a turn (absent options: `options_default`). */
+/** A gateway that asks the `LanguageModel`, with one attempt for each turn (absent options are those of `options_default`). */
 export const layer = (
   options: Partial<LanguageModelOptions> = {}
 ): Layer.Layer<ModelGateway, never, LanguageModel.LanguageModel> =>

@@ -38,11 +38,11 @@ const finishOf = (reason: Response.FinishReason): LanguageModelV4FinishReason =>
   }
 }
 
-/** Arguments that the provider could not read as JSON are a text already. */
+/** The arguments as text. Those that the provider could not parse as JSON are a text already. */
 const inputOf = (params: unknown): string =>
   typeof params === "string" ? params : (JSON.stringify(params) ?? "")
 
-/** Undefined for a tool that this process runs: its result is not the provider's. */
+/** A result of a provider's tool; undefined for a tool that this process runs. */
 const resultOf = (
   part: Extract<StreamedPart, { readonly type: "tool-result" }>
 ): LanguageModelV4StreamPart | undefined =>
@@ -98,7 +98,7 @@ const finishPartOf = ({
   }
 }
 
-/** Undefined for a part of which a turn keeps nothing. The caller handles error parts. */
+/** Translates one part; undefined if a turn keeps nothing of it. The caller handles error parts. */
 export const partOf = (part: StreamedPart): LanguageModelV4StreamPart | undefined => {
   switch (part.type) {
     case "text-start":

@@ -1,5 +1,5 @@
 /**
- * Optional peers: a package that is loaded when it is chosen, and may not be installed.
+ * Loads optional peer dependencies: packages that are loaded when they are chosen, and may not be installed.
  */
 import { Effect } from "effect"
 import { ModelError } from "../../services/ModelGateway.ts"
@@ -9,7 +9,7 @@ const absent = (error: unknown): boolean =>
     ? error.code === "ERR_MODULE_NOT_FOUND" || error.code === "MODULE_NOT_FOUND"
     : false
 
-/** Loads an optional peer; fails with how to install it. */
+/** Loads an optional peer. Fails with a message that says how to install it. */
 export const loadPeer = <A>(name: string, load: () => Promise<A>): Effect.Effect<A, ModelError> =>
   Effect.tryPromise({
     try: load,

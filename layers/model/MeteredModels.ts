@@ -19,7 +19,10 @@ import { partOf } from "./LanguageModelParts.ts"
 import type { StreamedPart } from "./LanguageModelParts.ts"
 import { usageOf } from "./TurnFinish.ts"
 
-/** The second argument of a body; of one that `govern` was given, `callOf(context)`. */
+/**
+ * The part of a call's context that reports costs: the second argument of a body, or `callOf(context)` for a handler passed to
+ * `govern`.
+ */
 export interface Metering {
   readonly spent?: Spend
 }
@@ -56,7 +59,7 @@ type Generates = (
 ) => Effect.Effect<{ readonly content: ReadonlyArray<StreamedPart> }, unknown, unknown>
 type Streams = (options: never) => Stream.Stream<StreamedPart, unknown, unknown>
 
-/** An `effect/ai` model whose answers are the call's to pay. `name`: what it is called where it does not say so itself. */
+/** An `effect/ai` model whose answers are charged to the call. `name` is the model's name if it does not report one itself. */
 export const languageModel = (
   { spent }: Metering,
   service: LanguageModel.LanguageModel,

@@ -1,14 +1,14 @@
 /**
- * Where the live model is, read from the environment: TROUPE_MODEL_PROVIDER, TROUPE_MODEL_BASE_URL, TROUPE_MODEL,
+ * Reads the configuration of the live model from the environment: TROUPE_MODEL_PROVIDER, TROUPE_MODEL_BASE_URL, TROUPE_MODEL,
  * TROUPE_MODEL_API_KEY, TROUPE_MODEL_TIMEOUT_MS, TROUPE_MODEL_STREAM, TROUPE_MODEL_FALLBACKS, TROUPE_MODEL_CONCURRENT and
- * TROUPE_MODEL_TOKENS_PER_MINUTE. An error names the variable and never its value.
+ * TROUPE_MODEL_TOKENS_PER_MINUTE. An error names the variable, but never its value.
  */
 import { Config, Effect, Option, Redacted } from "effect"
 import { ModelError } from "../../services/ModelGateway.ts"
 import { packaged, packagedNames } from "./PackagedProviders.ts"
 import type { PackagedModel } from "./PackagedProviders.ts"
 
-/** The wire formats: OpenAI's Chat and Responses, Anthropic's Messages, Gemini's, and what calls itself compatible. */
+/** The wire formats: OpenAI's Chat and Responses, Anthropic's Messages, Gemini's, and OpenAI-compatible ones. */
 const providers = [
   "openai-compatible",
   "openai",
@@ -20,25 +20,27 @@ export type ProviderName = (typeof providers)[number]
 
 export interface ModelConfig {
   readonly provider: ProviderName
-  /** Up to and without `/chat/completions`, `/responses`, `/messages` or `/models`. No credentials in it, no query. */
+  /**
+   * The endpoint's URL without `/chat/completions`, `/responses`, `/messages` or `/models`. It has no credentials and no query.
+   */
   readonly base_url: string
-  /** Absent = the provider asks for none. */
+  /** Undefined = the provider needs no key. */
   readonly api_key: Redacted.Redacted<string> | undefined
   /** The provider's name for the model that is used where an agent names none. */
   readonly model: string
-  /** The bound of one attempt, in ms. */
+  /** The timeout of one attempt, in ms. */
   readonly timeout_ms: number
-  /** False = turns are asked for whole, for endpoints that do not stream. */
+  /** False = turns are requested whole, for endpoints that do not stream. */
   readonly stream: boolean
   /** Models of the same endpoint that are asked when the first cannot answer, in this order. */
   readonly fallbacks: ReadonlyArray<string>
-  /** Requests at the same time; undefined = the limiter's default. */
+  /** The greatest number of concurrent requests; undefined = the limiter's default. */
   readonly concurrent_max: number | undefined
-  /** Input and output together; 0 = no bound. */
+  /** The bound on tokens per minute, input and output together; 0 = no bound. */
   readonly tokens_per_minute: number
 }
 
-/** Where each provider is when nothing else is said; a compatible one may be anywhere. */
+/** The default URL of each provider. A compatible one has no default. */
 const addresses: Readonly<Partial<Record<ProviderName, string>>> = {
   openai: "https://api.openai.com/v1",
   "openai-responses": "https://api.openai.com/v1",
@@ -62,7 +64,7 @@ const textOf = (name: string): Effect.Effect<string | undefined, ModelError> =>
     Effect.catchTag("ConfigError", () => refused(`${name} cannot be read`))
   )
 
-/** The variables that say where a provider is and give its key. */
+/** The names of the variables with a provider's URL and key. */
 interface Variables {
   readonly base_url: string
   readonly key: string
@@ -73,7 +75,7 @@ const troupe_variables: Variables = {
   key: "TROUPE_MODEL_API_KEY"
 }
 
-/** Those that the providers' own packages read. */
+/** The variables that the providers' own packages read. */
 const own_variables: Readonly<Record<ProviderName, Variables>> = {
   "openai-compatible": troupe_variables,
   openai: { base_url: "OPENAI_BASE_URL", key: "OPENAI_API_KEY" },
@@ -82,7 +84,7 @@ const own_variables: Readonly<Record<ProviderName, Variables>> = {
   google: { base_url: "GOOGLE_GENERATIVE_AI_BASE_URL", key: "GOOGLE_GENERATIVE_AI_API_KEY" }
 }
 
-/** The address without a trailing slash, or why it is malformed. */
+/** The URL without a trailing slash. Fails with the reason if it is malformed. */
 const baseUrl = (text: string, { base_url, key }: Variables): Effect.Effect<string, ModelError> => {
   const url = URL.parse(text)
   if (url === null || (url.protocol !== "http:" && url.protocol !== "https:")) {
@@ -150,8 +152,8 @@ const streamOf = Effect.fnUntraced(function* () {
 })
 
 /**
- * Undefined where neither TROUPE_MODEL_PROVIDER nor TROUPE_MODEL_BASE_URL is set. Fails with kind `configuration` on a
- * value that cannot be used.
+ * The configuration from the environment; undefined if neither TROUPE_MODEL_PROVIDER nor TROUPE_MODEL_BASE_URL is set. Fails
+ * with kind `configuration` on a value that cannot be used.
  */
 export const fromEnv: Effect.Effect<ModelConfig | undefined, ModelError> = Effect.gen(function* () {
   const named = yield* textOf("TROUPE_MODEL_PROVIDER")
@@ -185,10 +187,13 @@ export const fromEnv: Effect.Effect<ModelConfig | undefined, ModelError> = Effec
   }
 })
 
-/** A provider and a model. */
+/** Matches a name `provider/model`. */
 const parts = /^([^/]*)\/(\S{1,200})$/
 
-/** The model of a name whose provider is a package with variables of its own, such as `mistral/mistral-large-latest`. */
+/**
+ * The model for a name whose provider is a package with its own variables, such as `mistral/mistral-large-latest`; undefined for
+ * other names.
+ */
 export const packagedOf = (name: string): Effect.Effect<PackagedModel | undefined, ModelError> => {
   const [, prefix, model] = parts.exec(name) ?? []
   return prefix === undefined || model === undefined
@@ -201,8 +206,8 @@ export const packagedOf = (name: string): Effect.Effect<PackagedModel | undefine
 }
 
 /**
- * Of a name such as `anthropic/claude-sonnet-4-5`: the rest is the environment's, in the variables that the provider's own
- * package reads. Fails with kind `configuration` where the name or a variable cannot be used.
+ * The configuration for a name such as `anthropic/claude-sonnet-4-5`. Everything else comes from the environment, in the
+ * variables that the provider's own package reads. Fails with kind `configuration` if the name or a variable cannot be used.
  */
 export const fromName = Effect.fnUntraced(function* (name: string) {
   const [, prefix, model] = parts.exec(name) ?? []

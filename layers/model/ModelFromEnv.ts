@@ -1,5 +1,5 @@
 /**
- * The model that the environment asks for, if it asks for one.
+ * Chooses the model that the environment configures, if it configures one.
  */
 import { Effect, Option } from "effect"
 import type { Layer } from "effect"
@@ -12,7 +12,7 @@ import * as Providers from "./Providers.ts"
 import * as ResilientModelGateway from "./ResilientModelGateway.ts"
 
 export interface ChosenModel {
-  /** The model's name, to be shown. */
+  /** The model's name for display. */
   readonly model: string
   readonly layer: Layer.Layer<ModelGateway, ModelError>
 }
@@ -58,8 +58,8 @@ const planOf = (
 }
 
 /**
- * None where neither TROUPE_MODEL_PROVIDER nor TROUPE_MODEL_BASE_URL is set. Fails with kind `configuration` where what is
- * set cannot be used, or the provider's package is not installed.
+ * The chosen model; none if neither TROUPE_MODEL_PROVIDER nor TROUPE_MODEL_BASE_URL is set. Fails with kind `configuration` if a
+ * setting cannot be used, or the provider's package is not installed.
  */
 export const choose = (
   policy: Partial<TurnPolicy> = {}

@@ -14,7 +14,7 @@ export interface PlannedModel {
   /** Models of one provider share its limits. */
   readonly provider: string
   readonly gateway: ModelGateway["Service"]
-  /** The provider's own name for it; absent = the gateway's default. */
+  /** The provider's own name for the model; absent = the gateway's default. */
   readonly model?: string | undefined
 }
 
@@ -24,9 +24,9 @@ export interface ModelRetry {
   readonly attempts_max: number
   readonly backoff_initial_ms: number
   readonly backoff_ms_max: number
-  /** A provider that asks for a longer wait is asked again after this one, unless another model is left. */
+  /** If a provider asks for a longer wait, its model is asked again after this time, unless another model is left. */
   readonly retry_after_ms_max: number
-  /** One attempt at most, whatever its gateway does. */
+  /** The timeout of one attempt, whatever its gateway does. */
   readonly attempt_timeout_ms: number
 }
 
@@ -50,15 +50,15 @@ export const circuit_default: CircuitPolicy = { failures_max: 5, open_ms: 15_000
 
 export interface ModelPlan {
   /**
-   * In the order of fallback, at least one and at most 64. An agent that names a model of the plan begins with that one
-   * and falls back to those after it; any other name is asked of the first model's gateway.
+   * The models in the order of fallback, 1 to 64. An agent that names a model of the plan begins with that one and falls back to
+   * those after it; a request with any other name goes to the first model's gateway.
    */
   readonly models: ReadonlyArray<PlannedModel>
   /** Errors after which the next model is asked. Absent = `transient` alone. */
   readonly fall_back_on?: ReadonlyArray<typeof ModelErrorKind.Type> | undefined
   readonly retry?: Partial<ModelRetry> | undefined
   readonly circuit?: Partial<CircuitPolicy> | undefined
-  /** By provider; absent = the defaults. */
+  /** The limits of each provider; absent = the defaults. */
   readonly limits?: Readonly<Record<string, Partial<ProviderLimits>>> | undefined
 }
 

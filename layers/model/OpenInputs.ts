@@ -1,5 +1,6 @@
 /**
- * Arguments of calls as they come, until their call is closed: what is open when a turn ends was cut.
+ * Collects the arguments of calls as they arrive, until their call is closed. A call that is still open when the turn ends was
+ * cut.
  */
 import type { LanguageModelV4StreamPart, LanguageModelV4ToolCall } from "@ai-sdk/provider"
 
@@ -10,7 +11,7 @@ export class OpenInputs {
     string,
     { readonly name: string; readonly provider: boolean; text: string }
   >()
-  /** Of all arguments so far, in UTF-16 units. */
+  /** The length of all arguments so far, in UTF-16 units. */
   units = 0
 
   take(part: Input): void {
@@ -25,14 +26,16 @@ export class OpenInputs {
     this.units += part.delta.length
   }
 
-  /** What came of the call's arguments; undefined = it came at once. */
+  /** Closes a call and returns the arguments that arrived in pieces; undefined = they did not arrive in pieces. */
   close(id: string): string | undefined {
     const text = this.inputs.get(id)?.text
     this.inputs.delete(id)
     return text
   }
 
-  /** The calls that nobody closed, with what there is of their arguments. What the provider runs itself is none. */
+  /**
+   * The calls that were not closed, with the arguments that have arrived. Calls that the provider runs itself are not included.
+   */
   open(): ReadonlyArray<LanguageModelV4ToolCall> {
     const calls: Array<LanguageModelV4ToolCall> = []
     for (const [toolCallId, { name, provider, text }] of this.inputs) {

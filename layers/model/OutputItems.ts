@@ -1,14 +1,14 @@
 /**
- * What a Responses API ran by itself, as items of its answer. OpenAI's and xAI's APIs take these back whole; their clients
- * send few of them or none. So an item is kept as the wire had it, stands in the prompt as a text that nobody else can write,
- * and takes that text's place in the body of the request.
+ * Keeps the output items of tools that a Responses API ran by itself. OpenAI's and xAI's APIs accept these items only complete,
+ * but their clients send back few of them or none. So an item is kept as it was received; in the prompt, a text that nobody else
+ * can write stands for it, and in the body of the request the item replaces that text.
  */
 import type { LanguageModelV4Prompt } from "@ai-sdk/provider"
 import type { ProviderToolName } from "../../src/agent/ProviderTools.ts"
 import { isRecord, jsonText } from "./ProviderFound.ts"
 import type { RanTool } from "./ProviderTools.ts"
 
-/** The kind of a part of a turn that has such an item. */
+/** The kind of a turn's part that contains such an item. */
 export const item_part_kind = "troupe.item"
 
 export type OutputItem = Readonly<Record<string, unknown>>
@@ -20,7 +20,7 @@ const tools: Readonly<Record<string, ProviderToolName>> = {
   mcp_call: "mcp"
 }
 
-/** Which tool an item is of; undefined = it is none that a provider ran. */
+/** The tool of an item; undefined = the item is not of a tool that a provider ran. */
 export const toolOfItem = (item: unknown): RanTool | undefined => {
   if (!isRecord(item) || typeof item["type"] !== "string") return undefined
   const name = Object.hasOwn(tools, item["type"]) ? tools[item["type"]] : undefined
@@ -33,17 +33,17 @@ const ranItem = (item: unknown): ReadonlyArray<readonly [id: string, item: Outpu
     ? [[item["id"], item]]
     : []
 
-/** What ran, by id, of one event of a stream. */
+/** The item, by its id, in one event of a stream. */
 export const itemOfEvent = (event: unknown): ReturnType<typeof ranItem> =>
   isRecord(event) && event["type"] === "response.output_item.done" ? ranItem(event["item"]) : []
 
-/** What ran, by id, of a whole answer. */
+/** The items, by their ids, in a whole answer. */
 export const itemsOfAnswer = (answer: unknown): ReturnType<typeof ranItem> => {
   const output = isRecord(answer) ? answer["output"] : undefined
   return Array.isArray(output) ? output.flatMap(ranItem) : []
 }
 
-/** Begins the texts that stand for items; no model is ever sent it. */
+/** The beginning of the texts that stand for items. It is never sent to a model. */
 const mark = `troupe.item ${globalThis.crypto.randomUUID()} `
 
 type AssistantPart = Extract<
@@ -56,7 +56,7 @@ export const standIn = (item: unknown): AssistantPart => ({
   text: `${mark}${jsonText(item)}`
 })
 
-/** The request with the items in the places of the texts that stand for them. */
+/** The request with each such text replaced by its item. */
 export const withItems = (init: RequestInit | undefined): RequestInit | undefined => {
   const sent = init?.body
   if (typeof sent !== "string" || !sent.includes(mark)) return init

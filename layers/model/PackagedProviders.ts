@@ -1,6 +1,7 @@
 /**
- * Providers that are a name and the environment: Azure, Vertex, Bedrock, Mistral, Cohere and xAI. Each is its AI SDK package,
- * an optional peer, given what its variables say. What needs more, such as a provider of tokens, is a model object.
+ * Providers that need only a name and the environment: Azure, Vertex, Bedrock, Mistral, Cohere and xAI. Each uses its AI SDK
+ * package, an optional peer, with the values of its variables. A provider that needs more, such as a source of tokens, is
+ * configured by a model object instead.
  */
 import type { LanguageModelV4 } from "@ai-sdk/provider"
 import { Effect, Redacted } from "effect"
@@ -13,14 +14,14 @@ type Values = Readonly<Record<string, string | undefined>>
 interface Packaged {
   /** The name that OpenTelemetry's conventions have for it. */
   readonly semantic: string
-  /** Of these lists, all variables of one have to be set. */
+  /** Lists of variables. All variables of at least one list have to be set. */
   readonly needs: ReadonlyArray<ReadonlyArray<string>>
-  /** Those that may be set besides. */
+  /** Optional variables. */
   readonly may: ReadonlyArray<string>
   readonly client: (values: Values) => Effect.Effect<(id: string) => LanguageModelV4, ModelError>
 }
 
-/** Without the absent ones: clients would take an undefined for a value. */
+/** Leaves out undefined options, which clients would take for values. */
 const set = <A extends Readonly<Record<string, unknown>>>(
   options: A
 ): { [K in keyof A]: Exclude<A[K], undefined> } =>
@@ -28,7 +29,7 @@ const set = <A extends Readonly<Record<string, unknown>>>(
     [K in keyof A]: Exclude<A[K], undefined>
   }
 
-/** A version that is a date is of the addresses by deployment, which have chat completions alone. */
+/** Whether an API version is a date. Such versions belong to Azure's URLs by deployment, which have only chat completions. */
 const isDated = (version: string | undefined): boolean => /^\d{4}-/.test(version ?? "")
 
 const azure: Packaged = {
@@ -160,26 +161,26 @@ const providers: Readonly<Record<string, Packaged>> = {
   xai
 }
 
-/** Their names, before the slash of a model's name. */
+/** The providers' names, which precede the slash in a model's name. */
 export const packagedNames: ReadonlyArray<string> = Object.keys(providers)
 
-/** A model of one of them, by what the environment says. */
+/** A model of such a provider, configured by the environment. */
 export interface PackagedModel {
   readonly semantic: string
   readonly model: string
   readonly client: (id: string) => LanguageModelV4
-  /** What errors must not show. */
+  /** Texts that errors must not show. */
   readonly secrets: ReadonlyArray<string>
 }
 
 type Read = (name: string) => Effect.Effect<Redacted.Redacted<string> | undefined, ModelError>
 
-/** Variables whose values are secrets; the others say where the provider is. */
+/** Whether a variable's value is a secret. The others say where the provider is. */
 const isSecret = (name: string): boolean => /KEY|TOKEN/.test(name)
 
 /**
- * Undefined where the name is of none of them. Fails with kind `configuration` where a variable that it needs is not set, or
- * its package is not installed.
+ * The model for a provider's name; undefined if it is not one of these providers. Fails with kind `configuration` if a variable
+ * that it needs is not set, or its package is not installed.
  */
 export const packaged = Effect.fnUntraced(function* (
   prefix: string,

@@ -1,6 +1,6 @@
 /**
- * About how many tokens a request takes, before any provider has counted them. The provider's own count replaces it as
- * soon as there is one.
+ * Estimates the tokens of a request before any provider has counted them. The provider's own count replaces the estimate as soon
+ * as there is one.
  */
 import type { Part } from "../../src/conversation/Part.ts"
 import { fileTokens } from "../../src/conversation/Part.ts"
@@ -9,7 +9,7 @@ import { filesOf, resultText } from "../../src/conversation/Transcript.ts"
 import type { ModelRequest, ModelTool } from "../../services/ModelGateway.ts"
 import type { Tokenizer } from "../../services/Tokenizer.ts"
 
-/** What an answer takes, where nothing is known of it. */
+/** The assumed tokens of an answer if nothing is known about it. */
 const answer_tokens = 500
 
 const withoutFiles = (text: string, parts: ReadonlyArray<Part>): string =>
@@ -21,7 +21,7 @@ const tokensOfFiles = (entry: TranscriptEntry): number => {
   return tokens
 }
 
-/** What a model reads of an entry, roughly: names, arguments and texts. */
+/** Roughly the text of an entry that a model reads: names, arguments and texts. */
 const textOf = (entry: TranscriptEntry): string => {
   switch (entry.role) {
     case "user":
@@ -43,12 +43,12 @@ interface Counted {
   last: TranscriptEntry | undefined
 }
 
-/** Counts each entry of a transcript once, however often it is asked for: a frame's transcript grows at its end. */
+/** Counts each entry of a transcript only once, because a frame's transcript only grows at its end. */
 export class PromptEstimate {
   readonly #tokenizer: Tokenizer
   readonly #transcripts = new WeakMap<ReadonlyArray<TranscriptEntry>, Counted>()
   readonly #tools = new WeakMap<ReadonlyArray<ModelTool>, number>()
-  /** Of the newest instructions: an agent's are the same at every turn. */
+  /** The newest instructions and their tokens. An agent's instructions are mostly the same at every turn. */
   #system = { text: "", tokens: 0 }
 
   constructor(tokenizer: Tokenizer) {
@@ -85,7 +85,7 @@ export class PromptEstimate {
     return this.#system.tokens
   }
 
-  /** Prompt and answer together. */
+  /** The estimated tokens of prompt and answer together. */
   tokens({ history, model, settings, system, tools, transcript }: ModelRequest): number {
     return (
       this.#ofSystem(system, model) +

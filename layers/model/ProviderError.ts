@@ -1,6 +1,6 @@
 /**
- * What a provider's client throws or streams as an error, classified once. The text that is kept holds the provider's
- * own reason where it gave one, and no address, no key and no body.
+ * Classifies errors that a provider's client throws or streams. The kept text contains the provider's own reason if it gave one,
+ * but no address, key or body.
  */
 import { APICallError, LoadAPIKeyError, UnsupportedFunctionalityError } from "@ai-sdk/provider"
 import { Result } from "effect"
@@ -17,7 +17,7 @@ type Kind = typeof ModelErrorKind.Type
 const message_max = 500
 const retry_after_ms_max = 86_400_000
 
-/** One line without addresses and keys, at most 500 characters. `secrets` are left out wherever they stand. */
+/** One line without addresses and keys, at most 500 characters. `secrets` are removed wherever they occur. */
 export const safeSentence = (text: string, secrets: ReadonlyArray<string>): string => {
   // Cut first, so that a huge body costs nothing; again after, because a replacement may be longer.
   let safe = truncateUnits(text, message_max * 4)
@@ -42,7 +42,7 @@ const parsed = (text: string | undefined): unknown => {
 }
 
 /**
- * The object that holds the reason: `{error: {...}}`, `[{error: {...}}]`, `{response: {error}}`, `{error: "..."}`,
+ * Finds the object that contains the reason: `{error: {...}}`, `[{error: {...}}]`, `{response: {error}}`, `{error: "..."}`,
  * `{message}`, `{detail}`.
  */
 const errorObject = (body: unknown): Record<string, unknown> => {
@@ -63,7 +63,7 @@ const reasonOf = (error: Record<string, unknown>): string => {
   return ""
 }
 
-/** The provider's own names, in `code`, `type` or `status`. */
+/** The kind of an error by the provider's own name for it, from `code`, `type` or `status`. */
 const kindOfName = (name: string): Kind | undefined => {
   if (/insufficient_quota|billing|credit/i.test(name)) return "refused"
   if (
@@ -87,13 +87,13 @@ const kindOfStatus = (status: number): Kind => {
   return status >= 400 ? "refused" : "transient"
 }
 
-/** Google's `details`: each an object with a type of its own. */
+/** Google's `details`, each an object with its own type. */
 const detailsOf = (error: Record<string, unknown>): ReadonlyArray<Record<string, unknown>> => {
   const details = error["details"]
   return Array.isArray(details) ? details.slice(0, 20).map((each) => record(each) ?? {}) : []
 }
 
-/** The most exact name first. */
+/** The provider's names for the error, the most specific first. */
 const names = (error: Record<string, unknown>): ReadonlyArray<string> =>
   [
     ...detailsOf(error).map((detail) => detail["reason"]),
@@ -117,7 +117,7 @@ export const retryAfterMs = (
   return Number.isNaN(date) ? undefined : clamp(date - now)
 }
 
-/** `retryDelay` of a RetryInfo, such as `18.5s`. */
+/** The `retryDelay` of Google's RetryInfo, such as `18.5s`, in ms. */
 const retryInfoMs = (error: Record<string, unknown>): number | undefined => {
   for (const detail of detailsOf(error)) {
     const delay = detail["retryDelay"]
@@ -127,7 +127,7 @@ const retryInfoMs = (error: Record<string, unknown>): number | undefined => {
   return undefined
 }
 
-/** When a limit that is used up is whole again, by the headers that say so. */
+/** The time in ms until an exhausted limit is reset, by the headers that say so. */
 const limitResetMs = (
   headers: Readonly<Record<string, string>> | undefined,
   now: number
@@ -157,11 +157,11 @@ const withReason = (sentence: string, reason: string): string =>
 export interface Redaction {
   /** Texts that must not be shown: the key, the host. */
   readonly secrets: ReadonlyArray<string>
-  /** Was a key sent? */
+  /** Whether a key was sent. */
   readonly keyed: boolean
 }
 
-/** Some say 400 where they mean the key. */
+/** Whether an error concerns the key. Some providers use status 400 for that. */
 const aboutKey = (status: number, body: Record<string, unknown>): boolean =>
   status === 401 ||
   status === 403 ||
@@ -170,7 +170,7 @@ const aboutKey = (status: number, body: Record<string, unknown>): boolean =>
 const named = (kind: Kind, body: Record<string, unknown>, reason: string) =>
   kind === "refused" ? ownReason(body, names(body), reason) : {}
 
-/** An answer with an error status. */
+/** Classifies an answer with an error status. */
 const ofAnswer = (
   error: InstanceType<typeof APICallError>,
   status: number,
@@ -226,7 +226,7 @@ const systemCode = (error: unknown): string | undefined => {
   return undefined
 }
 
-/** What a client threw, before or while it streamed. `now` is in ms since 1970. */
+/** Classifies what a client threw before or during a stream. `now` is in ms since 1970. */
 export const errorOfThrown = (error: unknown, redaction: Redaction, now: number): ModelError => {
   const refused = answerRefused(error)
   if (refused !== undefined) {
@@ -271,14 +271,14 @@ export const errorOfThrown = (error: unknown, redaction: Redaction, now: number)
   })
 }
 
-/** What a client made of an event: it holds the event, or what did not look like one. */
+/** Unwraps the event, or the unrecognised value, inside the error that a client made of it. */
 const heldBy = (event: unknown): unknown => {
   const outer = record(event)
   const held = outer?.["data"] ?? (event instanceof Error ? outer?.["value"] : undefined)
   return record(held) === undefined ? undefined : held
 }
 
-/** An error event inside an answer that began well: by its numeric code, else by its name, else transient. */
+/** Classifies an error event inside an answer that began normally: by its numeric code, else by its name, else as transient. */
 export const errorOfEvent = (event: unknown, redaction: Redaction, now: number): ModelError => {
   const held = heldBy(event)
   if (held !== undefined) return errorOfEvent(held, redaction, now)

@@ -1,5 +1,6 @@
 /**
- * What a provider did by itself during a turn, as its client tells it: tools that it ran, and what its text refers to. Bounded.
+ * Collects, within bounds, what a provider did by itself during a turn, as its client reports it: tools that it ran, and sources
+ * of its text.
  */
 import type {
   LanguageModelV4Source,
@@ -18,10 +19,10 @@ import {
   sources_max
 } from "../../src/run/ProviderWork.ts"
 
-/** The key under which what a client leaves out is given with the end of an answer. */
+/** The metadata key under which data that a client drops is passed on at the end of an answer. */
 export const found_key = "troupe.found"
 
-/** What is given under that key. */
+/** The data under that key. */
 export interface Found {
   readonly ran?: ReadonlyArray<{
     readonly name: string
@@ -37,7 +38,7 @@ const wellFormed = (text: string): string => text.toWellFormed()
 
 const cut = (text: string, units: number): string => wellFormed(truncateUnits(text, units))
 
-/** As JSON; what is nested too deep to be written is nothing. */
+/** The value as JSON; empty if it is too deep to be encoded. */
 export const jsonText = (value: unknown): string => {
   try {
     return JSON.stringify(value) ?? ""
@@ -61,7 +62,7 @@ export class ProviderFound {
   private readonly ran: Array<Mutable<ProviderRan>> = []
   private readonly sources = new Map<string, Source>()
 
-  /** A call that the provider ran. One that is reported twice is one. */
+  /** Adds a call that the provider ran. A call that is reported twice counts once. */
   called({
     input,
     providerMetadata,
@@ -82,7 +83,7 @@ export class ProviderFound {
     })
   }
 
-  /** What came of it; of several the last counts. */
+  /** Sets the result of a call; the last one counts. */
   gave({
     isError,
     providerMetadata,
@@ -118,7 +119,7 @@ export class ProviderFound {
     else this.add({ document: source.filename ?? source.mediaType, ...title })
   }
 
-  /** What a client leaves out and the wire has. */
+  /** Adds data that the client drops but the response contains. */
   addFound(found: Found): void {
     for (const { arguments: input, name, result } of found.ran ?? []) {
       const toolCallId = `ran_${this.ran.length}`
@@ -128,7 +129,7 @@ export class ProviderFound {
     for (const source of found.sources ?? []) this.add(source)
   }
 
-  /** What Gemini says of its searches and reads at the end of an answer, and nowhere else. */
+  /** Adds Gemini's searches and reads, which it reports only at the end of an answer. */
   addGrounding(metadata: SharedV4ProviderMetadata | undefined): void {
     // The same is given under each name that the provider has.
     const said = Object.values(metadata ?? {}).find(
@@ -182,7 +183,10 @@ export class ProviderFound {
     this.sources.set(key, bounded)
   }
 
-  /** Nothing where there was nothing. An id that the client made up, because the wire gave none, is the use's place. */
+  /**
+   * What was collected; absent members = nothing. An id that the client made up, because the response had none, is replaced by
+   * the use's position.
+   */
   found(madeUp?: RegExp): { ran?: ReadonlyArray<ProviderRan>; sources?: ReadonlyArray<Source> } {
     return {
       ...(this.ran.length === 0

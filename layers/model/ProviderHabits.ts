@@ -1,26 +1,31 @@
 /**
- * What a provider's wire and client need beside the request, which differs from provider to provider.
+ * Differences between providers: what a provider's wire format and client need besides the request.
  */
 import type { SharedV4ProviderOptions } from "@ai-sdk/provider"
 
-/** What a provider wants of every request. */
+/** What a provider needs for every request. */
 export interface ProviderHabits {
-  /** Sent with every turn; what an agent's settings say goes first. */
+  /** Options for every turn; an agent's settings override them. */
   readonly options?: SharedV4ProviderOptions | undefined
   /** Sent with the turns of an agent that asks for an effort of reasoning, after those above. */
   readonly reasoning_options?: SharedV4ProviderOptions | undefined
   /** True = tools that were called have to be declared, also where the turn may use none. */
   readonly declares_past_tools?: boolean | undefined
-  /** Does the wire have a form for files of this media type? Absent = for all. */
+  /** Whether the wire format supports files of this media type. Absent = it supports all. */
   readonly takes?: ((media_type: string) => boolean) | undefined
-  /** The same in the result of a call. Absent = for none: they follow the results in a message of their own. */
+  /**
+   * Whether it supports such files in the result of a call. Absent = it supports none: they follow the results in a message of
+   * their own.
+   */
   readonly takes_in_results?: ((media_type: string) => boolean) | undefined
-  /** True = files that the model made go back to it with the turn that they are of. */
+  /** True = files that the model made are sent back to it with their turn. */
   readonly takes_back_files?: boolean | undefined
-  /** Which of the tools that the provider ran go back to it, as calls with results, with the turn that they are of. Absent = none. */
+  /**
+   * Whether uses of a tool that the provider ran are sent back to it with their turn, as calls with results. Absent = none are.
+   */
   readonly takes_back_ran?: ((tool: string) => boolean) | undefined
-  /** True = what the provider ran goes back as the items of its answer; our own fetch puts them into the request. */
+  /** True = what the provider ran is sent back as items of its answer, which our own fetch puts into the request. */
   readonly takes_back_items?: boolean | undefined
-  /** Marks a part up to which the provider keeps the prompt, where it has to be told. */
+  /** Options that mark a part up to which the provider caches the prompt, for providers that need such a mark. */
   readonly break_point?: SharedV4ProviderOptions | undefined
 }

@@ -7,11 +7,14 @@ import { ModelError } from "../../services/ModelGateway.ts"
 import type { StatedRateLimit } from "./RateLimitHeaders.ts"
 
 export interface ProviderLimits {
-  /** Requests at the same time, at least 1. */
+  /** The greatest number of concurrent requests, at least 1. */
   readonly concurrent_max: number
-  /** Input and output together; 0 = no bound of our own (what the provider says is kept to all the same). */
+  /**
+   * The bound on tokens per minute, input and output together. 0 = no bound of our own; limits that the provider states still
+   * apply.
+   */
   readonly tokens_per_minute: number
-  /** Requests that wait; one more is refused at once. */
+  /** The greatest number of waiting requests; one more is refused at once. */
   readonly queue_max: number
   /** The longest wait in the queue, in ms. */
   readonly wait_ms_max: number
@@ -25,7 +28,7 @@ export const limits_default: ProviderLimits = {
   wait_ms_max: 300_000
 }
 
-/** A place in the queue, then a permit. */
+/** A request's place in the queue, which becomes its permit. */
 interface Ticket {
   readonly tokens: number
   state: "waiting" | "held" | "left"
@@ -54,10 +57,10 @@ export class ProviderLimiter {
   readonly #limits: ProviderLimits
   readonly #line: Array<Ticket> = []
   #held = 0
-  /** Tokens that are available now; below 0 after an answer that took more than estimated. */
+  /** The tokens that are available now; negative after an answer that took more than estimated. */
   #tokens: number
   #filled_at = 0
-  /** Nothing is sent before this time, because the provider said so. */
+  /** The time before which nothing is sent, because the provider said so. */
   #closed_until = 0
 
   constructor(name: string, limits: ProviderLimits) {
@@ -120,7 +123,7 @@ export class ProviderLimiter {
     })
   }
 
-  /** Waits until the ticket is a permit. */
+  /** Waits until the ticket has become a permit. */
   #granted(ticket: Ticket): Effect.Effect<void, ModelError> {
     return Effect.suspend(() =>
       ticket.state === "held"
@@ -167,7 +170,7 @@ export class ProviderLimiter {
     this.#tokens = Math.min(tokens_per_minute, this.#tokens + (passed * tokens_per_minute) / 60_000)
   }
 
-  /** Grants permits in the order of the queue while there are any. */
+  /** Grants permits in the order of the queue as long as permits are available. */
   #grant(now: number): void {
     const { concurrent_max, tokens_per_minute } = this.#limits
     this.#fill(now)
@@ -184,7 +187,7 @@ export class ProviderLimiter {
     }
   }
 
-  /** The new first in the queue is woken to compute its wait. */
+  /** Wakes the new first request in the queue, so that it computes its wait. */
   #wakeFirst(): void {
     const first = this.#line[0]
     if (first !== undefined) Deferred.doneUnsafe(first.wakeup, Effect.void)

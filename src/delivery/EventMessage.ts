@@ -47,7 +47,7 @@ const readFeedback = inputReader(FeedbackReceived)
 /** The event types that this service handles. */
 export const event_types: ReadonlyArray<string> = [...Object.keys(platform_events), feedback_type]
 
-/** What an event causes: `Tell` sends a message to an agent, the other case writes a memory. */
+/** What an event causes. `Tell`: a message is sent to an agent. `Remember`: a memory is written. */
 export type EventEffect =
   | {
       readonly _tag: "Tell"
