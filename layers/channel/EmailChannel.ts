@@ -1,6 +1,6 @@
 /**
- * Tells people by e-mail, over SMTP. Needs the package `nodemailer`, which is loaded when the adapter is built. A message has
- * the same Message-ID at every try, so that a mailbox that has it already shows it once.
+ * Delivers notices by e-mail over SMTP. It needs the package `nodemailer`, which is loaded when the adapter is built. A message
+ * has the same Message-ID at every attempt, so that a mailbox that already has it shows it once.
  */
 import { Context, Effect, Redacted, Schema } from "effect"
 import type { SentMessageInfo, Transporter } from "nodemailer"
@@ -17,9 +17,9 @@ export class EmailConfig extends Context.Service<
   {
     readonly host: string
     readonly port: number
-    /** TLS from the first byte (port 465). Absent = STARTTLS, which the server must offer. */
+    /** True = TLS from the first byte (port 465). Absent = STARTTLS, which the server must offer. */
     readonly secure?: boolean | undefined
-    /** Goes on without TLS where the server offers none: only for a server on this machine. Absent = no. */
+    /** True = continue without TLS if the server offers none; only for a server on this machine. Absent = no. */
     readonly plain?: boolean | undefined
     readonly user?: string | undefined
     readonly password?: Redacted.Redacted | undefined
@@ -39,7 +39,10 @@ export class EmailDriverMissing extends Schema.TaggedError<EmailDriverMissing>()
 const timeout_ms_default = 10_000
 const subject_max = 120
 
-/** One mailbox, without a name, a comment or a second one: who is told is what the binding says and nobody else. */
+/**
+ * Matches a single mailbox, without a name, a comment or a second mailbox, so that only the recipient in the binding gets the
+ * message.
+ */
 const mailbox = /^[^\s@<>()[\]\\,;:"']{1,64}@[A-Za-z0-9](?:[A-Za-z0-9.-]{0,188}[A-Za-z0-9])?$/
 
 const load = Effect.tryPromise({
@@ -47,7 +50,10 @@ const load = Effect.tryPromise({
   catch: () => new EmailDriverMissing({ message: "e-mail needs a package: npm install nodemailer" })
 })
 
-/** The status of SMTP: 4xx may pass, 5xx will not (RFC 5321, section 4.2.1). Anything else is the way there. */
+/**
+ * Classifies an error by its SMTP status: 4xx is transient, 5xx is permanent (RFC 5321, section 4.2.1). Any other error is a
+ * connection problem.
+ */
 const failureOf = (error: unknown): DeliveryFailed | DeliveryRefused => {
   const { code, responseCode } = Object(error) as {
     readonly code?: unknown
@@ -83,7 +89,7 @@ const textOf = (contents: ReadonlyArray<NoticeContent>): string =>
     .join("\n\n")
     .toWellFormed()
 
-/** Messages of one conversation have one ancestor, by which a mailbox shows them together. */
+/** The headers that give all messages of one conversation the same ancestor, so that a mailbox shows them together. */
 const threadOf = ([first, ...more]: ReadonlyArray<NoticeContent>, host: string) => {
   if (first === undefined || more.length > 0) return {}
   const root = `<${encodeURIComponent(first.conversation)}@${host}>`

@@ -1,5 +1,5 @@
 /**
- * Takes events for one agent: over HTTP and from programs (`EventIntake`), and from the outbox, where this service's own
+ * Receives events for one agent: over HTTP and from programs (`EventIntake`), and from the outbox, where this service's own
  * platform puts them.
  */
 import { Clock, Context, Effect, Layer, Schedule } from "effect"
@@ -28,20 +28,20 @@ import { Principal, rolesOf } from "../../src/Principal.ts"
 const day_ms = 86_400_000
 /** How far an event's clock may be ahead of ours. */
 const ahead_ms = 3_600_000
-/** Events that one sweep forgets. */
+/** How many remembered events one sweep deletes at most. */
 const sweep_max = 1_000
 
 const retention_ms_default = 30 * day_ms
 
-/** Whom events are for. */
+/** Configures which agent receives events. */
 export class EventIntakeConfig extends Context.Service<
   EventIntakeConfig,
   {
-    /** The agent that is told, and that remembers. */
+    /** The agent that gets the messages and the memories. */
     readonly agent: AgentSpec
-    /** Where a conversation is held that an event begins. Absent = nowhere but in the API. */
+    /** The channel bindings of conversations that an event begins. Absent = they are available only in the API. */
     readonly bindings?: ReadonlyArray<BindingTarget>
-    /** How long events are remembered, in ms; one that happened earlier is refused. Absent = 30 days. */
+    /** How long events are remembered, in ms. An event that happened earlier is refused. Absent = 30 days. */
     readonly retention_ms?: number
   }
 >()("troupe/layers/channel/EventIntakeConfig") {}
@@ -60,7 +60,7 @@ const keyOf = (
 
 type Effects<Tag> = Extract<EventEffect, { readonly _tag: Tag }>
 
-/** An event of any other time may have come before, and been forgotten. */
+/** Fails for an event outside the remembered period, because it may have been received and forgotten before. */
 const failOutOfTime = Effect.fnUntraced(function* ({ time }: IncomingEvent, retention_ms: number) {
   const age = (yield* Clock.currentTimeMillis) - Date.parse(time)
   if (age > retention_ms || age < -ahead_ms) {
@@ -100,7 +100,10 @@ const makeTell = Effect.gen(function* () {
   })
 })
 
-/** Writes a memory of the agent. Its key is the event: a process that dies before the event is remembered writes no second one. */
+/**
+ * Writes a memory of the agent. The event is its key, so a process that dies before the event is remembered does not write a
+ * second memory.
+ */
 const makeRemember = Effect.gen(function* () {
   const { agent } = yield* EventIntakeConfig
   const inbox = yield* EventInbox
@@ -137,7 +140,7 @@ const makeRemember = Effect.gen(function* () {
   }, Effect.scoped)
 })
 
-/** At the start, and then every hour. */
+/** Deletes old remembered events at the start, and then every hour. */
 const forgetOld = Effect.fnUntraced(function* (retention_ms: number) {
   const inbox = yield* EventInbox
   const sweep = Effect.gen(function* () {
@@ -173,7 +176,7 @@ export const layer: Layer.Layer<
   EventIntakeConfig | EventInbox | AgentMemories | SecureRandom.SecureRandom
 > = Layer.effect(EventIntake, make)
 
-/** Nobody is told of events here. */
+/** An event intake for a service that handles no events. */
 export const none: Layer.Layer<EventIntake> = Layer.succeed(
   EventIntake,
   EventIntake.of({

@@ -1,7 +1,7 @@
 /**
- * Tells people what agents say and ask in conversations that are bound to channels. The in-app copy comes first: it commits
- * together with one outbox message for each channel, so that a channel that fails is tried again by itself and delays no
- * other. Preferences decide which channels; the in-app copy is always written.
+ * Notifies people of answers and questions in conversations that are bound to channels. The in-app copy is written first: it
+ * commits together with one outbox message for each channel, so that a failing channel is retried by itself and delays no other.
+ * Preferences decide which channels are used; the in-app copy is always written.
  */
 import { Clock, Context, Effect, Layer, Option, Schedule, Schema } from "effect"
 import { SecureRandom } from "effect/crypto"
@@ -27,7 +27,7 @@ import type { MessageId, Tenant } from "../../src/Ids.ts"
 import { Principal } from "../../src/Principal.ts"
 import { isLimitedToOwn } from "../../src/Rights.ts"
 
-/** What a channel has to say at one place: one thing, or the things of a digest. */
+/** What a channel has to deliver at one place: one notice, or those of a digest. */
 export const Outgoing = Schema.Struct({
   address: ChannelPlace,
   recipient: ChannelPlace,
@@ -38,7 +38,7 @@ export interface Outgoing extends Schema.Schema.Type<typeof Outgoing> {}
 /** One way to reach people. */
 export interface ChannelAdapter {
   readonly name: ChannelName
-  /** Called again for what it delivered, with the same message id, if the process died before it was written down. */
+  /** Delivers a message. It is called again with the same message id if the process died before the delivery was recorded. */
   readonly deliver: (
     outgoing: Outgoing,
     message: OutboxMessage
@@ -46,21 +46,23 @@ export interface ChannelAdapter {
 }
 
 export class NotificationConfig extends Context.Reference<{
-  /** How long what is for a digest waits, in ms. */
+  /** How long notices wait for a digest, in ms. */
   readonly digest_ms: number
   /** How long notices are kept, in ms. */
   readonly retention_ms: number
-  /** The wait before a channel is tried again that does not say how long, in ms; each further wait is four times as long. */
+  /**
+   * The wait before a failed channel is tried again if it does not state a wait, in ms. Each further wait is four times as long.
+   */
   readonly retry_ms: number
 }>("troupe/layers/channel/NotificationConfig", {
   defaultValue: () => ({ digest_ms: 86_400_000, retention_ms: 90 * 86_400_000, retry_ms: 15_000 })
 }) {}
 
-/** The longest wait before another try, as the relay's. */
+/** The longest wait before another attempt, which equals the relay's. */
 const retry_max_ms = 900_000
-/** Items of one digest. */
+/** The greatest number of notices in one digest. */
 const digest_max = 100
-/** Notices that one sweep removes. */
+/** How many notices one sweep removes at most. */
 const sweep_max = 1_000
 
 const topicOf = (channel: ChannelName): string => `channel.${channel}`
@@ -87,7 +89,7 @@ const questionOf = ({ payload }: Approval): string =>
     notice_units_max
   )
 
-/** A store that does not answer is tried again. */
+/** Retries an effect if the store does not answer. */
 const retried = <A, E, R>(
   effect: Effect.Effect<A, E | StoreError, R>
 ): Effect.Effect<A, Exclude<E, StoreError> | DeliveryFailed, R> =>
@@ -104,7 +106,10 @@ const newMessageId = SecureRandom.SecureRandom.use((random) =>
 /** What a recipient is told by a channel: less than the copy in the application, which is cut where a customer reads it. */
 type ContentOf = (recipient: string) => NoticeContent
 
-/** Customers among those who are told of a question: who began the conversation, and whose message the run handles. */
+/**
+ * The customers among the recipients of a question: whoever began the conversation, and the sender of the message that the run
+ * handles.
+ */
 const customersOf = Effect.fnUntraced(function* (
   { conversation, run_id }: Required<Pick<NoticeContent, "conversation" | "run_id">>,
   tenant: Tenant
@@ -121,7 +126,7 @@ const customersOf = Effect.fnUntraced(function* (
   return customers
 })
 
-/** Writes the copies of those who are told, and what goes to their channels. */
+/** Writes the in-app copies of the recipients, and the messages for their channels. */
 const teller = Effect.fnUntraced(function* (channels: ReadonlySet<ChannelName>) {
   const bindings = yield* ChannelBindings
   const notices = yield* Notices
@@ -173,7 +178,10 @@ const teller = Effect.fnUntraced(function* (channels: ReadonlySet<ChannelName>) 
   })
 })
 
-/** People are told late rather than not at all: with the relay's five tries, a channel may be away for twenty minutes. */
+/**
+ * Adds a wait to a failure, so that people are notified late rather than not at all: with the relay's five attempts, a channel
+ * may be down for twenty minutes.
+ */
 const withWait = (
   error: DeliveryFailed | DeliveryRefused,
   attempts: number,
@@ -186,7 +194,7 @@ const withWait = (
         retry_after_ms: Math.min(retry_ms * 4 ** (attempts - 1), retry_max_ms)
       })
 
-/** Without the questions that nobody has to answer any more: a digest waits for a day, and a channel may have been away. */
+/** Leaves out questions that are already settled, because a digest may wait for a day and a channel may have been down. */
 const withoutSettled = (
   { get }: ApprovalRecords["Service"],
   { contents, ...place }: Outgoing
@@ -287,7 +295,7 @@ const makeHandlers = Effect.fnUntraced(function* (adapters: ReadonlyArray<Channe
   return rooms
 })
 
-/** Everything that the handlers stand on. */
+/** The services that the handlers need. */
 export type Foundation =
   | ApprovalRecords
   | ChannelBindings
@@ -296,13 +304,16 @@ export type Foundation =
   | SecureRandom.SecureRandom
   | TaskStore
 
-/** The handlers that tell people, and those of the channels. A channel that is not among them is not told. */
+/** The outbox handlers that write notices, and those that deliver to channels. A channel without an adapter gets nothing. */
 export const handlers = <E, R>(
   adapters: ReadonlyArray<Effect.Effect<ChannelAdapter, E, R>>
 ): Effect.Effect<RoomHandlers, E, R | Foundation> =>
   Effect.flatMap(Effect.all(adapters), makeHandlers)
 
-/** Tells in one message for each address what waits since before `before` (ms since 1970), and all that waits with it. */
+/**
+ * Sends one message to each address with the notices that have waited since before `before` (ms since 1970), together with all
+ * others that wait there.
+ */
 export const sendDigests = Effect.fnUntraced(function* (before: number) {
   const notices = yield* Notices
   for (;;) {

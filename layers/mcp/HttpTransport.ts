@@ -1,7 +1,8 @@
 /**
- * The official Streamable HTTP transport over the fetch that is bound to the origin of the server. A request whose stream ends without its answer fails
- * at once; without this the client would wait for its timeout. What needs no answer of the server's, such as our answers to
- * what it asks, is bounded in number and time, and the connection of a request is closed when nobody waits for it any more.
+ * The official Streamable HTTP transport, with a fetch that is bound to the server's origin. A request whose stream ends without
+ * its answer fails at once; otherwise the client would wait for its timeout. Messages that need no answer from the server, such
+ * as our answers to its requests, are bounded in number and time. The connection of a request is closed when nobody waits for it
+ * any more.
  */
 import type {
   JSONRPCMessage,
@@ -19,9 +20,9 @@ type SendOptions = Parameters<StreamableHTTPClientTransport["send"]>[1]
 /** The code of the error that replaces an answer that was lost with its stream. */
 export const stream_lost = -32_099
 
-/** Answers and notifications that are on their way at once; more are dropped. */
+/** The greatest number of answers and notifications that are being sent at the same time; more are dropped. */
 const untold_max = 64
-/** How long a server may take to receive one. */
+/** How long a server may take to receive one of them. */
 const tell_ms = 30_000
 /** How long the connection of a request may stay open after its answer, or after it was cancelled. */
 const linger_ms = 1_000
@@ -33,7 +34,7 @@ const reconnect_ms_max = 30_000
 class OpenRequests {
   readonly #requests = new Map<RequestId, AbortController>()
 
-  /** Done when the connection of the request is to be closed. */
+  /** Opens a request. The signal aborts when the request's connection has to be closed. */
   open(id: RequestId): AbortSignal {
     const request = new AbortController()
     this.#requests.set(id, request)
@@ -44,7 +45,7 @@ class OpenRequests {
     this.#requests.delete(id)
   }
 
-  /** Nobody waits for the rest of what comes for this request. */
+  /** Called when nobody waits for further data of this request. Its connection is closed soon after. */
   leave(id: RequestId): void {
     const request = this.#requests.get(id)
     if (request === undefined) return

@@ -74,7 +74,7 @@ const acceptedByDeclaration = (offers: Offers, now: number): ReadonlyArray<NewMc
   })
 }
 
-/** When another process imports the same server at the same time, the pins that it wrote first stay. */
+/** Stores the pins. If another process imports the same server at the same time, the pins that were written first stay. */
 const pin = Effect.fnUntraced(function* (
   pins: McpPins["Service"],
   offers: Offers
@@ -88,7 +88,7 @@ const pin = Effect.fnUntraced(function* (
   offers.started = offers.pins
 })
 
-/** A declaration for an unknown tool is a mistake, and it might have been meant to refuse a tool. */
+/** Finds a declaration for an unknown tool. It is a mistake, and may have been meant to refuse a tool. */
 const undeclared = (offers: Offers): MisdeclaredTool | undefined => {
   if (offers.listed === undefined) return undefined
   const known = new Set([...offers.listed.keys(), ...offers.pins.keys()])
@@ -104,10 +104,10 @@ const undeclared = (offers: Offers): MisdeclaredTool | undefined => {
       )
 }
 
-/** Refused tools that the log of a start names. */
+/** How many refused tools the log of a start names. */
 const warned_max = 20
 
-/** An agent that names such a tool starts, and its calls fail, so the log says why. */
+/** Logs which tools are refused and why, because an agent that names one starts, but its calls fail. */
 const warnOfRefused = Effect.fnUntraced(function* (offers: Offers, names: ReadonlyArray<string>) {
   const refused = names.flatMap((tool) => {
     const { message, state } = offerStateOf(offers, tool)
@@ -127,7 +127,7 @@ const importServer = Effect.fnUntraced(function* (
   {
     readonly offers: Offers
     readonly tools: ReadonlyArray<GovernedTool>
-    /** The registry's keys by the server's names of tools. */
+    /** The registry's keys, by the server's names for its tools. */
     readonly keys: ReadonlyMap<string, string>
   },
   StartError,
@@ -177,7 +177,7 @@ const importServer = Effect.fnUntraced(function* (
   return { offers, tools, keys }
 })
 
-/** With times as numbers. */
+/** The options with all times as numbers of milliseconds. */
 interface Plain extends Pick<McpOptions, "allow"> {
   readonly servers: ReadonlyArray<McpServer>
 }
@@ -270,6 +270,6 @@ export const tools: Effect.Effect<ReadonlyArray<GovernedTool>, never, McpServers
   (servers) => Effect.succeed(servers.tools)
 )
 
-/** Servers are started with the layer; when it closes, they and all processes that they forked have ended. */
+/** Starts the servers when the layer is built. When the layer closes, they and all processes that they forked have ended. */
 export const layer = (options: McpOptions): Layer.Layer<McpServers, StartError, McpPins> =>
   Layer.effect(McpServers, make(options))

@@ -1,6 +1,6 @@
 /**
- * A tool of an MCP server as a tool of the registry: its accepted definition as a spec, its schemas as codecs, and a
- * handler that calls the server.
+ * Makes a tool of the registry from a tool of an MCP server: its accepted definition becomes the spec, its schemas the codecs,
+ * and a handler calls the server.
  */
 import { Context, Effect, Exit, Latch, Result } from "effect"
 import type { Json } from "../../src/Canonical.ts"
@@ -52,7 +52,7 @@ export const badSchema = (definition: McpDefinition): string | undefined => {
 const checking = (schema: JsonObject): Validate =>
   Result.getOrElse(compileForeignSchema(schema), () => isJson)
 
-/** As a model is shown it: a server that quotes one of our secrets shows it to nobody. */
+/** The schema that a model is shown, without any of our secrets that the server may have quoted. */
 const shownWithout = (schema: Parameters<typeof shownSchema>[0], secrets: ReadonlyArray<string>) =>
   withoutSecrets(shownSchema(schema) as Json, secrets) as ReturnType<typeof shownSchema>
 
@@ -76,7 +76,7 @@ const codecs = (
   }
 }
 
-/** Attaches the images and audio of a result; gives the blocks of those that could be. The others are only spoken of. */
+/** Attaches the images and audio of a result, and returns the blocks for which this succeeded. The others are only described. */
 const attachMedia = Effect.fnUntraced(function* (result: McpCallResult, { call }: GovernedContext) {
   const media = mediaOf(result)
   if (media.length === 0) return undefined
@@ -91,7 +91,7 @@ const attachMedia = Effect.fnUntraced(function* (result: McpCallResult, { call }
 const handlerOf = (offers: Offers, tool: string, timeout_ms: number): GovernedTool["handler"] => {
   const { server } = offers
   const secrets = secretsOf(server)
-  /** The connection passes on at most 100 of them. */
+  /** Shows a progress message as a preliminary result. The connection passes on at most 100 of them in a call. */
   const tell = (context: GovernedContext, services: Context.Context<never>) => (value: object) =>
     void Effect.runForkWith(services)(context.preliminary(withoutSecrets({ ...value }, secrets)))
   return Effect.fnUntraced(function* (args, context) {

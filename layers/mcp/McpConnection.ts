@@ -1,5 +1,5 @@
 /**
- * One connection to one MCP server, for as long as its scope: what it lists, calls of its tools, and its end.
+ * One connection to one MCP server, which lasts as long as its scope: listing tools, calling them, and noticing its end.
  */
 import { Deferred, Effect, Schema, Semaphore } from "effect"
 import type { Scope } from "effect"
@@ -20,16 +20,16 @@ import { StdioTransport } from "./StdioTransport.ts"
 
 export interface McpConnection {
   readonly protocol: string | undefined
-  /** Everything that it lists, as it came. */
+  /** All tools that the server lists, unchanged. */
   readonly list: Effect.Effect<ReadonlyArray<unknown>, McpServerUnavailable>
-  /** Interrupting it tells the server; `progress` is called at most 100 times a call. */
+  /** Calls a tool. An interruption is reported to the server. `progress` is called at most 100 times in a call. */
   readonly call: (
     definition: McpDefinition,
     args: Readonly<Record<string, unknown>>,
     timeout_ms: number,
     progress: (progress: Progress) => void
   ) => Effect.Effect<McpCallResult, ToolError>
-  /** Done, with the reason, when the connection has ended. */
+  /** Completed with the reason when the connection has ended. */
   readonly lost: Deferred.Deferred<string>
 }
 
@@ -43,10 +43,10 @@ const progress_max = 100
 const probe_ms = 3_000
 /** A server that let a call time out has this long to answer a ping. */
 const ping_ms = 30_000
-/** How long the end of a session may take at the server. */
+/** How long the server may take to end a session. */
 const terminate_ms = 1_000
 
-/** Tools are decoded one by one elsewhere, so that one malformed tool does not hide the others. */
+/** A page of listed tools. Each tool is decoded separately later, so that one malformed tool does not hide the others. */
 const Page = Schema.toStandardSchemaV1(
   Schema.Struct({
     tools: Schema.Array(Schema.Unknown),
@@ -54,7 +54,7 @@ const Page = Schema.toStandardSchemaV1(
   })
 )
 
-/** Results are checked by the gate. */
+/** A validator that accepts everything, because the gate checks the results. */
 const unchecked: jsonSchemaValidator = {
   getValidator: () => (input) => ({ valid: true, data: input as never, errorMessage: undefined })
 }
@@ -66,7 +66,7 @@ const transportOf = (sdk: Sdk, server: McpServer, allowance: DialAllowance): Tra
     : httpTransport(sdk, server, most, allowance)
 }
 
-/** What is started or reached, for logs and operators. */
+/** The command that is started or the origin that is reached, for logs and operators. */
 export const targetOf = (server: McpServer): string =>
   server.transport === "stdio" ? commandLine(server) : new URL(server.url).origin
 
@@ -113,13 +113,13 @@ const listOf = Effect.fnUntraced(function* (
 })
 
 export interface ConnectionEvents {
-  /** The server announced that its list of tools has changed. */
+  /** Called when the server announces that its list of tools has changed. */
   readonly changed: () => void
-  /** The connection has ended: nothing may be sent on it. Called before any call on it fails. */
+  /** Called when the connection has ended and nothing may be sent on it any more, before any call on it fails. */
   readonly ended: () => void
 }
 
-/** An open connection as its calls use it. */
+/** An open connection, with what its calls need. */
 interface Session {
   readonly sdk: Sdk
   readonly server: McpServer
@@ -169,7 +169,10 @@ const close = (sdk: Sdk, client: Client, transport: Transport): Effect.Effect<vo
     await transport.close().catch(() => {})
   })
 
-/** Does a server that answers a ping so still have the session? Some say 400 where the protocol has 404. */
+/**
+ * Whether a server that answered a ping with this error still has the session. Some servers use status 400 where the protocol
+ * says 404.
+ */
 const hasSession = (sdk: Sdk, error: unknown): boolean =>
   !(sdk.SdkHttpError.isInstance(error) && (error.status === 400 || error.status === 404))
 

@@ -13,7 +13,7 @@ import { redacted } from "../../src/error/KnownSecrets.ts"
 import { stream_lost } from "./HttpTransport.ts"
 import type { Sdk } from "./Sdk.ts"
 
-/** Nothing was sent. */
+/** The error for a server that is not connected. Nothing was sent. */
 export const serverDown = (server: string, retry_after_ms?: number): ToolTransientError =>
   new ToolTransientError({
     kind: "external",
@@ -43,7 +43,7 @@ const forbidden = (server: string) =>
     message: `the MCP server "${server}" refused the credentials of this runtime.`
   })
 
-/** Statuses of requests that were refused before anything was done; of others only the server or a proxy says so. */
+/** The error for an HTTP status. Some statuses mean that the request was refused before anything was done. */
 const ofStatus = (server: string, status: number): ToolError => {
   if (status === 401 || status === 403) return forbidden(server)
   if (status === 404) return serverDown(server)
@@ -72,7 +72,7 @@ const ofProtocol = (server: string, code: number, message: string): ToolError =>
   })
 }
 
-/** Codes of a socket that was never connected. */
+/** Error codes that mean that the socket was never connected. */
 const unsent = new Set([
   "ENOTCONN",
   "ECONNREFUSED",

@@ -14,7 +14,7 @@ import type { Offers } from "./Offers.ts"
 import { offersOf } from "./Offers.ts"
 import type { Sdk } from "./Sdk.ts"
 
-/** Between two listings, however often the server announces a change. */
+/** The shortest time between two listings, however often the server announces a change. */
 const list_interval_ms = 1_000
 const backoff_first_ms = 250
 const backoff_max_ms = 60_000
@@ -74,7 +74,7 @@ export const warnOfServer = (offers: Offers, message: string) =>
     mcp_server: offers.server.namespace
   })
 
-/** Later calls wait for another connection. */
+/** Removes the connection, so that later calls wait for a new one. */
 const disconnect = (offers: Offers): void => {
   offers.connection = undefined
   Latch.closeUnsafe(offers.connected)

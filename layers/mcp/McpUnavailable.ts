@@ -1,10 +1,10 @@
 /**
- * Why tools of MCP servers are not there. Apart from what uses the official client, so that the types of a start can be read
- * where that package is not installed.
+ * The errors that say why tools of MCP servers are missing. They are separate from the code that uses the official client, so
+ * that the types of a start can be used where that package is not installed.
  */
 import { Schema } from "effect"
 
-/** The server could not be started, reached or understood. The message names the fix where there is one. */
+/** The server could not be started, reached or understood. The message names the fix if there is one. */
 export class McpServerUnavailable extends Schema.TaggedError<McpServerUnavailable>()(
   "McpServerUnavailable",
   { server: Schema.String, message: Schema.String }

@@ -1,5 +1,5 @@
 /**
- * A runtime that imports no tools of MCP servers.
+ * The layer for a runtime that imports no tools from MCP servers.
  */
 import { Effect, Layer } from "effect"
 import { McpServers } from "../../services/McpServers.ts"

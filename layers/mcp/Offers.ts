@@ -1,5 +1,6 @@
 /**
- * What one server offers and which of it may be used. Its tools read it; only its session changes it.
+ * The tools that one server offers, and which of them may be used. The server's tools read this state; only its session changes
+ * it.
  */
 import { createHash } from "node:crypto"
 import { Result } from "effect"
@@ -24,12 +25,12 @@ type Offer =
  */
 export interface Offers {
   readonly server: McpServer
-  /** The addresses that an HTTP server may have. */
+  /** The addresses to which a connection to an HTTP server may be opened. */
   readonly allowance: DialAllowance
   /** Open while there is a connection. */
   readonly connected: Latch.Latch
   connection: McpConnection | undefined
-  /** Listed tools by the server's names; undefined until the first list. */
+  /** The listed tools, by the server's names; undefined until the first listing. */
   listed: ReadonlyMap<string, Offer> | undefined
   pins: ReadonlyMap<string, McpPin>
   started: ReadonlyMap<string, McpPin>
@@ -76,7 +77,7 @@ export const offersOf = (
   return offers
 }
 
-/** The registry's name of a tool: the operator's, else the server's, made to fit the grammar of names. */
+/** The registry's name for a tool: the operator's, else the server's, converted to a legal name. */
 export const nameOf = (server: McpServer, tool: string): string => {
   const declared = server.tools !== undefined && Object.hasOwn(server.tools, tool)
   return (declared ? server.tools?.[tool]?.name : undefined) ?? toolName(tool)
@@ -109,7 +110,7 @@ export const collisions = (
 
 export interface OfferState {
   readonly state: McpToolState
-  /** The reason and the fix; empty if the tool is available. */
+  /** The reason why the tool is not available, and the fix; empty if it is available. */
   readonly message: string
 }
 
@@ -147,7 +148,7 @@ export const offerStateOf = (offers: Offers, tool: string): OfferState => {
       }
 }
 
-/** The verdict as the error of a call; undefined if the tool may be called. */
+/** The error for a call of a tool that may not be called; undefined if it may. */
 export const refusalOn = (offers: Offers, tool: string): ToolError | undefined => {
   const { message, state } = offerStateOf(offers, tool)
   switch (state) {

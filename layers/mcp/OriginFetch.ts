@@ -1,6 +1,6 @@
 /**
- * The fetch of one MCP server over HTTP: requests to its origin only, no redirects, credentials that are added here and
- * known nowhere else, and bounds on each message of the response before it is parsed.
+ * The fetch for one MCP server over HTTP. It sends requests only to the server's origin, follows no redirects, adds the
+ * credentials, which no other code sees, and bounds each message of the response before it is parsed.
  */
 import { Redacted } from "effect"
 import type { DialAllowance } from "../../src/call/Dialling.ts"
@@ -17,7 +17,7 @@ const headersOf = (server: McpHttpServer): ReadonlyArray<readonly [string, strin
     : [["authorization", `Bearer ${Redacted.value(server.token)}`] as const])
 ]
 
-/** Fails the body when one message is too large: the whole body, or, in a stream of events, one event. */
+/** Fails the body if one message is too large: the whole body or, in a stream of events, one event. */
 const bounded = (
   body: ReadableStream<Uint8Array>,
   isStream: boolean,
@@ -51,7 +51,7 @@ const bounded = (
   )
 }
 
-/** For the official client. */
+/** Makes the fetch for the official client. */
 export const originFetch = (
   server: McpHttpServer,
   message_bytes_max: number,

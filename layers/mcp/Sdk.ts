@@ -1,5 +1,5 @@
 /**
- * The official client, an optional peer, loaded only where MCP servers are declared.
+ * Loads the official client, an optional peer, only if MCP servers are declared.
  */
 import { Effect } from "effect"
 import { McpClientMissing } from "./McpUnavailable.ts"

@@ -1,6 +1,6 @@
 /**
- * JSON-RPC lines with a local program. It is started without a shell, in a process group of its own that is killed with
- * the connection, so that forked processes end too. The official transport has neither process groups nor bounds on
+ * Exchanges JSON-RPC lines with a local program. The program is started without a shell, in a process group of its own that is
+ * killed with the connection, so that forked processes end too. The official transport has neither process groups nor bounds on
  * what a server sends.
  */
 import { spawn } from "node:child_process"
@@ -13,9 +13,9 @@ import { judgedText } from "./MessageText.ts"
 
 type Child = ChildProcessByStdio<Writable, Readable, Readable>
 
-/** How long a program has to end after its input was closed, and again after SIGTERM. */
+/** How long a program may take to end after its input was closed, and again after SIGTERM. */
 const grace_ms = 1_000
-/** How long output is read after the program has ended, from a child that still holds it. */
+/** How long output is still read after the program has ended, from a child process that kept it open. */
 const drain_ms = 250
 /** The bound on requests and notifications of a server in one second; more are dropped. */
 const unasked_per_s_max = 1_000
@@ -23,7 +23,7 @@ const unasked_per_s_max = 1_000
 const garbage_lines_max = 1_000
 /** The bound on bytes that wait for a program that does not read. */
 const unread_bytes_max = 16_000_000
-/** Characters of standard error that are kept. */
+/** How many characters of standard error are kept. */
 const complaint_chars_max = 2_000
 
 /** Process groups that are alive; they are killed when this process exits without closing its scopes. */
@@ -51,7 +51,7 @@ const forget = (group: number): void => {
   if (groups.size === 0) process.off("exit", endAll)
 }
 
-/** Only the variables that the declaration names. */
+/** The program's environment, with only the variables that the declaration names. */
 const environmentOf = (server: McpStdioServer): Record<string, string> => {
   const environment: Record<string, string> = {}
   for (const name of server.inherit ?? []) {
@@ -169,7 +169,7 @@ export class StdioTransport implements Transport {
     this.#closed()
   }
 
-  /** The program has ended; the processes that it forked are killed. */
+  /** Called when the program has ended. Kills the processes that it forked. */
   #left(child: Child): void {
     const group = child.pid
     if (group !== undefined) {
@@ -191,7 +191,7 @@ export class StdioTransport implements Transport {
     this.onclose?.()
   }
 
-  /** The server exceeded a bound, so messages after this one may be incomplete: the connection ends. */
+  /** Ends the connection because the server exceeded a bound, after which messages may be incomplete. */
   #break(message: string): void {
     this.onerror?.(new Error(message))
     this.#child?.stdout.destroy()

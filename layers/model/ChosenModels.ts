@@ -20,8 +20,8 @@ import * as ResilientModelGateway from "./ResilientModelGateway.ts"
 export type ModelChoice = string | LanguageModelV4
 
 /**
- * Values of the environment that a client's errors must not show. They are all hidden, because the key inside a model object
- * cannot be read.
+ * Values of environment variables with secret names, which a client's errors must not show. The key inside a model object cannot
+ * be read, so it cannot be hidden by itself.
  */
 const secretsOf = (env: NodeJS.ProcessEnv): ReadonlyArray<string> =>
   Object.entries(env).flatMap(([name, value = ""]) =>

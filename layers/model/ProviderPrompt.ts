@@ -35,7 +35,9 @@ type JSONSchema = NonNullable<
 >
 type AssistantPart = AssistantMessage["content"][number]
 
-/** What goes back goes as it came; what is not an object of objects never came from a client. */
+/**
+ * The provider data to send back, unchanged. Data that is not an object of objects did not come from a client and is left out.
+ */
 const optionsOf = (part: object): { providerOptions?: SharedV4ProviderOptions } => {
   const provider = "provider" in part ? part.provider : undefined
   return typeof provider === "object" && provider !== null && !Array.isArray(provider)
@@ -43,14 +45,14 @@ const optionsOf = (part: object): { providerOptions?: SharedV4ProviderOptions } 
     : {}
 }
 
-/** What the provider made of what came before, as its client takes it back. */
+/** A provider's own compaction of earlier content, in the form in which its client sends it back. */
 const compactionOf = (part: object): AssistantPart => {
   const { [compaction_part_kind]: kept, ...providerOptions } = optionsOf(part).providerOptions ?? {}
   const text = kept?.["text"]
   return { type: "text", text: typeof text === "string" ? text : "", providerOptions }
 }
 
-/** Reasoning, text, calls. */
+/** The usual order of a turn's parts: reasoning, text, calls. */
 const usualParts = (entry: AssistantEntry): ReadonlyArray<TurnPart> => [
   ...(entry.reasoning ?? []).map(() => ({ of: "reasoning" }) as const),
   { of: "text", units: entry.text.length },
@@ -63,7 +65,7 @@ const indexOf = (entry: ToolEntry): number =>
 
 const unanswered = "cancelled: this call did not run."
 
-/** What of a request its prompt is made of. */
+/** The parts of a request from which its prompt is made. */
 type Shown = Pick<ModelRequest, "system" | "history" | "transcript" | "files">
 
 type UserPart = Extract<LanguageModelV4Message, { role: "user" }>["content"][number]
@@ -79,16 +81,16 @@ class PromptBuilder {
   private readonly ids = new Set<string>()
   private pending = new Map<number, { readonly id: string; readonly name: string }>()
   private results: Array<LanguageModelV4ToolResultPart> = []
-  /** Files of results that the wire has no place for in a result. */
+  /** Files of results that the wire format does not support inside a result. */
   private behind: Array<UserPart> = []
   private readonly origin: string | undefined
   private readonly files: ModelRequest["files"]
   private readonly habits: ProviderHabits
-  /** The entries are those of the run, not of the conversation before it. */
+  /** True = the entries belong to the run and not to the conversation before it. */
   isOwn = false
-  /** Is this tool of the provider asked for in this turn? Undefined = none is. */
+  /** Whether this provider tool is offered in this turn. Undefined = none is. */
   offered: ((ran: RanTool) => boolean) | undefined
-  /** A file of the run that the model does not take; undefined = it takes all of them. */
+  /** The first file of the run that the model does not accept; undefined = it accepts all of them. */
   untaken: FilePart | undefined
 
   constructor(origin: string | undefined, files: ModelRequest["files"], habits: ProviderHabits) {
@@ -126,7 +128,7 @@ class PromptBuilder {
     return content
   }
 
-  /** A file that the model made goes back to it where its wire takes one; elsewhere it is only spoken of. */
+  /** Adds a file that the model made: as a file if the wire format supports sending it back, else as a description. */
   private generated(
     content: Array<AssistantPart>,
     file: FilePart,
@@ -140,7 +142,7 @@ class PromptBuilder {
     )
   }
 
-  /** The bytes, or a note in their place. What came earlier in the conversation may have been for another model. */
+  /** A file's bytes, or a note in their place. A file from earlier in the conversation may have been meant for another model. */
   private file(part: FilePart, isWanted = this.isOwn): UserPart {
     const { digest, media_type, name } = part
     if (this.habits.takes?.(media_type) === false) {
@@ -158,7 +160,7 @@ class PromptBuilder {
         }
   }
 
-  /** Ends a step: a call without a result gets one, because a provider refuses a prompt that lacks it. */
+  /** Ends a step. A call without a result gets one, because a provider refuses a prompt that lacks it. */
   close(): void {
     for (const { id, name } of this.pending.values()) {
       this.results.push(result(id, name, { type: "error-text", value: unanswered }))
@@ -234,7 +236,7 @@ class PromptBuilder {
     this.messages.push({ role: "assistant", content, ...whole })
   }
 
-  /** What the provider ran goes back within the run, to an agent that may still use the tool. */
+  /** A use of a provider tool. It is sent back only within the run, and only to an agent that may still use the tool. */
   private ran(kept: unknown): ReadonlyArray<AssistantPart> {
     const part = kept as Extract<AssistantPart, { type: "tool-call" | "tool-result" }> | undefined
     if (part === undefined || !this.isOwn) return []
@@ -244,7 +246,7 @@ class PromptBuilder {
     return [part]
   }
 
-  /** The same as an item. */
+  /** Like `ran`, for a provider whose uses are sent back as output items. */
   private item(item: unknown): ReadonlyArray<AssistantPart> {
     if (!this.isOwn || this.habits.takes_back_items !== true) return []
     const of = toolOfItem(item)
@@ -268,7 +270,7 @@ class PromptBuilder {
     }
   }
 
-  /** A model's own ids may repeat from turn to turn; in a prompt they must not. */
+  /** Makes an id unique in the prompt. A model's own ids may repeat from turn to turn. */
   private unique(wanted: string): string {
     const base = wanted === "" ? "call" : wanted
     let id = base
@@ -295,7 +297,9 @@ class PromptBuilder {
     )
   }
 
-  /** A result with its files, where the wire has a form for them in a result; the others follow the results of the step. */
+  /**
+   * A result with those of its files that the wire format supports inside a result; the others follow the results of the step.
+   */
   private withFiles(
     name: string,
     text: string,
@@ -363,7 +367,7 @@ const toTools = (tools: ReadonlyArray<ModelTool>): Array<LanguageModelV4Function
     inputSchema: tool.input_schema
   }))
 
-/** The choice for this turn, or why there is none. */
+/** The tool choice for this turn, or the error if it is invalid. */
 const toChoice = (request: ModelRequest): LanguageModelV4ToolChoice | ModelError => {
   const choice = request.settings?.tool_choice ?? "auto"
   if (typeof choice === "string" && choice !== "required_first") return { type: choice }
@@ -377,7 +381,7 @@ const toChoice = (request: ModelRequest): LanguageModelV4ToolChoice | ModelError
       })
 }
 
-/** By provider, the agent's options over those of the gateway. */
+/** The options of each provider: the gateway's, overridden by the agent's. */
 const toProviderOptions = (
   usual: SharedV4ProviderOptions | undefined,
   agent: ModelSettings["provider_options"] | SharedV4ProviderOptions
@@ -390,7 +394,7 @@ const toProviderOptions = (
   return all
 }
 
-/** The tools that a prompt speaks of, by name alone: they are not to be called again. */
+/** The tools that occur in a prompt, declared only by name, because they must not be called again. */
 const pastTools = (prompt: LanguageModelV4Prompt): Array<LanguageModelV4FunctionTool> => {
   const names = new Set<string>()
   for (const message of prompt) {
@@ -406,7 +410,10 @@ const pastTools = (prompt: LanguageModelV4Prompt): Array<LanguageModelV4Function
   }))
 }
 
-/** The instructions and the last tool are the same in every turn of an agent, so that the prompt may be kept up to each. */
+/**
+ * Marks the instructions and the last tool for the provider's cache. Both are the same in every turn of an agent, so the prompt
+ * can be cached up to each.
+ */
 const markKept = (
   { prompt, tools }: LanguageModelV4CallOptions,
   providerOptions: SharedV4ProviderOptions
@@ -419,14 +426,14 @@ const markKept = (
   }
 }
 
-/** Why an agent may not have this option. */
+/** The error for an option that an agent may not set. */
 export const optionRefused = (agent: string, option: string): ModelError =>
   new ModelError({
     kind: "configuration",
     message: `model_settings.provider_options.${option} of agent ${agent}: tools that the provider runs are declared in provider_tools, with settings`
   })
 
-/** All that a client is asked with, or why this cannot be asked. */
+/** The complete options for a client's request, or the error if the request cannot be expressed. */
 export const toOptions = (
   request: ModelRequest,
   origin: string,

@@ -1,6 +1,6 @@
 /**
- * Tools that a provider runs by itself, as its client takes them: which provider has which, by which name and arguments, and
- * what it cannot be told. The clients' tools are described by the documents of their packages.
+ * Translates provider tools into the form that each client takes: which provider has which tool, by which name and arguments,
+ * and which settings it cannot express. The documents of the clients' packages describe these tools.
  */
 import type { LanguageModelV4ProviderTool, SharedV4ProviderOptions } from "@ai-sdk/provider"
 import type { ModelSettings } from "../../src/agent/ModelSettings.ts"
@@ -10,20 +10,23 @@ import type { Json } from "../../src/Canonical.ts"
 
 type Args = Readonly<Record<string, unknown>>
 
-/** How one client is given one tool: in the list of tools, or among its options. */
+/** The form of one tool for one client: an entry in the list of tools, or an option. */
 type Form =
   | { readonly id: string; readonly args: Args; readonly options?: SharedV4ProviderOptions }
   | { readonly id?: undefined; readonly options: SharedV4ProviderOptions }
 
 type Of<Name extends ProviderTool["tool"]> = Extract<ProviderTool, { tool: Name }>
 
-/** Members that are absent are left out: some clients refuse undefined. */
+/** Leaves out undefined members, which some clients refuse. */
 const given = (args: Args): Args =>
   Object.fromEntries(Object.entries(args).filter(([, value]) => value !== undefined))
 
-/** The tools of one provider; a member that it cannot say is named instead. A tool that it lacks is absent. */
+/**
+ * The tools of one provider. A function returns the name of a member that the provider cannot express in place of a form. A tool
+ * that the provider does not have is absent.
+ */
 interface Provider {
-  /** Under which an agent's settings name it. */
+  /** The provider's name in an agent's settings. */
   readonly name: string
   readonly web_search?: (tool: Of<"web_search">, settings: Args) => Form | string
   readonly web_fetch?: (tool: Of<"web_fetch">, settings: Args) => Form | string
@@ -60,7 +63,7 @@ const openai: Provider = {
   })
 }
 
-/** A tool's version is the date in its type. */
+/** An Anthropic tool. Its version is the date in its type. */
 const dated = (kind: string, version: string, { version: other = version, ...args }: Args) => ({
   id: `anthropic.${kind}_${String(other)}`,
   args
@@ -147,7 +150,7 @@ const xai: Provider = {
   })
 }
 
-/** Of Gemini at Vertex, without the stores of the other address; of Claude there, the search alone. */
+/** The tools of Gemini at Vertex, without file search stores, which only Gemini's own API has. */
 const vertex: Provider = {
   name: "google",
   web_search: google.web_search,
@@ -156,7 +159,7 @@ const vertex: Provider = {
 }
 const vertexClaude: Provider = { name: "anthropic", web_search: anthropic.web_search }
 
-/** By the name that a client's models give their provider. */
+/** The provider, by the name that a client's models report for it. */
 const providerOf = (provider: string): Provider | undefined => {
   if (/^(openai|azure)\.responses$/.test(provider)) return openai
   if (provider.startsWith("anthropic.")) return anthropic
@@ -167,14 +170,14 @@ const providerOf = (provider: string): Provider | undefined => {
   return provider === "xai.responses" ? xai : undefined
 }
 
-/** Options of clients by which a turn would get tools of its provider past the policy. */
+/** Client options that would give a turn provider tools without the policy's check. */
 const around: Readonly<Record<string, ReadonlyArray<string>>> = {
   anthropic: ["mcpServers", "container"],
   openaiCompatible: ["tools", "plugins", "web_search_options", "search_parameters"],
   xai: ["searchParameters"]
 }
 
-/** The first such option; undefined = there is none. */
+/** The first such option that an agent sets; undefined = there is none. */
 export const optionAround = (
   options: ModelSettings["provider_options"] = {}
 ): string | undefined => {
@@ -186,7 +189,7 @@ export const optionAround = (
   return undefined
 }
 
-/** What a request has of them. */
+/** The provider tools of a request, and the options that belong to them. */
 export interface SentTools {
   readonly tools: ReadonlyArray<LanguageModelV4ProviderTool>
   readonly options: SharedV4ProviderOptions | undefined
@@ -221,7 +224,7 @@ const formOf = (
   }
 }
 
-/** Lists are joined, because several tools may add to one; of anything else the later counts. */
+/** Merges options. Lists are joined, because several tools may add to one; otherwise the later value counts. */
 export const joinedOptions = (
   one: SharedV4ProviderOptions | undefined,
   two: SharedV4ProviderOptions
@@ -241,10 +244,16 @@ export const joinedOptions = (
   return all as SharedV4ProviderOptions
 }
 
-/** A Gemini before 3 takes these or functions: its client leaves the functions out. */
+/**
+ * Whether the model is a Gemini before 3, which accepts either provider tools or functions; its client would leave the functions
+ * out.
+ */
 const isEarlyGemini = (model: string): boolean => /gemini-[12](\.|-|$)/.test(model)
 
-/** All of an agent's provider tools for one model, or why it cannot be given them. `tokenOf`: of an MCP server. */
+/**
+ * Translates all of an agent's provider tools for one model, or returns the reason why that is not possible. `tokenOf` gives the
+ * token of an MCP server.
+ */
 export const toSent = (
   { modelId, provider }: { readonly provider: string; readonly modelId: string },
   tools: ReadonlyArray<ProviderTool>,
@@ -272,10 +281,13 @@ export const toSent = (
   return { tools: sent, options }
 }
 
-/** By the client's name for it; of an MCP server where that is known. */
+/** A tool that ran, by the client's name for it, with its MCP server if that is known. */
 export type RanTool = Parameters<typeof providerToolOf>[0]
 
-/** Is this tool of a request? Anthropic's remote servers are none of its tools: the request names the servers. */
+/**
+ * Whether the request offered this tool. Anthropic's remote MCP servers are not in the list of tools: the request names the
+ * servers in its options.
+ */
 export const isOffered = ({ options, tools }: SentTools, ran: RanTool): boolean => {
   const kind = providerToolOf(ran)
   return (
@@ -287,6 +299,6 @@ export const isOffered = ({ options, tools }: SentTools, ran: RanTool): boolean 
   )
 }
 
-/** The name by which the client reports a use. Several MCP servers are told apart. */
+/** The name by which the client reports a use. It distinguishes several MCP servers. */
 const nameOf = (tool: ProviderTool): string =>
   tool.tool === "mcp" ? `mcp_${tool.server}` : tool.tool

@@ -1,6 +1,6 @@
 /**
- * The providers by name. A provider's client is loaded when it is chosen: a process without a live model does not pay for
- * it, and a service installs only the package that it uses.
+ * Loads providers by name. A provider's client is loaded only when it is chosen, so a process without a live model does not pay
+ * for it, and a service installs only the package that it uses.
  */
 import type { LanguageModelV4 } from "@ai-sdk/provider"
 import { Effect, Redacted } from "effect"
@@ -12,7 +12,7 @@ import { loadPeer } from "./LoadPeer.ts"
 import type { ModelConfig, ProviderName } from "./ModelConfig.ts"
 import type { ProviderHabits } from "./ProviderHabits.ts"
 
-/** What a client is made of. `apiKey` is never absent, because a client would look for one in the environment. */
+/** The settings of a client. `apiKey` is never absent, because the client would otherwise look for one in the environment. */
 interface Settings {
   readonly baseURL: string
   readonly apiKey: string
@@ -28,20 +28,23 @@ interface Wire {
   readonly habits?: ProviderHabits
 }
 
-/** The client knows models that reason by their names, and leaves the effort out for any other, a deployment's among them. */
+/**
+ * Forces the reasoning effort to be sent. The client recognises reasoning models by their names and drops the effort for any
+ * other name, such as a deployment's.
+ */
 const reasoning_options = { openai: { forceReasoning: true } }
 
 const isImage = (media_type: string): boolean => media_type.startsWith("image/")
-/** What OpenAI and Anthropic read. */
+/** Whether OpenAI and Anthropic accept this type of image. */
 const isUsualImage = (media_type: string): boolean =>
   ["image/png", "image/jpeg", "image/gif", "image/webp"].includes(media_type)
 const isPdf = (media_type: string): boolean => media_type === "application/pdf"
 const isText = (media_type: string): boolean => media_type.startsWith("text/")
-/** The audio formats that chat completions have a form for. */
+/** Whether chat completions support this type of audio. */
 const isChatAudio = (media_type: string): boolean =>
   ["audio/wav", "audio/mpeg", "audio/mp3"].includes(media_type)
 
-/** Which files each wire has a form for; whether a model of the wire takes them is for the provider to say. */
+/** Which media types each wire format supports. Whether a particular model accepts them is up to the provider. */
 const takes = {
   "openai-compatible": (media_type) =>
     isImage(media_type) ||
@@ -157,16 +160,19 @@ const keyless =
     return inner(input, { ...init, headers })
   }
 
-/** All clients generate ids of 16 letters and digits. */
+/** Matches ids that clients make up: all of them use 16 letters and digits. */
 export const made_up_ids = /^[0-9A-Za-z]{16}$/
 
-/** Of the models at Bedrock, those that keep a prompt up to a mark. The instructions' mark is behind the tools. */
+/** Matches the models at Bedrock that cache a prompt up to a mark. The mark of the instructions comes after the tools. */
 const keepsAtBedrock = /anthropic\.claude|amazon\.nova/
 const kept_at_bedrock: ProviderHabits = {
   break_point: { bedrock: { cachePoint: { type: "default" } } }
 }
 
-/** Of what OpenAI ran, its client sends the searches back by itself, and xAI's sends nothing. */
+/**
+ * The habits for a foreign client. OpenAI's client sends back searches by itself, and xAI's client sends back nothing that the
+ * provider ran.
+ */
 const byClient = (habits: ProviderHabits): ProviderHabits => ({
   ...habits,
   takes_back_items: false,
@@ -174,8 +180,8 @@ const byClient = (habits: ProviderHabits): ProviderHabits => ({
 })
 
 /**
- * What a client's models need, by the names that they give themselves and their provider, such as `openai.responses`. `ours`:
- * the client was made here, with our own fetch.
+ * What a client's models need, by the names that they report for themselves and their provider, such as `openai.responses`.
+ * `ours` = this module made the client, with our own fetch.
  */
 export const habitsOf = (
   { modelId, provider }: Pick<LanguageModelV4, "modelId" | "provider">,

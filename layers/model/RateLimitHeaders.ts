@@ -1,10 +1,10 @@
 /**
- * What a provider says of its own rate limits in the headers of an answer, and the way from the client that reads them to
- * the limiter that keeps to them.
+ * Reads a provider's rate limits from the headers of an answer, and carries them from the client that sees the headers to the
+ * limiter.
  */
 import { Context } from "effect"
 
-/** What is left, and in how many ms it is whole again. Absent = the provider did not say. */
+/** What is left of each limit, and in how many ms it is reset. Absent = the provider did not say. */
 export interface StatedRateLimit {
   readonly tokens_left?: number | undefined
   readonly tokens_reset_ms?: number | undefined
@@ -12,12 +12,12 @@ export interface StatedRateLimit {
   readonly requests_reset_ms?: number | undefined
 }
 
-/** Headers in lower case, as clients give them. */
+/** The headers of an answer, with names in lower case. */
 export type AnswerHeaders = Readonly<Record<string, string | undefined>>
 
 /**
- * Called with the headers of each answer, failed ones included. The gateway calls it, the limiter provides it; the
- * default ignores them.
+ * Called with the headers of each answer, including failed ones. The gateway calls it and the limiter provides it; the default
+ * ignores them.
  */
 export const AnswerHeard = Context.Reference<(headers: AnswerHeaders) => void>(
   "troupe/layers/model/AnswerHeard",
@@ -51,7 +51,7 @@ const count = (text: string | undefined): number | undefined => {
   return Number(text)
 }
 
-/** Where each family of headers says what is left of something, and when it is whole again. */
+/** For each family of headers, the names of those that say what is left of a limit and when it is reset. */
 const families: ReadonlyArray<(name: string) => readonly [left: string, reset: string]> = [
   (name) => [`x-ratelimit-remaining-${name}`, `x-ratelimit-reset-${name}`],
   (name) => [`anthropic-ratelimit-${name}-remaining`, `anthropic-ratelimit-${name}-reset`]
@@ -62,7 +62,7 @@ interface Left {
   readonly reset_ms: number | undefined
 }
 
-/** Of several limits the one that leaves least. */
+/** The limit with the least left, if there are several. */
 const least = (
   headers: AnswerHeaders,
   now: number,

@@ -1,6 +1,6 @@
 /**
- * What a model's answer depends on, as digests: two requests with the same ones are the same request. Run ids, times and
- * the agent's name are no part of it.
+ * Digests of everything on which a model's answer depends. Two requests with the same digests are the same request. Run ids,
+ * times and the agent's name are not included.
  */
 import { Effect } from "effect"
 import { Digest } from "effect/crypto"
@@ -11,9 +11,9 @@ import type { InputDigests } from "./CassetteTape.ts"
 
 export interface RequestDigest {
   readonly inputs: InputDigests
-  /** Of all inputs together. */
+  /** The digest of all inputs together. */
   readonly input_hash: string
-  /** Of what the model is shown, without its name and settings. */
+  /** The digest of what the model is shown, without the model's name and settings. */
   readonly prompt_hash: string
 }
 
@@ -25,10 +25,10 @@ interface Chain {
 
 const encoder = new TextEncoder()
 
-/** Digests requests. A transcript that has grown since is digested from where it ended. */
+/** Digests requests. If a transcript has grown, only the new entries are digested. */
 export class RequestDigests {
   readonly #digest: Digest.Digest["Service"]
-  /** Hides what must not be in a recording, before it is digested too: a replay sees it hidden. */
+  /** Hides texts that must not be in a recording. This happens before digesting, so a replay computes the same digests. */
   readonly #hide: (text: string) => string
   readonly #chains = new WeakMap<ReadonlyArray<TranscriptEntry>, Chain>()
   readonly #tools = new WeakMap<ReadonlyArray<ModelTool>, string>()

@@ -1,7 +1,7 @@
 /**
- * One turn from a plan of models, whatever happens below: transient failures are tried again with jitter, a model that
- * keeps failing is left alone for a while, another takes its place, and no provider gets more than it allows. The
- * loop sees one turn or one error.
+ * Gets one turn from a plan of models in spite of failures: transient failures are retried with jitter, a model that keeps
+ * failing is skipped for a while, another model takes its place, and no provider gets more requests than it allows. The loop
+ * sees one turn or one error.
  */
 import { Clock, Duration, Effect, Exit, Layer, Random } from "effect"
 import type { Scope, Tracer } from "effect"
@@ -28,12 +28,12 @@ interface Services {
   readonly estimate: PromptEstimate | undefined
 }
 
-/** What one turn has cost so far, and where it is reported. */
+/** What one turn has done so far, across all its attempts. */
 interface Progress {
   readonly request: ModelRequest
   readonly sink: (delta: ModelDelta) => void
   readonly span: Tracer.Span | undefined
-  /** Kinds of text that this attempt has given to the sink. After a failure they are taken back before the next attempt. */
+  /** The kinds of text that this attempt has sent to the sink. After a failure they are retracted before the next attempt. */
   readonly streamed: Set<ModelDelta["kind"]>
   attempts: number
   models: number
@@ -123,7 +123,7 @@ const waitMs = (retry: ModelRetry, n: number, error: ModelError) =>
     return Math.max(doubled * (0.5 + chance / 2), wait + (wait > 0 ? doubled * chance * 0.1 : 0))
   })
 
-/** Whether to try the same model again. `more`: another model may be called instead. */
+/** Whether to try the same model again. `more` = another model may be asked instead. */
 const again = (retry: ModelRetry, n: number, error: ModelError, more: boolean): boolean => {
   if (error.kind !== "transient" || n >= retry.attempts_max) return false
   // The request waited in the queue already, or the queue is full.
