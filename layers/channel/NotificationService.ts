@@ -89,7 +89,7 @@ const questionOf = ({ payload }: Approval): string =>
     notice_units_max
   )
 
-/** Retries an effect if the store does not answer. */
+/** Converts a StoreError into DeliveryFailed, so that the delivery is tried again. */
 const retried = <A, E, R>(
   effect: Effect.Effect<A, E | StoreError, R>
 ): Effect.Effect<A, Exclude<E, StoreError> | DeliveryFailed, R> =>

@@ -150,7 +150,7 @@ const xai: Provider = {
   })
 }
 
-/** The tools of Gemini at Vertex, without file search stores, which only Gemini's own API has. */
+/** The tools at Vertex: Gemini's without file search, whose stores only Gemini's own API has, and Claude's web search alone. */
 const vertex: Provider = {
   name: "google",
   web_search: google.web_search,

@@ -103,18 +103,18 @@ export const QueryFields = Schema.Record(
   PathText
 ).check(Schema.isMaxProperties(bindings_max))
 
-/** What a configuration says of sending a request again. */
+/** The settings of a configuration for repeated requests. */
 export const repeating = {
   /**
-   * The endpoint takes each `Idempotency-Key` once, and answers a repeated one as it did the first: a lost call is sent again
-   * with its key. Absent = nobody says so, and a lost call is unknown.
+   * True = the endpoint accepts each `Idempotency-Key` once and answers a repeated one as it did the first, so a lost call is
+   * sent again with its key. Absent = this is not known, and the outcome of a lost call is unknown.
    */
   idempotent: Schema.optionalKey(Schema.Boolean),
   /** Attempts within one call, all with its key. Absent = one; more need `idempotent`, unless the tool only reads. */
   retry: Schema.optionalKey(RetryPolicy.mapFields(Struct.map(Schema.optionalKey)))
 }
 
-/** The same of a tool. */
+/** The same settings, as a tool has them. */
 export interface Repeating {
   readonly idempotent?: boolean
   readonly retry?: RetryConfig
@@ -131,9 +131,9 @@ export type CallMethod = typeof CallMethod.Type
 export const CallDescriptor = Schema.Struct({
   method: CallMethod,
   path: CallPath,
-  /** Fixed values, which no argument of the model overrides. */
+  /** Fixed values of the body, which the model's arguments cannot override. */
   body: Schema.optionalKey(FixedBody),
-  /** Filled at dispatch from the run's context, after everything else. */
+  /** Fields that are filled from the run's context at dispatch, after everything else. */
   context: Schema.optionalKey(Bindings),
   /** Where the model's arguments are placed. Absent = at the root. */
   args_into: Schema.optionalKey(PathText)

@@ -1,6 +1,6 @@
 /**
- * Where a URL leads, and whether the address there may be dialled: a public one, one that an operator allows, or any but
- * a metadata service where the operator named the host.
+ * Decides to which address a URL leads and whether a connection to it may be opened: to a public address, to one that an
+ * operator allows, or to any except a cloud's metadata service if the operator named the host.
  */
 import type { AddressRange } from "./Address.ts"
 import { isAddress, isGlobalAddress, isMetadataAddress } from "./Address.ts"
@@ -13,14 +13,17 @@ export interface DialAllowance {
   readonly named?: boolean
 }
 
-/** False for a text that is no address, also of a host allowed by name: nobody knows what would be dialled. */
+/**
+ * Whether a connection to the address may be opened. False for a text that is not an address, even for a host that is allowed by
+ * name, because the real address is unknown.
+ */
 export const mayDial = (address: string, { allow, named = false }: DialAllowance): boolean =>
   isGlobalAddress(address, allow) || (named && isAddress(address) && !isMetadataAddress(address))
 
 /** Names of Google's metadata service, which stand for nothing else. */
 const metadata_names: ReadonlySet<string> = new Set(["metadata.google.internal", "metadata.goog"])
 
-/** Does a URL name a cloud's metadata service, by its address in any form or by its name? */
+/** Whether a URL names a cloud's metadata service, by any form of its address or by its name. */
 export const isMetadataHost = (url: URL): boolean => {
   const address = literalAddress(url)
   return address === undefined

@@ -1,7 +1,7 @@
 /**
- * What the host platform knows of a run: the workflow that it belongs to, its trace, its session. A call binds fields of its
- * request to it by tokens such as `$ctx.workflow.variant.id`. No model reads it, and no model can set a bound field. What a
- * message tells the tools of its run is something else: `RunContext`.
+ * What the host platform knows about a run: its workflow, its trace and its session. A call binds fields of its request to these
+ * values by tokens such as `$ctx.workflow.variant.id`. No model can read them, and no model can set a bound field. The context
+ * that a message passes to its run's tools is something else: `RunContext`.
  */
 import { Result, Schema } from "effect"
 import type { Json } from "../Canonical.ts"
@@ -94,7 +94,7 @@ export const tokenPath = (token: string): BodyPath | undefined => {
   return path === undefined || Result.isFailure(path) ? undefined : path.success
 }
 
-/** Does the token name an identity that holds for the whole deployment? */
+/** Whether the token names an identity that is the same for the whole deployment. */
 export const isImmutableToken = (token: string): boolean => {
   const path = tokenPath(token)?.join(".")
   return immutable.some((each) => each.join(".") === path)
@@ -118,7 +118,7 @@ export const unknownToken = (token: string): string | undefined => {
     : `no context has ${token}; there are ${places.map((each) => `$ctx.${each}`).join(", ")}`
 }
 
-/** Does the runtime know it of every run, without the host? */
+/** Whether the runtime itself knows the token's value for every run, without the host. */
 export const isOwnToken = (token: string): boolean =>
   ["trace", "session", "session_id"].includes(tokenPath(token)?.[0] ?? "")
 

@@ -50,9 +50,9 @@ export const PlatformOp = Schema.Struct({
   args_into: Schema.optionalKey(PathText),
   /** Parameters of the query of a method with a body, such as `{ dry_run: "dry_run" }`; each is taken out of the body. */
   query: Schema.optionalKey(QueryFields),
-  /** A bound field lies within `args_into`. Absent = none does. */
+  /** True = a bound field may lie within `args_into`. Absent = none does. */
   allow_nested_bind: Schema.optionalKey(Schema.Boolean),
-  /** Absent = it may write. */
+  /** True = the endpoint only reads. Absent = it may write. */
   read_only: Schema.optionalKey(Schema.Boolean),
   ...repeating,
   /** Absent = a read is allowed, anything else asks. */
@@ -138,7 +138,7 @@ export const decodePlatformOp = (
   return problem === undefined ? Result.succeed(op) : refuse(problem)
 }
 
-/** Why an entry cannot fill these fields in: one of them would have two values. Undefined = it can. */
+/** Why an entry's bindings conflict: a field would get two values. Undefined = they do not. */
 const bindingProblem = ({ bind = {}, precondition = {} }: PlatformOp): string | undefined => {
   const twice = Object.keys(precondition).find((place) => Object.hasOwn(bind, place))
   return twice === undefined
@@ -161,7 +161,7 @@ const queryProblem = ({ method, path, query }: PlatformOp): string | undefined =
 
 export type PlatformCatalogue = ReadonlyMap<string, PlatformOp>
 
-/** Loads a catalogue; fails with its first entry that cannot be right, or that names an op twice. */
+/** Loads a catalogue. Fails with the first entry that is invalid or repeats an op. */
 export const loadCatalogue = (
   entries: ReadonlyArray<unknown>
 ): Result.Result<PlatformCatalogue, ToolConfigRefused> => {

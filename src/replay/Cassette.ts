@@ -1,12 +1,12 @@
 /**
- * Recorded results by tool and arguments. A tool is named by its registry key and the arguments by the SHA-256 of their
- * canonical JSON, so that the order of keys does not matter, and another version of a tool finds no results of this one.
+ * Recorded results by tool and arguments. A tool is identified by its registry key, and the arguments by the SHA-256 of their
+ * canonical JSON. So the order of keys does not matter, and another version of a tool does not get this version's results.
  */
 import { Schema } from "effect"
 import type { Json } from "../Canonical.ts"
 import { copyJson } from "../Canonical.ts"
 
-/** One recorded result, Stargraph's names. */
+/** One recorded result, with Stargraph's names. */
 export const CassetteEntry = Schema.Struct({
   tool_id: Schema.String,
   args_hash: Schema.String,
@@ -19,13 +19,16 @@ export const CassetteEntries = Schema.Array(CassetteEntry)
 
 interface Kept {
   readonly results: Array<Json>
-  /** How many of them `take` has given. */
+  /** How many of the results `take` has returned. */
   taken: number
 }
 
 const keyOf = (tool_id: string, args_hash: string): string => `${args_hash} ${tool_id}`
 
-/** Unbounded: the recorder bounds it. Results are copied in and out. */
+/**
+ * The recorded results. It has no bound of its own, because the recorder limits it. Results are copied when they are stored and
+ * when they are returned.
+ */
 export class Cassette {
   readonly #kept = new Map<string, Kept>()
   readonly #entries: Array<CassetteEntry> = []
@@ -46,7 +49,10 @@ export class Cassette {
     else kept.results.push(own)
   }
 
-  /** The results of exactly this call one after the other, as they were recorded; then the newest again and again. */
+  /**
+   * Returns the results of exactly this call one after the other, in the order in which they were recorded, and then the newest
+   * again and again; undefined if there is none.
+   */
   take(tool_id: string, args_hash: string): Json | undefined {
     const kept = this.#kept.get(keyOf(tool_id, args_hash))
     if (kept === undefined) return undefined

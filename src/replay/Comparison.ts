@@ -8,7 +8,7 @@ import type { CallSettled, JournalEntry, RunEvent } from "../run/RunEvent.ts"
 import type { Divergence } from "./Divergence.ts"
 import { positionOf } from "./Divergence.ts"
 
-/** One thing that a run did, comparable under its key. */
+/** One thing that a run did, which is compared with the other run's under the same key. */
 interface Deed {
   readonly key: string
   readonly what: string
@@ -22,7 +22,7 @@ type Keyed = readonly [key: string, what: string, value: unknown]
 const resultOf = ({ files, outcome }: CallSettled) =>
   files === undefined ? { outcome } : { outcome, files }
 
-/** What of an event is compared, by key; undefined of an event that is not. */
+/** The part of an event that is compared, and its key; undefined for an event that is not compared. */
 const keyedOf = (event: RunEvent, nth: (key: string) => number): Keyed | undefined => {
   switch (event._tag) {
     case "ModelTurned": {

@@ -5,16 +5,16 @@ import type { Json } from "../Canonical.ts"
 import type { RunEvent } from "../run/RunEvent.ts"
 
 export interface Divergence {
-  /** Of the recorded event; undefined where the replay did something beyond the recording. */
+  /** The `seq` of the recorded event; undefined if the replay did something that is not in the recording. */
   readonly seq: number | undefined
-  /** `frame/step`; undefined where the event belongs to no step. */
+  /** The step as `frame/step`; undefined if the event belongs to no step. */
   readonly step: string | undefined
   readonly call: string | undefined
-  /** A sentence. */
+  /** A sentence that describes the difference. */
   readonly what: string
   /** What was recorded; null = nothing. */
   readonly expected: Json
-  /** What the replay has in its place; null = nothing. */
+  /** What the replay has instead; null = nothing. */
   readonly got: Json
 }
 

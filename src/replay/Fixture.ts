@@ -1,6 +1,6 @@
 /**
- * A recorded run as a file that a test can run: its journal, and for each step the digest of what its model was given.
- * Stargraph's names where it has them; a replay is matched by `node_name` and `step_id`.
+ * A recorded run as a file that a test can replay: its journal, and for each step the digest of the model's input. The names are
+ * Stargraph's where it has them; a replay is matched by `node_name` and `step_id`.
  */
 import { Schema } from "effect"
 import { RunId } from "../Ids.ts"
@@ -19,14 +19,14 @@ export const RecordedStep = Schema.Struct({
   model_id: Schema.NullOr(Schema.String),
   /** A chained digest over everything that the run showed its model before this turn. */
   input_hash: Hash,
-  /** Of the turn. */
+  /** The digest of the turn. */
   output_hash: Hash,
   calls: Schema.Array(Schema.Struct({ tool_name: Schema.String, tool_args_hash: Hash })),
   wall_clock_ts: Schema.Int
 })
 export interface RecordedStep extends Schema.Schema.Type<typeof RecordedStep> {}
 
-/** What `--to-test` writes. At most 10,000 entries. */
+/** The content of a file that `--to-test` writes, with at most 10,000 entries. */
 export const RunFixture = Schema.Struct({
   troupe_fixture: Schema.Literal(1),
   run: RunId,
@@ -43,7 +43,7 @@ export const decodeFixture = Schema.decodeUnknownEffect(Schema.fromJsonString(Ru
   onExcessProperty: "error"
 })
 
-/** Indented, so that a diff of it can be read. */
+/** The text of a fixture, indented so that a diff of it is readable. */
 export const fixtureText = (fixture: RunFixture): string => `${JSON.stringify(fixture, null, 2)}\n`
 
 const stepDiverged = (
@@ -63,7 +63,7 @@ const stepDiverged = (
   got
 })
 
-/** The first step whose input or turn is not what it was. */
+/** The first step whose input or turn differs from the recorded one. */
 export const firstOddStep = (
   { entries, steps }: Pick<RunFixture, "entries" | "steps">,
   replayed: ReadonlyArray<RecordedStep>

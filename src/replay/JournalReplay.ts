@@ -19,19 +19,22 @@ import { positionOf } from "./Divergence.ts"
 import { frameOf } from "../run/RunLookup.ts"
 
 export interface JournalReplay {
-  /** The fold of everything that came out again. */
+  /** The state after all events that were reproduced. */
   readonly state: FoldState
-  /** How many recorded events came out again. */
+  /** How many recorded events were reproduced. */
   readonly same: number
   readonly divergence: Divergence | undefined
 }
 
-/** Called with the state before each recorded event that came out again. Must not change the state. */
+/** Called with the state before each recorded event that was reproduced. It must not change the state. */
 export type Look = (state: FoldState, entry: JournalEntry) => void
 
 const none: ReadonlyArray<RunEvent> = []
 
-/** Who decided is recorded, with which roles is not: the desk checked them at the decision. */
+/**
+ * The principal that decided, with roles that may decide. The journal records the principal but not its roles, which were
+ * checked at the decision.
+ */
 const approverOf = (state: RunState, event: Extract<RunEvent, { _tag: "ApprovalDecided" }>) => {
   const approvers = questionOf(state, event.approval)?.approvers ?? []
   const roles = approvers.length === 0 ? (["approver"] as const) : approvers
@@ -168,7 +171,7 @@ const inputOf = (state: RunState, event: RunEvent): RunInput | undefined => {
   }
 }
 
-/** The events that the decider makes of the input that the recorded event came from. */
+/** The events that the decider makes from the input that led to the recorded event. */
 const decidedAgain = (
   state: RunState,
   run: RunId,
@@ -210,7 +213,10 @@ const diverged = (
   }
 }
 
-/** An end without `finish` was recorded before ends had one: it is compared without. */
+/**
+ * Whether two events are equal. A recorded end without `finish` comes from a version without that member, so `finish` is not
+ * compared.
+ */
 const isSameEvent = (made: RunEvent, recorded: RunEvent): boolean => {
   if (made._tag !== "RunEnded" || recorded._tag !== "RunEnded" || recorded.finish !== undefined) {
     return isSameJson(made, recorded)
@@ -219,7 +225,7 @@ const isSameEvent = (made: RunEvent, recorded: RunEvent): boolean => {
   return isSameJson(rest, recorded)
 }
 
-/** Replays all entries of one run, from its first. Ends at the first divergence. */
+/** Replays all entries of one run from the first one, and stops at the first divergence. */
 export const replayJournal = (
   run: RunId,
   entries: ReadonlyArray<JournalEntry>,

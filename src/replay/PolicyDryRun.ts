@@ -1,6 +1,6 @@
 /**
- * Tries a permission policy over history: its answer for each call that was made, beside what happened. No tool runs and no
- * person is asked.
+ * Tries a permission policy on past calls: the policy's answer for each call that was made, next to what happened. No tool runs
+ * and no person is asked.
  */
 import type { AgentName, CallId, RunId, Tenant } from "../Ids.ts"
 import { rootFrame, stepKey } from "../Ids.ts"
@@ -11,7 +11,7 @@ import type { RunContext } from "../run/RunContext.ts"
 import type { Permission } from "../tool/SideEffects.ts"
 import type { RecordedCall, Recording } from "./Recording.ts"
 
-/** A call of the past, as a policy may look at it. */
+/** A past call, with the facts that a policy may read. */
 export interface PastCall {
   readonly run: RunId
   readonly call: CallId
@@ -22,16 +22,16 @@ export interface PastCall {
   readonly arguments: unknown
   /** The principal whose message began the run. */
   readonly principal: string
-  /** What the run's message told the tools. Absent = nothing. */
+  /** The context that the run's message passed for its tools. Absent = none. */
   readonly context?: RunContext | undefined
   /** The sender's roles when it sent the run's message. Absent = not known. */
   readonly roles?: Roles | undefined
 }
 
-/** The answer of a policy for a call; undefined of a tool that is not known any more. */
+/** Gives a policy's answer for a call; undefined if the call's tool no longer exists. */
 export type Judge = (call: PastCall) => Permission | undefined
 
-/** `was` is what happened, `now` the answer of the policy that is tried. */
+/** A past call with both answers: `was` is what happened, `now` is the answer of the policy that is tried. */
 export interface Judged extends PastCall {
   readonly was: Permission
   readonly now: Permission
@@ -39,14 +39,14 @@ export interface Judged extends PastCall {
 
 export interface DryRun {
   readonly runs: number
-  /** Calls that reached the gate: a name that no tool had, or a delegation, is none. */
+  /** The number of calls that reached the gate. Calls with an unknown tool name and delegations do not count. */
   readonly calls: number
   readonly now: Readonly<Record<Permission, number>>
   readonly was: Readonly<Record<Permission, number>>
-  /** Calls of tools that are not known any more. */
+  /** The number of calls to tools that no longer exist. */
   readonly unknown: number
   readonly changed: number
-  /** Those whose answer changes, oldest first, at most 1,000. */
+  /** The calls whose answer changes, oldest first, at most 1,000. */
   readonly list: ReadonlyArray<Judged>
   readonly left_off: number
   /** Runs in quarantine, which cannot be read: at most 1,000 of them, oldest first. */
@@ -58,7 +58,7 @@ const list_max = 1_000
 const reasonOf = ({ outcome }: RecordedCall): string | undefined =>
   outcome?._tag === "Failed" ? outcome.error.reason : undefined
 
-/** Reasons of calls that ended before the gate reached the policy. */
+/** The failure reasons of calls that ended before the gate reached the policy. */
 const before: ReadonlySet<string | undefined> = new Set([
   "UNKNOWN_TOOL",
   "NOT_ALLOWED",
@@ -99,7 +99,7 @@ export class PolicyDryRun {
     this.#judge = judge
   }
 
-  /** A run whose journal does not fold is no reason to say nothing of the others. */
+  /** Notes a run that cannot be read, so that the dry run can go on with the others. */
   leaveOut(run: RunId): void {
     if (this.#quarantined.length < list_max) this.#quarantined.push(run)
   }

@@ -1,6 +1,6 @@
 /**
- * What a journal holds for a replay of its run: the turns by their place, the results by tool and arguments, and how each
- * question was answered.
+ * The parts of a journal that a replay of its run needs: the turns by their steps, the results by tool and arguments, and how
+ * each question was answered.
  */
 import type { FilePart } from "../conversation/Part.ts"
 import type { Spending } from "../cost/Spending.ts"
@@ -32,17 +32,17 @@ export interface RecordedCall {
   readonly id: CallId
   /** The name that the model used. */
   readonly name: string
-  /** What ran: the model's arguments, or an operator's replacement. */
+  /** The arguments with which the call ran: the model's, or a person's replacement. */
   readonly arguments: unknown
   /** Absent = it had no result when the recording ended. */
   readonly outcome: Outcome | undefined
-  /** What its body had spent on models by then. */
+  /** What the call's body had spent on models by then. */
   readonly spent?: Spending
-  /** What its body had attached. */
+  /** The files that the call's body had attached. */
   readonly files?: ReadonlyArray<FilePart>
-  /** What its workspace had authorised in advance, where it ran by that. */
+  /** The authorisation in advance that let the call run. Absent = none did. */
   readonly authorized?: Authorized
-  /** What a permission of each call answered. */
+  /** The answer of the tool's permission function for this call. Absent = it has none. */
   readonly permission?: Permission
 }
 
@@ -58,7 +58,7 @@ export interface Recording {
   /** By `frame/step`. */
   readonly turns: ReadonlyMap<string, ModelTurned>
   readonly compactions: ReadonlyMap<string, ReadonlyArray<Compacted>>
-  /** What the run was told of memory; undefined = nothing was asked. */
+  /** The memories that the run recalled; undefined = memory was not queried. */
   readonly recalled: MemoryRecalled | undefined
   /** In the order in which they were requested. */
   readonly calls: ReadonlyArray<RecordedCall>
@@ -87,7 +87,7 @@ const callsOf = (
     }
   })
 
-/** The recording of all entries of one run; undefined of none. */
+/** The recording of all entries of one run; undefined if there are no entries. */
 export const recordingOf = (entries: ReadonlyArray<JournalEntry>): Recording | undefined => {
   if (entries.length === 0) return undefined
   const state = fold(entries.map(({ event }) => event))

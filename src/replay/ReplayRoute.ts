@@ -1,6 +1,6 @@
 /**
- * What becomes of a call when its run is replayed: its recorded result, its body, or an error. A table of three facts, so
- * that no side effect is repeated by accident.
+ * Decides what happens to a call when its run is replayed: it gets its recorded result, its body runs, or it fails. The decision
+ * is a table of three facts, so that no side effect is repeated by accident.
  */
 import { Schema } from "effect"
 import type { ReplayPolicy, SideEffects } from "../tool/SideEffects.ts"
@@ -11,11 +11,11 @@ export type ReplayRoute = "stub" | "recorded" | "run" | "fail"
 export interface Situation {
   readonly replay_policy: ReplayPolicy
   readonly side_effects: SideEffects
-  /** Is there a recorded result for this tool and these arguments? */
+  /** Whether there is a recorded result for this tool and these arguments. */
   readonly recorded: boolean
 }
 
-/** Total: every combination has one route. */
+/** The route of a call. Every combination of facts has one. */
 export const routeOf = ({ recorded, replay_policy, side_effects }: Situation): ReplayRoute => {
   switch (replay_policy) {
     case "fail-loud":
@@ -31,7 +31,7 @@ export const routeOf = ({ recorded, replay_policy, side_effects }: Situation): R
 /** Why a replay stopped at a call. The message says what would fix it. */
 export class ReplayError extends Schema.TaggedError<ReplayError>()("ReplayError", {
   tool: Schema.String,
-  /** `erased`: there was a result, and it was erased since. */
+  /** `erased`: the recorded result was erased later. */
   reason: Schema.Literals(["fail_loud", "no_recording", "erased"]),
   message: Schema.String
 }) {}

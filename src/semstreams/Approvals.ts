@@ -9,7 +9,7 @@ import { ToolPolicyError } from "../error/ToolError.ts"
 import type { ApprovalId } from "../Ids.ts"
 import type { CallState, RunState } from "../run/RunState.ts"
 
-/** What the refusal of a call begins with that a person has to approve first. */
+/** The beginning of the refusal of a call that a person has to approve first. */
 export const required_prefix = "approval_required: "
 
 export const approval_required_reason = "APPROVAL_REQUIRED"
@@ -22,7 +22,7 @@ export const approvalRequired = (tool: string): ToolPolicyError =>
     message: `${required_prefix}Tool '${truncateUnits(tool, 64)}' requires human approval before execution`
   })
 
-/** Is this the text of such a refusal? */
+/** Whether a text is such a refusal. */
 export const isApprovalRequired = (text: string): boolean => text.startsWith(required_prefix)
 
 const ResponseDecision = Schema.Literals(["approve", "reject", "modify"])

@@ -67,9 +67,9 @@ export const ComponentConfig = Schema.Struct({
   stream_name: otherwise(Schema.String, "AGENT"),
   consumer_name_suffix: otherwise(Schema.String, ""),
   delete_consumer_on_stop: otherwise(Schema.Boolean, false),
-  /** Of one attempt, as a Go duration. */
+  /** The timeout of one attempt, as a Go duration. */
   timeout: otherwise(Timeout, "60s"),
-  /** Null and empty allow every tool. */
+  /** The tools that may run. Null and an empty list allow every tool. */
   allowed_tools: otherwise(Schema.NullOr(Names), null),
   approval_required: otherwise(Names, []),
   enable_categories: otherwise(Schema.Boolean, false),
@@ -78,7 +78,7 @@ export const ComponentConfig = Schema.Struct({
 })
 export interface ComponentConfig extends Schema.Schema.Type<typeof ComponentConfig> {}
 
-/** Fails with what is wrong of each field; an unknown field is refused. */
+/** Decodes a configuration. Fails with the issue of each wrong field; an unknown field is refused. */
 export const decodeComponentConfig = Schema.decodeUnknownEffect(ComponentConfig, {
   onExcessProperty: "error",
   errors: "all"
@@ -90,7 +90,7 @@ export const allowedTools = ({
 }: ComponentConfig): ReadonlyArray<string> | undefined =>
   allowed_tools === null || allowed_tools.length === 0 ? undefined : allowed_tools
 
-/** The same policy, where tools of `approval_required` ask a person as well. */
+/** The policy in which the tools in the configuration's `approval_required` also ask a person. */
 export const withApprovals = (config: ComponentConfig, policy: Policy): Policy =>
   config.approval_required.length === 0
     ? policy
@@ -99,7 +99,7 @@ export const withApprovals = (config: ComponentConfig, policy: Policy): Policy =
         approval_required: [...policy.approval_required, ...config.approval_required]
       }
 
-/** How long one attempt may take where the tool does not say, in ms. */
+/** The timeout of one attempt for tools that declare none, in ms. */
 const timeoutOf = ({ timeout }: ComponentConfig): number =>
   Result.getOrElse(timeoutMs(timeout), () => timeout_ms_default)
 

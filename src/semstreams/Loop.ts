@@ -48,7 +48,7 @@ export const Loop = Schema.Struct({
   /** Model turns so far, over all frames. */
   iterations: Schema.Int,
   max_iterations: Schema.Int,
-  /** What a complete loop came to. */
+  /** The result of a completed loop. */
   result: Schema.optionalKey(Schema.String),
   /** Why a loop failed or was cancelled. */
   error: Schema.optionalKey(Schema.String)
@@ -57,7 +57,7 @@ export interface Loop extends Schema.Schema.Type<typeof Loop> {}
 
 const max_iterations_default = 20
 
-/** The limits of a loop with so many model turns. Fails with a sentence where it is no number from 1 to 1,000. */
+/** The limits of a loop with at most this many model turns. Fails with a sentence if it is not a number from 1 to 1,000. */
 export const limitsOf = (
   max_iterations: number = max_iterations_default
 ): Result.Result<RunLimits, string> => {
@@ -109,7 +109,7 @@ export const beginAwaiting = (
   })
 }
 
-/** Closes the gate: back to the state before it, or to `executing` where that was lost. */
+/** Closes the gate. The loop returns to the state before it, or to `executing` if that state was lost. */
 export const resolveAwaiting = (loop: Loop): Result.Result<Loop, string> => {
   if (loop.state !== "awaiting_approval") return Result.fail("loop not awaiting approval")
   if (loop.pending === null) {
@@ -124,7 +124,10 @@ export const resolveAwaiting = (loop: Loop): Result.Result<Loop, string> => {
   })
 }
 
-/** A transition that a run cannot make leaves its loop as it was: the journal holds no event after a run's end. */
+/**
+ * The loop after a transition, or the unchanged loop if the transition is not allowed: the journal has no event after a run's
+ * end.
+ */
 const orSame = (loop: Loop, moved: Result.Result<Loop, string>): Loop =>
   Result.getOrElse(moved, () => loop)
 

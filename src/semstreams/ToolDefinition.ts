@@ -6,7 +6,7 @@ import type { ToolGroup } from "../tool/ToolGroup.ts"
 import { groupOf } from "../tool/ToolGroup.ts"
 import type { ToolSpec } from "../tool/ToolSpec.ts"
 
-/** SemStreams' word for side effects. `unknown`: nothing was declared, which counts as `external_effect`. */
+/** SemStreams' term for side effects. `unknown` = nothing was declared, which counts as `external_effect`. */
 export type ToolEffect = "unknown" | "read_only" | "mutating" | "external_effect"
 
 export interface ToolDefinition {

@@ -1,16 +1,16 @@
 /**
- * Where a world's rules are thin: topics that too few evaluation cases cover, and rules that nothing strong supports.
+ * Finds weak places in a world's rules: topics that too few evaluation cases cover, and rules without strong support.
  */
 import type { EvalSet, Provenance, Rule } from "./World.ts"
 
-/** A topic with rules needs at least so many cases. */
+/** How many cases a topic with rules needs at least. */
 const cases_min = 5
 
 export interface CoverageGap {
   readonly topic: string
   readonly rules: number
   readonly cases: number
-  /** `untested`: no case at all; `thin`: fewer than `cases_min`; `unruled`: cases, and no rule. */
+  /** `untested`: the topic has no case. `thin`: it has fewer than `cases_min`. `unruled`: it has cases but no rule. */
   readonly kind: "untested" | "thin" | "unruled"
 }
 
@@ -22,7 +22,7 @@ const gapKind = (rules: number, cases: number): CoverageGap["kind"] | undefined 
 
 const order: Record<CoverageGap["kind"], number> = { untested: 0, thin: 1, unruled: 2 }
 
-/** The gaps, the worst kind first and in it the topic with the most rules. */
+/** The gaps, the worst kind first, and within a kind the topic with the most rules first. */
 export const coverageGaps = (
   rules: ReadonlyArray<Rule>,
   sets: ReadonlyArray<EvalSet>

@@ -1,5 +1,5 @@
 /**
- * What a version of a world consists of when it is published.
+ * The content with which a version of a world is published.
  */
 import { Schema } from "effect"
 import { bounds_result } from "../entry/BoundedJson.ts"
@@ -26,7 +26,9 @@ export const NewVersion = Schema.Struct({
 })
 export interface NewVersion extends Schema.Schema.Type<typeof NewVersion> {}
 
-/** Of a version as JSON: room for 5,000 rules of 2,000 units each. What sums a world up reads all of its rules at once. */
+/**
+ * The bounds of a version as JSON: room for 5,000 rules of 2,000 units each. Summaries of a world read all of its rules at once.
+ */
 export const version_bounds: JsonBounds = {
   ...bounds_result,
   values_max: 1_000_000,

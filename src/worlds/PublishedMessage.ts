@@ -1,5 +1,5 @@
 /**
- * The event of a published version, as a message of the outbox. Versions of one world are told in their order.
+ * The event of a published version, as a message of the outbox. Versions of one world are delivered in their order.
  */
 import type { NewOutboxMessage } from "../delivery/Outbox.ts"
 import { MessageId } from "../Ids.ts"
@@ -9,7 +9,7 @@ import type { WorldVersionPublished } from "./contracts/WorldVersionPublished.ts
 import type { NewVersion } from "./NewVersion.ts"
 import { worldModelCard } from "./WorldModelCard.ts"
 
-/** `id`: a new UUID. */
+/** Makes the message. `id` is a new UUID. */
 export const publishedMessage = (
   tenant: Tenant,
   id: string,

@@ -1,5 +1,5 @@
 /**
- * A rule that somebody proposes. It changes nothing: people decide about it in the pipeline that publishes versions.
+ * A proposed rule. It changes nothing by itself: people decide about it in the pipeline that publishes versions.
  */
 import { Schema } from "effect"
 import { WorldId } from "./contracts/WorldId.ts"
@@ -15,7 +15,7 @@ const Sentence = (most: number) =>
 
 const evidence_max = 20
 
-/** What a proposer says of it. */
+/** The parts of a candidate that the proposer writes. */
 export const CandidateDraft = Schema.Struct({
   topic: Topic,
   title: Sentence(200),
@@ -39,7 +39,7 @@ export const RuleCandidate = Schema.Struct({
 })
 export interface RuleCandidate extends Schema.Schema.Type<typeof RuleCandidate> {}
 
-/** So many candidates of one world may wait for a decision. */
+/** How many candidates of one world may wait for a decision at the same time. */
 export const candidates_open_max = 1_000
 
 /** Too many candidates of the world wait for a decision. */

@@ -1,5 +1,5 @@
 /**
- * A world model: the rules by which one domain is judged. It is published in versions; its id stays.
+ * A world model: the rules by which one domain is judged. It is published in versions that share its id.
  */
 import { Schema } from "effect"
 import { WorldId } from "./contracts/WorldId.ts"
@@ -26,7 +26,7 @@ const VersionNumber = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1
 export const World = Schema.Struct({
   world_id: WorldId,
   name: Text(200),
-  /** What it judges, in a sentence. */
+  /** The domain that the world judges, in a sentence. */
   domain: Text(1_000),
   version: VersionNumber,
   /** When the version was published; ms since 1970. */
@@ -67,7 +67,7 @@ export const EvalSet = Schema.Struct({
     Topic,
     Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000 }))
   ),
-  /** Of its last evaluation, 0 to 1. Absent = it was never run. */
+  /** The pass rate of its last evaluation, 0 to 1. Absent = it was never run. */
   pass_rate: Schema.optionalKey(Schema.Number.check(Schema.isBetween({ minimum: 0, maximum: 1 })))
 }).check(
   Schema.makeFilter(({ cases }) =>
@@ -76,10 +76,10 @@ export const EvalSet = Schema.Struct({
 )
 export interface EvalSet extends Schema.Schema.Type<typeof EvalSet> {}
 
-/** Rules of one world that are read at once. */
+/** The greatest number of rules of one world. */
 export const rules_max = 5_000
 
-/** EvalSets of one world. */
+/** The greatest number of EvalSets of one world. */
 export const eval_sets_max = 200
 
 /** There is no such rule in this world. */

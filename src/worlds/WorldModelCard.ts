@@ -16,10 +16,10 @@ export const WorldModelCard = Schema.Struct({
   topics: Count,
   eval_sets: Count,
   cases: Count,
-  /** Of the topics with rules, those with enough cases, 0 to 1; 1 where there are no rules. */
+  /** The share of topics with rules that have enough cases, 0 to 1; 1 if there are no rules. */
   coverage: Schema.Number,
   support: Schema.Struct({ strong: Count, moderate: Count, weak: Count, none: Count }),
-  /** The worst of its EvalSets, 0 to 1; absent where none was run. */
+  /** The lowest pass rate of its EvalSets, 0 to 1; absent if none was run. */
   pass_rate_min: Schema.optionalKey(Schema.Number)
 })
 export interface WorldModelCard extends Schema.Schema.Type<typeof WorldModelCard> {}

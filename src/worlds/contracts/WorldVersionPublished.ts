@@ -1,6 +1,6 @@
 /**
- * The event of a published version of a world: a message of the outbox, written in the transaction that publishes. Others keep
- * their own view of worlds by it and ask nobody.
+ * The event of a published version of a world. It is a message of the outbox, written in the transaction that publishes. From
+ * it, other contexts keep their own view of worlds without queries.
  */
 import { Schema } from "effect"
 import type { Effect } from "effect"
@@ -20,7 +20,7 @@ export const WorldVersionPublished = Schema.Struct({
   world_id: WorldId,
   version: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000_000 })),
   name: Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(200)),
-  /** What it judges, in a sentence. */
+  /** The domain that the world judges, in a sentence. */
   domain: Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(1_000)),
   /** In ms since 1970. */
   published_at: Schema.Int,
@@ -28,16 +28,16 @@ export const WorldVersionPublished = Schema.Struct({
   topics: Count,
   /** Evaluation cases with known verdicts. */
   cases: Count,
-  /** Of the topics with rules, those with enough cases. */
+  /** The share of topics with rules that have enough cases. */
   coverage: Share,
-  /** The worst of its EvalSets. Absent = none was run. */
+  /** The lowest pass rate of its EvalSets. Absent = none was run. */
   pass_rate_min: Schema.optionalKey(Share)
 })
 export interface WorldVersionPublished extends Schema.Schema.Type<typeof WorldVersionPublished> {}
 
 const read = inputReader(WorldVersionPublished)
 
-/** The payload of a message with this topic. Fails where it is none. */
+/** Decodes the payload of a message with this topic. Fails if it does not fit. */
 export const readWorldPublished = (
   payload: unknown
 ): Effect.Effect<WorldVersionPublished, InvalidInput> => read(payload, "payload")
