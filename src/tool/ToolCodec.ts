@@ -28,10 +28,7 @@ import { misdeclared } from "./MisdeclaredTool.ts"
 type JsonObject = Readonly<Record<string, unknown>>
 type Standard = StandardSchema.StandardSchemaV1
 
-/**
- * An Effect Schema or a Standard Schema. Its decoding must not need services, because arguments are decoded before anything
- * else.
- */
+/** An Effect Schema or a Standard Schema. It may need no services, because arguments are decoded before anything else. */
 export type AnySchema = Schema.Codec<unknown, unknown> | Standard
 
 /** The type that the handler receives: the decoded type of an Effect Schema, or the output of a Standard Schema. */
@@ -143,10 +140,7 @@ const offered = (schema: Standard, side: "input" | "output"): JsonObject | undef
   return rest
 }
 
-/**
- * The JSON Schema of an Effect Schema. An input schema is closed: excess properties are refused, and its JSON Schema says so to
- * the model.
- */
+/** The JSON Schema of an Effect Schema. That of an input tells the model that excess properties are refused. */
 const documented = (schema: Schema.Codec<unknown, unknown>, side: "input" | "output") => {
   const { definitions, schema: root } = Schema.toJsonSchemaDocument(
     schema,
@@ -259,17 +253,11 @@ const decodingCopy =
   (args) =>
     decode(copyWithin(args, depth_max, { values: Infinity, units: 0 }) ?? args)
 
-/**
- * Whether decoding always makes a new object, so that no copy is needed: known only for an Effect Schema of scalars (bench row
- * `step`).
- */
+/** Whether decoding is known to make a new object: it does for an Effect Schema of scalars (bench row `step`). */
 const isOfScalars = (schema: AnySchema, json_schema: JsonObject): boolean =>
   isEffectSchema(schema) && flatNames(json_schema) !== undefined
 
-/**
- * The codec that decodes arguments with `schema`. `given` is shown to models in place of the derived JSON Schema. Both have to
- * describe an object.
- */
+/** Decodes arguments with `schema`. Models are shown `given` in place of its JSON Schema. Both must describe an object. */
 export const inputCodec = (
   tool: string,
   schema: AnySchema,
