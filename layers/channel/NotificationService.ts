@@ -103,7 +103,10 @@ const newMessageId = SecureRandom.SecureRandom.use((random) =>
   Effect.map(random.uuidV7(), (id) => id as MessageId)
 )
 
-/** What a recipient is told by a channel: less than the copy in the application, which is cut where a customer reads it. */
+/**
+ * Gives the content that a channel sends to a recipient. It is less than the in-app copy, which is reduced only when a customer
+ * reads it.
+ */
 type ContentOf = (recipient: string) => NoticeContent
 
 /**

@@ -1,5 +1,5 @@
 /**
- * Models that tell a tool's call what they cost, for bodies that call one:
+ * Models that report their costs to a tool's call, for bodies that call a model:
  *
  * ```ts
  * const summarise = tool({ ... }, ({ text }, call) =>

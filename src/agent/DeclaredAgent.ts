@@ -1,6 +1,6 @@
 /**
- * An agent whose runs are told a context by their messages: the schema of that context, and instructions and tools that depend
- * on it.
+ * Declares an agent whose messages pass a context to their runs: the schema of that context, and instructions and tools that
+ * depend on it.
  *
  * ```ts
  * const shop = agent({
@@ -12,7 +12,7 @@
  * await troupe.send({ agent: shop, text: "Where is it?", context: { customer: "1003", plan: "gold" } })
  * ```
  *
- * The functions are called once for each turn, have to be pure, and see no secret. The journal has a digest of what they gave.
+ * The functions are called once for each turn, have to be pure, and see no secrets. The journal has a digest of their results.
  */
 import type { AgentName, RunId, Tenant } from "../Ids.ts"
 import type { Roles } from "../Principal.ts"

@@ -1,5 +1,5 @@
 /**
- * What the supervisor of the Spectral Agent and its specialists are told. Each prompt names its own tools alone.
+ * The prompts of the Spectral Agent's supervisor and of its specialists. Each prompt names only its own agent's tools.
  */
 
 const data_rule =
@@ -15,7 +15,7 @@ const with_approval = `- The customer may want something changed: a change set a
 
 const observe_only = `- This workspace only observes. You cannot change anything, and you propose no change set and no other change: say what you see and what it means. If the customer asks for a change, say that the workspace is set to observe only, and that its administrator can change that.`
 
-/** Of the supervisor. */
+/** The supervisor's prompt. `onlyObserves` = there is no specialist that makes changes. */
 export const supervisorPrompt = (onlyObserves: boolean): string =>
   `You answer customers about their workspace on the platform: its scans and their scores, its set-up, its evaluation frameworks, and what goes wrong. You have no access to the platform yourself. Your specialists have.
 

@@ -10,8 +10,8 @@
  * )
  * ```
  *
- * The handler gives an Effect, a promise or a value; schemas are Effect Schemas or any Standard Schema. The declaration is a
- * family of one tool: it stands in `tools: [refund]`, and a handler whose service is not provided does not compile.
+ * The handler returns an Effect, a promise or a value; schemas are Effect Schemas or any Standard Schema. The declaration is a
+ * family of one tool, to be listed in `tools: [refund]`. If a service of the handler is not provided, it does not compile.
  */
 import type { Context } from "effect"
 import { Effect } from "effect"

@@ -25,7 +25,7 @@ import { approve_action, deny_action, sentenceOf, unescaped } from "./SlackMessa
 
 /** Slack's own: an older request is a replay (https://docs.slack.dev/authentication/verifying-requests-from-slack). */
 const window_s = 300
-/** Slack waits 3 s for an answer; what is told besides must not take it. */
+/** The time limit for messages that are sent in addition to the answer, for which Slack waits 3 s. */
 const courtesy_ms = 1_500
 
 const done: IngressAnswer = { status: 200, body: "" }

@@ -19,12 +19,12 @@ export const Change = Schema.Struct({
     }),
     Schema.isMaxLength(200)
   ),
-  /** Empty = it was not set. */
+  /** The value before the change; empty = the setting was not set. */
   before: Schema.String.check(Schema.isMaxLength(4_000)),
   after: Schema.String.check(Schema.isMaxLength(4_000))
 })
 
-/** What was proposed; it never changes. */
+/** The proposal, which never changes. */
 export const Changeset = Schema.Struct({
   changeset_id: ChangesetId,
   scan_id: ScanId,
@@ -41,10 +41,10 @@ export interface Changeset extends Schema.Schema.Type<typeof Changeset> {}
 /** Who took a step, and when. */
 export const Signed = Schema.Struct({ by: Text(200), at: Moment })
 
-/** Why it was decided so; may be empty. */
+/** The reason for the decision; it may be empty. */
 export const ReviewNote = Schema.String.check(Schema.isMaxLength(2_000))
 
-/** What became of it. */
+/** The state of a change set, with who took each step. */
 export const ChangesetState = Schema.Struct({
   status: ChangesetStatus,
   /** The review. */

@@ -8,9 +8,9 @@ import { FrameworkId, RecordId, SystemId } from "./RecordId.ts"
 import { Rubric, RubricSources } from "./Rubric.ts"
 import { SystemCard } from "./SystemCard.ts"
 
-/** Drafts of one workspace that wait for their publication. */
+/** How many drafts of one workspace may wait for their publication at the same time. */
 export const drafts_open_max = 100
-/** Drafts that are ever written in one workspace. */
+/** How many drafts may be written in one workspace in total. */
 export const drafts_max = 999_999
 
 export const DraftId = Schema.String.check(
@@ -34,14 +34,14 @@ export const DraftReason = Text(1_000)
 const { criteria, description, enabled, name, threshold } = Rubric.fields
 const sources = RubricSources
 
-/** The whole rubric but its id. */
+/** The complete rubric except its id. */
 export const RubricContent = Schema.Struct({
   name,
   description,
   criteria,
   threshold,
   enabled,
-  /** Where it comes from, for the framework's revision. */
+  /** The rubric's sources, for the framework's revision. */
   sources
 })
 export interface RubricContent extends Schema.Schema.Type<typeof RubricContent> {}
@@ -87,21 +87,21 @@ export type DraftProposal =
   | ({ readonly kind: "rubric" } & RubricProposal)
   | ({ readonly kind: "system_card" } & CardProposal)
 
-/** Who wrote it. The run's journal says by which agent and why. */
+/** The call that wrote the draft. The run's journal says which agent made it and why. */
 export const DraftAuthor = Schema.Struct({
   run: Schema.String,
   /** The call, which names its frame and its step. */
   call: Schema.String,
-  /** Whose message began the run. */
+  /** The principal whose message began the run. */
   principal: Schema.String
 })
 export interface DraftAuthor extends Schema.Schema.Type<typeof DraftAuthor> {}
 
 export const DraftState = Schema.Struct({
   status: DraftStatus,
-  /** Who ended it, and why. Absent = it waits. */
+  /** Who published or withdrew the draft, and why. Absent = it is still open. */
   closed: Schema.optionalKey(Schema.Struct({ by: Text(200), at: Moment, reason: DraftReason })),
-  /** The revision that its publication made. */
+  /** The revision that the draft's publication created. */
   revision: Schema.optionalKey(Version)
 })
 export interface DraftState extends Schema.Schema.Type<typeof DraftState> {}
@@ -136,11 +136,11 @@ export interface CardDraft extends Schema.Schema.Type<typeof CardDraft> {}
 export const Draft = Schema.Union([RubricDraft, CardDraft])
 export type Draft = typeof Draft.Type
 
-/** What it is a draft of: the rubric's id, or the system's. */
+/** The id of the rubric or system that the draft changes. */
 export const targetOf = (draft: Draft): string =>
   draft.kind === "rubric" ? draft.rubric_id : draft.system_id
 
-/** Who ends a draft, and why. */
+/** Who publishes or withdraws a draft, and why. */
 export interface Closing {
   readonly by: string
   readonly reason: string

@@ -3,7 +3,7 @@
  */
 import { Schema } from "effect"
 
-/** A text that is not blank, of at most so many UTF-16 units. */
+/** A text that is not blank and has at most `units_max` UTF-16 units. */
 export const Text = (units_max: number) =>
   Schema.String.check(
     Schema.isPattern(/\S/, { description: "a text that is not blank" }),
@@ -17,8 +17,8 @@ export const Moment = Schema.Int.check(
 
 export const Count = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000_000 }))
 
-/** 0 to 1. */
+/** A share, from 0 to 1. */
 export const Share = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 }))
 
-/** 1 for the first. */
+/** The number of a version; the first is 1. */
 export const Version = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000_000 }))

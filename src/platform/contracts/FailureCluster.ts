@@ -6,11 +6,11 @@ import { Schema } from "effect"
 import { Count, Moment, Share, Text } from "./Fact.ts"
 import { ClusterId, RecordId, ScanId, SystemId } from "./RecordId.ts"
 
-/** The worst first. */
+/** The severities, the worst first. */
 export const ClusterSeverity = Schema.Literals(["critical", "high", "medium", "low"])
 export type ClusterSeverity = typeof ClusterSeverity.Type
 
-/** 0 for the worst. */
+/** The severity as a number; 0 is the worst. */
 export const severityRank = (severity: ClusterSeverity): number =>
   ClusterSeverity.literals.indexOf(severity)
 
@@ -23,7 +23,7 @@ export const ClusterStatus = Schema.Literals([
 ])
 export type ClusterStatus = typeof ClusterStatus.Type
 
-/** What was found. It changes only by a later scan. */
+/** The platform's findings about a cluster. Only a later scan changes them. */
 export const FailureCluster = Schema.Struct({
   cluster_id: ClusterId,
   system_id: SystemId,
@@ -32,7 +32,7 @@ export const FailureCluster = Schema.Struct({
   title: Text(200),
   first_seen_at: Moment,
   last_seen_at: Moment,
-  /** The group as it was found last. */
+  /** The cluster as it was last found. */
   snapshot: Schema.Struct({
     taken_at: Moment,
     scan_id: ScanId,
@@ -50,10 +50,10 @@ export interface FailureCluster extends Schema.Schema.Type<typeof FailureCluster
 /** Why a status was set. */
 export const TriageNotes = Text(2_000)
 
-/** The fields that operators manage, and nothing else does. */
+/** The fields that only operators change. */
 export const ClusterTriage = Schema.Struct({
   status: ClusterStatus,
-  /** Of the last triage. The three are absent before the first. */
+  /** The notes, author and time of the last triage; all three are absent before the first one. */
   notes: Schema.optionalKey(TriageNotes),
   triaged_by: Schema.optionalKey(Text(200)),
   triaged_at: Schema.optionalKey(Moment)

@@ -1,9 +1,9 @@
 /**
- * Why a record of a workspace cannot be given or changed.
+ * The errors of reads and changes of a workspace's records.
  */
 import { Schema } from "effect"
 
-/** The workspace has none of this id. One of another workspace is not told from one that is not there. */
+/** The workspace has no record with this id. The error is the same if another workspace has one. */
 export class RecordNotFound extends Schema.TaggedError<RecordNotFound>()("RecordNotFound", {
   kind: Schema.Literals([
     "workspace",
@@ -15,7 +15,7 @@ export class RecordNotFound extends Schema.TaggedError<RecordNotFound>()("Record
     "world",
     "draft"
   ]),
-  /** At most 200 UTF-16 units of what was asked for. */
+  /** The first 200 UTF-16 units of the requested id, at most. */
   id: Schema.String
 }) {
   override get message(): string {
@@ -25,7 +25,7 @@ export class RecordNotFound extends Schema.TaggedError<RecordNotFound>()("Record
   }
 }
 
-/** The record is not in the state that the change needs, or the change is none. Nothing was changed. */
+/** The record is not in the state that the change needs, or the change would change nothing. Nothing was changed. */
 export class ChangeRefused extends Schema.TaggedError<ChangeRefused>()("ChangeRefused", {
   message: Schema.String
 }) {}

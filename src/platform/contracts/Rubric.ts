@@ -1,5 +1,5 @@
 /**
- * By what one property of a system's answers is judged.
+ * A rubric, by which one property of a system's answers is judged.
  */
 import { Schema } from "effect"
 import { Share, Text } from "./Fact.ts"
@@ -9,11 +9,11 @@ export const Rubric = Schema.Struct({
   rubric_id: RecordId,
   name: Text(200),
   description: Text(2_000),
-  /** What an evaluated trace has to fulfil. */
+  /** The criteria that an evaluated trace has to meet. */
   criteria: Schema.Array(Text(500)).check(Schema.isMinLength(1), Schema.isMaxLength(20)),
-  /** A score below it fails the rubric. */
+  /** A trace whose score is below this fails the rubric. */
   threshold: Share,
-  /** A rubric that is off is not evaluated. */
+  /** False = the rubric is not evaluated. */
   enabled: Schema.Boolean
 })
 export interface Rubric extends Schema.Schema.Type<typeof Rubric> {}

@@ -30,12 +30,12 @@ export const Scan = Schema.Struct({
   trigger: Schema.Literals(["schedule", "manual", "deployment"]),
   status: ScanStatus,
   started_at: Moment,
-  /** Absent = it is not over. */
+  /** When the scan ended. Absent = it is still running. */
   ended_at: Schema.optionalKey(Moment),
-  /** How many were evaluated, and how many of them failed a rubric. */
+  /** How many traces were evaluated, and how many of them failed a rubric. */
   traces: Count,
   failures: Count,
-  /** Of a failed scan. */
+  /** Present if the scan failed. */
   failure: Schema.optionalKey(Schema.Struct({ code: ScanFailureCode, message: Text(500) }))
 }).check(
   Schema.makeFilter((scan) => {
@@ -62,15 +62,15 @@ export const Score = Schema.Struct({
   rubric_id: RecordId,
   score: Share,
   threshold: Share,
-  /** Evaluated traces that the rubric applied to. */
+  /** How many evaluated traces the rubric applied to. */
   samples: Count
 })
 export interface Score extends Schema.Schema.Type<typeof Score> {}
 
-/** A scan with all that is known of it. */
+/** A scan with its verdict and scores. */
 export const ScanRecord = Schema.Struct({
   scan: Scan,
-  /** Absent = it was not judged. */
+  /** Absent = the scan has not been judged. */
   verdict: Schema.optionalKey(Verdict),
   scores: Schema.Array(Score).check(Schema.isMaxLength(rubrics_max))
 })
