@@ -17,7 +17,7 @@ import { judgedFetch } from "../dialling/JudgedFetch.ts"
 import type { Wait } from "../dialling/RetryAfter.ts"
 import { waitOf } from "../dialling/RetryAfter.ts"
 
-/** Where events go. */
+/** The configuration of the webhook that receives events. */
 export class WebhookConfig extends Context.Service<
   WebhookConfig,
   {
@@ -31,7 +31,7 @@ export class WebhookConfig extends Context.Service<
      * place of another: each signs. Absent = requests are not signed.
      */
     readonly secret?: Redacted.Redacted | ReadonlyArray<Redacted.Redacted> | undefined
-    /** Address ranges to be reached although they are not public, such as `127.0.0.0/8`. Absent = none. */
+    /** Address ranges that may be reached although they are not public, such as `127.0.0.0/8`. Absent = none. */
     readonly allow_ranges?: ReadonlyArray<string> | undefined
   }
 >()("troupe/layers/channel/WebhookConfig") {}
@@ -81,7 +81,10 @@ const keysOf = (secret: WebhookConfig["Service"]["secret"]) => {
   return secrets.length === 0 ? bad_secret : Effect.forEach(secrets, keyOf)
 }
 
-/** The id is the message's, the same at each delivery; the time is that of this one, so that old requests can be refused. */
+/**
+ * Signs a request. The id is the message's and the same at each delivery; the time is that of this delivery, so that receivers
+ * can refuse old requests.
+ */
 const signatureOf = (
   keys: ReadonlyArray<Uint8Array>,
   id: string,

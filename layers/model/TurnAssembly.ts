@@ -47,7 +47,7 @@ const calls_max = 1_000
 const parts_max = 10_000
 /** The bound on provider data of all parts of a turn, in characters of JSON. */
 const metadata_units_max = 4_000_000
-/** Files of one turn, and their base64 together. */
+/** The greatest length of the base64 of all files of a turn, in characters. */
 const file_units_max = 64_000_000
 /** The longest name of a model, in UTF-16 units. */
 const model_units_max = 200
@@ -75,7 +75,7 @@ export class TurnAssembly {
   private calls = 0
   private files = 0
   private file_units = 0
-  /** A call came without arguments. */
+  /** True = a call came without arguments. */
   private silent_calls = false
   private model: string | undefined
   private finish: End | undefined
@@ -92,12 +92,12 @@ export class TurnAssembly {
     this.sink = sink
   }
 
-  /** Was the last part seen? */
+  /** Whether the last part has arrived. */
   get finished(): boolean {
     return this.finish !== undefined
   }
 
-  /** Does the provider go on, when it is sent what it said so far? Undefined = no. */
+  /** The parts to send back so that a paused provider continues. Undefined = it did not pause. */
   get paused(): ReadonlyArray<AssistantPart> | undefined {
     if (this.finish === undefined || this.calls > 0 || !isPaused(this.finish.finishReason)) {
       return undefined
@@ -106,7 +106,7 @@ export class TurnAssembly {
     return parts.length === 0 ? undefined : parts
   }
 
-  /** The parts of another request follow, and belong to the same turn. */
+  /** Prepares for the parts of a further request, which belong to the same turn. */
   goOn(): void {
     if (this.finish !== undefined) this.counted = sumUsage(this.counted, usageOf(this.finish.usage))
     this.finish = undefined
@@ -114,7 +114,7 @@ export class TurnAssembly {
     delete this.newest.reasoning
   }
 
-  /** Takes a part; an error if the turn has become too large. Error parts are the caller's. */
+  /** Adds a part. Returns an error if the turn has become too large. The caller handles error parts. */
   take(part: LanguageModelV4StreamPart): ModelError | undefined {
     switch (part.type) {
       case "text-start":
@@ -159,7 +159,7 @@ export class TurnAssembly {
     }
   }
 
-  /** Takes a whole answer. */
+  /** Adds a whole answer. */
   takeAll(answer: LanguageModelV4GenerateResult): ModelError | undefined {
     this.answeredBy(answer.response?.modelId)
     for (const [id, item] of itemsOfAnswer(answer.response?.body)) this.items.set(id, item)
@@ -299,7 +299,7 @@ export class TurnAssembly {
       : undefined
   }
 
-  /** What the provider ran is kept of a turn that its run goes on from. */
+  /** What the provider ran, which is kept only if the run continues after the turn. */
   private kept(takes: Pick<ProviderHabits, "takes_back_items" | "takes_back_ran">) {
     const goesOn = this.calls > 0
     if (takes.takes_back_items === true) return withItemsRan(this.slots, this.items, goesOn)

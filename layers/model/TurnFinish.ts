@@ -15,7 +15,7 @@ const count = (tokens: number | undefined): number | undefined =>
     ? Math.trunc(tokens)
     : undefined
 
-/** Undefined where the provider counted nothing. */
+/** A turn's usage; undefined if the provider counted nothing. */
 export const usageOf = (usage: LanguageModelV4Usage): Usage | undefined => {
   const input = count(usage.inputTokens.total)
   const output = count(usage.outputTokens.total)
@@ -32,7 +32,7 @@ export const usageOf = (usage: LanguageModelV4Usage): Usage | undefined => {
   }
 }
 
-/** The usage of the requests of one turn together. */
+/** The total usage of the requests of one turn. */
 export const sumUsage = (one: Usage | undefined, two: Usage | undefined): Usage | undefined => {
   if (one === undefined || two === undefined) return one ?? two
   const add = (name: "cached_tokens" | "cache_write_tokens" | "reasoning_tokens") => {
@@ -78,10 +78,10 @@ export const isUnreadable = ({ raw }: LanguageModelV4FinishReason): boolean =>
 export const isPaused = ({ raw }: LanguageModelV4FinishReason): boolean =>
   raw === "pause_turn" || raw === "pause" || raw === "compaction"
 
-/** What finishes depend on beside their words. */
+/** The facts about a turn's calls on which its finish depends. */
 export interface TurnCalls {
   readonly calls: number
-  /** Every call came with a text of arguments that can be read. */
+  /** True = every call came with arguments that can be parsed. */
   readonly whole: boolean
 }
 

@@ -13,12 +13,12 @@ import type { Wait } from "../../dialling/RetryAfter.ts"
 import { waitOf } from "../../dialling/RetryAfter.ts"
 import { SlackConfig, SlackMisconfigured } from "./SlackConfig.ts"
 
-/** Of an answer. */
+/** The greatest size of an answer, in bytes. */
 const answer_bytes_max = 1_000_000
 const timeout_ms_default = 10_000
 const api_url_default = "https://slack.com/api"
 
-/** Errors that pass by themselves (https://docs.slack.dev/reference/methods/chat.postMessage). */
+/** Transient errors (https://docs.slack.dev/reference/methods/chat.postMessage). */
 const passing: ReadonlySet<string> = new Set([
   "fatal_error",
   "internal_error",

@@ -1,6 +1,6 @@
 /**
- * Tells people in Slack. A binding's address is a channel's id. The first message of a conversation begins a thread there,
- * in which the rest of the conversation is: the binding keeps its name.
+ * Delivers notices in Slack. A binding's address is a channel's id. The first message of a conversation starts a thread in that
+ * channel, and the rest of the conversation follows in the thread, whose name the binding stores.
  */
 import { Effect } from "effect"
 import { ChannelBindings } from "../../../services/ChannelBindings.ts"

@@ -1,5 +1,5 @@
 /**
- * One Slack workspace: the tenant that it is for, and who its users are here.
+ * The configuration of one Slack workspace: its tenant, and the principals of its users.
  */
 import { Context, Schema } from "effect"
 import type { Redacted } from "effect"
@@ -12,7 +12,7 @@ export const slack = ChannelName.make("slack")
 export interface SlackUser {
   /** The user's id in Slack, such as `U012AB3CD`. */
   readonly user: string
-  /** Who it is here: its roles decide what the user may do. */
+  /** The principal that the user acts as. Its roles decide what the user may do. */
   readonly principal: Principal
 }
 
@@ -26,17 +26,20 @@ export class SlackConfig extends Context.Service<
     /** The workspace's id, such as `T012AB3CD`; requests of another one are refused. */
     readonly team: string
     readonly tenant: Tenant
-    /** Users that are not here may read and do nothing. */
+    /** The users who may act. All others may read but not act. */
     readonly people: ReadonlyArray<SlackUser>
     /** Absent = `https://slack.com/api`. */
     readonly api_url?: string | undefined
     /** How long one answer of Slack may take, in ms; absent = 10,000. */
     readonly timeout_ms?: number | undefined
-    /** Messages and clicks of one user a minute, at least 1; absent = 300. More are refused with 429. */
+    /**
+     * The greatest number of messages and clicks of one user in a minute, at least 1; absent = 300. Further ones are refused
+     * with 429.
+     */
     readonly user_per_minute?: number | undefined
-    /** The same of all users together; absent = 1,200. */
+    /** The same limit for all users together; absent = 1,200. */
     readonly team_per_minute?: number | undefined
-    /** Address ranges to be reached although they are not public, such as `127.0.0.0/8`. Absent = none. */
+    /** Address ranges that may be reached although they are not public, such as `127.0.0.0/8`. Absent = none. */
     readonly allow_ranges?: ReadonlyArray<string> | undefined
   }
 >()("troupe/layers/channel/SlackConfig") {}

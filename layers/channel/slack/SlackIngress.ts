@@ -31,10 +31,10 @@ const courtesy_ms = 1_500
 const done: IngressAnswer = { status: 200, body: "" }
 const unsigned: IngressAnswer = { status: 401, body: "the request is not signed by Slack" }
 const unreadable: IngressAnswer = { status: 400, body: "the request cannot be read" }
-/** Slack sends the same again. */
+/** The answer after which Slack sends the same request again. */
 const later: IngressAnswer = { status: 503, body: "try again" }
 
-/** Was it sent by Slack, and just now? */
+/** Whether Slack signed the request, and did so within the last 300 s. */
 const isSigned = (
   secret: Redacted.Redacted,
   { body, headers }: Parameters<IngressHandler>[0],
@@ -60,7 +60,7 @@ const Said = Schema.Struct({
   event_id: Name,
   event: Schema.Struct({
     type: Schema.Literal("message"),
-    /** Of a message that no person wrote just now: an edit, a join, a bot's. */
+    /** Present on messages that are not new messages of a person: an edit, a join, or a bot's message. */
     subtype: Schema.optionalKey(Schema.String),
     bot_id: Schema.optionalKey(Schema.String),
     user: Schema.optionalKey(Name),
@@ -100,11 +100,11 @@ interface Surface {
   readonly people: ReadonlyMap<string, Principal>
 }
 
-/** What somebody sees who clicks or writes. Nothing depends on it, so that a Slack that is away changes nothing. */
+/** Shows a response to the person who clicks or writes. Failures are ignored, because nothing depends on it. */
 const courtesy = (call: ReturnType<SlackCall>): Effect.Effect<void> =>
   Effect.ignore(Effect.timeoutOption(call, courtesy_ms))
 
-/** A message in the thread of a conversation goes to the conversation's agent; any other is for somebody else. */
+/** Passes a message in the thread of a conversation to the conversation's agent. Any other message is ignored. */
 const heard = Effect.fnUntraced(function* (surface: Surface, { event, event_id, team_id }: Said) {
   const { agents, bindings, config, conversations, count, people } = surface
   const { bot_id, channel, subtype, text = "", thread_ts, user } = event
@@ -269,7 +269,7 @@ const make = Effect.gen(function* () {
   return new Map([[slack as string, handler]])
 }).pipe(Effect.provide(RateLimiter.layer.pipe(Layer.provide(RateLimiter.layerStoreMemory))))
 
-/** Takes what people do in Slack, for `Server.layer`. */
+/** Handles requests from Slack, for `Server.layer`. */
 export const layer: Layer.Layer<
   never,
   SlackMisconfigured,

@@ -25,7 +25,7 @@ export class RecordNotFound extends Schema.TaggedError<RecordNotFound>()("Record
   }
 }
 
-/** The record is not in the state that the change needs, or the change would change nothing. Nothing was changed. */
+/** The record is not in the state that the change needs, or the change is empty or invalid. Nothing was changed. */
 export class ChangeRefused extends Schema.TaggedError<ChangeRefused>()("ChangeRefused", {
   message: Schema.String
 }) {}
