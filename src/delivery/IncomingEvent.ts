@@ -142,8 +142,8 @@ export class EventConflict extends Schema.TaggedError<EventConflict>()("EventCon
 }
 
 /**
- * The event happened before the period for which events are remembered, or in the future. So it is not known whether it was
- * received before.
+ * The event happened before the period for which events are remembered, or its time is too far in the future. So it is not known
+ * whether it was received before.
  */
 export class EventOutOfTime extends Schema.TaggedError<EventOutOfTime>()("EventOutOfTime", {
   time: Schema.String,
