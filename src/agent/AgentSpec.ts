@@ -42,7 +42,10 @@ export interface Supervision extends Schema.Schema.Type<typeof Supervision> {}
 /** The supervision of an agent that declares none, and of an address whose agent this process does not know. */
 export const defaultSupervision: Supervision = Supervision.make({})
 
-/** What happens to a message that arrives while the actor is busy: it waits, is refused, or interrupts the current run. */
+/**
+ * What happens to a message that arrives while the actor is busy: it waits (`enqueue`), is refused (`reject`), or cancels the
+ * earlier runs that have not ended (`interrupt`).
+ */
 export const MailboxPolicy = Schema.Literals(["enqueue", "reject", "interrupt"])
 export type MailboxPolicy = typeof MailboxPolicy.Type
 
