@@ -16,7 +16,7 @@ export const jsonDecoder = (schema: Schema.Codec<unknown, unknown>): Decode =>
 
 const not_finite = Exit.fail(new ValueRefused({ message: "NaN and Infinity are no numbers here" }))
 
-/** Refuses excess properties. Where no member can contain an object, the names alone tell. */
+/** Decodes and refuses excess properties. If no member can contain an object, only the names have to be checked. */
 const closedEffectDecoder = (
   schema: Schema.Decoder<unknown>,
   json_schema: Readonly<Record<string, unknown>>
@@ -29,13 +29,13 @@ const closedEffectDecoder = (
   return (args) => (hasOnly(args, names) ? plain(args) : strict(args))
 }
 
-/** Is a text that JSON codecs read as NaN or Infinity anywhere in this JSON? */
+/** Whether this JSON contains, at any depth, a text that JSON codecs read as NaN or Infinity. */
 const saysNonFinite = (value: unknown): boolean =>
   typeof value === "object" && value !== null
     ? Object.values(value).some(saysNonFinite)
     : value === "NaN" || value === "Infinity" || value === "-Infinity"
 
-/** Are its numbers finite, as far as it can be looked into? A map or an instance of a class may have any inside. */
+/** Whether all numbers in the value are finite. False for a map or an instance of a class, which may hold any number. */
 const isFinitely = (value: unknown): boolean => {
   if (typeof value !== "object" || value === null) {
     return typeof value !== "number" || Number.isFinite(value)
@@ -46,7 +46,10 @@ const isFinitely = (value: unknown): boolean => {
   )
 }
 
-/** A refusal that names NaN and Infinity as what was expected, which are refused as well, with a number in their place. */
+/**
+ * Rewrites a refusal that lists "NaN" and "Infinity" as expected values, which are refused as well: it says that a number is
+ * expected.
+ */
 const withoutNonFinite = (exit: Exit.Failure<unknown, unknown>): Exit.Exit<unknown, unknown> => {
   const error = Cause.squash(exit.cause)
   if (!refusalText(error).includes('"NaN"')) return exit
@@ -56,9 +59,10 @@ const withoutNonFinite = (exit: Exit.Failure<unknown, unknown>): Exit.Exit<unkno
 }
 
 /**
- * Decodes what a model gives, which is JSON: where the schema itself does not take it, by its JSON form, which is what the model is
- * shown. In it a date is a text, and null is undefined. NaN and Infinity stay refused: no comparison in a permission or a body
- * expects them. The JSON form is compiled when it is first needed: most schemas are their own (bench row `step`).
+ * Decodes the JSON that a model gives. If the schema itself does not accept it, the schema's JSON form, which the model is
+ * shown, decodes it: there a date is a text, and null stands for undefined. NaN and Infinity stay refused, because no comparison
+ * in a permission or a body expects them. The JSON form is compiled when it is first needed, because most schemas equal it
+ * (bench row `step`).
  */
 export const effectDecoder = (
   schema: Schema.Codec<unknown, unknown>,
