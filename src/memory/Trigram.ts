@@ -53,7 +53,7 @@ export const sharedBy = (a: ReadonlySet<string>, b: ReadonlySet<string>): number
   return shared
 }
 
-/** The shared trigrams divided by all trigrams, 0 to 1, in single precision as in the database; 0 if neither has any. */
+/** The shared trigrams divided by all trigrams, 0 to 1, in single precision as in the database; 0 if neither text has a trigram. */
 export const similarityOf = (a: ReadonlySet<string>, b: ReadonlySet<string>): number => {
   const shared = sharedBy(a, b)
   const all = a.size + b.size - shared

@@ -13,7 +13,7 @@ import type { Answer } from "./ChatServer.ts"
 import { serve } from "./ChatServer.ts"
 import { environment, key, request } from "./Gateway.ts"
 import { claudeBlock, claudeEnd, claudeStart, delta, end } from "./WireEvents.ts"
-import { body, pieces } from "./Wires.ts"
+import { body, pieces, stalled } from "./Wires.ts"
 import { anthropic, compatible, google, responses } from "./WireTurns.ts"
 
 const list = { name: "list", description: "Lists.", input_schema: { type: "object" as const } }
@@ -203,6 +203,15 @@ describe("a model of a provider's package", () => {
       }).pipe(Effect.scoped)
     )
   }
+
+  it.live("is done with Cohere's last event, also where the connection stays open", () =>
+    Effect.gen(function* () {
+      const server = yield* serve([stalled(body(anthropic, cohere))])
+      const base = new URL(server.base_url).origin
+      const env = { COHERE_API_KEY: key, COHERE_BASE_URL: `${base}/v2` }
+      assert.strictEqual((yield* turnOf("cohere/wire-model", env)).text, "Here.")
+    }).pipe(Effect.scoped)
+  )
 
   it.effect("says which variables it needs, and shows no value of them", () =>
     Effect.gen(function* () {

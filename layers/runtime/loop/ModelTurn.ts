@@ -224,7 +224,7 @@ const inputOf = (turn: ModelTurn, exit: Exit.Exit<Turn, ModelError>): RunInput =
 
 const dying = (defect: unknown): InputWork => ({ effect: Exit.die(defect) })
 
-/** Stores the files of the turn first, if it has any. What is no turn has none, and `finished` refuses it. */
+/** Stores the files of the turn first, if it has any. A value that is not a turn has no files; `finished` refuses it. */
 const filesOf = (wanted: ModelTurn, turn: Turn | null | undefined): InputWork | undefined =>
   turn?.generated === undefined ? undefined : keepGenerated(wanted, turn)
 

@@ -1,7 +1,7 @@
 /**
  * Reads rows of the platform: a page after a record, one record by its id, and one record that is about to be changed.
  */
-import { Effect, Option } from "effect"
+import { Effect } from "effect"
 import type { SqlClient, SqlConnection, SqlError } from "effect/sql"
 import { record_page_max } from "../../../services/platform/contracts/RecordPage.ts"
 import type { RecordPage } from "../../../services/platform/contracts/RecordPage.ts"
@@ -33,7 +33,8 @@ export interface RecordList<A> {
   readonly filters: ReadonlyArray<readonly [column: string, type: "int2" | "text"]>
   /** True: the record after which a page begins must also match the first filter, which every query of this list has. */
   readonly within?: boolean
-  readonly decode: Decode<A>
+  /** The records of rows, as `readableRows` gives them. */
+  readonly read: (rows: ReadonlyArray<unknown>) => Effect.Effect<ReadonlyArray<A>>
 }
 
 type Filters = ReadonlyArray<string | number | undefined>
@@ -66,22 +67,6 @@ const pageStatement = <A>(
   return [text, rest]
 }
 
-/** The records of a page that can be read. One that cannot is left out and logged, so that it does not hide the others. */
-const readable = <A>(
-  { decode, table }: RecordList<A>,
-  rows: ReadonlyArray<SqlConnection.Row>
-): Effect.Effect<ReadonlyArray<A>> =>
-  Effect.catch(decode(rows), () =>
-    Effect.flatMap(
-      Effect.forEach(rows, (row) => Effect.option(decode([row]))),
-      (each) => {
-        const read = each.flatMap((found) => Option.getOrElse(found, () => []))
-        const left = rows.length - read.length
-        return Effect.as(Effect.logError(`${left} rows of ${table} cannot be read`), read)
-      }
-    )
-  )
-
 /** Makes a reader of the list's pages. A page after an unknown id is empty. */
 export const pageReader =
   <A>({ reads, sql }: RecordReads, list: RecordList<A>) =>
@@ -100,7 +85,7 @@ export const pageReader =
       limit: Math.min(Math.max(limit, 0), record_page_max),
       after,
       rowsOf,
-      read: (rows) => readable(list, rows),
+      read: list.read,
       keyOf: (row) => row["page_id"]
     })
   }

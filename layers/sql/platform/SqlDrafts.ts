@@ -29,7 +29,7 @@ import {
 } from "../../../src/platform/DraftSteps.ts"
 import { Framework } from "../../../src/platform/Framework.ts"
 import { SystemCard } from "../../../src/platform/contracts/SystemCard.ts"
-import { rowDecoder } from "../engine/DecodedRows.ts"
+import { readableRows, rowDecoder } from "../engine/DecodedRows.ts"
 import { inTransaction, orStoreError } from "../engine/SqlFailure.ts"
 import { oneOf, pageReader } from "./RecordRows.ts"
 import type { RecordReads } from "./RecordRows.ts"
@@ -59,6 +59,7 @@ const Row = Schema.Union([
 type Row = typeof Row.Type
 
 const decodeDrafts = rowDecoder(Row, "drafts")
+const readDrafts = readableRows(Row, "drafts")
 
 const columns =
   "kind, draft_id, based_on, created_at::float8 AS created_at, origin, target, document, state"
@@ -250,7 +251,7 @@ export const drafts = (of: RecordReads): DraftStore["Service"] => {
       ["kind", "int2"],
       ["status", "int2"]
     ],
-    decode: decodeDrafts
+    read: readDrafts
   })
   const one = oneOf(of, one_text, decodeDrafts, "draft")
   return {

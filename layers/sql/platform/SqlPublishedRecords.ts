@@ -24,17 +24,16 @@ import {
   severityRank
 } from "../../../src/platform/contracts/FailureCluster.ts"
 import { ScanRecord, ScanStatus } from "../../../src/platform/contracts/Scan.ts"
-import { rowDecoder } from "../engine/DecodedRows.ts"
+import { readableRows, rowDecoder } from "../engine/DecodedRows.ts"
 import { inTransaction, orStoreError } from "../engine/SqlFailure.ts"
 import { firstOf, oneOf, pageReader } from "./RecordRows.ts"
 import type { RecordReads } from "./RecordRows.ts"
 
 type Sql = SqlClient.SqlClient
 
-const decodeScans = rowDecoder(
-  Schema.Struct({ record: Schema.fromJsonString(ScanRecord) }),
-  "scans"
-)
+const ScanRow = Schema.Struct({ record: Schema.fromJsonString(ScanRecord) })
+const decodeScans = rowDecoder(ScanRow, "scans")
+const readScans = readableRows(ScanRow, "scans")
 
 export const scanStatus = (status: ScanStatus): number => ScanStatus.literals.indexOf(status)
 
@@ -46,7 +45,7 @@ export const scans = (of: RecordReads): ScanReader["Service"] => {
     order: ["started_at", "scan_id"],
     direction: "DESC",
     filters: [["status", "int2"]],
-    decode: decodeScans
+    read: readScans
   })
   const one = oneOf(
     of,
@@ -68,13 +67,12 @@ export const scans = (of: RecordReads): ScanReader["Service"] => {
   }
 }
 
-const decodeChangesets = rowDecoder(
-  Schema.Struct({
-    changeset: Schema.fromJsonString(Changeset),
-    state: Schema.fromJsonString(ChangesetState)
-  }),
-  "change sets"
-)
+const ChangesetRow = Schema.Struct({
+  changeset: Schema.fromJsonString(Changeset),
+  state: Schema.fromJsonString(ChangesetState)
+})
+const decodeChangesets = rowDecoder(ChangesetRow, "change sets")
+const readChangesets = readableRows(ChangesetRow, "change sets")
 
 const changeset_by_id =
   "SELECT changeset, state FROM troupe.platform_changesets WHERE tenant = $1::text AND changeset_id = $2::text"
@@ -111,7 +109,7 @@ export const changesets = (of: RecordReads): ChangesetStore["Service"] => {
     order: ["proposed_at", "changeset_id"],
     direction: "DESC",
     filters: [["status", "int2"]],
-    decode: decodeChangesets
+    read: readChangesets
   })
   const one = oneOf(of, changeset_by_id, decodeChangesets, "change set")
   const take = stepTaker(of)
@@ -125,14 +123,13 @@ export const changesets = (of: RecordReads): ChangesetStore["Service"] => {
   }
 }
 
-const decodeClusters = rowDecoder(
-  Schema.Struct({
-    cluster: Schema.fromJsonString(FailureCluster),
-    triage: Schema.fromJsonString(ClusterTriage)
-  }),
-  "failure clusters"
-)
-const decodeFailures = rowDecoder(
+const ClusterRow = Schema.Struct({
+  cluster: Schema.fromJsonString(FailureCluster),
+  triage: Schema.fromJsonString(ClusterTriage)
+})
+const decodeClusters = rowDecoder(ClusterRow, "failure clusters")
+const readClusters = readableRows(ClusterRow, "failure clusters")
+const readFailures = readableRows(
   Schema.Struct({ failure: Schema.fromJsonString(LinkedFailure) }),
   "failures"
 )
@@ -150,7 +147,7 @@ export const clusters = (of: RecordReads): FailureClusterReader["Service"] => {
       ["severity", "int2"],
       ["status", "int2"]
     ],
-    decode: decodeClusters
+    read: readClusters
   })
   const failures = pageReader(of, {
     table: "platform_failures",
@@ -161,7 +158,7 @@ export const clusters = (of: RecordReads): FailureClusterReader["Service"] => {
     filters: [["cluster_id", "text"]],
     // A page that continues after a failure of another cluster is empty.
     within: true,
-    decode: decodeFailures
+    read: readFailures
   })
   const one = oneOf(
     of,

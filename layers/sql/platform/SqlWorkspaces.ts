@@ -17,7 +17,7 @@ import {
 } from "../../../src/platform/Workspace.ts"
 import { SystemCard } from "../../../src/platform/contracts/SystemCard.ts"
 import { WorldVersionPublished } from "../../../src/worlds/contracts/WorldVersionPublished.ts"
-import { rowDecoder } from "../engine/DecodedRows.ts"
+import { readableRows, rowDecoder } from "../engine/DecodedRows.ts"
 import { inTransaction, orStoreError, toStoreError } from "../engine/SqlFailure.ts"
 import { firstOf, oneOf, pageReader } from "./RecordRows.ts"
 import type { RecordReads } from "./RecordRows.ts"
@@ -34,7 +34,7 @@ const decodeCards = rowDecoder(
   Schema.Struct({ card: Schema.fromJsonString(SystemCard) }),
   "system cards"
 )
-const decodeErrors = rowDecoder(
+const readErrors = readableRows(
   Schema.Struct({ error: Schema.fromJsonString(WorkspaceError) }),
   "errors"
 )
@@ -61,7 +61,7 @@ export const workspaces = (of: RecordReads): WorkspaceReader["Service"] => {
       ["source", "int2"],
       ["scan_id", "text"]
     ],
-    decode: decodeErrors
+    read: readErrors
   })
   const framework = oneOf(of, framework_text, decodeFrameworks, "framework")
   const card = oneOf(
