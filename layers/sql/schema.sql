@@ -165,7 +165,7 @@ CREATE TABLE troupe.conversation_messages (
   created_at bigint NOT NULL,
   PRIMARY KEY (tenant, conversation, seq)
 );
-CREATE TRIGGER announce_answer AFTER INSERT ON troupe.conversation_messages FOR EACH ROW WHEN ((new.role = 'assistant'::text)) EXECUTE FUNCTION troupe.announce_answer();
+CREATE TRIGGER announce_answer AFTER INSERT ON troupe.conversation_messages REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION troupe.announce_answer();
 CREATE POLICY of_tenant ON troupe.conversation_messages FOR SELECT USING ((tenant = current_setting('troupe.tenant'::text, true)));
 
 CREATE TABLE troupe.conversations (
@@ -1047,6 +1047,60 @@ BEGIN
 END $function$
 ;
 
+CREATE OR REPLACE FUNCTION troupe.amend_runs(runs uuid[], epochs integer[], lengths integer[], counts integer[], statuses integer[], times bigint[], places integer[], positions integer[], types text[], payloads text[], projecting integer[], projections text[], owners text[], sender text, answered integer[], questions uuid[], closing integer[], answers text[])
+ RETURNS SETOF integer
+ LANGUAGE plpgsql
+ SET enable_seqscan TO 'off'
+ SET enable_bitmapscan TO 'off'
+ SET enable_hashjoin TO 'off'
+ SET enable_mergejoin TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
+AS $function$
+#variable_conflict use_column
+DECLARE
+  free uuid[];
+  accepted int4[];
+  are_all boolean;
+BEGIN
+  free := ARRAY (SELECT r.run_id FROM troupe.runs r WHERE r.run_id = ANY (runs) FOR UPDATE SKIP LOCKED);
+  WITH head AS (
+    UPDATE troupe.runs r SET length = w.length + w.count, status = w.status::int2,
+      epoch = r.epoch + CASE WHEN w.owner = '' THEN 0 ELSE 1 END
+    FROM unnest(runs, epochs, lengths, counts, statuses, owners) WITH ORDINALITY
+      AS w(run_id, epoch, length, count, status, owner, place)
+    WHERE r.run_id = w.run_id AND r.run_id = ANY (free) AND r.epoch = w.epoch AND r.length = w.length AND r.status < 3
+    RETURNING w.place::int4 AS place)
+  SELECT coalesce(array_agg(h.place), '{}') INTO accepted FROM head h;
+  are_all := cardinality(accepted) = cardinality(runs);
+  UPDATE troupe.run_details d SET owner = w.owner, needs = '{}'
+  FROM unnest(runs, owners) WITH ORDINALITY AS w(run_id, owner, place)
+  WHERE d.run_id = w.run_id AND d.run_id = ANY (free) AND w.owner <> '' AND (are_all OR w.place = ANY (accepted));
+  INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next)
+  SELECT runs[e.place], lengths[e.place] + e.position, times[e.place], CASE WHEN troupe.is_sought(e.type) THEN e.type END,
+    e.payload,
+    CASE WHEN e.position % 2 = 0 AND e.next_place = e.place AND NOT troupe.is_sought(e.type)
+      AND NOT troupe.is_sought(e.next_type) THEN e.next END
+  FROM unnest(places, positions, types, payloads, places[2:], types[2:], payloads[2:],
+    ARRAY['']::text[] || types[:cardinality(types) - 1])
+    AS e(place, position, type, payload, next_place, next_type, next, last_type)
+  WHERE (are_all OR e.place = ANY (accepted))
+    AND NOT (e.position % 2 = 1 AND NOT troupe.is_sought(e.type) AND NOT troupe.is_sought(e.last_type));
+  UPDATE troupe.approvals a SET status = q.status::int2, answer = q.answer
+  FROM unnest(answered, questions, closing, answers) AS q(place, id, status, answer)
+  WHERE a.id = q.id AND a.id = ANY (questions) AND a.run_id = runs[q.place] AND a.status + 0 = 0
+    AND (are_all OR q.place = ANY (accepted));
+  PERFORM pg_notify('troupe_amended', sender || string_agg(w.run_id::text, ' '))
+  FROM unnest(runs) WITH ORDINALITY AS w(run_id, place) WHERE are_all OR w.place = ANY (accepted) GROUP BY w.place / 100;
+  IF cardinality(projecting) > 0 THEN
+    PERFORM troupe.append_projection(runs[x.place], lengths[x.place], times[x.place], x.projection::json)
+    FROM unnest(projecting, projections) AS x(place, projection) WHERE are_all OR x.place = ANY (accepted);
+  END IF;
+  IF NOT are_all THEN
+    RETURN QUERY SELECT x.place FROM generate_series(1, cardinality(runs)) AS x(place) WHERE x.place <> ALL (accepted);
+  END IF;
+END $function$
+;
+
 CREATE OR REPLACE FUNCTION troupe.announce(whose text, line text, subject text, content text, at bigint)
  RETURNS void
  LANGUAGE plpgsql
@@ -1077,12 +1131,13 @@ CREATE OR REPLACE FUNCTION troupe.announce_answer()
  SET enable_bitmapscan TO 'off'
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
 AS $function$
 BEGIN
-  IF EXISTS (SELECT FROM troupe.channel_bindings b WHERE b.conversation = NEW.conversation AND b.tenant = NEW.tenant) THEN
-    PERFORM troupe.announce(NEW.tenant, 'conversation/' || NEW.conversation, 'conversation.answered',
-      json_build_object('conversation', NEW.conversation, 'seq', NEW.seq)::text, NEW.created_at);
-  END IF;
+  PERFORM troupe.announce(a.tenant, 'conversation/' || a.conversation, 'conversation.answered',
+    json_build_object('conversation', a.conversation, 'seq', a.seq)::text, a.created_at)
+  FROM added a WHERE a.role = 'assistant'
+    AND EXISTS (SELECT FROM troupe.channel_bindings b WHERE b.conversation = a.conversation AND b.tenant = a.tenant);
   RETURN NULL;
 END $function$
 ;
@@ -1236,16 +1291,16 @@ CREATE OR REPLACE FUNCTION troupe.append_runs(runs uuid[], epochs integer[], len
  SET enable_bitmapscan TO 'off'
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
 AS $function$
 #variable_conflict use_column
 DECLARE
   accepted int4[];
   are_all boolean;
-  -- Of the runs that end: each with its place among them, its conversation, and the place of its answer in that.
+  -- The runs that end, and the tenant and the conversation of each that has an answer.
   endings uuid[];
   tenants text[];
   conversations text[];
-  spots int4[];
 BEGIN
   WITH head AS (
     UPDATE troupe.runs r SET length = w.length + w.count, status = w.status::int2
@@ -1283,11 +1338,13 @@ BEGIN
       FROM unnest(tenants, conversations) WITH ORDINALITY AS u(tenant, conversation, n) WHERE u.conversation IS NOT NULL),
     home AS (
       UPDATE troupe.conversations c SET messages = c.messages + a.total FROM answered a
-      WHERE a.nth = 1 AND c.id = a.conversation AND c.tenant = a.tenant AND c.id = ANY (conversations)
+      -- All answers of a conversation say the same total, so it does not matter which of them it is joined with.
+      WHERE c.id = a.conversation AND c.tenant = a.tenant AND c.id = ANY (conversations)
       RETURNING c.tenant, c.id, c.messages - a.total AS first)
     INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, run_id, created_at)
     SELECT a.tenant, a.conversation, h.first + a.nth - 1, 'assistant', answers[a.n::int4],
-      coalesce((SELECT t.channel_origin FROM troupe.agent_tasks t WHERE t.id = endings[a.n::int4]), 'api'), endings[a.n::int4], times[ended[a.n::int4]]
+      coalesce((SELECT t.channel_origin FROM troupe.agent_tasks t WHERE t.id = endings[a.n::int4]), 'api'),
+      endings[a.n::int4], times[ended[a.n::int4]]
     FROM home h JOIN answered a ON a.conversation = h.id AND a.tenant = h.tenant;
   END IF;
   IF cardinality(projecting) > 0 THEN

@@ -96,6 +96,33 @@ const together = (it: Vitest.MethodsNonLive<Needs>) => {
       })
   )
 
+  it.effect("answers that one statement writes are announced where a channel is bound", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const [bound, unbound] = [Samples.unique("bound"), Samples.unique("unbound")]
+      yield* sql.unsafe(
+        `INSERT INTO troupe.channel_bindings (tenant, conversation, channel, address, recipient)
+         VALUES ('acme', $1, 'chat', '"x"', '"ada"')`,
+        [bound]
+      )
+      yield* sql.unsafe(
+        `INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, created_at)
+         SELECT m.tenant, m.conversation, m.seq, m.role, '""', 'api', 7 FROM (VALUES
+           ('acme', $1, 0, 'user'), ('acme', $1, 1, 'assistant'), ('acme', $1, 2, 'assistant'),
+           ('acme', $2, 0, 'assistant'), ('other', $1, 0, 'assistant')) AS m(tenant, conversation, seq, role)`,
+        [bound, unbound]
+      )
+      const announced = yield* sql.unsafe<{ readonly tenant: string; readonly payload: string }>(
+        `SELECT tenant, payload FROM troupe.outbox WHERE key IN ('conversation/' || $1, 'conversation/' || $2) ORDER BY key_seq`,
+        [bound, unbound]
+      )
+      assert.deepStrictEqual(
+        announced.map(({ payload, tenant }) => [tenant, JSON.parse(payload)]),
+        [1, 2].map((seq) => ["acme", { conversation: bound, seq }])
+      )
+    })
+  )
+
   it.effect("an amendment inside a transaction is made with it or not at all", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient

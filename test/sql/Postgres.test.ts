@@ -1,5 +1,6 @@
 /** What only a server has: several processes, wakeups between them, lost connections, settings of its own. */
 import { assert, it } from "@effect/vitest"
+import type { Context } from "effect"
 import { Clock, Deferred, Effect, Fiber, Layer, Logger, Redacted } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
 import { TestClock } from "effect/testing"
@@ -78,33 +79,38 @@ it("what a server says for a while is told with what to do about it", () => {
   assert.strictEqual(refused("42601"), "the database refused the statement (42601)")
 })
 
-it.live("an amendment wakes the listeners of another process, and of its own once", () =>
+it.live("130 amendments at once wake the listeners of each process once for each run", () =>
   Effect.gen(function* () {
     const url = yield* EmbeddedPostgres.database
     const [here, there] = [yield* process(url), yield* process(url)]
-    const heard: Array<string | undefined> = []
-    const woken = Deferred.makeUnsafe<RunId | undefined>()
-    yield* Effect.provide(
-      Effect.flatMap(RunJournal, (journal) => journal.amended((run) => void heard.push(run))),
-      here
-    )
-    yield* Effect.provide(
-      Effect.flatMap(RunJournal, (journal) =>
-        journal.amended((run) => Deferred.doneUnsafe(woken, Effect.succeed(run)))
-      ),
-      there
-    )
-    const { run } = yield* Effect.provide(
+    const listening = (context: Context.Context<RunJournal>) => {
+      const heard: Array<RunId | undefined> = []
+      return Effect.as(
+        Effect.provide(
+          RunJournal.use((journal) => journal.amended((run) => void heard.push(run))),
+          context
+        ),
+        heard
+      )
+    }
+    const [own, other] = [yield* listening(here), yield* listening(there)]
+    const runs = yield* Effect.provide(
       Effect.gen(function* () {
         const journal = yield* RunJournal
-        const begun = yield* Samples.begin()
-        yield* journal.amend(begun.run, (state) => cancelRun(state, begun.run, "ada", "enough"))
-        return begun
+        const begun = yield* Effect.forEach(Array.from({ length: 130 }), () => Samples.begin())
+        const amend = (run: RunId) =>
+          journal.amend(run, (state) => cancelRun(state, run, "ada", "enough"))
+        yield* Effect.forEach(begun, ({ run }) => amend(run), { concurrency: "unbounded" })
+        return begun.map(({ run }) => run).sort()
       }),
       here
     )
-    assert.strictEqual(yield* Deferred.await(woken), run)
-    assert.deepStrictEqual(heard, [run])
+    yield* eventually(
+      Effect.sync(() => other.length),
+      (heard) => heard >= runs.length
+    )
+    assert.deepStrictEqual([...other].sort(), runs)
+    assert.deepStrictEqual([...own].sort(), runs)
   })
 )
 

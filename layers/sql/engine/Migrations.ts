@@ -28,6 +28,7 @@ import { migration as erasures } from "./migrations/0013_erasures.ts"
 import { migration as handoffs } from "./migrations/0014_handoffs.ts"
 import { migration as drafts } from "./migrations/0015_drafts.ts"
 import { migration as pairs } from "./migrations/0016_pairs.ts"
+import { migration as answers } from "./migrations/0017_answers.ts"
 
 /** The migrations by number and name. New ones are only appended. */
 const migrations = {
@@ -60,7 +61,9 @@ const migrations = {
   /** Drafts of rubrics and system cards. */
   "0015_drafts": drafts,
   /** Rows that store two events that were appended together. */
-  "0016_pairs": pairs
+  "0016_pairs": pairs,
+  /** A function that amends several runs, with one plan. */
+  "0017_answers": answers
 }
 
 /** The number of this version's last migration. */

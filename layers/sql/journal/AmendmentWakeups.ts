@@ -13,7 +13,7 @@ import type { RunId } from "../../../src/Ids.ts"
 import { isRunId } from "../../../src/Ids.ts"
 import { SqlNotify } from "../engine/SqlNotify.ts"
 
-/** The notification channel. A payload is the id of the process that amended and the id of the run, separated by a space. */
+/** The notification channel. A payload is the id of the process that amended and the ids of the runs, separated by spaces. */
 export const channel = "troupe_amended"
 
 /** A claim that was appended together with an amendment, and the listener whose claimant made the claim. */
@@ -58,8 +58,9 @@ export const make = Effect.fnUntraced(function* (
   }
   yield* notify.listen(channel, (payload) => {
     if (payload === undefined) return call(undefined)
-    const [from, run] = payload.split(" ")
-    if (from !== self && isRunId(run)) call(run)
+    const [from, ...runs] = payload.split(" ")
+    if (from === self) return
+    for (const run of runs) if (isRunId(run)) call(run)
   })
   return {
     sender,

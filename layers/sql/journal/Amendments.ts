@@ -21,7 +21,6 @@ import { isParkable, statusOf } from "../../../src/run/RunState.ts"
 import { spanned } from "../../../src/Spanned.ts"
 import { inTransaction, isInTransaction, orJournalError } from "../engine/SqlFailure.ts"
 import type { AmendmentWakeups, ClaimFor } from "./AmendmentWakeups.ts"
-import { channel } from "./AmendmentWakeups.ts"
 import type { EncodedAppend } from "./AppendStatement.ts"
 import { answerColumns, batchParams } from "./AppendStatement.ts"
 import type { CommitListeners } from "./CommittedEntries.ts"
@@ -45,45 +44,10 @@ interface Amending extends EncodedAppend {
   readonly claims: ClaimFor | undefined
 }
 
-/**
- * Appends a batch, raises the epochs of the runs that it claims, and notifies the other processes of what was appended.
- *
- * - A run whose head is locked by another transaction is refused, so that nobody waits for it: the function gets a length that no
- *   run has.
- * - Rows are locked and epochs raised before the function reads them, because its arguments are built from the result.
- * - Most amendments are answers to questions. They are written for the whole batch at once, because the function would write them
- *   one by one (bench row `answers`). They are found by their ids: the condition `status + 0 = 0` keeps the planner from the
- *   index of open questions.
- */
-const statement = `WITH wanted AS MATERIALIZED (
-  SELECT * FROM unnest($1::text[]::uuid[], $2::int4[], $3::int4[], $13::text[]) WITH ORDINALITY AS w(run_id, epoch, length, owner, place)),
-free AS MATERIALIZED (
-  SELECT r.run_id FROM troupe.runs r WHERE r.run_id = ANY ($1::text[]::uuid[]) FOR UPDATE SKIP LOCKED),
-claimed AS (
-  UPDATE troupe.runs r SET epoch = r.epoch + 1 FROM wanted w
-  WHERE r.run_id = w.run_id AND r.run_id = ANY ($1::text[]::uuid[]) AND r.run_id IN (SELECT f.run_id FROM free f)
-    AND w.owner <> '' AND r.epoch = w.epoch AND r.length = w.length AND r.status < 3
-  RETURNING r.run_id, r.epoch, w.owner),
-owned AS (
-  UPDATE troupe.run_details d SET owner = c.owner, needs = '{}' FROM claimed c
-  WHERE d.run_id = c.run_id AND d.run_id = ANY ($1::text[]::uuid[])),
-expected AS MATERIALIZED (
-  SELECT array_agg(coalesce(c.epoch, w.epoch) ORDER BY w.place) AS epochs,
-    array_agg(CASE WHEN f.run_id IS NULL THEN -1 ELSE w.length END ORDER BY w.place) AS lengths
-  FROM wanted w LEFT JOIN free f ON f.run_id = w.run_id LEFT JOIN claimed c ON c.run_id = w.run_id),
-refused AS MATERIALIZED (
-  SELECT b.place FROM expected x CROSS JOIN LATERAL troupe.append_runs($1::text[]::uuid[], x.epochs, x.lengths,
-    $4::int4[], $5::int4[], $6::text[]::int8[], $7::int4[], $8::int4[], $9::text[], $10::text[],
-    '{}', '{}', '{}', '{}', $11::int4[], $12::text[]) AS b(place)),
-answered AS (
-  UPDATE troupe.approvals a SET status = q.status::int2, answer = q.answer
-  FROM unnest($15::int4[], $16::text[]::uuid[], $17::int4[], $18::text[]) AS q(place, id, status, answer)
-  WHERE a.id = q.id AND a.id = ANY ($16::text[]::uuid[]) AND a.run_id = ($1::text[]::uuid[])[q.place] AND a.status + 0 = 0
-    AND q.place NOT IN (SELECT x.place FROM refused x)),
-notified AS MATERIALIZED (
-  SELECT count(pg_notify('${channel}', $14::text || w.run_id)) AS runs FROM wanted w
-  WHERE w.place NOT IN (SELECT x.place FROM refused x))
-SELECT place FROM refused UNION ALL SELECT 0 FROM notified WHERE runs < 0`
+/** Appends a batch, claims the runs that have an owner, and notifies the other processes (`engine/migrations/0017_answers.ts`). */
+const statement = `SELECT place FROM troupe.amend_runs($1::text[]::uuid[], $2::int4[], $3::int4[], $4::int4[], $5::int4[],
+  $6::text[]::int8[], $7::int4[], $8::int4[], $9::text[], $10::text[], $11::int4[], $12::text[], $13::text[], $14::text,
+  $15::int4[], $16::text[]::uuid[], $17::int4[], $18::text[]) AS place`
 
 /** Commits a batch and says of each amendment, in order, whether it was appended. */
 const commitBatch =

@@ -38,15 +38,16 @@ const decodeRows = journalRowDecoder(
   "runs"
 )
 
-// The array is compared with both tables, so that each is found by its key, whichever table the planner starts with.
-const statement = `WITH wanted AS MATERIALIZED (
+// `OFFSET 0` leaves each row one way to be found: by the key of the run.
+const statement = `SELECT h.*, CASE WHEN w.total <= ${bytes_max} THEN (
+    SELECT ${events_text} FROM troupe.run_pairs e WHERE e.run_id = w.run_id) END AS entries
+FROM (
   SELECT w.run_id, sum(s.size) OVER (ORDER BY w.place) AS total
   FROM unnest($1::text[]::uuid[]) WITH ORDINALITY AS w(run_id, place) CROSS JOIN LATERAL
-    (SELECT coalesce(${events_bytes}, 0) AS size FROM troupe.run_pairs e WHERE e.run_id = w.run_id OFFSET 0) s)
-SELECT ${head_columns}, CASE WHEN w.total <= ${bytes_max} THEN (
-    SELECT ${events_text} FROM troupe.run_pairs e WHERE e.run_id = w.run_id) END AS entries
-FROM wanted w JOIN troupe.runs r ON r.run_id = w.run_id AND r.run_id = ANY ($1::text[]::uuid[])
-  JOIN troupe.run_details d ON d.run_id = w.run_id AND d.run_id = ANY ($1::text[]::uuid[])`
+    (SELECT coalesce(${events_bytes}, 0) AS size FROM troupe.run_pairs e WHERE e.run_id = w.run_id OFFSET 0) s) w
+CROSS JOIN LATERAL (
+  SELECT ${head_columns} FROM troupe.runs r JOIN troupe.run_details d ON d.run_id = r.run_id
+  WHERE r.run_id = w.run_id AND d.run_id = w.run_id OFFSET 0) h`
 
 type ReadRun = (run: RunId) => Effect.Effect<WholeRun | undefined, RunQuarantined | JournalError>
 
