@@ -55,12 +55,13 @@ export interface RecordedQuestion {
 export interface Recording {
   readonly accepted: RunAccepted
   readonly entries: ReadonlyArray<JournalEntry>
-  /** By `frame/step`. */
+  /** The model's turns, by `frame/step`. */
   readonly turns: ReadonlyMap<string, ModelTurned>
+  /** By `frame/step`, the compactions before its turn. */
   readonly compactions: ReadonlyMap<string, ReadonlyArray<Compacted>>
   /** The memories that the run recalled; undefined = memory was not queried. */
   readonly recalled: MemoryRecalled | undefined
-  /** In the order in which they were requested. */
+  /** The calls, in the order in which the model asked for them. */
   readonly calls: ReadonlyArray<RecordedCall>
   readonly questions: ReadonlyArray<RecordedQuestion>
   readonly stopping: RunStopping | undefined
