@@ -159,7 +159,7 @@ const authorizer = ({ authorization }: Callback, timeout_ms: number): Authorize 
 
 const endpoint_units_max = 2_000
 
-/** The field of a callback that cannot be right, and what is wrong with it; undefined = none. */
+/** The field of a callback that cannot work, and what is wrong with it; undefined = there is none. */
 export const callbackFault = (
   { authorization, endpoint }: Callback,
   ca: string | undefined
