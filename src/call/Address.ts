@@ -128,7 +128,7 @@ const embedding: ReadonlyArray<readonly [range: AddressRange, at: ReadonlyArray<
   [rangeOf("::ffff:0:0:0/96"), last_four],
   [rangeOf("2002::/16"), [2, 3, 4, 5]]
 ]
-/** Teredo has its client's address in the last four bytes, each bit turned over (RFC 4380). */
+/** A Teredo address has its client's IPv4 address in the last four bytes, with all bits inverted (RFC 4380). */
 const teredo = rangeOf("2001::/32")
 
 /** Whether the address, or an IPv4 address embedded in it, is a metadata service of a cloud. */

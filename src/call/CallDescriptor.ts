@@ -106,7 +106,7 @@ export const QueryFields = Schema.Record(
   PathText
 ).check(Schema.isMaxProperties(bindings_max))
 
-/** The settings of a configuration for repeated requests. */
+/** A configuration's settings for repeated requests. */
 export const repeating = {
   /**
    * True = the endpoint accepts each `Idempotency-Key` once and answers a repeated one as it did the first, so a lost call is

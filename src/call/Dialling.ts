@@ -9,7 +9,7 @@ import { isAddress, isGlobalAddress, isMetadataAddress } from "./Address.ts"
 export interface DialAllowance {
   /** Ranges that may be dialled although they are not public. */
   readonly allow: ReadonlyArray<AddressRange>
-  /** The host is allowed by name: any address but a metadata service may be dialled. Absent = false. */
+  /** True = the host is allowed by name, and any address but a metadata service may be dialled. Absent = false. */
   readonly named?: boolean
 }
 

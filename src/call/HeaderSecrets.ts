@@ -1,9 +1,9 @@
 /**
- * Finds the texts in a credential's header that must not be shown.
+ * Lists the texts of a header with a credential that must not be shown.
  */
 import { Result, Schema } from "effect"
 
-/** Shorter texts are left out, because replacing them would garble other texts. In UTF-16 units. */
+/** The shortest text that is listed, in UTF-16 units. Replacing shorter ones would garble other texts. */
 const units_min = 6
 
 const decodeBase64 = Schema.decodeUnknownResult(Schema.StringFromBase64)

@@ -200,7 +200,7 @@ export const decodeToolConfig = (
   return Result.mapError(decode(record), (error) => refused(issueText(error)))
 }
 
-/** The most tools of one configuration. */
+/** The greatest number of tools in one configuration. */
 const tools_max = 1_000
 
 /** Decodes a list of at most 1,000 configurations. Fails with the first that cannot be read. */

@@ -129,8 +129,8 @@ const isMetSearch = (search: string, wanted: string): boolean => {
 }
 
 /**
- * Whether a request for this URL may fall under the scope of a rule that asks or denies. True for a text that is not a
- * URL. A scope without a port matches every port, and an `https:` scope the same host over `http:` too.
+ * Whether a request for this URL may fall under the scope of a rule that asks or denies. True for a text that is not a URL. A
+ * scope without a port matches every port, and an `https:` scope also matches the same host over `http:`.
  */
 export const scopeMayMatch = (scope: UrlScope, text: string): boolean => {
   const url = parsed(text)

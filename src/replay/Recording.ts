@@ -1,6 +1,6 @@
 /**
- * The parts of a journal that a replay of its run needs: the turns by their steps, the results by tool and arguments, and how
- * each question was answered.
+ * The parts of a journal that a replay of its run needs: the turns by step, the calls with their results, and how each question
+ * was answered.
  */
 import type { FilePart } from "../conversation/Part.ts"
 import type { Spending } from "../cost/Spending.ts"
