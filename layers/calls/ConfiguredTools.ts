@@ -83,8 +83,8 @@ export interface Options {
   readonly context?: HostContextOf | HostPath
   /**
    * Which revision a reference stands for, such as `workflow.environment.production.summarize`. It is asked for when the runtime
-   * starts, without a caller, for the schema of its inputs, and then once by each run that calls it. A function answers, an
-   * endpoint of the platform (`{ path }`), or a record of revisions by reference.
+   * starts, without a caller, for the schema of its inputs, and then once by each run that calls it. The answer comes from a
+   * function, from an endpoint of the platform (`{ path }`), or from a record of revisions by reference.
    */
   readonly references?: RevisionsOf | HostPath | Revisions
   /** The timeout of one request, and of one answer of a function of this program, in ms, 1 to 600,000. Absent = 30,000. */
@@ -97,7 +97,7 @@ export interface Options {
 
 /** The default timeout of one direct or gateway call. */
 export const timeout_ms_default = 30_000
-/** Added to the client's timeout for the tool's own, so that the client's comes first, with a precise error. */
+/** The tool's own timeout is longer than the client's by this much, so that the client's comes first, with a precise error. */
 const margin_ms = 1_000
 const target_units_max = 4_000
 const description_units_max = 1_000
@@ -147,7 +147,7 @@ const governanceOf = (tool: ResolvedTool, bound: string, endpoint: string, timeo
   const { id, namespace, needs_approval, permission, read_only, target } = tool
   return {
     namespace,
-    // A tool with another target is another tool: neither a decision nor a lost dispatch applies to it.
+    // A tool with another target counts as another tool, so no decision or lost dispatch of the old one applies to it.
     version: `1-${sha256(bound).slice(0, 16)}`,
     side_effects: read_only ? "read" : "external",
     ...repeatingOf(tool),
@@ -300,7 +300,7 @@ const checkedContext = (identity: HostContext | undefined) =>
     ? Result.succeed({})
     : Result.mapError(decodeHostContext(identity), (problem) => wrong("identity", problem))
 
-/** The tools of a configuration, for a registry. Fails with the first tool or option that cannot be right. */
+/** Makes the tools of a configuration, for a registry. Fails with the first tool or option that cannot work. */
 export const tools = (
   options: Options
 ): Effect.Effect<ReadonlyArray<GovernedTool>, MisdeclaredTool | ToolConfigRefused> =>

@@ -21,11 +21,11 @@ export interface HttpMessage {
 export interface HttpAnswer {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
-  /** The decoded body, not decoded if `encoded`, and no longer than `bytes_max`. */
+  /** At most `bytes_max` bytes of the body, decoded unless `encoded` is true. */
   readonly body: Uint8Array
-  /** The answer was longer than `bytes_max`. */
+  /** True = the answer was longer than `bytes_max`. */
   readonly truncated: boolean
-  /** The body is not decoded: its encoding is not supported. */
+  /** True = the body is not decoded, because its encoding is not supported. */
   readonly encoded: boolean
 }
 

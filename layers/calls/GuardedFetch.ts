@@ -24,15 +24,15 @@ export interface Options {
   readonly allow_ranges?: ReadonlyArray<string>
   /** Headers that the guard itself adds to requests of an origin (`https://api.example.org`); no model sees them. */
   readonly credentials?: Readonly<Record<string, Readonly<Record<string, string>>>>
-  /** The timeout of a request and its redirects together, in ms. Absent = 30,000. */
+  /** The timeout of a request together with its redirects, in ms, 1 to 600,000. Absent = 30,000. */
   readonly timeout_ms?: number
-  /** The most bytes of an answer after decompression. Absent = 1,000,000; at most 4,000,000. */
+  /** The most bytes of an answer after decompression, 1 to 4,000,000. Absent = 1,000,000. */
   readonly response_bytes_max?: number
-  /** The most bytes of a request's body. Absent = 1,000,000. */
+  /** The most bytes of a request's body, 0 to 16,000,000. Absent = 1,000,000. */
   readonly request_bytes_max?: number
   /**
-   * The most redirects that are followed, for GET and HEAD only. Absent = 5; 0 = a redirect is returned as the answer, as it is
-   * for any other method.
+   * The most redirects that are followed, 0 to 20, for GET and HEAD only. Absent = 5; 0 = a redirect is returned as the answer,
+   * as it is for any other method.
    */
   readonly redirects_max?: number
   /** The resolver of host names. Absent = the system's. */
@@ -60,7 +60,7 @@ export interface Fetch {
   readonly method: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: string | undefined
-  /** Whether a redirect may be followed to this URL. One that may not is returned as the answer. Absent = every one may. */
+  /** Whether a redirect to this URL may be followed. One that may not is returned as the answer. Absent = every redirect may. */
   readonly follows?: (url: string) => boolean
 }
 
@@ -145,7 +145,7 @@ const bounds: Readonly<
   redirects_max: [5, 0, 20]
 }
 
-/** Checks the options and fills in defaults. Fails with MisdeclaredTool where an option cannot be right. */
+/** Checks the options and fills in defaults. Fails with MisdeclaredTool if an option cannot work. */
 const checkOptions = Effect.fnUntraced(function* (tool: string, options: Options) {
   const wrong = (field: string, problem: string, fix: string): MisdeclaredTool =>
     misdeclared(tool, field, problem, fix)

@@ -83,7 +83,7 @@ const shown = (
   }
 }
 
-/** The tool, for a registry. It needs the capability `net.fetch`. Fails at start where the options cannot be right. */
+/** Makes the tool, for a registry. It needs the capability `net.fetch`. Fails if the options cannot work. */
 export const tools = (
   options: Options = {}
 ): Effect.Effect<ReadonlyArray<GovernedTool>, MisdeclaredTool> =>

@@ -35,7 +35,7 @@ export interface ImportOptions {
   readonly base_path?: string
 }
 
-/** The bounds of a document. For comparison, GitHub's has 13,000,000 characters and 560,000 values. */
+/** The bounds of a document. For comparison, GitHub's document has 13,000,000 characters and 560,000 values. */
 const bounds: JsonBounds = { depth_max, values_max: 2_000_000, units_max: 32_000_000 }
 /** The most UTF-16 units of a YAML document, which takes ten times as long to read as JSON. */
 const yaml_units_max = 4_000_000
@@ -79,7 +79,7 @@ const readYaml = Effect.fnUntraced(function* (
   })
 })
 
-/** Reads the document as plain data. Fails where it exceeds the bounds or is neither JSON nor YAML. */
+/** Reads the document as plain data. Fails if it exceeds the bounds or is neither JSON nor YAML. */
 const readDocument = Effect.fnUntraced(function* (
   document: unknown
 ): Effect.fn.Return<Json, OpenApiRefused> {

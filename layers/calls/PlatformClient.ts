@@ -159,7 +159,7 @@ const authorizer = ({ authorization }: Callback, timeout_ms: number): Authorize 
 
 const endpoint_units_max = 2_000
 
-/** The field of a callback that cannot be right, and what is wrong with it; undefined = none. */
+/** The field of a callback that cannot work, and what is wrong with it; undefined = there is none. */
 export const callbackFault = (
   { authorization, endpoint }: Callback,
   ca: string | undefined
@@ -210,7 +210,7 @@ const headersOf = (
     ...(key === undefined || method === "GET" ? undefined : { "idempotency-key": key }),
     // A tool worker may not know the trace of the run.
     ...(spanOf(traceparent) === undefined ? undefined : { traceparent }),
-    // A message to which this request leads carries this for its run (`nestingOf`).
+    // If the platform sends a message to an agent because of this request, the message carries this on to its run (`nestingOf`).
     ...(nested === undefined ? undefined : { baggage: baggageOf(nested.nesting) })
   })
 }

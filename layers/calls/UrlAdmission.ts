@@ -25,7 +25,7 @@ export class FetchError extends Schema.TaggedError<FetchError>()("FetchError", {
     "timeout"
   ]),
   message: Schema.String,
-  /** True: no connection was made, so nothing was sent. Absent = something may have been sent. */
+  /** True = no connection was made, so nothing was sent. Absent = something may have been sent. */
   unsent: Schema.optionalKey(Schema.Literal(true))
 }) {}
 
@@ -44,7 +44,7 @@ export interface Rules {
   readonly hosts: ReadonlyArray<string> | undefined
   readonly ports: ReadonlyArray<number>
   readonly allow: ReadonlyArray<AddressRange>
-  /** True: an operator named the host, so it may be private, but not a metadata service. Absent = a model may have chosen it. */
+  /** True = an operator named the host, so it may be private, but not a metadata service. Absent = a model may have chosen it. */
   readonly named?: boolean
   readonly resolve: Resolver
 }

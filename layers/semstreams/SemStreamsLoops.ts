@@ -1,6 +1,6 @@
 /**
- * This runtime's runs as SemStreams loops: read from the journal, and answered at the approval desk. A loop's id is its
- * run's.
+ * Presents this runtime's runs as SemStreams loops: it reads them from the journal, and passes answers to the approval desk. A
+ * loop has the id of its run.
  */
 import { Context, Effect, Layer, Result } from "effect"
 import type {
@@ -31,15 +31,15 @@ import { RunJournal } from "../../services/RunJournal.ts"
 export class SemStreamsLoops extends Context.Service<
   SemStreamsLoops,
   {
-    /** A run of the principal's tenant as a loop. */
+    /** Gives a run of the principal's tenant as a loop. */
     get(
       loop_id: string,
       by: Principal
     ): Effect.Effect<Loop, InvalidInput | NotEntitled | RunNotFound | RunQuarantined | JournalError>
     /**
-     * Answers the gate that a response names. The decision is recorded as that of its `approved_by`, under the tenant and
-     * the roles of `sender`, who vouches for that person; a rejection without a name is the sender's own. An answer to no
-     * gate that waits, whether it is late, repeated or misaddressed, changes nothing and succeeds.
+     * Answers the gate that a response names. The decision is recorded as that of its `approved_by`, with the tenant and the
+     * roles of `sender`, who vouches for that person. A rejection without a name is the sender's own. If no open gate matches,
+     * because the answer is late, repeated or misaddressed, nothing changes and this succeeds.
      */
     respond(
       response: unknown,
@@ -65,7 +65,7 @@ const make = Effect.gen(function* () {
   const journal = yield* RunJournal
   const desk = yield* ApprovalDesk
 
-  /** A run's whole journal; empty where the principal's tenant has no such run. */
+  /** A run's whole journal; empty if the principal's tenant has no such run. */
   const entriesOf = Effect.fnUntraced(function* (loop_id: string, by: Principal) {
     const entries: Array<JournalEntry> = []
     if (!isRunId(loop_id)) return entries
@@ -84,7 +84,7 @@ const make = Effect.gen(function* () {
     }),
     respond: Effect.fn("SemStreamsLoops.respond")(function* (message, sender) {
       const who = yield* Entries.entitled(sender, "decide")
-      // A response names whom it is from, so that it is for peers alone: a customer could name another one.
+      // A response names its approver, and a customer could name another one. So only members of the staff may send one.
       if (isLimitedToOwn(who, "decide")) {
         return yield* new NotEntitled({ principal: who.id, needs: ["approver", "operator"] })
       }
@@ -98,7 +98,7 @@ const make = Effect.gen(function* () {
       const approval = approvalOf(state, call_id)
       if (approval === undefined) return
       yield* desk.decide(approval, decisionOf(response), by).pipe(
-        // Another answer was first, or the time was over.
+        // Another answer came first, or the question has expired.
         Effect.catchTag(
           ["ApprovalNotFound", "ApprovalSettled", "ApprovalExpired"],
           () => Effect.void

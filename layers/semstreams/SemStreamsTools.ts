@@ -1,7 +1,7 @@
 /**
- * A SemStreams tool component over this runtime's registry and tool queue: a call message comes in, its result message
- * goes out. The order is SemStreams': decode, allowlist, look-up; approval, timeout and execution are the tool
- * worker's, which also publishes the result before it acknowledges the call.
+ * A SemStreams tool component over this runtime's registry and tool queue: a call message comes in, and its result message goes
+ * out. As in SemStreams, a call is decoded, checked against the allowlist and looked up, in this order. The tool worker does the
+ * rest: it asks for approval, runs the call under its timeout, and publishes the result before it acknowledges the call.
  */
 import { Clock, Context, Effect, Layer, Option, Result, Schema } from "effect"
 import { truncateUnits } from "../../src/CutText.ts"
@@ -37,25 +37,27 @@ import type { ToolMessageConflict, ToolQueueFull } from "../../services/ToolQueu
 import { ToolQueue, waiting_max } from "../../services/ToolQueue.ts"
 import { ToolRegistry } from "../../services/ToolRegistry.ts"
 
-/** Names the entities of loops and findings; `wait_ms` bounds a call from its arrival to its result. */
+/** The options of a component. `org` and `platform` are parts of the ids of loops and findings. */
 export interface Options extends Platform {
   readonly config: ComponentConfig
-  /** Absent = ten minutes. */
+  /** How long a call may take from its arrival to its result, in ms. Absent = 600,000 (ten minutes). */
   readonly wait_ms?: number
 }
 
 const wait_ms_default = 600_000
 
-/** One call's end, and what a loop has to know of it beside its result. */
+/** How a call ended: its result message, and what a loop has to know beside it. */
 export interface Executed {
   readonly result: ResultMessage
   /** Where the result is to be published. */
   readonly subject: string
-  /** The registry's own answer where it has no such tool; only then may a caller look elsewhere. */
+  /** The registry's error if it does not have the tool. Only then may a caller look elsewhere. */
   readonly missing?: ToolNotFound | AmbiguousTool
-  /** The call waits for a person: it runs when it is sent again with `approved_by`. */
+  /** True = the call waits for a person. It runs if it is sent again with `approved_by`. */
   readonly awaits_approval: boolean
-  /** The call reached a tool that it does not name, or names no loop where the tool needs one: its sender is at fault. */
+  /**
+   * True = the sender is at fault: the call came under the subject of another tool, or its tool needs a loop and it names none.
+   */
   readonly defect: boolean
 }
 
@@ -65,24 +67,26 @@ export class SemStreamsTools extends Context.Service<
   SemStreamsTools,
   {
     /**
-     * Runs the call of a message that came under `tool.execute.{tool}`. A refused or failed call has a result that says
-     * so; a message that is no call, and a queue that does not take it, fail. A message that is sent again under its id
-     * has the result that stands.
+     * Runs the call of a message that came under `tool.execute.{tool}`. If the call is refused or fails, the result says so. This
+     * fails if the message is not a call, or if the queue does not take it. A message that is sent again under its id gets the
+     * result that exists.
      */
     execute(tool: string, message: unknown, tenant: Tenant): Effect.Effect<Executed, ExecuteError>
     /**
-     * Runs the calls of one turn beside each other, each under the tool that it names. Where the allowlist forbids one of
-     * them none runs, and the error names every forbidden tool.
+     * Runs the calls of one turn concurrently, each under the tool that it names. If the allowlist forbids one of them, none
+     * runs, and the error names every forbidden tool.
      */
     executeBatch(
       messages: ReadonlyArray<unknown>,
       tenant: Tenant
     ): Effect.Effect<ReadonlyArray<Executed>, ExecuteError>
-    /** The tools that the component runs, sorted by name, with who provides each and whether it is available now. */
+    /**
+     * The tools that the component runs, sorted by name; each line says who provides the tool and whether it is available now.
+     */
     readonly discover: Effect.Effect<ReadonlyArray<ToolListing>>
     /** The same tools as a loop shows them to its model. */
     readonly definitions: ReadonlyArray<ToolDefinition>
-    /** The consumers of the component's input subjects. */
+    /** The names of the consumers of the component's input subjects. */
     readonly consumers: ReadonlyArray<string>
   }
 >()("troupe/layers/semstreams/SemStreamsTools") {}
@@ -94,7 +98,7 @@ const decodeCall = Schema.decodeUnknownResult(CallMessage)
 const readCall = (message: unknown): Effect.Effect<CallMessage, InvalidInput> => {
   const refuse = (text: string) =>
     Effect.fail(new InvalidInput({ field: "message", message: text }))
-  // A copy: the sender cannot change it any more.
+  // The call is read from a copy, which the sender cannot change.
   const plain = readJsonValue(message)
   if (Result.isFailure(plain)) return refuse(plain.failure.message)
   const call = decodeCall(plain.success)
@@ -115,7 +119,7 @@ const refused = (call: CallMessage, error: ToolError): Executed => {
   return executedOf({ ...result, stop_loop: false })
 }
 
-/** Of a lost call that may run twice: whoever sends it again repeats no side effect. */
+/** The error of a lost call that may run twice: sending it again repeats no side effect. */
 const retryable = new ToolTransientError({
   kind: "network",
   reason: "OUTCOME_LOST",
@@ -155,14 +159,17 @@ const no_answer = (wait_ms: number): ToolError =>
     message: `no worker answered the call within ${wait_ms} ms`
   })
 
-/** Without the word of this runtime's own calls that its gate has let them run: of any other, an approver has to say so. */
+/**
+ * Removes `metadata.permission`, by which this runtime says that its own gate let a call run. A call from outside runs without
+ * `approved_by` only if its tool asks nobody.
+ */
 const ofAnotherGate = (call: CallMessage): CallMessage => {
   if (call.metadata === undefined) return call
   const { permission: _, ...metadata } = call.metadata
   return { ...call, metadata }
 }
 
-/** Sends a call to the queue and waits for its result. */
+/** Sends a call to the queue and waits up to `wait_ms` for its result. A call that no worker has claimed by then is withdrawn. */
 const sendAndWait = Effect.fnUntraced(function* (
   queue: ToolQueue["Service"],
   call: CallMessage,
@@ -184,7 +191,7 @@ const sendAndWait = Effect.fnUntraced(function* (
   return refusalReply(call, isTakenBack ? no_worker(wait_ms) : no_answer(wait_ms))
 })
 
-/** A worker's result as SemStreams reads it. The queue's own metadata stays inside. */
+/** A worker's result as SemStreams reads it, without the queue's own metadata. */
 const executedBy = (
   call: CallMessage,
   spec: ToolSpec,
@@ -271,7 +278,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
   })
 })
 
-/** Needs a worker of the same queue that has the registry's tools. */
+/** The component. It needs a worker of the same queue that has the registry's tools. */
 export const layer = (
   options: Options
 ): Layer.Layer<SemStreamsTools, never, ToolQueue | ToolRegistry> =>

@@ -1,6 +1,6 @@
 /**
- * Which internet addresses a tool may dial: global unicast only; not loopback, private, documentation, multicast or other
- * special-purpose ranges. From IANA's special-purpose registries for IPv4 (RFC 6890) and IPv6.
+ * Decides which internet addresses a tool may dial: only global unicast, not loopback, private, documentation, multicast or other
+ * special-purpose ranges. The ranges come from IANA's special-purpose registries for IPv4 (RFC 6890) and IPv6.
  */
 import { Result } from "effect"
 import { truncateUnits } from "../CutText.ts"
@@ -85,9 +85,9 @@ const rangeOf = (text: string): AddressRange => Result.getOrThrow(parseAddressRa
 const ranges = (texts: string): ReadonlyArray<AddressRange> => texts.split(" ").map(rangeOf)
 
 /**
- * This network, private, shared (carriers; Alibaba's metadata), loopback, link-local, protocols (Oracle's metadata),
- * documentation, 6to4 relays, benchmarks, multicast, reserved; and Azure's wire server, a public address that every virtual
- * machine of Azure can reach (Microsoft Learn, "What is IP address 168.63.129.16?").
+ * The special IPv4 ranges: this network, private, shared (carriers; Alibaba's metadata), loopback, link-local, protocols
+ * (Oracle's metadata), documentation, 6to4 relays, benchmarks, multicast, reserved; and Azure's wire server, a public address
+ * that every virtual machine of Azure can reach (Microsoft Learn, "What is IP address 168.63.129.16?").
  */
 const special4 = ranges(
   "168.63.129.16/32 0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24 " +
@@ -128,7 +128,7 @@ const embedding: ReadonlyArray<readonly [range: AddressRange, at: ReadonlyArray<
   [rangeOf("::ffff:0:0:0/96"), last_four],
   [rangeOf("2002::/16"), [2, 3, 4, 5]]
 ]
-/** Teredo has its client's address in the last four bytes, each bit turned over (RFC 4380). */
+/** A Teredo address has its client's IPv4 address in the last four bytes, with all bits inverted (RFC 4380). */
 const teredo = rangeOf("2001::/32")
 
 /** Whether the address, or an IPv4 address embedded in it, is a metadata service of a cloud. */
@@ -145,8 +145,8 @@ export const isMetadataAddress = (address: string): boolean => {
 }
 
 /**
- * Whether a tool may dial the address: true only for global unicast and for the operator's ranges in `allow`. An IPv6
- * address that embeds an IPv4 address is judged as that. False for a text that is not an address.
+ * Whether a tool may dial the address: true only for global unicast and for the operator's ranges in `allow`. A mapped or NAT64
+ * address is judged by the IPv4 address in it, an ISATAP address by both. False for a text that is not an address.
  */
 export const isGlobalAddress = (
   address: string,

@@ -1,6 +1,6 @@
 /**
- * Assembles the body of a direct call: the model's arguments, then the fixed body, then the bound context. What comes later
- * wins, so that no argument sets a fixed or bound field.
+ * Assembles the body of a direct call: the model's arguments, then the fixed body, then the bound context. What comes later wins,
+ * so that no argument can set a fixed or bound field.
  */
 import { Result } from "effect"
 import type { Json } from "../Canonical.ts"
@@ -11,10 +11,10 @@ import { contextValue, tokenPath } from "./HostContext.ts"
 
 export type AssemblyRefusal = PathRefusal | "missing-run-context"
 
-/** A body that is still being made: nothing else refers to its objects. */
+/** A body that is being assembled. Nothing else refers to its objects, so they may be changed. */
 type Draft = Record<string, Json>
 
-/** The object that a member is; it takes the place of any other value. */
+/** The object that is the member's value. Any other value is replaced with an empty object. */
 const objectAt = (draft: Draft, name: string): Draft => {
   const found = memberOf(draft, name)
   return isJsonObject(found) ? found : (draft[name] = {})
@@ -27,7 +27,7 @@ const setAt = (draft: Draft, path: BodyPath, value: Json): void => {
   at[path[last] ?? ""] = value
 }
 
-/** Lays fixed values over a draft: objects are merged, and of any other two values the fixed one counts. */
+/** Lays fixed values over a draft. Objects are merged; of any other two values, the fixed one counts. */
 const layOver = (draft: Draft, fixed: JsonObject): void => {
   for (const name of Object.keys(fixed)) {
     const value = fixed[name] as Json
@@ -37,8 +37,8 @@ const layOver = (draft: Draft, fixed: JsonObject): void => {
 }
 
 /**
- * The arguments at their place; absent ones are an empty object. Without `args_into` anything but an object has no place and is
- * left out.
+ * A new draft with the arguments at their place. Absent arguments count as an empty object. Without `args_into`, arguments that
+ * are not an object are left out.
  */
 const placed = (args: unknown, into: BodyPath | undefined): Draft => {
   const given = safeCopy((args ?? {}) as Json)
@@ -48,13 +48,19 @@ const placed = (args: unknown, into: BodyPath | undefined): Draft => {
   return draft
 }
 
-/** The whole body of one call, before path parameters are taken out of it. A token that does not resolve refuses the call. */
+/**
+ * Assembles the whole body of one call, before path parameters are taken out of it. Fails with `missing-run-context` if a bound
+ * token has no value.
+ */
 export type Assemble = (
   args: unknown,
   context: JsonObject | undefined
 ) => Result.Result<JsonObject, AssemblyRefusal>
 
-/** Reads the parts once, for all calls (bench row `calls`). */
+/**
+ * Makes the function that assembles the body of each call. It reads the parts once, for all calls (bench row `calls`). Fails if a
+ * path in the parts is not valid.
+ */
 export const bodyAssembler = ({
   args_into,
   body = {},
@@ -81,7 +87,7 @@ export const bodyAssembler = ({
   })
 }
 
-/** What one part of a call sets in the body. */
+/** A path in the body that one part of a call sets. */
 interface Setting {
   readonly part: "args_into" | "body" | "context"
   readonly path: BodyPath
@@ -106,11 +112,16 @@ const settingsOf = ({
 }
 
 export interface ConflictOptions {
-  /** A bound field may lie within the model's arguments: its schema does not show the field. Absent = it may not. */
+  /**
+   * True = a bound field may lie within the model's arguments; the schema of the arguments does not show it. Absent = it may not.
+   */
   readonly allowNestedBind?: boolean
 }
 
-/** Why the parts of a call cannot stand together, in a sentence; undefined = they can. */
+/**
+ * Why the parts of a call cannot be combined, in a sentence: a path is not valid, or two parts set overlapping paths. Undefined =
+ * they can.
+ */
 export const partsConflict = (
   parts: BodyParts,
   { allowNestedBind = false }: ConflictOptions = {}

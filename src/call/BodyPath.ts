@@ -15,7 +15,7 @@ const unsafe_names: ReadonlySet<string> = new Set(["__proto__", "constructor", "
 
 export const isUnsafeName = (name: string): boolean => unsafe_names.has(name)
 
-/** An object that is no list, of a value that is known to be JSON. */
+/** Whether a value that is known to be JSON is an object and not a list. */
 export const isJsonObject = isObject<Json>
 
 export const parsePath = (text: string): Result.Result<BodyPath, PathRefusal> => {
@@ -24,18 +24,18 @@ export const parsePath = (text: string): Result.Result<BodyPath, PathRefusal> =>
   return segments.some(isUnsafeName) ? Result.fail("unsafe-path-segment") : Result.succeed(segments)
 }
 
-/** The own member of an object; undefined where the value is no object or has none of this name. */
+/** The own member of an object; undefined if the value is not an object or has no member of this name. */
 export const memberOf = (value: unknown, name: string): Json | undefined =>
   isJsonObject(value) && Object.hasOwn(value, name) ? value[name] : undefined
 
-/** The value at a path; undefined where the path leaves the objects. */
+/** The value at a path; undefined if there is none. */
 export const valueAt = (value: unknown, path: BodyPath): Json | undefined => {
   let found = value as Json | undefined
   for (const name of path) found = memberOf(found, name)
   return found
 }
 
-/** The object with a value at the path. Anything but an object on the way is replaced by one. */
+/** Sets the value at a path. A value on the way that is not an object is replaced with one. */
 export const withValueAt = (body: JsonObject, path: BodyPath, value: Json): JsonObject => {
   const [name, ...rest] = path
   if (name === undefined) return body
@@ -44,7 +44,7 @@ export const withValueAt = (body: JsonObject, path: BodyPath, value: Json): Json
   return { ...body, [name]: withValueAt(isJsonObject(inner) ? inner : {}, rest, value) }
 }
 
-/** The object without what is at the path, and without objects that are empty for it. */
+/** Removes the value at a path, and objects on the way that become empty by that. */
 export const withoutValueAt = (body: JsonObject, path: BodyPath): JsonObject => {
   const [name, ...rest] = path
   if (name === undefined || !Object.hasOwn(body, name)) return body
@@ -56,7 +56,7 @@ export const withoutValueAt = (body: JsonObject, path: BodyPath): JsonObject => 
   return Object.keys(left).length === 0 ? others : { ...body, [name]: left }
 }
 
-/** A deep copy without members of unsafe names. */
+/** A deep copy without the members that have unsafe names. */
 export const safeCopy = (value: Json): Json => {
   if (typeof value !== "object" || value === null) return value
   return Array.isArray(value) ? value.map(safeCopy) : safeMembers(value as JsonObject)
@@ -70,7 +70,7 @@ const safeMembers = (value: JsonObject): Record<string, Json> => {
   return copy
 }
 
-/** Two objects as one: objects within them are merged too; of any other two values the second counts. */
+/** Merges two objects. Objects inside them are merged too; of any other two values, that of `over` counts. */
 export const merged = (under: JsonObject, over: JsonObject): JsonObject => {
   const members = Object.entries(over).map(([name, member]) => {
     const beneath = memberOf(under, name)
@@ -82,7 +82,7 @@ export const merged = (under: JsonObject, over: JsonObject): JsonObject => {
   return { ...under, ...Object.fromEntries(members) }
 }
 
-/** The paths of all values in an object that are not objects with members. */
+/** The paths of all values in an object that are not objects with members. Members with unsafe names are left out. */
 export const leafPaths = (body: JsonObject): ReadonlyArray<BodyPath> =>
   Object.entries(body).flatMap(([name, member]): ReadonlyArray<BodyPath> => {
     if (isUnsafeName(name)) return []
@@ -90,6 +90,6 @@ export const leafPaths = (body: JsonObject): ReadonlyArray<BodyPath> =>
     return leafPaths(member).map((path) => [name, ...path])
   })
 
-/** Does the second path begin with the first, or equal it? */
+/** Whether the second path begins with the first or equals it. */
 export const isPrefix = (first: BodyPath, second: BodyPath): boolean =>
   first.length <= second.length && first.every((name, index) => second[index] === name)

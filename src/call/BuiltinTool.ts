@@ -1,6 +1,6 @@
 /**
- * Configurations of the type `builtin`: tools that the runtime has anyway, by their plain names, under the permission that
- * the configuration says.
+ * Configurations of the type `builtin`. Each names a tool that the runtime already has, by its plain name, and may set its
+ * permission.
  */
 import { Result } from "effect"
 import { truncateUnits } from "../CutText.ts"
@@ -11,10 +11,13 @@ import { decodeToolConfig } from "./ToolConfig.ts"
 import type { ToolConfigRefused } from "./ToolConfigRefused.ts"
 import { refuseConfig } from "./ToolConfigRefused.ts"
 
-/** Of the names that an error lists, in UTF-16 units. */
+/** The longest list of names in an error, in UTF-16 units. */
 const names_units_max = 2_000
 
-/** The configurations among these, each name once. Fails with the first that is of another type or cannot be read. */
+/**
+ * Decodes the configurations. Fails with the first that cannot be read, has another type, repeats a name, or both allows calls
+ * and needs approval for them.
+ */
 export const decodeBuiltins = (
   configs: ReadonlyArray<unknown>
 ): Result.Result<ReadonlyArray<BuiltinTool>, ToolConfigRefused> => {
@@ -49,7 +52,7 @@ const unknownTool = (name: string, known: Iterable<string>): ToolConfigRefused =
   )
 }
 
-/** The tool under the permission of its configuration; without one it stays as it is. */
+/** The tool with the permission that its configuration sets. Without one, the tool is unchanged. */
 const permitted = <R>(
   tool: GovernedTool<R>,
   { needs_approval, permission = needs_approval === true ? "ask" : undefined }: BuiltinTool
@@ -57,8 +60,8 @@ const permitted = <R>(
   permission === undefined ? tool : { ...tool, spec: { ...tool.spec, permission } }
 
 /**
- * The tools that these name: registered ones first, then those of `along`. Fails where a name means no tool, with the names
- * that do, or several.
+ * Finds the tools that the configurations name: first among the registered ones, then in `along`. Fails if a name means several
+ * tools, or none; then the error lists the known names.
  */
 export const resolveBuiltins = <R, R2>(
   configs: ReadonlyArray<BuiltinTool>,

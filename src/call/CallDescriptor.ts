@@ -1,6 +1,6 @@
 /**
- * A request to an endpoint of the host platform that the runtime sends itself. The descriptor names a method and a path,
- * never a host; the values that the model may not choose are in it.
+ * A request to an endpoint of the host platform that the runtime sends itself. The descriptor names a method and a path, never a
+ * host, and contains the values that the model may not choose.
  */
 import { Schema, Struct } from "effect"
 import type { RetryConfig } from "../tool/RetryPolicy.ts"
@@ -11,9 +11,9 @@ import { isJsonObject, isUnsafeName } from "./BodyPath.ts"
 import { parameter, pathRefusal } from "./CallTarget.ts"
 import { tokenPath } from "./HostContext.ts"
 
-/** The greatest canonical text of the fixed body, in UTF-16 units. */
+/** The longest JSON text of a fixed body or a schema, in UTF-16 units. */
 export const body_units_max = 65_536
-/** The most bound fields of a call, and the most of its query. */
+/** The greatest number of bound fields of a call, and of parameters in its query. */
 export const bindings_max = 64
 export const path_units_max = 2_000
 
@@ -45,10 +45,10 @@ export const Bindings = Schema.Record(PathText, ContextToken).check(
   Schema.isMaxProperties(bindings_max)
 )
 
-/** An object of a value that was read as JSON before, as every configuration is: its members are not looked at again. */
+/** A JSON object. Its members are not checked, because every configuration was read as JSON before. */
 const ReadObject = Schema.Unknown.pipe(Schema.refine(isJsonObject, { expected: "a JSON object" }))
 
-/** At least as many units as the JSON of a value has: each of a text may be written with six. */
+/** An upper bound of the length of a value's JSON text. Each unit of a text may be escaped as six. */
 const unitsAtMost = (value: unknown): number => {
   if (typeof value === "string") return 6 * value.length + 3
   if (typeof value !== "object" || value === null) return 26
@@ -62,7 +62,10 @@ const unitsAtMost = (value: unknown): number => {
   return units
 }
 
-/** Is the JSON of a value short enough? Most are, and then no text is made of it (bench row `calls`). */
+/**
+ * Whether the JSON text of a value has at most `body_units_max` units. For most values the upper bound shows it, and no text is
+ * made (bench row `calls`).
+ */
 export const isWithinUnits = (body: JsonObject): boolean =>
   unitsAtMost(body) <= body_units_max || JSON.stringify(body).length <= body_units_max
 
@@ -72,7 +75,7 @@ const Bounded = ReadObject.check(
   )
 )
 
-/** Whether a value has a member, however deep, that reaches a prototype: such a one is never sent. */
+/** Whether a value has, at any depth, a member whose name reaches a prototype. Such a member is never sent. */
 const reachesPrototype = (value: unknown): boolean =>
   typeof value === "object" &&
   value !== null &&
@@ -93,7 +96,7 @@ export const WrittenSchema = Bounded.check(
   Schema.makeFilter((schema) => schemaFault(schema) ?? true)
 )
 
-/** Parameters of a query, each by the field of the body that gives it. */
+/** The parameters of a query, each with the path of the body's field that has its value. */
 export const QueryFields = Schema.Record(
   Schema.String.check(
     Schema.isMinLength(1),
@@ -103,18 +106,21 @@ export const QueryFields = Schema.Record(
   PathText
 ).check(Schema.isMaxProperties(bindings_max))
 
-/** The settings of a configuration for repeated requests. */
+/** A configuration's settings for repeated requests. */
 export const repeating = {
   /**
    * True = the endpoint accepts each `Idempotency-Key` once and answers a repeated one as it did the first, so a lost call is
    * sent again with its key. Absent = this is not known, and the outcome of a lost call is unknown.
    */
   idempotent: Schema.optionalKey(Schema.Boolean),
-  /** Attempts within one call, all with its key. Absent = one; more need `idempotent`, unless the tool only reads. */
+  /**
+   * How often one call is attempted, always with its key. Absent = once. More attempts need `idempotent`, unless the tool only
+   * reads.
+   */
   retry: Schema.optionalKey(RetryPolicy.mapFields(Struct.map(Schema.optionalKey)))
 }
 
-/** The same settings, as a tool has them. */
+/** A resolved tool's settings for repeated requests. */
 export interface Repeating {
   readonly idempotent?: boolean
   readonly retry?: RetryConfig
@@ -140,9 +146,9 @@ export const CallDescriptor = Schema.Struct({
 })
 export interface CallDescriptor extends Schema.Schema.Type<typeof CallDescriptor> {}
 
-/** A descriptor with what only entries of the catalogue have. */
+/** A descriptor with a query, which only catalogue entries have. */
 export interface DirectRequest extends CallDescriptor {
-  /** Parameters of the query beside a body. One whose field has no value is left out. */
+  /** Parameters of the query, for a method with a body. A parameter whose field has no value is left out. */
   readonly query?: Readonly<Record<string, string>>
 }
 

@@ -1,6 +1,6 @@
 /**
- * References by which the gateway knows what to run, such as `tools.composio.github.create_issue.my-gh`, and the names
- * under which models see them. A model's name has no dots: `__` stands for each, and can be mapped back.
+ * References that tell the gateway what to run, such as `tools.composio.github.create_issue.my-gh`, and the names under which
+ * models see them. A model's name has `__` in place of each dot, and can be mapped back.
  */
 import { Result } from "effect"
 import { truncateUnits } from "../CutText.ts"
@@ -23,7 +23,10 @@ export type CallRef =
   | { readonly _tag: "Environment"; readonly environment: string; readonly slug: string }
   | { readonly _tag: "Platform"; readonly op: string }
 
-/** A part of a reference: letters and digits, `-` and `_` within, and no two `_` in a row. */
+/**
+ * Whether a text can be one part of a reference: at most 200 letters, digits, `-` and `_`, which begins and ends with a letter or
+ * digit and has no two `_` in a row.
+ */
 export const isRefSegment = (text: string): boolean =>
   text.length <= 200 && segment.test(text) && !text.includes("__")
 
@@ -51,7 +54,7 @@ const toolOf = (rest: ReadonlyArray<string>): CallRef | undefined => {
     : { _tag: "Gateway", provider, integration, action, connection }
 }
 
-/** Fails with a sentence where the text follows none of the grammars. */
+/** Parses a reference. Fails with a sentence if the text has none of the forms. */
 export const parseCallRef = (text: string): Result.Result<CallRef, string> => {
   const parts = text.split(".")
   const [family, kind, ...rest] = parts
@@ -69,7 +72,10 @@ export const parseCallRef = (text: string): Result.Result<CallRef, string> => {
     : Result.succeed(found)
 }
 
-/** The model's name of a reference; fails where it is no legal name. */
+/**
+ * The name under which models see a reference. Fails with a sentence if the name is too long (64 characters), has a character
+ * that is not allowed, or cannot be mapped back.
+ */
 export const modelNameOf = (ref: string): Result.Result<string, string> => {
   const name = ref.replaceAll(".", "__")
   if (!model_name.test(name)) {
@@ -82,5 +88,5 @@ export const modelNameOf = (ref: string): Result.Result<string, string> => {
     : Result.fail(`"${truncateUnits(ref, 100)}" cannot be mapped back from "${name}"`)
 }
 
-/** The reference of a model's name that `modelNameOf` made. */
+/** The reference from which `modelNameOf` made a name. */
 export const refOf = (name: string): string => name.replaceAll("__", ".")

@@ -1,6 +1,6 @@
 /**
- * The request of a direct call from its assembled body: parameters of the path are taken out of the body, and a method
- * without a body sends the rest as its query.
+ * Makes the request of a direct call from its assembled body. Parameters of the path are taken out of the body; a method without
+ * a body sends the rest as its query.
  */
 import { Result } from "effect"
 import type { Json } from "../Canonical.ts"
@@ -24,29 +24,29 @@ const url_max = 8_000
 export const hasBody = (method: CallMethod): boolean =>
   method === "POST" || method === "PUT" || method === "PATCH"
 
-/** The places in the body of the path's parameters, each by its dotted name. */
+/** The paths in the body of the path's parameters. */
 export const parameterPaths = (path: string): ReadonlyArray<BodyPath> =>
   parametersOf(path).map((name) => name.split("."))
 
 /**
- * The values of the path's parameters, each by its dotted name. For `{a.b}` the field `b` of `a` comes before a member that is
+ * The values of the path's parameters, by their dotted names. For `{a.b}`, the field `b` of `a` comes before a member that is
  * itself called `a.b`: bound fields are placed by their path, and an argument of that name must not replace one.
  */
 export const parameterValues = (path: string, body: JsonObject): JsonObject =>
   Object.fromEntries(
     parametersOf(path).flatMap((name) => {
       const placed = valueAt(body, name.split("."))
-      // Also where it is null: a fixed null is no place for an argument.
+      // A null counts too: no argument may take the place of a fixed null.
       const value = placed === undefined ? memberOf(body, name) : placed
       return value === undefined ? [] : [[name, value] as const]
     })
   )
 
-/** The fields of the parameters of a query beside a body. */
+/** The paths in the body of the query's parameters, for a method with a body. */
 export const queryPaths = ({ query = {} }: DirectRequest): ReadonlyArray<BodyPath> =>
   Object.values(query).map((field) => field.split("."))
 
-/** The body without the parameters of the path and the query, which is what is sent, and what the endpoint's schema speaks of. */
+/** The body without the parameters of the path and the query. This is what is sent, and what the endpoint's schema describes. */
 export const bodyOfRequest = (call: DirectRequest, body: JsonObject): JsonObject => {
   const inPath = parametersOf(call.path).reduce(
     (rest, name) => withoutValueAt(withoutValueAt(rest, name.split(".")), [name]),
@@ -55,7 +55,7 @@ export const bodyOfRequest = (call: DirectRequest, body: JsonObject): JsonObject
   return queryPaths(call).reduce(withoutValueAt, inPath)
 }
 
-/** The values of the parameters of a query beside a body. */
+/** The values of the query's parameters, for a method with a body; null = there is no value. */
 const queryValues = ({ query = {} }: DirectRequest, body: JsonObject): JsonObject =>
   Object.fromEntries(
     Object.entries(query).map(([name, field]) => [name, valueAt(body, field.split(".")) ?? null])
@@ -64,7 +64,10 @@ const queryValues = ({ query = {} }: DirectRequest, body: JsonObject): JsonObjec
 const isScalar = (value: Json): value is string | number | boolean =>
   typeof value === "string" || typeof value === "number" || typeof value === "boolean"
 
-/** Adds the members as a query. One that the path's own query has stands: the path is fixed. Null is left out. */
+/**
+ * Adds the members as a query. A parameter that the path has in its own query keeps that value, because the path is fixed. Null
+ * is left out. Fails if a value is not scalar or the URL becomes longer than `url_max`.
+ */
 const withQuery = (url: URL, body: JsonObject): Result.Result<URL, RequestRefusal> => {
   const whole = new URL(url)
   for (const [name, value] of Object.entries(body)) {
@@ -75,7 +78,7 @@ const withQuery = (url: URL, body: JsonObject): Result.Result<URL, RequestRefusa
   return whole.href.length > url_max ? Result.fail("query-too-long") : Result.succeed(whole)
 }
 
-/** The request, or why it is refused. `endpoint` is the run's callback, whose origin the URL has. */
+/** Makes the request, or fails with the reason why it is refused. `endpoint` is the run's callback, whose origin the URL has. */
 export const requestOf = (
   endpoint: string,
   call: DirectRequest,

@@ -1,14 +1,14 @@
 /**
- * The URL of a direct call: always on the origin of the run's callback and below its mount. A descriptor names only the
- * path, and no path can lead elsewhere.
+ * Makes the URL of a direct call, which is always on the origin of the run's callback and below its mount. A descriptor names
+ * only a path, and no path can lead elsewhere.
  */
 import { Result } from "effect"
 import type { Json } from "../Canonical.ts"
 import { memberOf, valueAt } from "./BodyPath.ts"
 
 /**
- * `base`: GET and POST below /api/. `extended`: PUT and DELETE too, below the callback's own mount. `full`: as `extended`, and
- * PATCH, which operations of an imported document may need.
+ * `base` allows GET and POST below /api/; `extended` also PUT and DELETE, and everything below the callback's own mount; `full`
+ * also PATCH, which operations of an imported document may need.
  */
 export const call_profiles = ["base", "extended", "full"] as const
 export type CallProfile = (typeof call_profiles)[number]
@@ -18,7 +18,7 @@ interface RequestLine {
   readonly path: string
 }
 
-/** Why a target is refused; the first that applies. */
+/** Why a target is refused. If several reasons apply, the first one is given. */
 export type TargetRefusal =
   | "method-not-allowed"
   | "path-param-missing"
@@ -35,29 +35,34 @@ const methods: Record<CallProfile, ReadonlySet<string>> = {
   full: new Set(["GET", "POST", "PUT", "PATCH", "DELETE"])
 }
 
-/** A part of a path that a value fills, such as `{id}`. */
+/** A parameter of a path, such as `{id}`, which a value replaces. */
 export const parameter = /\{([A-Za-z_][A-Za-z0-9_.-]*)\}/g
 /** The names of a path's parameters, each once. */
 export const parametersOf = (path: string): ReadonlyArray<string> =>
   path.includes("{") ? [...new Set([...path.matchAll(parameter)].map(([, name = ""]) => name))] : []
 
-/** White space, controls, backslashes, and `#`, because some servers cut a fragment off and others do not. */
+/**
+ * What a path must not contain: white space, controls, backslashes, and `#`, because some servers cut a fragment off and others
+ * do not.
+ */
 // oxlint-disable-next-line no-control-regex -- control characters are what is refused
 const unsafe = /[\s\\#\u0000-\u001f\u007f]/u
 
-/** A path of the base profile before its parameters are filled in. */
+/** The form of a path in the base profile, before its parameters are filled in. */
 const grammar = /^\/api\/[A-Za-z0-9._~!$&'()*+,;=:@/{}-]+(?:\?[^#\s\\]*)?$/
 
 /**
- * The value of a parameter such as `a.b`: of the member with this name, which is how `requestOf` gives values that it has
- * already chosen, or else at the path.
+ * The value of a parameter such as `a.b`: the member with this very name, by which `requestOf` passes the values that it has
+ * chosen, or else the value at the path.
  */
 const parameterValue = (params: unknown, name: string): Json | undefined =>
   memberOf(params, name) ?? valueAt(params, name.split("."))
 
 interface Filled {
   readonly path: string
-  /** The path with a letter for each `%` and backslash that came from a value: there it is text and hides no separator. */
+  /**
+   * The path with a letter in place of each `%` and backslash in a value. In a value they are text and cannot hide a separator.
+   */
   readonly probe: string
 }
 
@@ -90,15 +95,15 @@ const substituted = (path: string, params: unknown): Result.Result<Filled, Targe
   return Result.succeed({ path: filled, probe })
 }
 
-/** Percent signs and dots as they are written, however often they are encoded. */
+/** The text with its encoded percent signs and dots decoded, however often they were encoded. */
 const decodedDots = (text: string): string => {
   const plain = text.replaceAll(/%25/g, "%").replaceAll(/%2e/gi, ".")
   return plain.length === text.length ? text : decodedDots(plain)
 }
 
 /**
- * Whether a path has `.` or `..` segments, between slashes that may be encoded themselves, or a backslash, encoded once or
- * several times: some servers decode before they resolve.
+ * Whether a path has a `.` or `..` segment or an encoded backslash. Dots, slashes and backslashes may be encoded several times,
+ * because some servers decode a path before they resolve it.
  */
 const climbs = (path: string): boolean => {
   const plain = decodedDots(path)
@@ -111,7 +116,7 @@ const mountOf = (profile: CallProfile, endpoint: URL): string =>
     ? "/api"
     : endpoint.pathname.replace(/\/tools\/call\/?$/, "").replace(/\/$/, "")
 
-/** A path of the base profile has a segment below the mount; one of another profile may be the mount itself. */
+/** Whether a path is below the mount. Outside the base profile, the mount itself counts too. */
 const isBelow = (pathname: string, mount: string, profile: CallProfile): boolean =>
   profile === "base"
     ? pathname.startsWith(`${mount}/`) && pathname.length > mount.length + 1
@@ -119,10 +124,10 @@ const isBelow = (pathname: string, mount: string, profile: CallProfile): boolean
 
 const plain = /^(?:\/(?:[A-Za-z0-9_-]+|\{[A-Za-z_][A-Za-z0-9_-]*\}))+$/
 
-/** Is a path of names and parameters alone, so that nothing can be wrong with it? Most are (bench row `calls`). */
+/** Whether a path has only plain names and parameters, so that no further check is needed. Most paths do (bench row `calls`). */
 export const isPlainPath = (path: string): boolean => plain.test(path)
 
-/** Why no host can serve a path, whatever fills its parameters; undefined = one can. */
+/** Why no host can serve a path, whatever its parameters are; undefined = one can. */
 export const pathRefusal = (path: string): TargetRefusal | undefined => {
   if (isPlainPath(path)) return undefined
   const stand_ins = Object.fromEntries(parametersOf(path).map((each) => [each, "x"]))

@@ -1,6 +1,6 @@
 /**
- * Types of the platform that schemas of its operations name by `x-ag-type-ref`. They are expanded from here, never from a
- * document that is fetched.
+ * Types of the platform, which the schemas of its operations name by `x-ag-type-ref`. They are expanded from here, never from a
+ * fetched document.
  */
 import { Result } from "effect"
 import { truncateUnits } from "../CutText.ts"
@@ -36,7 +36,7 @@ const call_types: Readonly<Record<string, JsonObject>> = {
 
 export const isCallType = (name: string): boolean => Object.hasOwn(call_types, name)
 
-/** Is a type named somewhere within? Most schemas name none. Leaves nothing to collect (bench row `calls`). */
+/** Whether a schema names a type at any depth. Most schemas name none, and then nothing is expanded (bench row `calls`). */
 const namesTypes = (schema: Json): boolean => {
   if (typeof schema !== "object" || schema === null) return false
   if (Array.isArray(schema)) return schema.some(namesTypes)
@@ -46,7 +46,10 @@ const namesTypes = (schema: Json): boolean => {
   return false
 }
 
-/** The schema with each reference replaced by its type; members beside it stay. Fails with the unknown name. */
+/**
+ * The schema with each `x-ag-type-ref` replaced with its type; members beside it override the type's. Fails with the first
+ * unknown name.
+ */
 export const expandedTypes = (schema: Json): Result.Result<Json, string> =>
   namesTypes(schema) ? expanded(schema) : Result.succeed(schema)
 

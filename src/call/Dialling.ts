@@ -9,7 +9,7 @@ import { isAddress, isGlobalAddress, isMetadataAddress } from "./Address.ts"
 export interface DialAllowance {
   /** Ranges that may be dialled although they are not public. */
   readonly allow: ReadonlyArray<AddressRange>
-  /** The host is allowed by name: any address but a metadata service may be dialled. Absent = false. */
+  /** True = the host is allowed by name, and any address but a metadata service may be dialled. Absent = false. */
   readonly named?: boolean
 }
 
@@ -36,8 +36,8 @@ export const portOf = ({ port, protocol }: URL): number =>
   port === "" ? (protocol === "http:" ? 80 : 443) : Number(port)
 
 /**
- * The address in a URL whose host is an address; undefined = the host is a name, which has to be resolved.
- * WHATWG's parser has made one form of decimal, octal and hexadecimal addresses.
+ * The address in a URL whose host is an address; undefined = the host is a name, which has to be resolved. The WHATWG parser has
+ * already rewritten IPv4 addresses in octal, hexadecimal or short form as four decimal parts.
  */
 export const literalAddress = ({ hostname }: URL): string | undefined => {
   const host = hostname.replace(/\.$/, "")

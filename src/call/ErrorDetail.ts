@@ -11,7 +11,7 @@ import { withoutHosts } from "./PrivateHosts.ts"
 /** The longest detail, in UTF-16 units. */
 const detail_max = 2_000
 const cut_mark = " (truncated)"
-/** A longer body is not an envelope, and is not parsed. One that quotes the refused request may be as long as that. */
+/** A longer body is not parsed. An envelope may quote the refused request, and so be as long as that. */
 const body_max = 1_000_000
 
 const decode = Schema.decodeUnknownOption(
@@ -19,7 +19,8 @@ const decode = Schema.decodeUnknownOption(
 )
 
 /**
- * The detail of an error answer, without the secrets and cut at 2,000 characters with a mark; null where there is none.
+ * The detail of an error answer, without secrets and private hosts; null if there is none. Beyond 2,000 UTF-16 units it is cut
+ * off with a mark.
  */
 export const detailOf = (
   body: string,

@@ -1,14 +1,14 @@
 /**
- * What must not be shown of a header that says who asks.
+ * Lists the texts of a header with a credential that must not be shown.
  */
 import { Result, Schema } from "effect"
 
-/** A shorter text is left out: replacing it would garble others. */
+/** The shortest text that is listed, in UTF-16 units. Replacing shorter ones would garble other texts. */
 const units_min = 6
 
 const decodeBase64 = Schema.decodeUnknownResult(Schema.StringFromBase64)
 
-/** What the credential of the scheme Basic encodes, and the password in it; none where it is another scheme. */
+/** The user and password that a credential of the scheme Basic encodes, and the password alone; empty for another scheme. */
 const basicSecrets = (value: string): ReadonlyArray<string> => {
   const [, encoded] = /^basic\s+([A-Za-z0-9+/=]+)\s*$/i.exec(value) ?? []
   const pair = encoded === undefined ? undefined : decodeBase64(encoded)
@@ -17,12 +17,12 @@ const basicSecrets = (value: string): ReadonlyArray<string> => {
 }
 
 /**
- * The value and the credential after its scheme, as an answer may quote either: as they were sent, in a URL, and of Basic what
- * they encode too.
+ * The header's value and the credential after its scheme, in each form in which an answer may quote them: as sent, as part of a
+ * URL, and for the scheme Basic also decoded.
  */
 export const headerSecrets = (value: string): ReadonlyArray<string> => {
   const plain = [value, value.replace(/^\S+\s+/, ""), ...basicSecrets(value)]
-  // A text of a header is ASCII, but what Basic encodes may be anything.
+  // The text of a header is ASCII, but what Basic encodes may be any text.
   const escaped = plain.map((text) => encodeURIComponent(text.toWellFormed()))
   return [...new Set([...plain, ...escaped])].filter(({ length }) => length >= units_min)
 }

@@ -41,9 +41,9 @@ export interface HostContext extends Schema.Schema.Type<typeof HostContext> {}
 
 const decode = Schema.decodeUnknownResult(HostContext, { onExcessProperty: "error" })
 
-/** Decodes a context from outside; fails with a sentence. A member that no context has is refused. */
+/** Decodes a context from outside. Fails with a sentence; an unknown member is refused. */
 export const decodeHostContext = (value: unknown): Result.Result<HostContext, string> => {
-  // A copy: reading a host's object may fail.
+  // This makes a copy, because reading a host's object may throw.
   const read = readJsonValue(value)
   return Result.isFailure(read)
     ? Result.fail(read.failure.message)
@@ -67,7 +67,7 @@ const forms: ReadonlyArray<readonly [BodyPath, BodyPath]> = [
   [["session_id"], ["session", "id"]]
 ]
 
-/** The context with each id in both forms. The nested one counts where they differ. */
+/** The context with each id in both forms. If the two forms differ, the nested one counts. */
 export const withBothForms = (context: HostContext): JsonObject => {
   let whole: JsonObject = { ...context } as JsonObject
   for (const [flat, nested] of forms) {
@@ -77,7 +77,7 @@ export const withBothForms = (context: HostContext): JsonObject => {
   return whole
 }
 
-/** The workflow and its variant stay the same for as long as a deployment does; everything else may change with a turn. */
+/** The values that stay the same for a whole deployment: the workflow and its variant. Everything else may change with a turn. */
 const immutable: ReadonlyArray<BodyPath> = [
   ["workflow", "artifact_id"],
   ["workflow", "artifact", "id"],
@@ -87,7 +87,7 @@ const immutable: ReadonlyArray<BodyPath> = [
 
 const written = /^\$ctx\.(.+)$/s
 
-/** The path in the context that a token names; undefined where the text is no token. */
+/** The path in the context that a token names; undefined = the text is not a token. */
 export const tokenPath = (token: string): BodyPath | undefined => {
   const [, text] = written.exec(token) ?? []
   const path = text === undefined ? undefined : parsePath(text)
@@ -110,7 +110,7 @@ const places: ReadonlyArray<string> = [
   "session.id"
 ]
 
-/** Why a token can never have a value, in a sentence; undefined = it can. A whole, such as `$ctx.workflow`, is a value too. */
+/** Why a token can never have a value, in a sentence; undefined = it can. An object, such as `$ctx.workflow`, is a value too. */
 export const unknownToken = (token: string): string | undefined => {
   const path = tokenPath(token)?.join(".") ?? ""
   return places.some((each) => each === path || each.startsWith(`${path}.`))
@@ -122,13 +122,13 @@ export const unknownToken = (token: string): string | undefined => {
 export const isOwnToken = (token: string): boolean =>
   ["trace", "session", "session_id"].includes(tokenPath(token)?.[0] ?? "")
 
-/** The value at a token's path. Undefined where there is none: null identifies nothing and counts as absent. */
+/** The value at a token's path. Undefined = there is none. Null counts as absent, because it identifies nothing. */
 export const contextValue = (path: BodyPath, context: JsonObject | undefined): Json | undefined => {
   const found = valueAt(context, path)
   return found === undefined || found === null ? undefined : safeCopy(found)
 }
 
-/** The value that a token names; undefined where it is no token, and where the context has nothing there. */
+/** The value that a token names; undefined if the text is not a token or the context has no such value. */
 export const tokenValue = (token: string, context: JsonObject | undefined): Json | undefined => {
   const path = tokenPath(token)
   return path === undefined ? undefined : contextValue(path, context)

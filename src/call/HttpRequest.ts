@@ -1,5 +1,6 @@
 /**
- * `http_request`: a request to the public internet, behind a guard. A runtime has this tool only where it is registered.
+ * The tool `http_request`, which sends a request to the public internet through a guard. A runtime has it only if it is
+ * registered or configured.
  */
 import { Schema } from "effect"
 import * as Tool from "effect/ai/Tool"
@@ -39,7 +40,7 @@ const HttpRequest = Tool.make("http_request", {
     /** Empty where `binary` is true. */
     body: Schema.String,
     bytes: Schema.Int,
-    /** The answer was longer than `body`. */
+    /** True = the answer was longer than `body`. */
     truncated: Schema.Boolean,
     binary: Schema.Boolean
   }),

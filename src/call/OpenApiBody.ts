@@ -1,6 +1,6 @@
 /**
- * The schema of a request's body as one plain object. Providers refuse a tool whose schema is a union or an intersection at
- * its top, so the members of all parts stand side by side, and the endpoint judges what goes with what.
+ * Turns the schema of a request's body into one plain object. Providers refuse a tool whose schema is a union or an intersection
+ * at its top. Therefore the members of all parts are in one object, and the endpoint decides which of them may be combined.
  */
 import type { Json } from "../Canonical.ts"
 import { definitionOf } from "../tool/SchemaDefinitions.ts"
@@ -11,11 +11,11 @@ import { listOf } from "./OpenApiSchema.ts"
 export interface ObjectParts {
   readonly properties: JsonObject
   readonly required: ReadonlyArray<string>
-  /** `additionalProperties`; undefined = nothing is said. */
+  /** `additionalProperties`; undefined = the schema does not have it. */
   readonly others: Json | undefined
 }
 
-/** Schemas of one property from several parts, each once. */
+/** The properties of several parts. Different schemas of one property are combined by `keyword`. */
 const joined = (keyword: "allOf" | "anyOf", all: ReadonlyArray<ObjectParts>): JsonObject => {
   const found = new Map<string, Map<string, Json>>()
   for (const { properties } of all) {
@@ -32,7 +32,10 @@ const joined = (keyword: "allOf" | "anyOf", all: ReadonlyArray<ObjectParts>): Js
   )
 }
 
-/** Closed where every part that has properties is; anything else is said only by a part that stands alone. */
+/**
+ * The `additionalProperties` of several parts. Only parts with properties or `additionalProperties` count. The result is that of
+ * a single part; of several, false if all are closed, and otherwise undefined.
+ */
 const othersOf = (all: ReadonlyArray<ObjectParts>): Json | undefined => {
   const telling = all.filter(
     ({ others, properties }) => others !== undefined || Object.keys(properties).length > 0
@@ -56,7 +59,7 @@ const withOne = (all: ReadonlyArray<ObjectParts>): ObjectParts => ({
   others: othersOf(all)
 })
 
-/** What a schema says of objects; undefined = no object fits it. `checkDefinitions` has to find no fault. */
+/** What a schema says about objects; undefined = no object fits it. Call it only if `checkDefinitions` found no fault. */
 export const objectParts = (schema: Json, definitions: JsonObject): ObjectParts | undefined => {
   const known = new Map<string, ObjectParts | undefined>()
   const partsOf = (given: Json): ObjectParts | undefined => {
@@ -64,7 +67,7 @@ export const objectParts = (schema: Json, definitions: JsonObject): ObjectParts 
     if (!isJsonObject(given)) return undefined
     const name = definitionOf(given)
     if (name === undefined) return ownParts(given, partsOf)
-    // Several may lead to one definition, and each of them on to others.
+    // Many references may lead to one definition, and from there to others, so each definition is examined once.
     if (!known.has(name)) known.set(name, partsOf(memberOf(definitions, name) ?? true))
     return known.get(name)
   }

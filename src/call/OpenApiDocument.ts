@@ -1,6 +1,7 @@
 /**
- * Operations of an OpenAPI 3.0 or 3.1 document, each with its own references written out, and schemas that refer to themselves
- * beside it. A reference leads to a place in the same document; nothing is ever fetched or read from a file.
+ * Reads operations of an OpenAPI 3.0 or 3.1 document. The references of each are written out, and schemas that refer to
+ * themselves are beside it as definitions. A reference leads to a place in the same document; nothing is ever fetched or read
+ * from a file.
  */
 import { Result } from "effect"
 import type { Json } from "../Canonical.ts"
@@ -28,22 +29,22 @@ export interface OpenApiDocument {
 }
 
 export interface FoundOperation {
-  /** As it was asked for. */
+  /** The id by which it was found: the `operationId`, or the method and path. */
   readonly id: string
   readonly method: string
   readonly path: string
-  /** The path item's parameters, which hold where the operation has none of the same name. */
+  /** The path item's parameters, which apply unless the operation has one with the same name and place. */
   readonly shared: Json | undefined
   readonly operation: JsonObject
 }
 
-/** Values of one operation with its references written out. */
+/** The greatest number of values in one operation with its references written out, and the greatest depth. */
 const values_max = 20_000
 const depth_max = 128
 
 const methods = ["get", "put", "post", "delete", "options", "head", "patch", "trace"]
 
-/** The document by its version; fails where it is none of 3.0 and 3.1. */
+/** Recognises a document by its version. Fails if that is neither 3.0 nor 3.1, or if there are no paths. */
 export const openApiDocument = (value: Json): Result.Result<OpenApiDocument, OpenApiRefused> => {
   const version = memberOf(value, "openapi")
   const dialect = typeof version === "string" ? /^3\.[01](?=\.\d+$)/.exec(version)?.[0] : undefined
@@ -59,7 +60,7 @@ export const openApiDocument = (value: Json): Result.Result<OpenApiDocument, Ope
     : Result.fail(refuseOpenApi("NotOpenApi", "document", "it has no paths"))
 }
 
-/** All operations by their ids, and by `GET /path`. */
+/** All operations, by `operationId` and by method and path such as `GET /items`. */
 export const operationsOf = ({
   root
 }: OpenApiDocument): ReadonlyMap<string, ReadonlyArray<FoundOperation>> => {
@@ -84,7 +85,7 @@ export const operationsOf = ({
   return all
 }
 
-/** The operation of an id; fails where the document has none, or several. */
+/** The operation with an id. Fails if the document has none, or several. */
 export const operationOf = (
   all: ReadonlyMap<string, ReadonlyArray<FoundOperation>>,
   id: string
@@ -101,7 +102,10 @@ export const operationOf = (
   return Result.fail(refuseOpenApi("DuplicateOperation", id, problem))
 }
 
-/** What may stand beside a reference and adds nothing to check. In 3.0 nothing else beside it counts. */
+/**
+ * Members beside a reference that add nothing to check. In 3.0 all other members beside a reference are ignored, except
+ * `nullable`.
+ */
 const annotations = new Set([
   "description",
   "summary",
@@ -119,19 +123,19 @@ interface Walk {
   values: number
 }
 
-/** Where a walk is. */
+/** The position of a walk in the document. */
 interface Place {
   readonly depth: number
-  /** The names of the value's members are an author's. */
+  /** True = the document's author chose the names of the value's members. */
   readonly isMap: boolean
-  /** It is a schema, or within one. */
+  /** True = the value is a schema or inside one. */
   readonly inSchema: boolean
 }
 
 const fail = ({ id }: Walk, reason: OpenApiRefused["reason"], message: string): OpenApiRefused =>
   refuseOpenApi(reason, id, message)
 
-/** What a reference names. Throws where it leads out of the document or nowhere. */
+/** What a reference names. Throws an `OpenApiRefused` if it leads out of the document or nowhere. */
 const named = (walk: Walk, reference: string): Json => {
   const shown = `"${truncateUnits(reference, 200)}"`
   if (!reference.startsWith("#")) {
@@ -142,7 +146,10 @@ const named = (walk: Walk, reference: string): Json => {
   return found
 }
 
-/** A reference to a definition, which is written out later, once for the operation. */
+/**
+ * Makes a reference to a definition, which is written out later, once for the operation. Throws an `OpenApiRefused` outside
+ * schemas.
+ */
 const defined = (walk: Walk, reference: string, { inSchema }: Place): JsonObject => {
   if (!inSchema) {
     const problem = `"${truncateUnits(reference, 200)}" leads to itself, and only a schema can`
@@ -151,11 +158,12 @@ const defined = (walk: Walk, reference: string, { inSchema }: Place): JsonObject
   const name = definitionName(walk.document.references, reference)
   walk.definitions.set(name, reference)
   const $ref = `${definitions_place}${name}`
-  // What only answers have is told by the property, which is this reference.
+  // The property says whether only answers have it, and the property is this reference.
   const isAnswered = memberOf(named(walk, reference), "readOnly") === true
   return isAnswered ? { $ref, readOnly: true } : { $ref }
 }
 
+/** Follows a reference, with the members beside it. */
 const followed = (walk: Walk, reference: string, beside: JsonObject, place: Place): Json => {
   const target = isRecursive(walk.document.references, reference)
     ? defined(walk, reference, place)
@@ -163,7 +171,7 @@ const followed = (walk: Walk, reference: string, beside: JsonObject, place: Plac
   const members = Object.entries(beside)
   const isPlain = ([name]: readonly [string, Json]): boolean => annotations.has(name)
   if (!isJsonObject(target) || members.length === 0) return target
-  // A reference beside nullable is no OpenAPI 3.0, and is written all the same, by people who mean it.
+  // OpenAPI 3.0 ignores `nullable` beside a reference, but authors write it and mean it.
   const { nullable } = beside
   const note = nullable === true && walk.document.dialect === "3.0" ? { nullable } : undefined
   if (walk.document.dialect === "3.0" || members.every(isPlain)) {
@@ -173,7 +181,7 @@ const followed = (walk: Walk, reference: string, beside: JsonObject, place: Plac
   return { ...beside, allOf: [...(Array.isArray(allOf) ? allOf : []), target] }
 }
 
-/** A copy with references written out. Throws what refuses it. */
+/** Copies a value and writes its references out. Throws an `OpenApiRefused` if it cannot be read. */
 const written = (walk: Walk, value: Json, { depth, inSchema, isMap }: Place): Json => {
   if (++walk.values > values_max || depth > depth_max) {
     throw fail(
@@ -210,7 +218,7 @@ export interface WrittenOperation {
   readonly path: string
   readonly description: string
   readonly parameters: ReadonlyArray<JsonObject>
-  /** Absent = it has none. */
+  /** Absent = the operation has no body. */
   readonly requestBody?: JsonObject
   /** Schemas that refer to themselves, by their names. */
   readonly definitions: JsonObject
@@ -224,7 +232,7 @@ const described = (operation: JsonObject): string => {
   return description.startsWith(summary) ? description : `${summary}\n\n${description}`
 }
 
-/** The parameters of an operation and, where it has none of the same place and name, those of its path. */
+/** The parameters of an operation, and those of its path for which the operation has none with the same place and name. */
 const parametersOf = (
   own: ReadonlyArray<JsonObject>,
   shared: ReadonlyArray<JsonObject>
@@ -252,7 +260,7 @@ export const writtenOperation = (
     const requestBody = body === undefined ? undefined : written(walk, body, top)
     const description = described(operation)
     const definitions: Record<string, Json> = {}
-    // Writing one out may add others, which the loop meets too.
+    // Writing a definition out may add further ones, which the loop reaches too.
     for (const [name, reference] of walk.definitions) {
       definitions[name] = written(walk, named(walk, reference), { ...top, inSchema: true })
     }
@@ -265,7 +273,7 @@ export const writtenOperation = (
   throw thrown
 }
 
-/** A whole document of these operations alone, for a validator. */
+/** A complete document with these operations only, for a validator. */
 export const documentOf = (
   { dialect, root }: OpenApiDocument,
   operations: ReadonlyArray<WrittenOperation>

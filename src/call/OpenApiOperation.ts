@@ -1,5 +1,6 @@
 /**
- * An operation of an OpenAPI document as an entry of the catalogue: its parameters and its body as one input schema.
+ * Makes an entry of the catalogue from an operation of an OpenAPI document. Its one input schema has the operation's parameters
+ * and its body.
  */
 import { Result, Schema } from "effect"
 import type { Json } from "../Canonical.ts"
@@ -24,13 +25,13 @@ import { issueText } from "../entry/SchemaIssues.ts"
 const Choice = Schema.Struct({
   /** Its `operationId`, or its method and path, such as `GET /items/{id}`. */
   operation: Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(1_000)),
-  /** Absent = the operation's id, in letters, digits, `_` and `-`. */
+  /** Absent = the operation's id, with `_` in place of characters other than letters, digits, `_` and `-`. */
   name: Schema.optionalKey(Schema.String),
   /** Absent = the operation's summary and description. */
   description: Schema.optionalKey(Schema.String),
   /** Absent = `read` for GET, `external` for any other method. */
   side_effects: Schema.optionalKey(SideEffects),
-  /** Absent = a read is allowed, anything else asks. */
+  /** Absent = a read is allowed, and a person is asked about anything else. */
   permission: Schema.optionalKey(Permission),
   ...repeating
 })
@@ -47,10 +48,10 @@ export const decodeChoice = (value: unknown, at: number): Result.Result<Choice, 
 
 const name_units_max = 64
 const description_units_max = 4_000
-/** The names of properties that every provider takes. */
+/** The property names that every provider accepts. */
 const legal = /^[A-Za-z0-9_.-]{1,64}$/
 const isLegal = (name: string): boolean => legal.test(name) && !isUnsafeName(name)
-/** A header of these names is no parameter, by OpenAPI. */
+/** By OpenAPI, header parameters with these names are ignored. */
 const no_parameters = new Set(["accept", "authorization", "content-type"])
 
 const modelName = (id: string): string =>
@@ -59,7 +60,7 @@ const modelName = (id: string): string =>
     .replaceAll(/^_+|_+$/g, "")
     .slice(0, name_units_max)
 
-/** A name for a part of the path that nothing else has. */
+/** A name for a parameter's value in the arguments that no other argument has. */
 const aliasOf = (name: string, where: string, taken: ReadonlySet<string>): string => {
   const plain = name.replaceAll(/[^A-Za-z0-9_]/g, "_").replace(/^(?=\d|$)/, "_")
   const wanted = isUnsafeName(plain) ? `${where}_${plain}` : plain
@@ -73,7 +74,7 @@ interface Parameter {
   readonly name: string
   readonly where: string
   readonly required: boolean
-  /** Undefined = it cannot be sent. */
+  /** Undefined = the value is not scalar and cannot be sent. */
   readonly schema: JsonObject | undefined
 }
 
@@ -90,7 +91,10 @@ const parameterOf = (parameter: JsonObject, dialect: Dialect): Parameter => {
   }
 }
 
-/** The schema of the JSON body; undefined = the operation sends none. */
+/**
+ * The parts of the JSON body's schema; undefined = no body is sent. Fails if the body is JSON but not an object, or if it is
+ * required and cannot be sent.
+ */
 const bodyOf = (
   { id, method, requestBody }: WrittenOperation,
   definitions: JsonObject,
@@ -118,7 +122,7 @@ const bodyOf = (
     : Result.succeed(parts)
 }
 
-/** The schemas that refer to themselves, in JSON Schema 2020-12. */
+/** The schemas that refer to themselves, in JSON Schema 2020-12. Fails if values cannot be checked with them. */
 const definitionsOf = (
   { definitions, id }: WrittenOperation,
   dialect: Dialect
@@ -143,18 +147,18 @@ interface Sent extends Parameter {
   readonly schema: JsonObject
 }
 
-/** The input schema and the path as they grow. */
+/** The input schema and the query while they are being built. */
 interface Request {
   readonly operation: WrittenOperation
   readonly properties: Map<string, Json>
   readonly required: Set<string>
-  /** The parameters of the query beside a body, each with its name in the arguments. */
+  /** For a method with a body: the query's parameters, each with its name in the arguments. */
   readonly query: Map<string, string>
 }
 
 const placeholders = /\{([^{}]*)\}/g
 
-/** Parameters that cannot be sent and need not be are left out. */
+/** The parameters that are sent. Optional ones that cannot be sent are left out; fails if a required one cannot be sent. */
 const sendable = (
   { id, parameters }: WrittenOperation,
   dialect: Dialect
@@ -177,7 +181,7 @@ const sendable = (
 
 const unnamed = "which is no name that models may be given"
 
-/** Adds the members of the body. One that no model may name is left out, unless the endpoint requires it. */
+/** Adds the members of the body. A member whose name providers refuse is left out, or refused if the endpoint requires it. */
 const addBody = (
   { operation, properties, required }: Request,
   body: ObjectParts
@@ -195,7 +199,10 @@ const addBody = (
   return undefined
 }
 
-/** Adds the parameters of the query of a method without a body, whose members are sent by their own names. */
+/**
+ * For a method without a body: adds the query's parameters, which are sent under their own names. A parameter whose name
+ * providers refuse is left out, or refused if it is required.
+ */
 const addQuery = (
   { operation, properties, required }: Request,
   parameters: ReadonlyArray<Sent>
@@ -213,7 +220,7 @@ const addQuery = (
   return undefined
 }
 
-/** Adds a parameter; gives the name under which it stands in the arguments. */
+/** Adds a parameter. Returns its name in the arguments. */
 const addPart = (
   { properties, required }: Request,
   { name, required: isRequired, schema, where }: Sent
@@ -224,7 +231,7 @@ const addPart = (
   return alias
 }
 
-/** The path with each placeholder by the name that its value has in the arguments. */
+/** The path, in which each placeholder has the name of its value in the arguments. Fails if a placeholder is not a parameter. */
 const filledPath = (
   request: Request,
   parameters: ReadonlyArray<Sent>
@@ -247,7 +254,7 @@ const filledPath = (
   return Result.fail(refuseOpenApi("UnsupportedParameter", id, problem))
 }
 
-/** Adds everything that is sent; gives the path of the entry. */
+/** Adds everything that is sent to the request. Returns the path of the entry. */
 const pathOf = (
   request: Request,
   body: ObjectParts | undefined,
@@ -268,7 +275,10 @@ const pathOf = (
   return path
 }
 
-/** The entry. `base` is the part of the URL between the origin and the document's paths. */
+/**
+ * Makes the entry. `base` is the part of the URL between the origin and the document's paths. Fails with the reason why the
+ * operation cannot become an entry.
+ */
 export const platformOpOf = (
   operation: WrittenOperation,
   choice: Choice,
@@ -330,7 +340,10 @@ export const platformOpOf = (
   )
 }
 
-/** The path of the document's first server, which its paths follow. */
+/**
+ * The path of the document's first server, which comes before the document's paths; empty if there is no server. Fails if the
+ * server's URL cannot be read or has a variable without a default.
+ */
 export const basePath = (root: JsonObject): Result.Result<string, OpenApiRefused> => {
   const servers = memberOf(root, "servers")
   const first: Json | undefined = Array.isArray(servers)

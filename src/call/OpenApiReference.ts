@@ -1,13 +1,13 @@
 /**
- * References of an OpenAPI document: what each names, and which lead to themselves. A reference that does not is written out
- * where it stands; one that does becomes a definition, which a schema can refer to from within itself.
+ * Follows the references of an OpenAPI document, and finds those that lead back to themselves. Such a reference becomes a
+ * definition, to which a schema can refer from within itself. Any other is replaced with what it names.
  */
 import { Result } from "effect"
 import type { Json } from "../Canonical.ts"
 import type { JsonObject } from "./BodyPath.ts"
 import { isJsonObject, isUnsafeName, memberOf } from "./BodyPath.ts"
 
-/** Members whose own members are names of an author and no keywords. */
+/** Members whose own members have names that the document's author chose. */
 const maps = new Set([
   "properties",
   "patternProperties",
@@ -16,9 +16,9 @@ const maps = new Set([
   "definitions",
   "content"
 ])
-/** Members whose values are data, in which nothing is a reference. */
+/** Members whose values are data and contain no references. */
 const data = new Set(["default", "enum", "const"])
-/** Members that say nothing of what is sent. */
+/** Members that do not describe what is sent. */
 const dropped = new Set([
   "example",
   "examples",
@@ -30,7 +30,7 @@ const dropped = new Set([
   "links"
 ])
 
-/** What a member of an object of the document is. In a map every name is an author's. */
+/** How a member of an object in the document is treated. In a map, the document's author chose all names. */
 export const memberKind = (name: string, isMap: boolean): "dropped" | "data" | "map" | "value" => {
   if (isUnsafeName(name)) return "dropped"
   if (isMap) return "value"
@@ -38,15 +38,16 @@ export const memberKind = (name: string, isMap: boolean): "dropped" | "data" | "
   return data.has(name) ? "data" : maps.has(name) ? "map" : "value"
 }
 
-/** Where definitions stand in a document; `schema2020` has them in `$defs`. */
+/** What references to definitions begin with in a document. `schema2020` makes them references into `$defs`. */
 export const definitions_place = "#/components/schemas/"
 
 export interface References {
   readonly root: JsonObject
-  /** The references within what a reference names. */
+  /** The references within what a reference names, by that reference; filled as they are needed. */
   readonly within: Map<string, ReadonlySet<string>>
+  /** Whether a reference leads back to itself; filled as it is needed. */
   readonly recursive: Map<string, boolean>
-  /** The names of definitions, by their references. */
+  /** The names of the definitions, by the references that became them. */
   readonly names: Map<string, string>
 }
 
@@ -64,7 +65,7 @@ const stepped = (found: Json | undefined, name: string): Json | undefined =>
       : undefined
     : memberOf(found, name)
 
-/** What a reference names; undefined where it leads out of the document or nowhere. */
+/** What a reference names; undefined if it leads out of the document or nowhere. */
 export const namedBy = ({ root }: References, reference: string): Json | undefined => {
   if (!reference.startsWith("#/")) return undefined
   let found: Json | undefined = root
@@ -76,7 +77,7 @@ export const namedBy = ({ root }: References, reference: string): Json | undefin
   return found
 }
 
-/** Adds the references within a value, without those within what they name. */
+/** Adds the references within a value, but not those within what they name. */
 const collect = (value: Json | undefined, isMap: boolean, found: Set<string>): void => {
   if (Array.isArray(value)) {
     for (const item of value as ReadonlyArray<Json>) collect(item, false, found)
@@ -99,7 +100,7 @@ const referencesWithin = (references: References, reference: string): ReadonlySe
   return found
 }
 
-/** Does a reference lead to itself, over others or at once? */
+/** Whether a reference leads back to itself, directly or through others. */
 export const isRecursive = (references: References, reference: string): boolean => {
   const known = references.recursive.get(reference)
   if (known !== undefined) return known
@@ -117,7 +118,7 @@ export const isRecursive = (references: References, reference: string): boolean 
   return next === reference
 }
 
-/** The name of the definition that a reference becomes: the same at every operation of a document. */
+/** The name of the definition that a reference becomes. It is the same for all operations of a document. */
 export const definitionName = ({ names }: References, reference: string): string => {
   const known = names.get(reference)
   if (known !== undefined) return known

@@ -1,5 +1,5 @@
 /**
- * An OpenAPI document, or an operation of it, that cannot become an entry of the catalogue. It ends the import.
+ * The error of an OpenAPI document, or of one of its operations, that cannot become a catalogue entry. With it, the import fails.
  */
 import { Schema } from "effect"
 import { truncateUnits } from "../CutText.ts"

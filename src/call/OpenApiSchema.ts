@@ -1,5 +1,6 @@
 /**
- * Schema Objects of OpenAPI 3.0 and 3.1, with their references written out, as JSON Schema 2020-12 for what a client sends.
+ * Converts Schema Objects of OpenAPI 3.0 and 3.1, whose references were written out, into JSON Schema 2020-12 for what a client
+ * sends.
  */
 import { Result } from "effect"
 import type { Json } from "../Canonical.ts"
@@ -15,8 +16,8 @@ const lists = new Set(["allOf", "anyOf", "oneOf", "prefixItems"])
 const maps = new Set(["properties", "patternProperties"])
 const types = new Set(["string", "number", "integer", "boolean", "object", "array", "null"])
 /**
- * Keywords that are not of JSON Schema 2020-12, that speak of other places than the value, or that the runtime cannot check
- * and leaves to the endpoint.
+ * Keywords that are left out of the result: those that JSON Schema 2020-12 does not have, those that do not constrain the value
+ * itself, and those that the runtime cannot check and leaves to the endpoint.
  */
 const dropped = new Set([
   "nullable",
@@ -41,11 +42,11 @@ const dropped = new Set([
   "unevaluatedProperties"
 ])
 
-/** A list, or none. */
+/** The value if it is a list; otherwise an empty list. */
 export const listOf = (value: Json | undefined): ReadonlyArray<Json> =>
   Array.isArray(value) ? (value as ReadonlyArray<Json>) : []
 
-/** Boolean bounds of OpenAPI 3.0 as the numbers of 2020-12. */
+/** Converts the boolean bounds of OpenAPI 3.0 into the numeric ones of 2020-12. */
 const withBounds = (schema: JsonObject): JsonObject => {
   let changed = schema
   for (const [exclusive, inclusive] of [
@@ -59,7 +60,10 @@ const withBounds = (schema: JsonObject): JsonObject => {
   return changed
 }
 
-/** `nullable` as 2020-12 has it. In 3.0 it counts only beside a type; beside a reference people mean the same by it. */
+/**
+ * Adds null to the values of a `nullable` schema. By OpenAPI 3.0 `nullable` counts only beside a type. It is applied beside a
+ * reference too, because authors mean the same by it there.
+ */
 const withNull = (schema: JsonObject): JsonObject => {
   const { const: only, enum: values, type } = schema
   if (typeof type === "string") {
@@ -78,7 +82,7 @@ const withNull = (schema: JsonObject): JsonObject => {
   }
 }
 
-/** Without the properties that only answers have; they are not required of a request either. */
+/** Removes the `readOnly` properties, which only answers have, and their names from `required`. */
 const withoutAnswers = (schema: JsonObject): JsonObject => {
   const { properties, required, ...rest } = schema
   if (!isJsonObject(properties)) return schema
@@ -99,7 +103,9 @@ const withoutAnswers = (schema: JsonObject): JsonObject => {
 
 const isType = (value: Json): boolean => typeof value === "string" && types.has(value)
 
-/** So are types that JSON has not, and patterns that cannot run in linear time. */
+/**
+ * Whether a keyword is left out: one of `dropped`, a type that JSON does not have, or a pattern that cannot run in linear time.
+ */
 const isLeftOut = (name: string, value: Json): boolean =>
   dropped.has(name) ||
   (name === "type" && !(Array.isArray(value) ? value.every(isType) : isType(value))) ||
@@ -127,7 +133,7 @@ const converted = (value: Json, dialect: Dialect): Json => {
   return value["nullable"] === true ? withNull(bounded) : bounded
 }
 
-/** The schema in JSON Schema 2020-12; where it is none, one that anything fits. */
+/** Converts a schema to JSON Schema 2020-12. A value that is not an object becomes `{}`, which every value fits. */
 export const schema2020 = (schema: Json | undefined, dialect: Dialect): JsonObject => {
   const found = converted(schema ?? {}, dialect)
   return isJsonObject(found) ? found : {}
@@ -136,7 +142,7 @@ export const schema2020 = (schema: Json | undefined, dialect: Dialect): JsonObje
 const isScalarType = (type: Json | undefined): boolean =>
   type === "string" || type === "number" || type === "integer" || type === "boolean"
 
-/** Does it allow nothing but texts, numbers, booleans and null? */
+/** Whether the schema allows only texts, numbers and booleans, and perhaps null. */
 export const isScalarSchema = (schema: Json): boolean => {
   if (!isJsonObject(schema)) return false
   const { allOf, anyOf, const: only, enum: values, oneOf, type } = schema

@@ -1,6 +1,6 @@
 /**
- * Operations of the platform: existing endpoints that an agent may be given as tools, one request each. A catalogue of them
- * is data, and is validated when it is loaded.
+ * Operations of the platform: existing endpoints that an agent may be given as tools. Each call is one request. A catalogue of
+ * operations is data, and is validated when it is loaded.
  */
 import { Result, Schema } from "effect"
 import { truncateUnits } from "../CutText.ts"
@@ -28,7 +28,7 @@ import { issueText } from "../entry/SchemaIssues.ts"
 import type { ToolConfigRefused } from "./ToolConfigRefused.ts"
 import { refuseConfig } from "./ToolConfigRefused.ts"
 
-/** The most entries of a catalogue. */
+/** The greatest number of entries in a catalogue. */
 const ops_max = 1_000
 
 export const PlatformOp = Schema.Struct({
@@ -55,7 +55,7 @@ export const PlatformOp = Schema.Struct({
   /** True = the endpoint only reads. Absent = it may write. */
   read_only: Schema.optionalKey(Schema.Boolean),
   ...repeating,
-  /** Absent = a read is allowed, anything else asks. */
+  /** Absent = a read is allowed, and a person is asked about anything else. */
   default_permission: Schema.optionalKey(PermissionSchema),
   /** `true` stands for the default permission `ask`. */
   default_needs_approval: Schema.optionalKey(Schema.Boolean)
@@ -81,7 +81,7 @@ export const bindingsOf = ({
   ...precondition
 })
 
-/** The endpoint's own schema, with every type expanded. Fails with the unknown type. */
+/** The endpoint's own schema, with every type expanded. Fails with the name of an unknown type. */
 export const schemaOfOp = ({
   input_schema,
   input_schema_ref
@@ -92,7 +92,7 @@ export const schemaOfOp = ({
 
 export const reservedId = (op: string): string => `${platform_prefix}${op}`
 
-/** The permission of an op where neither a configuration nor a policy speaks of it. */
+/** The permission of an op if neither a configuration nor a policy sets one. */
 export const defaultPermissionOf = ({
   default_needs_approval,
   default_permission,
@@ -110,12 +110,15 @@ const nameOf = (entry: unknown, at: number): string =>
     ? entry["op"]
     : `catalogue.${at}`
 
-/** Decodes one entry. A member that no entry has is refused: each names one endpoint, and a handler is none. */
+/**
+ * Decodes one entry; `at` is its place in the catalogue, for errors. An unknown member is refused: an entry describes one
+ * endpoint, and can have no handler.
+ */
 export const decodePlatformOp = (
   entry: unknown,
   at = 0
 ): Result.Result<PlatformOp, ToolConfigRefused> => {
-  // A copy within bounds: reading the given one may fail.
+  // This makes a copy within bounds, because reading the given value may throw.
   const read = readJsonValue(entry)
   const name = nameOf(Result.isSuccess(read) ? read.success : undefined, at)
   const refuse = (message: string) => Result.fail(refuseConfig("InvalidPlatformOp", name, message))
@@ -146,7 +149,7 @@ const bindingProblem = ({ bind = {}, precondition = {} }: PlatformOp): string | 
     : `bind and precondition both fill "${truncateUnits(twice, 100)}" in`
 }
 
-/** Why an entry cannot have these parameters of its query; undefined = it can. */
+/** Why an entry cannot have its `query`; undefined = it can. */
 const queryProblem = ({ method, path, query }: PlatformOp): string | undefined => {
   if (query === undefined) return undefined
   if (!hasBody(method)) return `query: ${method} sends all its fields as a query: leave it out`
@@ -161,7 +164,7 @@ const queryProblem = ({ method, path, query }: PlatformOp): string | undefined =
 
 export type PlatformCatalogue = ReadonlyMap<string, PlatformOp>
 
-/** Loads a catalogue. Fails with the first entry that is invalid or repeats an op. */
+/** Loads a catalogue of at most 1,000 entries. Fails with the first entry that is invalid or repeats an op. */
 export const loadCatalogue = (
   entries: ReadonlyArray<unknown>
 ): Result.Result<PlatformCatalogue, ToolConfigRefused> => {

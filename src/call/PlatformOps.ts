@@ -1,5 +1,5 @@
 /**
- * Operations of an Agenta platform, as data: each one existing endpoint. A runtime offers those that its configuration
+ * The operations of an Agenta platform, as data. Each is one existing endpoint. A runtime offers those that its configuration
  * names, and may be given others.
  */
 import type { JsonObject } from "./BodyPath.ts"

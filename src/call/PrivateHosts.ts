@@ -1,17 +1,17 @@
 /**
- * Takes hosts that an operator has not published out of a platform's text, before a model reads it.
+ * Removes hosts that an operator has not published from a platform's text, before a model reads it.
  */
 import { isAddress, isGlobalAddress } from "./Address.ts"
 import { literalAddress } from "./Dialling.ts"
 
-/** Names that lead nowhere outside of a private network. */
+/** Names that lead to nothing outside a private network, each with its port. */
 const private_name =
   /(?<![\w.-])(?:[a-z0-9_-]+\.)+(?:internal|intranet|local|localdomain|localhost|lan|corp|svc|consul|home\.arpa)\.?(?::\d{1,5})?(?![\w-]|\.\w)/gi
-/** A name without a dot, where the words of a failed lookup or connection say that it is a host. */
+/** A name without a dot, if the words of a failed lookup or connection around it show that it is a host. */
 const dialled_name =
   /(?:(?<=\b(?:ENOTFOUND |EAI_AGAIN |(?:host|hostname|host name|server at)[ =:]{0,2}\\?["']))[a-z\d_-]+(?::\d{1,5})?|(?<=\b(?:ECONNREFUSED|ECONNRESET|EHOSTUNREACH|ETIMEDOUT|connect to|connecting to|host|dial tcp) )[a-z\d_-]+:\d{1,5})(?![\w-]|\.\w)|(?<=\blookup )[a-z\d_-]+(?= on \S{1,99}: |: no such host)/gi
 const url_authority = /(?<=\b[a-z][a-z0-9+.-]{0,31}:\/\/)[^\s/?#"'`<>\\]+/gi
-// The letter before an address may be that of an escaped end of line.
+// The letter before an address may be part of an escaped line end, such as `\n`.
 const four =
   /(?:(?<![a-z\d.])|(?<=\\[nrt]))((?:\d{1,3}\.){3}\d{1,3})(?::\d{1,5})?(?![a-z\d]|\.\w)/gi
 const six =
@@ -20,11 +20,11 @@ const six =
 const withoutPrivateAddress = (found: string, address: string): string =>
   isAddress(address) && !isGlobalAddress(address) ? "[host]" : found
 
-/** Two words with colons between them (`Face::Bad`) may look like an address. */
+/** Words with colons between them, such as `Face::Bad`, may look like an address. */
 const withoutPrivateSix = (found: string, address: string): string =>
   /\d|^f[cd]/i.test(address) ? withoutPrivateAddress(found, address) : found
 
-/** Without the user too. */
+/** The authority of a URL without its user; `[host]` if the host is private. */
 const withoutPrivateAuthority = (authority: string): string => {
   const host = authority.slice(authority.lastIndexOf("@") + 1)
   const url = URL.parse(`http://${host}`)
@@ -38,9 +38,9 @@ const withoutPrivateAuthority = (authority: string): string => {
 }
 
 /**
- * The text without hosts of a private network: addresses that are not public, names under `internal`, `local` and the like, and
- * names without a dot in a URL and in the words of a failed connection. A public name stays, for its page may be what helps; the
- * user in its URL does not.
+ * Replaces hosts of a private network with `[host]`: addresses that are not public, names under `internal`, `local` and the like,
+ * and names without a dot in a URL or in the words of a failed connection. A public name stays, because its page may help; the
+ * user in its URL is removed.
  */
 const withoutPrivateHosts = (text: string): string =>
   text
@@ -51,8 +51,8 @@ const withoutPrivateHosts = (text: string): string =>
     .replaceAll(four, withoutPrivateAddress)
 
 /**
- * A failure's text without the host that an operator's endpoint names, in any case of its letters, and without hosts of a
- * private network. A name without a dot and a port may be a word of the text, and stays elsewhere.
+ * Replaces the host of an operator's endpoint, in upper or lower case, and hosts of a private network with `[host]`. If the
+ * endpoint's name has no dot, it is replaced only with its scheme or its port, because alone it may be an ordinary word.
  */
 export const withoutHosts = (text: string, endpoint?: string): string => {
   if (endpoint === undefined) return withoutPrivateHosts(text)

@@ -1,6 +1,6 @@
 /**
- * JSON Schema of the whole body of a direct call, by which the merged body is checked before anything is sent: that of the
- * endpoint, at the place of the arguments, with the fixed and bound fields beside it.
+ * Makes the JSON Schema of a direct call's whole body, by which the assembled body is checked before anything is sent. It has the
+ * endpoint's schema at the place of the arguments, with the fixed and bound fields beside it.
  */
 import type { BodyPath, JsonObject } from "./BodyPath.ts"
 import { isJsonObject, memberOf } from "./BodyPath.ts"
@@ -8,7 +8,7 @@ import { definition_keywords, dereferenced } from "./SchemaReference.ts"
 import { strippedSchema } from "./SchemaStrip.ts"
 import { showsPath } from "./SuppliedFields.ts"
 
-/** A schema of objects that lead to this one. Its definitions move to the top, where references look for them. */
+/** Wraps a schema in objects along a path. Its definitions move to the top, where references look for them. */
 const nested = (schema: JsonObject, path: BodyPath): JsonObject => {
   if (path.length === 0 && schema["$schema"] === undefined) return schema
   const { $defs, $schema: _, ...inner } = schema
@@ -19,7 +19,7 @@ const nested = (schema: JsonObject, path: BodyPath): JsonObject => {
   return $defs === undefined ? whole : { ...whole, $defs }
 }
 
-/** The schema with a property at the path that may be anything. */
+/** Adds a property at a path. Any value fits it. */
 const withProperty = (schema: JsonObject, path: BodyPath, root: JsonObject): JsonObject => {
   const [name, ...rest] = path
   if (name === undefined) return schema
@@ -42,7 +42,7 @@ export interface RequestParts {
   readonly set: ReadonlyArray<BodyPath>
 }
 
-/** The schema of the body with the parameters of the path in it. */
+/** The schema of the assembled body, before the parameters of the path are taken out of it. */
 export const assembledSchema = ({ args_into, schema, set }: RequestParts): JsonObject =>
   set.reduce(
     (whole, path) => (showsPath(whole, path) ? whole : withProperty(whole, path, whole)),
@@ -50,8 +50,8 @@ export const assembledSchema = ({ args_into, schema, set }: RequestParts): JsonO
   )
 
 /**
- * What the schema of a body says of its fixed values, whatever stands beside them. What depends on other members, such as
- * `required` and branches, is left out: what this refuses, no arguments can make good.
+ * The part of a body's schema that depends on its fixed values alone. What depends on other members too, such as `required` and
+ * branches, is left out. So if this schema refuses the fixed values, no arguments can help.
  */
 export const fixedSchema = (request: JsonObject, fixed: JsonObject): JsonObject => {
   const within = (schema: JsonObject, values: JsonObject): JsonObject => {
@@ -83,7 +83,7 @@ export const fixedSchema = (request: JsonObject, fixed: JsonObject): JsonObject 
   return { ...within(request, fixed), ...(Object.fromEntries(definitions) as JsonObject) }
 }
 
-/** The schema of the body as it is sent, without the parameters of the path. */
+/** The schema of the body as it is sent, without these parameters of the path and the query. */
 export const sentSchema = (
   assembled: JsonObject,
   parameters: ReadonlyArray<BodyPath>

@@ -1,6 +1,6 @@
 /**
- * Resolves the tools of a configuration: what a model is shown of each, and the request that its calls become. Whatever
- * cannot be right is refused here, before anything runs.
+ * Resolves the tools of a configuration: what a model is shown of each, and the request that its calls become. A configuration
+ * that cannot work is refused here, before anything runs.
  */
 import { Cause, Exit, Result, Schema } from "effect"
 import { issueText } from "../entry/SchemaIssues.ts"
@@ -53,9 +53,12 @@ export interface DirectTarget {
   readonly call: DirectRequest
   /** JSON Schema of the merged body without the parameters of the path and the query. */
   readonly request_schema: JsonObject
-  /** The paths of fixed and bound fields: what is wrong there is not the model's. */
+  /** The paths of fixed and bound fields. A fault in one of them is not the model's. */
   readonly set: ReadonlyArray<BodyPath>
-  /** A workflow whose revision each run asks for; then the model reads its outputs and its trace. Absent = none. */
+  /**
+   * The reference of a workflow. Each run asks for its revision, and the model reads the workflow's outputs and trace. Absent =
+   * the call is not of a workflow.
+   */
   readonly reference?: string
 }
 
@@ -68,12 +71,12 @@ export interface GatewayTarget {
 export interface ResolvedTool extends Repeating {
   readonly name: string
   readonly namespace: "platform" | "gateway" | "reference" | "callback"
-  /** The server that policies name. */
+  /** The name by which policies know the tool's server. */
   readonly provider: string
   /** The stable id on the platform. */
   readonly id: string
   readonly description: string
-  /** What the model is shown. */
+  /** The schema that the model is shown. */
   readonly input_schema: JsonObject
   readonly read_only: boolean
   readonly permission?: Permission
@@ -86,11 +89,11 @@ export interface ToolResolution {
   /** The URL of the platform's callback; undefined = there is none, and no call can be made. */
   readonly endpoint: string | undefined
   readonly profile: CallProfile
-  /** The revisions that references stand for, by their identities. */
+  /** The revisions for which references stand, by the references. */
   readonly revisions: ReadonlyMap<string, WorkflowRevision>
   /** Values of tokens that hold for the whole deployment; they are written into the fixed body. */
   readonly identity: JsonObject
-  /** Is there a host that says what it knows of a turn? */
+  /** Whether there is a host that can be asked about a turn. */
   readonly hasContext: boolean
 }
 
@@ -100,7 +103,7 @@ const open_schema: JsonObject = { type: "object", properties: {}, additionalProp
 
 const pathOf = (text: string): BodyPath => text.split(".")
 
-/** The call with those of its bound fields in the fixed body that the identity fills in. */
+/** The call, with the bound fields that the identity fills in moved to the fixed body. */
 const withIdentity = (call: DirectRequest, identity: JsonObject): DirectRequest => {
   const { body = {}, context = {}, ...rest } = call
   let fixed: JsonObject = body
@@ -117,7 +120,7 @@ const withIdentity = (call: DirectRequest, identity: JsonObject): DirectRequest 
   }
 }
 
-/** Why a bound field can never be filled in, of the first such field; undefined = each can. */
+/** Why a bound field can never get a value, for the first such field; undefined = all can. */
 const bindingProblem = (
   { context = {} }: DirectRequest,
   { hasContext, identity }: ToolResolution
@@ -131,7 +134,7 @@ const bindingProblem = (
   return undefined
 }
 
-/** Why a call without a body cannot carry these parts; undefined = it can. */
+/** Why a call of a method without a body cannot have these parts; undefined = it can. */
 const queryProblem = (call: DirectRequest): string | undefined => {
   const { args_into, body = {}, context = {}, method, path } = call
   if (hasBody(method)) return undefined
@@ -151,7 +154,10 @@ const queryProblem = (call: DirectRequest): string | undefined => {
     : `${method} sends its fields as a query, and "${nested}" is no scalar`
 }
 
-/** The endpoint of the platform, and the path checked against it with any values in its parameters. */
+/**
+ * Checks the path against the platform's endpoint, with stand-ins for its parameters. Returns the endpoint. Fails if there is
+ * none or the path is refused.
+ */
 const checkTarget = (
   name: string,
   { endpoint, profile }: ToolResolution,
@@ -178,12 +184,12 @@ interface Direct {
   readonly call: DirectRequest
   /** The endpoint's schema of the arguments. */
   readonly schema: JsonObject
-  /** Of the whole body. Absent = it follows from `schema`. */
+  /** The schema of the whole body. Absent = it follows from `schema`. */
   readonly request_schema?: JsonObject | undefined
   readonly allowNestedBind: boolean
 }
 
-/** Why the endpoint refuses what is filled in always, so that no call could be sent; undefined = it does not. */
+/** Why the fixed body does not fit the endpoint's schema, so that no call could be sent; undefined = it fits. */
 const fixedProblem = (call: DirectRequest, request: JsonObject): string | undefined => {
   if (call.body === undefined) return undefined
   const fixed = bodyOfRequest(call, call.body)
@@ -195,7 +201,10 @@ const fixedProblem = (call: DirectRequest, request: JsonObject): string | undefi
   return `what it always sends does not fit the endpoint's schema: ${problem}`
 }
 
-/** Why something cannot be filled in below a value of a schema, of the first such path; undefined = each can. */
+/**
+ * Why the value at one of these paths cannot be filled in: something on the way is not an object. Undefined = all can be filled
+ * in.
+ */
 const placeProblem = (schema: JsonObject, paths: ReadonlyArray<BodyPath>): string | undefined => {
   for (const path of paths) {
     const at = pathThroughNoObject(schema, path)
@@ -270,7 +279,7 @@ const permissionsOf = ({
   ...(needs_approval === undefined ? undefined : { needs_approval })
 })
 
-/** The permission of an op that its catalogue gives it, where that is not what a tool of its kind has anyway. */
+/** The permission of an op: the configuration's, or else the catalogue's if that is not the default of its kind of tool. */
 const opPermission = (op: PlatformOp, config: PlatformTool) => {
   const given = permissionsOf(config)
   if (given.permission !== undefined || given.needs_approval === true) return given
@@ -459,7 +468,7 @@ const resolveOne = (
   }
 }
 
-/** Resolves a list of configurations; fails with the first that cannot be right. Names are unique. */
+/** Resolves a list of configurations. Fails with the first that cannot work or repeats a name. */
 export const resolveTools = (
   configs: ReadonlyArray<ToolConfig>,
   resolution: ToolResolution

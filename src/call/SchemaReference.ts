@@ -1,16 +1,16 @@
 /**
- * References within a JSON Schema, followed inside its own document, and the schemas that stand beside a schema for one value.
+ * Follows the references of a JSON Schema inside its own document, and finds the schemas that apply to the same value.
  */
 import { Result } from "effect"
 import type { Json } from "../Canonical.ts"
 import type { BodyPath, JsonObject } from "./BodyPath.ts"
 import { isJsonObject, memberOf } from "./BodyPath.ts"
 
-/** Keywords whose values are lists of further schemas of the same value. */
+/** Keywords whose values are lists of further schemas for the same value. */
 export const branches = ["allOf", "anyOf", "oneOf"]
-/** Where definitions are kept: nothing is taken out of them, because other places may refer to them too. */
+/** Keywords of definitions. No field is taken out of a definition, because other places may refer to it too. */
 export const definition_keywords = ["$defs", "definitions"]
-/** Keywords whose values are data and no schemas. */
+/** Keywords whose values are data and not schemas. */
 export const data_keywords: ReadonlySet<string> = new Set([
   "const",
   "default",
@@ -18,7 +18,7 @@ export const data_keywords: ReadonlySet<string> = new Set([
   "example",
   "examples"
 ])
-/** References that lead to references, before they count as none. */
+/** How many references are followed in a row. */
 const references_max = 16
 
 const decodedPart = (part: string): string =>
@@ -45,7 +45,7 @@ const named = (reference: string, root: JsonObject): Json | undefined => {
   if (path === undefined) return reference.startsWith("#") ? anchored(reference, root) : undefined
   let found: Json | undefined = root
   for (const part of path) {
-    // A number is the place in a list, as in `#/anyOf/0`.
+    // A number is an index into a list, as in `#/anyOf/0`.
     found = Array.isArray(found)
       ? (found as ReadonlyArray<Json>)[Number(part)]
       : memberOf(found, part)
@@ -53,7 +53,10 @@ const named = (reference: string, root: JsonObject): Json | undefined => {
   return found
 }
 
-/** The schema with the local reference at its top replaced by what it names; members beside it stay. */
+/**
+ * Replaces the local reference at the top of a schema with what it names; members beside the reference override the target's. A
+ * reference that does not name an object stays.
+ */
 export const dereferenced = (schema: JsonObject, root: JsonObject): JsonObject => {
   let found = schema
   for (let left = references_max; left > 0; left--) {
@@ -69,7 +72,7 @@ export const dereferenced = (schema: JsonObject, root: JsonObject): JsonObject =
 const listOf = (value: Json | undefined): ReadonlyArray<Json> =>
   Array.isArray(value) ? (value as ReadonlyArray<Json>) : []
 
-/** Further schemas of the same value, whatever they say of it. */
+/** All schemas in this one that are about the same value, whether it has to fit them or not. */
 export const subschemas = (schema: JsonObject): ReadonlyArray<JsonObject> => {
   const { dependentSchemas, else: otherwise, if: condition, not, then } = schema
   return [
@@ -82,11 +85,11 @@ export const subschemas = (schema: JsonObject): ReadonlyArray<JsonObject> => {
   ].filter(isJsonObject)
 }
 
-/** The reference in a schema, where it names a schema of this document. */
+/** Whether a value is a reference into its own document. */
 const isLocal = (reference: Json | undefined): reference is string =>
   typeof reference === "string" && reference.startsWith("#")
 
-/** Those of every schema in it; what stands in data (`data_keywords`) is none. */
+/** Adds the local references of all schemas in a value. There are none in data (`data_keywords`). */
 const collectReferences = (value: Json, into: Array<string>): void => {
   if (Array.isArray(value)) {
     for (const each of value as ReadonlyArray<Json>) collectReferences(each, into)
@@ -98,7 +101,7 @@ const collectReferences = (value: Json, into: Array<string>): void => {
   }
 }
 
-/** Can it have references? Most schemas have none. Leaves nothing to collect (bench row `calls`). */
+/** Whether a value may have references. Most schemas have none, and then nothing is collected (bench row `calls`). */
 const mayRefer = (value: Json): boolean => {
   if (typeof value !== "object" || value === null) return false
   if (Array.isArray(value)) return value.some(mayRefer)
@@ -128,7 +131,7 @@ const withReferences = (value: Json, change: (reference: string) => string): Jso
   )
 }
 
-/** Does a reference name something outside the definitions, which goes where a schema is changed? */
+/** Whether a reference names a place outside the definitions, which a change of the schema could remove. */
 const isOutside = (reference: string): boolean => {
   const path = pointerPath(reference)
   return path !== undefined && !definition_keywords.includes(path[0] ?? "")
@@ -142,8 +145,8 @@ const freshName = (schema: JsonObject): string => {
 }
 
 /**
- * The same schema, in which no reference names a place that is no definition: what refers to the whole, or to a part of it,
- * refers to a copy among the definitions.
+ * The same schema, but all of its local references lead to definitions. A reference to the whole or to a part of it leads to a
+ * copy of that among the definitions instead.
  */
 export const withOwnCopy = (schema: JsonObject): JsonObject => {
   if (!referencesIn(schema).some(isOutside)) return schema

@@ -1,6 +1,6 @@
 /**
- * The JSON Schema that a model is shown of a call: that of the endpoint without the fields that others fill in, wherever it
- * names them. What it says less than the endpoint's own is checked when the whole body is put together.
+ * Makes the JSON Schema that a model is shown for a call: the endpoint's schema without the fields that others fill in, wherever
+ * it names them. The result may be less strict than the endpoint's schema, by which the assembled body is checked later.
  */
 import type { Json } from "../Canonical.ts"
 import type { BodyPath, JsonObject } from "./BodyPath.ts"
@@ -13,7 +13,10 @@ import {
   withOwnCopy
 } from "./SchemaReference.ts"
 
-/** Of one field to take out: the document, and the schemas of one value that led here, so that a circle ends. */
+/**
+ * Where the removal of a field has arrived. `root` is the document. `above` has the schemas of the same value on the way here, so
+ * that a circle of references ends.
+ */
 interface Place {
   readonly root: JsonObject
   readonly path: BodyPath
@@ -23,7 +26,7 @@ interface Place {
 const without = (schema: JsonObject, ...names: ReadonlyArray<string>): JsonObject =>
   Object.fromEntries(Object.entries(schema).filter(([name]) => !names.includes(name)))
 
-/** The members changed; the same object where none was. */
+/** Changes each member; undefined removes it. Returns the same object if nothing changed. */
 const mapped = (
   members: JsonObject,
   change: (member: Json, name: string) => Json | undefined
@@ -38,7 +41,7 @@ const mapped = (
   return isSame ? members : Object.fromEntries(entries)
 }
 
-/** The schema with a keyword's new value; the same schema where it is the old one. */
+/** Sets the value of a keyword. Returns the same schema if it has that value already. */
 const withKeyword = (schema: JsonObject, keyword: string, value: Json): JsonObject =>
   schema[keyword] === value ? schema : { ...schema, [keyword]: value }
 
@@ -55,7 +58,7 @@ const withoutName = (names: Json, name: string): Json => {
   return names.filter((each: Json) => each !== name)
 }
 
-/** Has it lost all of its properties, with nothing left that a model could give? */
+/** Whether a schema has lost all of its properties and has nothing left that a model could give. */
 const isHollow = (schema: JsonObject): boolean => {
   const { additionalProperties, patternProperties, properties } = schema
   return (
@@ -67,7 +70,7 @@ const isHollow = (schema: JsonObject): boolean => {
   )
 }
 
-/** A schema, and what a value must also follow. */
+/** Adds a schema that the value must fit too. */
 const also = (schema: JsonObject, further: JsonObject): JsonObject => {
   const { allOf } = schema
   return {
@@ -83,7 +86,7 @@ const strippedBranches = (schema: JsonObject, place: Place): JsonObject => {
     if (!Array.isArray(list)) continue
     const each = mappedList(list, (one) => strippedPart(one, place))
     if (each === list) continue
-    // Without the field that told them apart, several branches of `oneOf` may hold.
+    // Without the field that distinguishes them, several branches of `oneOf` may fit, so it becomes `anyOf`.
     left =
       keyword === "oneOf"
         ? also(without(left, keyword), { anyOf: each })
@@ -92,7 +95,10 @@ const strippedBranches = (schema: JsonObject, place: Place): JsonObject => {
   return left
 }
 
-/** Who fills the field in decides a condition on it: the model may follow either side, and `not` falls away. */
+/**
+ * Removes a field from conditions. Whoever fills the field in decides a condition about it. Therefore the model may follow either
+ * side, and a `not` about the field is removed.
+ */
 const strippedConditions = (schema: JsonObject, place: Place): JsonObject => {
   const { else: otherwise = true, if: condition, not, then = true } = schema
   const isDecided = (each: Json | undefined) =>
@@ -127,7 +133,10 @@ const strippedDependents = (schema: JsonObject, place: Place): JsonObject => {
   return left
 }
 
-/** Data in the schema: examples lose the field, and what fixes the whole value falls away. */
+/**
+ * Removes a field from data in the schema. A `default` and examples lose the field; a `const` or `enum` that contains it is
+ * removed.
+ */
 const strippedData = (schema: JsonObject, { path }: Place): JsonObject => {
   const has = (value: Json): boolean => valueAt(value, path) !== undefined
   const lost = (value: Json): Json =>
@@ -149,7 +158,7 @@ const strippedData = (schema: JsonObject, { path }: Place): JsonObject => {
   })
 }
 
-/** What the names of members have to be, where it lists them, without one name; undefined = nothing is left of it. */
+/** A `propertyNames` schema without one of the names that it lists; undefined = it lists no other name. */
 const namesWithout = (names: Json, name: string): Json | undefined => {
   if (!isJsonObject(names)) return names
   const { const: only, enum: listed } = names
@@ -160,8 +169,8 @@ const namesWithout = (names: Json, name: string): Json | undefined => {
 }
 
 /**
- * The schema without a property, whatever else it says of it. An empty `required` is left out, and so is `minProperties`,
- * which counts the property too.
+ * Removes a property from all keywords of a schema that name it. Also removes a `required` that becomes empty, and
+ * `minProperties`, because it counts the property too.
  */
 const withoutProperty = (schema: JsonObject, name: string): JsonObject => {
   const isDeclared = memberOf(schema["properties"], name) !== undefined
@@ -202,7 +211,7 @@ const strippedMember = (schema: JsonObject, { path, root }: Place): JsonObject =
 const strippedPart = (schema: Json, place: Place): Json =>
   isJsonObject(schema) ? strip(schema, place) : schema
 
-/** The same schema where it says nothing of the path. */
+/** Removes the field at a path from a schema. Returns the same schema if it does not mention the path. */
 const strip = (schema: JsonObject, { above, path, root }: Place): JsonObject => {
   if (path.length === 0 || above.includes(schema)) return schema
   const place = { root, path, above: [...above, schema] }
@@ -216,9 +225,9 @@ const strip = (schema: JsonObject, { above, path, root }: Place): JsonObject => 
 }
 
 /**
- * The schema without the fields at these paths. Everything else stays: other fields of the same name, other constraints,
- * whether the object is closed. An object that loses its last property goes with it, and so does a definition that nothing
- * refers to any more. The source is not changed, and is given back where it has none of the fields.
+ * The schema without the fields at these paths. Other fields of the same name stay, and a closed object stays closed. An object
+ * that loses its last property is removed too, and so is a definition that nothing refers to any more. The given schema is not
+ * changed; it is returned itself if it has none of the fields.
  */
 export const strippedSchema = (schema: JsonObject, paths: ReadonlyArray<BodyPath>): JsonObject => {
   if (paths.length === 0) return schema
@@ -227,12 +236,13 @@ export const strippedSchema = (schema: JsonObject, paths: ReadonlyArray<BodyPath
   return left === root ? schema : withoutUnusedDefinitions(left)
 }
 
-/** Schemas that are looked at for one field. More of them make a schema larger than any model reads. */
+/** How many schemas are examined for one field at most. With more of them, a schema is larger than any model can read. */
 const schemas_max = 10_000
 
 /**
- * Why a field cannot be taken out of a schema: a reference on its way that nobody can follow (of another document, say), one
- * that leads back to itself, or too many schemas on the way. Undefined = it can. Ask it before `strippedSchema`.
+ * Why a field cannot be taken out of a schema: a reference on the way that cannot be followed (for instance into another
+ * document), a reference that leads back to itself, or too many schemas on the way. Undefined = it can. Call it before
+ * `strippedSchema`.
  */
 export const stripProblem = (schema: JsonObject, field: BodyPath): string | undefined => {
   const root = withOwnCopy(schema)

@@ -1,5 +1,5 @@
 /**
- * The fields that an endpoint requires, and who supplies them: the model, the fixed body or the run's context.
+ * Finds the fields that an endpoint requires and nobody supplies: neither the model, nor the fixed body, nor the run's context.
  */
 import type { Json } from "../Canonical.ts"
 import type { BodyPath, JsonObject } from "./BodyPath.ts"
@@ -9,7 +9,7 @@ import { dereferenced } from "./SchemaReference.ts"
 const schemasIn = (list: Json | undefined): ReadonlyArray<Json> =>
   Array.isArray(list) ? (list as ReadonlyArray<Json>) : []
 
-/** All schemas that hold for a value of this one at once: it, and what `allOf` adds. */
+/** The schemas that a value has to fit at once: this one and those of its `allOf`. */
 const schemasAtOnce = (schema: JsonObject, root: JsonObject): ReadonlyArray<JsonObject> => {
   const found = dereferenced(schema, root)
   return [
@@ -38,7 +38,7 @@ const propertiesOf = (
     return isJsonObject(member) ? [member] : []
   })
 
-/** Does a schema oblige whoever follows it to give a value at this path? */
+/** Whether every value that fits the schema has a value at this path. */
 const requiresPath = (schema: JsonObject, path: BodyPath): boolean => {
   let nodes: ReadonlyArray<JsonObject> = [schema]
   for (const name of path) {
@@ -49,7 +49,7 @@ const requiresPath = (schema: JsonObject, path: BodyPath): boolean => {
   return true
 }
 
-/** Does a schema show a property at this path? */
+/** Whether the schema declares a property at this path. */
 export const showsPath = (schema: JsonObject, path: BodyPath): boolean => {
   let nodes: ReadonlyArray<JsonObject> = [schema]
   for (const name of path) {
@@ -62,7 +62,10 @@ export const showsPath = (schema: JsonObject, path: BodyPath): boolean => {
   return true
 }
 
-/** Does a schema take no object, by itself or by each of its branches? One that leads back to itself says nothing by that. */
+/**
+ * Whether no object fits the schema, by its own type or by its branches. A schema inside itself, which is still being examined,
+ * decides nothing.
+ */
 const isNoObject = (
   schema: JsonObject,
   root: JsonObject,
@@ -83,7 +86,10 @@ const isNoObject = (
   return takesNone
 }
 
-/** The part of a path at which a schema takes no object, such as a list, so that nothing can be filled in below; undefined = none. */
+/**
+ * The beginning of a path, up to the first value that cannot be an object (a list, for instance), so that nothing can be filled
+ * in below it; undefined = there is no such value.
+ */
 export const pathThroughNoObject = (schema: JsonObject, path: BodyPath): BodyPath | undefined => {
   let nodes: ReadonlyArray<JsonObject> = [schema]
   for (const [at, name] of path.entries()) {
@@ -94,23 +100,23 @@ export const pathThroughNoObject = (schema: JsonObject, path: BodyPath): BodyPat
   return undefined
 }
 
-/** Who fills the fields of a body in. */
+/** Who supplies the fields of a body. */
 export interface Suppliers {
-  /** What the model is shown. */
+  /** The schema that the model is shown. */
   readonly model: JsonObject
-  /** Where its arguments are placed. */
+  /** Where the model's arguments are placed. */
   readonly args_into: BodyPath
   /** The paths of fixed and bound fields. */
   readonly set: ReadonlyArray<BodyPath>
 }
 
-/** Is there always a value at the path: set there, above it or below it, or demanded from the model? */
+/** Whether there is always a value at the path: it is set there, above it or below it, or required of the model. */
 export const isSupplied = ({ args_into, model, set }: Suppliers, path: BodyPath): boolean =>
   set.some((each) => isPrefix(each, path) || isPrefix(path, each)) ||
   isPrefix(path, args_into) ||
   (isPrefix(args_into, path) && requiresPath(model, path.slice(args_into.length)))
 
-/** Schemas within schemas that are walked, before a schema that refers to itself ends the walk. */
+/** How deep schemas are examined. This ends the walk of a schema that refers to itself. */
 const depth_max = 32
 
 /** The required fields of an endpoint's schema that nobody supplies, as dotted paths. */
@@ -118,10 +124,10 @@ export const unsuppliedFields = (
   request: JsonObject,
   suppliers: Suppliers
 ): ReadonlyArray<string> => {
-  // The model is shown the whole: whatever it requires is required of the model.
+  // The model is shown the whole schema, so everything that it requires is required of the model.
   if (suppliers.model === request && suppliers.args_into.length === 0) return []
   const filled = [...suppliers.set, suppliers.args_into]
-  /** Objects that are always there, because something is filled in below them. */
+  /** The members at a path that are always there, because something is filled in below them. */
   const always = (at: BodyPath): ReadonlyArray<string> =>
     filled.flatMap((path) =>
       path.length > at.length && isPrefix(at, path) ? [path[at.length] ?? ""] : []
@@ -131,7 +137,7 @@ export const unsuppliedFields = (
     const all = schemas.flatMap((schema) => schemasAtOnce(schema, request))
     return [...new Set([...requiredOf(all), ...always(at)])].flatMap((name) => {
       const path = [...at, name]
-      // A fixed or bound field that is the whole object: its own members are not looked at.
+      // The whole object is a fixed or bound field, so its members are not examined.
       if (suppliers.set.some((each) => isPrefix(each, path))) return []
       return isSupplied(suppliers, path) ? walk(propertiesOf(all, name), path) : [path.join(".")]
     })

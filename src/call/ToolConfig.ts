@@ -20,12 +20,12 @@ const Part = Schema.String.check(
 )
 const Text = Schema.String.check(Schema.isMaxLength(4_000))
 
-/** What every type takes. `needs_approval: true` stands for the permission `ask`. */
+/** The members that every type accepts. `needs_approval: true` stands for the permission `ask`. */
 const common = {
   permission: Schema.optionalKey(Permission),
   needs_approval: Schema.optionalKey(Schema.Boolean)
 }
-/** What a type takes whose description and schema nobody else knows. */
+/** The members of a type whose name, description and schema the configuration may give. */
 const described = {
   ...common,
   name: Schema.optionalKey(Name),
@@ -34,7 +34,7 @@ const described = {
 }
 const named = { ...described, name: Name }
 
-/** A tool that is registered in the runtime, or that comes along. */
+/** A tool that is registered in the runtime, or one of those that it includes without being registered. */
 const BuiltinTool = Schema.Struct({ ...common, type: Schema.Literal("builtin"), name: Name })
 
 /** An action of a provider, which the platform's gateway runs with its own secrets. */
@@ -80,7 +80,7 @@ const ReferenceTool = Schema.Struct({
   /** Absent = variant. */
   ref_by: Schema.optionalKey(Schema.Literals(["variant", "environment"])),
   slug: Part,
-  /** Of a variant. Absent = its latest revision. */
+  /** The version of the variant. Absent = its latest revision. */
   version: Schema.optionalKey(Part),
   environment: Schema.optionalKey(Part),
   ...repeating
@@ -106,7 +106,7 @@ const GatewayRef = Schema.String.check(
   Schema.makeFilter((text) => Result.isSuccess(parseCallRef(text)) || "it is no reference")
 )
 
-/** A tool that a host has resolved: with the request that the runtime sends, or with the gateway's reference. */
+/** A tool that a host has resolved, either to the request that the runtime sends or to a reference of the gateway. */
 export const CallbackTool = Schema.Struct({
   ...named,
   kind: Schema.Literal("callback"),
@@ -114,7 +114,7 @@ export const CallbackTool = Schema.Struct({
   callRef: Schema.optionalKey(GatewayRef),
   /** JSON Schema of the whole body. Absent = it follows from `input_schema`, and fixed and bound fields may be anything. */
   request_schema: Schema.optionalKey(WrittenSchema),
-  /** A bound field lies within `args_into`; then `input_schema` must not show it. Absent = it may not lie there. */
+  /** True = a bound field may lie within `args_into`, and `input_schema` must not show it. Absent = none may. */
   allow_nested_bind: Schema.optionalKey(Schema.Boolean),
   /** Absent = it may write. */
   read_only: Schema.optionalKey(Schema.Boolean),
@@ -170,12 +170,12 @@ const nameIn = (record: Readonly<Record<string, unknown>>): string | undefined =
     (each): each is string => typeof each === "string" && each !== ""
   )
 
-/** Decodes one configuration. `at` is its place, for the error of one without a name. */
+/** Decodes one configuration. `at` is its place, which the error names if the configuration has no name. */
 export const decodeToolConfig = (
   value: unknown,
   at: string
 ): Result.Result<ToolConfig, ToolConfigRefused> => {
-  // A copy within bounds: undefined members count as left out, and nobody changes it later.
+  // The copy is within bounds and has no undefined members, and nobody can change it later.
   const read = readJsonValue(value)
   if (Result.isFailure(read)) {
     return Result.fail(refusePlace("InvalidToolConfig", at, read.failure.message))
@@ -200,10 +200,10 @@ export const decodeToolConfig = (
   return Result.mapError(decode(record), (error) => refused(issueText(error)))
 }
 
-/** The most tools of one configuration. */
+/** The greatest number of tools in one configuration. */
 const tools_max = 1_000
 
-/** Decodes a list of configurations; fails with the first that cannot be read. */
+/** Decodes a list of at most 1,000 configurations. Fails with the first that cannot be read. */
 export const decodeToolConfigs = (
   values: ReadonlyArray<unknown>
 ): Result.Result<ReadonlyArray<ToolConfig>, ToolConfigRefused> => {

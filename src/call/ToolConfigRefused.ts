@@ -1,5 +1,5 @@
 /**
- * A tool's configuration, or an entry of the platform's catalogue, that cannot be right. It ends the start.
+ * The error of a tool's configuration, or of a catalogue entry, that cannot work. With it, the start of the runtime fails.
  */
 import { Schema } from "effect"
 import { truncateUnits } from "../CutText.ts"
@@ -31,7 +31,7 @@ export const refuseConfig = (
 ): ToolConfigRefused =>
   new ToolConfigRefused({ reason, tool, message: `tool "${truncateUnits(tool, 100)}": ${message}` })
 
-/** The same of a configuration that has no name: `place` says where it stands. */
+/** The error of a configuration that has no name; `place` says where it is. */
 export const refusePlace = (
   reason: ToolConfigRefused["reason"],
   place: string,

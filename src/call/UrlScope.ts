@@ -9,11 +9,11 @@ import { embeddedIpv4 } from "./Address.ts"
 
 /** A parsed scope such as `https://api.example.com/v1`. */
 export interface UrlScope {
-  /** With its colon. */
+  /** The scheme with its colon, such as `https:`. */
   readonly scheme: string
-  /** As `normalizedHost` returns it. Undefined = any. */
+  /** The host as `normalizedHost` returns it. Undefined = any. */
   readonly host: string | undefined
-  /** The subdomains of `host`, without `host` itself. */
+  /** True = the scope is the subdomains of `host`, without `host` itself. */
   readonly below: boolean
   /** Empty = the default port of the scheme. */
   readonly port: string
@@ -30,13 +30,16 @@ const units_max = 8_192
 const parsed = (text: string): URL | undefined =>
   text.length > units_max ? undefined : (URL.parse(text) ?? undefined)
 
-/** The host in lower case without trailing dots; an IPv6 address that embeds an IPv4 address becomes that. */
+/** The host in lower case without trailing dots. A mapped or NAT64 IPv6 address becomes the IPv4 address in it. */
 export const normalizedHost = ({ hostname }: URL): string => {
   const host = hostname.toLowerCase().replace(/\.{1,64}$/, "")
   return host.startsWith("[") ? (embeddedIpv4(host.slice(1, -1)) ?? host) : host
 }
 
-/** Parses the URL of a rule; undefined if it cannot. `https://` is any host, `https://*.example.com` the subdomains of one. */
+/**
+ * Parses the URL of a rule; undefined = it cannot be one. `https://` stands for any host, `https://*.example.com` for the
+ * subdomains of one.
+ */
 export const parseUrlScope = (text: string): UrlScope | undefined => {
   const [, word] = /^\s*([a-z][a-z0-9+.-]{0,31}:)[\\/]{2}\s*$/i.exec(text) ?? []
   if (word !== undefined) {
@@ -58,7 +61,10 @@ export const parseUrlScope = (text: string): UrlScope | undefined => {
 const isHost = ({ below, host: wanted }: UrlScope, host: string): boolean =>
   wanted === undefined || (below ? host.endsWith(`.${wanted}`) : host === wanted)
 
-/** Parses a URL that every program reads alike: no controls, spaces, backslashes or user, one authority behind two slashes. */
+/**
+ * Parses a URL that every program reads alike; undefined = this one may be read in several ways. It has no controls, spaces,
+ * backslashes or user, and one authority behind two slashes.
+ */
 export const parsePlainUrl = (text: string): URL | undefined => {
   // oxlint-disable-next-line no-control-regex -- control characters are what is refused
   if (/[\u0000-\u0020\u007f-\u00a0\\]/.test(text)) return undefined
@@ -101,7 +107,7 @@ const flat = (path: string): string => {
   return `/${kept.join("/")}${last === "" && kept.length > 0 ? "/" : ""}`
 }
 
-/** A path as it is sent, and as servers read it that decode escapes once, twice or three times. */
+/** A path as it is sent, and as servers read it that decode its escapes once, twice or three times. */
 const readings = (path: string): ReadonlyArray<string> => {
   const once = unescaped(path)
   const twice = unescaped(once)
@@ -114,7 +120,7 @@ const isMetPath = (path: string, wanted: string): boolean => {
   return readings(path).some((reading) => reading === whole || reading.startsWith(prefix))
 }
 
-/** Whether the query has each of the pairs, in any order. A value may continue beyond the wanted one. */
+/** Whether the query has all wanted pairs, in any order. A value may begin with the wanted one and go on. */
 const isMetSearch = (search: string, wanted: string): boolean => {
   const given = [...new URLSearchParams(search)]
   return [...new URLSearchParams(wanted)].every(([name, value]) =>
@@ -123,8 +129,8 @@ const isMetSearch = (search: string, wanted: string): boolean => {
 }
 
 /**
- * Whether a request for this URL may fall under the scope of a rule that asks or denies. True for a text that is not a
- * URL. A scope without a port matches every port, and an `https:` scope the same host over `http:` too.
+ * Whether a request for this URL may fall under the scope of a rule that asks or denies. True for a text that is not a URL. A
+ * scope without a port matches every port, and an `https:` scope also matches the same host over `http:`.
  */
 export const scopeMayMatch = (scope: UrlScope, text: string): boolean => {
   const url = parsed(text)

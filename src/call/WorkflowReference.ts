@@ -1,6 +1,6 @@
 /**
- * A workflow that is stored on the platform, as a tool: chosen by variant or by environment, and resolved to one revision,
- * which the fixed body of its calls names.
+ * Workflows that are stored on the platform, as tools. A workflow is chosen by variant or by environment. It is resolved to one
+ * revision, which the fixed body of its calls names.
  */
 import { Result, Schema } from "effect"
 import { readJsonValue } from "../entry/BoundedJson.ts"
@@ -26,7 +26,7 @@ export const referenceName = ({ name, slug }: ReferenceTool): string => name ?? 
 const RevisionId = Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(500))
 export const isRevisionId = Schema.is(RevisionId)
 
-/** What the platform says of a reference. */
+/** The platform's answer about a reference. */
 const WorkflowRevision = Schema.Struct({
   revision: RevisionId,
   /** JSON Schema of the workflow's own inputs. */
@@ -37,7 +37,7 @@ export interface WorkflowRevision extends Schema.Schema.Type<typeof WorkflowRevi
 
 const decode = Schema.decodeUnknownResult(WorkflowRevision)
 
-/** A copy of what a host says of a reference; fails with a sentence. */
+/** Decodes a copy of a host's answer about a reference. Fails with a sentence. */
 export const decodeWorkflowRevision = (value: unknown): Result.Result<WorkflowRevision, string> => {
   const read = readJsonValue(value)
   return Result.isFailure(read)
@@ -45,7 +45,7 @@ export const decodeWorkflowRevision = (value: unknown): Result.Result<WorkflowRe
     : Result.mapError(decode(read.success), issueText)
 }
 
-/** Where the request names the revision. */
+/** The path of the body's field that names the revision. */
 export const revision_place = "references.workflow_revision.id"
 
 /** The request that runs a revision: the arguments are its inputs. */

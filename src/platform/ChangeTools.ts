@@ -43,13 +43,13 @@ const ChangeConfiguration = Tool.make("change_configuration", {
 
 export const ChangeTools = Toolkit.make(ApplyChangeset, UpdateFramework, ChangeConfiguration)
 
-// Written in the transaction of the call's event, so each change is made exactly once.
+// Each change is written in the transaction of the call's event, so it is made exactly once.
 const change = {
   namespace: "platform",
   side_effects: "write",
   transactional: true,
   timeout_ms: 5_000,
-  // The customer whose message asked for it, or somebody of the staff.
+  // The customer whose message asked for the change, or a member of the staff.
   approvers: ["customer", "approver", "operator"]
 } as const
 

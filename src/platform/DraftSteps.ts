@@ -31,7 +31,10 @@ const refused = (message: string) => Result.fail(new ChangeRefused({ message }))
 const card_revisions_max = 1_000_000
 const same = (a: unknown, b: unknown): boolean => canonical(a) === canonical(b)
 
-/** Why no more draft can be written; undefined = one can. `open` drafts wait, and `last` is the number of the newest. */
+/**
+ * Why no more drafts can be written; undefined = one more can. `open` is how many drafts wait, and `last` is the number of the
+ * newest.
+ */
 export const noRoomFor = (open: number, last: number): ChangeRefused | undefined => {
   if (open >= drafts_open_max) {
     const message = `${drafts_open_max} drafts wait, which is the most: publish or withdraw some of them`
@@ -137,7 +140,10 @@ const outdated = (draft: Draft, what: string, revision: number): Step<never> =>
 const publishedState = ({ by, reason }: Closing, at: number, revision: number) =>
   ({ status: "published", closed: { by, at, reason }, revision }) as const
 
-/** The framework with the draft's rubric in its next version, and the draft; or why it cannot be published. */
+/**
+ * The framework with the draft's rubric as its next version, and the published draft. Fails with the reason if it cannot be
+ * published.
+ */
 export const publishedRubric = (
   draft: RubricDraft,
   framework: Framework,
@@ -172,7 +178,7 @@ export const publishedRubric = (
   })
 }
 
-/** The card as the draft has it, and the draft; or why it cannot be published. */
+/** The card with the draft's content, and the published draft. Fails with the reason if it cannot be published. */
 export const publishedCard = (
   draft: CardDraft,
   { card, revision }: { readonly card: SystemCard; readonly revision: number },

@@ -126,9 +126,9 @@ export const DraftTools = Toolkit.make(
 
 const namespace = "operations"
 const read = { namespace, side_effects: "read", timeout_ms: 10_000 } as const
-// Written in the transaction of the call's event, so that each is done exactly once.
+// Each change is written in the transaction of the call's event, so it is made exactly once.
 const write = { namespace, side_effects: "write", transactional: true, timeout_ms: 5_000 } as const
-// A draft that nobody approves has no effect: the question is put when it is published.
+// A draft has no effect until it is published, and a person is asked only then.
 const author = { ...write, approval: "at-publication-gate" } as const
 
 export const draftGovernance = {
@@ -148,7 +148,7 @@ export const draftGovernance = {
   },
   publish_draft: {
     ...write,
-    // No rule and no mode of a policy lets it pass without a person.
+    // No rule and no mode of a policy can allow a publication.
     permission: "ask",
     effect_description:
       "Publishes what the draft says: a new version of a framework, by which later scans are judged, or a new card of a system."

@@ -100,7 +100,7 @@ export const failureClusterGovernance = {
   triage_cluster: {
     namespace,
     side_effects: "write",
-    // Written in the transaction of the call's event, so it is set exactly once.
+    // The triage is written in the transaction of the call's event, so it is set exactly once.
     transactional: true,
     timeout_ms: 5_000,
     effect_description:

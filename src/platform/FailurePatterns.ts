@@ -27,9 +27,9 @@ export const FailurePattern = Schema.Struct({
   /** The failures in the last snapshots of its clusters, and their share of those in all examined clusters. */
   failures: Count,
   share: Share,
-  /** The most frequent first. */
+  /** The terms of the clusters with the most failures first, at most 5. */
   terms: Schema.Array(Schema.String),
-  /** Examples from different clusters, the largest cluster first. */
+  /** At most 2 examples from different clusters, the largest cluster first. */
   examples: Schema.Array(Schema.String),
   /** A sentence that may stand in a system card as a known limit. */
   summary: Schema.String

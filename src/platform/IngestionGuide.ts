@@ -1,6 +1,7 @@
 /**
- * How a system sends its traces to its workspace: OTLP over HTTP, by the environment variables that every OpenTelemetry SDK reads
- * (https://opentelemetry.io/docs/specs/otel/protocol/exporter/).
+ * Explains how a system sends its traces to its workspace as OTLP over HTTP: by the environment variables that every
+ * OpenTelemetry SDK reads (https://opentelemetry.io/docs/specs/otel/protocol/exporter/), through a collector, or with requests of
+ * its own.
  */
 
 /** How the system is instrumented. */
@@ -33,6 +34,6 @@ const steps: Readonly<Record<Instrumentation, (url: string) => ReadonlyArray<str
   ]
 }
 
-/** Steps in their order, with the workspace's own address. */
+/** The steps in order. `traces_url` is the URL to which the workspace's systems send their traces. */
 export const ingestionGuide = (by: Instrumentation, traces_url: string): ReadonlyArray<string> =>
   steps[by](traces_url)

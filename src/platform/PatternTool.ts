@@ -10,7 +10,10 @@ import { ClusterSeverity } from "./contracts/FailureCluster.ts"
 import { SystemId } from "./contracts/RecordId.ts"
 import { FailurePattern } from "./FailurePatterns.ts"
 
-/** How many clusters are examined at most, the most severe first. */
+/**
+ * How many clusters are read at most, the most severe first. Closed clusters and those of other systems count too, before they
+ * are left out.
+ */
 export const distilled_clusters_max = 2_000
 
 const patterns_max = 15
@@ -39,7 +42,7 @@ const DistillFailurePatterns = Tool.make("distill_failure_patterns", {
     patterns: Schema.Array(FailurePattern),
     /** True = there are more patterns than were returned. */
     more: Schema.Boolean,
-    /** True = there are more clusters, less severe ones, than were examined. */
+    /** True = there are more clusters, less severe ones, than were read. */
     more_clusters: Schema.Boolean
   }),
   failure: ToolError

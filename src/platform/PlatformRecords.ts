@@ -82,7 +82,10 @@ export interface PlatformRecords extends Schema.Schema.Type<typeof PlatformRecor
 /** The bounds of a batch as JSON, with room for 50,000 failures. */
 export const records_bounds: JsonBounds = { ...bounds_result, units_max: 32_000_000 }
 
-/** Names a failure that belongs to no cluster; undefined = each belongs to one of these clusters or to a stored one. */
+/**
+ * Why the failures cannot be stored: it names the cluster of the first one whose cluster is neither in the batch nor stored.
+ * Undefined = there is none.
+ */
 export const unlinkedFailure = (
   { clusters, failures }: PlatformRecords,
   isKnown: (cluster: string) => boolean

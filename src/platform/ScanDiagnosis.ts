@@ -1,11 +1,11 @@
 /**
- * Why a scan failed, and what helps: what the code of its failure means, and the errors that came with it.
+ * Explains each failure code of a scan: its cause, and what helps.
  */
 import type { ScanFailureCode } from "./contracts/Scan.ts"
 
 interface Diagnosis {
   readonly cause: string
-  /** What to do, in this order. */
+  /** What to do, in order. */
   readonly steps: ReadonlyArray<string>
   /** Whether the next scan may succeed without a change. */
   readonly may_pass_by_itself: boolean

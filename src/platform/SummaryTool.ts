@@ -1,6 +1,5 @@
 /**
- * The Operations Agent's tool that counts what is open in a workspace: how many records are in each state, without any of their
- * contents.
+ * The Operations Agent's tool that counts the records of a workspace in each state, without any of their contents.
  */
 import { Schema } from "effect"
 import * as Tool from "effect/ai/Tool"

@@ -53,7 +53,9 @@ const ofScans = (scans: ReadonlyArray<Scan>, found: Findings): number => {
   return failed
 }
 
-/** `scans` and `errors` are the newest, newest first; errors older than 24 hours are not counted. */
+/**
+ * `scans` and `errors` are the newest ones, newest first; errors older than 24 hours are not counted. `now` is in ms since 1970.
+ */
 export const workspaceHealth = (
   workspace: Workspace,
   scans: ReadonlyArray<Scan>,

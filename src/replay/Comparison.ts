@@ -8,7 +8,7 @@ import type { CallSettled, JournalEntry, RunEvent } from "../run/RunEvent.ts"
 import type { Divergence } from "./Divergence.ts"
 import { positionOf } from "./Divergence.ts"
 
-/** One thing that a run did, which is compared with the other run's under the same key. */
+/** Something that a run did. It is compared with what the other run did under the same key. */
 interface Deed {
   readonly key: string
   readonly what: string
@@ -88,7 +88,9 @@ const deedsOf = (entries: ReadonlyArray<JournalEntry>): ReadonlyMap<string, Deed
   return deeds
 }
 
-/** The first deed of `of` that `other` lacks or, unless `absent`, has with another value; and how many come before it. */
+/**
+ * The first deed of `of` that is not in `other`, or (unless `absent`) has another value there; and how many deeds come before it.
+ */
 const firstOdd = (
   of: ReadonlyMap<string, Deed>,
   other: ReadonlyMap<string, Deed>,
@@ -113,7 +115,7 @@ export const firstDifference = (
   const expected = deedsOf(recorded)
   const got = deedsOf(replayed)
   const odd = firstOdd(expected, got, false)
-  // What the replay did beyond the recording explains what is missing after it.
+  // If the replay did something extra, that explains what is missing after it.
   const extra = firstOdd(got, expected, true)
   if (extra !== undefined && (odd === undefined || extra.before <= odd.before)) {
     const { event, value } = extra.deed

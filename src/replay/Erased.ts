@@ -1,6 +1,6 @@
 /**
- * What is left of a payload that was erased on a subject's request: its SHA-256, so that the audit chain still verifies and
- * a replay reports what is missing.
+ * The mark that replaces a payload which was erased on a person's request. It has the payload's SHA-256, so that the audit chain
+ * can still be verified and a replay reports what is missing.
  */
 import { Schema } from "effect"
 import type { JournalEntry } from "../run/RunEvent.ts"
@@ -13,7 +13,7 @@ export interface Erased extends Schema.Schema.Type<typeof Erased> {}
 
 const isMark = Schema.is(Erased)
 
-/** Is the value an erasure mark, as JSON or as a text of that JSON? */
+/** Whether the value is an erasure mark, as JSON or as the text of that JSON. */
 export const isErased = (value: unknown): boolean => {
   if (typeof value === "string") {
     return value.startsWith('{"erased":') && value.length === mark_length && marked(value)
@@ -24,7 +24,7 @@ export const isErased = (value: unknown): boolean => {
 const mark_length = JSON.stringify({ erased: "0".repeat(64) }).length
 const marked = (text: string): boolean => /^\{"erased":"[0-9a-f]{64}"\}$/.test(text)
 
-/** Where in the journal a value was erased: the event's seq and the path of the member, with dots. */
+/** Where in the journal a value was erased: the event's `seq`, and the path of the member, with dots between the names. */
 export interface ErasedPlace {
   readonly seq: number
   readonly path: string
@@ -40,7 +40,7 @@ const search = (value: unknown, path: string, found: (path: string) => void): vo
 
 const places_max = 1_000
 
-/** At most 1,000, oldest first. */
+/** The places of erased values, oldest first; at most 1,000. */
 export const erasedPlaces = (entries: ReadonlyArray<JournalEntry>): ReadonlyArray<ErasedPlace> => {
   const places: Array<ErasedPlace> = []
   for (const { event, seq } of entries) {

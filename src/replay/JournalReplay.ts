@@ -1,7 +1,7 @@
 /**
- * Replays a journal through the decider. What came from outside (a turn, a result, a decision, a claim) is taken from the
- * journal as an input; every other event has to come out of the decider and the fold again. A replay that does not diverge
- * has made the same journal, event for event. It is pure: it calls no model and no tool, and asks no person.
+ * Replays a journal through the decider. What came from outside (a turn, a result, a decision, a claim) is taken from the journal
+ * as an input. The decider and the fold have to produce every other event again. A replay without a divergence has made the same
+ * journal, event for event. It is pure: it calls no model and no tool, and asks no person.
  */
 import type { Decision } from "../approval/Approval.ts"
 import { isSameJson } from "../Canonical.ts"
@@ -45,7 +45,7 @@ const decisionEvents = (
   state: RunState,
   event: Extract<RunEvent, { _tag: "ApprovalDecided" }>
 ): ReadonlyArray<RunEvent> => {
-  // The stop that follows from a refused extension is concluded like any other.
+  // If an extension was refused, the stop that follows is concluded like any other.
   const question = questionOf(state, event.approval)
   if (question?._tag === "ApprovalRequested" && question.limit !== undefined) {
     return state.question?.approval === event.approval ? [event] : none
@@ -55,7 +55,7 @@ const decisionEvents = (
   return decideApproval(state, verdict, 0).events
 }
 
-/** A client's result is the event behind the one that closes its call. */
+/** The events that close a question. If a client answered, its result is a separate event, which follows. */
 const closedEvents = (
   state: RunState,
   event: Extract<RunEvent, { _tag: "ApprovalClosed" }>,
@@ -101,7 +101,7 @@ const settlementEvents = (
       transient: error.class === "ToolTransientError"
     })
   }
-  // `reconciled`: the tool may have reconciled the call; what it said is recorded.
+  // `reconciled` is set because the tool may have reconciled the call; its answer is in the recording.
   return decide(state, { _tag: "Finished", settled: event, reconciled: true })
 }
 
@@ -126,7 +126,7 @@ const dispatchInput = (
   }
 }
 
-/** The input that a recorded event was decided from, where the event holds all of it. */
+/** The input from which a recorded event was decided, if the event contains all of it; otherwise undefined. */
 const inputOf = (state: RunState, event: RunEvent): RunInput | undefined => {
   switch (event._tag) {
     case "ModelTurned": {
@@ -247,7 +247,7 @@ export const replayJournal = (
       apply(entry)
       continue
     }
-    // Inputs that were decided together have their conclusions after the last of them.
+    // If several inputs were decided together, their conclusions come after the last of them.
     const events = isAccepted(state) ? decidedAgain(state, run, entry) : [entry.event]
     if (events.length === 0) {
       const what = "the decider makes nothing of this"

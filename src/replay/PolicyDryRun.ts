@@ -39,7 +39,7 @@ export interface Judged extends PastCall {
 
 export interface DryRun {
   readonly runs: number
-  /** The number of calls that reached the gate. Calls with an unknown tool name and delegations do not count. */
+  /** The number of calls that were tried: those that reached the gate and whose tool still exists. Delegations do not count. */
   readonly calls: number
   readonly now: Readonly<Record<Permission, number>>
   readonly was: Readonly<Record<Permission, number>>
@@ -78,7 +78,7 @@ const before: ReadonlySet<string | undefined> = new Set([
 ])
 
 const wasOf = (recording: Recording, call: RecordedCall): Permission => {
-  // The policy asked for one that was authorised in advance, too.
+  // The policy's answer was ask for a call that was authorised in advance, too.
   if (call.authorized !== undefined) return "ask"
   if (recording.questions.some(({ request }) => request.call === call.id)) return "ask"
   return call.permission ?? (reasonOf(call) === "PERMISSION_DENIED" ? "deny" : "allow")
@@ -104,12 +104,13 @@ export class PolicyDryRun {
     if (this.#quarantined.length < list_max) this.#quarantined.push(run)
   }
 
+  /** Tries the policy on the calls of one run. */
   add(run: RunId, recording: Recording): void {
     this.#runs++
     const delegated = new Set<string>()
     const supervisor = agentOfRun(recording.accepted)
     const agents = new Map<string, AgentName>([["0", supervisor]])
-    /** By the step of their turn: between two turns a frame may have gone on with another agent. */
+    /** The agent of each step. Between two turns, a frame may have been handed to another agent. */
     const callers = new Map<string, AgentName>()
     for (const { event } of recording.entries) {
       if (event._tag === "ModelTurned") {
@@ -171,6 +172,6 @@ export class PolicyDryRun {
   }
 }
 
-/** "214 of 3,902 calls would have asked; 3 would have been denied." */
+/** A sentence such as "214 of 3,902 calls in 57 runs would have asked; 3 would have been denied." */
 export const dryRunText = ({ calls, now, runs }: DryRun): string =>
   `${now.ask.toLocaleString("en-US")} of ${calls.toLocaleString("en-US")} calls in ${runs.toLocaleString("en-US")} runs would have asked; ${now.deny.toLocaleString("en-US")} would have been denied.`

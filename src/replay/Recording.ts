@@ -1,6 +1,6 @@
 /**
- * The parts of a journal that a replay of its run needs: the turns by their steps, the results by tool and arguments, and how
- * each question was answered.
+ * The parts of a journal that a replay of its run needs: the turns by step, the calls with their results, and how each question
+ * was answered.
  */
 import type { FilePart } from "../conversation/Part.ts"
 import type { Spending } from "../cost/Spending.ts"
@@ -55,12 +55,13 @@ export interface RecordedQuestion {
 export interface Recording {
   readonly accepted: RunAccepted
   readonly entries: ReadonlyArray<JournalEntry>
-  /** By `frame/step`. */
+  /** The model's turns, by `frame/step`. */
   readonly turns: ReadonlyMap<string, ModelTurned>
+  /** By `frame/step`, the compactions before its turn. */
   readonly compactions: ReadonlyMap<string, ReadonlyArray<Compacted>>
   /** The memories that the run recalled; undefined = memory was not queried. */
   readonly recalled: MemoryRecalled | undefined
-  /** In the order in which they were requested. */
+  /** The calls, in the order in which the model asked for them. */
   readonly calls: ReadonlyArray<RecordedCall>
   readonly questions: ReadonlyArray<RecordedQuestion>
   readonly stopping: RunStopping | undefined

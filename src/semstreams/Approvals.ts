@@ -1,6 +1,6 @@
 /**
- * SemStreams' approvals as messages: the refusal of a call that needs one, and a person's answer. An approval of a run is
- * named by its id; SemStreams names it by loop and call, where the call's id is the model's own.
+ * SemStreams' approvals as messages: the refusal of a call that needs one, and a person's answer. A run names an approval by its
+ * id; SemStreams names it by loop and call, with the model's own id of the call.
  */
 import { Result, Schema } from "effect"
 import { truncateUnits } from "../CutText.ts"
@@ -22,7 +22,7 @@ export const approvalRequired = (tool: string): ToolPolicyError =>
     message: `${required_prefix}Tool '${truncateUnits(tool, 64)}' requires human approval before execution`
   })
 
-/** Whether a text is such a refusal. */
+/** Whether a text is the refusal of a call that a person has to approve first. */
 export const isApprovalRequired = (text: string): boolean => text.startsWith(required_prefix)
 
 const ResponseDecision = Schema.Literals(["approve", "reject", "modify"])
@@ -95,7 +95,7 @@ export const decisionOf = (response: ApprovalResponse): Decision => {
   }
 }
 
-/** A call's id in SemStreams: the model's own, or the run's where the model gave none. */
+/** A call's id in SemStreams: the model's own, or the run's if the model gave none. */
 export const callIdOf = ({ id, proposed }: Pick<CallState, "id" | "proposed">): string =>
   proposed.model_id === "" ? id : proposed.model_id
 

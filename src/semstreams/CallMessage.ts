@@ -21,7 +21,9 @@ export const CallMessage = Schema.Struct({
 })
 export interface CallMessage extends Schema.Schema.Type<typeof CallMessage> {}
 
-/** `error` and `error_kind` stand together; `stop_loop` ends the loop with `content` as its result. */
+/**
+ * `error` and `error_kind` are both present or both absent. If `stop_loop` is true, the loop ends with `content` as its result.
+ */
 export const ResultMessage = Schema.Struct({
   call_id: Schema.NonEmptyString,
   name: Schema.optionalKey(Schema.String),
@@ -54,7 +56,7 @@ const errorText = (outcome: Outcome): string => {
   }
 }
 
-/** The result of a call, under its id, with loop and trace copied from it. */
+/** The result message of a call. Its id, loop and trace are those of the call. */
 export const resultOf = (call: CallMessage, outcome: Outcome): ResultMessage => {
   const error_kind = errorKindOf(outcome)
   return {

@@ -1,7 +1,7 @@
 /**
- * The configuration of SemStreams' tool component, with its names and its defaults, and what it sets here: which tools
- * run, which of them a person approves first, and how long and how often a call may try. What belongs to another
- * transport (ports, streams, buckets) is only checked, so that a file that SemStreams accepts is accepted here.
+ * The configuration of SemStreams' tool component, with its names and defaults. Here it sets which tools run, which of them a
+ * person approves first, and how long and how often a call may try. Settings of another transport (ports, streams, buckets) are
+ * accepted, as SemStreams accepts them, but nothing is connected by them.
  */
 import { Effect, Result, Schema } from "effect"
 import type { Policy } from "../permission/Policy.ts"
@@ -44,7 +44,7 @@ const { retry_on_kinds } = RetryPolicy.fields
 const Count = Schema.Int.check(Schema.isLessThanOrEqualTo(100))
 const Milliseconds = Schema.Int.check(Schema.isLessThanOrEqualTo(3_600_000))
 
-/** Attempts below 1 count as 1, a wait that is not positive as the default. */
+/** `max_attempts` below 1 counts as 1, and a wait that is not positive counts as the default. */
 const Retries = Schema.Record(
   Schema.String,
   Schema.Struct({
@@ -90,7 +90,7 @@ export const allowedTools = ({
 }: ComponentConfig): ReadonlyArray<string> | undefined =>
   allowed_tools === null || allowed_tools.length === 0 ? undefined : allowed_tools
 
-/** The policy in which the tools in the configuration's `approval_required` also ask a person. */
+/** The policy, with the tools in the configuration's `approval_required` added to its own: they ask a person too. */
 export const withApprovals = (config: ComponentConfig, policy: Policy): Policy =>
   config.approval_required.length === 0
     ? policy
@@ -104,8 +104,8 @@ const timeoutOf = ({ timeout }: ComponentConfig): number =>
   Result.getOrElse(timeoutMs(timeout), () => timeout_ms_default)
 
 /**
- * A tool under the component's retry policy and timeout; one that declares a timeout other than the default keeps it.
- * Fails where the policy would repeat a side effect.
+ * A tool with the component's retry policy and timeout. A tool that declares a timeout other than the default keeps it. Fails if
+ * the policy would repeat a side effect.
  */
 export const configuredTool = <R>(
   config: ComponentConfig,
@@ -120,13 +120,13 @@ export const configuredTool = <R>(
   return Effect.map(configuredSpec(tool.spec, given), (spec) => ({ ...tool, spec }))
 }
 
-/** The consumer of each subject that the component takes calls from. */
+/** The names of the consumers of the component's input subjects. */
 export const consumersOf = ({ consumer_name_suffix, ports }: ComponentConfig) =>
   ports.inputs.flatMap(({ subjects }) =>
     subjects.map((subject) => consumerNameForSubject(subject, consumer_name_suffix))
   )
 
-/** `groups` of an agent that only explores: absent unless `enable_categories` is set. */
+/** The `groups` of an agent that only explores; absent unless `enable_categories` is set. */
 export const exploringGroups = ({
   enable_categories
 }: ComponentConfig): { readonly groups?: ReadonlyArray<ToolGroup> } =>

@@ -28,7 +28,10 @@ const isState = Schema.is(LoopState)
 
 const terminal: ReadonlySet<LoopState> = new Set(["complete", "failed", "cancelled"])
 
-/** The call that a loop waits for. `timeout_ms` 0 or absent = it waits without a limit. */
+/**
+ * The call whose approval a loop waits for. `requested_at` is in ms since 1970. `timeout_ms` 0 or absent = it waits without a
+ * limit.
+ */
 export const PendingApproval = Schema.Struct({
   call_id: Schema.String,
   tool_name: Schema.String,
@@ -40,7 +43,7 @@ export const PendingApproval = Schema.Struct({
 })
 export interface PendingApproval extends Schema.Schema.Type<typeof PendingApproval> {}
 
-/** `before_approval`: the state that an answer brings back; empty while no gate is open, or where it was lost. */
+/** `before_approval` is the state to which the loop returns after an answer; empty = no gate is open, or the state was lost. */
 export const Loop = Schema.Struct({
   state: LoopState,
   before_approval: Schema.Union([LoopState, Schema.Literal("")]),
@@ -57,7 +60,9 @@ export interface Loop extends Schema.Schema.Type<typeof Loop> {}
 
 const max_iterations_default = 20
 
-/** The limits of a loop with at most this many model turns. Fails with a sentence if it is not a number from 1 to 1,000. */
+/**
+ * The limits of a loop with at most this many model turns. Fails with a sentence if that is not a whole number from 1 to 1,000.
+ */
 export const limitsOf = (
   max_iterations: number = max_iterations_default
 ): Result.Result<RunLimits, string> => {
@@ -77,8 +82,8 @@ export const newLoop = ({ steps_max }: Pick<RunLimits, "steps_max">): Loop => ({
 })
 
 /**
- * Moves a loop to another state: forward, back, or nowhere. Fails with a sentence where the loop is over, or where there
- * is no such state; an ended loop may stay as it is.
+ * Moves a loop to any state. Fails with a sentence if there is no such state, or if the loop has ended; an ended loop may stay in
+ * its state.
  */
 export const transition = (loop: Loop, to: string): Result.Result<Loop, string> => {
   if (!isState(to)) return Result.fail(`unknown loop state ${to}`)
@@ -88,7 +93,10 @@ export const transition = (loop: Loop, to: string): Result.Result<Loop, string> 
     : Result.succeed({ ...loop, state: to })
 }
 
-/** Opens a gate. The same call again is the same gate; a second one is refused until the first is answered. */
+/**
+ * Opens a gate for a call. If the gate of the same call is open, it stays open with the new details; if that of another call is,
+ * this fails until that call is answered. Fails with a sentence.
+ */
 export const beginAwaiting = (
   loop: Loop,
   pending: PendingApproval
@@ -109,7 +117,10 @@ export const beginAwaiting = (
   })
 }
 
-/** Closes the gate. The loop returns to the state before it, or to `executing` if that state was lost. */
+/**
+ * Closes the gate. The loop returns to the state before it, or to `executing` if that state was lost. Fails with a sentence if no
+ * gate is open.
+ */
 export const resolveAwaiting = (loop: Loop): Result.Result<Loop, string> => {
   if (loop.state !== "awaiting_approval") return Result.fail("loop not awaiting approval")
   if (loop.pending === null) {
@@ -156,8 +167,8 @@ const endedLoop = (loop: Loop, { reason, status, text }: RunEnded): Loop => ({
 })
 
 /**
- * The loop after these entries, which begin with the run's first. A SemStreams loop has one gate: of several questions
- * the oldest that waits is shown. Undefined = there are no entries.
+ * The loop after these entries, which begin with the run's first. A SemStreams loop has one gate: if several questions wait, it
+ * shows the oldest. Undefined = there are no entries.
  */
 export const loopOf = (entries: Iterable<JournalEntry>): Loop | undefined => {
   const run = RunStates.emptyState()
@@ -170,7 +181,7 @@ export const loopOf = (entries: Iterable<JournalEntry>): Loop | undefined => {
     switch (event._tag) {
       case "ModelTurned":
         loop = { ...loop, iterations: run.steps }
-        // A frame of another specialist has turns while the gate is open.
+        // Other frames may have turns while the gate is open.
         if (loop.state === "exploring") loop = orSame(loop, transition(loop, "executing"))
         break
       case "ApprovalRequested": {

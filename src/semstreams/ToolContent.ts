@@ -1,6 +1,6 @@
 /**
- * What SemStreams' own tools say beside their content: a value of the tool becomes `content`, `metadata` and `stop_loop`
- * of a result message. Any other tool's value is its content, as JSON text.
+ * Makes the `content` and `metadata` of a result message from a tool's value. Some of SemStreams' own tools have a form of their
+ * own; any other tool's value is its content, as JSON text.
  */
 import { Option, Schema } from "effect"
 import { actionRefusal, LoopDecision } from "../agents/Coordination.ts"
@@ -32,7 +32,7 @@ const decisionMetadata = (
   has_retry_hint: (retry_hint ?? "") !== ""
 })
 
-/** The content of a call's value. `platform` names the loop's entity. */
+/** The content and metadata of a call's value. `platform` is part of the id of the loop's entity. */
 export const contentOf = (call: CallMessage, value: unknown, platform: Platform): Content => {
   const content = JSON.stringify(value)
   switch (call.name) {
@@ -56,8 +56,8 @@ export const contentOf = (call: CallMessage, value: unknown, platform: Platform)
 const isNames = Schema.is(Schema.Array(Schema.String))
 
 /**
- * The refusal of a `decide` whose action its task does not allow: whoever dispatched the task lists the actions in the
- * call's metadata. Undefined = it is allowed, or nothing is listed.
+ * The refusal of a `decide` whose action its task does not allow. The dispatcher of a task lists the allowed actions in the
+ * call's metadata. Undefined = the action is allowed, or nothing is listed.
  */
 export const refusedAction = (call: CallMessage): ToolUserError | undefined => {
   const action = call.arguments?.["action"]

@@ -3,7 +3,7 @@
  */
 import type { EvalSet, Provenance, Rule } from "./World.ts"
 
-/** How many cases a topic with rules needs at least. */
+/** The least number of cases that a topic with rules needs. */
 const cases_min = 5
 
 export interface CoverageGap {
@@ -22,7 +22,7 @@ const gapKind = (rules: number, cases: number): CoverageGap["kind"] | undefined 
 
 const order: Record<CoverageGap["kind"], number> = { untested: 0, thin: 1, unruled: 2 }
 
-/** The gaps, the worst kind first, and within a kind the topic with the most rules first. */
+/** All gaps, the worst kind first; within a kind, the topic with the most rules first. */
 export const coverageGaps = (
   rules: ReadonlyArray<Rule>,
   sets: ReadonlyArray<EvalSet>
@@ -59,7 +59,10 @@ export const supportOf = ({
     "none"
   )
 
-/** Rules with no provenance first, then those with only weak one, each by id. */
+/**
+ * The rules without strong or moderate support: first those without provenance, then those with only weak provenance, each group
+ * ordered by id.
+ */
 export const weaklySupported = (rules: ReadonlyArray<Rule>): ReadonlyArray<Rule> =>
   rules
     .filter((rule) => ["none", "weak"].includes(supportOf(rule)))

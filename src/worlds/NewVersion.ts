@@ -27,7 +27,8 @@ export const NewVersion = Schema.Struct({
 export interface NewVersion extends Schema.Schema.Type<typeof NewVersion> {}
 
 /**
- * The bounds of a version as JSON: room for 5,000 rules of 2,000 units each. Summaries of a world read all of its rules at once.
+ * The bounds of a version as JSON, with room for 5,000 rules of 2,000 units each. They are lower than the usual ones, because
+ * summaries of a world read all of its rules at once.
  */
 export const version_bounds: JsonBounds = {
   ...bounds_result,

@@ -1,5 +1,5 @@
 /**
- * The event of a published version, as a message of the outbox. Versions of one world are delivered in their order.
+ * Makes the outbox message that announces a published version. Versions of one world are delivered in order.
  */
 import type { NewOutboxMessage } from "../delivery/Outbox.ts"
 import { MessageId } from "../Ids.ts"
@@ -9,7 +9,7 @@ import type { WorldVersionPublished } from "./contracts/WorldVersionPublished.ts
 import type { NewVersion } from "./NewVersion.ts"
 import { worldModelCard } from "./WorldModelCard.ts"
 
-/** Makes the message. `id` is a new UUID. */
+/** The message of a published version. `id` is a new UUID. */
 export const publishedMessage = (
   tenant: Tenant,
   id: string,

@@ -1,5 +1,5 @@
 /**
- * A proposed rule. It changes nothing by itself: people decide about it in the pipeline that publishes versions.
+ * A proposed rule. It changes nothing by itself: people decide on it in the pipeline that publishes versions.
  */
 import { Schema } from "effect"
 import { WorldId } from "./contracts/WorldId.ts"
@@ -20,7 +20,7 @@ export const CandidateDraft = Schema.Struct({
   topic: Topic,
   title: Sentence(200),
   body: Sentence(8_000),
-  /** Why the world needs it. */
+  /** Why the world needs the rule. */
   rationale: Sentence(2_000),
   /** Ids of rules and EvalSets that show the need. */
   evidence: Schema.Array(ItemId).check(Schema.isMaxLength(evidence_max))

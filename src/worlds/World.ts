@@ -34,10 +34,10 @@ export const World = Schema.Struct({
 })
 export interface World extends Schema.Schema.Type<typeof World> {}
 
-/** Where a rule comes from, and how far it can be relied on. */
+/** Where a rule comes from, and how reliable that is. */
 export const Provenance = Schema.Struct({
   kind: Schema.Literals(["regulation", "document", "expert", "incident", "generated"]),
-  /** Where to look it up: a paragraph, a page, a person's name, an incident's number. */
+  /** Where to look the source up: a paragraph, a page, a person's name, an incident's number. */
   reference: Text(500),
   strength: Schema.Literals(["strong", "moderate", "weak"])
 })
@@ -50,7 +50,7 @@ export const Rule = Schema.Struct({
   topic: Topic,
   title: Text(200),
   body: Text(8_000),
-  /** The version that introduced it. */
+  /** The version that introduced the rule. */
   since_version: VersionNumber,
   provenance: Schema.Array(Provenance).check(Schema.isMaxLength(provenance_max))
 })
@@ -58,7 +58,7 @@ export interface Rule extends Schema.Schema.Type<typeof Rule> {}
 
 const eval_topics_max = 200
 
-/** Cases with known verdicts, by which a version is evaluated. */
+/** A set of cases with known verdicts, by which a version is evaluated. */
 export const EvalSet = Schema.Struct({
   eval_set_id: ItemId,
   name: Text(200),
@@ -67,7 +67,7 @@ export const EvalSet = Schema.Struct({
     Topic,
     Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000 }))
   ),
-  /** The pass rate of its last evaluation, 0 to 1. Absent = it was never run. */
+  /** The pass rate of the set's last evaluation, 0 to 1. Absent = the set was never run. */
   pass_rate: Schema.optionalKey(Schema.Number.check(Schema.isBetween({ minimum: 0, maximum: 1 })))
 }).check(
   Schema.makeFilter(({ cases }) =>

@@ -1,5 +1,5 @@
 /**
- * A world on one page: what it judges, how much of it is tested, and how well it is supported.
+ * A summary of a world on one page: what it judges, how much of it is tested, and how well it is supported.
  */
 import { Schema } from "effect"
 import type { EvalSet, Rule, World } from "./World.ts"

@@ -1,6 +1,7 @@
 /**
- * The tools that change the workspace of the run's tenant. Whoever approved the call has made the change. Where the workspace only
- * observes, no change set is applied and no framework updated; its configuration can be changed, so that this mode can be left.
+ * The tools that change the workspace of the run's tenant. A change is recorded under the name of the person who approved the
+ * call, or of the run's principal if nobody was asked. If the workspace only observes, no change set is applied and no framework
+ * is updated. Its configuration can still be changed, so that the mode can be left.
  */
 import { Effect } from "effect"
 import { ChangesetStore } from "../../../services/platform/contracts/ChangesetStore.ts"
@@ -33,7 +34,7 @@ const unlessObserving = <E, R>(
 const handlers = Effect.gen(function* () {
   const changesets = yield* ChangesetStore
   const settings = yield* WorkspaceSettings
-  // Asked again in the transaction of the change: nobody turns the mode on in between.
+  // This is asked again in the transaction of the change, so that nobody can turn the mode on in between.
   const isAllowed = (tenant: Tenant) => unlessObserving(orToolError(settings.held(tenant)))
   return ChangeTools.of({
     apply_changeset: Effect.fnUntraced(function* ({ changeset_id }, context) {
@@ -63,7 +64,7 @@ const handlers = Effect.gen(function* () {
   })
 })
 
-/** For a registry. */
+/** The tools, for a registry. */
 export const tools: Effect.Effect<
   ReadonlyArray<GovernedTool>,
   MisdeclaredTool,

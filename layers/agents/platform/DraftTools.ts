@@ -1,5 +1,6 @@
 /**
- * The Operations Agent's tools for the drafts of the run's tenant. Whoever approved a publication has published.
+ * The Operations Agent's tools for the drafts of the run's tenant. A publication is recorded under the name of the person who
+ * approved it, or of the run's principal if nobody was asked.
  */
 import { Effect } from "effect"
 import { DraftStore } from "../../../services/platform/contracts/DraftStore.ts"
@@ -61,7 +62,7 @@ const handlers = Effect.gen(function* () {
   })
 })
 
-/** For a registry. Its requirement is the store, injected. */
+/** The tools, for a registry. */
 export const tools: Effect.Effect<
   ReadonlyArray<GovernedTool>,
   MisdeclaredTool,

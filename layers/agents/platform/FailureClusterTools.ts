@@ -1,6 +1,6 @@
 /**
- * The Operations Agent's tools for the failure clusters of the run's tenant. Triage goes through a port that sets what operators
- * manage and nothing else.
+ * The Operations Agent's tools for the failure clusters of the run's tenant. Triage uses a port that can set only the fields that
+ * operators manage.
  */
 import { Effect } from "effect"
 import { FailureClusterReader } from "../../../services/platform/contracts/FailureClusterReader.ts"
@@ -53,7 +53,7 @@ const handlers = Effect.gen(function* () {
   })
 })
 
-/** For a registry. Its requirements are the stores, injected. */
+/** The tools, for a registry. */
 export const tools: Effect.Effect<
   ReadonlyArray<GovernedTool>,
   MisdeclaredTool,

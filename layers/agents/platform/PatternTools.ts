@@ -1,5 +1,5 @@
 /**
- * The Operations Agent's distillation of the failure clusters of the run's tenant.
+ * The Operations Agent's tool that finds patterns in the failure clusters of the run's tenant.
  */
 import { Effect } from "effect"
 import { FailureClusterReader } from "../../../services/platform/contracts/FailureClusterReader.ts"
@@ -59,7 +59,7 @@ const handlers = Effect.gen(function* () {
   })
 })
 
-/** For a registry. Its requirement is the reader, injected. */
+/** The tools, for a registry. */
 export const tools: Effect.Effect<
   ReadonlyArray<GovernedTool>,
   MisdeclaredTool,

@@ -1,5 +1,5 @@
 /**
- * What a tool of the platform says where a record is not there, cannot be changed, or cannot be read.
+ * The errors of the platform's tools for a record that does not exist, cannot be changed or cannot be read.
  */
 import { Effect } from "effect"
 import type { StoreError } from "../../../services/StoreError.ts"
@@ -20,7 +20,7 @@ const toolError = (error: RecordNotFound | ChangeRefused | StoreError) => {
         reason: "CHANGE_REFUSED",
         message: `${error.message}; nothing was changed`
       })
-    // The store's own message is left out: a model can do nothing about it.
+    // The store's own message is left out, because a model can do nothing about it.
     case "StoreError":
       return new ToolTransientError({
         kind: "external",
@@ -34,7 +34,7 @@ export const orToolError: <A, R>(
   self: Effect.Effect<A, RecordNotFound | ChangeRefused | StoreError, R>
 ) => Effect.Effect<A, ToolTransientError | ToolUserError, R> = Effect.mapError(toolError)
 
-/** The first of what was read with one more than the limit. */
+/** The first `limit` items, and whether there are more. The items were read with a limit one higher. */
 export const cut = <A>(items: ReadonlyArray<A>, limit: number) => ({
   items: items.slice(0, limit),
   more: items.length > limit

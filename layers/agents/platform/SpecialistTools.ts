@@ -1,6 +1,6 @@
 /**
- * The tools of the Spectral Agent's specialists. The workspace is the tenant of the run; a model cannot name another. What is
- * known of worlds is the platform's own view of them: no tool here asks another context.
+ * The tools of the Spectral Agent's specialists. The workspace is the tenant of the run; a model cannot name another one. The
+ * platform has its own view of worlds, so no tool here asks another context about them.
  */
 import { Clock, Effect } from "effect"
 import { ChangesetStore } from "../../../services/platform/contracts/ChangesetStore.ts"
@@ -34,7 +34,7 @@ import { cut, orToolError } from "./RecordFailure.ts"
 
 type Family<R> = Effect.Effect<ReadonlyArray<GovernedTool>, MisdeclaredTool, R>
 
-/** How far a score is above its threshold; below 0 it misses it. */
+/** How far a score is above its threshold; negative if it misses it. */
 const margin = ({ score, threshold }: Score): number => score - threshold
 
 const scanHandlers = Effect.gen(function* () {
@@ -61,7 +61,7 @@ const scanHandlers = Effect.gen(function* () {
   })
 })
 
-/** For a registry: what the scan-analyst reads. */
+/** The tools of the scan-analyst, for a registry. */
 export const scanAnalyst: Family<ScanReader | ChangesetStore> = govern(
   ScanAnalystTools,
   scanAnalystGovernance,
@@ -90,7 +90,7 @@ const onboardingHandlers = Effect.map(WorkspaceReader, (reader) =>
   })
 )
 
-/** For a registry: what the onboarding-guide reads. */
+/** The tools of the onboarding-guide, for a registry. */
 export const onboardingGuide: Family<WorkspaceReader> = govern(
   OnboardingGuideTools,
   onboardingGuideGovernance,
@@ -139,14 +139,14 @@ const frameworkHandlers = Effect.gen(function* () {
   })
 })
 
-/** For a registry: what the framework-advisor reads. */
+/** The tools of the framework-advisor, for a registry. */
 export const frameworkAdvisor: Family<WorkspaceReader | WorldViews> = govern(
   FrameworkAdvisorTools,
   frameworkAdvisorGovernance,
   frameworkHandlers
 )
 
-/** Errors of a diagnosis. */
+/** The greatest number of errors in one diagnosis. */
 const diagnosis_errors_max = 20
 
 const troubleHandlers = Effect.gen(function* () {
@@ -189,7 +189,7 @@ const troubleHandlers = Effect.gen(function* () {
   })
 })
 
-/** For a registry: what the troubleshooter reads. */
+/** The tools of the troubleshooter, for a registry. */
 export const troubleshooter: Family<ScanReader | WorkspaceReader> = govern(
   TroubleshooterTools,
   troubleshooterGovernance,

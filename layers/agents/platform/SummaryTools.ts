@@ -1,5 +1,5 @@
 /**
- * The Operations Agent's summary of the records of the run's tenant; the model cannot name another one.
+ * The Operations Agent's tool that counts the records of the run's tenant. The model cannot name another tenant.
  */
 import { Effect } from "effect"
 import { RecordCounter } from "../../../services/platform/RecordCounter.ts"
@@ -15,7 +15,7 @@ const handlers = Effect.gen(function* () {
   })
 })
 
-/** For a registry. Its requirement is the counter, injected. */
+/** The tools, for a registry. */
 export const tools: Effect.Effect<
   ReadonlyArray<GovernedTool>,
   MisdeclaredTool,

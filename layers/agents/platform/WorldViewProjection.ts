@@ -1,6 +1,6 @@
 /**
- * Keeps the platform's view of worlds by the events that their context publishes: a handler of the outbox. It asks nobody, and a
- * repeated or late event changes nothing.
+ * Keeps the platform's view of worlds up to date. It is an outbox handler for the events that the context of worlds publishes,
+ * and asks that context nothing. A repeated or late event changes nothing.
  */
 import { Effect } from "effect"
 import { DeliveryFailed, DeliveryRefused } from "../../../services/DeliveryHandlers.ts"

@@ -1,7 +1,7 @@
 /**
- * Asks the agents of worlds that run in another process, over its HTTP API. A question is a message there, durable and journaled
- * like any other, and the caller waits for the end of its run. A caller that goes away cancels the run. That process decides by
- * the caller's token what it may.
+ * Asks the agents of worlds that run in another process, over its HTTP API. A question becomes a message there, durable and
+ * journaled like any other, and the caller waits for the end of its run. If the caller is interrupted, the run is cancelled. The
+ * other process decides by the caller's token what the caller may do.
  */
 import { randomUUID } from "node:crypto"
 import { Context, Effect, Layer, Option, Redacted, Result, Schedule, Schema, Stream } from "effect"
@@ -28,21 +28,21 @@ import {
 } from "./WorldQuestions.ts"
 
 export interface RemoteWorlds {
-  /** Where the other process serves its API, such as `https://worlds.internal:8080`. */
+  /** The URL at which the other process serves its API, such as `https://worlds.internal:8080`. */
   readonly url: string
-  /** The caller's token there. Undefined = it has none, and is refused. */
+  /** Gives the caller's token for the other process. Undefined = it has none, and is refused. */
   readonly token: (by: Principal) => Redacted.Redacted | undefined
 }
 
-/** Of an answer that is no stream, in bytes. */
+/** The longest answer that is not a stream, in bytes. */
 const answer_bytes_max = 1_000_000
-/** Of an event, in UTF-16 units: the end of a run holds the text of its answer. */
+/** The longest event, in UTF-16 units. The event of a run's end contains the text of its answer. */
 const event_units_max = 4 * 2 ** 20
-/** Until a message is accepted or a run is cancelled, in ms. */
+/** How long accepting a message or cancelling a run may take, in ms. */
 const request_ms_max = 10_000
-/** A request whose outcome is not known is repeated, with the same key. */
+/** How often a request whose outcome is not known is repeated, with the same key. */
 const repeats_max = 2
-/** Before a stream that broke is opened again, in ms. */
+/** The wait before a broken stream is opened again, in ms. */
 const pause_ms = 500
 
 const Accepted = Schema.Struct({
@@ -66,7 +66,7 @@ const decodeProblem = Schema.decodeUnknownOption(Schema.fromJsonString(Problem))
 const decodeAsked = Schema.decodeUnknownOption(Schema.fromJsonString(Asked))
 const decodeEnded = Schema.decodeUnknownOption(Schema.fromJsonString(Ended))
 
-/** What answers so now will answer so again. */
+/** The statuses with which a stream is refused for good. */
 const refusals: ReadonlySet<number> = new Set([401, 403, 404, 410])
 
 type Response = HttpClientResponse.HttpClientResponse
@@ -75,7 +75,7 @@ const away = unavailable("the process of the worlds cannot be reached")
 const notShown = new WorldRefused({ message: "the end of the question's run may not be read" })
 const strange = unavailable("what answers for the worlds is not their process")
 
-/** What the other process says to a message, as the local runner says it. */
+/** The accepted message, or the error that the local runner would give for this answer. */
 const acceptedOf = (
   world: WorldId,
   { status }: Response,
@@ -98,7 +98,7 @@ const acceptedOf = (
 
 type Settled = (typeof Ended.Type)["event"] | "asked"
 
-/** The event that settles the question: the end of its run, or a question to a person, whom nobody here can ask. */
+/** Finds the event that settles the question: the end of its run, or a question to a person, which nobody here can answer. */
 const settling =
   (run: RunId) =>
   (event: Sse.Event): Result.Result<Settled, undefined> => {
@@ -117,7 +117,7 @@ const settling =
     }
   }
 
-/** The events in a text that arrives in parts. When to come back, which the server says at its beginning, is known here. */
+/** The events in a text that arrives in parts. The server's `retry` is ignored, because `pause_ms` is used. */
 const eventsOf = <E>(texts: Stream.Stream<string, E>) =>
   Stream.suspend(() => {
     let events: Array<Sse.Event> = []
@@ -159,7 +159,10 @@ class Caller {
     )
   }
 
-  /** Repeated where nobody knows whether it was accepted: the run would go on for nobody. */
+  /**
+   * Sends a message. It is repeated if nobody knows whether it was accepted, because otherwise its run might go on with nobody
+   * waiting for it.
+   */
   send(world: WorldId, path: string, text: string) {
     const request = HttpClientRequest.post(path).pipe(
       HttpClientRequest.setHeader("idempotency-key", randomUUID()),
@@ -179,8 +182,8 @@ class Caller {
   }
 
   /**
-   * Follows the conversation behind the beginning of the run. The stream is opened again where it breaks, and not where the
-   * caller may not read it any more.
+   * Follows the conversation from the beginning of the run. A broken stream is opened again, unless the caller may no longer read
+   * it.
    */
   settled({ conversation_id, ordinal, run_id }: typeof Accepted.Type) {
     const path = `/v1/conversations/${encodeURIComponent(conversation_id)}/events`
@@ -215,7 +218,10 @@ class Caller {
   }
 }
 
-/** Sends the question and waits for its end. The run is cancelled where the caller goes away or the time is over. */
+/**
+ * Sends the question and waits for its end. The run is cancelled if the caller is interrupted, the time is up, or the agent asks
+ * a person.
+ */
 const answered = (caller: Caller, world: WorldId, path: string, text: string) =>
   Effect.uninterruptibleMask((restore) =>
     Effect.gen(function* () {
@@ -260,7 +266,7 @@ const make = Effect.fnUntraced(function* ({ token, url }: RemoteWorlds) {
         ? Effect.fail(new WorldRefused({ message: "the caller has no token for the worlds" }))
         : Effect.succeed(new Caller(client, at, own))
     })
-  // The token is for that address and no other.
+  // The token is meant for this address only, so redirects are not followed.
   const straight = Effect.provideService(FetchHttpClient.RequestInit, { redirect: "error" })
   return WorldAgentRunner.of({
     ask: Effect.fn("WorldAgentRunner.ask")(function* (text, world_id, who) {
@@ -275,6 +281,6 @@ const make = Effect.fnUntraced(function* ({ token, url }: RemoteWorlds) {
   })
 })
 
-/** Fails with `InvalidInput` where the address is none. */
+/** Fails with `InvalidInput` if `url` is not an http or https URL, or has a user, a query or a fragment. */
 export const layer = (worlds: RemoteWorlds): Layer.Layer<WorldAgentRunner, InvalidInput> =>
   Layer.effect(WorldAgentRunner, make(worlds))

@@ -1,9 +1,9 @@
 /**
- * Asks the agents of worlds that run in this process. An answer is the end of a run: the question is a message, durable and
- * journaled like any other, and the caller waits for its end. A caller that goes away cancels the run.
+ * Asks the agents of worlds that run in this process. A question is a message, durable and journaled like any other, and the
+ * caller waits for the end of its run, which is the answer. If the caller is interrupted, the run is cancelled.
  *
- * The tools of other agents may need the runner before there is a runtime, so that it is given in two steps: `layer` before the
- * runtime, `connected` over it. Until then it answers that it is unavailable.
+ * The tools of other agents may need the runner before there is a runtime. Therefore it has two layers: `layer` is built before
+ * the runtime, and `connected` over it. Until then every question fails as unavailable.
  */
 import { Context, Effect, Layer, Option, Result, Stream } from "effect"
 import type { Principal } from "../../../src/Principal.ts"
@@ -24,7 +24,7 @@ import {
   unavailable
 } from "./WorldQuestions.ts"
 
-/** The runtime that answers, once there is one. */
+/** Holds the runtime that answers, once there is one. */
 class WorldRuntime extends Context.Service<
   WorldRuntime,
   { agents: AgentRuntime["Service"] | undefined }
@@ -45,7 +45,7 @@ const send = (agents: AgentRuntime["Service"], message: Message, by: Principal, 
     }
   })
 
-/** The first event that settles the question: the end of the run, or a question to a person, whom nobody here can ask. */
+/** Waits for the event that settles the question: the end of the run, or a question to a person, which nobody here can answer. */
 const settled = (
   agents: AgentRuntime["Service"],
   { conversation, id, ordinal }: Accepted["task"],
@@ -78,7 +78,7 @@ const settled = (
 const cancel = (agents: AgentRuntime["Service"], { id }: Accepted["task"], by: Principal) =>
   Effect.ignore(agents.interrupt(id, by, "whoever asked waits no more"))
 
-/** Waits for the answer, at most so many ms. */
+/** Waits for the answer, at most `limit_ms`. */
 const waited = (
   agents: AgentRuntime["Service"],
   task: Accepted["task"],
@@ -97,8 +97,9 @@ const waited = (
   )
 
 /**
- * Sends the question and waits for its end. The run is cancelled where the caller goes away or the time is over. A caller that
- * goes away while the message is accepted is held until that is known: the run would go on for nobody.
+ * Sends the question and waits for its end. The run is cancelled if the caller is interrupted, the time is up, or the agent asks
+ * a person. An interruption while the message is being accepted takes effect only after that, because otherwise the run would go
+ * on with nobody waiting for it.
  */
 const answered = (
   agents: AgentRuntime["Service"],
@@ -112,7 +113,7 @@ const answered = (
       const { task } = yield* send(agents, message, by, world)
       return yield* Effect.onError(
         restore(waited(agents, task, by, world, limit)),
-        // One that has ended stays as it ended.
+        // A run that has ended is not changed by this.
         () => cancel(agents, task, by)
       )
     })
@@ -149,13 +150,13 @@ const make = Effect.map(WorldRuntime, (runtime) => {
   })
 })
 
-/** The runner, before there is a runtime. */
+/** The runner, which can be built before there is a runtime. */
 export const layer: Layer.Layer<WorldAgentRunner | WorldRuntime> = Layer.effect(
   WorldAgentRunner,
   make
 ).pipe(Layer.provideMerge(Layer.sync(WorldRuntime, () => ({ agents: undefined }))))
 
-/** From here on the runtime answers, until it stops. */
+/** Connects the runner to the runtime for as long as the runtime runs. */
 export const connected: Layer.Layer<never, never, AgentRuntime | WorldRuntime> =
   Layer.effectDiscard(
     Effect.gen(function* () {

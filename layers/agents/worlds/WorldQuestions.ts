@@ -1,5 +1,5 @@
 /**
- * What every runner checks before it asks the agent of a world, and how it says that there is no answer.
+ * The checks that every runner makes before it asks a world's agent, and the errors of a question without an answer.
  */
 import { createHash } from "node:crypto"
 import { Context, Effect } from "effect"
@@ -19,7 +19,7 @@ import {
 } from "../../../src/worlds/contracts/WorldAnswer.ts"
 import { SessionId, WorldId } from "../../../src/worlds/contracts/WorldId.ts"
 
-/** How long an answer may take, in ms; then the run is cancelled. */
+/** How long an answer may take, in ms; after that the run is cancelled. */
 export const AnswerLimit = Context.Reference<number>("troupe/worlds/AnswerLimit", {
   defaultValue: () => 120_000
 })
@@ -44,7 +44,10 @@ export const asksAPerson = new WorldUnanswered({
   message: "the agent asked for an approval, which a question cannot wait for"
 })
 
-/** Sessions of two principals are two conversations, whatever their ids; a memory of the agent would be the world's. */
+/**
+ * The conversation of a session. Sessions of two principals are two conversations, even if they have the same id. A memory of the
+ * agent, however, would be the same for both.
+ */
 const conversationOf = (world: WorldId, session: SessionId, by: Principal): ConversationId =>
   ConversationId.make(
     `${world}:${createHash("sha256")
@@ -53,7 +56,7 @@ const conversationOf = (world: WorldId, session: SessionId, by: Principal): Conv
       .slice(0, 40)}`
   )
 
-/** The caller, the world and the text, each checked. */
+/** Checks the caller, the world and the text. */
 export const checkQuestion = Effect.fnUntraced(function* (
   text: string,
   world_id: string,
@@ -71,7 +74,7 @@ export const checkQuestion = Effect.fnUntraced(function* (
   return { by, question, world }
 })
 
-/** The same of what is said in a session, with its conversation. */
+/** Checks a message of a session, and gives its conversation. */
 export const checkChat = Effect.fnUntraced(function* (
   text: string,
   session_id: string,
@@ -83,7 +86,7 @@ export const checkChat = Effect.fnUntraced(function* (
   return { ...checked, conversation: conversationOf(checked.world, session, checked.by) }
 })
 
-/** The answer, which is the end of its run. */
+/** The answer in the end of a run. Fails if the run did not complete. */
 export const answerOf = (
   world: WorldId,
   run: RunId,

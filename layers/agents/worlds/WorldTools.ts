@@ -1,6 +1,6 @@
 /**
- * The tools of one world's agent. They are made for that world: none takes the id of another, and the only port with which one
- * writes is the queue of candidates. The tenant is the run's; the model cannot name one.
+ * The tools of one world's agent. They are made for that world: none takes the id of another one, and the only port through which
+ * one of them writes is the queue of candidates. The tenant is the run's; the model cannot name one.
  */
 import { Effect } from "effect"
 import { ToolTransientError, ToolUserError } from "../../../src/error/ToolError.ts"
@@ -18,7 +18,7 @@ import { worldModelCard } from "../../../src/worlds/WorldModelCard.ts"
 import { RuleProposals } from "../../../services/worlds/RuleProposals.ts"
 import { rule_page_max, WorldReader } from "../../../services/worlds/WorldReader.ts"
 
-/** The store's own message is left out: a model can do nothing about it. */
+/** The store's own message is left out, because a model can do nothing about it. */
 const storeFailed = () =>
   Effect.fail(
     new ToolTransientError({
@@ -78,7 +78,7 @@ const onRules = (world: WorldId, reader: WorldReader["Service"]): Pick<Handlers,
     function* ({ after, limit, topic }, context) {
       const { tenant } = callOf(context)
       const found: Array<ReturnType<typeof summaryOf>> = []
-      // Without a topic one page has all that is asked for, and one rule more.
+      // Without a topic, one page has all rules that are asked for and one more, which tells whether there are more.
       const page_max = topic === undefined ? limit + 1 : rule_page_max
       yield* forEachPage(
         page_max,
@@ -190,7 +190,7 @@ const handlersOf = (world: WorldId) =>
     })
   })
 
-/** For a registry: the tools of this world. */
+/** The tools of this world, for a registry. */
 export const tools = (
   world: WorldId
 ): Effect.Effect<ReadonlyArray<GovernedTool>, MisdeclaredTool, WorldReader | RuleProposals> =>

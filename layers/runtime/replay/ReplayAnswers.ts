@@ -1,6 +1,6 @@
 /**
- * Answers the questions of a replay from its recording, so that no person is asked: the same decision by the same person,
- * bound to the arguments of the replay's own question.
+ * Answers the questions of a replay from its recording, so that no person is asked. Each gets the same decision by the same
+ * person, bound to the arguments of the replay's own question.
  */
 import { Effect } from "effect"
 import type { Digest } from "effect/crypto"
@@ -19,19 +19,19 @@ export const openRequests = (state: RunState): ReadonlyArray<ApprovalRequested> 
   const questions: Array<ApprovalRequested> = []
   if (state.question !== undefined) questions.push(state.question)
   for (const { phase } of state.open) {
-    // No client is asked in a replay, so none is among them.
+    // A replay asks no client, so there are no questions to clients.
     if (phase._tag !== "AwaitingApproval") continue
     if (phase.request._tag === "ApprovalRequested") questions.push(phase.request)
   }
   return questions
 }
 
-/** What questions are matched by: one about a limit by its call, any other by tool and arguments. */
+/** The key by which questions are matched: the call for a question about a limit, the tool and arguments for any other. */
 const subjectOf = (request: ApprovalRequested): string =>
   request.limit === undefined ? `${request.tool_key} ${canonical(request.arguments)}` : request.call
 
 export interface ReplayAnswers {
-  /** Answers one question as it was answered. False: the recording has no such question, or no answer to it. */
+  /** Answers one question as it was answered in the recording. False = the recording has no such question, or no answer to it. */
   readonly answer: (state: RunState, request: ApprovalRequested) => Effect.Effect<boolean>
 }
 
@@ -53,7 +53,7 @@ export const make = (
   return {
     answer: Effect.fnUntraced(function* (state, request) {
       const same = left.get(subjectOf(request)) ?? []
-      // The question of the same call first; another model than the recorded one may need it at another call.
+      // The question of the same call comes first. Another model than the recorded one may ask it at another call.
       const place = same.findIndex((each) => each.request.call === request.call)
       const [found] = same.splice(Math.max(place, 0), 1)
       if (found?.answer === undefined) return false
@@ -77,7 +77,7 @@ export const make = (
               call
             )
           : request.digest
-      // The desk checked who may decide when it was recorded.
+      // The desk checked whether the person may decide when the decision was recorded.
       const roles = approvers.length === 0 ? (["approver"] as const) : approvers
       const verdict = {
         call,

@@ -1,6 +1,6 @@
 /**
- * What a workspace had authorised in advance when a run was recorded: in its replay the same actions of the same agents ask
- * nobody, whatever is authorised now.
+ * The authorisations in advance under which calls of a recorded run went on. In its replay the same agents may take the same
+ * actions without asking anybody, whatever is authorised now.
  */
 import { Effect } from "effect"
 import type { Authorized, AuthorizedAction } from "../../../src/permission/Authorization.ts"

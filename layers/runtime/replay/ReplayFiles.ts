@@ -1,5 +1,5 @@
 /**
- * The store of files of a replay: what a body or another model makes is described as it was, and kept nowhere.
+ * The file store of a replay. It accepts what a body or another model makes, so that it is described as usual, and keeps nothing.
  */
 import { Effect } from "effect"
 import { FileNotFound } from "../../../src/conversation/Part.ts"

@@ -1,6 +1,6 @@
 /**
- * The input of each turn of a run as a digest, so that a replay can say at which step its input differs. A digest covers what
- * the frame's model was shown of the run, without the part of the prompt that comes from the agent's definition.
+ * Makes a digest of the input of each turn of a run, so that a replay can say at which step the input differs. A digest covers
+ * what the frame's model was shown of the run, without the part of the prompt that comes from the agent's definition.
  */
 import { Effect } from "effect"
 import type { Digest } from "effect/crypto"
@@ -15,13 +15,13 @@ import type { JournalEntry, ModelTurned } from "../../../src/run/RunEvent.ts"
 import { digestOf } from "../tool/CallDigests.ts"
 import { frameOf } from "../../../src/run/RunLookup.ts"
 
-/** The entries of a transcript as texts; each is serialised once, however many steps are shown it. */
+/** The entries of a transcript as texts. Each entry is serialised once, however many steps were shown it. */
 class EntryTexts {
   #of: ReadonlyArray<TranscriptEntry> | undefined
   #texts: Array<string> = []
 
   texts(transcript: ReadonlyArray<TranscriptEntry>): ReadonlyArray<string> {
-    // A compaction puts a new list in its place.
+    // A compaction replaces the list with a new one.
     if (this.#of !== transcript) this.#texts = []
     this.#of = transcript
     for (let i = this.#texts.length; i < transcript.length; i++) {
@@ -35,12 +35,12 @@ interface Turned {
   readonly event: ModelTurned
   readonly at: number
   readonly agent: string
-  /** The texts of the frame, of which this turn was shown the first `entries`; later turns push to it. */
+  /** The texts of the frame. This turn was shown the first `entries` of them; later turns add to the list. */
   readonly texts: ReadonlyArray<string>
   readonly entries: number
 }
 
-/** The digest of a growing list, each built on the one before. */
+/** The digest of the first `entries` texts of a growing list. It is computed from the digest of one text fewer. */
 const chainedDigest = Effect.fnUntraced(function* (
   digest: Digest.Digest["Service"],
   known: Map<ReadonlyArray<string>, { entries: number; hash: string }>,
@@ -58,7 +58,7 @@ interface StepwiseReplay extends JournalReplay {
   readonly steps: ReadonlyArray<RecordedStep>
 }
 
-/** Replays a journal, and gives the digests of each turn in the order of the turns. */
+/** Replays a journal, and adds the steps with their digests, in the order of the turns. */
 export const replaySteps = Effect.fnUntraced(function* (
   digest: Digest.Digest["Service"],
   run: RunId,

@@ -1,5 +1,5 @@
 /**
- * The services of a loop that replays: the recording's model and tools, and a journal of the replay's own.
+ * The services of a loop that replays a run: the model and the tools of the recording, and a journal of the replay's own.
  */
 import { Clock, Effect, FiberSet } from "effect"
 import { Digest, SecureRandom } from "effect/crypto"
@@ -42,16 +42,16 @@ import * as ReplayTools from "./ReplayTools.ts"
 export interface Options {
   readonly run: RunId
   readonly recording: Recording
-  /** Absent = the recorded turns. */
+  /** The model that takes the turns. Undefined = the recorded turns are used. */
   readonly model: ModelGateway["Service"] | undefined
-  /** The files of the recorded run, for another model. Absent = prompts only speak of them. */
+  /** The files of the recorded run, for another model. Absent = prompts only mention them. */
   readonly files?: PromptFiles | undefined
 }
 
-/** Owns the run in the journal of the replay, and stops it where the recording ends. */
+/** The owner of the run in the journal of the replay. It stops the run where the recording ends. */
 export const replayOwner = "replay"
 
-/** Was the run stopped from outside its own loop: by a person, or by a supervisor? */
+/** Whether the run was stopped from outside its own loop, by a person or by a supervisor. */
 const isForeign = (stopping: RunStopping | undefined): stopping is RunStopping =>
   stopping !== undefined && stopping.by !== "runtime"
 
@@ -73,9 +73,9 @@ const stopsOf = (
       : stop(replayOwner, reason, "cancelled")
   return {
     stop,
-    /** Stops the run as it was stopped, or because there is no more of the recording. */
+    /** Stops the run as it was stopped in the recording, or else because the recording ends. */
     atEnd: stopAs("end_of_recording"),
-    /** Stops the run as it was stopped, or because nobody has answered its question. */
+    /** Stops the run as it was stopped in the recording, or else because its questions have no answer. */
     atUnanswered: stopAs("nobody_is_asked")
   }
 }
@@ -86,7 +86,10 @@ const withSettled = <Input extends RunInput | undefined>(
 ): Input =>
   input?._tag === "Finished" ? { ...input, settled: calls.settled(input.settled) } : input
 
-/** Whose conversation it was is no part of a recording, and that a handoff was refused for it is. */
+/**
+ * Refuses a handoff if the recorded one was refused because of the customer. A recording does not say whose the conversation is,
+ * but it does say that.
+ */
 const recordedHandoffRefusal =
   ({ calls }: Recording): HandoffRefusal =>
   (host, to) => {
@@ -96,7 +99,7 @@ const recordedHandoffRefusal =
     return Effect.succeed(isRefused ? notForCustomers(to) : undefined)
   }
 
-/** The work of a call, with the recorded result in place of its own. */
+/** The work of a call, with the recorded result in place of the result of its body. */
 const withRecordedResult = (calls: ReplayedCalls, started: StartedWork): StartedWork =>
   started.ended === undefined
     ? { effect: Effect.map(started.effect, (input) => withSettled(calls, input)) }
@@ -140,7 +143,7 @@ export const make = Effect.fnUntraced(function* (options: Options, wakeup: RunWa
     agentOf,
     handoffRefusal: recordedHandoffRefusal(recording)
   }
-  // Without limits of tools: a recorded result is not one call more.
+  // Limits of tools do not apply, because a recorded result is not another call.
   const invoker = ToolInvoker.make(gate)
   const loop: LoopServices = {
     journal,
@@ -157,11 +160,11 @@ export const make = Effect.fnUntraced(function* (options: Options, wakeup: RunWa
     ...(options.files === undefined ? undefined : { files: options.files }),
     parts: { blobs: discardedFiles, bounds: yield* BlobBounds, digest },
     weights: PromptMeter.make(yield* Tokenizer),
-    // A recorded turn has its cost.
+    // A recorded turn has its cost already.
     prices: model === undefined ? undefined : yield* PriceBook,
     requestLimitApproval: LimitApproval.make({ digest, random, policy_version }),
     report: yield* makeFaultReporter,
-    // A refusal stops the run once the call's result is durable: an earlier stop would take the result's place.
+    // A refusal stops the run only once the call's result is durable: an earlier stop would replace the result.
     onDurable: (_run, _state, events) => {
       for (const event of events) {
         const refusal = event._tag === "CallSettled" ? calls.refusalOf(event.call) : undefined

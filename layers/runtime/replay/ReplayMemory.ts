@@ -1,6 +1,6 @@
 /**
  * The memory of a replay. Its run is told what the recorded run was told. A tool that runs again reads the live memory, and
- * what it writes is not kept.
+ * cannot write to it.
  */
 import { Context, Effect } from "effect"
 import { promptText } from "../../../src/memory/RecalledLines.ts"
@@ -10,7 +10,7 @@ import { MemoryRefused } from "../../../src/memory/MemoryRefused.ts"
 import { StoreError } from "../../../services/StoreError.ts"
 import type { Recall } from "../loop/PromptMemory.ts"
 
-/** The recorded recall: its lines, or its failure. Nothing, where the recorded run asked nothing. */
+/** Gives the recorded recall: its lines, or its failure. If the recorded run recalled nothing, there are no lines. */
 export const recallOf =
   ({ recalled }: Recording): Recall =>
   () => {

@@ -1,5 +1,5 @@
 /**
- * The model of a replay: gives at each step the turn that was recorded for it. Beyond the recording it gives none.
+ * The model of a replay. At each step it gives the turn that was recorded for it, and after the end of the recording none.
  */
 import { Effect, Exit } from "effect"
 import type { Recording } from "../../../src/replay/Recording.ts"
@@ -8,7 +8,7 @@ import type { Turn } from "../../../src/run/RunDecider.ts"
 import type { ModelGateway, ModelRequest } from "../../../services/ModelGateway.ts"
 import { media_unsupported, ModelError } from "../../../services/ModelGateway.ts"
 
-/** `ended` runs when the loop wants a turn that the recording does not have; that turn never completes. */
+/** Makes the model. `ended` runs when the loop wants a turn that the recording does not have; that turn never completes. */
 export const make = (recording: Recording, ended: Effect.Effect<void>): ModelGateway["Service"] => {
   const { compactions, turns } = recording
   return {
@@ -58,7 +58,9 @@ const kinds: Readonly<Record<string, ModelError["kind"]>> = {
   model_transient: "transient"
 }
 
-/** The recorded failure of a turn: its run stopped, or the call of its specialist failed. Undefined if it did not fail. */
+/**
+ * The recorded failure of a turn: its run stopped because of it, or its specialist's call failed. Undefined = it did not fail.
+ */
 const failureOf = (
   { calls, stopping }: Recording,
   { frame }: ModelRequest

@@ -20,7 +20,7 @@ import type { JournalError, RunJournal } from "../../../services/RunJournal.ts"
 import { forEachEntry } from "../../../services/RunJournal.ts"
 import { replaySteps } from "./ReplayInputs.ts"
 
-/** The run has not ended, so its recording is not whole. */
+/** The run has not ended, so its recording is not complete. */
 export class RunStillOpen extends Schema.TaggedError<RunStillOpen>()("RunStillOpen", {
   run_id: Schema.String,
   status: Schema.String
@@ -30,7 +30,7 @@ export class RunStillOpen extends Schema.TaggedError<RunStillOpen>()("RunStillOp
   }
 }
 
-/** What the run said was erased: there is nothing to replay it with. */
+/** The texts of the run were erased, so it cannot be replayed. */
 export class RunErased extends Schema.TaggedError<RunErased>()("RunErased", {
   run_id: Schema.String
 }) {
@@ -63,18 +63,18 @@ export interface JournalReport {
   readonly run: RunId
   readonly recording: Recording
   readonly events: number
-  /** How many of them the decider made again. */
+  /** How many of the recorded events the decider made again. */
   readonly same: number
   readonly divergence: Divergence | undefined
   readonly steps: ReadonlyArray<RecordedStep>
-  /** Of the recording, in the order of the questions. */
+  /** The recorded decisions, in the order of the questions. */
   readonly decisions: ReadonlyArray<RecordedDecision>
   readonly erased: ReadonlyArray<ErasedPlace>
 }
 
 const page_max = 10_000
 
-/** Every entry of a run, oldest first; none of a run that is not known. */
+/** All entries of a run, oldest first; empty if there is no such run. */
 export const readEntries = Effect.fnUntraced(function* (
   journal: RunJournal["Service"],
   run: RunId
@@ -84,7 +84,7 @@ export const readEntries = Effect.fnUntraced(function* (
   return entries
 })
 
-/** The recording of a run, ended or not; undefined of a run that is not known. */
+/** The recording of a run, whether it has ended or not; undefined if there is no such run. */
 export const readRecording = Effect.fnUntraced(function* (
   journal: RunJournal["Service"],
   run: RunId
@@ -92,11 +92,11 @@ export const readRecording = Effect.fnUntraced(function* (
   return recordingOf(yield* readEntries(journal, run))
 })
 
-/** Was all of the run erased? Of others' runs only what names a subject is. */
+/** Whether the whole run was erased. In runs of others, an erasure removes only what names its subject. */
 export const isErasedRun = ({ accepted }: Recording): boolean =>
   isErased(accepted.message) && isErased(accepted.by)
 
-/** The recording of a run that has ended. Fails where it is not known, has not ended, or was erased. */
+/** The recording of a run that has ended. Fails if there is no such run, or if it has not ended or was erased. */
 export const loadRecording = Effect.fnUntraced(function* (
   journal: RunJournal["Service"],
   run: RunId

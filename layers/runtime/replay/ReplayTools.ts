@@ -1,6 +1,6 @@
 /**
- * Tools as a replay runs them: with their names, schemas and permissions, so that the same gate judges each call, and with
- * whatever the routing table gives in place of the body.
+ * The tools of a replay. They have their names, schemas and permissions, so that the same gate judges each call. In place of the
+ * body, a call does what `ReplayRoute` says.
  */
 import { Effect, Exit, Result } from "effect"
 import type { Digest } from "effect/crypto"
@@ -22,12 +22,12 @@ import { handlerEffect } from "../tool/HandlerEffect.ts"
 import { ReplayedCalls } from "./ReplayedCalls.ts"
 
 export interface ReplayTools {
-  /** The agent with the tools of the replay; the same one each time. */
+  /** The agent with the tools of the replay. The same agent gives the same result each time. */
   readonly agent: (agent: ResolvedAgent) => ResolvedAgent
   readonly calls: ReplayedCalls
 }
 
-/** Stands for a body's result on its way through the gate. */
+/** Takes the place of a body's result on its way through the gate. */
 class BodyResult {
   readonly encode: () => Exit.Exit<unknown, unknown>
 
@@ -36,16 +36,18 @@ class BodyResult {
   }
 }
 
-/** Of a call whose outcome is no value: `ReplayedCalls` has it. */
+/** The result of a call whose outcome is not a value; `ReplayedCalls` has the outcome. */
 const noValue = new BodyResult(() => Exit.succeed(null))
 
-/** A recorded result: its outcome and files, and what the call spent, which limits count and no ledger is charged with again. */
+/**
+ * A recorded result: its outcome, its files and what the call spent. Limits count the spending, but no ledger is charged again.
+ */
 type RecordedResult = Pick<CallSettled, "files" | "outcome" | "spent">
 
-/** Recorded results by tool name and arguments, in the order of the recording. */
+/** The recorded results by tool name and arguments, in the order of the recording. */
 class RecordedResults {
   readonly #digest: Digest.Digest["Service"]
-  /** By name and arguments: indices of `#results`. */
+  /** By name and arguments, the indices of `#results`. */
   readonly #cassette = new Cassette()
   readonly #results: Array<RecordedResult> = []
 
@@ -60,7 +62,7 @@ class RecordedResults {
     })
   }
 
-  /** The next result of these arguments; after the last one that again. Undefined if none was recorded. */
+  /** The next result for these arguments; after the last one, that one again. Undefined if none was recorded. */
   take(name: string, args: unknown): Effect.Effect<RecordedResult | undefined> {
     return Effect.map(digestOf(this.#digest, args), (hash) => {
       const index = this.#cassette.take(name, hash)
@@ -99,12 +101,13 @@ const replay = (
   calls.addReplayed(call, tool.key, outcome)
   if (files !== undefined) calls.addFiles(call, files)
   if (outcome._tag !== "Value") return noValue
-  // A recording is a file: a text in it that is no JSON is itself the result, which the tool's schema refuses or accepts.
+  // A recording may be a file that somebody edited. A text in it that is not JSON is itself the result, which the tool's schema
+  // accepts or refuses.
   const json: unknown = Result.getOrElse(readJson(outcome.json, bounds_result), () => outcome.json)
   return new BodyResult(() => Exit.map(tool.check(json), () => json))
 }
 
-/** Failed calls that were not dispatched, which their precondition may have refused; `asked`: a person was asked before. */
+/** The failed calls that were not dispatched; their precondition may have refused them. `asked`: a person was asked before. */
 type Refusals = ReadonlyMap<CallId, { readonly asked: boolean; readonly error: ToolFailure }>
 
 const refusalsOf = ({ calls, entries, questions }: Recording): Refusals => {
@@ -121,7 +124,10 @@ const refusalsOf = ({ calls, entries, questions }: Recording): Refusals => {
   )
 }
 
-/** Lets a call through as far as it came in the recording, and asks no store. */
+/**
+ * Makes a precondition that asks no store. It refuses a call if the recorded one was refused, before its question or after its
+ * approval as in the recording.
+ */
 const recordedPrecondition = (
   tool: AgentTool,
   refusals: Refusals,
@@ -144,21 +150,20 @@ const replayTool = (
   calls: ReplayedCalls
 ): AgentTool => {
   const { rate_limit: _none, ...spec } = tool.spec
-  // Nobody outside is asked in a replay: neither whether a call may run, nor what became of it, nor what to fill in, nor for its
-  // result.
+  // A replay asks nobody outside: not whether a call may run, what became of it or what to fill in, and no client for its result.
   const { client: _away, fillIn: _unfilled, precondition, reconcile: _nobody, ...parts } = tool
-  /** The arguments that the model gave, by what they were decoded to: a recording has the former. */
+  /** The arguments that the model gave, by the decoded ones. The recording has those that the model gave. */
   const given = new WeakMap<object, unknown>()
   return {
     ...parts,
     ...(precondition === undefined
       ? undefined
       : { precondition: recordedPrecondition(tool, refusals, calls) }),
-    // Secrets are in no recording, and their tools' results are.
+    // A recording has no secrets, so a tool that needs them runs without them: its results are recorded.
     ...(parts.context === undefined || parts.context.secrets.length === 0
       ? undefined
       : { context: secretless }),
-    // What a recording gives uses up nothing, holds no row and is never lost.
+    // A recorded result uses up no rate limit, needs no transaction and is never lost.
     spec: { ...spec, transactional: false, reconcile: false },
     decode: (args) => {
       const exit = tool.decode(args)

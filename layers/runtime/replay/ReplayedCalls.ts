@@ -1,5 +1,5 @@
 /**
- * What became of each call of a replay that came past the gate, and what stands in its result's place.
+ * Keeps what became of each call of a replay that passed the gate, and the outcome that replaces its result.
  */
 import type { FilePart } from "../../../src/conversation/Part.ts"
 import type { Spending } from "../../../src/cost/Spending.ts"
@@ -13,11 +13,14 @@ import type { CallSettled, Outcome } from "../../../src/run/RunEvent.ts"
 export interface ReplayedCall {
   readonly call: CallId
   readonly tool: string
-  /** `replayed`: given from the recording; `run`: its body ran; otherwise why it could do neither. */
+  /** `replayed`: the result came from the recording. `run`: the body ran. Otherwise the reason why neither was possible. */
   readonly how: "replayed" | "run" | ReplayError["reason"]
 }
 
-/** A tool that may not be replayed is refused by its policy; a result that is missing or erased cannot be had again. */
+/**
+ * The failure of a call that cannot be replayed. A tool that may not be replayed is refused by its policy; a result that is
+ * missing or erased cannot be obtained again.
+ */
 const failureOfRefusal = ({ message, reason: why }: ReplayError): ToolFailure => {
   const reason = `REPLAY_${why.toUpperCase()}`
   return failureOf(
@@ -34,7 +37,7 @@ export class ReplayedCalls {
   readonly #spendings = new Map<CallId, Spending>()
   readonly #files = new Map<CallId, ReadonlyArray<FilePart>>()
 
-  /** In the order in which they came past the gate. */
+  /** The calls, in the order in which they passed the gate. */
   get calls(): ReadonlyArray<ReplayedCall> {
     return this.#calls
   }
@@ -59,17 +62,17 @@ export class ReplayedCalls {
     this.#refusals.set(call, error)
   }
 
-  /** What the recorded call had spent counts as spent by this one. */
+  /** Makes the recorded call's spending count as this call's. */
   addSpending(call: CallId, spent: Spending): void {
     this.#spendings.set(call, spent)
   }
 
-  /** What the recorded call had attached is attached to this one. */
+  /** Attaches the recorded call's files to this call. */
   addFiles(call: CallId, files: ReadonlyArray<FilePart>): void {
     this.#files.set(call, files)
   }
 
-  /** The call's result, in place of what the gate made of its body. */
+  /** The call's result with the recorded outcome, spending and files in place of those of its body. */
   settled({ spent: own, ...made }: CallSettled): CallSettled {
     return this.#withFiles(this.#settled(made, own))
   }
@@ -81,7 +84,7 @@ export class ReplayedCalls {
 
   #settled(settled: Omit<CallSettled, "spent">, own: Spending | undefined): CallSettled {
     const { call, outcome: made } = settled
-    // The gate may still have refused what was recorded: by its output schema, or its size.
+    // The gate may still have refused the recorded result, because of its output schema or its size.
     const outcome = made._tag === "Value" ? (this.#outcomes.get(call) ?? made) : made
     const spent = this.#spendings.get(call) ?? own
     return spent === undefined ? { ...settled, outcome } : { ...settled, outcome, spent }

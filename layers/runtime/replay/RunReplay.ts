@@ -1,7 +1,7 @@
 /**
- * Runs a recorded run once more through the real loop and the real gate, on a journal of its own: turns from the recording
- * or from another model, results from the recording as each tool's policy allows, decisions as they were made. No person is
- * asked, and nothing is written anywhere else.
+ * Runs a recorded run again through the real loop and the real gate, on a journal of its own. The turns come from the recording
+ * or from another model, the results from the recording as each tool's policy allows, and the decisions are made as they were. No
+ * person is asked, and nothing is written anywhere else.
  */
 import { Effect } from "effect"
 import { Digest } from "effect/crypto"
@@ -26,7 +26,7 @@ import { withoutWrites } from "./ReplayMemory.ts"
 import { readEntries } from "./ReplayReport.ts"
 
 export interface RunReplayed {
-  /** The first difference from the recording; of another model's run the first one of many. */
+  /** The first difference from the recording. With another model there are usually many, and this is the first of them. */
   readonly divergence: Divergence | undefined
   readonly entries: ReadonlyArray<JournalEntry>
   readonly calls: ReadonlyArray<ReplayedCall>
@@ -34,11 +34,11 @@ export interface RunReplayed {
 }
 
 export interface Options extends ReplayLoop.Options {
-  /** What came before the run in its conversation. */
+  /** The part of the run's conversation before it. */
   readonly past: Past
 }
 
-/** Without the replay's own stop: the call or the question before it is the difference. */
+/** The entries without the replay's own stop, because the difference is the call or question before it. */
 const withoutOwnStop = (entries: ReadonlyArray<JournalEntry>): ReadonlyArray<JournalEntry> =>
   entries.filter(({ event }) => event._tag !== "RunStopping" || event.by !== ReplayLoop.replayOwner)
 
@@ -84,8 +84,8 @@ const replay = Effect.fnUntraced(function* (options: Options) {
 })
 
 /**
- * Replays a run to its end, or to the end of its recording. Needs an empty journal, which has what it writes and is to be
- * thrown away.
+ * Replays a run to its end, or to the end of its recording. Needs an empty journal. The replay is written to it, and it should be
+ * thrown away after that.
  */
 export const replayRun = Effect.fnUntraced(function* (
   options: Options

@@ -12,7 +12,7 @@ export type ChangesetStatus = typeof ChangesetStatus.Type
 export const changes_max = 50
 
 export const Change = Schema.Struct({
-  /** A setting of the system, `prompt.sources` or `retrieval.documents_max`. */
+  /** A setting of the system, such as `prompt.sources` or `retrieval.documents_max`. */
   setting: Schema.String.check(
     Schema.isPattern(/^[a-z][a-z0-9_]*(?:\.[a-z][a-z0-9_]*){0,5}$/, {
       description: "up to 6 lower-case words with points between them"
@@ -47,8 +47,9 @@ export const ReviewNote = Schema.String.check(Schema.isMaxLength(2_000))
 /** The state of a change set, with who took each step. */
 export const ChangesetState = Schema.Struct({
   status: ChangesetStatus,
-  /** The review. */
+  /** The review. Absent = the change set was not reviewed. */
   reviewed: Schema.optionalKey(Schema.Struct({ ...Signed.fields, note: ReviewNote })),
+  /** Who applied the change set, and when. Absent = it was not applied. */
   applied: Schema.optionalKey(Signed)
 })
 export interface ChangesetState extends Schema.Schema.Type<typeof ChangesetState> {}

@@ -1,6 +1,6 @@
 /**
- * What is written down before it is published: a rubric of a framework, or the card of a system. What a draft says never changes,
- * so that whoever approves its publication approves what there was to be read.
+ * Drafts of a rubric or of a system's card, which are written before they are published. The content of a draft never changes, so
+ * whoever approves its publication approves what could be read.
  */
 import { Schema } from "effect"
 import { Moment, Text, Version } from "./Fact.ts"
@@ -48,11 +48,14 @@ export interface RubricContent extends Schema.Schema.Type<typeof RubricContent> 
 
 const { limits, name: card_name, owner, parts, purpose } = SystemCard.fields
 
-/** The whole card but what names the system, its framework and its time. */
+/** The whole card except `system_id`, `framework_id` and `updated_at`. */
 export const CardContent = Schema.Struct({ name: card_name, purpose, owner, parts, limits })
 export interface CardContent extends Schema.Schema.Type<typeof CardContent> {}
 
-/** A rubric as an author proposes it; what is left out stays as it is. A rubric that is not there needs all but `enabled` and `sources`. */
+/**
+ * A rubric as an author proposes it. Absent members stay unchanged. A new rubric needs all members except `enabled` and
+ * `sources`.
+ */
 export const RubricProposal = Schema.Struct({
   framework_id: FrameworkId,
   rubric_id: RecordId.annotate({ description: "One of the framework's, or that of a new rubric." }),
@@ -66,7 +69,7 @@ export const RubricProposal = Schema.Struct({
 })
 export interface RubricProposal extends Schema.Schema.Type<typeof RubricProposal> {}
 
-/** The card of a system that is known; what is left out stays as it is. */
+/** A change of the card of a known system. Absent members stay unchanged. */
 export const CardProposal = Schema.Struct({
   system_id: SystemId,
   title: DraftTitle.annotate({ description: "What changes, in a sentence." }),
@@ -90,7 +93,7 @@ export type DraftProposal =
 /** The call that wrote the draft. The run's journal says which agent made it and why. */
 export const DraftAuthor = Schema.Struct({
   run: Schema.String,
-  /** The call, which names its frame and its step. */
+  /** The id of the call, which contains its frame and its step. */
   call: Schema.String,
   /** The principal whose message began the run. */
   principal: Schema.String
@@ -109,7 +112,7 @@ export interface DraftState extends Schema.Schema.Type<typeof DraftState> {}
 const common = {
   draft_id: DraftId,
   title: DraftTitle,
-  /** The revision of the framework or the card that its author saw. It is published on that one and on no other. */
+  /** The revision of the framework or card that the author saw. The draft can be published on that revision only. */
   based_on: Version,
   author: DraftAuthor,
   created_at: Moment,
@@ -146,7 +149,7 @@ export interface Closing {
   readonly reason: string
 }
 
-/** A publication as it was approved: what was shown of the draft beside its id. */
+/** A publication as it was approved, with what the approver was shown of the draft beside its id. */
 export interface Publication extends Closing {
   readonly target_id: string
   readonly based_on: number

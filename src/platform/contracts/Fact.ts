@@ -1,5 +1,5 @@
 /**
- * What the platform's facts are made of.
+ * The kinds of values from which the platform's records are made.
  */
 import { Schema } from "effect"
 
@@ -10,7 +10,7 @@ export const Text = (units_max: number) =>
     Schema.isMaxLength(units_max)
   )
 
-/** In ms since 1970, up to the last that `Date` can hold. */
+/** A time in ms since 1970, up to the last that `Date` can hold. */
 export const Moment = Schema.Int.check(
   Schema.isBetween({ minimum: 0, maximum: 8_640_000_000_000_000 })
 )

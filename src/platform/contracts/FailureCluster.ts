@@ -1,6 +1,6 @@
 /**
- * Failures of evaluated traces, grouped by what they have in common. The platform finds the groups; operators say what is to be
- * done about each.
+ * Failures of evaluated traces, grouped by what they have in common. The platform finds the groups; operators decide what is done
+ * about each.
  */
 import { Schema } from "effect"
 import { Count, Moment, Share, Text } from "./Fact.ts"

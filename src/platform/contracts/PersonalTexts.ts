@@ -1,11 +1,11 @@
 /**
- * Where a person may be named in what people wrote into the platform's records: for erasures, which write over these texts. What
- * else stands in such a record is a state, an id or a number. It says what the record is and of nobody, and stays.
+ * The texts in the platform's records that may name a person, because people wrote them. An erasure overwrites them. The other
+ * members, such as states, ids and numbers, name nobody and stay.
  */
 
 const members = (names: string): ReadonlySet<string> => new Set(names.split(" "))
 
-/** By what the platform keeps: the members that are such texts, at any depth. */
+/** By kind of record: the names of the members that are such texts, at any depth. */
 export const personal_texts = {
   workspace: members("name by reason"),
   framework: members("name description criteria by reason sources"),

@@ -1,6 +1,7 @@
 /**
- * What the platform publishes for other contexts: messages of the outbox, whose topic is the event's name and whose id is the
- * event's id, the same at every delivery. Their payloads are what was observed, and hold no state of an agent.
+ * The events that the platform publishes for other contexts, as messages of the outbox. A message's topic is the event's name,
+ * and its id is the event's id, which is the same at every delivery. A payload is what was observed, and contains no state of an
+ * agent.
  */
 import { Schema } from "effect"
 import type { Effect } from "effect"
@@ -9,37 +10,42 @@ import { inputReader } from "../../entry/InvalidInput.ts"
 import { Count, Moment, Share, Text } from "./Fact.ts"
 import { ChangesetId, CycleId, FrameworkId, RecordId, ScanId, SystemId } from "./RecordId.ts"
 
-/** `observe_only`: nothing is proposed. `propose`: changes wait for a person. `autonomous`: those of low risk do not. */
+/**
+ * `observe_only`: no changes are proposed. `propose`: changes wait for a person. `autonomous`: changes of low risk do not wait.
+ */
 export const AutonomyMode = Schema.Literals(["observe_only", "propose", "autonomous"])
 export type AutonomyMode = typeof AutonomyMode.Type
 
-/** Of a cycle: it gets better, it does not any more, it is at the best that was seen, or there are too few scans to tell. */
+/**
+ * How a cycle is going. `ACTIVE`: it improves. `PLATEAU`: it no longer improves. `FRONTIER`: it is at the best result that was
+ * seen. `NO_DATA`: there are too few scans to tell.
+ */
 export const ModeClassification = Schema.Literals(["ACTIVE", "PLATEAU", "FRONTIER", "NO_DATA"])
 export type ModeClassification = typeof ModeClassification.Type
 
 export const VerdictOutcome = Schema.Literals(["pass", "warn", "fail"])
 export type VerdictOutcome = typeof VerdictOutcome.Type
 
-/** Rubrics of one framework. */
+/** The greatest number of rubrics in one framework. */
 export const rubrics_max = 50
 
-/** A scan is over, with a result or without one. */
+/** A scan has ended, with or without a result. */
 export const ScanCompleted = Schema.Struct({
   scan_id: ScanId,
   cycle_id: CycleId,
   system_id: SystemId,
   framework_id: FrameworkId,
   status: Schema.Literals(["completed", "failed"]),
-  /** How many were evaluated, and how many of them failed a rubric. */
+  /** How many traces were evaluated, and how many of them failed a rubric. */
   traces: Count,
   failures: Count,
-  /** The mean over the rubrics. Absent = the scan failed. */
+  /** The mean of the rubrics' scores. Absent = the scan failed. */
   score: Schema.optionalKey(Share),
   completed_at: Moment
 })
 export interface ScanCompleted extends Schema.Schema.Type<typeof ScanCompleted> {}
 
-/** A scan was judged. A scan that is judged again has another verdict, about the same scan. */
+/** A scan was judged. If it is judged again, there is another verdict about the same scan. */
 export const VerdictIssued = Schema.Struct({
   verdict_id: RecordId,
   scan_id: ScanId,
@@ -51,7 +57,7 @@ export const VerdictIssued = Schema.Struct({
     Schema.Struct({ rubric_id: RecordId, score: Share, threshold: Share })
   ).check(Schema.isMaxLength(rubrics_max)),
   autonomy_mode: AutonomyMode,
-  /** The changes that are proposed for it; never with `observe_only`. */
+  /** The change set that is proposed because of the verdict. Absent = there is none; with `observe_only` there never is. */
   changeset_id: Schema.optionalKey(ChangesetId),
   issued_at: Moment
 }).check(
@@ -71,7 +77,7 @@ export const ApprovalRequired = Schema.Struct({
   system_id: SystemId,
   title: Text(200),
   rationale: Text(2_000),
-  /** How many settings it changes. */
+  /** How many settings the change set changes. */
   changes: Count,
   risk: Schema.Literals(["low", "medium", "high"]),
   requested_at: Moment
@@ -85,7 +91,7 @@ export const SupervisorRecommendationIssued = Schema.Struct({
   system_id: SystemId,
   mode_classification: ModeClassification,
   recommendation: Text(2_000),
-  /** The scans that it was concluded from, newest first. */
+  /** The scans on which the recommendation is based, newest first. */
   evidence: Schema.Array(ScanId).check(Schema.isMaxLength(20)),
   issued_at: Moment
 })
@@ -121,15 +127,15 @@ const readers: {
   "supervisor.recommendation.issued": inputReader(SupervisorRecommendationIssued)
 }
 
-/** The payload of a message with this topic, for its handler. Fails where it is not what the topic says. */
+/** Decodes the payload of a message with this topic. Fails if it does not fit the topic. */
 export const readPlatformEvent = <T extends PlatformTopic>(
   topic: T,
   payload: unknown
 ): Effect.Effect<Payloads[T], InvalidInput> => readers[topic](payload, "payload")
 
 /**
- * What an event is about. Events of one subject belong together: a scan and its verdicts, a change set, a cycle. It is the key
- * of the event's message, so that they are delivered in order.
+ * What an event is about: a scan and its verdicts, a change set, or a cycle. It is the key of the event's message, so that events
+ * about the same subject are delivered in order.
  */
 export const subjectOf = ({ payload, topic }: PlatformEvent): string => {
   switch (topic) {

@@ -1,5 +1,5 @@
 /**
- * How records of the platform are named. A workspace is a tenant: each id is unique within one workspace and says nothing of
+ * The ids of the platform's records. A workspace is a tenant; each id is unique within one workspace and means nothing in
  * another.
  */
 import { Schema } from "effect"
@@ -14,22 +14,22 @@ const Id = Schema.String.check(
 export const ScanId = Id.pipe(Schema.brand("ScanId"))
 export type ScanId = typeof ScanId.Type
 
-/** Scans of one system under one set of changes: a cycle ends when the next change is applied. */
+/** A series of scans of one system under the same set of changes. It ends when the next change is applied. */
 export const CycleId = Id.pipe(Schema.brand("CycleId"))
 export type CycleId = typeof CycleId.Type
 
-/** What is evaluated: an assistant, a classifier, a pipeline. */
+/** The system that is evaluated: an assistant, a classifier, a pipeline. */
 export const SystemId = Id.pipe(Schema.brand("SystemId"))
 export type SystemId = typeof SystemId.Type
 
 export const ChangesetId = Id.pipe(Schema.brand("ChangesetId"))
 export type ChangesetId = typeof ChangesetId.Type
 
-/** Failures of one kind. */
+/** A group of failures of one kind. */
 export const ClusterId = Id.pipe(Schema.brand("ClusterId"))
 export type ClusterId = typeof ClusterId.Type
 
-/** By what a system is evaluated: rubrics with thresholds. */
+/** A set of rubrics with thresholds, by which a system is evaluated. */
 export const FrameworkId = Id.pipe(Schema.brand("FrameworkId"))
 export type FrameworkId = typeof FrameworkId.Type
 

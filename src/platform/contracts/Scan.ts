@@ -30,7 +30,7 @@ export const Scan = Schema.Struct({
   trigger: Schema.Literals(["schedule", "manual", "deployment"]),
   status: ScanStatus,
   started_at: Moment,
-  /** When the scan ended. Absent = it is still running. */
+  /** When the scan ended. Absent = it has not ended. */
   ended_at: Schema.optionalKey(Moment),
   /** How many traces were evaluated, and how many of them failed a rubric. */
   traces: Count,

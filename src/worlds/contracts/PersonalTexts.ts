@@ -1,9 +1,9 @@
 /**
- * Where a person may be named in what people wrote for worlds: for erasures, which write over these texts. What else stands in such
- * a record, topics and ids of rules, says of nobody anything, and stays.
+ * The texts in records of worlds that may name a person, because people wrote them. An erasure overwrites them. The other
+ * members, such as topics and ids of rules, name nobody and stay.
  */
 
-/** Members of a rule candidate. */
+/** The members of a rule candidate that are such texts. */
 export const candidate_texts: ReadonlySet<string> = new Set([
   "title",
   "body",

@@ -1,5 +1,5 @@
 /**
- * What a world's agent answers to another context, and why it may not.
+ * The answer of a world's agent to a question from another context, and the errors of asking.
  */
 import { Schema } from "effect"
 import { RunId } from "../../Ids.ts"
@@ -16,12 +16,12 @@ export const WorldQuestion = Schema.String.check(
 export const WorldAnswer = Schema.Struct({
   world: WorldId,
   text: Schema.String,
-  /** Its journal says how the answer came about. */
+  /** The run that made the answer. Its journal says how the answer came about. */
   run: RunId
 })
 export interface WorldAnswer extends Schema.Schema.Type<typeof WorldAnswer> {}
 
-/** No world of this id has an agent here. */
+/** No world with this id has an agent in this runtime. */
 export class WorldUnknown extends Schema.TaggedError<WorldUnknown>()("WorldUnknown", {
   world: Schema.String
 }) {
@@ -30,14 +30,14 @@ export class WorldUnknown extends Schema.TaggedError<WorldUnknown>()("WorldUnkno
   }
 }
 
-/** The question, the session or the caller is not what it has to be: nothing was asked. */
+/** The question, the session or the caller was not accepted, so nothing was asked. */
 export class WorldRefused extends Schema.TaggedError<WorldRefused>()("WorldRefused", {
   message: Schema.String
 }) {}
 
 /**
- * The agent was asked and gave no answer. `unavailable`: it could not be reached, or not in time, and may answer another try;
- * `failed`: its run ended without an answer.
+ * The agent was asked and gave no answer. `unavailable`: it could not be reached or did not answer in time; another try may
+ * succeed. `failed`: its run ended without an answer, or asked for an approval.
  */
 export class WorldUnanswered extends Schema.TaggedError<WorldUnanswered>()("WorldUnanswered", {
   kind: Schema.Literals(["unavailable", "failed"]),

@@ -1,10 +1,10 @@
 /**
- * How other contexts name a world: by its id, which never changes while its versions do.
+ * The names by which other contexts know a world. Its id never changes; its versions do.
  */
 import { Schema } from "effect"
 import { AgentName } from "../../Ids.ts"
 
-/** Lower case, at most 40 characters: part of its agent's name. */
+/** The id of a world: lower case, and at most 40 characters because the agent's name contains it. */
 export const WorldId = Schema.String.check(
   Schema.isPattern(/^[a-z][a-z0-9-]{0,39}$/, {
     description: "a letter, then at most 39 lower-case letters, digits and hyphens"
@@ -20,5 +20,5 @@ export const SessionId = Schema.String.check(
 ).pipe(Schema.brand("SessionId"))
 export type SessionId = typeof SessionId.Type
 
-/** The agent of a world. */
+/** The name of a world's agent. */
 export const worldAgentName = (world: WorldId): AgentName => AgentName.make(`world-${world}`)
