@@ -14,7 +14,7 @@ import { OpenCalls, unlessEnding } from "./OpenCalls.ts"
 import * as ServiceMethods from "./ServiceMethods.ts"
 import type { Services } from "./StartedLayer.ts"
 import * as StartedLayer from "./StartedLayer.ts"
-import { untilAborted } from "./UntilAborted.ts"
+import { untilAborted } from "./AbortableIterable.ts"
 import { isSignal } from "./Waiting.ts"
 
 type Run = <A, E>(

@@ -10,7 +10,7 @@ import { refusalText } from "../../src/tool/ValueRefused.ts"
 import type { Answer, Ended, EndedWith, Wait } from "./Answer.ts"
 import { AnswerUnfit } from "./Answer.ts"
 import type { RunPart, RunPartWith } from "./RunStream.ts"
-import type { ValueSoFar } from "./ValueSoFar.ts"
+import type { ValueSoFar } from "./PartialJson.ts"
 
 const isSchema = (value: unknown): value is AnySchema =>
   ((typeof value === "object" && value !== null) || typeof value === "function") &&
@@ -112,7 +112,7 @@ export const withValues = <E, R>(
     : Stream.unwrap(
         // Loaded only here, because it brings a parser.
         Effect.map(
-          Effect.promise(() => import("./ValueSoFar.ts")),
+          Effect.promise(() => import("./PartialJson.ts")),
           ({ ValueSoFar }) => {
             const soFar = new ValueSoFar()
             return Stream.flatMap(parts, (part) => valueParts(codec, soFar, part))

@@ -19,8 +19,8 @@ import type { MemoryScope, MemoryTier, NewMemoryRow } from "../../src/memory/Mem
 import { isCurrent } from "../../src/memory/MemoryRow.ts"
 import { isAbout } from "../../src/memory/Subject.ts"
 import { EphemeralStore, offerRows } from "./EphemeralStore.ts"
-import type { Stored } from "./RememberedRows.ts"
-import { candidatesOf, isIn, RememberedRows } from "./RememberedRows.ts"
+import type { Stored } from "./MemoryRowIndex.ts"
+import { candidatesOf, isIn, RememberedRows } from "./MemoryRowIndex.ts"
 
 interface Memory {
   readonly remembered: RememberedRows

@@ -8,7 +8,7 @@ import type { OutboxMessage } from "../../src/delivery/Outbox.ts"
 import type { MessageId } from "../../src/Ids.ts"
 import type { Store, StoredMessage } from "./EphemeralStore.ts"
 import { EphemeralStore, enqueueMessage, hold, removeMessage } from "./EphemeralStore.ts"
-import { forgetLetters } from "./ForgottenLetters.ts"
+import { forgetLetters } from "./DeadLetterEviction.ts"
 import { groupByTenant, roundRobin } from "./RoundRobin.ts"
 
 const claim_max = 500

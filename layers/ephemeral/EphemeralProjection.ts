@@ -13,7 +13,7 @@ import type { RunStatus } from "../../src/run/RunState.ts"
 import type { UnknownCall } from "../../src/run/UnknownCall.ts"
 import type { Store, StoredRun } from "./EphemeralStore.ts"
 import { announce, tenantKey } from "./EphemeralStore.ts"
-import { noteEnd } from "./ForgottenRuns.ts"
+import { noteEnd } from "./RunEviction.ts"
 
 const isOver = (status: RunStatus): boolean =>
   status === "complete" || status === "failed" || status === "cancelled"

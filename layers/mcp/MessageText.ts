@@ -4,7 +4,7 @@
  * official client parses them again and must see the same. Private to this room.
  */
 import { bounds_result, jsonTextRefusal, topLevelScalars } from "../../src/entry/BoundedJson.ts"
-import { eventData, EventTexts, isDataLine } from "../../src/entry/EventText.ts"
+import { eventData, EventTexts, isDataLine } from "../../src/entry/EventStreamParser.ts"
 
 /** JSON-RPC's code for an internal error; its message becomes part of the tool's failure. */
 const internal_error = -32_603

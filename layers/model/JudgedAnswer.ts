@@ -5,7 +5,7 @@
  */
 import type { JsonBounds } from "../../src/entry/BoundedJson.ts"
 import { jsonTextRefusal } from "../../src/entry/BoundedJson.ts"
-import { eventData, EventTexts } from "../../src/entry/EventText.ts"
+import { eventData, EventTexts } from "../../src/entry/EventStreamParser.ts"
 import { isLast } from "./AnswerEnd.ts"
 import type { Known } from "./BodyKind.ts"
 

@@ -20,7 +20,7 @@ import { rightRefusal } from "../Rights.ts"
 import { expectedTime } from "../Times.ts"
 import type { Settlement } from "../run/RunCommand.ts"
 import { bounds_result, readJson } from "./BoundedJson.ts"
-import { partsApart, readParts } from "./GivenParts.ts"
+import { partsApart, readParts } from "./MessageParts.ts"
 import { InvalidInput, inputReader } from "./InvalidInput.ts"
 
 /** Checks only the form of a call's id. Whether the call exists is checked against its run. */

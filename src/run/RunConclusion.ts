@@ -5,7 +5,7 @@ import type { AgentName } from "../Ids.ts"
 import { callOpening, rootFrame } from "../Ids.ts"
 import type { Breach } from "./RunBreach.ts"
 import { breachOf, breachText, lastStep, onBreach } from "./RunBreach.ts"
-import { cutNote, filtered_reason } from "./CutTurn.ts"
+import { cutNote, filtered_reason } from "./IncompleteTurn.ts"
 import { policyFailure, callSettled } from "./CallRefusal.ts"
 import type {
   ApprovalRequested,

@@ -31,8 +31,8 @@ import type {
   RunStopping
 } from "./RunEvent.ts"
 import type { Source } from "./ProviderWork.ts"
-import type { RunUsed } from "./RunUsed.ts"
-import { extendLimit, noneUsed, chargeTool } from "./RunUsed.ts"
+import type { RunUsed } from "./RunUsage.ts"
+import { extendLimit, noneUsed, chargeTool } from "./RunUsage.ts"
 import { foldCompaction } from "./RunCompaction.ts"
 import { moveTo, proposedPhase, foldResult, foldTurn } from "./StepFold.ts"
 import { agentOfRun, callOf, frameOf } from "./RunLookup.ts"

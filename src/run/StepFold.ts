@@ -8,10 +8,10 @@ import { answerText, resultEntry, settledPhase } from "./CallResult.ts"
 import { unfitText } from "./AnswerSchema.ts"
 import { callsMax, callsUsed } from "./RunBreach.ts"
 import type { CallSettled, ModelTurned, ProposedCall } from "./RunEvent.ts"
-import { endedWell } from "./CutTurn.ts"
+import { endedWell } from "./IncompleteTurn.ts"
 import { emptyText, isMistake, mistakeOf, recount } from "./RunGuard.ts"
 import type { CallPhase, CallState, RunState } from "./RunState.ts"
-import { chargeTurn, tokensOf } from "./RunUsed.ts"
+import { chargeTurn, tokensOf } from "./RunUsage.ts"
 import { callOf, frameOf, handedBy } from "./RunLookup.ts"
 
 /** Folds a turn: it is its frame's answer, or has calls. With neither, the frame has another turn. */

@@ -1,10 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { call, calls, text } from "../../layers/model/ScriptedModelGateway.ts"
-import { turn_calls_max } from "../../layers/runtime/loop/OwnTurn.ts"
+import { turn_calls_max } from "../../layers/runtime/loop/CheckedTurn.ts"
 import { turn_bytes_max } from "../../services/ModelGateway.ts"
 import { cleanResult } from "../../src/tool/Sanitise.ts"
-import { isReadable } from "../../src/run/Readable.ts"
+import { isReadable } from "../../src/run/ReadableEvents.ts"
 import * as H from "../runtime/Harness.ts"
 
 const nested = (depth: number): unknown => {

@@ -9,7 +9,7 @@ import * as Entries from "../../src/entry/Entries.ts"
 import { Policy } from "../../src/permission/Policy.ts"
 import type { RunId } from "../../src/Ids.ts"
 import { Principal } from "../../src/Principal.ts"
-import { isReadable } from "../../src/run/Readable.ts"
+import { isReadable } from "../../src/run/ReadableEvents.ts"
 import * as H from "../runtime/Harness.ts"
 import { anyValue, forged, hostile, random } from "./HostileValues.ts"
 

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { Position } from "../../layers/runtime/loop/CommittedQueue.ts"
 import { CommittedQueue, waiting_bounds } from "../../layers/runtime/loop/CommittedQueue.ts"
-import { HeldUnits } from "../../layers/runtime/loop/HeldUnits.ts"
+import { HeldUnits } from "../../layers/runtime/loop/BufferQuota.ts"
 import type { RunId } from "../../src/Ids.ts"
 import { Tenant } from "../../src/Ids.ts"
 import type { JournalEntry } from "../../src/run/RunEvent.ts"

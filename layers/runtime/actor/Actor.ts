@@ -31,7 +31,7 @@ import { ActorMemory } from "./ActorMemory.ts"
 import type { HeldRun } from "./ActorRun.ts"
 import { beginGiven, claimRun, continueRun, loadClaimed } from "./ActorRun.ts"
 import { awaitsDecision, DecisionWait } from "./DecisionWait.ts"
-import type { HeldTask } from "./HeldDispatches.ts"
+import type { HeldTask } from "./ClaimedDispatches.ts"
 import { handOverUnhosted } from "./Hosting.ts"
 
 export interface Actor {

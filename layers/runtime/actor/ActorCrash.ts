@@ -16,7 +16,7 @@ import { cancelRun } from "../../../src/run/RunCommand.ts"
 import type { StoreError } from "../../../services/StoreError.ts"
 import { amend } from "../desk/Observers.ts"
 import type { LoopFailure } from "../loop/RunWriter.ts"
-import { logCrash } from "../tool/Faults.ts"
+import { logCrash } from "../tool/FaultReport.ts"
 import type { Actor } from "./Actor.ts"
 import type { ActorHost } from "./ActorHost.ts"
 

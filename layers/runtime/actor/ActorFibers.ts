@@ -9,11 +9,11 @@ import { AgentMemories, AgentMemory } from "../../../services/AgentMemory.ts"
 import type { Claim, RunHead } from "../../../services/RunJournal.ts"
 import { drainRun, wakeRun } from "../loop/RunWakeup.ts"
 import { ActorBase } from "../tool/CallHost.ts"
-import { reportFailedExit } from "../tool/Faults.ts"
+import { reportFailedExit } from "../tool/FaultReport.ts"
 import { makeActor, supervise, wakeIfBehind } from "./Actor.ts"
 import type { Actor, ActorStart } from "./Actor.ts"
 import type { ActorHost } from "./ActorHost.ts"
-import type { HeldTask } from "./HeldDispatches.ts"
+import type { HeldTask } from "./ClaimedDispatches.ts"
 import { IdleActors } from "./IdleActors.ts"
 
 /** Wakes the actor of an address, or starts it, with its first run if that was just found. */

@@ -6,7 +6,7 @@
  */
 import { Deadline } from "../tool/Deadlines.ts"
 import type { Deadlines } from "../tool/Deadlines.ts"
-import { HeldUnits } from "../loop/HeldUnits.ts"
+import { HeldUnits } from "../loop/BufferQuota.ts"
 import type { Tenant } from "../../../src/Ids.ts"
 import type { Actor } from "./Actor.ts"
 import { unitsOf } from "./History.ts"

@@ -2,7 +2,7 @@
  * How messages and commands enter. A message is durable when `send` returns: `TaskStore.accept` has written its task and
  * either its run, claimed for this process, or the outbox row that dispatches it. The run where nothing else of the address
  * waits; a store that does not begin runs lets this process hold the row then, and the actor of the address begins the run
- * (`HeldDispatches.ts`). Otherwise, and where the process that holds it dies first, a relay calls `deliver` with the row, which
+ * (`ClaimedDispatches.ts`). Otherwise, and where the process that holds it dies first, a relay calls `deliver` with the row, which
  * begins the run in the journal and wakes the actor. A cancel and a settlement amend the run's journal, and are durable when
  * they return.
  */

@@ -12,7 +12,7 @@ import type { AddressConflict, IdempotencyConflict } from "../../../src/delivery
 import { MessageTooLarge, NestedTooDeep, saidOf } from "../../../src/delivery/AgentTask.ts"
 import type { ConversationId, MessageId, RunId, Tenant } from "../../../src/Ids.ts"
 import { anchoredConversation } from "../../../src/memory/MemoryAnchors.ts"
-import type { ReadPart } from "../../../src/entry/GivenParts.ts"
+import type { ReadPart } from "../../../src/entry/MessageParts.ts"
 import type { Principal } from "../../../src/Principal.ts"
 import { isLimitedToOwn } from "../../../src/Rights.ts"
 import { rolesOf } from "../../../src/Principal.ts"

@@ -21,9 +21,9 @@ import { ModelTurnObservers } from "../../../services/ModelTurnObserver.ts"
 import type { ToolCallObserver } from "../../../services/ToolCallObserver.ts"
 import { ToolCallObservers } from "../../../services/ToolCallObserver.ts"
 import { callCatching } from "../tool/Catching.ts"
-import { exceptionBehind } from "../tool/Failures.ts"
-import type { ReportFault } from "../tool/Faults.ts"
-import { exceptionOf } from "../tool/Faults.ts"
+import { exceptionBehind } from "../tool/FailedOutcome.ts"
+import type { ReportFault } from "../tool/FaultReport.ts"
+import { exceptionOf } from "../tool/FaultReport.ts"
 import { observeUnknownCalls } from "./UnknownCalls.ts"
 
 /** Called once after events of a run are durable, with the state after them. Never throws. */

@@ -8,7 +8,7 @@ import type { JournalEntry } from "../../../src/run/RunEvent.ts"
 import { appended } from "../../../src/ShortList.ts"
 import type { FeedItem } from "../../../services/AgentRuntime.ts"
 import type { Committed } from "../../../services/RunJournal.ts"
-import type { HeldUnits } from "./HeldUnits.ts"
+import type { HeldUnits } from "./BufferQuota.ts"
 
 const entries_max = 256
 const watcher_units_max = 1_000_000

@@ -11,9 +11,9 @@ import type { CallId, ConversationId, FrameId, RunId, Tenant } from "../../../sr
 import type { FeedItem } from "../../../services/AgentRuntime.ts"
 import type { ModelDelta } from "../../../services/ModelGateway.ts"
 import type { Committed, CommitListener } from "../../../services/RunJournal.ts"
-import { WholeRuns } from "./WholeRuns.ts"
+import { WholeRuns } from "./ShortRunCache.ts"
 import { CommittedQueue, waiting_bounds } from "./CommittedQueue.ts"
-import { HeldUnits } from "./HeldUnits.ts"
+import { HeldUnits } from "./BufferQuota.ts"
 
 export type Delta = Extract<FeedItem, { _tag: "Delta" }>
 

@@ -16,7 +16,7 @@ import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"
 import { AgentMemory } from "../../../services/AgentMemory.ts"
 import type { ToolDelivery } from "../../../services/ToolQueue.ts"
 import type { BegunSideEffect, CallHost, ActorContext } from "../tool/CallHost.ts"
-import type { ReportFault } from "../tool/Faults.ts"
+import type { ReportFault } from "../tool/FaultReport.ts"
 
 /** What the sender puts into `metadata`; a sender other than this runtime may leave out all of it. */
 interface SenderMetadata {

@@ -11,8 +11,8 @@ import type { Scope } from "effect"
 import type { Tenant } from "../../../src/Ids.ts"
 import { Owners } from "../../../services/Owners.ts"
 import type { StoreError } from "../../../services/StoreError.ts"
-import type { HeldClaims } from "./HeldClaims.ts"
-import { makeHeldClaims } from "./HeldClaims.ts"
+import type { HeldClaims } from "./ResilientClaims.ts"
+import { makeHeldClaims } from "./ResilientClaims.ts"
 
 /** The bounds of a claim loop. Times in ms. */
 export interface ClaimLoopConfig {

@@ -19,7 +19,7 @@ import { callIdentityOf } from "./IdempotencyIndex.ts"
 import type { Reconciliation } from "./Reconciliation.ts"
 import { callFinished } from "./CallOutcome.ts"
 import { toolsStopped } from "./GateRefusal.ts"
-import { failedOutcome, outcomeOfCause, timeoutError } from "./Failures.ts"
+import { failedOutcome, outcomeOfCause, timeoutError } from "./FailedOutcome.ts"
 import { reconciliation_unknown, reconciliationOf } from "./Reconciliation.ts"
 import type { RetryServices } from "./RetryDecision.ts"
 

@@ -19,8 +19,8 @@ import type { Proposal } from "./CallDigests.ts"
 import { approvalDigest, proposalDigest, shownDigest, toolDigest } from "./CallDigests.ts"
 import type { AgentTool, CallHost } from "./CallHost.ts"
 import { callFinished } from "./CallOutcome.ts"
-import { failedOutcome } from "./Failures.ts"
-import { filledFor } from "./FilledIn.ts"
+import { failedOutcome } from "./FailedOutcome.ts"
+import { filledFor } from "./HostFilledValues.ts"
 import type { ToolGate } from "./ToolGate.ts"
 
 export interface ApprovalServices {

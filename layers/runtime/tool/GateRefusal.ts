@@ -11,7 +11,7 @@ import { strayMembers, suggestNames } from "../../../src/tool/Nearest.ts"
 import { refusalText } from "../../../src/tool/ValueRefused.ts"
 import type { AgentTool, CallHost, StartedWork } from "./CallHost.ts"
 import { callFinished } from "./CallOutcome.ts"
-import { failedOutcome } from "./Failures.ts"
+import { failedOutcome } from "./FailedOutcome.ts"
 
 /** A call that ends with this error, and runs nothing. */
 export const refuseCall = (call: CallId, error: ToolError): StartedWork => ({

@@ -9,7 +9,7 @@ import type { AgentName } from "../../../src/Ids.ts"
 import type { ConversationStore } from "../../../services/ConversationStore.ts"
 import type { CallHost, StartedWork } from "./CallHost.ts"
 import { callFinished } from "./CallOutcome.ts"
-import { failedOutcome } from "./Failures.ts"
+import { failedOutcome } from "./FailedOutcome.ts"
 import { invalidArguments, refuseCall } from "./GateRefusal.ts"
 
 /** Why the conversation of a call may not go on with this agent; undefined = it may. */

@@ -13,7 +13,7 @@ import type { BodyCall, BodyRunner } from "./BodyRunner.ts"
 import { withArgsAgain, withToolSpan } from "./BodyRunner.ts"
 import type { AgentTool, CallHost, Fork, StartBody, StartedWork, TimedWork } from "./CallHost.ts"
 import { bodyFinished, bodyOutcome } from "./CallOutcome.ts"
-import { failedOutcome, timeoutError } from "./Failures.ts"
+import { failedOutcome, timeoutError } from "./FailedOutcome.ts"
 import { handlerEffect } from "./HandlerEffect.ts"
 import { waitForRetry } from "./RetryDecision.ts"
 

@@ -20,7 +20,7 @@ import {
   isOutcomeLost,
   isOutcomeUnknowable,
   withPossibleSideEffect
-} from "./Failures.ts"
+} from "./FailedOutcome.ts"
 import { attemptMs, dispatchGraceMs, waitUntilOver } from "./LostAttempt.ts"
 import type { Reconciliation } from "./Reconciliation.ts"
 

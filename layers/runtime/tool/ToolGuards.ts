@@ -13,7 +13,7 @@ import type { RunInput } from "../../../src/run/RunDecider.ts"
 import type { RateLimit } from "../../../src/tool/ToolSpec.ts"
 import type { AgentMemory } from "../../../services/AgentMemory.ts"
 import type { CallHost, AgentTool } from "./CallHost.ts"
-import { failedOutcome } from "./Failures.ts"
+import { failedOutcome } from "./FailedOutcome.ts"
 
 type GuardedBody = Effect.Effect<RunInput | undefined, never, AgentMemory>
 

@@ -10,8 +10,8 @@ import { stoppedEnd, withArgsAgain } from "./BodyRunner.ts"
 import { dispatchRouteOf } from "./CallDigests.ts"
 import type { AgentTool, StartBody } from "./CallHost.ts"
 import { bodyFinished, bodyOutcome, callFinished, callLost } from "./CallOutcome.ts"
-import { failedOutcome, isOutcomeLost, withPossibleSideEffect } from "./Failures.ts"
-import { filledFor } from "./FilledIn.ts"
+import { failedOutcome, isOutcomeLost, withPossibleSideEffect } from "./FailedOutcome.ts"
+import { filledFor } from "./HostFilledValues.ts"
 import { waitForRetry } from "./RetryDecision.ts"
 
 /** How often an idempotent call is sent with its key before its outcome counts as unknown. */

@@ -4,7 +4,7 @@
 import type { Cause } from "effect"
 import type { RunInput } from "../../../src/run/RunDecider.ts"
 import type { Work } from "../../../src/run/RunWork.ts"
-import { exceptionOf } from "../tool/Faults.ts"
+import { exceptionOf } from "../tool/FaultReport.ts"
 import type { ToolInvoker } from "../tool/ToolInvoker.ts"
 import type { LoopHost } from "./LoopHost.ts"
 import { brokenTurn } from "./ModelTurn.ts"

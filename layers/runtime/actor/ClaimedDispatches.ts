@@ -9,7 +9,7 @@ import type { AgentTask } from "../../../src/delivery/AgentTask.ts"
 import type { MessageId } from "../../../src/Ids.ts"
 import type { Claim } from "../../../services/RunJournal.ts"
 import type { Outbox } from "../../../services/Outbox.ts"
-import { makeHeldClaims } from "../relay/HeldClaims.ts"
+import { makeHeldClaims } from "../relay/ResilientClaims.ts"
 
 /** An accepted task whose dispatch a claim of this process holds, or whose run began for it with the task. */
 export interface HeldTask {

@@ -10,7 +10,7 @@ import { ConversationId } from "../../src/Ids.ts"
 import { call, calls, text } from "../../layers/model/ScriptedModelGateway.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import { channelKey } from "../../layers/runtime/loop/Feed.ts"
-import { WholeRuns } from "../../layers/runtime/loop/WholeRuns.ts"
+import { WholeRuns } from "../../layers/runtime/loop/ShortRunCache.ts"
 import * as Samples from "../contracts/Samples.ts"
 import * as H from "./Harness.ts"
 
