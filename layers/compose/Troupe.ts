@@ -50,19 +50,19 @@ export type EffectWait = Omit<Wait, "signal">
 /** `NodeService` in Effect: the same arguments, refusals and results, with typed errors; waits end by interruption. */
 export interface TroupeService extends Methods, EmbeddedHttp.HttpMethods {
   /** Sends a message. The message is durable when this succeeds, and is handled afterwards. */
-  readonly send: <Told extends AnySchema>(
-    message: AnySend<Told>,
+  readonly send: <ContextSchema extends AnySchema>(
+    message: AnySend<ContextSchema>,
     by?: GivenPrincipal
   ) => Effect.Effect<Awaited<ReturnType<NodeService["send"]>>, SendError>
   /** Sends a message and waits for the end of its run or for its first question. The sending itself cannot be interrupted. */
   readonly ask: {
-    <S extends AnySchema, Told extends AnySchema>(
-      message: AnySend<Told> & { readonly answer: S },
+    <S extends AnySchema, ContextSchema extends AnySchema>(
+      message: AnySend<ContextSchema> & { readonly answer: S },
       by?: GivenPrincipal,
       wait?: EffectWait
     ): Effect.Effect<AnswerWith<Decoded<S>>, AskError>
-    <Told extends AnySchema>(
-      message: AnySend<Told>,
+    <ContextSchema extends AnySchema>(
+      message: AnySend<ContextSchema>,
       by?: GivenPrincipal,
       wait?: EffectWait
     ): Effect.Effect<Answer, AskError>
@@ -78,12 +78,12 @@ export interface TroupeService extends Methods, EmbeddedHttp.HttpMethods {
   }
   /** Sends the message when the stream is run, and goes on until its run has ended. */
   readonly stream: {
-    <S extends AnySchema, Told extends AnySchema>(
-      message: AnySend<Told> & { readonly answer: S },
+    <S extends AnySchema, ContextSchema extends AnySchema>(
+      message: AnySend<ContextSchema> & { readonly answer: S },
       by?: GivenPrincipal
     ): Stream.Stream<RunPartWith<Decoded<S>>, StreamError>
-    <Told extends AnySchema>(
-      message: AnySend<Told>,
+    <ContextSchema extends AnySchema>(
+      message: AnySend<ContextSchema>,
       by?: GivenPrincipal
     ): Stream.Stream<RunPart, StreamError>
   }
