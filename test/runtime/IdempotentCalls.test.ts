@@ -199,7 +199,7 @@ describe("the idempotency index", () => {
       body: {
         run: (started) => {
           // What this trial gives is never a body with a deadline.
-          const effect = started.ended === undefined ? started.effect : Effect.undefined
+          const effect = started.inputOfExit === undefined ? started.effect : Effect.undefined
           return Effect.suspend(() => (bodies++, effect))
         }
       }

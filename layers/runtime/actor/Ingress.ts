@@ -14,7 +14,7 @@ import type { Settlement } from "../../../src/run/RunCommand.ts"
 import { StoreError } from "../../../services/StoreError.ts"
 import { amend } from "../desk/Observers.ts"
 import { channelKey } from "../loop/Feed.ts"
-import { beginRun, onBegunRun, supersedeEarlier } from "./Acceptance.ts"
+import { beginRun, withRunBegun, supersedeEarlier } from "./Acceptance.ts"
 import type { BeginTask, WakeActor } from "./ActorFibers.ts"
 import type { ActorHost } from "./ActorHost.ts"
 import * as OtherAgents from "./OtherAgents.ts"
@@ -44,7 +44,7 @@ export const make = Effect.fnUntraced(function* (host: ActorHost, { begin, wake 
   })
 
   const interrupt = (run: RunId, by: Principal, reason: string) =>
-    onBegunRun(
+    withRunBegun(
       host,
       run,
       amend(journal, onDurable, run, (state) => cancelBy(state, run, by, reason))

@@ -48,7 +48,7 @@ const textIn = (
   return typeof value === "string" ? value : undefined
 }
 
-const acceptedOf = (
+const runAcceptedOf = (
   { tenant }: ToolDelivery,
   call: CallMessage,
   agent: ResolvedAgent
@@ -107,7 +107,7 @@ export const make = (
   hooks: DeliveryHooks,
   report: ReportFault
 ): CallHost => {
-  const accepted = acceptedOf(delivery, call, agent)
+  const accepted = runAcceptedOf(delivery, call, agent)
   const args = call.arguments ?? {}
   const own: CallState = {
     id: (textIn(call.metadata, "call") ?? call.id) as CallId,

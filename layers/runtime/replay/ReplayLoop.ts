@@ -74,9 +74,9 @@ const stopsOf = (
   return {
     stop,
     /** Stops the run as it was stopped, or because there is no more of the recording. */
-    atEnd: stopAs("end_of_recording"),
+    stopAtEnd: stopAs("end_of_recording"),
     /** Stops the run as it was stopped, or because nobody has answered its question. */
-    atUnanswered: stopAs("nobody_is_asked")
+    stopUnanswered: stopAs("nobody_is_asked")
   }
 }
 
@@ -98,14 +98,14 @@ const recordedHandoffRefusal =
 
 /** The work of a call, with the recorded result in place of its own. */
 const withRecordedResult = (calls: ReplayedCalls, started: StartedWork): StartedWork =>
-  started.ended === undefined
+  started.inputOfExit === undefined
     ? { effect: Effect.map(started.effect, (input) => withSettled(calls, input)) }
     : {
         effect: started.effect,
         timeout_ms: started.timeout_ms,
         ...(started.fork === undefined ? undefined : { fork: started.fork }),
-        ended: (exit) => withSettled(calls, started.ended(exit)),
-        late: () => withSettled(calls, started.late())
+        inputOfExit: (exit) => withSettled(calls, started.inputOfExit(exit)),
+        inputOfTimeout: () => withSettled(calls, started.inputOfTimeout())
       }
 
 export const make = Effect.fnUntraced(function* (options: Options, wakeup: RunWakeup) {
@@ -147,7 +147,7 @@ export const make = Effect.fnUntraced(function* (options: Options, wakeup: RunWa
     clock,
     deadlines,
     scheduler: yield* LoopScheduler.make(LoopScheduler.loops_per_turn),
-    model: model ?? ReplayModel.make(recording, stops.atEnd),
+    model: model ?? ReplayModel.make(recording, stops.stopAtEnd),
     directory: { all: directory.all, get: agentOf },
     invoker: {
       died: invoker.died,
