@@ -73,7 +73,7 @@ export const makeActor = (
   memories: AgentMemories["Service"],
   tenant: Tenant,
   address: Address,
-  { claimed, firstRun, acceptedTask }: ActorStart,
+  { acceptedTask, claimed, firstRun }: ActorStart,
   kind?: AnchorKind
 ): Actor => ({
   tenant,
@@ -142,7 +142,7 @@ const removeIfUnhosted = (host: ActorHost, actor: Actor, loaded: LoadedRun) =>
 
 /** The run that was claimed for the actor, or that of the task that it was given; undefined where there is neither any more. */
 const takeAssignedRun = Effect.fnUntraced(function* (host: ActorHost, actor: Actor) {
-  const { claimed, acceptedTask } = actor
+  const { acceptedTask, claimed } = actor
   actor.claimed = undefined
   const releaseIfMissing = <A, E>(run: RunId, load: Effect.Effect<A, E | RunNotFound>) =>
     Effect.catchTag(load, "RunNotFound", () => Effect.sync(() => host.table.releaseRun(run)))

@@ -58,7 +58,7 @@ type AttemptResult =
 
 /** One attempt behind its dispatch. Gives what is known of it, not before the attempt is over where its exit is lost. */
 const attemptWrite = Effect.fnUntraced(function* (
-  { clock, handle, exitWithin }: BodyRunner,
+  { clock, exitWithin, handle }: BodyRunner,
   body: DispatchedCall,
   isAgain: boolean
 ): Effect.fn.Return<AttemptResult, never, AgentMemory> {
