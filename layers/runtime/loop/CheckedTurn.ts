@@ -4,7 +4,7 @@
  */
 import { Predicate, Result, Schema } from "effect"
 import { turn_bytes_max } from "../../../services/ModelGateway.ts"
-import type { Taken } from "../../../src/entry/BoundedJson.ts"
+import type { CopyBudget } from "../../../src/entry/BoundedJson.ts"
 import { bounds_default, copyWithin } from "../../../src/entry/BoundedJson.ts"
 import type { FrameId } from "../../../src/Ids.ts"
 import { FinishReason } from "../../../src/run/FinishReason.ts"
@@ -33,12 +33,12 @@ export const checkedTurn = (
   if (given.calls.length > turn_calls_max) {
     return `the gateway gave a turn of more than ${turn_calls_max} calls`
   }
-  const taken: Taken = { values: 0, units: given.text.length }
-  const calls = given.calls.map((call) => copiedCall(call, taken))
+  const budget: CopyBudget = { values: 0, units: given.text.length }
+  const calls = given.calls.map((call) => copiedCall(call, budget))
   if (!isPlain(given)) return decoded(given, { _tag: "ModelTurned", frame, step, calls })
   // The spread comes first: a literal that begins with one is copied at once, any other member by member (bench row `step`).
   const turned: ModelTurned = { ...given, _tag: "ModelTurned", frame, step, calls }
-  return isTooLarge(turned, taken.units) ? too_large : turned
+  return isTooLarge(turned, budget.units) ? too_large : turned
 }
 
 /** Most turns have no members but these, and are not decoded (bench row `step`). */
@@ -78,11 +78,11 @@ const decoded = (
 }
 
 /** What a person approves is what runs, so the arguments are copied. */
-const copiedCall = (call: ProposedCall, taken: Taken): ProposedCall => {
+const copiedCall = (call: ProposedCall, budget: CopyBudget): ProposedCall => {
   const { malformed, model_id, name } = call
-  taken.values = bounds_default.values_max
-  taken.units += name.length + model_id.length + (malformed === undefined ? 0 : malformed.length)
-  const args = copyWithin(call.arguments, bounds_default.depth_max, taken)
+  budget.values = bounds_default.values_max
+  budget.units += name.length + model_id.length + (malformed === undefined ? 0 : malformed.length)
+  const args = copyWithin(call.arguments, bounds_default.depth_max, budget)
   return args === undefined
     ? { ...call, arguments: null, malformed: malformed ?? beyond_bounds }
     : { ...call, arguments: args }
