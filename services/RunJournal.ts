@@ -15,7 +15,7 @@ import { forEachPage } from "../src/Pages.ts"
 import type { Need } from "../src/run/Needs.ts"
 import type { QuarantinedRun, RawEvent, RunQuarantined } from "../src/run/Quarantine.ts"
 import { foldWhole } from "../src/run/Quarantine.ts"
-import { isReadable } from "../src/run/Readable.ts"
+import { areReadable } from "../src/run/ReadableEvents.ts"
 import type { Amendment, RunIsOver, RunNotFound } from "../src/run/RunCommand.ts"
 import type { JournalEntry, RunAccepted, RunEvent } from "../src/run/RunEvent.ts"
 import type { RunState, RunStatus } from "../src/run/RunState.ts"
@@ -127,8 +127,8 @@ export interface AmendmentListener {
   readonly claimant: Claimant | undefined
 }
 
-const mayTake = ({ owner, seemsGone }: Claimant, { owner: had }: RunHead, waited: boolean) =>
-  had === undefined || had === owner || (waited && seemsGone?.(had) === true)
+const mayTake = ({ owner, seemsGone }: Claimant, { owner: current }: RunHead, waited: boolean) =>
+  current === undefined || current === owner || (waited && seemsGone?.(current) === true)
 
 /**
  * The listener whose claimant takes the run, if the amendment leaves the run to be continued by whoever claims it. `waited`:
@@ -409,7 +409,7 @@ export const amendmentOf = <A, E>(
 ): Result.Result<Amended<A, E>, RunQuarantined | JournalError> =>
   Result.flatMap(foldWhole(run, entries, length), (state) => {
     const { answer, events } = command(state, now)
-    if (!isReadable(events)) return Result.fail(unreadableEvent)
+    if (!areReadable(events)) return Result.fail(unreadableEvent)
     // The command may have changed the state that it was given: what counts is the fold of what is written.
     const after =
       events.length === 0 ? state : fold([...entries.map(({ event }) => event), ...events])

@@ -43,7 +43,7 @@ const decisionFor = (rules: ApprovalRules, approval: Approval): AnyDecision | un
   return Object.hasOwn(rules, name) ? rules[name] : rules["*"]
 }
 
-const followed = Effect.fnUntraced(function* <E, R>(
+const driveRun = Effect.fnUntraced(function* <E, R>(
   run: string,
   rules: ApprovalRules,
   follow: Effect.Effect<Answer, E, R>,
@@ -70,7 +70,7 @@ const followed = Effect.fnUntraced(function* <E, R>(
 /** Follows a run of a `Troupe`, and answers its questions as `by`. Fails as `result` and `decide` do. */
 export const drive = (run: string, rules: ApprovalRules, by: Principal) =>
   Troupe.use((troupe) =>
-    followed<
+    driveRun<
       | Effect.Error<ReturnType<typeof troupe.result>>
       | Effect.Error<ReturnType<typeof troupe.decide>>,
       never
@@ -87,7 +87,7 @@ export const driveApprovals = (
   by: Principal
 ): Promise<Driven> =>
   Effect.runPromise(
-    followed(
+    driveRun(
       run,
       rules,
       Effect.promise(() => troupe.result(run, by)),

@@ -28,7 +28,7 @@ class StreamIterator<A, E, R> implements AsyncIterator<A, void> {
   #pull: Pull.Pull<Items<A>, E, void, R>
   #source: OpenFeed<E, A, R> | undefined
   #items: ReadonlyArray<A> = nothing
-  #given = 0
+  #position = 0
   /** The pull in progress. */
   #fiber: Pulling<A, E> | undefined
   /** The promise of the pending `next`. */
@@ -43,16 +43,16 @@ class StreamIterator<A, E, R> implements AsyncIterator<A, void> {
     this.#resolve = resolve
   }
 
-  readonly #ended = (exit: Pulled<A, E>): void => {
+  readonly #onPullEnd = (exit: Pulled<A, E>): void => {
     this.#fiber = undefined
-    this.#settle(this.#closed ?? this.#taken(exit))
+    this.#settle(this.#closed ?? this.#resultOf(exit))
   }
 
-  readonly #due = (): void => {
-    const here = this.#here()
-    if (here === "wait") this.#source?.whenDue(this.#due)
-    else if (here === "pull") this.#follow(this.#fork(this.#pull))
-    else this.#settle(isList(here) ? this.#first(here) : this.#taken(here))
+  readonly #onDue = (): void => {
+    const available = this.#takeAvailable()
+    if (available === "wait") this.#source?.whenDue(this.#onDue)
+    else if (available === "pull") this.#follow(this.#fork(this.#pull))
+    else this.#settle(isList(available) ? this.#first(available) : this.#resultOf(available))
   }
 
   constructor(open: Effect.Effect<OpenFeed<E, A, R>, E, R | Scope.Scope>, fork: Fork<R>) {
@@ -65,25 +65,25 @@ class StreamIterator<A, E, R> implements AsyncIterator<A, void> {
 
   next(): Promise<IteratorResult<A, void>> {
     if (this.#closed !== undefined) return this.#closed
-    if (this.#given < this.#items.length) {
-      return Promise.resolve({ done: false, value: this.#give() })
+    if (this.#position < this.#items.length) {
+      return Promise.resolve({ done: false, value: this.#shift() })
     }
     if (this.#pulled !== undefined) return this.#nextBehind(this.#pulled)
-    const here = this.#here()
-    if (here === "wait") return this.#whenDue()
-    if (here !== "pull") {
-      return Promise.resolve(isList(here) ? this.#first(here) : this.#taken(here))
+    const available = this.#takeAvailable()
+    if (available === "wait") return this.#whenDue()
+    if (available !== "pull") {
+      return Promise.resolve(isList(available) ? this.#first(available) : this.#resultOf(available))
     }
     const fiber = this.#fork(this.#pull)
     const exit = fiber.pollUnsafe()
-    return exit === undefined ? this.#whenPulled(fiber) : Promise.resolve(this.#taken(exit))
+    return exit === undefined ? this.#whenPulled(fiber) : Promise.resolve(this.#resultOf(exit))
   }
 
   /**
    * Takes the available items. A defect becomes a failure of this reader alone, so that the committer that calls it back
    * continues.
    */
-  #here(): Items<A> | Exit.Exit<never> | "wait" | "pull" {
+  #takeAvailable(): Items<A> | Exit.Exit<never> | "wait" | "pull" {
     try {
       return this.#source?.takeHere() ?? "pull"
     } catch (defect) {
@@ -94,7 +94,7 @@ class StreamIterator<A, E, R> implements AsyncIterator<A, void> {
   #whenDue(): Promise<IteratorResult<A, void>> {
     const pulled = new Promise(this.#executor)
     this.#pulled = pulled
-    this.#source?.whenDue(this.#due)
+    this.#source?.whenDue(this.#onDue)
     return pulled
   }
 
@@ -107,7 +107,7 @@ class StreamIterator<A, E, R> implements AsyncIterator<A, void> {
 
   #follow(fiber: Pulling<A, E>): void {
     this.#fiber = fiber
-    fiber.addObserver(this.#ended)
+    fiber.addObserver(this.#onPullEnd)
   }
 
   #settle(result: Next<A>): void {
@@ -130,22 +130,22 @@ class StreamIterator<A, E, R> implements AsyncIterator<A, void> {
   }
 
   /** Returns the next available item. A list that was used up is released, because a watcher may wait long for the next one. */
-  #give(): A {
-    const value = this.#items[this.#given++] as A
-    if (this.#given === this.#items.length) {
+  #shift(): A {
+    const value = this.#items[this.#position++] as A
+    if (this.#position === this.#items.length) {
       this.#items = nothing
-      this.#given = 0
+      this.#position = 0
     }
     return value
   }
 
   #first(items: Items<A>): IteratorYieldResult<A> {
     this.#items = items
-    this.#given = 0
-    return { done: false, value: this.#give() }
+    this.#position = 0
+    return { done: false, value: this.#shift() }
   }
 
-  #taken(exit: Pulled<A, E>): Next<A> {
+  #resultOf(exit: Pulled<A, E>): Next<A> {
     if (Exit.isSuccess(exit)) return this.#first(exit.value)
     const { cause } = exit
     if (Pull.isDoneCause(cause)) return this.#close(Exit.void)
@@ -157,7 +157,7 @@ class StreamIterator<A, E, R> implements AsyncIterator<A, void> {
     const closing = this.#fiber === undefined ? Scope.closeUnsafe(this.#scope, exit) : undefined
     // A feed has nothing to wait for when it closes (bench row `send`, 1,000 runs).
     if (this.#fiber === undefined && (closing === undefined || isDone(closing))) {
-      return (this.#closed = closedAs(closing ?? Exit.void))
+      return (this.#closed = closeResult(closing ?? Exit.void))
     }
     const { promise, resolve } = Promise.withResolvers<IteratorReturnResult<void>>()
     // Set before the interruption, which ends the pull at once: `next` is then done and does not fail.
@@ -166,14 +166,15 @@ class StreamIterator<A, E, R> implements AsyncIterator<A, void> {
       this.#fiber === undefined
         ? Effect.uninterruptible(closing ?? Effect.void)
         : Effect.andThen(Fiber.interrupt(this.#fiber), Scope.close(this.#scope, exit))
-    this.#fork(ended).addObserver((how) => resolve(closedAs(how)))
+    this.#fork(ended).addObserver((how) => resolve(closeResult(how)))
     return promise
   }
 }
 
-const isList = <A>(here: Items<A> | Exit.Exit<never>): here is Items<A> => Array.isArray(here)
+const isList = <A>(available: Items<A> | Exit.Exit<never>): available is Items<A> =>
+  Array.isArray(available)
 
-const closedAs = (exit: Exit.Exit<void>): Promise<IteratorReturnResult<void>> =>
+const closeResult = (exit: Exit.Exit<void>): Promise<IteratorReturnResult<void>> =>
   Exit.isSuccess(exit)
     ? Promise.resolve({ done: true, value: undefined })
     : Promise.reject(Cause.squash(exit.cause))

@@ -24,7 +24,7 @@ import type { Resolver } from "../runtime/desk/LocalToolRegistry.ts"
 /** Services that the tools of this package need. */
 type ForTools = ComponentCatalog | FlowState | LoopStore | OutboxReader | OutboxReplayer
 
-const comingAlong = Effect.map(
+const packagedTools = Effect.map(
   Effect.all([ObservationTools.tools, OperationsTools.tools, HttpRequestTool.tools()]),
   (families) => families.flat()
 )
@@ -38,5 +38,5 @@ export const tools =
   (registered) =>
     Effect.gen(function* () {
       const decoded = yield* Effect.fromResult(decodeBuiltins(configs))
-      return yield* Effect.fromResult(resolveBuiltins(decoded, registered, yield* comingAlong))
+      return yield* Effect.fromResult(resolveBuiltins(decoded, registered, yield* packagedTools))
     })

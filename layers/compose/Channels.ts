@@ -57,13 +57,13 @@ export const make = <A extends Adapter = never>(
       : LocalEventIntake.layer.pipe(
           Layer.provide(Layer.succeed(LocalEventIntake.EventIntakeConfig, events))
         )
-  const told = NotificationService.handlers(
+  const notifications = NotificationService.handlers(
     adapters as ReadonlyArray<
       Effect.Effect<NotificationService.ChannelAdapter, Effect.Error<A>, Effect.Services<A>>
     >
   ).pipe(Effect.provide(PooledRandom.layer))
   return {
-    deliveries: events === undefined ? [told] : [told, LocalEventIntake.handlers],
+    deliveries: events === undefined ? [notifications] : [notifications, LocalEventIntake.handlers],
     layer: Layer.merge(intake, NotificationService.sweeps).pipe(Layer.provide(PooledRandom.layer))
   }
 }

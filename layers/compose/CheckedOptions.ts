@@ -19,7 +19,7 @@ import type { Options } from "./NodeService.ts"
 import {
   family,
   func,
-  given,
+  definedOptions,
   is,
   isObject,
   isOnly,
@@ -81,7 +81,7 @@ const Mcp = Schema.Struct({
   allow: Schema.Struct({ commands: Schema.optionalKey(texts), hosts: Schema.optionalKey(texts) })
 })
 
-const asked = (what: string) =>
+const functionOrObject = (what: string) =>
   is<object>(
     what,
     (value) => typeof value === "function" || (isObject(value) && !Array.isArray(value))
@@ -99,9 +99,9 @@ const ToolConfigs = Schema.Struct({
   profile: Schema.optionalKey(Schema.Literals(call_profiles)),
   operations: listOf(objectOf("an operation of the platform")),
   identity: Schema.optionalKey(objectOf("what the host knows of runs")),
-  context: Schema.optionalKey(asked("a function, or { path } of the platform")),
+  context: Schema.optionalKey(functionOrObject("a function, or { path } of the platform")),
   references: Schema.optionalKey(
-    asked("a function, { path } of the platform, or revisions by their references")
+    functionOrObject("a function, { path } of the platform, or revisions by their references")
   ),
   secrets: Schema.optionalKey(Schema.Record(Schema.String, secret)),
   timeout_ms: Schema.optionalKey(Schema.Number),
@@ -193,14 +193,14 @@ const read = shapeReader(Schema.Struct(fields))
 
 /** Checks the option `toolConfigs` alone. Fails with the first member that is wrong. */
 export const checkToolConfigs = (options: object) =>
-  Effect.asVoid(shapeReader(ToolConfigs)(given(options), ""))
+  Effect.asVoid(shapeReader(ToolConfigs)(definedOptions(options), ""))
 
 /**
  * Checks the options of a start. Fails with the first option that is wrong. Agents, policy and prices are checked elsewhere, with
  * errors of their own.
  */
 export const checkOptions = Effect.fnUntraced(function* (options: object) {
-  const shape = yield* read(given(options), "")
+  const shape = yield* read(definedOptions(options), "")
   const { agents, customer_agents = [], events, http, policy, prices, retention, store } = shape
   if (retention !== undefined && (store === undefined || store === "ephemeral")) {
     return yield* new InvalidInput({

@@ -15,7 +15,7 @@ import type { Listen } from "../http/NodeServer.ts"
 import type { Http, Token } from "./EmbeddedHttp.ts"
 import {
   between,
-  given,
+  definedOptions,
   int32_max,
   is,
   objectOf,
@@ -71,7 +71,7 @@ const fields = {
   settings: Schema.optionalKey(objectOf("an object"))
 } satisfies Record<keyof Options, unknown>
 
-const { base_path: _base, ...among_settings } = settings
+const { base_path: _base, ...route_settings } = settings
 
 const token = {
   token: Schema.optionalKey(secret),
@@ -79,7 +79,7 @@ const token = {
   principal: objectOf("a Principal")
 } satisfies Record<keyof Token, unknown>
 
-const { customer_agents: _agents, ...own_settings } = settings
+const { customer_agents: _agents, ...start_settings } = settings
 
 const http = {
   ...listen,
@@ -90,11 +90,11 @@ const http = {
 
 const read = shapeReader(Schema.Struct(fields))
 const readHttp = shapeReader(Schema.Struct(http))
-const readOwnSettings = shapeReader(Schema.Struct(own_settings))
+const readStartSettings = shapeReader(Schema.Struct(start_settings))
 const readSettings = shapeReader(Schema.Struct(settings))
-const { listen: _listen, ...among_fields } = fields
-const readAmong = shapeReader(Schema.Struct(among_fields))
-const readAmongSettings = shapeReader(Schema.Struct(among_settings))
+const { listen: _listen, ...route_fields } = fields
+const readRouteOptions = shapeReader(Schema.Struct(route_fields))
+const readRouteSettings = shapeReader(Schema.Struct(route_settings))
 
 /**
  * The credentials, each with its digest in lower case. Two with the same digest are refused: one token would belong to two
@@ -162,8 +162,8 @@ export const checkHttp = Effect.fnUntraced(function* (
     settings = {},
     tokens,
     ...times
-  } = yield* readHttp(given(inMilliseconds<unknown>(http, 2)), "http")
-  const own = yield* readOwnSettings(given(settings), "http.settings")
+  } = yield* readHttp(definedOptions(inMilliseconds<unknown>(http, 2)), "http")
+  const own = yield* readStartSettings(definedOptions(settings), "http.settings")
   const digests = yield* Effect.forEach(tokens, ({ principal, ...token }, index) =>
     Effect.map(digestOf(token, `http.tokens.${index}`), (sha256) => ({ sha256, principal }))
   )
@@ -181,8 +181,8 @@ export const checkServerOptions = Effect.fnUntraced(function* (options: Options)
     credentials,
     listen,
     settings = {}
-  } = yield* read(given(inMilliseconds<unknown>(options, 2)), "")
-  const own = yield* readSettings(given(settings), "settings")
+  } = yield* read(definedOptions(inMilliseconds<unknown>(options, 2)), "")
+  const own = yield* readSettings(definedOptions(settings), "settings")
   const chosen: HttpSettings = { ...(yield* HttpSettings), ...own }
   return { listen, credentials: yield* checkCredentials(credentials), settings: chosen }
 })
@@ -192,11 +192,11 @@ export const checkServerOptions = Effect.fnUntraced(function* (options: Options)
  * routes are.
  */
 export const checkRouteOptions = Effect.fnUntraced(function* (options: RouteOptions) {
-  const { credentials, settings = {} } = yield* readAmong(
-    given(inMilliseconds<unknown>(options, 2)),
+  const { credentials, settings = {} } = yield* readRouteOptions(
+    definedOptions(inMilliseconds<unknown>(options, 2)),
     ""
   )
-  const own = yield* readAmongSettings(given(settings), "settings")
+  const own = yield* readRouteSettings(definedOptions(settings), "settings")
   const chosen: HttpSettings = { ...(yield* HttpSettings), ...own }
   return { credentials: yield* checkCredentials(credentials), settings: chosen }
 })

@@ -12,7 +12,7 @@ import type { WorkerOptions } from "./NodeToolWorker.ts"
 import {
   between,
   family,
-  given,
+  definedOptions,
   int32_max,
   is,
   isPostgres,
@@ -58,4 +58,4 @@ const read = shapeReader(Schema.Struct(fields))
 
 /** Checks the options of a worker. Fails with the first option that is wrong. */
 export const checkWorkerOptions = (options: unknown): Effect.Effect<unknown, InvalidInput> =>
-  read(given(options), "")
+  read(definedOptions(options), "")

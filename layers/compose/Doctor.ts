@@ -22,7 +22,7 @@ export { worstOf } from "../sql/examination/Finding.ts"
 
 const ids_max = 20
 
-const about = (
+const findingsOf = (
   waiting: ReadonlyArray<WorkChecks.WaitingApproval>,
   message: (n: number) => string
 ): ReadonlyArray<Finding> =>
@@ -49,11 +49,11 @@ const compare = Effect.fnUntraced(function* (
   })
   const strange = new Set((groups.get("strange") ?? []).map(({ agent }) => agent))
   const findings = [
-    ...about(
+    ...findingsOf(
       groups.get("gone") ?? [],
       (n) => `${n} open questions are about tools that their agents do not have any more`
     ),
-    ...about(
+    ...findingsOf(
       groups.get("changed") ?? [],
       (n) => `${n} open questions are of agents or tools that were changed since they were asked`
     )
@@ -80,7 +80,7 @@ const examine = Effect.fnUntraced(function* <E, R>(engine: Engine, app: App<E, R
 })
 
 /** Stores for tools that need them when they are made; no tool runs. */
-const beside = Layer.fresh(Stores.ephemeral)
+const toolStores = Layer.fresh(Stores.ephemeral)
 
 /** Examines a PostgreSQL server, even while services use it. */
 export const examinePostgres = Effect.fnUntraced(function* <E, R>(
@@ -89,7 +89,10 @@ export const examinePostgres = Effect.fnUntraced(function* <E, R>(
 ) {
   const Postgres = yield* Effect.promise(() => import("../sql/engine/Postgres.ts"))
   const client = Postgres.layer({ url, connections_max: 5 })
-  return yield* examine("PostgreSQL", app).pipe(Effect.provide(Layer.merge(client, beside)), orAway)
+  return yield* examine("PostgreSQL", app).pipe(
+    Effect.provide(Layer.merge(client, toolStores)),
+    orAway
+  )
 })
 
 /** Examines a PGlite directory. If a process uses it, only its disk is examined. */
@@ -101,7 +104,7 @@ export const examineDirectory = Effect.fnUntraced(function* <E, R>(
   const disk = yield* DirectoryChecks.examine(directory)
   const found = yield* examine("PGlite", app).pipe(
     Effect.map((findings) => [ok("lock", "no other process uses the directory"), ...findings]),
-    Effect.provide(Layer.merge(Pglite.layer({ directory }), beside)),
+    Effect.provide(Layer.merge(Pglite.layer({ directory }), toolStores)),
     orAway,
     Effect.catchIf(
       (error) => error instanceof DirectoryUnusable,

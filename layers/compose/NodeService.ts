@@ -9,7 +9,7 @@
  */
 import type { Effect, Layer } from "effect"
 import type { AgentSpec } from "../../src/agent/AgentSpec.ts"
-import type { ContextGiven, DeclaredAgent } from "../../src/agent/DeclaredAgent.ts"
+import type { ContextInput, DeclaredAgent } from "../../src/agent/DeclaredAgent.ts"
 import type { ToolGraph } from "../../src/graph/ToolGraph.ts"
 import type { Approval } from "../../src/approval/Approval.ts"
 import type { WorkspaceAgentAuthorization } from "../../src/permission/Authorization.ts"
@@ -207,12 +207,12 @@ export interface Send {
 }
 
 /** A message to an agent that the function `agent` made, with the context that this agent declares. */
-export interface SendTo<Told extends AnySchema> extends Omit<Send, "agent" | "context"> {
-  readonly agent: DeclaredAgent<Told>
-  readonly context: ContextGiven<Told>
+export interface SendTo<ContextSchema extends AnySchema> extends Omit<Send, "agent" | "context"> {
+  readonly agent: DeclaredAgent<ContextSchema>
+  readonly context: ContextInput<ContextSchema>
 }
 
-export type AnySend<Told extends AnySchema> = Send | SendTo<Told>
+export type AnySend<ContextSchema extends AnySchema> = Send | SendTo<ContextSchema>
 
 export interface Sent {
   readonly run: string
@@ -231,8 +231,8 @@ export interface Sent {
  */
 export interface NodeService extends HttpMethods {
   /** Sends a message. The message is durable when this resolves, and is handled afterwards. */
-  readonly send: <Told extends AnySchema>(
-    message: AnySend<Told>,
+  readonly send: <ContextSchema extends AnySchema>(
+    message: AnySend<ContextSchema>,
     by?: GivenPrincipal
   ) => Promise<Sent>
   /**
@@ -246,13 +246,13 @@ export interface NodeService extends HttpMethods {
      * not fit, the model is asked once more; then the run fails (`answer_unfit`). `value` is the decoded answer. Rejects with
      * `AnswerUnfit` if the run is complete but only the code of the schema, such as a refinement, refuses its answer.
      */
-    <S extends AnySchema, Told extends AnySchema>(
-      message: AnySend<Told> & { readonly answer: S },
+    <S extends AnySchema, ContextSchema extends AnySchema>(
+      message: AnySend<ContextSchema> & { readonly answer: S },
       by?: GivenPrincipal,
       wait?: Wait
     ): Promise<AnswerWith<Decoded<S>>>
-    <Told extends AnySchema>(
-      message: AnySend<Told>,
+    <ContextSchema extends AnySchema>(
+      message: AnySend<ContextSchema>,
       by?: GivenPrincipal,
       wait?: Wait
     ): Promise<Answer>
@@ -285,13 +285,13 @@ export interface NodeService extends HttpMethods {
    */
   readonly stream: {
     /** With an answer schema, it also yields the part of the value that was written so far. */
-    <S extends AnySchema, Told extends AnySchema>(
-      message: AnySend<Told> & { readonly answer: S },
+    <S extends AnySchema, ContextSchema extends AnySchema>(
+      message: AnySend<ContextSchema> & { readonly answer: S },
       by?: GivenPrincipal,
       following?: Following
     ): AsyncIterable<RunPartWith<Decoded<S>>>
-    <Told extends AnySchema>(
-      message: AnySend<Told>,
+    <ContextSchema extends AnySchema>(
+      message: AnySend<ContextSchema>,
       by?: GivenPrincipal,
       following?: Following
     ): AsyncIterable<RunPart>

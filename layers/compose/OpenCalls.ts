@@ -14,8 +14,8 @@ export class OpenCalls extends Context.Service<
     /** Refuses all calls that begin from now on. */
     readonly end: () => void
     readonly isEnding: () => boolean
-    readonly begun: () => void
-    readonly over: () => void
+    readonly begin: () => void
+    readonly finish: () => void
   }
 >()("troupe/compose/OpenCalls") {}
 
@@ -28,10 +28,10 @@ const make = Effect.gen(function* () {
       isEnding = true
     },
     isEnding: () => isEnding,
-    begun: () => {
+    begin: () => {
       open++
     },
-    over: () => {
+    finish: () => {
       open--
       if (open === 0) settled?.()
     }

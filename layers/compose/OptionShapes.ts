@@ -97,7 +97,7 @@ export const Telemetry = Schema.Union([
 ])
 
 /** An option that is undefined counts as absent. */
-export const given = (options: unknown): unknown =>
+export const definedOptions = (options: unknown): unknown =>
   isObject(options) && !Array.isArray(options)
     ? Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
     : options

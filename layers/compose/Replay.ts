@@ -107,7 +107,7 @@ const agentsOf = (entries: ReadonlyArray<JournalEntry>): ReadonlySet<string> =>
     )
   )
 
-const metTheClock = (entries: ReadonlyArray<JournalEntry>): boolean =>
+const reachedTimeLimit = (entries: ReadonlyArray<JournalEntry>): boolean =>
   entries.some(
     ({ event }) =>
       event._tag === "LimitReached" ||
@@ -135,7 +135,7 @@ const pastOf = Effect.fnUntraced(function* (run: RunId) {
   )
 })
 
-const throughGate = Effect.fnUntraced(function* (
+const replayThroughGate = Effect.fnUntraced(function* (
   report: JournalReport,
   model: ModelGateway["Service"] | undefined
 ) {
@@ -151,7 +151,7 @@ const throughGate = Effect.fnUntraced(function* (
     for (const name of agentsOf(recording.entries)) {
       if (directory.get(name) === undefined) return "not_known"
     }
-    return model === undefined && metTheClock(recording.entries) ? "clock" : undefined
+    return model === undefined && reachedTimeLimit(recording.entries) ? "clock" : undefined
   })()
   if (left !== undefined) return { gate: left, changed }
   const past = yield* pastOf(run)
@@ -181,7 +181,7 @@ export const replay = Effect.fnUntraced(function* <E = never, R = never>(
   }
   const whole: Report = {
     ...report,
-    ...(yield* throughGate(report, model).pipe(
+    ...(yield* replayThroughGate(report, model).pipe(
       Effect.provide(directoryOf(app)),
       Effect.provideService(PermissionPolicy, policy)
     ))

@@ -22,9 +22,9 @@ export type ToolConfigs = ConfiguredTools.Options & Pick<CodeTool.Options, "secr
 const ofType = (configs: ReadonlyArray<ToolConfig>, type: string): ReadonlyArray<ToolConfig> =>
   configs.filter((config) => "type" in config && config.type === type)
 
-const elsewhere = ["builtin", "client", "code"]
+const non_platform_types = ["builtin", "client", "code"]
 const callsPlatform = (config: ToolConfig): boolean =>
-  !("type" in config) || !elsewhere.includes(config.type)
+  !("type" in config) || !non_platform_types.includes(config.type)
 
 const configuredOf = Effect.fnUntraced(function* (
   { secrets = {}, ...calling }: ToolConfigs,

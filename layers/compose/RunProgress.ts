@@ -18,7 +18,7 @@ export class RunProgress {
     for (const use of uses) this.usage = addModelUse(this.usage, use)
   }
 
-  see(event: RunEvent): void {
+  apply(event: RunEvent): void {
     if ("spent" in event && event.spent !== undefined) this.#uses(event.spent.uses)
     switch (event._tag) {
       case "ModelTurned":

@@ -30,7 +30,7 @@ export type RunPartWith<A> =
 /** Tracks how much text of the turn in progress was delivered. */
 class TurnText {
   #step = 0
-  #given = ""
+  #sent = ""
   /** The journal has the text of the turns up to this one; pieces of them that come later are outdated. */
   #settled = 0
 
@@ -38,19 +38,19 @@ class TurnText {
     if (step <= this.#settled) return []
     const parts: Array<RunPart> = []
     if (step !== this.#step) this.#begin(step)
-    else if (offset === 0 && this.#given !== "") {
+    else if (offset === 0 && this.#sent !== "") {
       parts.push({ type: "restart", step })
       this.#begin(step)
     }
     // The watch began within the turn, or pieces were left out: the text will come from the journal.
-    if (offset !== this.#given.length || text === "") return parts
-    this.#given += text
+    if (offset !== this.#sent.length || text === "") return parts
+    this.#sent += text
     return [...parts, { type: "text", step, text }]
   }
 
   /** Takes the turn as it was journaled, and returns the part of it that was not delivered yet. */
   turned(step: number, text: string): ReadonlyArray<RunPart> {
-    const given = step === this.#step ? this.#given : ""
+    const given = step === this.#step ? this.#sent : ""
     this.#settled = Math.max(this.#settled, step)
     if (text.startsWith(given)) {
       return text.length === given.length
@@ -63,7 +63,7 @@ class TurnText {
 
   #begin(step: number): void {
     this.#step = step
-    this.#given = ""
+    this.#sent = ""
   }
 }
 

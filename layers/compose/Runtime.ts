@@ -87,7 +87,7 @@ type Listed<O, Field> = Field extends keyof O
   : never
 
 /** The Effects that are built with the runtime. Each may need services of its own. */
-type Built<O> =
+type EffectsOf<O> =
   | Listed<O, "tools" | "shared" | "deliveries">
   | (Listed<O, "plugins"> extends { readonly tools: infer Tools } ? Tools : never)
   | (Listed<O, "resolved"> extends (registered: never) => infer Tools ? Tools : never)
@@ -128,7 +128,7 @@ const taskDeliveries: Effect.Effect<RoomHandlers, never, TaskDispatch> = Effect.
   ]
 )
 
-const checked = (
+const checkedGraphs = (
   graphs: ReadonlyArray<ToolGraph>
 ): Layer.Layer<never, GraphRefused, ToolRegistry> =>
   Layer.effectDiscard(
@@ -140,7 +140,7 @@ const checked = (
 /**
  * Built last and closed first, so that no run starts anything new while the relay and the sweeps finish what they have in flight.
  */
-const drainedFirst: Layer.Layer<never, never, TaskDispatch> = Layer.effectDiscard(
+const drainOnClose: Layer.Layer<never, never, TaskDispatch> = Layer.effectDiscard(
   TaskDispatch.use(({ drain }) => Effect.addFinalizer(() => drain))
 )
 
@@ -150,7 +150,7 @@ const make = <E, R>(options: Options<E, R>) => {
   const agents = Layer.merge(CheckedProviderTools.layer, ToolRegistryTelemetry.layer).pipe(
     Layer.provideMerge(LocalAgentDirectory.layer([...options.agents, ...graphs.map(graphAgent)])),
     // Checked before the directory is built: its error about a missing tool would not name the node of the graph.
-    Layer.provide(checked(graphs)),
+    Layer.provide(checkedGraphs(graphs)),
     Layer.provideMerge(LocalToolRegistry.layerFrom(options))
   )
   const prices: Layer.Layer<never, MisdeclaredPrice> =
@@ -176,7 +176,7 @@ const make = <E, R>(options: Options<E, R>) => {
     ),
     Layer.provide(crypto)
   )
-  return drainedFirst.pipe(
+  return drainOnClose.pipe(
     Layer.provideMerge(Layer.merge(relay, JournalAudit.layer)),
     Layer.provideMerge(runtime)
   )
@@ -193,7 +193,7 @@ export const layer = <O extends Options>(
   | OpenQuestions.OpenQuestions
   | TaskDispatch
   | ToolRegistry,
-  | Effect.Error<Built<O>>
+  | Effect.Error<EffectsOf<O>>
   | JournalError
   | StoreError
   | GraphRefused
@@ -204,5 +204,5 @@ export const layer = <O extends Options>(
   | EmptyFamily
   | PluginRefused
   | MergedDeliveryHandlers.DuplicateDeliveryHandler,
-  Effect.Services<Built<O>> | Foundation
-> => make(options as Options<Effect.Error<Built<O>>, Effect.Services<Built<O>>>)
+  Effect.Services<EffectsOf<O>> | Foundation
+> => make(options as Options<Effect.Error<EffectsOf<O>>, Effect.Services<EffectsOf<O>>>)

@@ -44,7 +44,10 @@ export interface RouteOptions extends Pick<Options, "credentials"> {
 }
 
 /** What the surface needs, whichever server it runs on: its bounds, tokens and randomness. */
-const fittings = (settings: HttpSettings.HttpSettings, credentials: ReadonlyArray<Credential>) =>
+const surfaceServices = (
+  settings: HttpSettings.HttpSettings,
+  credentials: ReadonlyArray<Credential>
+) =>
   Layer.mergeAll(
     Layer.succeed(HttpSettings.HttpSettings, settings),
     TokenCredentials.layer(credentials)
@@ -52,7 +55,7 @@ const fittings = (settings: HttpSettings.HttpSettings, credentials: ReadonlyArra
 
 /** The surface with its bounds and tokens, over a server that the caller provides. */
 const surface = (settings: HttpSettings.HttpSettings, credentials: ReadonlyArray<Credential>) =>
-  HttpService.layer.pipe(Layer.provide(fittings(settings, credentials)))
+  HttpService.layer.pipe(Layer.provide(surfaceServices(settings, credentials)))
 
 const make = Effect.fnUntraced(function* (options: Options) {
   const { credentials, listen, settings } = yield* checkServerOptions(options)
@@ -98,7 +101,7 @@ const makeRoutes = Effect.fnUntraced(function* (options: RouteOptions) {
   const { credentials, settings } = yield* checkRouteOptions(options)
   const agents = (yield* AgentDirectory).all.map(({ spec }) => spec)
   yield* checkCustomerAgents(settings.customer_agents, agents, "settings.customer_agents")
-  return HttpService.amongOthers.pipe(Layer.provide(fittings(settings, credentials)))
+  return HttpService.amongOthers.pipe(Layer.provide(surfaceServices(settings, credentials)))
 })
 
 /**

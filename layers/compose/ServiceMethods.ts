@@ -32,8 +32,8 @@ import { service_principal } from "./NodeService.ts"
 import * as Quarantine from "./Quarantine.ts"
 import type { Services } from "./StartedLayer.ts"
 import * as TokenMethods from "./TokenMethods.ts"
-import { askedOf, askedWait, withValue, withValues } from "./TypedAnswer.ts"
-import { answerOf, answerTo, streamRun, waitOf } from "./Waiting.ts"
+import { typedMessage, typedWait, withValue, withValues } from "./TypedAnswer.ts"
+import { answerOfRun, answerOfTask, readWait, streamRun } from "./Waiting.ts"
 import { openFeed, watchFeed } from "./WatchedFeed.ts"
 
 /**
@@ -74,16 +74,16 @@ const sending = (message: object, by: Principal) =>
   }))
 
 export const send = (message: Send, by: Principal = service()) =>
-  Effect.flatMap(askedOf(message), (asked) => sending(asked.message, by))
+  Effect.flatMap(typedMessage(message), (typed) => sending(typed.message, by))
 
 /** Only the wait can be interrupted: a message is sent as a whole or not at all. */
 export const ask = (message: Send, by: Principal = service(), wait?: Wait) =>
   Effect.uninterruptibleMask((restore) =>
     Effect.gen(function* () {
-      yield* waitOf(wait)
-      const { codec, message: sent } = yield* askedOf(message)
+      yield* readWait(wait)
+      const { codec, message: sent } = yield* typedMessage(message)
       const { task } = yield* sendMessage(sent as Message, by)
-      const answer = yield* answerTo(task, by, wait, restore)
+      const answer = yield* answerOfTask(task, by, wait, restore)
       return codec === undefined ? answer : yield* withValue(codec, answer)
     })
   )
@@ -93,15 +93,15 @@ export const result = Effect.fnUntraced(function* (
   by: Principal = service(),
   wait?: Wait
 ) {
-  const { codec, wait: rest } = yield* askedWait(wait)
-  const answer = yield* answerOf(run, by, rest)
+  const { codec, wait: rest } = yield* typedWait(wait)
+  const answer = yield* answerOfRun(run, by, rest)
   return codec === undefined ? answer : yield* withValue(codec, answer)
 })
 
 /** The parts of a run, with the value of the answer if the message has an answer schema. */
 export const stream = (message: Send, by: Principal = service()) =>
   Stream.unwrap(
-    Effect.map(askedOf(message), ({ codec, message }) =>
+    Effect.map(typedMessage(message), ({ codec, message }) =>
       withValues(codec, streamRun(message as Message, by))
     )
   )
@@ -130,9 +130,9 @@ const decisionMethods = {
 type Grant = Parameters<AuthorizationDesk["Service"]["grant"]>[0]
 
 /** The authorization desk, with the agents that the principal may know of. */
-const authorized = <A, E>(
+const withAuthorizationDesk = <A, E>(
   by: Principal,
-  does: (
+  use: (
     desk: AuthorizationDesk["Service"],
     known: ReadonlyArray<AgentName> | undefined
   ) => Effect.Effect<A, E>
@@ -141,16 +141,18 @@ const authorized = <A, E>(
     // Decoded first, because the principal decides which agents it may know of.
     const who = yield* Entries.principal(by, "by")
     const known = knownTo(yield* AgentDirectory, who, yield* CustomerAgents)
-    return yield* does(yield* AuthorizationDesk, known)
+    return yield* use(yield* AuthorizationDesk, known)
   })
 
 const authorizationMethods = {
   authorize: (request, by) =>
-    authorized(by, (desk, known) => desk.grant(inMilliseconds<Grant>(request), by, known)),
+    withAuthorizationDesk(by, (desk, known) =>
+      desk.grant(inMilliseconds<Grant>(request), by, known)
+    ),
   revokeAuthorization: (id, by) =>
-    authorized(by, (desk, known) => desk.revoke(id as AuthorizationId, by, known)),
+    withAuthorizationDesk(by, (desk, known) => desk.revoke(id as AuthorizationId, by, known)),
   authorizations: (page = {}, by = service_principal) =>
-    authorized(by, (desk, known) =>
+    withAuthorizationDesk(by, (desk, known) =>
       desk.list({ limit: 50, ...page } as AuthorizationsPage, by, known)
     )
 } satisfies AsEffects

@@ -5,16 +5,16 @@
 import { Effect, Fiber, Layer } from "effect"
 
 /** How long a start waits for one part before it warns, and between two warnings. */
-const noticed_s = 10
+const warning_interval_s = 10
 
 /** A Layer that warns every 10 s while it is being built. `part` is its name in the warning. */
-export const noticed = <A, E, R>(
+export const warnWhileBuilding = <A, E, R>(
   part: string,
   layer: Layer.Layer<A, E, R>
 ): Layer.Layer<A, E, R> => {
   const warnings = Effect.gen(function* () {
-    for (let seconds = noticed_s; ; seconds += noticed_s) {
-      yield* Effect.sleep(`${noticed_s} seconds`)
+    for (let seconds = warning_interval_s; ; seconds += warning_interval_s) {
+      yield* Effect.sleep(`${warning_interval_s} seconds`)
       yield* Effect.logWarning(`the start has waited ${seconds} s for ${part}`)
     }
   })

@@ -29,11 +29,14 @@ import * as Graphs from "./Graphs.ts"
 import { isObject } from "./OptionShapes.ts"
 import * as OpenCalls from "./OpenCalls.ts"
 import * as Runtime from "./Runtime.ts"
-import { noticed } from "./SlowStart.ts"
+import { warnWhileBuilding } from "./SlowStart.ts"
 import * as Stores from "./Stores.ts"
 
 /** The options with times as numbers, except those of HTTP, which are decoded separately. */
-interface Plain extends Omit<Options, "events" | "files" | "retention" | "store" | "toolConfigs"> {
+interface PlainOptions extends Omit<
+  Options,
+  "events" | "files" | "retention" | "store" | "toolConfigs"
+> {
   readonly events?: Omit<EventOptions, "retention_ms"> & { readonly retention_ms?: number }
   readonly files?: Partial<BlobBounds>
   readonly retention?: Stores.RetentionOptions
@@ -44,21 +47,21 @@ interface Plain extends Omit<Options, "events" | "files" | "retention" | "store"
 const timed = ["events", "files", "mcp", "retention", "store", "toolConfigs"] as const
 
 /** Values that are not objects, or that cannot be read, are left for the check of the options, which refuses them. */
-const plainTimes = (options: Options): Plain =>
+const plainTimes = (options: Options): PlainOptions =>
   Result.getOrElse(
     Result.try(() => {
-      if (!isObject(options) || Array.isArray(options)) return options as Plain
+      if (!isObject(options) || Array.isArray(options)) return options as PlainOptions
       const plain: Record<string, unknown> = { ...options }
       for (const name of timed) {
         const levels = name === "mcp" ? 3 : 1
         if (plain[name] !== undefined) plain[name] = inMilliseconds<unknown>(plain[name], levels)
       }
-      return plain as unknown as Plain
+      return plain as unknown as PlainOptions
     }),
-    () => options as Plain
+    () => options as PlainOptions
   )
 
-const storesOf = ({ retention, store = "ephemeral" }: Plain) => {
+const storesOf = ({ retention, store = "ephemeral" }: PlainOptions) => {
   if (store === "ephemeral") return Stores.ephemeral
   const stores =
     "directory" in store ? Stores.directory(store.directory) : Stores.postgresStore(store)
@@ -66,10 +69,10 @@ const storesOf = ({ retention, store = "ephemeral" }: Plain) => {
 }
 
 /** The bounds of files from the options, with defaults for the rest. */
-const filesOf = (given: Plain["files"] = {}): Layer.Layer<never> =>
+const filesOf = (given: PlainOptions["files"] = {}): Layer.Layer<never> =>
   Layer.effect(
     BlobBounds,
-    Effect.map(BlobBounds, (usual) => withDefaults(usual, given))
+    Effect.map(BlobBounds, (defaults) => withDefaults(defaults, given))
   )
 
 /** Loads the recorder only if `record` asks for it. */
@@ -100,7 +103,7 @@ type Model = Layer.Layer<ModelGateway, ModelError>
 
 /** Loads the clients of providers, unless the model is a Layer. */
 const modelOf = Effect.fnUntraced(function* (model: Options["model"]) {
-  if (Layer.isLayer(model)) return noticed("the Layer of `model`", model as Model)
+  if (Layer.isLayer(model)) return warnWhileBuilding("the Layer of `model`", model as Model)
   const [{ planOf }, { layer }] = yield* Effect.promise(() =>
     Promise.all([import("../model/ChosenModels.ts"), import("../model/ResilientModelGateway.ts")])
   )
@@ -111,7 +114,7 @@ const modelOf = Effect.fnUntraced(function* (model: Options["model"]) {
 })
 
 /** Reads the graphs, and wraps the model so that they answer first; without graphs nothing is loaded. */
-const withGraphs = Effect.fnUntraced(function* ({ graphs = [] }: Plain, model: Model) {
+const withGraphs = Effect.fnUntraced(function* ({ graphs = [] }: PlainOptions, model: Model) {
   if (graphs.length === 0) return { graphs: [], model }
   const { layer } = yield* Effect.promise(() => import("../model/GraphModelGateway.ts"))
   const loaded = yield* Graphs.read(graphs)
@@ -124,7 +127,7 @@ const mcpTools = McpServers.useSync(({ tools }) => tools)
 type Built = Runtime.Options<ResolverError, ForTools>
 
 /** Everything that a process runs, made from its options. Fails if an option is wrong. */
-const made = Effect.fnUntraced(function* (given: Options) {
+const startedLayer = Effect.fnUntraced(function* (given: Options) {
   const options = plainTimes(given)
   const checked = yield* checkOptions(options)
   const { resolvers: resolved, tools: configured } = yield* resolveConfigs(options.toolConfigs)
@@ -157,7 +160,7 @@ const made = Effect.fnUntraced(function* (given: Options) {
   } as Built)
   return EmbeddedHttp.layer(checked.http).pipe(
     Layer.merge(UnhostedTelemetry.layer),
-    Layer.provideMerge(noticed("its tools and agents", agents)),
+    Layer.provideMerge(warnWhileBuilding("its tools and agents", agents)),
     Layer.merge(UnknownCallsTelemetry.layer),
     Layer.provideMerge(Layer.merge(mcp, channels.layer)),
     Layer.provide(recorder),
@@ -166,7 +169,7 @@ const made = Effect.fnUntraced(function* (given: Options) {
     Layer.provide(
       options.tokenizer === undefined
         ? Layer.empty
-        : noticed("the Layer of `tokenizer`", options.tokenizer as Layer.Layer<never>)
+        : warnWhileBuilding("the Layer of `tokenizer`", options.tokenizer as Layer.Layer<never>)
     ),
     Layer.provideMerge(OpenCalls.layer),
     Layer.provideMerge(storesOf(options)),
@@ -177,7 +180,7 @@ const made = Effect.fnUntraced(function* (given: Options) {
 })
 
 /** Everything that a process runs. If an option is wrong, it fails before anything is opened. */
-export const layer = (options: Options) => Layer.unwrap(made(options))
+export const layer = (options: Options) => Layer.unwrap(startedLayer(options))
 
 /** The services of a started runtime. */
 export type Services = Layer.Success<ReturnType<typeof layer>>

@@ -14,7 +14,7 @@ import { OpenCalls, unlessEnding } from "./OpenCalls.ts"
 import * as ServiceMethods from "./ServiceMethods.ts"
 import type { Services } from "./StartedLayer.ts"
 import * as StartedLayer from "./StartedLayer.ts"
-import { untilAborted } from "./UntilAborted.ts"
+import { abortable } from "./AbortableIterable.ts"
 import { isSignal } from "./Waiting.ts"
 
 type Run = <A, E>(
@@ -58,7 +58,7 @@ const runUntilAborted = async (
 const conversationMethods = (run: Run, services: Context.Context<Services>) => {
   const calls = Context.get(services, OpenCalls)
   const { ofFeed, ofStream } = asyncIterables(forkOf(services))
-  const until = untilAborted(ofStream)
+  const withSignal = abortable(ofStream)
   return {
     send: (async (message: Send, by?: Principal) =>
       run(ServiceMethods.send(message, by))) as NodeService["send"],
@@ -68,10 +68,10 @@ const conversationMethods = (run: Run, services: Context.Context<Services>) => {
     result: (async (id: string, by?: Principal, wait?: Wait) =>
       runUntilAborted(run, wait, ServiceMethods.result(id, by, wait))) as NodeService["result"],
     stream: ((message: Send, by?: Principal, following?: Following) =>
-      until(ofStream(ServiceMethods.stream(message, by)), following)) as NodeService["stream"],
+      withSignal(ofStream(ServiceMethods.stream(message, by)), following)) as NodeService["stream"],
     watch: (id, after, by, following) => {
       const opened = ServiceMethods.openWatch(id, after, by as Principal | undefined)
-      return until(ofFeed(unlessEnding(calls, opened)), following)
+      return withSignal(ofFeed(unlessEnding(calls, opened)), following)
     }
   } satisfies Partial<NodeService>
 }
@@ -84,9 +84,9 @@ const forkOf = (services: Context.Context<Services>) => {
     effect: Effect.Effect<A, E, Services>,
     options?: { readonly signal?: AbortSignal | undefined }
   ) => {
-    calls.begun()
+    calls.begin()
     const fiber = fork(effect, options)
-    fiber.addObserver(calls.over)
+    fiber.addObserver(calls.finish)
     return fiber
   }
 }

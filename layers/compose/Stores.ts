@@ -7,7 +7,7 @@ import type { AgentMemories } from "../../services/AgentMemory.ts"
 import type { Stores as DurableStores } from "../../services/Stores.ts"
 import * as GatewayAgentMemory from "../memory/GatewayAgentMemory.ts"
 import * as MemoryRetention from "../memory/MemoryRetention.ts"
-import * as FileCollection from "../runtime/desk/FileCollection.ts"
+import * as FileGarbageCollection from "../runtime/desk/FileGarbageCollection.ts"
 import * as EphemeralStores from "../ephemeral/EphemeralStores.ts"
 import type { DirectoryInUse, DirectoryUnusable } from "../sql/engine/DirectoryLock.ts"
 import { MayUpgrade } from "../sql/engine/MayUpgrade.ts"
@@ -49,7 +49,7 @@ const Sweeps = Context.Reference<boolean>("troupe/compose/Sweeps", { defaultValu
 
 const sweeps = Layer.unwrap(
   Effect.map(Sweeps, (on) =>
-    on ? Layer.merge(MemoryRetention.layer, FileCollection.layer) : Layer.empty
+    on ? Layer.merge(MemoryRetention.layer, FileGarbageCollection.layer) : Layer.empty
   )
 )
 

@@ -30,24 +30,24 @@ const crypto = Layer.merge(NodeCrypto.layerDigest, SecureRandom.layerWebCrypto)
 
 type Issuer = Pick<Credentials["Service"], "create" | "list" | "revoke">
 
-const issued = <A, E>(does: (issuer: Issuer) => Effect.Effect<A, E>) =>
-  TokenCredentials.issuer.pipe(Effect.flatMap(does), Effect.provide(crypto))
+const withIssuer = <A, E>(use: (issuer: Issuer) => Effect.Effect<A, E>) =>
+  TokenCredentials.issuer.pipe(Effect.flatMap(use), Effect.provide(crypto))
 
 export const create = Effect.fnUntraced(function* (request: unknown, by: Principal) {
   const who = yield* Entries.entitled(by, "issueTokens")
   const wanted = yield* readRequest(inMilliseconds<unknown>(request), "token")
-  const { text, token } = yield* issued((issuer) => issuer.create(wanted, who))
+  const { text, token } = yield* withIssuer((issuer) => issuer.create(wanted, who))
   return { ...token, token: Redacted.value(text) } satisfies IssuedToken
 })
 
 export const list = Effect.fnUntraced(function* (page: unknown, by: Principal) {
   const who = yield* Entries.entitled(by, "issueTokens")
   const { limit = limit_default, after } = yield* readPage(page, "page")
-  return yield* issued((issuer) => issuer.list({ limit, after }, who))
+  return yield* withIssuer((issuer) => issuer.list({ limit, after }, who))
 })
 
 export const revoke = Effect.fnUntraced(function* (id: unknown, by: Principal) {
   const who = yield* Entries.entitled(by, "issueTokens")
   const known = yield* readId(id, "id")
-  return yield* issued((issuer) => issuer.revoke(known, who))
+  return yield* withIssuer((issuer) => issuer.revoke(known, who))
 })

@@ -50,19 +50,19 @@ export type EffectWait = Omit<Wait, "signal">
 /** `NodeService` in Effect: the same arguments, refusals and results, with typed errors; waits end by interruption. */
 export interface TroupeService extends Methods, EmbeddedHttp.HttpMethods {
   /** Sends a message. The message is durable when this succeeds, and is handled afterwards. */
-  readonly send: <Told extends AnySchema>(
-    message: AnySend<Told>,
+  readonly send: <ContextSchema extends AnySchema>(
+    message: AnySend<ContextSchema>,
     by?: GivenPrincipal
   ) => Effect.Effect<Awaited<ReturnType<NodeService["send"]>>, SendError>
   /** Sends a message and waits for the end of its run or for its first question. The sending itself cannot be interrupted. */
   readonly ask: {
-    <S extends AnySchema, Told extends AnySchema>(
-      message: AnySend<Told> & { readonly answer: S },
+    <S extends AnySchema, ContextSchema extends AnySchema>(
+      message: AnySend<ContextSchema> & { readonly answer: S },
       by?: GivenPrincipal,
       wait?: EffectWait
     ): Effect.Effect<AnswerWith<Decoded<S>>, AskError>
-    <Told extends AnySchema>(
-      message: AnySend<Told>,
+    <ContextSchema extends AnySchema>(
+      message: AnySend<ContextSchema>,
       by?: GivenPrincipal,
       wait?: EffectWait
     ): Effect.Effect<Answer, AskError>
@@ -78,12 +78,12 @@ export interface TroupeService extends Methods, EmbeddedHttp.HttpMethods {
   }
   /** Sends the message when the stream is run, and goes on until its run has ended. */
   readonly stream: {
-    <S extends AnySchema, Told extends AnySchema>(
-      message: AnySend<Told> & { readonly answer: S },
+    <S extends AnySchema, ContextSchema extends AnySchema>(
+      message: AnySend<ContextSchema> & { readonly answer: S },
       by?: GivenPrincipal
     ): Stream.Stream<RunPartWith<Decoded<S>>, StreamError>
-    <Told extends AnySchema>(
-      message: AnySend<Told>,
+    <ContextSchema extends AnySchema>(
+      message: AnySend<ContextSchema>,
       by?: GivenPrincipal
     ): Stream.Stream<RunPart, StreamError>
   }
@@ -95,10 +95,10 @@ export interface TroupeService extends Methods, EmbeddedHttp.HttpMethods {
   ) => Stream.Stream<FeedItem, WatchError>
 }
 
-type Lists = "tools" | "shared" | "plugins" | "deliveries" | "channels"
+type ListOptions = "tools" | "shared" | "plugins" | "deliveries" | "channels"
 
 /** The options of `start`, except that tools, Layers and Effects may also need services of the program. */
-export interface LayerOptions extends Omit<Options, Lists | "model" | "tokenizer"> {
+export interface LayerOptions extends Omit<Options, ListOptions | "model" | "tokenizer"> {
   /** Single tools and families of tools, as `tool`, `govern` and `remote` make them. */
   readonly tools?: ReadonlyArray<LocalToolRegistry.Family<unknown, unknown>>
   /** Tools that `tools` may replace by ones with the same plain name. */
@@ -120,16 +120,16 @@ type Channel = Effect.Success<Each<Options["channels"]>>
 type Member<O, Name> = Name extends keyof O ? NonNullable<O[Name]> : never
 
 /** Effects among the options. */
-type Built<O> =
+type EffectsOf<O> =
   | Each<Member<O, "tools" | "shared" | "deliveries" | "channels">>
   | (Each<Member<O, "plugins">> extends { readonly tools: infer Tools } ? Tools : never)
 
 /** Layers among the options. */
-type Given<O> = Extract<Member<O, "model" | "tokenizer">, Layer.Any>
+type LayersOf<O> = Extract<Member<O, "model" | "tokenizer">, Layer.Any>
 
 type Method = (...args: ReadonlyArray<never>) => Effect.Effect<unknown, unknown, Services>
 
-const provided = (built: Context.Context<Services>): TroupeService => {
+const troupeOf = (built: Context.Context<Services>): TroupeService => {
   // The span and the scope in which the Layer is built are not those in which a method is called.
   const services = Context.omit(Tracer.ParentSpan, Scope.Scope)(built) as Context.Context<Services>
   const effectOf =
@@ -162,8 +162,8 @@ export class Troupe extends Context.Service<Troupe, TroupeService>()("troupe/Tro
     options: O
   ): Layer.Layer<
     Troupe,
-    StartError | Effect.Error<Built<O>> | Layer.Error<Given<O>>,
-    Exclude<Effect.Services<Built<O>>, ForTools> | Layer.Services<Given<O>>
+    StartError | Effect.Error<EffectsOf<O>> | Layer.Error<LayersOf<O>>,
+    Exclude<Effect.Services<EffectsOf<O>>, ForTools> | Layer.Services<LayersOf<O>>
   > => layerOf(options as unknown as Options) as never
 }
 
@@ -173,7 +173,7 @@ const layerOf = (options: Options) =>
       // As in `start`: this is process-wide, so an import alone must not do it.
       Effect.promise(() => import("effect/schema/SchemaJITCompiler/enable")),
       () =>
-        Layer.effect(Troupe, Effect.map(Effect.context<Services>(), provided)).pipe(
+        Layer.effect(Troupe, Effect.map(Effect.context<Services>(), troupeOf)).pipe(
           Layer.provide(StartedLayer.layer(options))
         )
     )

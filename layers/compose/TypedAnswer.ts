@@ -10,7 +10,7 @@ import { refusalText } from "../../src/tool/ValueRefused.ts"
 import type { Answer, Ended, EndedWith, Wait } from "./Answer.ts"
 import { AnswerUnfit } from "./Answer.ts"
 import type { RunPart, RunPartWith } from "./RunStream.ts"
-import type { ValueSoFar } from "./ValueSoFar.ts"
+import type { PartialJson } from "./PartialJson.ts"
 
 const isSchema = (value: unknown): value is AnySchema =>
   ((typeof value === "object" && value !== null) || typeof value === "function") &&
@@ -34,7 +34,7 @@ export const answerCodec = (
 }
 
 /** A message as it is sent, with its answer schema, if any, as JSON Schema. `codec` decodes the answer. */
-export interface Asked {
+export interface TypedMessage {
   readonly message: object
   readonly codec: InputCodec | undefined
 }
@@ -51,7 +51,7 @@ const agentNamed = (message: unknown): unknown => {
 /**
  * Takes the answer schema out of a message. A value that is not a message is left for the decoder of messages, which refuses it.
  */
-export const askedOf = (message: unknown): Effect.Effect<Asked, InvalidInput> => {
+export const typedMessage = (message: unknown): Effect.Effect<TypedMessage, InvalidInput> => {
   const read = Result.try(() => {
     const named = agentNamed(message)
     if (typeof named !== "object" || named === null || !("answer" in named)) return { named }
@@ -88,7 +88,7 @@ export const withValue = <A extends Answer>(
 }
 
 /** The options of a wait without its answer schema, and the codec of that schema. */
-export const askedWait = Effect.fnUntraced(function* (wait: unknown) {
+export const typedWait = Effect.fnUntraced(function* (wait: unknown) {
   if (typeof wait !== "object" || wait === null || !Object.hasOwn(wait, "answer")) {
     return { wait: wait as Wait | undefined, codec: undefined }
   }
@@ -96,7 +96,7 @@ export const askedWait = Effect.fnUntraced(function* (wait: unknown) {
   return { wait: rest, codec: yield* answerCodec(answer, "wait.answer") }
 })
 
-const ended = (codec: InputCodec, answer: Ended) =>
+const typedEnd = (codec: InputCodec, answer: Ended) =>
   withValue(codec, answer) as Effect.Effect<EndedWith<unknown>, AnswerUnfit>
 
 /** A part of a run's stream, with or without an answer schema. */
@@ -112,27 +112,27 @@ export const withValues = <E, R>(
     : Stream.unwrap(
         // Loaded only here, because it brings a parser.
         Effect.map(
-          Effect.promise(() => import("./ValueSoFar.ts")),
-          ({ ValueSoFar }) => {
-            const soFar = new ValueSoFar()
-            return Stream.flatMap(parts, (part) => valueParts(codec, soFar, part))
+          Effect.promise(() => import("./PartialJson.ts")),
+          ({ PartialJson }) => {
+            const partial = new PartialJson()
+            return Stream.flatMap(parts, (part) => valueParts(codec, partial, part))
           }
         )
       )
 
 const valueParts = (
   codec: InputCodec,
-  soFar: ValueSoFar,
+  partial: PartialJson,
   part: RunPart
 ): Stream.Stream<AnyPart, AnswerUnfit> => {
   if (part.type === "end") {
     return Stream.fromEffect(
-      Effect.map(ended(codec, part.answer), (answer): AnyPart => ({ type: "end", answer }))
+      Effect.map(typedEnd(codec, part.answer), (answer): AnyPart => ({ type: "end", answer }))
     )
   }
-  if (part.type === "restart") soFar.restart(part.step)
+  if (part.type === "restart") partial.restart(part.step)
   if (part.type !== "text") return Stream.make(part)
-  const value = soFar.add(part.step, part.text)
+  const value = partial.add(part.step, part.text)
   return value === undefined
     ? Stream.make(part)
     : Stream.make(part, { type: "value", step: part.step, value })

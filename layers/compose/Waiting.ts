@@ -24,7 +24,7 @@ import type { RunPart } from "./RunStream.ts"
 import { runParts } from "./RunStream.ts"
 import { watchFeed } from "./WatchedFeed.ts"
 
-type Place = Pick<AgentTask, "id" | "conversation" | "ordinal">
+type RunRef = Pick<AgentTask, "id" | "conversation" | "ordinal">
 
 /** The records of questions, including answered ones. */
 const recordsOf = Effect.fnUntraced(function* (approvals: Iterable<ApprovalId>, by: Principal) {
@@ -54,7 +54,10 @@ const clientCallsAmong = Effect.fnUntraced(function* (
 })
 
 /** Follows the run from its start to its end, or until it waits for people. */
-const followed = Effect.fnUntraced(function* ({ conversation, id, ordinal }: Place, by: Principal) {
+const followRun = Effect.fnUntraced(function* (
+  { conversation, id, ordinal }: RunRef,
+  by: Principal
+) {
   const agents = yield* AgentRuntime
   const progress = new RunProgress()
   const { pull } = yield* agents.openFeed(conversation, { ordinal, seq: -1 }, by)
@@ -64,19 +67,19 @@ const followed = Effect.fnUntraced(function* ({ conversation, id, ordinal }: Pla
       Effect.die("a watch of a conversation ended")
     )) {
       if (item._tag === "CaughtUp") progress.isCurrent = true
-      else if (item._tag === "Event" && item.run === id) progress.see(item.entry.event)
+      else if (item._tag === "Event" && item.run === id) progress.apply(item.entry.event)
     }
   }
   return progress
 }, Effect.scoped)
 
-const outcome = Effect.fnUntraced(function* (of: Place, by: Principal) {
+const waitForOutcome = Effect.fnUntraced(function* (of: RunRef, by: Principal) {
   const place = { run: of.id, conversation: of.conversation }
   const isTheirs = isCustomer(by)
   /** Questions that their records showed as answered. */
   const answered = new Set<ApprovalId>()
   for (;;) {
-    const { approvals, detail, ended, unknown, usage } = yield* followed(of, by)
+    const { approvals, detail, ended, unknown, usage } = yield* followRun(of, by)
     if (ended !== undefined) {
       const answer: Answer = {
         ...(isTheirs ? customerEnd(ended) : ended),
@@ -106,7 +109,7 @@ const outcome = Effect.fnUntraced(function* (of: Place, by: Principal) {
 
 /** The end of a task's run in the principal's tenant, or what the run waits for. */
 const endOf = (task: AgentTask, by: Principal) =>
-  Effect.flatMap(followable(task, by), (place) => outcome(place, by))
+  Effect.flatMap(followable(task, by), (place) => waitForOutcome(place, by))
 
 /** Sends the message when it is pulled, and goes on to the run's end. Fails as `sendMessage` and `watchFeed` do. */
 export const streamRun = (message: Message, who: Principal) =>
@@ -132,8 +135,8 @@ export const streamRun = (message: Message, who: Principal) =>
   )
 
 /** Waits for at most the given time. */
-const waited = (place: Place, by: Principal, timeout_ms: number | undefined) => {
-  const wait = outcome(place, by)
+const boundedWait = (place: RunRef, by: Principal, timeout_ms: number | undefined) => {
+  const wait = waitForOutcome(place, by)
   const { conversation, id: run } = place
   return timeout_ms === undefined
     ? wait
@@ -144,7 +147,7 @@ const waited = (place: Place, by: Principal, timeout_ms: number | undefined) => 
 }
 
 /** Cancels the run of a wait with `cancel` that ended early. A run that has ended is not changed. */
-const cancelLeft = (run: RunId, by: Principal) =>
+const cancelAbandoned = (run: RunId, by: Principal) =>
   AgentRuntime.use((agents) => agents.interrupt(run, by, "whoever waited for it left"))
 
 const members: ReadonlyArray<string> = ["signal", "timeout_ms", "cancel"]
@@ -153,13 +156,13 @@ export const isSignal = (value: unknown): value is AbortSignal =>
   typeof value === "object" && value !== null && "aborted" in value && "addEventListener" in value
 
 /** The options of a wait, with the timeout in ms. */
-interface Bounds extends Omit<Wait, "timeout_ms"> {
+interface WaitBounds extends Omit<Wait, "timeout_ms"> {
   readonly timeout_ms?: number
 }
 
 /** Decodes the options of a wait before the message is sent, so that wrong options do not leave a run behind. */
-export const waitOf = Effect.fnUntraced(function* (given: unknown) {
-  const none: Bounds = {}
+export const readWait = Effect.fnUntraced(function* (given: unknown) {
+  const none: WaitBounds = {}
   if (given === undefined) return none
   const wrong = (field: string, message: string) => new InvalidInput({ field, message })
   if (typeof given !== "object" || given === null || Array.isArray(given)) {
@@ -171,7 +174,7 @@ export const waitOf = Effect.fnUntraced(function* (given: unknown) {
   if (signal !== undefined && !isSignal(signal)) {
     return yield* wrong("wait.signal", "Expected an AbortSignal")
   }
-  const wait: Bounds = {
+  const wait: WaitBounds = {
     ...(signal === undefined ? undefined : { signal }),
     ...(timeout_ms === undefined
       ? undefined
@@ -185,16 +188,16 @@ type Interruptibly = <A, E, R>(wait: Effect.Effect<A, E, R>) => Effect.Effect<A,
 
 /** Waits for the run's answer, its question, the timeout or an interruption, whichever comes first. */
 const waitFor = (
-  place: Place,
+  place: RunRef,
   by: Principal,
-  { cancel = false, timeout_ms }: Bounds,
+  { cancel = false, timeout_ms }: WaitBounds,
   interruptibly: Interruptibly
 ) => {
-  const wait = interruptibly(waited(place, by, timeout_ms)).pipe(
+  const wait = interruptibly(boundedWait(place, by, timeout_ms)).pipe(
     Effect.catchTag("ShuttingDown", () => Effect.fail(new ShuttingDown({ run: place.id })))
   )
   if (!cancel) return wait
-  const leave = Effect.ignore(cancelLeft(place.id, by))
+  const leave = Effect.ignore(cancelAbandoned(place.id, by))
   return wait.pipe(
     Effect.tapErrorTag("WaitTimedOut", () => leave),
     Effect.onInterrupt(() => leave)
@@ -202,8 +205,12 @@ const waitFor = (
 }
 
 /** Waits for the run with this id, for as long as `bounds` allows. */
-export const answerOf = Effect.fnUntraced(function* (given: string, who: Principal, bounds?: Wait) {
-  const wait = yield* waitOf(bounds)
+export const answerOfRun = Effect.fnUntraced(function* (
+  given: string,
+  who: Principal,
+  bounds?: Wait
+) {
+  const wait = yield* readWait(bounds)
   const by = yield* Entries.entitled(who, "follow")
   const place = yield* followedTask(yield* Entries.runId(given, "run"), by)
   return yield* waitFor(place, by, wait, identity)
@@ -213,13 +220,13 @@ export const answerOf = Effect.fnUntraced(function* (given: string, who: Princip
  * Waits for the run of a message that the principal has sent. The task is used as it was accepted and is not read again.
  * `interruptibly` makes the wait interruptible for a caller that is uninterruptible otherwise.
  */
-export const answerTo = Effect.fnUntraced(function* (
+export const answerOfTask = Effect.fnUntraced(function* (
   task: AgentTask,
   who: Principal,
   bounds: Wait | undefined,
   interruptibly: Interruptibly
 ) {
-  const wait = yield* waitOf(bounds)
+  const wait = yield* readWait(bounds)
   const by = yield* Entries.entitled(who, "follow")
   return yield* waitFor(yield* followable(task, by), by, wait, interruptibly)
 })

@@ -17,23 +17,23 @@ import { agentFor, customerItem, followedTask, isCustomer } from "./CustomerAcce
 const isRunId = Schema.is(RunId)
 
 /** Picks the items of one run out of the feed of its conversation. */
-class RunItems {
+class RunFilter {
   readonly #task: AgentTask
   readonly #isOver: boolean
-  #at: Cursor
+  #cursor: Cursor
   #isCaughtUp = false
   /** Events of the run were shown, but not its end. */
-  #isWithin = false
+  #isMidRun = false
   /** The run was shown to its end. */
   isDone = false
 
   constructor(task: AgentTask, from: Cursor) {
     this.#task = task
     this.#isOver = task.status === "complete" || task.status === "failed"
-    this.#at = from
+    this.#cursor = from
   }
 
-  shown(items: FeedItems): ReadonlyArray<FeedItem> {
+  apply(items: FeedItems): ReadonlyArray<FeedItem> {
     if (this.#isAllShown(items)) return items
     const shown: Array<FeedItem> = []
     for (const item of items) {
@@ -57,15 +57,15 @@ class RunItems {
   }
 
   #move({ entry, ordinal }: Extract<FeedItem, { readonly _tag: "Event" }>): void {
-    this.#at = { ordinal, seq: entry.seq }
-    this.#isWithin = entry.event._tag !== "RunEnded"
+    this.#cursor = { ordinal, seq: entry.seq }
+    this.#isMidRun = entry.event._tag !== "RunEnded"
   }
 
   #show(item: FeedItem, shown: Array<FeedItem>): void {
     if (item._tag === "CaughtUp") {
       this.#isCaughtUp = true
       // The store may have reported the end before this process learned that it was stored.
-      this.isDone = this.#isOver && !this.#isWithin
+      this.isDone = this.#isOver && !this.#isMidRun
       shown.push(item)
       return
     }
@@ -76,46 +76,46 @@ class RunItems {
       if (item._tag === "Event") this.#move(item)
     }
     this.isDone = isLater || (item._tag === "Event" && item.entry.event._tag === "RunEnded")
-    if (this.isDone && !this.#isCaughtUp) shown.push({ _tag: "CaughtUp", ...this.#at })
+    if (this.isDone && !this.#isCaughtUp) shown.push({ _tag: "CaughtUp", ...this.#cursor })
   }
 }
 
 const hasItems = (items: ReadonlyArray<FeedItem>): items is FeedItems => items.length > 0
 
 /** A filter of a feed's items. */
-interface Shown {
-  readonly shown: (items: FeedItems) => ReadonlyArray<FeedItem>
+interface FeedFilter {
+  readonly apply: (items: FeedItems) => ReadonlyArray<FeedItem>
   /** Nothing more will be shown. */
   readonly isDone: boolean
 }
 
 /** A feed of the items that a filter shows of another feed. */
-class ShownFeed<E> implements OpenFeed<E> {
+class FilteredFeed<E> implements OpenFeed<E> {
   readonly #feed: OpenFeed<E>
-  readonly #of: Shown
+  readonly #filter: FeedFilter
 
-  constructor(feed: OpenFeed<E>, of: Shown) {
+  constructor(feed: OpenFeed<E>, filter: FeedFilter) {
     this.#feed = feed
-    this.#of = of
+    this.#filter = filter
   }
 
   readonly pull: OpenFeed<E>["pull"] = Effect.suspend(() =>
-    this.#of.isDone ? Cause.done() : this.#pulled
+    this.#filter.isDone ? Cause.done() : this.#pulled
   )
 
   readonly #pulled: OpenFeed<E>["pull"] = Effect.flatMap(
     Effect.suspend(() => this.#feed.pull),
     (items) => {
-      const shown = this.#of.shown(items)
+      const shown = this.#filter.apply(items)
       return hasItems(shown) ? Effect.succeed(shown) : this.pull
     }
   )
 
   takeHere(): ReturnType<OpenFeed<E>["takeHere"]> {
-    while (!this.#of.isDone) {
+    while (!this.#filter.isDone) {
       const items = this.#feed.takeHere()
       if (typeof items === "string") return items
-      const shown = this.#of.shown(items)
+      const shown = this.#filter.apply(items)
       if (hasItems(shown)) return shown
     }
     return "pull"
@@ -130,17 +130,17 @@ class ShownFeed<E> implements OpenFeed<E> {
  * A run from `from` to its end. `CaughtUp` also comes for a run that had ended before: after its last event, and before the
  * events of later runs.
  */
-const ofRun = <E>(feed: OpenFeed<E>, task: AgentTask, from: Cursor): OpenFeed<E> =>
-  new ShownFeed(feed, new RunItems(task, from))
+const runFeed = <E>(feed: OpenFeed<E>, task: AgentTask, from: Cursor): OpenFeed<E> =>
+  new FilteredFeed(feed, new RunFilter(task, from))
 
-const forCustomers: Shown = {
-  shown: (items) => items.flatMap((item) => customerItem(item) ?? []),
+const forCustomers: FeedFilter = {
+  apply: (items) => items.flatMap((item) => customerItem(item) ?? []),
   isDone: false
 }
 
 /** The items that the principal may see; for a customer, those that `CustomerView` shows. */
-const shownTo = <E>(by: Principal, feed: OpenFeed<E>): OpenFeed<E> =>
-  isCustomer(by) ? new ShownFeed(feed, forCustomers) : feed
+const visibleTo = <E>(by: Principal, feed: OpenFeed<E>): OpenFeed<E> =>
+  isCustomer(by) ? new FilteredFeed(feed, forCustomers) : feed
 
 /**
  * A run from its start to its end, or a conversation from its start: whichever has this id in the principal's tenant. Fails with
@@ -167,12 +167,12 @@ export const openFeed = Effect.fnUntraced(function* (
         ? { ordinal: task.ordinal, seq: -1 }
         : yield* Entries.cursor(after, "after")
     const feed = yield* agents.openFeed(task.conversation, from, by)
-    return shownTo(by, ofRun(feed, task, from))
+    return visibleTo(by, runFeed(feed, task, from))
   }
   const found = yield* ConversationStore.use((store) => store.read(by.tenant, id))
   if (found === undefined || !isOpenTo(by, "follow", found.begun_by)) return yield* missing
   yield* agentFor(by, "follow", found.address.agent)
-  return shownTo(by, yield* agents.openFeed(id, after ?? { ordinal: 0, seq: -1 }, by))
+  return visibleTo(by, yield* agents.openFeed(id, after ?? { ordinal: 0, seq: -1 }, by))
 })
 
 /** The feed of `openFeed` as a stream. */

@@ -101,7 +101,7 @@ const reads = (blobs: Blobs): Pick<BlobStore["Service"], "get" | "read" | "heldB
 
 const make = Effect.map(EphemeralStore, (store) => {
   const blobs = new Blobs()
-  store.forgotten.add((tenant, runs) => blobs.release(tenant, runs))
+  store.evictionListeners.add((tenant, runs) => blobs.release(tenant, runs))
   return BlobStore.of({
     ...reads(blobs),
     put: Effect.fnUntraced(function* (tenant, label, bytes, holder, tenant_bytes_max) {

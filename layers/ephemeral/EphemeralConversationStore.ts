@@ -5,7 +5,7 @@ import { Effect, Layer } from "effect"
 import { ConversationStore } from "../../services/ConversationStore.ts"
 import type { Conversation } from "../../src/conversation/Conversation.ts"
 import type { ConversationId, Tenant } from "../../src/Ids.ts"
-import { EphemeralStore, placeBehind, tenantKey } from "./EphemeralStore.ts"
+import { EphemeralStore, indexAfter, tenantKey } from "./EphemeralStore.ts"
 
 const page_max = 500
 
@@ -29,7 +29,7 @@ const make = Effect.map(EphemeralStore, (store) => {
     messages: (tenant, id, after, limit) =>
       Effect.sync(() => {
         const all = find(tenant, id)?.messages ?? []
-        const from = placeBehind(all, after, ({ seq }) => seq)
+        const from = indexAfter(all, after, ({ seq }) => seq)
         return all.slice(from, from + Math.min(limit, page_max))
       })
   })

@@ -19,11 +19,11 @@ import type { MemoryScope, MemoryTier, NewMemoryRow } from "../../src/memory/Mem
 import { isCurrent } from "../../src/memory/MemoryRow.ts"
 import { isAbout } from "../../src/memory/Subject.ts"
 import { EphemeralStore, offerRows } from "./EphemeralStore.ts"
-import type { Stored } from "./RememberedRows.ts"
-import { candidatesOf, isIn, RememberedRows } from "./RememberedRows.ts"
+import type { StoredRow } from "./MemoryRowIndex.ts"
+import { candidatesOf, isIn, MemoryRowIndex } from "./MemoryRowIndex.ts"
 
 interface Memory {
-  readonly remembered: RememberedRows
+  readonly remembered: MemoryRowIndex
   /** The texts of each tenant and place, sorted by name. */
   readonly canonicals: Map<string, ReadonlyArray<CanonicalText>>
 }
@@ -33,7 +33,10 @@ const placeKey = (tenant: Tenant, place: string): string => `${tenant}\0${place}
 const refused = (reason: MemoryRefused["reason"], message: string) =>
   Effect.fail(new MemoryRefused({ reason, message }))
 
-const rowOf = ({ remembered }: Memory, { agent, id, tenant }: MemoryPlace): Stored | undefined => {
+const rowOf = (
+  { remembered }: Memory,
+  { agent, id, tenant }: MemoryPlace
+): StoredRow | undefined => {
   const found = remembered.get(id)
   return found?.row.tenant === tenant && found.row.agent === agent ? found : undefined
 }
@@ -43,7 +46,7 @@ const nothing: ReadonlyArray<CanonicalText> = []
 const canonicalsOf = ({ canonicals }: Memory, tenant: Tenant, place: string) =>
   canonicals.get(placeKey(tenant, place)) ?? nothing
 
-const count = (stored: Stored): void => {
+const count = (stored: StoredRow): void => {
   stored.row = { ...stored.row, seen: stored.row.seen + 1 }
 }
 
@@ -174,7 +177,7 @@ const canonicalTexts = (memory: Memory) => {
 }
 
 const make = Effect.gen(function* () {
-  const remembered = new RememberedRows()
+  const remembered = new MemoryRowIndex()
   const memory: Memory = { remembered, canonicals: new Map() }
   yield* offerRows("memory_rows", (tenant) =>
     remembered.all().flatMap((stored) => {

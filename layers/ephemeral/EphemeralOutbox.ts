@@ -7,8 +7,8 @@ import { Outbox } from "../../services/Outbox.ts"
 import type { OutboxMessage } from "../../src/delivery/Outbox.ts"
 import type { MessageId } from "../../src/Ids.ts"
 import type { Store, StoredMessage } from "./EphemeralStore.ts"
-import { EphemeralStore, enqueueMessage, hold, removeMessage } from "./EphemeralStore.ts"
-import { forgetLetters } from "./ForgottenLetters.ts"
+import { EphemeralStore, enqueueMessage, leaseMessage, removeMessage } from "./EphemeralStore.ts"
+import { evictLetters } from "./DeadLetterEviction.ts"
 import { groupByTenant, roundRobin } from "./RoundRobin.ts"
 
 const claim_max = 500
@@ -47,7 +47,7 @@ const dueByTenant = (store: Store, claim: OutboxClaim, now: number) => {
 const take = (store: Store, claim: OutboxClaim, now: number): ReadonlyArray<OutboxMessage> => {
   const picked = [...roundRobin(dueByTenant(store, claim, now))]
   return picked.slice(0, Math.max(0, Math.min(claim.limit, claim_max))).map((stored) => {
-    hold(stored, claim, now)
+    leaseMessage(stored, claim, now)
     return stored.message
   })
 }
@@ -133,7 +133,7 @@ const make = Effect.map(EphemeralStore, (store) =>
       stored.leased_until = 0
       if (retry_at === undefined) {
         moveToDeadLetters(store, stored, at)
-        const forgotten = forgetLetters(store)
+        const forgotten = evictLetters(store)
         if (forgotten > 0) {
           yield* Effect.logWarning(`${forgotten} dead letters that nobody settled were forgotten`)
         }

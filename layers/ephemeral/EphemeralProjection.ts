@@ -13,7 +13,7 @@ import type { RunStatus } from "../../src/run/RunState.ts"
 import type { UnknownCall } from "../../src/run/UnknownCall.ts"
 import type { Store, StoredRun } from "./EphemeralStore.ts"
 import { announce, tenantKey } from "./EphemeralStore.ts"
-import { noteEnd } from "./ForgottenRuns.ts"
+import { recordRunEnd } from "./RunEviction.ts"
 
 const isOver = (status: RunStatus): boolean =>
   status === "complete" || status === "failed" || status === "cancelled"
@@ -46,7 +46,7 @@ export const appendEvents = (
   if (projection.known.length > 0 || projection.unknown.length > 0) {
     writeUnknown(store, run, projection, at)
   }
-  if (isEnd) noteEnd(store, run)
+  if (isEnd) recordRunEnd(store, run)
 }
 
 const close = (store: Store, run: StoredRun) => {

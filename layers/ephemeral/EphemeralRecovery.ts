@@ -26,7 +26,7 @@ export const runHeadOf = (store: Store, run: StoredRun, now: number): RunHead =>
   ...(run.needs.length === 0 ? undefined : { needs: run.needs })
 })
 
-const takeInTurns = (runs: ReadonlyArray<StoredRun>, limit: number) =>
+const takeRoundRobin = (runs: ReadonlyArray<StoredRun>, limit: number) =>
   roundRobinByAge(runs, ({ tenant }) => tenant).slice(0, limit)
 
 const isHosted = ({ address, needs }: StoredRun, hosted: ReadonlyArray<Need>): boolean =>
@@ -46,7 +46,7 @@ export const recoverableRuns = Effect.fn("RunJournal.recoverable")(function* (
     const current = runHeadOf(store, run, now).owner
     if (current === undefined || current === owner) found.push(run)
   }
-  return takeInTurns(found, limit).map((run) => runHeadOf(store, run, now))
+  return takeRoundRobin(found, limit).map((run) => runHeadOf(store, run, now))
 })
 
 /** Whether every earlier run of the address has ended. */
@@ -69,7 +69,7 @@ export const adoptRuns = Effect.fn("RunJournal.adopt")(function* (
     if (!run.parkable || run.quarantined !== undefined || !isHosted(run, hosted)) continue
     if (runHeadOf(store, run, now).owner === undefined) found.push(run)
   }
-  return takeInTurns(found, limit).map((run) => {
+  return takeRoundRobin(found, limit).map((run) => {
     run.owner = owner
     return runHeadOf(store, run, now)
   })

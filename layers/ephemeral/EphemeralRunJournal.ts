@@ -88,7 +88,7 @@ interface Journal {
  * Reads its entries from the store when asked, so that an append that waits for a watcher is one small object (bench row `send`,
  * 1,000 runs).
  */
-class CommittedHere implements Committed {
+class StoredCommit implements Committed {
   readonly from: number
   readonly count: number
   readonly isEnd: boolean
@@ -123,7 +123,7 @@ const appendTo = (
   appendEvents(store, run, events, status, parkable, now)
   for (const listener of listeners) {
     if (!listener.wants(run.run_id)) continue
-    listener.take(new CommittedHere(run, from, events))
+    listener.take(new StoredCommit(run, from, events))
   }
 }
 
@@ -131,7 +131,7 @@ const appendTo = (
  * Runs `use` once no transaction holds the run. What `use` does synchronously is atomic: no other writer can write between its
  * check and its write.
  */
-const whenFree = <A, E, R>(
+const whenUnlocked = <A, E, R>(
   store: Store,
   id: RunId,
   use: (run: StoredRun | undefined, now: number) => Effect.Effect<A, E, R>,
@@ -141,7 +141,7 @@ const whenFree = <A, E, R>(
     const run = store.runs.get(id)
     return run?.held === undefined
       ? use(run, clock.currentTimeMillisUnsafe())
-      : Effect.andThen(wait(Deferred.await(run.held)), whenFree(store, id, use, wait))
+      : Effect.andThen(wait(Deferred.await(run.held)), whenUnlocked(store, id, use, wait))
   })
 
 const no_needs: StoredRun["needs"] = []
@@ -234,7 +234,7 @@ const claimRun =
     owner: string,
     seen?: number
   ): Effect.Effect<Claim, RunNotFound | RunIsOver | RunQuarantined | FencedOff> =>
-    whenFree<Claim, RunNotFound | RunIsOver | RunQuarantined | FencedOff, never>(
+    whenUnlocked<Claim, RunNotFound | RunIsOver | RunQuarantined | FencedOff, never>(
       journal.store,
       id,
       (run, now) => {
@@ -258,7 +258,7 @@ const amendRun =
     id: RunId,
     command: (state: RunState, now: number) => Amendment<A, E>
   ): Effect.Effect<A, E | RunNotFound | RunQuarantined | JournalError> =>
-    whenFree<A, E | RunNotFound | RunQuarantined | JournalError, never>(
+    whenUnlocked<A, E | RunNotFound | RunQuarantined | JournalError, never>(
       journal.store,
       id,
       (run, now) => {
@@ -299,7 +299,7 @@ const transactRun =
     record: (exit: Exit.Exit<A, E>) => Pick<Append, "events" | "status" | "parkable">
   ): Effect.Effect<void, StaleAppend | FencedOff | JournalError, R> =>
     Effect.uninterruptibleMask((restore) =>
-      Effect.flatMap(holdRun(journal.store, id, fence, restore), ({ held, run }) =>
+      Effect.flatMap(lockRun(journal.store, id, fence, restore), ({ held, run }) =>
         restore(exitInTime(body)).pipe(
           Effect.flatMap((exit) =>
             Effect.clockWith((clock) => {
@@ -321,13 +321,13 @@ const transactRun =
 /**
  * Makes other writers of the run wait until `held` completes. Only the time in which it waits for them itself can be interrupted.
  */
-const holdRun = (
+const lockRun = (
   store: Store,
   id: RunId,
   fence: Fence,
   restore: (held: Effect.Effect<void>) => Effect.Effect<void>
 ) =>
-  whenFree(
+  whenUnlocked(
     store,
     id,
     (

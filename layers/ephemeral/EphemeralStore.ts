@@ -1,6 +1,6 @@
 /**
- * The maps that the ephemeral services share. Private to this room. `ForgottenRuns.ts` says how long ended runs are kept,
- * `ForgottenLetters.ts` how long dead letters are. Nothing outlives the process.
+ * The maps that the ephemeral services share. Private to this room. `RunEviction.ts` says how long ended runs are kept,
+ * `DeadLetterEviction.ts` how long dead letters are. Nothing outlives the process.
  */
 import { Context, Effect, Layer, Option } from "effect"
 import type { Deferred } from "effect"
@@ -124,20 +124,20 @@ export interface Store {
   /** Oldest first. */
   readonly conversationsOf: Map<Tenant, Array<Conversation>>
   /** The conversations in which a run has ended, the one that has been quiet for the longest time first. */
-  readonly rested: Set<StoredConversation>
+  readonly byLastEnd: Set<StoredConversation>
   /** The number of ended runs that are stored, not counting runs without a conversation. */
   ended: number
   /**
    * `runs_max`: how many ended runs are kept. `more_max`: by how many more that may be exceeded before the oldest are forgotten.
    */
-  readonly kept: { runs_max: number; more_max: number }
+  readonly retention: { runs_max: number; more_max: number }
   /**
    * The counts of forgotten conversations, by tenant and conversation. If such a conversation gets another message, its numbers
    * continue.
    */
   readonly counted: Map<string, ConversationCounts>
   /** Listeners that are called with the runs of a tenant that were forgotten. */
-  readonly forgotten: Set<(tenant: Tenant, runs: ReadonlySet<RunId>) => void>
+  readonly evictionListeners: Set<(tenant: Tenant, runs: ReadonlySet<RunId>) => void>
   readonly approvals: Map<ApprovalId, StoredApproval>
   /** The pending approvals, oldest first. */
   readonly pending: Map<ApprovalId, StoredApproval>
@@ -200,7 +200,7 @@ export const offerRows = (table: string, rows: ErasableRows): Effect.Effect<void
 export const tenantKey = (tenant: Tenant, key: string): string => `${tenant}\0${key}`
 
 /** The index of the first item whose number is greater than `after`, in a list sorted by that number. */
-export const placeBehind = <A>(
+export const indexAfter = <A>(
   list: ReadonlyArray<A>,
   after: number,
   numberOf: (item: A) => number
@@ -287,7 +287,7 @@ export const announce = (
 }
 
 /** Assigns the message to a claim, and counts the attempt. */
-export const hold = (
+export const leaseMessage = (
   stored: StoredMessage,
   claim: { readonly owner: string; readonly lease_ms: number },
   now: number
@@ -317,11 +317,11 @@ const empty = (): Store => ({
   accepted: new Map(),
   conversations: new Map(),
   conversationsOf: new Map(),
-  rested: new Set(),
+  byLastEnd: new Set(),
   ended: 0,
-  kept: { runs_max: 10_000, more_max: 500 },
+  retention: { runs_max: 10_000, more_max: 500 },
   counted: new Map(),
-  forgotten: new Set(),
+  evictionListeners: new Set(),
   approvals: new Map(),
   pending: new Map(),
   messages: new Map(),

@@ -183,14 +183,14 @@ const sweep = (erasing: Erasing, owned: Owned): void => {
     ...owned.runs,
     ...[...owned.whole].map(({ conversation }) => conversation.id)
   ])
-  const isOfTheirs = (value: unknown): boolean => holdsId(JSON.stringify(value), ids)
-  const isTheirs = (value: unknown): boolean => namesIn(value, eraser) || isOfTheirs(value)
+  const holdsSubjectId = (value: unknown): boolean => holdsId(JSON.stringify(value), ids)
+  const isOfSubject = (value: unknown): boolean => namesIn(value, eraser) || holdsSubjectId(value)
   for (const stored of store.messages.values()) {
     if (stored.message.tenant !== tenant) continue
     const { key, payload, topic } = stored.message
     const said = [key, payload, stored.failures]
     // A dispatch is matched by ids only: it contains nothing else, and a task of somebody else needs it to begin.
-    if (!(topic === dispatched_topic ? isOfTheirs(said) : isTheirs(said))) continue
+    if (!(topic === dispatched_topic ? holdsSubjectId(said) : isOfSubject(said))) continue
     removeMessage(store, stored)
     count("outbox", 1)
   }
@@ -198,7 +198,7 @@ const sweep = (erasing: Erasing, owned: Owned): void => {
     const { key, payload } = message
     const { failures, resolved_by = "", resolved_reason = "" } = letter
     const said = [key, payload, failures, resolved_by, resolved_reason]
-    if (letter.tenant !== tenant || !isTheirs(said)) continue
+    if (letter.tenant !== tenant || !isOfSubject(said)) continue
     store.dead.delete(id)
     count("dead_letters", 1)
   }
@@ -209,7 +209,7 @@ const sweep = (erasing: Erasing, owned: Owned): void => {
   for (const [table, rows] of store.erasable) {
     for (const { remove, replace, texts, value, whose } of Array.from(rows(tenant))) {
       if (replace === undefined) {
-        if (!(whose === undefined ? isTheirs(value) : whose === subject)) continue
+        if (!(whose === undefined ? isOfSubject(value) : whose === subject)) continue
         remove()
       } else {
         const marked = textsWithoutNames(value, eraser, texts)
@@ -314,7 +314,7 @@ const make = Effect.gen(function* () {
       }))
   )
   const listeners = new Set<(erased: ErasedConversation | undefined) => void>()
-  const tell = (erased: ErasedConversation) => {
+  const notifyErased = (erased: ErasedConversation) => {
     for (const listener of listeners) listener(erased)
   }
 
@@ -341,7 +341,8 @@ const make = Effect.gen(function* () {
     for (const stored of owned.touched) eraseConversation(erasing, stored, owned)
     const waiting = eraseNames(erasing, owned)
     const conversations = [...owned.touched].map(({ conversation: { id } }) => id)
-    for (const id of new Set([...touched, ...conversations])) tell({ tenant, conversation: id })
+    for (const id of new Set([...touched, ...conversations]))
+      notifyErased({ tenant, conversation: id })
     const ended = { ended_at: at, erased: Object.fromEntries(counts) }
     records[place] = { ...(records[place] ?? begun), ...ended }
     const report: ErasureReport = { ...begun, ...ended, waiting, found: scan(erasing) }

@@ -22,9 +22,9 @@ import {
   EphemeralStore,
   tenantKey,
   enqueueMessage,
-  hold,
+  leaseMessage,
   isHead,
-  placeBehind
+  indexAfter
 } from "./EphemeralStore.ts"
 
 const page_max = 500
@@ -152,7 +152,7 @@ const writeTask = (store: Store, request: NewTask, now: number): Accepted => {
   if (claim === undefined || waiting > 0 || !isHead(store, dispatch)) {
     return { task, created: true }
   }
-  hold(dispatch, claim, now)
+  leaseMessage(dispatch, claim, now)
   return { task, created: true, held: true }
 }
 
@@ -183,7 +183,7 @@ const make = Effect.map(EphemeralStore, (store) =>
     ofConversation: (tenant, conversation, after, limit) =>
       Effect.sync(() => {
         const tasks = store.conversations.get(tenantKey(tenant, conversation))?.tasks ?? []
-        const from = placeBehind(tasks, after, ordinalOf)
+        const from = indexAfter(tasks, after, ordinalOf)
         return tasks.slice(from, from + Math.min(limit, page_max)).map((stored) => stored.task)
       }),
     newest: (tenant, conversation) =>
@@ -197,7 +197,7 @@ const make = Effect.map(EphemeralStore, (store) =>
         const tasks = store.conversations.get(tenantKey(tenant, conversation))?.tasks ?? []
         const found: Array<AgentTask> = []
         for (const { task } of tasks
-          .slice(0, placeBehind(tasks, ordinal - 1, ordinalOf))
+          .slice(0, indexAfter(tasks, ordinal - 1, ordinalOf))
           .toReversed()) {
           if (found.length >= Math.min(limit, page_max)) break
           if (task.status === "complete" || task.status === "failed") found.push(task)

@@ -24,7 +24,7 @@ import {
   deliveryOf,
   makeQueuedCalls,
   messageOf,
-  oldestInTurns,
+  oldestRoundRobin,
   page_max,
   queuedCall,
   restart
@@ -126,7 +126,7 @@ const claimMethods = ({
 }: Queue): Methods<"claim" | "release" | "nextDueAt" | "begin" | "extend"> => ({
   claim: ({ after, lease_ms, limit, owner, tools }) =>
     Effect.sync(() =>
-      oldestInTurns(calls.due(tools, now()), after, limit).map((call) => {
+      oldestRoundRobin(calls.due(tools, now()), after, limit).map((call) => {
         call.owner = owner
         call.deliveries++
         call.due_at = now() + lease_ms

@@ -92,7 +92,7 @@ export const deliveryOf = (call: QueuedCall): ToolDelivery => ({
  * At most `limit` (up to 500) of these calls: tenants take turns, each with its oldest call. Calls that are due at the same time
  * are in the order of first sending.
  */
-export const oldestInTurns = (
+export const oldestRoundRobin = (
   calls: ReadonlyArray<QueuedCall>,
   after: Tenant | undefined,
   limit: number

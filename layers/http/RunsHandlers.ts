@@ -27,7 +27,7 @@ import type { RunItem } from "../../src/run/RunItem.ts"
 import { agentOfRun } from "../../src/run/RunLookup.ts"
 import type { FoldState } from "../../src/run/RunState.ts"
 import * as State from "../../src/run/RunState.ts"
-import type { RunUsed } from "../../src/run/RunUsed.ts"
+import type { RunUsage } from "../../src/run/RunUsage.ts"
 import { taskFor } from "./Access.ts"
 import { boundedPage } from "./BoundedPage.ts"
 import { problemOf } from "./Problems.ts"
@@ -55,7 +55,7 @@ const foldRun = Effect.fnUntraced(function* (journal: RunJournal["Service"], tas
   return state
 })
 
-const costOf = ({ cost, currency, unpriced_turns }: RunUsed): Pick<RunSummary, "cost"> =>
+const costOf = ({ cost, currency, unpriced_turns }: RunUsage): Pick<RunSummary, "cost"> =>
   currency === undefined && unpriced_turns === 0
     ? {}
     : {

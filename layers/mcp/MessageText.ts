@@ -4,7 +4,7 @@
  * official client parses them again and must see the same. Private to this room.
  */
 import { bounds_result, jsonTextRefusal, topLevelScalars } from "../../src/entry/BoundedJson.ts"
-import { eventData, EventTexts, isDataLine } from "../../src/entry/EventText.ts"
+import { eventData, EventStreamParser, isDataLine } from "../../src/entry/EventStreamParser.ts"
 
 /** JSON-RPC's code for an internal error; its message becomes part of the tool's failure. */
 const internal_error = -32_603
@@ -56,12 +56,12 @@ const events_per_s_max = 1_000
 /** For a stream of events: passes each on when all of it was read and checked. */
 export const judgedEvents = (): TransformStream<Uint8Array, Uint8Array> => {
   const decoder = new TextDecoder()
-  const texts = new EventTexts()
+  const parser = new EventStreamParser()
   let since = 0
   let passed = 0
   return new TransformStream({
     transform: async (chunk, controller) => {
-      for (const event of texts.push(decoder.decode(chunk, { stream: true }))) {
+      for (const event of parser.push(decoder.decode(chunk, { stream: true }))) {
         const left_ms = since + 1_000 - performance.now()
         if (left_ms > 0 && passed >= events_per_s_max) {
           await new Promise((resolve) => setTimeout(resolve, left_ms))

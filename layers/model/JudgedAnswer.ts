@@ -5,7 +5,7 @@
  */
 import type { JsonBounds } from "../../src/entry/BoundedJson.ts"
 import { jsonTextRefusal } from "../../src/entry/BoundedJson.ts"
-import { eventData, EventTexts } from "../../src/entry/EventText.ts"
+import { eventData, EventStreamParser } from "../../src/entry/EventStreamParser.ts"
 import { isLast } from "./AnswerEnd.ts"
 import type { Known } from "./BodyKind.ts"
 
@@ -75,11 +75,11 @@ const collected = (): TransformStream<Uint8Array, Uint8Array> => {
  */
 const events = (onLast: () => void): TransformStream<Uint8Array, Uint8Array> => {
   const decoder = new TextDecoder()
-  const texts = new EventTexts()
+  const parser = new EventStreamParser()
   return new TransformStream({
     transform(chunk, controller) {
       let isOver = false
-      for (const event of texts.push(decoder.decode(chunk, { stream: true }))) {
+      for (const event of parser.push(decoder.decode(chunk, { stream: true }))) {
         const data = eventData(event)
         judge(data)
         isOver ||= isLast(event, data)
@@ -89,7 +89,7 @@ const events = (onLast: () => void): TransformStream<Uint8Array, Uint8Array> => 
       onLast()
       controller.terminate()
     },
-    flush: () => judge(eventData(texts.rest()))
+    flush: () => judge(eventData(parser.rest()))
   })
 }
 

@@ -16,7 +16,7 @@ import { truncateUnits } from "../../src/CutText.ts"
 import { ModelError, turn_bytes_max } from "../../services/ModelGateway.ts"
 import type { ModelDelta } from "../../services/ModelGateway.ts"
 import type { Usage } from "../../src/run/RunEvent.ts"
-import { endedWell } from "../../src/run/CutTurn.ts"
+import { isCompleteFinish } from "../../src/run/IncompleteTurn.ts"
 import type { Turn } from "../../src/run/RunDecider.ts"
 import { isBeyondBytes } from "../../src/Utf8.ts"
 import { found_key, ProviderFound } from "./ProviderFound.ts"
@@ -331,7 +331,7 @@ export class TurnAssembly {
     if (finish === "other" && raw === undefined && this.isNothing) {
       return transient("the provider answered nothing and did not say why")
     }
-    const kept = new Kept(step, madeUp, endedWell(finish))
+    const kept = new Kept(step, madeUp, isCompleteFinish(finish))
     for (const slot of this.kept(takes)) kept.add(slot)
     if (kept.units > metadata_units_max) return tooLarge()
     const usage = sumUsage(this.counted, usageOf(counted))

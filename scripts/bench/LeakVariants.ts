@@ -64,7 +64,7 @@ const forget = (store: EphemeralStore["Service"]) => {
   store.accepted.clear()
   store.approvals.clear()
   store.dead.clear()
-  store.rested.clear()
+  store.byLastEnd.clear()
   store.ended = 0
   for (const each of store.conversations.values()) each.messages.length = 0
 }

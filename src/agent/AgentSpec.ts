@@ -3,7 +3,7 @@
  */
 import { Effect, Schema } from "effect"
 import { Capability } from "../capability/Capability.ts"
-import { nameInMake } from "../entry/InvalidInput.ts"
+import { throwInvalidInputInMake } from "../entry/InvalidInput.ts"
 import { AgentName } from "../Ids.ts"
 import { MemorySpec } from "../memory/MemorySpec.ts"
 import { RunLimits } from "../run/RunLimits.ts"
@@ -140,7 +140,7 @@ export const AgentSpec = Schema.Struct({
    */
   memory: Schema.optionalKey(Schema.toType(MemorySpec))
 })
-nameInMake(AgentSpec)
+throwInvalidInputInMake(AgentSpec)
 export interface AgentSpec extends Schema.Schema.Type<typeof AgentSpec> {}
 
 /** No agent of the runtime has this name. */

@@ -36,11 +36,13 @@ export interface TurnRun<Context = unknown> {
   readonly context: Context
 }
 
-type ContextOf<Told extends AnySchema> = [Told] extends [never] ? undefined : Public<Decoded<Told>>
+type ContextOf<ContextSchema extends AnySchema> = [ContextSchema] extends [never]
+  ? undefined
+  : Public<Decoded<ContextSchema>>
 
 type Written = Parameters<typeof AgentSpec.make>[0]
 
-export interface AgentOptions<Told extends AnySchema> extends Omit<
+export interface AgentOptions<ContextSchema extends AnySchema> extends Omit<
   Written,
   "instructions" | "tools"
 > {
@@ -49,17 +51,17 @@ export interface AgentOptions<Told extends AnySchema> extends Omit<
    * member or has another one is refused. Members that hold a `Redacted` are secrets: they reach only tools that declare them
    * and are never journaled. Absent = no context.
    */
-  readonly context?: Told
-  readonly instructions: string | ((run: TurnRun<ContextOf<Told>>) => string)
+  readonly context?: ContextSchema
+  readonly instructions: string | ((run: TurnRun<ContextOf<ContextSchema>>) => string)
   /** Names of tools; or an object that says for each name whether a turn is offered that tool. */
   readonly tools?:
     | ReadonlyArray<string>
-    | Readonly<Record<string, boolean | ((run: TurnRun<ContextOf<Told>>) => boolean)>>
+    | Readonly<Record<string, boolean | ((run: TurnRun<ContextOf<ContextSchema>>) => boolean)>>
 }
 
 /** The parts of an agent that cannot be stored as data: a schema and functions. */
-export interface Declared<Told extends AnySchema = AnySchema> {
-  readonly context: Told | undefined
+export interface Declared<ContextSchema extends AnySchema = AnySchema> {
+  readonly context: ContextSchema | undefined
   /** Undefined = the instructions of the spec. */
   readonly instructions: ((run: TurnRun<never>) => string) | undefined
   /**
@@ -72,26 +74,26 @@ export interface Declared<Told extends AnySchema = AnySchema> {
 const declared: unique symbol = Symbol("troupe/agent/Declared")
 
 /** An agent's definition together with its functions. It can stand in `agents: [...]`, and can name the agent of a message. */
-export interface DeclaredAgent<Told extends AnySchema = AnySchema> extends AgentSpec {
-  readonly [declared]: Declared<Told>
+export interface DeclaredAgent<ContextSchema extends AnySchema = AnySchema> extends AgentSpec {
+  readonly [declared]: Declared<ContextSchema>
 }
 
 /** The context that a message to this agent passes, in its encoded (JSON) form. */
-export type ContextGiven<Told> = Told extends { readonly Encoded: unknown }
-  ? Plain<Told["Encoded"]>
-  : Told extends {
+export type ContextInput<ContextSchema> = ContextSchema extends { readonly Encoded: unknown }
+  ? Plain<ContextSchema["Encoded"]>
+  : ContextSchema extends {
         readonly "~standard": { readonly types?: { readonly input: infer Input } | undefined }
       }
     ? Input
     : never
 
 /** Declares an agent, as the head of this file shows. Throws, as `AgentSpec.make` does, if a member does not fit its type. */
-export const agent = <Told extends AnySchema = never>({
+export const agent = <ContextSchema extends AnySchema = never>({
   context,
   instructions,
   tools,
   ...rest
-}: AgentOptions<Told>): DeclaredAgent<Told> => {
+}: AgentOptions<ContextSchema>): DeclaredAgent<ContextSchema> => {
   const named: ReadonlyArray<string> = Array.isArray(tools) ? tools : []
   const byName: Readonly<Record<string, boolean | Declared["offers"][string]>> =
     tools === undefined || Array.isArray(tools) ? {} : { ...(tools as typeof byName) }
@@ -104,7 +106,7 @@ export const agent = <Told extends AnySchema = never>({
   const offers = Object.fromEntries(
     given.filter((entry): entry is [string, Declared["offers"][string]] => entry[1] !== true)
   )
-  const parts: Declared<Told> = {
+  const parts: Declared<ContextSchema> = {
     context,
     instructions: typeof instructions === "function" ? instructions : undefined,
     offers

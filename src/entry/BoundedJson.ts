@@ -46,7 +46,7 @@ const wrong = (message: string) => new JsonRefused({ reason: "not_json", message
 const tooDeep = ({ depth_max }: JsonBounds) => large(`it nests deeper than ${depth_max}`)
 const tooMany = ({ values_max }: JsonBounds) => large(`it has more than ${values_max} values`)
 const tooLong = ({ units_max }: JsonBounds) => large(`it has more than ${units_max} characters`)
-const twice = wrong("an object has a member twice")
+const duplicateMember = wrong("an object has a member twice")
 const notJson = wrong("it is not JSON")
 const infinite = wrong("a number is larger than a number can be")
 
@@ -64,7 +64,7 @@ const endOfString = (text: string, from: number): number => {
 }
 
 /** The index of the next character that is not white space. */
-const after = (text: string, from: number): number => {
+const skipWhitespace = (text: string, from: number): number => {
   let at = from
   for (let unit = text.charCodeAt(at); ; unit = text.charCodeAt(++at)) {
     if (unit !== 32 && unit !== 10 && unit !== 13 && unit !== 9) return at
@@ -107,11 +107,11 @@ const refusalOf = (text: string, bounds: JsonBounds): JsonRefused | undefined =>
       if (
         names !== undefined &&
         bounds.repeats === undefined &&
-        text.charCodeAt(after(text, end + 1)) === 58
+        text.charCodeAt(skipWhitespace(text, end + 1)) === 58
       ) {
         const name = nameOf(text, at, end)
         if (name === undefined) return notJson
-        if (names.has(name)) return twice
+        if (names.has(name)) return duplicateMember
         names.add(name)
       }
       at = end
@@ -161,10 +161,10 @@ export const topLevelScalars = (text: string): ReadonlyMap<string, string | numb
     const unit = text.charCodeAt(at)
     if (unit === quote) {
       const end = endOfString(text, at)
-      const colon = after(text, end + 1)
+      const colon = skipWhitespace(text, end + 1)
       if (depth === 1 && text.charCodeAt(colon) === 58 && end - at < scalar_units_max) {
         const name = nameOf(text, at, end)
-        if (name !== undefined) found.set(name, scalarAt(text, after(text, colon + 1)))
+        if (name !== undefined) found.set(name, scalarAt(text, skipWhitespace(text, colon + 1)))
       }
       at = end
     } else if (unit === 123 || unit === 91) depth++
@@ -192,17 +192,22 @@ export const readJson = (
 }
 
 /** What is left of the bounds while a value is walked. */
-interface Left {
+interface RemainingBounds {
   values: number
   units: number
 }
 
 /** Copies the value. Throws JsonRefused, which `readJsonValue` catches. */
-const copied = (value: unknown, depth: number, left: Left, bounds: JsonBounds): Json => {
-  if (--left.values < 0) throw tooMany(bounds)
+const copyBounded = (
+  value: unknown,
+  depth: number,
+  remaining: RemainingBounds,
+  bounds: JsonBounds
+): Json => {
+  if (--remaining.values < 0) throw tooMany(bounds)
   switch (typeof value) {
     case "string":
-      if ((left.units -= value.length) < 0) throw tooLong(bounds)
+      if ((remaining.units -= value.length) < 0) throw tooLong(bounds)
       return value
     case "boolean":
       return value
@@ -217,9 +222,10 @@ const copied = (value: unknown, depth: number, left: Left, bounds: JsonBounds): 
   if (value === null) return null
   if (depth === bounds.depth_max) throw tooDeep(bounds)
   if (Array.isArray(value)) {
-    if (value.length > left.values) throw tooMany(bounds)
+    if (value.length > remaining.values) throw tooMany(bounds)
     const items: Array<Json> = []
-    for (let at = 0; at < value.length; at++) items.push(copied(value[at], depth + 1, left, bounds))
+    for (let at = 0; at < value.length; at++)
+      items.push(copyBounded(value[at], depth + 1, remaining, bounds))
     return items
   }
   if (!isPlainObject(value)) throw wrong("an object of a class is not JSON")
@@ -228,8 +234,8 @@ const copied = (value: unknown, depth: number, left: Left, bounds: JsonBounds): 
     const member = (value as Readonly<Record<string, unknown>>)[name]
     // An undefined member counts as absent, as in JSON.stringify.
     if (member === undefined) continue
-    if ((left.units -= name.length) < 0) throw tooLong(bounds)
-    const read = copied(member, depth + 1, left, bounds)
+    if ((remaining.units -= name.length) < 0) throw tooLong(bounds)
+    const read = copyBounded(member, depth + 1, remaining, bounds)
     if (name === "__proto__") define(copy, name, read)
     else copy[name] = read
   }
@@ -258,8 +264,8 @@ export const readJsonValue = (
   if (typeof value === "string" && bounds.values_max > 0) {
     return value.length > bounds.units_max ? Result.fail(tooLong(bounds)) : Result.succeed(value)
   }
-  const left: Left = { values: bounds.values_max, units: bounds.units_max }
-  const read = Result.try(() => copied(value, 0, left, bounds))
+  const remaining: RemainingBounds = { values: bounds.values_max, units: bounds.units_max }
+  const read = Result.try(() => copyBounded(value, 0, remaining, bounds))
   if (Result.isSuccess(read)) return Result.succeed(read.success)
   // A getter or a proxy may throw anything.
   const thrown = read.failure
@@ -267,7 +273,7 @@ export const readJsonValue = (
 }
 
 /** Counts what copies have used. One object may be passed on from copy to copy. */
-export interface Taken {
+export interface CopyBudget {
   /** How many more values this copy may have. */
   values: number
   /** The approximate length of the JSON of all copies, in UTF-16 units. */
@@ -279,26 +285,26 @@ const units_per_value = 5
 
 /**
  * Copies a value that a program claims to be JSON, in one walk that reads each member once (bench row `step`). Undefined = the
- * value nests deeper than `depth`, has more values than `taken` has left, or contains something that JSON cannot represent:
+ * value nests deeper than `depth`, has more values than `budget` has left, or contains something that JSON cannot represent:
  * Infinity (such as a parsed 1e400), NaN, undefined (even as a member), a bigint, a symbol or a function.
  */
-export const copyWithin = (value: unknown, depth: number, taken: Taken): Json | undefined => {
-  if (--taken.values < 0) return undefined
+export const copyWithin = (value: unknown, depth: number, budget: CopyBudget): Json | undefined => {
+  if (--budget.values < 0) return undefined
   if (typeof value === "string") {
-    taken.units += 2 + value.length
+    budget.units += 2 + value.length
     return value
   }
   if (typeof value !== "object" || value === null) {
-    taken.units += units_per_value
-    return isSayable(value) ? (value as Json) : undefined
+    budget.units += units_per_value
+    return isJsonScalar(value) ? (value as Json) : undefined
   }
   if (depth === 0) return undefined
-  taken.units += 2
+  budget.units += 2
   if (Array.isArray(value)) {
     const items: Array<Json> = []
     for (let at = 0; at < value.length; at++) {
-      taken.units++
-      const item = copyWithin(value[at], depth - 1, taken)
+      budget.units++
+      const item = copyWithin(value[at], depth - 1, budget)
       if (item === undefined) return undefined
       items.push(item)
     }
@@ -307,9 +313,9 @@ export const copyWithin = (value: unknown, depth: number, taken: Taken): Json | 
   // A spread copies every member, `__proto__` included, and is faster than assigning them one by one (bench row `step`).
   const copy: Record<string, Json> = { ...(value as Readonly<Record<string, Json>>) }
   for (const name in copy) {
-    taken.units += 4 + name.length
+    budget.units += 4 + name.length
     const member = copy[name]
-    const own = copyWithin(member, depth - 1, taken)
+    const own = copyWithin(member, depth - 1, budget)
     if (own === undefined) return undefined
     if (own === member) continue
     if (name === "__proto__") define(copy, name, own)
@@ -343,7 +349,7 @@ const valuesLeft = (value: unknown, depth: number, values: number): number => {
   return left
 }
 
-const isSayable = (value: unknown): boolean =>
+const isJsonScalar = (value: unknown): boolean =>
   typeof value === "number"
     ? Number.isFinite(value)
     : typeof value === "string" || typeof value === "boolean" || value === null

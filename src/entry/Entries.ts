@@ -20,7 +20,7 @@ import { rightRefusal } from "../Rights.ts"
 import { expectedTime } from "../Times.ts"
 import type { Settlement } from "../run/RunCommand.ts"
 import { bounds_result, readJson } from "./BoundedJson.ts"
-import { partsApart, readParts } from "./GivenParts.ts"
+import { readParts, splitParts } from "./MessageParts.ts"
 import { InvalidInput, inputReader } from "./InvalidInput.ts"
 
 /** Checks only the form of a call's id. Whether the call exists is checked against its run. */
@@ -79,7 +79,7 @@ const readPrincipal = inputReader(PrincipalShape)
 /** Principals that this module decoded. They cannot be changed, so they need not be decoded again. */
 const decoded = new WeakSet<Principal>()
 
-const keep = (checked: typeof PrincipalShape.Type): Principal => {
+const frozenPrincipal = (checked: typeof PrincipalShape.Type): Principal => {
   const read = new Principal(checked, { disableChecks: true })
   Object.freeze(read.roles)
   decoded.add(Object.freeze(read))
@@ -105,7 +105,7 @@ const readNew = (value: unknown, field: string): Effect.Effect<Principal, Invali
       }),
       (plain) => readPrincipal(plain, field)
     ),
-    keep
+    frozenPrincipal
   )
 
 /** Decodes a principal and fails with `NotEntitled` unless it has the right, at least with the reach `own`. */
@@ -181,19 +181,19 @@ const readMessage = inputReader(
   message_bounds
 )
 /** Decodes a message that has parts, whose text may be empty. */
-const readBesideParts = inputReader(
+const readMessageWithParts = inputReader(
   Schema.Struct({ ...messageFields, text: Schema.String, nested: Schema.optionalKey(Nesting) }),
   message_bounds
 )
 
 /** Decodes a message to an agent together with its parts. */
 export const message = (value: unknown, field: string) => {
-  const apart = partsApart(value)
-  return apart === undefined
+  const split = splitParts(value)
+  return split === undefined
     ? readMessage(value, field)
     : Effect.gen(function* () {
-        const read = yield* readBesideParts(apart.rest, field)
-        return { ...read, parts: yield* readParts(apart.parts, `${field}.parts`) }
+        const read = yield* readMessageWithParts(split.rest, field)
+        return { ...read, parts: yield* readParts(split.parts, `${field}.parts`) }
       })
 }
 
@@ -209,14 +209,14 @@ const readBaggage = inputReader(
 
 /** Decodes a message together with the `baggage` header of the request that caused it. */
 export const messageWithBaggage = (value: unknown, field: string) => {
-  const apart = partsApart(value)
-  return Effect.flatMap(readBaggage(apart?.rest ?? value, field), ({ baggage, ...rest }) =>
+  const split = splitParts(value)
+  return Effect.flatMap(readBaggage(split?.rest ?? value, field), ({ baggage, ...rest }) =>
     Effect.mapBoth(Effect.fromResult(nestingOf(baggage)), {
       onSuccess: (nested) => ({
         ...rest,
         ...(nested === undefined ? undefined : { nested }),
         // They are decoded with the message.
-        ...(apart === undefined ? undefined : { parts: apart.parts as ReadonlyArray<GivenPart> })
+        ...(split === undefined ? undefined : { parts: split.parts as ReadonlyArray<GivenPart> })
       }),
       onFailure: (problem) => new InvalidInput({ field: `${field}.baggage`, message: problem })
     })

@@ -52,7 +52,7 @@ export const withoutUndefined = (value: unknown, depth = definition_depth): unkn
  * who writes a definition by hand would have to search for it. Members that are undefined count as absent, as in a start's
  * options.
  */
-export const nameInMake = <S extends Schema.Constraint>(schema: S): void => {
+export const throwInvalidInputInMake = <S extends Schema.Constraint>(schema: S): void => {
   // The schema's own is made, and fixed, where it is first read.
   const make = SchemaParser.make(schema)
   const value = (given: unknown, ...options: ReadonlyArray<never>) => {
@@ -115,7 +115,7 @@ const unreadable = (value: unknown): string => {
  * The message for an unknown member that suggests a struct's member with a similar name. Undefined = the issue's own message is
  * enough.
  */
-const nearMember = (schema: object, issue: SchemaIssue.Issue): string | undefined => {
+const suggestedMember = (schema: object, issue: SchemaIssue.Issue): string | undefined => {
   const { message, path } = firstSchemaIssue(issue)
   const [name, ...rest] = path
   if (message !== excess_message || name === undefined || rest.length > 0) return undefined
@@ -147,7 +147,7 @@ export const shapeReader = <S extends Schema.Constraint & { readonly DecodingSer
       }
       return Effect.fromResult(
         Result.mapError(decoded.success, ({ issue }) =>
-          invalid(field, issue, nearMember(schema, issue))
+          invalid(field, issue, suggestedMember(schema, issue))
         )
       )
     })

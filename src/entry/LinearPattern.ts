@@ -31,7 +31,7 @@ const piece =
  * The size of a pattern with its repetitions written out, checked before it is compiled because compiling takes time in
  * proportion. A repetition without an upper bound counts as its lower bound and one.
  */
-const writtenOut = (source: string): number => {
+const expandedSize = (source: string): number => {
   const open: Array<number> = []
   let size = 0
   /** The size of the last atom, which a repetition repeats. */
@@ -61,7 +61,7 @@ export const linearPattern = (source: string): Result.Result<LinearPattern, stri
   if (source.length > pattern_units_max) {
     return Result.fail(`a pattern has more than ${pattern_units_max} characters`)
   }
-  const size = writtenOut(source)
+  const size = expandedSize(source)
   if (size > pattern_size_max) {
     return Result.fail(
       `the pattern ${JSON.stringify(source.slice(0, 100))} is too large: written out, it has more than ${pattern_size_max} parts`

@@ -56,12 +56,12 @@ const costMax = (state: RunState, declared: string): BigDecimal.BigDecimal => {
 }
 
 /** What `answer` reserves of a limit for the last turn. */
-const kept = (limits: RunLimits, max: number): number =>
+const answerReserve = (limits: RunLimits, max: number): number =>
   limits.on_breach === "answer" ? (limits.answer_tokens ?? Math.floor(max / 10)) : 0
 
 const tokensBound = (state: RunState): number => {
   const max = maxOf(state, "tokens_max")
-  return max - kept(state.accepted.limits, max)
+  return max - answerReserve(state.accepted.limits, max)
 }
 
 const costBound = (state: RunState, declared: string): BigDecimal.BigDecimal => {

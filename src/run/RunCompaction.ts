@@ -4,7 +4,7 @@
 import { cutTranscript } from "../conversation/Compaction.ts"
 import type { Compacted } from "./RunEvent.ts"
 import type { FrameState, RunState } from "./RunState.ts"
-import { chargeTurn, tokensOf } from "./RunUsed.ts"
+import { chargeTurn, tokensOf } from "./RunUsage.ts"
 import { frameOf } from "./RunLookup.ts"
 
 /** A prompt is cut once before each turn, and once more where the provider still refuses it. */

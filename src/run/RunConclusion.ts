@@ -5,7 +5,7 @@ import type { AgentName } from "../Ids.ts"
 import { callOpening, rootFrame } from "../Ids.ts"
 import type { Breach } from "./RunBreach.ts"
 import { breachOf, breachText, lastStep, onBreach } from "./RunBreach.ts"
-import { cutNote, filtered_reason } from "./CutTurn.ts"
+import { filtered_reason, incompleteNote } from "./IncompleteTurn.ts"
 import { policyFailure, callSettled } from "./CallRefusal.ts"
 import type {
   ApprovalRequested,
@@ -18,7 +18,7 @@ import type { CallState, FrameState, RunState } from "./RunState.ts"
 import { frameOf } from "./RunLookup.ts"
 
 /** The event that ends an open call of a stopping run; undefined while the call must be waited for. */
-const closing = (state: RunState, call: CallState, by: string): RunEvent | undefined => {
+const callClosed = (state: RunState, call: CallState, by: string): RunEvent | undefined => {
   const { phase } = call
   switch (phase._tag) {
     case "AwaitingApproval":
@@ -46,7 +46,7 @@ const closing = (state: RunState, call: CallState, by: string): RunEvent | undef
   }
 }
 
-const stop = (state: RunState, reached: Breach): RunEvent => ({
+const limitStopping = (state: RunState, reached: Breach): RunEvent => ({
   _tag: "RunStopping",
   status: "failed",
   by: "runtime",
@@ -55,18 +55,18 @@ const stop = (state: RunState, reached: Breach): RunEvent => ({
 })
 
 /** What follows from a limit that is reached when this frame wants a turn. */
-const limit = (state: RunState, frame: FrameState): RunEvent | undefined => {
+const limitReached = (state: RunState, frame: FrameState): RunEvent | undefined => {
   const reached = breachOf(state)
   if (reached === undefined) return undefined
   const supervisor = frame.id === rootFrame
   switch (onBreach(state, reached.limit)) {
     case "stop":
-      return stop(state, reached)
+      return limitStopping(state, reached)
     case "ask":
       return undefined
     case "answer":
       if (supervisor) {
-        return state.steps < lastStep(state, true) ? undefined : stop(state, reached)
+        return state.steps < lastStep(state, true) ? undefined : limitStopping(state, reached)
       }
       // The last turn is the supervisor's: the specialist's call fails, and the run does not.
       return callSettled(
@@ -92,15 +92,15 @@ const questionClosed = ({ approval, call }: ApprovalRequested, by: string): RunE
 const finishOf = (frame: FrameState): FinishReason | undefined =>
   frame.calls.length > 0 ? undefined : frame.finish
 
-const finished = (state: RunState, frame: FrameState, text: string): RunEvent => {
+const frameFinished = (state: RunState, frame: FrameState, text: string): RunEvent => {
   const { question } = state
   if (frame.id === rootFrame) {
     return question === undefined
-      ? ended("complete", "complete", text, finishOf(frame), frame, speaker(state))
+      ? runEnded("complete", "complete", text, finishOf(frame), frame, speaker(state))
       : // The supervisor's answer was in flight when the question was put.
         questionClosed(question, "runtime")
   }
-  const answer = text + cutNote(finishOf(frame))
+  const answer = text + incompleteNote(finishOf(frame))
   return callSettled(callOpening(frame.id), { _tag: "Value", json: JSON.stringify(answer) })
 }
 
@@ -118,7 +118,7 @@ const speaker = ({ accepted, frames }: RunState): AgentName | undefined => {
   return agent === accepted.address.agent ? undefined : agent
 }
 
-const ended = (
+const runEnded = (
   status: EndStatus,
   reason: string,
   text: string,
@@ -148,18 +148,18 @@ export const conclude = (state: RunState): RunEvent | undefined => {
   if (state.stopping !== undefined) {
     if (state.question !== undefined) return questionClosed(state.question, state.stopping.by)
     for (const call of state.open) {
-      const event = closing(state, call, state.stopping.by)
+      const event = callClosed(state, call, state.stopping.by)
       if (event !== undefined) return event
     }
     if (state.open.length > 0) return undefined
     const { reason, status } = state.stopping
     const finish = stoppedFinish(state.stopping, state.frames.get(rootFrame))
-    return ended(status, reason, lastText(state), finish, undefined, speaker(state))
+    return runEnded(status, reason, lastText(state), finish, undefined, speaker(state))
   }
   for (const frame of state.openFrames) {
-    if (frame.answer !== undefined) return finished(state, frame, frame.answer)
+    if (frame.answer !== undefined) return frameFinished(state, frame, frame.answer)
     if (frame.waiting === 0) {
-      const event = limit(state, frame)
+      const event = limitReached(state, frame)
       if (event !== undefined) return event
     }
   }

@@ -55,7 +55,7 @@ const membersOf = (of: RunContext, has: (name: string) => boolean): RunContext =
   Object.fromEntries(Object.entries(of).filter(([name]) => has(name)))
 
 /** Separates the members with these names, the secrets, from the rest. `secrets` is undefined where the context has none of them. */
-export const secretsApart = (given: RunContext, names: ReadonlySet<string>): SeparatedContext =>
+export const separateSecrets = (given: RunContext, names: ReadonlySet<string>): SeparatedContext =>
   Object.keys(given).some((name) => names.has(name))
     ? {
         context: membersOf(given, (name) => !names.has(name)),

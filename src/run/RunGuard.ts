@@ -5,7 +5,7 @@ import { isSameJson } from "../Canonical.ts"
 import { truncateUnits } from "../CutText.ts"
 import type { CallId } from "../Ids.ts"
 import { sanitiseText } from "../tool/Sanitise.ts"
-import { endedWell } from "./CutTurn.ts"
+import { isCompleteFinish } from "./IncompleteTurn.ts"
 import type { ModelTurned, Outcome } from "./RunEvent.ts"
 import type { CallState, RunState } from "./RunState.ts"
 import { callOf, frameOf } from "./RunLookup.ts"
@@ -48,7 +48,8 @@ export const isEmptyTurn = ({
 }: Pick<ModelTurned, "text" | "calls" | "files" | "finish" | "unreadable">): boolean =>
   calls.length === 0 &&
   files === undefined &&
-  (unreadable !== undefined || (text.trim() === "" && (endedWell(finish) || finish === "other")))
+  (unreadable !== undefined ||
+    (text.trim() === "" && (isCompleteFinish(finish) || finish === "other")))
 
 /** In the transcript, in the place of an empty turn. */
 export const empty_text =

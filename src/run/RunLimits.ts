@@ -5,7 +5,7 @@
  * gets a result with the reason, and the run goes on.
  */
 import { Effect, Schema } from "effect"
-import { nameInMake } from "../entry/InvalidInput.ts"
+import { throwInvalidInputInMake } from "../entry/InvalidInput.ts"
 import { Decimal } from "../cost/Decimal.ts"
 
 const bounded = (minimum: number, maximum: number, fallback: number) =>
@@ -95,5 +95,5 @@ export const RunLimits = Schema.Struct({
   /** How often each limit may be extended; after that a breach stops the run. */
   extensions_max: bounded(0, 100, 1)
 })
-nameInMake(RunLimits)
+throwInvalidInputInMake(RunLimits)
 export interface RunLimits extends Schema.Schema.Type<typeof RunLimits> {}

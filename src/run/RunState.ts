@@ -31,8 +31,8 @@ import type {
   RunStopping
 } from "./RunEvent.ts"
 import type { Source } from "./ProviderWork.ts"
-import type { RunUsed } from "./RunUsed.ts"
-import { extendLimit, noneUsed, chargeTool } from "./RunUsed.ts"
+import type { RunUsage } from "./RunUsage.ts"
+import { chargeTool, emptyUsage, extendLimit } from "./RunUsage.ts"
 import { foldCompaction } from "./RunCompaction.ts"
 import { moveTo, proposedPhase, foldResult, foldTurn } from "./StepFold.ts"
 import { agentOfRun, callOf, frameOf } from "./RunLookup.ts"
@@ -146,7 +146,7 @@ export interface FoldState {
   /** How often a frame went on with another agent. */
   switches: number
   tokens: number
-  readonly used: RunUsed
+  readonly used: RunUsage
   /** This run's cut of the conversation before it; undefined = none. */
   past: HistoryCut | undefined
   /** What the run was told of memory; undefined = nothing was asked. */
@@ -190,7 +190,7 @@ export const emptyState = (): FoldState => ({
   handoffs: 0,
   switches: 0,
   tokens: 0,
-  used: noneUsed(),
+  used: emptyUsage(),
   question: undefined,
   past: undefined,
   recalled: undefined,

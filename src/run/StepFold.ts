@@ -8,10 +8,10 @@ import { answerText, resultEntry, settledPhase } from "./CallResult.ts"
 import { unfitText } from "./AnswerSchema.ts"
 import { callsMax, callsUsed } from "./RunBreach.ts"
 import type { CallSettled, ModelTurned, ProposedCall } from "./RunEvent.ts"
-import { endedWell } from "./CutTurn.ts"
+import { isCompleteFinish } from "./IncompleteTurn.ts"
 import { emptyText, isMistake, mistakeOf, recount } from "./RunGuard.ts"
 import type { CallPhase, CallState, RunState } from "./RunState.ts"
-import { chargeTurn, tokensOf } from "./RunUsed.ts"
+import { chargeTurn, tokensOf } from "./RunUsage.ts"
 import { callOf, frameOf, handedBy } from "./RunLookup.ts"
 
 /** Folds a turn: it is its frame's answer, or has calls. With neither, the frame has another turn. */
@@ -29,7 +29,7 @@ export const foldTurn = (state: RunState, event: ModelTurned) => {
   frame.sources = event.sources
   frame.files = event.files
   if (event.files !== undefined) state.hasFiles = true
-  frame.finish = endedWell(event.finish) ? undefined : event.finish
+  frame.finish = isCompleteFinish(event.finish) ? undefined : event.finish
   if (event.empty === true) {
     // Providers refuse a prompt with an empty turn, so the transcript has only the note on it.
     state.used.mistakes++

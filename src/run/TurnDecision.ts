@@ -7,7 +7,7 @@ import type { FrameId } from "../Ids.ts"
 import { callId, callOpening, rootFrame } from "../Ids.ts"
 import { policyFailure, callSettled } from "./CallRefusal.ts"
 import { repairs_max, unfit_reason } from "./AnswerSchema.ts"
-import { deadEndOf, endedWell, withheldResult } from "./CutTurn.ts"
+import { isCompleteFinish, unusableTurnOf, withheldResult } from "./IncompleteTurn.ts"
 import { breachOf, callsMax, callsUsed, isAnswering, lastStep } from "./RunBreach.ts"
 import type { ModelTurned, Outcome, ProposedCall, RunEvent } from "./RunEvent.ts"
 import { isEmptyTurn } from "./RunGuard.ts"
@@ -20,7 +20,7 @@ const none: ReadonlyArray<RunEvent> = []
 export const turnFinished = (state: RunState, given: ModelTurned): ReadonlyArray<RunEvent> => {
   const { frame, step } = given
   if (!wantsTurn(state, frame, step)) return none
-  const turned = fitting(state, given)
+  const turned = normalisedTurn(state, given)
   const left = Math.max(0, callsMax(state) - callsUsed(state))
   const events: Array<RunEvent> = [turned]
   let index = 0
@@ -31,18 +31,18 @@ export const turnFinished = (state: RunState, given: ModelTurned): ReadonlyArray
   }
   const end =
     undeclaredEnd(turned) ??
-    deadEndOf(turned) ??
+    unusableTurnOf(turned) ??
     unansweredEnd(state, turned) ??
     unfitEnd(state, turned)
   if (end !== undefined) events.push(frameEnd(frame, end, false))
   return events
 }
 
-/** The result of a call that never runs; undefined for one that may. `isLeft`: `calls_max` leaves room for it. */
+/** The result of a call that never runs; undefined for one that may. `isWithinCallsMax`: `calls_max` leaves room for it. */
 const refusalOf = (
   turned: ModelTurned,
   proposal: ProposedCall,
-  isLeft: boolean
+  isWithinCallsMax: boolean
 ): Outcome | undefined => {
   if (turned.undeclared !== undefined) {
     return policyFailure("UNDECLARED_PROVIDER_TOOL", undeclaredText(turned.undeclared))
@@ -50,7 +50,7 @@ const refusalOf = (
   if (turned.given?.without?.includes(proposal.name) === true) {
     return policyFailure("NOT_OFFERED", notOfferedText(proposal.name))
   }
-  return isLeft
+  return isWithinCallsMax
     ? withheldResult(turned, proposal)
     : policyFailure("CALLS_MAX", "this run may make no more calls")
 }
@@ -90,7 +90,7 @@ const unfitEnd = (state: RunState, { finish, frame, unfit }: ModelTurned): Frame
   if (unfit === undefined) return undefined
   const { unfits } = frameOf(state, frame)
   const isLast = frame === rootFrame && isAnswering(state)
-  return unfits < repairs_max && endedWell(finish) && !isLast
+  return unfits < repairs_max && isCompleteFinish(finish) && !isLast
     ? undefined
     : { reason: unfit_reason, message: `the answer does not fit its schema: ${unfit}` }
 }
@@ -133,7 +133,7 @@ export const wantsTurn = (state: RunState, id: FrameId, step: number): boolean =
 }
 
 /** A last turn had no tools, so its calls are dropped. Any other turn without a text and a call is marked as empty. */
-const fitting = (state: RunState, turn: ModelTurned): ModelTurned => {
+const normalisedTurn = (state: RunState, turn: ModelTurned): ModelTurned => {
   if (turn.frame === rootFrame && isAnswering(state)) {
     return turn.calls.length === 0 ? turn : { ...turn, calls: [] }
   }

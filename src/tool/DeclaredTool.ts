@@ -56,7 +56,7 @@ export interface ToolOptions<
   Input extends AnySchema,
   Output extends AnySchema,
   Dependencies extends Keys,
-  Told extends AnySchema
+  ContextSchema extends AnySchema
 > extends CallGovernance<Decoded<Input>> {
   /** The name that models use: 1 to 64 letters, digits, `_` or `-`. */
   readonly name: string
@@ -72,7 +72,7 @@ export interface ToolOptions<
    * The schema of the context that a message has to pass for this tool (`send({ context })`); the handler reads it as
    * `call.context`. A message without it is refused. Absent = the tool reads no context.
    */
-  readonly context?: Told
+  readonly context?: ContextSchema
   /** Services that the actor provides for each call, such as its memory. All others are taken once, at the start. */
   readonly dependencies?: Dependencies
   /**
@@ -81,7 +81,7 @@ export interface ToolOptions<
    */
   readonly precondition?: (
     args: Decoded<Input>,
-    call: CallTold<Told>
+    call: CallTold<ContextSchema>
   ) => ReturnType<Precondition<never, Identifiers<Dependencies>>>
   /**
    * Finds out the outcome of a lost call by its arguments and its key: the call happened, with this result; it did not happen
@@ -92,7 +92,7 @@ export interface ToolOptions<
    */
   readonly reconcile?: (
     args: Decoded<Input>,
-    call: CallTold<Told>
+    call: CallTold<ContextSchema>
   ) =>
     | Effect.Effect<Reconciled<Given<Output>>, ToolError, Identifiers<Dependencies>>
     | PromiseLike<Reconciled<Given<Output>>>
@@ -100,9 +100,9 @@ export interface ToolOptions<
 }
 
 /** The context of a call. `context` is what the message passed, if the tool declares a schema for it. */
-export type CallTold<Told extends AnySchema> = [Told] extends [never]
+export type CallTold<ContextSchema extends AnySchema> = [ContextSchema] extends [never]
   ? CallContext
-  : CallContext & { readonly context: Decoded<Told> }
+  : CallContext & { readonly context: Decoded<ContextSchema> }
 
 /** A family of one tool, for `tools: [...]`, with its spec and with its handler as it was declared. */
 export interface DeclaredTool<Body, out R, out PerCall> extends Effect.Effect<
@@ -127,10 +127,10 @@ export const tool = <
   Input extends AnySchema = Schema.Codec<Readonly<Record<string, Schema.Json>>>,
   Output extends AnySchema = Schema.Codec<GivenJson | void, Schema.Json>,
   const Dependencies extends Keys = readonly [],
-  Told extends AnySchema = never
+  ContextSchema extends AnySchema = never
 >(
-  options: ToolOptions<Input, Output, Dependencies, Told>,
-  body: (args: Decoded<Input>, call: CallTold<Told>) => Returned
+  options: ToolOptions<Input, Output, Dependencies, ContextSchema>,
+  body: (args: Decoded<Input>, call: CallTold<ContextSchema>) => Returned
 ): DeclaredTool<
   typeof body,
   Exclude<ServicesOf<Returned>, Identifiers<Dependencies>>,

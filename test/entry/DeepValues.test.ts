@@ -1,10 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { call, calls, text } from "../../layers/model/ScriptedModelGateway.ts"
-import { turn_calls_max } from "../../layers/runtime/loop/OwnTurn.ts"
+import { turn_calls_max } from "../../layers/runtime/loop/CheckedTurn.ts"
 import { turn_bytes_max } from "../../services/ModelGateway.ts"
 import { cleanResult } from "../../src/tool/Sanitise.ts"
-import { isReadable } from "../../src/run/Readable.ts"
+import { areReadable } from "../../src/run/ReadableEvents.ts"
 import * as H from "../runtime/Harness.ts"
 
 const nested = (depth: number): unknown => {
@@ -30,7 +30,7 @@ const calling = (result: unknown, args: unknown = { n: 1 }) =>
 const run = Effect.gen(function* () {
   const id = yield* H.send("hello")
   const all = yield* H.ended(id)
-  assert.isTrue(isReadable(all))
+  assert.isTrue(areReadable(all))
   assert.deepInclude(H.end(all), { status: "complete", text: "done" })
   return H.outcome(all)
 })
@@ -126,7 +126,7 @@ describe("values of unbounded depth", () => {
       Effect.gen(function* () {
         const id = yield* H.send("hello")
         const all = yield* H.ended(id)
-        assert.isTrue(isReadable(all))
+        assert.isTrue(areReadable(all))
         assert.strictEqual(H.count(all, "ModelTurned"), 0)
         assert.deepInclude(H.end(all), { status: "failed", reason: "model_defect" })
       }).pipe(Effect.provide(H.layer({ script: () => turn as never })))
@@ -137,7 +137,7 @@ describe("values of unbounded depth", () => {
     Effect.gen(function* () {
       const id = yield* H.send("hello")
       const all = yield* H.ended(id)
-      assert.isTrue(isReadable(all))
+      assert.isTrue(areReadable(all))
       assert.deepInclude(H.end(all), { status: "complete", text: "hello" })
       const turned = all.find(({ _tag }) => _tag === "ModelTurned")
       assert.notProperty(turned, "approved_by")

@@ -9,7 +9,7 @@ import * as Entries from "../../src/entry/Entries.ts"
 import { Policy } from "../../src/permission/Policy.ts"
 import type { RunId } from "../../src/Ids.ts"
 import { Principal } from "../../src/Principal.ts"
-import { isReadable } from "../../src/run/Readable.ts"
+import { areReadable } from "../../src/run/ReadableEvents.ts"
 import * as H from "../runtime/Harness.ts"
 import { anyValue, forged, hostile, random } from "./HostileValues.ts"
 
@@ -36,7 +36,7 @@ const asking = (more: Partial<H.Options> = {}) => {
 /** Everything of the run, from its text and through its codec. */
 const readBack = Effect.fnUntraced(function* (run: RunId) {
   const entries = yield* RunJournal.use((journal) => journal.read(run, 0, 10_000))
-  assert.isTrue(isReadable(entries.map(({ event }) => event)))
+  assert.isTrue(areReadable(entries.map(({ event }) => event)))
   return entries.length
 })
 

@@ -15,7 +15,7 @@ const opened = Effect.gen(function* () {
 /** The stop of a service, almost 10 s after it began, with one call that is not over. */
 const waiting = Effect.gen(function* () {
   const { calls, stopped } = yield* opened
-  calls.begun()
+  calls.begin()
   const stop = yield* stopped
   yield* TestClock.adjust(9_999)
   assert.isUndefined(stop.pollUnsafe())
@@ -26,7 +26,7 @@ describe("the stop of a service with a call that is not over", () => {
   it.effect("ends when the call is over", () =>
     Effect.gen(function* () {
       const { calls, stop } = yield* waiting
-      calls.over()
+      calls.finish()
       yield* Effect.yieldNow
       assert.isDefined(stop.pollUnsafe())
     })
@@ -43,8 +43,8 @@ describe("the stop of a service with a call that is not over", () => {
   it.effect("waits for nothing where none is open, and refuses what begins later", () =>
     Effect.gen(function* () {
       const { calls, stopped } = yield* opened
-      calls.begun()
-      calls.over()
+      calls.begin()
+      calls.finish()
       assert.isDefined((yield* stopped).pollUnsafe())
       const refused = yield* Effect.flip(unlessEnding(calls, Effect.void))
       assert.strictEqual(refused._tag, "ShuttingDown")

@@ -184,7 +184,7 @@ it.effect("of changes of MCP pins the newest 10,000 are kept", () =>
 it.effect("costs and lists of a tenant go with its last run", () =>
   Effect.gen(function* () {
     const store = yield* EphemeralStore
-    Object.assign(store.kept, { runs_max: 10, more_max: 1 })
+    Object.assign(store.retention, { runs_max: 10, more_max: 1 })
     const run = (tenant: Tenant, n: number) =>
       Samples.finish({
         tenant,

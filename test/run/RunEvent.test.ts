@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import type { CallId } from "../../src/Ids.ts"
 import { AgentName, callId, FrameId, rootFrame } from "../../src/Ids.ts"
-import { isReadable } from "../../src/run/Readable.ts"
+import { areReadable } from "../../src/run/ReadableEvents.ts"
 import type { Outcome } from "../../src/run/RunEvent.ts"
 import { errorClassOf, errorKindOf, RunEvent } from "../../src/run/RunEvent.ts"
 import { MemoryAuthor, MemorySource, MemoryTier, Typology } from "../../src/memory/MemoryRow.ts"
@@ -282,7 +282,7 @@ describe("an event", () => {
         const text = JSON.stringify(encode(event))
         assert.deepStrictEqual(decode(JSON.parse(text)), event)
         assert.deepStrictEqual(JSON.parse(text), JSON.parse(JSON.stringify(event)))
-        assert.isTrue(isReadable([event]), text)
+        assert.isTrue(areReadable([event]), text)
       }
     })
   }
@@ -317,9 +317,9 @@ describe("an event", () => {
     ]
     for (const event of strange) {
       assert.throws(() => decode(event), undefined, undefined, JSON.stringify(event))
-      assert.isFalse(isReadable([whole.RunClaimed[0], event]))
+      assert.isFalse(areReadable([whole.RunClaimed[0], event]))
     }
-    assert.isTrue(isReadable([]))
+    assert.isTrue(areReadable([]))
   })
 })
 

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { Position } from "../../layers/runtime/loop/CommittedQueue.ts"
 import { CommittedQueue, waiting_bounds } from "../../layers/runtime/loop/CommittedQueue.ts"
-import { HeldUnits } from "../../layers/runtime/loop/HeldUnits.ts"
+import { BufferQuota } from "../../layers/runtime/loop/BufferQuota.ts"
 import type { RunId } from "../../src/Ids.ts"
 import { Tenant } from "../../src/Ids.ts"
 import type { JournalEntry } from "../../src/run/RunEvent.ts"
@@ -21,7 +21,7 @@ const append = (from: number, count: number, ends = false, size = 0, of: RunId =
   return { run: of, from, count, isEnd: ends, size, entries: () => entries }
 }
 
-const queue = (waiting = new HeldUnits(waiting_bounds)) => new CommittedQueue(acme, waiting)
+const queue = (waiting = new BufferQuota(waiting_bounds)) => new CommittedQueue(acme, waiting)
 
 /** Takes until nothing more can be taken. */
 const taken = (from: CommittedQueue, position: Position) => {
@@ -112,7 +112,7 @@ describe("the queue of a watcher", () => {
     ["1,000,000 units", 1, 300_000, 4]
   ] as const) {
     it(`drops what waits beyond ${what}, is behind, and goes on from memory after a read`, () => {
-      const waiting = new HeldUnits(waiting_bounds)
+      const waiting = new BufferQuota(waiting_bounds)
       const entries = queue(waiting)
       for (let seq = 0; seq < appends; seq++) entries.push(1, append(seq, count, false, size))
       assert.deepInclude(taken(entries, start), { places: [], isBehind: true })
@@ -130,7 +130,7 @@ describe("the queue of a watcher", () => {
   }
 
   it("takes no append that is larger than its bounds alone", () => {
-    const waiting = new HeldUnits(waiting_bounds)
+    const waiting = new BufferQuota(waiting_bounds)
     const entries = queue(waiting)
     entries.push(1, append(0, 1, false, 1_000_001))
     assert.deepInclude(taken(entries, start), { places: [], isBehind: true })
@@ -139,7 +139,7 @@ describe("the queue of a watcher", () => {
   })
 
   it("shares 16,000,000 units with the tenant's other watchers, and none with another tenant's", () => {
-    const waiting = new HeldUnits(waiting_bounds)
+    const waiting = new BufferQuota(waiting_bounds)
     const full = Array.from({ length: 17 }, () => queue(waiting))
     for (const each of full) each.push(1, append(0, 1, false, 990_000))
     assert.deepStrictEqual(
@@ -155,7 +155,7 @@ describe("the queue of a watcher", () => {
   })
 
   it("shares 64,000,000 units with those of all tenants", () => {
-    const waiting = new HeldUnits(waiting_bounds)
+    const waiting = new BufferQuota(waiting_bounds)
     const full = Array.from({ length: 65 }, (_, i) => {
       const each = new CommittedQueue(Tenant.make(`tenant-${i % 5}`), waiting)
       each.push(1, append(0, 1, false, 990_000))
@@ -170,11 +170,11 @@ describe("the queue of a watcher", () => {
   })
 
   it("counts anew for a tenant for which nothing waits, and keeps at most 1,000 of them", () => {
-    const waiting = new HeldUnits({ tenant_max: 10, all_max: 20_000 })
+    const waiting = new BufferQuota({ tenant_max: 10, all_max: 20_000 })
     const tenants = Array.from({ length: 1_500 }, (_, i) => Tenant.make(`tenant-${i}`))
     for (let n = 0; n < 2; n++) {
-      for (const each of tenants) assert.isUndefined(waiting.hold(each, 10))
-      for (const each of tenants) assert.strictEqual(waiting.hold(each, 1), "tenant")
+      for (const each of tenants) assert.isUndefined(waiting.reserve(each, 10))
+      for (const each of tenants) assert.strictEqual(waiting.reserve(each, 1), "tenant")
       assert.strictEqual(waiting.tenants, 1_500)
       for (const each of tenants) waiting.release(each, 10)
       assert.strictEqual(waiting.tenants, 0)

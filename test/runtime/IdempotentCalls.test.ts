@@ -15,7 +15,7 @@ import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import { call, calls, text } from "../../layers/model/ScriptedModelGateway.ts"
 import type { BegunSideEffect, CallHost } from "../../layers/runtime/tool/CallHost.ts"
 import { callIdentityOf } from "../../layers/runtime/tool/IdempotencyIndex.ts"
-import { failedOutcome } from "../../layers/runtime/tool/Failures.ts"
+import { failedOutcome } from "../../layers/runtime/tool/FailedOutcome.ts"
 import { make as makeOnce } from "../../layers/runtime/tool/IdempotentCalls.ts"
 import * as H from "./Harness.ts"
 
@@ -199,7 +199,7 @@ describe("the idempotency index", () => {
       body: {
         run: (started) => {
           // What this trial gives is never a body with a deadline.
-          const effect = started.ended === undefined ? started.effect : Effect.undefined
+          const effect = started.inputOfExit === undefined ? started.effect : Effect.undefined
           return Effect.suspend(() => (bodies++, effect))
         }
       }

@@ -16,7 +16,7 @@ it.effect("runs that wait to be loaded take turns with those of messages, the ol
     const gate = yield* Deferred.make<void>()
     const load = (line: Line, name: string) =>
       Effect.forkChild(
-        loading.within(
+        loading.withPermit(
           line,
           Effect.andThen(
             Effect.sync(() => order.push(name)),
@@ -39,11 +39,11 @@ it.effect("a place is free again after a failure, and one who gave up waiting ta
   Effect.gen(function* () {
     const loading = new RunLoading(1)
     const gate = yield* Deferred.make<void, string>()
-    const holder = yield* Effect.forkChild(loading.within("sent", Deferred.await(gate)), {
+    const holder = yield* Effect.forkChild(loading.withPermit("sent", Deferred.await(gate)), {
       startImmediately: true
     })
     const waiting = () =>
-      Effect.forkChild(loading.within("found", Effect.succeed("loaded")), {
+      Effect.forkChild(loading.withPermit("found", Effect.succeed("loaded")), {
         startImmediately: true
       })
     const left = yield* waiting()
@@ -52,7 +52,7 @@ it.effect("a place is free again after a failure, and one who gave up waiting ta
     yield* Deferred.fail(gate, "broken")
     assert.strictEqual(yield* Effect.flip(Fiber.join(holder)), "broken")
     assert.strictEqual(yield* Fiber.join(stays), "loaded")
-    assert.strictEqual(yield* loading.within("sent", Effect.succeed("next")), "next")
+    assert.strictEqual(yield* loading.withPermit("sent", Effect.succeed("next")), "next")
   })
 )
 
@@ -61,7 +61,7 @@ it.effect("it is crowded while as many wait, in either line, as there are places
     const loading = new RunLoading(2)
     const gate = yield* Deferred.make<void>()
     const load = (line: Line) =>
-      Effect.forkChild(loading.within(line, Deferred.await(gate)), { startImmediately: true })
+      Effect.forkChild(loading.withPermit(line, Deferred.await(gate)), { startImmediately: true })
     const crowded: Array<boolean> = []
     const fibers: Array<Fiber.Fiber<void>> = []
     for (const line of ["sent", "found", "sent", "found"] as const) {
@@ -85,7 +85,7 @@ it.effect("of ten thousand runs no more are loaded at once than there are places
       yield* Effect.yieldNow
       now--
     })
-    yield* Effect.forEach(Array.from({ length: 10_000 }), () => loading.within("found", load), {
+    yield* Effect.forEach(Array.from({ length: 10_000 }), () => loading.withPermit("found", load), {
       concurrency: "unbounded",
       discard: true
     })

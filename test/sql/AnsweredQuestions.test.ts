@@ -1,7 +1,7 @@
 /** A wait for a run whose question was answered, or whose unknown call was settled, before the wait could give it. */
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer } from "effect"
-import { answerOf } from "../../layers/compose/Waiting.ts"
+import { answerOfRun } from "../../layers/compose/Waiting.ts"
 import * as EphemeralStore from "../../layers/ephemeral/EphemeralStore.ts"
 import { call, calls, text } from "../../layers/model/ScriptedModelGateway.ts"
 import * as SqlStores from "../../layers/sql/stores/SqlStores.ts"
@@ -43,7 +43,7 @@ const beside = (options: H.Options, isOver: Deferred.Deferred<void>) =>
 const waiting = (run: RunId, isCaughtUp: Deferred.Deferred<void>) =>
   Effect.gen(function* () {
     const runtime = yield* AgentRuntime
-    return yield* Effect.provideService(answerOf(run, H.alice), AgentRuntime, {
+    return yield* Effect.provideService(answerOfRun(run, H.alice), AgentRuntime, {
       ...runtime,
       openFeed: (...of) =>
         Effect.map(runtime.openFeed(...of), (feed) => ({
@@ -106,7 +106,7 @@ const readBeside = Effect.fnUntraced(function* (questions: number) {
       const desk = yield* ApprovalDesk
       const [first, ...others] = yield* H.pending
       const decide = yield* Effect.cached(desk.decide(first!.id, H.approve, H.alice))
-      const answer = yield* Effect.provideService(answerOf(run, H.alice), ApprovalDesk, {
+      const answer = yield* Effect.provideService(answerOfRun(run, H.alice), ApprovalDesk, {
         ...desk,
         get: (...of) => Effect.andThen(Effect.orDie(decide), desk.get(...of))
       })

@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber } from "effect"
 import { SqlError } from "effect/sql"
-import { answerOf } from "../../layers/compose/Waiting.ts"
+import { answerOfRun } from "../../layers/compose/Waiting.ts"
 import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
@@ -114,7 +114,7 @@ describe("an append whose acknowledgement is lost", () => {
           const process = yield* H.boot(asking(never_ms))
           line.cut = "ApprovalRequested"
           const run = yield* process.run(H.send("hello"))
-          const answer = yield* process.run(answerOf(run, H.alice))
+          const answer = yield* process.run(answerOfRun(run, H.alice))
           assert(answer.status === "awaiting_approval")
           assert.lengthOf(answer.approvals, 1)
           assert.isUndefined(line.cut)

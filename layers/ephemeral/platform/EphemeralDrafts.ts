@@ -18,7 +18,7 @@ import {
 } from "../../../src/platform/DraftSteps.ts"
 import { offerRows } from "../EphemeralStore.ts"
 import type * as PlatformMaps from "./PlatformMaps.ts"
-import { found, pageOf } from "./PlatformMaps.ts"
+import { orNotFound, pageOf } from "./PlatformMaps.ts"
 
 type Maps = PlatformMaps.PlatformMaps["Service"]
 
@@ -36,18 +36,18 @@ const written = Effect.fnUntraced(function* (
   if (proposal.kind === "rubric") {
     const { kind, ...given } = proposal
     const { framework_id, rubric_id } = given
-    const framework = yield* found(frameworks.get(framework_id), "framework", framework_id)
+    const framework = yield* orNotFound(frameworks.get(framework_id), "framework", framework_id)
     const content = yield* Effect.fromResult(rubricContent(framework, given))
     return { kind, framework_id, rubric_id, based_on: framework.version, content } as const
   }
   const { kind, ...given } = proposal
   const { system_id } = given
-  const { card, revision } = yield* found(systems.get(system_id), "system", system_id)
+  const { card, revision } = yield* orNotFound(systems.get(system_id), "system", system_id)
   const content = yield* Effect.fromResult(cardContent(card, given))
   return { kind, system_id, based_on: revision, content } as const
 })
 
-const writer = ({ of, own }: Maps): DraftStore["Service"]["write"] =>
+const writer = ({ getOrCreate, of }: Maps): DraftStore["Service"]["write"] =>
   Effect.fnUntraced(function* (tenant, proposal, author) {
     const created_at = yield* Clock.currentTimeMillis
     const all = [...of(tenant).drafts.values()]
@@ -67,7 +67,7 @@ const writer = ({ of, own }: Maps): DraftStore["Service"]["write"] =>
       created_at,
       state: { status: "draft" }
     }
-    own(tenant).drafts.set(draft_id, draft)
+    getOrCreate(tenant).drafts.set(draft_id, draft)
     return draft
   })
 
@@ -79,13 +79,13 @@ const published = Effect.fnUntraced(function* (
 ) {
   if (draft.kind === "rubric") {
     const { framework_id } = draft
-    const known = yield* found(frameworks.get(framework_id), "framework", framework_id)
+    const known = yield* orNotFound(frameworks.get(framework_id), "framework", framework_id)
     const next = yield* Effect.fromResult(publishedRubric(draft, known, publication, now))
     frameworks.set(framework_id, next.framework)
     return next
   }
   const { system_id } = draft
-  const known = yield* found(systems.get(system_id), "system", system_id)
+  const known = yield* orNotFound(systems.get(system_id), "system", system_id)
   const next = yield* Effect.fromResult(publishedCard(draft, known, publication, now))
   systems.set(system_id, { card: next.card, revision: next.revision, published: true })
   return next
@@ -112,7 +112,7 @@ export const offerDrafts = ({ of }: Maps): Effect.Effect<void> =>
 export const drafts = (maps: Maps): DraftStore["Service"] => {
   const { of } = maps
   const get = (tenant: Tenant, id: string) =>
-    Effect.suspend(() => found(of(tenant).drafts.get(id), "draft", id))
+    Effect.suspend(() => orNotFound(of(tenant).drafts.get(id), "draft", id))
   return {
     write: writer(maps),
     drafts: (tenant, { kind, status, ...page }) =>

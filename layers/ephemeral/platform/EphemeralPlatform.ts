@@ -34,7 +34,7 @@ import { offerRows } from "../EphemeralStore.ts"
 import { drafts, offerDrafts } from "./EphemeralDrafts.ts"
 import type { Place, WorkspaceMaps } from "./PlatformMaps.ts"
 import * as PlatformMaps from "./PlatformMaps.ts"
-import { found, pageOf } from "./PlatformMaps.ts"
+import { orNotFound, pageOf } from "./PlatformMaps.ts"
 
 type Maps = PlatformMaps.PlatformMaps["Service"]
 
@@ -50,12 +50,12 @@ const scans = ({ of }: Maps): ScanReader["Service"] => ({
         ({ scan }) => query.status === undefined || scan.status === query.status
       )
     ),
-  scan: (tenant, id) => Effect.suspend(() => found(of(tenant).scans.get(id), "scan", id))
+  scan: (tenant, id) => Effect.suspend(() => orNotFound(of(tenant).scans.get(id), "scan", id))
 })
 
 const changesets = ({ of }: Maps): ChangesetStore["Service"] => {
   const get = (tenant: Parameters<Maps["of"]>[0], id: string) =>
-    Effect.suspend(() => found(of(tenant).changesets.get(id), "change set", id))
+    Effect.suspend(() => orNotFound(of(tenant).changesets.get(id), "change set", id))
   return {
     changesets: (tenant, query) =>
       Effect.sync(() =>
@@ -101,7 +101,7 @@ const clusters = ({ of }: Maps): FailureClusterReader["Service"] => ({
       )
     ),
   cluster: (tenant, id) =>
-    Effect.suspend(() => found(of(tenant).clusters.get(id), "failure cluster", id)),
+    Effect.suspend(() => orNotFound(of(tenant).clusters.get(id), "failure cluster", id)),
   failures: (tenant, id, page) =>
     Effect.sync(() => {
       const maps = of(tenant)
@@ -121,7 +121,7 @@ const triage = ({ of }: Maps): FailureClusterTriage["Service"] => ({
   triage: Effect.fnUntraced(function* (tenant, id, { by, notes, status }) {
     const triaged_at = yield* Clock.currentTimeMillis
     const known = of(tenant).clusters
-    const { cluster } = yield* found(known.get(id), "failure cluster", id)
+    const { cluster } = yield* orNotFound(known.get(id), "failure cluster", id)
     const record = { cluster, triage: { status, notes, triaged_by: by, triaged_at } }
     known.set(id, record)
     return record
@@ -132,13 +132,14 @@ const byId = (a: { readonly framework_id: string }, b: { readonly framework_id: 
   a.framework_id < b.framework_id ? -1 : 1
 
 const workspaces = ({ of }: Maps): WorkspaceReader["Service"] => ({
-  workspace: (tenant) => Effect.suspend(() => found(of(tenant).workspace, "workspace", tenant)),
+  workspace: (tenant) =>
+    Effect.suspend(() => orNotFound(of(tenant).workspace, "workspace", tenant)),
   frameworks: (tenant) =>
     Effect.sync(() => [...of(tenant).frameworks.values()].toSorted(byId).slice(0, frameworks_max)),
   framework: (tenant, id) =>
-    Effect.suspend(() => found(of(tenant).frameworks.get(id), "framework", id)),
+    Effect.suspend(() => orNotFound(of(tenant).frameworks.get(id), "framework", id)),
   systemCard: (tenant, id) =>
-    Effect.suspend(() => found(of(tenant).systems.get(id)?.card, "system", id)),
+    Effect.suspend(() => orNotFound(of(tenant).systems.get(id)?.card, "system", id)),
   errors: (tenant, { scan_id, source, ...page }) =>
     Effect.sync(() =>
       pageOf(
@@ -153,12 +154,12 @@ const workspaces = ({ of }: Maps): WorkspaceReader["Service"] => ({
 })
 
 const settings = ({ of }: Maps): WorkspaceSettings["Service"] => ({
-  held: (tenant) => Effect.suspend(() => found(of(tenant).workspace, "workspace", tenant)),
+  held: (tenant) => Effect.suspend(() => orNotFound(of(tenant).workspace, "workspace", tenant)),
   updateFramework: Effect.fnUntraced(function* (tenant, change, by) {
     const now = yield* Clock.currentTimeMillis
     const { framework_id: id } = change
     const known = of(tenant).frameworks
-    const framework = yield* found(known.get(id), "framework", id)
+    const framework = yield* orNotFound(known.get(id), "framework", id)
     const next = yield* Effect.fromResult(changedFramework(framework, change, by, now))
     known.set(id, next)
     return next
@@ -166,19 +167,19 @@ const settings = ({ of }: Maps): WorkspaceSettings["Service"] => ({
   changeConfiguration: Effect.fnUntraced(function* (tenant, change, by) {
     const now = yield* Clock.currentTimeMillis
     const maps = of(tenant)
-    const workspace = yield* found(maps.workspace, "workspace", tenant)
+    const workspace = yield* orNotFound(maps.workspace, "workspace", tenant)
     const next = yield* Effect.fromResult(changedWorkspace(workspace, change, by, now))
     maps.workspace = next
     return next
   })
 })
 
-const worldViews = ({ of, own }: Maps): WorldViews["Service"] => ({
+const worldViews = ({ getOrCreate, of }: Maps): WorldViews["Service"] => ({
   view: (tenant, world) =>
-    Effect.suspend(() => found(of(tenant).worlds.get(world), "world", world)),
+    Effect.suspend(() => orNotFound(of(tenant).worlds.get(world), "world", world)),
   observe: (tenant, published) =>
     Effect.sync(() => {
-      const { worlds } = own(tenant)
+      const { worlds } = getOrCreate(tenant)
       const known = worlds.get(published.world_id)
       if (known === undefined || known.version < published.version) {
         worlds.set(published.world_id, published)
@@ -248,12 +249,15 @@ const write = (maps: WorkspaceMaps, records: PlatformRecords): void => {
   for (const each of records.errors) keepKnown(maps.errors, each.error_id, each)
 }
 
-const importer = ({ of, own }: Maps, outbox: Outbox["Service"]): RecordImporter["Service"] => ({
+const importer = (
+  { getOrCreate, of }: Maps,
+  outbox: Outbox["Service"]
+): RecordImporter["Service"] => ({
   record: Effect.fnUntraced(function* (tenant, given) {
     const records = yield* readRecords(given)
     const unlinked = unlinkedFailure(records, (id) => of(tenant).clusters.has(id))
     if (unlinked !== undefined) return yield* new ChangeRefused({ message: unlinked })
-    write(own(tenant), records)
+    write(getOrCreate(tenant), records)
     yield* outbox.enqueue(records.events.map((event) => messageOf(tenant, event)))
     return undefined
   })

@@ -56,7 +56,7 @@ export class PlatformMaps extends Context.Service<
   PlatformMaps,
   {
     /** The maps of the tenant, for writing; they are created if necessary. */
-    readonly own: (tenant: Tenant) => WorkspaceMaps
+    readonly getOrCreate: (tenant: Tenant) => WorkspaceMaps
     /** The maps of the tenant, for reading. Where it has none, the maps are empty and are not kept. */
     readonly of: (tenant: Tenant) => WorkspaceMaps
   }
@@ -65,7 +65,7 @@ export class PlatformMaps extends Context.Service<
 export const layer: Layer.Layer<PlatformMaps> = Layer.sync(PlatformMaps, () => {
   const all = new Map<Tenant, WorkspaceMaps>()
   return {
-    own: (tenant) => {
+    getOrCreate: (tenant) => {
       let maps = all.get(tenant)
       if (maps === undefined) all.set(tenant, (maps = emptyMaps()))
       return maps
@@ -76,7 +76,7 @@ export const layer: Layer.Layer<PlatformMaps> = Layer.sync(PlatformMaps, () => {
 
 type Kind = RecordNotFound["kind"]
 
-export const found = <A>(
+export const orNotFound = <A>(
   record: A | undefined,
   kind: Kind,
   id: string

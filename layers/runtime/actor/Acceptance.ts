@@ -33,7 +33,7 @@ type Message = Pick<
   Pick<NewTask, "roles">
 
 /** The first event of the task's run. */
-export const acceptedOf = ({ loop }: ActorHost, task: Message): RunAccepted => {
+export const runAcceptedOf = ({ loop }: ActorHost, task: Message): RunAccepted => {
   const agent = loop.directory.get(agentOfRun(task))
   return {
     _tag: "RunAccepted",
@@ -58,7 +58,7 @@ export const acceptedOf = ({ loop }: ActorHost, task: Message): RunAccepted => {
 export const beginRun = (host: ActorHost, task: AgentTask) =>
   Effect.suspend(() => {
     host.feed.follow(channelKey(task.tenant, task.conversation), task.id, task.ordinal)
-    return host.loop.journal.create(task.id, task.ordinal, acceptedOf(host, task))
+    return host.loop.journal.create(task.id, task.ordinal, runAcceptedOf(host, task))
   })
 
 /** Begins a task's run, and before it those of its conversation's earlier tasks, which it may not overtake. */
@@ -100,7 +100,7 @@ export const orJournalError = <A, E>(
   )
 
 /** Runs a command on a run. Where its task was accepted and not delivered yet, the run is begun first. */
-export const onBegunRun = Effect.fnUntraced(function* <A, E>(
+export const withRunBegun = Effect.fnUntraced(function* <A, E>(
   host: ActorHost,
   run: RunId,
   command: Effect.Effect<A, E | RunNotFound | JournalError>

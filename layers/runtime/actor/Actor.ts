@@ -28,10 +28,10 @@ import type { LoopFailure } from "../loop/RunWriter.ts"
 import { handleCrash } from "./ActorCrash.ts"
 import type { ActorHost } from "./ActorHost.ts"
 import { ActorMemory } from "./ActorMemory.ts"
-import type { HeldRun } from "./ActorRun.ts"
-import { beginGiven, claimRun, continueRun, loadClaimed } from "./ActorRun.ts"
+import type { LoadedRun } from "./ActorRun.ts"
+import { beginAcceptedTask, claimRun, continueRun, loadClaimed } from "./ActorRun.ts"
 import { awaitsDecision, DecisionWait } from "./DecisionWait.ts"
-import type { HeldTask } from "./HeldDispatches.ts"
+import type { ClaimedTask } from "./ClaimedDispatches.ts"
 import { handOverUnhosted } from "./Hosting.ts"
 
 export interface Actor {
@@ -43,7 +43,7 @@ export interface Actor {
   /** The run that the actor has claimed. */
   run: RunId | undefined
   /** The same run with its state, while it waits here for people and nothing of it is in flight. */
-  waiting: HeldRun | undefined
+  waiting: LoadedRun | undefined
   /** Messages may have come since the actor last looked for them. */
   hasMail: boolean
   /** The memory of its address, built when a body first uses it. */
@@ -55,17 +55,17 @@ export interface Actor {
   past: Past | undefined
   past_to: number
   /** The first unfinished run of the address, as a sweep found it: the actor need not look for it. */
-  found: RunHead | undefined
+  firstRun: RunHead | undefined
   /** A task that this process accepted and holds, whose run the actor is to begin. */
-  given: HeldTask | undefined
+  acceptedTask: ClaimedTask | undefined
   /** A run that was claimed for the actor with an amendment. */
   claimed: Claim | undefined
 }
 
 /** What an actor is started for, where that is known. */
 export interface ActorStart {
-  readonly found?: RunHead | undefined
-  readonly given?: HeldTask
+  readonly firstRun?: RunHead | undefined
+  readonly acceptedTask?: ClaimedTask
   readonly claimed?: Claim
 }
 
@@ -73,7 +73,7 @@ export const makeActor = (
   memories: AgentMemories["Service"],
   tenant: Tenant,
   address: Address,
-  { claimed, found, given }: ActorStart,
+  { acceptedTask, claimed, firstRun }: ActorStart,
   kind?: AnchorKind
 ): Actor => ({
   tenant,
@@ -89,8 +89,8 @@ export const makeActor = (
   crashes: [],
   past: undefined,
   past_to: 0,
-  found,
-  given,
+  firstRun,
+  acceptedTask,
   claimed
 })
 
@@ -128,30 +128,33 @@ const remove = ({ table }: ActorHost, actor: Actor, parked: RunHead | undefined)
 
 /** The first unfinished run of the address. */
 const firstUnfinished = Effect.fnUntraced(function* (host: ActorHost, actor: Actor) {
-  const { found } = actor
-  actor.found = undefined
-  if (found !== undefined) return found
+  const { firstRun } = actor
+  actor.firstRun = undefined
+  if (firstRun !== undefined) return firstRun
   const [head] = yield* host.loop.journal.unfinished(actor.tenant, actor.address, 1)
   return head
 })
 
-const unlessUnhosted = (host: ActorHost, actor: Actor, held: HeldRun) =>
-  Effect.map(handOverUnhosted(host, held.head.run_id, held.state), (isHandedOver) =>
-    isHandedOver ? remove(host, actor, undefined) : held
+const removeIfUnhosted = (host: ActorHost, actor: Actor, loaded: LoadedRun) =>
+  Effect.map(handOverUnhosted(host, loaded.head.run_id, loaded.state), (isHandedOver) =>
+    isHandedOver ? remove(host, actor, undefined) : loaded
   )
 
 /** The run that was claimed for the actor, or that of the task that it was given; undefined where there is neither any more. */
-const takeHanded = Effect.fnUntraced(function* (host: ActorHost, actor: Actor) {
-  const { claimed, given } = actor
+const takeAssignedRun = Effect.fnUntraced(function* (host: ActorHost, actor: Actor) {
+  const { acceptedTask, claimed } = actor
   actor.claimed = undefined
-  const loaded = <A, E>(run: RunId, load: Effect.Effect<A, E | RunNotFound>) =>
+  const releaseIfMissing = <A, E>(run: RunId, load: Effect.Effect<A, E | RunNotFound>) =>
     Effect.catchTag(load, "RunNotFound", () => Effect.sync(() => host.table.releaseRun(run)))
   if (claimed !== undefined) {
-    const held = yield* loaded(claimed.head.run_id, loadClaimed(host, actor, claimed))
-    return held && (yield* unlessUnhosted(host, actor, held))
+    const run = yield* releaseIfMissing(claimed.head.run_id, loadClaimed(host, actor, claimed))
+    return run && (yield* removeIfUnhosted(host, actor, run))
   }
   // What it needs is hosted here: that is what it was accepted with.
-  return given && (yield* loaded(given.task.id, beginGiven(host, actor, given)))
+  return (
+    acceptedTask &&
+    (yield* releaseIfMissing(acceptedTask.task.id, beginAcceptedTask(host, actor, acceptedTask)))
+  )
 })
 
 /**
@@ -161,19 +164,19 @@ const takeHanded = Effect.fnUntraced(function* (host: ActorHost, actor: Actor) {
 const claimFirst = Effect.fnUntraced(function* (
   host: ActorHost,
   actor: Actor
-): Effect.fn.Return<HeldRun | "idle" | "removed", LoopFailure | StoreError> {
+): Effect.fn.Return<LoadedRun | "idle" | "removed", LoopFailure | StoreError> {
   const { hosting, owner, table } = host
   while (!table.isDraining) {
     actor.hasMail = false
     // Also after a crash: while a run is listed as resident, its wakeups go to this actor, which does not run it any more.
     if (actor.run !== undefined) table.releaseRun(actor.run)
     actor.run = undefined
-    const handed = yield* takeHanded(host, actor)
-    if (handed !== undefined) return handed
-    const line = actor.found === undefined ? "sent" : "found"
+    const assigned = yield* takeAssignedRun(host, actor)
+    if (assigned !== undefined) return assigned
+    const line = actor.firstRun === undefined ? "sent" : "found"
     const head = yield* firstUnfinished(host, actor)
     // What came while it looked may be the very run that it found, which is claimed already.
-    if (actor.given !== undefined) continue
+    if (actor.acceptedTask !== undefined) continue
     if (head === undefined || table.isAccepting(head.run_id)) {
       actor.state = "idle"
       return "idle"
@@ -191,14 +194,14 @@ const claimFirst = Effect.fnUntraced(function* (
     if (head.parkable) return remove(host, actor, head.owner === undefined ? undefined : head)
     actor.state = "running"
     actor.run = head.run_id
-    const held = yield* Effect.catchTag(
+    const loaded = yield* Effect.catchTag(
       claimRun(host, actor, head, line),
       // After it was found it ended, or another process claimed it; or it is not in the journal.
       ["RunIsOver", "RunNotFound", "FencedOff"],
       () => Effect.sync(() => table.releaseRun(head.run_id))
     )
-    if (held === undefined) continue
-    return yield* unlessUnhosted(host, actor, held)
+    if (loaded === undefined) continue
+    return yield* removeIfUnhosted(host, actor, loaded)
   }
   return remove(host, actor, undefined)
 })
@@ -215,9 +218,9 @@ const runUntilPause = Effect.fnUntraced(function* (
     const { waiting } = actor
     actor.waiting = undefined
     if (host.table.isDraining) return remove(host, actor, waiting?.head)
-    const held = waiting ?? (yield* claimFirst(host, actor))
-    if (held === "idle" || held === "removed") return held
-    const how = yield* continueRun(host, actor, held, waiting !== undefined)
+    const loaded = waiting ?? (yield* claimFirst(host, actor))
+    if (loaded === "idle" || loaded === "removed") return loaded
+    const how = yield* continueRun(host, actor, loaded, waiting !== undefined)
     if (how === "parkable") return "waiting"
     if (how === "drained") return remove(host, actor, undefined)
   }

@@ -16,7 +16,7 @@ import { cancelRun } from "../../../src/run/RunCommand.ts"
 import type { StoreError } from "../../../services/StoreError.ts"
 import { amend } from "../desk/Observers.ts"
 import type { LoopFailure } from "../loop/RunWriter.ts"
-import { logCrash } from "../tool/Faults.ts"
+import { logCrash } from "../tool/FaultReport.ts"
 import type { Actor } from "./Actor.ts"
 import type { ActorHost } from "./ActorHost.ts"
 
@@ -61,7 +61,7 @@ const isQuarantined = Effect.fnUntraced(function* (host: ActorHost, run: RunId, 
 })
 
 /** Waits, longer after each crash, and gives true; or fails the run and gives false, after too many crashes. */
-const restarts = Effect.fnUntraced(function* (host: ActorHost, actor: Actor, cause: Crash) {
+const waitToRestart = Effect.fnUntraced(function* (host: ActorHost, actor: Actor, cause: Crash) {
   const agent = host.loop.directory.get(actor.address.agent)
   const { backoff_initial_ms, backoff_max_ms, restarts_max, window_ms } =
     agent?.spec.supervision ?? defaultSupervision
@@ -102,7 +102,7 @@ export const handleCrash = Effect.fnUntraced(function* (
     table.remove(actor, undefined)
     return false
   }
-  if (yield* restarts(host, actor, cause)) return true
+  if (yield* waitToRestart(host, actor, cause)) return true
   actor.state = "stopped"
   table.remove(actor, undefined)
   return false

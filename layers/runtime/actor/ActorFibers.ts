@@ -9,21 +9,21 @@ import { AgentMemories, AgentMemory } from "../../../services/AgentMemory.ts"
 import type { Claim, RunHead } from "../../../services/RunJournal.ts"
 import { drainRun, wakeRun } from "../loop/RunWakeup.ts"
 import { ActorBase } from "../tool/CallHost.ts"
-import { reportFailedExit } from "../tool/Faults.ts"
+import { reportFailedExit } from "../tool/FaultReport.ts"
 import { makeActor, supervise, wakeIfBehind } from "./Actor.ts"
 import type { Actor, ActorStart } from "./Actor.ts"
 import type { ActorHost } from "./ActorHost.ts"
-import type { HeldTask } from "./HeldDispatches.ts"
+import type { ClaimedTask } from "./ClaimedDispatches.ts"
 import { IdleActors } from "./IdleActors.ts"
 
 /** Wakes the actor of an address, or starts it, with its first run if that was just found. */
-export type WakeActor = (tenant: Tenant, address: Address, found?: RunHead) => void
+export type WakeActor = (tenant: Tenant, address: Address, firstRun?: RunHead) => void
 
 /** Starts the actor of a run that was claimed for it with an amendment. */
 export type ContinueClaimed = (claim: Claim) => void
 
 /** Has the actor of its address begin the run of a task whose dispatch this process holds. */
-export type BeginTask = (held: HeldTask) => void
+export type BeginTask = (held: ClaimedTask) => void
 
 class ActorFibers {
   readonly #host: ActorHost
@@ -44,12 +44,12 @@ class ActorFibers {
     this.#idle = new IdleActors(host.loop.deadlines, host.config, (actor) => this.#leave(actor))
   }
 
-  readonly wake: WakeActor = (tenant, address, found) => {
+  readonly wake: WakeActor = (tenant, address, firstRun) => {
     // What is not hosted here waits for a process that has it: here it could only fail.
     if (!this.#host.hosting.has(address)) return
     const present = this.#host.table.actorOf(actorKey(tenant, address))
-    if (present === undefined) return this.#start(tenant, address, { found })
-    if (found !== undefined) wakeIfBehind(present, found)
+    if (present === undefined) return this.#start(tenant, address, { firstRun })
+    if (firstRun !== undefined) wakeIfBehind(present, firstRun)
     this.#notifyMail(present)
   }
 
@@ -67,9 +67,9 @@ class ActorFibers {
     const { table } = this.#host
     const present = table.actorOf(actorKey(tenant, address))
     if (present === undefined && !table.isDraining) {
-      this.#start(tenant, address, { given: held })
-    } else if (present !== undefined && present.given === undefined) {
-      present.given = held
+      this.#start(tenant, address, { acceptedTask: held })
+    } else if (present !== undefined && present.acceptedTask === undefined) {
+      present.acceptedTask = held
       // No run of the address is open: one that the actor has in hand has ended elsewhere, or is just ending.
       if (present.run !== undefined) wakeRun(present.wakeup)
       this.#notifyMail(present)
@@ -126,7 +126,7 @@ class ActorFibers {
     if (isIdle && actor.hasMail) return this.#run(actor)
     if (isIdle) return this.#idle.add(actor)
     this.#leave(actor)
-    if (actor.given !== undefined) this.#passOn(actor, actor.given)
+    if (actor.acceptedTask !== undefined) this.#passOn(actor, actor.acceptedTask)
     reportFailedExit(loop.report, "an actor broke", exit, {
       address: actor.key,
       run_id: actor.run
@@ -146,12 +146,12 @@ class ActorFibers {
   }
 
   /** Passes on a task that the actor was given and did not take. A run that has begun has no dispatch to give back. */
-  #passOn({ address, tenant }: Actor, held: HeldTask): void {
+  #passOn({ address, tenant }: Actor, held: ClaimedTask): void {
     if (held.begun === undefined) this.#giveBack(held)
     else this.wake(tenant, address)
   }
 
-  #giveBack({ dispatch }: HeldTask): void {
+  #giveBack({ dispatch }: ClaimedTask): void {
     const { background, dispatches } = this.#host
     background(dispatches.giveBack(dispatch.claim))
   }

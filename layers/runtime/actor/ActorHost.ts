@@ -23,12 +23,12 @@ import { PromptFiles } from "../loop/PromptFiles.ts"
 import * as PromptMeter from "../loop/PromptMeter.ts"
 import type { LoopServices } from "../loop/LoopServices.ts"
 import * as Deadlines from "../tool/Deadlines.ts"
-import { makeFaultReporter } from "../tool/Faults.ts"
+import { makeFaultReporter } from "../tool/FaultReport.ts"
 import { RunSecrets } from "../tool/RunSecrets.ts"
 import type { PartStore } from "../tool/StoredParts.ts"
 import * as GovernedInvoker from "../tool/GovernedInvoker.ts"
 import { ActorTable } from "./ActorTable.ts"
-import * as HeldDispatches from "./HeldDispatches.ts"
+import * as ClaimedDispatches from "./ClaimedDispatches.ts"
 import * as Hosting from "./Hosting.ts"
 import { RunLoading } from "./RunLoading.ts"
 import { RuntimeConfig } from "./RuntimeConfig.ts"
@@ -52,7 +52,7 @@ export interface ActorHost {
   erasures: number
   readonly onDurable: OnDurable
   readonly questions: OpenQuestions["Service"]
-  readonly dispatches: HeldDispatches.HeldDispatches
+  readonly dispatches: ClaimedDispatches.ClaimedDispatches
   /** Bounds the runs that are loaded from the journal at the same time. */
   readonly loading: RunLoading
   /** Runs something beside the actors, for as long as the runtime lives. */
@@ -89,7 +89,12 @@ export const make = Effect.gen(function* () {
       if (state.ended !== undefined) secrets.drop(run)
     },
     questions,
-    dispatches: HeldDispatches.make(yield* Outbox, owner, config.lease_ms, () => table.isDraining),
+    dispatches: ClaimedDispatches.make(
+      yield* Outbox,
+      owner,
+      config.lease_ms,
+      () => table.isDraining
+    ),
     loading: new RunLoading(config.rehydrate_max),
     background: yield* FiberSet.makeRuntime<never, void, never>(),
     loop: {

@@ -7,7 +7,7 @@ import type { RunId, Tenant } from "../../../src/Ids.ts"
 import type { ActorInfo } from "../../../services/AgentRuntime.ts"
 import type { Actor } from "./Actor.ts"
 
-export interface Known {
+export interface ActorIndex {
   readonly actors: ReadonlyMap<string, Actor>
   /** The address key of each parked run. */
   readonly parked: ReadonlyMap<RunId, string>
@@ -16,7 +16,7 @@ export interface Known {
 
 /** At most `limit`; of one tenant, or of all of them. */
 export const actorList = (
-  { actors, parked, stopped }: Known,
+  { actors, parked, stopped }: ActorIndex,
   limit: number,
   only: Tenant | undefined
 ): ReadonlyArray<ActorInfo> => {

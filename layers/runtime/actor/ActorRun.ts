@@ -22,15 +22,15 @@ import type { ChannelKey } from "../loop/Feed.ts"
 import { channelKey } from "../loop/Feed.ts"
 import type { LoopServices } from "../loop/LoopServices.ts"
 import { RunFeed } from "../loop/RunFeed.ts"
-import type { Stopped } from "../loop/RunLoop.ts"
+import type { StopReason } from "../loop/RunLoop.ts"
 import { run as runLoop } from "../loop/RunLoop.ts"
 import { WorkedTime } from "../loop/WallClockLimit.ts"
 import { countDelivered } from "../relay/DeliveryOutcome.ts"
-import { acceptedOf } from "./Acceptance.ts"
+import { runAcceptedOf } from "./Acceptance.ts"
 import type { Actor } from "./Actor.ts"
 import { failIfUnfoldable } from "./ActorCrash.ts"
 import type { ActorHost } from "./ActorHost.ts"
-import type { HeldTask } from "./HeldDispatches.ts"
+import type { ClaimedTask } from "./ClaimedDispatches.ts"
 import { chapterOf, cutOf, loadPast, withChapter } from "./History.ts"
 import type { Line } from "./RunLoading.ts"
 import { begun_length, traceRun } from "./RunSpans.ts"
@@ -39,7 +39,7 @@ import { begun_length, traceRun } from "./RunSpans.ts"
 const countBegun = countDelivered(dispatched_topic)
 
 /** A claimed run of which nothing is in flight: it was claimed just now, or it waits for people. */
-export interface HeldRun {
+export interface LoadedRun {
   readonly head: RunHead
   readonly state: RunState
   /** How long it has been at work, in ms. */
@@ -71,13 +71,13 @@ const pastOf = (host: ActorHost, actor: Actor, { ordinal, ...head }: RunHead, cl
 const wakeWatchers = ({ feed }: ActorHost, channel: ChannelKey) =>
   Effect.sync(() => feed.wake(channel))
 
-type Taken = Pick<AgentTask, "tenant" | "conversation" | "ordinal"> & { readonly run: RunId }
+type RunPosition = Pick<AgentTask, "tenant" | "conversation" | "ordinal"> & { readonly run: RunId }
 
 /** The actor has the run in hand from here on; `length` is that of its journal once it is claimed. */
-const take = (
+const takeRun = (
   host: ActorHost,
   actor: Actor,
-  { conversation, ordinal, run, tenant }: Taken,
+  { conversation, ordinal, run, tenant }: RunPosition,
   length: number
 ) => {
   // A wakeup from here on is kept for the loop that is about to begin: the run may be amended between claim and loop.
@@ -90,16 +90,16 @@ const take = (
   return channel
 }
 
-/** As `take`, for a run that a store began or claimed before this process knew of it. If it was amended since, that is pending. */
-const takeWritten = (host: ActorHost, actor: Actor, taken: Taken, length: number) => {
-  const isAmended = host.table.isAmended(taken.run)
-  const channel = take(host, actor, taken, length)
+/** As `takeRun`, for a run that a store began or claimed before this process knew of it. If it was amended since, that is pending. */
+const takeBegunRun = (host: ActorHost, actor: Actor, position: RunPosition, length: number) => {
+  const isAmended = host.table.isAmended(position.run)
+  const channel = takeRun(host, actor, position, length)
   actor.wakeup.pending = isAmended
   return channel
 }
 
 /** The run as it was claimed, folded. */
-const heldRun = Effect.fnUntraced(function* (
+const foldClaimedRun = Effect.fnUntraced(function* (
   host: ActorHost,
   head: RunHead,
   claim: Claim,
@@ -115,12 +115,13 @@ const heldRun = Effect.fnUntraced(function* (
     return yield* folded.failure
   }
   const { awaiting, unknown } = folded.success
-  if (awaiting + unknown === 0) host.feed.keep(channel, head.ordinal, claimedEntries(run, claim))
+  if (awaiting + unknown === 0)
+    host.feed.cacheRun(channel, head.ordinal, claimedEntries(run, claim))
   // The claim is an event: those who watch see that the run has begun.
   host.feed.reached(channel, head.ordinal, claim.head.length)
   const { last: last_append_at, worked_ms } = worked
-  const held: HeldRun = { head, state: folded.success, worked_ms, last_append_at, past }
-  return held
+  const loaded: LoadedRun = { head, state: folded.success, worked_ms, last_append_at, past }
+  return loaded
 })
 
 /** Claims a run and loads it. Fails with FencedOff where another process has claimed it since it was found. */
@@ -132,15 +133,15 @@ export const claimRun = Effect.fnUntraced(function* (
 ) {
   const { loading, loop, owner } = host
   // With the event of the claim.
-  const channel = take(host, actor, { ...head, run: head.run_id }, head.length + 1)
+  const channel = takeRun(host, actor, { ...head, run: head.run_id }, head.length + 1)
   const loaded = Effect.gen(function* () {
     const claim = yield* loop.journal.claim(head.run_id, owner, head.epoch)
     return { claim, past: yield* pastOf(host, actor, head, claim) }
   })
   const { claim, past } = yield* loading
-    .within(line, loaded)
+    .withPermit(line, loaded)
     .pipe(Effect.onError(() => wakeWatchers(host, channel)))
-  return yield* heldRun(host, head, claim, past)
+  return yield* foldClaimedRun(host, head, claim, past)
 })
 
 /** Loads a run that was claimed with an amendment. */
@@ -152,11 +153,11 @@ export const loadClaimed = Effect.fnUntraced(function* (
   const { head } = claim
   actor.state = "running"
   actor.run = head.run_id
-  const channel = takeWritten(host, actor, { ...head, run: head.run_id }, head.length)
+  const channel = takeBegunRun(host, actor, { ...head, run: head.run_id }, head.length)
   const past = yield* host.loading
-    .within("sent", pastOf(host, actor, head, claim))
+    .withPermit("sent", pastOf(host, actor, head, claim))
     .pipe(Effect.onError(() => wakeWatchers(host, channel)))
-  return yield* heldRun(host, head, claim, past)
+  return yield* foldClaimedRun(host, head, claim, past)
 })
 
 /** The entries that a claim brought. Their texts are in the run's state too, so that they count for nothing here. */
@@ -166,18 +167,18 @@ const claimedEntries = (run: RunId, { entries }: Claim): Committed => {
 }
 
 /** Tells the feed of entries that were committed with the task, before anybody could follow the run. */
-const tellBegun = ({ feed }: ActorHost, run: RunId, claim: Claim): void => {
+const notifyFeedOfStart = ({ feed }: ActorHost, run: RunId, claim: Claim): void => {
   if (feed.listener.wants(run)) feed.listener.take(claimedEntries(run, claim))
 }
 
 /** The run as it began with its task; otherwise it begins now. */
-const begunFor = (host: ActorHost, { begun, dispatch, task }: HeldTask) => {
+const claimOfTask = (host: ActorHost, { begun, dispatch, task }: ClaimedTask) => {
   if (begun !== undefined) {
-    tellBegun(host, task.id, begun)
+    notifyFeedOfStart(host, task.id, begun)
     return Effect.succeed<Claim | undefined>(begun)
   }
   const { id: run, ordinal } = task
-  const beginning = { run, ordinal, accepted: acceptedOf(host, task), dispatch }
+  const beginning = { run, ordinal, accepted: runAcceptedOf(host, task), dispatch }
   return host.loop.journal.begin(beginning, host.owner)
 }
 
@@ -186,18 +187,20 @@ const begunFor = (host: ActorHost, { begun, dispatch, task }: HeldTask) => {
  * is not held any more, or a command began the run first; then it is found like every other run. Where the journal fails the
  * actor has the task still, and tries it again.
  */
-export const beginGiven = Effect.fnUntraced(function* (
+export const beginAcceptedTask = Effect.fnUntraced(function* (
   host: ActorHost,
   actor: Actor,
-  held: HeldTask
+  held: ClaimedTask
 ) {
   const { dispatches, loading, table } = host
   const { dispatch, task } = held
   actor.state = "running"
   actor.run = task.id
-  const channel = takeWritten(host, actor, { ...task, run: task.id }, begun_length)
-  const claim = yield* begunFor(host, held).pipe(Effect.onError(() => wakeWatchers(host, channel)))
-  actor.given = undefined
+  const channel = takeBegunRun(host, actor, { ...task, run: task.id }, begun_length)
+  const claim = yield* claimOfTask(host, held).pipe(
+    Effect.onError(() => wakeWatchers(host, channel))
+  )
+  actor.acceptedTask = undefined
   dispatches.settle(dispatch.claim)
   if (claim === undefined) {
     table.releaseRun(task.id)
@@ -206,16 +209,16 @@ export const beginGiven = Effect.fnUntraced(function* (
   }
   yield* countBegun
   const past = yield* loading
-    .within("sent", pastOf(host, actor, claim.head, claim))
+    .withPermit("sent", pastOf(host, actor, claim.head, claim))
     .pipe(Effect.onError(() => wakeWatchers(host, channel)))
-  return yield* heldRun(host, claim.head, claim, past)
+  return yield* foldClaimedRun(host, claim.head, claim, past)
 })
 
 /** Why the run is to fail: its agent is not what it was accepted with. Undefined = it may go on. */
-const changedSince = (
+const definitionChange = (
   agent: ResolvedAgent | undefined,
   { accepted }: RunState
-): Stopped | undefined => {
+): StopReason | undefined => {
   if (agent === undefined || agent.spec.on_change !== "fail") return undefined
   const changed = [
     ...(accepted.pins.definition === agent.pins.definition ? [] : ["its definition"]),
@@ -245,9 +248,9 @@ const onDurableOf =
     for (const event of events) {
       if (event._tag === "ModelTurned") shown.endTurn(event.frame)
       else if (event._tag === "ApprovalRequested" || event._tag === "ClientRequested") {
-        shown.stopKeeping()
+        shown.uncacheRun()
         OpenQuestions.openQuestion(questions, run, event.approval)
-      } else if (event._tag === "CallUnknown") shown.stopKeeping()
+      } else if (event._tag === "CallUnknown") shown.uncacheRun()
       else if (event._tag === "RunEnded") shown.end()
       else if (event._tag === "RunStopping" && event.status === "failed")
         warnFailing(host, run, event)
@@ -269,7 +272,7 @@ const endMemory = (memory: AgentMemory["Service"], run: RunId) =>
 export const continueRun = Effect.fnUntraced(function* (
   host: ActorHost,
   actor: Actor,
-  { head, last_append_at, past, state, worked_ms }: HeldRun,
+  { head, last_append_at, past, state, worked_ms }: LoadedRun,
   hasWaited: boolean
 ) {
   const { erasures, feed, loop, questions, table } = host
@@ -289,7 +292,7 @@ export const continueRun = Effect.fnUntraced(function* (
     { run, state, worked_ms, last_append_at, hasWaited },
     past,
     actor.wakeup,
-    changedSince(loop.directory.get(agentOfRun(state.accepted)), state)
+    definitionChange(loop.directory.get(agentOfRun(state.accepted)), state)
   ).pipe(
     Effect.onExit((exit) =>
       Effect.sync(() => {

@@ -101,9 +101,9 @@ export class ActorTable {
   }
 
   /** Is an actor about to take the run as it was when its message was accepted? */
-  isToBeTaken({ address, run_id, tenant }: RunHead): boolean {
-    const given = this.#actors.get(actorKey(tenant, address))?.given
-    return this.#accepting.has(run_id) || given?.task.id === run_id
+  isStartPending({ address, run_id, tenant }: RunHead): boolean {
+    const acceptedTask = this.#actors.get(actorKey(tenant, address))?.acceptedTask
+    return this.#accepting.has(run_id) || acceptedTask?.task.id === run_id
   }
 
   /** The actor claims the run. */

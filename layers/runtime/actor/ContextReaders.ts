@@ -6,7 +6,7 @@ import { Cause, Effect, Exit, Result } from "effect"
 import { truncateUnits } from "../../../src/CutText.ts"
 import { InvalidInput } from "../../../src/entry/InvalidInput.ts"
 import type { ContextReader, RunContext, SeparatedContext } from "../../../src/run/RunContext.ts"
-import { contextFor, no_context, secretsApart } from "../../../src/run/RunContext.ts"
+import { contextFor, no_context, separateSecrets } from "../../../src/run/RunContext.ts"
 import { refusalPath, refusalText } from "../../../src/tool/ValueRefused.ts"
 import type { AgentDirectory, ResolvedAgent } from "../../../services/AgentDirectory.ts"
 
@@ -58,12 +58,13 @@ const read = (
   { all, secrets }: Readers,
   given: RunContext | undefined
 ): Result.Result<SeparatedContext, InvalidInput> => {
-  const told = secretsApart(given ?? no_context, secrets)
+  const separated = separateSecrets(given ?? no_context, secrets)
   for (const { reader, who } of all) {
-    const found = contextFor(reader, told)
-    if (Exit.isFailure(found)) return Result.fail(refused(who, Cause.squash(found.cause), secrets))
+    const decoded = contextFor(reader, separated)
+    if (Exit.isFailure(decoded))
+      return Result.fail(refused(who, Cause.squash(decoded.cause), secrets))
   }
-  return Result.succeed(given === undefined ? nothing : told)
+  return Result.succeed(given === undefined ? nothing : separated)
 }
 
 const nothing: SeparatedContext = { context: undefined, secrets: undefined }

@@ -14,7 +14,7 @@ import * as OpenQuestions from "../desk/OpenQuestions.ts"
 import { Deadline } from "../tool/Deadlines.ts"
 import type { Actor } from "./Actor.ts"
 import type { ActorHost } from "./ActorHost.ts"
-import type { HeldRun } from "./ActorRun.ts"
+import type { LoadedRun } from "./ActorRun.ts"
 
 /** Entries that are searched for decisions; the loop reads those beyond them. */
 const entries_max = 100
@@ -23,7 +23,7 @@ const entries_max = 100
 const completeFromJournal = Effect.fnUntraced(function* (
   host: ActorHost,
   actor: Actor,
-  waiting: HeldRun
+  waiting: LoadedRun
 ) {
   const { loop, questions } = host
   const run = waiting.head.run_id
@@ -39,7 +39,7 @@ const completeFromJournal = Effect.fnUntraced(function* (
 })
 
 /** Opens the questions of a run that waits. False: it has none, and waits for an operator to settle a call. */
-export const awaitsDecision = ({ questions }: ActorHost, { head, state }: HeldRun): boolean => {
+export const awaitsDecision = ({ questions }: ActorHost, { head, state }: LoadedRun): boolean => {
   OpenQuestions.matchState(questions, head.run_id, state)
   return questions.has(head.run_id)
 }
@@ -48,9 +48,9 @@ export const awaitsDecision = ({ questions }: ActorHost, { head, state }: HeldRu
 export class DecisionWait extends Deadline {
   readonly #host: ActorHost
   readonly #actor: Actor
-  readonly #waiting: HeldRun
+  readonly #waiting: LoadedRun
 
-  constructor(host: ActorHost, actor: Actor, waiting: HeldRun) {
+  constructor(host: ActorHost, actor: Actor, waiting: LoadedRun) {
     super()
     this.#host = host
     this.#actor = actor

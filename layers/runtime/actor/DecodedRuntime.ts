@@ -79,7 +79,7 @@ const withOwnKey = (
       }))
 }
 
-export const decoded = (
+export const withDecodedArguments = (
   services: Services,
   runtime: Omit<AgentRuntime["Service"], "watch">
 ): AgentRuntime["Service"] => {

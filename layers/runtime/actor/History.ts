@@ -82,7 +82,7 @@ export const withChapter = (
   return { chapters: [...kept, chapter], cut, hasFiles: had }
 }
 
-export interface Wanted {
+export interface HistoryQuery {
   readonly tenant: Tenant
   readonly conversation: ConversationId
   /** Of the run whose past this is. */
@@ -96,12 +96,12 @@ export interface Wanted {
 
 export const loadPast = Effect.fnUntraced(function* (
   stores: { readonly journal: RunJournal["Service"]; readonly tasks: TaskStore["Service"] },
-  wanted: Wanted
+  query: HistoryQuery
 ): Effect.fn.Return<Past, JournalError | StoreError> {
-  const { conversation, ordinal, tenant, tokens_max } = wanted
+  const { conversation, ordinal, tenant, tokens_max } = query
   if (ordinal <= 1 || tokens_max === 0) return no_past
   const chapters: Array<Chapter> = []
-  let { cut } = wanted
+  let { cut } = query
   let tokens = 0
   let hasFiles = false
   // One more than a prompt may hold: that one tells the compactor that there are too many.
@@ -118,7 +118,7 @@ export const loadPast = Effect.fnUntraced(function* (
     hasFiles ||= state.hasFiles
     const chapter = chapterOf(task.ordinal, state.frames.get(rootFrame)?.transcript ?? [])
     chapters.push(chapter)
-    tokens += sizeOf(shownChapter(chapter, cut), wanted.measure)
+    tokens += sizeOf(shownChapter(chapter, cut), query.measure)
     if (tokens > tokens_max) break
   }
   chapters.reverse()

@@ -17,7 +17,7 @@ const nothing: ReadonlyArray<Need> = []
 
 export const make = (directory: AgentDirectory["Service"]) => {
   const hosted = hostedBy(directory.all)
-  const here = new Set(hosted)
+  const hostedSet = new Set(hosted)
 
   /** The version that a run needs whose agent has `on_change: "wait"`; none, if it was accepted without one. */
   const pinnedVersion = ({ accepted, stopping }: RunState): ReadonlyArray<Need> => {
@@ -34,11 +34,11 @@ export const make = (directory: AgentDirectory["Service"]) => {
     hosted,
     /** Are the agent and all needs hosted here? */
     has: ({ agent }: Address, needs = nothing): boolean =>
-      here.has(agent) && needs.every((need) => here.has(need)),
+      hostedSet.has(agent) && needs.every((need) => hostedSet.has(need)),
     /** All that the run needs, if this process lacks any of it; otherwise nothing. */
-    lacking: (state: RunState): ReadonlyArray<Need> => {
+    missingNeeds: (state: RunState): ReadonlyArray<Need> => {
       const needs = [...needsOf(state), ...pinnedVersion(state)]
-      return needs.every((need) => here.has(need)) ? nothing : needs
+      return needs.every((need) => hostedSet.has(need)) ? nothing : needs
     }
   }
 }
@@ -49,7 +49,7 @@ export const handOverUnhosted = Effect.fnUntraced(function* (
   run_id: RunId,
   state: RunState
 ) {
-  const needs = hosting.lacking(state)
+  const needs = hosting.missingNeeds(state)
   if (needs.length === 0) return false
   table.releaseRun(run_id)
   yield* loop.journal.handOver(run_id, state.epoch, needs)

@@ -6,7 +6,7 @@
  */
 import { Deadline } from "../tool/Deadlines.ts"
 import type { Deadlines } from "../tool/Deadlines.ts"
-import { HeldUnits } from "../loop/HeldUnits.ts"
+import { BufferQuota } from "../loop/BufferQuota.ts"
 import type { Tenant } from "../../../src/Ids.ts"
 import type { Actor } from "./Actor.ts"
 import { unitsOf } from "./History.ts"
@@ -32,7 +32,7 @@ export class IdleActors extends Deadline {
   readonly #leave: (actor: Actor) => void
   /** The oldest first. */
   readonly #idle = new Map<Actor, Idle>()
-  readonly #held = new HeldUnits(past_bounds)
+  readonly #quota = new BufferQuota(past_bounds)
 
   constructor(deadlines: Deadlines, bounds: Bounds, leave: (actor: Actor) => void) {
     super()
@@ -81,14 +81,14 @@ export class IdleActors extends Deadline {
   #forget(actor: Actor): boolean {
     const idle = this.#idle.get(actor)
     if (idle === undefined) return false
-    this.#held.release(actor.tenant, idle.units)
+    this.#quota.release(actor.tenant, idle.units)
     return this.#idle.delete(actor)
   }
 
   /** Those that have waited longest leave until there is; of the actor's tenant, where it is the tenant's bound. */
   #hasRoom({ tenant }: Actor, units: number): boolean {
     for (;;) {
-      const passed = this.#held.hold(tenant, units)
+      const passed = this.#quota.reserve(tenant, units)
       if (passed === undefined) return true
       const oldest = this.#oldest(passed === "tenant" ? tenant : undefined)
       if (oldest === undefined) return false

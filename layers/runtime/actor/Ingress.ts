@@ -2,7 +2,7 @@
  * How messages and commands enter. A message is durable when `send` returns: `TaskStore.accept` has written its task and
  * either its run, claimed for this process, or the outbox row that dispatches it. The run where nothing else of the address
  * waits; a store that does not begin runs lets this process hold the row then, and the actor of the address begins the run
- * (`HeldDispatches.ts`). Otherwise, and where the process that holds it dies first, a relay calls `deliver` with the row, which
+ * (`ClaimedDispatches.ts`). Otherwise, and where the process that holds it dies first, a relay calls `deliver` with the row, which
  * begins the run in the journal and wakes the actor. A cancel and a settlement amend the run's journal, and are durable when
  * they return.
  */
@@ -14,7 +14,7 @@ import type { Settlement } from "../../../src/run/RunCommand.ts"
 import { StoreError } from "../../../services/StoreError.ts"
 import { amend } from "../desk/Observers.ts"
 import { channelKey } from "../loop/Feed.ts"
-import { beginRun, onBegunRun, supersedeEarlier } from "./Acceptance.ts"
+import { beginRun, supersedeEarlier, withRunBegun } from "./Acceptance.ts"
 import type { BeginTask, WakeActor } from "./ActorFibers.ts"
 import type { ActorHost } from "./ActorHost.ts"
 import * as OtherAgents from "./OtherAgents.ts"
@@ -44,7 +44,7 @@ export const make = Effect.fnUntraced(function* (host: ActorHost, { begin, wake 
   })
 
   const interrupt = (run: RunId, by: Principal, reason: string) =>
-    onBegunRun(
+    withRunBegun(
       host,
       run,
       amend(journal, onDurable, run, (state) => cancelBy(state, run, by, reason))

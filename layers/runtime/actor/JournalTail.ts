@@ -16,7 +16,7 @@ import type { Cursor, FeedItem } from "../../../services/AgentRuntime.ts"
 import type { JournalError, RunJournal } from "../../../services/RunJournal.ts"
 import { StoreError } from "../../../services/StoreError.ts"
 import type { TaskStore } from "../../../services/TaskStore.ts"
-import type { TakenEntry } from "../loop/CommittedQueue.ts"
+import type { EventItem } from "../loop/CommittedQueue.ts"
 import type { Watcher } from "../loop/Feed.ts"
 
 export interface Services {
@@ -101,7 +101,7 @@ const entriesOf = (journal: RunJournal["Service"], run: RunId, from: number) =>
  * What is behind the fault of a run in quarantine. Of one that is over nothing, for a cursor that has the place of the fault: its
  * watcher was told, and the runs after it follow.
  */
-const behindFault = (
+const entriesAfterFault = (
   { reason, run_id, seq }: RunQuarantined,
   { ordinal }: AgentTask,
   cursor: number
@@ -151,9 +151,9 @@ export class JournalTail {
   /** The run at the cursor was given to its end. */
   #isEnded: boolean
   /** Events of the run at the cursor were given, and not its end. */
-  #isWithin = false
+  #isMidRun = false
   /** Nothing has shown yet that the conversation has what is before the cursor. */
-  #isUnproven = true
+  #isCursorUnverified = true
   /** All runs that were accepted before the last read are known; those accepted since are followed when they begin. */
   #isListed = false
   /** The journal is to be read, whatever this process has committed. */
@@ -182,7 +182,7 @@ export class JournalTail {
    * runs). `isUnknown`: the journal may have entries that this process has not committed.
    */
   next(isUnknown: boolean): Page | Effect.Effect<Page, ReadFailure> {
-    const whole = this.#whole()
+    const whole = this.#cachedRun()
     if (whole !== undefined) return whole
     if (isUnknown || this.#isUnread) return JournalTail.#read(this)
     const { committed } = this.#watched.watcher
@@ -195,35 +195,35 @@ export class JournalTail {
       return JournalTail.#read(this)
     }
     this.#isUnread = isBehind
-    for (const taken of entries) this.#give(taken)
+    for (const taken of entries) this.#advanceTo(taken)
     return { items: entries, isLast: true, isMoreDue: isMore || isBehind }
   }
 
   /** All entries of the run that the tail begins with, where that is at work here and short. */
-  #whole(): Page | undefined {
+  #cachedRun(): Page | undefined {
     const ordinal = this.#ordinal
     if (this.#seq !== -1 || this.#isEnded) return undefined
     const { watcher } = this.#watched
-    const whole = watcher.whole(ordinal)
+    const whole = watcher.cachedRun(ordinal)
     if (whole === undefined) return undefined
     const { entries, run } = whole
     watcher.follow(run, ordinal)
     watcher.committed.reached(ordinal, entries.length)
-    const items: Array<TakenEntry> = []
+    const items: Array<EventItem> = []
     for (const entry of entries) {
-      const item: TakenEntry = { _tag: "Event", run, ordinal, entry }
-      this.#give(item)
+      const item: EventItem = { _tag: "Event", run, ordinal, entry }
+      this.#advanceTo(item)
       items.push(item)
     }
     this.#isUnread = false
     return { items, isLast: true, isMoreDue: false }
   }
 
-  #give({ entry, ordinal, run }: TakenEntry): void {
+  #advanceTo({ entry, ordinal, run }: EventItem): void {
     this.#ordinal = ordinal
     this.#seq = entry.seq
     this.#isEnded = entry.event._tag === "RunEnded"
-    this.#isWithin = !this.#isEnded
+    this.#isMidRun = !this.#isEnded
     this.#progress.note(run, entry.event)
   }
 
@@ -234,8 +234,8 @@ export class JournalTail {
   static readonly #entries = Effect.fnUntraced(function* (self: JournalTail, task: AgentTask) {
     const { journal } = self.#services
     const entries = yield* entriesOf(journal, task.id, self.#seq + 1)
-    const isUnproven = self.#isUnproven && self.#seq >= 0
-    self.#isUnproven = false
+    const isUnproven = self.#isCursorUnverified && self.#seq >= 0
+    self.#isCursorUnverified = false
     if (entries.length > 0 || !isUnproven || isOver(task)) return entries
     const seen = yield* journal.read(task.id, self.#seq, 1)
     if (seen.length > 0) return entries
@@ -254,10 +254,10 @@ export class JournalTail {
     const from = self.#ordinal - 1
     const listed = yield* tasks.ofConversation(tenant, conversation, from, runs_max)
     // Only what is over is removed: its end does not come any more.
-    if (self.#isWithin && listed[0]?.ordinal !== self.#ordinal) return yield* removed
+    if (self.#isMidRun && listed[0]?.ordinal !== self.#ordinal) return yield* removed
     if (listed.length === 0) {
-      if (self.#isUnproven && after.ordinal > 0) yield* failIfAhead(tasks, self.#watched)
-      self.#isUnproven = false
+      if (self.#isCursorUnverified && after.ordinal > 0) yield* failIfAhead(tasks, self.#watched)
+      self.#isCursorUnverified = false
       // The run at the cursor, where there is one, was removed.
       self.#isEnded = true
     }
@@ -277,11 +277,11 @@ export class JournalTail {
       const entries = yield* Effect.catchTag(
         JournalTail.#entries(self, task),
         "RunQuarantined",
-        (fault) => (isOver(task) ? behindFault(fault, task, self.#seq) : Effect.fail(fault))
+        (fault) => (isOver(task) ? entriesAfterFault(fault, task, self.#seq) : Effect.fail(fault))
       )
       for (const entry of entries) {
-        const item: TakenEntry = { _tag: "Event", run, ordinal, entry }
-        self.#give(item)
+        const item: EventItem = { _tag: "Event", run, ordinal, entry }
+        self.#advanceTo(item)
         items.push(item)
       }
       if (entries.length === 0) self.#isEnded = isOver(task)

@@ -30,13 +30,13 @@ import type { OpenQuestions } from "../desk/OpenQuestions.ts"
 import * as ActorFibers from "./ActorFibers.ts"
 import * as ActorHost from "./ActorHost.ts"
 import { channelKey } from "../loop/Feed.ts"
-import { decoded } from "./DecodedRuntime.ts"
+import { withDecodedArguments } from "./DecodedRuntime.ts"
 import * as Ingress from "./Ingress.ts"
 import * as Recovery from "./Recovery.ts"
 import { openFeed } from "./Watch.ts"
 
 /** Keeps nothing in memory of what an erasure wrote over; undefined: it may have been any conversation. */
-const forget = (host: ActorHost.ActorHost, erased: ErasedConversation | undefined): void => {
+const forgetErased = (host: ActorHost.ActorHost, erased: ErasedConversation | undefined): void => {
   host.erasures++
   host.loop.files.forget()
   host.table.forgetPast(erased?.tenant)
@@ -54,10 +54,10 @@ const make = Effect.gen(function* () {
   const erasure = yield* SubjectErasure
   const watched = { journal, tasks, deadlines, feed, watch_ms: config.watch_ms }
   yield* journal.committed(feed.listener)
-  yield* erasure.erased((erased) => forget(host, erased))
+  yield* erasure.erased((erased) => forgetErased(host, erased))
   const [desk, owners] = [yield* ApprovalDesk, yield* Owners]
   yield* Recovery.start({ host, resume, wake, stop, desk, owners })
-  const runtime = decoded(
+  const runtime = withDecodedArguments(
     { digest: yield* Digest.Digest, tasks },
     {
       send,

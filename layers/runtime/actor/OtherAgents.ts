@@ -70,7 +70,7 @@ export const make = Effect.fnUntraced(function* (host: ActorHost) {
    * that agent may take no part: the conversation is a customer's and the agent is not for customers, or the memory of the
    * conversation belongs to another operator.
    */
-  const besideFirst = Effect.fnUntraced(function* (task: Task, by: Principal) {
+  const taskForOtherAgent = Effect.fnUntraced(function* (task: Task, by: Principal) {
     const { address, conversation, tenant } = task
     const found = yield* conversations.get(tenant, conversation)
     if (found === undefined || found.address.agent === address.agent) return undefined
@@ -94,7 +94,7 @@ export const make = Effect.fnUntraced(function* (host: ActorHost) {
     return taken
   })
 
-  return { holder, besideFirst }
+  return { holder, taskForOtherAgent }
 })
 
 export type OtherAgents = Effect.Success<ReturnType<typeof make>>

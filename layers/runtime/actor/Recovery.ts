@@ -26,13 +26,13 @@ const expired_max = 500
 const isOver = (status: string): boolean => ["complete", "failed", "cancelled"].includes(status)
 
 /** Starts the actor of an amended run that is not resident, if this process is to run it. */
-const rouse = Effect.fnUntraced(function* (host: ActorHost, wake: WakeActor, run: RunId) {
+const wakeAmendedRun = Effect.fnUntraced(function* (host: ActorHost, wake: WakeActor, run: RunId) {
   const { feed, hosting, loop, owner, table } = host
   const head = yield* loop.journal.head(run)
   const channel = channelKey(head.tenant, head.conversation)
   feed.reached(channel, head.ordinal, head.length)
   // An actor is about to take it, and looks at the amendment then.
-  if (table.isToBeTaken(head)) return
+  if (table.isStartPending(head)) return
   const waits = head.parkable || head.quarantined === true
   if (waits || !hosting.has(head.address, head.needs)) return table.clearAmended(run)
   table.unpark(run)
@@ -57,7 +57,7 @@ const sweep = Effect.fnUntraced(function* (host: ActorHost, wake: WakeActor) {
   }
   // The journal did not answer at the amendment, or another run of the address was first.
   for (const run of table.amendedRuns) {
-    yield* Effect.catchTag(rouse(host, wake, run), "RunNotFound", () =>
+    yield* Effect.catchTag(wakeAmendedRun(host, wake, run), "RunNotFound", () =>
       Effect.sync(() => table.clearAmended(run))
     )
   }
@@ -77,7 +77,7 @@ const onAmended =
     if (actor !== undefined) return wakeRun(actor.wakeup)
     if (table.isDraining) return
     table.markAmended(run)
-    background(Effect.ignore(rouse(host, wake, run)))
+    background(Effect.ignore(wakeAmendedRun(host, wake, run)))
   }
 
 /**
@@ -116,14 +116,14 @@ export const start = Effect.fnUntraced(function* ({
   wake
 }: Services): Effect.fn.Return<void, JournalError, Scope.Scope> {
   const { config, hosting, loop, owner, table } = host
-  const beat = () => loop.journal.beat(owner, config.lease_ms)
+  const heartbeat = () => loop.journal.beat(owner, config.lease_ms)
   const recover = sweep(host, wake)
-  yield* beat()
+  yield* heartbeat()
   yield* owners.attend(owner, hosting.hosted)
   yield* loop.journal.amended(onAmended(host, { resume, wake }), claimantOf(host, owners))
   // Finalizers run in reverse: the sweeps end first, then the actors, and what those need is closed after them.
   yield* Effect.addFinalizer(() => stop)
-  yield* startPeriodic(Math.max(config.lease_ms / 3, 1), beat())
+  yield* startPeriodic(Math.max(config.lease_ms / 3, 1), heartbeat())
   yield* startPeriodic(config.sweep_ms, Effect.andThen(desk.expire(expired_max), recover))
   // The runs of a process that is gone are taken up now, and not at the next sweep.
   yield* owners.gone(() => {

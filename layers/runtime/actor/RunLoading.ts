@@ -28,7 +28,7 @@ export class RunLoading {
   }
 
   /** Runs `load` in a place of its own, as soon as there is one. */
-  within<A, E, R>(line: Line, load: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
+  withPermit<A, E, R>(line: Line, load: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
     return Effect.uninterruptibleMask((restore) =>
       Effect.flatMap(restore(this.#enter(line)), (hasWaited) => {
         const loaded = Effect.ensuring(

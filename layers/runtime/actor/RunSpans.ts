@@ -127,11 +127,11 @@ export const traceRun = <A, E, R>(
   journal: RunJournal["Service"],
   run: RunId,
   { accepted, length }: RunState,
-  going: Effect.Effect<A, E, R>
+  effect: Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> =>
   Effect.withFiber((fiber) => {
     const { tracer } = fiber.cache
-    if (accepted === undefined) return going
+    if (accepted === undefined) return effect
     const { address, conversation, sampled = true, span_id, trace_id } = accepted
     const parent =
       span_id === undefined
@@ -139,16 +139,16 @@ export const traceRun = <A, E, R>(
         : Tracer.externalSpan({ traceId: trace_id, spanId: span_id, sampled })
     if (tracer === undefined || !sampled) {
       // No span here; what it calls and sends is still beneath its sender's.
-      return parent === undefined ? going : Effect.withParentSpan(going, parent)
+      return parent === undefined ? effect : Effect.withParentSpan(effect, parent)
     }
     const waited = Effect.gen(function* () {
-      const leg = yield* Effect.orDie(Effect.currentParentSpan)
+      const runSpan = yield* Effect.orDie(Effect.currentParentSpan)
       const entries = yield* journal.read(run, 0, entries_max)
-      for (const wait of answeredWaits(entries)) recordWait(tracer, leg, run, wait)
+      for (const wait of answeredWaits(entries)) recordWait(tracer, runSpan, run, wait)
     })
     return Effect.withSpan(
       // A failure to read the waits does not fail the run. One that has just begun has none.
-      length <= begun_length ? going : Effect.andThen(Effect.ignore(waited), going),
+      length <= begun_length ? effect : Effect.andThen(Effect.ignore(waited), effect),
       `invoke_agent ${address.agent}`,
       {
         kind: "internal",

@@ -12,7 +12,7 @@ import type { AddressConflict, IdempotencyConflict } from "../../../src/delivery
 import { MessageTooLarge, NestedTooDeep, saidOf } from "../../../src/delivery/AgentTask.ts"
 import type { ConversationId, MessageId, RunId, Tenant } from "../../../src/Ids.ts"
 import { anchoredConversation } from "../../../src/memory/MemoryAnchors.ts"
-import type { ReadPart } from "../../../src/entry/GivenParts.ts"
+import type { ReadPart } from "../../../src/entry/MessageParts.ts"
 import type { Principal } from "../../../src/Principal.ts"
 import { isLimitedToOwn } from "../../../src/Rights.ts"
 import { rolesOf } from "../../../src/Principal.ts"
@@ -25,7 +25,7 @@ import type { Accepted, NewTask } from "../../../services/TaskStore.ts"
 import { digestOf } from "../tool/CallDigests.ts"
 import type { RunSecrets } from "../tool/RunSecrets.ts"
 import { storeParts } from "../tool/StoredParts.ts"
-import { acceptedOf } from "./Acceptance.ts"
+import { runAcceptedOf } from "./Acceptance.ts"
 import type { BeginTask } from "./ActorFibers.ts"
 import type { ActorHost } from "./ActorHost.ts"
 import { contextReaders } from "./ContextReaders.ts"
@@ -50,10 +50,10 @@ const isRefused = (cause: Cause.Cause<{ readonly _tag: string }>): boolean =>
  * takes it up at once; otherwise a relay delivers it. Where it is not known what became of the acceptance, what the claim may
  * hold is given back, and a run that it may have begun is found by the next sweep.
  */
-const accepting = (host: ActorHost, begin: BeginTask) => (task: Omit<NewTask, "claim">) =>
+const makeAcceptTask = (host: ActorHost, begin: BeginTask) => (task: Omit<NewTask, "claim">) =>
   Effect.suspend(() => {
     const { background, dispatches, owner, table, tasks } = host
-    const claim = { ...dispatches.claim(), begins: { owner, accepted: acceptedOf(host, task) } }
+    const claim = { ...dispatches.claim(), begins: { owner, accepted: runAcceptedOf(host, task) } }
     table.beginAccepting(task.id)
     return Effect.onExit(tasks.accept({ ...task, claim }), (exit) =>
       Effect.sync(() => {
@@ -72,7 +72,7 @@ const accepting = (host: ActorHost, begin: BeginTask) => (task: Omit<NewTask, "c
 type Accept<E> = (task: Omit<NewTask, "claim">, by: Principal) => Effect.Effect<Accepted, E>
 
 /** The conversation is another agent's, or the key named a message of one. */
-const isElsewhere = (error: {
+const isAgentConflict = (error: {
   readonly _tag: string
 }): error is AddressConflict | IdempotencyConflict =>
   error._tag === "AddressConflict" || error._tag === "IdempotencyConflict"
@@ -81,7 +81,7 @@ const isElsewhere = (error: {
  * Keeps the secrets of a message for its run, before the run may begin. Sent again by the same sender, the message gives them to
  * the run that it named before.
  */
-const acceptingSecrets =
+const makeAcceptWithSecrets =
   <E extends { readonly _tag: string }>(known: RunSecrets, accept: Accept<E>) =>
   (task: Omit<NewTask, "claim">, secrets: RunContext, by: Principal) =>
     Effect.suspend(() => {
@@ -130,7 +130,7 @@ const conversationOf = Effect.fnUntraced(function* (
 })
 
 /** Why the message is too large, or may not begin one more run below the run that sends it; undefined if neither. */
-const messageRefused = (
+const messageRefusal = (
   message: Message,
   { limits }: AgentSpec
 ): NestedTooDeep | MessageTooLarge | undefined => {
@@ -169,23 +169,23 @@ const storedParts = (
 export const make = Effect.fnUntraced(function* (
   host: ActorHost,
   begin: BeginTask,
-  { besideFirst }: OtherAgents
+  { taskForOtherAgent }: OtherAgents
 ) {
   const { loop, table } = host
   const { directory } = loop
   const random = yield* SecureRandom.SecureRandom
   const ids = { digest: yield* Digest.Digest, random }
 
-  const acceptAt = accepting(host, begin)
+  const acceptTask = makeAcceptTask(host, begin)
   const accept = (task: Omit<NewTask, "claim">, by: Principal) =>
-    Effect.catchIf(acceptAt(task), isElsewhere, (error) =>
-      besideFirst(task, by).pipe(
+    Effect.catchIf(acceptTask(task), isAgentConflict, (error) =>
+      taskForOtherAgent(task, by).pipe(
         Effect.catchTag("JournalError", ({ message }) => Effect.fail(new StoreError({ message }))),
-        Effect.flatMap((taken) => (taken === undefined ? Effect.fail(error) : acceptAt(taken)))
+        Effect.flatMap((taken) => (taken === undefined ? Effect.fail(error) : acceptTask(taken)))
       )
     )
   const readContext = contextReaders(directory)
-  const acceptTold = acceptingSecrets(host.loop.secrets, accept)
+  const acceptWithSecrets = makeAcceptWithSecrets(host.loop.secrets, accept)
   const sendMessage = Effect.fnUntraced(function* (
     traceOf: TraceOf,
     message: Message,
@@ -198,7 +198,7 @@ export const make = Effect.fnUntraced(function* (
       const available = directory.all.map((each) => each.spec.name)
       return yield* new AgentNotFound({ agent: message.agent, available })
     }
-    const refused = messageRefused(message, agent.spec)
+    const refused = messageRefusal(message, agent.spec)
     if (refused !== undefined) return yield* refused
     const { context, secrets } = yield* readContext(agent, message.context)
     const conversation = yield* conversationOf(ids, agent.spec, message, by)
@@ -226,7 +226,7 @@ export const make = Effect.fnUntraced(function* (
       reject_when_busy: agent.spec.mailbox === "reject",
       message_id: (yield* random.uuidV7()) as MessageId
     }
-    return yield* secrets === undefined ? accept(task, by) : acceptTold(task, secrets, by)
+    return yield* secrets === undefined ? accept(task, by) : acceptWithSecrets(task, secrets, by)
   })
 
   return (message: Message, by: Principal) =>

@@ -67,12 +67,12 @@ export const make = (parts: TurnParts): NonNullable<ResolvedAgent["forTurn"]> =>
   const known = new WeakMap<ResolvedAgent, Map<string, AgentOfTurn>>()
   const { context: reader, instructions: write, offers } = parts
   return (agent, { context, ...judged }) => {
-    const told =
+    const decoded =
       reader === undefined ? undefined : contextFor(reader, { context, secrets: undefined })
-    if (told !== undefined && Exit.isFailure(told)) {
+    if (decoded !== undefined && Exit.isFailure(decoded)) {
       throw new TypeError("the context of the run is not what the agent reads")
     }
-    const run: TurnRun = { ...judged, agent: agent.spec.name, context: told?.value }
+    const run: TurnRun = { ...judged, agent: agent.spec.name, context: decoded?.value }
     const instructions = write === undefined ? agent.spec.instructions : instructionsOf(write, run)
     const without = withheldBy(offers, run).filter((name) => agent.tools.has(name))
     const key = JSON.stringify([instructions, without])

@@ -21,9 +21,9 @@ import { ModelTurnObservers } from "../../../services/ModelTurnObserver.ts"
 import type { ToolCallObserver } from "../../../services/ToolCallObserver.ts"
 import { ToolCallObservers } from "../../../services/ToolCallObserver.ts"
 import { callCatching } from "../tool/Catching.ts"
-import { exceptionBehind } from "../tool/Failures.ts"
-import type { ReportFault } from "../tool/Faults.ts"
-import { exceptionOf } from "../tool/Faults.ts"
+import { exceptionBehind } from "../tool/FailedOutcome.ts"
+import type { ReportFault } from "../tool/FaultReport.ts"
+import { exceptionOf } from "../tool/FaultReport.ts"
 import { observeUnknownCalls } from "./UnknownCalls.ts"
 
 /** Called once after events of a run are durable, with the state after them. Never throws. */
@@ -42,15 +42,15 @@ const notifyEach = <A>(
 }
 
 /** What is left of an observer's call: why it threw, or the promise that an `async` function gives. */
-type Left = Cause.Cause<never> | PromiseLike<unknown>
+type ObserverResult = Cause.Cause<never> | PromiseLike<unknown>
 
-const notify = <A>(observe: (fact: A) => unknown, fact: A): Left | undefined => {
+const notify = <A>(observe: (fact: A) => unknown, fact: A): ObserverResult | undefined => {
   const given = observe(fact)
   return Predicate.isPromiseLike(given) ? given : undefined
 }
 
 /** Nobody waits for a promise, and its rejection is reported as what an observer throws is. */
-const reportBroken = (left: Left, report: ReportFault): void => {
+const reportBroken = (left: ObserverResult, report: ReportFault): void => {
   const broke = (cause: Cause.Cause<never>) => report("an observer broke", exceptionOf(cause), {})
   if (Cause.isCause(left)) broke(left as Cause.Cause<never>)
   else void Promise.resolve(left).catch((defect: unknown) => broke(Cause.die(defect)))
@@ -88,12 +88,17 @@ const observeTurns = (
         onDurable(run, state, events)
         for (const [at, event] of events.entries()) {
           if (event._tag === "ModelTurned") {
-            const where = whereOf(run, state, event.frame, events, at)
+            const where = usageSubjectOf(run, state, event.frame, events, at)
             notifyEach(observers, usedBy(where, event), report)
           } else if (event._tag === "CallSettled" || event._tag === "CallUnknown") {
             if (event.spent === undefined) continue
             const frame = state.calls.get(event.call)?.frame ?? rootFrame
-            notifySpent(observers, whereOf(run, state, frame, events, at), event.spent, report)
+            notifySpent(
+              observers,
+              usageSubjectOf(run, state, frame, events, at),
+              event.spent,
+              report
+            )
           }
         }
       }
@@ -104,16 +109,16 @@ export const makeOnDurable = Effect.fnUntraced(function* (clock: Clock.Clock, re
   return yield* observeUnknownCalls(observeTurns(yield* ModelTurnObservers, calls, report))
 })
 
-type Where = Pick<ModelUsed, "agent" | "run" | "tenant" | "trace_id">
+type UsageSubject = Pick<ModelUsed, "agent" | "run" | "tenant" | "trace_id">
 
 /** Of a frame at an event. The state is that after all events, one of which may have handed the conversation over. */
-const whereOf = (
+const usageSubjectOf = (
   run: RunId,
   state: RunState,
   frame: FrameId,
   events: ReadonlyArray<RunEvent>,
   at: number
-): Where => {
+): UsageSubject => {
   const { tenant, trace_id } = state.accepted
   const handed =
     frame === rootFrame
@@ -123,7 +128,7 @@ const whereOf = (
   return { run, tenant, agent, trace_id }
 }
 
-const usedBy = (where: Where, { cost, model, usage }: ModelTurned): ModelUsed => ({
+const usedBy = (where: UsageSubject, { cost, model, usage }: ModelTurned): ModelUsed => ({
   ...where,
   ...(model === undefined ? undefined : { model }),
   ...(usage === undefined ? undefined : { usage }),
@@ -132,7 +137,7 @@ const usedBy = (where: Where, { cost, model, usage }: ModelTurned): ModelUsed =>
 
 const notifySpent = (
   observers: ReadonlyArray<ModelTurnObserver>,
-  where: Where,
+  where: UsageSubject,
   { tool, uses }: Spending,
   report: ReportFault
 ) => {

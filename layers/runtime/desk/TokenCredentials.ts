@@ -36,7 +36,7 @@ const entitled = (by: Principal) => {
 }
 
 /** Digests of texts, and stored tokens by them. */
-const lookUp = (digest: Digest.Digest["Service"], tokens: AccessTokens["Service"]) => {
+const tokenLookup = (digest: Digest.Digest["Service"], tokens: AccessTokens["Service"]) => {
   const hash = (text: string) => digest.digest(Digest.sha256, new TextEncoder().encode(text))
   const hexOf = (text: string) => Effect.map(hash(text), (bytes) => Hex.encode(bytes))
   const now = Clock.currentTimeMillis
@@ -69,7 +69,7 @@ export const issuer: Effect.Effect<
 > = Effect.gen(function* () {
   const random = yield* SecureRandom.SecureRandom
   const tokens = yield* AccessTokens
-  const { hexOf, now, stored } = lookUp(yield* Digest.Digest, tokens)
+  const { hexOf, now, stored } = tokenLookup(yield* Digest.Digest, tokens)
 
   return {
     create: Effect.fn("Credentials.create")(function* (request, by, using) {
@@ -109,7 +109,7 @@ const make = Effect.fnUntraced(function* (credentials: ReadonlyArray<Credential>
       principal
     }))
   )
-  const { hash, noteUse, now, stored } = lookUp(digest, tokens)
+  const { hash, noteUse, now, stored } = tokenLookup(digest, tokens)
 
   const verify = Effect.fnUntraced(function* (token: Redacted.Redacted) {
     const text = Redacted.value(token)

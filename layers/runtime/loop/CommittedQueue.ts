@@ -8,7 +8,7 @@ import type { JournalEntry } from "../../../src/run/RunEvent.ts"
 import { appended } from "../../../src/ShortList.ts"
 import type { FeedItem } from "../../../services/AgentRuntime.ts"
 import type { Committed } from "../../../services/RunJournal.ts"
-import type { HeldUnits } from "./HeldUnits.ts"
+import type { BufferQuota } from "./BufferQuota.ts"
 
 const entries_max = 256
 const watcher_units_max = 1_000_000
@@ -29,11 +29,11 @@ export interface Position {
 }
 
 /** An entry as a watcher gets it. */
-export type TakenEntry = Extract<FeedItem, { readonly _tag: "Event" }>
+export type EventItem = Extract<FeedItem, { readonly _tag: "Event" }>
 
-interface Taken {
+interface TakenBatch {
   /** At most 16, the first directly after the position. The list is the caller's. */
-  readonly entries: Array<TakenEntry>
+  readonly entries: Array<EventItem>
   /** More can be taken at once. */
   readonly isMore: boolean
   /** The journal has more, and this queue does not. */
@@ -54,15 +54,15 @@ const endOf = ({ count, from }: Committed): number => from + count
 
 const unitsOf = ({ count, size }: Committed): number => size + count * entry_units
 
-const takenOf = (
+const eventItemsOf = (
   run: RunId,
   ordinal: number,
   entries: ReadonlyArray<JournalEntry>
-): Array<TakenEntry> => entries.map((entry) => ({ _tag: "Event", run, ordinal, entry }))
+): Array<EventItem> => entries.map((entry) => ({ _tag: "Event", run, ordinal, entry }))
 
 export class CommittedQueue {
   readonly #tenant: Tenant
-  readonly #waiting: HeldUnits
+  readonly #quota: BufferQuota
   /** By ordinal. */
   readonly #runs = new Map<number, KnownRun>()
   #entries = 0
@@ -70,9 +70,9 @@ export class CommittedQueue {
   /** So many runs were known that they were forgotten. */
   #hasForgotten = false
 
-  constructor(tenant: Tenant, waiting: HeldUnits) {
+  constructor(tenant: Tenant, quota: BufferQuota) {
     this.#tenant = tenant
-    this.#waiting = waiting
+    this.#quota = quota
   }
 
   /** Adds durable entries of the run with this ordinal. What cannot be given in order is dropped, and read in the journal. */
@@ -93,8 +93,8 @@ export class CommittedQueue {
   }
 
   /** Takes what comes directly after the position. What is before it is dropped. */
-  take({ isEnded, ordinal, seq }: Position): Taken {
-    let entries: Array<TakenEntry> = no_entries
+  take({ isEnded, ordinal, seq }: Position): TakenBatch {
+    let entries: Array<EventItem> = no_entries
     let current = isEnded ? ordinal + 1 : ordinal
     let next = isEnded ? 0 : seq + 1
     this.#dropBefore(current)
@@ -106,7 +106,11 @@ export class CommittedQueue {
       if (room === 0) return { entries, isMore: true, isBehind: false }
       const from = next - append.from
       const isWhole = from === 0 && read.length <= room
-      const taken = takenOf(append.run, current, isWhole ? read : read.slice(from, from + room))
+      const taken = eventItemsOf(
+        append.run,
+        current,
+        isWhole ? read : read.slice(from, from + room)
+      )
       // Usually one append is all that waits, and the list is as long as it has entries (bench row `send`, 1,000 runs).
       entries = entries === no_entries ? taken : entries.concat(taken)
       next += taken.length
@@ -152,7 +156,7 @@ export class CommittedQueue {
       this.drop()
     }
     if (committed.count > entries_max || units > watcher_units_max) return false
-    if (this.#waiting.hold(this.#tenant, units) !== undefined) {
+    if (this.#quota.reserve(this.#tenant, units) !== undefined) {
       this.drop()
       return false
     }
@@ -165,7 +169,7 @@ export class CommittedQueue {
     const units = unitsOf(committed)
     this.#entries -= committed.count
     this.#units -= units
-    this.#waiting.release(this.#tenant, units)
+    this.#quota.release(this.#tenant, units)
   }
 
   #drop(run: KnownRun): void {

@@ -38,14 +38,14 @@ const summary_tokens = { least: 64, most: 2_000 }
 /** A summary may take an eighth of the room beside system text and tools. */
 const of_room = 8
 
-type Found = Pick<Compacted, "how"> &
+type CompactionFacts = Pick<Compacted, "how"> &
   Partial<Pick<Compacted, "usage" | "model" | "cost" | "fallback">>
 
 const input = (
   subject: CompactionSubject,
   cause: Compacted["cause"],
-  made: Plan,
-  found: Found
+  plan: Plan,
+  found: CompactionFacts
 ): RunInput => ({
   _tag: "Compacts",
   compaction: {
@@ -53,10 +53,10 @@ const input = (
     step: subject.frame.step + 1,
     cause,
     ...found,
-    ...(made.history === undefined ? undefined : { history: made.history }),
-    ...(made.own === undefined ? undefined : { own: made.own }),
-    tokens_before: made.tokens_before,
-    tokens_after: made.tokens_after,
+    ...(plan.history === undefined ? undefined : { history: plan.history }),
+    ...(plan.own === undefined ? undefined : { own: plan.own }),
+    tokens_before: plan.tokens_before,
+    tokens_after: plan.tokens_after,
     tokens_max: contextMax(subject.agent, subject.frame)
   }
 })
@@ -66,7 +66,7 @@ const spent = (
   { prices }: Services,
   { spec }: ResolvedAgent,
   turn: Turn
-): Pick<Found, "usage" | "model" | "cost"> => ({
+): Pick<CompactionFacts, "usage" | "model" | "cost"> => ({
   ...(turn.usage === undefined ? undefined : { usage: turn.usage }),
   ...(turn.model === undefined ? undefined : { model: turn.model }),
   ...(prices === undefined ? undefined : { cost: costOf(prices, spec.name, turn, spec.model) })
@@ -102,7 +102,7 @@ export const compaction = (
   }
   const cut = planCompaction(prompt, { ...bounds, summary_tokens_max: 0 }, measure)
   if (cut === undefined) return undefined
-  const truncated = (found: Omit<Found, "how">): RunInput =>
+  const truncated = (found: Omit<CompactionFacts, "how">): RunInput =>
     input(subject, cause, cut, { how: "truncated", ...found })
   const planned =
     spec.compaction === "summarise"

@@ -11,9 +11,9 @@ import type { CallId, ConversationId, FrameId, RunId, Tenant } from "../../../sr
 import type { FeedItem } from "../../../services/AgentRuntime.ts"
 import type { ModelDelta } from "../../../services/ModelGateway.ts"
 import type { Committed, CommitListener } from "../../../services/RunJournal.ts"
-import { WholeRuns } from "./WholeRuns.ts"
+import { ShortRunCache } from "./ShortRunCache.ts"
 import { CommittedQueue, waiting_bounds } from "./CommittedQueue.ts"
-import { HeldUnits } from "./HeldUnits.ts"
+import { BufferQuota } from "./BufferQuota.ts"
 
 export type Delta = Extract<FeedItem, { _tag: "Delta" }>
 
@@ -46,7 +46,7 @@ export interface Watcher {
   /** What was committed here, from the moment that its run is followed. */
   readonly committed: CommittedQueue
   /** All entries of the run with this ordinal, if it is at work here and they are few; undefined = read the journal. */
-  readonly whole: (ordinal: number) => ReturnType<WholeRuns["at"]>
+  readonly cachedRun: (ordinal: number) => ReturnType<ShortRunCache["get"]>
   /** From now on what this process appends to the run reaches the queues of all watchers of the conversation. */
   readonly follow: (run: RunId, ordinal: number) => void
   /** Takes what waits. The first piece of a turn has offset 0, or continues where the last one that was taken ended. */
@@ -104,7 +104,7 @@ class ChannelWatcher {
   readonly #reader: WakeWatcher
   readonly #channel: Channel
   readonly #tenant: Tenant
-  readonly #held: HeldUnits
+  readonly #quota: BufferQuota
   #waiting: Array<Delta | Output>
   #units = 0
   /** What waited was dropped: the turns in progress are given from their start. */
@@ -115,14 +115,14 @@ class ChannelWatcher {
     reader: WakeWatcher,
     committed: CommittedQueue,
     tenant: Tenant,
-    held: HeldUnits
+    quota: BufferQuota
   ) {
     this.#channel = channel
     this.#waiting = channel.inProgress
     this.#reader = reader
     this.committed = committed
     this.#tenant = tenant
-    this.#held = held
+    this.#quota = quota
   }
 
   wake(isUnknown: boolean): void {
@@ -146,7 +146,7 @@ class ChannelWatcher {
 
   /** What waits is dropped. */
   drop(): void {
-    this.#held.release(this.#tenant, this.#units)
+    this.#quota.release(this.#tenant, this.#units)
     this.#units = 0
     this.#waiting = []
   }
@@ -155,7 +155,7 @@ class ChannelWatcher {
     if (this.#isBehind) return
     const units = piece.text.length + piece_units
     const hasRoom = this.#waiting.length < pending_max && this.#units + units <= pending_units_max
-    if (hasRoom && this.#held.hold(this.#tenant, units) === undefined) {
+    if (hasRoom && this.#quota.reserve(this.#tenant, units) === undefined) {
       this.#units += units
       this.#waiting.push(piece)
     } else {
@@ -173,8 +173,8 @@ interface FollowedRun {
 export class Feed {
   readonly #channels = new Map<ChannelKey, Channel>()
   readonly #followed = new Map<RunId, FollowedRun>()
-  readonly #waiting = new HeldUnits(waiting_bounds)
-  readonly #whole = new WholeRuns()
+  readonly #quota = new BufferQuota(waiting_bounds)
+  readonly #shortRuns = new ShortRunCache()
 
   #isClosed = false
 
@@ -195,14 +195,14 @@ export class Feed {
 
   /** Tenants for whose watchers something waits. */
   get waiting(): number {
-    return this.#waiting.tenants
+    return this.#quota.tenants
   }
 
   /** For the journal: queues what it has made durable, and wakes those who watch. */
   readonly listener: CommitListener = {
-    wants: (run) => this.#followed.has(run) || this.#whole.has(run),
+    wants: (run) => this.#followed.has(run) || this.#shortRuns.has(run),
     take: (committed) => {
-      this.#whole.add(committed)
+      this.#shortRuns.add(committed)
       this.#queue(committed)
     }
   }
@@ -211,12 +211,12 @@ export class Feed {
   watch(tenant: Tenant, conversation: ConversationId, reader: WakeWatcher): Watcher {
     const key = channelKey(tenant, conversation)
     const channel = this.#open(key)
-    const committed = new CommittedQueue(tenant, this.#waiting)
-    const watcher = new ChannelWatcher(channel, reader, committed, tenant, this.#waiting)
+    const committed = new CommittedQueue(tenant, this.#quota)
+    const watcher = new ChannelWatcher(channel, reader, committed, tenant, this.#quota)
     channel.watchers.add(watcher)
     return {
       committed,
-      whole: (ordinal) => this.#whole.at(key, ordinal),
+      cachedRun: (ordinal) => this.#shortRuns.get(key, ordinal),
       follow: (run, ordinal) => this.#follow(channel, run, ordinal),
       take: () => watcher.take(),
       close: () => {
@@ -242,13 +242,13 @@ export class Feed {
   }
 
   /** Keeps all entries of a run that is at work here, for those who begin to watch it. */
-  keep(key: ChannelKey, ordinal: number, committed: Committed): void {
-    this.#whole.keep(key, ordinal, committed)
+  cacheRun(key: ChannelKey, ordinal: number, committed: Committed): void {
+    this.#shortRuns.set(key, ordinal, committed)
   }
 
   /** Not any more: the run waits for people, and another process may know of their answer first. */
-  stopKeeping(run: RunId): void {
-    this.#whole.forget(run)
+  uncacheRun(run: RunId): void {
+    this.#shortRuns.delete(run)
   }
 
   /** The run's journal has at least so many entries. Whoever has not got them takes them, or reads the journal. */
@@ -273,7 +273,7 @@ export class Feed {
 
   /** What waits for watchers of the conversation, or of all, was written over: they read the journal. */
   forget(key: ChannelKey | undefined): void {
-    this.#whole.forgetAll(key)
+    this.#shortRuns.deleteAll(key)
     for (const [each, channel] of this.#channels) {
       if (key !== undefined && each !== key) continue
       for (const { committed } of channel.watchers) committed.drop()
@@ -311,7 +311,7 @@ export class Feed {
 
   /** The run has ended, or has left this process. */
   endRun(key: ChannelKey, run: RunId): void {
-    this.#whole.forget(run)
+    this.#shortRuns.delete(run)
     const channel = this.#channels.get(key)
     if (channel === undefined) return
     const { turns } = channel

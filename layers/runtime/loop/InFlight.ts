@@ -61,7 +61,7 @@ export class InFlight {
   }
 
   #launch(work: Work, started: StartedWork): boolean {
-    return started.ended === undefined
+    return started.inputOfExit === undefined
       ? this.#launchInput(work, started)
       : this.#launchTimed(work, started)
   }
@@ -92,7 +92,7 @@ export class InFlight {
       running.cancelDeadline = this.#loop.deadlines.after(timed.timeout_ms, () => {
         if (running.fiber !== fiber) return
         running.fiber = undefined
-        this.#loop.complete(running, timed.late())
+        this.#loop.complete(running, timed.inputOfTimeout())
         this.#interrupt(fiber)
         this.#loop.wake()
       })
@@ -127,17 +127,19 @@ export class InFlight {
     exit: Exit.Exit<A, E>,
     running: WorkInFlight | undefined
   ): boolean {
-    const instead = Exit.isFailure(exit) ? timed.instead?.(exit.cause) : timed.after?.(exit.value)
-    if (instead !== undefined) {
+    const following = Exit.isFailure(exit)
+      ? timed.workAfterFailure?.(exit.cause)
+      : timed.workAfterSuccess?.(exit.value)
+    if (following !== undefined) {
       if (running !== undefined) this.remove(running.key)
-      return this.#launchInput(work, instead)
+      return this.#launchInput(work, following)
     }
-    this.#loop.complete(running, timed.ended(exit))
+    this.#loop.complete(running, timed.inputOfExit(exit))
     return true
   }
 
   /** Interrupts what is in flight and not wanted. */
-  keep(wanted: ReadonlyArray<Work>): void {
+  interruptUnwanted(wanted: ReadonlyArray<Work>): void {
     if (this.count === 0) return
     const isWanted = keysOf(wanted)
     const first = this.#first

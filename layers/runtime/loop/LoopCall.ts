@@ -25,7 +25,7 @@ export class LoopCall implements CallHost {
   readonly #id: CallId
   /** The call, and the state that it was looked up in: a refused append replaces the run's state. */
   #call: CallState
-  #callOf: RunState
+  #stateOfCall: RunState
   readonly agent: ResolvedAgent
   #authorized: Authorized | undefined
 
@@ -33,7 +33,7 @@ export class LoopCall implements CallHost {
     this.#loop = loop
     this.#id = call.id
     this.#call = call
-    this.#callOf = loop.writer.state
+    this.#stateOfCall = loop.writer.state
     this.agent = agent
   }
 
@@ -59,8 +59,8 @@ export class LoopCall implements CallHost {
 
   call(): CallState {
     const { state } = this.#loop.writer
-    if (this.#callOf !== state) {
-      this.#callOf = state
+    if (this.#stateOfCall !== state) {
+      this.#stateOfCall = state
       this.#call = callOf(state, this.#id)
     }
     return this.#call
@@ -94,13 +94,13 @@ export class LoopCall implements CallHost {
   }
 
   /** The dispatch, with what was authorised in advance. */
-  #audited<Input extends Dispatches>(input: Input): Input {
+  #withAuthorization<Input extends Dispatches>(input: Input): Input {
     return this.#authorized === undefined ? input : { ...input, authorized: this.#authorized }
   }
 
   dispatch(input: Dispatches): Effect.Effect<boolean> {
     return Effect.callback((resume) => {
-      this.#loop.submit(this.#audited(input), () =>
+      this.#loop.submit(this.#withAuthorization(input), () =>
         resume(Effect.sync(() => this.#isDispatched(input)))
       )
     })
@@ -122,7 +122,7 @@ export class LoopCall implements CallHost {
     record: (exit: Exit.Exit<Outcome, unknown>) => RunInput
   ): Effect.Effect<void> {
     return Effect.callback((resume) => {
-      const dispatches = this.#audited({
+      const dispatches = this.#withAuthorization({
         _tag: "Dispatches",
         call: this.#id,
         key,

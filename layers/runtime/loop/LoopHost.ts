@@ -11,7 +11,7 @@ import type { ActorContext, BegunSideEffect, Fork, StartedWork } from "../tool/C
 import type { Deadlines } from "../tool/Deadlines.ts"
 import type { PartStore } from "../tool/StoredParts.ts"
 import type { RunSecrets } from "../tool/RunSecrets.ts"
-import type { FaultAnnotations } from "../tool/Faults.ts"
+import type { FaultAnnotations } from "../tool/FaultReport.ts"
 import type { ToolOutput } from "./Feed.ts"
 import type { WorkInFlight } from "./InFlight.ts"
 import type { RunWriter, Transaction } from "./RunWriter.ts"

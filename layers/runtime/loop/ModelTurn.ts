@@ -12,7 +12,7 @@ import type { AnswerSchema } from "../../../src/run/AnswerSchema.ts"
 import { undeclaredOf } from "../../../src/agent/ProviderTools.ts"
 import type { ProviderTool } from "../../../src/agent/ProviderTools.ts"
 import { answerInstruction, fitAnswer } from "../../../src/run/AnswerSchema.ts"
-import { filtered_reason } from "../../../src/run/CutTurn.ts"
+import { filtered_reason } from "../../../src/run/IncompleteTurn.ts"
 import type { RunInput, Turn } from "../../../src/run/RunDecider.ts"
 import type { ModelTurned, TurnGiven } from "../../../src/run/RunEvent.ts"
 import type { FrameState, RunState } from "../../../src/run/RunState.ts"
@@ -23,15 +23,15 @@ import type { ModelDelta, ModelRequest } from "../../../services/ModelGateway.ts
 import { media_unsupported, ModelError } from "../../../services/ModelGateway.ts"
 import type { InputWork, StartedWork, TimedWork } from "../tool/CallHost.ts"
 import { callCatching } from "../tool/Catching.ts"
-import { storeGiven } from "../tool/StoredParts.ts"
-import { exceptionOf } from "../tool/Faults.ts"
+import { storeFileInput } from "../tool/StoredParts.ts"
+import { exceptionOf } from "../tool/FaultReport.ts"
 import { none_offered } from "../tool/ProviderToolGate.ts"
 import { judgedRun } from "../tool/ToolGate.ts"
 import type { CompactionSubject } from "./Compactor.ts"
 import { compaction } from "./Compactor.ts"
 import { isDone } from "./DoneEffect.ts"
 import type { LoopServices } from "./LoopServices.ts"
-import { ownTurn } from "./OwnTurn.ts"
+import { checkedTurn } from "./CheckedTurn.ts"
 import { recallBefore } from "./PromptMemory.ts"
 import type { PromptMeter } from "./PromptMeter.ts"
 
@@ -74,22 +74,22 @@ export class ModelTurn implements CompactionSubject, TimedWork<Turn, ModelError>
     this.meter = meter
   }
 
-  ended(exit: Exit.Exit<Turn, ModelError>): RunInput {
-    return callCatching(inputOf, this, exit, (defect) => broken(this, Cause.die(defect)))
+  inputOfExit(exit: Exit.Exit<Turn, ModelError>): RunInput {
+    return callCatching(inputOf, this, exit, (defect) => reportDefect(this, Cause.die(defect)))
   }
 
   /** A prompt that the provider finds too long is cut, and the turn is wanted again. */
-  instead(cause: Cause.Cause<ModelError>): InputWork | undefined {
-    return callCatching(cutIfTooLong, this, cause, dying)
+  workAfterFailure(cause: Cause.Cause<ModelError>): InputWork | undefined {
+    return callCatching(cutIfTooLong, this, cause, defectWork)
   }
 
   /** Files that the model made are stored before the journal names them. */
-  after(turn: Turn): InputWork | undefined {
-    return callCatching(filesOf, this, turn, dying)
+  workAfterSuccess(turn: Turn): InputWork | undefined {
+    return callCatching(filesOf, this, turn, defectWork)
   }
 
-  late(): RunInput {
-    return brokenTurn(this.work)
+  inputOfTimeout(): RunInput {
+    return defectTurn(this.work)
   }
 }
 
@@ -98,7 +98,7 @@ export class ModelTurn implements CompactionSubject, TimedWork<Turn, ModelError>
  * throws, or that gives what is not JSON, fails this turn and not the loop.
  */
 export const callModel = (turn: ModelTurn): StartedWork =>
-  callCatching(begin, turn, undefined, dying)
+  callCatching(begin, turn, undefined, defectWork)
 
 /** The agent as this turn has it. Whatever its functions throw ends the frame, and operators are told. */
 const agentOfTurn = (turn: ModelTurn, forTurn: NonNullable<ResolvedAgent["forTurn"]>) => {
@@ -162,7 +162,7 @@ const beginWith = (turn: ModelTurn, given?: Effect.Effect<TurnGiven>): StartedWo
     files !== undefined && meter.hasFiles(state, frame)
       ? withFiles(turn, files, request, sink)
       : modelEffect(services, request, sink)
-  turn.effect = given === undefined ? effect : behindGiven(turn, given, effect)
+  turn.effect = given === undefined ? effect : afterTurnGiven(turn, given, effect)
   return turn
 }
 
@@ -191,7 +191,7 @@ const withFiles = (
     modelEffect(services, { ...request, files: loaded }, sink)
   )
 
-const behindGiven = (
+const afterTurnGiven = (
   turn: ModelTurn,
   given: Effect.Effect<TurnGiven>,
   effect: ModelTurn["effect"]
@@ -219,16 +219,16 @@ const inputOf = (turn: ModelTurn, exit: Exit.Exit<Turn, ModelError>): RunInput =
   const error = Cause.findErrorOption(exit.cause)
   return Option.isSome(error) && isModelError(error.value)
     ? failed(turn.work, error.value)
-    : broken(turn, exit.cause)
+    : reportDefect(turn, exit.cause)
 }
 
-const dying = (defect: unknown): InputWork => ({ effect: Exit.die(defect) })
+const defectWork = (defect: unknown): InputWork => ({ effect: Exit.die(defect) })
 
 /** Stores the files of the turn first, if it has any. A value that is not a turn has no files; `finished` refuses it. */
 const filesOf = (wanted: ModelTurn, turn: Turn | null | undefined): InputWork | undefined =>
-  turn?.generated === undefined ? undefined : keepGenerated(wanted, turn)
+  turn?.generated === undefined ? undefined : storeGenerated(wanted, turn)
 
-const keepGenerated = (wanted: ModelTurn, { generated, ...turn }: Turn): InputWork => {
+const storeGenerated = (wanted: ModelTurn, { generated, ...turn }: Turn): InputWork => {
   const { run, services, state, work } = wanted
   const { parts } = services
   if (parts === undefined || generated === undefined)
@@ -236,7 +236,7 @@ const keepGenerated = (wanted: ModelTurn, { generated, ...turn }: Turn): InputWo
   const { conversation, tenant } = state.accepted
   const holder = { run, conversation, as: "answer" } as const
   const stored = Effect.forEach(generated, (file) =>
-    storeGiven(parts, { tenant, holder }, file, "generated")
+    storeFileInput(parts, { tenant, holder }, file, "generated")
   )
   return {
     effect: Effect.match(stored, {
@@ -260,8 +260,8 @@ const finished = (
   const { agent, services, work } = wanted
   const { frame, step } = work
   const { prices } = services
-  const turned = ownTurn(turn, frame, step)
-  if (typeof turned === "string") return broken(wanted, Cause.die(new TypeError(turned)))
+  const turned = checkedTurn(turn, frame, step)
+  if (typeof turned === "string") return reportDefect(wanted, Cause.die(new TypeError(turned)))
   if (files !== undefined) Object.assign(turned, { files })
   if (wanted.given !== undefined) Object.assign(turned, { given: wanted.given })
   const schema = answerSchemaOf(wanted)
@@ -325,9 +325,9 @@ const report = (
   })
 
 /** Operators get the defect; the run is told that there was one. */
-const broken = (turn: ModelTurn, cause: Cause.Cause<unknown>) => {
+const reportDefect = (turn: ModelTurn, cause: Cause.Cause<unknown>) => {
   report(turn, "a turn of a model broke", cause)
-  return brokenTurn(turn.work)
+  return defectTurn(turn.work)
 }
 
 const functionFailed = (work: CallModel): RunInput =>
@@ -338,7 +338,7 @@ const functionFailed = (work: CallModel): RunInput =>
   )
 
 /** The input of a turn whose gateway failed by a defect. */
-export const brokenTurn = (work: CallModel): RunInput =>
+export const defectTurn = (work: CallModel): RunInput =>
   turnFailed(work, "model_defect", "the model gateway failed by a defect")
 
 /** The input of a turn whose agent is not defined here. */

@@ -39,29 +39,29 @@ const shownFiles = (
 export class PromptFiles {
   readonly #blobs: BlobStore["Service"]
   /** The file that was shown longest ago comes first. */
-  readonly #kept = new Map<string, string>()
+  readonly #cache = new Map<string, string>()
   #units = 0
 
   constructor(blobs: BlobStore["Service"]) {
     this.#blobs = blobs
   }
 
-  #keep(key: string, text: string): void {
-    const before = this.#kept.get(key)
+  #addToCache(key: string, text: string): void {
+    const before = this.#cache.get(key)
     if (before !== undefined) this.#units -= before.length
-    this.#kept.delete(key)
-    this.#kept.set(key, text)
+    this.#cache.delete(key)
+    this.#cache.set(key, text)
     this.#units += text.length
-    for (const [oldest, forgotten] of this.#kept) {
+    for (const [oldest, forgotten] of this.#cache) {
       if (this.#units <= kept_units_max) return
-      this.#kept.delete(oldest)
+      this.#cache.delete(oldest)
       this.#units -= forgotten.length
     }
   }
 
   /** The store is asked again for each file. */
   forget(): void {
-    this.#kept.clear()
+    this.#cache.clear()
     this.#units = 0
   }
 
@@ -75,10 +75,10 @@ export class PromptFiles {
     const files = new Map<string, string>()
     for (const [digest, { size }] of shownFiles(history, transcript)) {
       const key = `${tenant}/${digest}`
-      const known = this.#kept.get(key)
+      const known = this.#cache.get(key)
       const text = known ?? (yield* this.#read(tenant, digest, size))
       if (text === undefined) continue
-      this.#keep(key, text)
+      this.#addToCache(key, text)
       files.set(digest, text)
     }
     return files

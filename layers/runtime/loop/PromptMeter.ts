@@ -18,7 +18,7 @@ import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"
 import type { Tokenizer } from "../../../services/Tokenizer.ts"
 
 /** What is the same at every turn of an agent. */
-interface OfAgent {
+interface AgentWeights {
   readonly measure: Measure
   /** Tokens of its instructions and tools. */
   readonly fixed: number
@@ -26,11 +26,11 @@ interface OfAgent {
 
 /** Counts that all runs of a runtime share. */
 export interface Weights {
-  readonly of: (agent: ResolvedAgent) => OfAgent
+  readonly of: (agent: ResolvedAgent) => AgentWeights
 }
 
 export const make = (tokenizer: Tokenizer): Weights => {
-  const agents = new WeakMap<ResolvedAgent, OfAgent>()
+  const agents = new WeakMap<ResolvedAgent, AgentWeights>()
   return {
     of: (agent) => {
       let known = agents.get(agent)
@@ -50,7 +50,7 @@ const chapterTokens = (chapter: Chapter, measure: Measure): number =>
   (chapter.tokens ??= sizeOf(chapter.entries, measure))
 
 /** Of one transcript: the `tokens` of its first `counted` entries, and an upper bound `most` of those from there to `seen`. */
-interface Own {
+interface TranscriptCount {
   readonly of: ReadonlyArray<TranscriptEntry>
   tokens: number
   counted: number
@@ -58,7 +58,7 @@ interface Own {
   seen: number
 }
 
-interface Shown {
+interface ShownHistory {
   readonly cut: HistoryCut | undefined
   readonly past: ShownPast
 }
@@ -76,20 +76,20 @@ const mostOf = (entry: TranscriptEntry | undefined): number =>
   entry === undefined ? 0 : entryMost(entry)
 
 const nothing: ReadonlyArray<TranscriptEntry> = []
-const unseen: Own = { of: nothing, tokens: 0, counted: 0, most: 0, seen: 0 }
+const unseen: TranscriptCount = { of: nothing, tokens: 0, counted: 0, most: 0, seen: 0 }
 
 export class PromptMeter {
   readonly #weights: Weights
   readonly #past: Past
-  #shown: Shown | undefined
+  #shown: ShownHistory | undefined
   /** Of the last turn. */
   #agent: ResolvedAgent | undefined
-  #ofAgent: OfAgent | undefined
+  #agentWeights: AgentWeights | undefined
   /** The history and what the run was told of memory. */
-  #told: ReadonlyArray<TranscriptEntry> | undefined
+  #historyWithMemory: ReadonlyArray<TranscriptEntry> | undefined
   /** The supervisor's transcript, and those of specialists. */
-  #root: Own = unseen
-  #others: Map<FrameId, Own> | undefined
+  #root: TranscriptCount = unseen
+  #others: Map<FrameId, TranscriptCount> | undefined
 
   constructor(weights: Weights, past: Past) {
     this.#weights = weights
@@ -106,11 +106,11 @@ export class PromptMeter {
     const hasPast = this.#past !== no_past || state.past !== undefined
     const entries = hasPast ? this.#history(state).past.entries : nothing
     if (state.recalled === undefined) return entries
-    if (this.#told === undefined || known !== this.#shown) {
-      const told = memoryEntry(state.recalled)
-      this.#told = told === undefined ? entries : [...entries, told]
+    if (this.#historyWithMemory === undefined || known !== this.#shown) {
+      const memory = memoryEntry(state.recalled)
+      this.#historyWithMemory = memory === undefined ? entries : [...entries, memory]
     }
-    return this.#told
+    return this.#historyWithMemory
   }
 
   /** May the frame's prompt have files? */
@@ -118,7 +118,7 @@ export class PromptMeter {
     return state.hasFiles || (frame.id === rootFrame && this.#past.hasFiles === true)
   }
 
-  #history(state: RunState): Shown {
+  #history(state: RunState): ShownHistory {
     const cut = state.past ?? this.#past.cut
     if (this.#shown === undefined || this.#shown.cut !== cut) {
       this.#shown = { cut, past: this.#shownPast(cut) }
@@ -132,7 +132,7 @@ export class PromptMeter {
     return (past.shown ??= { entries: shownPast(past) })
   }
 
-  #historyTokens({ cut, past }: Shown, measure: Measure): number {
+  #historyTokens({ cut, past }: ShownHistory, measure: Measure): number {
     return (past.tokens ??= this.#counted(cut, past, measure))
   }
 
@@ -155,7 +155,7 @@ export class PromptMeter {
 
   /** The prompt of the frame's next turn is beyond its agent's bounds. */
   isOver(state: RunState, agent: ResolvedAgent, frame: FrameState): boolean {
-    const { fixed, measure } = this.#of(agent)
+    const { fixed, measure } = this.#weightsOf(agent)
     const most = contextMax(agent, frame)
     let before = fixed + (frame.id === rootFrame ? (state.recalled?.tokens ?? 0) : 0)
     if (frame.id === rootFrame && this.#past !== no_past) {
@@ -165,7 +165,7 @@ export class PromptMeter {
         return true
       before += tokens
     }
-    return before + this.#ownTokens(frame, measure, most - before) > most
+    return before + this.#transcriptTokens(frame, measure, most - before) > most
   }
 
   #chapters(cut: HistoryCut | undefined): number {
@@ -176,9 +176,9 @@ export class PromptMeter {
   }
 
   /** At least the tokens of the frame's own transcript. Entries are counted one by one until this bound is within `room`. */
-  #ownTokens(frame: FrameState, measure: Measure, room: number): number {
+  #transcriptTokens(frame: FrameState, measure: Measure, room: number): number {
     const { transcript } = frame
-    const own = this.#ownOf(frame)
+    const own = this.#countOf(frame)
     for (; own.seen < transcript.length; own.seen++) own.most += mostOf(transcript[own.seen])
     for (; own.tokens + own.most > room && own.counted < own.seen; own.counted++) {
       const entry = transcript[own.counted]
@@ -188,7 +188,7 @@ export class PromptMeter {
     return own.tokens + own.most
   }
 
-  #ownOf({ id, transcript }: FrameState): Own {
+  #countOf({ id, transcript }: FrameState): TranscriptCount {
     const known = id === rootFrame ? this.#root : this.#others?.get(id)
     if (known !== undefined && known.of === transcript) return known
     const own = { of: transcript, tokens: 0, counted: 0, most: 0, seen: 0 }
@@ -204,7 +204,8 @@ export class PromptMeter {
         ? { chapters: this.#past.chapters, cut: state.past ?? this.#past.cut }
         : { chapters: [], cut: undefined }
     return {
-      fixed: this.#of(agent).fixed + (frame.id === rootFrame ? (state.recalled?.tokens ?? 0) : 0),
+      fixed:
+        this.#weightsOf(agent).fixed + (frame.id === rootFrame ? (state.recalled?.tokens ?? 0) : 0),
       past,
       transcript: frame.transcript,
       cut: frame.cut,
@@ -212,13 +213,13 @@ export class PromptMeter {
     }
   }
 
-  #of(agent: ResolvedAgent): OfAgent {
-    if (this.#ofAgent !== undefined && this.#agent === agent) return this.#ofAgent
+  #weightsOf(agent: ResolvedAgent): AgentWeights {
+    if (this.#agentWeights !== undefined && this.#agent === agent) return this.#agentWeights
     this.#agent = agent
-    return (this.#ofAgent = this.#weights.of(agent))
+    return (this.#agentWeights = this.#weights.of(agent))
   }
 
   measure(agent: ResolvedAgent): Measure {
-    return this.#of(agent).measure
+    return this.#weightsOf(agent).measure
   }
 }

@@ -33,8 +33,8 @@ export class RunFeed {
   }
 
   /** The run waits for people. */
-  stopKeeping(): void {
-    this.#feed.stopKeeping(this.#run)
+  uncacheRun(): void {
+    this.#feed.uncacheRun(this.#run)
   }
 
   /** The run's journal has so many entries, the last of which this process has committed. */

@@ -35,8 +35,8 @@ import type { ActorContext, Fork, StartedWork } from "../tool/CallHost.ts"
 import type { RunSecrets } from "../tool/RunSecrets.ts"
 import type { PartStore } from "../tool/StoredParts.ts"
 import type { Deadlines } from "../tool/Deadlines.ts"
-import type { FaultAnnotations } from "../tool/Faults.ts"
-import { brokenWork } from "./BrokenWork.ts"
+import type { FaultAnnotations } from "../tool/FaultReport.ts"
+import { defectInput } from "./DefectInput.ts"
 import type { Steps } from "./Coroutine.ts"
 import { Coroutine } from "./Coroutine.ts"
 import type { ToolOutput } from "./Feed.ts"
@@ -54,7 +54,7 @@ import type { WallClockLimit } from "./WallClockLimit.ts"
 import * as Wall from "./WallClockLimit.ts"
 
 /** A run as its actor holds it while no loop runs. */
-interface Held {
+interface RunSnapshot {
   readonly run: RunId
   /** The fold of the journal, up to the last append. */
   readonly state: RunState
@@ -94,7 +94,7 @@ const no_items: Array<never> = []
 const passes_per_yield = 32
 
 /** Why a run fails before it does anything; the message is for operators. */
-export interface Stopped {
+export interface StopReason {
   readonly reason: string
   readonly message: string
 }
@@ -109,14 +109,14 @@ export interface Stopped {
  */
 export const run = (
   services: LoopServices,
-  held: Held,
+  snapshot: RunSnapshot,
   past: Past,
   wakeup: RunWakeup,
-  stopped: Stopped | undefined
+  stopped: StopReason | undefined
 ): Effect.Effect<Finish, LoopFailure, AgentMemory> =>
   Effect.contextWith((context: Context.Context<AgentMemory>) => {
-    const loop = new Loop(context, services, held, past, wakeup)
-    if (!held.hasWaited) loop.recover(stopped)
+    const loop = new Loop(context, services, snapshot, past, wakeup)
+    if (!snapshot.hasWaited) loop.recover(stopped)
     return loop.run()
   })
 
@@ -147,21 +147,21 @@ class Loop implements LoopHost {
   constructor(
     context: ActorContext,
     services: LoopServices,
-    held: Held,
+    snapshot: RunSnapshot,
     past: Past,
     wakeup: RunWakeup
   ) {
     this.#services = services
     this.#meter = new PromptMeter(services.weights, past)
     this.#wakeup = wakeup
-    this.writer = new RunWriter(services, held.run, held.state, wakeup)
+    this.writer = new RunWriter(services, snapshot.run, snapshot.state, wakeup)
     this.context = context
     this.fork = Effect.runForkWith(context)
     this.deadlines = services.deadlines
     this.#inFlight = new InFlight(this)
     wakeup.waiter = this
-    if (held.state.accepted.limits.wall_ms_max > 0) {
-      this.#wall = Wall.make(services, held, () => this.#submit({ _tag: "TimeIsUp" }))
+    if (snapshot.state.accepted.limits.wall_ms_max > 0) {
+      this.#wall = Wall.make(services, snapshot, () => this.#submit({ _tag: "TimeIsUp" }))
     }
   }
 
@@ -174,7 +174,7 @@ class Loop implements LoopHost {
   }
 
   /** Decides at the first pass on what an earlier owner left, and stops a run that cannot go on here. */
-  recover(stopped: Stopped | undefined): void {
+  recover(stopped: StopReason | undefined): void {
     this.#submit({ _tag: "Recovered" })
     const agent = this.#missingAgent()
     const stops =
@@ -291,7 +291,7 @@ class Loop implements LoopHost {
   /** Interrupts work that is no longer wanted; starts what is missing, unless the run is draining. */
   #matchWork(): void {
     const wanted = wantedWork(this.writer.state)
-    this.#inFlight.keep(wanted)
+    this.#inFlight.interruptUnwanted(wanted)
     if (!this.#wakeup.draining) this.#startAll(wanted)
   }
 
@@ -355,7 +355,7 @@ class Loop implements LoopHost {
   }
 
   inputOfDefect(failed: Work, { cause }: Exit.Failure<unknown, never>): RunInput {
-    return brokenWork(this, this.#services.invoker, failed, cause)
+    return defectInput(this, this.#services.invoker, failed, cause)
   }
 
   complete(running: WorkInFlight | undefined, input: RunInput | undefined): void {

@@ -16,7 +16,7 @@ import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"
 import { AgentMemory } from "../../../services/AgentMemory.ts"
 import type { ToolDelivery } from "../../../services/ToolQueue.ts"
 import type { BegunSideEffect, CallHost, ActorContext } from "../tool/CallHost.ts"
-import type { ReportFault } from "../tool/Faults.ts"
+import type { ReportFault } from "../tool/FaultReport.ts"
 
 /** What the sender puts into `metadata`; a sender other than this runtime may leave out all of it. */
 interface SenderMetadata {
@@ -48,7 +48,7 @@ const textIn = (
   return typeof value === "string" ? value : undefined
 }
 
-const acceptedOf = (
+const runAcceptedOf = (
   { tenant }: ToolDelivery,
   call: CallMessage,
   agent: ResolvedAgent
@@ -107,7 +107,7 @@ export const make = (
   hooks: DeliveryHooks,
   report: ReportFault
 ): CallHost => {
-  const accepted = acceptedOf(delivery, call, agent)
+  const accepted = runAcceptedOf(delivery, call, agent)
   const args = call.arguments ?? {}
   const own: CallState = {
     id: (textIn(call.metadata, "call") ?? call.id) as CallId,

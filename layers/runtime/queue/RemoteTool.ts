@@ -43,7 +43,7 @@ import { isDispatched, toolKeyOf } from "../../../src/tool/ToolSpec.ts"
 import type { ToolMessageConflict, ToolQueueFull } from "../../../services/ToolQueue.ts"
 import { ToolQueue } from "../../../services/ToolQueue.ts"
 import type { StoreError } from "../../../services/StoreError.ts"
-import { outcome_unknown_reason } from "../tool/Failures.ts"
+import { outcome_unknown_reason } from "../tool/FailedOutcome.ts"
 import { warnOfMissingWorkers } from "./RemoteOffers.ts"
 import { expired_reason } from "./QueueReply.ts"
 

@@ -2,7 +2,7 @@
  * The claim loop: how a process takes items from a durable queue that it shares with other processes, and works on them.
  * It claims as many due items as it has room for, each claim under a name of its own and for a lease, and works on each
  * item in a fiber of its own. What became of an item is reported to the queue, with retries for the length of the lease
- * while the store does not answer (`HeldClaims`). When a claim found nothing, the loop waits for a wakeup, for the time at
+ * while the store does not answer (`ResilientClaims`). When a claim found nothing, the loop waits for a wakeup, for the time at
  * which the next item is due, or for `sweep_ms`, whichever comes first. When its scope closes it claims nothing more, waits
  * up to `stop_ms` for the items in flight, and then interrupts them.
  */
@@ -11,8 +11,8 @@ import type { Scope } from "effect"
 import type { Tenant } from "../../../src/Ids.ts"
 import { Owners } from "../../../services/Owners.ts"
 import type { StoreError } from "../../../services/StoreError.ts"
-import type { HeldClaims } from "./HeldClaims.ts"
-import { makeHeldClaims } from "./HeldClaims.ts"
+import type { ResilientClaims } from "./ResilientClaims.ts"
+import { makeResilientClaims } from "./ResilientClaims.ts"
 
 /** The bounds of a claim loop. Times in ms. */
 export interface ClaimLoopConfig {
@@ -64,7 +64,7 @@ interface ClaimedQueue<Item extends { readonly tenant: Tenant }> {
   readonly added: (wake: () => void) => Effect.Effect<void, StoreError, Scope.Scope>
 }
 
-export interface ClaimLoop<Item> extends Pick<HeldClaims, "report"> {
+export interface ClaimLoop<Item> extends Pick<ResilientClaims, "report"> {
   /** True from the moment at which the loop's scope closes. */
   readonly isStopping: () => boolean
   /** Begins to claim; called once. `work` ends with the item reported, and does not fail. */
@@ -79,7 +79,7 @@ const idle_initial_ms = 25
 /** The wait after the store did not answer. */
 const store_away_ms = 1_000
 
-interface Waits {
+interface ClaimSource {
   readonly name: string
   /** Claims what there is room for; how many items that were. Undefined = no room: an item that ends wakes the loop. */
   readonly claim: Effect.Effect<number | undefined, StoreError>
@@ -88,7 +88,7 @@ interface Waits {
   readonly sweep_ms: number
 }
 
-const warned = (name: string, cause: Cause.Cause<StoreError>) => {
+const logClaimFailure = (name: string, cause: Cause.Cause<StoreError>) => {
   const error = Cause.findErrorOption(cause)
   return error._tag === "Some"
     ? Effect.logWarning(`the ${name} did not answer: ${error.value.message}`)
@@ -102,7 +102,7 @@ const claimWheneverDue = ({
   nextDueAt,
   sweep_ms,
   wakeup
-}: Waits): Effect.Effect<never> => {
+}: ClaimSource): Effect.Effect<never> => {
   let idle_ms = idle_initial_ms
 
   const untilDue = Effect.gen(function* () {
@@ -128,7 +128,7 @@ const claimWheneverDue = ({
     Effect.catchCause((cause) =>
       Cause.hasInterruptsOnly(cause)
         ? Effect.interrupt
-        : warned(name, cause).pipe(
+        : logClaimFailure(name, cause).pipe(
             Effect.andThen(Effect.sleep(Math.min(store_away_ms, sweep_ms))),
             Effect.andThen(wakeup.open)
           )
@@ -175,7 +175,7 @@ export const makeClaimLoop = Effect.fnUntraced(function* <Item extends { readonl
   let stopping = false
   let after: Tenant | undefined
   const isStopping = () => stopping
-  const held = makeHeldClaims(queue.release, lease_ms, isStopping)
+  const claims = makeResilientClaims(queue.release, lease_ms, isStopping)
 
   /** Uninterruptible, so that a stop cannot fall between a claim and the start of the work on what it took. */
   const claim = (work: (item: Item, owner: string) => Effect.Effect<void>) =>
@@ -185,7 +185,7 @@ export const makeClaimLoop = Effect.fnUntraced(function* <Item extends { readonl
         if (limit <= 0) return undefined
         const owner = names.next()
         const request = { owner, limit, lease_ms, after, in_flight: in_flight.byTenant }
-        const items = yield* held.claim(owner, queue.claim(request))
+        const items = yield* claims.claim(owner, queue.claim(request))
         for (const item of items) {
           in_flight.add(item.tenant)
           after = item.tenant
@@ -208,7 +208,7 @@ export const makeClaimLoop = Effect.fnUntraced(function* <Item extends { readonl
   yield* (yield* Owners).attend(names.owner, hosted)
   return {
     isStopping,
-    report: held.report,
+    report: claims.report,
     start: Effect.fnUntraced(function* (work) {
       yield* queue.added(() => wakeup.openUnsafe())
       yield* Effect.forkScoped(

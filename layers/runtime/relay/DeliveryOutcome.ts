@@ -10,7 +10,7 @@ import type { StoreError } from "../../../services/StoreError.ts"
 import type { OutboxMessage } from "../../../src/delivery/Outbox.ts"
 import { backoffMs } from "../../../src/delivery/Outbox.ts"
 import { sanitiseError } from "../../../src/delivery/SanitisedError.ts"
-import { exceptionOf, logFault } from "../tool/Faults.ts"
+import { exceptionOf, logFault } from "../tool/FaultReport.ts"
 import type { ClaimLoop } from "./ClaimLoop.ts"
 
 /** How often a message is tried, and how long it waits before the second try, in ms; each further wait is longer. */

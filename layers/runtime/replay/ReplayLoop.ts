@@ -28,7 +28,7 @@ import { wakeRun } from "../loop/RunWakeup.ts"
 import { policyVersionOf } from "../tool/CallDigests.ts"
 import type { StartedWork } from "../tool/CallHost.ts"
 import * as Deadlines from "../tool/Deadlines.ts"
-import { makeFaultReporter } from "../tool/Faults.ts"
+import { makeFaultReporter } from "../tool/FaultReport.ts"
 import type { HandoffRefusal } from "../tool/Handoffs.ts"
 import { not_for_customers, notForCustomers } from "../tool/Handoffs.ts"
 import * as ToolInvoker from "../tool/ToolInvoker.ts"
@@ -74,9 +74,9 @@ const stopsOf = (
   return {
     stop,
     /** Stops the run as it was stopped in the recording, or else because the recording ends. */
-    atEnd: stopAs("end_of_recording"),
+    stopAtEnd: stopAs("end_of_recording"),
     /** Stops the run as it was stopped in the recording, or else because its questions have no answer. */
-    atUnanswered: stopAs("nobody_is_asked")
+    stopUnanswered: stopAs("nobody_is_asked")
   }
 }
 
@@ -101,14 +101,14 @@ const recordedHandoffRefusal =
 
 /** The work of a call, with the recorded result in place of the result of its body. */
 const withRecordedResult = (calls: ReplayedCalls, started: StartedWork): StartedWork =>
-  started.ended === undefined
+  started.inputOfExit === undefined
     ? { effect: Effect.map(started.effect, (input) => withSettled(calls, input)) }
     : {
         effect: started.effect,
         timeout_ms: started.timeout_ms,
         ...(started.fork === undefined ? undefined : { fork: started.fork }),
-        ended: (exit) => withSettled(calls, started.ended(exit)),
-        late: () => withSettled(calls, started.late())
+        inputOfExit: (exit) => withSettled(calls, started.inputOfExit(exit)),
+        inputOfTimeout: () => withSettled(calls, started.inputOfTimeout())
       }
 
 export const make = Effect.fnUntraced(function* (options: Options, wakeup: RunWakeup) {
@@ -150,7 +150,7 @@ export const make = Effect.fnUntraced(function* (options: Options, wakeup: RunWa
     clock,
     deadlines,
     scheduler: yield* LoopScheduler.make(LoopScheduler.loops_per_turn),
-    model: model ?? ReplayModel.make(recording, stops.atEnd),
+    model: model ?? ReplayModel.make(recording, stops.stopAtEnd),
     directory: { all: directory.all, get: agentOf },
     invoker: {
       died: invoker.died,

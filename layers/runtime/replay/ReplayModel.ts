@@ -8,8 +8,8 @@ import type { Turn } from "../../../src/run/RunDecider.ts"
 import type { ModelGateway, ModelRequest } from "../../../services/ModelGateway.ts"
 import { media_unsupported, ModelError } from "../../../services/ModelGateway.ts"
 
-/** Makes the model. `ended` runs when the loop wants a turn that the recording does not have; that turn never completes. */
-export const make = (recording: Recording, ended: Effect.Effect<void>): ModelGateway["Service"] => {
+/** Makes the model. `onEnd` runs when the loop wants a turn that the recording does not have; that turn never completes. */
+export const make = (recording: Recording, onEnd: Effect.Effect<void>): ModelGateway["Service"] => {
   const { compactions, turns } = recording
   return {
     turn: (request) => {
@@ -26,7 +26,7 @@ export const make = (recording: Recording, ended: Effect.Effect<void>): ModelGat
         const { _tag, frame: _frame, given: _given, step: _step, ...turn } = turned
         return Exit.succeed(turn)
       }
-      return failureOf(recording, request) ?? Effect.andThen(ended, Effect.never)
+      return failureOf(recording, request) ?? Effect.andThen(onEnd, Effect.never)
     }
   }
 }

@@ -70,7 +70,7 @@ const replay = Effect.fnUntraced(function* (options: Options) {
     for (const request of ReplayAnswers.openRequests(state)) {
       if (yield* answers.answer(state, request)) answered++
     }
-    if (answered === 0) yield* stops.atUnanswered
+    if (answered === 0) yield* stops.stopUnanswered
     wakeRun(wakeup)
   }
   const entries = yield* readEntries(journal, run)

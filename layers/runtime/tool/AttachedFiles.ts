@@ -10,19 +10,19 @@ import { ToolTerminalError, ToolTransientError } from "../../../src/error/ToolEr
 import type { Outcome } from "../../../src/run/RunEvent.ts"
 import type { CallHost } from "./CallHost.ts"
 import type { PartStore } from "./StoredParts.ts"
-import { storeGiven } from "./StoredParts.ts"
+import { storeFileInput } from "./StoredParts.ts"
 
-const refused = (message: string): ToolError =>
+const fileRefused = (message: string): ToolError =>
   new ToolTerminalError({ kind: "internal", reason: "FILE_REFUSED", message })
 
 /** Why the call can be given no further file; undefined = it can. */
-const obstacle = (host: CallHost): ToolError | undefined => {
+const attachmentRefusal = (host: CallHost): ToolError | undefined => {
   // A body may go on after its time was over, and what it leaves behind after its end.
   if (host.call().phase._tag === "Settled" || host.state.ended !== undefined) {
-    return refused("the call is over: its result has the files that were attached before")
+    return fileRefused("the call is over: its result has the files that were attached before")
   }
   return (host.files?.length ?? 0) >= parts_max
-    ? refused(`a result has at most ${parts_max} files`)
+    ? fileRefused(`a result has at most ${parts_max} files`)
     : undefined
 }
 
@@ -31,7 +31,7 @@ const add = (host: CallHost, file: FilePart): Effect.Effect<FilePart, ToolError>
   const files = (host.files ??= [])
   const isKnown = files.some(({ digest, name }) => digest === file.digest && name === file.name)
   if (isKnown) return Effect.succeed(file)
-  const refusal = obstacle(host)
+  const refusal = attachmentRefusal(host)
   if (refusal !== undefined) return Effect.fail(refusal)
   files.push(file)
   return Effect.succeed(file)
@@ -45,15 +45,15 @@ export const attachFile = (
 ): Effect.Effect<FilePart, ToolError> =>
   Effect.suspend(() => {
     const { accepted, run } = host
-    const refusal = obstacle(host)
+    const refusal = attachmentRefusal(host)
     if (refusal !== undefined) return Effect.fail(refusal)
     const { conversation, tenant } = accepted
     const holder = { run, conversation, as: "result" } as const
-    return storeGiven(store, { tenant, holder }, file, "file").pipe(
+    return storeFileInput(store, { tenant, holder }, file, "file").pipe(
       Effect.mapError((error): ToolError =>
         error._tag === "StoreError"
           ? new ToolTransientError({ kind: "network", message: error.message })
-          : refused(error.message)
+          : fileRefused(error.message)
       ),
       Effect.flatMap((stored) => add(host, stored))
     )

@@ -34,7 +34,7 @@ export interface BodyContext {
   /** Do the kill switch and the policy let the tool run with these arguments without a person's approval? */
   readonly permits: (host: CallHost, args: unknown) => boolean
   /** What the message of the run told its tools, as the tool decodes it. The gate has checked that it can be. */
-  readonly told: (host: CallHost) => unknown
+  readonly runContext: (host: CallHost) => unknown
 }
 
 export interface BodyContextOptions {
@@ -64,9 +64,9 @@ const toolContext = (
     meter: spendingMeterOf(tool.spec.name, prices),
     attaches: !tool.spec.transactional,
     permits: (host, args) => permits?.(tool, host, args) === true,
-    told: ({ accepted, secrets }) => {
-      const told = contextFor(tool.context, { context: accepted.context, secrets })
-      return Exit.isSuccess(told) ? told.value : undefined
+    runContext: ({ accepted, secrets }) => {
+      const decoded = contextFor(tool.context, { context: accepted.context, secrets })
+      return Exit.isSuccess(decoded) ? decoded.value : undefined
     }
   }
 }
@@ -172,7 +172,7 @@ class AttemptCall implements CallContext {
   }
 
   get context(): unknown {
-    return this.#body.told(this.#host)
+    return this.#body.runContext(this.#host)
   }
 
   get roles(): CallContext["roles"] {

@@ -19,7 +19,7 @@ import { callIdentityOf } from "./IdempotencyIndex.ts"
 import type { Reconciliation } from "./Reconciliation.ts"
 import { callFinished } from "./CallOutcome.ts"
 import { toolsStopped } from "./GateRefusal.ts"
-import { failedOutcome, outcomeOfCause, timeoutError } from "./Failures.ts"
+import { failedOutcome, outcomeOfCause, timeoutError } from "./FailedOutcome.ts"
 import { reconciliation_unknown, reconciliationOf } from "./Reconciliation.ts"
 import type { RetryServices } from "./RetryDecision.ts"
 
@@ -45,7 +45,7 @@ export interface DispatchedCall extends BodyCall {
  * The end of a call that has not been dispatched, where the kill switch was turned on since the gate let it through; undefined = it
  * may run. What was dispatched may have happened: it goes on to say so.
  */
-export const stoppedEnd = (
+export const killSwitchEnd = (
   { isStopped }: Pick<RetryServices, "isStopped">,
   host: CallHost,
   call: CallId
@@ -55,7 +55,7 @@ export const stoppedEnd = (
     : undefined
 
 /** The same with its arguments decoded anew: what they were given to may have changed them. */
-export const withArgsAgain = <Call extends BodyCall>(body: Call): Call => {
+export const withRedecodedArgs = <Call extends BodyCall>(body: Call): Call => {
   const decoded = body.tool.decode(body.host.call().arguments)
   return Exit.isSuccess(decoded) ? { ...body, args: decoded.value } : body
 }
@@ -70,7 +70,7 @@ export interface BodyRunner extends RetryServices {
     over_at?: number
   ) => Effect.Effect<unknown, unknown, AgentMemory>
   /** The exit of an effect that runs in a fiber of its own; undefined = it was interrupted when its time was over. */
-  readonly within: <A, E>(
+  readonly exitWithin: <A, E>(
     effect: Effect.Effect<A, E, AgentMemory>,
     timeout_ms: number,
     fork?: Fork
@@ -113,8 +113,8 @@ export const withToolSpan = <A, E>(
     }
   })
 
-const makeWithin =
-  (deadlines: Deadlines): BodyRunner["within"] =>
+const makeExitWithin =
+  (deadlines: Deadlines): BodyRunner["exitWithin"] =>
   (effect, timeout_ms, fork) =>
     Effect.contextWith((context: Context.Context<AgentMemory>) =>
       Effect.callback((resume) => {
@@ -146,22 +146,31 @@ const falsePrecondition = (tool: string) =>
 export const make = (services: BodyServices): BodyRunner => {
   const { digest } = services
   const contextsOf = makeBodyContexts(services)
-  const within = makeWithin(services.deadlines)
+  const exitWithin = makeExitWithin(services.deadlines)
   /** The exit of a function of the tool beside its handler; undefined = its time was over. */
-  const ask = (asked: ToolHandler<AgentMemory>, call: BodyCall, key?: string, over_at?: number) => {
+  const runToolFunction = (
+    toolFunction: ToolHandler<AgentMemory>,
+    call: BodyCall,
+    key?: string,
+    over_at?: number
+  ) => {
     const { host, tool } = call
     const body = contextsOf(tool)(host.context)
     const answered = Effect.suspend(() =>
-      handlerEffect(asked, withArgsAgain(call).args, new HandlerContext(host, body, key, over_at))
+      handlerEffect(
+        toolFunction,
+        withRedecodedArgs(call).args,
+        new HandlerContext(host, body, key, over_at)
+      )
     )
-    return within(Effect.provideContext(answered, body.context), tool.spec.timeout_ms)
+    return exitWithin(Effect.provideContext(answered, body.context), tool.spec.timeout_ms)
   }
   return {
     clock: services.clock,
     ...(services.attempted === undefined ? undefined : { attempted: services.attempted }),
     ...(services.isStopped === undefined ? undefined : { isStopped: services.isStopped }),
     contextsOf,
-    within,
+    exitWithin,
     handle: ({ args, host, tool }, key, over_at) => {
       const body = contextsOf(tool)(host.context)
       const handled = Effect.suspend(() =>
@@ -181,7 +190,7 @@ export const make = (services: BodyServices): BodyRunner => {
     refusal: Effect.fnUntraced(function* (call) {
       const { precondition, spec } = call.tool
       if (precondition === undefined) return undefined
-      const exit = yield* ask(precondition, call)
+      const exit = yield* runToolFunction(precondition, call)
       if (exit === undefined) {
         return callFinished(call.call, failedOutcome(timeoutError(spec.timeout_ms)))
       }
@@ -192,7 +201,7 @@ export const make = (services: BodyServices): BodyRunner => {
     reconcile: Effect.fnUntraced(function* (call, over_at) {
       const { host, tool } = call
       if (tool.reconcile === undefined) return reconciliation_unknown
-      const exit = yield* ask(tool.reconcile, call, call.key, over_at)
+      const exit = yield* runToolFunction(tool.reconcile, call, call.key, over_at)
       return reconciliationOf(host, tool, exit)
     })
   }

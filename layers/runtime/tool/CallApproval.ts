@@ -19,8 +19,8 @@ import type { Proposal } from "./CallDigests.ts"
 import { approvalDigest, proposalDigest, shownDigest, toolDigest } from "./CallDigests.ts"
 import type { AgentTool, CallHost } from "./CallHost.ts"
 import { callFinished } from "./CallOutcome.ts"
-import { failedOutcome } from "./Failures.ts"
-import { filledFor } from "./FilledIn.ts"
+import { failedOutcome } from "./FailedOutcome.ts"
+import { hostValuesFor } from "./HostFilledValues.ts"
 import type { ToolGate } from "./ToolGate.ts"
 
 export interface ApprovalServices {
@@ -48,7 +48,7 @@ const digestsOf = Effect.fnUntraced(function* (
   tool: AgentTool
 ) {
   const call = host.call()
-  const filled = yield* filledFor(host, tool)
+  const filled = yield* hostValuesFor(host, tool)
   const proposal: Proposal = {
     tenant: host.accepted.tenant,
     tool: tool.key,
@@ -74,7 +74,9 @@ const effectDescription = ({ spec }: AgentTool, { filled }: Digests): string =>
 type Digests = Effect.Success<ReturnType<typeof digestsOf>>
 
 /** What is shown of the call; `wait_ms`: how long it waits, absent = for ever. */
-const question = Effect.fnUntraced(function* <More extends { readonly client?: ClientResult }>(
+const approvalRequestOf = Effect.fnUntraced(function* <
+  More extends { readonly client?: ClientResult }
+>(
   { clock, digest, policy_version, random }: ApprovalServices,
   host: CallHost,
   tool: AgentTool,
@@ -114,7 +116,7 @@ const question = Effect.fnUntraced(function* <More extends { readonly client?: C
 })
 
 /** What the workspace authorised. A store that does not answer, or fails in any way, authorises nothing. */
-const lookUp = (
+const findAuthorization = (
   authorize: NonNullable<ApprovalServices["authorize"]>,
   action: AuthorizedAction
 ): Effect.Effect<Authorized | undefined> =>
@@ -141,13 +143,13 @@ const lookUp = (
 const isAuthorized = Effect.fnUntraced(function* (
   { authorize, digest }: ApprovalServices,
   host: CallHost,
-  { mayBeAuthorized, tool }: Asked,
+  { mayBeAuthorized, tool }: ApprovalSubject,
   proposal: Proposal
 ) {
   if (authorize === undefined || host.authorize === undefined || !mayBeAuthorized) return false
   const { refused } = host.state
   if (refused !== undefined && refused.has(yield* proposalDigest(digest, proposal))) return false
-  const found = yield* lookUp(authorize, {
+  const found = yield* findAuthorization(authorize, {
     tenant: host.accepted.tenant,
     agent: host.agent.spec.name,
     tool_key: tool.key,
@@ -158,7 +160,7 @@ const isAuthorized = Effect.fnUntraced(function* (
 })
 
 /** A tool whose calls ask, and whether they may be authorised in advance. */
-type Asked = Pick<ToolGate, "mayBeAuthorized" | "tool">
+type ApprovalSubject = Pick<ToolGate, "mayBeAuthorized" | "tool">
 
 /**
  * The approval that the call has to request, or its failure where nobody can say what it is bound to; undefined = it is
@@ -167,18 +169,18 @@ type Asked = Pick<ToolGate, "mayBeAuthorized" | "tool">
 export const approvalFor = (
   services: ApprovalServices,
   host: CallHost,
-  asked: Asked
+  subject: ApprovalSubject
 ): Effect.Effect<RunInput | undefined> =>
-  Effect.catch(requestFor(services, host, asked), (error) =>
+  Effect.catch(requestFor(services, host, subject), (error) =>
     Effect.succeed(callFinished(host.call().id, failedOutcome(error)))
   )
 
 const requestFor = Effect.fnUntraced(function* (
   services: ApprovalServices,
   host: CallHost,
-  asked: Asked
+  subject: ApprovalSubject
 ): Effect.fn.Return<RunInput | undefined, ToolError> {
-  const { tool } = asked
+  const { tool } = subject
   const digests = yield* digestsOf(services, host, tool)
   const { phase } = host.call()
   const isApproved =
@@ -187,11 +189,11 @@ const requestFor = Effect.fnUntraced(function* (
     isApproving(phase.decision) &&
     phase.digest === digests.approval
   if (isApproved) return undefined
-  if (yield* isAuthorized(services, host, asked, digests.proposal)) return undefined
+  if (yield* isAuthorized(services, host, subject, digests.proposal)) return undefined
   const { approval_expires_ms } = tool.spec
   return {
     _tag: "RequestsApproval",
-    request: yield* question(services, host, tool, digests, approval_expires_ms, {})
+    request: yield* approvalRequestOf(services, host, tool, digests, approval_expires_ms, {})
   }
 })
 
@@ -210,7 +212,7 @@ export const clientRequest = (
     const client: ClientResult = {
       output_schema: tool.spec.output_schema as ClientResult["output_schema"] & object
     }
-    const request = yield* question(services, host, tool, digests, expires_ms, { client })
+    const request = yield* approvalRequestOf(services, host, tool, digests, expires_ms, { client })
     return { _tag: "RequestsClient", request }
   }).pipe(
     Effect.catch((error) => Effect.succeed(callFinished(host.call().id, failedOutcome(error))))

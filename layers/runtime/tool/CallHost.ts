@@ -80,7 +80,7 @@ export type StartedWork = InputWork | TimedWork
 /** Work whose value is an input for the decider; undefined if its events are in the journal already. A failure is a defect. */
 export interface InputWork {
   readonly effect: Effect.Effect<RunInput | undefined, never, AgentMemory>
-  readonly ended?: undefined
+  readonly inputOfExit?: undefined
 }
 
 /**
@@ -89,17 +89,17 @@ export interface InputWork {
  */
 export interface TimedWork<A = unknown, E = unknown> {
   readonly effect: Effect.Effect<A, E, AgentMemory>
-  /** After so many ms it is interrupted and `late` is its input; 0 = it bounds its own time. */
+  /** After so many ms it is interrupted and `inputOfTimeout` is its input; 0 = it bounds its own time. */
   readonly timeout_ms: number
   /** Starts its fiber, with more than the actor's services. Absent = the actor's. */
   readonly fork?: Fork
   /** The input for the decider that its exit stands for. */
-  ended(exit: Exit.Exit<A, E>): RunInput
-  /** What is to run in its place after this failure. Undefined = `ended` decides. */
-  instead?(cause: Cause.Cause<E>): InputWork | undefined
-  /** What is to run in its place after this success. Undefined = `ended` decides. */
-  after?(value: A): InputWork | undefined
-  late(): RunInput
+  inputOfExit(exit: Exit.Exit<A, E>): RunInput
+  /** What is to run in its place after this failure. Undefined = `inputOfExit` decides. */
+  workAfterFailure?(cause: Cause.Cause<E>): InputWork | undefined
+  /** What is to run in its place after this success. Undefined = `inputOfExit` decides. */
+  workAfterSuccess?(value: A): InputWork | undefined
+  inputOfTimeout(): RunInput
 }
 
 /** Starts a call of one tool, whose arguments are decoded and whose permission is given. */

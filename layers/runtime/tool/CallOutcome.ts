@@ -14,7 +14,7 @@ import type { AgentTool, CallHost, StartedWork } from "./CallHost.ts"
 import { attachedTo } from "./AttachedFiles.ts"
 import { withSpending } from "./CallSpending.ts"
 import { callCatching } from "./Catching.ts"
-import { exceptionBehind, failedOutcome, outcomeOfCause, withException } from "./Failures.ts"
+import { exceptionBehind, failedOutcome, outcomeOfCause, withException } from "./FailedOutcome.ts"
 
 const refusedResult = (reason: string, message: string): Outcome =>
   failedOutcome(new ToolTerminalError({ kind: "internal", reason, message }))

@@ -11,7 +11,7 @@ import { strayMembers, suggestNames } from "../../../src/tool/Nearest.ts"
 import { refusalText } from "../../../src/tool/ValueRefused.ts"
 import type { AgentTool, CallHost, StartedWork } from "./CallHost.ts"
 import { callFinished } from "./CallOutcome.ts"
-import { failedOutcome } from "./Failures.ts"
+import { failedOutcome } from "./FailedOutcome.ts"
 
 /** A call that ends with this error, and runs nothing. */
 export const refuseCall = (call: CallId, error: ToolError): StartedWork => ({
@@ -65,10 +65,10 @@ export const contextRefusal = (
       ? (accepted.context_secrets ?? []).filter((name) => context.secrets.includes(name))
       : []
   if (lost.length > 0) return lostSecrets(spec.name, lost)
-  const told = contextFor(context, { context: accepted.context, secrets })
-  if (Exit.isSuccess(told)) return undefined
+  const decoded = contextFor(context, { context: accepted.context, secrets })
+  if (Exit.isSuccess(decoded)) return undefined
   const why =
-    context.secrets.length > 0 ? "it has changed since" : refusalText(Cause.squash(told.cause))
+    context.secrets.length > 0 ? "it has changed since" : refusalText(Cause.squash(decoded.cause))
   return new ToolTerminalError({
     kind: "internal",
     reason: "RUN_CONTEXT",

@@ -9,7 +9,7 @@ import type { AgentName } from "../../../src/Ids.ts"
 import type { ConversationStore } from "../../../services/ConversationStore.ts"
 import type { CallHost, StartedWork } from "./CallHost.ts"
 import { callFinished } from "./CallOutcome.ts"
-import { failedOutcome } from "./Failures.ts"
+import { failedOutcome } from "./FailedOutcome.ts"
 import { invalidArguments, refuseCall } from "./GateRefusal.ts"
 
 /** Why the conversation of a call may not go on with this agent; undefined = it may. */
@@ -24,7 +24,7 @@ export const notForCustomers = (to: AgentName) =>
     message: `"${to}" does not speak with customers, and this conversation is one with a customer.`
   })
 
-const unread = () =>
+const conversationUnreadable = () =>
   new ToolTransientError({
     kind: "internal",
     reason: "HANDOFF_UNCHECKED",
@@ -43,7 +43,7 @@ export const make =
       return Effect.succeed(notForCustomers(to))
     }
     return Effect.match(conversations.get(accepted.tenant, accepted.conversation), {
-      onFailure: unread,
+      onFailure: conversationUnreadable,
       onSuccess: (found) =>
         found === undefined || found.initiated_by === "customer" ? notForCustomers(to) : undefined
     })

@@ -11,7 +11,7 @@ import type { CallState } from "../../../src/run/RunState.ts"
 import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"
 import type { AgentTool, CallHost, StartedWork } from "./CallHost.ts"
 import { duplicateFinished } from "./CallOutcome.ts"
-import { failedOutcome } from "./Failures.ts"
+import { failedOutcome } from "./FailedOutcome.ts"
 import * as IdempotencyIndex from "./IdempotencyIndex.ts"
 import type { ToolBody } from "./ToolBody.ts"
 

@@ -10,10 +10,10 @@ import type { Outcome } from "../../../src/run/RunEvent.ts"
 import type { BodyContext, BodyContexts } from "./BodyContext.ts"
 import { HandlerContext } from "./BodyContext.ts"
 import type { BodyCall, BodyRunner } from "./BodyRunner.ts"
-import { withArgsAgain, withToolSpan } from "./BodyRunner.ts"
+import { withRedecodedArgs, withToolSpan } from "./BodyRunner.ts"
 import type { AgentTool, CallHost, Fork, StartBody, StartedWork, TimedWork } from "./CallHost.ts"
 import { bodyFinished, bodyOutcome } from "./CallOutcome.ts"
-import { failedOutcome, timeoutError } from "./Failures.ts"
+import { failedOutcome, timeoutError } from "./FailedOutcome.ts"
 import { handlerEffect } from "./HandlerEffect.ts"
 import { waitForRetry } from "./RetryDecision.ts"
 
@@ -52,11 +52,11 @@ class ReadWork implements TimedWork {
     return this.#body.fork
   }
 
-  late(): RunInput {
+  inputOfTimeout(): RunInput {
     return this.#finished(failedOutcome(timeoutError(this.timeout_ms)))
   }
 
-  ended(exit: Exit.Exit<unknown, unknown>): RunInput {
+  inputOfExit(exit: Exit.Exit<unknown, unknown>): RunInput {
     return this.#finished(bodyOutcome(this.#host, this.#tool, exit))
   }
 
@@ -94,8 +94,8 @@ const readWithRetries = Effect.fnUntraced(function* (runner: BodyRunner, body: B
   const began_at = runner.clock.currentTimeMillisUnsafe()
   let started_at = began_at
   for (let attempt = 1; ; attempt++) {
-    const sent = attempt === 1 ? body : withArgsAgain(body)
-    const exit = yield* runner.within(runner.handle(sent, undefined), timeout_ms)
+    const sent = attempt === 1 ? body : withRedecodedArgs(body)
+    const exit = yield* runner.exitWithin(runner.handle(sent, undefined), timeout_ms)
     const isDone = exit !== undefined && Exit.isSuccess(exit)
     if (!isDone && (yield* waitForRetry(runner, body, { attempt, exit, started_at }))) {
       started_at = runner.clock.currentTimeMillisUnsafe()

@@ -11,7 +11,7 @@ import type { Outcome } from "../../../src/run/RunEvent.ts"
 import type { CallPhase } from "../../../src/run/RunState.ts"
 import type { AgentMemory } from "../../../services/AgentMemory.ts"
 import type { BodyRunner, DispatchedCall } from "./BodyRunner.ts"
-import { withArgsAgain } from "./BodyRunner.ts"
+import { withRedecodedArgs } from "./BodyRunner.ts"
 import { dispatchRouteOf } from "./CallDigests.ts"
 import type { AgentTool, StartBody } from "./CallHost.ts"
 import { bodyFinished, bodyOutcome, callLost } from "./CallOutcome.ts"
@@ -20,7 +20,7 @@ import {
   isOutcomeLost,
   isOutcomeUnknowable,
   withPossibleSideEffect
-} from "./Failures.ts"
+} from "./FailedOutcome.ts"
 import { attemptMs, dispatchGraceMs, waitUntilOver } from "./LostAttempt.ts"
 import type { Reconciliation } from "./Reconciliation.ts"
 
@@ -44,7 +44,7 @@ const overAtOf = (phase: CallPhase): number =>
 const elapsedMs = (clock: Clock.Clock): number =>
   Number(clock.monotonicTimeNanosUnsafe()) / 1_000_000
 
-type Sent =
+type AttemptResult =
   /** The dispatch does not stand: nothing was done. */
   | { readonly _tag: "Refused" }
   /** The dispatch took too long, and no body began: the next owner of the run may already reconcile the call. */
@@ -57,11 +57,11 @@ type Sent =
   | { readonly _tag: "Unknown" }
 
 /** One attempt behind its dispatch. Gives what is known of it, not before the attempt is over where its exit is lost. */
-const send = Effect.fnUntraced(function* (
-  { clock, handle, within }: BodyRunner,
+const attemptWrite = Effect.fnUntraced(function* (
+  { clock, exitWithin, handle }: BodyRunner,
   body: DispatchedCall,
   isAgain: boolean
-): Effect.fn.Return<Sent, never, AgentMemory> {
+): Effect.fn.Return<AttemptResult, never, AgentMemory> {
   const { call, host, key, tool } = body
   const { timeout_ms } = tool.spec
   const dispatched_at = elapsedMs(clock)
@@ -69,7 +69,7 @@ const send = Effect.fnUntraced(function* (
     clock.currentTimeMillisUnsafe() + attemptMs(tool),
     overAtOf(host.call().phase) + 1
   )
-  const stands = yield* host.dispatch({
+  const isDispatched = yield* host.dispatch({
     _tag: "Dispatches",
     call,
     key,
@@ -79,14 +79,14 @@ const send = Effect.fnUntraced(function* (
     ...dispatchRouteOf(tool),
     ...(isAgain ? { reconciled: true } : undefined)
   })
-  if (!stands) return { _tag: "Refused" }
+  if (!isDispatched) return { _tag: "Refused" }
   const began_at = elapsedMs(clock)
   if (began_at - dispatched_at > dispatchGraceMs(tool)) return { _tag: "Late" }
   const ended = Deferred.makeUnsafe<void>()
   const attempt = Effect.onExit(handle(body, key, over_at), () =>
     Effect.sync(() => Deferred.doneUnsafe(ended, Exit.void))
   )
-  const exit = yield* within(attempt, timeout_ms)
+  const exit = yield* exitWithin(attempt, timeout_ms)
   if (exit !== undefined) {
     if (Exit.isSuccess(exit) || !isOutcomeLost(exit.cause)) return { _tag: "Ended", exit }
     if (isOutcomeUnknowable(exit.cause)) return { _tag: "Unknown" }
@@ -112,7 +112,7 @@ const reconcileRepeatedly = Effect.fnUntraced(function* (
 })
 
 /** The ends of one call: by its body or by what its tool says. */
-class Ends {
+class WriteInputs {
   readonly #body: DispatchedCall
   readonly #clock: Clock.Clock
   readonly #began_at: number
@@ -123,7 +123,7 @@ class Ends {
     this.#began_at = clock.currentTimeMillisUnsafe()
   }
 
-  by(outcome: Outcome): RunInput {
+  ofOutcome(outcome: Outcome): RunInput {
     const { call, host, tool } = this.#body
     const ended_at = this.#clock.currentTimeMillisUnsafe()
     return {
@@ -132,19 +132,19 @@ class Ends {
     }
   }
 
-  lost(): RunInput {
+  ofLoss(): RunInput {
     return callLost(this.#body.host, this.#body.call)
   }
 
   /** Undefined = the call did not happen, and may be sent. */
-  reconciled(found: Reconciliation): RunInput | undefined {
+  ofReconciliation(found: Reconciliation): RunInput | undefined {
     switch (found._tag) {
       case "NotHappened":
         return undefined
       case "Settled":
-        return this.by(found.outcome)
+        return this.ofOutcome(found.outcome)
       default:
-        return this.lost()
+        return this.ofLoss()
     }
   }
 }
@@ -156,30 +156,31 @@ const write = Effect.fnUntraced(function* (
   const { host, tool } = given
   const { phase } = host.call()
   // Dispatched by an earlier owner: known by the key that it was sent with, whatever the tool would derive now.
-  const isLeft = phase._tag === "Dispatched" && phase.on_loss === "ask"
-  const body = isLeft ? { ...given, key: phase.key } : given
-  const ends = new Ends(body, runner.clock)
-  if (isLeft) {
+  const isTakeover = phase._tag === "Dispatched" && phase.on_loss === "ask"
+  const body = isTakeover ? { ...given, key: phase.key } : given
+  const inputs = new WriteInputs(body, runner.clock)
+  if (isTakeover) {
     const over_at = overAtOf(phase)
     yield* waitUntilOver(tool, over_at)
     const found = yield* reconcileRepeatedly(runner, body, over_at)
-    const end = ends.reconciled(found)
+    const end = inputs.ofReconciliation(found)
     if (end !== undefined) return end
   }
   for (let sends = 1; ; sends++) {
-    const isAgain = isLeft || sends > 1
-    const sent = yield* send(runner, sends === 1 ? body : withArgsAgain(body), isAgain)
-    if (sent._tag === "Refused") return isAgain ? ends.by(failedOutcome(notDone(tool))) : undefined
-    if (sent._tag === "Unknown") return ends.lost()
+    const isAgain = isTakeover || sends > 1
+    const sent = yield* attemptWrite(runner, sends === 1 ? body : withRedecodedArgs(body), isAgain)
+    if (sent._tag === "Refused")
+      return isAgain ? inputs.ofOutcome(failedOutcome(notDone(tool))) : undefined
+    if (sent._tag === "Unknown") return inputs.ofLoss()
     if (sent._tag === "Ended") {
-      return ends.by(withPossibleSideEffect(bodyOutcome(host, tool, sent.exit)))
+      return inputs.ofOutcome(withPossibleSideEffect(bodyOutcome(host, tool, sent.exit)))
     }
     if (sent._tag === "Lost") {
-      const end = ends.reconciled(yield* reconcileRepeatedly(runner, body, sent.over_at))
+      const end = inputs.ofReconciliation(yield* reconcileRepeatedly(runner, body, sent.over_at))
       if (end !== undefined) return end
     }
     const isLast = sends === sends_max || runner.isStopped?.(host) === true
-    if (isLast) return ends.by(failedOutcome(notDone(tool)))
+    if (isLast) return inputs.ofOutcome(failedOutcome(notDone(tool)))
   }
 })
 

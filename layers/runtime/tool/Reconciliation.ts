@@ -9,8 +9,8 @@ import type { Reconciled } from "../../../src/tool/GovernedTool.ts"
 import { callCatching } from "./Catching.ts"
 import { bodyOutcome } from "./CallOutcome.ts"
 import type { CallHost, AgentTool } from "./CallHost.ts"
-import { withPossibleSideEffect, failedOutcome } from "./Failures.ts"
-import { exceptionOf } from "./Faults.ts"
+import { withPossibleSideEffect, failedOutcome } from "./FailedOutcome.ts"
+import { exceptionOf } from "./FaultReport.ts"
 
 export type Reconciliation =
   | { readonly _tag: "Settled"; readonly outcome: Outcome }

@@ -9,7 +9,7 @@ import { failureOf, isToolError } from "../../../src/error/ToolError.ts"
 import { isRetried, retryWaitMs } from "../../../src/tool/RetryPolicy.ts"
 import type { ToolAttemptObserver } from "../../../services/ToolAttemptObserver.ts"
 import type { AgentTool, CallHost } from "./CallHost.ts"
-import { timeoutError } from "./Failures.ts"
+import { timeoutError } from "./FailedOutcome.ts"
 
 export interface RetryServices {
   readonly clock: Clock.Clock

@@ -7,8 +7,8 @@ import { Digest } from "effect/crypto"
 import type { FilePart, Part } from "../../../src/conversation/Part.ts"
 import { FileTooLarge } from "../../../src/conversation/Part.ts"
 import type { GivenFile } from "../../../src/conversation/Part.ts"
-import { readParts } from "../../../src/entry/GivenParts.ts"
-import type { ReadPart } from "../../../src/entry/GivenParts.ts"
+import { readParts } from "../../../src/entry/MessageParts.ts"
+import type { ReadPart } from "../../../src/entry/MessageParts.ts"
 import { InvalidInput } from "../../../src/entry/InvalidInput.ts"
 import type { Tenant } from "../../../src/Ids.ts"
 import type { BlobBounds, BlobHolder, BlobStore } from "../../../services/BlobStore.ts"
@@ -20,7 +20,7 @@ export interface PartStore {
 }
 
 /** In whose name parts are stored. */
-export interface Naming {
+export interface PartOwner {
   readonly tenant: Tenant
   readonly holder: BlobHolder
   /** Who has to have uploaded a file that is named by its digest. Absent = anybody of the tenant. */
@@ -31,7 +31,7 @@ type File = Exclude<ReadPart, { readonly type: "text" }>
 
 const storeFile = Effect.fnUntraced(function* (
   { blobs, bounds, digest }: PartStore,
-  { holder, tenant, uploaded_by }: Naming,
+  { holder, tenant, uploaded_by }: PartOwner,
   file: File
 ) {
   const { media_type, name, type } = file
@@ -52,20 +52,20 @@ const storeFile = Effect.fnUntraced(function* (
 })
 
 /** A file of a tool or of a model, read and stored, as the journal has it. */
-export const storeGiven = Effect.fnUntraced(function* (
+export const storeFileInput = Effect.fnUntraced(function* (
   store: PartStore,
-  naming: Naming,
+  owner: PartOwner,
   given: GivenFile,
   field: string
 ) {
   for (const part of yield* readParts([given], field)) {
-    if (part.type !== "text") return yield* storeFile(store, naming, part)
+    if (part.type !== "text") return yield* storeFile(store, owner, part)
   }
   return yield* new InvalidInput({ field, message: "Expected a file with its bytes" })
 })
 
 /** The parts as the journal has them. */
-export const storeParts = (store: PartStore, naming: Naming, parts: ReadonlyArray<ReadPart>) =>
+export const storeParts = (store: PartStore, owner: PartOwner, parts: ReadonlyArray<ReadPart>) =>
   Effect.forEach(parts, (part) =>
-    part.type === "text" ? Effect.succeed<Part>(part) : storeFile(store, naming, part)
+    part.type === "text" ? Effect.succeed<Part>(part) : storeFile(store, owner, part)
   )

@@ -10,7 +10,7 @@ import { isDispatched, onLossOf } from "../../../src/tool/ToolSpec.ts"
 import type { AgentMemory } from "../../../services/AgentMemory.ts"
 import type { BodyRunner, BodyServices } from "./BodyRunner.ts"
 import * as BodyRunnerOf from "./BodyRunner.ts"
-import { stoppedEnd } from "./BodyRunner.ts"
+import { killSwitchEnd } from "./BodyRunner.ts"
 import type { AgentTool, CallHost, StartBody, StartedWork } from "./CallHost.ts"
 import * as ReadBody from "./ReadBody.ts"
 import * as ReconcilableWrite from "./ReconcilableWrite.ts"
@@ -54,10 +54,10 @@ export const make = (services: Services): ToolBody => {
   const runner = BodyRunnerOf.make(services)
 
   const run: ToolBody["run"] = (started) =>
-    started.ended === undefined
+    started.inputOfExit === undefined
       ? started.effect
-      : Effect.map(runner.within(started.effect, started.timeout_ms, started.fork), (exit) =>
-          exit === undefined ? started.late() : started.ended(exit)
+      : Effect.map(runner.exitWithin(started.effect, started.timeout_ms, started.fork), (exit) =>
+          exit === undefined ? started.inputOfTimeout() : started.inputOfExit(exit)
         )
 
   return {
@@ -73,7 +73,7 @@ export const make = (services: Services): ToolBody => {
           call,
           Effect.suspend(() => {
             // The call may have waited for its turn.
-            const stopped = stoppedEnd(services, host, call)
+            const stopped = killSwitchEnd(services, host, call)
             return stopped === undefined ? run(start(host, call, args)) : Effect.succeed(stopped)
           })
         )

@@ -13,7 +13,7 @@ import type { RunInput } from "../../../src/run/RunDecider.ts"
 import type { RateLimit } from "../../../src/tool/ToolSpec.ts"
 import type { AgentMemory } from "../../../services/AgentMemory.ts"
 import type { CallHost, AgentTool } from "./CallHost.ts"
-import { failedOutcome } from "./Failures.ts"
+import { failedOutcome } from "./FailedOutcome.ts"
 
 type GuardedBody = Effect.Effect<RunInput | undefined, never, AgentMemory>
 
@@ -77,7 +77,7 @@ type Admit = (
   body: GuardedBody
 ) => Effect.Effect<RunInput | undefined, ToolTransientError, AgentMemory>
 
-const rated =
+const withRateLimit =
   (limiter: RateLimiter.RateLimiter, tool: AgentTool, { calls_max, window_ms }: RateLimit): Admit =>
   (host, body) => {
     const taken = limiter.consume({
@@ -96,7 +96,7 @@ const rated =
     })
   }
 
-const circuited =
+const withCircuitBreaker =
   (breaker: CircuitBreaker.CircuitBreaker, tool: AgentTool): Admit =>
   (_, body) =>
     Effect.mapError(breaker.execute(body, { key: tool.key, classify: outcomeOf }), ({ reason }) =>
@@ -136,8 +136,8 @@ const guardOf = (
   breaker: CircuitBreaker.CircuitBreaker | undefined
 ): ToolGuard => {
   const { concurrency_max, rate_limit } = tool.spec
-  const rate = rate_limit === undefined ? undefined : rated(limiter, tool, rate_limit)
-  const circuit = breaker === undefined ? undefined : circuited(breaker, tool)
+  const rate = rate_limit === undefined ? undefined : withRateLimit(limiter, tool, rate_limit)
+  const circuit = breaker === undefined ? undefined : withCircuitBreaker(breaker, tool)
   const admit: Admit | undefined =
     rate !== undefined && circuit !== undefined
       ? (host, body) =>

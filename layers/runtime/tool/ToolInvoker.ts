@@ -48,7 +48,7 @@ import {
   refuseCall,
   toolsStopped
 } from "./GateRefusal.ts"
-import { outcomeOfCause } from "./Failures.ts"
+import { outcomeOfCause } from "./FailedOutcome.ts"
 import { callIdentityOf } from "./IdempotencyIndex.ts"
 import * as IdempotentCalls from "./IdempotentCalls.ts"
 import * as ToolBody from "./ToolBody.ts"

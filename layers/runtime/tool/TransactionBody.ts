@@ -7,7 +7,7 @@ import type { Outcome } from "../../../src/run/RunEvent.ts"
 import type { BodyRunner, DispatchedCall } from "./BodyRunner.ts"
 import type { AgentTool, CallHost, StartBody } from "./CallHost.ts"
 import { bodyFinished, bodyOutcome, reportOutcomeFault } from "./CallOutcome.ts"
-import { outcomeOfCause, timeoutError } from "./Failures.ts"
+import { outcomeOfCause, timeoutError } from "./FailedOutcome.ts"
 
 /** A result that the output schema or the size limit refuses, as the failure that rolls the transaction back. */
 class RefusedResult {

@@ -6,12 +6,12 @@ import { Effect, Exit, Result } from "effect"
 import type { RunInput } from "../../../src/run/RunDecider.ts"
 import type { AgentMemory } from "../../../services/AgentMemory.ts"
 import type { BodyRunner, DispatchedCall } from "./BodyRunner.ts"
-import { stoppedEnd, withArgsAgain } from "./BodyRunner.ts"
+import { killSwitchEnd, withRedecodedArgs } from "./BodyRunner.ts"
 import { dispatchRouteOf } from "./CallDigests.ts"
 import type { AgentTool, StartBody } from "./CallHost.ts"
 import { bodyFinished, bodyOutcome, callFinished, callLost } from "./CallOutcome.ts"
-import { failedOutcome, isOutcomeLost, withPossibleSideEffect } from "./Failures.ts"
-import { filledFor } from "./FilledIn.ts"
+import { failedOutcome, isOutcomeLost, withPossibleSideEffect } from "./FailedOutcome.ts"
+import { hostValuesFor } from "./HostFilledValues.ts"
 import { waitForRetry } from "./RetryDecision.ts"
 
 /** How often an idempotent call is sent with its key before its outcome counts as unknown. */
@@ -24,12 +24,12 @@ const write = Effect.fnUntraced(function* (
 ): Effect.fn.Return<RunInput | undefined, never, AgentMemory> {
   const { call, host, key, tool } = body
   const { retry, timeout_ms } = tool.spec
-  const filling = yield* Effect.result(filledFor(host, tool))
+  const filling = yield* Effect.result(hostValuesFor(host, tool))
   if (Result.isFailure(filling)) return callFinished(call, failedOutcome(filling.failure))
   const filled = filling.success
-  const stopped = stoppedEnd(runner, host, call)
+  const stopped = killSwitchEnd(runner, host, call)
   if (stopped !== undefined) return stopped
-  const stands = yield* host.dispatch({
+  const isDispatched = yield* host.dispatch({
     _tag: "Dispatches",
     call,
     key,
@@ -38,12 +38,12 @@ const write = Effect.fnUntraced(function* (
     ...(filled === undefined ? undefined : { filled }),
     ...(on_loss === "again" ? { tool: tool.key } : undefined)
   })
-  if (!stands) return undefined
+  if (!isDispatched) return undefined
   const began_at = runner.clock.currentTimeMillisUnsafe()
   let started_at = began_at
   for (let attempt = 1; ; attempt++) {
-    const sent = attempt === 1 ? body : withArgsAgain(body)
-    const exit = yield* runner.within(runner.handle(sent, key), timeout_ms)
+    const sent = attempt === 1 ? body : withRedecodedArgs(body)
+    const exit = yield* runner.exitWithin(runner.handle(sent, key), timeout_ms)
     if (retry !== undefined && (exit === undefined || Exit.isFailure(exit))) {
       if (yield* waitForRetry(runner, body, { attempt, exit, started_at })) {
         started_at = runner.clock.currentTimeMillisUnsafe()

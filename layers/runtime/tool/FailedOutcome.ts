@@ -11,7 +11,7 @@ import {
   ToolTransientError
 } from "../../../src/error/ToolError.ts"
 import type { Outcome } from "../../../src/run/RunEvent.ts"
-import { exceptionOf } from "./Faults.ts"
+import { exceptionOf } from "./FaultReport.ts"
 
 export const failedOutcome = (error: ToolError): Outcome => ({
   _tag: "Failed",

@@ -4,7 +4,7 @@
  */
 import { Predicate, Result, Schema } from "effect"
 import { turn_bytes_max } from "../../../services/ModelGateway.ts"
-import type { Taken } from "../../../src/entry/BoundedJson.ts"
+import type { CopyBudget } from "../../../src/entry/BoundedJson.ts"
 import { bounds_default, copyWithin } from "../../../src/entry/BoundedJson.ts"
 import type { FrameId } from "../../../src/Ids.ts"
 import { FinishReason } from "../../../src/run/FinishReason.ts"
@@ -13,7 +13,7 @@ import type { ModelTurned, ProposedCall } from "../../../src/run/RunEvent.ts"
 import { RunEvent } from "../../../src/run/RunEvent.ts"
 import { isBeyondBytes } from "../../../src/Utf8.ts"
 
-type Given = Omit<Turn, "generated">
+type GatewayTurn = Omit<Turn, "generated">
 
 /** Calls of one turn. Each has a result of its own, which is written with the turn where it never runs. */
 export const turn_calls_max = 10_000
@@ -24,21 +24,25 @@ const finishes: ReadonlySet<unknown> = new Set(FinishReason.literals)
 const no_turn = "the gateway gave no turn, or one with a member of another type"
 
 /** The turn's event, with calls that the gateway cannot change any more; or, as a text, why there is none. */
-export const ownTurn = (given: Given, frame: FrameId, step: number): ModelTurned | string => {
+export const checkedTurn = (
+  given: GatewayTurn,
+  frame: FrameId,
+  step: number
+): ModelTurned | string => {
   if (!Predicate.isObject(given) || !isTurn(given)) return no_turn
   if (given.calls.length > turn_calls_max) {
     return `the gateway gave a turn of more than ${turn_calls_max} calls`
   }
-  const taken: Taken = { values: 0, units: given.text.length }
-  const calls = given.calls.map((call) => ownCall(call, taken))
+  const budget: CopyBudget = { values: 0, units: given.text.length }
+  const calls = given.calls.map((call) => copiedCall(call, budget))
   if (!isPlain(given)) return decoded(given, { _tag: "ModelTurned", frame, step, calls })
   // The spread comes first: a literal that begins with one is copied at once, any other member by member (bench row `step`).
   const turned: ModelTurned = { ...given, _tag: "ModelTurned", frame, step, calls }
-  return isTooLarge(turned, taken.units) ? too_large : turned
+  return isTooLarge(turned, budget.units) ? too_large : turned
 }
 
 /** Most turns have no members but these, and are not decoded (bench row `step`). */
-const isPlain = (given: Given): boolean => {
+const isPlain = (given: GatewayTurn): boolean => {
   for (const name in given) {
     const isKnown = name === "text" || name === "calls" || name === "finish" || name === "usage"
     if (!isKnown) return false
@@ -53,7 +57,7 @@ const isTooLarge = (turned: ModelTurned, units: number): boolean =>
   units * unit_bytes_max > turn_bytes_max / 2 &&
   isBeyondBytes(JSON.stringify(turned), turn_bytes_max)
 
-const isTurn = ({ calls, finish, text, usage }: Given): boolean =>
+const isTurn = ({ calls, finish, text, usage }: GatewayTurn): boolean =>
   typeof text === "string" &&
   finishes.has(finish) &&
   Array.isArray(calls) &&
@@ -64,7 +68,7 @@ const readEvent = Schema.decodeUnknownResult(RunEvent)
 
 /** The members that the event has, where they are what it says. A member that is undefined counts as absent. */
 const decoded = (
-  given: Given,
+  given: GatewayTurn,
   own: Pick<ModelTurned, "_tag" | "frame" | "step" | "calls">
 ): ModelTurned | string => {
   const said = Object.entries(given).filter(([, value]) => value !== undefined)
@@ -74,11 +78,11 @@ const decoded = (
 }
 
 /** What a person approves is what runs, so the arguments are copied. */
-const ownCall = (call: ProposedCall, taken: Taken): ProposedCall => {
+const copiedCall = (call: ProposedCall, budget: CopyBudget): ProposedCall => {
   const { malformed, model_id, name } = call
-  taken.values = bounds_default.values_max
-  taken.units += name.length + model_id.length + (malformed === undefined ? 0 : malformed.length)
-  const args = copyWithin(call.arguments, bounds_default.depth_max, taken)
+  budget.values = bounds_default.values_max
+  budget.units += name.length + model_id.length + (malformed === undefined ? 0 : malformed.length)
+  const args = copyWithin(call.arguments, bounds_default.depth_max, budget)
   return args === undefined
     ? { ...call, arguments: null, malformed: malformed ?? beyond_bounds }
     : { ...call, arguments: args }

@@ -9,7 +9,7 @@ import { RunEvent } from "./RunEvent.ts"
 const decode = Schema.decodeUnknownResult(Schema.fromJsonString(RunEvent))
 
 /** Do these events come back from their text through their codec? */
-export const isReadable = (events: ReadonlyArray<unknown>): boolean =>
+export const areReadable = (events: ReadonlyArray<unknown>): boolean =>
   events.every((event) =>
     Result.isSuccess(
       Result.flatMap(

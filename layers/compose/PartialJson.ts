@@ -8,7 +8,7 @@ import { parse } from "partial-json"
  * The text of a turn. It is parsed again each time that it has grown by a sixteenth, so that a long text is parsed only a few
  * times.
  */
-export class ValueSoFar {
+export class PartialJson {
   #step = 0
   #text = ""
   #read = 0

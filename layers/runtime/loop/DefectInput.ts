@@ -4,12 +4,12 @@
 import type { Cause } from "effect"
 import type { RunInput } from "../../../src/run/RunDecider.ts"
 import type { Work } from "../../../src/run/RunWork.ts"
-import { exceptionOf } from "../tool/Faults.ts"
+import { exceptionOf } from "../tool/FaultReport.ts"
 import type { ToolInvoker } from "../tool/ToolInvoker.ts"
 import type { LoopHost } from "./LoopHost.ts"
-import { brokenTurn } from "./ModelTurn.ts"
+import { defectTurn } from "./ModelTurn.ts"
 
-export const brokenWork = (
+export const defectInput = (
   loop: Pick<LoopHost, "reportFault">,
   invoker: ToolInvoker,
   work: Work,
@@ -25,7 +25,7 @@ export const brokenWork = (
         frame: work.frame,
         step: work.step
       })
-      return brokenTurn(work)
+      return defectTurn(work)
     case "RequestLimitApproval": {
       loop.reportFault("the question about a limit broke", exception, { limit: work.limit })
       const stopping = { status: "failed", by: "runtime", reason: work.limit } as const

@@ -10,7 +10,7 @@ import { ConversationId } from "../../src/Ids.ts"
 import { call, calls, text } from "../../layers/model/ScriptedModelGateway.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import { channelKey } from "../../layers/runtime/loop/Feed.ts"
-import { WholeRuns } from "../../layers/runtime/loop/WholeRuns.ts"
+import { ShortRunCache } from "../../layers/runtime/loop/ShortRunCache.ts"
 import * as Samples from "../contracts/Samples.ts"
 import * as H from "./Harness.ts"
 
@@ -138,13 +138,13 @@ describe("what is kept of runs at work", () => {
     }))
     return { run, from, count, size, isEnd: false, entries: () => entries }
   }
-  const seqs = (runs: WholeRuns, ordinal = 1) =>
-    runs.at(key, ordinal)?.entries.map(({ seq }) => seq)
+  const seqs = (runs: ShortRunCache, ordinal = 1) =>
+    runs.get(key, ordinal)?.entries.map(({ seq }) => seq)
 
   it("is all of a run without a gap, or nothing", () => {
-    const runs = new WholeRuns()
+    const runs = new ShortRunCache()
     const run = Samples.runId()
-    runs.keep(key, 1, append(run, 0, 2))
+    runs.set(key, 1, append(run, 0, 2))
     runs.add(append(run, 2))
     runs.add(append(run, 1))
     runs.add(append(Samples.runId(), 3))
@@ -157,34 +157,34 @@ describe("what is kept of runs at work", () => {
   })
 
   it("is nothing of a run that has ended, was left or has much to keep, or behind which another began", () => {
-    const ends: ReadonlyArray<(runs: WholeRuns, run: RunId) => void> = [
+    const ends: ReadonlyArray<(runs: ShortRunCache, run: RunId) => void> = [
       (runs, run) => runs.add({ ...append(run, 1), isEnd: true }),
       (runs, run) => runs.add(append(run, 1, 16)),
       (runs, run) => runs.add(append(run, 1, 1, 16_000)),
       (runs, run) => runs.add({ ...append(run, 1), entries: () => undefined }),
-      (runs, run) => runs.forget(run),
-      (runs) => runs.forgetAll(key),
-      (runs) => runs.forgetAll(undefined),
-      (runs) => runs.keep(key, 2, append(Samples.runId(), 0))
+      (runs, run) => runs.delete(run),
+      (runs) => runs.deleteAll(key),
+      (runs) => runs.deleteAll(undefined),
+      (runs) => runs.set(key, 2, append(Samples.runId(), 0))
     ]
     for (const end of ends) {
-      const runs = new WholeRuns()
+      const runs = new ShortRunCache()
       const run = Samples.runId()
-      runs.keep(key, 1, append(run, 0))
+      runs.set(key, 1, append(run, 0))
       runs.add(append(run, 1))
       assert.deepStrictEqual(seqs(runs), [0, 1])
-      const other = new WholeRuns()
-      other.keep(key, 1, append(run, 0))
+      const other = new ShortRunCache()
+      other.set(key, 1, append(run, 0))
       end(other, run)
       assert.isUndefined(seqs(other))
     }
   })
 
   it("is bounded over all runs", () => {
-    const runs = new WholeRuns()
+    const runs = new ShortRunCache()
     for (let n = 0; n < 1_100; n++) {
       const each = channelKey(H.tenant, ConversationId.make(`c-${n}`))
-      runs.keep(each, 1, append(Samples.runId(), 0, 1, 15_999))
+      runs.set(each, 1, append(Samples.runId(), 0, 1, 15_999))
     }
     assert.isAtMost(runs.size, 1_000)
   })

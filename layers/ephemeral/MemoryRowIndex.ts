@@ -14,7 +14,7 @@ import { isCurrent, MemoryId } from "../../src/memory/MemoryRow.ts"
 import { query_words_max } from "../../src/memory/SearchWords.ts"
 import { factsOf } from "../../src/memory/RowFacts.ts"
 
-export class Stored {
+export class StoredRow {
   /** Increases from row to row. */
   readonly position: number
   readonly words: ReadonlySet<string>
@@ -45,29 +45,29 @@ export class Stored {
 const scopeKey = ({ agent, anchor, tenant, tier }: MemoryScope): string =>
   `${tenant}\0${agent}\0${tier}\0${anchor}`
 
-export const isIn = ({ row }: Stored, scope: MemoryScope): boolean =>
+export const isIn = ({ row }: StoredRow, scope: MemoryScope): boolean =>
   row.anchor === scope.anchor &&
   row.tier === scope.tier &&
   row.agent === scope.agent &&
   row.tenant === scope.tenant
 
 /** Inserts a row in a list that is sorted oldest first; mostly at the end. */
-const insert = (list: Array<Stored>, stored: Stored): void => {
+const insert = (list: Array<StoredRow>, stored: StoredRow): void => {
   let at = list.length
   while (at > 0 && (list[at - 1]?.position ?? 0) > stored.position) at--
   if (at === list.length) list.push(stored)
   else list.splice(at, 0, stored)
 }
 
-export class RememberedScope {
+export class ScopeRows {
   readonly scope: MemoryScope
   readonly place: string
   readonly session: string
   /** When something was last written, in ms since 1970. */
   touched_at: number
   /** Oldest first. */
-  #rows: Array<Stored> = []
-  readonly #byWord = new Map<string, Array<Stored>>()
+  #rows: Array<StoredRow> = []
+  readonly #byWord = new Map<string, Array<StoredRow>>()
 
   constructor({ agent, anchor, at, place, session, tenant, tier }: NewMemoryRow) {
     this.scope = { tenant, agent, tier, anchor }
@@ -76,11 +76,11 @@ export class RememberedScope {
     this.touched_at = at
   }
 
-  get rows(): ReadonlyArray<Stored> {
+  get rows(): ReadonlyArray<StoredRow> {
     return this.#rows
   }
 
-  add(stored: Stored): void {
+  add(stored: StoredRow): void {
     insert(this.#rows, stored)
     for (const word of stored.words) {
       const having = this.#byWord.get(word)
@@ -89,7 +89,7 @@ export class RememberedScope {
     }
   }
 
-  remove(gone: ReadonlySet<Stored>): void {
+  remove(gone: ReadonlySet<StoredRow>): void {
     this.#rows = this.#rows.filter((stored) => !gone.has(stored))
     const words = new Set<string>()
     for (const stored of gone) for (const word of stored.words) words.add(word)
@@ -101,21 +101,21 @@ export class RememberedScope {
   }
 
   /** The newest rows that are part of the memory, newest first. */
-  newest(): ReadonlyArray<Stored> {
+  newest(): ReadonlyArray<StoredRow> {
     return newestOf(this.#rows, candidates_max.newest)
   }
 
   /** As `newest`, but of the rows that have the word. */
-  having(word: string): ReadonlyArray<Stored> {
+  newestWithWord(word: string): ReadonlyArray<StoredRow> {
     return newestOf(this.#byWord.get(word), candidates_max.of_word)
   }
 }
 
-const nothing: ReadonlyArray<Stored> = []
+const nothing: ReadonlyArray<StoredRow> = []
 
-const newestOf = (rows: ReadonlyArray<Stored> | undefined, count: number) => {
+const newestOf = (rows: ReadonlyArray<StoredRow> | undefined, count: number) => {
   if (rows === undefined) return nothing
-  const newest: Array<Stored> = []
+  const newest: Array<StoredRow> = []
   for (let i = rows.length - 1; i >= 0 && newest.length < count; i--) {
     const stored = rows[i]
     if (stored?.isCurrent === true) newest.push(stored)
@@ -124,14 +124,14 @@ const newestOf = (rows: ReadonlyArray<Stored> | undefined, count: number) => {
 }
 
 /** The rows that match best: a row counts more the more of the words it has, and the rarer they are. */
-const fitting = (
-  scopes: ReadonlyArray<RememberedScope>,
+const bestMatches = (
+  scopes: ReadonlyArray<ScopeRows>,
   words: ReadonlyArray<string>
-): Array<Stored> => {
-  const found: Array<Stored> = []
+): Array<StoredRow> => {
+  const found: Array<StoredRow> = []
   for (const scope of scopes) {
     for (const word of words) {
-      const having = scope.having(word)
+      const having = scope.newestWithWord(word)
       for (const each of having) {
         if (each.fit === 0) found.push(each)
         each.fit += 1 / having.length
@@ -147,10 +147,10 @@ const fitting = (
 
 /** The rows that match the words best, followed by the newest rows that are not among them. */
 export const candidatesOf = (
-  scopes: ReadonlyArray<RememberedScope>,
+  scopes: ReadonlyArray<ScopeRows>,
   words: ReadonlyArray<string>
 ): ReadonlyArray<MemoryRow> => {
-  const found = fitting(scopes, words.slice(0, query_words_max))
+  const found = bestMatches(scopes, words.slice(0, query_words_max))
   for (const each of found) each.isFound = true
   for (const scope of scopes) {
     for (const each of scope.newest()) {
@@ -170,46 +170,46 @@ const idOf = (position: number): MemoryId =>
 const agentKey = (tenant: Tenant, agent: AgentName, name: string): string =>
   `${tenant}\0${agent}\0${name}`
 
-export class RememberedRows {
-  readonly #scopes = new Map<string, RememberedScope>()
+export class MemoryRowIndex {
+  readonly #scopes = new Map<string, ScopeRows>()
   /** The scopes of runs, by tenant, agent and conversation. */
-  readonly #runs = new Map<string, Set<RememberedScope>>()
-  readonly #rows = new Map<MemoryId, Stored>()
+  readonly #runs = new Map<string, Set<ScopeRows>>()
+  readonly #rows = new Map<MemoryId, StoredRow>()
   /** By tenant, agent and key. */
   readonly #keys = new Map<string, MemoryId>()
   #last = 0
 
-  all(): Array<Stored> {
+  all(): Array<StoredRow> {
     return [...this.#rows.values()]
   }
 
-  get(id: MemoryId | undefined): Stored | undefined {
+  get(id: MemoryId | undefined): StoredRow | undefined {
     return id === undefined ? undefined : this.#rows.get(id)
   }
 
   /** The row that the agent has already written with the same key; undefined if there is none. */
-  withKeyOf({ agent, key, tenant }: NewMemoryRow): Stored | undefined {
+  withKeyOf({ agent, key, tenant }: NewMemoryRow): StoredRow | undefined {
     return key === undefined ? undefined : this.get(this.#keys.get(agentKey(tenant, agent, key)))
   }
 
-  scope(scope: MemoryScope): RememberedScope | undefined {
+  scope(scope: MemoryScope): ScopeRows | undefined {
     return this.#scopes.get(scopeKey(scope))
   }
 
   /** The scopes of a tier, the one that has been untouched for the longest time first. */
-  scopesOf(tier: MemoryTier): Array<RememberedScope> {
+  scopesOf(tier: MemoryTier): Array<ScopeRows> {
     return byAge([...this.#scopes.values()].filter(({ scope }) => scope.tier === tier))
   }
 
   /** The scopes of a conversation's runs, the one that has been untouched for the longest time first. */
-  runsOf({ agent, anchor, tenant }: MemoryScope): Array<RememberedScope> {
+  runsOf({ agent, anchor, tenant }: MemoryScope): Array<ScopeRows> {
     return byAge([...(this.#runs.get(agentKey(tenant, agent, anchor)) ?? [])])
   }
 
-  #home(row: NewMemoryRow): RememberedScope {
+  #scopeFor(row: NewMemoryRow): ScopeRows {
     const known = this.scope(row)
     if (known !== undefined) return known
-    const home = new RememberedScope(row)
+    const home = new ScopeRows(row)
     this.#scopes.set(scopeKey(row), home)
     if (row.tier === "interaction") {
       const key = agentKey(row.tenant, row.agent, row.session)
@@ -220,11 +220,11 @@ export class RememberedRows {
     return home
   }
 
-  put(given: NewMemoryRow): Stored {
+  put(given: NewMemoryRow): StoredRow {
     const position = ++this.#last
     const row: MemoryRow = { ...given, id: idOf(position), seen: 1 }
-    const stored = new Stored(position, row)
-    const home = this.#home(row)
+    const stored = new StoredRow(position, row)
+    const home = this.#scopeFor(row)
     home.add(stored)
     home.touched_at = Math.max(home.touched_at, row.at)
     this.#rows.set(row.id, stored)
@@ -233,15 +233,15 @@ export class RememberedRows {
   }
 
   /** Puts a stored row, which is in no scope any more, into the scope of its new content. */
-  place(stored: Stored, row: MemoryRow, now: number): void {
+  place(stored: StoredRow, row: MemoryRow, now: number): void {
     stored.row = row
-    const home = this.#home(row)
+    const home = this.#scopeFor(row)
     home.add(stored)
     home.touched_at = now
   }
 
   /** Removes a scope but keeps its rows, which the caller then moves or removes. */
-  drop(scope: RememberedScope): void {
+  drop(scope: ScopeRows): void {
     this.#scopes.delete(scopeKey(scope.scope))
     if (scope.scope.tier !== "interaction") return
     const { agent, tenant } = scope.scope
@@ -251,8 +251,8 @@ export class RememberedRows {
     if (runs?.size === 0) this.#runs.delete(key)
   }
 
-  remove(gone: ReadonlyArray<Stored>): void {
-    const byScope = new Map<RememberedScope, Set<Stored>>()
+  remove(gone: ReadonlyArray<StoredRow>): void {
+    const byScope = new Map<ScopeRows, Set<StoredRow>>()
     for (const stored of gone) {
       const { row } = stored
       this.#rows.delete(row.id)
@@ -270,5 +270,5 @@ export class RememberedRows {
   }
 }
 
-const byAge = (scopes: Array<RememberedScope>): Array<RememberedScope> =>
+const byAge = (scopes: Array<ScopeRows>): Array<ScopeRows> =>
   scopes.length < 2 ? scopes : scopes.sort((a, b) => a.touched_at - b.touched_at)

@@ -14,7 +14,7 @@ const ignore = (): void => {}
  * An iterator that closes its source as soon as the signal aborts. `next` then rejects once with the signal's reason, and is done
  * afterwards.
  */
-class UntilAborted<A> implements AsyncIterator<A, void> {
+class AbortableIterator<A> implements AsyncIterator<A, void> {
   readonly #source: AsyncIterator<A, void>
   readonly #signal: AbortSignal
   #isOver = false
@@ -85,7 +85,7 @@ const signalOf = (given: unknown): AbortSignal | InvalidInput | undefined => {
  * Makes iterables that end when the signal of `following` aborts. If `following` is not valid, the loop fails before anything is
  * sent.
  */
-export const untilAborted =
+export const abortable =
   (failing: <A>(stream: Stream.Stream<A, InvalidInput>) => AsyncIterable<A>) =>
   <A>(iterable: AsyncIterable<A>, following: Following | undefined): AsyncIterable<A> => {
     const signal = signalOf(following)
@@ -93,6 +93,6 @@ export const untilAborted =
     if (signal instanceof InvalidInput) return failing<A>(Stream.fail(signal))
     return {
       [Symbol.asyncIterator]: () =>
-        new UntilAborted(iterable[Symbol.asyncIterator]() as AsyncIterator<A, void>, signal)
+        new AbortableIterator(iterable[Symbol.asyncIterator]() as AsyncIterator<A, void>, signal)
     }
   }

@@ -24,48 +24,48 @@ const isOver = ({ task: { status } }: StoredTask): boolean =>
   status === "complete" || status === "failed"
 
 /** Counts a run that has ended, and forgets the oldest runs if there are too many. */
-export const noteEnd = (store: Store, { conversation, run_id, tenant }: StoredRun): void => {
+export const recordRunEnd = (store: Store, { conversation, run_id, tenant }: StoredRun): void => {
   const stored = store.conversations.get(tenantKey(tenant, conversation))
   if (stored === undefined || !store.tasks.has(run_id)) return
-  store.rested.delete(stored)
-  store.rested.add(stored)
+  store.byLastEnd.delete(stored)
+  store.byLastEnd.add(stored)
   store.ended++
-  const { more_max, runs_max } = store.kept
+  const { more_max, runs_max } = store.retention
   // Many are forgotten at once, because each removal goes through all questions and files.
-  if (store.ended > runs_max + more_max) forgetOldest(store, stored)
+  if (store.ended > runs_max + more_max) evictOldest(store, stored)
 }
 
 /** The runs and conversations of one tenant that one removal forgets. */
-interface Gone {
+interface Evicted {
   readonly runs: Set<RunId>
   readonly conversations: Set<ConversationId>
 }
 
-const goneOf = (all: Map<Tenant, Gone>, tenant: Tenant): Gone => {
+const evictedOf = (all: Map<Tenant, Evicted>, tenant: Tenant): Evicted => {
   let gone = all.get(tenant)
   if (gone === undefined) all.set(tenant, (gone = { runs: new Set(), conversations: new Set() }))
   return gone
 }
 
-const forgetOldest = (store: Store, newest: StoredConversation): void => {
-  const { runs_max } = store.kept
+const evictOldest = (store: Store, newest: StoredConversation): void => {
+  const { runs_max } = store.retention
   const needed = neededRuns(store)
-  const gone = new Map<Tenant, Gone>()
+  const gone = new Map<Tenant, Evicted>()
   let looked = 0
-  for (const stored of store.rested) {
+  for (const stored of store.byLastEnd) {
     const wanted = store.ended - runs_max
     if (wanted <= 0 || looked++ >= looked_max) break
-    const old = stored === newest ? unread(stored) : readable(stored)
+    const old = stored === newest ? beyondPrompt(stored) : evictable(stored)
     const isNeeded = ({ task: { id } }: StoredTask) =>
       needed.has(id) || store.runs.get(id)?.quarantined !== undefined
-    forgetRuns(store, stored, old.filter((each) => !isNeeded(each)).slice(0, wanted), gone)
+    evictRuns(store, stored, old.filter((each) => !isNeeded(each)).slice(0, wanted), gone)
     if (stored === newest) break
     // What is left of the conversation is needed, so the next removal begins with other conversations.
-    if (store.ended > runs_max && store.rested.delete(stored) && stored.tasks.length > 0) {
-      store.rested.add(stored)
+    if (store.ended > runs_max && store.byLastEnd.delete(stored) && stored.tasks.length > 0) {
+      store.byLastEnd.add(stored)
     }
   }
-  forgetNamed(store, gone)
+  removeEvicted(store, gone)
 }
 
 /** Runs with an open question or a call of unknown outcome. */
@@ -76,20 +76,20 @@ const neededRuns = (store: Store): ReadonlySet<RunId> => {
 }
 
 /** The ended runs that no prompt can read any more. */
-const unread = ({ tasks }: StoredConversation): ReadonlyArray<StoredTask> => {
+const beyondPrompt = ({ tasks }: StoredConversation): ReadonlyArray<StoredTask> => {
   const open = tasks.findIndex((each) => !isOver(each))
   return tasks.slice(0, Math.max((open === -1 ? tasks.length : open) - read_max, 0))
 }
 
 /** All runs of the conversation if none of them is open, otherwise its unread ones. */
-const readable = (stored: StoredConversation): ReadonlyArray<StoredTask> =>
-  stored.tasks.every(isOver) ? stored.tasks : unread(stored)
+const evictable = (stored: StoredConversation): ReadonlyArray<StoredTask> =>
+  stored.tasks.every(isOver) ? stored.tasks : beyondPrompt(stored)
 
-const forgetRuns = (
+const evictRuns = (
   store: Store,
   stored: StoredConversation,
   tasks: ReadonlyArray<StoredTask>,
-  all: Map<Tenant, Gone>
+  all: Map<Tenant, Evicted>
 ): void => {
   if (tasks.length === 0) return
   const { id, tenant } = stored.conversation
@@ -102,7 +102,7 @@ const forgetRuns = (
     if (costs?.delete(task.id) === true && costs.size === 0) store.costs.delete(tenant)
     if (accepted_as !== undefined) store.accepted.delete(accepted_as)
   }
-  const { conversations, runs } = goneOf(all, tenant)
+  const { conversations, runs } = evictedOf(all, tenant)
   for (const run of gone) runs.add(run)
   store.ended -= tasks.length
   stored.tasks = stored.tasks.filter(({ task }) => !gone.has(task.id))
@@ -111,14 +111,14 @@ const forgetRuns = (
   )
   if (stored.tasks.length > 0) return
   conversations.add(id)
-  forgetConversation(store, stored)
+  evictConversation(store, stored)
 }
 
-const forgetConversation = (store: Store, stored: StoredConversation): void => {
+const evictConversation = (store: Store, stored: StoredConversation): void => {
   const { conversation, counts } = stored
   const { id, tenant } = conversation
   const key = tenantKey(tenant, id)
-  store.rested.delete(stored)
+  store.byLastEnd.delete(stored)
   store.conversations.delete(key)
   store.counted.set(key, counts)
   for (const name of store.counted.keys()) {
@@ -131,7 +131,7 @@ const forgetConversation = (store: Store, stored: StoredConversation): void => {
  * Removes the forgotten conversations from the list of their tenant and the forgotten runs' questions, and calls the listeners,
  * which release files.
  */
-const forgetNamed = (store: Store, gone: ReadonlyMap<Tenant, Gone>): void => {
+const removeEvicted = (store: Store, gone: ReadonlyMap<Tenant, Evicted>): void => {
   for (const [tenant, { conversations }] of gone) {
     const known = store.conversationsOf.get(tenant) ?? []
     const left = known.filter(({ id }) => !conversations.has(id))
@@ -142,6 +142,6 @@ const forgetNamed = (store: Store, gone: ReadonlyMap<Tenant, Gone>): void => {
     if (gone.get(record.tenant)?.runs.has(record.run_id) === true) store.approvals.delete(id)
   }
   for (const [tenant, { runs }] of gone) {
-    for (const listener of store.forgotten) listener(tenant, runs)
+    for (const listener of store.evictionListeners) listener(tenant, runs)
   }
 }

@@ -4,7 +4,7 @@ import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import { text } from "../../layers/model/ScriptedModelGateway.ts"
-import * as HeldDispatches from "../../layers/runtime/actor/HeldDispatches.ts"
+import * as ClaimedDispatches from "../../layers/runtime/actor/ClaimedDispatches.ts"
 import { Outbox } from "../../services/Outbox.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
 import { StoreError } from "../../services/StoreError.ts"
@@ -143,7 +143,7 @@ describe("a message that its process holds", () => {
             return Effect.fail(new StoreError({ message: "away" }))
           })
       })
-      const held = HeldDispatches.make(outbox, "process", 1_000, () => false)
+      const held = ClaimedDispatches.make(outbox, "process", 1_000, () => false)
       const { owner } = held.claim()
       yield* H.asTimePasses(held.giveBack(owner))
       const tries = releases

@@ -16,7 +16,7 @@ const stopping_tries_max = 6
  */
 const lost_claim_ms = 60_000
 
-export interface HeldClaims {
+export interface ResilientClaims {
   /**
    * Claims under the name `owner`. Where the answer of a claim was lost, nobody knows which items it took; so before the
    * next claim, and for `lost_claim_ms`, everything that is held under its name is released.
@@ -32,11 +32,11 @@ export interface HeldClaims {
   readonly report: <A>(write: Effect.Effect<A, StoreError>) => Effect.Effect<A, StoreError>
 }
 
-export const makeHeldClaims = (
+export const makeResilientClaims = (
   release: (owners: ReadonlyArray<string>) => Effect.Effect<void, StoreError>,
   lease_ms: number,
   isStopping: () => boolean
-): HeldClaims => {
+): ResilientClaims => {
   /** The names of lost claims, and until when (ms since 1970) each may still come to hold something. */
   const lost = new Map<string, number>()
   return {

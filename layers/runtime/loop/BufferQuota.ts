@@ -17,7 +17,7 @@ interface Account {
 /** Empty accounts that are kept: one that comes and goes with each event costs more than what it counts (bench row `send`). */
 const empty_max = 1_000
 
-export class HeldUnits {
+export class BufferQuota {
   readonly #bounds: UnitBounds
   readonly #accounts = new Map<Tenant, Account>()
   #all = 0
@@ -39,7 +39,7 @@ export class HeldUnits {
   }
 
   /** Undefined = it was counted; otherwise whose bound it would pass, and nothing was counted. */
-  hold(tenant: Tenant, units: number): "tenant" | "all" | undefined {
+  reserve(tenant: Tenant, units: number): "tenant" | "all" | undefined {
     const account = this.#accounts.get(tenant)
     const held = (account?.units ?? 0) + units
     if (held > this.#bounds.tenant_max) return "tenant"

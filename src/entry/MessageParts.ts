@@ -107,7 +107,7 @@ export const readParts = (
 }
 
 /** Separates a message's parts from its other members; undefined if the value has no parts. */
-export const partsApart = (
+export const splitParts = (
   value: unknown
 ): { readonly rest: object; readonly parts: unknown } | undefined => {
   const read = Result.try(() => {

@@ -42,7 +42,7 @@ const finish = Effect.fnUntraced(function* (
 
 /** More than are kept, of other conversations. */
 const crowd = (name: string) =>
-  EphemeralStore.use(({ kept: { more_max, runs_max } }) =>
+  EphemeralStore.use(({ retention: { more_max, runs_max } }) =>
     finish(runs_max + more_max, (n) => `${name}-${n}`)
   )
 
@@ -50,7 +50,7 @@ const crowd = (name: string) =>
 const bounded = (runs_max: number, more_max: number) =>
   EphemeralStore.use((store) =>
     Effect.sync(() => {
-      Object.assign(store.kept, { runs_max, more_max })
+      Object.assign(store.retention, { runs_max, more_max })
       return store
     })
   )
@@ -77,8 +77,8 @@ it.effect(
   () =>
     Effect.gen(function* () {
       const store = yield* EphemeralStore
-      const { more_max, runs_max } = store.kept
-      assert.deepStrictEqual(store.kept, { runs_max: 10_000, more_max: 500 })
+      const { more_max, runs_max } = store.retention
+      assert.deepStrictEqual(store.retention, { runs_max: 10_000, more_max: 500 })
       const runs = yield* finish(runs_max + more_max, (n) => `c-${n}`)
       assert.isTrue(yield* seen(runs[0]!))
       runs.push(...(yield* finish(1, () => "last")))
@@ -86,7 +86,7 @@ it.effect(
       assert.strictEqual(store.tasks.size, runs_max)
       assert.strictEqual(store.conversations.size, runs_max)
       assert.strictEqual(store.conversationsOf.get(Samples.acme)?.length, runs_max)
-      assert.strictEqual(store.rested.size, runs_max)
+      assert.strictEqual(store.byLastEnd.size, runs_max)
       assert.isFalse(yield* seen(runs[more_max]!))
       assert.isTrue(yield* seen(runs[more_max + 1]!))
       const gone = yield* Effect.flip(RunJournal.use((journal) => journal.head(runs[0]!)))
@@ -160,7 +160,7 @@ it.effect("a run that is forgotten leaves no question, file, cost or idempotency
 
 it.effect("one long conversation keeps its newest runs, and their numbers and messages", () =>
   Effect.gen(function* () {
-    const { more_max, runs_max } = (yield* small).kept
+    const { more_max, runs_max } = (yield* small).retention
     const total = runs_max + more_max + 1
     const runs = yield* finish(total, () => "long")
     const dropped = total - runs_max
@@ -213,7 +213,7 @@ it.effect("an open run keeps what its prompt reads, and nothing before it", () =
 it.effect("runs of unknown outcome or in quarantine are kept, and do not keep others", () =>
   Effect.gen(function* () {
     const store = yield* bounded(1_500, 100)
-    const { more_max, runs_max } = store.kept
+    const { more_max, runs_max } = store.retention
     const kept = yield* finish(2, (n) => `kept-${n}`)
     const [unknown, spoilt] = kept
     store.unknown.set(unknown!, new Map())
@@ -235,7 +235,7 @@ it.effect("runs of unknown outcome or in quarantine are kept, and do not keep ot
 
 it.effect("a conversation that is spoken to again stays, and quieter ones go before it", () =>
   Effect.gen(function* () {
-    const { more_max, runs_max } = (yield* small).kept
+    const { more_max, runs_max } = (yield* small).retention
     const [first] = yield* finish(1, () => "again")
     const [quiet] = yield* finish(1, () => "quiet")
     yield* finish(runs_max - 10, (n) => `a-${n}`)
@@ -250,7 +250,7 @@ it.effect("a conversation that is spoken to again stays, and quieter ones go bef
 it.effect("where nothing else can go, the run that has just ended stays", () =>
   Effect.gen(function* () {
     const store = yield* small
-    const { more_max, runs_max } = store.kept
+    const { more_max, runs_max } = store.retention
     const kept = yield* finish(runs_max + more_max, (n) => `kept-${n % 10}`)
     for (const run of kept) store.unknown.set(run, new Map())
     const [last] = yield* finish(1, () => "last")

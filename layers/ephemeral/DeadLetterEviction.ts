@@ -16,21 +16,21 @@ const more_max = 500
 type Letter = Store["dead"] extends Map<string, infer A> ? A : never
 
 /** Forgets the oldest letters if there are too many. Gives how many of them were open. */
-export const forgetLetters = (store: Store): number => {
+export const evictLetters = (store: Store): number => {
   if (store.dead.size <= letters_max + more_max) return 0
-  forget(store, ({ letter }) => letter.status !== "dead")
-  return forget(store, ({ message: { payload, topic } }) => {
+  evict(store, ({ letter }) => letter.status !== "dead")
+  return evict(store, ({ message: { payload, topic } }) => {
     const { task_id } = payload as { readonly task_id?: RunId }
     const status = topic === dispatched_topic && task_id && store.tasks.get(task_id)?.task.status
     return status !== "pending" && status !== "processing"
   })
 }
 
-const forget = ({ dead }: Store, mayGo: (letter: Letter) => boolean): number => {
+const evict = ({ dead }: Store, isEvictable: (letter: Letter) => boolean): number => {
   let forgotten = 0
   for (const [id, letter] of dead) {
     if (dead.size <= letters_max) break
-    if (mayGo(letter) && dead.delete(id)) forgotten++
+    if (isEvictable(letter) && dead.delete(id)) forgotten++
   }
   return forgotten
 }

@@ -8,7 +8,7 @@ import type { TurnCost } from "../cost/TurnCost.ts"
 import type { Usage } from "../cost/Usage.ts"
 import type { LimitName } from "./RunLimits.ts"
 
-export interface RunUsed {
+export interface RunUsage {
   /** Of the largest turn so far. */
   turn_tokens_most: number
   turn_cost_most: BigDecimal.BigDecimal | undefined
@@ -34,7 +34,7 @@ export interface RunUsed {
   extended: Map<LimitName, number> | undefined
 }
 
-export const noneUsed = (): RunUsed => ({
+export const emptyUsage = (): RunUsage => ({
   turn_tokens_most: 0,
   turn_cost_most: undefined,
   currency: undefined,
@@ -51,14 +51,14 @@ export const noneUsed = (): RunUsed => ({
 })
 
 /** The tokens of a turn. */
-export const tokensOf = (used: RunUsed, usage: Usage): number => {
+export const tokensOf = (used: RunUsage, usage: Usage): number => {
   const tokens = usage.input_tokens + usage.output_tokens
   if (tokens > used.turn_tokens_most) used.turn_tokens_most = tokens
   return tokens
 }
 
 /** Adds a cost. Gives the amount; undefined where it is not known. */
-const add = (used: RunUsed, cost: TurnCost, turns: number): BigDecimal.BigDecimal | undefined => {
+const add = (used: RunUsage, cost: TurnCost, turns: number): BigDecimal.BigDecimal | undefined => {
   if (cost._tag === "Unpriced" || cost.currency !== (used.currency ??= cost.currency)) {
     used.unpriced_turns += turns
     return undefined
@@ -68,7 +68,7 @@ const add = (used: RunUsed, cost: TurnCost, turns: number): BigDecimal.BigDecima
   return amount
 }
 
-export const chargeTurn = (used: RunUsed, cost: TurnCost): void => {
+export const chargeTurn = (used: RunUsage, cost: TurnCost): void => {
   const amount = add(used, cost, 1)
   if (amount === undefined) return
   if (used.turn_cost_most === undefined || BigDecimal.isGreaterThan(amount, used.turn_cost_most)) {
@@ -77,7 +77,7 @@ export const chargeTurn = (used: RunUsed, cost: TurnCost): void => {
 }
 
 /** Charges what a tool's body spent, and gives its tokens. It is no turn of the run, so the reserve for turns does not grow. */
-export const chargeTool = (used: RunUsed, { uses }: Spending): number => {
+export const chargeTool = (used: RunUsage, { uses }: Spending): number => {
   let tokens = 0
   for (const { cost, turns = 1, usage } of uses) {
     if (usage !== undefined) tokens += usage.input_tokens + usage.output_tokens
@@ -87,7 +87,7 @@ export const chargeTool = (used: RunUsed, { uses }: Spending): number => {
 }
 
 /** An approval has extended a limit. */
-export const extendLimit = (used: RunUsed, limit: LimitName): void => {
+export const extendLimit = (used: RunUsage, limit: LimitName): void => {
   const extended = (used.extended ??= new Map<LimitName, number>())
   extended.set(limit, (extended.get(limit) ?? 0) + 1)
   if (limit === "wall_ms_max") used.timed_out = false

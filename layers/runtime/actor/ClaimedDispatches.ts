@@ -9,17 +9,17 @@ import type { AgentTask } from "../../../src/delivery/AgentTask.ts"
 import type { MessageId } from "../../../src/Ids.ts"
 import type { Claim } from "../../../services/RunJournal.ts"
 import type { Outbox } from "../../../services/Outbox.ts"
-import { makeHeldClaims } from "../relay/HeldClaims.ts"
+import { makeResilientClaims } from "../relay/ResilientClaims.ts"
 
 /** An accepted task whose dispatch a claim of this process holds, or whose run began for it with the task. */
-export interface HeldTask {
+export interface ClaimedTask {
   readonly task: AgentTask
   readonly dispatch: { readonly id: MessageId; readonly claim: string }
   /** There is no dispatch to hold. */
   readonly begun?: Claim | undefined
 }
 
-export interface HeldDispatches {
+export interface ClaimedDispatches {
   /** A new claim, for one acceptance. */
   readonly claim: () => { readonly owner: string; readonly lease_ms: number }
   /** Nothing is held by the claim, or not any more. */
@@ -35,9 +35,9 @@ export const make = (
   owner: string,
   lease_ms: number,
   isStopping: () => boolean
-): HeldDispatches => {
+): ClaimedDispatches => {
   const open = new Set<string>()
-  const { report } = makeHeldClaims(outbox.release, lease_ms, isStopping)
+  const { report } = makeResilientClaims(outbox.release, lease_ms, isStopping)
   let claims = 0
   const forget = (held: ReadonlyArray<string>) =>
     Effect.sync(() => held.forEach((claim) => open.delete(claim)))

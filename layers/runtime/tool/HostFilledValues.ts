@@ -15,14 +15,14 @@ const boundRunOf = ({ accepted, run }: CallHost): BoundRun => {
 }
 
 /** What an earlier call of the run was given, where that holds for all of them. */
-const filledBefore = ({ state }: CallHost, { filledOncePerRun, key }: AgentTool) => {
+const hostValuesOfRun = ({ state }: CallHost, { filledOncePerRun, key }: AgentTool) => {
   if (filledOncePerRun === undefined) return undefined
   for (const { filled } of state.calls.values()) if (filled?.tool === key) return filled
   return undefined
 }
 
 /** Undefined where the tool is filled in by nobody. Another version of the tool may need other values: it asks anew. */
-export const filledFor = (
+export const hostValuesFor = (
   host: CallHost,
   tool: AgentTool
 ): Effect.Effect<HostValues | undefined, ToolError> => {
@@ -31,7 +31,7 @@ export const filledFor = (
   const { filled, id } = host.call()
   const known = host.filled ?? filled
   if (known?.tool === key) return Effect.succeed(known)
-  const before = filledBefore(host, tool)
+  const before = hostValuesOfRun(host, tool)
   if (before !== undefined) return Effect.succeed((host.filled = before))
   return Effect.map(
     fillIn({ ...boundRunOf(host), call: id }),

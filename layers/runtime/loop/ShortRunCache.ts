@@ -15,7 +15,7 @@ const entries_max = 16
 const run_units_max = 16_000
 const units_max = 16_000_000
 
-interface WholeRun {
+interface CachedRun {
   readonly run: RunId
   readonly key: ChannelKey
   readonly ordinal: number
@@ -25,10 +25,10 @@ interface WholeRun {
   units: number
 }
 
-export class WholeRuns {
-  readonly #byRun = new Map<RunId, WholeRun>()
+export class ShortRunCache {
+  readonly #byRun = new Map<RunId, CachedRun>()
   /** The last one of each conversation. */
-  readonly #byKey = new Map<ChannelKey, WholeRun>()
+  readonly #byKey = new Map<ChannelKey, CachedRun>()
   #units = 0
 
   get size(): number {
@@ -40,59 +40,59 @@ export class WholeRuns {
   }
 
   /** These are all entries of the run, which is at work here. */
-  keep(key: ChannelKey, ordinal: number, committed: Committed): void {
+  set(key: ChannelKey, ordinal: number, committed: Committed): void {
     const before = this.#byKey.get(key)
-    if (before !== undefined) this.forget(before.run)
+    if (before !== undefined) this.delete(before.run)
     if (this.#byRun.size >= runs_max) return
     const { run } = committed
-    const kept: WholeRun = { run, key, ordinal, appends: [], count: 0, units: 0 }
-    this.#byRun.set(run, kept)
-    this.#byKey.set(key, kept)
+    const cached: CachedRun = { run, key, ordinal, appends: [], count: 0, units: 0 }
+    this.#byRun.set(run, cached)
+    this.#byKey.set(key, cached)
     this.add(committed)
   }
 
   add(committed: Committed): void {
-    const kept = this.#byRun.get(committed.run)
-    if (kept === undefined || committed.from < kept.count) return
+    const cached = this.#byRun.get(committed.run)
+    if (cached === undefined || committed.from < cached.count) return
     const { count, isEnd, size } = committed
-    const isNext = committed.from === kept.count && kept.count + count <= entries_max
-    const hasRoom = kept.units + size <= run_units_max && this.#units + size <= units_max
-    if (isEnd || !isNext || !hasRoom) return this.forget(kept.run)
-    kept.appends.push(committed)
-    kept.count += count
-    kept.units += size
+    const isNext = committed.from === cached.count && cached.count + count <= entries_max
+    const hasRoom = cached.units + size <= run_units_max && this.#units + size <= units_max
+    if (isEnd || !isNext || !hasRoom) return this.delete(cached.run)
+    cached.appends.push(committed)
+    cached.count += count
+    cached.units += size
     this.#units += size
   }
 
   /** All entries of the run with this ordinal; undefined where the journal is to be read. */
-  at(
+  get(
     key: ChannelKey,
     ordinal: number
   ): { readonly run: RunId; readonly entries: ReadonlyArray<JournalEntry> } | undefined {
-    const kept = this.#byKey.get(key)
-    if (kept === undefined || kept.ordinal !== ordinal) return undefined
+    const cached = this.#byKey.get(key)
+    if (cached === undefined || cached.ordinal !== ordinal) return undefined
     const entries: Array<JournalEntry> = []
-    for (const append of kept.appends) {
+    for (const append of cached.appends) {
       const read = append.entries()
       if (read === undefined) return undefined
       entries.push(...read)
     }
-    return { run: kept.run, entries }
+    return { run: cached.run, entries }
   }
 
   /** It has ended, leaves this process, or asks. */
-  forget(run: RunId): void {
-    const kept = this.#byRun.get(run)
-    if (kept === undefined) return
+  delete(run: RunId): void {
+    const cached = this.#byRun.get(run)
+    if (cached === undefined) return
     this.#byRun.delete(run)
-    if (this.#byKey.get(kept.key) === kept) this.#byKey.delete(kept.key)
-    this.#units -= kept.units
+    if (this.#byKey.get(cached.key) === cached) this.#byKey.delete(cached.key)
+    this.#units -= cached.units
   }
 
   /** Those of the conversation, or all. */
-  forgetAll(key: ChannelKey | undefined): void {
-    for (const kept of this.#byRun.values()) {
-      if (key === undefined || kept.key === key) this.forget(kept.run)
+  deleteAll(key: ChannelKey | undefined): void {
+    for (const cached of this.#byRun.values()) {
+      if (key === undefined || cached.key === key) this.delete(cached.run)
     }
   }
 }

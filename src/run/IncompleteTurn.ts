@@ -6,11 +6,11 @@ import { failureOf, ToolUserError } from "../error/ToolError.ts"
 import type { FinishReason, ModelTurned, Outcome, ProposedCall } from "./RunEvent.ts"
 
 /** Is the turn what its model meant to say? */
-export const endedWell = (finish: FinishReason): boolean =>
+export const isCompleteFinish = (finish: FinishReason): boolean =>
   finish === "stop" || finish === "tool_calls"
 
 /** Did the turn end so that none of its calls may run? */
-const isBarred = (finish: FinishReason): boolean =>
+const isBlockedFinish = (finish: FinishReason): boolean =>
   finish === "refusal" || finish === "content_filter"
 
 /** An object with a member. An empty one is also what a gateway makes of arguments that never came. */
@@ -40,7 +40,7 @@ const withheldText = (finish: FinishReason): string => {
  */
 export const withheldResult = (turn: ModelTurned, call: ProposedCall): Outcome | undefined => {
   const { finish } = turn
-  if (endedWell(finish) || (!isBarred(finish) && isWhole(call))) return undefined
+  if (isCompleteFinish(finish) || (!isBlockedFinish(finish) && isWhole(call))) return undefined
   const error = new ToolUserError({
     kind: "invalid_args",
     reason: "TURN_CUT",
@@ -50,7 +50,7 @@ export const withheldResult = (turn: ModelTurned, call: ProposedCall): Outcome |
 }
 
 /** Appended to a specialist's answer for its supervisor when the last turn did not end well; empty if it did. */
-export const cutNote = (finish: FinishReason | undefined): string => {
+export const incompleteNote = (finish: FinishReason | undefined): string => {
   switch (finish) {
     case "length":
       return "\n[runtime] This answer was cut at the limit of its length."
@@ -67,12 +67,12 @@ export const cutNote = (finish: FinishReason | undefined): string => {
 export const filtered_reason = "content_filtered"
 
 /** Why a turn ends its frame without an answer. `message` is for operators. */
-interface DeadEnd {
+interface UnusableTurn {
   readonly reason: "truncated" | "refused" | typeof filtered_reason
   readonly message: string
 }
 
-const because = ({ finish_raw }: ModelTurned): string =>
+const rawFinishText = ({ finish_raw }: ModelTurned): string =>
   finish_raw === undefined ? "" : ` (${finish_raw})`
 
 /**
@@ -80,19 +80,19 @@ const because = ({ finish_raw }: ModelTurned): string =>
  * before it had any text or call, or it was refused or filtered and has no text or has calls. Undefined = the frame goes on, or
  * this is its answer.
  */
-export const deadEndOf = (turn: ModelTurned): DeadEnd | undefined => {
+export const unusableTurnOf = (turn: ModelTurned): UnusableTurn | undefined => {
   const { calls, finish, text } = turn
-  if (endedWell(finish)) return undefined
+  if (isCompleteFinish(finish)) return undefined
   const silent = text.trim() === ""
   if (finish === "length" && silent && calls.length === 0) {
     return {
       reason: "truncated",
-      message: `the turn was cut at the limit of its output before it said anything${because(turn)}: raise max_output_tokens, or ask for less reasoning. It is not repeated, because the same prompt has the same limit.`
+      message: `the turn was cut at the limit of its output before it said anything${rawFinishText(turn)}: raise max_output_tokens, or ask for less reasoning. It is not repeated, because the same prompt has the same limit.`
     }
   }
-  if (!isBarred(finish) || (!silent && calls.length === 0)) return undefined
+  if (!isBlockedFinish(finish) || (!silent && calls.length === 0)) return undefined
   const what = calls.length > 0 ? "; none of its calls ran" : " and said nothing"
   return finish === "refusal"
-    ? { reason: "refused", message: `the model refused to go on${because(turn)}${what}` }
-    : { reason: filtered_reason, message: `the provider filtered${because(turn)}${what}` }
+    ? { reason: "refused", message: `the model refused to go on${rawFinishText(turn)}${what}` }
+    : { reason: filtered_reason, message: `the provider filtered${rawFinishText(turn)}${what}` }
 }

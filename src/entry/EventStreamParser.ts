@@ -4,7 +4,7 @@
  */
 
 /** Collects the pieces of one stream. Lines may end with CR, LF or CRLF. */
-export class EventTexts {
+export class EventStreamParser {
   #line: Array<string> = []
   #event: Array<string> = []
   /** True = the previous piece ended with a carriage return, so a line feed at the start of the next one belongs to it. */
