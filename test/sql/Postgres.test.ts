@@ -1,7 +1,7 @@
 /** What only a server has: several processes, wakeups between them, lost connections, settings of its own. */
 import { assert, it } from "@effect/vitest"
 import type { Context } from "effect"
-import { Clock, Deferred, Effect, Fiber, Layer, Logger, Redacted } from "effect"
+import { Clock, Effect, Fiber, Layer, Logger, Redacted } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
 import { TestClock } from "effect/testing"
 import * as Migrations from "../../layers/sql/engine/Migrations.ts"
