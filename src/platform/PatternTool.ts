@@ -10,11 +10,10 @@ import { ClusterSeverity } from "./contracts/FailureCluster.ts"
 import { SystemId } from "./contracts/RecordId.ts"
 import { FailurePattern } from "./FailurePatterns.ts"
 
-/**
- * How many clusters are read at most, the most severe first. Closed clusters and those of other systems count too, before they
- * are left out.
- */
+/** The most clusters that are examined, the most severe first. */
 export const distilled_clusters_max = 2_000
+/** The most clusters that are read to find those. Closed clusters and those of other systems are read too, and left out. */
+export const read_clusters_max = 20_000
 
 const patterns_max = 15
 
@@ -42,7 +41,7 @@ const DistillFailurePatterns = Tool.make("distill_failure_patterns", {
     patterns: Schema.Array(FailurePattern),
     /** True = there are more patterns than were returned. */
     more: Schema.Boolean,
-    /** True = there are more clusters, less severe ones, than were read. */
+    /** True = there may be more clusters, less severe ones, than were examined. */
     more_clusters: Schema.Boolean
   }),
   failure: ToolError

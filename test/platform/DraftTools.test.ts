@@ -14,6 +14,7 @@ import { WorkspaceReader } from "../../services/platform/WorkspaceReader.ts"
 import { WorkspaceSettings } from "../../services/platform/WorkspaceSettings.ts"
 import { StoreError } from "../../services/StoreError.ts"
 import { CallId, Tenant } from "../../src/Ids.ts"
+import type { ClusterRecord } from "../../src/platform/contracts/FailureCluster.ts"
 import { FrameworkId } from "../../src/platform/contracts/RecordId.ts"
 import { permissionOf } from "../../src/tool/SideEffects.ts"
 import { toolKeyOf } from "../../src/tool/ToolSpec.ts"
@@ -283,6 +284,29 @@ describe("distill_failure_patterns", () => {
       for (const wrong of [{ limit: 0 }, { limit: 16 }, { tenant: "acme" }, { severity: "bad" }]) {
         assert.strictEqual((yield* failureOf(distill(wrong))).refused, "arguments")
       }
+    })
+  )
+
+  test(
+    "closed clusters, however many, hide no open one that is less severe",
+    Effect.gen(function* () {
+      const [record] = yield* FailureClusterReader.use((reader) =>
+        reader.clusters(tenant, { limit: 1 })
+      )
+      const many = Array.from({ length: 2_001 }, (_, n): ClusterRecord => {
+        const status = n < 2_000 ? "resolved" : "open"
+        const cluster = { ...record!.cluster, cluster_id: `cluster-${n}` }
+        return { cluster, triage: { ...record!.triage, status } }
+      })
+      const reader = FailureClusterReader.of({
+        ...(yield* FailureClusterReader),
+        clusters: (_, { after, limit }) => {
+          const from = after === undefined ? 0 : Number(after.split("-")[1]) + 1
+          return Effect.succeed(many.slice(from, from + limit))
+        }
+      })
+      const open = yield* Effect.provideService(distill({}), FailureClusterReader, reader)
+      assert.deepInclude(open, { clusters: 1, more_clusters: false })
     })
   )
 

@@ -11,7 +11,8 @@ import { distilledPatterns } from "../../../src/platform/FailurePatterns.ts"
 import {
   distilled_clusters_max,
   patternGovernance,
-  PatternTools
+  PatternTools,
+  read_clusters_max
 } from "../../../src/platform/PatternTool.ts"
 import type { GovernedTool, MisdeclaredTool } from "../../../src/tool/GovernedTool.ts"
 import { callOf, govern } from "../../../src/tool/GovernedTool.ts"
@@ -30,7 +31,11 @@ const handlers = Effect.gen(function* () {
       context
     ) {
       const { tenant } = callOf(context)
-      const read: Array<ClusterRecord> = []
+      const isWanted = (record: ClusterRecord): boolean =>
+        (include_closed || isOpen(record)) &&
+        (system_id === undefined || record.cluster.system_id === system_id)
+      const wanted: Array<ClusterRecord> = []
+      let read = 0
       yield* forEachPage(
         record_page_max,
         (last: ClusterRecord | undefined) =>
@@ -40,21 +45,18 @@ const handlers = Effect.gen(function* () {
             after: last?.cluster.cluster_id
           }),
         (page) => {
-          read.push(...page)
-          return read.length > distilled_clusters_max ? enough : undefined
+          read += page.length
+          wanted.push(...page.filter(isWanted))
+          const isEnough = wanted.length > distilled_clusters_max || read > read_clusters_max
+          return isEnough ? enough : undefined
         }
       )
-      const { items, more: more_clusters } = cut(read, distilled_clusters_max)
-      const clusters = items.filter(
-        (record) =>
-          (include_closed || isOpen(record)) &&
-          (system_id === undefined || record.cluster.system_id === system_id)
-      )
+      const { items: clusters, more } = cut(wanted, distilled_clusters_max)
       const distilled = distilledPatterns(
         clusters.map(({ cluster }) => cluster),
         limit
       )
-      return { ...distilled, more_clusters }
+      return { ...distilled, more_clusters: more || read > read_clusters_max }
     }, orToolError)
   })
 })
