@@ -17,6 +17,7 @@ import { truncateUnits } from "../CutText.ts"
 import { ignoreRejection } from "../IgnoredRejection.ts"
 import { copyWithin, depth_max } from "../entry/BoundedJson.ts"
 import { effectDecoder, jsonDecoder, strictly } from "./EffectDecoder.ts"
+import { withFiniteNumbers } from "./FiniteNumbers.ts"
 import { flatNames, hasOnly } from "./FlatObject.ts"
 import { isPlainSchema } from "./PlainSchema.ts"
 import { checkDefinitions, definitionOf, isDeeper, valueDepthMax } from "./SchemaDefinitions.ts"
@@ -146,7 +147,8 @@ const documented = (schema: Schema.Codec<unknown, unknown>, side: "input" | "out
     schema,
     side === "input" ? strictly : {}
   )
-  return Object.keys(definitions).length === 0 ? root : { ...root, $defs: definitions }
+  const whole = Object.keys(definitions).length === 0 ? root : { ...root, $defs: definitions }
+  return side === "input" ? withFiniteNumbers(whole) : whole
 }
 
 /** The JSON Schema of the input or output side of a schema. Fails with a text that says why there is none. */

@@ -181,7 +181,7 @@ describe("a tool in one expression", () => {
         amount: Schema.Number
       })
       const [{ decode, spec }] = yield* tool({ ...library, name: "t", input }, () => 1)
-      const { note } = spec.input_schema["properties"] as Record<string, Json>
+      const { amount, note } = spec.input_schema["properties"] as Record<string, Json>
       assert.deepStrictEqual(note, { anyOf: [{ type: "string" }, { type: "null" }] })
       const args = { at: "2027-01-08T00:00:00.000Z", big: "5", note: null, amount: 1 }
       assert.deepStrictEqual(
@@ -195,6 +195,7 @@ describe("a tool in one expression", () => {
       assert.include(refusal({ at: "soon" }), "a valid Date")
       assert.include(refusal({ more: 1 }), "excess")
       assert.include(refusal({ amount: "x" }), 'Expected number\n  at ["amount"]')
+      assert.deepStrictEqual(amount, { type: "number" })
       // A permission that compares an amount would let NaN pass.
       for (const amount of ["NaN", "Infinity"])
         assert.include(refusal({ amount }), "NaN and Infinity")
