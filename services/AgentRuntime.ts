@@ -153,13 +153,13 @@ export interface OpenFeed<E, A = FeedItem, R = never> {
    * Returns the items that are available at once. `wait`: there are none. `pull`: only `pull` can tell, because the journal has
    * to be read.
    */
-  readonly takeHere: () => readonly [A, ...Array<A>] | "wait" | "pull"
+  readonly takeAvailable: () => readonly [A, ...Array<A>] | "wait" | "pull"
   /**
    * To be called after `wait`: calls back once, when there may be something to take, or at once if it has come since. Does not
    * call back after the scope of the watch has closed. A later call replaces the callback. The callback must not throw, because
    * it runs inside a commit.
    */
-  readonly whenDue: (callback: () => void) => void
+  readonly whenAvailable: (callback: () => void) => void
 }
 
 /** A stream as an open feed. None of its items is available before it is pulled. */
@@ -169,7 +169,7 @@ export const openStream = <A, E, R>(
   Effect.gen(function* () {
     // `Stream.toPull` would take a permit and merge contexts for each pull.
     const pull = yield* Channel.toPullScoped(Stream.toChannel(stream), yield* Effect.scope)
-    return { pull, takeHere: () => "pull", whenDue: (callback) => callback() }
+    return { pull, takeAvailable: () => "pull", whenAvailable: (callback) => callback() }
   })
 
 /** The same watch as a stream. */

@@ -47,8 +47,8 @@ const waiting = (run: RunId, isCaughtUp: Deferred.Deferred<void>) =>
       ...runtime,
       openFeed: (...of) =>
         Effect.map(runtime.openFeed(...of), (feed) => ({
-          takeHere: () => feed.takeHere(),
-          whenDue: (callback) => feed.whenDue(callback),
+          takeAvailable: () => feed.takeAvailable(),
+          whenAvailable: (callback) => feed.whenAvailable(callback),
           pull: Effect.tap(feed.pull, (items) =>
             items.some(({ _tag }) => _tag === "CaughtUp")
               ? Deferred.succeed(isCaughtUp, undefined)
