@@ -4,7 +4,7 @@ import { assert } from "@effect/vitest"
 import { Effect } from "effect"
 import { answered_topic, asked_topic, ChannelBindings } from "../../services/ChannelBindings.ts"
 import { ConversationStore } from "../../services/ConversationStore.ts"
-import type { DigestItem, NewNotices, Told } from "../../services/Notices.ts"
+import type { DigestItem, NewNotices, NoticeRecipient } from "../../services/Notices.ts"
 import { Notices } from "../../services/Notices.ts"
 import { Outbox } from "../../services/Outbox.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
@@ -148,7 +148,7 @@ const content = (text: string): NoticeContent => ({
   text
 })
 
-const told = (recipient: string, given: Partial<Told> = {}): Told => ({
+const told = (recipient: string, given: Partial<NoticeRecipient> = {}): NoticeRecipient => ({
   recipient,
   messages: [],
   digest: [],
