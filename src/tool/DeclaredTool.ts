@@ -81,7 +81,7 @@ export interface ToolOptions<
    */
   readonly precondition?: (
     args: Decoded<Input>,
-    call: CallTold<ContextSchema>
+    call: CallWithContext<ContextSchema>
   ) => ReturnType<Precondition<never, Identifiers<Dependencies>>>
   /**
    * Finds out the outcome of a lost call by its arguments and its key: the call happened, with this result; it did not happen
@@ -92,7 +92,7 @@ export interface ToolOptions<
    */
   readonly reconcile?: (
     args: Decoded<Input>,
-    call: CallTold<ContextSchema>
+    call: CallWithContext<ContextSchema>
   ) =>
     | Effect.Effect<Reconciled<Given<Output>>, ToolError, Identifiers<Dependencies>>
     | PromiseLike<Reconciled<Given<Output>>>
@@ -100,7 +100,7 @@ export interface ToolOptions<
 }
 
 /** The context of a call. `context` is what the message passed, if the tool declares a schema for it. */
-export type CallTold<ContextSchema extends AnySchema> = [ContextSchema] extends [never]
+export type CallWithContext<ContextSchema extends AnySchema> = [ContextSchema] extends [never]
   ? CallContext
   : CallContext & { readonly context: Decoded<ContextSchema> }
 
@@ -130,7 +130,7 @@ export const tool = <
   ContextSchema extends AnySchema = never
 >(
   options: ToolOptions<Input, Output, Dependencies, ContextSchema>,
-  body: (args: Decoded<Input>, call: CallTold<ContextSchema>) => Returned
+  body: (args: Decoded<Input>, call: CallWithContext<ContextSchema>) => Returned
 ): DeclaredTool<
   typeof body,
   Exclude<ServicesOf<Returned>, Identifiers<Dependencies>>,
