@@ -86,7 +86,7 @@ const onAmended =
  */
 const claimantOf = ({ hosting, loading, owner, table }: ActorHost, owners: Owners): Claimant => ({
   owner,
-  seemsGone: owners.seemsGone,
+  seemsGone: owners.isProbablyDead,
   wants: ({ address, needs, run_id, tenant }) =>
     !table.isDraining &&
     !loading.isCrowded &&
@@ -119,14 +119,14 @@ export const start = Effect.fnUntraced(function* ({
   const heartbeat = () => loop.journal.beat(owner, config.lease_ms)
   const recover = sweep(host, wake)
   yield* heartbeat()
-  yield* owners.attend(owner, hosting.hosted)
+  yield* owners.register(owner, hosting.hosted)
   yield* loop.journal.amended(onAmended(host, { resume, wake }), claimantOf(host, owners))
   // Finalizers run in reverse: the sweeps end first, then the actors, and what those need is closed after them.
   yield* Effect.addFinalizer(() => stop)
   yield* startPeriodic(Math.max(config.lease_ms / 3, 1), heartbeat())
   yield* startPeriodic(config.sweep_ms, Effect.andThen(desk.expire(expired_max), recover))
   // The runs of a process that is gone are taken up now, and not at the next sweep.
-  yield* owners.gone(() => {
+  yield* owners.onExpired(() => {
     if (!table.isDraining) host.background(Effect.ignore(recover))
   })
   yield* recover
