@@ -29,7 +29,7 @@ const held = Effect.fnUntraced(function* (owner: string, given: Partial<NewTask>
 
 const living = Effect.gen(function* () {
   const owner = Samples.unique("owner")
-  yield* RunJournal.use((journal) => journal.beat(owner, 600_000))
+  yield* RunJournal.use((journal) => journal.heartbeat(owner, 600_000))
   return owner
 })
 

@@ -32,7 +32,7 @@ const asking = (questions: number, isSeen: Deferred.Deferred<void>): H.Options =
 /** A process beside the owner of the runs, which reads what is new of them once `isOver`. */
 const beside = (options: H.Options, isOver: Deferred.Deferred<void>) =>
   H.withJournal(H.boot(options), ({ read }) => ({
-    committed: () => Effect.void,
+    onCommitted: () => Effect.void,
     recoverable: () => Effect.succeed([]),
     adopt: () => Effect.succeed([]),
     read: (run, from, limit) =>

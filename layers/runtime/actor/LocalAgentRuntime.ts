@@ -53,7 +53,7 @@ const make = Effect.gen(function* () {
   const { deliver, holder, interrupt, send, settle } = yield* Ingress.make(host, { begin, wake })
   const erasure = yield* SubjectErasure
   const watched = { journal, tasks, deadlines, feed, watch_ms: config.watch_ms }
-  yield* journal.committed(feed.listener)
+  yield* journal.onCommitted(feed.listener)
   yield* erasure.erased((erased) => forgetErased(host, erased))
   const [desk, owners] = [yield* ApprovalDesk, yield* Owners]
   yield* Recovery.start({ host, resume, wake, stop, desk, owners })
