@@ -13,7 +13,7 @@ import type {
   MessageTooLarge,
   NestedTooDeep
 } from "../src/delivery/AgentTask.ts"
-import type { FileNotFound, FilesFull, FileTooLarge, GivenPart } from "../src/conversation/Part.ts"
+import type { FileNotFound, FilesFull, FileTooLarge, PartInput } from "../src/conversation/Part.ts"
 import type { ConversationNotFound, InitiatedBy } from "../src/conversation/Conversation.ts"
 import type { InvalidInput } from "../src/entry/InvalidInput.ts"
 import type { Address, AgentName, CallId, ConversationId, FrameId, Tenant } from "../src/Ids.ts"
@@ -60,7 +60,7 @@ export interface Message {
   /** 1 to 1,000,000 bytes of UTF-8, including the texts among its parts. May be empty if there are parts. */
   readonly text: string
   /** Images, audio, other files, and texts between them; 1 to 32 parts, which follow the text. Absent = none. */
-  readonly parts?: ReadonlyArray<GivenPart> | undefined
+  readonly parts?: ReadonlyArray<PartInput> | undefined
   readonly idempotency_key?: string | undefined
   /** Absent = `api`. */
   readonly channel_origin?: string | undefined

@@ -17,7 +17,7 @@ import * as OpenTelemetry from "../telemetry/OpenTelemetry.ts"
 import * as UnhostedTelemetry from "../telemetry/UnhostedTelemetry.ts"
 import * as UnknownCallsTelemetry from "../telemetry/UnknownCallsTelemetry.ts"
 import * as EmbeddedHttp from "./EmbeddedHttp.ts"
-import * as GivenObservers from "./GivenObservers.ts"
+import * as ObserversInput from "./ObserversInput.ts"
 import { checkOptions } from "./CheckedOptions.ts"
 import * as Channels from "./Channels.ts"
 import * as ChannelMethods from "./ChannelMethods.ts"
@@ -164,7 +164,7 @@ const startedLayer = Effect.fnUntraced(function* (given: Options) {
     Layer.merge(UnknownCallsTelemetry.layer),
     Layer.provideMerge(Layer.merge(mcp, channels.layer)),
     Layer.provide(recorder),
-    Layer.provide(GivenObservers.layer(options.observe)),
+    Layer.provide(ObserversInput.layer(options.observe)),
     Layer.provide(model),
     Layer.provide(
       options.tokenizer === undefined

@@ -4,7 +4,7 @@
  */
 import type { LanguageModelV4ToolCall, SharedV4ProviderMetadata } from "@ai-sdk/provider"
 import { Result } from "effect"
-import type { GivenFile } from "../../src/conversation/Part.ts"
+import type { FileInput } from "../../src/conversation/Part.ts"
 import { fileTypeOf } from "../../src/conversation/Part.ts"
 import type { Json } from "../../src/Canonical.ts"
 import { bounds_result, readJson } from "../../src/entry/BoundedJson.ts"
@@ -152,7 +152,7 @@ export class Kept {
   readonly calls: Array<ProposedCall> = []
   units = 0
   private readonly reasoning: Array<Reasoning> = []
-  private readonly generated: Array<GivenFile> = []
+  private readonly generated: Array<FileInput> = []
   private readonly parts: Array<TurnPart> = []
   private readonly used = new Set<string>()
   /** Is there anything that belongs to its provider alone? */

@@ -38,9 +38,9 @@ const recoverable = (run: RunId, ...hosted: ReadonlyArray<string>) =>
     (heads) => has(run, heads)
   )
 
-const listed = (tenant: Samples.Begun["task"]["tenant"], ...here: ReadonlyArray<string>) =>
+const listed = (tenant: Samples.Begun["task"]["tenant"], ...hosted: ReadonlyArray<string>) =>
   Effect.map(
-    RunList.use((runs) => runs.unhosted({ tenant, here })),
+    RunList.use((runs) => runs.unhosted({ tenant, hosted })),
     (all) =>
       all.map(({ agent, count, tool, version }) => ({
         agent,
