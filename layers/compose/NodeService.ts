@@ -96,7 +96,7 @@ export type * from "./MethodShapes.ts"
 export type Store = "ephemeral" | { readonly directory: string } | Timed<PostgresStore>
 
 /** Services that the runtime provides to tools which need them. */
-export type ForTools =
+export type ToolServices =
   | ComponentCatalog
   | FlowState
   | LoopStore
@@ -105,7 +105,7 @@ export type ForTools =
   | ToolQueue
   | TriplePublisher
 
-type ToolFamily = LocalToolRegistry.Family<unknown, ForTools>
+type ToolFamily = LocalToolRegistry.Family<unknown, ToolServices>
 
 export interface Options {
   readonly agents: ReadonlyArray<AgentSpec>
@@ -118,8 +118,8 @@ export interface Options {
   readonly tools?: ReadonlyArray<ToolFamily>
   /** Tools that `tools` may replace by ones with the same plain name. */
   readonly shared?: ReadonlyArray<ToolFamily>
-  readonly plugins?: ReadonlyArray<LocalToolRegistry.Plugin<unknown, ForTools>>
-  readonly deliveries?: ReadonlyArray<Effect.Effect<RoomHandlers, unknown, ForTools>>
+  readonly plugins?: ReadonlyArray<LocalToolRegistry.Plugin<unknown, ToolServices>>
+  readonly deliveries?: ReadonlyArray<Effect.Effect<RoomHandlers, unknown, ToolServices>>
   /** MCP servers whose tools are imported; needs the package `@modelcontextprotocol/client`. */
   readonly mcp?: McpOptions
   /** Tools that are defined by configurations: operations, workflows and gateway actions of a host platform, and scripts. */
@@ -156,7 +156,7 @@ export interface Options {
   readonly observe?: ObserversInput
   /** Channels through which people are notified, besides the in-app copy, such as `SlackChannel.adapter` of `troupe/layers`. */
   readonly channels?: ReadonlyArray<
-    Effect.Effect<ChannelAdapter, unknown, ForTools | ChannelBindings>
+    Effect.Effect<ChannelAdapter, unknown, ToolServices | ChannelBindings>
   >
   /** Bounds of files, by default those of `BlobBounds`: 20 MB a file, 10 GB a tenant, one day for a file that is not sent. */
   readonly files?: Timed<Partial<BlobBounds>>

@@ -18,7 +18,7 @@ import type * as LocalToolRegistry from "../runtime/desk/LocalToolRegistry.ts"
 import type { ModelChoice } from "../model/ChosenModels.ts"
 import type { Answer, AnswerWith, Wait } from "./Answer.ts"
 import * as EmbeddedHttp from "./EmbeddedHttp.ts"
-import type { AnySend, ForTools, NodeService, Options } from "./NodeService.ts"
+import type { AnySend, ToolServices, NodeService, Options } from "./NodeService.ts"
 import type { RunPart, RunPartWith } from "./RunStream.ts"
 import * as ServiceMethods from "./ServiceMethods.ts"
 import type { Services, StartError } from "./StartedLayer.ts"
@@ -163,7 +163,7 @@ export class Troupe extends Context.Service<Troupe, TroupeService>()("troupe/Tro
   ): Layer.Layer<
     Troupe,
     StartError | Effect.Error<EffectsOf<O>> | Layer.Error<LayersOf<O>>,
-    Exclude<Effect.Services<EffectsOf<O>>, ForTools> | Layer.Services<LayersOf<O>>
+    Exclude<Effect.Services<EffectsOf<O>>, ToolServices> | Layer.Services<LayersOf<O>>
   > => layerOf(options as unknown as Options) as never
 }
 

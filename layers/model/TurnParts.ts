@@ -11,7 +11,7 @@ import { bounds_result, readJson } from "../../src/entry/BoundedJson.ts"
 import { item_part_kind } from "./OutputItems.ts"
 import type { OutputItem } from "./OutputItems.ts"
 import { jsonText } from "./ProviderFound.ts"
-import type { AssistantPart } from "./SoFar.ts"
+import type { AssistantPart } from "./AssistantParts.ts"
 import type { ProposedCall, Reasoning, TurnPart } from "../../src/run/RunEvent.ts"
 import type { Turn } from "../../src/run/RunDecider.ts"
 
