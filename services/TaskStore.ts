@@ -12,7 +12,7 @@ import type {
   AgentTask,
   IdempotencyConflict,
   MailboxFull,
-  MaybeSaid
+  MessageExtras
 } from "../src/delivery/AgentTask.ts"
 import type { Address, ConversationId, MessageId, RunId, Tenant } from "../src/Ids.ts"
 import type { Roles } from "../src/Principal.ts"
@@ -20,7 +20,7 @@ import type { RunAccepted } from "../src/run/RunEvent.ts"
 import type { Claim } from "./RunJournal.ts"
 import type { StoreError } from "./StoreError.ts"
 
-export interface NewTask extends MaybeSaid {
+export interface NewTask extends MessageExtras {
   readonly id: RunId
   readonly tenant: Tenant
   readonly address: Address

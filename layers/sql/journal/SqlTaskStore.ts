@@ -8,7 +8,7 @@ import type { SqlError } from "effect/sql"
 import type { StoreError } from "../../../services/StoreError.ts"
 import { TaskStore } from "../../../services/TaskStore.ts"
 import type { AgentTask } from "../../../src/delivery/AgentTask.ts"
-import { TraceAndSaid } from "../../../src/delivery/AgentTask.ts"
+import { TraceAndExtras } from "../../../src/delivery/AgentTask.ts"
 import { AgentName, ConversationId, RunId, Tenant } from "../../../src/Ids.ts"
 import { Roles } from "../../../src/Principal.ts"
 import { StoredTaskStatus } from "./Codes.ts"
@@ -35,7 +35,7 @@ export const TaskRow = Schema.Struct({
   reason: Schema.NullOr(StoredText),
   message: StoredText,
   by: Schema.fromJsonString(Schema.Union([Schema.String, Sender])),
-  trace_id: Schema.fromJsonString(Schema.Union([Schema.String, TraceAndSaid])),
+  trace_id: Schema.fromJsonString(Schema.Union([Schema.String, TraceAndExtras])),
   created_at: Schema.BigInt
 })
 const decodeTasks = rowDecoder(TaskRow, "tasks")
