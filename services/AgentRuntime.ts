@@ -224,7 +224,7 @@ export class AgentRuntime extends Context.Service<
      * The current agent of a conversation of the principal's tenant: the agent that the conversation was handed over to, or else
      * the one that its last message was sent to. Fails for a customer that did not begin the conversation.
      */
-    holder(
+    currentAgent(
       conversation: ConversationId,
       by: Principal
     ): Effect.Effect<

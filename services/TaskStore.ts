@@ -106,9 +106,9 @@ export class TaskStore extends Context.Service<
     /**
      * The ordinal of the newest task of a tenant's conversation, even if the task was removed since; 0 = there has been no task.
      */
-    newest(tenant: Tenant, conversation: ConversationId): Effect.Effect<number, StoreError>
+    newestOrdinal(tenant: Tenant, conversation: ConversationId): Effect.Effect<number, StoreError>
     /** The newest ended tasks of a tenant's conversation below an ordinal, newest first; at most `limit` (up to 500). */
-    before(
+    endedBefore(
       tenant: Tenant,
       conversation: ConversationId,
       ordinal: number,

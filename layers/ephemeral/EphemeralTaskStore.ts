@@ -186,13 +186,13 @@ const make = Effect.map(EphemeralStore, (store) =>
         const from = indexAfter(tasks, after, ordinalOf)
         return tasks.slice(from, from + Math.min(limit, page_max)).map((stored) => stored.task)
       }),
-    newest: (tenant, conversation) =>
+    newestOrdinal: (tenant, conversation) =>
       Effect.sync(() => {
         const key = tenantKey(tenant, conversation)
         const counts = store.conversations.get(key)?.counts ?? store.counted.get(key)
         return counts?.tasks ?? 0
       }),
-    before: (tenant, conversation, ordinal, limit) =>
+    endedBefore: (tenant, conversation, ordinal, limit) =>
       Effect.sync(() => {
         const tasks = store.conversations.get(tenantKey(tenant, conversation))?.tasks ?? []
         const found: Array<AgentTask> = []

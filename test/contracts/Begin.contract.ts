@@ -89,7 +89,7 @@ const writing = (it: Vitest.MethodsNonLive<Needs>): void => {
       let woken = 0
       yield* Effect.scoped(
         Effect.gen(function* () {
-          yield* outbox.written(() => void woken++)
+          yield* outbox.onWritten(() => void woken++)
           yield* journal.begin(beginning, "owner")
           yield* eventually(
             Effect.sync(() => woken),

@@ -256,7 +256,7 @@ const outboxOf = (world: World, process: Process, inner: OutboxPort): OutboxPort
       call("failed", inner.failed(id, owner, error, retry_at)),
     depth: inner.depth,
     nextDueAt: (routes) => call("nextDueAt", inner.nextDueAt(routes)),
-    written: (listener) => inner.written(listening(process, listener))
+    onWritten: (listener) => inner.onWritten(listening(process, listener))
   })
 }
 
@@ -269,9 +269,10 @@ const tasksOf = (world: World, process: Process, inner: Tasks): Tasks => {
     read: (tenant, id) => call("task", inner.read(tenant, id)),
     ofConversation: (tenant, conversation, after, limit) =>
       call("ofConversation", inner.ofConversation(tenant, conversation, after, limit)),
-    newest: (tenant, conversation) => call("newest", inner.newest(tenant, conversation)),
-    before: (tenant, conversation, ordinal, limit) =>
-      call("before", inner.before(tenant, conversation, ordinal, limit))
+    newestOrdinal: (tenant, conversation) =>
+      call("newestOrdinal", inner.newestOrdinal(tenant, conversation)),
+    endedBefore: (tenant, conversation, ordinal, limit) =>
+      call("endedBefore", inner.endedBefore(tenant, conversation, ordinal, limit))
   })
 }
 

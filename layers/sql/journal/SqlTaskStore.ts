@@ -156,7 +156,7 @@ const listing = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
 
 const decodeCounts = rowDecoder(Schema.Struct({ tasks: Schema.Int }), "conversations")
 
-const newest = (sql: SqlClient.SqlClient, tenant: Tenant, conversation: ConversationId) =>
+const newestOrdinal = (sql: SqlClient.SqlClient, tenant: Tenant, conversation: ConversationId) =>
   sql
     .unsafe(`SELECT tasks FROM troupe.conversations WHERE id = $2::text AND tenant = $1::text`, [
       tenant,
@@ -179,8 +179,8 @@ const make = Effect.gen(function* () {
     read: (tenant, id) => Effect.mapError(read({ tenant, id }), orStoreError),
     ofConversation: (tenant, conversation, after, limit) =>
       Effect.mapError(list({ tenant, conversation, after, limit }), orStoreError),
-    newest: (tenant, conversation) => newest(sql, tenant, conversation),
-    before: (tenant, conversation, ordinal, limit) =>
+    newestOrdinal: (tenant, conversation) => newestOrdinal(sql, tenant, conversation),
+    endedBefore: (tenant, conversation, ordinal, limit) =>
       Effect.mapError(
         tasksOf(
           sql,
