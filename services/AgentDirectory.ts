@@ -11,7 +11,7 @@ import { isLimitedToOwn } from "../src/Rights.ts"
 import type { Need } from "../src/run/Needs.ts"
 import { toolOf, versionOf } from "../src/run/Needs.ts"
 import type { ContextReader } from "../src/run/RunContext.ts"
-import type { Pins, TurnGiven } from "../src/run/RunEvent.ts"
+import type { Pins, TurnInputs } from "../src/run/RunEvent.ts"
 import type { GovernedTool } from "../src/tool/GovernedTool.ts"
 import { readOnlyHintOf } from "../src/tool/SideEffects.ts"
 import type { ToolGroup } from "../src/tool/ToolGroup.ts"
@@ -38,8 +38,8 @@ export interface ResolvedAgent {
   readonly pins: Pins
   /** Decodes the context that messages carry for its runs. Absent = the agent declares no context. */
   readonly context?: ContextReader & {
-    /** Decodes the context in runs that begin with another agent, whose context may have more members. */
-    readonly beside: ContextReader["decode"]
+    /** As `decode`, for runs that begin with another agent, whose context may have more members. */
+    readonly decodeWithExcess: ContextReader["decode"]
   }
   /**
    * This agent, or a copy of it, with the instructions and tools of one turn of a run: calls the agent's functions, and throws
@@ -51,7 +51,7 @@ export interface ResolvedAgent {
 /** An agent with the instructions of one turn and the tools that it is offered in it. */
 export interface AgentOfTurn {
   readonly agent: ResolvedAgent
-  readonly given: Effect.Effect<TurnGiven>
+  readonly inputs: Effect.Effect<TurnInputs>
 }
 
 /** The agents that customers may talk to; none by default. */

@@ -13,7 +13,7 @@ import type {
   MessageTooLarge,
   NestedTooDeep
 } from "../src/delivery/AgentTask.ts"
-import type { FileNotFound, FilesFull, FileTooLarge, GivenPart } from "../src/conversation/Part.ts"
+import type { FileNotFound, FilesFull, FileTooLarge, PartInput } from "../src/conversation/Part.ts"
 import type { ConversationNotFound, InitiatedBy } from "../src/conversation/Conversation.ts"
 import type { InvalidInput } from "../src/entry/InvalidInput.ts"
 import type { Address, AgentName, CallId, ConversationId, FrameId, Tenant } from "../src/Ids.ts"
@@ -60,7 +60,7 @@ export interface Message {
   /** 1 to 1,000,000 bytes of UTF-8, including the texts among its parts. May be empty if there are parts. */
   readonly text: string
   /** Images, audio, other files, and texts between them; 1 to 32 parts, which follow the text. Absent = none. */
-  readonly parts?: ReadonlyArray<GivenPart> | undefined
+  readonly parts?: ReadonlyArray<PartInput> | undefined
   readonly idempotency_key?: string | undefined
   /** Absent = `api`. */
   readonly channel_origin?: string | undefined
@@ -153,13 +153,13 @@ export interface OpenFeed<E, A = FeedItem, R = never> {
    * Returns the items that are available at once. `wait`: there are none. `pull`: only `pull` can tell, because the journal has
    * to be read.
    */
-  readonly takeHere: () => readonly [A, ...Array<A>] | "wait" | "pull"
+  readonly takeAvailable: () => readonly [A, ...Array<A>] | "wait" | "pull"
   /**
    * To be called after `wait`: calls back once, when there may be something to take, or at once if it has come since. Does not
    * call back after the scope of the watch has closed. A later call replaces the callback. The callback must not throw, because
    * it runs inside a commit.
    */
-  readonly whenDue: (callback: () => void) => void
+  readonly whenAvailable: (callback: () => void) => void
 }
 
 /** A stream as an open feed. None of its items is available before it is pulled. */
@@ -169,7 +169,7 @@ export const openStream = <A, E, R>(
   Effect.gen(function* () {
     // `Stream.toPull` would take a permit and merge contexts for each pull.
     const pull = yield* Channel.toPullScoped(Stream.toChannel(stream), yield* Effect.scope)
-    return { pull, takeHere: () => "pull", whenDue: (callback) => callback() }
+    return { pull, takeAvailable: () => "pull", whenAvailable: (callback) => callback() }
   })
 
 /** The same watch as a stream. */
@@ -224,7 +224,7 @@ export class AgentRuntime extends Context.Service<
      * The current agent of a conversation of the principal's tenant: the agent that the conversation was handed over to, or else
      * the one that its last message was sent to. Fails for a customer that did not begin the conversation.
      */
-    holder(
+    currentAgent(
       conversation: ConversationId,
       by: Principal
     ): Effect.Effect<

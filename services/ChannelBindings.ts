@@ -43,9 +43,9 @@ export class ChannelBindings extends Context.Service<
      * Sets the thread of a binding that has none. False = the binding already has a thread or is gone, or another binding has
      * this thread.
      */
-    begin(binding: ChannelBinding, thread: string): Effect.Effect<boolean, StoreError>
+    setThread(binding: ChannelBinding, thread: string): Effect.Effect<boolean, StoreError>
     /** The binding of a thread. */
-    at(
+    byThread(
       tenant: Tenant,
       channel: ChannelName,
       address: string,

@@ -15,11 +15,11 @@ export interface NewNotices {
   /** Identifies the content, so that nobody gets it twice; 1 to 500 characters. */
   readonly about: string
   readonly content: NoticeContent
-  readonly recipients: ReadonlyArray<Told>
+  readonly recipients: ReadonlyArray<NoticeRecipient>
 }
 
 /** One recipient, and what goes to the recipient's channels. */
-export interface Told {
+export interface NoticeRecipient {
   readonly recipient: string
   readonly messages: ReadonlyArray<NewOutboxMessage>
   readonly digest: ReadonlyArray<DigestItem>
@@ -71,13 +71,13 @@ export class Notices extends Context.Service<
     ): Effect.Effect<void, StoreError>
     /**
      * Takes at most `limit` (100) items, oldest first, for the address that has waited longest, if its items have waited since
-     * before `before` (ms since 1970). `told` makes the message with the items, which is written in the same transaction. False =
-     * no address has waited so long.
+     * before `before` (ms since 1970). `messageOf` makes the message with the items, which is written in the same transaction.
+     * False = no address has waited so long.
      */
     digest(
       before: number,
       limit: number,
-      told: (items: ReadonlyArray<DigestItem>) => NewOutboxMessage
+      messageOf: (items: ReadonlyArray<DigestItem>) => NewOutboxMessage
     ): Effect.Effect<boolean, StoreError>
     /** Removes notices from before `before` (ms since 1970), oldest first; at most `limit` (1,000). Returns how many. */
     forget(before: number, limit: number): Effect.Effect<number, StoreError>

@@ -64,6 +64,6 @@ export class Outbox extends Context.Service<
     /** When the next message of these routes is due, in ms since 1970; undefined = none waits. */
     nextDueAt(routes: OutboxRoutes): Effect.Effect<number | undefined, StoreError>
     /** Calls back when messages were written, in this process or another, until the scope closes. */
-    written(listener: () => void): Effect.Effect<void, StoreError, Scope.Scope>
+    onWritten(listener: () => void): Effect.Effect<void, StoreError, Scope.Scope>
   }
 >()("troupe/services/Outbox") {}

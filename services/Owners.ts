@@ -12,21 +12,21 @@ export interface Owners {
    * `<owner>.<n>`. `hosted` says what it hosts (agents, or more: `Needs`); absent = nothing. Never fails: where the registration
    * does not succeed, the owner counts as gone when its leases expire.
    */
-  attend(owner: string, hosted?: ReadonlyArray<string>): Effect.Effect<void, never, Scope.Scope>
+  register(owner: string, hosted?: ReadonlyArray<string>): Effect.Effect<void, never, Scope.Scope>
   /** Calls back when owners are gone and their runs and claims are free, until the scope closes. */
-  gone(listener: () => void): Effect.Effect<void, never, Scope.Scope>
+  onExpired(listener: () => void): Effect.Effect<void, never, Scope.Scope>
   /**
-   * Whether this owner seemed gone at the last check. It may still come back: what it holds is free only after `gone` has called
-   * back. False for an unknown owner.
+   * Whether this owner seemed dead at the last check. It may still come back: what it holds is free only after `onExpired` has
+   * called back. False for an unknown owner.
    */
-  seemsGone(owner: string): boolean
+  isProbablyDead(owner: string): boolean
 }
 
 /** The default does nothing: leases alone decide, which is enough for one process. */
 export const Owners = Context.Reference<Owners>("troupe/services/Owners", {
   defaultValue: () => ({
-    attend: () => Effect.void,
-    gone: () => Effect.void,
-    seemsGone: () => false
+    register: () => Effect.void,
+    onExpired: () => Effect.void,
+    isProbablyDead: () => false
   })
 })

@@ -105,17 +105,17 @@ export interface Beginning {
 
 /**
  * Claims a run in the same append as an amendment that gives the run something to do. It is asked before the amendment is
- * durable, and only for a run that was claimed before and whose owner is the claimant itself, is absent, or seems gone.
+ * durable, and only for a run that was claimed before and whose owner is the claimant itself, is absent, or is probably dead.
  */
 export interface Claimant {
   readonly owner: string
   /** Whether to claim the run; `head` is its head after the amendment. Must be fast and must not throw. */
-  readonly wants: (head: RunHead) => boolean
+  readonly accepts: (head: RunHead) => boolean
   /**
-   * Whether this other owner is gone, as far as is known. Asked only about the owner of a run that waited for people alone: no
+   * Whether this other owner is dead, as far as is known. Asked only about the owner of a run that waited for people alone: no
    * work of it was in flight, so none is lost if the owner is alive after all. Absent = only the owner's lease decides.
    */
-  readonly seemsGone?: (owner: string) => boolean
+  readonly isProbablyDead?: (owner: string) => boolean
 }
 
 /**
@@ -123,12 +123,15 @@ export interface Claimant {
  * claimant.
  */
 export interface AmendmentListener {
-  readonly woken: (run: RunId | undefined, claim?: Claim) => void
+  readonly onAmended: (run: RunId | undefined, claim?: Claim) => void
   readonly claimant: Claimant | undefined
 }
 
-const mayTake = ({ owner, seemsGone }: Claimant, { owner: current }: RunHead, waited: boolean) =>
-  current === undefined || current === owner || (waited && seemsGone?.(current) === true)
+const mayTake = (
+  { owner, isProbablyDead }: Claimant,
+  { owner: current }: RunHead,
+  waited: boolean
+) => current === undefined || current === owner || (waited && isProbablyDead?.(current) === true)
 
 /**
  * The listener whose claimant takes the run, if the amendment leaves the run to be continued by whoever claims it. `waited`:
@@ -143,7 +146,7 @@ export const claimingListener = <L extends AmendmentListener>(
   for (const listener of listeners) {
     const { claimant } = listener
     if (claimant === undefined || !mayTake(claimant, head, waited)) continue
-    if (claimant.wants(head)) return listener
+    if (claimant.accepts(head)) return listener
   }
   return undefined
 }
@@ -200,9 +203,9 @@ export interface Committed {
 
 /** Listens to commits. Its functions must be fast and must not throw, because an append waits for them. */
 export interface CommitListener {
-  /** Whether the listener wants entries of the run. Asked at each append. */
-  readonly wants: (run: RunId) => boolean
-  readonly take: (committed: Committed) => void
+  /** Whether the listener takes entries of the run. Asked at each append. */
+  readonly accepts: (run: RunId) => boolean
+  readonly onCommitted: (committed: Committed) => void
 }
 
 /** Appends events; they are durable when the Effect succeeds. A refusal changes nothing. */
@@ -274,9 +277,9 @@ export class RunJournal extends Context.Service<
      * Applies a command from outside to the current state of the run. If the run was written meanwhile, the command is called
      * again with the new state. `command` is pure, owns the state that it gets and may change it; `now` is in ms since 1970.
      *
-     * The events that it returns are durable on return. Listeners of `amended` are woken after the commit, in every process; one
-     * of them may have the run claimed with the amendment. If the codec could not read the events again, nothing is written, and
-     * this fails with a JournalError whose `lost` is false.
+     * The events that it returns are durable on return. Listeners of `onAmended` are woken after the commit, in every process;
+     * one of them may have the run claimed with the amendment. If the codec could not read the events again, nothing is written,
+     * and this fails with a JournalError whose `lost` is false.
      */
     amend<A, E>(
       run: RunId,
@@ -293,7 +296,7 @@ export class RunJournal extends Context.Service<
     ): Effect.Effect<ReadonlyArray<RunHead>, JournalError>
 
     /** Extends the lease of the process `owner` to `lease_ms` from now. */
-    beat(owner: string, lease_ms: number): Effect.Effect<void, JournalError>
+    heartbeat(owner: string, lease_ms: number): Effect.Effect<void, JournalError>
 
     /** Ends the lease of `owner`: other processes may recover its runs at once. */
     release(owner: string): Effect.Effect<void, JournalError>
@@ -354,10 +357,10 @@ export class RunJournal extends Context.Service<
     ): Effect.Effect<RawPage, RunNotFound | JournalError>
 
     /**
-     * Folds a run in quarantine again. If it folds, it is released and continues, and listeners of `amended` are woken; otherwise
-     * the quarantine mark is updated with the place of the failure. A run that is not in quarantine stays as it is.
+     * Folds a run in quarantine again. If it folds, it leaves quarantine and continues, and listeners of `onAmended` are woken;
+     * otherwise the quarantine mark is updated with the place of the failure. A run that is not in quarantine stays as it is.
      */
-    readmit(
+    liftQuarantine(
       run: RunId,
       tenant: Tenant
     ): Effect.Effect<void, RunNotFound | RunQuarantined | JournalError>
@@ -374,8 +377,8 @@ export class RunJournal extends Context.Service<
      * undefined if it may have missed amendments of other processes, because it lost its connection for a while. If the claimant
      * claimed the run with the amendment, the claim is passed along.
      */
-    amended(
-      woken: AmendmentListener["woken"],
+    onAmended(
+      listener: AmendmentListener["onAmended"],
       claimant?: Claimant
     ): Effect.Effect<void, JournalError, Scope.Scope>
 
@@ -384,7 +387,7 @@ export class RunJournal extends Context.Service<
      * and never what was rolled back. Entries of other processes are not passed, and those whose acknowledgement was lost may not
      * be. Entries of one run may arrive out of order.
      */
-    committed(listener: CommitListener): Effect.Effect<void, never, Scope.Scope>
+    onCommitted(listener: CommitListener): Effect.Effect<void, never, Scope.Scope>
   }
 >()("troupe/services/RunJournal") {}
 

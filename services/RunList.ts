@@ -43,7 +43,7 @@ export interface UnhostedQuery {
   /** Absent = work of all tenants. */
   readonly tenant?: Tenant | undefined
   /** What the calling process hosts (`hostedBy`). */
-  readonly here: ReadonlyArray<Need>
+  readonly hosted: ReadonlyArray<Need>
 }
 
 /** How many calls of a tool wait for an operator, over all tenants. */

@@ -45,7 +45,7 @@ export class SubjectErasure extends Context.Service<
      * Calls back for each conversation of which something was erased, by this process or another one, until the scope closes. It
      * calls back with undefined if it may have missed some. The listener has to discard what it has read of the conversation.
      */
-    erased(
+    onErased(
       listener: (conversation: ErasedConversation | undefined) => void
     ): Effect.Effect<void, never, Scope.Scope>
   }

@@ -12,7 +12,7 @@ import type {
   AgentTask,
   IdempotencyConflict,
   MailboxFull,
-  MaybeSaid
+  MessageExtras
 } from "../src/delivery/AgentTask.ts"
 import type { Address, ConversationId, MessageId, RunId, Tenant } from "../src/Ids.ts"
 import type { Roles } from "../src/Principal.ts"
@@ -20,7 +20,7 @@ import type { RunAccepted } from "../src/run/RunEvent.ts"
 import type { Claim } from "./RunJournal.ts"
 import type { StoreError } from "./StoreError.ts"
 
-export interface NewTask extends MaybeSaid {
+export interface NewTask extends MessageExtras {
   readonly id: RunId
   readonly tenant: Tenant
   readonly address: Address
@@ -106,9 +106,9 @@ export class TaskStore extends Context.Service<
     /**
      * The ordinal of the newest task of a tenant's conversation, even if the task was removed since; 0 = there has been no task.
      */
-    newest(tenant: Tenant, conversation: ConversationId): Effect.Effect<number, StoreError>
+    newestOrdinal(tenant: Tenant, conversation: ConversationId): Effect.Effect<number, StoreError>
     /** The newest ended tasks of a tenant's conversation below an ordinal, newest first; at most `limit` (up to 500). */
-    before(
+    endedBefore(
       tenant: Tenant,
       conversation: ConversationId,
       ordinal: number,

@@ -18,8 +18,8 @@ export interface ToolAttempt {
   /** Counts from 1. */
   readonly attempt: number
   readonly error: ToolFailure
-  /** False = there are no attempts left, and the call ends with this error. */
-  readonly again: boolean
+  /** Whether another attempt is made. False = the call ends with this error. */
+  readonly willRetry: boolean
   /** ms since 1970. */
   readonly started_at: number
   readonly ended_at: number

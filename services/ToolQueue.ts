@@ -93,7 +93,7 @@ export const announced_length_max = 16_000_000
 /**
  * How long a worker that is gone is still listed, in ms. It is listed for less time if another worker offers all of its tools.
  */
-export const gone_ms = 86_400_000
+export const unavailable_listed_ms = 86_400_000
 
 export class ToolQueue extends Context.Service<
   ToolQueue,
@@ -109,7 +109,7 @@ export class ToolQueue extends Context.Service<
     /** Waits for the result of a call; the caller bounds the wait. Never ends for an id that is not in the queue. */
     awaited(id: string): Effect.Effect<ResultMessage, StoreError>
     /** The state of a call; undefined = it was never sent, was withdrawn, or has been pruned. */
-    look(id: string): Effect.Effect<ToolMessageState | undefined, StoreError>
+    status(id: string): Effect.Effect<ToolMessageState | undefined, StoreError>
     /** Removes a call that was never claimed. True = it was not run and will not be run. */
     withdraw(id: string): Effect.Effect<boolean, StoreError>
     /**
@@ -157,7 +157,7 @@ export class ToolQueue extends Context.Service<
     /** When the next call of these tools is due, in ms since 1970; undefined = none waits. */
     nextDueAt(tools: ReadonlyArray<string>): Effect.Effect<number | undefined, StoreError>
     /** Calls back when calls were sent, by this process or another, until the scope closes. */
-    sent(listener: () => void): Effect.Effect<void, StoreError, Scope.Scope>
+    onSent(listener: () => void): Effect.Effect<void, StoreError, Scope.Scope>
     /** Publishes a worker's offer, which replaces its earlier one. */
     announce(offer: Announcement): Effect.Effect<void, StoreError>
     /**
@@ -176,7 +176,7 @@ export class ToolQueue extends Context.Service<
      */
     show(id: string, json: string): Effect.Effect<void, StoreError>
     /** Calls back with the preliminary results of a call, until the scope closes. */
-    shown(
+    onShown(
       id: string,
       listener: (json: string) => void
     ): Effect.Effect<void, StoreError, Scope.Scope>

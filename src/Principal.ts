@@ -25,7 +25,7 @@ export class Principal extends Schema.Class<Principal>("troupe/Principal")({
 }) {}
 
 /** A principal as callers may pass it: an instance of the class, or a plain object of the same shape, which is then decoded. */
-export interface GivenPrincipal {
+export interface PrincipalInput {
   readonly id: string
   readonly tenant: string
   readonly roles: ReadonlyArray<Role>

@@ -10,7 +10,7 @@ import { answered_topic, asked_topic, ChannelBindings } from "../../services/Cha
 import { ConversationStore } from "../../services/ConversationStore.ts"
 import type { DeliveryHandler, RoomHandlers } from "../../services/DeliveryHandlers.ts"
 import { DeliveryFailed, DeliveryRefused } from "../../services/DeliveryHandlers.ts"
-import type { DigestItem, Told } from "../../services/Notices.ts"
+import type { DigestItem, NoticeRecipient } from "../../services/Notices.ts"
 import { Notices } from "../../services/Notices.ts"
 import { StoreError } from "../../services/StoreError.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
@@ -135,7 +135,7 @@ const teller = Effect.fnUntraced(function* (channels: ReadonlySet<ChannelName>) 
   const notices = yield* Notices
   const random = yield* SecureRandom.SecureRandom
 
-  const toldOf = Effect.fnUntraced(function* (
+  const recipientOf = Effect.fnUntraced(function* (
     tenant: Tenant,
     recipient: string,
     mine: ReadonlyArray<ChannelBinding>,
@@ -162,8 +162,8 @@ const teller = Effect.fnUntraced(function* (channels: ReadonlySet<ChannelName>) 
         payload: { address, recipient, contents: [content] }
       })
     }
-    const told: Told = { recipient, messages, digest }
-    return told
+    const result: NoticeRecipient = { recipient, messages, digest }
+    return result
   })
 
   return Effect.fnUntraced(function* (
@@ -175,7 +175,7 @@ const teller = Effect.fnUntraced(function* (channels: ReadonlySet<ChannelName>) 
     const all = yield* bindings.of(tenant, content.conversation)
     const recipients = yield* Effect.forEach(
       [...Map.groupBy(all, ({ recipient }) => recipient)],
-      ([recipient, mine]) => toldOf(tenant, recipient, mine, contentOf(recipient))
+      ([recipient, mine]) => recipientOf(tenant, recipient, mine, contentOf(recipient))
     )
     yield* notices.record({ tenant, about, content, recipients })
   })

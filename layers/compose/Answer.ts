@@ -43,7 +43,7 @@ type PartialDeep<A> =
       : A
 
 /** The part of an answer that was written so far. Members may be missing, and texts may be incomplete. It is not validated. */
-export type SoFar<A> = PartialDeep<A>
+export type PartialAnswer<A> = PartialDeep<A>
 
 interface Complete {
   readonly status: "complete"

@@ -48,9 +48,9 @@ class StreamIterator<A, E, R> implements AsyncIterator<A, void> {
     this.#settle(this.#closed ?? this.#resultOf(exit))
   }
 
-  readonly #onDue = (): void => {
+  readonly #onAvailable = (): void => {
     const available = this.#takeAvailable()
-    if (available === "wait") this.#source?.whenDue(this.#onDue)
+    if (available === "wait") this.#source?.whenAvailable(this.#onAvailable)
     else if (available === "pull") this.#follow(this.#fork(this.#pull))
     else this.#settle(isList(available) ? this.#first(available) : this.#resultOf(available))
   }
@@ -70,7 +70,7 @@ class StreamIterator<A, E, R> implements AsyncIterator<A, void> {
     }
     if (this.#pulled !== undefined) return this.#nextBehind(this.#pulled)
     const available = this.#takeAvailable()
-    if (available === "wait") return this.#whenDue()
+    if (available === "wait") return this.#whenAvailable()
     if (available !== "pull") {
       return Promise.resolve(isList(available) ? this.#first(available) : this.#resultOf(available))
     }
@@ -85,16 +85,16 @@ class StreamIterator<A, E, R> implements AsyncIterator<A, void> {
    */
   #takeAvailable(): Items<A> | Exit.Exit<never> | "wait" | "pull" {
     try {
-      return this.#source?.takeHere() ?? "pull"
+      return this.#source?.takeAvailable() ?? "pull"
     } catch (defect) {
       return Exit.die(defect)
     }
   }
 
-  #whenDue(): Promise<IteratorResult<A, void>> {
+  #whenAvailable(): Promise<IteratorResult<A, void>> {
     const pulled = new Promise(this.#executor)
     this.#pulled = pulled
-    this.#source?.whenDue(this.#onDue)
+    this.#source?.whenAvailable(this.#onAvailable)
     return pulled
   }
 

@@ -22,7 +22,7 @@ import * as HttpRequestTool from "../calls/HttpRequestTool.ts"
 import type { Resolver } from "../runtime/desk/LocalToolRegistry.ts"
 
 /** Services that the tools of this package need. */
-type ForTools = ComponentCatalog | FlowState | LoopStore | OutboxReader | OutboxReplayer
+type BuiltinToolServices = ComponentCatalog | FlowState | LoopStore | OutboxReader | OutboxReplayer
 
 const packagedTools = Effect.map(
   Effect.all([ObservationTools.tools, OperationsTools.tools, HttpRequestTool.tools()]),
@@ -34,7 +34,9 @@ const packagedTools = Effect.map(
  * listed twice, or names no tool or several.
  */
 export const tools =
-  (configs: ReadonlyArray<ToolConfig>): Resolver<ToolConfigRefused | MisdeclaredTool, ForTools> =>
+  (
+    configs: ReadonlyArray<ToolConfig>
+  ): Resolver<ToolConfigRefused | MisdeclaredTool, BuiltinToolServices> =>
   (registered) =>
     Effect.gen(function* () {
       const decoded = yield* Effect.fromResult(decodeBuiltins(configs))

@@ -14,7 +14,7 @@ import { decodeAgent } from "../runtime/desk/LocalAgentDirectory.ts"
 import { validatePolicy } from "../runtime/tool/CheckedPolicy.ts"
 import { checkHttp } from "./CheckedServerOptions.ts"
 import type { Http } from "./EmbeddedHttp.ts"
-import { GivenObservers } from "./GivenObservers.ts"
+import { ObserversInput } from "./ObserversInput.ts"
 import type { Options } from "./NodeService.ts"
 import {
   family,
@@ -182,7 +182,7 @@ const fields = {
   customer_agents: Schema.optionalKey(Schema.Array(AgentName).check(Schema.isMaxLength(1_000))),
   telemetry: Schema.optionalKey(Telemetry),
   record: Schema.optionalKey(Schema.Boolean),
-  observe: Schema.optionalKey(GivenObservers),
+  observe: Schema.optionalKey(ObserversInput),
   channels: listOf(is("an Effect of a channel", Effect.isEffect)),
   events: Schema.optionalKey(EventOptions),
   files: Schema.optionalKey(Files),

@@ -4,7 +4,7 @@
 import type { Redacted } from "effect"
 import { Context, Effect, Layer } from "effect"
 import { InvalidInput } from "../../src/entry/InvalidInput.ts"
-import type { GivenPrincipal } from "../../src/Principal.ts"
+import type { PrincipalInput } from "../../src/Principal.ts"
 import type { Timed } from "../../src/Times.ts"
 import type { HttpSettings } from "../http/HttpSettings.ts"
 import type { NodeListener, WebHandler } from "../http/MountedServer.ts"
@@ -17,7 +17,7 @@ export interface Token {
   readonly token?: string | Redacted.Redacted
   /** SHA-256 of the token's UTF-8, as 64 hex digits, if this process should not know the token. */
   readonly sha256?: string
-  readonly principal: GivenPrincipal
+  readonly principal: PrincipalInput
 }
 
 export interface Http extends Timed<Partial<Listen>> {

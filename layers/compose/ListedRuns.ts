@@ -13,12 +13,12 @@ import type { Need } from "../../src/run/Needs.ts"
 export const listRuns = <A, E>(
   by: Principal,
   read: (
-    of: { readonly tenant: Tenant; readonly here: ReadonlyArray<Need> },
+    of: { readonly tenant: Tenant; readonly hosted: ReadonlyArray<Need> },
     runs: RunList["Service"]
   ) => Effect.Effect<A, E>
 ) =>
   Effect.gen(function* () {
     const { tenant } = yield* Entries.entitled(by, "inspect")
-    const here = hostedBy((yield* AgentDirectory).all)
-    return yield* read({ tenant, here }, yield* RunList)
+    const hosted = hostedBy((yield* AgentDirectory).all)
+    return yield* read({ tenant, hosted }, yield* RunList)
   })

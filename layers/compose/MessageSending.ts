@@ -46,7 +46,9 @@ const isForHolder = ({ agent, conversation }: Partial<Message>): boolean =>
 
 const toHolder = (message: Message, by: Principal) =>
   Effect.map(
-    AgentRuntime.use(({ holder }) => holder(message.conversation as ConversationId, by)),
+    AgentRuntime.use(({ currentAgent }) =>
+      currentAgent(message.conversation as ConversationId, by)
+    ),
     (agent): Message => ({ ...message, agent })
   )
 

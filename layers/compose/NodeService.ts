@@ -19,7 +19,7 @@ import type { ClientAnswer, ClientCall } from "../../src/approval/ClientCall.ts"
 import type { AnyDecision } from "../../src/approval/DecisionPayload.ts"
 import { Tenant } from "../../src/Ids.ts"
 import type { Time, Timed } from "../../src/Times.ts"
-import type { GivenPrincipal } from "../../src/Principal.ts"
+import type { PrincipalInput } from "../../src/Principal.ts"
 import { Principal } from "../../src/Principal.ts"
 import type { QuarantinedRun, RawEvent } from "../../src/run/Quarantine.ts"
 import type { Settlement } from "../../src/run/RunCommand.ts"
@@ -30,7 +30,7 @@ import type { CallRecord } from "../../src/tool/CallRecord.ts"
 import type { McpPin } from "../../src/tool/McpPin.ts"
 import type { McpOptions } from "../../src/tool/McpServer.ts"
 import type { ToolListing } from "../../src/tool/Registry.ts"
-import type { GivenPart } from "../../src/conversation/Part.ts"
+import type { PartInput } from "../../src/conversation/Part.ts"
 import type { ChannelBinding } from "../../src/conversation/ChannelBinding.ts"
 import type { Conversation, ConversationMessage } from "../../src/conversation/Conversation.ts"
 import type { CostTotal } from "../../src/cost/CostTotal.ts"
@@ -63,7 +63,7 @@ import type { AnySchema, Decoded } from "../../src/tool/ToolCodec.ts"
 import type { Answer, AnswerWith, Following, Wait } from "./Answer.ts"
 import type { RunPart, RunPartWith } from "./RunStream.ts"
 import type { Http, HttpMethods } from "./EmbeddedHttp.ts"
-import type { GivenObservers } from "./GivenObservers.ts"
+import type { ObserversInput } from "./ObserversInput.ts"
 import type { PostgresStore, RetentionOptions } from "./Stores.ts"
 import type { IssuedToken } from "./TokenMethods.ts"
 import type {
@@ -84,7 +84,7 @@ export type * from "./Answer.ts"
 export { WaitTimedOut } from "./Answer.ts"
 export type { RunPart } from "./RunStream.ts"
 export type { Http, HttpMethods, Token } from "./EmbeddedHttp.ts"
-export type { GivenObservers } from "./GivenObservers.ts"
+export type { ObserversInput } from "./ObserversInput.ts"
 export type { PostgresStore, RetentionOptions } from "./Stores.ts"
 export type { IssuedToken } from "./TokenMethods.ts"
 export type * from "./MethodShapes.ts"
@@ -96,7 +96,7 @@ export type * from "./MethodShapes.ts"
 export type Store = "ephemeral" | { readonly directory: string } | Timed<PostgresStore>
 
 /** Services that the runtime provides to tools which need them. */
-export type ForTools =
+export type ToolServices =
   | ComponentCatalog
   | FlowState
   | LoopStore
@@ -105,7 +105,7 @@ export type ForTools =
   | ToolQueue
   | TriplePublisher
 
-type ToolFamily = LocalToolRegistry.Family<unknown, ForTools>
+type ToolFamily = LocalToolRegistry.Family<unknown, ToolServices>
 
 export interface Options {
   readonly agents: ReadonlyArray<AgentSpec>
@@ -118,8 +118,8 @@ export interface Options {
   readonly tools?: ReadonlyArray<ToolFamily>
   /** Tools that `tools` may replace by ones with the same plain name. */
   readonly shared?: ReadonlyArray<ToolFamily>
-  readonly plugins?: ReadonlyArray<LocalToolRegistry.Plugin<unknown, ForTools>>
-  readonly deliveries?: ReadonlyArray<Effect.Effect<RoomHandlers, unknown, ForTools>>
+  readonly plugins?: ReadonlyArray<LocalToolRegistry.Plugin<unknown, ToolServices>>
+  readonly deliveries?: ReadonlyArray<Effect.Effect<RoomHandlers, unknown, ToolServices>>
   /** MCP servers whose tools are imported; needs the package `@modelcontextprotocol/client`. */
   readonly mcp?: McpOptions
   /** Tools that are defined by configurations: operations, workflows and gateway actions of a host platform, and scripts. */
@@ -153,10 +153,10 @@ export interface Options {
   /** Stores a record of every call besides the journal, for audits (see `records`). Absent = no. */
   readonly record?: boolean
   /** Functions that are called with each finished call and each model turn, for metrics and logs. */
-  readonly observe?: GivenObservers
+  readonly observe?: ObserversInput
   /** Channels through which people are notified, besides the in-app copy, such as `SlackChannel.adapter` of `troupe/layers`. */
   readonly channels?: ReadonlyArray<
-    Effect.Effect<ChannelAdapter, unknown, ForTools | ChannelBindings>
+    Effect.Effect<ChannelAdapter, unknown, ToolServices | ChannelBindings>
   >
   /** Bounds of files, by default those of `BlobBounds`: 20 MB a file, 10 GB a tenant, one day for a file that is not sent. */
   readonly files?: Timed<Partial<BlobBounds>>
@@ -184,7 +184,7 @@ export interface Send {
    * `{ type: "image", media_type: "image/png", data: bytes }`. Their bytes are kept in the store, and the journal refers to them
    * by their digest.
    */
-  readonly parts?: ReadonlyArray<GivenPart>
+  readonly parts?: ReadonlyArray<PartInput>
   /** Absent = a new conversation. */
   readonly conversation?: string
   readonly idempotency_key?: string
@@ -233,7 +233,7 @@ export interface NodeService extends HttpMethods {
   /** Sends a message. The message is durable when this resolves, and is handled afterwards. */
   readonly send: <ContextSchema extends AnySchema>(
     message: AnySend<ContextSchema>,
-    by?: GivenPrincipal
+    by?: PrincipalInput
   ) => Promise<Sent>
   /**
    * Sends a message and waits for the end of the run (`complete`, `failed` or `cancelled`, with its text) or for its first
@@ -248,12 +248,12 @@ export interface NodeService extends HttpMethods {
      */
     <S extends AnySchema, ContextSchema extends AnySchema>(
       message: AnySend<ContextSchema> & { readonly answer: S },
-      by?: GivenPrincipal,
+      by?: PrincipalInput,
       wait?: Wait
     ): Promise<AnswerWith<Decoded<S>>>
     <ContextSchema extends AnySchema>(
       message: AnySend<ContextSchema>,
-      by?: GivenPrincipal,
+      by?: PrincipalInput,
       wait?: Wait
     ): Promise<Answer>
   }
@@ -262,10 +262,10 @@ export interface NodeService extends HttpMethods {
     /** `answer` is the schema that the message was sent with. */
     <S extends AnySchema>(
       run: string,
-      by: GivenPrincipal | undefined,
+      by: PrincipalInput | undefined,
       wait: Wait & { readonly answer: S }
     ): Promise<AnswerWith<Decoded<S>>>
-    (run: string, by?: GivenPrincipal, wait?: Wait): Promise<Answer>
+    (run: string, by?: PrincipalInput, wait?: Wait): Promise<Answer>
   }
   /**
    * Everything that happens in a conversation of the principal's tenant, or in one run to its end: first the past from its start
@@ -275,7 +275,7 @@ export interface NodeService extends HttpMethods {
   readonly watch: (
     conversation_or_run: string,
     after?: { readonly ordinal: number; readonly seq: number },
-    by?: GivenPrincipal,
+    by?: PrincipalInput,
     following?: Following
   ) => AsyncIterable<FeedItem>
   /**
@@ -287,19 +287,19 @@ export interface NodeService extends HttpMethods {
     /** With an answer schema, it also yields the part of the value that was written so far. */
     <S extends AnySchema, ContextSchema extends AnySchema>(
       message: AnySend<ContextSchema> & { readonly answer: S },
-      by?: GivenPrincipal,
+      by?: PrincipalInput,
       following?: Following
     ): AsyncIterable<RunPartWith<Decoded<S>>>
     <ContextSchema extends AnySchema>(
       message: AnySend<ContextSchema>,
-      by?: GivenPrincipal,
+      by?: PrincipalInput,
       following?: Following
     ): AsyncIterable<RunPart>
   }
   /** Questions that wait for an approver, oldest first; at most 500. */
-  readonly pending: (by?: GivenPrincipal) => Promise<ReadonlyArray<Approval>>
+  readonly pending: (by?: PrincipalInput) => Promise<ReadonlyArray<Approval>>
   /** Takes a `Decision`, or the form of the HTTP API: `{ decision: "deny", reason: "fraud" }`. Anything else is refused. */
-  readonly decide: (approval: string, decision: AnyDecision, by: GivenPrincipal) => Promise<void>
+  readonly decide: (approval: string, decision: AnyDecision, by: PrincipalInput) => Promise<void>
   /**
    * Authorises calls of one tool by one agent in `by`'s workspace in advance. Such calls then run without asking anybody, for
    * `holds_ms` (absent = 30 days), and each call records in its run the authorization by which it ran. Rejects with
@@ -312,104 +312,104 @@ export interface NodeService extends HttpMethods {
       readonly holds_ms?: Time
       readonly uses_max?: number
     },
-    by: GivenPrincipal
+    by: PrincipalInput
   ) => Promise<WorkspaceAgentAuthorization>
   /** Revokes an authorization: once this resolves, calls of the action ask a person again. */
   readonly revokeAuthorization: (
     id: string,
-    by: GivenPrincipal
+    by: PrincipalInput
   ) => Promise<WorkspaceAgentAuthorization>
   /** Authorizations of `by`'s workspace, newest first: 50 per page unless `limit` (to 500) is set. */
   readonly authorizations: (
     page?: { readonly limit?: number; readonly all?: boolean; readonly after?: string },
-    by?: GivenPrincipal
+    by?: PrincipalInput
   ) => Promise<ReadonlyArray<WorkspaceAgentAuthorization>>
   /** Calls of a conversation that wait for a result from its client, such as a browser, oldest first. */
   readonly clientCalls: (
     conversation: string,
-    by?: GivenPrincipal
+    by?: PrincipalInput
   ) => Promise<ReadonlyArray<ClientCall>>
   /**
    * Gives a call the result of its client, once: `{ result }`, or `{ error }` with the reason why there is none. A result that
    * does not fit the tool's `output_schema` rejects with `ClientResultRefused`, and the call keeps waiting.
    */
-  readonly answerClientCall: (id: string, answer: ClientAnswer, by: GivenPrincipal) => Promise<void>
+  readonly answerClientCall: (id: string, answer: ClientAnswer, by: PrincipalInput) => Promise<void>
   /** Runs of the principal's tenant, newest first: 50 per page unless `limit` (to 500) is set. */
-  readonly runs: (query?: RunsQuery, by?: GivenPrincipal) => Promise<ReadonlyArray<RunItem>>
+  readonly runs: (query?: RunsQuery, by?: PrincipalInput) => Promise<ReadonlyArray<RunItem>>
   /** Conversations, newest first: 50 per page unless `limit` (to 500) is set. `after` is the last id of the page before. */
   readonly conversations: (
     page?: { readonly limit?: number; readonly after?: string },
-    by?: GivenPrincipal
+    by?: PrincipalInput
   ) => Promise<ReadonlyArray<Conversation>>
   /** Messages, oldest first: 50 per page unless `limit` (to 500) is set. `after` is the last `seq` of the page before. */
   readonly messages: (
     conversation: string,
     page?: { readonly limit?: number; readonly after?: number },
-    by?: GivenPrincipal
+    by?: PrincipalInput
   ) => Promise<ReadonlyArray<ConversationMessage>>
   /** A file of the conversation, by its digest. Rejects with `FileNotFound`, for a customer also if a tool returned it. */
-  readonly file: (conversation: string, digest: string, by?: GivenPrincipal) => Promise<StoredFile>
+  readonly file: (conversation: string, digest: string, by?: PrincipalInput) => Promise<StoredFile>
   /** Totals of what models cost, by agent unless the query's `by` is set, sorted by key. Needs `prices`. */
-  readonly costs: (query?: CostsQuery, by?: GivenPrincipal) => Promise<ReadonlyArray<CostTotal>>
+  readonly costs: (query?: CostsQuery, by?: PrincipalInput) => Promise<ReadonlyArray<CostTotal>>
   /** Undeliverable messages, newest first: 50 per page unless `limit` (to 500) is set; `after` is the last of the page before. */
   readonly deadLetters: (
     query?: DeadLettersQuery,
-    by?: GivenPrincipal
+    by?: PrincipalInput
   ) => Promise<ReadonlyArray<DeadLetter>>
   /** Sends a dead letter again, once. Rejects with `DeadLetterResolved` if it was already replayed or discarded. */
-  readonly replayDeadLetter: (event_id: string, reason: string, by: GivenPrincipal) => Promise<void>
+  readonly replayDeadLetter: (event_id: string, reason: string, by: PrincipalInput) => Promise<void>
   /** Marks a dead letter as not to be sent again. */
   readonly discardDeadLetter: (
     event_id: string,
     reason: string,
-    by: GivenPrincipal
+    by: PrincipalInput
   ) => Promise<void>
   /** Calls whose outcome is unknown, oldest first, at most 500. `settle` records the outcome of each. */
-  readonly unknown: (by?: GivenPrincipal) => Promise<ReadonlyArray<UnknownCall>>
+  readonly unknown: (by?: PrincipalInput) => Promise<ReadonlyArray<UnknownCall>>
   /** Work that waits for an agent that no living process hosts, sorted by agent; at most 500. */
-  readonly unhosted: (by?: GivenPrincipal) => Promise<ReadonlyArray<UnhostedWork>>
-  readonly cancel: (run: string, by: GivenPrincipal, reason: string) => Promise<void>
+  readonly unhosted: (by?: PrincipalInput) => Promise<ReadonlyArray<UnhostedWork>>
+  readonly cancel: (run: string, by: PrincipalInput, reason: string) => Promise<void>
   /** Records the outcome of a call whose outcome is unknown. */
   readonly settle: (
     run: string,
     call: string,
     settlement: Settlement,
-    by: GivenPrincipal
+    by: PrincipalInput
   ) => Promise<void>
   /** Stops every tool of `by`'s tenant at once, or lets them run again. The setting lasts until the process ends. */
-  readonly stopTools: (stopped: boolean, by: GivenPrincipal) => Promise<void>
+  readonly stopTools: (stopped: boolean, by: PrincipalInput) => Promise<void>
   /** For whoever runs the process: stops all tenants' tools, whatever their own switches say, or ends that. Not over HTTP. */
   readonly stopAllTools: (stopped: boolean) => Promise<void>
   /** Runs of the tenant in quarantine, because their journal does not fold, the one found first at the start; at most 500. */
-  readonly quarantined: (by?: GivenPrincipal) => Promise<ReadonlyArray<QuarantinedRun>>
+  readonly quarantined: (by?: PrincipalInput) => Promise<ReadonlyArray<QuarantinedRun>>
   /** Stored rows of a run, readable or not, starting at `from` (0 by default); at most 10,000. */
   readonly rawEvents: (
     run: string,
     from?: number,
-    by?: GivenPrincipal
+    by?: PrincipalInput
   ) => Promise<ReadonlyArray<RawEvent>>
   /** Folds a run in quarantine again, and lets it continue if it folds; for operators. */
-  readonly releaseRun: (run: string, by: GivenPrincipal) => Promise<void>
+  readonly releaseRun: (run: string, by: PrincipalInput) => Promise<void>
   /**
    * Records of a run's calls, oldest first; at most 500. They are stored only with the option `record`, shortly after the call.
    * Rejects with `RunNotFound` if there is no such run.
    */
-  readonly records: (run: string, by?: GivenPrincipal) => Promise<ReadonlyArray<CallRecord>>
+  readonly records: (run: string, by?: PrincipalInput) => Promise<ReadonlyArray<CallRecord>>
   /** What an agent remembers for a conversation's address, newest first: 50 per page unless `limit` (to 500) is set. */
   readonly memories: (
     query: MemoriesQuery,
-    by?: GivenPrincipal
+    by?: PrincipalInput
   ) => Promise<ReadonlyArray<MemoryRow>>
   /**
    * Removes a row from the memory. The row that it superseded, if any, is valid again. Rejects with `MemoryRefused` if the
    * address has no such row, or if the row is itself superseded.
    */
-  readonly undoMemory: (of: MemoryOf, id: string, by: GivenPrincipal) => Promise<MemoryRow>
+  readonly undoMemory: (of: MemoryOf, id: string, by: PrincipalInput) => Promise<MemoryRow>
   /**
    * Removes every memory row of the tenant that names the subject (1 to 200 characters): as its subject, in its text or in an
    * anchor. Reports where the subject still appears in other tables. Journals are not changed.
    */
-  readonly eraseMemories: (subject: string, by: GivenPrincipal) => Promise<Erasure>
+  readonly eraseMemories: (subject: string, by: PrincipalInput) => Promise<Erasure>
   /**
    * Erases a subject (the id of a principal) from every store of the tenant: what it said, was sent and decided, and everything
    * that names it. Journals keep digests, whose key is in the report and nowhere else. Rejects with `SubjectIsActive` while a run
@@ -417,52 +417,52 @@ export interface NodeService extends HttpMethods {
    */
   readonly erase: (
     request: { readonly subject: string },
-    by: GivenPrincipal
+    by: PrincipalInput
   ) => Promise<ErasureReport>
   /** Erasures in the principal's tenant, newest first: 50 per page unless `limit` (to 500) is set. For admins. */
   readonly erasures: (
     page: { readonly limit?: number; readonly after?: string },
-    by: GivenPrincipal
+    by: PrincipalInput
   ) => Promise<ReadonlyArray<ErasureRecord>>
   /** Registers a text of record, or replaces that of its name: no copy of it can become a memory. At most 1,000 a place. */
-  readonly registerText: (text: TextOfRecord, by: GivenPrincipal) => Promise<void>
+  readonly registerText: (text: TextOfRecord, by: PrincipalInput) => Promise<void>
   /**
    * Accepts an event for the principal's tenant; it is durable when this resolves. Repeating the same source and id has no
    * further effect (`isNew: false`). Rejects with `EventTypeUnknown` if events of its type are not handled.
    */
-  readonly publish: (event: PublishedEvent, by: GivenPrincipal) => Promise<ReceivedEvent>
+  readonly publish: (event: PublishedEvent, by: PrincipalInput) => Promise<ReceivedEvent>
   /** Binds a conversation to a channel, which gets the agent's answers and questions from then on; at most 16 bindings. */
-  readonly bind: (conversation: string, to: BindTo, by: GivenPrincipal) => Promise<void>
+  readonly bind: (conversation: string, to: BindTo, by: PrincipalInput) => Promise<void>
   /** Removes a binding. False = there was no such binding. */
   readonly unbind: (
     conversation: string,
     channel: string,
     address: string,
-    by: GivenPrincipal
+    by: PrincipalInput
   ) => Promise<boolean>
   readonly bindings: (
     conversation: string,
-    by: GivenPrincipal
+    by: PrincipalInput
   ) => Promise<ReadonlyArray<ChannelBinding>>
   /** Notices to the principal, newest first: 50 per page unless `limit` (to 500) is set. */
-  readonly notices: (query: NoticesQuery, by: GivenPrincipal) => Promise<ReadonlyArray<Notice>>
+  readonly notices: (query: NoticesQuery, by: PrincipalInput) => Promise<ReadonlyArray<Notice>>
   /** Marks notices of the principal as read, at most 500. Resolves to how many were unread before. */
-  readonly readNotices: (ids: ReadonlyArray<string>, by: GivenPrincipal) => Promise<number>
+  readonly readNotices: (ids: ReadonlyArray<string>, by: PrincipalInput) => Promise<number>
   /** Which channels the principal wants; for a channel that is not named it is `immediately`. */
-  readonly preferences: (by: GivenPrincipal) => Promise<NoticePreferences>
-  readonly prefer: (preferences: NoticePreferences, by: GivenPrincipal) => Promise<void>
+  readonly preferences: (by: PrincipalInput) => Promise<NoticePreferences>
+  readonly prefer: (preferences: NoticePreferences, by: PrincipalInput) => Promise<void>
   /**
    * Creates a token for the HTTP API, for `by`'s tenant; for admins. The result is the only place with its text (`token`); only
    * its SHA-256 is stored. Any process over the same store accepts it until it expires or `revokeToken` resolves.
    */
-  readonly createToken: (token: NewToken, by: GivenPrincipal) => Promise<IssuedToken>
+  readonly createToken: (token: NewToken, by: PrincipalInput) => Promise<IssuedToken>
   /** Tokens that were created in `by`'s tenant, newest first: 50 per page unless `limit` (to 500) is set. */
   readonly tokens: (
     page: { readonly limit?: number; readonly after?: string },
-    by: GivenPrincipal
+    by: PrincipalInput
   ) => Promise<ReadonlyArray<AccessToken>>
   /** Revokes a token: once this resolves, no process accepts it. Rejects with `TokenNotFound` if the tenant has no such token. */
-  readonly revokeToken: (id: string, by: GivenPrincipal) => Promise<AccessToken>
+  readonly revokeToken: (id: string, by: PrincipalInput) => Promise<AccessToken>
   /** Tools that workers offer to run for `remote`, sorted by name; those of workers that are gone are not `available`. */
   readonly workerTools: () => Promise<ReadonlyArray<ToolListing>>
   /** The MCP servers, the definitions that they offer, and which of them are accepted. */
@@ -472,7 +472,7 @@ export interface NodeService extends HttpMethods {
     server: string,
     tool: string,
     hash: string,
-    by: GivenPrincipal
+    by: PrincipalInput
   ) => Promise<McpPin>
   /**
    * Waits for the steps in flight, then releases what the runtime holds. Open questions stay open, and no run is cancelled. Waits

@@ -13,14 +13,14 @@ import { ToolQueueConfig } from "../runtime/queue/ToolQueueConfig.ts"
 import type { WorkerHealth } from "../runtime/queue/ToolQueueWorker.ts"
 import { ToolQueueWorker } from "../runtime/queue/ToolQueueWorker.ts"
 import type { Telemetry } from "../telemetry/OpenTelemetry.ts"
-import type { ForTools, PostgresStore } from "./NodeService.ts"
+import type { ToolServices, PostgresStore } from "./NodeService.ts"
 
 export type { RemoteOptions } from "../runtime/queue/RemoteTool.ts"
 export { remote } from "../runtime/queue/RemoteTool.ts"
 
 export interface WorkerOptions {
   /** Single tools and families of tools, as `tool` and `govern` make them. */
-  readonly tools: ReadonlyArray<LocalToolRegistry.Family<unknown, ForTools>>
+  readonly tools: ReadonlyArray<LocalToolRegistry.Family<unknown, ToolServices>>
   /** The names of the tools to serve. Absent = all tools that can run from a queue. */
   readonly serve?: ReadonlyArray<string>
   /** The capabilities that the tools get. Absent = none: a tool that needs a capability is refused. */

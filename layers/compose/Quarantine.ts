@@ -23,5 +23,5 @@ export const rows = Effect.fnUntraced(function* (run: string, from: number, by: 
 export const release = Effect.fnUntraced(function* (run: string, by: Principal) {
   const who = yield* Entries.entitled(by, "repair")
   const run_id = yield* Entries.runId(run, "run")
-  yield* RunJournal.use((journal) => journal.readmit(run_id, who.tenant))
+  yield* RunJournal.use((journal) => journal.liftQuarantine(run_id, who.tenant))
 })

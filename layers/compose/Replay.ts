@@ -68,11 +68,11 @@ export interface Options<E = unknown, R = unknown> {
  * Why a run is not replayed through the gate. `no_agents`: no application was given. `not_known`: an agent of the run is not in
  * the application. `clock`: the run was stopped by its time limit, which a replay does not have.
  */
-export type Left = "no_agents" | "not_known" | "clock"
+export type GateSkipped = "no_agents" | "not_known" | "clock"
 
 export interface Report extends JournalReport {
   /** The result of the replay through the loop and the gate, or why it was not made. */
-  readonly gate: RunReplayed | Left
+  readonly gate: RunReplayed | GateSkipped
   /** Whether the agent or one of its tools has changed since the run began. Absent = not known. */
   readonly changed: { readonly definition: boolean; readonly tools: boolean } | undefined
 }
@@ -147,13 +147,13 @@ const replayThroughGate = Effect.fnUntraced(function* (
     agent === undefined
       ? undefined
       : { definition: agent.pins.definition !== definition, tools: agent.pins.tools !== tools }
-  const left = ((): Left | undefined => {
+  const skipped = ((): GateSkipped | undefined => {
     for (const name of agentsOf(recording.entries)) {
       if (directory.get(name) === undefined) return "not_known"
     }
     return model === undefined && reachedTimeLimit(recording.entries) ? "clock" : undefined
   })()
-  if (left !== undefined) return { gate: left, changed }
+  if (skipped !== undefined) return { gate: skipped, changed }
   const past = yield* pastOf(run)
   const blobs = Option.getOrUndefined(yield* Effect.serviceOption(BlobStore))
   const files = blobs === undefined ? undefined : new PromptFiles(blobs)

@@ -13,7 +13,7 @@ import type { GovernedTool } from "../../src/tool/GovernedTool.ts"
 import type { Resolver } from "../runtime/desk/LocalToolRegistry.ts"
 import type * as CodeTool from "../agents/CodeTool.ts"
 import type * as ConfiguredTools from "../calls/ConfiguredTools.ts"
-import type { ForTools } from "./NodeService.ts"
+import type { ToolServices } from "./NodeService.ts"
 
 /** The option `toolConfigs`, with its time as a number. */
 export type ToolConfigs = ConfiguredTools.Options & Pick<CodeTool.Options, "secrets">
@@ -47,7 +47,7 @@ export type ResolverError = ToolConfigRefused | MisdeclaredTool
 export interface Resolved {
   readonly tools: ReadonlyArray<GovernedTool>
   /** Functions that make tools from registered ones. */
-  readonly resolvers: ReadonlyArray<Resolver<ResolverError, ForTools>>
+  readonly resolvers: ReadonlyArray<Resolver<ResolverError, ToolServices>>
   /** The names by which an agent uses the tools, in no order. */
   readonly names: ReadonlyArray<string>
 }

@@ -5,7 +5,7 @@ import { Stream } from "effect"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
 import type { FeedItem } from "../../services/AgentRuntime.ts"
 import { rootFrame } from "../../src/Ids.ts"
-import type { Ended, EndedWith, SoFar } from "./Answer.ts"
+import type { Ended, EndedWith, PartialAnswer } from "./Answer.ts"
 
 /** A part of `stream`; `step` counts the turns of the run's agent from 1. */
 export type RunPart =
@@ -24,7 +24,7 @@ export type RunPart =
 export type RunPartWith<A> =
   | Exclude<RunPart, { readonly type: "end" }>
   /** The part of the answer that was written so far. Sent whenever there is more of it than before. */
-  | { readonly type: "value"; readonly step: number; readonly value: SoFar<A> }
+  | { readonly type: "value"; readonly step: number; readonly value: PartialAnswer<A> }
   | { readonly type: "end"; readonly answer: EndedWith<A> }
 
 /** Tracks how much text of the turn in progress was delivered. */

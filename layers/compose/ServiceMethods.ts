@@ -5,7 +5,7 @@
 import { Effect, Stream } from "effect"
 import * as Entries from "../../src/entry/Entries.ts"
 import type { AgentName, ApprovalId, AuthorizationId, CallId, RunId } from "../../src/Ids.ts"
-import type { GivenPrincipal, Principal } from "../../src/Principal.ts"
+import type { PrincipalInput, Principal } from "../../src/Principal.ts"
 import { RunNotFound } from "../../src/run/RunCommand.ts"
 import { inMilliseconds } from "../../src/Times.ts"
 import { discoverOffers } from "../../src/tool/ToolOffer.ts"
@@ -41,7 +41,7 @@ import { openFeed, watchFeed } from "./WatchedFeed.ts"
  * it.
  */
 type WithPrincipal<Args extends ReadonlyArray<unknown>> = {
-  readonly [At in keyof Args]: [Args[At]] extends [GivenPrincipal | undefined]
+  readonly [At in keyof Args]: [Args[At]] extends [PrincipalInput | undefined]
     ? Principal
     : Args[At]
 }
@@ -173,7 +173,7 @@ const runListMethods = {
   unknown: (by = service_principal) =>
     listRuns(by, ({ tenant }, runs) => runs.unknown({ tenant, limit: 500 })),
   unhosted: (by = service_principal) =>
-    listRuns(by, ({ here, tenant }, runs) => runs.unhosted({ tenant, here }))
+    listRuns(by, ({ hosted, tenant }, runs) => runs.unhosted({ tenant, hosted }))
 } satisfies AsEffects
 
 const inspectionMethods = {

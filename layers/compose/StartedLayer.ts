@@ -17,12 +17,12 @@ import * as OpenTelemetry from "../telemetry/OpenTelemetry.ts"
 import * as UnhostedTelemetry from "../telemetry/UnhostedTelemetry.ts"
 import * as UnknownCallsTelemetry from "../telemetry/UnknownCallsTelemetry.ts"
 import * as EmbeddedHttp from "./EmbeddedHttp.ts"
-import * as GivenObservers from "./GivenObservers.ts"
+import * as ObserversInput from "./ObserversInput.ts"
 import { checkOptions } from "./CheckedOptions.ts"
 import * as Channels from "./Channels.ts"
 import * as ChannelMethods from "./ChannelMethods.ts"
 import { checkCustomerAgents } from "./CustomerAccess.ts"
-import type { EventOptions, ForTools, Options } from "./NodeService.ts"
+import type { EventOptions, ToolServices, Options } from "./NodeService.ts"
 import type { ResolverError, ToolConfigs } from "./ResolvedConfigs.ts"
 import { resolveConfigs } from "./ResolvedConfigs.ts"
 import * as Graphs from "./Graphs.ts"
@@ -65,7 +65,7 @@ const storesOf = ({ retention, store = "ephemeral" }: PlainOptions) => {
   if (store === "ephemeral") return Stores.ephemeral
   const stores =
     "directory" in store ? Stores.directory(store.directory) : Stores.postgresStore(store)
-  return retention === undefined ? stores : Stores.retaining(stores, retention)
+  return retention === undefined ? stores : Stores.withRetention(stores, retention)
 }
 
 /** The bounds of files from the options, with defaults for the rest. */
@@ -124,7 +124,7 @@ const withGraphs = Effect.fnUntraced(function* ({ graphs = [] }: PlainOptions, m
 const mcpTools = McpServers.useSync(({ tools }) => tools)
 
 /** The errors and requirements that are known here; the type of `Troupe.layer` adds those of the given options. */
-type Built = Runtime.Options<ResolverError, ForTools>
+type Built = Runtime.Options<ResolverError, ToolServices>
 
 /** Everything that a process runs, made from its options. Fails if an option is wrong. */
 const startedLayer = Effect.fnUntraced(function* (given: Options) {
@@ -164,7 +164,7 @@ const startedLayer = Effect.fnUntraced(function* (given: Options) {
     Layer.merge(UnknownCallsTelemetry.layer),
     Layer.provideMerge(Layer.merge(mcp, channels.layer)),
     Layer.provide(recorder),
-    Layer.provide(GivenObservers.layer(options.observe)),
+    Layer.provide(ObserversInput.layer(options.observe)),
     Layer.provide(model),
     Layer.provide(
       options.tokenizer === undefined

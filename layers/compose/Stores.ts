@@ -134,15 +134,15 @@ export const postgres = (
  * The stores without their sweeps, so that nothing is removed while they are used: for commands, which do not know how long their
  * service keeps its data.
  */
-export const unswept = <A, E>(stores: Layer.Layer<A, E>): Layer.Layer<A, E> =>
+export const withoutSweeps = <A, E>(stores: Layer.Layer<A, E>): Layer.Layer<A, E> =>
   Layer.provide(stores, Layer.succeed(Sweeps, false))
 
 /** Stores that must exist already, in this version or a newer one: none is created or migrated, and nothing is removed. */
-export const asFound = <A, E>(stores: Layer.Layer<A, E>): Layer.Layer<A, E> =>
-  Layer.provide(unswept(stores), Layer.succeed(MayUpgrade, false))
+export const existing = <A, E>(stores: Layer.Layer<A, E>): Layer.Layer<A, E> =>
+  Layer.provide(withoutSweeps(stores), Layer.succeed(MayUpgrade, false))
 
 /** The stores, with the removal of old data of finished work while they are used. */
-export const retaining = <E>(
+export const withRetention = <E>(
   stores: Layer.Layer<Stores | Client, E>,
   options: RetentionOptions
 ): Layer.Layer<Stores | Client, E> =>

@@ -12,13 +12,13 @@
 import { Context, Effect, Layer, Scope, Stream, Tracer } from "effect"
 import type { FeedItem } from "../../services/AgentRuntime.ts"
 import type { ModelGateway } from "../../services/ModelGateway.ts"
-import type { GivenPrincipal } from "../../src/Principal.ts"
+import type { PrincipalInput } from "../../src/Principal.ts"
 import type { AnySchema, Decoded } from "../../src/tool/ToolCodec.ts"
 import type * as LocalToolRegistry from "../runtime/desk/LocalToolRegistry.ts"
 import type { ModelChoice } from "../model/ChosenModels.ts"
 import type { Answer, AnswerWith, Wait } from "./Answer.ts"
 import * as EmbeddedHttp from "./EmbeddedHttp.ts"
-import type { AnySend, ForTools, NodeService, Options } from "./NodeService.ts"
+import type { AnySend, ToolServices, NodeService, Options } from "./NodeService.ts"
 import type { RunPart, RunPartWith } from "./RunStream.ts"
 import * as ServiceMethods from "./ServiceMethods.ts"
 import type { Services, StartError } from "./StartedLayer.ts"
@@ -52,18 +52,18 @@ export interface TroupeService extends Methods, EmbeddedHttp.HttpMethods {
   /** Sends a message. The message is durable when this succeeds, and is handled afterwards. */
   readonly send: <ContextSchema extends AnySchema>(
     message: AnySend<ContextSchema>,
-    by?: GivenPrincipal
+    by?: PrincipalInput
   ) => Effect.Effect<Awaited<ReturnType<NodeService["send"]>>, SendError>
   /** Sends a message and waits for the end of its run or for its first question. The sending itself cannot be interrupted. */
   readonly ask: {
     <S extends AnySchema, ContextSchema extends AnySchema>(
       message: AnySend<ContextSchema> & { readonly answer: S },
-      by?: GivenPrincipal,
+      by?: PrincipalInput,
       wait?: EffectWait
     ): Effect.Effect<AnswerWith<Decoded<S>>, AskError>
     <ContextSchema extends AnySchema>(
       message: AnySend<ContextSchema>,
-      by?: GivenPrincipal,
+      by?: PrincipalInput,
       wait?: EffectWait
     ): Effect.Effect<Answer, AskError>
   }
@@ -71,27 +71,27 @@ export interface TroupeService extends Methods, EmbeddedHttp.HttpMethods {
   readonly result: {
     <S extends AnySchema>(
       run: string,
-      by: GivenPrincipal | undefined,
+      by: PrincipalInput | undefined,
       wait: EffectWait & { readonly answer: S }
     ): Effect.Effect<AnswerWith<Decoded<S>>, ResultError>
-    (run: string, by?: GivenPrincipal, wait?: EffectWait): Effect.Effect<Answer, ResultError>
+    (run: string, by?: PrincipalInput, wait?: EffectWait): Effect.Effect<Answer, ResultError>
   }
   /** Sends the message when the stream is run, and goes on until its run has ended. */
   readonly stream: {
     <S extends AnySchema, ContextSchema extends AnySchema>(
       message: AnySend<ContextSchema> & { readonly answer: S },
-      by?: GivenPrincipal
+      by?: PrincipalInput
     ): Stream.Stream<RunPartWith<Decoded<S>>, StreamError>
     <ContextSchema extends AnySchema>(
       message: AnySend<ContextSchema>,
-      by?: GivenPrincipal
+      by?: PrincipalInput
     ): Stream.Stream<RunPart, StreamError>
   }
   /** Everything that happens in a conversation or a run, from its start. */
   readonly watch: (
     conversation_or_run: string,
     after?: { readonly ordinal: number; readonly seq: number },
-    by?: GivenPrincipal
+    by?: PrincipalInput
   ) => Stream.Stream<FeedItem, WatchError>
 }
 
@@ -163,7 +163,7 @@ export class Troupe extends Context.Service<Troupe, TroupeService>()("troupe/Tro
   ): Layer.Layer<
     Troupe,
     StartError | Effect.Error<EffectsOf<O>> | Layer.Error<LayersOf<O>>,
-    Exclude<Effect.Services<EffectsOf<O>>, ForTools> | Layer.Services<LayersOf<O>>
+    Exclude<Effect.Services<EffectsOf<O>>, ToolServices> | Layer.Services<LayersOf<O>>
   > => layerOf(options as unknown as Options) as never
 }
 

@@ -111,9 +111,9 @@ class FilteredFeed<E> implements OpenFeed<E> {
     }
   )
 
-  takeHere(): ReturnType<OpenFeed<E>["takeHere"]> {
+  takeAvailable(): ReturnType<OpenFeed<E>["takeAvailable"]> {
     while (!this.#filter.isDone) {
-      const items = this.#feed.takeHere()
+      const items = this.#feed.takeAvailable()
       if (typeof items === "string") return items
       const shown = this.#filter.apply(items)
       if (hasItems(shown)) return shown
@@ -121,8 +121,8 @@ class FilteredFeed<E> implements OpenFeed<E> {
     return "pull"
   }
 
-  whenDue(callback: () => void): void {
-    this.#feed.whenDue(callback)
+  whenAvailable(callback: () => void): void {
+    this.#feed.whenAvailable(callback)
   }
 }
 

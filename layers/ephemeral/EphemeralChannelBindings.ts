@@ -47,7 +47,7 @@ const make = Effect.map(EphemeralStore, (store) => {
         return found
       }),
     of: (tenant, conversation) => Effect.sync(() => find(tenant, conversation)?.bindings ?? []),
-    begin: (binding, thread) =>
+    setThread: (binding, thread) =>
       Effect.sync(() => {
         const stored = find(binding.tenant, binding.conversation)
         const { bindings = [] } = stored ?? {}
@@ -57,7 +57,7 @@ const make = Effect.map(EphemeralStore, (store) => {
         stored.bindings = bindings.map((each) => (each === mine ? { ...each, thread } : each))
         return true
       }),
-    at: (tenant, channel, address, thread) =>
+    byThread: (tenant, channel, address, thread) =>
       Effect.sync(() => at(tenant, { channel, address }, thread))
   })
 })

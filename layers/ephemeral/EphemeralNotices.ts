@@ -135,14 +135,14 @@ const make = Effect.gen(function* () {
       }
       return count
     }, Effect.uninterruptible),
-    digest: Effect.fn("Notices.digest")(function* (before, limit, message) {
+    digest: Effect.fn("Notices.digest")(function* (before, limit, messageOf) {
       const first = waiting.find(({ at }) => at < before)
       if (first === undefined) return false
       const taken = waiting
         .filter((each) => isAtSame(each, first))
         .slice(0, Math.min(limit, digest_max))
       waiting = waiting.filter((each) => !taken.includes(each))
-      yield* outbox.enqueue([message(taken.map(({ at: _at, ...item }) => item))])
+      yield* outbox.enqueue([messageOf(taken.map(({ at: _at, ...item }) => item))])
       return true
     }, Effect.uninterruptible),
     forget: (before, limit) => Effect.sync(() => forget(notices, before, limit))

@@ -142,7 +142,7 @@ const make = Effect.map(EphemeralStore, (store) =>
     }),
     depth: Effect.sync(() => store.messages.size),
     nextDueAt: (routes) => Effect.sync(() => nextDueAt(store, routes)),
-    written: (listener) =>
+    onWritten: (listener) =>
       Effect.acquireRelease(
         Effect.sync(() => void store.written.add(listener)),
         () => Effect.sync(() => void store.written.delete(listener))

@@ -1,5 +1,5 @@
 /**
- * Runs in quarantine: lists them, reads their entries unchecked, and readmits them. Private to this room.
+ * Runs in quarantine: lists them, reads their entries unchecked, and releases them. Private to this room.
  */
 import { Effect, Result } from "effect"
 import type { RawPage, RunJournal } from "../../services/RunJournal.ts"
@@ -32,7 +32,7 @@ const viewOf = (
 
 export const make = (
   store: Store
-): Pick<RunJournal["Service"], "quarantined" | "raw" | "readmit"> => ({
+): Pick<RunJournal["Service"], "quarantined" | "raw" | "liftQuarantine"> => ({
   quarantined: ({ after, limit, tenant }) =>
     Effect.sync(() => {
       const all = [...store.runs.values()]
@@ -60,7 +60,7 @@ export const make = (
         }))
       return Effect.succeed({ quarantined: run.quarantined !== undefined, events })
     }),
-  readmit: (id, tenant) =>
+  liftQuarantine: (id, tenant) =>
     Effect.suspend((): Effect.Effect<void, RunNotFound | RunQuarantined> => {
       const run = store.runs.get(id)
       if (run === undefined || run.tenant !== tenant) {
@@ -73,7 +73,7 @@ export const make = (
         return Effect.fail(state.failure)
       }
       run.quarantined = undefined
-      for (const { woken } of store.amended) woken(id)
+      for (const { onAmended } of store.amended) onAmended(id)
       return Effect.void
     })
 })

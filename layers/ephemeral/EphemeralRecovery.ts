@@ -81,6 +81,6 @@ export const handOverRun = (store: Store, id: RunId, epoch: number, needs: Reado
     if (run === undefined || run.epoch !== epoch) return false
     run.owner = undefined
     run.needs = needs
-    for (const { woken } of store.amended) woken(id)
+    for (const { onAmended } of store.amended) onAmended(id)
     return true
   })

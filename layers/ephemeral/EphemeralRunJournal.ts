@@ -122,8 +122,8 @@ const appendTo = (
   const from = run.entries.length
   appendEvents(store, run, events, status, parkable, now)
   for (const listener of listeners) {
-    if (!listener.wants(run.run_id)) continue
-    listener.take(new StoredCommit(run, from, events))
+    if (!listener.accepts(run.run_id)) continue
+    listener.onCommitted(new StoredCommit(run, from, events))
   }
 }
 
@@ -279,7 +279,7 @@ const amendRun =
           const claim =
             own?.claimant === undefined ? undefined : claimFor(journal, run, own.claimant, now)
           for (const each of journal.store.amended) {
-            each.woken(id, each === own ? claim : undefined)
+            each.onAmended(id, each === own ? claim : undefined)
           }
         }
         return Effect.fromResult(answer)
@@ -451,7 +451,7 @@ const make = Effect.gen(function* () {
     head: (id) => Effect.suspend(() => head(store, id, clock.currentTimeMillisUnsafe())),
     unfinished: unfinishedRuns(store),
     audit: auditRuns(store),
-    beat: (owner, lease_ms) =>
+    heartbeat: (owner, lease_ms) =>
       Effect.map(Clock.currentTimeMillis, (now) => {
         for (const [other, until] of store.leases) if (until <= now) store.leases.delete(other)
         store.leases.set(owner, now + lease_ms)
@@ -461,16 +461,16 @@ const make = Effect.gen(function* () {
     adopt: (owner, hosted, limit) => adoptRuns(store, owner, hosted, limit),
     handOver: (run, epoch, needs) => handOverRun(store, run, epoch, needs),
     ...EphemeralQuarantine.make(store),
-    amended: (woken, claimant) =>
+    onAmended: (onAmended, claimant) =>
       Effect.suspend(() => {
-        const listener = { woken, claimant }
+        const listener = { onAmended, claimant }
         const sets = [store.amended, journal.amended]
         return Effect.acquireRelease(
           Effect.sync(() => sets.forEach((each) => each.add(listener))),
           () => Effect.sync(() => sets.forEach((each) => each.delete(listener)))
         )
       }),
-    committed: (listener) =>
+    onCommitted: (listener) =>
       Effect.acquireRelease(
         Effect.sync(() => void journal.listeners.add(listener)),
         () => Effect.sync(() => void journal.listeners.delete(listener))

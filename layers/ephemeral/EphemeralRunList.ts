@@ -68,21 +68,21 @@ const older = (a: UnknownCall, b: UnknownCall): number =>
   a.since - b.since || (a.run_id < b.run_id ? -1 : a.run_id > b.run_id ? 1 : 0)
 
 /** The needs of a task that the asking process does not host: its agent, or otherwise the needs of its run. */
-const missingNeeds = (store: Store, { address, id }: AgentTask, here: ReadonlyArray<Need>) => {
-  if (!here.includes(address.agent)) return [address.agent]
+const missingNeeds = (store: Store, { address, id }: AgentTask, hosted: ReadonlyArray<Need>) => {
+  if (!hosted.includes(address.agent)) return [address.agent]
   const needs = store.runs.get(id)?.needs ?? []
-  return needs.every((need) => here.includes(need)) ? [] : needs
+  return needs.every((need) => hosted.includes(need)) ? [] : needs
 }
 
 /**
  * Work that the asking process does not host. No other process counts, because an ephemeral store has only one, except in tests.
  */
-const unhosted = (store: Store, { here, tenant }: UnhostedQuery): ReadonlyArray<UnhostedWork> => {
+const unhosted = (store: Store, { hosted, tenant }: UnhostedQuery): ReadonlyArray<UnhostedWork> => {
   const found = new Map<string, UnhostedWork>()
   for (const { task } of store.tasks.values()) {
     if (task.status === "complete" || task.status === "failed") continue
     if (tenant !== undefined && task.tenant !== tenant) continue
-    for (const need of missingNeeds(store, task, here)) {
+    for (const need of missingNeeds(store, task, hosted)) {
       const name = `${task.tenant}\0${need}`
       const known = found.get(name)
       found.set(name, {

@@ -358,7 +358,7 @@ const make = Effect.gen(function* () {
         if (after !== undefined && from === 0) return []
         return newest.slice(from, from + Math.min(limit, page_max))
       }),
-    erased: (listener) => listenIn(listeners, listener)
+    onErased: (listener) => listenIn(listeners, listener)
   })
 })
 

@@ -11,9 +11,9 @@ import {
   AddressConflict,
   AgentBusy,
   IdempotencyConflict,
-  isSaidAlike,
+  hasSameExtras,
   MailboxFull,
-  saidOf
+  extrasOf
 } from "../../src/delivery/AgentTask.ts"
 import { actorKey, addressKey } from "../../src/Ids.ts"
 import { appended } from "../../src/ShortList.ts"
@@ -43,7 +43,7 @@ const acceptedBefore = (store: Store, task: NewTask) => {
   return before.message === task.message &&
     before.conversation === task.conversation &&
     before.address.agent === task.address.agent &&
-    isSaidAlike(before, task)
+    hasSameExtras(before, task)
     ? Effect.succeed<Accepted>({ task: before, created: false })
     : Effect.fail(new IdempotencyConflict({ key }))
 }
@@ -110,7 +110,7 @@ const writeTask = (store: Store, request: NewTask, now: number): Accepted => {
     by: request.by,
     ...(request.roles === undefined ? undefined : { roles: request.roles }),
     trace_id: request.trace_id,
-    ...saidOf(request),
+    ...extrasOf(request),
     status: "pending",
     created_at: now
   }
@@ -186,13 +186,13 @@ const make = Effect.map(EphemeralStore, (store) =>
         const from = indexAfter(tasks, after, ordinalOf)
         return tasks.slice(from, from + Math.min(limit, page_max)).map((stored) => stored.task)
       }),
-    newest: (tenant, conversation) =>
+    newestOrdinal: (tenant, conversation) =>
       Effect.sync(() => {
         const key = tenantKey(tenant, conversation)
         const counts = store.conversations.get(key)?.counts ?? store.counted.get(key)
         return counts?.tasks ?? 0
       }),
-    before: (tenant, conversation, ordinal, limit) =>
+    endedBefore: (tenant, conversation, ordinal, limit) =>
       Effect.sync(() => {
         const tasks = store.conversations.get(tenantKey(tenant, conversation))?.tasks ?? []
         const found: Array<AgentTask> = []

@@ -3,7 +3,11 @@
  */
 import { Clock, Effect } from "effect"
 import type { Announcement, ToolQueue } from "../../services/ToolQueue.ts"
-import { announced_length_max, announced_tools_max, gone_ms } from "../../services/ToolQueue.ts"
+import {
+  announced_length_max,
+  announced_tools_max,
+  unavailable_listed_ms
+} from "../../services/ToolQueue.ts"
 import { isShowable } from "../../src/tool/ToolMessage.ts"
 import type { Offering } from "../../src/tool/ToolOffer.ts"
 import { offersOf } from "../../src/tool/ToolOffer.ts"
@@ -24,7 +28,8 @@ export const makeOffers = (
     const keys = new Set(offer.tools.map(toolKeyOf))
     for (const [name, { expires_at, tools }] of workers) {
       const isReplaced = tools.every((spec) => keys.has(toolKeyOf(spec)))
-      if (expires_at <= now && (isReplaced || expires_at <= now - gone_ms)) workers.delete(name)
+      if (expires_at <= now && (isReplaced || expires_at <= now - unavailable_listed_ms))
+        workers.delete(name)
     }
     workers.set(offer.worker, { ...offer, expires_at: now + offer.lease_ms })
   }
@@ -49,14 +54,14 @@ export const makeOffers = (
   }
 }
 
-export const makePreliminaryResults = (): Pick<ToolQueue["Service"], "show" | "shown"> => {
+export const makePreliminaryResults = (): Pick<ToolQueue["Service"], "show" | "onShown"> => {
   const listeners = new Map<string, Set<(json: string) => void>>()
   return {
     show: (id, json) =>
       Effect.sync(() => {
         if (isShowable(json)) for (const listener of listeners.get(id) ?? []) listener(json)
       }),
-    shown: (id, listener) =>
+    onShown: (id, listener) =>
       Effect.acquireRelease(
         Effect.sync(() => {
           const those = listeners.get(id) ?? new Set()

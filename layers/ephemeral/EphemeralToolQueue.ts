@@ -79,7 +79,7 @@ const send = (
   return Effect.succeed(result)
 }
 
-const senderMethods = (queue: Queue): Methods<"send" | "awaited" | "look" | "withdraw"> => {
+const senderMethods = (queue: Queue): Methods<"send" | "awaited" | "status" | "withdraw"> => {
   const { byId } = queue.calls
   return {
     send: (message) =>
@@ -104,7 +104,7 @@ const senderMethods = (queue: Queue): Methods<"send" | "awaited" | "look" | "wit
         )
       }
     }),
-    look: (id) =>
+    status: (id) =>
       Effect.sync(() => {
         const call = byId.get(id)
         return call && { status: call.status, result: call.result }
@@ -237,7 +237,7 @@ const make = Effect.gen(function* () {
     ...operatorMethods(queue),
     ...makeOffers(clock),
     ...makePreliminaryResults(),
-    sent: (listener) => listenIn(listeners, listener)
+    onSent: (listener) => listenIn(listeners, listener)
   })
 })
 

@@ -226,7 +226,7 @@ export const layer: Layer.Layer<
           yield* conversationFor(store.get, by, "send", params.id, customer_agents)
         }
         const agent =
-          payload.agent ?? (yield* Effect.mapError(runtime.holder(params.id, by), problemOf))
+          payload.agent ?? (yield* Effect.mapError(runtime.currentAgent(params.id, by), problemOf))
         return yield* send(
           surface,
           { ...payload, ...headersOf(headers), agent, conversation: params.id },
@@ -242,7 +242,10 @@ export const layer: Layer.Layer<
         if (cursor === undefined) return yield* Effect.fail(badCursor)
         yield* conversationFor(store.read, by, "follow", params.id, customer_agents)
         if (cursor.ordinal > 0) {
-          const newest = yield* Effect.mapError(tasks.newest(by.tenant, params.id), problemOf)
+          const newest = yield* Effect.mapError(
+            tasks.newestOrdinal(by.tenant, params.id),
+            problemOf
+          )
           if (cursor.ordinal > newest) return yield* Effect.fail(aheadOf(newest))
         }
         yield* limits.stream(by)

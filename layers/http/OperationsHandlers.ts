@@ -43,12 +43,12 @@ const agents: Layer.Layer<
     const directory = yield* AgentDirectory
     const runtime = yield* AgentRuntime
     const runs = yield* RunList
-    const here = hostedBy(directory.all)
+    const hosted = hostedBy(directory.all)
 
     return handlers.handleAll({
       unhosted: Effect.fnUntraced(function* () {
         const { tenant } = yield* CurrentPrincipal
-        return { items: yield* Effect.mapError(runs.unhosted({ tenant, here }), problemOf) }
+        return { items: yield* Effect.mapError(runs.unhosted({ tenant, hosted }), problemOf) }
       }),
       list: Effect.fnUntraced(function* () {
         const { tenant } = yield* CurrentPrincipal

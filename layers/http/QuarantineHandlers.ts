@@ -67,7 +67,9 @@ export const layer: Layer.Layer<
       }),
       release: Effect.fnUntraced(function* ({ params }) {
         const { tenant } = yield* CurrentPrincipal
-        yield* Effect.mapError(journal.readmit(params.id, tenant), (error) => problemOf(error))
+        yield* Effect.mapError(journal.liftQuarantine(params.id, tenant), (error) =>
+          problemOf(error)
+        )
       })
     })
   })

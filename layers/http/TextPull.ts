@@ -83,7 +83,7 @@ class TextPull<A, E, B> {
     Effect.callback<void>((resume) => {
       if (this.#hasNews()) return resume(Exit.void)
       this.#resume = resume
-      if (this.#read === undefined) this.#feed?.whenDue(this.#wake)
+      if (this.#read === undefined) this.#feed?.whenAvailable(this.#wake)
     }),
     () => this.#next()
   )
@@ -109,9 +109,9 @@ class TextPull<A, E, B> {
       this.#isBeatDue = false
       return this.#given(this.#source.beat)
     }
-    const here = this.#read === undefined ? (this.#feed?.takeHere() ?? "pull") : "pull"
-    if (here === "wait") return this.#woken
-    if (here !== "pull") return this.#firstOf(here)
+    const available = this.#read === undefined ? (this.#feed?.takeAvailable() ?? "pull") : "pull"
+    if (available === "wait") return this.#woken
+    if (available !== "pull") return this.#firstOf(available)
     const read = (this.#read ??= this.#begun())
     const exit = read.pollUnsafe()
     if (exit === undefined) return this.#woken

@@ -25,8 +25,8 @@ import { OpenInputs } from "./OpenInputs.ts"
 import { itemOfEvent, itemsOfAnswer } from "./OutputItems.ts"
 import type { OutputItem } from "./OutputItems.ts"
 import type { ProviderHabits } from "./ProviderHabits.ts"
-import { SoFar } from "./SoFar.ts"
-import type { AssistantPart } from "./SoFar.ts"
+import { AssistantParts } from "./AssistantParts.ts"
+import type { AssistantPart } from "./AssistantParts.ts"
 import { finishOf, isPaused, isUnreadable, rawFinishOf, sumUsage, usageOf } from "./TurnFinish.ts"
 import {
   isCompaction,
@@ -83,7 +83,7 @@ export class TurnAssembly {
   private counted: Usage | undefined
   private readonly found = new ProviderFound()
   private readonly inputs = new OpenInputs()
-  private readonly soFar = new SoFar()
+  private readonly assistantParts = new AssistantParts()
   /** What the provider ran, by id, where the client shows its wire. */
   private readonly items = new Map<string, OutputItem>()
   private readonly sink: (delta: ModelDelta) => void
@@ -102,7 +102,7 @@ export class TurnAssembly {
     if (this.finish === undefined || this.calls > 0 || !isPaused(this.finish.finishReason)) {
       return undefined
     }
-    const parts = this.soFar.parts()
+    const parts = this.assistantParts.parts()
     return parts.length === 0 ? undefined : parts
   }
 
@@ -191,7 +191,7 @@ export class TurnAssembly {
   private gave(part: LanguageModelV4ToolResult): ModelError | undefined {
     const image = imageOf(part)
     this.found.gave(image === undefined ? part : { ...part, result: {} })
-    this.slots.push({ of: "ran", part: this.soFar.gave(part) })
+    this.slots.push({ of: "ran", part: this.assistantParts.gave(part) })
     return (image === undefined ? undefined : this.generated(image)) ?? this.oversize()
   }
 
@@ -252,7 +252,7 @@ export class TurnAssembly {
       this.slots.push(
         of === "text" && isCompaction(provider) ? { of: "compaction", piece } : { of, piece }
       )
-      this.soFar.wrote(of, piece)
+      this.assistantParts.wrote(of, piece)
     } else piece.provider = mergeMetadata(piece.provider, provider)
     if (delta === "") return this.oversize()
     piece.text += delta
@@ -274,7 +274,7 @@ export class TurnAssembly {
 
   private called(call: LanguageModelV4ToolCall): ModelError | undefined {
     this.argument_units += call.input.length + call.toolName.length + call.toolCallId.length
-    const ran = this.soFar.called(call)
+    const ran = this.assistantParts.called(call)
     if (ran !== undefined) this.slots.push({ of: "ran", part: ran })
     const wire = this.inputs.close(call.toolCallId)
     // What the provider ran itself is no proposal: it is kept to be seen.

@@ -4,14 +4,14 @@
  */
 import type { LanguageModelV4ToolCall, SharedV4ProviderMetadata } from "@ai-sdk/provider"
 import { Result } from "effect"
-import type { GivenFile } from "../../src/conversation/Part.ts"
+import type { FileInput } from "../../src/conversation/Part.ts"
 import { fileTypeOf } from "../../src/conversation/Part.ts"
 import type { Json } from "../../src/Canonical.ts"
 import { bounds_result, readJson } from "../../src/entry/BoundedJson.ts"
 import { item_part_kind } from "./OutputItems.ts"
 import type { OutputItem } from "./OutputItems.ts"
 import { jsonText } from "./ProviderFound.ts"
-import type { AssistantPart } from "./SoFar.ts"
+import type { AssistantPart } from "./AssistantParts.ts"
 import type { ProposedCall, Reasoning, TurnPart } from "../../src/run/RunEvent.ts"
 import type { Turn } from "../../src/run/RunDecider.ts"
 
@@ -152,7 +152,7 @@ export class Kept {
   readonly calls: Array<ProposedCall> = []
   units = 0
   private readonly reasoning: Array<Reasoning> = []
-  private readonly generated: Array<GivenFile> = []
+  private readonly generated: Array<FileInput> = []
   private readonly parts: Array<TurnPart> = []
   private readonly used = new Set<string>()
   /** Is there anything that belongs to its provider alone? */

@@ -111,10 +111,10 @@ const measure = (fact: ToolCompleted, tool_name: string, context: Context.Contex
 }
 
 const measureAttempt = (
-  { again, error, tool_name }: ToolAttempt,
+  { error, tool_name, willRetry }: ToolAttempt,
   context: Context.Context<never>
 ): void => {
-  if (!again) return retries_exhausted_total.updateUnsafe(1, context)
+  if (!willRetry) return retries_exhausted_total.updateUnsafe(1, context)
   const attributes = { tool_name, error_kind: error.kind }
   Metric.withAttributes(retries_total, attributes).updateUnsafe(1, context)
 }

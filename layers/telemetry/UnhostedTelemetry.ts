@@ -21,12 +21,12 @@ export const UnhostedPace = Context.Reference<{
 
 const make = Effect.gen(function* () {
   const runs = yield* RunList
-  const here = hostedBy((yield* AgentDirectory).all)
+  const hosted = hostedBy((yield* AgentDirectory).all)
   const { grace_ms, interval_ms } = yield* UnhostedPace
   /** The first time each agent was seen without a host, in ms; undefined = a warning was logged. */
   const since = new Map<string, number | undefined>()
   const look = Effect.gen(function* () {
-    const found = yield* runs.unhosted({ here })
+    const found = yield* runs.unhosted({ hosted })
     const now = yield* Clock.currentTimeMillis
     const counts = new Map<string, number>()
     const only = new Map<string, Set<string>>()

@@ -4,12 +4,12 @@
 import { Effect } from "effect"
 import * as OperationsTools from "../../layers/agents/OperationsTools.ts"
 import type { App } from "../../layers/compose/Replay.ts"
-import type { ForTools } from "../../layers/compose/NodeService.ts"
+import type { ToolServices } from "../../layers/compose/NodeService.ts"
 import { operations } from "../../src/agents/Operations.ts"
 import { loadApp } from "../command/AppModule.ts"
 import { Refused } from "../command/Refused.ts"
 
-type StoredApp = App<unknown, ForTools>
+type StoredApp = App<unknown, ToolServices>
 
 const own: StoredApp = { agents: [operations], tools: [OperationsTools.tools] }
 

@@ -85,7 +85,10 @@ const importing = Effect.fnUntraced(function* ({
     }
     // Before anything is made.
     yield* RunImport.check(file)
-    return yield* Effect.provide(work, Stores.unswept(Stores.directory(join(directory, "db"))))
+    return yield* Effect.provide(
+      work,
+      Stores.withoutSweeps(Stores.directory(join(directory, "db")))
+    )
   })
   const brought = Effect.andThen(RunImport.check(file), overNewStore(data, work))
   return yield* endWith(isNew ? made : brought, "not imported")

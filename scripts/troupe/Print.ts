@@ -1,7 +1,7 @@
 /**
  * Reports as lines for a person, and as JSON for a program.
  */
-import type { Left, Report } from "../../layers/compose/Replay.ts"
+import type { GateSkipped, Report } from "../../layers/compose/Replay.ts"
 import type { RunReplayed } from "../../layers/runtime/replay/RunReplay.ts"
 import type { Divergence } from "../../src/replay/Divergence.ts"
 import type { DryRun } from "../../src/replay/PolicyDryRun.ts"
@@ -28,7 +28,7 @@ const divergenceLines = (name: string, odd: Divergence): ReadonlyArray<string> =
   ]
 }
 
-const left: Record<Left, string> = {
+const skipped: Record<GateSkipped, string> = {
   no_agents: "not run: no agents were given",
   not_known: "not run: an agent of this run is not defined here (--app names a module that has it)",
   clock: "not run: this run was stopped by its time limit, and a replay has no such time"
@@ -43,7 +43,7 @@ const counted = (gate: RunReplayed): string => {
 
 const gateLines = (report: Report, model: string | undefined): ReadonlyArray<string> => {
   const { gate } = report
-  if (typeof gate === "string") return [line("gate", left[gate])]
+  if (typeof gate === "string") return [line("gate", skipped[gate])]
   const { divergence, state } = gate
   if (model === undefined) {
     return divergence === undefined

@@ -42,7 +42,7 @@ type Needed = Stores.Stores | Stores.Client | Scope.Scope
 const over = Effect.fnUntraced(function* <A, E>(
   data: string | undefined,
   work: Effect.Effect<A, E, Needed>,
-  found: typeof Stores.asFound
+  found: typeof Stores.existing
 ) {
   const { database, directory } = yield* storeLocation(data)
   const stores = Option.match(database, {
@@ -61,11 +61,11 @@ const over = Effect.fnUntraced(function* <A, E>(
 
 /** Runs it over the store that the flags and the environment name, which is there and of this version. */
 export const overStore = <A, E>(data: string | undefined, work: Effect.Effect<A, E, Needed>) =>
-  over(data, work, Stores.asFound)
+  over(data, work, Stores.existing)
 
 /** The same; on a server the store is made where there is none, and brought up to date. */
 export const overNewStore = <A, E>(data: string | undefined, work: Effect.Effect<A, E, Needed>) =>
-  over(data, work, Stores.unswept)
+  over(data, work, Stores.withoutSweeps)
 
 const explained = (cause: Cause.Cause<unknown>): string => {
   const error = Cause.findErrorOption(cause)

@@ -12,8 +12,8 @@ import type { StoreError } from "../StoreError.ts"
 export class WorkspaceSettings extends Context.Service<
   WorkspaceSettings,
   {
-    /** The workspace as it is now. Its configuration cannot be changed by others before the ambient transaction ends. */
-    held(tenant: Tenant): Effect.Effect<Workspace, RecordNotFound | StoreError>
+    /** Reads the workspace, whose configuration others cannot change before the ambient transaction ends. */
+    lockWorkspace(tenant: Tenant): Effect.Effect<Workspace, RecordNotFound | StoreError>
     /**
      * Makes the next version of a framework, with a revision that records who changed it and why. Runs in the ambient transaction
      * if there is one.

@@ -19,7 +19,7 @@ const described = {
   media_type: MediaType,
   name: Schema.optionalKey(FileName)
 }
-const GivenPartPayload = Schema.Union([
+const PartInputPayload = Schema.Union([
   Schema.Struct({ type: Schema.Literal("text"), text: Schema.String.check(Schema.isMinLength(1)) }),
   Schema.Struct({ ...described, digest: FileDigest, size: Schema.optionalKey(Schema.Int) }),
   Schema.Struct({ ...described, data: Schema.String })
@@ -35,7 +35,7 @@ const message = {
    * Images, audio and other files, and texts between them, which follow the text; 1 to 32 parts. A file is named by the result
    * of its upload (`POST /v1/files`), or comes with `data`: its bytes in base64.
    */
-  parts: Schema.optionalKey(Schema.Array(GivenPartPayload).check(Schema.isMaxLength(parts_max))),
+  parts: Schema.optionalKey(Schema.Array(PartInputPayload).check(Schema.isMaxLength(parts_max))),
   /**
    * JSON Schema of an object that the answer has to fit, at most 65,536 characters. Customers may not send one. Absent = any
    * text is an answer.

@@ -55,9 +55,9 @@ export const parts_max = 32
  * A part as the sender of a message, a tool or a model gives it. A file comes with its bytes, plain or in base64, or with the
  * digest of an uploaded file.
  */
-export type GivenPart =
+export type PartInput =
   | { readonly type: "text"; readonly text: string }
-  | GivenFile
+  | FileInput
   | {
       readonly type: FileType
       readonly media_type: string
@@ -67,7 +67,7 @@ export type GivenPart =
     }
 
 /** A file with its bytes. */
-export interface GivenFile {
+export interface FileInput {
   readonly type: FileType
   /** In lower case and without parameters, such as `image/png`. */
   readonly media_type: string

@@ -12,7 +12,7 @@ export const TaskStatus = Schema.Literals(["pending", "processing", "complete", 
 export type TaskStatus = typeof TaskStatus.Type
 
 /** The members of a message besides its text. */
-const said = {
+const extras = {
   /** The agent that handles the message, if the conversation began with another one. Absent = the agent of the address. */
   agent: Schema.optionalKey(AgentName),
   /** The agents that handed the conversation over, up to that agent. Absent = none. */
@@ -32,14 +32,17 @@ const said = {
   /** The files of the message and the texts between them, which follow its text. Absent = none. */
   parts: Schema.optionalKey(Schema.Array(Part))
 }
-const Said = Schema.Struct(said)
-export interface Said extends Schema.Schema.Type<typeof Said> {}
-
-/** The same members, where absent ones may also be undefined. */
-export type MaybeSaid = { readonly [Name in keyof Said]?: Said[Name] | undefined }
-
+const StoredExtras = Schema.Struct(extras)
 /** The members of a message besides its text, without those that are undefined. */
-export const saidOf = ({
+export interface StoredExtras extends Schema.Schema.Type<typeof StoredExtras> {}
+
+/** The members of a message besides its text, where absent ones may also be undefined. */
+export type MessageExtras = {
+  readonly [Name in keyof StoredExtras]?: StoredExtras[Name] | undefined
+}
+
+/** The same members, without those that are undefined. */
+export const extrasOf = ({
   agent,
   answer_schema,
   context,
@@ -49,7 +52,7 @@ export const saidOf = ({
   parts,
   sampled,
   span_id
-}: MaybeSaid): Said => ({
+}: MessageExtras): StoredExtras => ({
   ...(agent === undefined ? undefined : { agent }),
   ...(handed_by === undefined ? undefined : { handed_by }),
   ...(span_id === undefined ? undefined : { span_id }),
@@ -61,17 +64,24 @@ export const saidOf = ({
   ...(parts === undefined ? undefined : { parts })
 })
 
-const compared = ({ agent, answer_schema, context, context_secrets, parts }: MaybeSaid): string =>
+const compared = ({
+  agent,
+  answer_schema,
+  context,
+  context_secrets,
+  parts
+}: MessageExtras): string =>
   canonical([agent, answer_schema, context, context_secrets, parts].map((each) => each ?? null))
 
 /**
  * Whether two messages request the same answer and have the same files and context. Traces are ignored, because those of a retry
  * differ. Secrets are not compared, because their values are not stored and a token may have been renewed.
  */
-export const isSaidAlike = (a: MaybeSaid, b: MaybeSaid): boolean => compared(a) === compared(b)
+export const hasSameExtras = (a: MessageExtras, b: MessageExtras): boolean =>
+  compared(a) === compared(b)
 
 /** The trace of a message and its members besides its text, as one record. */
-export const TraceAndSaid = Schema.Struct({ trace_id: Schema.String, ...said })
+export const TraceAndExtras = Schema.Struct({ trace_id: Schema.String, ...extras })
 
 export const AgentTask = Schema.Struct({
   id: RunId,
@@ -86,7 +96,7 @@ export const AgentTask = Schema.Struct({
   /** The roles of that principal when it sent the message. Absent = not known. */
   roles: Schema.optionalKey(Roles),
   trace_id: Schema.String,
-  ...said,
+  ...extras,
   status: TaskStatus,
   /** Why the task failed. */
   reason: Schema.optionalKey(Schema.String),

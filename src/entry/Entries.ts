@@ -7,7 +7,7 @@ import { Effect, Schema } from "effect"
 import type { Decision } from "../approval/Approval.ts"
 import { ClientAnswer, client_answer_expected } from "../approval/ClientCall.ts"
 import { AnyDecision, decision_expected, decisionOf, Reason } from "../approval/DecisionPayload.ts"
-import type { GivenPart } from "../conversation/Part.ts"
+import type { PartInput } from "../conversation/Part.ts"
 import { InitiatedBy } from "../conversation/Conversation.ts"
 import * as Ids from "../Ids.ts"
 import { Principal, Role } from "../Principal.ts"
@@ -216,7 +216,7 @@ export const messageWithBaggage = (value: unknown, field: string) => {
         ...rest,
         ...(nested === undefined ? undefined : { nested }),
         // They are decoded with the message.
-        ...(split === undefined ? undefined : { parts: split.parts as ReadonlyArray<GivenPart> })
+        ...(split === undefined ? undefined : { parts: split.parts as ReadonlyArray<PartInput> })
       }),
       onFailure: (problem) => new InvalidInput({ field: `${field}.baggage`, message: problem })
     })

@@ -3,14 +3,14 @@
  * afterwards.
  */
 import { Effect, Result, Schema } from "effect"
-import type { GivenPart } from "../conversation/Part.ts"
+import type { PartInput } from "../conversation/Part.ts"
 import { FileDigest, FileName, fileTypeOf, MediaType, parts_max } from "../conversation/Part.ts"
 import { InvalidInput, inputReader } from "./InvalidInput.ts"
 
 /** A decoded part: with its bytes, or with the digest of a file that was uploaded before. */
 export type ReadPart =
-  | Exclude<GivenPart, { readonly data: unknown }>
-  | (Omit<Extract<GivenPart, { readonly data: unknown }>, "data"> & { readonly data: Uint8Array })
+  | Exclude<PartInput, { readonly data: unknown }>
+  | (Omit<Extract<PartInput, { readonly data: unknown }>, "data"> & { readonly data: Uint8Array })
 
 const FileType = Schema.Literals(["image", "audio", "file"])
 

@@ -4,7 +4,7 @@
  */
 import { truncateUnits } from "../CutText.ts"
 import type { Json } from "../Canonical.ts"
-import type { GivenFile } from "../conversation/Part.ts"
+import type { FileInput } from "../conversation/Part.ts"
 import type { Spending } from "../cost/Spending.ts"
 import { failureOf, ToolUserError } from "../error/ToolError.ts"
 import type { AgentName, CallId, FrameId } from "../Ids.ts"
@@ -36,7 +36,7 @@ import { callOf, frameOf } from "./RunLookup.ts"
 /** A model's finished turn, before its frame and step are added. */
 export type Turn = Omit<ModelTurned, "_tag" | "frame" | "step" | "files" | "given"> & {
   /** Files that the model made, in the order of their parts; the journal names them as `files`. */
-  readonly generated?: ReadonlyArray<GivenFile>
+  readonly generated?: ReadonlyArray<FileInput>
 }
 
 export type RunInput =

@@ -122,14 +122,14 @@ const RunAccepted = Schema.TaggedStruct("RunAccepted", {
   pins: Pins
 })
 const RunClaimed = Schema.TaggedStruct("RunClaimed", { epoch: Schema.Int, owner: Schema.String })
-/** What the functions of an agent gave for a turn. */
-export const TurnGiven = Schema.Struct({
+/** What the functions of an agent gave for a turn: its instructions and tools. */
+export const TurnInputs = Schema.Struct({
   /** SHA-256 of the instructions and the names of the offered tools, as canonical JSON. */
   digest: Schema.String,
   /** Tools of the agent that the turn was not offered. Absent = none. */
   without: Schema.optionalKey(Schema.Array(Schema.String))
 })
-export interface TurnGiven extends Schema.Schema.Type<typeof TurnGiven> {}
+export interface TurnInputs extends Schema.Schema.Type<typeof TurnInputs> {}
 
 const ModelTurned = Schema.TaggedStruct("ModelTurned", {
   frame: FrameId,
@@ -160,7 +160,7 @@ const ModelTurned = Schema.TaggedStruct("ModelTurned", {
   /** Why the provider could not read a call of the turn, in its words. At most 4,000 UTF-16 units. */
   unreadable: Schema.optionalKey(Schema.String),
   /** What the functions of the agent gave for the turn. Absent = the agent has none. */
-  given: Schema.optionalKey(TurnGiven),
+  given: Schema.optionalKey(TurnInputs),
   /** The JSON of an answer that fits its schema, where the text has more around it. */
   answer: Schema.optionalKey(Schema.String),
   /** Why the answer does not fit its schema, at most 1,000 UTF-16 units: its frame has one more turn. */

@@ -30,20 +30,20 @@ import { bindTool, preconditionHandler } from "./GovernedTool.ts"
 import { misplaced_secret, place_secret, secretMembers } from "../run/ContextSecrets.ts"
 import type { MisdeclaredTool } from "./MisdeclaredTool.ts"
 import { misdeclared } from "./MisdeclaredTool.ts"
-import type { AnySchema, Decoded, Given } from "./ToolCodec.ts"
+import type { AnySchema, Decoded, HandlerOutput } from "./ToolCodec.ts"
 import { plainDecoder } from "./ToolCodec.ts"
 import type { ToolSpec } from "./ToolSpec.ts"
 
 /**
  * The JSON that a handler may return where no output schema is declared. Members that are undefined are left out of the result.
  */
-export type GivenJson =
+export type JsonOutput =
   | string
   | number
   | boolean
   | null
-  | ReadonlyArray<GivenJson>
-  | { readonly [name: string]: GivenJson | undefined }
+  | ReadonlyArray<JsonOutput>
+  | { readonly [name: string]: JsonOutput | undefined }
 
 type Ended<A> = Effect.Effect<A, ToolError, unknown> | PromiseLike<A> | A
 
@@ -81,7 +81,7 @@ export interface ToolOptions<
    */
   readonly precondition?: (
     args: Decoded<Input>,
-    call: CallTold<ContextSchema>
+    call: CallWithContext<ContextSchema>
   ) => ReturnType<Precondition<never, Identifiers<Dependencies>>>
   /**
    * Finds out the outcome of a lost call by its arguments and its key: the call happened, with this result; it did not happen
@@ -92,15 +92,15 @@ export interface ToolOptions<
    */
   readonly reconcile?: (
     args: Decoded<Input>,
-    call: CallTold<ContextSchema>
+    call: CallWithContext<ContextSchema>
   ) =>
-    | Effect.Effect<Reconciled<Given<Output>>, ToolError, Identifiers<Dependencies>>
-    | PromiseLike<Reconciled<Given<Output>>>
-    | Reconciled<Given<Output>>
+    | Effect.Effect<Reconciled<HandlerOutput<Output>>, ToolError, Identifiers<Dependencies>>
+    | PromiseLike<Reconciled<HandlerOutput<Output>>>
+    | Reconciled<HandlerOutput<Output>>
 }
 
 /** The context of a call. `context` is what the message passed, if the tool declares a schema for it. */
-export type CallTold<ContextSchema extends AnySchema> = [ContextSchema] extends [never]
+export type CallWithContext<ContextSchema extends AnySchema> = [ContextSchema] extends [never]
   ? CallContext
   : CallContext & { readonly context: Decoded<ContextSchema> }
 
@@ -123,14 +123,14 @@ const contextReader = (tool: string, schema: AnySchema) => {
 
 /** Declares one tool, as the head of this file shows. An invalid declaration fails the start with `MisdeclaredTool`. */
 export const tool = <
-  Returned extends Ended<Given<Output>>,
+  Returned extends Ended<HandlerOutput<Output>>,
   Input extends AnySchema = Schema.Codec<Readonly<Record<string, Schema.Json>>>,
-  Output extends AnySchema = Schema.Codec<GivenJson | void, Schema.Json>,
+  Output extends AnySchema = Schema.Codec<JsonOutput | void, Schema.Json>,
   const Dependencies extends Keys = readonly [],
   ContextSchema extends AnySchema = never
 >(
   options: ToolOptions<Input, Output, Dependencies, ContextSchema>,
-  body: (args: Decoded<Input>, call: CallTold<ContextSchema>) => Returned
+  body: (args: Decoded<Input>, call: CallWithContext<ContextSchema>) => Returned
 ): DeclaredTool<
   typeof body,
   Exclude<ServicesOf<Returned>, Identifiers<Dependencies>>,

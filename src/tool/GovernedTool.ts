@@ -17,7 +17,7 @@ import type { Toolkit } from "effect/ai"
 import { truncateUnits } from "../CutText.ts"
 import type { Spend } from "../cost/Spending.ts"
 import type { ToolError } from "../error/ToolError.ts"
-import type { FilePart, GivenFile } from "../conversation/Part.ts"
+import type { FilePart, FileInput } from "../conversation/Part.ts"
 import type { Json } from "../Canonical.ts"
 import type { CallId, ConversationId, RunId, Tenant } from "../Ids.ts"
 import type { CallPermission } from "../permission/CallPermission.ts"
@@ -81,7 +81,7 @@ export interface CallContext {
    * journal's description of the file. Rejects with a tool error if the file is too large or cannot be stored, in a
    * transactional tool, and in a worker of another process.
    */
-  readonly attach: (file: GivenFile) => Promise<FilePart>
+  readonly attach: (file: FileInput) => Promise<FilePart>
   /**
    * Reports the tokens that a model used when the body called it. `metered` (layers/model) does so for the models that it wraps.
    */

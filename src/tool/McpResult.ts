@@ -3,7 +3,7 @@
  * everything that is not text is replaced by a description.
  */
 import { truncateUnits } from "../CutText.ts"
-import type { GivenFile } from "../conversation/Part.ts"
+import type { FileInput } from "../conversation/Part.ts"
 import type { Json } from "../Canonical.ts"
 
 /** The answer to `tools/call`. Only that it is an object has been checked. */
@@ -30,8 +30,8 @@ const media = (kind: string, block: Block, isAttached: boolean): string =>
 /** The images and audio of a result, each with its content block. */
 export const mediaOf = (
   result: McpCallResult
-): ReadonlyArray<{ readonly block: unknown; readonly file: GivenFile }> => {
-  const found: Array<{ readonly block: unknown; readonly file: GivenFile }> = []
+): ReadonlyArray<{ readonly block: unknown; readonly file: FileInput }> => {
+  const found: Array<{ readonly block: unknown; readonly file: FileInput }> = []
   for (const block of Array.isArray(result.content) ? result.content : []) {
     if (!isBlock(block) || (block["type"] !== "image" && block["type"] !== "audio")) continue
     const { data, mimeType, type } = block

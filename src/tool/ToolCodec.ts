@@ -40,7 +40,7 @@ export type Decoded<S> = S extends Schema.Constraint
     : never
 
 /** The type that the handler returns: the decoded type of an Effect Schema, or the input of a Standard Schema. */
-export type Given<S> = S extends Schema.Constraint
+export type HandlerOutput<S> = S extends Schema.Constraint
   ? S["Type"]
   : S extends StandardSchema.StandardTypedV1<infer Input, infer _>
     ? Input

@@ -118,7 +118,7 @@ describe("Slack", () => {
             yield* told(1)
             const thread_ts = "1700000000.000001"
             const bound = yield* eventually(
-              ChannelBindings.use((all) => all.at(S.acme, channel, "C1", thread_ts)),
+              ChannelBindings.use((all) => all.byThread(S.acme, channel, "C1", thread_ts)),
               (found) => found !== undefined
             )
             assert.strictEqual(bound?.conversation, scan)
@@ -233,7 +233,7 @@ describe("Slack", () => {
         yield* S.publish(S.event("verdict.issued", S.verdict()))
         yield* posted(slack, 1)
         yield* eventually(
-          ChannelBindings.use((all) => all.at(S.acme, channel, "C1", "1700000000.000001")),
+          ChannelBindings.use((all) => all.byThread(S.acme, channel, "C1", "1700000000.000001")),
           (found) => found !== undefined
         )
         const body = said("do it", { thread_ts: "1700000000.000001" })
@@ -291,7 +291,7 @@ describe("Slack", () => {
         yield* posted(slack, 1)
         const thread_ts = "1700000000.000001"
         yield* eventually(
-          ChannelBindings.use((all) => all.at(S.acme, channel, "C1", thread_ts)),
+          ChannelBindings.use((all) => all.byThread(S.acme, channel, "C1", thread_ts)),
           (found) => found !== undefined
         )
         const ignored = [
@@ -403,7 +403,7 @@ describe("Slack", () => {
         yield* posted(slack, 1)
         const thread_ts = "1700000000.000001"
         yield* eventually(
-          ChannelBindings.use((all) => all.at(S.acme, channel, "C1", thread_ts)),
+          ChannelBindings.use((all) => all.byThread(S.acme, channel, "C1", thread_ts)),
           (found) => found !== undefined
         )
         let event = 0

@@ -65,6 +65,6 @@ export const execute = (message: SemStreams.CallMessage) =>
 /** The result that the worker published, as the queue keeps it. */
 export const published = (id: string) =>
   Effect.map(
-    ToolQueue.use((queue) => queue.look(id)),
+    ToolQueue.use((queue) => queue.status(id)),
     (found) => found?.result
   )

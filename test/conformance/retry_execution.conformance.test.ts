@@ -59,10 +59,10 @@ const driven = (policy: RetryConfig | null, outcomes: ReadonlyArray<unknown>, ex
         assert.deepNestedInclude(outcome, { "error.kind": "unknown", "error.message": final.raw })
       } else assert.strictEqual(outcome._tag, "Cancelled")
       if ("retries" in expect) {
-        assert.strictEqual(attempts.filter(({ again }) => again).length, expect.retries)
+        assert.strictEqual(attempts.filter(({ willRetry }) => willRetry).length, expect.retries)
       }
       if ("exhausted" in expect) {
-        assert.strictEqual(attempts.filter(({ again }) => !again).length, expect.exhausted)
+        assert.strictEqual(attempts.filter(({ willRetry }) => !willRetry).length, expect.exhausted)
       }
     })
   )

@@ -183,13 +183,13 @@ const concurrencyTests = (it: Vitest.MethodsNonLive<Needs>): void => {
       const closed = yield* Scope.make()
       let afterClose = 0
       yield* Scope.provide(
-        journal.amended((id) => {
+        journal.onAmended((id) => {
           if (id === run) afterClose++
         }),
         closed
       )
       yield* Scope.close(closed, Exit.void)
-      yield* journal.amended((id) => {
+      yield* journal.onAmended((id) => {
         if (id === run) Deferred.doneUnsafe(woken, Exit.void)
       })
       yield* journal.amend(run, (state) => cancelRun(state, run, "ada", "enough"))
@@ -219,14 +219,14 @@ const approved = Effect.fnUntraced(function* (
 ) {
   const journal = yield* RunJournal
   const claims: Array<Claim | undefined> = []
-  yield* journal.amended((id, claim) => {
+  yield* journal.onAmended((id, claim) => {
     if (id === run) claims.push(claim)
   }, claimant)
   yield* journal.amend(run, command)
   return claims
 })
 
-const wantsAll = () => ({ owner: Samples.unique("heir"), wants: () => true })
+const acceptsAll = () => ({ owner: Samples.unique("heir"), accepts: () => true })
 
 const claimantTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect(
@@ -235,8 +235,8 @@ const claimantTests = (it: Vitest.MethodsNonLive<Needs>): void => {
       Effect.gen(function* () {
         const journal = yield* RunJournal
         const asked = yield* asking()
-        const heir = wantsAll()
-        yield* journal.beat(heir.owner, 60_000)
+        const heir = acceptsAll()
+        yield* journal.heartbeat(heir.owner, 60_000)
         const [claim] = yield* approved(asked, heir)
         assert.deepStrictEqual(claim, yield* Samples.snapshot(asked.run))
         assert.strictEqual(claim?.head.owner, heir.owner)
@@ -256,13 +256,13 @@ const claimantTests = (it: Vitest.MethodsNonLive<Needs>): void => {
     Effect.gen(function* () {
       const journal = yield* RunJournal
       const unwanted = yield* asking()
-      const refusing = { owner: Samples.unique("heir"), wants: () => false }
+      const refusing = { owner: Samples.unique("heir"), accepts: () => false }
       assert.deepStrictEqual(yield* approved(unwanted, refusing), [undefined])
       const request = Samples.approvalRequested()
       const owner = Samples.unique("owner")
-      yield* journal.beat(owner, 60_000)
+      yield* journal.heartbeat(owner, 60_000)
       const taken = yield* Samples.begin({}, [Samples.modelTurned(1, 1), request], owner)
-      assert.deepStrictEqual(yield* approved({ ...taken, request }, wantsAll()), [undefined])
+      assert.deepStrictEqual(yield* approved({ ...taken, request }, acceptsAll()), [undefined])
       for (const { run } of [unwanted, taken]) {
         assert.strictEqual((yield* journal.head(run)).epoch, 1)
       }
@@ -273,19 +273,19 @@ const claimantTests = (it: Vitest.MethodsNonLive<Needs>): void => {
     Effect.gen(function* () {
       const journal = yield* RunJournal
       const owner = Samples.unique("owner")
-      yield* journal.beat(owner, 60_000)
+      yield* journal.heartbeat(owner, 60_000)
       const begun = Effect.fnUntraced(function* (calls: number) {
         const request = Samples.approvalRequested()
         const turned = Samples.modelTurned(1, calls)
         return { ...(yield* Samples.begin({}, [turned, request], owner)), request }
       })
       const claimant = (gone: string) => ({
-        ...wantsAll(),
-        seemsGone: (other: string) => other === gone
+        ...acceptsAll(),
+        isProbablyDead: (other: string) => other === gone
       })
       const waiting = yield* begun(1)
       const heir = claimant(owner)
-      yield* journal.beat(heir.owner, 60_000)
+      yield* journal.heartbeat(heir.owner, 60_000)
       const [claim] = yield* approved(waiting, heir)
       assert.deepStrictEqual(claim, yield* Samples.snapshot(waiting.run))
       assert.strictEqual(claim?.head.owner, heir.owner)
@@ -304,13 +304,15 @@ const claimantTests = (it: Vitest.MethodsNonLive<Needs>): void => {
       const journal = yield* RunJournal
       const ended = yield* asking()
       assert.deepStrictEqual(
-        yield* approved(ended, wantsAll(), (state) => cancelRun(state, ended.run, "ada", "enough")),
+        yield* approved(ended, acceptsAll(), (state) =>
+          cancelRun(state, ended.run, "ada", "enough")
+        ),
         [undefined]
       )
       const request = Samples.approvalRequested()
       const second = { ...Samples.approvalRequested(), call: callId(rootFrame, 1, 1) }
       const begun = yield* Samples.begin({}, [Samples.modelTurned(1, 2), request, second])
-      assert.deepStrictEqual(yield* approved({ ...begun, request }, wantsAll()), [undefined])
+      assert.deepStrictEqual(yield* approved({ ...begun, request }, acceptsAll()), [undefined])
       for (const { run } of [ended, begun]) {
         assert.strictEqual((yield* journal.head(run)).epoch, 1)
       }

@@ -29,7 +29,7 @@ const held = Effect.fnUntraced(function* (owner: string, given: Partial<NewTask>
 
 const living = Effect.gen(function* () {
   const owner = Samples.unique("owner")
-  yield* RunJournal.use((journal) => journal.beat(owner, 600_000))
+  yield* RunJournal.use((journal) => journal.heartbeat(owner, 600_000))
   return owner
 })
 
@@ -89,7 +89,7 @@ const writing = (it: Vitest.MethodsNonLive<Needs>): void => {
       let woken = 0
       yield* Effect.scoped(
         Effect.gen(function* () {
-          yield* outbox.written(() => void woken++)
+          yield* outbox.onWritten(() => void woken++)
           yield* journal.begin(beginning, "owner")
           yield* eventually(
             Effect.sync(() => woken),

@@ -19,9 +19,9 @@ type Needs = RunJournal | TaskStore | ConversationStore | ApprovalRecords | Outb
 const listening = Effect.fnUntraced(function* (run: RunId) {
   const journal = yield* RunJournal
   const told: Array<Committed> = []
-  yield* journal.committed({
-    wants: (each) => each === run,
-    take: (committed) => void told.push(committed)
+  yield* journal.onCommitted({
+    accepts: (each) => each === run,
+    onCommitted: (committed) => void told.push(committed)
   })
   const entries = (): ReadonlyArray<JournalEntry> => told.flatMap((each) => each.entries() ?? [])
   return { told, entries }

@@ -38,9 +38,9 @@ const recoverable = (run: RunId, ...hosted: ReadonlyArray<string>) =>
     (heads) => has(run, heads)
   )
 
-const listed = (tenant: Samples.Begun["task"]["tenant"], ...here: ReadonlyArray<string>) =>
+const listed = (tenant: Samples.Begun["task"]["tenant"], ...hosted: ReadonlyArray<string>) =>
   Effect.map(
-    RunList.use((runs) => runs.unhosted({ tenant, here })),
+    RunList.use((runs) => runs.unhosted({ tenant, hosted })),
     (all) =>
       all.map(({ agent, count, tool, version }) => ({
         agent,
@@ -57,7 +57,7 @@ const recoveryTests = (it: Vitest.MethodsNonLive<Needs>): void => {
       Effect.gen(function* () {
         const journal = yield* RunJournal
         const owner = Samples.unique("owner")
-        yield* journal.beat(owner, 600_000)
+        yield* journal.heartbeat(owner, 600_000)
         const { fence, run } = yield* Samples.begin({}, [Samples.modelTurned(1, 1)], owner)
         const before = yield* Samples.snapshot(run)
         const tool = toolOf(scan, "shop.refund@1")
@@ -109,7 +109,7 @@ const amendmentTests = (it: Vitest.MethodsNonLive<Needs>): void => {
       Effect.gen(function* () {
         const journal = yield* RunJournal
         const woken: Array<RunId | undefined> = []
-        yield* journal.amended((run) => void woken.push(run))
+        yield* journal.onAmended((run) => void woken.push(run))
         // Its call was dispatched, so the run is not over before the call is reconciled.
         const { fence, run } = yield* Samples.begin({}, [Samples.modelTurned(1, 1), dispatched])
         yield* journal.handOver(run, fence.epoch, [scan])
@@ -191,7 +191,7 @@ const hostTests = (it: Vitest.MethodsNonLive<Needs>): void => {
       yield* Effect.replicateEffect(rest(a), 20)
       yield* Effect.sleep(2)
       const one = yield* rest(b)
-      yield* journal.beat("heir", 600_000)
+      yield* journal.heartbeat("heir", 600_000)
       const first = yield* journal.adopt("heir", [agent], 3)
       // Within one round the older run comes first.
       assert.deepStrictEqual(

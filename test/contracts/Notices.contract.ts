@@ -4,7 +4,7 @@ import { assert } from "@effect/vitest"
 import { Effect } from "effect"
 import { answered_topic, asked_topic, ChannelBindings } from "../../services/ChannelBindings.ts"
 import { ConversationStore } from "../../services/ConversationStore.ts"
-import type { DigestItem, NewNotices, Told } from "../../services/Notices.ts"
+import type { DigestItem, NewNotices, NoticeRecipient } from "../../services/Notices.ts"
 import { Notices } from "../../services/Notices.ts"
 import { Outbox } from "../../services/Outbox.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
@@ -83,19 +83,19 @@ const bindingTests = (it: Vitest.MethodsNonLive<Needs>): void => {
       const { conversation, tenant } = yield* accepted()
       yield* bind(tenant, conversation, room)
       const [binding] = yield* bindings.of(tenant, conversation)
-      assert.isTrue(yield* bindings.begin(binding!, "17.1"))
-      assert.isFalse(yield* bindings.begin(binding!, "17.2"))
-      const found = yield* bindings.at(tenant, slack, "C1", "17.1")
+      assert.isTrue(yield* bindings.setThread(binding!, "17.1"))
+      assert.isFalse(yield* bindings.setThread(binding!, "17.2"))
+      const found = yield* bindings.byThread(tenant, slack, "C1", "17.1")
       assert.deepStrictEqual(found, { ...binding!, thread: "17.1" })
-      assert.isUndefined(yield* bindings.at(tenant, slack, "C2", "17.1"))
-      assert.isUndefined(yield* bindings.at(tenant, email, "C1", "17.1"))
-      assert.isUndefined(yield* bindings.at(Samples.tenant(), slack, "C1", "17.1"))
+      assert.isUndefined(yield* bindings.byThread(tenant, slack, "C2", "17.1"))
+      assert.isUndefined(yield* bindings.byThread(tenant, email, "C1", "17.1"))
+      assert.isUndefined(yield* bindings.byThread(Samples.tenant(), slack, "C1", "17.1"))
       const request = Samples.newTask({ tenant })
       yield* TaskStore.use((tasks) => tasks.accept(request))
       yield* bind(tenant, request.conversation, room)
       const [other] = yield* bindings.of(tenant, request.conversation)
-      assert.isFalse(yield* bindings.begin(other!, "17.1"))
-      assert.isTrue(yield* bindings.begin(other!, "17.3"))
+      assert.isFalse(yield* bindings.setThread(other!, "17.1"))
+      assert.isTrue(yield* bindings.setThread(other!, "17.3"))
     })
   )
 }
@@ -148,7 +148,7 @@ const content = (text: string): NoticeContent => ({
   text
 })
 
-const told = (recipient: string, given: Partial<Told> = {}): Told => ({
+const told = (recipient: string, given: Partial<NoticeRecipient> = {}): NoticeRecipient => ({
   recipient,
   messages: [],
   digest: [],

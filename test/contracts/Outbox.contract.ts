@@ -342,14 +342,14 @@ const wakeupTests = (it: Vitest.MethodsNonLive<Needs>): void => {
       const closed = yield* Scope.make()
       let afterClose = 0
       yield* Scope.provide(
-        outbox.written(() => {
+        outbox.onWritten(() => {
           afterClose++
         }),
         closed
       )
       yield* Scope.close(closed, Exit.void)
       const woken = Deferred.makeUnsafe<void>()
-      yield* outbox.written(() => {
+      yield* outbox.onWritten(() => {
         Deferred.doneUnsafe(woken, Exit.void)
       })
       yield* enqueue(Samples.unique("k"))

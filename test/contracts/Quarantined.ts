@@ -83,7 +83,7 @@ const refusedEverywhere = Effect.fnUntraced(function* (
   )
   yield* failed(process.run(RunJournal.use((journal) => journal.claim(run, "me"))), damage, run)
   yield* failed(
-    process.run(RunJournal.use((journal) => journal.readmit(run, H.tenant))),
+    process.run(RunJournal.use((journal) => journal.liftQuarantine(run, H.tenant))),
     damage,
     run
   )
@@ -192,14 +192,14 @@ export const isQuarantined = <R>(damage: Damage<R>) =>
     assert.strictEqual(log.lines.filter((line) => line.includes(run)).length, 1)
     const { tenant: other } = stranger
     for (const foreign of [
-      RunJournal.use((journal) => Effect.asVoid(journal.readmit(run, other))),
+      RunJournal.use((journal) => Effect.asVoid(journal.liftQuarantine(run, other))),
       RunJournal.use((journal) => Effect.asVoid(journal.raw(other, run, 0, 10)))
     ]) {
       assert.strictEqual((yield* Effect.flip(second.run(foreign)))._tag, "RunNotFound")
     }
 
     yield* repair
-    yield* second.run(RunJournal.use((journal) => journal.readmit(run, H.tenant)))
+    yield* second.run(RunJournal.use((journal) => journal.liftQuarantine(run, H.tenant)))
     assert.deepStrictEqual(yield* second.run(listed(H.tenant)), [])
     yield* second.run(H.decide(approval, H.approve))
     assert.deepInclude(H.end(yield* second.run(H.ended(run))), { status: "complete" })

@@ -28,7 +28,7 @@ const leaseTests = (it: Vitest.MethodsNonLive<Needs>): void => {
       Effect.gen(function* () {
         const journal = yield* RunJournal
         const [a, b] = [Samples.unique("a"), Samples.unique("b")]
-        yield* journal.beat(a, 600_000)
+        yield* journal.heartbeat(a, 600_000)
         const { run } = yield* Samples.begin({}, [], a)
         assert.strictEqual((yield* journal.head(run)).owner, a)
         assert.isFalse(has(run)(yield* recoverable(b)))
@@ -43,10 +43,10 @@ const leaseTests = (it: Vitest.MethodsNonLive<Needs>): void => {
     Effect.gen(function* () {
       const journal = yield* RunJournal
       const a = Samples.unique("a")
-      yield* journal.beat(a, 600_000)
+      yield* journal.heartbeat(a, 600_000)
       const { run } = yield* Samples.begin({}, [], a)
       assert.isFalse(has(run)(yield* recoverable("b")))
-      yield* journal.beat(a, 1)
+      yield* journal.heartbeat(a, 1)
       yield* eventually(recoverable("b"), has(run))
     })
   )
@@ -124,7 +124,7 @@ const restTests = (it: Vitest.MethodsNonLive<Needs>): void => {
       Effect.gen(function* () {
         const journal = yield* RunJournal
         const a = Samples.unique("a")
-        yield* journal.beat(a, 600_000)
+        yield* journal.heartbeat(a, 600_000)
         const question = Samples.approvalRequested()
         const { run } = yield* Samples.begin({}, [Samples.modelTurned(1, 1), question], a)
         assert.isTrue((yield* journal.head(run)).parkable)
@@ -168,7 +168,7 @@ const adoptionTests = (it: Vitest.MethodsNonLive<Needs>): void => {
       Effect.gen(function* () {
         const journal = yield* RunJournal
         const [a, b, heir] = [Samples.unique("a"), Samples.unique("b"), Samples.unique("heir")]
-        for (const owner of [a, b, heir]) yield* journal.beat(owner, 600_000)
+        for (const owner of [a, b, heir]) yield* journal.heartbeat(owner, 600_000)
         const first = yield* Samples.begin({}, asks(), a)
         const second = yield* Samples.begin({}, asks(), a)
         const living = yield* Samples.begin({}, asks(), b)
@@ -195,7 +195,7 @@ const adoptionTests = (it: Vitest.MethodsNonLive<Needs>): void => {
     Effect.gen(function* () {
       const journal = yield* RunJournal
       const [a, heir] = [Samples.unique("a"), Samples.unique("heir")]
-      for (const owner of [a, heir]) yield* journal.beat(owner, 600_000)
+      for (const owner of [a, heir]) yield* journal.heartbeat(owner, 600_000)
       yield* journal.adopt(heir, hosted, every)
       const runs: Array<RunId> = []
       for (let i = 0; i < 3; i++) runs.push((yield* Samples.begin({}, asks(), a)).run)

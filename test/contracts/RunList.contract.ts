@@ -80,15 +80,15 @@ const unhostedTests = (it: Vitest.MethodsNonLive<Needs>): void => {
       yield* accepted(tenant)
       yield* accepted(Samples.tenant())
       const { agent } = first.address
-      const of = (here: ReadonlyArray<AgentName>) =>
-        RunList.use((runs) => runs.unhosted({ tenant, here }))
+      const of = (hosted: ReadonlyArray<AgentName>) =>
+        RunList.use((runs) => runs.unhosted({ tenant, hosted }))
       const oldest_at = first.created_at
       assert.deepStrictEqual(yield* of([]), [{ tenant, agent, count: 2, oldest_at }])
       assert.deepStrictEqual(yield* of([AgentName.make("another")]), [
         { tenant, agent, count: 2, oldest_at }
       ])
       assert.deepStrictEqual(yield* of([agent]), [])
-      const all = yield* RunList.use((runs) => runs.unhosted({ here: [] }))
+      const all = yield* RunList.use((runs) => runs.unhosted({ hosted: [] }))
       assert.isAbove(new Set(all.map((each) => each.tenant)).size, 1)
     })
   )

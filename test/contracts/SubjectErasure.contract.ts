@@ -317,7 +317,7 @@ const refused = Effect.fnUntraced(function* () {
   assert.deepStrictEqual([after.entries, after.records], [before.entries, before.records])
   yield* Samples.end(open)
   const told: Array<unknown> = []
-  yield* SubjectErasure.use((erasure) => erasure.erased((erased) => void told.push(erased)))
+  yield* SubjectErasure.use((erasure) => erasure.onErased((erased) => void told.push(erased)))
   assert.deepStrictEqual((yield* erase(tenant, olga)).found, [])
   assert.deepInclude(told, { tenant, conversation })
 })
@@ -329,7 +329,7 @@ const interrupted = Effect.fnUntraced(function* () {
     Effect.scoped(
       SubjectErasure.use((erasure) =>
         Effect.andThen(
-          erasure.erased(() => {
+          erasure.onErased(() => {
             throw new Error("the process ends behind the first conversation")
           }),
           erasure.erase({ tenant, subject: olga, by: "adam" })

@@ -474,16 +474,14 @@ const reading = (it: Vitest.MethodsNonLive<Needs>) => {
         second.run,
         third.run
       ])
-      assert.deepStrictEqual(ids(yield* tasks.before(tenant, conversation, 5, 10)), [
-        fourth.run,
-        second.run,
-        first.run
-      ])
-      assert.deepStrictEqual(ids(yield* tasks.before(tenant, conversation, 4, 1)), [second.run])
-      assert.deepStrictEqual(ids(yield* tasks.before(tenant, conversation, 1, 10)), [])
+      const before = (ordinal: number, limit: number) =>
+        Effect.map(tasks.endedBefore(tenant, conversation, ordinal, limit), ids)
+      assert.deepStrictEqual(yield* before(5, 10), [fourth.run, second.run, first.run])
+      assert.deepStrictEqual(yield* before(4, 1), [second.run])
+      assert.deepStrictEqual(yield* before(1, 10), [])
       assert.isUndefined(yield* tasks.get(Samples.runId()))
-      assert.strictEqual(yield* tasks.newest(tenant, conversation), 4)
-      assert.strictEqual(yield* tasks.newest(Samples.tenant(), conversation), 0)
+      assert.strictEqual(yield* tasks.newestOrdinal(tenant, conversation), 4)
+      assert.strictEqual(yield* tasks.newestOrdinal(Samples.tenant(), conversation), 0)
     })
   )
 }

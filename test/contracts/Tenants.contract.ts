@@ -153,7 +153,9 @@ const running = (it: Vitest.MethodsNonLive<Needs>) => {
       const found = heads.map(({ run_id }) => run_id)
       assert.includeMembers(found, [openA.run, openB.run])
       const before = (tenant: Tenant) =>
-        Effect.map(tasks.before(tenant, conversation, 10, 10), (all) => all.map(({ id }) => id))
+        Effect.map(tasks.endedBefore(tenant, conversation, 10, 10), (all) =>
+          all.map(({ id }) => id)
+        )
       assert.deepStrictEqual(yield* before(a.tenant), [endedA.run])
       assert.deepStrictEqual(yield* before(b.tenant), [])
       const messagesOf = (tenant: Tenant) =>

@@ -113,8 +113,8 @@ const preliminaryTests = (it: Vitest.MethodsNonLive<ToolQueue>): void => {
       const text = JSON.stringify({ rows: 1, text: 'ü "€"\n\u0000 😀' })
       yield* Effect.scoped(
         Effect.gen(function* () {
-          yield* queue.shown(id, (json) => void seen.push(json))
-          yield* queue.shown(other, (json) => void seen.push(`other ${json}`))
+          yield* queue.onShown(id, (json) => void seen.push(json))
+          yield* queue.onShown(other, (json) => void seen.push(`other ${json}`))
           yield* queue.show(id, text)
           yield* queue.show(id, JSON.stringify("ü".repeat(4_000)))
           yield* queue.show(id, JSON.stringify("x".repeat(6_990)))

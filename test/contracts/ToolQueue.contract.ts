@@ -140,25 +140,28 @@ const callStateTests = (it: Vitest.MethodsNonLive<ToolQueue>): void => {
     Effect.gen(function* () {
       const queue = yield* ToolQueue
       const [sent, lost, dead] = [message(), message(), message()]
-      assert.isUndefined(yield* queue.look(sent.id))
+      assert.isUndefined(yield* queue.status(sent.id))
       for (const each of [sent, lost, dead]) {
         yield* queue.send(each)
-        assert.deepStrictEqual(yield* queue.look(each.id), { status: "waiting", result: undefined })
+        assert.deepStrictEqual(yield* queue.status(each.id), {
+          status: "waiting",
+          result: undefined
+        })
         yield* claim(each.tool, { owner: "owner" })
       }
       yield* queue.publish(sent.id, value(sent))
       yield* queue.acknowledge(sent.id, "owner")
-      assert.deepStrictEqual(yield* queue.look(sent.id), { status: "over", result: value(sent) })
+      assert.deepStrictEqual(yield* queue.status(sent.id), { status: "over", result: value(sent) })
       const unknown = replyOf(callOf(lost), { _tag: "Unknown" })
       yield* queue.publish(lost.id, unknown)
       for (let i = 0; i < 2; i++) {
-        assert.deepStrictEqual(yield* queue.look(lost.id), { status: "waiting", result: unknown })
+        assert.deepStrictEqual(yield* queue.status(lost.id), { status: "waiting", result: unknown })
       }
       yield* queue.failed(dead.id, "owner", "no", undefined)
-      assert.deepStrictEqual(yield* queue.look(dead.id), { status: "dead", result: undefined })
+      assert.deepStrictEqual(yield* queue.status(dead.id), { status: "dead", result: undefined })
       // The worker that gave it up reported no result.
       yield* queue.discard(dead.id)
-      assert.deepStrictEqual(yield* queue.look(dead.id), { status: "over", result: undefined })
+      assert.deepStrictEqual(yield* queue.status(dead.id), { status: "over", result: undefined })
     })
   )
 
@@ -458,7 +461,7 @@ const endTests = (it: Vitest.MethodsNonLive<ToolQueue>): void => {
     Effect.gen(function* () {
       const queue = yield* ToolQueue
       let woken = 0
-      yield* queue.sent(() => void woken++)
+      yield* queue.onSent(() => void woken++)
       yield* queue.send(message())
       yield* eventually(
         Effect.sync(() => woken),

@@ -120,14 +120,14 @@ const feedOf = () => {
   })
   const feed = {
     pull,
-    takeHere: () => {
+    takeAvailable: () => {
       const [page] = pages
       if (page === undefined) return "wait" as const
       if (typeof page === "string" || page === true || page instanceof Error) return "pull" as const
       pages.shift()
       return page as readonly [number]
     },
-    whenDue: (callback: () => void) => {
+    whenAvailable: (callback: () => void) => {
       seen.waits++
       due = callback
     }
@@ -240,11 +240,11 @@ describe("an open feed as an async iterable", () => {
       const iterator = ofFeed(
         Effect.succeed<OpenFeed<never, number>>({
           pull: Effect.succeed([1] as const),
-          takeHere: () => {
+          takeAvailable: () => {
             if (isBroken) throw new RangeError("broken")
             return "wait"
           },
-          whenDue: (callback) => void (due = callback)
+          whenAvailable: (callback) => void (due = callback)
         })
       )[Symbol.asyncIterator]()
       isBroken = false

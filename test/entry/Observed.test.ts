@@ -1,6 +1,6 @@
 /** Functions of an application that are called with what is over (`observe`). */
 import { assert, describe, it } from "vitest"
-import type { GivenObservers } from "../../layers/compose/NodeService.ts"
+import type { ObserversInput } from "../../layers/compose/NodeService.ts"
 import { start } from "../../layers/compose/NodeService.ts"
 import { call, layer as scripted, text } from "../../layers/model/ScriptedModelGateway.ts"
 import type { ModelUsed } from "../../services/ModelTurnObserver.ts"
@@ -20,7 +20,7 @@ const model = scripted(({ transcript }) =>
 )
 
 /** One run of one call, and how it ended. */
-const runWith = async (observe: GivenObservers) => {
+const runWith = async (observe: ObserversInput) => {
   const troupe = await start({ agents: [shop], tools: [look], model, observe, telemetry: false })
   const answer = await troupe.ask({ agent: "shop", text: "Look" })
   await troupe.stop()
@@ -103,7 +103,7 @@ describe("observers of a service", () => {
 
   it("have to be functions, and there are no others", async () => {
     const refused = async (observe: unknown) =>
-      runWith(observe as GivenObservers).then(
+      runWith(observe as ObserversInput).then(
         () => assert.fail("it started"),
         (error: { readonly _tag: string; readonly field: string }) => [error._tag, error.field]
       )

@@ -93,7 +93,7 @@ it.effect("of queued calls the newest 10,000 are kept; what is over goes before 
   Effect.gen(function* () {
     const queue = yield* ToolQueue
     yield* callsThatDie("a", kept_max + more_max, 400)
-    const here = (n: number) => Effect.map(queue.look(`a-${n}`), (found) => found !== undefined)
+    const here = (n: number) => Effect.map(queue.status(`a-${n}`), (found) => found !== undefined)
     assert.isTrue(yield* here(0))
     yield* callsThatDie("b", 1, 0)
     for (const n of [100, 499]) assert.isFalse(yield* here(n))

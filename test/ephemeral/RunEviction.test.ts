@@ -172,7 +172,7 @@ it.effect("one long conversation keeps its newest runs, and their numbers and me
     assert.strictEqual(first?.seq, 2 * dropped)
     assert.strictEqual(first?.run_id, runs[dropped])
     const before = yield* TaskStore.use((tasks) =>
-      tasks.before(Samples.acme, ConversationId.make("long"), total, 3)
+      tasks.endedBefore(Samples.acme, ConversationId.make("long"), total, 3)
     )
     assert.deepStrictEqual(
       before.map(({ id }) => id),

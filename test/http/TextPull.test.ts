@@ -142,8 +142,8 @@ describe("the texts of an event stream", () => {
         }
         return Effect.map(Effect.context<never>(), (context): OpenFeed<string, number> => ({
           pull: Effect.succeed([0]),
-          takeHere: () => take() ?? "wait",
-          whenDue: (callback) => {
+          takeAvailable: () => take() ?? "wait",
+          whenAvailable: (callback) => {
             Effect.runForkWith(context)(Queue.peek(queue)).addObserver(callback)
           }
         }))
@@ -182,8 +182,8 @@ describe("the texts of an event stream", () => {
       let taken = 0
       const feed: OpenFeed<string, number> = {
         pull: reading,
-        takeHere: () => (taken++, "pull"),
-        whenDue: (callback) => callback()
+        takeAvailable: () => (taken++, "pull"),
+        whenAvailable: (callback) => callback()
       }
       const open = Effect.acquireRelease(Effect.succeed(feed), () => note("closed"))
       const { next, scope } = yield* rigged(Effect.never, open)
@@ -213,8 +213,8 @@ describe("the texts of an event stream", () => {
           seen.pulls++
           return [1] as const
         }),
-        takeHere: () => here.shift() ?? "wait",
-        whenDue: (callback) => {
+        takeAvailable: () => here.shift() ?? "wait",
+        whenAvailable: (callback) => {
           seen.waits++
           due = callback
         }

@@ -143,7 +143,7 @@ describe("the packed package", () => {
           // Each in one line of its own.
           assert.match(
             first ?? "",
-            /^missing\.ts\(\d.*^\s+Type 'Payments' is not assignable to type 'ForTools'\.$/ms
+            /^missing\.ts\(\d.*^\s+Type 'Payments' is not assignable to type 'ToolServices'\.$/ms
           )
           assert.match(
             second ?? "",

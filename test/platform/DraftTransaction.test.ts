@@ -116,13 +116,13 @@ waits(
     )
     const held = yield* sql.withTransaction(
       Effect.gen(function* () {
-        yield* settings.held(tenant)
+        yield* settings.lockWorkspace(tenant)
         yield* Deferred.succeed(isHeld, undefined)
         yield* eventually(
           sql.unsafe("SELECT FROM pg_locks WHERE NOT granted"),
           (rows) => rows.length > 0
         )
-        return yield* settings.held(tenant)
+        return yield* settings.lockWorkspace(tenant)
       })
     )
     assert.strictEqual(held.configuration.autonomy_mode, "propose")

@@ -137,7 +137,7 @@ it.live(
 
 for (const [name, stores, isKept] of [
   ["a service", Stores.ephemeral, false],
-  ["a command", Stores.unswept(Stores.ephemeral), true]
+  ["a command", Stores.withoutSweeps(Stores.ephemeral), true]
 ] as const) {
   it.effect(
     `what is uploaded and not sent for two days is ${isKept ? "kept" : "removed"} while ${name} uses the store`,

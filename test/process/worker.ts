@@ -237,10 +237,10 @@ const watched = Layer.effectContext(
     }
     const claim: typeof journal.claim = (run, owner) =>
       Effect.tap(journal.claim(run, owner), (claim) => Effect.sync(() => claimed(run, claim)))
-    const amended: typeof journal.amended = (woken, claimant) =>
-      journal.amended((run, claim) => {
+    const onAmended: typeof journal.onAmended = (listener, claimant) =>
+      journal.onAmended((run, claim) => {
         if (run !== undefined && claim !== undefined) claimed(run, claim)
-        woken(run, claim)
+        listener(run, claim)
       }, claimant)
     const accept: typeof tasks.accept = (task) =>
       Effect.tap(tasks.accept(task), ({ begun }) => {
@@ -248,7 +248,7 @@ const watched = Layer.effectContext(
         tags.set(task.id, tag)
         return begun === undefined ? Effect.void : reach("begun", tag)
       })
-    return Context.make(RunJournal, { ...journal, amended, append, claim, transact }).pipe(
+    return Context.make(RunJournal, { ...journal, onAmended, append, claim, transact }).pipe(
       Context.add(TaskStore, { ...tasks, accept }),
       Context.add(Outbox, {
         ...outbox,

@@ -195,7 +195,7 @@ it.live("a queue that does not answer makes a write unknown and fails a read", (
       Effect.map(ToolQueue, (queue) => ({
         ...queue,
         send: () => Effect.fail(new StoreError({ message: "away" })),
-        look: () => Effect.fail(new StoreError({ message: "away" }))
+        status: () => Effect.fail(new StoreError({ message: "away" }))
       }))
     ).pipe(Layer.provide(EphemeralToolQueue.layer))
     const layer = Runtime.layer({

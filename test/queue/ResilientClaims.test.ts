@@ -117,7 +117,7 @@ it.effect("a call whose delivery broke is given back", () => {
       Effect.gen(function* () {
         yield* soon
         // The call may have acted, and its tool has no reconcile: it is not run again.
-        assert.deepInclude(yield* queue.look("call-1"), { status: "over" })
+        assert.deepInclude(yield* queue.status("call-1"), { status: "over" })
       })
   )
 })

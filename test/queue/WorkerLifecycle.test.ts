@@ -139,7 +139,7 @@ it.live("a stop while a worker starts ends the start, and leaves no offer behind
     yield* eventually(queue.list(), (offers) => offers.every(({ available }) => !available))
     const id = yield* sendCall("good")
     yield* Effect.sleep(200)
-    assert.strictEqual((yield* queue.look(id))?.status, "waiting")
+    assert.strictEqual((yield* queue.status(id))?.status, "waiting")
   }).pipe(Effect.provide(idleWorker(layer)))
 })
 

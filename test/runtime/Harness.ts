@@ -317,8 +317,8 @@ export const recorder = () => {
 
 /** What waits for a process that hosts it, as this process sees it. */
 export const unhosted = Effect.gen(function* () {
-  const here = hostedBy((yield* AgentDirectory).all)
-  return yield* RunList.use((runs) => runs.unhosted({ here }))
+  const hosted = hostedBy((yield* AgentDirectory).all)
+  return yield* RunList.use((runs) => runs.unhosted({ hosted }))
 })
 
 export const cancel = (run: RunId, by = alice) =>

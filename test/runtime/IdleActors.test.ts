@@ -167,14 +167,14 @@ describe("idle actors", () => {
       Effect.gen(function* () {
         const tasks = yield* TaskStore
         let reads = 0
-        const before: (typeof tasks)["before"] = (...args) => {
+        const endedBefore: (typeof tasks)["endedBefore"] = (...args) => {
           reads++
-          return tasks.before(...args)
+          return tasks.endedBefore(...args)
         }
         const process = yield* Effect.provideService(
           H.boot({ script: () => text("ok"), config: { idle_ms: 1_000 } }),
           TaskStore,
-          { ...tasks, before }
+          { ...tasks, endedBefore }
         )
         const say = (what: string) =>
           process.run(Effect.flatMap(H.send(what, "c-1"), (run) => H.ended(run, "c-1")))

@@ -111,19 +111,19 @@ describe("memory of a runtime", () => {
     const [first, second] = [Samples.runId(), Samples.runId()]
     const committed = { from: 0, count: 1, isEnd: false, size: 1_000, entries: () => [] }
     feed.follow(key, first, 1)
-    assert.isFalse(feed.listener.wants(first))
+    assert.isFalse(feed.listener.accepts(first))
     const watchers = [1, 2].map(() => feed.watch(tenant, conversation, { wake: () => {} }))
     feed.follow(key, first, 1)
     feed.follow(key, second, 2)
-    assert.isTrue(feed.listener.wants(first))
-    feed.listener.take({ ...committed, run: first, isEnd: true })
-    feed.listener.take({ ...committed, run: second })
+    assert.isTrue(feed.listener.accepts(first))
+    feed.listener.onCommitted({ ...committed, run: first, isEnd: true })
+    feed.listener.onCommitted({ ...committed, run: second })
     assert.deepStrictEqual([feed.followed, feed.waiting], [1, 1])
     watchers[0]?.close()
     assert.deepStrictEqual([feed.followed, feed.waiting], [1, 1])
     watchers[1]?.close()
     assert.deepStrictEqual([feed.size, feed.followed, feed.waiting], [0, 0, 0])
-    assert.isFalse(feed.listener.wants(second))
+    assert.isFalse(feed.listener.accepts(second))
   })
 
   for (const how of ["cancelled", "late", "on its way"] as const) {

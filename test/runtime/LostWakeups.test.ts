@@ -17,7 +17,7 @@ const config = { sweep_ms, lease_ms: 60_000, park_ms: never_ms, idle_ms: never_m
 
 /** Hears nothing of what others do. */
 const deaf = (options: H.Options) =>
-  H.withJournal(H.boot(options), () => ({ amended: () => Effect.void }))
+  H.withJournal(H.boot(options), () => ({ onAmended: () => Effect.void }))
 
 /** Looks for nothing, so that the runs are the other one's. */
 const idle = (options: H.Options) =>
@@ -71,7 +71,7 @@ describe("a wakeup between processes that is lost", () => {
       return Effect.gen(function* () {
         let heard: (run: undefined) => void = () => {}
         const owner = yield* H.withJournal(H.boot(options), () => ({
-          amended: (listener) => Effect.sync(() => void (heard = listener))
+          onAmended: (listener) => Effect.sync(() => void (heard = listener))
         }))
         const run = yield* owner.run(H.send("hello"))
         yield* owner.run(H.happened(run, "ModelTurned"))
@@ -141,9 +141,9 @@ describe("a wakeup between processes that is lost", () => {
       Effect.gen(function* () {
         let beats = 0
         const owner = yield* H.withJournal(H.boot(asking()), (journal) => ({
-          amended: () => Effect.void,
+          onAmended: () => Effect.void,
           // It says once that it lives: it hangs, and then goes on.
-          beat: (name, ms) => (beats++ === 0 ? journal.beat(name, ms) : Effect.void),
+          heartbeat: (name, ms) => (beats++ === 0 ? journal.heartbeat(name, ms) : Effect.void),
           adopt: () => Effect.succeed([])
         }))
         const run = yield* owner.run(H.send("one"))

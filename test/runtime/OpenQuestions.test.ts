@@ -191,7 +191,7 @@ const watched = (journal: RunJournal["Service"], deaf: boolean) => {
       reads.push(from)
       return journal.read(id, from, limit)
     },
-    ...(deaf ? { amended: () => Effect.void } : undefined)
+    ...(deaf ? { onAmended: () => Effect.void } : undefined)
   }
   return { reads, service }
 }

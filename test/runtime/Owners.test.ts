@@ -24,7 +24,7 @@ const mortal = (journal: RunJournal["Service"]) => {
   const service: RunJournal["Service"] = {
     ...journal,
     append: answered(journal.append),
-    beat: answered(journal.beat),
+    heartbeat: answered(journal.heartbeat),
     // The dead do not give up their lease; their remains must still be cleared away at the test's end.
     release: (owner) => (state.dead ? Effect.void : journal.release(owner)),
     claim: answered(journal.claim),
@@ -141,11 +141,11 @@ describe("a run whose process dies", () => {
         const journal = yield* RunJournal
         let beats = 0
         // It says once that it lives, and never again: it hangs, and then goes on.
-        const beat: typeof journal.beat = (owner, ms) =>
-          beats++ === 0 ? journal.beat(owner, ms) : Effect.void
+        const heartbeat: typeof journal.heartbeat = (owner, ms) =>
+          beats++ === 0 ? journal.heartbeat(owner, ms) : Effect.void
         const zombie = yield* Effect.provideService(H.boot(options), RunJournal, {
           ...journal,
-          beat,
+          heartbeat,
           recoverable: () => Effect.succeed([])
         })
         const run = yield* zombie.run(H.send("hello"))

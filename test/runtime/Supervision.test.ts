@@ -143,7 +143,7 @@ describe("supervision", () => {
         let beats = 0
         const hanging = yield* Effect.provideService(H.boot(options), RunJournal, {
           ...service,
-          beat: (owner, ms) => (beats++ === 0 ? service.beat(owner, ms) : Effect.void),
+          heartbeat: (owner, ms) => (beats++ === 0 ? service.heartbeat(owner, ms) : Effect.void),
           recoverable: () => Effect.succeed([])
         })
         const run = yield* hanging.run(H.send("hello"))

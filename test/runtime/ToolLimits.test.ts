@@ -156,7 +156,7 @@ describe("a retry", () => {
         assert.strictEqual(bodies, 2)
         assert.lengthOf(facts, 1)
         assert.lengthOf(attempts, 1)
-        assert.deepInclude(attempts[0], { run, attempt: 1, again: true, tool_name: "t" })
+        assert.deepInclude(attempts[0], { run, attempt: 1, willRetry: true, tool_name: "t" })
         assert.strictEqual(attempts[0]!.error.kind, "timeout")
       }).pipe(
         Effect.provide(

@@ -112,8 +112,11 @@ const copied = (committed: Committed): Committed => {
 /** What watchers are told of an append is what the mutant makes of it. */
 const telling = (change: (committed: Committed) => ReadonlyArray<Committed>): Mutation => ({
   ports: journal((inner) => ({
-    committed: ({ take, wants }) =>
-      inner.committed({ wants, take: (committed) => change(committed).forEach(take) })
+    onCommitted: ({ accepts, onCommitted }) =>
+      inner.onCommitted({
+        accepts,
+        onCommitted: (committed) => change(committed).forEach(onCommitted)
+      })
   }))
 })
 
@@ -122,16 +125,16 @@ const hasty: Mutation = {
   ports: journal((inner, world) => {
     const listeners = new Set<CommitListener>()
     return {
-      committed: (listener) => Effect.sync(() => void listeners.add(listener)),
+      onCommitted: (listener) => Effect.sync(() => void listeners.add(listener)),
       append: (append) =>
         Effect.suspend(() => {
           const { events, fence, run } = append
           const from = fence.length
           const entries = events.map((event, i) => ({ seq: from + i, at: world.now, event }))
           const isEnd = events.at(-1)?._tag === "RunEnded"
-          for (const { take, wants } of listeners) {
-            if (!wants(run)) continue
-            take({ run, from, count: events.length, isEnd, size: 0, entries: () => entries })
+          for (const { accepts, onCommitted } of listeners) {
+            if (!accepts(run)) continue
+            onCommitted({ run, from, count: events.length, isEnd, size: 0, entries: () => entries })
           }
           return inner.append(append)
         })
@@ -189,7 +192,7 @@ export const mutants: Readonly<Record<string, Mutation>> = {
   },
   "wakeups are lost, and the sweep looks at no run of its own": {
     ports: journal((inner) => ({
-      amended: () => Effect.void,
+      onAmended: () => Effect.void,
       recoverable: (owner, agents, limit) =>
         Effect.map(inner.recoverable(owner, agents, limit), (heads) =>
           heads.filter((head) => head.owner === undefined && head.epoch === 0)

@@ -126,32 +126,32 @@ const transacting = <A, E, R>(
 }
 
 /** Tells of what was committed, unless its acknowledgement is lost: then nobody learns what is durable. */
-const committedOf =
-  (world: World, process: Process, inner: Journal): Journal["committed"] =>
-  ({ take, wants }) =>
-    inner.committed({
-      wants,
-      take: (committed) => {
+const onCommittedOf =
+  (world: World, process: Process, inner: Journal): Journal["onCommitted"] =>
+  ({ accepts, onCommitted }) =>
+    inner.onCommitted({
+      accepts,
+      onCommitted: (committed) => {
         if (world.chance(world.faults.after)) {
           return world.count("an append that watchers were not told of")
         }
         world.count("an append that watchers were told of")
-        listening(process, () => take(committed))()
+        listening(process, () => onCommitted(committed))()
       }
     })
 
 /** A process claims what it amends itself; the journal behind it is that of all processes. */
-const amendedOf =
-  (world: World, process: Process, inner: Journal): Journal["amended"] =>
-  (woken, claimant) =>
-    inner.amended(
+const onAmendedOf =
+  (world: World, process: Process, inner: Journal): Journal["onAmended"] =>
+  (listener, claimant) =>
+    inner.onAmended(
       (run, claim) => {
         if (claim !== undefined) world.count("a run that was claimed with its amendment")
-        listening(process, () => woken(run, claim))()
+        listening(process, () => listener(run, claim))()
       },
       claimant && {
         owner: claimant.owner,
-        wants: (head) => process.alive && world.amending === process && claimant.wants(head)
+        accepts: (head) => process.alive && world.amending === process && claimant.accepts(head)
       }
     )
 
@@ -221,7 +221,7 @@ const journalOf = (world: World, process: Process, inner: Journal): Journal => {
     unfinished: (tenant, address, limit) =>
       call("unfinished", inner.unfinished(tenant, address, limit)),
     audit: (limit, after) => call("audit", inner.audit(limit, after)),
-    beat: (owner, lease_ms) => call("beat", inner.beat(owner, lease_ms)),
+    heartbeat: (owner, lease_ms) => call("heartbeat", inner.heartbeat(owner, lease_ms)),
     release: (owner) => call("release", inner.release(owner)),
     recoverable: (owner, agents, limit) =>
       call("recoverable", inner.recoverable(owner, agents, limit)),
@@ -229,9 +229,9 @@ const journalOf = (world: World, process: Process, inner: Journal): Journal => {
     handOver: (run, epoch, needs) => call("handOver", inner.handOver(run, epoch, needs)),
     quarantined: (query) => call("quarantined", inner.quarantined(query)),
     raw: (tenant, run, from, limit) => call("raw", inner.raw(tenant, run, from, limit)),
-    readmit: (run, tenant) => call("readmit", inner.readmit(run, tenant)),
-    amended: amendedOf(world, process, inner),
-    committed: committedOf(world, process, inner)
+    liftQuarantine: (run, tenant) => call("liftQuarantine", inner.liftQuarantine(run, tenant)),
+    onAmended: onAmendedOf(world, process, inner),
+    onCommitted: onCommittedOf(world, process, inner)
   })
 }
 
@@ -256,7 +256,7 @@ const outboxOf = (world: World, process: Process, inner: OutboxPort): OutboxPort
       call("failed", inner.failed(id, owner, error, retry_at)),
     depth: inner.depth,
     nextDueAt: (routes) => call("nextDueAt", inner.nextDueAt(routes)),
-    written: (listener) => inner.written(listening(process, listener))
+    onWritten: (listener) => inner.onWritten(listening(process, listener))
   })
 }
 
@@ -269,9 +269,10 @@ const tasksOf = (world: World, process: Process, inner: Tasks): Tasks => {
     read: (tenant, id) => call("task", inner.read(tenant, id)),
     ofConversation: (tenant, conversation, after, limit) =>
       call("ofConversation", inner.ofConversation(tenant, conversation, after, limit)),
-    newest: (tenant, conversation) => call("newest", inner.newest(tenant, conversation)),
-    before: (tenant, conversation, ordinal, limit) =>
-      call("before", inner.before(tenant, conversation, ordinal, limit))
+    newestOrdinal: (tenant, conversation) =>
+      call("newestOrdinal", inner.newestOrdinal(tenant, conversation)),
+    endedBefore: (tenant, conversation, ordinal, limit) =>
+      call("endedBefore", inner.endedBefore(tenant, conversation, ordinal, limit))
   })
 }
 

@@ -88,7 +88,7 @@ const boot = Effect.fnUntraced(function* (life: Life, outside: Outside) {
   const mortal: RunJournal["Service"] = {
     ...journal,
     append: life.append(journal.append),
-    beat: (...args) => life.alive(journal.beat(...args)),
+    heartbeat: (...args) => life.alive(journal.heartbeat(...args)),
     claim: (...args) => life.alive(journal.claim(...args)),
     recoverable: (...args) => life.alive(journal.recoverable(...args)),
     amend: (...args) => life.alive(journal.amend(...args)),

@@ -130,7 +130,7 @@ const together = (it: Vitest.MethodsNonLive<Needs>) => {
       const [begun] = yield* many(1)
       const { run } = begun!
       const heard: Array<RunId | undefined> = []
-      yield* journal.amended((id) => void heard.push(id))
+      yield* journal.onAmended((id) => void heard.push(id))
       const before = yield* Samples.snapshot(run)
       yield* Effect.exit(sql.withTransaction(Effect.andThen(cancel(run), Effect.fail("no"))))
       assert.deepStrictEqual(yield* Samples.snapshot(run), before)

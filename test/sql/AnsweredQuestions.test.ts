@@ -32,7 +32,7 @@ const asking = (questions: number, isSeen: Deferred.Deferred<void>): H.Options =
 /** A process beside the owner of the runs, which reads what is new of them once `isOver`. */
 const beside = (options: H.Options, isOver: Deferred.Deferred<void>) =>
   H.withJournal(H.boot(options), ({ read }) => ({
-    committed: () => Effect.void,
+    onCommitted: () => Effect.void,
     recoverable: () => Effect.succeed([]),
     adopt: () => Effect.succeed([]),
     read: (run, from, limit) =>
@@ -47,8 +47,8 @@ const waiting = (run: RunId, isCaughtUp: Deferred.Deferred<void>) =>
       ...runtime,
       openFeed: (...of) =>
         Effect.map(runtime.openFeed(...of), (feed) => ({
-          takeHere: () => feed.takeHere(),
-          whenDue: (callback) => feed.whenDue(callback),
+          takeAvailable: () => feed.takeAvailable(),
+          whenAvailable: (callback) => feed.whenAvailable(callback),
           pull: Effect.tap(feed.pull, (items) =>
             items.some(({ _tag }) => _tag === "CaughtUp")
               ? Deferred.succeed(isCaughtUp, undefined)

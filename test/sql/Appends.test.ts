@@ -203,9 +203,9 @@ const ambient = (it: Vitest.MethodsNonLive<Needs>) => {
         const journal = yield* RunJournal
         const { fence, run } = yield* claimed()
         const told: Array<number> = []
-        yield* journal.committed({
-          wants: (each) => each === run,
-          take: ({ from }) => void told.push(from)
+        yield* journal.onCommitted({
+          accepts: (each) => each === run,
+          onCommitted: ({ from }) => void told.push(from)
         })
         const events = [Samples.modelTurned(1)]
         const append = journal.append({ run, fence, events, status: "processing" })

@@ -12,7 +12,7 @@ import { onBothEngines } from "./Engines.ts"
 /** A task whose run may begin for a new owner, which lives. */
 const wanted = Effect.fnUntraced(function* (given: Partial<NewTask> = {}) {
   const owner = Samples.unique("owner")
-  yield* RunJournal.use((journal) => journal.beat(owner, 600_000))
+  yield* RunJournal.use((journal) => journal.heartbeat(owner, 600_000))
   const task = Samples.newTask(given)
   const accepted = Samples.runAccepted(task)
   const claim = { owner: `${owner}.1`, lease_ms: 600_000, begins: { owner, accepted } }

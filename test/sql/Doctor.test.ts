@@ -4,7 +4,7 @@ import { Effect, Redacted, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import * as Doctor from "../../layers/compose/Doctor.ts"
 import type { App } from "../../layers/compose/Replay.ts"
-import type { ForTools } from "../../layers/compose/NodeService.ts"
+import type { ToolServices } from "../../layers/compose/NodeService.ts"
 import { start } from "../../layers/compose/NodeService.ts"
 import * as Stores from "../../layers/compose/Stores.ts"
 import { call, layer as scripted } from "../../layers/model/ScriptedModelGateway.ts"
@@ -28,7 +28,7 @@ const refund = (description: string) =>
   )
 const shop = (tools: ReadonlyArray<string>) =>
   AgentSpec.make({ name: AgentName.make("shop"), instructions: "Help customers.", tools })
-type Examined = App<unknown, ForTools>
+type Examined = App<unknown, ToolServices>
 const app: Examined = { agents: [shop(["refund"])], tools: [refund("Pays an order back.")] }
 
 /** The tests' server vacuums nothing, so that what plans cost is the same each time. */

@@ -87,7 +87,7 @@ const look = Effect.fnUntraced(function* (conversation: ConversationId) {
   const [newest] = yield* conversations.list(tenant, 1)
   yield* conversations.list(tenant, 50, newest?.id)
   yield* conversations.list(tenant, 50, newest?.id, H.alice.id)
-  yield* TaskStore.use((tasks) => tasks.before(tenant, conversation, 3, 50))
+  yield* TaskStore.use((tasks) => tasks.endedBefore(tenant, conversation, 3, 50))
   yield* runs.list({ tenant, limit: 50 })
   for (const status of ["pending", "processing", "awaiting_approval"] as const) {
     yield* runs.list({ tenant, limit: 50, status })

@@ -87,7 +87,7 @@ it.live("130 amendments at once wake the listeners of each process once for each
       const heard: Array<RunId | undefined> = []
       return Effect.as(
         Effect.provide(
-          RunJournal.use((journal) => journal.amended((run) => void heard.push(run))),
+          RunJournal.use((journal) => journal.onAmended((run) => void heard.push(run))),
           context
         ),
         heard
@@ -181,7 +181,7 @@ it.live(
         const sql = yield* SqlClient.SqlClient
         const journal = yield* RunJournal
         const heard: Array<RunId | undefined> = []
-        yield* journal.amended((run) => void heard.push(run))
+        yield* journal.onAmended((run) => void heard.push(run))
         yield* sql`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
         WHERE datname = current_database() AND query LIKE 'LISTEN%troupe_amended%'`
         yield* eventually(

@@ -25,7 +25,7 @@ layer(Layer.provideMerge(SqlStores.layer, EmbeddedPostgres.layer), {
         })
       )
       yield* Effect.yieldNow
-      yield* journal.beat("a", 15_000)
+      yield* journal.heartbeat("a", 15_000)
       yield* journal.append(other.next(Samples.callSettled()))
       assert.isUndefined(held[0]!.pollUnsafe())
       yield* Deferred.succeed(gate, undefined)

@@ -62,7 +62,7 @@ onSomeEngines("SqlOutbox", (it) => {
       const sql = yield* SqlClient.SqlClient
       const outbox = yield* Outbox
       let woken = 0
-      yield* outbox.written(() => void woken++)
+      yield* outbox.onWritten(() => void woken++)
       yield* sql
         .withTransaction(
           Effect.andThen(outbox.enqueue([written(), written({ key: "l" })]), Effect.fail("undo"))

@@ -20,12 +20,12 @@ it.live("goes on watching when a listener broke", () =>
     )
     const owners = Context.get(built, Owners)
     let told = 0
-    yield* owners.gone(() => {
+    yield* owners.onExpired(() => {
       if (++told === 1) throw new Error("a bug of a listener")
     })
     for (const times of [1, 2]) {
       const scope = yield* Scope.make()
-      yield* Scope.provide(owners.attend(`brief-${times}`), scope)
+      yield* Scope.provide(owners.register(`brief-${times}`), scope)
       yield* Effect.sleep("1200 millis")
       yield* Scope.close(scope, Exit.void)
       yield* eventually(
@@ -73,10 +73,10 @@ it.live(
         Effect.provideContext(Context.merge(yield* Effect.context<Scope.Scope>(), built)),
         Effect.provideService(Clock.Clock, leaping(clock))
       )
-      const { attend, seemsGone } = Context.get(watching, Owners)
-      yield* attend("living")
+      const { isProbablyDead, register } = Context.get(watching, Owners)
+      yield* register("living")
       yield* eventually(
-        Effect.sync(() => seemsGone("brief")),
+        Effect.sync(() => isProbablyDead("brief")),
         (isGone) => isGone
       )
       const owners = sql`SELECT owner FROM troupe.processes WHERE owner = 'brief'`
@@ -84,10 +84,10 @@ it.live(
       const ms = Number(clock.monotonicTimeNanosUnsafe() - from) / 1_000_000
       assert.isAtLeast(ms, 500)
       yield* eventually(
-        Effect.sync(() => seemsGone("brief")),
+        Effect.sync(() => isProbablyDead("brief")),
         (isGone) => !isGone
       )
-      assert.isFalse(seemsGone("living"))
+      assert.isFalse(isProbablyDead("living"))
     }).pipe(Effect.scoped, Effect.provide(Logger.layer([]))),
   60_000
 )

@@ -158,7 +158,7 @@ const principalReads = Effect.fnUntraced(function* (tenant: Tenant) {
     holders: blobs.heldBy(tenant, conversation, digest),
     file: blobs.read(tenant, digest, 0, limit),
     unknown: runs.unknown({ tenant, limit }),
-    unhosted: runs.unhosted({ tenant, here: [] }),
+    unhosted: runs.unhosted({ tenant, hosted: [] }),
     conversations: conversations.list(tenant, limit),
     conversation: conversations.read(tenant, conversation),
     messages: conversations.messages(tenant, conversation, -1, limit),

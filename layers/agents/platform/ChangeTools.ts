@@ -35,7 +35,7 @@ const handlers = Effect.gen(function* () {
   const changesets = yield* ChangesetStore
   const settings = yield* WorkspaceSettings
   // This is asked again in the transaction of the change, so that nobody can turn the mode on in between.
-  const isAllowed = (tenant: Tenant) => unlessObserving(orToolError(settings.held(tenant)))
+  const isAllowed = (tenant: Tenant) => unlessObserving(orToolError(settings.lockWorkspace(tenant)))
   return ChangeTools.of({
     apply_changeset: Effect.fnUntraced(function* ({ changeset_id }, context) {
       const call = callOf(context)

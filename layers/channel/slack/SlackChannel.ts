@@ -52,7 +52,7 @@ export const adapter: Effect.Effect<
       })
       if (binding === undefined || binding.thread !== undefined || ts === undefined) return
       // Where it cannot be kept, the message is there, and the next one begins a thread.
-      yield* Effect.catch(bindings.begin(binding, ts), ({ message }) =>
+      yield* Effect.catch(bindings.setThread(binding, ts), ({ message }) =>
         Effect.logWarning(`a thread of Slack was not kept: ${message}`)
       )
     })

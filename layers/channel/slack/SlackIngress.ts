@@ -110,7 +110,7 @@ const heard = Effect.fnUntraced(function* (surface: Surface, { event, event_id, 
   const { bot_id, channel, subtype, text = "", thread_ts, user } = event
   if (bot_id !== undefined || subtype !== undefined || user === undefined) return done
   if (thread_ts === undefined || text.trim() === "") return done
-  const binding = yield* bindings.at(config.tenant, slack, channel, thread_ts)
+  const binding = yield* bindings.byThread(config.tenant, slack, channel, thread_ts)
   if (binding === undefined) return done
   const by = people.get(user)
   if (by === undefined) {
@@ -123,7 +123,7 @@ const heard = Effect.fnUntraced(function* (surface: Surface, { event, event_id, 
   if (found === undefined) return done
   yield* agents.send(
     {
-      agent: yield* agents.holder(binding.conversation, by),
+      agent: yield* agents.currentAgent(binding.conversation, by),
       conversation: binding.conversation,
       text: unescaped(text),
       idempotency_key: `slack-${team_id}-${event_id}`.slice(0, 200),

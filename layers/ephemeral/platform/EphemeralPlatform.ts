@@ -154,7 +154,8 @@ const workspaces = ({ of }: Maps): WorkspaceReader["Service"] => ({
 })
 
 const settings = ({ of }: Maps): WorkspaceSettings["Service"] => ({
-  held: (tenant) => Effect.suspend(() => orNotFound(of(tenant).workspace, "workspace", tenant)),
+  lockWorkspace: (tenant) =>
+    Effect.suspend(() => orNotFound(of(tenant).workspace, "workspace", tenant)),
   updateFramework: Effect.fnUntraced(function* (tenant, change, by) {
     const now = yield* Clock.currentTimeMillis
     const { framework_id: id } = change

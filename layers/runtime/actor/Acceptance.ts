@@ -3,8 +3,8 @@
  * supersedes.
  */
 import { Effect } from "effect"
-import type { AgentTask, MaybeSaid } from "../../../src/delivery/AgentTask.ts"
-import { saidOf } from "../../../src/delivery/AgentTask.ts"
+import type { AgentTask, MessageExtras } from "../../../src/delivery/AgentTask.ts"
+import { extrasOf } from "../../../src/delivery/AgentTask.ts"
 import type { RunId } from "../../../src/Ids.ts"
 import { forEachPage } from "../../../src/Pages.ts"
 import { limitsWithin } from "../../../src/run/Nesting.ts"
@@ -29,7 +29,7 @@ type Message = Pick<
   AgentTask,
   "tenant" | "address" | "conversation" | "message" | "by" | "trace_id"
 > &
-  MaybeSaid &
+  MessageExtras &
   Pick<NewTask, "roles">
 
 /** The first event of the task's run. */
@@ -49,7 +49,7 @@ export const runAcceptedOf = ({ loop }: ActorHost, task: Message): RunAccepted =
       task.nested,
       loop.prices?.currency
     ),
-    ...saidOf(task),
+    ...extrasOf(task),
     pins: agent?.pins ?? unpinned
   }
 }

@@ -168,7 +168,7 @@ const claimedEntries = (run: RunId, { entries }: Claim): Committed => {
 
 /** Tells the feed of entries that were committed with the task, before anybody could follow the run. */
 const notifyFeedOfStart = ({ feed }: ActorHost, run: RunId, claim: Claim): void => {
-  if (feed.listener.wants(run)) feed.listener.take(claimedEntries(run, claim))
+  if (feed.listener.accepts(run)) feed.listener.onCommitted(claimedEntries(run, claim))
 }
 
 /** The run as it began with its task; otherwise it begins now. */

@@ -33,7 +33,7 @@ const readersOf = (directory: AgentDirectory["Service"], agent: ResolvedAgent): 
           {
             who: `the agent "${spec.name}"`,
             // The context is meant for all of them, so it may have members that this agent does not read.
-            reader: seen.size === 1 ? context : { ...context, decode: context.beside }
+            reader: seen.size === 1 ? context : { ...context, decode: context.decodeWithExcess }
           }
         ]),
     ...[...tools.values()].flatMap(({ context, spec }) =>

@@ -103,11 +103,11 @@ export const withDecodedArguments = (
         yield* failIfNotBegunBy(services, who, "send", read.conversation)
       return yield* runtime.send(yield* withOwnKey(services, who, read), who)
     }),
-    holder: Effect.fnUntraced(function* (conversation, by) {
+    currentAgent: Effect.fnUntraced(function* (conversation, by) {
       const id = yield* Entries.conversationId(conversation, "conversation")
       const who = yield* Entries.entitled(by, "send")
       yield* failIfNotBegunBy(services, who, "send", id)
-      return yield* runtime.holder(id, who)
+      return yield* runtime.currentAgent(id, who)
     }),
     openFeed,
     watch: (...of) => feedStream(openFeed(...of)),

@@ -105,7 +105,7 @@ export const loadPast = Effect.fnUntraced(function* (
   let tokens = 0
   let hasFiles = false
   // One more than a prompt may hold: that one tells the compactor that there are too many.
-  const ended = yield* stores.tasks.before(tenant, conversation, ordinal, chapters_max + 1)
+  const ended = yield* stores.tasks.endedBefore(tenant, conversation, ordinal, chapters_max + 1)
   for (const task of ended) {
     if (task.ordinal <= (cut?.dropped ?? 0)) break
     // A run in quarantine is left out. The journal has told operators of it.

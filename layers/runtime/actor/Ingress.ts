@@ -53,5 +53,5 @@ export const make = Effect.fnUntraced(function* (host: ActorHost, { begin, wake 
   const settle = (run: RunId, call: CallId, settlement: Settlement, by: Principal) =>
     amend(journal, onDurable, run, (state, now) => settleBy(state, run, call, settlement, by, now))
 
-  return { send, holder: others.holder, deliver, interrupt, settle }
+  return { send, currentAgent: others.currentAgent, deliver, interrupt, settle }
 })

@@ -134,7 +134,7 @@ const failIfAhead = Effect.fnUntraced(function* (
   tasks: TaskStore["Service"],
   { after: { ordinal }, conversation, tenant }: Watched
 ) {
-  const newest = yield* tasks.newest(tenant, conversation)
+  const newest = yield* tasks.newestOrdinal(tenant, conversation)
   if (ordinal <= newest) return
   return yield* new InvalidInput({
     field: "after",

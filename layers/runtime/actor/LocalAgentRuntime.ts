@@ -50,18 +50,21 @@ const make = Effect.gen(function* () {
   // Closed behind all that runs here: watchers are given what ended while it drained.
   yield* Effect.addFinalizer(() => Effect.sync(() => feed.close()))
   const { begin, drain, resume, stop, wake } = yield* ActorFibers.make(host)
-  const { deliver, holder, interrupt, send, settle } = yield* Ingress.make(host, { begin, wake })
+  const { deliver, currentAgent, interrupt, send, settle } = yield* Ingress.make(host, {
+    begin,
+    wake
+  })
   const erasure = yield* SubjectErasure
   const watched = { journal, tasks, deadlines, feed, watch_ms: config.watch_ms }
-  yield* journal.committed(feed.listener)
-  yield* erasure.erased((erased) => forgetErased(host, erased))
+  yield* journal.onCommitted(feed.listener)
+  yield* erasure.onErased((erased) => forgetErased(host, erased))
   const [desk, owners] = [yield* ApprovalDesk, yield* Owners]
   yield* Recovery.start({ host, resume, wake, stop, desk, owners })
   const runtime = withDecodedArguments(
     { digest: yield* Digest.Digest, tasks },
     {
       send,
-      holder: (conversation, { tenant }) => holder(tenant, conversation),
+      currentAgent: (conversation, { tenant }) => currentAgent(tenant, conversation),
       interrupt,
       settle,
       openFeed: (conversation, after, { tenant }) => openFeed(watched, tenant, conversation, after),

@@ -35,7 +35,7 @@ const newestRun = Effect.fnUntraced(function* (
 ) {
   const [head] = yield* loop.journal.unfinished(tenant, address, 1)
   if (head !== undefined) return head.run_id
-  const [task] = yield* tasks.before(tenant, id, ordinal_max, 1)
+  const [task] = yield* tasks.endedBefore(tenant, id, ordinal_max, 1)
   return task?.id
 })
 
@@ -59,7 +59,7 @@ export const make = Effect.fnUntraced(function* (host: ActorHost) {
   const { directory } = host.loop
 
   /** The agent that holds a conversation, to which a message that names none goes. */
-  const holder = Effect.fnUntraced(function* (tenant: Tenant, id: ConversationId) {
+  const currentAgent = Effect.fnUntraced(function* (tenant: Tenant, id: ConversationId) {
     const found = yield* conversations.get(tenant, id)
     if (found === undefined) return yield* new ConversationNotFound({ id })
     return (yield* holderOf(host, found)).agent
@@ -94,7 +94,7 @@ export const make = Effect.fnUntraced(function* (host: ActorHost) {
     return taken
   })
 
-  return { holder, taskForOtherAgent }
+  return { currentAgent, taskForOtherAgent }
 })
 
 export type OtherAgents = Effect.Success<ReturnType<typeof make>>

@@ -64,7 +64,7 @@ const sweep = Effect.fnUntraced(function* (host: ActorHost, wake: WakeActor) {
 })
 
 /** Others appended to a run: its actor looks at it now, or is started. `undefined`: it may have been any run. */
-const onAmended =
+const wakeAmended =
   (host: ActorHost, { resume, wake }: Pick<Services, "resume" | "wake">) =>
   (run: RunId | undefined, claim?: Claim): void => {
     const { background, table } = host
@@ -86,8 +86,8 @@ const onAmended =
  */
 const claimantOf = ({ hosting, loading, owner, table }: ActorHost, owners: Owners): Claimant => ({
   owner,
-  seemsGone: owners.seemsGone,
-  wants: ({ address, needs, run_id, tenant }) =>
+  isProbablyDead: owners.isProbablyDead,
+  accepts: ({ address, needs, run_id, tenant }) =>
     !table.isDraining &&
     !loading.isCrowded &&
     hosting.has(address, needs) &&
@@ -116,17 +116,17 @@ export const start = Effect.fnUntraced(function* ({
   wake
 }: Services): Effect.fn.Return<void, JournalError, Scope.Scope> {
   const { config, hosting, loop, owner, table } = host
-  const heartbeat = () => loop.journal.beat(owner, config.lease_ms)
+  const heartbeat = () => loop.journal.heartbeat(owner, config.lease_ms)
   const recover = sweep(host, wake)
   yield* heartbeat()
-  yield* owners.attend(owner, hosting.hosted)
-  yield* loop.journal.amended(onAmended(host, { resume, wake }), claimantOf(host, owners))
+  yield* owners.register(owner, hosting.hosted)
+  yield* loop.journal.onAmended(wakeAmended(host, { resume, wake }), claimantOf(host, owners))
   // Finalizers run in reverse: the sweeps end first, then the actors, and what those need is closed after them.
   yield* Effect.addFinalizer(() => stop)
   yield* startPeriodic(Math.max(config.lease_ms / 3, 1), heartbeat())
   yield* startPeriodic(config.sweep_ms, Effect.andThen(desk.expire(expired_max), recover))
   // The runs of a process that is gone are taken up now, and not at the next sweep.
-  yield* owners.gone(() => {
+  yield* owners.onExpired(() => {
     if (!table.isDraining) host.background(Effect.ignore(recover))
   })
   yield* recover

@@ -7,9 +7,9 @@ import { Digest, SecureRandom } from "effect/crypto"
 import { AgentNotFound } from "../../../src/agent/AgentSpec.ts"
 import type { AgentSpec } from "../../../src/agent/AgentSpec.ts"
 import { initiatorOf, message_bytes_max } from "../../../src/conversation/Conversation.ts"
-import type { MaybeSaid } from "../../../src/delivery/AgentTask.ts"
+import type { MessageExtras } from "../../../src/delivery/AgentTask.ts"
 import type { AddressConflict, IdempotencyConflict } from "../../../src/delivery/AgentTask.ts"
-import { MessageTooLarge, NestedTooDeep, saidOf } from "../../../src/delivery/AgentTask.ts"
+import { MessageTooLarge, NestedTooDeep, extrasOf } from "../../../src/delivery/AgentTask.ts"
 import type { ConversationId, MessageId, RunId, Tenant } from "../../../src/Ids.ts"
 import { anchoredConversation } from "../../../src/memory/MemoryAnchors.ts"
 import type { ReadPart } from "../../../src/entry/MessageParts.ts"
@@ -212,8 +212,8 @@ export const make = Effect.fnUntraced(function* (
       by: by.id,
       roles: rolesOf(by),
       ...traceOf(id),
-      ...saidOf({
-        ...(message as MaybeSaid),
+      ...extrasOf({
+        ...(message as MessageExtras),
         agent: undefined,
         context,
         context_secrets: secrets === undefined ? undefined : Object.keys(secrets).sort()

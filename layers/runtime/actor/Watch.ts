@@ -43,7 +43,7 @@ class FeedReader extends Deadline implements OpenFeed<Failure> {
   #isCaughtUp = false
   /** When the wait began, in ms of the monotonic clock. */
   #since = 0
-  #due: (() => void) | undefined
+  #callback: (() => void) | undefined
 
   constructor(services: Services, tenant: Tenant, conversation: ConversationId, after: Cursor) {
     super()
@@ -60,15 +60,15 @@ class FeedReader extends Deadline implements OpenFeed<Failure> {
   wake(isUnknown: boolean): void {
     this.#isPending = true
     if (isUnknown) this.#isUnknown = true
-    const due = this.#due
-    if (due === undefined) return
-    this.#due = undefined
-    due()
+    const callback = this.#callback
+    if (callback === undefined) return
+    this.#callback = undefined
+    callback()
   }
 
   fire(): void {
     // Armed again by the next wait.
-    if (this.#due === undefined) return
+    if (this.#callback === undefined) return
     const { deadlines, watch_ms } = this.#services
     const left = this.#since + watch_ms - deadlines.now()
     if (left > 0) deadlines.arm(this, left)
@@ -80,7 +80,7 @@ class FeedReader extends Deadline implements OpenFeed<Failure> {
     this.#watcher.close()
   }
 
-  takeHere(): FeedItems | "wait" | "pull" {
+  takeAvailable(): FeedItems | "wait" | "pull" {
     if (this.#services.feed.isClosed) return "pull"
     while (this.#isPending) {
       const isUnknown = this.#isUnknown
@@ -98,10 +98,10 @@ class FeedReader extends Deadline implements OpenFeed<Failure> {
   }
 
   /** Called at a wakeup, or after `watch_ms`. */
-  whenDue(due: () => void): void {
-    if (this.#isPending) return due()
+  whenAvailable(callback: () => void): void {
+    if (this.#isPending) return callback()
     const { deadlines, watch_ms } = this.#services
-    this.#due = due
+    this.#callback = callback
     this.#since = deadlines.now()
     if (this.index === -1) deadlines.arm(this, watch_ms)
   }
@@ -110,7 +110,7 @@ class FeedReader extends Deadline implements OpenFeed<Failure> {
    * Without a cleanup for interruptions, which each wait would have to allocate (bench row `send`, 1,000 runs): to resume an
    * interrupted wait does nothing.
    */
-  readonly #woken = Effect.callback<void>((resume) => this.whenDue(() => resume(Exit.void)))
+  readonly #woken = Effect.callback<void>((resume) => this.whenAvailable(() => resume(Exit.void)))
 
   readonly #nextWoken = Effect.flatMap(this.#woken, () => this.#next())
 

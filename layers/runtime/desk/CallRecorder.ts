@@ -93,7 +93,7 @@ class Recording implements Recorder {
   readonly observe: ToolCallObserver = (fact) => this.#keep((ns) => recordOf(fact, ns))
 
   readonly attempted: ToolAttemptObserver = (attempt) => {
-    if (attempt.again) this.#keep((ns) => recordOfRetried(attempt, ns))
+    if (attempt.willRetry) this.#keep((ns) => recordOfRetried(attempt, ns))
   }
 
   #keep(make: (timestamp_ns: bigint) => CallRecord): void {

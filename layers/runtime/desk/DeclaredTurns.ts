@@ -6,7 +6,7 @@ import type { Digest } from "effect/crypto"
 import type { Declared, TurnRun } from "../../../src/agent/DeclaredAgent.ts"
 import { contextFor } from "../../../src/run/RunContext.ts"
 import type { ContextReader } from "../../../src/run/RunContext.ts"
-import type { TurnGiven } from "../../../src/run/RunEvent.ts"
+import type { TurnInputs } from "../../../src/run/RunEvent.ts"
 import { ignoreRejection } from "../../../src/IgnoredRejection.ts"
 import type { AgentOfTurn, ResolvedAgent } from "../../../services/AgentDirectory.ts"
 import { digestOf } from "../tool/CallDigests.ts"
@@ -56,7 +56,7 @@ const turnOf = (
   const shown = { instructions, tools: modelTools.map(({ name }) => name) }
   return {
     agent: { ...agent, spec: { ...agent.spec, instructions }, modelTools },
-    given: Effect.map(digestOf(digest, shown), (digest): TurnGiven =>
+    inputs: Effect.map(digestOf(digest, shown), (digest): TurnInputs =>
       without.length === 0 ? { digest } : { digest, without }
     )
   }

@@ -260,7 +260,7 @@ const contextOf = Effect.fnUntraced(function* (spec: AgentSpec, { context }: Dec
     return yield* misdeclared(spec, "context", spec.name, `${misplaced_secret}. ${place_secret}.`)
   }
   return {
-    whole: { decode: closedDecoder(context), beside: plainDecoder(context), secrets },
+    whole: { decode: closedDecoder(context), decodeWithExcess: plainDecoder(context), secrets },
     shown: { decode: plainDecoder(withoutSecrets(context, secrets)), secrets: [] }
   }
 })

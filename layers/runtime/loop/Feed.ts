@@ -200,8 +200,8 @@ export class Feed {
 
   /** For the journal: queues what it has made durable, and wakes those who watch. */
   readonly listener: CommitListener = {
-    wants: (run) => this.#followed.has(run) || this.#shortRuns.has(run),
-    take: (committed) => {
+    accepts: (run) => this.#followed.has(run) || this.#shortRuns.has(run),
+    onCommitted: (committed) => {
       this.#shortRuns.add(committed)
       this.#queue(committed)
     }

@@ -14,7 +14,7 @@ import type { ProviderTool } from "../../../src/agent/ProviderTools.ts"
 import { answerInstruction, fitAnswer } from "../../../src/run/AnswerSchema.ts"
 import { filtered_reason } from "../../../src/run/IncompleteTurn.ts"
 import type { RunInput, Turn } from "../../../src/run/RunDecider.ts"
-import type { ModelTurned, TurnGiven } from "../../../src/run/RunEvent.ts"
+import type { ModelTurned, TurnInputs } from "../../../src/run/RunEvent.ts"
 import type { FrameState, RunState } from "../../../src/run/RunState.ts"
 import type { CallModel } from "../../../src/run/RunWork.ts"
 import { ignoreRejection } from "../../../src/IgnoredRejection.ts"
@@ -48,7 +48,7 @@ export class ModelTurn implements CompactionSubject, TimedWork<Turn, ModelError>
   /** With the instructions and tools of this turn. */
   agent: ResolvedAgent
   /** What the functions of the agent gave. Absent = it has none. */
-  given: TurnGiven | undefined = undefined
+  inputs: TurnInputs | undefined = undefined
   readonly meter: PromptMeter
   /** What the provider may run by itself. */
   offered: ReadonlyArray<ProviderTool> = none_offered
@@ -117,12 +117,12 @@ const begin = (turn: ModelTurn): StartedWork => {
   const found = agentOfTurn(turn, forTurn)
   if (found === undefined) return { effect: Effect.succeed(functionFailed(turn.work)) }
   turn.agent = found.agent
-  return beginWith(turn, found.given)
+  return beginWith(turn, found.inputs)
 }
 
 const no_tools: ModelRequest["tools"] = []
 
-const beginWith = (turn: ModelTurn, given?: Effect.Effect<TurnGiven>): StartedWork => {
+const beginWith = (turn: ModelTurn, inputs?: Effect.Effect<TurnInputs>): StartedWork => {
   const { agent, frame, meter, run, services, state, work } = turn
   if (meter.isOver(state, agent, frame)) {
     const work = cut(turn, "bound")
@@ -162,7 +162,7 @@ const beginWith = (turn: ModelTurn, given?: Effect.Effect<TurnGiven>): StartedWo
     files !== undefined && meter.hasFiles(state, frame)
       ? withFiles(turn, files, request, sink)
       : modelEffect(services, request, sink)
-  turn.effect = given === undefined ? effect : afterTurnGiven(turn, given, effect)
+  turn.effect = inputs === undefined ? effect : withTurnInputs(turn, inputs, effect)
   return turn
 }
 
@@ -191,13 +191,13 @@ const withFiles = (
     modelEffect(services, { ...request, files: loaded }, sink)
   )
 
-const afterTurnGiven = (
+const withTurnInputs = (
   turn: ModelTurn,
-  given: Effect.Effect<TurnGiven>,
+  inputs: Effect.Effect<TurnInputs>,
   effect: ModelTurn["effect"]
 ): ModelTurn["effect"] =>
-  Effect.flatMap(given, (found) => {
-    turn.given = found
+  Effect.flatMap(inputs, (found) => {
+    turn.inputs = found
     return effect
   })
 
@@ -263,7 +263,7 @@ const finished = (
   const turned = checkedTurn(turn, frame, step)
   if (typeof turned === "string") return reportDefect(wanted, Cause.die(new TypeError(turned)))
   if (files !== undefined) Object.assign(turned, { files })
-  if (wanted.given !== undefined) Object.assign(turned, { given: wanted.given })
+  if (wanted.inputs !== undefined) Object.assign(turned, { given: wanted.inputs })
   const schema = answerSchemaOf(wanted)
   const judged = turn.ran === undefined ? turned : withDeclared(wanted, turned)
   const fitted = schema === undefined ? judged : withFit(schema, judged)

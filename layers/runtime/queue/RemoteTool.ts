@@ -153,7 +153,7 @@ const withPreliminaryResults = <A, E>(
     const value = readJson(json)
     if (Result.isSuccess(value)) show(value.success)
   }
-  return Effect.scoped(Effect.andThen(Effect.ignore(queue.shown(id, pass)), wait))
+  return Effect.scoped(Effect.andThen(Effect.ignore(queue.onShown(id, pass)), wait))
 }
 
 /** Sends a call and waits for its result, for `wait_ms` at most. */
@@ -233,7 +233,7 @@ const reconcile = Effect.fnUntraced(function* (
   wait_ms: number
 ) {
   const id = idOf(call)
-  const known = yield* queue.look(id)
+  const known = yield* queue.status(id)
   if (known === undefined) {
     const age = (yield* Clock.currentTimeMillis) - (call.over_at ?? 0)
     return (age < kept_ms ? { _tag: "NotHappened" } : { _tag: "Unknown" }) satisfies Reconciled

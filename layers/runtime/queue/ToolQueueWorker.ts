@@ -132,7 +132,7 @@ const serve = Effect.fnUntraced(function* (worker: Worker) {
         queue.claim({ owner, tools, limit, after, lease_ms }),
       release: queue.release,
       nextDueAt: queue.nextDueAt(tools),
-      added: queue.sent
+      added: queue.onSent
     },
     names,
     config

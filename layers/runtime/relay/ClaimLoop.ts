@@ -205,7 +205,7 @@ export const makeClaimLoop = Effect.fnUntraced(function* <Item extends { readonl
     const drained = Effect.interruptible(FiberSet.awaitEmpty(running))
     return Effect.asVoid(Effect.timeoutOption(drained, stop_ms))
   })
-  yield* (yield* Owners).attend(names.owner, hosted)
+  yield* (yield* Owners).register(names.owner, hosted)
   return {
     isStopping,
     report: claims.report,

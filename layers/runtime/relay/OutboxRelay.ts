@@ -91,7 +91,7 @@ const make: Effect.Effect<void, StoreError, Outbox | DeliveryHandlers | Scope.Sc
         },
         release: outbox.release,
         nextDueAt: outbox.nextDueAt(routes),
-        added: outbox.written
+        added: outbox.onWritten
       },
       yield* makeClaimNames("relay"),
       config,

@@ -3,7 +3,7 @@
  * result.
  */
 import { Effect } from "effect"
-import type { FilePart, GivenFile } from "../../../src/conversation/Part.ts"
+import type { FilePart, FileInput } from "../../../src/conversation/Part.ts"
 import { parts_max } from "../../../src/conversation/Part.ts"
 import type { ToolError } from "../../../src/error/ToolError.ts"
 import { ToolTerminalError, ToolTransientError } from "../../../src/error/ToolError.ts"
@@ -41,7 +41,7 @@ const add = (host: CallHost, file: FilePart): Effect.Effect<FilePart, ToolError>
 export const attachFile = (
   store: PartStore,
   host: CallHost,
-  file: GivenFile
+  file: FileInput
 ): Effect.Effect<FilePart, ToolError> =>
   Effect.suspend(() => {
     const { accepted, run } = host

@@ -4,7 +4,7 @@
  */
 import type { Cause, Deferred, Effect, Exit, Fiber } from "effect"
 import { Context } from "effect"
-import type { FilePart, GivenFile } from "../../../src/conversation/Part.ts"
+import type { FilePart, FileInput } from "../../../src/conversation/Part.ts"
 import type { ToolError } from "../../../src/error/ToolError.ts"
 import type { Spending } from "../../../src/cost/Spending.ts"
 import type { Exception } from "../../../src/error/Exception.ts"
@@ -46,7 +46,7 @@ export interface CallHost {
   /** Files that its body has attached; absent until it has attached one. */
   files?: Array<FilePart>
   /** Stores a file that its body attaches. Absent = its result has no files. */
-  readonly attach?: ((file: GivenFile) => Effect.Effect<FilePart, ToolError>) | undefined
+  readonly attach?: ((file: FileInput) => Effect.Effect<FilePart, ToolError>) | undefined
   /** What its workspace had authorised in advance, in place of a person's approval. Absent = a person approved it, or nobody had to. */
   readonly authorized?: Authorized | undefined
   /**

@@ -65,7 +65,7 @@ export const waitForRetry = Effect.fnUntraced(function* (
       arguments: args,
       attempt,
       error: failureOf(error),
-      again: wait_ms !== undefined,
+      willRetry: wait_ms !== undefined,
       started_at,
       ended_at: clock.currentTimeMillisUnsafe()
     }

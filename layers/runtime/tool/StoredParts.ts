@@ -6,7 +6,7 @@ import { Effect } from "effect"
 import { Digest } from "effect/crypto"
 import type { FilePart, Part } from "../../../src/conversation/Part.ts"
 import { FileTooLarge } from "../../../src/conversation/Part.ts"
-import type { GivenFile } from "../../../src/conversation/Part.ts"
+import type { FileInput } from "../../../src/conversation/Part.ts"
 import { readParts } from "../../../src/entry/MessageParts.ts"
 import type { ReadPart } from "../../../src/entry/MessageParts.ts"
 import { InvalidInput } from "../../../src/entry/InvalidInput.ts"
@@ -55,7 +55,7 @@ const storeFile = Effect.fnUntraced(function* (
 export const storeFileInput = Effect.fnUntraced(function* (
   store: PartStore,
   owner: PartOwner,
-  given: GivenFile,
+  given: FileInput,
   field: string
 ) {
   for (const part of yield* readParts([given], field)) {

@@ -38,8 +38,8 @@ export interface AmendmentWakeups {
    * For use in the transaction that amends: notifies the other processes, and calls this process's listeners after the commit.
    */
   readonly wake: (run: RunId) => Effect.Effect<void, SqlError.SqlError>
-  readonly amended: (
-    woken: AmendmentListener["woken"],
+  readonly onAmended: (
+    listener: AmendmentListener["onAmended"],
     claimant?: Claimant
   ) => Effect.Effect<void, never, Scope.Scope>
 }
@@ -53,7 +53,7 @@ export const make = Effect.fnUntraced(function* (
   const listeners = new Set<AmendmentListener>()
   const call = (run: RunId | undefined, claimed?: ClaimFor) => {
     for (const listener of listeners) {
-      listener.woken(run, claimed?.listener === listener ? claimed.claim : undefined)
+      listener.onAmended(run, claimed?.listener === listener ? claimed.claim : undefined)
     }
   }
   yield* notify.listen(channel, (payload) => {
@@ -71,11 +71,11 @@ export const make = Effect.fnUntraced(function* (
         sql.unsafe(`SELECT pg_notify($1::text, $2::text)`, [channel, sender + run]),
         sql.afterCommit(Effect.sync(() => call(run)))
       ),
-    amended: (woken, claimant) =>
+    onAmended: (onAmended, claimant) =>
       Effect.acquireRelease(
         Effect.sync(() => {
           // Each registration is a new object, because the same function may listen twice.
-          const entry = { woken, claimant }
+          const entry = { onAmended, claimant }
           listeners.add(entry)
           return entry
         }),

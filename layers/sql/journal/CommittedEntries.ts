@@ -1,6 +1,6 @@
 /**
  * Gives listeners the entries that this process has committed. They are decoded from the stored text, exactly as a reader of the
- * journal would get them, and only for runs that a listener wants. Private to this room.
+ * journal would get them, and only for runs that a listener accepts. Private to this room.
  */
 import { Effect } from "effect"
 import type { Scope } from "effect"
@@ -41,8 +41,8 @@ export class CommitListeners {
     const { events, from, run } = stored
     let entries: ReadonlyArray<JournalEntry> | undefined
     for (const listener of this.#listeners) {
-      if (!listener.wants(run)) continue
-      listener.take({
+      if (!listener.accepts(run)) continue
+      listener.onCommitted({
         run,
         from,
         count: events.length,
@@ -63,9 +63,9 @@ export class CommitListeners {
     const last = entries.at(-1)
     if (last === undefined) return
     for (const listener of this.#listeners) {
-      if (!listener.wants(run)) continue
+      if (!listener.accepts(run)) continue
       const entry = { run, from: last.seq, count: 1, isEnd: false, size: 0 }
-      listener.take({ ...entry, entries: () => [last] })
+      listener.onCommitted({ ...entry, entries: () => [last] })
     }
   }
 

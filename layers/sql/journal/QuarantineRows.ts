@@ -1,5 +1,5 @@
 /**
- * Runs in quarantine: marking them, reading their rows as they are stored, and readmitting them. Private to this room.
+ * Runs in quarantine: marking them, reading their rows as they are stored, and releasing them. Private to this room.
  */
 import { Clock, Effect, Result, Schema } from "effect"
 import type { SqlClient, SqlConnection, SqlError } from "effect/sql"
@@ -119,7 +119,7 @@ const raw =
         })
       )
 
-const readmit =
+const liftQuarantine =
   (sql: SqlClient.SqlClient, wake: (run: RunId) => Effect.Effect<void, SqlError.SqlError>) =>
   (run: RunId, tenant: Tenant) =>
     inTransaction(sql)(
@@ -159,8 +159,8 @@ export const make = (
   sql: SqlClient.SqlClient,
   reads: TenantReads["Service"],
   wake: (run: RunId) => Effect.Effect<void, SqlError.SqlError>
-): Pick<RunJournal["Service"], "quarantined" | "raw" | "readmit"> => ({
+): Pick<RunJournal["Service"], "quarantined" | "raw" | "liftQuarantine"> => ({
   quarantined: quarantined(sql, reads),
   raw: raw(sql, reads),
-  readmit: readmit(sql, wake)
+  liftQuarantine: liftQuarantine(sql, wake)
 })

@@ -33,13 +33,13 @@ export const setNeeds = (sql: SqlClient.SqlClient, run: RunId, needs: ReadonlyAr
     needs
   ])
 
-type Leases = "beat" | "release" | "recoverable" | "adopt" | "handOver"
+type Leases = "heartbeat" | "release" | "recoverable" | "adopt" | "handOver"
 
 export const make = (
   sql: SqlClient.SqlClient,
   wake: (run: RunId) => Effect.Effect<void, SqlError.SqlError>
 ): Pick<RunJournal["Service"], Leases> => ({
-  beat: (owner, lease_ms) =>
+  heartbeat: (owner, lease_ms) =>
     done(
       sql.unsafe(
         `WITH old AS (DELETE FROM troupe.processes WHERE expires_at < clock_timestamp() - interval '1 day' AND NOT guarded AND owner <> $1::text)

@@ -164,7 +164,7 @@ const appending = Effect.fnUntraced(function* (
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const wakeups = yield* AmendmentWakeups.make(sql)
-  const { amended, wake } = wakeups
+  const { onAmended, wake } = wakeups
   const markQuarantined = QuarantineRows.marker(sql)
   const listeners = new CommitListeners()
   const take = yield* RunClaims.make(sql)
@@ -192,8 +192,8 @@ const make = Effect.gen(function* () {
     unfinished: reads.unfinished,
     audit: AuditedRuns.make(sql, markQuarantined),
     ...RunLeases.make(sql, wake),
-    amended,
-    committed: (listener) => listeners.listen(listener)
+    onAmended,
+    onCommitted: (listener) => listeners.listen(listener)
   })
 })
 

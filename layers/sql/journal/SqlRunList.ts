@@ -187,15 +187,15 @@ const unhosted_of_tenant = unhostedBeside(
 const unhosted = (
   sql: SqlClient.SqlClient,
   reads: TenantReads["Service"],
-  { here, tenant }: UnhostedQuery
+  { hosted, tenant }: UnhostedQuery
 ) => {
   const found =
     tenant === undefined
-      ? sql.unsafe(unhosted_of_all, [here, null])
+      ? sql.unsafe(unhosted_of_all, [hosted, null])
       : Effect.flatMap(Effect.flatMap(sql.unsafe(living_statement), decodeLiving), (living) =>
           reads.of(tenant)(
             sql.unsafe(unhosted_of_tenant, [
-              here,
+              hosted,
               tenant,
               JSON.stringify(living.map(({ agents }) => agents))
             ])

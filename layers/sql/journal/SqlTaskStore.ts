@@ -8,7 +8,7 @@ import type { SqlError } from "effect/sql"
 import type { StoreError } from "../../../services/StoreError.ts"
 import { TaskStore } from "../../../services/TaskStore.ts"
 import type { AgentTask } from "../../../src/delivery/AgentTask.ts"
-import { TraceAndSaid } from "../../../src/delivery/AgentTask.ts"
+import { TraceAndExtras } from "../../../src/delivery/AgentTask.ts"
 import { AgentName, ConversationId, RunId, Tenant } from "../../../src/Ids.ts"
 import { Roles } from "../../../src/Principal.ts"
 import { StoredTaskStatus } from "./Codes.ts"
@@ -35,7 +35,7 @@ export const TaskRow = Schema.Struct({
   reason: Schema.NullOr(StoredText),
   message: StoredText,
   by: Schema.fromJsonString(Schema.Union([Schema.String, Sender])),
-  trace_id: Schema.fromJsonString(Schema.Union([Schema.String, TraceAndSaid])),
+  trace_id: Schema.fromJsonString(Schema.Union([Schema.String, TraceAndExtras])),
   created_at: Schema.BigInt
 })
 const decodeTasks = rowDecoder(TaskRow, "tasks")
@@ -156,7 +156,7 @@ const listing = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
 
 const decodeCounts = rowDecoder(Schema.Struct({ tasks: Schema.Int }), "conversations")
 
-const newest = (sql: SqlClient.SqlClient, tenant: Tenant, conversation: ConversationId) =>
+const newestOrdinal = (sql: SqlClient.SqlClient, tenant: Tenant, conversation: ConversationId) =>
   sql
     .unsafe(`SELECT tasks FROM troupe.conversations WHERE id = $2::text AND tenant = $1::text`, [
       tenant,
@@ -179,8 +179,8 @@ const make = Effect.gen(function* () {
     read: (tenant, id) => Effect.mapError(read({ tenant, id }), orStoreError),
     ofConversation: (tenant, conversation, after, limit) =>
       Effect.mapError(list({ tenant, conversation, after, limit }), orStoreError),
-    newest: (tenant, conversation) => newest(sql, tenant, conversation),
-    before: (tenant, conversation, ordinal, limit) =>
+    newestOrdinal: (tenant, conversation) => newestOrdinal(sql, tenant, conversation),
+    endedBefore: (tenant, conversation, ordinal, limit) =>
       Effect.mapError(
         tasksOf(
           sql,

@@ -14,9 +14,9 @@ import {
   AddressConflict,
   AgentBusy,
   IdempotencyConflict,
-  isSaidAlike,
+  hasSameExtras,
   MailboxFull,
-  saidOf
+  extrasOf
 } from "../../../src/delivery/AgentTask.ts"
 import { actorKey, addressKey, RunId } from "../../../src/Ids.ts"
 import { spanned } from "../../../src/Spanned.ts"
@@ -59,11 +59,11 @@ const tries_max = 3
 const senderText = ({ by, roles }: NewTask): string =>
   JSON.stringify(roles === undefined ? by : { id: by, roles })
 
-/** The column `trace_id`: only the id of the trace if nothing else is said, otherwise an object. */
+/** The column `trace_id`: only the id of the trace if the message has only a text, otherwise an object. */
 const traceText = (task: NewTask): string => {
-  const said = saidOf(task)
+  const extras = extrasOf(task)
   const { trace_id } = task
-  return JSON.stringify(Object.keys(said).length === 0 ? trace_id : { trace_id, ...said })
+  return JSON.stringify(Object.keys(extras).length === 0 ? trace_id : { trace_id, ...extras })
 }
 
 const textOf = (value: string | undefined): string =>
@@ -135,7 +135,7 @@ const created = ({ at, task }: Wanted, { begun, ordinal }: AcceptanceRow): Agent
   by: task.by,
   ...(task.roles === undefined ? undefined : { roles: task.roles }),
   trace_id: task.trace_id,
-  ...saidOf(task),
+  ...extrasOf(task),
   status: begun ? "processing" : "pending",
   created_at: at
 })
@@ -173,7 +173,7 @@ const answerOf = Effect.fnUntraced(function* (
     case "known": {
       const before =
         (row.earlier === null ? undefined : yield* get(row.earlier)) ?? (yield* taskGone)
-      if (!isSaidAlike(before, task)) return yield* conflict(task)
+      if (!hasSameExtras(before, task)) return yield* conflict(task)
       return { task: before, created: false } satisfies Accepted
     }
     case "other_message":

@@ -211,7 +211,7 @@ const make = Effect.gen(function* () {
         Effect.flatMap(decodeDue),
         Effect.mapBoth({ onSuccess: ([row]) => row?.due_at ?? undefined, onFailure: orStoreError })
       ),
-    written: (listener) =>
+    onWritten: (listener) =>
       Effect.mapError(
         notify.listen(outbox_channel, () => listener()),
         toStoreError

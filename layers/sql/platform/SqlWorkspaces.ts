@@ -121,7 +121,7 @@ export const settings = (of: RecordReads): WorkspaceSettings["Service"] => {
     return workspace
   })
   return {
-    held: (tenant) => Effect.mapError(locked(tenant, "FOR SHARE"), orStoreError),
+    lockWorkspace: (tenant) => Effect.mapError(locked(tenant, "FOR SHARE"), orStoreError),
     updateFramework: Effect.fnUntraced(
       function* (tenant, change, by) {
         const now = yield* Clock.currentTimeMillis

@@ -128,11 +128,11 @@ const make = Effect.gen(function* () {
         ),
         orStoreError
       ),
-    begin: Effect.fn("ChannelBindings.begin")(
+    setThread: Effect.fn("ChannelBindings.setThread")(
       (binding, thread) => Effect.map(beginThread(sql, binding, thread), isAny),
       Effect.mapError(orStoreError)
     ),
-    at: (tenant, channel, address, thread) =>
+    byThread: (tenant, channel, address, thread) =>
       Effect.map(
         read(
           `SELECT ${columns} FROM troupe.channel_bindings

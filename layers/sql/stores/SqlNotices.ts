@@ -4,7 +4,12 @@
 import { Clock, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import type { SqlConnection } from "effect/sql"
-import type { DigestItem, NewNotices, NoticePage, Told } from "../../../services/Notices.ts"
+import type {
+  DigestItem,
+  NewNotices,
+  NoticePage,
+  NoticeRecipient
+} from "../../../services/Notices.ts"
 import { Notices } from "../../../services/Notices.ts"
 import { Outbox } from "../../../services/Outbox.ts"
 import { ChannelName } from "../../../src/conversation/ChannelBinding.ts"
@@ -102,7 +107,7 @@ const takeItems = (sql: SqlClient.SqlClient, before: number, limit: number) =>
 const telling = (sql: SqlClient.SqlClient, outbox: Outbox["Service"]) =>
   Effect.fnUntraced(function* (
     { about, content, tenant }: NewNotices,
-    { digest, messages, recipient }: Told,
+    { digest, messages, recipient }: NoticeRecipient,
     now: number
   ) {
     const made = yield* sql.unsafe(
@@ -222,13 +227,13 @@ const make = Effect.gen(function* () {
       return told.filter((isTold) => isTold).length
     }, Effect.mapError(orStoreError)),
     digest: Effect.fn("Notices.digest")(
-      (before, limit, told) =>
+      (before, limit, messageOf) =>
         inTransaction(sql)(
           Effect.gen(function* () {
             const items = yield* takeItems(sql, before, limit)
             if (items.length === 0) return false
             yield* outbox.enqueue([
-              told(items.map(({ payload, ...item }) => ({ ...item, content: payload })))
+              messageOf(items.map(({ payload, ...item }) => ({ ...item, content: payload })))
             ])
             return true
           })

@@ -212,7 +212,7 @@ const make = Effect.gen(function* () {
     )
   )
   return Owners.of({
-    attend: (owner, agents = []) =>
+    register: (owner, agents = []) =>
       Effect.acquireRelease(
         Effect.sync(() => {
           own.set(owner, agents)
@@ -226,8 +226,8 @@ const make = Effect.gen(function* () {
             )
           })
       ),
-    gone: (listener) => listenIn(listeners, listener),
-    seemsGone: judge.isFree
+    onExpired: (listener) => listenIn(listeners, listener),
+    isProbablyDead: judge.isFree
   })
 })
 

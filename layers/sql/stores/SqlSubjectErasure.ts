@@ -218,7 +218,7 @@ const make = Effect.gen(function* () {
   return SubjectErasure.of({
     erase: erasing(sql, blobs, tell),
     list: listing(sql, reads),
-    erased: (listener) => listenIn(listeners, listener)
+    onErased: (listener) => listenIn(listeners, listener)
   })
 })
 

@@ -5,7 +5,11 @@
 import { Clock, Effect, Option, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import type { ToolQueue } from "../../../services/ToolQueue.ts"
-import { announced_length_max, announced_tools_max, gone_ms } from "../../../services/ToolQueue.ts"
+import {
+  announced_length_max,
+  announced_tools_max,
+  unavailable_listed_ms
+} from "../../../services/ToolQueue.ts"
 import { offersOf } from "../../../src/tool/ToolOffer.ts"
 import { encodeToolSpec, toolKeyOf, ToolSpec } from "../../../src/tool/ToolSpec.ts"
 import { readableRows } from "../engine/DecodedRows.ts"
@@ -51,7 +55,7 @@ export const make = Effect.gen(function* () {
       WITH gone AS (
         DELETE FROM troupe.tool_workers
         WHERE worker <> ${worker}::text AND expires_at <= ${now}::int8
-          AND (keys <@ ${keys}::text[] OR expires_at <= ${now - gone_ms}::int8)
+          AND (keys <@ ${keys}::text[] OR expires_at <= ${now - unavailable_listed_ms}::int8)
       )
       INSERT INTO troupe.tool_workers (worker, provider, keys, tools, expires_at)
       VALUES (${worker}::text, ${JSON.stringify(provider)}::text, ${keys}::text[], ${text}::text,

@@ -185,10 +185,10 @@ type Wakeups = Effect.Success<typeof makeToolWakeups>
 const sending = (
   sql: SqlClient.SqlClient,
   wakeups: Wakeups
-): Methods<"send" | "awaited" | "look" | "withdraw" | "shown"> => ({
+): Methods<"send" | "awaited" | "status" | "withdraw" | "onShown"> => ({
   send: Effect.fn("ToolQueue.send")((message) => send(sql, message), Effect.mapError(orStoreError)),
   awaited: Effect.fn("ToolQueue.awaited")((id) => wakeups.until(id, resultOf(sql, id))),
-  look: Effect.fnUntraced(function* (id) {
+  status: Effect.fnUntraced(function* (id) {
     const row = yield* resultRow(sql, id)
     return row && { status: statuses[row.status], result: row.result ?? undefined }
   }, Effect.mapError(orStoreError)),
@@ -197,14 +197,14 @@ const sending = (
       DELETE FROM troupe.tool_messages WHERE id = ${id}::text AND status = 0 AND deliveries = 0 RETURNING 1`).pipe(
       Effect.mapError(toStoreError)
     ),
-  shown: wakeups.onShown
+  onShown: wakeups.onShown
 })
 
 /** The methods for the loop that claims calls for workers. */
 const claiming = (
   sql: SqlClient.SqlClient,
   wakeups: Wakeups
-): Methods<"claim" | "release" | "nextDueAt" | "sent"> => ({
+): Methods<"claim" | "release" | "nextDueAt" | "onSent"> => ({
   claim: Effect.fn("ToolQueue.claim")(function* ({ after, lease_ms, limit, owner, tools }) {
     const now = yield* Clock.currentTimeMillis
     const wanted = Math.max(0, Math.min(limit, page_max))
@@ -231,7 +231,7 @@ const claiming = (
       Effect.flatMap(decodeDue),
       Effect.mapBoth({ onSuccess: ([row]) => row?.due_at ?? undefined, onFailure: orStoreError })
     ),
-  sent: wakeups.onSent
+  onSent: wakeups.onSent
 })
 
 /** The methods for a worker that runs a call. */

@@ -13,20 +13,20 @@ import { func } from "./OptionShapes.ts"
  * between, it is not called; use `watch` or the journal for what must not be missed. Nothing waits for its result. An error that
  * it throws, or the rejection of a promise that it returns, is logged.
  */
-export interface GivenObservers {
+export interface ObserversInput {
   /** Called with each finished call, including refused ones: its metadata, arguments and outcome, as they are journaled. */
   readonly call?: ToolCallObserver
   /** Called with each model turn and each use of a model by a tool: its agent, its tokens and, with `prices`, its cost. */
   readonly turn?: ModelTurnObserver
 }
 
-export const GivenObservers = Schema.Struct({
+export const ObserversInput = Schema.Struct({
   call: Schema.optionalKey(func),
   turn: Schema.optionalKey(func)
 })
 
 /** Adds these functions to the existing observers. */
-export const layer = ({ call, turn }: GivenObservers = {}): Layer.Layer<never> =>
+export const layer = ({ call, turn }: ObserversInput = {}): Layer.Layer<never> =>
   Layer.merge(
     Layer.effect(
       ToolCallObservers,

@@ -22,7 +22,7 @@ const options = (metadata: SharedV4ProviderMetadata | undefined) =>
 /** What the provider's own tool was called with; nothing where it cannot be read. */
 const parsed = (text: string): unknown => Result.getOrElse(readJson(text), () => ({}))
 
-export class SoFar {
+export class AssistantParts {
   private readonly list: Array<() => AssistantPart> = []
 
   wrote(type: "text" | "reasoning", piece: Piece): void {
