@@ -15,7 +15,7 @@ import { WorkspaceSettings } from "../../services/platform/WorkspaceSettings.ts"
 import { StoreError } from "../../services/StoreError.ts"
 import { CallId, Tenant } from "../../src/Ids.ts"
 import type { ClusterRecord } from "../../src/platform/contracts/FailureCluster.ts"
-import { FrameworkId } from "../../src/platform/contracts/RecordId.ts"
+import { ClusterId, FrameworkId } from "../../src/platform/contracts/RecordId.ts"
 import { permissionOf } from "../../src/tool/SideEffects.ts"
 import { toolKeyOf } from "../../src/tool/ToolSpec.ts"
 import { sample } from "./Records.ts"
@@ -294,8 +294,8 @@ describe("distill_failure_patterns", () => {
         reader.clusters(tenant, { limit: 1 })
       )
       const many = Array.from({ length: 2_001 }, (_, n): ClusterRecord => {
-        const status = n < 2_000 ? "resolved" : "open"
-        const cluster = { ...record!.cluster, cluster_id: `cluster-${n}` }
+        const status = n < 2_000 ? "resolved" : "new"
+        const cluster = { ...record!.cluster, cluster_id: ClusterId.make(`cluster-${n}`) }
         return { cluster, triage: { ...record!.triage, status } }
       })
       const reader = FailureClusterReader.of({
