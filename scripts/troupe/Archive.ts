@@ -1,7 +1,6 @@
 /**
  * `troupe export` writes runs that have ended to a file, and `troupe import` brings them into a database.
  */
-import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { Clock, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
@@ -11,6 +10,7 @@ import * as RunExport from "../../layers/sql/archive/RunExport.ts"
 import * as RunImport from "../../layers/sql/archive/RunImport.ts"
 import { toggle, unreadableCommand } from "../command/CommandLine.ts"
 import { Refused } from "../command/Refused.ts"
+import { databasesIn } from "./StoreLocation.ts"
 import { dataFlag, endWith, overNewStore, overStore, say, tenantFlag, where } from "./Stored.ts"
 
 const file = Argument.String("file").pipe(Argument.withMetavar("FILE"))
@@ -80,7 +80,7 @@ const importing = Effect.fnUntraced(function* ({
   })
   const made = Effect.gen(function* () {
     const directory = data ?? ""
-    if ([directory, join(directory, "db")].some((each) => existsSync(join(each, "pgdata")))) {
+    if (databasesIn(directory).length > 0) {
       return yield* new Refused({ message: `there is a store in ${directory}: leave --new out` })
     }
     // Before anything is made.
