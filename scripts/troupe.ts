@@ -78,10 +78,15 @@ const runOf = (text: string): Effect.Effect<RunId, Refused> =>
 
 const decodeJson = Schema.decodeUnknownSync(Schema.fromJsonString(Schema.Unknown))
 
+/** Of the system, where it is the reason. */
+const codeOf = (error: unknown): string =>
+  error instanceof Error && "code" in error ? ` (${String(error.code)})` : ""
+
 const policyOf = (file: string): Effect.Effect<Policy, Refused> =>
   Effect.try({
     try: () => decodeJson(readFileSync(file, "utf8")),
-    catch: () => new Refused({ message: `--policy ${file} cannot be read as JSON` })
+    catch: (error) =>
+      new Refused({ message: `--policy ${file} cannot be read as JSON${codeOf(error)}` })
   }).pipe(
     Effect.flatMap(
       Schema.decodeUnknownEffect(Policy, { onExcessProperty: "error", errors: "all" })
@@ -114,7 +119,8 @@ const tryPolicy = Effect.fnUntraced(function* (flags: Flags, file: string): Read
 const write = (file: string, text: string) =>
   Effect.try({
     try: () => writeFileSync(file, text),
-    catch: () => new Refused({ message: `--to-test ${file} cannot be written` })
+    catch: (error) =>
+      new Refused({ message: `--to-test ${file} cannot be written${codeOf(error)}` })
   })
 
 const replay = Effect.fnUntraced(function* (flags: Flags): Read {

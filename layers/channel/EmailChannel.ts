@@ -36,6 +36,23 @@ export class EmailDriverMissing extends Schema.TaggedError<EmailDriverMissing>()
   { message: Schema.String }
 ) {}
 
+/** The configuration is invalid. */
+export class EmailMisconfigured extends Schema.TaggedError<EmailMisconfigured>()(
+  "EmailMisconfigured",
+  { field: Schema.String, message: Schema.String }
+) {}
+
+/** What is not set would not fail a start: without a host, mails and the password would go to this machine. */
+const wrongIn = ({ from, host, port }: EmailConfig["Service"]): EmailMisconfigured | undefined => {
+  if (host.trim() === "") return new EmailMisconfigured({ field: "host", message: "it is empty" })
+  if (!Number.isInteger(port) || port < 1 || port > 65_535) {
+    return new EmailMisconfigured({ field: "port", message: "it is a number from 1 to 65535" })
+  }
+  return from.includes("@")
+    ? undefined
+    : new EmailMisconfigured({ field: "from", message: "it has no address" })
+}
+
 const timeout_ms_default = 10_000
 const subject_max = 120
 
@@ -121,36 +138,40 @@ const send = (
   })
 }
 
-export const adapter: Effect.Effect<ChannelAdapter, EmailDriverMissing, EmailConfig> = Effect.gen(
-  function* () {
-    const config = yield* EmailConfig
-    const { from, host, plain = false, port, secure = false } = config
-    const { timeout_ms = timeout_ms_default } = config
-    const { createTransport } = yield* load
-    const transport = createTransport({
-      host,
-      port,
-      secure,
-      requireTLS: !secure && !plain,
-      ignoreTLS: plain,
-      ...(config.user === undefined
-        ? undefined
-        : {
-            auth: {
-              user: config.user,
-              pass: config.password === undefined ? "" : Redacted.value(config.password)
-            }
-          }),
-      connectionTimeout: timeout_ms,
-      greetingTimeout: timeout_ms,
-      socketTimeout: timeout_ms
-    })
-    return {
-      name: email,
-      deliver: (outgoing, { id }) =>
-        mailbox.test(outgoing.address)
-          ? Effect.asVoid(send(transport, from, outgoing, id))
-          : Effect.fail(new DeliveryRefused({ message: "the address is no mailbox" }))
-    }
+export const adapter: Effect.Effect<
+  ChannelAdapter,
+  EmailDriverMissing | EmailMisconfigured,
+  EmailConfig
+> = Effect.gen(function* () {
+  const config = yield* EmailConfig
+  const wrong = wrongIn(config)
+  if (wrong !== undefined) return yield* wrong
+  const { from, host, plain = false, port, secure = false } = config
+  const { timeout_ms = timeout_ms_default } = config
+  const { createTransport } = yield* load
+  const transport = createTransport({
+    host,
+    port,
+    secure,
+    requireTLS: !secure && !plain,
+    ignoreTLS: plain,
+    ...(config.user === undefined
+      ? undefined
+      : {
+          auth: {
+            user: config.user,
+            pass: config.password === undefined ? "" : Redacted.value(config.password)
+          }
+        }),
+    connectionTimeout: timeout_ms,
+    greetingTimeout: timeout_ms,
+    socketTimeout: timeout_ms
+  })
+  return {
+    name: email,
+    deliver: (outgoing, { id }) =>
+      mailbox.test(outgoing.address)
+        ? Effect.asVoid(send(transport, from, outgoing, id))
+        : Effect.fail(new DeliveryRefused({ message: "the address is no mailbox" }))
   }
-)
+})

@@ -15,12 +15,13 @@ import { Notices } from "../../services/Notices.ts"
 import { StoreError } from "../../services/StoreError.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
 import type { Approval } from "../../src/approval/Approval.ts"
-import type { ChannelBinding, ChannelName } from "../../src/conversation/ChannelBinding.ts"
-import { ChannelPlace, in_app } from "../../src/conversation/ChannelBinding.ts"
+import type { ChannelBinding } from "../../src/conversation/ChannelBinding.ts"
+import { ChannelName, ChannelPlace, in_app } from "../../src/conversation/ChannelBinding.ts"
 import type { ConversationMessage } from "../../src/conversation/Conversation.ts"
 import { customerContent } from "../../src/conversation/CustomerView.ts"
 import { cutText } from "../../src/CutText.ts"
 import { modeOf, NoticeContent, notice_units_max } from "../../src/delivery/Notice.ts"
+import { InvalidInput } from "../../src/entry/InvalidInput.ts"
 import type { NewOutboxMessage, OutboxMessage } from "../../src/delivery/Outbox.ts"
 import { ApprovalId, ConversationId } from "../../src/Ids.ts"
 import type { MessageId, Tenant } from "../../src/Ids.ts"
@@ -54,6 +55,11 @@ export class NotificationConfig extends Context.Reference<{
    * The wait before a failed channel is tried again if it does not state a wait, in ms. Each further wait is four times as long.
    */
   readonly retry_ms: number
+  /**
+   * How long one delivery may take, in ms; absent = 25,000. The relay's own limit has to be longer: after that, it waits only
+   * seconds before the next attempt.
+   */
+  readonly deliver_ms?: number | undefined
 }>("troupe/layers/channel/NotificationConfig", {
   defaultValue: () => ({ digest_ms: 86_400_000, retention_ms: 90 * 86_400_000, retry_ms: 15_000 })
 }) {}
@@ -213,17 +219,54 @@ const withoutSettled = (
     )
   )
 
+const deliver_ms_default = 25_000
+
+/**
+ * Turns a delivery that throws, or does not end, into one that failed: an adapter whose client throws where its server is away is
+ * tried again for as long as others are.
+ */
+const whole = (
+  name: ChannelName,
+  deliver_ms: number,
+  delivery: Effect.Effect<void, DeliveryFailed | DeliveryRefused>
+): Effect.Effect<void, DeliveryFailed | DeliveryRefused> =>
+  delivery.pipe(
+    Effect.catchDefect((defect) =>
+      Effect.andThen(
+        Effect.logError(`the adapter of the channel ${name} threw`, defect),
+        Effect.fail(
+          new DeliveryFailed({
+            message: `the adapter threw: ${defect instanceof Error ? defect.message : "something that is no error"}`
+          })
+        )
+      )
+    ),
+    Effect.timeoutOrElse({
+      duration: deliver_ms,
+      orElse: () =>
+        Effect.fail(new DeliveryFailed({ message: `no answer within ${deliver_ms} ms` }))
+    })
+  )
+
+type Times = Effect.Success<typeof NotificationConfig>
+
 const delivering =
   (
     { deliver, name }: ChannelAdapter,
     approvals: ApprovalRecords["Service"],
-    retry_ms: number
+    { deliver_ms = deliver_ms_default, retry_ms }: Times
   ): DeliveryHandler =>
   (message) => {
     const outgoing = Option.getOrUndefined(decodeOutgoing(message.payload))
     if (outgoing === undefined) return Effect.fail(unreadable)
     return Effect.flatMap(withoutSettled(approvals, outgoing), (open) =>
-      open.contents.length === 0 ? Effect.void : deliver(open, message)
+      open.contents.length === 0
+        ? Effect.void
+        : whole(
+            name,
+            deliver_ms,
+            Effect.suspend(() => deliver(open, message))
+          )
     ).pipe(
       Effect.mapError((error) => withWait(error, message.attempts, retry_ms)),
       Effect.tapError((error) =>
@@ -240,7 +283,7 @@ const makeHandlers = Effect.fnUntraced(function* (adapters: ReadonlyArray<Channe
   const conversations = yield* ConversationStore
   const approvals = yield* ApprovalRecords
   const tasks = yield* TaskStore
-  const { retry_ms } = yield* NotificationConfig
+  const times = yield* NotificationConfig
   const tell = yield* teller(new Set(adapters.map(({ name }) => name)))
 
   const answered: DeliveryHandler = Effect.fnUntraced(function* ({ payload, tenant }) {
@@ -292,7 +335,7 @@ const makeHandlers = Effect.fnUntraced(function* (adapters: ReadonlyArray<Channe
     [answered_topic, answered],
     [asked_topic, asked],
     ...adapters.map(
-      (adapter) => [topicOf(adapter.name), delivering(adapter, approvals, retry_ms)] as const
+      (adapter) => [topicOf(adapter.name), delivering(adapter, approvals, times)] as const
     )
   ]
   return rooms
@@ -307,11 +350,26 @@ export type Foundation =
   | SecureRandom.SecureRandom
   | TaskStore
 
+const isName = Schema.is(ChannelName)
+
+/** An adapter is made by an Effect of the application, which in JavaScript may give anything. */
+const failUnlessAdapters = (given: ReadonlyArray<unknown>) =>
+  Effect.forEach(given, (adapter, index) => {
+    const { deliver, name } = Object(adapter) as {
+      readonly deliver?: unknown
+      readonly name?: unknown
+    }
+    if (isName(name) && typeof deliver === "function") return Effect.void
+    const message =
+      "Expected an Effect of { name, deliver }: a name in lower case, at most 32 characters, and a function"
+    return Effect.fail(new InvalidInput({ field: `channels.${index}`, message }))
+  })
+
 /** The outbox handlers that write notices, and those that deliver to channels. A channel without an adapter gets nothing. */
 export const handlers = <E, R>(
   adapters: ReadonlyArray<Effect.Effect<ChannelAdapter, E, R>>
-): Effect.Effect<RoomHandlers, E, R | Foundation> =>
-  Effect.flatMap(Effect.all(adapters), makeHandlers)
+): Effect.Effect<RoomHandlers, E | InvalidInput, R | Foundation> =>
+  Effect.all(adapters).pipe(Effect.tap(failUnlessAdapters), Effect.flatMap(makeHandlers))
 
 /**
  * Sends one message to each address with the notices that have waited since before `before` (ms since 1970), together with all

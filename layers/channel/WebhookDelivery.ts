@@ -105,6 +105,21 @@ const signatureOf = (
 
 const timeout_ms_default = 10_000
 
+/** Why no request could be made with this configuration: each event would be a dead letter, after its last attempt. */
+const wrongIn = (
+  config: WebhookConfig["Service"],
+  timeout_ms: number
+): WebhookMisconfigured | undefined => {
+  const url = URL.parse(config.url)
+  if (url === null || !/^https?:$/.test(url.protocol) || `${url.username}${url.password}` !== "") {
+    const message = "It is a URL that begins with https:// or http://, without a user or password."
+    return new WebhookMisconfigured({ field: "url", message })
+  }
+  return timeout_ms > 0
+    ? undefined
+    : new WebhookMisconfigured({ field: "timeout_ms", message: "It is more than 0 ms." })
+}
+
 /** Statuses that ask for a later retry: Request Timeout, Too Early, Too Many Requests. */
 const later: ReadonlySet<number> = new Set([408, 425, 429])
 
@@ -128,6 +143,8 @@ export const handlers: Effect.Effect<RoomHandlers, WebhookMisconfigured, Webhook
   Effect.gen(function* () {
     const config = yield* WebhookConfig
     const { source = "troupe", timeout_ms = timeout_ms_default, url } = config
+    const wrong = wrongIn(config, timeout_ms)
+    if (wrong !== undefined) return yield* wrong
     const fetch = judgedFetch({ allow: yield* rangesOf(config.allow_ranges ?? []) })
     const keys = yield* keysOf(config.secret)
     const context = yield* Layer.build(FetchHttpClient.layer)

@@ -3,11 +3,13 @@
  * is followed until it asks or ends, its questions are answered in the order in which they were asked, and it is followed again.
  */
 import { Effect, Schema } from "effect"
+import { InvalidInput } from "../../src/entry/InvalidInput.ts"
 import type { Approval } from "../../src/approval/Approval.ts"
 import type { AnyDecision } from "../../src/approval/DecisionPayload.ts"
 import type { Principal } from "../../src/Principal.ts"
 import type { Answer } from "./Answer.ts"
 import type { NodeService } from "./NodeService.ts"
+import { isObject } from "./OptionShapes.ts"
 import { Troupe } from "./Troupe.ts"
 
 /**
@@ -43,6 +45,22 @@ const decisionFor = (rules: ApprovalRules, approval: Approval): AnyDecision | un
   return Object.hasOwn(rules, name) ? rules[name] : rules["*"]
 }
 
+/** The decision of the rules, or why they have none: a program in JavaScript may hand over anything. */
+const decided = (
+  rules: ApprovalRules,
+  approval: Approval
+): Effect.Effect<AnyDecision | undefined, InvalidInput> => {
+  const refused = (message: string) => Effect.fail(new InvalidInput({ field: "rules", message }))
+  const given: unknown = rules
+  if (typeof given !== "function" && (!isObject(given) || Array.isArray(given))) {
+    return refused("Expected decisions by the names of tools, or a function of the question")
+  }
+  const decision = decisionFor(rules, approval)
+  return (decision as unknown) instanceof Promise
+    ? refused("their function gives a promise: it has to return the decision itself")
+    : Effect.succeed(decision)
+}
+
 const driveRun = Effect.fnUntraced(function* <E, R>(
   run: string,
   rules: ApprovalRules,
@@ -54,7 +72,7 @@ const driveRun = Effect.fnUntraced(function* <E, R>(
     const answer = yield* follow
     const before = decisions.length
     for (const approval of answer.status === "awaiting_approval" ? answer.approvals : []) {
-      const decision = decisionFor(rules, approval)
+      const decision = yield* decided(rules, approval)
       if (decision === undefined) continue
       if (decisions.length === decisions_max) {
         return yield* new TooManyQuestions({ run, decisions: decisions_max })

@@ -15,6 +15,7 @@ import type { AgentMemories } from "../../services/AgentMemory.ts"
 import type { RoomHandlers } from "../../services/DeliveryHandlers.ts"
 import type { EventInbox } from "../../services/EventInbox.ts"
 import type { EventIntake } from "../../services/EventIntake.ts"
+import type { InvalidInput } from "../../src/entry/InvalidInput.ts"
 import type { Notices } from "../../services/Notices.ts"
 import * as LocalEventIntake from "../channel/LocalEventIntake.ts"
 import * as NotificationService from "../channel/NotificationService.ts"
@@ -36,7 +37,7 @@ export interface Options<A extends Adapter = Adapter> {
 type Deliveries<E, R> = ReadonlyArray<
   Effect.Effect<
     RoomHandlers,
-    E,
+    E | InvalidInput,
     R | EventIntake | Exclude<NotificationService.Foundation, SecureRandom.SecureRandom>
   >
 >

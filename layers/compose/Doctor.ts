@@ -10,7 +10,7 @@ import * as DirectoryChecks from "../sql/examination/DirectoryChecks.ts"
 import type { Finding } from "../sql/examination/Finding.ts"
 import { fault, ok, unknown, warning } from "../sql/examination/Finding.ts"
 import type { Engine } from "../sql/examination/ServerChecks.ts"
-import { orAway } from "../sql/examination/AwayStore.ts"
+import { orAway, orUnopened } from "../sql/examination/AwayStore.ts"
 import * as ServerChecks from "../sql/examination/ServerChecks.ts"
 import * as WorkChecks from "../sql/examination/WorkChecks.ts"
 import type { App } from "./Replay.ts"
@@ -105,6 +105,7 @@ export const examineDirectory = Effect.fnUntraced(function* <E, R>(
   const found = yield* examine("PGlite", app).pipe(
     Effect.map((findings) => [ok("lock", "no other process uses the directory"), ...findings]),
     Effect.provide(Layer.merge(Pglite.layer({ directory }), toolStores)),
+    orUnopened,
     orAway,
     Effect.catchIf(
       (error) => error instanceof DirectoryUnusable,

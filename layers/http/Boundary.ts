@@ -117,7 +117,7 @@ const empty = (endpoint: HttpApiEndpoint.Top): Problem<400> => {
     400,
     "malformed-json",
     "Malformed JSON",
-    `The body is empty: a JSON object with ${members.join(", ")} is needed.`
+    `The body is empty: a JSON object${members.length === 0 ? "" : ` with ${members.join(", ")}`} is needed.`
   )
 }
 const brokenText = makeProblem(

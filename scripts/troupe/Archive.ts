@@ -1,16 +1,17 @@
 /**
  * `troupe export` writes runs that have ended to a file, and `troupe import` brings them into a database.
  */
-import { existsSync } from "node:fs"
 import { join } from "node:path"
-import { Clock, Effect, Option } from "effect"
+import { Clock, Effect, Option, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import * as Stores from "../../layers/compose/Stores.ts"
 import * as ArchiveFile from "../../layers/sql/archive/ArchiveFile.ts"
 import * as RunExport from "../../layers/sql/archive/RunExport.ts"
 import * as RunImport from "../../layers/sql/archive/RunImport.ts"
+import { IsoTime } from "../../src/delivery/AgeRange.ts"
 import { toggle, unreadableCommand } from "../command/CommandLine.ts"
 import { Refused } from "../command/Refused.ts"
+import { databasesIn } from "./StoreLocation.ts"
 import { dataFlag, endWith, overNewStore, overStore, say, tenantFlag, where } from "./Stored.ts"
 
 const file = Argument.String("file").pipe(Argument.withMetavar("FILE"))
@@ -26,7 +27,12 @@ const exportFlags = {
     Flag.optional,
     Flag.map(Option.getOrUndefined)
   ),
-  before: Flag.Date("before").pipe(
+  before: Flag.String("before").pipe(
+    Flag.filter(
+      Schema.is(IsoTime),
+      () => "a date that exists, such as 2026-01-31 (UTC), or a date and time with a zone"
+    ),
+    Flag.map((text) => Date.parse(text)),
     Flag.withMetavar("DATE"),
     Flag.withDescription("only runs that ended earlier, such as 2026-01-31"),
     Flag.optional
@@ -40,7 +46,7 @@ const exporting = ({
   file,
   tenant
 }: Command.Command.Config.Infer<typeof exportFlags>) => {
-  const chosen = { tenant, before: Option.getOrUndefined(before)?.getTime() }
+  const chosen = { tenant, before: Option.getOrUndefined(before) }
   const work = Effect.gen(function* () {
     const at = yield* Clock.currentTimeMillis
     const { broken, runs: count } = yield* ArchiveFile.writeFile(file, (write) =>
@@ -80,7 +86,7 @@ const importing = Effect.fnUntraced(function* ({
   })
   const made = Effect.gen(function* () {
     const directory = data ?? ""
-    if ([directory, join(directory, "db")].some((each) => existsSync(join(each, "pgdata")))) {
+    if (databasesIn(directory).length > 0) {
       return yield* new Refused({ message: `there is a store in ${directory}: leave --new out` })
     }
     // Before anything is made.

@@ -1,10 +1,10 @@
 /**
  * Finds the store that a command reads: a server, or the directory of a service.
  */
-import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { Effect, Option } from "effect"
 import type { Redacted } from "effect"
+import { database_directory, hasDatabase } from "../../layers/sql/engine/DirectoryLock.ts"
 import type { Unusable } from "../start/Environment.ts"
 import * as Environment from "../start/Environment.ts"
 import { Refused } from "../command/Refused.ts"
@@ -15,8 +15,12 @@ export interface StoreLocation {
   readonly directory: string
 }
 
-/** The directory that PGlite makes in the one that it is given. */
-const files = "pgdata"
+/** What an embedded service was given, and where `npm start` keeps its own. */
+const candidatesOf = (named: string): ReadonlyArray<string> => [named, join(named, "db")]
+
+/** The directories with a database among those that the name may mean. */
+export const databasesIn = (named: string): ReadonlyArray<string> =>
+  candidatesOf(named).filter(hasDatabase)
 
 /** `data`: the value of `--data`, which wins over the environment. Creates no files. */
 export const storeLocation = Effect.fnUntraced(function* (
@@ -25,11 +29,11 @@ export const storeLocation = Effect.fnUntraced(function* (
   const settings = yield* Environment.readSettings
   const database = data === undefined ? settings.database : Option.none()
   const named = data ?? settings.data
-  // What an embedded service was given, and where `npm start` keeps its own.
-  const candidates = [named, join(named, "db")]
-  const found = candidates.filter((directory) => existsSync(join(directory, files)))
+  const found = databasesIn(named)
   if (Option.isNone(database) && found.length !== 1) {
-    const looked = candidates.map((directory) => join(directory, files)).join(" and ")
+    const looked = candidatesOf(named)
+      .map((directory) => join(directory, database_directory))
+      .join(" and ")
     return yield* new Refused({
       message:
         found.length === 0

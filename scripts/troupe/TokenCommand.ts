@@ -31,10 +31,19 @@ interface Place {
   readonly json: boolean
 }
 
+/** The name of the user; its number where the machine has no name for it, as in a container of an arbitrary user. */
+export const userName = (look: () => { readonly username: string } = userInfo): string => {
+  try {
+    return look().username
+  } catch {
+    return `user ${process.geteuid?.() ?? "without a name"}`
+  }
+}
+
 /** Who may open the store may do anything in it: the tokens say which user of this machine it was. */
 const admin = (tenant: string): Principal =>
   new Principal({
-    id: `command line (${userInfo().username})`,
+    id: `command line (${userName()})`,
     tenant: Tenant.make(tenant),
     roles: ["admin"]
   })

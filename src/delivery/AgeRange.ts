@@ -2,6 +2,7 @@
  * The time range of a query for dead letters: an age (`24h` = the last 24 hours), or two times.
  */
 import { Schema } from "effect"
+import { isExistingTime } from "./ExistingTime.ts"
 
 const minute_ms = 60_000
 const day_ms = 24 * 60 * minute_ms
@@ -22,12 +23,12 @@ const Age = Schema.String.check(
 const isoPattern =
   /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2}))?$/
 
-const IsoTime = Schema.String.check(
+export const IsoTime = Schema.String.check(
   Schema.isPattern(isoPattern, {
     description:
       "an ISO 8601 date, or a date and time with a zone, for example 2026-11-22T09:30:00Z"
   }),
-  Schema.makeFilter((text: string) => !Number.isNaN(Date.parse(text)) || "a time that exists")
+  Schema.makeFilter((text: string) => isExistingTime(text) || "a time that exists")
 )
 
 const Between = Schema.Struct({

@@ -5,6 +5,7 @@
 import { Effect, Schema } from "effect"
 import type { InvalidInput } from "../entry/InvalidInput.ts"
 import { inputReader } from "../entry/InvalidInput.ts"
+import { isExistingTime } from "./ExistingTime.ts"
 import type { ConversationId, RunId } from "../Ids.ts"
 
 const attribute_max = 200
@@ -27,7 +28,7 @@ const Time = Schema.String.check(
       description: "an RFC 3339 time with a zone, for example 2026-11-22T09:30:00Z"
     }
   ),
-  Schema.makeFilter((text: string) => !Number.isNaN(Date.parse(text)) || "a time that exists")
+  Schema.makeFilter((text: string) => isExistingTime(text) || "a time that exists")
 )
 
 /** Whether the media type is JSON (`application/json`, `text/json`, `...+json`), with any parameters. */
@@ -150,6 +151,6 @@ export class EventOutOfTime extends Schema.TaggedError<EventOutOfTime>()("EventO
   retention_ms: Schema.Int
 }) {
   override get message(): string {
-    return `an event is taken from ${this.retention_ms} ms after its time to an hour before it`
+    return `an event is taken until ${this.retention_ms} ms after its time, which may be an hour ahead`
   }
 }

@@ -159,6 +159,12 @@ for (const [where, stores] of S.stores) {
           assert.strictEqual(answer.status, status, `${JSON.stringify(event)}\n${answer.text}`)
           assert.strictEqual(answer.json.type, `urn:troupe:problem:${name}`)
         }
+        const empty = yield* S.ask("/v1/events", {
+          as: "platform",
+          headers: S.structured,
+          body: ""
+        })
+        assert.strictEqual(empty.json.detail, "The body is empty: a JSON object is needed.")
         const list = yield* S.ask("/v1/conversations", { as: "olga" })
         assert.deepStrictEqual(list.json.items, [])
         assert.strictEqual((yield* S.publish(ok)).json.received, "new")

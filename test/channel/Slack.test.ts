@@ -309,10 +309,17 @@ describe("Slack", () => {
           const answer = yield* fromSlack(said("hello", given, `Ev-${index}`))
           assert.strictEqual(answer.status, 200)
         }
+        // A person's, which Slack marks.
+        for (const subtype of ["thread_broadcast", "file_share", "me_message"]) {
+          yield* fromSlack(said(subtype, { thread_ts, subtype }, `Ev-${subtype}`))
+        }
         const foreign = said("hello", { thread_ts }).replace('"T1"', '"T2"')
         assert.strictEqual((yield* fromSlack(foreign)).status, 401)
         const tasks = yield* TaskStore.use((all) => all.ofConversation(S.acme, scan, 0, 10))
-        assert.lengthOf(tasks, 1)
+        assert.deepStrictEqual(
+          tasks.slice(1).map(({ message }) => message),
+          ["thread_broadcast", "file_share", "me_message"]
+        )
         // Of all of these one is somebody here, who is told.
         const told = slack.posted.filter(({ method }) => method === "chat.postEphemeral")
         assert.lengthOf(told, 1)

@@ -236,6 +236,10 @@ describe("WebhookDelivery", () => {
       assert.strictEqual(hook.seen.length, 0)
       yield* deliver(named, message, undefined, ["127.0.0.0/8", "::1"])
       assert.strictEqual(hook.seen.length, 1)
+      for (const url of ["", "example.com/hook", "ftp://example.com", "https://a:b@example.com"]) {
+        const error = yield* Effect.flip(deliver(url, message))
+        assert.deepInclude(error, { _tag: "WebhookMisconfigured", field: "url" }, url)
+      }
       const bad = yield* Effect.flip(deliver(hook.url, message, undefined, ["home"]))
       assert.strictEqual((bad as { readonly _tag: string })._tag, "WebhookMisconfigured")
     })

@@ -47,6 +47,16 @@ describe("the message of an event", () => {
     })
   )
 
+  it.effect("a day that its month does not have is refused", () =>
+    Effect.gen(function* () {
+      const time = "2028-02-29T00:00:00Z"
+      yield* readEvent(event("order.created", {}, { time }))
+      const wrong = event("order.created", {}, { time: time.replace("2028", "2026") })
+      const error = yield* Effect.flip(readEvent(wrong))
+      assert.deepInclude(error, { field: "event.time", message: "a time that exists" })
+    })
+  )
+
   it.effect("a type that nobody is told of is refused, and the types are listed", () =>
     Effect.gen(function* () {
       const read: IncomingEvent = yield* readEvent(event("order.created", {}))

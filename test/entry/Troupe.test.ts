@@ -8,6 +8,7 @@ import { driveApprovals, drive } from "../../layers/compose/ApprovalDriver.ts"
 import type { NodeService } from "../../layers/compose/NodeService.ts"
 import { start } from "../../layers/compose/NodeService.ts"
 import { Troupe } from "../../layers/compose/Troupe.ts"
+import { startVirtual } from "../../layers/compose/VirtualTime.ts"
 import { call, calls, layer as scripted, text } from "../../layers/model/ScriptedModelGateway.ts"
 import { AgentSpec, Principal, tool } from "../../src/index.ts"
 import * as Homes from "../process/Homes.ts"
@@ -187,6 +188,35 @@ describe("the driver of approvals", () => {
     assert.include(String(error), "goes on asking after 1000 decisions")
     assert.strictEqual(decided, 1_000)
   })
+})
+
+it("the driver of approvals refuses rules that are none, and decisions that are promises", async () => {
+  const troupe = {
+    result: async () => ({
+      status: "awaiting_approval",
+      approvals: [{ id: "a", payload: { tool_name: "refund" } }]
+    })
+  } as unknown as NodeService
+  for (const rules of [undefined, "approve", [], async () => ({ decision: "approve" })]) {
+    const error: unknown = await driveApprovals(troupe, "run", rules as never, boss).catch(
+      (caught: unknown) => caught
+    )
+    assert.deepInclude(error, { _tag: "InvalidInput", field: "rules" })
+  }
+})
+
+it("a virtual clock goes forward, to an end, and with no store", async () => {
+  const options = { agents: [shop], tools: [refund], model: scripted([]) }
+  const stored = { ...options, store: { directory: "/nowhere/at/all" } }
+  const refused: unknown = await startVirtual(stored).catch((error: unknown) => error)
+  assert.deepInclude(refused, { _tag: "InvalidInput", field: "store" })
+  const troupe = await startVirtual(options)
+  for (const by of [-1, "-1 hour", NaN, Infinity, "soon", undefined]) {
+    const error: unknown = await troupe.advance(by as never).catch((caught: unknown) => caught)
+    assert.deepInclude(error, { _tag: "InvalidInput", field: "by" }, String(by))
+  }
+  await troupe.advance("1 second")
+  await troupe.stop()
 })
 
 describe("a start that waits for what it was given", () => {

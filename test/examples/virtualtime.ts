@@ -27,7 +27,7 @@ const rules = { refund: { decision: "deny", reason: "it was sold" } } as const
 const { answer, decisions } = await driveApprovals(troupe, first.run, rules, boss)
 console.log(decisions.length, answer.text)
 
-// A day passes at once.
+// A day passes.
 const second = await troupe.ask(message)
 console.log(second.status)
 await troupe.advance("24 hours")

@@ -94,7 +94,7 @@ for (const dump of ["0001_schema.sql", "0015_drafts.sql"]) {
 }
 
 it.live(
-  "an export of a tenant whose name is empty writes nothing",
+  "an export of a tenant whose name is empty, or before a day that does not exist, writes nothing",
   () =>
     Effect.gen(function* () {
       const archive = join(yield* Homes.temporary, "runs.jsonl")
@@ -102,6 +102,9 @@ it.live(
       const refused = yield* troupe(postgres, "export", archive, "--tenant", "")
       assert.strictEqual(refused.code, 2, refused.text)
       assert.include(refused.text, `"" is no tenant`)
+      const late = yield* troupe(postgres, "export", archive, "--before", "2026-02-31")
+      assert.strictEqual(late.code, 2, late.text)
+      assert.include(late.text, "a date that exists")
       assert.isFalse(existsSync(archive))
     }),
   { timeout: 60_000 }

@@ -7,6 +7,7 @@ import { layer as scripted } from "../../layers/model/ScriptedModelGateway.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { AgentName, Tenant } from "../../src/Ids.ts"
 import { Principal } from "../../src/Principal.ts"
+import { userName } from "../../scripts/troupe/TokenCommand.ts"
 import * as EmbeddedPostgres from "../sql/EmbeddedPostgres.ts"
 import * as Children from "./Child.ts"
 
@@ -32,6 +33,13 @@ const statusOf = (url: string | undefined, token: string) =>
     const headers = { authorization: `Bearer ${token}` }
     return (await fetch(`${url}/v1/runs`, { headers })).status
   })
+
+it("a user without a name, as in a container, has its number", () => {
+  const nameless = () => {
+    throw new Error("uv_os_get_passwd returned ENOENT")
+  }
+  assert.match(userName(nameless), /^user \S/)
+})
 
 it.live(
   "makes a token that services take until it is revoked, in any of them, and lists it without its text",

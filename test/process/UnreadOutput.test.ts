@@ -79,7 +79,7 @@ it.live(
         unset
       )
       assert.strictEqual(replayed.code, 1)
-      assert.match(replayed.text, /^not replayed: --policy .* cannot be read as JSON\n$/)
+      assert.match(replayed.text, /^not replayed: --policy .* cannot be read as JSON \(ENOENT\)\n$/)
       const tried = yield* run(
         "scripts/troupe.ts",
         ["replay", runs.items[0]!.id, "--data", data],

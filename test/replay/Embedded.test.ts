@@ -1,5 +1,5 @@
 /** `troupe replay` for an embedder: the directory and the module of its own service. */
-import { cpSync, mkdirSync, readdirSync } from "node:fs"
+import { cpSync, mkdirSync, readdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -45,7 +45,15 @@ it.live(
       assert.include(above.text, join(data, "db", "pgdata"))
       assert.deepEqual(readdirSync(data).toSorted(), ["app.ts", "own"])
 
-      mkdirSync(join(own, "db", "pgdata"), { recursive: true })
+      // As where a disk is not mounted: nothing is made there.
+      const files = join(own, "db", "pgdata")
+      mkdirSync(files, { recursive: true })
+      const empty = yield* troupe({}, "replay", run, "--data", join(own, "db"))
+      assert.strictEqual(empty.code, 1)
+      assert.include(empty.text, `there is no store in ${join(own, "db")}`)
+      assert.deepEqual(readdirSync(files), [])
+
+      writeFileSync(join(files, "PG_VERSION"), "18")
       const two = yield* troupe({}, "replay", run, "--data", own)
       assert.strictEqual(two.code, 1)
       assert.include(two.text, `there are two stores in ${own}`)

@@ -29,6 +29,21 @@ it("a test that awaits a recorded run runs it, and fails where it is another one
   const changed = recorded.replace(/"input_hash": "\w+"/, `"input_hash": "${"0".repeat(64)}"`)
   const diverged: unknown = await Testing.runFixture(changed).catch((error: unknown) => error)
   assert.deepInclude(diverged, { _tag: "FixtureDiverged", expected: "0".repeat(64) })
+  // As a merge that went wrong leaves it.
+  const { entries, ...rest } = JSON.parse(recorded)
+  const [event] = entries.splice(5, 1)
+  const lacking: unknown = await Testing.runFixture(JSON.stringify({ ...rest, entries })).catch(
+    (error: unknown) => error
+  )
+  assert.deepInclude(lacking, { _tag: "FixtureDiverged", what: "event 5 should stand here" })
+  entries.splice(5, 0, { ...event, event: { ...entries[5].event, call: "0/9.0" } })
+  const odd: unknown = await Testing.runFixture(JSON.stringify({ ...rest, entries })).catch(
+    (error: unknown) => error
+  )
+  assert.deepInclude(odd, {
+    _tag: "FixtureDiverged",
+    what: "event 5 does not follow from the events before it"
+  })
   const rejected: unknown = await Testing.runFixture("{}").catch((error: unknown) => error)
   assert.deepInclude(rejected, { _tag: "SchemaError" })
 })

@@ -482,6 +482,7 @@ describe("OutboxRelay", () => {
       )
       assert.strictEqual(error._tag, "DuplicateDeliveryHandler")
       assert.strictEqual(error.topic, "t")
+      assert.include(error.message, 'two handlers deliver messages of the topic "t"')
     })
   )
 })

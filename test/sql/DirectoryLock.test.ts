@@ -1,12 +1,15 @@
 import {
   chmodSync,
+  chownSync,
   cpSync,
   existsSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync
 } from "node:fs"
 import { tmpdir } from "node:os"
@@ -14,6 +17,8 @@ import { join } from "node:path"
 import { assert, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
+import * as Doctor from "../../layers/compose/Doctor.ts"
+import type { App } from "../../layers/compose/Replay.ts"
 import * as Pglite from "../../layers/sql/engine/Pglite.ts"
 import * as DirectoryLock from "../../layers/sql/engine/DirectoryLock.ts"
 import { isFull } from "../Long.ts"
@@ -127,6 +132,47 @@ it.live(
     }).pipe(Effect.scoped),
   // A database is made, which takes seconds, and many on a busy machine.
   120_000
+)
+
+/** A data directory with the first file of a database; that file is another user's, if `isForeign`. */
+const begun = Effect.fnUntraced(function* (isForeign: boolean) {
+  const path = yield* directory
+  const version = join(path, "pgdata", "PG_VERSION")
+  mkdirSync(join(path, "pgdata"))
+  const isRoot = process.geteuid?.() === 0
+  // Only root gives files away; for anybody else a file of root's stands in its place.
+  if (isForeign && !isRoot) symlinkSync("/etc/passwd", version)
+  else writeFileSync(version, "18")
+  if (isForeign && isRoot) chownSync(version, 12_345, 12_345)
+  return path
+})
+
+it.effect("a database of another user, who could not open its new files, is left as it is", () =>
+  Effect.gen(function* () {
+    const path = yield* begun(true)
+    const error = yield* Effect.flip(DirectoryLock.acquire(path))
+    assert.strictEqual(error._tag, "DirectoryUnusable")
+    assert.match(error.message, /its database belongs to user \d+, who/)
+    assert.deepStrictEqual(readdirSync(path), ["pgdata"])
+  })
+)
+
+const nothing: App<never, never> = { agents: [], tools: [] }
+
+it.live("a database with a file that cannot be opened is not called broken", () =>
+  Effect.gen(function* () {
+    const path = yield* begun(false)
+    symlinkSync("/nowhere", join(path, "pgdata", "pg_wal"))
+    const error = yield* Effect.flip(Layer.build(Pglite.layer({ directory: path })))
+    assert.strictEqual(error._tag, "DirectoryUnusable")
+    assert.include(error.message, "pgdata/pg_wal cannot be opened (ENOENT)")
+    const found = yield* Doctor.examineDirectory(path, nothing)
+    assert.include(found.at(-1)?.message, "pgdata/pg_wal cannot be opened")
+    rmSync(join(path, "pgdata", "pg_wal"))
+    const broken = yield* Doctor.examineDirectory(path, nothing)
+    assert.deepInclude(broken.at(-1), { check: "store", level: "fault" })
+    assert.include(broken.at(-1)?.message, "its files are broken, or another version made them")
+  })
 )
 
 it.effect("a directory that cannot be read is not closed to others, and its start says why", () =>

@@ -88,6 +88,10 @@ export const makeSlackCall: Effect.Effect<SlackCall, SlackMisconfigured, SlackCo
   function* () {
     const config = yield* SlackConfig
     const { api_url = api_url_default, timeout_ms = timeout_ms_default } = config
+    // A variable that is not set: each message would be a dead letter.
+    if (Redacted.value(config.token).trim() === "") {
+      return yield* new SlackMisconfigured({ field: "token", message: "it is empty" })
+    }
     const fetch = judgedFetch({ allow: yield* rangesOf(config.allow_ranges ?? []) })
     const context = yield* Layer.build(FetchHttpClient.layer)
     const client = HttpClient.withScope(Context.get(context, HttpClient.HttpClient))

@@ -60,7 +60,7 @@ const Said = Schema.Struct({
   event_id: Name,
   event: Schema.Struct({
     type: Schema.Literal("message"),
-    /** Present on messages that are not new messages of a person: an edit, a join, or a bot's message. */
+    /** Present on most messages that are not new messages of a person: an edit, a join, or a bot's message. */
     subtype: Schema.optionalKey(Schema.String),
     bot_id: Schema.optionalKey(Schema.String),
     user: Schema.optionalKey(Name),
@@ -104,11 +104,22 @@ interface Surface {
 const courtesy = (call: ReturnType<SlackCall>): Effect.Effect<void> =>
   Effect.ignore(Effect.timeoutOption(call, courtesy_ms))
 
+/**
+ * The subtypes of new messages of a person: a reply that is also sent to the channel, one with files, and one by `/me`
+ * (https://docs.slack.dev/reference/events/message).
+ */
+const said_subtypes: ReadonlySet<string | undefined> = new Set([
+  undefined,
+  "thread_broadcast",
+  "file_share",
+  "me_message"
+])
+
 /** Passes a message in the thread of a conversation to the conversation's agent. Any other message is ignored. */
 const heard = Effect.fnUntraced(function* (surface: Surface, { event, event_id, team_id }: Said) {
   const { agents, bindings, config, conversations, count, people } = surface
   const { bot_id, channel, subtype, text = "", thread_ts, user } = event
-  if (bot_id !== undefined || subtype !== undefined || user === undefined) return done
+  if (bot_id !== undefined || !said_subtypes.has(subtype) || user === undefined) return done
   if (thread_ts === undefined || text.trim() === "") return done
   const binding = yield* bindings.byThread(config.tenant, slack, channel, thread_ts)
   if (binding === undefined) return done

@@ -10,7 +10,11 @@ import { DeliveryHandlers } from "../../../services/DeliveryHandlers.ts"
 export class DuplicateDeliveryHandler extends Schema.TaggedError<DuplicateDeliveryHandler>()(
   "DuplicateDeliveryHandler",
   { topic: Schema.String }
-) {}
+) {
+  override get message(): string {
+    return `two handlers deliver messages of the topic ${JSON.stringify(this.topic)}; a channel's is channel.NAME`
+  }
+}
 
 const merge = Effect.fnUntraced(function* (rooms: ReadonlyArray<RoomHandlers>) {
   const byTopic = new Map<string, DeliveryHandler>()

@@ -1,10 +1,11 @@
 /**
  * Reads the recording of a run, replays it through the decider, and reports what differs.
  */
-import { Effect, Schema } from "effect"
+import { Effect, Result, Schema } from "effect"
 import type { Digest } from "effect/crypto"
 import type { RunId } from "../../../src/Ids.ts"
 import type { Divergence } from "../../../src/replay/Divergence.ts"
+import { positionOf } from "../../../src/replay/Divergence.ts"
 import type { ErasedPlace } from "../../../src/replay/Erased.ts"
 import { erasedPlaces, isErased } from "../../../src/replay/Erased.ts"
 import type { RecordedStep, RunFixture } from "../../../src/replay/Fixture.ts"
@@ -16,6 +17,7 @@ import { recordingOf } from "../../../src/replay/Recording.ts"
 import { RunNotFound } from "../../../src/run/RunCommand.ts"
 import type { JournalEntry } from "../../../src/run/RunEvent.ts"
 import type { RunQuarantined } from "../../../src/run/Quarantine.ts"
+import { foldWhole } from "../../../src/run/Quarantine.ts"
 import type { JournalError, RunJournal } from "../../../services/RunJournal.ts"
 import { forEachEntry } from "../../../services/RunJournal.ts"
 import { replaySteps } from "./ReplayInputs.ts"
@@ -156,15 +158,35 @@ const divergedError = (
     got
   })
 
+/** The recording of a fixture, whose journal may lack events or be in another order: somebody edited or merged the file. */
+const recordingOfFixture = ({ entries, run }: RunFixture): Result.Result<Recording, Divergence> => {
+  const folded = foldWhole(run, entries, entries.length)
+  const recording = Result.isSuccess(folded) ? recordingOf(entries) : undefined
+  if (recording !== undefined) return Result.succeed(recording)
+  const { reason, seq } = Result.isFailure(folded) ? folded.failure : { reason: "gap", seq: 0 }
+  const event = entries[seq]?.event
+  return Result.fail({
+    seq,
+    ...(event === undefined ? { step: undefined, call: undefined } : positionOf(event)),
+    what:
+      reason === "gap"
+        ? `event ${seq} should stand here`
+        : `event ${seq} does not follow from the events before it`,
+    // Events are JSON, which their types do not say.
+    expected: (event ?? null) as never,
+    got: null
+  })
+}
+
 /** Replays a fixture. Fails with the first step or event that differs. */
 export const replayFixture = Effect.fnUntraced(function* (
   digest: Digest.Digest["Service"],
   fixture: RunFixture
-): Effect.fn.Return<JournalReport, FixtureDiverged | RunNotFound> {
-  const { entries, run } = fixture
-  const recording = recordingOf(entries)
-  if (recording === undefined) return yield* new RunNotFound({ run_id: run })
-  const report = yield* replayRecording(digest, run, recording)
+): Effect.fn.Return<JournalReport, FixtureDiverged> {
+  const { run } = fixture
+  const recording = recordingOfFixture(fixture)
+  if (Result.isFailure(recording)) return yield* divergedError(run, recording.failure)
+  const report = yield* replayRecording(digest, run, recording.success)
   // A different input explains the differences after it, so it is reported first.
   const odd = firstOddStep(fixture, report.steps) ?? report.divergence
   if (odd !== undefined) return yield* divergedError(run, odd)

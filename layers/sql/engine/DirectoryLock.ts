@@ -9,7 +9,9 @@
  * byte-range locks.
  */
 import {
+  accessSync,
   chmodSync,
+  constants,
   existsSync,
   mkdirSync,
   readFileSync,
@@ -18,7 +20,7 @@ import {
   statSync,
   writeFileSync
 } from "node:fs"
-import { dirname, join } from "node:path"
+import { dirname, join, relative } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { Effect, Schema } from "effect"
 import type { Scope } from "effect"
@@ -101,6 +103,69 @@ export const harden = (directory: string): Effect.Effect<void, DirectoryUnusable
     catch: (error) => new DirectoryUnusable({ directory, reason: codeOf(error) })
   })
 
+/** The directory of the database in a data directory, and the file that every database has. */
+export const database_directory = "pgdata"
+const version_file = "PG_VERSION"
+
+/** Whether a data directory has a database. An empty one, as of a disk that is not mounted, has none. */
+export const hasDatabase = (directory: string): boolean =>
+  existsSync(join(directory, database_directory, version_file))
+
+/**
+ * The id of the user whose database it is, where files that this process makes there would be another user's: that user could not
+ * open them, and its next start would fail. Some file systems give every file to one user, so a new file is looked at.
+ */
+const foreignOwner = (directory: string): number | undefined => {
+  const found = statSync(join(directory, database_directory, version_file), {
+    throwIfNoEntry: false
+  })
+  if (found === undefined || found.uid === process.geteuid?.()) return undefined
+  const made = join(directory, `owner-${process.pid}`)
+  try {
+    writeFileSync(made, "", { mode: 0o600 })
+    return statSync(made).uid === found.uid ? undefined : found.uid
+  } finally {
+    rmSync(made, { force: true })
+  }
+}
+
+const failIfForeign = (directory: string): void => {
+  const owner = foreignOwner(directory)
+  if (owner === undefined) return
+  throw new DirectoryUnusable({
+    directory,
+    reason: `its database belongs to user ${owner}, who could not open new files of user ${process.geteuid?.()}: run this as user ${owner}`
+  })
+}
+
+/** Why this process cannot open a file; undefined if it can. */
+const refusalOf = (path: string): string | undefined => {
+  try {
+    accessSync(path, constants.R_OK | constants.W_OK)
+    return undefined
+  } catch (error) {
+    const owner = statSync(path, { throwIfNoEntry: false })?.uid
+    return owner === undefined ? codeOf(error) : `${codeOf(error)}: it belongs to user ${owner}`
+  }
+}
+
+/** Why the database cannot be opened, if one of its files is not there for this user: then it is not broken. */
+export const unopenable = (directory: string): DirectoryUnusable | undefined => {
+  try {
+    const database = join(directory, database_directory)
+    for (const entry of readdirSync(database, { withFileTypes: true, recursive: true })) {
+      const path = join(entry.parentPath, entry.name)
+      const why = refusalOf(path)
+      if (why === undefined) continue
+      const reason = `${relative(directory, path)} cannot be opened (${why})`
+      return new DirectoryUnusable({ directory, reason })
+    }
+  } catch (error) {
+    return new DirectoryUnusable({ directory, reason: codeOf(error) })
+  }
+  return undefined
+}
+
 /**
  * Creates a directory one level at a time: Node's recursive `mkdir` never returns below a file system that takes no directories,
  * such as /proc.
@@ -121,6 +186,7 @@ const take = (directory: string, pidFile: string): DatabaseSync => {
   if (!statSync(directory).isDirectory()) {
     throw Object.assign(new Error("not a directory"), { code: "ENOTDIR" })
   }
+  failIfForeign(directory)
   const file = new DatabaseSync(join(directory, "lock"), { timeout: 0 })
   closeToOthers(join(directory, "lock"), 0o600)
   try {
@@ -148,10 +214,12 @@ export const acquire = (
     Effect.acquireRelease(
       Effect.try({
         try: () => take(directory, pidFile),
-        catch: (error) =>
-          busy(error)
+        catch: (error) => {
+          if (error instanceof DirectoryUnusable) return error
+          return busy(error)
             ? new DirectoryInUse({ directory, pid: holder(pidFile) })
             : new DirectoryUnusable({ directory, reason: codeOf(error) })
+        }
       }),
       (file) =>
         Effect.sync(() => {

@@ -62,6 +62,8 @@ const reasonOf = (pg: PGlite, cause: unknown): SqlError.SqlErrorReason => {
   return new SqlError.UnknownError(props)
 }
 
+const databaseOf = (directory: string): string => join(directory, DirectoryLock.database_directory)
+
 type Row = Record<string, unknown>
 
 /**
@@ -70,7 +72,7 @@ type Row = Record<string, unknown>
  */
 const connectionOf = (pg: PGlite, directory: string | undefined) => {
   const failed = (cause: unknown) => {
-    if (directory !== undefined) makeGhost(join(directory, "pgdata"), cause)
+    if (directory !== undefined) makeGhost(databaseOf(directory), cause)
     return new SqlError.SqlError({ reason: reasonOf(pg, cause) })
   }
   const run = (sql: string, params: ReadonlyArray<unknown>, rowMode: "object" | "array") =>
@@ -147,7 +149,7 @@ const open = (
       // int8 is a bigint, as it is with `@effect/sql-pg`.
       startParams: [...PGlite.defaultStartParams, ...start_params],
       parsers: { [types.INT8]: (value: string) => BigInt(value) },
-      ...(directory === undefined ? undefined : { dataDir: join(directory, "pgdata") }),
+      ...(directory === undefined ? undefined : { dataDir: databaseOf(directory) }),
       // The tables of memories use it to compare texts.
       extensions: { pg_trgm, ...extensions },
       ...(load === undefined ? undefined : { loadDataDir: load })
@@ -160,6 +162,7 @@ const open = (
           return pg
         },
         catch: (cause) =>
+          (directory === undefined ? undefined : DirectoryLock.unopenable(directory)) ??
           new SqlError.SqlError({
             reason: new SqlError.ConnectionError({
               cause,

@@ -29,3 +29,17 @@ export const orAway = <E, R>(
   Effect.catchIf(findings, SqlError.isSqlError, (error) =>
     Effect.succeed<ReadonlyArray<Finding>>([away(error)])
   )
+
+const isUnopened = (error: unknown): error is SqlError.SqlError =>
+  SqlError.isSqlError(error) && error.reason.operation === "connect"
+
+/**
+ * Gives the findings; if a directory's database cannot be opened, a single fault with the message of the room: PGlite itself says
+ * nothing of use.
+ */
+export const orUnopened = <E, R>(
+  findings: Effect.Effect<ReadonlyArray<Finding>, E | SqlError.SqlError, R>
+) =>
+  Effect.catchIf(findings, isUnopened, ({ message }) =>
+    Effect.succeed<ReadonlyArray<Finding>>([fault("store", message)])
+  )
