@@ -96,18 +96,23 @@ const listOf = Effect.fnUntraced(function* (
   if (client.getServerCapabilities()?.tools === undefined) return []
   const tools: Array<unknown> = []
   let cursor: string | undefined
+  let before: string | undefined
   for (let page = 0; page < pages_max; page++) {
     const params = cursor === undefined ? {} : { cursor }
     const answer = yield* Effect.tryPromise({
       try: (signal) => client.request({ method: "tools/list", params }, Page, { signal }),
       catch: (error) => unavailable(server, `tools/list failed: ${openFailure(server, error, "")}`)
     })
+    const isRepeated = answer.nextCursor === cursor
+    // Some servers name a cursor that leads to the same page again, such as an empty text.
+    if (isRepeated && JSON.stringify(answer.tools) === before) return tools
     tools.push(...answer.tools)
     if (tools.length > tools_max) {
       return yield* unavailable(server, `it lists more than ${tools_max} tools`)
     }
-    if (typeof answer.nextCursor !== "string" || answer.nextCursor === cursor) return tools
+    if (typeof answer.nextCursor !== "string" || isRepeated) return tools
     cursor = answer.nextCursor
+    before = JSON.stringify(answer.tools)
   }
   return yield* unavailable(server, `its list of tools has more than ${pages_max} pages`)
 })

@@ -146,6 +146,13 @@ describe("a server that breaks the rules", () => {
     }).pipe(Effect.provide(S.importing(S.misbehaving("plain"))))
   )
 
+  it.live("that gives one page for each cursor has the tools of that page once", () =>
+    Effect.gen(function* () {
+      assert.strictEqual(yield* S.callBody("odd.look@1"), "{}")
+      assert.lengthOf((yield* state).tools, 1)
+    }).pipe(Effect.provide(S.importing(S.misbehaving("same_page"))))
+  )
+
   it.live("that lists unusable tools has each of them refused, and its other tools work", () =>
     Effect.gen(function* () {
       assert.strictEqual(yield* S.callBody("odd.look@1"), "{}")
