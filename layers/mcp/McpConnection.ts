@@ -13,7 +13,7 @@ import type { McpServer } from "../../src/tool/McpServer.ts"
 import { commandLine, secretsOf } from "../../src/tool/McpServer.ts"
 import type { McpDefinition } from "../../src/tool/McpTool.ts"
 import { httpTransport } from "./HttpTransport.ts"
-import { failureOf } from "./McpFailure.ts"
+import { failureOf, serverBusy } from "./McpFailure.ts"
 import { McpServerUnavailable } from "./McpUnavailable.ts"
 import type { Sdk } from "./Sdk.ts"
 import { StdioTransport } from "./StdioTransport.ts"
@@ -213,6 +213,35 @@ const makeLivenessCheck = ({ client, end, sdk, server }: Session): Effect.Effect
   })
 }
 
+/** The end of a call's timeout that is kept from its wait for other calls, so that the wait ends with a precise error. */
+const margin_ms = 1_000
+
+/**
+ * Runs a call when one of the permits is free. Fails with `busy` where none is within `wait_ms`: then the call is not sent.
+ */
+const whenPermitted = <A>(
+  permits: Semaphore.Semaphore,
+  wait_ms: number,
+  busy: ToolError,
+  call: Effect.Effect<A, ToolError>
+): Effect.Effect<A, ToolError> => {
+  let is: "waiting" | "sent" | "late" = "waiting"
+  const sent = Effect.suspend(() => {
+    if (is === "late") return Effect.fail(busy)
+    is = "sent"
+    return call
+  })
+  const late = Effect.suspend(() => {
+    if (is === "sent") return Effect.never
+    is = "late"
+    return Effect.fail(busy)
+  })
+  return Effect.raceFirst(
+    Semaphore.withPermits(permits, 1)(sent),
+    Effect.andThen(Effect.sleep(wait_ms), late)
+  )
+}
+
 const makeCall = (
   session: Session,
   permits: Semaphore.Semaphore,
@@ -223,7 +252,7 @@ const makeCall = (
   return (definition, args, timeout_ms, progress) => {
     let left = progress_max
     const { outputSchema: _, ...withoutOutput } = definition
-    return Effect.tryPromise({
+    const sent = Effect.tryPromise({
       try: (signal) =>
         client.callTool(
           { name: definition.name, arguments: { ...args } },
@@ -247,9 +276,10 @@ const makeCall = (
           if (failure.kind === "network" || failure.reason === "MCP_MALFORMED") checkLiveness()
         })
       ),
-      Effect.onInterrupt(() => Effect.sync(checkLiveness)),
-      Semaphore.withPermits(permits, 1)
+      Effect.onInterrupt(() => Effect.sync(checkLiveness))
     )
+    const wait_ms = timeout_ms - Math.min(margin_ms, Math.ceil(timeout_ms / 4))
+    return whenPermitted(permits, wait_ms, serverBusy(server.namespace), sent)
   }
 }
 

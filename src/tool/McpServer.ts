@@ -160,6 +160,8 @@ const refusalOfUrl = (server: McpHttpServer, allow: McpAllow): string | undefine
   return undefined
 }
 
+const connect_timeout_ms_max = 3_600_000
+
 /** The error for a server that may not be started or reached, which says the fix; undefined if it may. */
 export const serverRefusalOf = (
   server: McpServer,
