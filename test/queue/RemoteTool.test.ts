@@ -13,10 +13,12 @@ import { remote } from "../../layers/runtime/queue/RemoteTool.ts"
 import { ToolQueueConfig } from "../../layers/runtime/queue/ToolQueueConfig.ts"
 import { StoreError } from "../../services/StoreError.ts"
 import { ToolQueue } from "../../services/ToolQueue.ts"
+import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { ToolTransientError, ToolUserError } from "../../src/error/ToolError.ts"
 import type { CallContext } from "../../src/tool/GovernedTool.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
+import { eventually } from "../contracts/Contract.ts"
 import * as H from "../runtime/Harness.ts"
 
 const day = {
@@ -152,6 +154,18 @@ it.live(
       assert.deepNestedInclude(H.outcome(events), { _tag: "Failed", "error.reason": "NO_WORKER" })
       assert.isUndefined(yield* ToolQueue.use((queue) => queue.nextDueAt(["t.send@1"])))
     }).pipe(Effect.provide(runtime([{ ...send, timeout_ms: 200 }], ["send", {}])))
+)
+
+it.live("a write that waits for a worker is taken back when its run is cancelled", () =>
+  Effect.gen(function* () {
+    const run = yield* H.send("go")
+    const queue = yield* ToolQueue
+    yield* eventually(queue.nextDueAt(["t.send@1"]), (due) => due !== undefined)
+    yield* AgentRuntime.use((runtime) => runtime.interrupt(run, H.alice, "no"))
+    const events = yield* H.ended(run)
+    assert.deepNestedInclude(H.outcome(events), { _tag: "Failed", "error.reason": "TAKEN_BACK" })
+    assert.isUndefined(yield* queue.nextDueAt(["t.send@1"]))
+  }).pipe(Effect.provide(runtime([{ ...send, timeout_ms: 60_000 }], ["send", {}])))
 )
 
 it.live(

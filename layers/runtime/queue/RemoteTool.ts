@@ -156,11 +156,30 @@ const withPreliminaryResults = <A, E>(
   return Effect.scoped(Effect.andThen(Effect.ignore(queue.shown(id, pass)), wait))
 }
 
-/** Sends a call and waits for its result, for `wait_ms` at most. */
+/** Fails where no worker has claimed the call: then it is taken back. Otherwise it never ends, because a worker runs the call. */
+const takenBack = (
+  queue: ToolQueue["Service"],
+  id: string
+): Effect.Effect<never, ToolTransientError> =>
+  Effect.flatMap(
+    Effect.orElseSucceed(queue.withdraw(id), () => false),
+    (isTakenBack) =>
+      isTakenBack
+        ? Effect.fail(
+            new ToolTransientError({
+              kind: "external",
+              reason: "TAKEN_BACK",
+              message: "its run was stopped before a worker took it; nothing was done."
+            })
+          )
+        : Effect.never
+  )
+
+/** Sends a call and waits for its result, for `wait_ms` at most. A call that no worker has is taken back with its run. */
 const sendAndWait = Effect.fnUntraced(function* (
   queue: ToolQueue["Service"],
   message: CallMessage,
-  { call }: GovernedContext,
+  { call, stopped = Effect.never }: GovernedContext,
   wait_ms: number
 ) {
   const { id, name } = message
@@ -186,6 +205,7 @@ const sendAndWait = Effect.fnUntraced(function* (
   const result = yield* queue.awaited(id).pipe(
     Effect.mapError(queueUnavailable),
     Effect.timeoutOption(wait_ms),
+    Effect.raceFirst(Effect.andThen(stopped, takenBack(queue, id))),
     // Without a waiter, a call that no worker has claimed must not begin.
     Effect.onInterrupt(() => Effect.ignore(queue.withdraw(id)))
   )
