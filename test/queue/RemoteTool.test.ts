@@ -202,6 +202,20 @@ it.live(
     }).pipe(Effect.scoped)
 )
 
+it.live("a call that one end may repeat and the other may not is refused, and no body runs", () =>
+  Effect.gen(function* () {
+    let bodies = 0
+    const body = tool({ ...send, side_effects: "read" }, () => ++bodies)
+    yield* Effect.gen(function* () {
+      yield* Layer.build(worker(body))
+      const events = yield* Effect.flatMap(H.send("go"), (run) => H.ended(run))
+      const unlike = { _tag: "Failed", "error.reason": "DECLARED_UNLIKE" }
+      assert.deepNestedInclude(H.outcome(events), unlike)
+      assert.strictEqual(bodies, 0)
+    }).pipe(Effect.provide(runtime([send], ["send", {}])))
+  }).pipe(Effect.scoped)
+)
+
 it.live("a queue that does not answer makes a write unknown and fails a read", () =>
   Effect.gen(function* () {
     const away = Layer.effect(
