@@ -155,10 +155,10 @@ const no_answer = (wait_ms: number): ToolError =>
     message: `no worker answered the call within ${wait_ms} ms`
   })
 
-/** Without the word of this runtime's own calls that its gate has let them run: of any other, an approver has to say so. */
+/** Without what only this runtime's own calls say: that its gate has let them run, and whether they may be repeated. */
 const ofAnotherGate = (call: CallMessage): CallMessage => {
   if (call.metadata === undefined) return call
-  const { permission: _, ...metadata } = call.metadata
+  const { permission: _, repeatable: __, ...metadata } = call.metadata
   return { ...call, metadata }
 }
 
