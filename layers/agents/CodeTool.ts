@@ -41,6 +41,8 @@ const timeout_ms_default = 30_000
 /** The process is killed first, with a precise error. */
 const margin_ms = 1_000
 const output_bytes_max = 4_000_000
+/** How long work that the script has left behind may go on after its result. */
+const left_ms = 1_000
 /** Variables by which the process itself would be changed. */
 const forbidden = /^(?:NODE_.*|LD_.*|DYLD_.*|PATH|HOME|PWD|OLDPWD|SHLVL|_)$/i
 
@@ -63,7 +65,13 @@ delete process._kill
 delete process._debugProcess
 delete os.setPriority
 syncBuiltinESMExports()
-const end = (member, value) => process.stdout.write("\\n" + mark + JSON.stringify({ [member]: value ?? null }))
+const exit = process.exit.bind(process)
+const later = setTimeout
+// What the script leaves open, such as a timer or a connection, would keep the process.
+const end = (member, value) =>
+  process.stdout.write("\\n" + mark + JSON.stringify({ [member]: value ?? null }), () =>
+    later(exit, ${left_ms}, 0).unref()
+  )
 try {
   const module = await import("data:text/javascript;base64," + Buffer.from(script).toString("base64"))
   end("value", await module.default(args))
@@ -129,8 +137,15 @@ const decodeEnd = Schema.decodeUnknownOption(
   Schema.Union([Schema.Struct({ value: Schema.Json }), Schema.Struct({ problem: Schema.String })])
 )
 
+/** Of code that has run: to a failure of this kind the runtime adds that the call may have taken effect. */
 const failed = (reason: string, message: string): ToolError =>
-  new ToolTerminalError({ kind: "external", reason, message })
+  new ToolTerminalError({ kind: "internal", reason, message })
+
+const unstarted = new ToolTerminalError({
+  kind: "external",
+  reason: "CODE_UNSTARTED",
+  message: "the code could not be started."
+})
 
 /** What the script gave. Its own text is read only where it says so: any other may hold secrets. */
 const resultOf = (
@@ -139,17 +154,17 @@ const resultOf = (
   secrets: ReadonlyArray<string>
 ): Result.Result<unknown, ToolError> => {
   if (timed_out) {
-    const message = "the code did not end in time"
+    const message = "the code did not end in time."
     return Result.fail(new ToolTransientError({ kind: "timeout", reason: "CODE_TIMEOUT", message }))
   }
-  if (truncated) return Result.fail(failed("CODE_OUTPUT", "the code's output is too long"))
+  if (truncated) return Result.fail(failed("CODE_OUTPUT", "the code's output is too long."))
   const [, marked] = stdout.split(mark)
   const read = marked === undefined ? undefined : readJson(marked, bounds_result)
   const end =
     exit_code === 0 && read !== undefined && Result.isSuccess(read)
       ? Option.getOrUndefined(decodeEnd(read.success))
       : undefined
-  if (end === undefined) return Result.fail(failed("CODE_FAILED", "the code failed"))
+  if (end === undefined) return Result.fail(failed("CODE_FAILED", "the code failed."))
   if ("value" in end) return Result.succeed(withoutSecrets(end.value, secrets))
   const message = redacted(end.problem, secrets)
   return Result.fail(new ToolUserError({ kind: "invalid_args", reason: "CODE_REFUSED", message }))
@@ -231,7 +246,7 @@ const handlerOf =
       timeout_ms,
       output_bytes_max
     }).pipe(
-      Effect.mapError(() => failed("CODE_UNSTARTED", "the code could not be started")),
+      Effect.mapError((): ToolError => unstarted),
       Effect.flatMap((ended) => {
         const result = Effect.fromResult(resultOf(ended, mark, Object.values(env)))
         return Effect.tapError(result, ({ _tag }) =>

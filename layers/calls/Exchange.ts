@@ -129,6 +129,14 @@ const read = (
     decoder?.destroy()
     done(Effect.succeed({ status, headers, body: gathered.bytes, truncated, encoded }))
   }
+  if (decoder !== undefined) {
+    // Others send no byte of it, and do not say so before.
+    let hasBytes = false
+    message.once("data", () => (hasBytes = true))
+    message.once("end", () => {
+      if (!hasBytes) end(false)
+    })
+  }
   const source = decoder === undefined ? message : message.pipe(decoder)
   source.on("data", (chunk: Buffer) => {
     if (!gathered.add(chunk)) end(true)

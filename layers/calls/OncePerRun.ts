@@ -22,6 +22,13 @@ export const askedWithin = <A>(
     timeout_ms
   )
 
+/** A function that asks the host once for each run. */
+export interface OncePerRun<A, E> {
+  (caller: CallerOf): Effect.Effect<A, E>
+  /** Has the next call of the run ask again. */
+  readonly forget: (caller: CallerOf) => void
+}
+
 /**
  * Makes a function that asks the host once for each run. If the host fails or does not answer within `timeout_ms`, this fails
  * with `failure`, which does not give the cause, and the next call asks again.
@@ -30,7 +37,7 @@ export const oncePerRun = <A, E>(
   timeout_ms: number,
   ask: (caller: CallerOf) => A | PromiseLike<A>,
   failure: () => E
-): ((caller: CallerOf) => Effect.Effect<A, E>) => {
+): OncePerRun<A, E> => {
   const known = new Map<string, Promise<A>>()
   const asked = async ({ conversation, principal, run, tenant, trace_id }: CallerOf) =>
     ask({ conversation, principal, run, tenant, trace_id })
@@ -50,7 +57,7 @@ export const oncePerRun = <A, E>(
     answer.catch(() => forget(caller.run, answer))
     return answer
   }
-  return (caller) =>
+  const once = (caller: CallerOf) =>
     Effect.suspend(() => {
       const answer = answerOf(caller)
       return Effect.mapError(
@@ -61,4 +68,5 @@ export const oncePerRun = <A, E>(
         failure
       )
     })
+  return Object.assign(once, { forget: ({ run }: CallerOf) => void known.delete(run) })
 }

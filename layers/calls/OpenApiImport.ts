@@ -19,7 +19,7 @@ import {
   writtenOperation
 } from "../../src/call/OpenApiDocument.ts"
 import type { Choice } from "../../src/call/OpenApiOperation.ts"
-import { basePath, decodeChoice, platformOpOf } from "../../src/call/OpenApiOperation.ts"
+import { baseOf, basePath, decodeChoice, platformOpOf } from "../../src/call/OpenApiOperation.ts"
 import type { OpenApiRefused } from "../../src/call/OpenApiRefused.ts"
 import { refuseOpenApi } from "../../src/call/OpenApiRefused.ts"
 import type { PlatformOp } from "../../src/call/PlatformOp.ts"
@@ -31,7 +31,7 @@ export type { Choice } from "../../src/call/OpenApiOperation.ts"
 export { OpenApiRefused } from "../../src/call/OpenApiRefused.ts"
 
 export interface ImportOptions {
-  /** The prefix of each path, such as `/api`. Absent = the path of the document's first server. */
+  /** The prefix of each path, such as `/api`. Absent = the path of the operation's own first server, or else of the document's. */
   readonly base_path?: string
 }
 
@@ -190,7 +190,9 @@ export const operations = Effect.fnUntraced(function* (
   for (const [at, operation] of written.entries()) {
     const { id } = operation
     const choice = choices[at] ?? { operation: id }
-    const entry = yield* Effect.fromResult(platformOpOf(operation, choice, { base, dialect }))
+    const own =
+      base_path === undefined ? yield* Effect.fromResult(baseOf(operation, root, base)) : base
+    const entry = yield* Effect.fromResult(platformOpOf(operation, choice, { base: own, dialect }))
     const { input_schema = {}, op } = entry
     if (entries.has(op)) {
       return yield* refuseOpenApi(

@@ -126,10 +126,17 @@ const valueOfText = (text: string): Json => {
   return Result.isSuccess(read) ? read.success : text
 }
 
-/** Gives the header's value for a run; undefined = the run makes no calls, null = no header is sent. */
-type Authorize = (
-  caller: CallerOf
-) => Effect.Effect<Redacted.Redacted | null | undefined, ToolError>
+/** The header's value for a run; undefined = the run makes no calls, null = no header is sent. */
+type Authorization = Redacted.Redacted | null | undefined
+
+interface Authorizer {
+  readonly authorize: (caller: CallerOf) => Effect.Effect<Authorization, ToolError>
+  /** Asks for another value in place of this one, which the platform refused; undefined = there is no other. */
+  readonly renewed: (
+    caller: CallerOf,
+    refused: Authorization
+  ) => Effect.Effect<Redacted.Redacted | undefined>
+}
 
 const noAuthorization = (): ToolError =>
   new ToolPolicyError({
@@ -141,13 +148,15 @@ const noAuthorization = (): ToolError =>
 const redacted = (secret: Secret): Redacted.Redacted =>
   Redacted.isRedacted(secret) ? secret : Redacted.make(secret)
 
-const authorizer = ({ authorization }: Callback, timeout_ms: number): Authorize => {
-  if (authorization === undefined) return () => Effect.succeed(null)
-  if (typeof authorization !== "function") {
-    const value = redacted(authorization)
-    return () => Effect.succeed(value)
-  }
-  return oncePerRun(
+const unchanging = (value: Authorization): Authorizer => ({
+  authorize: () => Effect.succeed(value),
+  renewed: () => Effect.succeed(undefined)
+})
+
+const authorizer = ({ authorization }: Callback, timeout_ms: number): Authorizer => {
+  if (authorization === undefined) return unchanging(null)
+  if (typeof authorization !== "function") return unchanging(redacted(authorization))
+  const authorize = oncePerRun(
     timeout_ms,
     async (caller) => {
       const secret = await authorization(caller)
@@ -155,6 +164,19 @@ const authorizer = ({ authorization }: Callback, timeout_ms: number): Authorize 
     },
     noAuthorization
   )
+  const valueOf = (secret: Authorization) =>
+    secret === null || secret === undefined ? undefined : Redacted.value(secret)
+  return {
+    authorize,
+    renewed: (caller, refused) =>
+      Effect.suspend(() => {
+        authorize.forget(caller)
+        return Effect.map(
+          Effect.orElseSucceed(authorize(caller), () => undefined),
+          (other) => (valueOf(other) === valueOf(refused) ? undefined : other)
+        )
+      })
+  }
 }
 
 const endpoint_units_max = 2_000
@@ -248,7 +270,7 @@ export const make = ({
   resolve = systemResolver,
   timeout_ms
 }: ClientOptions): PlatformClient => {
-  const authorize = authorizer(callback, timeout_ms)
+  const { authorize, renewed } = authorizer(callback, timeout_ms)
   const endpoint = new URL(callback.endpoint)
   const rules: Rules = {
     hosts: [endpoint.hostname.replace(/\.$/, "")],
@@ -273,18 +295,32 @@ export const make = ({
       ca
     )
   })
+  /** Sends the request with this authorization; gives the answer, and what must not be shown of it. */
+  const sent = Effect.fnUntraced(function* (
+    what: string,
+    request: CallRequest,
+    caller: Sender,
+    authorization: Redacted.Redacted | null
+  ) {
+    const span = yield* spanOfCall(caller)
+    const headers = yield* Effect.fromResult(headersOf(request, authorization, caller, span))
+    const answer = yield* Effect.timeoutOrElse(exchanged(request, headers), {
+      duration: timeout_ms,
+      orElse: () => Effect.fail(refuse("timeout", "the platform did not answer in time"))
+    }).pipe(Effect.mapError((error) => transportError(what, error)))
+    const secrets = authorization === null ? [] : headerSecrets(Redacted.value(authorization))
+    return { answer, secrets: [...secrets, ...query] }
+  })
   return {
     send: Effect.fnUntraced(function* (what, request, caller) {
       const authorization = yield* authorize(caller)
       if (authorization === undefined) return yield* noAuthorization()
-      const span = yield* spanOfCall(caller)
-      const headers = yield* Effect.fromResult(headersOf(request, authorization, caller, span))
-      const answer = yield* Effect.timeoutOrElse(exchanged(request, headers), {
-        duration: timeout_ms,
-        orElse: () => Effect.fail(refuse("timeout", "the platform did not answer in time"))
-      }).pipe(Effect.mapError((error) => transportError(what, error)))
-      const secrets = authorization === null ? [] : headerSecrets(Redacted.value(authorization))
-      return yield* readAnswer(what, callback.endpoint, answer, [...secrets, ...query])
+      const first = yield* sent(what, request, caller, authorization)
+      // An authorization may expire while a run waits for a person. A request that was refused for it has done nothing.
+      const other = first.answer.status === 401 ? yield* renewed(caller, authorization) : undefined
+      const { answer, secrets } =
+        other === undefined ? first : yield* sent(what, request, caller, other)
+      return yield* readAnswer(what, callback.endpoint, answer, secrets)
     })
   }
 }

@@ -13,7 +13,7 @@ import type { McpServer } from "../../src/tool/McpServer.ts"
 import { commandLine, secretsOf } from "../../src/tool/McpServer.ts"
 import type { McpDefinition } from "../../src/tool/McpTool.ts"
 import { httpTransport } from "./HttpTransport.ts"
-import { failureOf } from "./McpFailure.ts"
+import { failureOf, serverBusy } from "./McpFailure.ts"
 import { McpServerUnavailable } from "./McpUnavailable.ts"
 import type { Sdk } from "./Sdk.ts"
 import { StdioTransport } from "./StdioTransport.ts"
@@ -96,18 +96,23 @@ const listOf = Effect.fnUntraced(function* (
   if (client.getServerCapabilities()?.tools === undefined) return []
   const tools: Array<unknown> = []
   let cursor: string | undefined
+  let before: string | undefined
   for (let page = 0; page < pages_max; page++) {
     const params = cursor === undefined ? {} : { cursor }
     const answer = yield* Effect.tryPromise({
       try: (signal) => client.request({ method: "tools/list", params }, Page, { signal }),
       catch: (error) => unavailable(server, `tools/list failed: ${openFailure(server, error, "")}`)
     })
+    const isRepeated = answer.nextCursor === cursor
+    // Some servers name a cursor that leads to the same page again, such as an empty text.
+    if (isRepeated && JSON.stringify(answer.tools) === before) return tools
     tools.push(...answer.tools)
     if (tools.length > tools_max) {
       return yield* unavailable(server, `it lists more than ${tools_max} tools`)
     }
-    if (typeof answer.nextCursor !== "string" || answer.nextCursor === cursor) return tools
+    if (typeof answer.nextCursor !== "string" || isRepeated) return tools
     cursor = answer.nextCursor
+    before = JSON.stringify(answer.tools)
   }
   return yield* unavailable(server, `its list of tools has more than ${pages_max} pages`)
 })
@@ -208,6 +213,35 @@ const makeLivenessCheck = ({ client, end, sdk, server }: Session): Effect.Effect
   })
 }
 
+/** The end of a call's timeout that is kept from its wait for other calls, so that the wait ends with a precise error. */
+const margin_ms = 1_000
+
+/**
+ * Runs a call when one of the permits is free. Fails with `busy` where none is within `wait_ms`: then the call is not sent.
+ */
+const whenPermitted = <A>(
+  permits: Semaphore.Semaphore,
+  wait_ms: number,
+  busy: ToolError,
+  call: Effect.Effect<A, ToolError>
+): Effect.Effect<A, ToolError> => {
+  let is: "waiting" | "sent" | "late" = "waiting"
+  const sent = Effect.suspend(() => {
+    if (is === "late") return Effect.fail(busy)
+    is = "sent"
+    return call
+  })
+  const late = Effect.suspend(() => {
+    if (is === "sent") return Effect.never
+    is = "late"
+    return Effect.fail(busy)
+  })
+  return Effect.raceFirst(
+    Semaphore.withPermits(permits, 1)(sent),
+    Effect.andThen(Effect.sleep(wait_ms), late)
+  )
+}
+
 const makeCall = (
   session: Session,
   permits: Semaphore.Semaphore,
@@ -218,7 +252,7 @@ const makeCall = (
   return (definition, args, timeout_ms, progress) => {
     let left = progress_max
     const { outputSchema: _, ...withoutOutput } = definition
-    return Effect.tryPromise({
+    const sent = Effect.tryPromise({
       try: (signal) =>
         client.callTool(
           { name: definition.name, arguments: { ...args } },
@@ -242,9 +276,10 @@ const makeCall = (
           if (failure.kind === "network" || failure.reason === "MCP_MALFORMED") checkLiveness()
         })
       ),
-      Effect.onInterrupt(() => Effect.sync(checkLiveness)),
-      Semaphore.withPermits(permits, 1)
+      Effect.onInterrupt(() => Effect.sync(checkLiveness))
     )
+    const wait_ms = timeout_ms - Math.min(margin_ms, Math.ceil(timeout_ms / 4))
+    return whenPermitted(permits, wait_ms, serverBusy(server.namespace), sent)
   }
 }
 

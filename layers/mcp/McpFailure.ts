@@ -22,6 +22,14 @@ export const serverDown = (server: string, retry_after_ms?: number): ToolTransie
     ...(retry_after_ms === undefined ? undefined : { retry_after_ms })
   })
 
+/** The error for a call that waited too long for other calls of this runtime to end. Nothing was sent. */
+export const serverBusy = (server: string): ToolTransientError =>
+  new ToolTransientError({
+    kind: "external",
+    reason: "MCP_SERVER_BUSY",
+    message: `the MCP server "${server}" is busy with other calls; nothing was sent to it.`
+  })
+
 const connectionLost = (server: string) =>
   new ToolTransientError({
     kind: "network",

@@ -160,12 +160,12 @@ const no_answer = (wait_ms: number): ToolError =>
   })
 
 /**
- * Removes `metadata.permission`, by which this runtime says that its own gate let a call run. A call from outside runs without
- * `approved_by` only if its tool asks nobody.
+ * Removes what only this runtime's own calls say: that its gate let the call run (`metadata.permission`), and whether the call may be
+ * repeated. A call from outside runs without `approved_by` only if its tool asks nobody.
  */
 const ofAnotherGate = (call: CallMessage): CallMessage => {
   if (call.metadata === undefined) return call
-  const { permission: _, ...metadata } = call.metadata
+  const { permission: _, repeatable: __, ...metadata } = call.metadata
   return { ...call, metadata }
 }
 

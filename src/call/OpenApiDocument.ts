@@ -35,6 +35,8 @@ export interface FoundOperation {
   readonly path: string
   /** The path item's parameters, which apply unless the operation has one with the same name and place. */
   readonly shared: Json | undefined
+  /** Its own servers, or those of its path item, which take the place of the document's; undefined = it has none. */
+  readonly servers: Json | undefined
   readonly operation: JsonObject
 }
 
@@ -75,7 +77,8 @@ export const operationsOf = ({
       const own = memberOf(operation, "operationId")
       const place = `${method} ${path}`
       for (const id of typeof own === "string" && own !== place ? [own, place] : [place]) {
-        const found = { id, method, path, shared, operation }
+        const servers = memberOf(operation, "servers") ?? memberOf(item, "servers")
+        const found = { id, method, path, shared, servers, operation }
         const same = all.get(id)
         if (same === undefined) all.set(id, [found])
         else same.push(found)
@@ -217,6 +220,8 @@ export interface WrittenOperation {
   readonly method: string
   readonly path: string
   readonly description: string
+  /** Its own servers; undefined = it has those of the document. */
+  readonly servers: Json | undefined
   readonly parameters: ReadonlyArray<JsonObject>
   /** Absent = the operation has no body. */
   readonly requestBody?: JsonObject
@@ -246,7 +251,7 @@ const parametersOf = (
 /** The parts of an operation that say what is sent, with their references written out. */
 export const writtenOperation = (
   document: OpenApiDocument,
-  { id, method, operation, path, shared }: FoundOperation
+  { id, method, operation, path, servers, shared }: FoundOperation
 ): Result.Result<WrittenOperation, OpenApiRefused> => {
   const walk: Walk = { document, id, definitions: new Map(), values: 0 }
   const top: Place = { depth: 0, isMap: false, inSchema: false }
@@ -264,7 +269,7 @@ export const writtenOperation = (
     for (const [name, reference] of walk.definitions) {
       definitions[name] = written(walk, named(walk, reference), { ...top, inSchema: true })
     }
-    const parts = { id, method, path, description, parameters, definitions }
+    const parts = { id, method, path, description, servers, parameters, definitions }
     return isJsonObject(requestBody) ? { ...parts, requestBody } : parts
   })
   if (Result.isSuccess(read)) return Result.succeed(read.success)

@@ -17,7 +17,7 @@ import { objectParts } from "./OpenApiBody.ts"
 import type { Dialect, WrittenOperation } from "./OpenApiDocument.ts"
 import type { OpenApiRefused } from "./OpenApiRefused.ts"
 import { refuseOpenApi } from "./OpenApiRefused.ts"
-import { isScalarSchema, schema2020 } from "./OpenApiSchema.ts"
+import { isScalarSchema, listOf, schema2020 } from "./OpenApiSchema.ts"
 import type { PlatformOp } from "./PlatformOp.ts"
 import { decodePlatformOp } from "./PlatformOp.ts"
 import { issueText } from "../entry/SchemaIssues.ts"
@@ -76,10 +76,12 @@ interface Parameter {
   readonly required: boolean
   /** Undefined = the value is not scalar and cannot be sent. */
   readonly schema: JsonObject | undefined
+  /** In a path its value stands as it is, and not in the style of `;id=1` or `.1`. */
+  readonly isPlain: boolean
 }
 
 const parameterOf = (parameter: JsonObject, dialect: Dialect): Parameter => {
-  const { description, in: place, name, required, schema: given } = parameter
+  const { description, in: place, name, required, schema: given, style = "simple" } = parameter
   const schema = given === undefined ? undefined : schema2020(given, dialect)
   const where = typeof place === "string" ? place : ""
   const said = typeof description === "string" ? { description } : undefined
@@ -87,6 +89,7 @@ const parameterOf = (parameter: JsonObject, dialect: Dialect): Parameter => {
     name: typeof name === "string" ? name : "",
     where,
     required: required === true || where === "path",
+    isPlain: where !== "path" || style === "simple",
     schema: schema !== undefined && isScalarSchema(schema) ? { ...said, ...schema } : undefined
   }
 }
@@ -166,12 +169,16 @@ const sendable = (
   const found: Array<Sent> = []
   for (const raw of parameters) {
     const parameter = parameterOf(raw, dialect)
-    const { name, required, schema, where } = parameter
+    const { isPlain, name, required, schema, where } = parameter
     if (where === "header" && no_parameters.has(name.toLowerCase())) continue
     const isSent = where === "path" || where === "query"
-    if (isSent && schema !== undefined) found.push({ ...parameter, schema })
+    if (isSent && isPlain && schema !== undefined) found.push({ ...parameter, schema })
     else if (required) {
-      const why = isSent ? "its value is no text, number or boolean" : `it is sent as a ${where}`
+      const why = !isSent
+        ? `it is sent as a ${where}`
+        : isPlain
+          ? "its value is no text, number or boolean"
+          : "its style is not simple"
       const problem = `the parameter "${truncateUnits(name, 64)}" is required, and ${why}`
       return Result.fail(refuseOpenApi("UnsupportedParameter", id, problem))
     }
@@ -340,27 +347,58 @@ export const platformOpOf = (
   )
 }
 
-/**
- * The path of the document's first server, which comes before the document's paths; empty if there is no server. Fails if the
- * server's URL cannot be read or has a variable without a default.
- */
-export const basePath = (root: JsonObject): Result.Result<string, OpenApiRefused> => {
-  const servers = memberOf(root, "servers")
-  const first: Json | undefined = Array.isArray(servers)
-    ? (servers as ReadonlyArray<Json>)[0]
-    : undefined
+/** What a relative URL of a server is read against. */
+const no_origin = "https://host.invalid"
+
+/** The first of these servers, with its variables filled in; undefined = there is none. Fails with what is wrong with it. */
+const firstServer = (servers: Json | undefined): Result.Result<URL | undefined, string> => {
+  const [first] = listOf(servers)
   const text = memberOf(first, "url")
-  if (typeof text !== "string") return Result.succeed("")
+  if (typeof text !== "string") return Result.succeed(undefined)
   const variables = memberOf(first, "variables")
   const filled = text.replaceAll(placeholders, (whole, name: string) => {
     const value = memberOf(memberOf(variables, name), "default")
     return typeof value === "string" ? value : whole
   })
-  const url = URL.parse(filled, "https://host.invalid")
-  const path = url?.pathname.replace(/\/+$/, "") ?? ""
-  return url === null || /[{}]|%7b/i.test(path)
-    ? Result.fail(
-        refuseOpenApi("NotOpenApi", "document", "its first server is no URL: give base_path")
-      )
-    : Result.succeed(path)
+  const url = URL.parse(filled, no_origin)
+  return url === null || /[{}]|%7b/i.test(url.pathname)
+    ? Result.fail("its first server is no URL: give base_path")
+    : Result.succeed(url)
+}
+
+const pathOfServer = (url: URL | undefined): string => url?.pathname.replace(/\/+$/, "") ?? ""
+
+/**
+ * The path of the document's first server, which comes before the document's paths; empty if there is no server. Fails if the
+ * server's URL cannot be read or has a variable without a default.
+ */
+export const basePath = (root: JsonObject): Result.Result<string, OpenApiRefused> =>
+  Result.mapBoth(firstServer(memberOf(root, "servers")), {
+    onFailure: (problem) => refuseOpenApi("NotOpenApi", "document", problem),
+    onSuccess: pathOfServer
+  })
+
+/** Whether two servers are known to be at different origins. */
+const areApart = (one: URL | undefined, other: URL | undefined): boolean => {
+  const origins = [one?.origin ?? no_origin, other?.origin ?? no_origin]
+  return !origins.includes(no_origin) && origins[0] !== origins[1]
+}
+
+/**
+ * The path that an operation's own path follows: that of its own first server, or else `base`, the document's. Fails where its
+ * own server is at another origin, because all calls go to one.
+ */
+export const baseOf = (
+  { id, servers }: WrittenOperation,
+  root: JsonObject,
+  base: string
+): Result.Result<string, OpenApiRefused> => {
+  const refuse = (problem: string) => refuseOpenApi("UnsupportedServer", id, problem)
+  const own = Result.mapError(firstServer(servers), refuse)
+  if (Result.isFailure(own)) return Result.fail(own.failure)
+  if (own.success === undefined) return Result.succeed(base)
+  const document = Result.getOrElse(firstServer(memberOf(root, "servers")), () => undefined)
+  return areApart(own.success, document)
+    ? Result.fail(refuse("its own server is at another origin than the document's: give base_path"))
+    : Result.succeed(pathOfServer(own.success))
 }

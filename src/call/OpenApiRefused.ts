@@ -16,6 +16,8 @@ export class OpenApiRefused extends Schema.TaggedError<OpenApiRefused>()("OpenAp
     /** The document has an operation's id twice, or two entries would have one name. */
     "DuplicateOperation",
     "UnsupportedMethod",
+    /** An operation's own server is at another origin than the document's first. */
+    "UnsupportedServer",
     "UnsupportedParameter",
     "UnsupportedBody",
     "UnsupportedSchema",

@@ -55,6 +55,9 @@ export const classifyHttpStatus = (status: number): Classified => {
     case 408:
     case 504:
       return transient("timeout")
+    // A server on the way passed the request on and lost the answer.
+    case 502:
+      return transient("network")
     case 423:
     case 425:
     case 429:
@@ -112,12 +115,12 @@ const named: ReadonlyMap<string, Classified> = new Map([
   ...family(
     transient("network"),
     "network_error connection_refused connection_reset connection_lost econnrefused econnreset enotfound eai_again " +
-      "epipe ehostunreach enetunreach transport transport_error publisher_down dns"
+      "epipe ehostunreach enetunreach transport transport_error publisher_down bad_gateway dns"
   ),
   ...family(
     transient("external"),
     "rate_limit rate_limited rate_limit_exceeded too_many_requests throttled circuit_open circuit unavailable " +
-      "service_unavailable overloaded bad_gateway busy"
+      "service_unavailable overloaded busy"
   ),
   ...family(
     terminal("internal"),

@@ -3,7 +3,7 @@
  */
 import { Result, Schema } from "effect"
 import { WorldId } from "../worlds/contracts/WorldId.ts"
-import { Moment, Share, Text, Version } from "./contracts/Fact.ts"
+import { By, Moment, Share, Text, Version } from "./contracts/Fact.ts"
 import { rubrics_max } from "./contracts/PlatformEvent.ts"
 import { ChangeRefused } from "./contracts/RecordErrors.ts"
 import { FrameworkId, RecordId } from "./contracts/RecordId.ts"
@@ -13,7 +13,7 @@ import { Rubric, RubricSources } from "./contracts/Rubric.ts"
 export const FrameworkRevision = Schema.Struct({
   version: Version,
   at: Moment,
-  by: Text(200),
+  by: By,
   reason: Text(1_000),
   sources: RubricSources
 })

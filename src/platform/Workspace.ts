@@ -2,7 +2,7 @@
  * A workspace, which is a tenant: its onboarding, its configuration, its systems and its errors.
  */
 import { Result, Schema } from "effect"
-import { Count, Moment, Share, Text, Version } from "./contracts/Fact.ts"
+import { By, Count, Moment, Share, Text, Version } from "./contracts/Fact.ts"
 import { AutonomyMode } from "./contracts/PlatformEvent.ts"
 import { ChangeRefused } from "./contracts/RecordErrors.ts"
 import { RecordId, ScanId } from "./contracts/RecordId.ts"
@@ -62,7 +62,7 @@ export const Workspace = Schema.Struct({
   version: Version,
   configuration: Configuration,
   /** The last change of the configuration. Absent = it was never changed. */
-  changed: Schema.optionalKey(Schema.Struct({ by: Text(200), at: Moment, reason: Text(1_000) }))
+  changed: Schema.optionalKey(Schema.Struct({ by: By, at: Moment, reason: Text(1_000) }))
 })
 export interface Workspace extends Schema.Schema.Type<typeof Workspace> {}
 

@@ -106,6 +106,11 @@ export interface GovernedContext {
   readonly toolCallId: string
   /** `call.show` as an Effect. */
   readonly preliminary: (result: unknown) => Effect.Effect<void>
+  /**
+   * Ends when the run of the call is being stopped, which does not interrupt a dispatched call: its body may take back what
+   * nobody has begun. Absent = the call's run is in another process.
+   */
+  readonly stopped?: Effect.Effect<void> | undefined
   readonly call: CallContext
 }
 

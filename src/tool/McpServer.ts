@@ -35,11 +35,14 @@ interface Common {
   readonly hints?: "claims" | "ignore"
   /** The timeout of one call. Absent = 60,000. */
   readonly timeout_ms?: number
-  /** The timeout of start, handshake and listing together. Absent = 20,000. */
+  /** The timeout of start, handshake and listing together, at most 3,600,000. Absent = 20,000. */
   readonly connect_timeout_ms?: number
   /** The greatest size of one message from the server, in bytes. A larger message ends the connection. Absent = 16,000,000. */
   readonly message_bytes_max?: number
-  /** How many calls may run at the same time; others wait, and their deadline includes the wait. Absent = 16. */
+  /**
+   * How many calls may run at the same time; others wait, and their deadline includes the wait. One that waits until its
+   * deadline is not sent. Absent = 16.
+   */
   readonly calls_max?: number
   /**
    * Which protocol version is used. `auto`: the newest that both sides support. `legacy`: only the handshake from before 2026,
@@ -160,6 +163,8 @@ const refusalOfUrl = (server: McpHttpServer, allow: McpAllow): string | undefine
   return undefined
 }
 
+const connect_timeout_ms_max = 3_600_000
+
 /** The error for a server that may not be started or reached, which says the fix; undefined if it may. */
 export const serverRefusalOf = (
   server: McpServer,
@@ -180,6 +185,10 @@ export const serverRefusalOf = (
     if (value !== undefined && !(Number.isInteger(value) && value > 0)) {
       return refused(field, "it must be a positive whole number")
     }
+  }
+  // A timer takes a longer time for 1 ms.
+  if ((server.connect_timeout_ms ?? 0) > connect_timeout_ms_max) {
+    return refused("connect_timeout_ms", `it must be at most ${connect_timeout_ms_max}`)
   }
   if (server.transport === "http") {
     const why = refusalOfUrl(server, allow)

@@ -27,12 +27,15 @@ export const misdeclared = (
   field: string,
   problem: string,
   fix: string
-): MisdeclaredTool =>
-  new MisdeclaredTool({
-    tool,
+): MisdeclaredTool => {
+  // An untyped program may have left the name out.
+  const name = typeof tool === "string" ? tool : "(without a name)"
+  return new MisdeclaredTool({
+    tool: name,
     field,
-    message: `tool "${tool}", field "${field}": ${withStop(problem)} ${withStop(fix)}`
+    message: `tool "${name}", field "${field}": ${withStop(problem)} ${withStop(fix)}`
   })
+}
 
 const truth = "Write true or false, or leave it out"
 const word = "Write 1 to 64 letters, digits, _ or -"

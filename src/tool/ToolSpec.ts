@@ -284,5 +284,9 @@ export const toolKeyOf = (spec: Pick<ToolSpec, "namespace" | "name" | "version">
 export const isDispatched = (spec: Pick<ToolSpec, "side_effects">): boolean =>
   spec.side_effects === "write" || spec.side_effects === "external"
 
+/** Whether a call may be run again after a loss: it changes nothing outside, or only once for one key. */
+export const isRepeatable = (spec: Pick<ToolSpec, "side_effects" | "idempotent">): boolean =>
+  !isDispatched(spec) || spec.idempotent
+
 export const onLossOf = (spec: Pick<ToolSpec, "idempotent" | "reconcile">): OnLoss =>
   spec.idempotent ? "again" : spec.reconcile ? "ask" : "unknown"

@@ -57,7 +57,7 @@ export const answers = (at: string): Readonly<Record<string, Answer>> => ({
       trace: "canary-body"
     })
   },
-  "/api/html": { status: 502, body: `<html>canary-body ${authorization} ${at}</html>` },
+  "/api/html": { status: 503, body: `<html>canary-body ${authorization} ${at}</html>` },
   "/api/moved": {
     status: 307,
     body: "canary-body",

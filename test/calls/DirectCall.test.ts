@@ -349,6 +349,18 @@ describe("a direct call", () => {
     })
   )
 
+  it.live("leaves the outcome of a write open where a server on the way lost its answer", () =>
+    Effect.gen(function* () {
+      for (const status of [502, 504]) {
+        const between = yield* platform(() => ({ status }))
+        const [tool] = yield* configured(between, [{ type: "platform", op: "pause_schedule" }])
+        const { kind } = errorOf(yield* Effect.flip(runBody(tool, { id: "s" })))
+        // A failure of another kind would say that nothing is open.
+        assert.include(["network", "timeout"], kind)
+      }
+    })
+  )
+
   it.live("AG-47 AG-55 of each operation of the catalogue is one request to its endpoint", () =>
     Effect.gen(function* () {
       const web = yield* platform()

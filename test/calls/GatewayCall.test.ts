@@ -44,6 +44,28 @@ describe("a gateway call", () => {
     })
   )
 
+  it.live("AG-08 has another authorization where its own has expired, and is sent once more", () =>
+    Effect.gen(function* () {
+      const web = yield* platform(({ headers }) =>
+        headers["authorization"] === "old" ? { status: 401 } : answer("made")
+      )
+      const given = ["old", "new"]
+      const authorization = () => given.shift() ?? "old"
+      const [tool] = yield* configured(web, [create], {
+        callback: { endpoint: endpointOf(web), authorization }
+      })
+      const sent = () => web.seen.splice(0).map(({ headers }) => headers["authorization"])
+      for (const all of [["old", "new"], ["new"]]) {
+        assert.strictEqual(yield* runBody(tool, {}), "made")
+        assert.deepStrictEqual(sent(), all)
+      }
+      // Of another run there is none but the old one.
+      const error = yield* Effect.flip(runBody(tool, {}, { run: "other" as never }))
+      assert.deepInclude(error, { _tag: "ToolPolicyError", reason: "HTTP_401" })
+      assert.deepStrictEqual(sent(), ["old"])
+    })
+  )
+
   it.live("AG-11 sends the query of the callback's URL, and nobody reads it", () =>
     Effect.gen(function* () {
       const query = "?project=p-1&token=canary-query"

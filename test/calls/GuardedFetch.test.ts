@@ -280,6 +280,9 @@ describe("the guarded fetch", () => {
         if (url === "/bomb") response.writeHead(200, { "content-encoding": "gzip" }).end(bomb)
         else if (url === "/gzip") {
           response.writeHead(200, { "content-encoding": "gzip" }).end(gzipSync("small"))
+        } else if (url === "/none") {
+          response.writeHead(200, { "content-encoding": "gzip" }).flushHeaders()
+          response.end()
         } else if (url === "/odd") {
           response.writeHead(200, { "content-encoding": "gzip, gzip" }).end("x")
         } else if (url === "/broken") {
@@ -305,6 +308,7 @@ describe("the guarded fetch", () => {
       const exact = yield* get("/exact")
       assert.deepStrictEqual([exact.body.length, exact.truncated], [1_000, false])
       assert.strictEqual(textOf((yield* get("/gzip")).body), "small")
+      assert.strictEqual(textOf((yield* get("/none")).body), "")
       assert.strictEqual(yield* reasonOf(get("/odd")), "encoding")
       assert.strictEqual(yield* reasonOf(get("/broken")), "network")
       yield* eventually(

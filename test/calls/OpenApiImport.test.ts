@@ -123,6 +123,21 @@ describe("an imported operation", () => {
     })
   )
 
+  it.effect("follows the path of its own server, unless the import gives another", () =>
+    Effect.gen(function* () {
+      const url = "https://x.example/own/"
+      const document = (at: string) =>
+        documentOf({ operation: { servers: [{ url }] }, servers: [{ url: at }] })
+      for (const at of ["https://x.example/api", "/api"]) {
+        assert.strictEqual((yield* entryOf(document(at))).path, "/own/a/{id}")
+      }
+      const elsewhere = document("https://y.example/api")
+      const given = yield* OpenApiImport.operations(elsewhere, ["x"], { base_path: "/b" })
+      assert.strictEqual(given[0]?.path, "/b/a/{id}")
+      assert.strictEqual((yield* refusalOf(elsewhere)).reason, "UnsupportedServer")
+    })
+  )
+
   it.effect("takes what the choice says in place of the document", () =>
     Effect.gen(function* () {
       const entry = yield* entryOf(documentOf({}), {
@@ -323,6 +338,15 @@ describe("an OpenAPI import refuses", () => {
       "a part of the path without a parameter",
       "UnsupportedParameter",
       documentOf({ path: "/a/{other}" })
+    ],
+    [
+      "a part of the path in another style",
+      "UnsupportedParameter",
+      documentOf({
+        operation: {
+          parameters: [{ name: "id", in: "path", required: true, style: "matrix", schema: text }]
+        }
+      })
     ],
     ["a server with open variables", "NotOpenApi", documentOf({ servers: [{ url: "/{v}" }] })]
   ]

@@ -383,7 +383,7 @@ const deciding = (it: Vitest.MethodsNonLive<Needs>): void => {
       for (const late of [apply, store.review(tenant, "change-1", approve)]) {
         assert.propertyVal(yield* Effect.flip(late), "_tag", "ChangeRefused")
       }
-      yield* store.review(tenant, "change-2", { ...approve, decision: "rejected" })
+      yield* store.review(tenant, "change-2", { ...approve, decision: "rejected", by: " " })
       assert.include(
         (yield* Effect.flip(store.apply(tenant, "change-2", "cara"))).message,
         "rejected"

@@ -60,6 +60,27 @@ describe("a server that breaks the rules", () => {
   )
 
   it.live(
+    "that is busy with as many calls as it may have is not sent a call whose time is over",
+    () =>
+      Effect.gen(function* () {
+        const { file } = yield* S.described
+        const server = S.misbehaving("plain", file, { calls_max: 1, timeout_ms: 200 })
+        yield* Effect.gen(function* () {
+          const hanging = yield* Effect.forkChild(S.callBody("odd.hang@1"))
+          yield* eventually(
+            Effect.sync(() => notes(file)),
+            (all) => all.includes("hang")
+          )
+          const error = yield* Effect.flip(S.callBody("odd.put@1"))
+          assert.deepInclude(error, { kind: "external", reason: "MCP_SERVER_BUSY" })
+          yield* Fiber.interrupt(hanging)
+          assert.strictEqual(yield* S.callBody("odd.look@1"), "{}")
+          assert.notInclude(notes(file), "put")
+        }).pipe(Effect.provide(S.importing(server)))
+      })
+  )
+
+  it.live(
     "that answers with more than a message may hold is disconnected, and connected anew",
     () =>
       Effect.gen(function* () {
@@ -144,6 +165,13 @@ describe("a server that breaks the rules", () => {
         ].join("\n")
       )
     }).pipe(Effect.provide(S.importing(S.misbehaving("plain"))))
+  )
+
+  it.live("that gives one page for each cursor has the tools of that page once", () =>
+    Effect.gen(function* () {
+      assert.strictEqual(yield* S.callBody("odd.look@1"), "{}")
+      assert.lengthOf((yield* state).tools, 1)
+    }).pipe(Effect.provide(S.importing(S.misbehaving("same_page"))))
   )
 
   it.live("that lists unusable tools has each of them refused, and its other tools work", () =>

@@ -229,6 +229,14 @@ describe("the declaration of a server", () => {
       })
   )
 
+  it.live("is refused with a time that no timer has", () =>
+    Effect.gen(function* () {
+      const server: McpServer = { namespace: "far", transport: "http", url: "https://example.com" }
+      const error = yield* refusal({ ...server, connect_timeout_ms: 2 ** 31 }, [])
+      assert.deepInclude(error, { _tag: "McpServerRefused", field: "connect_timeout_ms" })
+    })
+  )
+
   it.live("connects to public addresses only, unless its host is listed", () =>
     Effect.gen(function* () {
       const { port } = yield* web((_, response) => response.end("here"))

@@ -193,6 +193,7 @@ const call = ({ id, params }: Message): void => {
 }
 
 const list = ({ id, params }: Message): void => {
+  if (mode === "same_page") return answer(id, { tools: [tool("look")], nextCursor: "" })
   if (mode !== "pages") return answer(id, { tools: (lists[mode] ?? plain)() })
   const page = Number(params?.["cursor"] ?? 0)
   return answer(id, { tools: [tool(`t${page}`)], nextCursor: String(page + 1) })

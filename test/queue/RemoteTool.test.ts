@@ -13,10 +13,12 @@ import { remote } from "../../layers/runtime/queue/RemoteTool.ts"
 import { ToolQueueConfig } from "../../layers/runtime/queue/ToolQueueConfig.ts"
 import { StoreError } from "../../services/StoreError.ts"
 import { ToolQueue } from "../../services/ToolQueue.ts"
+import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { ToolTransientError, ToolUserError } from "../../src/error/ToolError.ts"
 import type { CallContext } from "../../src/tool/GovernedTool.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
+import { eventually } from "../contracts/Contract.ts"
 import * as H from "../runtime/Harness.ts"
 
 const day = {
@@ -154,6 +156,18 @@ it.live(
     }).pipe(Effect.provide(runtime([{ ...send, timeout_ms: 200 }], ["send", {}])))
 )
 
+it.live("a write that waits for a worker is taken back when its run is cancelled", () =>
+  Effect.gen(function* () {
+    const run = yield* H.send("go")
+    const queue = yield* ToolQueue
+    yield* eventually(queue.nextDueAt(["t.send@1"]), (due) => due !== undefined)
+    yield* AgentRuntime.use((runtime) => runtime.interrupt(run, H.alice, "no"))
+    const events = yield* H.ended(run)
+    assert.deepNestedInclude(H.outcome(events), { _tag: "Failed", "error.reason": "TAKEN_BACK" })
+    assert.isUndefined(yield* queue.nextDueAt(["t.send@1"]))
+  }).pipe(Effect.provide(runtime([{ ...send, timeout_ms: 60_000 }], ["send", {}])))
+)
+
 it.live(
   "a write that a worker began and did not end in time is unknown, and waits for an operator",
   () =>
@@ -186,6 +200,20 @@ it.live(
         assert.strictEqual(new Set(keys).size, 1)
       }).pipe(Effect.provide(runtime([again], ["again", {}])))
     }).pipe(Effect.scoped)
+)
+
+it.live("a call that one end may repeat and the other may not is refused, and no body runs", () =>
+  Effect.gen(function* () {
+    let bodies = 0
+    const body = tool({ ...send, side_effects: "read" }, () => ++bodies)
+    yield* Effect.gen(function* () {
+      yield* Layer.build(worker(body))
+      const events = yield* Effect.flatMap(H.send("go"), (run) => H.ended(run))
+      const unlike = { _tag: "Failed", "error.reason": "DECLARED_UNLIKE" }
+      assert.deepNestedInclude(H.outcome(events), unlike)
+      assert.strictEqual(bodies, 0)
+    }).pipe(Effect.provide(runtime([send], ["send", {}])))
+  }).pipe(Effect.scoped)
 )
 
 it.live("a queue that does not answer makes a write unknown and fails a read", () =>

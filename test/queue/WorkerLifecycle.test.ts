@@ -13,6 +13,7 @@ import * as ToolQueueWorker from "../../layers/runtime/queue/ToolQueueWorker.ts"
 import { StoreError } from "../../services/StoreError.ts"
 import { ToolQueue } from "../../services/ToolQueue.ts"
 import { ToolUserError } from "../../src/error/ToolError.ts"
+import { toolKeyOf } from "../../src/tool/ToolSpec.ts"
 import { eventually } from "../contracts/Contract.ts"
 import {
   callTool,
@@ -246,3 +247,16 @@ for (const [title, family, field, says] of [
     }).pipe(Effect.scoped, Effect.provide(EphemeralToolQueue.layer))
   )
 }
+
+it.live("a worker refuses at start more tools than a queue takes in one offer", () =>
+  Effect.gen(function* () {
+    const many = Effect.map(toolNamed("x", succeedDone), ([tool]) =>
+      Array.from({ length: 1_001 }, (_, at) => {
+        const spec = { ...tool.spec, name: `x${at}` }
+        return { ...tool, spec, key: toolKeyOf(spec) }
+      })
+    )
+    const error = yield* Effect.flip(Layer.build(ToolWorker.layer({ tools: [many] })))
+    assert.deepInclude(error, { _tag: "ToolNotQueueable", field: "serve" })
+  }).pipe(Effect.scoped, Effect.provide(EphemeralToolQueue.layer))
+)

@@ -21,6 +21,7 @@ const truths = ["idempotent", "deprecated", "transactional", "stop_loop", "text_
 /** A field, and what of its fix says which values it takes. */
 const others: Readonly<Record<string, string>> = {
   namespace: 'such as "shop"',
+  name: 'such as "refund_order"',
   version: "Write a tag",
   side_effects: "none, read, write or external",
   replay_policy: "must-stub, fail-loud or recorded-result",

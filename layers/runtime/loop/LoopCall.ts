@@ -80,6 +80,10 @@ export class LoopCall implements CallHost {
     this.#loop.showOutput(frame, step, { kind: "output", call: this.#id, value })
   }
 
+  get stopped(): Effect.Effect<void> {
+    return this.#loop.stopped
+  }
+
   get attach(): CallHost["attach"] {
     const { parts } = this.#loop
     return parts === undefined ? undefined : (file) => attachFile(parts, this, file)

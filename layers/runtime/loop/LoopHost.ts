@@ -2,7 +2,7 @@
  * What the parts of a run's loop need of it: its work in flight (`InFlight`), its calls (`LoopCall`), and its coroutine. One
  * interface, so that each of them can be read with this file and nothing else of the loop.
  */
-import type { Exit } from "effect"
+import type { Effect, Exit } from "effect"
 import type { Exception } from "../../../src/error/Exception.ts"
 import type { FrameId } from "../../../src/Ids.ts"
 import type { RunInput } from "../../../src/run/RunDecider.ts"
@@ -28,6 +28,8 @@ export interface LoopHost {
   readonly parts: PartStore | undefined
   /** The secrets in the contexts of runs, which no journal has. Absent = there are none. */
   readonly secrets: RunSecrets | undefined
+  /** Ends when the run is being stopped. */
+  readonly stopped: Effect.Effect<void>
   /** Side effects that happen once in the run and that its calls have begun, by identity. Absent = none yet. */
   begunSideEffects?: Map<string, BegunSideEffect>
 

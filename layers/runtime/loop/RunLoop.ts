@@ -15,7 +15,7 @@
  * in flight. What the state wants (`work`) is all that it starts, so recovery, cancels and decisions by others are no special
  * cases: they change the state.
  */
-import { Effect, Exit } from "effect"
+import { Deferred, Effect, Exit } from "effect"
 import type { Context } from "effect"
 import type { Past } from "../../../src/conversation/Compaction.ts"
 import type { TranscriptEntry } from "../../../src/conversation/Transcript.ts"
@@ -141,6 +141,8 @@ class Loop implements LoopHost {
   #switches = 0
   /** Undefined for a run without `wall_ms_max`. */
   readonly #wall: WallClockLimit | undefined
+  /** Completed when the run is being stopped; undefined = no call has asked for it. */
+  #stopped: Deferred.Deferred<void> | undefined
   /** Something completed or woke the loop since a pass last took the inbox, which may be during an append or a yield. */
   #hasNews = false
 
@@ -171,6 +173,14 @@ class Loop implements LoopHost {
 
   get secrets(): RunSecrets | undefined {
     return this.#services.secrets
+  }
+
+  get stopped(): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      if (this.writer.state.stopping !== undefined) return Effect.void
+      this.#stopped ??= Deferred.makeUnsafe()
+      return Deferred.await(this.#stopped)
+    })
   }
 
   /** Decides at the first pass on what an earlier owner left, and stops a run that cannot go on here. */
@@ -292,6 +302,9 @@ class Loop implements LoopHost {
   #matchWork(): void {
     const wanted = wantedWork(this.writer.state)
     this.#inFlight.interruptUnwanted(wanted)
+    if (this.#stopped !== undefined && this.writer.state.stopping !== undefined) {
+      Deferred.doneUnsafe(this.#stopped, Effect.void)
+    }
     if (!this.#wakeup.draining) this.#startAll(wanted)
   }
 

@@ -6,7 +6,7 @@ import { Effect, Exit } from "effect"
 import type { Outcome } from "../../../src/run/RunEvent.ts"
 import type { CallMessage } from "../../../src/semstreams/CallMessage.ts"
 import { replyOf } from "../../../src/tool/ToolMessage.ts"
-import { isDispatched } from "../../../src/tool/ToolSpec.ts"
+import { isRepeatable } from "../../../src/tool/ToolSpec.ts"
 import type { ToolDelivery } from "../../../services/ToolQueue.ts"
 import type { CallHost, AgentTool } from "../tool/CallHost.ts"
 import { attemptMs, waitUntilOver } from "../tool/LostAttempt.ts"
@@ -28,8 +28,7 @@ const stopsLoop = ({ spec }: AgentTool, outcome: Outcome): boolean =>
 export const unrepeatableBegunAt = (
   { begun_at }: ToolDelivery,
   tool: AgentTool | undefined
-): number | undefined =>
-  tool !== undefined && isDispatched(tool.spec) && !tool.spec.idempotent ? begun_at : undefined
+): number | undefined => (tool !== undefined && !isRepeatable(tool.spec) ? begun_at : undefined)
 
 export interface LostCalls {
   /**

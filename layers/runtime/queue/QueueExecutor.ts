@@ -2,7 +2,7 @@
  * Runs one call from a queue through the gate and its body (`tool/ToolInvoker.ts` lists the checks in their order). Before
  * that:
  *
- * 1. A delivery that is no call is answered with an error.
+ * 1. A delivery that is no call is answered with an error, and so is a call that one end may repeat and the other may not.
  * 2. For a call that an earlier delivery began and that may not be done twice, its outcome is looked for (`LostCall.ts`).
  * 3. A call that has expired is answered with an error.
  */
@@ -37,7 +37,8 @@ import {
   unknownAnswer,
   unreadableAnswer,
   unreadCallOf,
-  undeliveredAnswer
+  undeliveredAnswer,
+  unlikeAnswer
 } from "./QueueReply.ts"
 import type { ToolNotQueueable, WorkerOptions } from "./ServedTools.ts"
 import { servedTools, workerAgent } from "./ServedTools.ts"
@@ -138,16 +139,16 @@ export const make = Effect.fnUntraced(function* (
   const execute: QueueExecutor["execute"] = Effect.fnUntraced(function* (delivery, hooks) {
     const call = callMessageOf(delivery)
     if (call === undefined) return unreadableAnswer(delivery)
-    const begun_at = unrepeatableBegunAt(delivery, tools.get(delivery.tool))
+    const tool = tools.get(delivery.tool)
+    if (QueuedCall.isDeclaredUnlike(call, tool)) return unlikeAnswer(delivery, call)
+    const begun_at = unrepeatableBegunAt(delivery, tool)
     if (begun_at !== undefined) {
       const settled = yield* lostCalls.reconcile(delivery, call, begun_at)
       if (settled !== undefined) return settled
     }
     const now = yield* Clock.currentTimeMillis
     if (delivery.expires_at <= now) return expiredAnswer(call)
-    const input = yield* invoke(hostOf(delivery, call, hooks), delivery, invoker, body)
-    if (input === undefined) return { _tag: "GivesBack", why: "it could not be begun" }
-    return executedOf(call, input)
+    return executedOf(call, yield* invoke(hostOf(delivery, call, hooks), delivery, invoker, body))
   })
 
   const giveUp: QueueExecutor["giveUp"] = Effect.fnUntraced(function* (

@@ -37,6 +37,13 @@ const unreadable = new ToolTerminalError({
   message: "the message is no call of a tool."
 })
 
+const declaredUnlike = new ToolTerminalError({
+  kind: "external",
+  reason: "DECLARED_UNLIKE",
+  message:
+    "its worker and its caller do not agree on whether it may be repeated: declare side_effects and idempotent alike. Nothing was done."
+})
+
 const undelivered = new ToolTerminalError({
   kind: "internal",
   reason: "DELIVERIES_MAX",
@@ -61,9 +68,11 @@ export const callMessageOf = ({ id, payload, tool }: ToolDelivery): CallMessage 
 /** Of a delivery that cannot be read as a call, as much as its answer needs. */
 export const unreadCallOf = ({ id, tool }: ToolDelivery): CallMessage => ({ id, name: tool })
 
-/** The answer to a call that was run, by what came of it. */
-export const executedOf = (call: CallMessage, input: RunInput): Executed => {
-  switch (input._tag) {
+/** The answer to a call that was run, by what came of it; undefined = it could not be begun. */
+export const executedOf = (call: CallMessage, input: RunInput | undefined): Executed => {
+  switch (input?._tag) {
+    case undefined:
+      return { _tag: "GivesBack", why: "it could not be begun" }
     case "Finished": {
       const { outcome, spent, stop } = input.settled
       return { _tag: "Answers", result: replyOf(call, outcome, stop, spent) }
@@ -84,6 +93,12 @@ export const expiredAnswer = (call: CallMessage): Executed => ({
   _tag: "Answers",
   result: refusalReply(call, expired)
 })
+
+/** Of a call that its sender may repeat and the worker may not, or the other way round. Another worker may have begun it. */
+export const unlikeAnswer = ({ begun_at }: ToolDelivery, call: CallMessage): Executed =>
+  begun_at === undefined
+    ? { _tag: "Answers", result: refusalReply(call, declaredUnlike) }
+    : unknownAnswer(call)
 
 export const unreadableAnswer = (delivery: ToolDelivery): Executed => ({
   _tag: "Answers",

@@ -15,7 +15,8 @@ import type { CallMessage } from "../../../src/semstreams/CallMessage.ts"
 import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"
 import { AgentMemory } from "../../../services/AgentMemory.ts"
 import type { ToolDelivery } from "../../../services/ToolQueue.ts"
-import type { BegunSideEffect, CallHost, ActorContext } from "../tool/CallHost.ts"
+import { isRepeatable } from "../../../src/tool/ToolSpec.ts"
+import type { BegunSideEffect, CallHost, ActorContext, AgentTool } from "../tool/CallHost.ts"
 import type { ReportFault } from "../tool/FaultReport.ts"
 
 /** What the sender puts into `metadata`; a sender other than this runtime may leave out all of it. */
@@ -25,6 +26,8 @@ interface SenderMetadata {
   readonly principal?: string
   /** `allow`: the sender's policy lets the call run without an approval. */
   readonly permission?: string
+  /** Whether the sender may send the call again after a loss. */
+  readonly repeatable?: boolean
   /** The span that calls (W3C Trace Context). */
   readonly traceparent?: string
   /** The runs that the call may start: `NestedRuns`. */
@@ -46,6 +49,20 @@ const textIn = (
 ): string | undefined => {
   const value = metadata?.[name]
   return typeof value === "string" ? value : undefined
+}
+
+/**
+ * Whether the sender may repeat the call and the worker's tool may not, or the other way round: then a side effect could happen
+ * twice, whichever end loses the call.
+ */
+export const isDeclaredUnlike = (
+  { metadata }: CallMessage,
+  tool: AgentTool | undefined
+): boolean => {
+  const repeatable = metadata?.["repeatable"]
+  return typeof repeatable === "boolean" && tool !== undefined
+    ? repeatable !== isRepeatable(tool.spec)
+    : false
 }
 
 const runAcceptedOf = (

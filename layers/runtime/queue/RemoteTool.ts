@@ -39,7 +39,8 @@ import {
   spentIn
 } from "../../../src/tool/ToolMessage.ts"
 import type { Reply } from "../../../src/tool/ToolMessage.ts"
-import { isDispatched, toolKeyOf } from "../../../src/tool/ToolSpec.ts"
+import { isDispatched, isRepeatable, toolKeyOf } from "../../../src/tool/ToolSpec.ts"
+import type { ToolSpec } from "../../../src/tool/ToolSpec.ts"
 import type { ToolMessageConflict, ToolQueueFull } from "../../../services/ToolQueue.ts"
 import { ToolQueue } from "../../../services/ToolQueue.ts"
 import type { StoreError } from "../../../services/StoreError.ts"
@@ -105,14 +106,14 @@ const valueOf = (reply: Reply): Effect.Effect<unknown, ToolError> => {
 const idOf = (call: CallContext): string => call.key ?? `${call.run}/${call.call}`
 
 const messageOf = (
-  tool: string,
+  spec: ToolSpec,
   id: string,
   args: unknown,
   call: CallContext,
   span: Tracer.AnySpan | undefined
 ): CallMessage => ({
   id,
-  name: tool,
+  name: toolKeyOf(spec),
   arguments: args as NonNullable<CallMessage["arguments"]>,
   loop_id: call.run,
   trace_id: call.trace_id,
@@ -120,6 +121,8 @@ const messageOf = (
   metadata: {
     call: call.call,
     principal: call.principal,
+    // A worker whose declaration says otherwise refuses the call.
+    repeatable: isRepeatable(spec),
     // For a body that starts runs in another system.
     ...(call.nested === undefined ? undefined : { nested: { ...call.nested } }),
     // The span of the worker is a child of this one.
@@ -156,11 +159,30 @@ const withPreliminaryResults = <A, E>(
   return Effect.scoped(Effect.andThen(Effect.ignore(queue.onShown(id, pass)), wait))
 }
 
-/** Sends a call and waits for its result, for `wait_ms` at most. */
+/** Fails where no worker has claimed the call: then it is taken back. Otherwise it never ends, because a worker runs the call. */
+const takenBack = (
+  queue: ToolQueue["Service"],
+  id: string
+): Effect.Effect<never, ToolTransientError> =>
+  Effect.flatMap(
+    Effect.orElseSucceed(queue.withdraw(id), () => false),
+    (isTakenBack) =>
+      isTakenBack
+        ? Effect.fail(
+            new ToolTransientError({
+              kind: "external",
+              reason: "TAKEN_BACK",
+              message: "its run was stopped before a worker took it; nothing was done."
+            })
+          )
+        : Effect.never
+  )
+
+/** Sends a call and waits for its result, for `wait_ms` at most. A call that no worker has is taken back with its run. */
 const sendAndWait = Effect.fnUntraced(function* (
   queue: ToolQueue["Service"],
   message: CallMessage,
-  { call }: GovernedContext,
+  { call, stopped = Effect.never }: GovernedContext,
   wait_ms: number
 ) {
   const { id, name } = message
@@ -186,6 +208,7 @@ const sendAndWait = Effect.fnUntraced(function* (
   const result = yield* queue.awaited(id).pipe(
     Effect.mapError(queueUnavailable),
     Effect.timeoutOption(wait_ms),
+    Effect.raceFirst(Effect.andThen(stopped, takenBack(queue, id))),
     // Without a waiter, a call that no worker has claimed must not begin.
     Effect.onInterrupt(() => Effect.ignore(queue.withdraw(id)))
   )
@@ -280,7 +303,6 @@ export const remote = (
       )
     }
     const queue = yield* ToolQueue
-    const key = toolKeyOf(spec)
     const wait_ms = spec.timeout_ms - Math.min(margin_ms, Math.ceil(spec.timeout_ms / 4))
     yield* warnOfMissingWorkers(queue, spec, wait_ms)
     const governed = yield* bindTool<never>(spec, {
@@ -292,7 +314,7 @@ export const remote = (
         Effect.withFiber((fiber) => {
           const { call } = context
           const id = idOf(call)
-          const message = messageOf(key, id, args, call, fiber.cache.span)
+          const message = messageOf(spec, id, args, call, fiber.cache.span)
           const result = sendAndWait(queue, message, context, wait_ms)
           return withPreliminaryResults(queue, id, call.show, result)
         }),

@@ -5,6 +5,8 @@ import { Effect, Schema } from "effect"
 import { AgentSpec } from "../../../src/agent/AgentSpec.ts"
 import { AgentName } from "../../../src/Ids.ts"
 import { remote_provider } from "../../../src/tool/ToolMessage.ts"
+import { encodeToolSpec } from "../../../src/tool/ToolSpec.ts"
+import { announced_length_max, announced_tools_max } from "../../../services/ToolQueue.ts"
 import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"
 import { ToolRegistry } from "../../../services/ToolRegistry.ts"
 import type { AgentTool } from "../tool/CallHost.ts"
@@ -30,6 +32,12 @@ export class ToolNotQueueable extends Schema.TaggedError<ToolNotQueueable>()("To
 
 /** Which field stands in the way, why, and what to change. */
 type Obstacle = readonly [field: string, problem: string, fix: string]
+
+const too_many: Obstacle = [
+  "serve",
+  `a worker offers at most ${announced_tools_max} tools, and ${announced_length_max} characters of them as JSON`,
+  "Name fewer in serve, and start another worker for the rest"
+]
 
 const no_such_tool: Obstacle = ["serve", "there is no such tool", "Name one of those in tools"]
 
@@ -67,6 +75,19 @@ const notQueueable = (tool: string, [field, problem, fix]: Obstacle): ToolNotQue
     message: `tool "${tool}", field "${field}": ${problem}. ${fix}.`
   })
 
+/** Fails with the first tool that a queue takes no offer of beside those before it. */
+const checkOffer = Effect.fnUntraced(function* (tools: Iterable<AgentTool>) {
+  let count = 0
+  let length = 0
+  for (const { key, spec } of new Set(tools)) {
+    const encoded = yield* Effect.orDie(encodeToolSpec(spec))
+    length += JSON.stringify(encoded).length + 2
+    if (++count > announced_tools_max || length > announced_length_max) {
+      return yield* notQueueable(key, too_many)
+    }
+  }
+})
+
 /**
  * The worker's tools by every name that they are called by. Fails for a tool that is named in the options and cannot run;
  * one that was not named is left out with a warning.
@@ -92,6 +113,7 @@ export const servedTools = Effect.fnUntraced(function* (options: WorkerOptions) 
       else yield* Effect.logWarning(`not served: ${notQueueable(tool.key, obstacle).message}`)
     }
   }
+  yield* checkOffer(tools.values())
   return tools
 })
 

@@ -251,4 +251,8 @@ export class HandlerContext implements GovernedContext {
     const host = this.#host
     return (result) => Effect.sync(() => host.show(result))
   }
+
+  get stopped(): GovernedContext["stopped"] {
+    return this.#host.stopped
+  }
 }

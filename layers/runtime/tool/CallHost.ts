@@ -58,6 +58,8 @@ export interface CallHost {
   readonly reportFault: (what: string, exception: Exception, tool: string) => void
   /** Shows watchers of the run a preliminary result. */
   readonly show: (result: unknown) => void
+  /** Ends when the run is being stopped. Absent = it is not known. */
+  readonly stopped?: Effect.Effect<void>
   /** Journals a dispatch and waits until it is durable. False: it was refused, and the body may not run. */
   readonly dispatch: (input: Extract<RunInput, { _tag: "Dispatches" }>) => Effect.Effect<boolean>
   /** Runs a body in the journal's transaction, which commits with the event that `record` makes of its exit. */

@@ -3,7 +3,7 @@
  * approved is applied. The review has nothing to do with the approval of a call: neither reads the other's records.
  */
 import { Schema } from "effect"
-import { Moment, Text } from "./Fact.ts"
+import { By, Moment, Text } from "./Fact.ts"
 import { ChangesetId, CycleId, ScanId, SystemId } from "./RecordId.ts"
 
 export const ChangesetStatus = Schema.Literals(["proposed", "approved", "rejected", "applied"])
@@ -39,7 +39,7 @@ export const Changeset = Schema.Struct({
 export interface Changeset extends Schema.Schema.Type<typeof Changeset> {}
 
 /** Who took a step, and when. */
-export const Signed = Schema.Struct({ by: Text(200), at: Moment })
+export const Signed = Schema.Struct({ by: By, at: Moment })
 
 /** The reason for the decision; it may be empty. */
 export const ReviewNote = Schema.String.check(Schema.isMaxLength(2_000))

@@ -3,7 +3,7 @@
  * whoever approves its publication approves what could be read.
  */
 import { Schema } from "effect"
-import { Moment, Text, Version } from "./Fact.ts"
+import { By, Moment, Text, Version } from "./Fact.ts"
 import { FrameworkId, RecordId, SystemId } from "./RecordId.ts"
 import { Rubric, RubricSources } from "./Rubric.ts"
 import { SystemCard } from "./SystemCard.ts"
@@ -103,7 +103,7 @@ export interface DraftAuthor extends Schema.Schema.Type<typeof DraftAuthor> {}
 export const DraftState = Schema.Struct({
   status: DraftStatus,
   /** Who published or withdrew the draft, and why. Absent = it is still open. */
-  closed: Schema.optionalKey(Schema.Struct({ by: Text(200), at: Moment, reason: DraftReason })),
+  closed: Schema.optionalKey(Schema.Struct({ by: By, at: Moment, reason: DraftReason })),
   /** The revision that the draft's publication created. */
   revision: Schema.optionalKey(Version)
 })

@@ -2,6 +2,7 @@
  * The kinds of values from which the platform's records are made.
  */
 import { Schema } from "effect"
+import { Principal } from "../../Principal.ts"
 
 /** A text that is not blank and has at most `units_max` UTF-16 units. */
 export const Text = (units_max: number) =>
@@ -9,6 +10,9 @@ export const Text = (units_max: number) =>
     Schema.isPattern(/\S/, { description: "a text that is not blank" }),
     Schema.isMaxLength(units_max)
   )
+
+/** Who did something: the id of a principal, which may be blank. */
+export const By = Principal.fields.id
 
 /** A time in ms since 1970, up to the last that `Date` can hold. */
 export const Moment = Schema.Int.check(

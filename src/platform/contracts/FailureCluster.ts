@@ -3,7 +3,7 @@
  * about each.
  */
 import { Schema } from "effect"
-import { Count, Moment, Share, Text } from "./Fact.ts"
+import { By, Count, Moment, Share, Text } from "./Fact.ts"
 import { ClusterId, RecordId, ScanId, SystemId } from "./RecordId.ts"
 
 /** The severities, the worst first. */
@@ -55,7 +55,7 @@ export const ClusterTriage = Schema.Struct({
   status: ClusterStatus,
   /** The notes, author and time of the last triage; all three are absent before the first one. */
   notes: Schema.optionalKey(TriageNotes),
-  triaged_by: Schema.optionalKey(Text(200)),
+  triaged_by: Schema.optionalKey(By),
   triaged_at: Schema.optionalKey(Moment)
 })
 export interface ClusterTriage extends Schema.Schema.Type<typeof ClusterTriage> {}
