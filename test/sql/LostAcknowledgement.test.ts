@@ -24,7 +24,11 @@ class Line {
 
   readonly between = (statement: string): Effect.Effect<void, SqlError.SqlError> => {
     const { cut } = this
-    if (cut === undefined || !statement.includes("troupe.append_") || !statement.includes(cut)) {
+    if (
+      cut === undefined ||
+      !/troupe\.(append|amend)_/.test(statement) ||
+      !statement.includes(cut)
+    ) {
       return Effect.void
     }
     this.cut = undefined
