@@ -112,7 +112,8 @@ const handlerOf = (offers: Offers, tool: string, timeout_ms: number): GovernedTo
       definition,
       args as JsonObject,
       timeout_ms,
-      tell(context, services)
+      tell(context, services),
+      context.stopped
     )
     if (result.isError === true) {
       return yield* new ToolUserError({

@@ -22,12 +22,16 @@ export interface McpConnection {
   readonly protocol: string | undefined
   /** All tools that the server lists, unchanged. */
   readonly list: Effect.Effect<ReadonlyArray<unknown>, McpServerUnavailable>
-  /** Calls a tool. An interruption is reported to the server. `progress` is called at most 100 times in a call. */
+  /**
+   * Calls a tool. An interruption is reported to the server. `progress` is called at most 100 times in a call. A call that waits
+   * for others when `stopped` ends is not sent.
+   */
   readonly call: (
     definition: McpDefinition,
     args: Readonly<Record<string, unknown>>,
     timeout_ms: number,
-    progress: (progress: Progress) => void
+    progress: (progress: Progress) => void,
+    stopped?: Effect.Effect<void>
   ) => Effect.Effect<McpCallResult, ToolError>
   /** Completed with the reason when the connection has ended. */
   readonly lost: Deferred.Deferred<string>
@@ -216,12 +220,10 @@ const makeLivenessCheck = ({ client, end, sdk, server }: Session): Effect.Effect
 /** The end of a call's timeout that is kept from its wait for other calls, so that the wait ends with a precise error. */
 const margin_ms = 1_000
 
-/**
- * Runs a call when one of the permits is free. Fails with `busy` where none is within `wait_ms`: then the call is not sent.
- */
+/** Runs a call when one of the permits is free. Fails with `busy` where none is before `over`: then the call is not sent. */
 const whenPermitted = <A>(
   permits: Semaphore.Semaphore,
-  wait_ms: number,
+  over: Effect.Effect<void>,
   busy: ToolError,
   call: Effect.Effect<A, ToolError>
 ): Effect.Effect<A, ToolError> => {
@@ -236,10 +238,7 @@ const whenPermitted = <A>(
     is = "late"
     return Effect.fail(busy)
   })
-  return Effect.raceFirst(
-    Semaphore.withPermits(permits, 1)(sent),
-    Effect.andThen(Effect.sleep(wait_ms), late)
-  )
+  return Effect.raceFirst(Semaphore.withPermits(permits, 1)(sent), Effect.andThen(over, late))
 }
 
 const makeCall = (
@@ -249,7 +248,7 @@ const makeCall = (
 ): McpConnection["call"] => {
   const { client, end, sdk, server } = session
   const secrets = secretsOf(server)
-  return (definition, args, timeout_ms, progress) => {
+  return (definition, args, timeout_ms, progress, stopped = Effect.never) => {
     let left = progress_max
     const { outputSchema: _, ...withoutOutput } = definition
     const sent = Effect.tryPromise({
@@ -279,7 +278,8 @@ const makeCall = (
       Effect.onInterrupt(() => Effect.sync(checkLiveness))
     )
     const wait_ms = timeout_ms - Math.min(margin_ms, Math.ceil(timeout_ms / 4))
-    return whenPermitted(permits, wait_ms, serverBusy(server.namespace), sent)
+    const over = Effect.raceFirst(Effect.sleep(wait_ms), stopped)
+    return whenPermitted(permits, over, serverBusy(server.namespace), sent)
   }
 }
 

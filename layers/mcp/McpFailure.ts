@@ -22,7 +22,7 @@ export const serverDown = (server: string, retry_after_ms?: number): ToolTransie
     ...(retry_after_ms === undefined ? undefined : { retry_after_ms })
   })
 
-/** The error for a call that waited too long for other calls of this runtime to end. Nothing was sent. */
+/** The error for a call that waited for other calls of this runtime until its time was over or its run was stopped. */
 export const serverBusy = (server: string): ToolTransientError =>
   new ToolTransientError({
     kind: "external",

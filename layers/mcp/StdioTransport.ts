@@ -9,6 +9,7 @@ import type { Readable, Writable } from "node:stream"
 import { Redacted } from "effect"
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client"
 import type { McpStdioServer } from "../../src/tool/McpServer.ts"
+import * as OrphanWatch from "../dialling/OrphanWatch.ts"
 import { judgedText } from "./MessageText.ts"
 
 type Child = ChildProcessByStdio<Writable, Readable, Readable>
@@ -44,10 +45,12 @@ const endAll = (): void => {
 const remember = (group: number): void => {
   if (groups.size === 0) process.on("exit", endAll)
   groups.add(group)
+  OrphanWatch.watch(group)
 }
 
 const forget = (group: number): void => {
   groups.delete(group)
+  OrphanWatch.unwatch(group)
   if (groups.size === 0) process.off("exit", endAll)
 }
 

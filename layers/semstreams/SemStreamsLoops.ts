@@ -2,7 +2,7 @@
  * Presents this runtime's runs as SemStreams loops: it reads them from the journal, and passes answers to the approval desk. A
  * loop has the id of its run.
  */
-import { Context, Effect, Layer, Result } from "effect"
+import { Context, Effect, Layer, Result, Schema } from "effect"
 import type {
   ApprovalExpired,
   ApprovalNotFound,
@@ -11,7 +11,7 @@ import type {
 import { NotEntitled } from "../../src/approval/Approval.ts"
 import { readJsonValue } from "../../src/entry/BoundedJson.ts"
 import * as Entries from "../../src/entry/Entries.ts"
-import { InvalidInput } from "../../src/entry/InvalidInput.ts"
+import { InvalidInput, inputReader } from "../../src/entry/InvalidInput.ts"
 import { isRunId } from "../../src/Ids.ts"
 import type { Principal } from "../../src/Principal.ts"
 import { isLimitedToOwn } from "../../src/Rights.ts"
@@ -53,6 +53,8 @@ export class SemStreamsLoops extends Context.Service<
 
 const page = 10_000
 
+const readId = inputReader(Schema.String)
+
 const readResponse = (message: unknown): Effect.Effect<ApprovalResponse, InvalidInput> =>
   readJsonValue(message).pipe(
     Result.mapError((refused) => refused.message),
@@ -79,8 +81,9 @@ const make = Effect.gen(function* () {
   return SemStreamsLoops.of({
     get: Effect.fn("SemStreamsLoops.get")(function* (loop_id, by) {
       const who = yield* Entries.entitled(by, "inspect")
-      const loop = loopOf(yield* entriesOf(loop_id, who))
-      return loop ?? (yield* new RunNotFound({ run_id: loop_id }))
+      const id = yield* readId(loop_id, "loop_id")
+      const loop = loopOf(yield* entriesOf(id, who))
+      return loop ?? (yield* new RunNotFound({ run_id: id }))
     }),
     respond: Effect.fn("SemStreamsLoops.respond")(function* (message, sender) {
       const who = yield* Entries.entitled(sender, "decide")

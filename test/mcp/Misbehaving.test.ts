@@ -60,19 +60,24 @@ describe("a server that breaks the rules", () => {
   )
 
   it.live(
-    "that is busy with as many calls as it may have is not sent a call whose time is over",
+    "that is busy with as many calls as it may have is sent none that is late or stopped",
     () =>
       Effect.gen(function* () {
         const { file } = yield* S.described
-        const server = S.misbehaving("plain", file, { calls_max: 1, timeout_ms: 200 })
+        const tools = { put: { timeout_ms: 60_000 } }
+        const server = S.misbehaving("plain", file, { calls_max: 1, timeout_ms: 200, tools })
         yield* Effect.gen(function* () {
           const hanging = yield* Effect.forkChild(S.callBody("odd.hang@1"))
           yield* eventually(
             Effect.sync(() => notes(file)),
             (all) => all.includes("hang")
           )
-          const error = yield* Effect.flip(S.callBody("odd.put@1"))
-          assert.deepInclude(error, { kind: "external", reason: "MCP_SERVER_BUSY" })
+          const late = S.callBody("odd.put_and_die@1")
+          const stopped = S.callBody("odd.put@1", {}, undefined, Effect.void)
+          for (const call of [late, stopped]) {
+            const error = yield* Effect.flip(call)
+            assert.deepInclude(error, { kind: "external", reason: "MCP_SERVER_BUSY" })
+          }
           yield* Fiber.interrupt(hanging)
           assert.strictEqual(yield* S.callBody("odd.look@1"), "{}")
           assert.notInclude(notes(file), "put")

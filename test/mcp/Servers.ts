@@ -130,7 +130,8 @@ const context: CallContext = {
 export const callBody = Effect.fnUntraced(function* (
   key: string,
   args: unknown = {},
-  preliminary: (value: unknown) => Effect.Effect<void> = () => Effect.void
+  preliminary: (value: unknown) => Effect.Effect<void> = () => Effect.void,
+  stopped?: Effect.Effect<void>
 ) {
   const { tools } = yield* McpServers
   const tool = tools.find((each) => each.key === key)
@@ -139,6 +140,7 @@ export const callBody = Effect.fnUntraced(function* (
   const result = yield* handlerEffect(tool.handler, decoded, {
     toolCallId: "0/1.0",
     preliminary,
+    stopped,
     call: context
   })
   return yield* tool.encode(result)

@@ -150,6 +150,8 @@ it.effect("SM-57 an answer that is none, or its sender, is refused, and the gate
         ]
         assert.deepStrictEqual(tags, ["InvalidInput", "InvalidInput"])
       }
+      const none = yield* Effect.flip(loops.get(7 as never, Stage.operator))
+      assert.deepInclude(none, { _tag: "InvalidInput", field: "loop_id" })
       const customer = new Principal({ ...Stage.operator, id: "carl", roles: ["customer"] })
       for (const loop_id of [run, "no-run"]) {
         const error = yield* Effect.flip(loops.respond({ ...answer, loop_id }, customer))
