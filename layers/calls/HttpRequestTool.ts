@@ -16,6 +16,7 @@ import type { ToolError } from "../../src/error/ToolError.ts"
 import type { GovernedTool, MisdeclaredTool } from "../../src/tool/GovernedTool.ts"
 import { callOf, govern } from "../../src/tool/GovernedTool.ts"
 import { redacted } from "../../src/error/KnownSecrets.ts"
+import { answerText } from "./AnswerText.ts"
 import type { FetchError } from "./UrlAdmission.ts"
 import type { Fetched, Options } from "./GuardedFetch.ts"
 import * as GuardedFetch from "./GuardedFetch.ts"
@@ -48,15 +49,6 @@ const errorOf = ({ message, reason }: FetchError): ToolError => {
 
 const text_type =
   /^(?:text\/|application\/(?:[\w.+-]*\+)?(?:json|xml|javascript|x-www-form-urlencoded|x-ndjson|yaml|x-yaml|graphql)\b|$)/i
-const charset = /charset=["']?([\w-]{1,40})/i
-const textual = new Set(["utf-8", "utf8", "us-ascii", "iso-8859-1", "windows-1252", "utf-16le"])
-
-/** The text of an answer. A character that was cut in two is left out. */
-const textOf = (body: Uint8Array, content_type: string): string => {
-  const named = charset.exec(content_type)?.[1]?.toLowerCase() ?? "utf-8"
-  const decoder = new TextDecoder(textual.has(named) ? named : "utf-8")
-  return decoder.decode(body, { stream: true })
-}
 
 /** The part of an answer that a model reads. Credentials that were sent with the request are removed from it. */
 const shown = (
@@ -76,7 +68,7 @@ const shown = (
           : [[name, redacted(headers[name], secrets).slice(0, 2_000)] as const]
       )
     ),
-    body: binary ? "" : redacted(textOf(body, content_type), secrets),
+    body: binary ? "" : redacted(answerText(body, content_type), secrets),
     bytes: body.length,
     truncated,
     binary

@@ -25,6 +25,7 @@ import { baggageOf } from "../../src/run/Nesting.ts"
 import { spanOf, traceparentOf } from "../../src/run/Traceparent.ts"
 import type { CallContext, CallOfRun } from "../../src/tool/GovernedTool.ts"
 import { waitOf } from "../dialling/RetryAfter.ts"
+import { answerText } from "./AnswerText.ts"
 import { spanOfCall } from "./CallSpan.ts"
 import type { FetchError, Resolver, Rules } from "./UrlAdmission.ts"
 import { admit, refuse, systemResolver } from "./UrlAdmission.ts"
@@ -247,8 +248,8 @@ const readAnswer = Effect.fnUntraced(function* (
   answer: HttpAnswer,
   secrets: ReadonlyArray<string>
 ): Effect.fn.Return<Json, ToolError> {
-  const { body, encoded, status, truncated } = answer
-  const text = encoded ? "" : new TextDecoder().decode(body)
+  const { body, encoded, headers, status, truncated } = answer
+  const text = encoded ? "" : answerText(body, headers["content-type"] ?? "")
   if (status < 200 || status > 299) {
     const now = yield* Clock.currentTimeMillis
     return yield* statusError(what, answer, detailOf(text, secrets, endpoint), now)

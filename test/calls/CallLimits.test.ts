@@ -138,6 +138,24 @@ describe("a direct call", () => {
     })
   )
 
+  it.live("reads an answer in the character set that it names", () =>
+    Effect.gen(function* () {
+      const bodies = {
+        "text/plain; charset=ISO-8859-1": Buffer.from("h\xe9llo", "latin1"),
+        'application/json; charset="utf-16le"': Buffer.from('"héllo"', "utf16le"),
+        "text/plain; charset=unknown": Buffer.from("héllo")
+      }
+      for (const [type, bytes] of Object.entries(bodies)) {
+        const server = yield* web((_, response) => {
+          response.writeHead(200, { "content-type": type })
+          response.end(bytes)
+        })
+        const [tool] = yield* configured(server, [reading("it")])
+        assert.strictEqual(yield* runBody(tool, {}), "héllo", type)
+      }
+    }).pipe(Effect.scoped)
+  )
+
   it.live("takes an empty answer that says it is compressed", () =>
     Effect.gen(function* () {
       const headers = { "content-encoding": "gzip", "content-length": "0" }
