@@ -7,7 +7,7 @@ import { join, resolve } from "node:path"
 import { fileURLToPath } from "node:url"
 import { Effect } from "effect"
 import { Argument, Command } from "effect/cli"
-import { optionalText, runCommandLine } from "./command/CommandLine.ts"
+import { optionalDirectory, optionalText, runCommandLine } from "./command/CommandLine.ts"
 
 const root = fileURLToPath(new URL("..", import.meta.url))
 const folder = "test/conformance"
@@ -42,9 +42,8 @@ const conformance = Command.make(
       ),
       Argument.variadic()
     ),
-    vectors: optionalText(
+    vectors: optionalDirectory(
       "vectors",
-      "DIR",
       "the vector files; else those of TROUPE_VECTORS, else the copies in test/conformance/vectors"
     ),
     reporter: optionalText("reporter", "NAME", "how vitest reports, for example json")

@@ -67,7 +67,7 @@ const description = `Replays a run that has ended: its journal through the decid
 ${where}
 
   Exit code: 0 when the run comes out the same, 1 when it does not or cannot be replayed, 2 when the command line cannot
-  be read.`
+  be read. With --model, 1 only when the journal does not come out the same or the model fails.`
 
 const runOf = (text: string): Effect.Effect<RunId, Refused> =>
   Effect.mapError(
@@ -132,9 +132,13 @@ const replay = Effect.fnUntraced(function* (flags: Flags): Read {
     const report = yield* Replay.replay(run, { app, model })
     if (file !== undefined) yield* write(file, Replay.toFixture(report))
     yield* say(flags.json ? reportJson(report) : reportLines(report, flags.model, file))
-    const odd = typeof report.gate === "object" ? report.gate.divergence : undefined
-    // Another model is not expected to say the same.
-    return report.divergence === undefined && (odd === undefined || model !== undefined) ? 0 : 1
+    const { divergence, gate, recording } = report
+    if (divergence !== undefined) return 1
+    if (typeof gate !== "object" || gate.divergence === undefined) return 0
+    // Another model is not expected to say the same, but to say something.
+    const reason = gate.state.ended?.reason ?? ""
+    const isAway = reason.startsWith("model_") && reason !== recording.ended?.reason
+    return model === undefined || isAway ? 1 : 0
   })
 })
 

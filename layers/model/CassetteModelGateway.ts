@@ -233,6 +233,7 @@ const makePlayer = Effect.fnUntraced(function* (tape: Tape, bounds: Partial<Tape
     if (turns === undefined) left.set(place, [turn])
     else turns.push(turn)
   }
+  const isEmpty = left.size === 0
   let turns = 0
   let diverged: CassetteDiverged | undefined
   const turn = Effect.fnUntraced(function* (
@@ -242,7 +243,8 @@ const makePlayer = Effect.fnUntraced(function* (tape: Tape, bounds: Partial<Tape
     const found = taken(left, request, yield* digests.request(request))
     if (found instanceof CassetteDiverged) {
       diverged ??= found
-      return yield* configuration(found.message, "cassette_diverged")
+      const why = isEmpty ? ": the recording is empty, or its file is not there" : ""
+      return yield* configuration(`${found.message}${why}`, "cassette_diverged")
     }
     turns++
     const answer = turnOf(found)

@@ -83,6 +83,18 @@ export const optionalText = (
     Flag.map(Option.getOrUndefined)
   )
 
+/** A flag with a directory. An empty text, as of a variable that is not set, is none. */
+export const optionalDirectory = (
+  name: string,
+  description: string
+): Flag.Flag<string | undefined> =>
+  optionalText(name, "DIR", description).pipe(
+    Flag.filter(
+      (text) => text !== "",
+      () => "a directory"
+    )
+  )
+
 /** A flag that is on when it is given; it has no `--no-` form. */
 export const toggle = (name: string, description: string): Flag.Flag<boolean> =>
   Flag.Boolean(name).pipe(

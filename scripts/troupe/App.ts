@@ -13,18 +13,23 @@ type StoredApp = App<unknown, ToolServices>
 
 const own: StoredApp = { agents: [operations], tools: [OperationsTools.tools] }
 
-const isApp = (
-  module: Readonly<Record<string, unknown>>
-): module is Readonly<Record<string, unknown>> & StoredApp =>
-  Array.isArray(module["agents"]) && Array.isArray(module["tools"])
+/** Why these are no exports of an application. What is no Effect would end the command without a word. */
+const wrongIn = ({ agents, tools }: Readonly<Record<string, unknown>>): string | undefined => {
+  if (!Array.isArray(agents)) return 'no list "agents"'
+  if (!Array.isArray(tools)) return '"tools", which is no list'
+  const odd = tools.findIndex((tool) => !Effect.isEffect(tool))
+  return odd < 0 ? undefined : `tools.${odd}, which neither tool nor govern nor remote made`
+}
 
 /** What the module exports as `agents`, `graphs` and `tools`: the lists that `start` of `troupe/embed` takes. */
-export const appOf = (file: string | undefined): Effect.Effect<StoredApp, Refused> =>
-  file === undefined
-    ? Effect.succeed(own)
-    : loadApp(file).pipe(
-        Effect.filterOrFail(
-          isApp,
-          () => new Refused({ message: `--app ${file} exports no lists "agents" and "tools"` })
-        )
-      )
+export const appOf = Effect.fnUntraced(function* (
+  file: string | undefined
+): Effect.fn.Return<StoredApp, Refused> {
+  if (file === undefined) return own
+  const exported = { tools: [], ...(yield* loadApp(file)) }
+  const wrong = wrongIn(exported)
+  if (wrong !== undefined) {
+    return yield* new Refused({ message: `--app ${file} exports ${wrong}` })
+  }
+  return exported as unknown as StoredApp
+})

@@ -8,19 +8,13 @@ import { Migrator, SqlError } from "effect/sql"
 import * as Stores from "../../layers/compose/Stores.ts"
 import { InvalidInput } from "../../src/entry/InvalidInput.ts"
 import { Tenant } from "../../src/Ids.ts"
-import { optionalText } from "../command/CommandLine.ts"
+import { optionalDirectory } from "../command/CommandLine.ts"
 import * as Environment from "../start/Environment.ts"
 import { storeLocation } from "./StoreLocation.ts"
 
-export const dataFlag = optionalText(
+export const dataFlag = optionalDirectory(
   "data",
-  "DIR",
   "the directory of the store, whatever the environment says"
-).pipe(
-  Flag.filter(
-    (text) => text !== "",
-    () => "it names no directory"
-  )
 )
 
 /** An empty one, as of a variable that is not set, is no tenant and never all of them. */

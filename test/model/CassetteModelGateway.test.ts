@@ -269,6 +269,11 @@ describe("CassetteModelGateway", () => {
       )
       assert.strictEqual(again[19]?.text, "at 20")
       const nowhere = yield* fileTape(`${path}.d/not/there`)
+      const absent = yield* Effect.flip(Effect.provide(turn(), replay(nowhere)))
+      assert.include(
+        absent.message,
+        "operations:0: the recording is empty, or its file is not there"
+      )
       const failure = yield* Effect.flip(Effect.provide(turn(), record(nowhere, [text("a")])))
       assert.strictEqual(failure._tag, "ModelError")
       assert.notInclude(failure.message, path)

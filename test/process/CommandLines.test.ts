@@ -15,6 +15,12 @@ const run = (script: string, flag: string) => {
   return spawnSync(process.execPath, args, { cwd, env, encoding: "utf8", timeout: 25_000 })
 }
 
+it("conformance.ts takes an empty text for no directory: all would pass, because nothing is there", () => {
+  const { status, stderr } = run("conformance.ts", "--vectors=")
+  assert.strictEqual(status, 2, stderr)
+  assert.include(stderr.split("\n")[0], "--vectors. Expected: a directory")
+})
+
 describe("the command line of", () => {
   for (const [script, option] of [
     ["start.ts", "TROUPE_PORT"],

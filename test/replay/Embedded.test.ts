@@ -45,6 +45,21 @@ it.live(
       assert.include(above.text, join(data, "db", "pgdata"))
       assert.deepEqual(readdirSync(data).toSorted(), ["app.ts", "own"])
 
+      // `npm start` serves a module without tools, too.
+      writeFileSync(elsewhere, "export const agents = []")
+      const bare = yield* troupe({}, "replay", run, "--app", elsewhere, "--data", own)
+      assert.strictEqual(bare.code, 0, bare.text)
+      assert.include(bare.text, "an agent of this run is not defined here")
+      writeFileSync(elsewhere, "export const agents = [], tools = [{ name: 'look' }]")
+      const odd = yield* troupe({}, "replay", run, "--app", elsewhere, "--data", own)
+      assert.strictEqual(odd.code, 1)
+      assert.include(odd.text, "exports tools.0, which neither tool nor govern nor remote made")
+      const away = { TROUPE_MODEL_BASE_URL: "http://127.0.0.1:1/v1" }
+      const asking = ["--app", app, "--model", "gone", "--data", own]
+      const unasked = yield* troupe(away, "replay", run, ...asking)
+      assert.strictEqual(unasked.code, 1, unasked.text)
+      assert.include(unasked.text, "gone: failed (model_transient)")
+
       // As where a disk is not mounted: nothing is made there.
       const files = join(own, "db", "pgdata")
       mkdirSync(files, { recursive: true })
