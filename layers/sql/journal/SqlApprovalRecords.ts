@@ -1,7 +1,7 @@
 /**
  * Reads the records of questions in SQL. The journal writes them.
  */
-import { Effect, Layer, Option, Schema } from "effect"
+import { Effect, Layer, Option, Result, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Scope } from "effect"
 import type { SqlConnection, SqlError } from "effect/sql"
@@ -11,9 +11,10 @@ import { StoreError } from "../../../services/StoreError.ts"
 import { Approval } from "../../../src/approval/Approval.ts"
 import { marksOf } from "../../../src/approval/ShownApproval.ts"
 import { ApprovalId, Tenant } from "../../../src/Ids.ts"
+import { isObject } from "../../../src/PlainObject.ts"
 import type { Question } from "../../../src/run/RunEvent.ts"
 import { approvalCode, run_quarantined, run_parked, StoredApprovalStatus } from "./Codes.ts"
-import { eventIn } from "./RunRows.ts"
+import { eventIn, parsedJson } from "./RunRows.ts"
 import { readablePage } from "../engine/DecodedRows.ts"
 import * as GroupedReads from "../engine/GroupedReads.ts"
 import { toStoreError } from "../engine/SqlFailure.ts"
@@ -23,14 +24,13 @@ const page_max = 500
 /** The most events that are read for one record. One event requests the approval; the arguments of others may contain its id. */
 const requests_max = 10
 
-const StoredObject = Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown))
-
 const ApprovalRow = Schema.Struct({
   id: ApprovalId,
   tenant: Tenant,
   status: StoredApprovalStatus,
-  payload: StoredObject,
-  answer: Schema.NullOr(StoredObject),
+  /** The question and its outcome, as JSON texts. They are decoded together, as the approval. */
+  payload: Schema.String,
+  answer: Schema.NullOr(Schema.String),
   /** The tenant of its run; null where there is no run. */
   run_tenant: Schema.NullOr(Tenant),
   quarantined: Schema.Boolean,
@@ -54,6 +54,12 @@ const pending = approvalCode("pending")
 const decode = Schema.decodeUnknownOption(Approval)
 const decodeRow = Schema.decodeUnknownOption(ApprovalRow)
 
+/** The object that a JSON text says; undefined where it says none. */
+const objectIn = (text: string): object | undefined => {
+  const value = Result.getOrUndefined(parsedJson(text))
+  return isObject(value) ? value : undefined
+}
+
 /**
  * Builds the approval: `payload` holds the question, `answer` the outcome; id, tenant and status are the row's own. Undefined
  * where the row cannot be read, which only a change of the database from outside causes.
@@ -62,7 +68,10 @@ const approvalOf = (found: unknown): Approval | undefined => {
   const row = Option.getOrUndefined(decodeRow(found))
   if (row === undefined) return undefined
   const { answer, id, payload, status, tenant } = row
-  const record = Option.getOrUndefined(decode({ ...payload, ...answer, id, tenant, status }))
+  const question = objectIn(payload)
+  const outcome = answer === null ? {} : objectIn(answer)
+  if (question === undefined || outcome === undefined) return undefined
+  const record = Option.getOrUndefined(decode({ ...question, ...outcome, id, tenant, status }))
   return record && { ...record, ...marks(row, record) }
 }
 
