@@ -106,7 +106,7 @@ export const left: ReadonlyArray<string> = [
   "test/sql: what 2,000 messages read behind 20,000 runs, and where statistics are old; of 72 behind 1,000 it is counted here",
   "test/platform, test/worlds: an erasure of somebody whose name is any word of any record; the words that say a state are here",
   "test/sql, test/platform, test/worlds: the tests of most rows on PGlite, which are bounds of a thousand and most erasures; on PostgreSQL they are here",
-  "test/sql, test/memory: on PGlite the tests of amendments, erasure, databases of releases, quarantine, the outbox, watchers and the memory's full tier; on PostgreSQL they are here, and the contracts on both",
+  "test/sql, test/memory: on PGlite the tests of appends, amendments, erasure, databases of releases, quarantine, the outbox, watchers and the memory's full tier; on PostgreSQL they are here, and the contracts on both",
   "test/telemetry: how many batches wait for a collector that hangs; how long each does is here",
   "test/spectral: 1,000 agents of three kinds at once; 200 are here",
   "test/process: the packages of the image are installed, and it starts; what it copies and is told is checked here",

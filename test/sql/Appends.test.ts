@@ -7,7 +7,7 @@ import { RunJournal } from "../../services/RunJournal.ts"
 import type { RunId } from "../../src/Ids.ts"
 import * as Samples from "../contracts/Samples.ts"
 import type { Needs } from "./Engines.ts"
-import { onBothEngines } from "./Engines.ts"
+import { onSomeEngines } from "./Engines.ts"
 
 /** A run without a task, claimed. */
 const claimed = Effect.fnUntraced(function* (owner = "a") {
@@ -303,7 +303,7 @@ const ambient = (it: Vitest.MethodsNonLive<Needs>) => {
   )
 }
 
-onBothEngines("appends", (it) => {
+onSomeEngines("appends", (it) => {
   concurrent(it)
   ambient(it)
 })
