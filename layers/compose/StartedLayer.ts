@@ -13,7 +13,9 @@ import type { McpPins } from "../../services/McpPins.ts"
 import { McpServers } from "../../services/McpServers.ts"
 import type { ModelError, ModelGateway } from "../../services/ModelGateway.ts"
 import type { StartError as McpStartError } from "../mcp/ImportedMcpServers.ts"
+import * as ModelUsageTelemetry from "../telemetry/ModelUsageTelemetry.ts"
 import * as OpenTelemetry from "../telemetry/OpenTelemetry.ts"
+import * as ToolCallTelemetry from "../telemetry/ToolCallTelemetry.ts"
 import * as UnhostedTelemetry from "../telemetry/UnhostedTelemetry.ts"
 import * as UnknownCallsTelemetry from "../telemetry/UnknownCallsTelemetry.ts"
 import * as EmbeddedHttp from "./EmbeddedHttp.ts"
@@ -74,6 +76,12 @@ const filesOf = (given: PlainOptions["files"] = {}): Layer.Layer<never> =>
     BlobBounds,
     Effect.map(BlobBounds, (defaults) => withDefaults(defaults, given))
   )
+
+/** Metrics of calls and model turns, where somebody can read them: at `/metrics`, or in what is exported. */
+const metricsOf = ({ http, telemetry }: PlainOptions): Layer.Layer<never> =>
+  http === undefined && OpenTelemetry.exporterVariables(telemetry, process.env) === undefined
+    ? Layer.empty
+    : Layer.merge(ToolCallTelemetry.metrics, ModelUsageTelemetry.layer)
 
 /** Loads the recorder only if `record` asks for it. */
 const recorderOf = (record = false): Effect.Effect<Layer.Layer<never, never, CallRecords>> =>
@@ -165,6 +173,7 @@ const startedLayer = Effect.fnUntraced(function* (given: Options) {
     Layer.provideMerge(Layer.merge(mcp, channels.layer)),
     Layer.provide(recorder),
     Layer.provide(ObserversInput.layer(options.observe)),
+    Layer.provide(metricsOf(options)),
     Layer.provide(model),
     Layer.provide(
       options.tokenizer === undefined
