@@ -5,7 +5,7 @@
 import { createHash } from "node:crypto"
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { Cause, Clock, Effect, Layer, Logger, Option, Redacted, References } from "effect"
+import { Cause, Clock, Effect, Layer, Option, Redacted, References } from "effect"
 import type { Scope } from "effect"
 import { Command } from "effect/cli"
 import { HttpServer } from "effect/http"
@@ -24,7 +24,6 @@ import * as OutboxRelay from "../layers/runtime/relay/OutboxRelay.ts"
 import * as ModelUsageTelemetry from "../layers/telemetry/ModelUsageTelemetry.ts"
 import * as OpenTelemetry from "../layers/telemetry/OpenTelemetry.ts"
 import * as ToolCallTelemetry from "../layers/telemetry/ToolCallTelemetry.ts"
-import { logText } from "../src/LogText.ts"
 import { workspaceOperations } from "../src/agents/Operations.ts"
 import { spectral_name, spectralAgents } from "../src/agents/Spectral.ts"
 import { Tenant } from "../src/Ids.ts"
@@ -50,6 +49,7 @@ import { spectralScript } from "./spectral/Script.ts"
 import * as AppFile from "./start/AppFile.ts"
 import { assistant, assistant_name, assistantScript } from "./start/Assistant.ts"
 import * as Environment from "./start/Environment.ts"
+import * as LogLines from "./start/LogLines.ts"
 import * as ToolFile from "./start/ToolFile.ts"
 import { sampleWorlds } from "./worlds/SampleWorlds.ts"
 
@@ -349,9 +349,7 @@ const program = (flags: Flags): Effect.Effect<void> =>
             process.exitCode = 1
           })
     ),
-    Effect.provide(
-      Logger.layer([Logger.withConsoleError(Logger.map(Logger.formatLogFmt, logText))])
-    ),
+    Effect.provide(LogLines.layer),
     Effect.provideService(References.MinimumLogLevel, "Info")
   )
 

@@ -2,13 +2,16 @@
  * `npm start -- --app FILE`: the agents of a module, served with the settings of the environment. The module exports options of
  * `start` by their names, such as `agents`, `tools`, `policy` and `model`; the store and HTTP are the environment's.
  */
-import { Effect, Option, Redacted } from "effect"
-import type { NodeService, Options } from "../../layers/compose/NodeService.ts"
-import { start } from "../../layers/compose/NodeService.ts"
+import { Effect, Layer, Option, Redacted } from "effect"
+import type { Options } from "../../layers/compose/NodeService.ts"
+import * as StartedLayer from "../../layers/compose/StartedLayer.ts"
+import { serviceOf } from "../../layers/compose/StartedService.ts"
+import * as ToolCallTelemetry from "../../layers/telemetry/ToolCallTelemetry.ts"
 import { InvalidInput } from "../../src/entry/InvalidInput.ts"
 import type { Principal } from "../../src/Principal.ts"
 import { loadApp } from "../command/AppModule.ts"
 import { Refused } from "../command/Refused.ts"
+import * as LogLines from "./LogLines.ts"
 
 /** What the environment says, and the module may not. */
 export interface Served {
@@ -65,9 +68,16 @@ export const serve = Effect.fnUntraced(function* (
   const { host, port, principal, store, token } = served
   const model = yield* modelOf(file, exported, served)
   const http = { host, port, tokens: [{ token: Redacted.make(token), principal }] }
+  const layer = StartedLayer.layer({ ...exported, model, store, http }).pipe(
+    Layer.provide(ToolCallTelemetry.lines),
+    Layer.provideMerge(LogLines.layer)
+  )
   return yield* Effect.acquireRelease(
     Effect.tryPromise({
-      try: (): Promise<NodeService> => start({ ...exported, model, store, http }),
+      try: async () => {
+        await import("effect/schema/SchemaJITCompiler/enable")
+        return (await serviceOf(layer)).service
+      },
       catch: (error) => explained(file, error)
     }),
     (service) => Effect.promise(() => service.stop())

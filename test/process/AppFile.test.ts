@@ -75,6 +75,8 @@ it.live("a module's agents are served, and a question of theirs outlives the pro
       )
     )
     assert.strictEqual(text, "It is paid back.")
+    // The log is one line for each entry, as that of the other agents.
+    assert.match(second.text(), /^timestamp=\S+ level=INFO .*message=tool_call tool_name=refund /m)
     yield* second.signal("SIGTERM")
     assert.strictEqual((yield* second.ended).code, 143)
   })
