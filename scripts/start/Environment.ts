@@ -76,10 +76,24 @@ const hostOf = (text: string): Effect.Effect<string, Unusable> =>
 
 const database_shape = "it is not like postgres://user:password@host:5432/database"
 
-const databaseOf = (text: string): Effect.Effect<Redacted.Redacted, Unusable> =>
-  /^postgres(ql)?:$/.test(URL.parse(text)?.protocol ?? "")
+const isDecodable = (text: string): boolean => {
+  try {
+    decodeURIComponent(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+const databaseOf = (text: string): Effect.Effect<Redacted.Redacted, Unusable> => {
+  const because = (reason: string) =>
+    Effect.fail(new Unusable({ variable: "TROUPE_DATABASE_URL", reason }))
+  const url = URL.parse(text)
+  if (url === null || !/^postgres(ql)?:$/.test(url.protocol)) return because(database_shape)
+  return [url.username, url.password, url.hostname, url.pathname].every(isDecodable)
     ? Effect.succeed(Redacted.make(text))
-    : Effect.fail(new Unusable({ variable: "TROUPE_DATABASE_URL", reason: database_shape }))
+    : because("it has a % that begins no character of a URL: in a password it is %25")
+}
 
 /** Fails with Unusable at the first variable that cannot be used. */
 export const readSettings: Effect.Effect<Settings, Unusable> = Effect.gen(function* () {

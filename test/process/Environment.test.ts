@@ -61,6 +61,10 @@ describe("the environment of the main job", () => {
       const { message } = yield* Effect.flip(read({ TROUPE_DATABASE_URL: "bob:hunter2@nowhere" }))
       assert.match(message, /^TROUPE_DATABASE_URL cannot be used: it is not like postgres:/)
       assert.notInclude(message, "hunter2")
+      for (const part of ["bob:50%@host/db", "bob:hunter2@host/db%zz"]) {
+        const error = yield* Effect.flip(read({ TROUPE_DATABASE_URL: `postgres://${part}` }))
+        assert.match(error.message, /^TROUPE_DATABASE_URL cannot be used: it has a % that/)
+      }
     })
   )
 
