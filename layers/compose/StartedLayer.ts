@@ -191,7 +191,7 @@ const startedLayer = Effect.fnUntraced(function* (given: Options) {
         : warnWhileBuilding("the Layer of `tokenizer`", options.tokenizer as Layer.Layer<never>)
     ),
     Layer.provideMerge(OpenCalls.layer),
-    Layer.provideMerge(storesOf(options)),
+    Layer.provideMerge(warnWhileBuilding("its store", storesOf(options))),
     Layer.provide(Layer.merge(filesOf(options.files), timesOf(options))),
     Layer.provideMerge(telemetry),
     Layer.provideMerge(Layer.succeed(CustomerAgents, customer_agents))
