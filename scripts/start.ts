@@ -218,7 +218,7 @@ const mainOfApp = Effect.fnUntraced(function* (path: string) {
   const exported = yield* AppFile.read(path)
   const kept = yield* Environment.prepareDirectory(data)
   const chosen = yield* ModelFromEnv.choose()
-  const service = yield* AppFile.serve(path, exported, {
+  const url = yield* AppFile.serve(path, exported, {
     host,
     port,
     token: kept.token,
@@ -231,7 +231,7 @@ const mainOfApp = Effect.fnUntraced(function* (path: string) {
   })
   yield* Environment.forgetSecrets
   const model = exported.model === undefined ? Option.match(chosen, model_names) : `that of ${path}`
-  yield* banner(service.url ?? "", data, kept, model, model_ignored)
+  yield* banner(url ?? "", data, kept, model, model_ignored)
   yield* say(`  Agents of ${path}: ${exported.agents.map(({ name }) => name).join(", ")}`)
   const [first] = exported.agents
   yield* say(`  Talk with one, in another terminal:   ${chatCommand(data)} --agent ${first?.name}`)

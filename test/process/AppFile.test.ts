@@ -115,6 +115,24 @@ describe("a module that cannot be served", () => {
     )
   }
 
+  it.live("because its model never is there, is stopped by a signal while it starts", () =>
+    Effect.gen(function* () {
+      const home = yield* Homes.temporary
+      const file = join(home, "app.mjs")
+      writeFileSync(
+        file,
+        `import { Effect, Layer } from "effect"
+         const waiting = Effect.andThen(Effect.sync(() => console.log("it waits")), Effect.never)
+         export const agents = [{ name: "a", instructions: "" }]
+         export const model = Layer.unwrap(waiting)`
+      )
+      const child = yield* started(["--app", file], yield* dataOf)
+      yield* child.printed("it waits")
+      yield* child.signal("SIGTERM")
+      assert.strictEqual((yield* child.ended).code, 143)
+    })
+  )
+
   it.live("is not served beside --platform or --tools", () =>
     Effect.gen(function* () {
       const child = yield* started(
