@@ -5,6 +5,24 @@ import { Logger } from "effect"
 import type { Layer } from "effect"
 import { logText } from "../../src/LogText.ts"
 
-export const layer: Layer.Layer<never> = Logger.layer([
-  Logger.withConsoleError(Logger.map(Logger.formatLogFmt, logText))
-])
+const isRecord = (part: unknown): part is Readonly<Record<string, unknown>> =>
+  typeof part === "object" && part !== null && Object.getPrototypeOf(part) === Object.prototype
+
+const valueText = (value: unknown): string => {
+  const text = typeof value === "string" ? value : (JSON.stringify(value) ?? String(value))
+  return /[\s="]/.test(text) ? JSON.stringify(text) : text
+}
+
+/** Members of an object beside the message are pairs of their own: of two pairs `message`, a reader of logfmt keeps one. */
+export const line: Logger.Logger<unknown, string> = Logger.make((entry) => {
+  const parts: ReadonlyArray<unknown> = Array.isArray(entry.message)
+    ? entry.message
+    : [entry.message]
+  const message = parts.filter((part) => !isRecord(part))
+  const pairs = parts
+    .filter(isRecord)
+    .flatMap((part) => Object.entries(part).map(([name, value]) => `${name}=${valueText(value)}`))
+  return logText([Logger.formatLogFmt.log({ ...entry, message }), ...pairs].join(" "))
+})
+
+export const layer: Layer.Layer<never> = Logger.layer([Logger.withConsoleError(line)])
