@@ -58,10 +58,9 @@ const operator = new Principal({ id: "operator", tenant, roles: ["admin"] })
 
 const say = (line = "") => Effect.sync(() => process.stdout.write(`${line}\n`))
 
-const localUrl = Effect.map(HttpServer.HttpServer, ({ address }) => {
-  const port = "port" in address ? address.port : 0
-  return `http://127.0.0.1:${port}`
-})
+const localUrl = Effect.map(HttpServer.HttpServer, ({ address }) =>
+  Environment.reachableUrl(HttpServer.formatAddress(address))
+)
 
 const banner = Effect.fnUntraced(function* (
   url: string,
@@ -231,7 +230,7 @@ const mainOfApp = Effect.fnUntraced(function* (path: string) {
   })
   yield* Environment.forgetSecrets
   const model = exported.model === undefined ? Option.match(chosen, model_names) : `that of ${path}`
-  yield* banner(url ?? "", data, kept, model, model_ignored)
+  yield* banner(Environment.reachableUrl(url ?? ""), data, kept, model, model_ignored)
   yield* say(`  Agents of ${path}: ${exported.agents.map(({ name }) => name).join(", ")}`)
   const [first] = exported.agents
   yield* say(`  Talk with one, in another terminal:   ${chatCommand(data)} --agent ${first?.name}`)
