@@ -50,6 +50,7 @@ import * as AppFile from "./start/AppFile.ts"
 import { assistant, assistant_name, assistantScript } from "./start/Assistant.ts"
 import * as Environment from "./start/Environment.ts"
 import * as LogLines from "./start/LogLines.ts"
+import * as StrayRejections from "./start/StrayRejections.ts"
 import * as ToolFile from "./start/ToolFile.ts"
 import { sampleWorlds } from "./worlds/SampleWorlds.ts"
 
@@ -338,7 +339,10 @@ const chosenMain = (flags: Flags) => {
 
 const program = (flags: Flags): Effect.Effect<void> =>
   Effect.scoped(
-    Effect.suspend((): Effect.Effect<never, unknown, Scope.Scope> => chosenMain(flags))
+    Effect.andThen(
+      StrayRejections.logged,
+      Effect.suspend((): Effect.Effect<never, unknown, Scope.Scope> => chosenMain(flags))
+    )
   ).pipe(
     Effect.catchCause((cause) =>
       Cause.hasInterruptsOnly(cause)

@@ -115,7 +115,7 @@ describe("a module that cannot be served", () => {
     )
   }
 
-  it.live("because its model never is there, is stopped by a signal while it starts", () =>
+  it.live("because its model never is there, lasts through a stray rejection until a signal", () =>
     Effect.gen(function* () {
       const home = yield* Homes.temporary
       const file = join(home, "app.mjs")
@@ -124,10 +124,15 @@ describe("a module that cannot be served", () => {
         `import { Effect, Layer } from "effect"
          const waiting = Effect.andThen(Effect.sync(() => console.log("it waits")), Effect.never)
          export const agents = [{ name: "a", instructions: "" }]
-         export const model = Layer.unwrap(waiting)`
+         export const model = Layer.unwrap(waiting)
+         void Promise.reject(new Error("nobody hears me"))`
       )
       const child = yield* started(["--app", file], yield* dataOf)
       yield* child.printed("it waits")
+      assert.match(
+        child.text(),
+        /^timestamp=\S+ level=ERROR .*"a promise was rejected.* nobody hears me/m
+      )
       yield* child.signal("SIGTERM")
       assert.strictEqual((yield* child.ended).code, 143)
     })
