@@ -5,7 +5,7 @@
 import { createHash } from "node:crypto"
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { Cause, Clock, Effect, Layer, Logger, Option, Redacted, References } from "effect"
+import { Cause, Clock, Effect, Layer, Option, Redacted, References } from "effect"
 import type { Scope } from "effect"
 import { Command } from "effect/cli"
 import { HttpServer } from "effect/http"
@@ -24,7 +24,6 @@ import * as OutboxRelay from "../layers/runtime/relay/OutboxRelay.ts"
 import * as ModelUsageTelemetry from "../layers/telemetry/ModelUsageTelemetry.ts"
 import * as OpenTelemetry from "../layers/telemetry/OpenTelemetry.ts"
 import * as ToolCallTelemetry from "../layers/telemetry/ToolCallTelemetry.ts"
-import { logText } from "../src/LogText.ts"
 import { workspaceOperations } from "../src/agents/Operations.ts"
 import { spectral_name, spectralAgents } from "../src/agents/Spectral.ts"
 import { Tenant } from "../src/Ids.ts"
@@ -50,6 +49,8 @@ import { spectralScript } from "./spectral/Script.ts"
 import * as AppFile from "./start/AppFile.ts"
 import { assistant, assistant_name, assistantScript } from "./start/Assistant.ts"
 import * as Environment from "./start/Environment.ts"
+import * as LogLines from "./start/LogLines.ts"
+import * as StrayRejections from "./start/StrayRejections.ts"
 import * as ToolFile from "./start/ToolFile.ts"
 import { sampleWorlds } from "./worlds/SampleWorlds.ts"
 
@@ -58,10 +59,9 @@ const operator = new Principal({ id: "operator", tenant, roles: ["admin"] })
 
 const say = (line = "") => Effect.sync(() => process.stdout.write(`${line}\n`))
 
-const localUrl = Effect.map(HttpServer.HttpServer, ({ address }) => {
-  const port = "port" in address ? address.port : 0
-  return `http://127.0.0.1:${port}`
-})
+const localUrl = Effect.map(HttpServer.HttpServer, ({ address }) =>
+  Environment.reachableUrl(HttpServer.formatAddress(address))
+)
 
 const banner = Effect.fnUntraced(function* (
   url: string,
@@ -218,7 +218,7 @@ const mainOfApp = Effect.fnUntraced(function* (path: string) {
   const exported = yield* AppFile.read(path)
   const kept = yield* Environment.prepareDirectory(data)
   const chosen = yield* ModelFromEnv.choose()
-  const service = yield* AppFile.serve(path, exported, {
+  const url = yield* AppFile.serve(path, exported, {
     host,
     port,
     token: kept.token,
@@ -231,7 +231,7 @@ const mainOfApp = Effect.fnUntraced(function* (path: string) {
   })
   yield* Environment.forgetSecrets
   const model = exported.model === undefined ? Option.match(chosen, model_names) : `that of ${path}`
-  yield* banner(service.url ?? "", data, kept, model, model_ignored)
+  yield* banner(Environment.reachableUrl(url ?? ""), data, kept, model, model_ignored)
   yield* say(`  Agents of ${path}: ${exported.agents.map(({ name }) => name).join(", ")}`)
   const [first] = exported.agents
   yield* say(`  Talk with one, in another terminal:   ${chatCommand(data)} --agent ${first?.name}`)
@@ -339,7 +339,10 @@ const chosenMain = (flags: Flags) => {
 
 const program = (flags: Flags): Effect.Effect<void> =>
   Effect.scoped(
-    Effect.suspend((): Effect.Effect<never, unknown, Scope.Scope> => chosenMain(flags))
+    Effect.andThen(
+      StrayRejections.logged,
+      Effect.suspend((): Effect.Effect<never, unknown, Scope.Scope> => chosenMain(flags))
+    )
   ).pipe(
     Effect.catchCause((cause) =>
       Cause.hasInterruptsOnly(cause)
@@ -349,9 +352,7 @@ const program = (flags: Flags): Effect.Effect<void> =>
             process.exitCode = 1
           })
     ),
-    Effect.provide(
-      Logger.layer([Logger.withConsoleError(Logger.map(Logger.formatLogFmt, logText))])
-    ),
+    Effect.provide(LogLines.layer),
     Effect.provideService(References.MinimumLogLevel, "Info")
   )
 

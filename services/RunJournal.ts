@@ -14,7 +14,7 @@ import type { Address, ConversationId, MessageId, RunId, Tenant } from "../src/I
 import { forEachPage } from "../src/Pages.ts"
 import type { Need } from "../src/run/Needs.ts"
 import type { QuarantinedRun, RawEvent, RunQuarantined } from "../src/run/Quarantine.ts"
-import { foldWhole } from "../src/run/Quarantine.ts"
+import { foldWhole, QuarantineReason } from "../src/run/Quarantine.ts"
 import { areReadable } from "../src/run/ReadableEvents.ts"
 import type { Amendment, RunIsOver, RunNotFound } from "../src/run/RunCommand.ts"
 import type { JournalEntry, RunAccepted, RunEvent } from "../src/run/RunEvent.ts"
@@ -168,6 +168,13 @@ export interface QuarantineQuery {
 const quarantined_total = totalMetric(
   "troupe_runs_quarantined_total",
   "Runs that were put in quarantine, by reason"
+)
+
+/** Begins the counter at 0 for each reason, so that the first such run after a start is an increase. */
+export const beginQuarantineCounter: Effect.Effect<void> = Effect.forEach(
+  QuarantineReason.literals,
+  (reason) => Metric.update(Metric.withAttributes(quarantined_total, { reason }), 0),
+  { discard: true }
 )
 
 /** Reports to operators, by log and metric, that a run was put in quarantine. Every journal does so once per run. */

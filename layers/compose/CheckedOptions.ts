@@ -186,7 +186,8 @@ const fields = {
   channels: listOf(is("an Effect of a channel", Effect.isEffect)),
   events: Schema.optionalKey(EventOptions),
   files: Schema.optionalKey(Files),
-  http: Schema.optionalKey(objectOf<Http>("an object with tokens"))
+  http: Schema.optionalKey(objectOf<Http>("an object with tokens")),
+  drain_ms: time(0, 3_600_000)
 } satisfies Record<keyof Options, unknown>
 
 const read = shapeReader(Schema.Struct(fields))

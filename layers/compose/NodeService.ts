@@ -1,6 +1,5 @@
 /**
  * Troupe for a Node service that does not speak Effect: promises and async iterables over a runtime.
- *
  * ```ts
  * const troupe = await start({ agents, tools, model, store: { directory: ".troupe" } })
  * const { run } = await troupe.send({ agent: "operations", text: "What is stuck?" })
@@ -164,6 +163,8 @@ export interface Options {
   readonly http?: Http
   /** The agent of this process that receives the events given to `publish`. Absent = events are not accepted. */
   readonly events?: EventOptions
+  /** How long a stop waits for the steps that are in flight, 0 to an hour; then it interrupts them. Absent = 5 s. */
+  readonly drain_ms?: Time
 }
 
 export interface EventOptions {

@@ -5,7 +5,7 @@
 import { Effect, Layer, Result } from "effect"
 import { withDefaults } from "../../src/Defaults.ts"
 import { graphAgent } from "../../src/graph/GraphAgent.ts"
-import { inMilliseconds } from "../../src/Times.ts"
+import { inMilliseconds, milliseconds } from "../../src/Times.ts"
 import { CustomerAgents } from "../../services/AgentDirectory.ts"
 import { BlobBounds } from "../../services/BlobStore.ts"
 import type { CallRecords } from "../../services/CallRecords.ts"
@@ -13,7 +13,10 @@ import type { McpPins } from "../../services/McpPins.ts"
 import { McpServers } from "../../services/McpServers.ts"
 import type { ModelError, ModelGateway } from "../../services/ModelGateway.ts"
 import type { StartError as McpStartError } from "../mcp/ImportedMcpServers.ts"
+import { RuntimeConfig } from "../runtime/actor/RuntimeConfig.ts"
+import * as ModelUsageTelemetry from "../telemetry/ModelUsageTelemetry.ts"
 import * as OpenTelemetry from "../telemetry/OpenTelemetry.ts"
+import * as ToolCallTelemetry from "../telemetry/ToolCallTelemetry.ts"
 import * as UnhostedTelemetry from "../telemetry/UnhostedTelemetry.ts"
 import * as UnknownCallsTelemetry from "../telemetry/UnknownCallsTelemetry.ts"
 import * as EmbeddedHttp from "./EmbeddedHttp.ts"
@@ -35,8 +38,9 @@ import * as Stores from "./Stores.ts"
 /** The options with times as numbers, except those of HTTP, which are decoded separately. */
 interface PlainOptions extends Omit<
   Options,
-  "events" | "files" | "retention" | "store" | "toolConfigs"
+  "drain_ms" | "events" | "files" | "retention" | "store" | "toolConfigs"
 > {
+  readonly drain_ms?: number
   readonly events?: Omit<EventOptions, "retention_ms"> & { readonly retention_ms?: number }
   readonly files?: Partial<BlobBounds>
   readonly retention?: Stores.RetentionOptions
@@ -52,6 +56,7 @@ const plainTimes = (options: Options): PlainOptions =>
     Result.try(() => {
       if (!isObject(options) || Array.isArray(options)) return options as PlainOptions
       const plain: Record<string, unknown> = { ...options }
+      plain["drain_ms"] = milliseconds(plain["drain_ms"])
       for (const name of timed) {
         const levels = name === "mcp" ? 3 : 1
         if (plain[name] !== undefined) plain[name] = inMilliseconds<unknown>(plain[name], levels)
@@ -74,6 +79,19 @@ const filesOf = (given: PlainOptions["files"] = {}): Layer.Layer<never> =>
     BlobBounds,
     Effect.map(BlobBounds, (defaults) => withDefaults(defaults, given))
   )
+
+/** The times of the runtime, with the drain of the options. */
+const timesOf = ({ drain_ms }: PlainOptions): Layer.Layer<never> =>
+  Layer.effect(
+    RuntimeConfig,
+    Effect.map(RuntimeConfig, (defaults) => withDefaults(defaults, { drain_ms }))
+  )
+
+/** Metrics of calls and model turns, where somebody can read them: at `/metrics`, or in what is exported. */
+const metricsOf = ({ http, telemetry }: PlainOptions): Layer.Layer<never> =>
+  http === undefined && OpenTelemetry.exporterVariables(telemetry, process.env) === undefined
+    ? Layer.empty
+    : Layer.merge(ToolCallTelemetry.metrics, ModelUsageTelemetry.layer)
 
 /** Loads the recorder only if `record` asks for it. */
 const recorderOf = (record = false): Effect.Effect<Layer.Layer<never, never, CallRecords>> =>
@@ -165,6 +183,7 @@ const startedLayer = Effect.fnUntraced(function* (given: Options) {
     Layer.provideMerge(Layer.merge(mcp, channels.layer)),
     Layer.provide(recorder),
     Layer.provide(ObserversInput.layer(options.observe)),
+    Layer.provide(metricsOf(options)),
     Layer.provide(model),
     Layer.provide(
       options.tokenizer === undefined
@@ -172,8 +191,8 @@ const startedLayer = Effect.fnUntraced(function* (given: Options) {
         : warnWhileBuilding("the Layer of `tokenizer`", options.tokenizer as Layer.Layer<never>)
     ),
     Layer.provideMerge(OpenCalls.layer),
-    Layer.provideMerge(storesOf(options)),
-    Layer.provide(filesOf(options.files)),
+    Layer.provideMerge(warnWhileBuilding("its store", storesOf(options))),
+    Layer.provide(Layer.merge(filesOf(options.files), timesOf(options))),
     Layer.provideMerge(telemetry),
     Layer.provideMerge(Layer.succeed(CustomerAgents, customer_agents))
   )

@@ -2,30 +2,57 @@
  * Metrics in Prometheus' text format. They name tools and models and show what tenants do, so they need a token of staff, unless
  * the settings allow access without one.
  */
-import { Effect, Redacted } from "effect"
+import { createHash } from "node:crypto"
+import { Clock, Effect, Redacted } from "effect"
 import type { Layer } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse, ProblemDetails } from "effect/http"
 import { PrometheusMetrics } from "effect/observability"
 import { Credentials, Unauthorized } from "../../services/Credentials.ts"
 import { staff_roles } from "../../src/api/Boundary.ts"
+import type { Principal } from "../../src/Principal.ts"
 import { principalHasRole } from "../../src/Principal.ts"
 import { HttpSettings } from "./HttpSettings.ts"
 import { invalidRequest, issuesIn, noParameters } from "./Parameters.ts"
 import { forbidden, problemOf } from "./Problems.ts"
 import { metrics_path } from "./Routes.ts"
 
-const check = Effect.fnUntraced(function* (
-  credentials: Credentials["Service"],
-  request: HttpServerRequest.HttpServerRequest
-) {
-  const token = /^Bearer +(\S.*)$/i.exec(request.headers["authorization"] ?? "")?.[1]
-  if (token === undefined) return yield* new Unauthorized()
-  return yield* credentials.verify(Redacted.make(token))
-})
+/** How long a token that was good at its last check reads metrics while the store of tokens is away, in ms. */
+const remembered_ms = 3_600_000
+const remembered_max = 100
+/** A longer one is verified, and not remembered: no such token is good. */
+const token_length_max = 1_000
+
+/** Verifies tokens. While their store is away, those that were good before are: metrics are needed most then. */
+const makeCheck = (credentials: Credentials["Service"]) => {
+  const good = new Map<string, { readonly principal: Principal; readonly at: number }>()
+  return Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
+    const token = /^Bearer +(\S.*)$/i.exec(request.headers["authorization"] ?? "")?.[1]
+    if (token === undefined) return yield* new Unauthorized()
+    if (token.length > token_length_max) return yield* credentials.verify(Redacted.make(token))
+    const now = yield* Clock.currentTimeMillis
+    const digest = createHash("sha256").update(token).digest("hex")
+    const principal = yield* Effect.catchTag(
+      credentials.verify(Redacted.make(token)),
+      "StoreError",
+      (error) => {
+        const known = good.get(digest)
+        return known !== undefined && now - known.at < remembered_ms
+          ? Effect.succeed(known.principal)
+          : Effect.fail(error)
+      }
+    ).pipe(Effect.tapErrorTag("Unauthorized", () => Effect.sync(() => good.delete(digest))))
+    const isRemembered = good.get(digest)?.principal === principal
+    if (!isRemembered && principalHasRole(principal, staff_roles)) {
+      if (good.size >= remembered_max) good.clear()
+      good.set(digest, { principal, at: now })
+    }
+    return principal
+  })
+}
 
 export const layer: Layer.Layer<never, never, Credentials | HttpRouter.HttpRouter> = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
-    const credentials = yield* Credentials
+    const check = makeCheck(yield* Credentials)
     const { metrics_open } = yield* HttpSettings
     const text = Effect.gen(function* () {
       const { url } = yield* HttpServerRequest.HttpServerRequest
@@ -36,7 +63,7 @@ export const layer: Layer.Layer<never, never, Credentials | HttpRouter.HttpRoute
       })
     })
     const guarded = Effect.gen(function* () {
-      const principal = yield* check(credentials, yield* HttpServerRequest.HttpServerRequest)
+      const principal = yield* check(yield* HttpServerRequest.HttpServerRequest)
       if (principalHasRole(principal, staff_roles)) return yield* text
       return ProblemDetails.toResponse({ ...forbidden("Metrics are for staff.") })
     }).pipe(

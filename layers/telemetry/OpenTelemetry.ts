@@ -109,6 +109,11 @@ const variablesOf = (env: Env): Layer.Layer<never> =>
 const withoutTimeouts = (env: Env): Env =>
   Object.fromEntries(Object.entries(env).filter(([name]) => !name.endsWith("_TIMEOUT")))
 
+/** The variable that cannot be read, if it is an address; never its value. */
+const unreadableVariable = (env: Env): string =>
+  Object.keys(env).find((name) => name.endsWith("_ENDPOINT") && !URL.canParse(env[name] ?? "")) ??
+  "a variable whose name begins with OTEL_"
+
 /** Exports over OTLP/HTTP. Variables that cannot be read are reported in the log, and nothing is exported. */
 const otlp = async (env: Env): Promise<Layer.Layer<never>> => {
   const { Otlp, OtlpSerialization } = await import("effect/observability")
@@ -131,9 +136,7 @@ const otlp = async (env: Env): Promise<Layer.Layer<never>> => {
     // The error's text is not logged: a variable may hold a key.
     Layer.catchCause(() =>
       Layer.effectDiscard(
-        Effect.logWarning(
-          "telemetry is off: a variable whose name begins with OTEL_ cannot be read"
-        )
+        Effect.logWarning(`telemetry is off: ${unreadableVariable(env)} cannot be read`)
       )
     )
   )

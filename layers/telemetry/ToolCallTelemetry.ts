@@ -125,21 +125,30 @@ const shown = (metadata: ToolCompleted["metadata"]) => ({
   tool_name: logText(metadata.tool_name)
 })
 
-const make = Effect.gen(function* () {
+const makeMetrics = Effect.gen(function* () {
   const context = yield* Effect.context<never>()
-  const log = Effect.runSyncWith(context)
   const labelOf = makeLabels()
-  const calls: ReadonlyArray<ToolCallObserver> = [
-    (fact) => measure(fact, labelOf(fact), context),
-    (fact) => log(Effect.annotateLogs(Effect.logInfo("tool_call"), shown(fact.metadata)))
-  ]
+  const call: ToolCallObserver = (fact) => measure(fact, labelOf(fact), context)
   const attempt: ToolAttemptObserver = (each) => measureAttempt(each, context)
-  return Context.make(ToolCallObservers, [...(yield* ToolCallObservers), ...calls]).pipe(
+  return Context.make(ToolCallObservers, [...(yield* ToolCallObservers), call]).pipe(
     Context.add(ToolAttemptObservers, [...(yield* ToolAttemptObservers), attempt])
   )
 })
 
+const makeLines = Effect.gen(function* () {
+  const log = Effect.runSyncWith(yield* Effect.context<never>())
+  const call: ToolCallObserver = (fact) =>
+    log(Effect.annotateLogs(Effect.logInfo("tool_call"), shown(fact.metadata)))
+  return [...(yield* ToolCallObservers), call]
+})
+
+/** The metrics alone. Provide it beneath the runtime, as `layer`. */
+export const metrics: Layer.Layer<never> = Layer.effectContext(makeMetrics)
+
+/** The lines of the log alone. Provide it beneath the runtime, as `layer`. */
+export const lines: Layer.Layer<never> = Layer.effect(ToolCallObservers, makeLines)
+
 /**
  * Provide it beneath the runtime, which reads its observers once, when it is built. Observers of outer layers are kept.
  */
-export const layer: Layer.Layer<never> = Layer.effectContext(make)
+export const layer: Layer.Layer<never> = Layer.provideMerge(metrics, lines)

@@ -2,9 +2,11 @@
  * `npm start -- --app FILE`: the agents of a module, served with the settings of the environment. The module exports options of
  * `start` by their names, such as `agents`, `tools`, `policy` and `model`; the store and HTTP are the environment's.
  */
-import { Effect, Option, Redacted } from "effect"
-import type { NodeService, Options } from "../../layers/compose/NodeService.ts"
-import { start } from "../../layers/compose/NodeService.ts"
+import { Effect, Layer, Option, Redacted } from "effect"
+import * as EmbeddedHttp from "../../layers/compose/EmbeddedHttp.ts"
+import type { Options } from "../../layers/compose/NodeService.ts"
+import * as StartedLayer from "../../layers/compose/StartedLayer.ts"
+import * as ToolCallTelemetry from "../../layers/telemetry/ToolCallTelemetry.ts"
 import { InvalidInput } from "../../src/entry/InvalidInput.ts"
 import type { Principal } from "../../src/Principal.ts"
 import { loadApp } from "../command/AppModule.ts"
@@ -56,7 +58,7 @@ const explained = (file: string, error: unknown): Refused => {
   })
 }
 
-/** Serves the module's agents until the scope closes. */
+/** Serves the module's agents until the scope closes. Gives the address of the API. A signal ends it while it starts, too. */
 export const serve = Effect.fnUntraced(function* (
   file: string,
   exported: Partial<Options> & Pick<Options, "agents">,
@@ -65,11 +67,11 @@ export const serve = Effect.fnUntraced(function* (
   const { host, port, principal, store, token } = served
   const model = yield* modelOf(file, exported, served)
   const http = { host, port, tokens: [{ token: Redacted.make(token), principal }] }
-  return yield* Effect.acquireRelease(
-    Effect.tryPromise({
-      try: (): Promise<NodeService> => start({ ...exported, model, store, http }),
-      catch: (error) => explained(file, error)
-    }),
-    (service) => Effect.promise(() => service.stop())
+  yield* Effect.promise(() => import("effect/schema/SchemaJITCompiler/enable"))
+  const layer = Layer.provide(
+    StartedLayer.layer({ ...exported, model, store, http }),
+    ToolCallTelemetry.lines
   )
+  const services = yield* Effect.mapError(Layer.build(layer), (error) => explained(file, error))
+  return EmbeddedHttp.methods(services).url
 })

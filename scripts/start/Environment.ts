@@ -74,12 +74,30 @@ const hostOf = (text: string): Effect.Effect<string, Unusable> =>
         })
       )
 
+/** The address for clients on this machine, of a server that listens at this one: of all interfaces the loopback. */
+export const reachableUrl = (listens: string): string =>
+  listens.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:").replace(/\/$/, "")
+
 const database_shape = "it is not like postgres://user:password@host:5432/database"
 
-const databaseOf = (text: string): Effect.Effect<Redacted.Redacted, Unusable> =>
-  /^postgres(ql)?:$/.test(URL.parse(text)?.protocol ?? "")
+const isDecodable = (text: string): boolean => {
+  try {
+    decodeURIComponent(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+const databaseOf = (text: string): Effect.Effect<Redacted.Redacted, Unusable> => {
+  const because = (reason: string) =>
+    Effect.fail(new Unusable({ variable: "TROUPE_DATABASE_URL", reason }))
+  const url = URL.parse(text)
+  if (url === null || !/^postgres(ql)?:$/.test(url.protocol)) return because(database_shape)
+  return [url.username, url.password, url.hostname, url.pathname].every(isDecodable)
     ? Effect.succeed(Redacted.make(text))
-    : Effect.fail(new Unusable({ variable: "TROUPE_DATABASE_URL", reason: database_shape }))
+    : because("it has a % that begins no character of a URL: in a password it is %25")
+}
 
 /** Fails with Unusable at the first variable that cannot be used. */
 export const readSettings: Effect.Effect<Settings, Unusable> = Effect.gen(function* () {
@@ -113,6 +131,7 @@ const reasons: Readonly<Record<string, string>> = {
   ENOTDIR: "a part of the path is a file",
   EEXIST: "it is a file",
   EISDIR: "its file token is a directory",
+  ESHORT: "the token in its file token has fewer than 16 characters",
   ENOSPC: "the disk is full"
 }
 
@@ -141,11 +160,15 @@ export interface Token {
   readonly file: string
 }
 
+/** The least length of a token that somebody put there, as of every token that a service is given. */
+const token_min = 16
+
 /** The token in its file, which only this user may read and the terminal client reads; the server keeps a digest. */
 const tokenOf = (data: string): Token => {
   const file = join(data, "token")
   const isThere = existsSync(file)
   const found = isThere ? readFileSync(file, "utf8").trim() : ""
+  if (found !== "" && found.length < token_min) throw Object.assign(new Error(), { code: "ESHORT" })
   if (found !== "") return { token: found, isNew: false, file }
   const token = `troupe_${randomBytes(24).toString("base64url")}`
   try {

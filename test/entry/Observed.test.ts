@@ -5,6 +5,8 @@ import { start } from "../../layers/compose/NodeService.ts"
 import { call, layer as scripted, text } from "../../layers/model/ScriptedModelGateway.ts"
 import type { ModelUsed } from "../../services/ModelTurnObserver.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
+import { Tenant } from "../../src/Ids.ts"
+import { Principal } from "../../src/Principal.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
 import type { ToolCompleted } from "../../src/tool/ToolCallMetadata.ts"
 
@@ -83,6 +85,31 @@ describe("observers of a service", () => {
     await troupe.ask({ agent: "desk", text: "Look" })
     await troupe.stop()
     assert.deepStrictEqual(turns, ["desk", "expert", "desk", "office"])
+  })
+
+  it("are there beside the metrics of a service with HTTP, in which what alerts ask for begins at 0", async () => {
+    const boss = new Principal({ id: "vera", tenant: Tenant.make("default"), roles: ["viewer"] })
+    const token = "a-token-of-veras"
+    const troupe = await start({
+      agents: [shop],
+      tools: [look],
+      model,
+      http: { tokens: [{ token, principal: boss }] },
+      telemetry: false
+    })
+    await troupe.ask({ agent: "shop", text: "Look" })
+    const headers = { authorization: `Bearer ${token}` }
+    const answer = await troupe.handler(new Request("http://localhost/metrics", { headers }))
+    const metrics = await answer.text()
+    await troupe.stop()
+    for (const line of [
+      'troupe_agentic_tools_executions_total{tool_name="look",status="success"} 1',
+      'troupe_model_tokens_total{model="(unknown)",kind="input"} 7',
+      'troupe_outbox_dead_total{topic="agent.task.dispatched"} 0',
+      'troupe_runs_quarantined_total{reason="gap"} 0'
+    ]) {
+      assert.include(metrics, `\n${line}\n`)
+    }
   })
 
   it("that throw, or whose promise is rejected, change nothing of the run and end no process", async () => {

@@ -2,7 +2,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Exit, Layer, Scope } from "effect"
 import { TestClock } from "effect/testing"
+import { start } from "../../layers/compose/NodeService.ts"
 import { layer, OpenCalls, unlessEnding } from "../../layers/compose/OpenCalls.ts"
+import { call, layer as scripted } from "../../layers/model/ScriptedModelGateway.ts"
+import { AgentSpec } from "../../src/agent/AgentSpec.ts"
+import { tool } from "../../src/tool/DeclaredTool.ts"
 
 const opened = Effect.gen(function* () {
   const scope = yield* Scope.make()
@@ -50,4 +54,30 @@ describe("the stop of a service with a call that is not over", () => {
       assert.strictEqual(refused._tag, "ShuttingDown")
     })
   )
+})
+
+it("a stop waits for a tool as long as `drain_ms` says, and interrupts it then", async () => {
+  const begun = Promise.withResolvers<void>()
+  const pay = tool(
+    { namespace: "shop", name: "pay", description: "Pays.", side_effects: "read" },
+    () => {
+      begun.resolve()
+      return new Promise<string>(() => {})
+    }
+  )
+  const troupe = await start({
+    agents: [AgentSpec.make({ name: "shop", instructions: "Help.", tools: ["pay"] })],
+    tools: [pay],
+    model: scripted([call("pay", {})]),
+    drain_ms: "20 millis",
+    telemetry: false
+  })
+  await troupe.send({ agent: "shop", text: "Pay" })
+  await begun.promise
+  const before = performance.now()
+  await troupe.stop()
+  const waited = performance.now() - before
+  assert.isAbove(waited, 15)
+  // By default it is 5 s.
+  assert.isBelow(waited, 3_000)
 })

@@ -73,6 +73,8 @@ const wrong: ReadonlyArray<readonly [field: string, given: Record<string, unknow
   ["store", { store: { postgres: "postgres://h/d", answer_timeout_ms: "2 hours" } }],
   ["files.unsent_ms", { files: { unsent_ms: "1 second" } }],
   ["files.unsent_ms", { files: { unsent_ms: { minutes: 5 } } }],
+  ["drain_ms", { drain_ms: -1 }],
+  ["drain_ms", { drain_ms: "2 hours" }],
   ["retention.runs_ms", { retention: { runs_ms: "Infinity" } }],
   ["events.retention_ms", { events: { agent: "shop", retention_ms: "a month" } }],
   ["http.stall_ms", { http: { port: 0, tokens: [], stall_ms: "soon" } }],

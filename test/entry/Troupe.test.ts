@@ -1,5 +1,8 @@
 /** The Layer for programs in Effect, the people of a test, and time that a test moves. */
+import { once } from "node:events"
 import { readdirSync } from "node:fs"
+import type { AddressInfo } from "node:net"
+import { createServer } from "node:net"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Deferred, Effect, Exit, Fiber, Layer, Logger, Schema, Stream, Tracer } from "effect"
@@ -223,6 +226,7 @@ describe("a start that waits for what it was given", () => {
   const startedAfter = Effect.fnUntraced(function* (options: {
     readonly tools: Effect.Effect<void>
     readonly model: Effect.Effect<void>
+    readonly store?: { readonly postgres: string }
   }) {
     const said: Array<string> = []
     const capture = Logger.make<unknown, void>(({ message: text }) => {
@@ -231,7 +235,8 @@ describe("a start that waits for what it was given", () => {
     const layer = Troupe.layer({
       agents: [shop],
       tools: [Effect.andThen(options.tools, refund)],
-      model: Layer.unwrap(Effect.as(options.model, scripted([text("Good day.")])))
+      model: Layer.unwrap(Effect.as(options.model, scripted([text("Good day.")]))),
+      store: options.store ?? "ephemeral"
     })
     const waiting = yield* Effect.forkChild(
       Effect.provide(
@@ -241,6 +246,7 @@ describe("a start that waits for what it was given", () => {
     )
     return { said, waiting }
   })
+  const parts = { tools: Effect.void, model: Effect.void }
   const waits = (text: string) => text.startsWith("the start has waited")
   /** What a start loads is loaded in real time. */
   const untilSaid = Effect.fnUntraced(function* (said: ReadonlyArray<string>, count: number) {
@@ -250,6 +256,20 @@ describe("a start that waits for what it was given", () => {
     }
   })
 
+  it.effect("says every 10 s that it waits for its store", () =>
+    Effect.gen(function* () {
+      const silent = createServer()
+      yield* Effect.promise(() => once(silent.listen(0, "127.0.0.1"), "listening"))
+      yield* Effect.addFinalizer(() => Effect.sync(() => silent.close()))
+      const { port } = silent.address() as AddressInfo
+      const store = { postgres: `postgres://bob:x@127.0.0.1:${port}/db` }
+      const { said, waiting } = yield* startedAfter({ ...parts, store })
+      yield* untilSaid(said, 1)
+      assert.include(said, "the start has waited 10 s for its store")
+      yield* Fiber.interrupt(waiting)
+    }).pipe(Effect.scoped)
+  )
+
   for (const [name, part] of [
     ["model", "the Layer of `model`"],
     ["tools", "its tools and agents"]
@@ -257,8 +277,8 @@ describe("a start that waits for what it was given", () => {
     it.effect(`says every 10 s that it waits for ${part}, until it is there`, () =>
       Effect.gen(function* () {
         const there = yield* Deferred.make<void>()
-        const parts = { tools: Effect.void, model: Effect.void, [name]: Deferred.await(there) }
-        const { said, waiting } = yield* startedAfter(parts)
+        const waited = { ...parts, [name]: Deferred.await(there) }
+        const { said, waiting } = yield* startedAfter(waited)
         yield* untilSaid(said, 2)
         assert.includeMembers(said, [
           `the start has waited 10 s for ${part}`,

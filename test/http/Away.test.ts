@@ -116,6 +116,14 @@ it.live(
       const server = yield* Postgres
       const { approval, asked, away } = yield* waiting
 
+      const made = { name: "prometheus", roles: ["viewer"] }
+      const { token } = (yield* ask("/v1/tokens", { as: "admin", json: made })).json
+      const scraped = Effect.map(
+        ask("/metrics", { headers: { authorization: `Bearer ${token}` } }),
+        ({ status }) => status
+      )
+      assert.strictEqual(yield* scraped, 200)
+
       // Requests are in flight while the server stops.
       const seen = new Set<number>()
       const busy = yield* Effect.forkChild(
@@ -139,6 +147,8 @@ it.live(
       )
       yield* Effect.promise(() => server.crash())
       assert.deepStrictEqual(yield* answers(asked), away)
+      // Metrics are needed most now, though the token cannot be looked up.
+      assert.strictEqual(yield* scraped, 200)
       yield* Fiber.interrupt(busy)
       assert.deepStrictEqual(
         [...seen].sort((a, b) => a - b),
@@ -149,6 +159,9 @@ it.live(
 
       yield* Effect.promise(() => server.start())
       yield* served
+      const [own] = (yield* ask("/v1/tokens", { as: "admin" })).json.items
+      yield* ask(`/v1/tokens/${own.id}`, { as: "admin", method: "DELETE" })
+      assert.strictEqual(yield* scraped, 401)
       const back = yield* answers(asked.filter(([path]) => !path.endsWith("/events")))
       assert.isEmpty(back.filter((answer) => /: (5\d\d|silent)/.test(answer)))
       assert.strictEqual((yield* ask(`/v1/approvals/${approval}`, { as: "vera" })).status, 200)

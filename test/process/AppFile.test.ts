@@ -75,6 +75,8 @@ it.live("a module's agents are served, and a question of theirs outlives the pro
       )
     )
     assert.strictEqual(text, "It is paid back.")
+    // The log is one line for each entry, as that of the other agents.
+    assert.match(second.text(), /^timestamp=\S+ level=INFO .*message=tool_call tool_name=refund /m)
     yield* second.signal("SIGTERM")
     assert.strictEqual((yield* second.ended).code, 143)
   })
@@ -112,6 +114,29 @@ describe("a module that cannot be served", () => {
       })
     )
   }
+
+  it.live("because its model never is there, lasts through a stray rejection until a signal", () =>
+    Effect.gen(function* () {
+      const home = yield* Homes.temporary
+      const file = join(home, "app.mjs")
+      writeFileSync(
+        file,
+        `import { Effect, Layer } from "effect"
+         const waiting = Effect.andThen(Effect.sync(() => console.log("it waits")), Effect.never)
+         export const agents = [{ name: "a", instructions: "" }]
+         export const model = Layer.unwrap(waiting)
+         void Promise.reject(new Error("nobody hears me"))`
+      )
+      const child = yield* started(["--app", file], yield* dataOf)
+      yield* child.printed("it waits")
+      assert.match(
+        child.text(),
+        /^timestamp=\S+ level=ERROR .*"a promise was rejected.* nobody hears me/m
+      )
+      yield* child.signal("SIGTERM")
+      assert.strictEqual((yield* child.ended).code, 143)
+    })
+  )
 
   it.live("is not served beside --platform or --tools", () =>
     Effect.gen(function* () {

@@ -16,7 +16,7 @@ const all = (text: string, pattern: RegExp) => [...text.matchAll(pattern)].map((
 
 /** Every metric that the code names. */
 const metrics = new Set(
-  ["src", "layers"].flatMap((folder) =>
+  ["src", "services", "layers"].flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
       .filter((path) => path.endsWith(".ts"))
       .flatMap((path) => all(readFileSync(join(root, folder, path), "utf8"), /"(troupe_[a-z_]+)"/g))

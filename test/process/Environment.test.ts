@@ -61,8 +61,23 @@ describe("the environment of the main job", () => {
       const { message } = yield* Effect.flip(read({ TROUPE_DATABASE_URL: "bob:hunter2@nowhere" }))
       assert.match(message, /^TROUPE_DATABASE_URL cannot be used: it is not like postgres:/)
       assert.notInclude(message, "hunter2")
+      for (const part of ["bob:50%@host/db", "bob:hunter2@host/db%zz"]) {
+        const error = yield* Effect.flip(read({ TROUPE_DATABASE_URL: `postgres://${part}` }))
+        assert.match(error.message, /^TROUPE_DATABASE_URL cannot be used: it has a % that/)
+      }
     })
   )
+
+  it("shows an address that this machine reaches, wherever the service listens", () => {
+    for (const [listens, shown] of [
+      ["http://0.0.0.0:7717", "http://127.0.0.1:7717"],
+      ["http://[::]:7717/", "http://[::1]:7717"],
+      ["http://[::1]:7717", "http://[::1]:7717"],
+      ["http://10.0.0.5:7717", "http://10.0.0.5:7717"]
+    ] as const) {
+      assert.strictEqual(Environment.reachableUrl(listens), shown)
+    }
+  })
 
   it.live("a model without an address or provider is ignored and reported as ignored", () =>
     Effect.gen(function* () {
@@ -99,6 +114,11 @@ describe("the environment of the main job", () => {
       mkdirSync(join(spoilt, "token"), { recursive: true })
       const { message } = yield* Effect.flip(Environment.prepareDirectory(spoilt))
       assert.include(message, "its file token is a directory")
+      const weak = join(home, "weak")
+      mkdirSync(weak)
+      writeFileSync(join(weak, "token"), "secret\n")
+      const short = yield* Effect.flip(Environment.prepareDirectory(weak))
+      assert.include(short.message, "the token in its file token has fewer than 16 characters")
       if (existsSync("/proc/self")) {
         const nope = yield* Effect.flip(Environment.prepareDirectory("/proc/nope/deeper"))
         assert.match(nope.message, /^TROUPE_DATA \(\/proc\/nope\/deeper\) cannot be used: /)

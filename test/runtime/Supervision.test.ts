@@ -128,6 +128,39 @@ describe("supervision", () => {
     }).pipe(Effect.provide(EphemeralStores.layer))
   })
 
+  it.effect("a write that ends while the journal is away for a minute has its result, once", () => {
+    const gate = Deferred.makeUnsafe<void>()
+    let begun = 0
+    const options: H.Options = {
+      tools: { pay: H.writes((n) => (begun++, Effect.as(Deferred.await(gate), n))) },
+      script: ({ transcript }) =>
+        transcript.some(({ role }) => role === "tool") ? text("done") : call("pay", { n: 1 })
+    }
+    return Effect.gen(function* () {
+      let isAway = false
+      const unlessAway = <A, E>(effect: Effect.Effect<A, E>) =>
+        Effect.suspend((): Effect.Effect<A, E | JournalError> =>
+          isAway ? Effect.fail(new JournalError({ message: "away", lost: true })) : effect
+        )
+      const process = yield* H.withJournal(H.boot(options), (journal) => ({
+        append: (append) => unlessAway(journal.append(append)),
+        read: (...args) => unlessAway(journal.read(...args)),
+        claim: (...args) => unlessAway(journal.claim(...args)),
+        head: (...args) => unlessAway(journal.head(...args))
+      }))
+      const run = yield* process.run(H.send("hello"))
+      yield* process.run(H.happened(run, "CallDispatched"))
+      isAway = true
+      yield* Deferred.succeed(gate, undefined)
+      yield* TestClock.adjust("1 minute")
+      isAway = false
+      const all = yield* process.run(H.asTimePasses(H.ended(run)))
+      assert.deepInclude(H.end(all), { status: "complete" })
+      assert.isFalse(all.some(({ _tag }) => _tag === "CallUnknown"))
+      assert.strictEqual(begun, 1)
+    }).pipe(Effect.provide(EphemeralStores.layer))
+  })
+
   it.effect(
     "an actor that crashed too often does not fail a run that another process has claimed",
     () => {

@@ -1,6 +1,7 @@
 import { assert, it } from "@effect/vitest"
 import { Effect, Layer, Logger } from "effect"
 import * as ToolCallTelemetry from "../../layers/telemetry/ToolCallTelemetry.ts"
+import * as LogLines from "../../scripts/start/LogLines.ts"
 import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
 import { logText } from "../../src/LogText.ts"
 import * as H from "../runtime/Harness.ts"
@@ -28,3 +29,20 @@ it.live("a name that a model made up reaches no log line with an escape sequence
     assert.notMatch(all, /[\u0000-\u0009\u000b-\u001f]/)
   }).pipe(Effect.provide(layer))
 })
+
+it.effect(
+  "members of an object beside a message are pairs of the line, which has one message",
+  () => {
+    const lines: Array<string> = []
+    const logger = Logger.map(LogLines.line, (line) => void lines.push(line))
+    const about = { agent: "shop", count: 2, only: ["a b"] }
+    return Effect.gen(function* () {
+      yield* Effect.annotateLogs(Effect.logWarning("work waits", about), { run_id: "r" })
+      assert.lengthOf(lines, 1)
+      assert.match(
+        lines[0]!,
+        /^timestamp=\S+ level=WARN fiber=\S+ message="work waits" run_id=r agent=shop count=2 only="\[\\"a b\\"\]"$/
+      )
+    }).pipe(Effect.provide(Logger.layer([logger])))
+  }
+)

@@ -9,12 +9,12 @@ import {
   PeriodicExportingMetricReader
 } from "@opentelemetry/sdk-metrics"
 import type { ReadableSpan, SpanProcessor } from "@opentelemetry/sdk-trace-base"
-import { Effect } from "effect"
+import { Effect, Layer, Logger } from "effect"
 import type { Options } from "../../layers/compose/NodeService.ts"
 import { service_principal, start } from "../../layers/compose/NodeService.ts"
 import * as ScriptedModelGateway from "../../layers/model/ScriptedModelGateway.ts"
 import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
-import { exporterVariables } from "../../layers/telemetry/OpenTelemetry.ts"
+import * as OpenTelemetry from "../../layers/telemetry/OpenTelemetry.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { AgentName } from "../../src/Ids.ts"
 import { Principal } from "../../src/Principal.ts"
@@ -235,6 +235,16 @@ const collector = Effect.acquireRelease(
 )
 
 describe("a collector", () => {
+  it.effect("whose address is none is named by its variable in the log, without the value", () => {
+    const said: Array<string> = []
+    const logger = Logger.make<unknown, void>(({ message }) => void said.push(String(message)))
+    const env = { OTEL_EXPORTER_OTLP_ENDPOINT: "a key" }
+    return Effect.gen(function* () {
+      yield* Layer.build(yield* Effect.promise(() => OpenTelemetry.layer(undefined, env)))
+      assert.deepStrictEqual(said, ["telemetry is off: OTEL_EXPORTER_OTLP_ENDPOINT cannot be read"])
+    }).pipe(Effect.provide(Logger.layer([logger])))
+  })
+
   it.live(
     "gets a run's spans, metrics and logs when the runtime has stopped, with the headers",
     () =>
@@ -321,23 +331,29 @@ describe("the standard variables", () => {
   const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: "http://collector:4318" }
 
   it("name a collector, or nothing is sent", () => {
-    assert.isUndefined(exporterVariables(undefined, {}))
-    assert.isUndefined(exporterVariables(undefined, { OTEL_SERVICE_NAME: "till" }))
-    assert.isUndefined(exporterVariables(undefined, { OTEL_EXPORTER_OTLP_ENDPOINT: " " }))
-    assert.isDefined(exporterVariables(undefined, endpoint))
+    assert.isUndefined(OpenTelemetry.exporterVariables(undefined, {}))
+    assert.isUndefined(OpenTelemetry.exporterVariables(undefined, { OTEL_SERVICE_NAME: "till" }))
+    assert.isUndefined(
+      OpenTelemetry.exporterVariables(undefined, { OTEL_EXPORTER_OTLP_ENDPOINT: " " })
+    )
+    assert.isDefined(OpenTelemetry.exporterVariables(undefined, endpoint))
     assert.isDefined(
-      exporterVariables(undefined, { OTEL_EXPORTER_OTLP_LOGS_ENDPOINT: "http://c/l" })
+      OpenTelemetry.exporterVariables(undefined, { OTEL_EXPORTER_OTLP_LOGS_ENDPOINT: "http://c/l" })
     )
   })
 
   it("turn it off, as the option does", () => {
-    assert.isUndefined(exporterVariables(undefined, { ...endpoint, OTEL_SDK_DISABLED: "TRUE" }))
-    assert.isUndefined(exporterVariables(true, { ...endpoint, OTEL_SDK_DISABLED: "true" }))
-    assert.isUndefined(exporterVariables(false, endpoint))
+    assert.isUndefined(
+      OpenTelemetry.exporterVariables(undefined, { ...endpoint, OTEL_SDK_DISABLED: "TRUE" })
+    )
+    assert.isUndefined(
+      OpenTelemetry.exporterVariables(true, { ...endpoint, OTEL_SDK_DISABLED: "true" })
+    )
+    assert.isUndefined(OpenTelemetry.exporterVariables(false, endpoint))
   })
 
   it("have the defaults of OpenTelemetry, and a signal of its own may be none", () => {
-    const all = exporterVariables(true, { OTEL_LOGS_EXPORTER: "none", SECRET: "s" })
+    const all = OpenTelemetry.exporterVariables(true, { OTEL_LOGS_EXPORTER: "none", SECRET: "s" })
     assert.deepStrictEqual(all, {
       OTEL_EXPORTER_OTLP_ENDPOINT: "http://localhost:4318",
       OTEL_LOGS_EXPORTER: "none",
@@ -345,7 +361,7 @@ describe("the standard variables", () => {
       OTEL_METRICS_EXPORTER: "otlp",
       OTEL_SERVICE_NAME: "troupe"
     })
-    const named = exporterVariables(undefined, {
+    const named = OpenTelemetry.exporterVariables(undefined, {
       ...endpoint,
       OTEL_RESOURCE_ATTRIBUTES: "service.name=till"
     })

@@ -5,7 +5,7 @@
  */
 import { Effect, Layer } from "effect"
 import type { RunId } from "../../../src/Ids.ts"
-import { RunJournal } from "../../../services/RunJournal.ts"
+import { beginQuarantineCounter, RunJournal } from "../../../services/RunJournal.ts"
 import { startPeriodic } from "./Periodic.ts"
 import { RuntimeConfig } from "./RuntimeConfig.ts"
 
@@ -14,6 +14,7 @@ const page_max = 200
 const pause_ms = 20
 
 const make = Effect.gen(function* () {
+  yield* beginQuarantineCounter
   const journal = yield* RunJournal
   const { audit_first_ms, audit_ms } = yield* RuntimeConfig
   const audit = Effect.gen(function* () {

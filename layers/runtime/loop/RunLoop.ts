@@ -104,8 +104,8 @@ export interface StopReason {
  * claimed: it is ignored for one that has waited in this process, and `unknown_agent` takes its place where this process
  * does not define an agent of the run.
  *
- * Fails with FencedOff when another owner has the run, with JournalError when the journal does not answer for some 5 s, and
- * with RunQuarantined when the journal does not fold.
+ * Fails with FencedOff when another owner has the run, with JournalError when the journal does not answer for two minutes,
+ * and with RunQuarantined when the journal does not fold.
  */
 export const run = (
   services: LoopServices,

@@ -3,7 +3,7 @@
  * flight, and the fence of the next append. A refused append changed nothing in the journal, so the state is folded anew and
  * the same inputs are decided again: inputs that are dropped are lost.
  */
-import { Cause, Effect, Exit, Random, Schedule } from "effect"
+import { Cause, Clock, Effect, Exit, Random, Schedule } from "effect"
 import type { RunId } from "../../../src/Ids.ts"
 import { conclude } from "../../../src/run/RunConclusion.ts"
 import type { RunInput } from "../../../src/run/RunDecider.ts"
@@ -37,15 +37,35 @@ type Refusal = Cause.Cause<FencedOff | JournalError | StaleAppend>
 /** Why a loop ends without an end of its run: another owner, no answer from the journal, or a journal that does not fold. */
 export type LoopFailure = FencedOff | JournalError | RunQuarantined
 
-/** Tries of an append whose journal does not answer, about 5 s in all; then the actor's supervisor takes over. */
+/** Tries of an append that the journal refuses without saying that it was lost; then the actor's supervisor takes over. */
 const tries_max = 8
+/**
+ * How long an append waits for a journal that is away, in ms: a server that fails over takes a minute or two. A crash of the
+ * actor would make writes that are in flight unknown, and turns that are paid for would be asked for again.
+ */
+const away_ms_max = 120_000
+/** The longest wait before it is tried again: soon after the journal is back, and before others take the run over. */
+const pause_ms_max = 2_000
 /** Refusals in a row that left the run as long as it was: they have a reason that no read shows. */
 const stuck_max = 8
 /** Refusals of one append, each because others had appended first. */
 const stale_max = 10_000
 const page_max = 10_000
-/** As long as an append is tried: a crash of the actor would make writes that are in flight unknown. */
-const reading = { schedule: Schedule.exponential("20 millis"), times: tries_max }
+const isAway = (error: { readonly _tag: string }): boolean =>
+  error instanceof JournalError && error.lost
+
+/** A read is tried as long as an append. */
+const reading = {
+  schedule: Schedule.exponential("20 millis"),
+  times: tries_max,
+  while: (error: JournalError | RunQuarantined) => !isAway(error)
+}
+const readingAway = {
+  schedule: Schedule.min([Schedule.exponential("20 millis"), Schedule.spaced(pause_ms_max)]).pipe(
+    Schedule.upTo({ duration: away_ms_max })
+  ),
+  while: isAway
+}
 
 /** Two lists as one. Usually a turn's and its call's, of one each, which are made at once (bench row `step`). */
 const both = <A extends object>(
@@ -68,6 +88,8 @@ export class RunWriter {
   #events: ReadonlyArray<RunEvent> = no_items
   /** Refusals since the run last became longer. */
   #stuck = 0
+  /** Since when no append was answered, in ms since 1970; undefined = the last one was. */
+  #away_since: number | undefined
 
   constructor(
     services: Pick<LoopServices, "journal" | "onDurable" | "onAmended">,
@@ -164,6 +186,7 @@ export class RunWriter {
     const events = this.#events
     this.#events = no_items
     this.#stuck = 0
+    this.#away_since = undefined
     this.#advance(events)
   }
 
@@ -217,8 +240,16 @@ export class RunWriter {
       : Effect.fail(new FencedOff({ run_id: this.run, epoch }))
   }
 
+  get #isAwayTooLong(): Effect.Effect<boolean> {
+    return Effect.map(Clock.currentTimeMillis, (now) => {
+      this.#away_since ??= now
+      return now - this.#away_since >= away_ms_max
+    })
+  }
+
   #read(from: number) {
-    return Effect.retry(this.#services.journal.read(this.run, from, page_max), reading)
+    const read = Effect.retry(this.#services.journal.read(this.run, from, page_max), reading)
+    return Effect.retry(read, readingAway)
   }
 
   // Generator functions are static, because one made for each run costs more than what it does (bench row `step`).
@@ -297,8 +328,10 @@ export class RunWriter {
     if (error._tag === "None") return yield* Effect.failCause(cause as Cause.Cause<never>)
     if (error.value._tag === "FencedOff") return yield* error.value
     if (error.value._tag === "JournalError") {
-      if (tries >= tries_max) return yield* error.value
-      yield* Effect.sleep((yield* Random.nextIntBetween(10, 50)) * 2 ** tries)
+      const isOver = isAway(error.value) ? yield* self.#isAwayTooLong : tries >= tries_max
+      if (isOver) return yield* error.value
+      const pause_ms = (yield* Random.nextIntBetween(10, 50)) * 2 ** tries
+      yield* Effect.sleep(Math.min(pause_ms, yield* Random.nextIntBetween(1_000, pause_ms_max)))
       return yield* RunWriter.#reload(self)
     }
     const { length } = self.#fence

@@ -20,6 +20,9 @@ const deliveries_total = totalMetric(
 )
 const dead_total = totalMetric("troupe_tool_queue_dead_total", "Calls that could not be run")
 
+/** Begins the counter of dead calls at 0, so that the first one after a start is an increase. */
+export const beginCounter: Effect.Effect<void> = Metric.update(dead_total, 0)
+
 const count = (status: "success" | "error" | "given_back"): Effect.Effect<void> =>
   Metric.update(Metric.withAttributes(deliveries_total, { status }), 1)
 

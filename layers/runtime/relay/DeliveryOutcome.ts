@@ -37,6 +37,22 @@ const count = (metric: Metric.Counter<number>, topic: string): Effect.Effect<voi
 /** Counts a message of the topic as delivered: also one that was delivered without a relay. */
 export const countDelivered = (topic: string): Effect.Effect<void> => count(delivered_total, topic)
 
+/**
+ * Begins the counters of topics at 0: an increase is seen only of a series that was there before, so the first dead letter after
+ * a start would raise no alert.
+ */
+export const beginCounters = (topics: Iterable<string>): Effect.Effect<void> =>
+  Effect.forEach(
+    topics,
+    (topic) =>
+      Effect.forEach(
+        [delivered_total, failed_total, dead_total],
+        (metric) => Metric.update(Metric.withAttributes(metric, { topic }), 0),
+        { discard: true }
+      ),
+    { discard: true }
+  )
+
 interface Failure {
   readonly error: string
   /** No other try can succeed. */

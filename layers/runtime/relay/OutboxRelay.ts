@@ -14,7 +14,7 @@ import { attempts_max_default, backoff_initial_ms } from "../../../src/delivery/
 import type { ClaimLoopConfig, ClaimRequest } from "./ClaimLoop.ts"
 import { makeClaimLoop, makeClaimNames } from "./ClaimLoop.ts"
 import type { RetryBounds } from "./DeliveryOutcome.ts"
-import { makeDeliveryOutcomes } from "./DeliveryOutcome.ts"
+import { beginCounters, makeDeliveryOutcomes } from "./DeliveryOutcome.ts"
 
 /**
  * One tenant has at most half of the places that the others leave free, so that its slow deliveries never take the last
@@ -80,6 +80,7 @@ const make: Effect.Effect<void, StoreError, Outbox | DeliveryHandlers | Scope.Sc
     const config = yield* RelayConfig
     if (byTopic.size === 0) return
     const { attempts_max, lease_margin_ms, timeout_ms } = config
+    yield* beginCounters(byTopic.keys())
     const routes = { topics: [...byTopic.keys()], agents }
     const loop = yield* makeClaimLoop<OutboxMessage>(
       {
