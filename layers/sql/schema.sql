@@ -1297,10 +1297,11 @@ AS $function$
 DECLARE
   accepted int4[];
   are_all boolean;
-  -- The runs that end, and the tenant and the conversation of each that has an answer.
+  -- Of the runs that end: each with its place among them, its conversation, and the place of its answer in that.
   endings uuid[];
   tenants text[];
   conversations text[];
+  spots int4[];
 BEGIN
   WITH head AS (
     UPDATE troupe.runs r SET length = w.length + w.count, status = w.status::int2
@@ -1338,13 +1339,11 @@ BEGIN
       FROM unnest(tenants, conversations) WITH ORDINALITY AS u(tenant, conversation, n) WHERE u.conversation IS NOT NULL),
     home AS (
       UPDATE troupe.conversations c SET messages = c.messages + a.total FROM answered a
-      -- All answers of a conversation say the same total, so it does not matter which of them it is joined with.
-      WHERE c.id = a.conversation AND c.tenant = a.tenant AND c.id = ANY (conversations)
+      WHERE a.nth = 1 AND c.id = a.conversation AND c.tenant = a.tenant AND c.id = ANY (conversations)
       RETURNING c.tenant, c.id, c.messages - a.total AS first)
     INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, run_id, created_at)
     SELECT a.tenant, a.conversation, h.first + a.nth - 1, 'assistant', answers[a.n::int4],
-      coalesce((SELECT t.channel_origin FROM troupe.agent_tasks t WHERE t.id = endings[a.n::int4]), 'api'),
-      endings[a.n::int4], times[ended[a.n::int4]]
+      coalesce((SELECT t.channel_origin FROM troupe.agent_tasks t WHERE t.id = endings[a.n::int4]), 'api'), endings[a.n::int4], times[ended[a.n::int4]]
     FROM home h JOIN answered a ON a.conversation = h.id AND a.tenant = h.tenant;
   END IF;
   IF cardinality(projecting) > 0 THEN

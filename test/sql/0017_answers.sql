@@ -2468,73 +2468,8 @@ BEGIN
 END $function$
 ;
 ----
-CREATE OR REPLACE FUNCTION troupe.append_runs(
-  runs uuid[], epochs int4[], lengths int4[], counts int4[], statuses int4[], times int8[], places int4[], positions int4[],
-  types text[], payloads text[], ended int4[], closing int4[], reasons text[], answers text[], projecting int4[],
-  projections text[])
-RETURNS SETOF int4 LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $body$
-#variable_conflict use_column
-DECLARE
-  accepted int4[];
-  are_all boolean;
-  -- The runs that end, and the tenant and the conversation of each that has an answer.
-  endings uuid[];
-  tenants text[];
-  conversations text[];
-BEGIN
-  WITH head AS (
-    UPDATE troupe.runs r SET length = w.length + w.count, status = w.status::int2
-    FROM unnest(runs, epochs, lengths, counts, statuses) WITH ORDINALITY AS w(run_id, epoch, length, count, status, place)
-    WHERE r.run_id = w.run_id AND r.run_id = ANY (runs) AND r.epoch = w.epoch AND r.length = w.length AND r.status < 3
-    RETURNING w.place::int4 AS place)
-  SELECT coalesce(array_agg(h.place), '{}') INTO accepted FROM head h;
-  are_all := cardinality(accepted) = cardinality(runs);
-  INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next)
-  SELECT runs[e.place], lengths[e.place] + e.position, times[e.place], CASE WHEN troupe.is_sought(e.type) THEN e.type END,
-    e.payload,
-    CASE WHEN e.position % 2 = 0 AND e.next_place = e.place AND NOT troupe.is_sought(e.type)
-      AND NOT troupe.is_sought(e.next_type) THEN e.next END
-  FROM unnest(places, positions, types, payloads, places[2:], types[2:], payloads[2:],
-    ARRAY['']::text[] || types[:cardinality(types) - 1])
-    AS e(place, position, type, payload, next_place, next_type, next, last_type)
-  WHERE (are_all OR e.place = ANY (accepted))
-    AND NOT (e.position % 2 = 1 AND NOT troupe.is_sought(e.type) AND NOT troupe.is_sought(e.last_type));
-  IF cardinality(ended) > 0 THEN
-    endings := ARRAY (SELECT CASE WHEN are_all OR e.place = ANY (accepted) THEN runs[e.place] END
-      FROM unnest(ended) WITH ORDINALITY AS e(place, n) ORDER BY e.n);
-    -- A task that is over stays as it is.
-    UPDATE troupe.agent_tasks t SET status = e.status, reason = nullif(e.reason, '')
-    FROM unnest(endings, closing, reasons) AS e(run_id, status, reason)
-    WHERE t.id = e.run_id AND t.id = ANY (endings) AND t.status + 0 < 2;
-    -- The next run of its address may begin.
-    UPDATE troupe.run_details d SET open = false WHERE d.run_id = ANY (endings);
-    SELECT array_agg(d.tenant ORDER BY e.n), array_agg(d.conversation ORDER BY e.n) INTO tenants, conversations
-    FROM unnest(endings, answers) WITH ORDINALITY AS e(run_id, answer, n) LEFT JOIN LATERAL (
-      SELECT d.tenant, d.conversation FROM troupe.run_details d WHERE d.run_id = e.run_id AND e.answer <> '' OFFSET 0) d ON true;
-    -- The assistant's messages, at the ends of their conversations. A conversation may have several.
-    WITH answered AS MATERIALIZED (
-      SELECT u.tenant, u.conversation, u.n, row_number() OVER (PARTITION BY u.tenant, u.conversation ORDER BY u.n) AS nth,
-        count(*) OVER (PARTITION BY u.tenant, u.conversation) AS total
-      FROM unnest(tenants, conversations) WITH ORDINALITY AS u(tenant, conversation, n) WHERE u.conversation IS NOT NULL),
-    home AS (
-      UPDATE troupe.conversations c SET messages = c.messages + a.total FROM answered a
-      -- All answers of a conversation say the same total, so it does not matter which of them it is joined with.
-      WHERE c.id = a.conversation AND c.tenant = a.tenant AND c.id = ANY (conversations)
-      RETURNING c.tenant, c.id, c.messages - a.total AS first)
-    INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, run_id, created_at)
-    SELECT a.tenant, a.conversation, h.first + a.nth - 1, 'assistant', answers[a.n::int4],
-      coalesce((SELECT t.channel_origin FROM troupe.agent_tasks t WHERE t.id = endings[a.n::int4]), 'api'),
-      endings[a.n::int4], times[ended[a.n::int4]]
-    FROM home h JOIN answered a ON a.conversation = h.id AND a.tenant = h.tenant;
-  END IF;
-  IF cardinality(projecting) > 0 THEN
-    PERFORM troupe.append_projection(runs[x.place], lengths[x.place], times[x.place], x.projection::json)
-    FROM unnest(projecting, projections) AS x(place, projection) WHERE are_all OR x.place = ANY (accepted);
-  END IF;
-  IF NOT are_all THEN
-    RETURN QUERY SELECT x.place FROM generate_series(1, cardinality(runs)) AS x(place) WHERE x.place <> ALL (accepted);
-  END IF;
-END $body$;
+ALTER FUNCTION troupe.append_runs(uuid[], int4[], int4[], int4[], int4[], int8[], int4[], int4[], text[], text[],
+  int4[], int4[], text[], text[], int4[], text[]) SET plan_cache_mode = force_generic_plan;
 ----
 CREATE FUNCTION troupe.amend_runs(
   runs uuid[], epochs int4[], lengths int4[], counts int4[], statuses int4[], times int8[], places int4[], positions int4[],
@@ -2604,94 +2539,94 @@ ALTER TABLE troupe_new.migrations SET SCHEMA troupe;
 DROP SCHEMA troupe_new;
 ----
 INSERT INTO troupe.agent_tasks (id, tenant, agent, address_key, conversation, ordinal, status, reason, idempotency_key, message_id, message, by, trace_id, channel_origin, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a21ecc-8ad9-77f9-bad2-32a1eed75180', 'acme', 'tester', 'c-1', 'c-1', '1', '1', NULL, NULL, '01a21ecc-8ada-7295-b4d7-a9dc27a9294d', '"change it"', '{"id":"alice","roles":["admin"]}', '"01a21ecc8ad977f9bad232a1eed75180"', 'api', '1795813051098');
+VALUES ('01a21f25-33d0-77f2-a923-57bb6fe01fc1', 'acme', 'tester', 'c-1', 'c-1', '1', '1', NULL, NULL, '01a21f25-33d0-77f2-a923-57bcf6fdddde', '"change it"', '{"id":"alice","roles":["admin"]}', '"01a21f2533d077f2a92357bb6fe01fc1"', 'api', '1795818861520');
 ----
 INSERT INTO troupe.agent_tasks (id, tenant, agent, address_key, conversation, ordinal, status, reason, idempotency_key, message_id, message, by, trace_id, channel_origin, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a21ecc-8b16-7471-95b3-0c9e1c12ae59', 'acme', 'tester', 'c-1', 'c-1', '2', '0', NULL, NULL, '01a21ecc-8b16-7471-95b3-0c9f9974bb45', '"say so"', '{"id":"alice","roles":["admin"]}', '"01a21ecc8b16747195b30c9e1c12ae59"', 'api', '1795813051158');
+VALUES ('01a21f25-3408-7335-9e96-59ffe3198d6d', 'acme', 'tester', 'c-1', 'c-1', '2', '0', NULL, NULL, '01a21f25-3408-7335-9e96-5a00e8a4672b', '"say so"', '{"id":"alice","roles":["admin"]}', '"01a21f25340873359e9659ffe3198d6d"', 'api', '1795818861576');
 ----
 INSERT INTO troupe.approvals (id, "position", tenant, run_id, status, expires_at, payload, answer) OVERRIDING SYSTEM VALUE
-VALUES ('e2d59c3e-9d12-4185-b5b2-3bbb113eafba', '1', 'acme', '01a21ecc-8ad9-77f9-bad2-32a1eed75180', '0', NULL, '{"approvers":[],"arguments":{"n":1},"call":"0/1.0","digest":"0802289cdcfab7ceb8733c58324bac3efb2c8a54e422841a16ea850ac42b194e","id":"e2d59c3e-9d12-4185-b5b2-3bbb113eafba","payload":{"agent_name":"tester","args_summary":"n: 1","correlation_id":"e2d59c3e-9d12-4185-b5b2-3bbb113eafba","effect_description":"Changes something.","tool_name":"change"},"policy_version":"1","requested_at":1795813051142,"run_id":"01a21ecc-8ad9-77f9-bad2-32a1eed75180","shown_digest":"f068831a0d1028b4e217952bf1807d677329f2e87c0a250960d070e1b5f508a1","tool_key":"test.change@1"}', NULL);
+VALUES ('fde73ac6-c7b0-4b99-a46d-af2661857a65', '1', 'acme', '01a21f25-33d0-77f2-a923-57bb6fe01fc1', '0', NULL, '{"approvers":[],"arguments":{"n":1},"call":"0/1.0","digest":"a3fe0b6f26d6965872504dbdf5172353684da5a87a342180b033d821ba7690c3","id":"fde73ac6-c7b0-4b99-a46d-af2661857a65","payload":{"agent_name":"tester","args_summary":"n: 1","correlation_id":"fde73ac6-c7b0-4b99-a46d-af2661857a65","effect_description":"Changes something.","tool_name":"change"},"policy_version":"1","requested_at":1795818861562,"run_id":"01a21f25-33d0-77f2-a923-57bb6fe01fc1","shown_digest":"8dd70177da3b3b82904f8da9066113f9217f7bc506edd67affec8196fe7a126c","tool_key":"test.change@1"}', NULL);
 ----
 INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, tool_calls, run_id, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'c-1', '0', 'user', '"change it"', 'api', NULL, '01a21ecc-8ad9-77f9-bad2-32a1eed75180', '1795813051098');
+VALUES ('acme', 'c-1', '0', 'user', '"change it"', 'api', NULL, '01a21f25-33d0-77f2-a923-57bb6fe01fc1', '1795818861520');
 ----
 INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, tool_calls, run_id, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'c-1', '1', 'user', '"say so"', 'api', NULL, '01a21ecc-8b16-7471-95b3-0c9e1c12ae59', '1795813051158');
+VALUES ('acme', 'c-1', '1', 'user', '"say so"', 'api', NULL, '01a21f25-3408-7335-9e96-59ffe3198d6d', '1795818861576');
 ----
 INSERT INTO troupe.conversations (tenant, id, "position", agent, address_key, initiated_by, trigger_event_id, begun_by, created_at, tasks, messages) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'c-1', '1', 'tester', 'c-1', 'system', NULL, '"alice"', '1795813051098', '2', '2');
+VALUES ('acme', 'c-1', '1', 'tester', 'c-1', 'system', NULL, '"alice"', '1795818861520', '2', '2');
 ----
 INSERT INTO troupe.migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('1', '2026-11-27 20:57:30.723+00', 'schema');
+VALUES ('1', '2026-11-27 22:34:21.221+00', 'schema');
 ----
 INSERT INTO troupe.migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('10', '2026-11-27 20:57:30.723+00', 'files');
+VALUES ('10', '2026-11-27 22:34:21.221+00', 'files');
 ----
 INSERT INTO troupe.migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('11', '2026-11-27 20:57:30.723+00', 'tenants');
+VALUES ('11', '2026-11-27 22:34:21.221+00', 'tenants');
 ----
 INSERT INTO troupe.migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('12', '2026-11-27 20:57:30.723+00', 'tokens');
+VALUES ('12', '2026-11-27 22:34:21.221+00', 'tokens');
 ----
 INSERT INTO troupe.migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('13', '2026-11-27 20:57:30.723+00', 'erasures');
+VALUES ('13', '2026-11-27 22:34:21.221+00', 'erasures');
 ----
 INSERT INTO troupe.migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('14', '2026-11-27 20:57:30.723+00', 'handoffs');
+VALUES ('14', '2026-11-27 22:34:21.221+00', 'handoffs');
 ----
 INSERT INTO troupe.migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('15', '2026-11-27 20:57:30.723+00', 'drafts');
+VALUES ('15', '2026-11-27 22:34:21.221+00', 'drafts');
 ----
 INSERT INTO troupe.migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('16', '2026-11-27 20:57:30.723+00', 'pairs');
+VALUES ('16', '2026-11-27 22:34:21.221+00', 'pairs');
 ----
 INSERT INTO troupe.migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('17', '2026-11-27 20:57:30.723+00', 'answers');
+VALUES ('17', '2026-11-27 22:34:21.221+00', 'answers');
 ----
 INSERT INTO troupe.migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('2', '2026-11-27 20:57:30.723+00', 'messages');
+VALUES ('2', '2026-11-27 22:34:21.221+00', 'messages');
 ----
 INSERT INTO troupe.migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('3', '2026-11-27 20:57:30.723+00', 'plans');
+VALUES ('3', '2026-11-27 22:34:21.221+00', 'plans');
 ----
 INSERT INTO troupe.migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('4', '2026-11-27 20:57:30.723+00', 'worlds');
+VALUES ('4', '2026-11-27 22:34:21.221+00', 'worlds');
 ----
 INSERT INTO troupe.migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('5', '2026-11-27 20:57:30.723+00', 'sets');
+VALUES ('5', '2026-11-27 22:34:21.221+00', 'sets');
 ----
 INSERT INTO troupe.migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('6', '2026-11-27 20:57:30.723+00', 'memory');
+VALUES ('6', '2026-11-27 22:34:21.221+00', 'memory');
 ----
 INSERT INTO troupe.migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('7', '2026-11-27 20:57:30.723+00', 'platform');
+VALUES ('7', '2026-11-27 22:34:21.221+00', 'platform');
 ----
 INSERT INTO troupe.migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('8', '2026-11-27 20:57:30.723+00', 'authorizations');
+VALUES ('8', '2026-11-27 22:34:21.221+00', 'authorizations');
 ----
 INSERT INTO troupe.migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('9', '2026-11-27 20:57:30.723+00', 'channels');
+VALUES ('9', '2026-11-27 22:34:21.221+00', 'channels');
 ----
 INSERT INTO troupe.outbox (tenant, key, key_seq, id, place, topic, agent, payload, attempts, created_at, replayed, lease_owner, failures) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'tester/c-1', '1', '01a21ecc-8b16-7471-95b3-0c9f9974bb45', '1', 'agent.task.dispatched', 'tester', '{"task_id":"01a21ecc-8b16-7471-95b3-0c9e1c12ae59"}', '0', '1795813051158', 'false', NULL, '{}');
+VALUES ('acme', 'tester/c-1', '1', '01a21f25-3408-7335-9e96-5a00e8a4672b', '1', 'agent.task.dispatched', 'tester', '{"task_id":"01a21f25-3408-7335-9e96-59ffe3198d6d"}', '0', '1795818861576', 'false', NULL, '{}');
 ----
 INSERT INTO troupe.outbox_keys (tenant, key, seq, pending, due_at, place, topic, agent) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'tester/c-1', '1', '1', '1795813051158', '1', 'agent.task.dispatched', 'tester');
+VALUES ('acme', 'tester/c-1', '1', '1', '1795818861576', '1', 'agent.task.dispatched', 'tester');
 ----
 INSERT INTO troupe.run_details (run_id, tenant, agent, address_key, conversation, ordinal, owner, open, needs, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a21ecc-8ad9-77f9-bad2-32a1eed75180', 'acme', 'tester', 'c-1', 'c-1', '1', '117156dc-63fc-43cb-9e84-370a53a6cc9f', 'true', '{}', '1795813051098');
+VALUES ('01a21f25-33d0-77f2-a923-57bb6fe01fc1', 'acme', 'tester', 'c-1', 'c-1', '1', '5fa1c692-e102-4dbb-ad55-b873c59fc342', 'true', '{}', '1795818861520');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a21ecc-8ad9-77f9-bad2-32a1eed75180', '0', '1795813051098', NULL, '{"_tag":"RunAccepted","address":{"agent":"tester","key":"c-1"},"by":"alice","conversation":"c-1","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"change it","pins":{"definition":"6e32d7435d63bfef1fe7f25a5ae1d700dec4afe4f5e73a4560e8cbcc102e23a3","tools":"a95de83081fc57842c0f6981af80eeb4458deafde84dcf5a3247af807406ca99"},"roles":["admin"],"tenant":"acme","trace_id":"01a21ecc8ad977f9bad232a1eed75180"}', '{"_tag":"RunClaimed","epoch":1,"owner":"117156dc-63fc-43cb-9e84-370a53a6cc9f"}');
+VALUES ('01a21f25-33d0-77f2-a923-57bb6fe01fc1', '0', '1795818861520', NULL, '{"_tag":"RunAccepted","address":{"agent":"tester","key":"c-1"},"by":"alice","conversation":"c-1","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"change it","pins":{"definition":"6e32d7435d63bfef1fe7f25a5ae1d700dec4afe4f5e73a4560e8cbcc102e23a3","tools":"a95de83081fc57842c0f6981af80eeb4458deafde84dcf5a3247af807406ca99"},"roles":["admin"],"tenant":"acme","trace_id":"01a21f2533d077f2a92357bb6fe01fc1"}', '{"_tag":"RunClaimed","epoch":1,"owner":"5fa1c692-e102-4dbb-ad55-b873c59fc342"}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a21ecc-8ad9-77f9-bad2-32a1eed75180', '2', '1795813051126', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"n":1},"model_id":"call_0","name":"change"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', NULL);
+VALUES ('01a21f25-33d0-77f2-a923-57bb6fe01fc1', '2', '1795818861546', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"n":1},"model_id":"call_0","name":"change"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a21ecc-8ad9-77f9-bad2-32a1eed75180', '3', '1795813051142', 'ApprovalRequested', '{"_tag":"ApprovalRequested","approval":"e2d59c3e-9d12-4185-b5b2-3bbb113eafba","approvers":[],"arguments":{"n":1},"call":"0/1.0","digest":"0802289cdcfab7ceb8733c58324bac3efb2c8a54e422841a16ea850ac42b194e","payload":{"agent_name":"tester","args_summary":"n: 1","correlation_id":"e2d59c3e-9d12-4185-b5b2-3bbb113eafba","effect_description":"Changes something.","tool_name":"change"},"policy_version":"1","proposal":"acb0d3a86b53387ef50a1d4b5068c979148ed3a2833e2ae10c6db99bf39238f7","shown_digest":"f068831a0d1028b4e217952bf1807d677329f2e87c0a250960d070e1b5f508a1","tool_digest":"802754913b114ba1d1d11ae1e185e0933035a08271a2da4622fcf1688bcdafc0","tool_key":"test.change@1"}', NULL);
+VALUES ('01a21f25-33d0-77f2-a923-57bb6fe01fc1', '3', '1795818861562', 'ApprovalRequested', '{"_tag":"ApprovalRequested","approval":"fde73ac6-c7b0-4b99-a46d-af2661857a65","approvers":[],"arguments":{"n":1},"call":"0/1.0","digest":"a3fe0b6f26d6965872504dbdf5172353684da5a87a342180b033d821ba7690c3","payload":{"agent_name":"tester","args_summary":"n: 1","correlation_id":"fde73ac6-c7b0-4b99-a46d-af2661857a65","effect_description":"Changes something.","tool_name":"change"},"policy_version":"1","proposal":"acb0d3a86b53387ef50a1d4b5068c979148ed3a2833e2ae10c6db99bf39238f7","shown_digest":"8dd70177da3b3b82904f8da9066113f9217f7bc506edd67affec8196fe7a126c","tool_digest":"802754913b114ba1d1d11ae1e185e0933035a08271a2da4622fcf1688bcdafc0","tool_key":"test.change@1"}', NULL);
 ----
 INSERT INTO troupe.runs (run_id, tenant, epoch, length, status) OVERRIDING SYSTEM VALUE
-VALUES ('01a21ecc-8ad9-77f9-bad2-32a1eed75180', 'acme', '1', '4', '-1');
+VALUES ('01a21f25-33d0-77f2-a923-57bb6fe01fc1', 'acme', '1', '4', '-1');
 ----
 SELECT setval('troupe.approvals_position_seq', 1)::text;
 ----

@@ -14,7 +14,7 @@ import { isRunId } from "../../../src/Ids.ts"
 import { SqlNotify } from "../engine/SqlNotify.ts"
 
 /** The notification channel. A payload is the id of the process that amended and the ids of the runs, separated by spaces. */
-export const channel = "troupe_amended"
+const channel = "troupe_amended"
 
 /** A claim that was appended together with an amendment, and the listener whose claimant made the claim. */
 export interface ClaimFor {

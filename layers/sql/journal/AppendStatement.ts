@@ -1,6 +1,6 @@
 /**
  * Encodes appends as parameters of the database's functions: `append_event` (`engine/migrations/0001_append.ts`) for a single
- * event, `append_runs` (`0017_answers.ts`) for a batch. An append is encoded when it is made, before it waits for a batch. Private
+ * event, `append_runs` (`0005_sets.ts`) for a batch. An append is encoded when it is made, before it waits for a batch. Private
  * to this room.
  */
 import type { Append } from "../../../services/RunJournal.ts"

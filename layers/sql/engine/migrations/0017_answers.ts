@@ -1,7 +1,7 @@
 /**
  * Answers to many questions at once: one function writes a batch of amendments and raises each head once, in place of a statement
- * that the database planned again for each batch and that wrote the head of a claimed run twice. The functions that append keep
- * one plan. Channels of answers are looked up once for the answers of a statement (bench row `answers`).
+ * that the database planned again for each batch and that wrote the head of a claimed run twice. The function that writes
+ * batches of appends keeps one plan too. Channels are looked up once for all answers of a statement (bench row `answers`).
  */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
@@ -16,86 +16,9 @@ const by_key =
  */
 const once = "SET plan_cache_mode = force_generic_plan"
 
-/**
- * Inserts the events of the appends that were accepted. An event at an even place in its append takes the next one into its row,
- * unless statements look for one of them.
- */
-const insertEvents = `INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next)
-  SELECT runs[e.place], lengths[e.place] + e.position, times[e.place], CASE WHEN troupe.is_sought(e.type) THEN e.type END,
-    e.payload,
-    CASE WHEN e.position % 2 = 0 AND e.next_place = e.place AND NOT troupe.is_sought(e.type)
-      AND NOT troupe.is_sought(e.next_type) THEN e.next END
-  FROM unnest(places, positions, types, payloads, places[2:], types[2:], payloads[2:],
-    ARRAY['']::text[] || types[:cardinality(types) - 1])
-    AS e(place, position, type, payload, next_place, next_type, next, last_type)
-  WHERE (are_all OR e.place = ANY (accepted))
-    AND NOT (e.position % 2 = 1 AND NOT troupe.is_sought(e.type) AND NOT troupe.is_sought(e.last_type));`
-
-/** Writes what the accepted appends say beside their events, and gives the places of those that were refused. */
-const finish = `IF cardinality(projecting) > 0 THEN
-    PERFORM troupe.append_projection(runs[x.place], lengths[x.place], times[x.place], x.projection::json)
-    FROM unnest(projecting, projections) AS x(place, projection) WHERE are_all OR x.place = ANY (accepted);
-  END IF;
-  IF NOT are_all THEN
-    RETURN QUERY SELECT x.place FROM generate_series(1, cardinality(runs)) AS x(place) WHERE x.place <> ALL (accepted);
-  END IF;`
-
-/**
- * As before, but for the one plan, and for the conversations: they are read once for all, and not once for each with all of their
- * ids.
- */
-const append = `CREATE OR REPLACE FUNCTION troupe.append_runs(
-  runs uuid[], epochs int4[], lengths int4[], counts int4[], statuses int4[], times int8[], places int4[], positions int4[],
-  types text[], payloads text[], ended int4[], closing int4[], reasons text[], answers text[], projecting int4[],
-  projections text[])
-RETURNS SETOF int4 LANGUAGE plpgsql ${by_key} ${once} AS $body$
-#variable_conflict use_column
-DECLARE
-  accepted int4[];
-  are_all boolean;
-  -- The runs that end, and the tenant and the conversation of each that has an answer.
-  endings uuid[];
-  tenants text[];
-  conversations text[];
-BEGIN
-  WITH head AS (
-    UPDATE troupe.runs r SET length = w.length + w.count, status = w.status::int2
-    FROM unnest(runs, epochs, lengths, counts, statuses) WITH ORDINALITY AS w(run_id, epoch, length, count, status, place)
-    WHERE r.run_id = w.run_id AND r.run_id = ANY (runs) AND r.epoch = w.epoch AND r.length = w.length AND r.status < 3
-    RETURNING w.place::int4 AS place)
-  SELECT coalesce(array_agg(h.place), '{}') INTO accepted FROM head h;
-  are_all := cardinality(accepted) = cardinality(runs);
-  ${insertEvents}
-  IF cardinality(ended) > 0 THEN
-    endings := ARRAY (SELECT CASE WHEN are_all OR e.place = ANY (accepted) THEN runs[e.place] END
-      FROM unnest(ended) WITH ORDINALITY AS e(place, n) ORDER BY e.n);
-    -- A task that is over stays as it is.
-    UPDATE troupe.agent_tasks t SET status = e.status, reason = nullif(e.reason, '')
-    FROM unnest(endings, closing, reasons) AS e(run_id, status, reason)
-    WHERE t.id = e.run_id AND t.id = ANY (endings) AND t.status + 0 < 2;
-    -- The next run of its address may begin.
-    UPDATE troupe.run_details d SET open = false WHERE d.run_id = ANY (endings);
-    SELECT array_agg(d.tenant ORDER BY e.n), array_agg(d.conversation ORDER BY e.n) INTO tenants, conversations
-    FROM unnest(endings, answers) WITH ORDINALITY AS e(run_id, answer, n) LEFT JOIN LATERAL (
-      SELECT d.tenant, d.conversation FROM troupe.run_details d WHERE d.run_id = e.run_id AND e.answer <> '' OFFSET 0) d ON true;
-    -- The assistant's messages, at the ends of their conversations. A conversation may have several.
-    WITH answered AS MATERIALIZED (
-      SELECT u.tenant, u.conversation, u.n, row_number() OVER (PARTITION BY u.tenant, u.conversation ORDER BY u.n) AS nth,
-        count(*) OVER (PARTITION BY u.tenant, u.conversation) AS total
-      FROM unnest(tenants, conversations) WITH ORDINALITY AS u(tenant, conversation, n) WHERE u.conversation IS NOT NULL),
-    home AS (
-      UPDATE troupe.conversations c SET messages = c.messages + a.total FROM answered a
-      -- All answers of a conversation say the same total, so it does not matter which of them it is joined with.
-      WHERE c.id = a.conversation AND c.tenant = a.tenant AND c.id = ANY (conversations)
-      RETURNING c.tenant, c.id, c.messages - a.total AS first)
-    INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, run_id, created_at)
-    SELECT a.tenant, a.conversation, h.first + a.nth - 1, 'assistant', answers[a.n::int4],
-      coalesce((SELECT t.channel_origin FROM troupe.agent_tasks t WHERE t.id = endings[a.n::int4]), 'api'),
-      endings[a.n::int4], times[ended[a.n::int4]]
-    FROM home h JOIN answered a ON a.conversation = h.id AND a.tenant = h.tenant;
-  END IF;
-  ${finish}
-END $body$`
+/** The function that writes batches of appends stays as it is, but for the one plan. */
+const append = `ALTER FUNCTION troupe.append_runs(uuid[], int4[], int4[], int4[], int4[], int8[], int4[], int4[], text[], text[],
+  int4[], int4[], text[], text[], int4[], text[]) ${once}`
 
 /**
  * Appends a batch of amendments, and claims the runs that have an owner in `owners`; the last event of those is the claim. A
@@ -106,6 +29,8 @@ END $body$`
  *   8,000 that a notification may have.
  * - `questions`: the ids of the questions that are no longer pending, with their places, statuses and answers. They are found by
  *   their ids: the condition `status + 0 = 0` keeps the planner from the index of open questions.
+ *
+ * Events are inserted as `append_runs` does it (`0016_pairs.ts`).
  */
 const amend = `CREATE FUNCTION troupe.amend_runs(
   runs uuid[], epochs int4[], lengths int4[], counts int4[], statuses int4[], times int8[], places int4[], positions int4[],
@@ -131,14 +56,29 @@ BEGIN
   UPDATE troupe.run_details d SET owner = w.owner, needs = '{}'
   FROM unnest(runs, owners) WITH ORDINALITY AS w(run_id, owner, place)
   WHERE d.run_id = w.run_id AND d.run_id = ANY (free) AND w.owner <> '' AND (are_all OR w.place = ANY (accepted));
-  ${insertEvents}
+  INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next)
+  SELECT runs[e.place], lengths[e.place] + e.position, times[e.place], CASE WHEN troupe.is_sought(e.type) THEN e.type END,
+    e.payload,
+    CASE WHEN e.position % 2 = 0 AND e.next_place = e.place AND NOT troupe.is_sought(e.type)
+      AND NOT troupe.is_sought(e.next_type) THEN e.next END
+  FROM unnest(places, positions, types, payloads, places[2:], types[2:], payloads[2:],
+    ARRAY['']::text[] || types[:cardinality(types) - 1])
+    AS e(place, position, type, payload, next_place, next_type, next, last_type)
+  WHERE (are_all OR e.place = ANY (accepted))
+    AND NOT (e.position % 2 = 1 AND NOT troupe.is_sought(e.type) AND NOT troupe.is_sought(e.last_type));
   UPDATE troupe.approvals a SET status = q.status::int2, answer = q.answer
   FROM unnest(answered, questions, closing, answers) AS q(place, id, status, answer)
   WHERE a.id = q.id AND a.id = ANY (questions) AND a.run_id = runs[q.place] AND a.status + 0 = 0
     AND (are_all OR q.place = ANY (accepted));
   PERFORM pg_notify('troupe_amended', sender || string_agg(w.run_id::text, ' '))
   FROM unnest(runs) WITH ORDINALITY AS w(run_id, place) WHERE are_all OR w.place = ANY (accepted) GROUP BY w.place / 100;
-  ${finish}
+  IF cardinality(projecting) > 0 THEN
+    PERFORM troupe.append_projection(runs[x.place], lengths[x.place], times[x.place], x.projection::json)
+    FROM unnest(projecting, projections) AS x(place, projection) WHERE are_all OR x.place = ANY (accepted);
+  END IF;
+  IF NOT are_all THEN
+    RETURN QUERY SELECT x.place FROM generate_series(1, cardinality(runs)) AS x(place) WHERE x.place <> ALL (accepted);
+  END IF;
 END $body$`
 
 /** Announces the agents' answers of one statement in conversations that are bound to a channel. */
