@@ -25,28 +25,28 @@ const token_length_max = 1_000
 /** Verifies tokens. While their store is away, those that were good before are: metrics are needed most then. */
 const makeCheck = (credentials: Credentials["Service"]) => {
   const good = new Map<string, { readonly principal: Principal; readonly at: number }>()
+  const remember = (digest: string, principal: Principal, at: number): void => {
+    if (!principalHasRole(principal, staff_roles)) return
+    if (good.size >= remembered_max && !good.has(digest)) good.clear()
+    good.set(digest, { principal, at })
+  }
   return Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
     const token = /^Bearer +(\S.*)$/i.exec(request.headers["authorization"] ?? "")?.[1]
     if (token === undefined) return yield* new Unauthorized()
-    if (token.length > token_length_max) return yield* credentials.verify(Redacted.make(token))
+    const verified = credentials.verify(Redacted.make(token))
+    if (token.length > token_length_max) return yield* verified
     const now = yield* Clock.currentTimeMillis
     const digest = createHash("sha256").update(token).digest("hex")
-    const principal = yield* Effect.catchTag(
-      credentials.verify(Redacted.make(token)),
-      "StoreError",
-      (error) => {
+    return yield* verified.pipe(
+      Effect.tap((principal) => Effect.sync(() => remember(digest, principal, now))),
+      Effect.tapErrorTag("Unauthorized", () => Effect.sync(() => good.delete(digest))),
+      Effect.catchTag("StoreError", (error) => {
         const known = good.get(digest)
         return known !== undefined && now - known.at < remembered_ms
           ? Effect.succeed(known.principal)
           : Effect.fail(error)
-      }
-    ).pipe(Effect.tapErrorTag("Unauthorized", () => Effect.sync(() => good.delete(digest))))
-    const isRemembered = good.get(digest)?.principal === principal
-    if (!isRemembered && principalHasRole(principal, staff_roles)) {
-      if (good.size >= remembered_max) good.clear()
-      good.set(digest, { principal, at: now })
-    }
-    return principal
+      })
+    )
   })
 }
 
