@@ -1,5 +1,5 @@
 import { assert, it } from "@effect/vitest"
-import { Deferred, Effect, Exit, Fiber, Scope } from "effect"
+import { Deferred, Effect, Exit, Fiber, References, Scope } from "effect"
 import * as GroupCommit from "../../layers/sql/journal/GroupCommit.ts"
 
 interface Row extends GroupCommit.Item {
@@ -216,8 +216,6 @@ it.effect("closing interrupts those that wait", () =>
   })
 )
 
-const { share_min } = GroupCommit
-
 const from = (first: number, count: number) => numbers(count).map((n) => first + n)
 
 /** A store that answers each batch when it is told to. */
@@ -237,8 +235,7 @@ const gated = Effect.gen(function* () {
     batch_max: 100,
     batch_size_max: 1_000,
     queue_max: 1_000,
-    overflow: () => ({ lost: false, why: "full" }),
-    writers: 2
+    overflow: () => ({ lost: false, why: "full" })
   })
   yield* Effect.addFinalizer(() =>
     Effect.forEach(open, ({ go }) => Deferred.succeed(go, undefined), { discard: true })
@@ -270,53 +267,31 @@ const gated = Effect.gen(function* () {
   }
 })
 
-it.effect("a few wait for the batch that is being written, and enough of them do not", () =>
+it.effect("items that come while a batch is being written wait, and share the next one", () =>
   Effect.gen(function* () {
     const { answer, answered, send, writing } = yield* gated
-    yield* send(from(0, share_min).map((n) => row(n)))
+    yield* send(from(0, 50).map((n) => row(n)))
     assert.deepStrictEqual(writing(), [[0]])
-    yield* send([row(share_min)])
-    assert.deepStrictEqual(writing(), [[0], from(1, share_min)])
-    // There are two writers.
-    yield* send(from(100, 3 * share_min).map((n) => row(n)))
-    assert.strictEqual(writing().length, 2)
+    yield* send(from(50, 50).map((n) => row(n)))
+    assert.deepStrictEqual(writing(), [[0]])
     yield* answer()
-    assert.deepStrictEqual(writing(), [from(1, share_min), from(100, 3 * share_min)])
-    yield* answer()
+    assert.deepStrictEqual(writing(), [from(1, 99)])
     yield* answer()
     assert.deepStrictEqual(writing(), [])
-    assert.strictEqual(new Set(answered).size, 1 + 4 * share_min)
+    assert.strictEqual(new Set(answered).size, 100)
   })
 )
 
-it.effect("a crowd that comes while nothing is written is written in halves", () =>
+it.effect("a lane that waits keeps its order, and no batch has it twice", () =>
   Effect.gen(function* () {
     const { answer, answered, send, writing } = yield* gated
-    const crowd = (first: number, count: number) => send(from(first, count).map((n) => row(n)))
-    yield* crowd(0, 3)
-    yield* answer()
-    assert.deepStrictEqual(writing(), [[1, 2]])
-    yield* answer()
-    yield* crowd(100, 2 * share_min)
-    assert.deepStrictEqual(writing(), [from(100, share_min), from(100 + share_min, share_min)])
-    yield* answer()
-    yield* answer()
-    yield* crowd(200, 2 * share_min - 1)
-    assert.deepStrictEqual(writing(), [from(200, 2 * share_min - 1)])
-    yield* answer()
-    assert.strictEqual(answered.length, 4 * share_min + 2)
-  })
-)
-
-it.effect("no lane is in two batches that are written at a time, and each keeps its order", () =>
-  Effect.gen(function* () {
-    const { answer, answered, send, writing } = yield* gated
-    const lanes = numbers(2 * share_min)
+    const lanes = numbers(48)
     const round = (first: number) => send(lanes.map((lane) => row(first + lane, `run-${lane}`)))
     yield* send([row(0, "run-0")])
     yield* round(1_000)
     yield* round(2_000)
     while (writing().length > 0) {
+      assert.strictEqual(writing().length, 1)
       const of = writing()
         .flat()
         .map((n) => n % 1_000)
@@ -331,25 +306,17 @@ it.effect("no lane is in two batches that are written at a time, and each keeps 
   })
 )
 
-for (const [ended, place] of [
-  ["who writes alone has ended", 0],
-  ["the batch has ended", 1]
-] as const) {
-  it.effect(`a lane that is being written waits where ${ended} and the other has not`, () =>
-    Effect.gen(function* () {
-      const { answer, answered, send, writing } = yield* gated
-      yield* send([row(0), ...from(1, share_min).map((n) => row(n))])
-      assert.strictEqual(writing().length, 2)
-      yield* answer(place)
-      const before = writing()
-      assert.strictEqual(before.length, 1)
-      const lane = before.flat()[0]
-      yield* send([row(100, `run-${lane}`)])
-      assert.deepStrictEqual(writing(), before)
-      yield* answer()
-      assert.deepStrictEqual(writing(), [[100]])
-      yield* answer()
-      assert.strictEqual(answered.length, 2 + share_min)
-    })
-  )
-}
+it.effect("a writer that is interrupted before it writes delays nobody", () =>
+  Effect.gen(function* () {
+    const write = yield* store().make
+    // A fiber yields after so many operations, and is interrupted there: at each place of a write once.
+    for (const ops of numbers(64)) {
+      const late = Effect.andThen(Effect.void, write(row(ops)))
+      const few = Effect.provideService(late, References.MaxOpsBeforeYield, 16 + ops)
+      const busy = numbers(16).reduce((then) => Effect.andThen(Effect.void, then), few)
+      const fiber = yield* Effect.forkChild(busy, { startImmediately: true })
+      yield* Fiber.interrupt(fiber)
+      assert.strictEqual(yield* write(row(100 + ops)), 100 + ops)
+    }
+  })
+)

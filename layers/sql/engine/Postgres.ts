@@ -9,7 +9,6 @@ import { Reactivity } from "effect/reactivity"
 import { SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql"
 import { StoreSpace } from "../../../services/StoreSpace.ts"
-import { BatchWriters } from "./BatchWriters.ts"
 import type { Client } from "./PostgresClient.ts"
 import * as PostgresClient from "./PostgresClient.ts"
 import * as ServerSpace from "./ServerSpace.ts"
@@ -148,8 +147,7 @@ const make = Effect.fnUntraced(function* (options: PostgresOptions) {
   yield* Effect.mapError(warn(client.sql), withReason)
   return Context.make(SqlClient.SqlClient, client.sql).pipe(
     Context.add(SqlNotify, wakeups(client)),
-    Context.add(StoreSpace, space.of(client.sql)),
-    Context.add(BatchWriters, 2)
+    Context.add(StoreSpace, space.of(client.sql))
   )
 })
 

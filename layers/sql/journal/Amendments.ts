@@ -162,7 +162,8 @@ export const make = Effect.fnUntraced(function* (
     batch_max,
     batch_size_max,
     queue_max,
-    overflow: () => new JournalError({ message: "too many amendments wait", lost: false })
+    overflow: () => new JournalError({ message: "too many amendments wait", lost: false }),
+    gathers: true
   })
 
   /** Publishes the events and wakes the listeners once the append is committed, even if the caller is interrupted meanwhile. */

@@ -1,6 +1,6 @@
 /**
- * Commits items of concurrent writers together. One or more committer fibers take the waiting items as a batch, commit it and
- * give each writer its outcome. Private to this room.
+ * Commits items of concurrent writers together: what waits while a batch is being written is the next batch. A committer fiber
+ * takes the waiting items, commits them and gives each writer its outcome. Private to this room.
  */
 import { Effect, Exit, Latch } from "effect"
 import type { Scope } from "effect"
@@ -18,10 +18,7 @@ export interface CommitError {
 }
 
 export interface Options<A extends Item, O, E extends CommitError> {
-  /**
-   * Writes a batch atomically and gives each item's outcome, in order. It is never called for two batches of one lane at the same
-   * time.
-   */
+  /** Writes a batch atomically and gives each item's outcome, in order. It is never called for two batches at the same time. */
   readonly commit: (batch: ReadonlyArray<A>) => Effect.Effect<ReadonlyArray<O>, E>
   /** The most items in one batch. */
   readonly batch_max: number
@@ -36,15 +33,7 @@ export interface Options<A extends Item, O, E extends CommitError> {
    * nobody.
    */
   readonly gathers?: true
-  /**
-   * The most batches that are written at the same time while many items wait; 1 by default. While the database writes one half of
-   * a crowd, the other half continues (bench row `send-durable`).
-   */
-  readonly writers?: number
 }
-
-/** The fewest waiting items for which another batch is begun while one is being written; fewer wait and accumulate. */
-export const share_min = 24
 
 /** An item that waits for its outcome (bench row `send-durable`: a deferred for each costs more than the queue). */
 class Entry<A, O, E> {
@@ -76,29 +65,17 @@ const isLost = (exit: Exit.Exit<unknown, CommitError>): boolean =>
   Exit.isFailure(exit) &&
   exit.cause.reasons.some((reason) => reason._tag !== "Fail" || reason.error.lost)
 
-/** The items that wait, and the lanes of the batches that are being written. */
-class Batches<A extends Item, O, E extends CommitError> {
+/** The items that wait. */
+class Waiting<A extends Item, O, E extends CommitError> {
   readonly #options: Options<A, O, E>
-  readonly #writers: number
   #queue: Array<Entry<A, O, E>> = []
-  #writing = 0
-  /** The lanes of the batches that are being written. */
-  readonly #lanes = new Set<string>()
 
   constructor(options: Options<A, O, E>) {
     this.#options = options
-    this.#writers = options.writers ?? 1
   }
 
-  get isWriting(): boolean {
-    return this.#writing > 0
-  }
-
-  /** Whether enough items wait for one more batch to begin. */
-  get isDue(): boolean {
-    const { length } = this.#queue
-    if (length === 0 || this.#writing === 0) return length > 0
-    return this.#writing < this.#writers && length >= share_min
+  get isEmpty(): boolean {
+    return this.#queue.length === 0
   }
 
   get isFull(): boolean {
@@ -114,39 +91,17 @@ class Batches<A extends Item, O, E extends CommitError> {
     return this.#queue.splice(0)
   }
 
-  /** The next batch, empty if none is due. A crowd is divided evenly among the free writers. */
-  next(): ReadonlyArray<Entry<A, O, E>> {
-    if (!this.isDue) return []
-    const { length } = this.#queue
-    const free = this.#writers - this.#writing
-    return this.#take(length >= share_min * free ? Math.ceil(length / free) : length)
-  }
-
-  /** Runs the effect with the lanes of these items reserved: no other batch takes an item of them until it ends. */
-  written<B, F>(items: ReadonlyArray<A>, effect: Effect.Effect<B, F>): Effect.Effect<B, F> {
-    return Effect.suspend(() => {
-      this.#writing++
-      for (const { lane } of items) this.#lanes.add(lane)
-      const end = Effect.sync(() => {
-        this.#writing--
-        for (const { lane } of items) this.#lanes.delete(lane)
-      })
-      return Effect.ensuring(effect, end)
-    })
-  }
-
   /** Takes the oldest items, at most one for each lane, within the bounds of a batch. The others stay in order. */
-  #take(share: number): ReadonlyArray<Entry<A, O, E>> {
+  next(): ReadonlyArray<Entry<A, O, E>> {
     const { batch_max, batch_size_max } = this.#options
-    const count_max = Math.min(batch_max, share)
     const batch: Array<Entry<A, O, E>> = []
     const rest: Array<Entry<A, O, E>> = []
-    const lanes = new Set(this.#lanes)
+    const lanes = new Set<string>()
     let size = 0
     for (const entry of this.#queue) {
       if (entry.state === "withdrawn") continue
       const full =
-        batch.length === count_max || (batch.length > 0 && size + entry.item.size > batch_size_max)
+        batch.length === batch_max || (batch.length > 0 && size + entry.item.size > batch_size_max)
       if (full || lanes.has(entry.item.lane)) {
         // No later item of this lane may overtake the one that waits.
         lanes.add(entry.item.lane)
@@ -200,7 +155,7 @@ const write = <A extends Item, O, E extends CommitError>(
   })
 
 /**
- * Starts the committers in the scope; call it when the layer is built, never inside a caller's transaction. The function that it
+ * Starts the committer in the scope; call it when the layer is built, never inside a caller's transaction. The function that it
  * returns writes one item. It writes at once, on the caller's own fiber, if no item is being written or waits, `gathers` is
  * absent, and the last batch had only one item.
  */
@@ -209,7 +164,7 @@ export const make = <A extends Item, O, E extends CommitError>(
 ): Effect.Effect<(item: A) => Effect.Effect<O, E>, never, Scope.Scope> =>
   Effect.gen(function* () {
     const wakeup = yield* Latch.make(false)
-    const batches = new Batches(options)
+    const waiting = new Waiting(options)
     // True from the first item until the queue is found empty.
     let busy = false
     let closed = false
@@ -217,7 +172,7 @@ export const make = <A extends Item, O, E extends CommitError>(
     let isCrowded = options.gathers !== undefined
 
     const next = () => {
-      const batch = batches.next()
+      const batch = waiting.next()
       if (batch.length > 0) isCrowded = options.gathers !== undefined || batch.length > 1
       return batch
     }
@@ -225,46 +180,50 @@ export const make = <A extends Item, O, E extends CommitError>(
       yield* wakeup.await
       if (isCrowded) yield* Effect.yieldNow
       for (let batch = next(); batch.length > 0; batch = next()) {
-        const items = batch.map(({ item }) => item)
-        yield* Effect.uninterruptible(batches.written(items, write(options, batch)))
+        yield* Effect.uninterruptible(write(options, batch))
         // Writers that were just answered may add their next items before the next batch is taken.
         yield* Effect.yieldNow
       }
       wakeup.closeUnsafe()
-      if (!batches.isWriting) busy = false
+      busy = false
     })
     yield* Effect.addFinalizer(() =>
       Effect.sync(() => {
         closed = true
-        settle(batches.close(), Exit.interrupt())
+        settle(waiting.close(), Exit.interrupt())
       })
     )
-    for (let n = 0; n < (options.writers ?? 1); n++) {
-      yield* Effect.forkScoped(Effect.forever(committer))
-    }
+    yield* Effect.forkScoped(Effect.forever(committer))
 
     const enqueue = (item: A): Effect.Effect<O, E> =>
       Effect.callback((resume) => {
         if (closed) return resume(Effect.interrupt)
-        if (batches.isFull) return resume(Effect.fail(options.overflow()))
+        if (waiting.isFull) return resume(Effect.fail(options.overflow()))
         const entry = new Entry<A, O, E>(item, resume)
-        batches.add(entry)
-        if (batches.isDue) wakeup.openUnsafe()
+        waiting.add(entry)
+        if (!busy) {
+          busy = true
+          wakeup.openUnsafe()
+        }
         return entry.withdrawn
       })
     const wakeNext = Effect.sync(() => {
-      if (batches.isDue) wakeup.openUnsafe()
-      else if (!batches.isWriting) busy = false
+      if (waiting.isEmpty) busy = false
+      else wakeup.openUnsafe()
     })
-    const inline = (item: A): Effect.Effect<O, E> => {
-      const written = Effect.map(options.commit([item]), (outcomes) => outcomeAt(outcomes, 0))
-      return Effect.uninterruptible(Effect.ensuring(batches.written([item], written), wakeNext))
-    }
+    // Decided where nothing can interrupt the caller between the decision and the write.
+    const writeAlone = (item: A): Effect.Effect<O, E> =>
+      Effect.uninterruptible(
+        Effect.suspend(() => {
+          if (busy) return Effect.interruptible(enqueue(item))
+          busy = true
+          const outcome = Effect.map(options.commit([item]), (outcomes) => outcomeAt(outcomes, 0))
+          return Effect.ensuring(outcome, wakeNext)
+        })
+      )
     return (item) =>
       Effect.suspend(() => {
         if (closed) return Effect.interrupt
-        const isAlone = !busy && !isCrowded
-        busy = true
-        return isAlone ? inline(item) : enqueue(item)
+        return busy || isCrowded ? enqueue(item) : writeAlone(item)
       })
   })

@@ -19,7 +19,6 @@ import * as Amendments from "./Amendments.ts"
 import * as AmendmentWakeups from "./AmendmentWakeups.ts"
 import * as AuditedRuns from "./AuditedRuns.ts"
 import { CommitListeners } from "./CommittedEntries.ts"
-import { BatchWriters } from "../engine/BatchWriters.ts"
 import * as GroupCommit from "./GroupCommit.ts"
 import * as RunBeginnings from "./RunBeginnings.ts"
 import * as RunClaims from "./RunClaims.ts"
@@ -144,7 +143,6 @@ const appending = Effect.fnUntraced(function* (
     batch_max,
     batch_size_max,
     queue_max,
-    writers: yield* BatchWriters,
     overflow: () => new JournalError({ message: "too many appends wait", lost: false })
   })
   return (append: Append): Effect.Effect<void, StaleAppend | FencedOff | JournalError> =>
