@@ -1,6 +1,6 @@
 /** Reads of concurrent callers share statements, and each caller gets what it would have got alone. */
 import { assert } from "@effect/vitest"
-import { Effect, Exit, Fiber, Logger, Result, Scope } from "effect"
+import { Effect, Exit, Fiber, Logger, References, Result, Scope } from "effect"
 import { SqlClient, Statement } from "effect/sql"
 import * as GroupedReads from "../../layers/sql/engine/GroupedReads.ts"
 import { ConversationStore } from "../../services/ConversationStore.ts"
@@ -124,6 +124,21 @@ onSomeEngines("grouped reads", (it) => {
       yield* Fiber.interrupt(reading)
       assert.deepStrictEqual(yield* Fiber.join(others), [4, 6])
       assert.deepStrictEqual(statements[0], [1, 2, 3])
+    })
+  )
+
+  it.effect("a caller that leaves before it reads leaves the others their answers", () =>
+    Effect.gen(function* () {
+      const { double } = yield* doubling
+      // A fiber yields after so many operations, and is interrupted there: at each place of a read once.
+      for (const ops of numbers(64)) {
+        const late = Effect.andThen(Effect.void, double(ops))
+        const few = Effect.provideService(late, References.MaxOpsBeforeYield, 16 + ops)
+        const busy = numbers(16).reduce((then) => Effect.andThen(Effect.void, then), few)
+        const fiber = yield* Effect.forkChild(busy, { startImmediately: true })
+        yield* Fiber.interrupt(fiber)
+        assert.strictEqual(yield* double(ops), 2 * ops)
+      }
     })
   )
 

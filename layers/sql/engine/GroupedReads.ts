@@ -24,7 +24,7 @@ export interface Options<K, A, E> {
 
 interface Entry<K, A, E> {
   readonly key: K
-  readonly done: Deferred.Deferred<A, E | SqlError.SqlError>
+  readonly resume: (answer: Exit.Exit<A, E | SqlError.SqlError>) => void
   /** Whether its caller still waits for the answer. */
   isOpen: boolean
 }
@@ -56,10 +56,7 @@ const answer = <K, A, E>(
     }
     for (const [index, entry] of batch.entries()) {
       entry.isOpen = false
-      Deferred.doneUnsafe(
-        entry.done,
-        Exit.map(exit, (answers) => answerAt(answers, index))
-      )
+      entry.resume(Exit.map(exit, (answers) => answerAt(answers, index)))
     }
     return Effect.void
   })
@@ -74,6 +71,7 @@ export const make = <K, A, E>(
   options: Options<K, A, E>
 ): Effect.Effect<(key: K) => Effect.Effect<A, E | SqlError.SqlError>, never, Scope.Scope> =>
   Effect.gen(function* () {
+    type Failure = E | SqlError.SqlError
     const { batch_max, read, sql } = options
     const places = ReadPlaces.of(sql)
     const inPlace: typeof read = (keys) => places.within(read(keys))
@@ -105,29 +103,43 @@ export const make = <K, A, E>(
     yield* Effect.addFinalizer(() =>
       Effect.sync(() => {
         closed = true
-        for (const { done } of queue) Deferred.doneUnsafe(done, Exit.interrupt())
+        for (const { resume } of queue) resume(Exit.interrupt())
       })
     )
     yield* Effect.forkScoped(Effect.forever(reader))
 
-    const first = Effect.ensuring(
-      Effect.andThen(Effect.yieldNow, next),
-      Effect.sync(() => {
-        if (queue.length > 0) wakeup.openUnsafe()
-        else busy = false
+    /** Waits for the statement of another caller, or of the reader. */
+    const wait = (key: K): Effect.Effect<A, Failure> =>
+      Effect.callback((resume) => {
+        if (closed) return resume(Exit.interrupt())
+        const entry: Entry<K, A, E> = { key, resume, isOpen: true }
+        queue.push(entry)
+        if (!busy) {
+          busy = true
+          wakeup.openUnsafe()
+        }
+        return Effect.sync(() => (entry.isOpen = false))
       })
-    )
-    const enqueue = (key: K): Effect.Effect<A, E | SqlError.SqlError> => {
-      if (closed) return Effect.interrupt
-      const entry: Entry<K, A, E> = { key, done: Deferred.makeUnsafe(), isOpen: true }
-      const isFirst = !busy
-      busy = true
-      queue.push(entry)
-      const answered = Deferred.await(entry.done)
-      return Effect.onInterrupt(isFirst ? Effect.andThen(first, answered) : answered, () =>
-        Effect.sync(() => (entry.isOpen = false))
-      )
-    }
+    const wakeNext = Effect.sync(() => {
+      if (queue.length > 0) wakeup.openUnsafe()
+      else busy = false
+    })
+    // Decided where nothing can interrupt the caller before its read is sure to be followed by that of the others.
+    const readFirst = (key: K): Effect.Effect<A, Failure> =>
+      Effect.uninterruptibleMask((restore) => {
+        if (busy) return restore(wait(key))
+        busy = true
+        const done = Deferred.makeUnsafe<A, Failure>()
+        const resume = (answer: Exit.Exit<A, Failure>) => Deferred.doneUnsafe(done, answer)
+        const entry: Entry<K, A, E> = { key, resume, isOpen: true }
+        queue.push(entry)
+        const read = Effect.ensuring(restore(Effect.andThen(Effect.yieldNow, next)), wakeNext)
+        return Effect.onInterrupt(Effect.andThen(read, restore(Deferred.await(done))), () =>
+          Effect.sync(() => (entry.isOpen = false))
+        )
+      })
+    const enqueue = (key: K): Effect.Effect<A, Failure> =>
+      closed ? Effect.interrupt : busy ? wait(key) : readFirst(key)
     return (key) =>
       Effect.withFiber((fiber) =>
         isInTransaction(sql, fiber)
