@@ -8,8 +8,8 @@ import type { SqlError } from "effect/sql"
 import type { RunHead } from "../../../services/RunJournal.ts"
 import { JournalError } from "../../../services/RunJournal.ts"
 import { AgentName, ConversationId, RunId, Tenant } from "../../../src/Ids.ts"
-import type { JournalEntry } from "../../../src/run/RunEvent.ts"
-import { RunEvent } from "../../../src/run/RunEvent.ts"
+import { decodeEvent, isUnknownEvent } from "../../../src/run/ReadableEvents.ts"
+import type { JournalEntry, RunEvent } from "../../../src/run/RunEvent.ts"
 import { QuarantineReason, RunQuarantined } from "../../../src/run/Quarantine.ts"
 import { isQuarantined, RunCode, run_quarantined, run_parked, runStatus } from "./Codes.ts"
 import { journalRowDecoder, readableRows } from "../engine/DecodedRows.ts"
@@ -74,38 +74,15 @@ export const readableHeads = (rows: Rows): Effect.Effect<ReadonlyArray<RunHead>,
 const EventRow = Schema.Struct({ seq: Schema.Int, at: Schema.BigInt, payload: Schema.String })
 const decodeEvents = journalRowDecoder(EventRow, "events of a run")
 
-const tagOf = (event: unknown): unknown =>
-  typeof event === "object" && event !== null && "_tag" in event ? event._tag : undefined
-
-// One decoder for each kind of event, compiled once and found by its tag: a resume decodes every event of a run, and decoding a
-// union looks for the member first (bench row `answers`). Events of this version need no defaults filled in, so these decoders
-// skip them: for a run's first event, filling in defaults takes most of the time.
-const complete = new Map<unknown, (event: unknown) => Result.Result<RunEvent, Schema.SchemaError>>(
-  RunEvent.members.map((member) => [
-    member.fields._tag.ast.literal,
-    Schema.decodeUnknownResult(Schema.toType<Schema.Schema<RunEvent>>(member))
-  ])
-)
-const older = Schema.decodeUnknownResult(RunEvent)
-const decode = (event: unknown) => {
-  const given = complete.get(tagOf(event))?.(event)
-  return given !== undefined && Result.isSuccess(given) ? given : older(event)
-}
-
 /**
  * Parses JSON text that this room wrote. A claim parses thousands of them, and a schema's decoder of JSON text takes longer
  * (bench rows `resume` and `answers`).
  */
 export const parsedJson = (text: string) => Result.try((): unknown => JSON.parse(text))
 
-const isUnknown = (event: Result.Result<unknown, unknown>): boolean => {
-  const tag = Result.isSuccess(event) ? tagOf(event.success) : undefined
-  return typeof tag === "string" && !complete.has(tag)
-}
-
 /** Decodes a stored event; undefined where it cannot be read. */
 export const eventIn = (text: string): RunEvent | undefined =>
-  Result.getOrUndefined(Result.flatMap(parsedJson(text), decode))
+  Result.getOrUndefined(Result.flatMap(parsedJson(text), decodeEvent))
 
 /** Decodes `count` entries from `from` on. Fails with RunQuarantined where one is missing or cannot be read. */
 const entriesOf = (
@@ -122,9 +99,10 @@ const entriesOf = (
       return Effect.fail(new RunQuarantined({ run_id, reason: "gap", seq }))
     }
     const text = parsedJson(row.payload)
-    const event = Result.flatMap(text, decode)
+    const event = Result.flatMap(text, decodeEvent)
     if (Result.isFailure(event)) {
-      const reason = isUnknown(text) ? "unknown_event" : "unreadable"
+      const isUnknown = Result.isSuccess(text) && isUnknownEvent(text.success)
+      const reason = isUnknown ? "unknown_event" : "unreadable"
       return Effect.fail(new RunQuarantined({ run_id, reason, seq }))
     }
     entries.push({ seq, at: Number(row.at), event: event.success })
@@ -147,7 +125,7 @@ export const entriesIn = (text: string, from = 0): ReadonlyArray<JournalEntry> |
   for (const pair of all.success) {
     if (!isTimed(pair)) return undefined
     const [at, payload] = pair
-    const event = decode(payload)
+    const event = decodeEvent(payload)
     if (Result.isFailure(event)) return undefined
     entries.push({ seq: from + entries.length, at, event: event.success })
   }
