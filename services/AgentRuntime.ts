@@ -90,6 +90,12 @@ export interface Cursor {
   readonly seq: number
 }
 
+/** Where a run is: in which conversation, and its number there, from 1. */
+export interface RunPlace {
+  readonly conversation: ConversationId
+  readonly ordinal: number
+}
+
 /**
  * An item of a watch. `Event`: a journaled event, with its cursor. `Delta` and `Output`: pieces of the turn in progress, and what
  * calls show before they end; these have no cursor and go only to those who watch at that moment. `CaughtUp`, once: everything
@@ -244,6 +250,11 @@ export class AgentRuntime extends Context.Service<
       after: Cursor,
       by: Principal
     ): Stream.Stream<FeedItem, WatchError>
+    /**
+     * Where the run is, if an actor of this process has it and it is of this tenant. Undefined: ask `TaskStore`. For callers that
+     * may follow every run of the tenant. Without a statement (bench row `answers`).
+     */
+    placeOf(run: RunId, tenant: Tenant): RunPlace | undefined
     /** The same as `watch`, without a stream; open until the scope closes. */
     openFeed(
       conversation: ConversationId,

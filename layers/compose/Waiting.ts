@@ -204,6 +204,13 @@ const waitFor = (
   )
 }
 
+/** The run, if the principal may follow it. It is read from the store unless this process has it. */
+const followedRun = Effect.fnUntraced(function* (id: RunId, by: Principal) {
+  // Which runs a customer may follow depends on who sent the message.
+  const place = isCustomer(by) ? undefined : (yield* AgentRuntime).placeOf(id, by.tenant)
+  return place === undefined ? yield* followedTask(id, by) : { id, ...place }
+})
+
 /** Waits for the run with this id, for as long as `bounds` allows. */
 export const answerOfRun = Effect.fnUntraced(function* (
   given: string,
@@ -212,8 +219,8 @@ export const answerOfRun = Effect.fnUntraced(function* (
 ) {
   const wait = yield* readWait(bounds)
   const by = yield* Entries.entitled(who, "follow")
-  const place = yield* followedTask(yield* Entries.runId(given, "run"), by)
-  return yield* waitFor(place, by, wait, identity)
+  const run = yield* followedRun(yield* Entries.runId(given, "run"), by)
+  return yield* waitFor(run, by, wait, identity)
 })
 
 /**

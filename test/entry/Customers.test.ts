@@ -14,6 +14,7 @@ const tenant = Tenant.make("default")
 const person = (id: string, ...roles: ReadonlyArray<Role>) => new Principal({ id, tenant, roles })
 const carl = person("carl", "customer")
 const cora = person("cora", "customer")
+const stranger = new Principal({ id: "sam", tenant: Tenant.make("other"), roles: ["operator"] })
 const olga = person("olga", "operator")
 const ann = person("ann", "approver")
 
@@ -97,6 +98,15 @@ describe("a customer, embedded", () => {
           assert.notInclude(told, secret)
         }
       }
+    }))
+
+  it("and staff of another tenant do not find a run of somebody else that is at work", () =>
+    serve(async (troupe) => {
+      const { run } = await troupe.ask(message, olga)
+      for (const by of [carl, stranger]) {
+        assert.strictEqual(await tagOf(troupe.result(run, by)), "RunNotFound", by.id)
+      }
+      assert.strictEqual((await troupe.result(run, ann)).status, "awaiting_approval")
     }))
 
   it("cannot follow, wait for, cancel or write a conversation of somebody else", () =>

@@ -50,7 +50,7 @@ const approvals_by_id = "a.id = ANY ($1::text[]::uuid[]) AND a.tenant = $2::text
 describe("what a caller waits for", () => {
   for (const [engine, home] of Homes.both) {
     it.live(
-      `three questions are one read, and the run of a message that was just sent is none (${engine})`,
+      `three questions are one read, and a run that is at work here is none (${engine})`,
       () =>
         Effect.gen(function* () {
           const store = yield* home
@@ -65,7 +65,14 @@ describe("what a caller waits for", () => {
             if (later.answer.status !== "awaiting_approval") assert.fail(later.answer.status)
             else assert.lengthOf(later.answer.approvals, orders.length)
             assert.strictEqual(counted(later.sent, approvals_by_id), 1)
-            assert.strictEqual(counted(later.sent, task_by_id), 1)
+            assert.strictEqual(counted(later.sent, task_by_id), 0)
+            // No actor has it any more.
+            yield* troupe.cancel(asked.answer.run, boss, "Not needed.")
+            const over = yield* eventually(
+              sentBy(troupe.result(asked.answer.run, boss)),
+              ({ sent }) => counted(sent, task_by_id) === 1
+            )
+            assert.strictEqual(over.answer.status, "cancelled")
           }).pipe(Effect.provide(Troupe.layer({ agents: [shop], tools: [lookUp], model, store })))
         }).pipe(Effect.scoped)
     )

@@ -18,7 +18,7 @@ import { actorKey } from "../../../src/Ids.ts"
 import type { RunNotFound } from "../../../src/run/RunCommand.ts"
 import type { AnchorKind } from "../../../src/memory/MemoryAnchors.ts"
 import type { AgentMemories, AgentMemory } from "../../../services/AgentMemory.ts"
-import type { ActorInfo } from "../../../services/AgentRuntime.ts"
+import type { ActorInfo, RunPlace } from "../../../services/AgentRuntime.ts"
 import type { Claim, RunHead } from "../../../services/RunJournal.ts"
 import type { StoreError } from "../../../services/StoreError.ts"
 import * as OpenQuestions from "../desk/OpenQuestions.ts"
@@ -42,6 +42,8 @@ export interface Actor {
   state: Exclude<ActorInfo["state"], "parked">
   /** The run that the actor has claimed. */
   run: RunId | undefined
+  /** Where the last run is that the actor took. */
+  place: RunPlace | undefined
   /** The same run with its state, while it waits here for people and nothing of it is in flight. */
   waiting: LoadedRun | undefined
   /** Messages may have come since the actor last looked for them. */
@@ -82,6 +84,7 @@ export const makeActor = (
   wakeup: makeWakeup(),
   state: "running",
   run: undefined,
+  place: undefined,
   waiting: undefined,
   hasMail: false,
   memory: new ActorMemory(memories, tenant, address, kind),

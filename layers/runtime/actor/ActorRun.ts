@@ -84,7 +84,7 @@ const takeRun = (
   actor.wakeup.pending = false
   // A sweep that finds the run meanwhile has nothing to add, unless it was amended since.
   actor.wakeup.seenLength = length
-  host.table.takeRun(actor, run)
+  host.table.takeRun(actor, run, { conversation, ordinal })
   const channel = channelKey(tenant, conversation)
   host.feed.follow(channel, run, ordinal)
   return channel

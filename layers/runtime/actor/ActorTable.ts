@@ -5,7 +5,7 @@
  */
 import type { RunId, Tenant } from "../../../src/Ids.ts"
 import { actorKey } from "../../../src/Ids.ts"
-import type { ActorInfo } from "../../../services/AgentRuntime.ts"
+import type { ActorInfo, RunPlace } from "../../../services/AgentRuntime.ts"
 import type { RunHead } from "../../../services/RunJournal.ts"
 import * as OpenQuestions from "../desk/OpenQuestions.ts"
 import type { Actor } from "./Actor.ts"
@@ -82,6 +82,12 @@ export class ActorTable {
     return this.#residents.get(run)
   }
 
+  /** Where a resident run of the tenant is. */
+  placeOf(run: RunId, tenant: Tenant): RunPlace | undefined {
+    const actor = this.#residents.get(run)
+    return actor?.tenant === tenant ? actor.place : undefined
+  }
+
   get residents(): Iterable<Actor> {
     return this.#residents.values()
   }
@@ -106,9 +112,10 @@ export class ActorTable {
     return this.#accepting.has(run_id) || acceptedTask?.task.id === run_id
   }
 
-  /** The actor claims the run. */
-  takeRun(actor: Actor, run: RunId): void {
+  /** The actor claims the run, which is there. */
+  takeRun(actor: Actor, run: RunId, place: RunPlace): void {
     this.#residents.set(run, actor)
+    actor.place = place
     this.#parked.delete(run)
     this.#amended.delete(run)
   }

@@ -109,6 +109,8 @@ export const withDecodedArguments = (
       yield* failIfNotBegunBy(services, who, "send", id)
       return yield* runtime.currentAgent(id, who)
     }),
+    // Takes ids that are decoded, and finds nothing for others.
+    placeOf: runtime.placeOf,
     openFeed,
     watch: (...of) => feedStream(openFeed(...of)),
     interrupt: Effect.fnUntraced(function* (run, by, reason) {

@@ -67,6 +67,7 @@ const make = Effect.gen(function* () {
       currentAgent: (conversation, { tenant }) => currentAgent(tenant, conversation),
       interrupt,
       settle,
+      placeOf: (run, tenant) => table.placeOf(run, tenant),
       openFeed: (conversation, after, { tenant }) => openFeed(watched, tenant, conversation, after),
       actors: (limit, tenant) => Effect.sync(() => table.list(limit, tenant))
     }

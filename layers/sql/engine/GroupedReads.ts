@@ -61,90 +61,119 @@ const answer = <K, A, E>(
     return Effect.void
   })
 
+type Read<K, A, E> = Options<K, A, E>["read"]
+
+/** The keys that wait for a statement. */
+class ReadQueue<K, A, E> {
+  readonly #read: Read<K, A, E>
+  readonly #batch_max: number
+  readonly #wakeup: Latch.Latch
+  #queue: Array<Entry<K, A, E>> = []
+  /** True from the first read until the queue is found empty. */
+  #isBusy = false
+  #isClosed = false
+
+  constructor(read: Read<K, A, E>, batch_max: number, wakeup: Latch.Latch) {
+    this.#read = read
+    this.#batch_max = batch_max
+    this.#wakeup = wakeup
+  }
+
+  /** The answer for the key, by the statement of this caller or of another. */
+  ask(key: K): Effect.Effect<A, E | SqlError.SqlError> {
+    if (this.#isClosed) return Effect.interrupt
+    return this.#isBusy ? this.#wait(key) : this.#readFirst(key)
+  }
+
+  /** What the reader's fiber does, again and again. */
+  readonly readAll = Effect.gen({ self: this }, function* () {
+    yield* this.#wakeup.await
+    while (this.#queue.length > 0) {
+      yield* this.#next
+      // Callers that were just answered may ask again before the next batch is taken.
+      yield* Effect.yieldNow
+    }
+    this.#wakeup.closeUnsafe()
+    this.#isBusy = false
+  })
+
+  close(): void {
+    this.#isClosed = true
+    for (const { resume } of this.#queue) resume(Exit.interrupt())
+  }
+
+  /** Reads the next batch. Keys that an interruption leaves unanswered wait again, before the others. */
+  readonly #next = Effect.suspend(() => {
+    const open = this.#queue.filter(({ isOpen }) => isOpen)
+    const batch = open.slice(0, this.#batch_max)
+    this.#queue = open.slice(this.#batch_max)
+    return Effect.onInterrupt(answer(this.#read, batch), () =>
+      Effect.sync(() => (this.#queue = [...batch, ...this.#queue]))
+    )
+  })
+
+  readonly #wakeNext = Effect.sync(() => {
+    if (this.#queue.length > 0) this.#wakeup.openUnsafe()
+    else this.#isBusy = false
+  })
+
+  #wait(key: K): Effect.Effect<A, E | SqlError.SqlError> {
+    return Effect.callback((resume) => {
+      if (this.#isClosed) return resume(Exit.interrupt())
+      const entry: Entry<K, A, E> = { key, resume, isOpen: true }
+      this.#queue.push(entry)
+      if (!this.#isBusy) {
+        this.#isBusy = true
+        this.#wakeup.openUnsafe()
+      }
+      return Effect.sync(() => (entry.isOpen = false))
+    })
+  }
+
+  /** Decided where nothing can interrupt the caller before it is sure that those who wait for it are read too. */
+  #readFirst(key: K): Effect.Effect<A, E | SqlError.SqlError> {
+    return Effect.uninterruptibleMask((restore) => {
+      if (this.#isBusy) return restore(this.#wait(key))
+      this.#isBusy = true
+      const done = Deferred.makeUnsafe<A, E | SqlError.SqlError>()
+      const resume: Entry<K, A, E>["resume"] = (given) => Deferred.doneUnsafe(done, given)
+      const entry: Entry<K, A, E> = { key, resume, isOpen: true }
+      this.#queue.push(entry)
+      const read = Effect.andThen(Effect.yieldNow, this.#next)
+      return Effect.ensuring(restore(read), this.#wakeNext).pipe(
+        Effect.andThen(restore(Deferred.await(done))),
+        Effect.onInterrupt(() => Effect.sync(() => (entry.isOpen = false)))
+      )
+    })
+  }
+}
+
 /**
  * Makes a function that reads one key: together with the keys of other callers, or, in an open transaction, at once and within
  * it, so that it sees what that transaction wrote. If no read is under way, the caller's own fiber reads for everybody who asks
  * in this turn of the event loop; keys that are asked for meanwhile are read by a fiber of the scope. A caller that is
  * interrupted does not delay the others.
  */
-export const make = <K, A, E>(
-  options: Options<K, A, E>
-): Effect.Effect<(key: K) => Effect.Effect<A, E | SqlError.SqlError>, never, Scope.Scope> =>
+export const make = <K, A, E>({
+  batch_max,
+  read,
+  sql
+}: Options<K, A, E>): Effect.Effect<
+  (key: K) => Effect.Effect<A, E | SqlError.SqlError>,
+  never,
+  Scope.Scope
+> =>
   Effect.gen(function* () {
-    type Failure = E | SqlError.SqlError
-    const { batch_max, read, sql } = options
     const places = ReadPlaces.of(sql)
-    const inPlace: typeof read = (keys) => places.within(read(keys))
-    const wakeup = yield* Latch.make(false)
-    let queue: Array<Entry<K, A, E>> = []
-    // True from the first read until the queue is found empty.
-    let busy = false
-    let closed = false
-
-    /** Reads the next batch. Keys that an interruption leaves unanswered wait again, before the others. */
-    const next = Effect.suspend(() => {
-      const open = queue.filter(({ isOpen }) => isOpen)
-      const batch = open.slice(0, batch_max)
-      queue = open.slice(batch_max)
-      return Effect.onInterrupt(answer(inPlace, batch), () =>
-        Effect.sync(() => (queue = [...batch, ...queue]))
-      )
-    })
-    const reader = Effect.gen(function* () {
-      yield* wakeup.await
-      while (queue.length > 0) {
-        yield* next
-        // Callers that were just answered may ask again before the next batch is taken.
-        yield* Effect.yieldNow
-      }
-      wakeup.closeUnsafe()
-      busy = false
-    })
-    yield* Effect.addFinalizer(() =>
-      Effect.sync(() => {
-        closed = true
-        for (const { resume } of queue) resume(Exit.interrupt())
-      })
-    )
-    yield* Effect.forkScoped(Effect.forever(reader))
-
-    /** Waits for the statement of another caller, or of the reader. */
-    const wait = (key: K): Effect.Effect<A, Failure> =>
-      Effect.callback((resume) => {
-        if (closed) return resume(Exit.interrupt())
-        const entry: Entry<K, A, E> = { key, resume, isOpen: true }
-        queue.push(entry)
-        if (!busy) {
-          busy = true
-          wakeup.openUnsafe()
-        }
-        return Effect.sync(() => (entry.isOpen = false))
-      })
-    const wakeNext = Effect.sync(() => {
-      if (queue.length > 0) wakeup.openUnsafe()
-      else busy = false
-    })
-    // Decided where nothing can interrupt the caller before its read is sure to be followed by that of the others.
-    const readFirst = (key: K): Effect.Effect<A, Failure> =>
-      Effect.uninterruptibleMask((restore) => {
-        if (busy) return restore(wait(key))
-        busy = true
-        const done = Deferred.makeUnsafe<A, Failure>()
-        const resume = (answer: Exit.Exit<A, Failure>) => Deferred.doneUnsafe(done, answer)
-        const entry: Entry<K, A, E> = { key, resume, isOpen: true }
-        queue.push(entry)
-        const read = Effect.ensuring(restore(Effect.andThen(Effect.yieldNow, next)), wakeNext)
-        return Effect.onInterrupt(Effect.andThen(read, restore(Deferred.await(done))), () =>
-          Effect.sync(() => (entry.isOpen = false))
-        )
-      })
-    const enqueue = (key: K): Effect.Effect<A, Failure> =>
-      closed ? Effect.interrupt : busy ? wait(key) : readFirst(key)
+    const inPlace: Read<K, A, E> = (keys) => places.within(read(keys))
+    const queue = new ReadQueue(inPlace, batch_max, yield* Latch.make(false))
+    yield* Effect.addFinalizer(() => Effect.sync(() => queue.close()))
+    yield* Effect.forkScoped(Effect.forever(queue.readAll))
     return (key) =>
       Effect.withFiber((fiber) =>
         isInTransaction(sql, fiber)
           ? Effect.map(read([key]), (answers) => answerAt(answers, 0))
-          : enqueue(key)
+          : queue.ask(key)
       )
   })
 
