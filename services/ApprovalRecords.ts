@@ -29,20 +29,18 @@ export const isOfKind =
 export class ApprovalRecords extends Context.Service<
   ApprovalRecords,
   {
-    /**
-     * One record; undefined = unknown. Pending records that cannot be approved are marked `quarantined` or `altered`, in lists
-     * too.
-     */
+    /** One record as it is stored, for a caller that reads its run too and compares them; undefined = unknown. */
     get(id: ApprovalId): Effect.Effect<Approval | undefined, StoreError>
     /**
-     * As `get`, for a principal of this tenant: a record of another tenant is not found. SQL stores that have a tenant role also
-     * enforce this with row-level security.
+     * One record for a principal of this tenant: a record of another tenant is not found. SQL stores that have a tenant role also
+     * enforce this with row-level security. Pending records that cannot be approved are marked `quarantined` or `altered`, in
+     * lists too.
      */
     read(tenant: Tenant, id: ApprovalId): Effect.Effect<Approval | undefined, StoreError>
     /** Oldest first. */
     list(query: ApprovalQuery): Effect.Effect<ReadonlyArray<Approval>, StoreError>
     /**
-     * Pending records that have expired at `now` (ms since 1970); at most `limit`. Tenants take turns, each with its oldest
+     * Pending records, as they are stored, that have expired at `now` (ms since 1970); at most `limit`. Tenants take turns, each with its oldest
      * record.
      */
     overdue(now: number, limit: number): Effect.Effect<ReadonlyArray<Approval>, StoreError>

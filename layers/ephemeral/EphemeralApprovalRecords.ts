@@ -29,11 +29,7 @@ const withMarks = (store: Store, record: Approval): Approval => {
 
 const make = Effect.map(EphemeralStore, (store) =>
   ApprovalRecords.of({
-    get: (id) =>
-      Effect.sync(() => {
-        const record = store.approvals.get(id)?.record
-        return record && withMarks(store, record)
-      }),
+    get: (id) => Effect.sync(() => store.approvals.get(id)?.record),
     read: (tenant, id) =>
       Effect.sync(() => {
         const record = store.approvals.get(id)?.record

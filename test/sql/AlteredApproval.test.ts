@@ -80,6 +80,8 @@ onSomeEngines("a record that was changed in the database", (it) => {
               const [listed] = yield* desk.pending(by, 1)
               assert.deepInclude(listed, { id, altered: true })
               assert.deepInclude(yield* desk.get(id, by), { id, altered: true })
+              const stored = yield* ApprovalRecords.use((records) => records.get(id))
+              assert.notProperty(stored, "altered")
               // The record as it was, from the run's own event.
               const [row] = yield* sql.unsafe<{ readonly payload: string }>(
                 "SELECT payload FROM troupe.run_events WHERE run_id = $1::uuid AND type = 'ApprovalRequested'",

@@ -24,35 +24,44 @@ const page_max = 500
 /** The most events that are read for one record. One event requests the approval; the arguments of others may contain its id. */
 const requests_max = 10
 
-const ApprovalRow = Schema.Struct({
+const StoredRow = Schema.Struct({
   id: ApprovalId,
   tenant: Tenant,
   status: StoredApprovalStatus,
   /** The question and its outcome, as JSON texts. They are decoded together, as the approval. */
   payload: Schema.String,
-  answer: Schema.NullOr(Schema.String),
+  answer: Schema.NullOr(Schema.String)
+})
+type StoredRow = typeof StoredRow.Type
+
+/** A row with what marks are made of. */
+const MarkedRow = Schema.Struct({
+  ...StoredRow.fields,
   /** The tenant of its run; null where there is no run. */
   run_tenant: Schema.NullOr(Tenant),
   quarantined: Schema.Boolean,
   /** The requests of its run that contain its id, as JSON texts; empty unless the record is pending. */
   requests: Schema.Array(Schema.String)
 })
-type ApprovalRow = typeof ApprovalRow.Type
+type MarkedRow = typeof MarkedRow.Type
 
+const stored = "a.id, a.tenant, a.status, a.payload, a.answer"
 /**
- * The columns of a record `a`. A pending one also has the requests of its run that contain its id; they are searched as text, so
- * that it works whatever is stored.
+ * The columns of a record `a` with what its marks are made of. A pending one has the requests of its run that contain its id;
+ * they are searched as text, so that it works whatever is stored.
  */
-const columns = `a.id, a.tenant, a.status, a.payload, a.answer, r.tenant AS run_tenant,
+const marked = `${stored}, r.tenant AS run_tenant,
   coalesce(r.status >= ${run_quarantined + run_parked}, false) AS quarantined,
   ARRAY(SELECT e.payload FROM troupe.run_pairs e WHERE a.status = 0 AND e.run_id = a.run_id
     AND e.type IN ('ApprovalRequested', 'ClientRequested') AND strpos(e.payload, a.id::text) > 0 ORDER BY e.seq LIMIT ${requests_max}) AS requests`
 const records = "(troupe.approvals a LEFT JOIN troupe.runs r ON r.run_id = a.run_id)"
-const byIds = `SELECT ${columns} FROM ${records} WHERE a.id = ANY ($1::text[]::uuid[])`
+const by_ids = `SELECT ${stored} FROM troupe.approvals a WHERE a.id = ANY ($1::text[]::uuid[])`
+const by_ids_of_tenant = `SELECT ${marked} FROM ${records} WHERE a.id = ANY ($1::text[]::uuid[]) AND a.tenant = $2::text`
 const pending = approvalCode("pending")
 
 const decode = Schema.decodeUnknownOption(Approval)
-const decodeRow = Schema.decodeUnknownOption(ApprovalRow)
+const decodeStored = Schema.decodeUnknownOption(StoredRow)
+const decodeMarked = Schema.decodeUnknownOption(MarkedRow)
 
 /** The object that a JSON text says; undefined where it says none. */
 const objectIn = (text: string): object | undefined => {
@@ -64,15 +73,24 @@ const objectIn = (text: string): object | undefined => {
  * Builds the approval: `payload` holds the question, `answer` the outcome; id, tenant and status are the row's own. Undefined
  * where the row cannot be read, which only a change of the database from outside causes.
  */
-const approvalOf = (found: unknown): Approval | undefined => {
-  const row = Option.getOrUndefined(decodeRow(found))
-  if (row === undefined) return undefined
-  const { answer, id, payload, status, tenant } = row
+const approvalOf = ({ answer, id, payload, status, tenant }: StoredRow): Approval | undefined => {
   const question = objectIn(payload)
   const outcome = answer === null ? {} : objectIn(answer)
   if (question === undefined || outcome === undefined) return undefined
-  const record = Option.getOrUndefined(decode({ ...question, ...outcome, id, tenant, status }))
-  return record && { ...record, ...marks(row, record) }
+  return Option.getOrUndefined(decode({ ...question, ...outcome, id, tenant, status }))
+}
+
+/** The approval in a row, without marks. */
+const storedIn = (found: unknown): Approval | undefined => {
+  const row = Option.getOrUndefined(decodeStored(found))
+  return row && approvalOf(row)
+}
+
+/** The approval in a row, with its marks. */
+const markedIn = (found: unknown): Approval | undefined => {
+  const row = Option.getOrUndefined(decodeMarked(found))
+  const record = row && approvalOf(row)
+  return row && record && { ...record, ...marks(row, record) }
 }
 
 /** The event among these texts that requests the approval, if there is one. */
@@ -85,7 +103,7 @@ const requestIn = (texts: ReadonlyArray<string>, id: ApprovalId): Question | und
   return undefined
 }
 
-const marks = ({ quarantined, requests, run_tenant, tenant }: ApprovalRow, record: Approval) =>
+const marks = ({ quarantined, requests, run_tenant, tenant }: MarkedRow, record: Approval) =>
   marksOf(record, {
     tenant: run_tenant ?? tenant,
     quarantined,
@@ -95,13 +113,18 @@ const marks = ({ quarantined, requests, run_tenant, tenant }: ApprovalRow, recor
 const unreadable = (row: SqlConnection.Row): string =>
   `approval ${String(row["id"])} cannot be read`
 
+type In = (row: unknown) => Approval | undefined
+
 type Rows = Effect.Effect<ReadonlyArray<SqlConnection.Row>, SqlError.SqlError>
 
 /** Decodes records. One that cannot be read is left out and logged, so that it does not hide the others. */
-const readable = (rows: ReadonlyArray<SqlConnection.Row>): Effect.Effect<ReadonlyArray<Approval>> =>
+const readable = (
+  rows: ReadonlyArray<SqlConnection.Row>,
+  approvalIn: In
+): Effect.Effect<ReadonlyArray<Approval>> =>
   Effect.map(
     Effect.forEach(rows, (row) => {
-      const approval = approvalOf(row)
+      const approval = approvalIn(row)
       return approval === undefined
         ? Effect.as(Effect.logError(unreadable(row)), [])
         : Effect.succeed([approval])
@@ -118,19 +141,19 @@ const readPage = (
     limit: Math.min(query.limit, page_max),
     after: query.after,
     rowsOf: (after, limit) => Effect.mapError(rowsOf({ ...query, after, limit }), toStoreError),
-    read: (rows) => Effect.map(readable(rows), (found) => found.filter(isOfKind(query))),
+    read: (rows) => Effect.map(readable(rows, markedIn), (found) => found.filter(isOfKind(query))),
     keyOf: (row) => row["id"]
   })
 
 /** The record in a row; undefined if there is no row. Fails with StoreError where the record cannot be read. */
-const recordIn = (
-  row: SqlConnection.Row | undefined
-): Effect.Effect<Approval | undefined, StoreError> => {
-  const approval = row === undefined ? undefined : approvalOf(row)
-  return row !== undefined && approval === undefined
-    ? Effect.fail(new StoreError({ message: unreadable(row) }))
-    : Effect.succeed(approval)
-}
+const recordIn =
+  (approvalIn: In) =>
+  (row: SqlConnection.Row | undefined): Effect.Effect<Approval | undefined, StoreError> => {
+    const approval = row === undefined ? undefined : approvalIn(row)
+    return row !== undefined && approval === undefined
+      ? Effect.fail(new StoreError({ message: unreadable(row) }))
+      : Effect.succeed(approval)
+  }
 
 /** The most records in one statement. */
 const batch_max = 512
@@ -149,9 +172,9 @@ const reading = Effect.fnUntraced(function* (
     sql,
     batch_max,
     read: (ids: ReadonlyArray<ApprovalId>) =>
-      Effect.map(sql.unsafe<SqlConnection.Row>(byIds, [[...new Set(ids)]]), rowsById(ids))
+      Effect.map(sql.unsafe<SqlConnection.Row>(by_ids, [[...new Set(ids)]]), rowsById(ids))
   })
-  return (id) => Effect.flatMap(Effect.mapError(read(id), toStoreError), recordIn)
+  return (id) => Effect.flatMap(Effect.mapError(read(id), toStoreError), recordIn(storedIn))
 })
 
 /** As `reading`, but for principals of a tenant, with the tenant's database rights. */
@@ -163,10 +186,7 @@ const readingFor = (sql: SqlClient.SqlClient, reads: TenantReads["Service"]) =>
     read: (tenant, keys: ReadonlyArray<{ readonly tenant: Tenant; readonly id: ApprovalId }>) => {
       const ids = keys.map(({ id }) => id)
       return Effect.map(
-        sql.unsafe<SqlConnection.Row>(`${byIds} AND a.tenant = $2::text`, [
-          [...new Set(ids)],
-          tenant
-        ]),
+        sql.unsafe<SqlConnection.Row>(by_ids_of_tenant, [[...new Set(ids)], tenant]),
         rowsById(ids)
       )
     }
@@ -178,7 +198,7 @@ const make = Effect.gen(function* () {
   const read = yield* readingFor(sql, reads)
   const rowsOf = ({ after, limit, run_id, status, tenant }: ApprovalQuery): Rows =>
     reads.of(tenant)(sql`
-        SELECT ${sql.literal(columns)} FROM ${sql.literal(records)} WHERE ${sql.and([
+        SELECT ${sql.literal(marked)} FROM ${sql.literal(records)} WHERE ${sql.and([
           sql`a.tenant = ${tenant}`,
           ...(status === undefined
             ? []
@@ -194,23 +214,23 @@ const make = Effect.gen(function* () {
   return ApprovalRecords.of({
     get: yield* reading(sql),
     read: (tenant, id) =>
-      Effect.flatMap(Effect.mapError(read({ tenant, id }), toStoreError), recordIn),
+      Effect.flatMap(Effect.mapError(read({ tenant, id }), toStoreError), recordIn(markedIn)),
     list: (query) => readPage(query, rowsOf),
     overdue: (now, limit) =>
       Effect.flatMap(
         Effect.mapError(
           sql.unsafe<SqlConnection.Row>(
-            `SELECT ${columns} FROM (
+            `SELECT ${stored} FROM (
              SELECT a.id, row_number() OVER (PARTITION BY a.tenant ORDER BY a.position) AS turn FROM troupe.approvals a
              WHERE a.status = ${pending} AND a.expires_at <= $1::int8
                AND NOT EXISTS (SELECT FROM troupe.quarantine q WHERE q.run_id = a.run_id)
-             ORDER BY turn, a.position LIMIT $2::int4) due JOIN ${records} ON a.id = due.id
+             ORDER BY turn, a.position LIMIT $2::int4) due JOIN troupe.approvals a ON a.id = due.id
            ORDER BY due.turn, a.position`,
             [now, Math.min(limit, page_max)]
           ),
           toStoreError
         ),
-        readable
+        (rows) => readable(rows, storedIn)
       )
   })
 })
