@@ -16,8 +16,8 @@ export interface Owners {
   /** Calls back when owners are gone and their runs and claims are free, until the scope closes. */
   onExpired(listener: () => void): Effect.Effect<void, never, Scope.Scope>
   /**
-   * Whether this owner seemed dead at the last check. It may still come back: what it holds is free only after `onExpired` has
-   * called back. False for an unknown owner.
+   * Whether this owner seemed dead at the last check, or was gone then or some seconds before. It may still come back: what it
+   * holds is free only after `onExpired` has called back. False for an unknown owner.
    */
   isProbablyDead(owner: string): boolean
 }

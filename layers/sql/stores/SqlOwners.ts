@@ -29,6 +29,12 @@ const grace_ms = 500
  */
 const started_s = 10
 
+/**
+ * For how long an owner that is gone still counts as dead, in ms. Whoever read it as the owner of a run before may decide by that
+ * only now (bench row `answers`: each answer of that moment would wait for a sweep).
+ */
+const gone_ms = 10_000
+
 const reconnect = Schedule.min([Schedule.exponential("100 millis"), Schedule.spaced("1 second")])
 
 const key = (owner: string) => `hashtextextended('troupe owner ' || ${owner}, 0)`
@@ -130,12 +136,15 @@ const makeJudge = (sql: SqlClient.SqlClient, gone: () => void) => {
   let known = new Set<string>()
   /** When each lock was first found free, in ms of the monotonic clock, because the wall clock may be set ahead. */
   const free_since = new Map<string, number>()
+  /** When each owner was found to be gone, in ms of the same clock. */
+  const gone_since = new Map<string, number>()
   const look = Effect.fnUntraced(function* (seen: ReadonlyArray<Seen>) {
     const now = Number(yield* Clock.monotonicTimeNanos) / 1_000_000
     const here = new Set(seen.map(({ owner }) => owner))
     for (const { free, owner, settled } of seen) {
       if (!free || !settled) {
         free_since.delete(owner)
+        gone_since.delete(owner)
         continue
       }
       const since = free_since.get(owner) ?? now
@@ -149,13 +158,15 @@ const makeJudge = (sql: SqlClient.SqlClient, gone: () => void) => {
       }
     }
     for (const owner of free_since.keys()) if (!here.has(owner)) free_since.delete(owner)
-    const lost = [...known].some((owner) => !here.has(owner))
+    for (const [owner, since] of gone_since) if (now - since >= gone_ms) gone_since.delete(owner)
+    const lost = [...known].filter((owner) => !here.has(owner))
+    for (const owner of lost) gone_since.set(owner, now)
     known = here
-    if (lost) gone()
+    if (lost.length > 0) gone()
     const due = [...free_since.values()].map((since) => since + grace_ms - now)
     return Math.min(look_ms, ...due.filter((ms) => ms > 0))
   })
-  return { look, isFree: (owner: string) => free_since.has(owner) }
+  return { look, isDead: (owner: string) => free_since.has(owner) || gone_since.has(owner) }
 }
 
 /** The owners of this process, with the agents that each hosts. */
@@ -227,7 +238,7 @@ const make = Effect.gen(function* () {
           })
       ),
     onExpired: (listener) => listenIn(listeners, listener),
-    isProbablyDead: judge.isFree
+    isProbablyDead: judge.isDead
   })
 })
 
