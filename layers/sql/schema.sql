@@ -1334,17 +1334,17 @@ BEGIN
       SELECT d.tenant, d.conversation FROM troupe.run_details d WHERE d.run_id = e.run_id AND e.answer <> '' OFFSET 0) d ON true;
     -- The assistant's messages, at the ends of their conversations. A conversation may have several.
     WITH answered AS MATERIALIZED (
-      SELECT u.tenant, u.conversation, u.n, row_number() OVER (PARTITION BY u.tenant, u.conversation ORDER BY u.n) AS nth,
-        count(*) OVER (PARTITION BY u.tenant, u.conversation) AS total
-      FROM unnest(tenants, conversations) WITH ORDINALITY AS u(tenant, conversation, n) WHERE u.conversation IS NOT NULL),
+      SELECT u.tenant, u.conversation, array_agg(u.n::int4 ORDER BY u.n) AS places
+      FROM unnest(tenants, conversations) WITH ORDINALITY AS u(tenant, conversation, n) WHERE u.conversation IS NOT NULL
+      GROUP BY u.tenant, u.conversation ORDER BY u.tenant, u.conversation),
     home AS (
-      UPDATE troupe.conversations c SET messages = c.messages + a.total FROM answered a
-      WHERE a.nth = 1 AND c.id = a.conversation AND c.tenant = a.tenant AND c.id = ANY (conversations)
-      RETURNING c.tenant, c.id, c.messages - a.total AS first)
+      UPDATE troupe.conversations c SET messages = c.messages + cardinality(a.places) FROM answered a
+      WHERE c.id = a.conversation AND c.tenant = a.tenant
+      RETURNING c.tenant, c.id, c.messages - cardinality(a.places) AS first, a.places)
     INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, run_id, created_at)
-    SELECT a.tenant, a.conversation, h.first + a.nth - 1, 'assistant', answers[a.n::int4],
-      coalesce((SELECT t.channel_origin FROM troupe.agent_tasks t WHERE t.id = endings[a.n::int4]), 'api'), endings[a.n::int4], times[ended[a.n::int4]]
-    FROM home h JOIN answered a ON a.conversation = h.id AND a.tenant = h.tenant;
+    SELECT h.tenant, h.id, h.first + a.nth - 1, 'assistant', answers[a.n],
+      coalesce((SELECT t.channel_origin FROM troupe.agent_tasks t WHERE t.id = endings[a.n]), 'api'), endings[a.n], times[ended[a.n]]
+    FROM home h CROSS JOIN LATERAL unnest(h.places) WITH ORDINALITY AS a(n, nth);
   END IF;
   IF cardinality(projecting) > 0 THEN
     PERFORM troupe.append_projection(runs[x.place], lengths[x.place], times[x.place], x.projection::json)

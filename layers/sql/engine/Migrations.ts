@@ -29,6 +29,7 @@ import { migration as handoffs } from "./migrations/0014_handoffs.ts"
 import { migration as drafts } from "./migrations/0015_drafts.ts"
 import { migration as pairs } from "./migrations/0016_pairs.ts"
 import { migration as answers } from "./migrations/0017_answers.ts"
+import { migration as answerMessages } from "./migrations/0018_messages.ts"
 
 /** The migrations by number and name. New ones are only appended. */
 const migrations = {
@@ -63,7 +64,8 @@ const migrations = {
   /** Rows that store two events that were appended together. */
   "0016_pairs": pairs,
   /** A function that amends several runs, with one plan. */
-  "0017_answers": answers
+  "0017_answers": answers,
+  "0018_messages": answerMessages
 }
 
 /** The number of this version's last migration. */
