@@ -255,11 +255,16 @@ export class AgentRuntime extends Context.Service<
      * may follow every run of the tenant. Without a statement (bench row `answers`).
      */
     placeOf(run: RunId, tenant: Tenant): RunPlace | undefined
-    /** The same as `watch`, without a stream; open until the scope closes. */
+    /**
+     * The same as `watch`, without a stream; open until the scope closes. `isPatient`: for a caller that waits for the outcome of
+     * a run. It gets the same events, but those that cannot be what it waits for together with later ones, and no pieces of turns
+     * in progress (bench rows `send` and `answers`).
+     */
     openFeed(
       conversation: ConversationId,
       after: Cursor,
-      by: Principal
+      by: Principal,
+      isPatient?: boolean
     ): Effect.Effect<OpenFeed<WatchError>, WatchError, Scope.Scope>
     /**
      * Cancels a run and closes its questions; durable when it returns. For operators, and for the customer that sent the message.

@@ -202,6 +202,8 @@ export interface Committed {
   readonly count: number
   /** Whether the last entry ends the run. */
   readonly isEnd: boolean
+  /** Whether one of the entries may end a wait for the outcome of the run (`mayEndWait`). */
+  readonly mayEndWait: boolean
   /** The UTF-16 units that this object keeps in memory; 0 if the store has the entries in memory anyway. */
   readonly size: number
   /** The entries exactly as `read` returns them; undefined where `read` would fail. */

@@ -60,7 +60,7 @@ const followRun = Effect.fnUntraced(function* (
 ) {
   const agents = yield* AgentRuntime
   const progress = new RunProgress()
-  const { pull } = yield* agents.openFeed(conversation, { ordinal, seq: -1 }, by)
+  const { pull } = yield* agents.openFeed(conversation, { ordinal, seq: -1 }, by, true)
   // Items that arrive together are processed together, because they may hold both a question and its answer.
   while (!progress.isOver) {
     for (const item of yield* Pull.catchDone(pull, () =>

@@ -32,6 +32,7 @@ import { RunIsOver, RunNotFound } from "../../src/run/RunCommand.ts"
 import { restoredRecords } from "../../src/run/RestoredRecords.ts"
 import { foldWhole, RunQuarantined } from "../../src/run/Quarantine.ts"
 import type { JournalEntry, RunAccepted, RunEvent } from "../../src/run/RunEvent.ts"
+import { mayEndWait } from "../../src/run/RunEvent.ts"
 import { stillNeeded } from "../../src/run/Needs.ts"
 import type { RunState, RunStatus } from "../../src/run/RunState.ts"
 import { isParkable, statusOf } from "../../src/run/RunState.ts"
@@ -92,6 +93,7 @@ class StoredCommit implements Committed {
   readonly from: number
   readonly count: number
   readonly isEnd: boolean
+  readonly mayEndWait: boolean
   readonly size = 0
   readonly #run: StoredRun
 
@@ -100,6 +102,7 @@ class StoredCommit implements Committed {
     this.from = from
     this.count = events.length
     this.isEnd = events.at(-1)?._tag === "RunEnded"
+    this.mayEndWait = events.some(({ _tag }) => mayEndWait(_tag))
   }
 
   get run(): RunId {

@@ -18,7 +18,7 @@ const append = (from: number, count: number, ends = false, size = 0, of: RunId =
     at: 1,
     event: ends && i === count - 1 ? Samples.runEnded() : Samples.modelTurned(from + i)
   }))
-  return { run: of, from, count, isEnd: ends, size, entries: () => entries }
+  return { run: of, from, count, isEnd: ends, mayEndWait: ends, size, entries: () => entries }
 }
 
 const queue = (waiting = new BufferQuota(waiting_bounds)) => new CommittedQueue(acme, waiting)

@@ -109,7 +109,8 @@ describe("memory of a runtime", () => {
     const conversation = ConversationId.make("c-1")
     const key = channelKey(tenant, conversation)
     const [first, second] = [Samples.runId(), Samples.runId()]
-    const committed = { from: 0, count: 1, isEnd: false, size: 1_000, entries: () => [] }
+    const kinds = { isEnd: false, mayEndWait: false }
+    const committed = { from: 0, count: 1, ...kinds, size: 1_000, entries: () => [] }
     feed.follow(key, first, 1)
     assert.isFalse(feed.listener.accepts(first))
     const watchers = [1, 2].map(() => feed.watch(tenant, conversation, { wake: () => {} }))

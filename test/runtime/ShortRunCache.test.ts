@@ -136,7 +136,7 @@ describe("what is kept of runs at work", () => {
       at: 0,
       event: Samples.modelTurned(from + i)
     }))
-    return { run, from, count, size, isEnd: false, entries: () => entries }
+    return { run, from, count, size, isEnd: false, mayEndWait: false, entries: () => entries }
   }
   const seqs = (runs: ShortRunCache, ordinal = 1) =>
     runs.get(key, ordinal)?.entries.map(({ seq }) => seq)

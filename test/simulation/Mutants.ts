@@ -6,6 +6,7 @@ import { Effect } from "effect"
 import type { RunId } from "../../src/Ids.ts"
 import { fold, statusOf } from "../../src/run/RunState.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
+import { mayEndWait } from "../../src/run/RunEvent.ts"
 import type { Append, CommitListener, Committed, Fence } from "../../services/RunJournal.ts"
 import type { Mutation } from "./Generation.ts"
 import type { ScheduledLoop } from "../../layers/runtime/loop/LoopScheduler.ts"
@@ -105,8 +106,9 @@ const sleepy: NonNullable<Mutation["scheduling"]> = Effect.fnUntraced(function* 
 
 /** The same with members of its own: those of a class are not spread. */
 const copied = (committed: Committed): Committed => {
-  const { count, from, isEnd, run, size } = committed
-  return { count, from, isEnd, run, size, entries: () => committed.entries() }
+  const { count, from, isEnd, mayEndWait: mayEnd, run, size } = committed
+  const entries = () => committed.entries()
+  return { count, from, isEnd, mayEndWait: mayEnd, run, size, entries }
 }
 
 /** What watchers are told of an append is what the mutant makes of it. */
@@ -131,10 +133,13 @@ const hasty: Mutation = {
           const { events, fence, run } = append
           const from = fence.length
           const entries = events.map((event, i) => ({ seq: from + i, at: world.now, event }))
-          const isEnd = events.at(-1)?._tag === "RunEnded"
+          const kinds = {
+            isEnd: events.at(-1)?._tag === "RunEnded",
+            mayEndWait: events.some(({ _tag }) => mayEndWait(_tag))
+          }
+          const committed = { run, from, count: events.length, ...kinds, size: 0 }
           for (const { accepts, onCommitted } of listeners) {
-            if (!accepts(run)) continue
-            onCommitted({ run, from, count: events.length, isEnd, size: 0, entries: () => entries })
+            if (accepts(run)) onCommitted({ ...committed, entries: () => entries })
           }
           return inner.append(append)
         })

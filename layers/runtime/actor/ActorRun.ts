@@ -163,7 +163,8 @@ export const loadClaimed = Effect.fnUntraced(function* (
 /** The entries that a claim brought. Their texts are in the run's state too, so that they count for nothing here. */
 const claimedEntries = (run: RunId, { entries }: Claim): Committed => {
   const { length } = entries
-  return { run, from: 0, count: length, isEnd: false, size: 0, entries: () => entries }
+  const given = { run, from: 0, count: length, isEnd: false, mayEndWait: false, size: 0 }
+  return { ...given, entries: () => entries }
 }
 
 /** Tells the feed of entries that were committed with the task, before anybody could follow the run. */

@@ -87,13 +87,14 @@ export const withDecodedArguments = (
   const openFeed = Effect.fnUntraced(function* (
     conversation: ConversationId,
     after: Cursor,
-    by: Principal
+    by: Principal,
+    isPatient?: boolean
   ) {
     const id = yield* Entries.conversationId(conversation, "conversation")
     const from = yield* Entries.cursor(after, "after")
     const who = yield* Entries.entitled(by, "follow")
     yield* failIfNotBegunBy(services, who, "follow", id)
-    return yield* runtime.openFeed(id, from, who)
+    return yield* runtime.openFeed(id, from, who, isPatient === true)
   })
   return AgentRuntime.of({
     send: Effect.fnUntraced(function* (message, by) {

@@ -16,7 +16,7 @@ import type { Cursor, FeedItem } from "../../../services/AgentRuntime.ts"
 import type { JournalError, RunJournal } from "../../../services/RunJournal.ts"
 import { StoreError } from "../../../services/StoreError.ts"
 import type { TaskStore } from "../../../services/TaskStore.ts"
-import type { EventItem } from "../loop/CommittedQueue.ts"
+import type { EventItem, Position } from "../loop/CommittedQueue.ts"
 import type { Watcher } from "../loop/Feed.ts"
 
 export interface Services {
@@ -173,6 +173,11 @@ export class JournalTail {
     return { ordinal: this.#ordinal, seq: this.#seq }
   }
 
+  /** Whether the next entry is one that this process has committed, and waits to be taken. */
+  get hasCommitted(): boolean {
+    return this.#watched.watcher.committed.canTake(this.#position)
+  }
+
   isStale(piece: Piece): boolean {
     return this.#progress.has(piece)
   }
@@ -186,17 +191,17 @@ export class JournalTail {
     if (whole !== undefined) return whole
     if (isUnknown || this.#isUnread) return JournalTail.#read(this)
     const { committed } = this.#watched.watcher
-    const { entries, isBehind, isMore } = committed.take({
-      ordinal: this.#ordinal,
-      seq: this.#seq,
-      isEnded: this.#isEnded
-    })
+    const { entries, isBehind, isMore } = committed.take(this.#position)
     if (entries.length === 0 && (isBehind || (this.#isEnded && !this.#isListed))) {
       return JournalTail.#read(this)
     }
     this.#isUnread = isBehind
     for (const taken of entries) this.#advanceTo(taken)
     return { items: entries, isLast: true, isMoreDue: isMore || isBehind }
+  }
+
+  get #position(): Position {
+    return { ordinal: this.#ordinal, seq: this.#seq, isEnded: this.#isEnded }
   }
 
   /** All entries of the run that the tail begins with, where that is at work here and short. */

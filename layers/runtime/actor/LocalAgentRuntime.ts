@@ -68,7 +68,8 @@ const make = Effect.gen(function* () {
       interrupt,
       settle,
       placeOf: (run, tenant) => table.placeOf(run, tenant),
-      openFeed: (conversation, after, { tenant }) => openFeed(watched, tenant, conversation, after),
+      openFeed: (conversation, after, { tenant }, isPatient) =>
+        openFeed(watched, tenant, conversation, after, isPatient),
       actors: (limit, tenant) => Effect.sync(() => table.list(limit, tenant))
     }
   )

@@ -37,6 +37,7 @@ class FeedReader extends Deadline implements OpenFeed<Failure> {
   readonly #services: Services
   readonly #watcher: Watcher
   readonly #tail: JournalTail
+  readonly isPatient: boolean
   #isPending = true
   /** The journal may have what the feed knows nothing of. */
   #isUnknown = true
@@ -45,9 +46,16 @@ class FeedReader extends Deadline implements OpenFeed<Failure> {
   #since = 0
   #callback: (() => void) | undefined
 
-  constructor(services: Services, tenant: Tenant, conversation: ConversationId, after: Cursor) {
+  constructor(
+    services: Services,
+    tenant: Tenant,
+    conversation: ConversationId,
+    after: Cursor,
+    isPatient: boolean
+  ) {
     super()
     this.#services = services
+    this.isPatient = isPatient
     this.#watcher = services.feed.watch(tenant, conversation, this)
     this.#tail = new JournalTail(services, { tenant, conversation, after, watcher: this.#watcher })
   }
@@ -72,7 +80,8 @@ class FeedReader extends Deadline implements OpenFeed<Failure> {
     const { deadlines, watch_ms } = this.#services
     const left = this.#since + watch_ms - deadlines.now()
     if (left > 0) deadlines.arm(this, left)
-    else this.wake(true)
+    // What a patient watcher was not woken for shows that its run is at work here.
+    else this.wake(!this.#tail.hasCommitted)
   }
 
   close(): void {
@@ -148,12 +157,13 @@ export const openFeed = (
   services: Services,
   tenant: Tenant,
   conversation: ConversationId,
-  after: Cursor
+  after: Cursor,
+  isPatient = false
 ): Effect.Effect<OpenFeed<Failure>, never, Scope.Scope> =>
   Effect.flatMap(Effect.scope, (scope) =>
     Effect.uninterruptible(
       Effect.suspend(() => {
-        const reader = new FeedReader(services, tenant, conversation, after)
+        const reader = new FeedReader(services, tenant, conversation, after, isPatient)
         return Effect.as(
           Scope.addFinalizerExit(scope, () => {
             reader.close()

@@ -20,6 +20,8 @@ const entry_units = 500
 const runs_max = 256
 /** Entries that are taken at once: few, because each may hold a result of several megabytes. */
 const taken_max = 16
+/** From so many UTF-16 units on, or from `taken_max` entries on, what waits is to be taken. */
+const pressing_units = 100_000
 
 /** Where a watcher is: the last entry that it got, and whether that ended its run. */
 export interface Position {
@@ -123,6 +125,18 @@ export class CommittedQueue {
     }
     const isBehind = this.#isBehind(current, next)
     return { entries: entries === no_entries ? [] : entries, isMore: false, isBehind }
+  }
+
+  /** So much waits that it is to be taken, long before anything is dropped. */
+  get isPressing(): boolean {
+    return this.#entries >= taken_max || this.#units >= pressing_units
+  }
+
+  /** Whether the entry directly after the position waits here. */
+  canTake({ isEnded, ordinal, seq }: Position): boolean {
+    const run = this.#runs.get(isEnded ? ordinal + 1 : ordinal)
+    const next = isEnded ? 0 : seq + 1
+    return run?.appends.some((each) => each.from <= next && next < endOf(each)) === true
   }
 
   /** What waits is dropped, and the journal is read in its place. */

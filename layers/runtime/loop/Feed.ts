@@ -39,6 +39,11 @@ const followed_max = 1_024
 
 /** Woken when there is something to look at. `isUnknown`: the journal may have what the watcher's queue knows nothing of. */
 export interface WakeWatcher {
+  /**
+   * It waits for the outcome of a run: it is not woken at entries that cannot end the wait until 16 of them wait, and is given no
+   * pieces of turns in progress.
+   */
+  readonly isPatient?: boolean
   wake(isUnknown: boolean): void
 }
 
@@ -118,8 +123,8 @@ class ChannelWatcher {
     quota: BufferQuota
   ) {
     this.#channel = channel
-    this.#waiting = channel.inProgress
     this.#reader = reader
+    this.#waiting = this.#isPatient ? [] : channel.inProgress
     this.committed = committed
     this.#tenant = tenant
     this.#quota = quota
@@ -129,9 +134,19 @@ class ChannelWatcher {
     this.#reader.wake(isUnknown)
   }
 
+  get #isPatient(): boolean {
+    return this.#reader.isPatient === true
+  }
+
   push(piece: Delta | Output): void {
+    if (this.#isPatient) return
     this.#hold(piece)
     this.wake(false)
+  }
+
+  pushCommitted(ordinal: number, committed: Committed): void {
+    this.committed.push(ordinal, committed)
+    if (!this.#isPatient || committed.mayEndWait || this.committed.isPressing) this.wake(false)
   }
 
   take(): ReadonlyArray<Delta | Output> {
@@ -336,10 +351,7 @@ export class Feed {
     const followed = this.#followed.get(committed.run)
     if (followed === undefined) return
     const { channel, ordinal } = followed
-    for (const watcher of channel.watchers) {
-      watcher.committed.push(ordinal, committed)
-      watcher.wake(false)
-    }
+    for (const watcher of channel.watchers) watcher.pushCommitted(ordinal, committed)
     // Not sooner: who has read the end in the journal may be ahead of what others are given here.
     if (committed.isEnd) this.#unfollow(channel, committed.run)
   }

@@ -7,6 +7,7 @@ import type { Scope } from "effect"
 import type { Claim, CommitListener } from "../../../services/RunJournal.ts"
 import type { RunId } from "../../../src/Ids.ts"
 import type { JournalEntry } from "../../../src/run/RunEvent.ts"
+import { mayEndWait } from "../../../src/run/RunEvent.ts"
 import type { EncodedAppend } from "./AppendStatement.ts"
 import { eventIn } from "./RunRows.ts"
 import { listenIn } from "../../../src/Listeners.ts"
@@ -47,6 +48,7 @@ export class CommitListeners {
         from,
         count: events.length,
         isEnd: events.at(-1)?.type === "RunEnded",
+        mayEndWait: events.some(({ type }) => mayEndWait(type)),
         size: events.reduce((size, { payload }) => size + payload.length, 0),
         entries: () => (entries ??= decoded(stored))
       })
@@ -64,7 +66,7 @@ export class CommitListeners {
     if (last === undefined) return
     for (const listener of this.#listeners) {
       if (!listener.accepts(run)) continue
-      const entry = { run, from: last.seq, count: 1, isEnd: false, size: 0 }
+      const entry = { run, from: last.seq, count: 1, isEnd: false, mayEndWait: false, size: 0 }
       listener.onCommitted({ ...entry, entries: () => [last] })
     }
   }
