@@ -40,8 +40,8 @@ export class ApprovalRecords extends Context.Service<
     /** Oldest first. */
     list(query: ApprovalQuery): Effect.Effect<ReadonlyArray<Approval>, StoreError>
     /**
-     * Pending records, as they are stored, that have expired at `now` (ms since 1970); at most `limit`. Tenants take turns, each with its oldest
-     * record.
+     * Pending records, as they are stored, that have expired at `now` (ms since 1970); at most `limit`. Tenants take turns, each
+     * with its oldest record.
      */
     overdue(now: number, limit: number): Effect.Effect<ReadonlyArray<Approval>, StoreError>
   }

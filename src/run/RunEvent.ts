@@ -369,17 +369,6 @@ export type MemoryRecalled = typeof MemoryRecalled.Type
 export type HandedOff = typeof HandedOff.Type
 export type ApprovalRequested = typeof ApprovalRequested.Type
 export type ClientRequested = typeof ClientRequested.Type
-/** Events that may be what somebody waits for who waits for the outcome of a run: its end, a question, an unknown outcome. */
-const outcomes: ReadonlySet<string> = new Set<RunEvent["_tag"]>([
-  "ApprovalRequested",
-  "CallUnknown",
-  "ClientRequested",
-  "RunEnded"
-])
-
-/** Whether an event of this tag may end a wait for the outcome of its run. */
-export const mayEndWait = (tag: string): boolean => outcomes.has(tag)
-
 /** What a run waits for a person with. */
 export type Question = ApprovalRequested | ClientRequested
 export type ApprovalDecided = typeof ApprovalDecided.Type
@@ -394,6 +383,17 @@ export interface JournalEntry {
   readonly at: number
   readonly event: RunEvent
 }
+
+/** Events that may be what somebody waits for who waits for the outcome of a run: its end, a question, an unknown outcome. */
+const outcomes: ReadonlySet<string> = new Set<RunEvent["_tag"]>([
+  "ApprovalRequested",
+  "CallUnknown",
+  "ClientRequested",
+  "RunEnded"
+])
+
+/** Whether an event of this tag may end a wait for the outcome of its run. */
+export const mayEndWait = (tag: string): boolean => outcomes.has(tag)
 
 /** The stored name of the error class of a settled call, or null on success. */
 export const errorClassOf = (outcome: Outcome): ToolErrorClass | null => {
