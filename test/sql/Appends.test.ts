@@ -33,6 +33,31 @@ const assertWhole = Effect.fnUntraced(function* (run: RunId) {
 })
 
 const concurrent = (it: Vitest.MethodsNonLive<Needs>) => {
+  it.effect("the answers of runs of one conversation that end at once have a place each", () =>
+    Effect.gen(function* () {
+      const journal = yield* RunJournal
+      const sql = yield* SqlClient.SqlClient
+      const { address, conversation, tenant } = Samples.newTask()
+      const of = { address, conversation, tenant }
+      const begun = yield* Effect.forEach([1, 2, 3, 4], () => Samples.begin(of))
+      // The first is written alone, and the others together.
+      yield* Effect.forEach(begun, ({ next }) => journal.append(next(Samples.runEnded())), all)
+      const rows = yield* sql.unsafe<{ readonly seq: number; readonly run_id: string }>(
+        `SELECT m.seq, m.run_id::text AS run_id FROM troupe.conversation_messages m
+         WHERE m.tenant = $1::text AND m.conversation = $2::text AND m.role = 'assistant' ORDER BY m.seq`,
+        [tenant, conversation]
+      )
+      assert.deepStrictEqual(
+        rows.map(({ seq }) => seq),
+        [4, 5, 6, 7]
+      )
+      assert.deepStrictEqual(
+        new Set(rows.map(({ run_id }) => run_id)),
+        new Set(begun.map(({ run }) => run))
+      )
+    })
+  )
+
   it.effect("64 runs that append at once keep every event once and in order", () =>
     Effect.gen(function* () {
       const journal = yield* RunJournal
