@@ -42,8 +42,12 @@ const concurrent = (it: Vitest.MethodsNonLive<Needs>) => {
       const begun = yield* Effect.forEach([1, 2, 3, 4], () => Samples.begin(of))
       // The first is written alone, and the others together.
       yield* Effect.forEach(begun, ({ next }) => journal.append(next(Samples.runEnded())), all)
-      const rows = yield* sql.unsafe<{ readonly seq: number; readonly run_id: string }>(
-        `SELECT m.seq, m.run_id::text AS run_id FROM troupe.conversation_messages m
+      const rows = yield* sql.unsafe<{
+        readonly seq: number
+        readonly run_id: string
+        readonly by: string
+      }>(
+        `SELECT m.seq, m.run_id::text AS run_id, m.xmin::text AS by FROM troupe.conversation_messages m
          WHERE m.tenant = $1::text AND m.conversation = $2::text AND m.role = 'assistant' ORDER BY m.seq`,
         [tenant, conversation]
       )
@@ -55,6 +59,8 @@ const concurrent = (it: Vitest.MethodsNonLive<Needs>) => {
         new Set(rows.map(({ run_id }) => run_id)),
         new Set(begun.map(({ run }) => run))
       )
+      // A batch that the database refuses is halved until each is alone.
+      assert.strictEqual(new Set(rows.map(({ by }) => by)).size, 2)
     })
   )
 
