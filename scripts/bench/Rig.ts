@@ -12,6 +12,7 @@ import { fold } from "../../src/run/RunState.ts"
 import { RunLimits } from "../../src/run/RunLimits.ts"
 import { govern } from "../../src/tool/GovernedTool.ts"
 import { AgentDirectory } from "../../services/AgentDirectory.ts"
+import { AgentMemory } from "../../services/AgentMemory.ts"
 import { ModelGateway } from "../../services/ModelGateway.ts"
 import type { Claim } from "../../services/RunJournal.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
@@ -20,6 +21,8 @@ import * as EphemeralRunJournal from "../../layers/ephemeral/EphemeralRunJournal
 import * as EphemeralStore from "../../layers/ephemeral/EphemeralStore.ts"
 import type { Script } from "../../layers/model/ScriptedModelGateway.ts"
 import * as ScriptedModelGateway from "../../layers/model/ScriptedModelGateway.ts"
+import type { ActorContext } from "../../layers/runtime/tool/CallHost.ts"
+import { ActorBase } from "../../layers/runtime/tool/CallHost.ts"
 import * as Deadlines from "../../layers/runtime/tool/Deadlines.ts"
 import { observeCalls } from "../../layers/runtime/desk/Observers.ts"
 import { makeFaultReporter } from "../../layers/runtime/tool/FaultReport.ts"
@@ -77,8 +80,14 @@ const uuid = (n: number): RunId =>
 /** Runs in a store of their own, claimed, and the loop to run them. */
 export interface Claimed {
   readonly claims: ReadonlyArray<Claim>
-  readonly run: (claim: Claim) => Effect.Effect<RunLoop.Finish, unknown>
+  readonly run: (claim: Claim) => Effect.Effect<RunLoop.Finish, unknown, AgentMemory>
 }
+
+/** What an actor's fiber is given, once for all runs of its conversation: what all actors have, and a memory of its own. */
+export const actorContext = (): ActorContext =>
+  Context.add(actor_base, AgentMemory, Context.get(no_memory, AgentMemory))
+
+const actor_base = Context.make(ActorBase, Context.empty())
 
 const claimed = Effect.fnUntraced(function* (
   runs: number,
@@ -123,21 +132,18 @@ const claimed = Effect.fnUntraced(function* (
   const found: Claimed = {
     claims,
     run: (claim) =>
-      Effect.provideContext(
-        RunLoop.run(
-          all,
-          {
-            run: claim.head.run_id,
-            state: fold(claim.entries.map((entry) => entry.event)),
-            worked_ms: 0,
-            last_append_at: undefined,
-            hasWaited: false
-          },
-          no_past,
-          makeWakeup(),
-          undefined
-        ),
-        no_memory
+      RunLoop.run(
+        all,
+        {
+          run: claim.head.run_id,
+          state: fold(claim.entries.map((entry) => entry.event)),
+          worked_ms: 0,
+          last_append_at: undefined,
+          hasWaited: false
+        },
+        no_past,
+        makeWakeup(),
+        undefined
       )
   }
   return found

@@ -42,7 +42,9 @@ const loopBatch = async (runs: number, steps: number, calls: number) => {
       return Effect.runPromise(rig.claimed(runs))
     },
     run: async (claimed: Rig.Claimed) => {
-      await Effect.runPromise(Effect.forEach(claimed.claims, claimed.run, { discard: true }))
+      // Runs of one conversation, one after the other, in the fiber of its actor.
+      const all = Effect.forEach(claimed.claims, claimed.run, { discard: true })
+      await Effect.runPromise(Effect.provideContext(all, Rig.actorContext()))
       if (rig.observed.calls !== runs * steps * calls) throw new Error("a call is missing")
       return runs * steps
     }
@@ -130,6 +132,6 @@ export const loopConcurrent = async (): Promise<Sample> => {
   const rig = await held(Rig.make((request) => slow(turnAt(request.step, steps_per_run))))
   return atOnce(async () => {
     const { claims, run } = await Effect.runPromise(rig.claimed(concurrent_runs))
-    return claims.map(run)
+    return claims.map((claim) => Effect.provideContext(run(claim), Rig.actorContext()))
   })
 }

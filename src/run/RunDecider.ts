@@ -31,7 +31,7 @@ import { questionOf } from "./RunState.ts"
 import { policyFailure, callSettled } from "./CallRefusal.ts"
 import { turnFailed, turnFinished, wantsTurn } from "./TurnDecision.ts"
 import { mayCompact } from "./RunCompaction.ts"
-import { callOf, frameOf } from "./RunLookup.ts"
+import { findCall, callOf, frameOf } from "./RunLookup.ts"
 
 /** A model's finished turn, before its frame and step are added. */
 export type Turn = Omit<ModelTurned, "_tag" | "frame" | "step" | "files" | "given"> & {
@@ -109,7 +109,7 @@ const none: ReadonlyArray<RunEvent> = []
  */
 const startable = (state: RunState, id: CallId): CallState | undefined => {
   if (state.ended !== undefined || state.stopping !== undefined) return undefined
-  const call = state.calls.get(id)
+  const call = findCall(state, id)
   return call !== undefined && canStart(state, call.phase) ? call : undefined
 }
 
@@ -320,7 +320,7 @@ const finished = (
   state: RunState,
   { reconciled, settled: result }: Extract<RunInput, { _tag: "Finished" }>
 ): ReadonlyArray<RunEvent> => {
-  const call = state.calls.get(result.call)
+  const call = findCall(state, result.call)
   if (call === undefined) return none
   const { phase } = call
   switch (phase._tag) {

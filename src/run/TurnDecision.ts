@@ -11,7 +11,7 @@ import { isCompleteFinish, unusableTurnOf, withheldResult } from "./IncompleteTu
 import { breachOf, callsMax, callsUsed, isAnswering, lastStep } from "./RunBreach.ts"
 import type { ModelTurned, Outcome, ProposedCall, RunEvent } from "./RunEvent.ts"
 import { isEmptyTurn } from "./RunGuard.ts"
-import { frameOf } from "./RunLookup.ts"
+import { findFrame, frameOf } from "./RunLookup.ts"
 import type { RunState } from "./RunState.ts"
 
 const none: ReadonlyArray<RunEvent> = []
@@ -121,7 +121,7 @@ export const turnFailed = (
 /** Does the frame wait for exactly this turn, and does `steps_max` leave one? */
 export const wantsTurn = (state: RunState, id: FrameId, step: number): boolean => {
   if (state.ended !== undefined || state.stopping !== undefined) return false
-  const frame = state.frames.get(id)
+  const frame = findFrame(state, id)
   return (
     frame !== undefined &&
     state.openFrames.includes(frame) &&

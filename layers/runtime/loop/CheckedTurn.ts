@@ -36,8 +36,12 @@ export const checkedTurn = (
   const budget: CopyBudget = { values: 0, units: given.text.length }
   const calls = given.calls.map((call) => copiedCall(call, budget))
   if (!isPlain(given)) return decoded(given, { _tag: "ModelTurned", frame, step, calls })
-  // The spread comes first: a literal that begins with one is copied at once, any other member by member (bench row `step`).
-  const turned: ModelTurned = { ...given, _tag: "ModelTurned", frame, step, calls }
+  const { finish, text, usage } = given
+  // Literals without a spread, whose members are all in the object itself (bench row `step`).
+  const turned: ModelTurned =
+    usage === undefined
+      ? { _tag: "ModelTurned", frame, step, text, calls, finish }
+      : { _tag: "ModelTurned", frame, step, text, calls, finish, usage }
   return isTooLarge(turned, budget.units) ? too_large : turned
 }
 
@@ -59,7 +63,7 @@ const isTooLarge = (turned: ModelTurned, units: number): boolean =>
 
 const isTurn = ({ calls, finish, text, usage }: GatewayTurn): boolean =>
   typeof text === "string" &&
-  finishes.has(finish) &&
+  (finish === "tool_calls" || finishes.has(finish)) &&
   Array.isArray(calls) &&
   calls.every(({ model_id, name }) => typeof model_id === "string" && typeof name === "string") &&
   (usage === undefined || Object.values(usage).every(Number.isSafeInteger))
@@ -83,9 +87,12 @@ const copiedCall = (call: ProposedCall, budget: CopyBudget): ProposedCall => {
   budget.values = bounds_default.values_max
   budget.units += name.length + model_id.length + (malformed === undefined ? 0 : malformed.length)
   const args = copyWithin(call.arguments, bounds_default.depth_max, budget)
-  return args === undefined
-    ? { ...call, arguments: null, malformed: malformed ?? beyond_bounds }
-    : { ...call, arguments: args }
+  if (args === undefined) {
+    return { model_id, name, arguments: null, malformed: malformed ?? beyond_bounds }
+  }
+  return malformed === undefined
+    ? { model_id, name, arguments: args }
+    : { model_id, name, arguments: args, malformed }
 }
 
 /** In the place of the text that was no JSON, for the model. */

@@ -53,9 +53,6 @@ export class ModelTurn implements CompactionSubject, TimedWork<Turn, ModelError>
   /** What the provider may run by itself. */
   offered: ReadonlyArray<ProviderTool> = none_offered
   effect: Effect.Effect<Turn, ModelError> = Effect.never
-  /** The gateway bounds its own time. */
-  readonly timeout_ms = 0
-
   constructor(
     services: ModelTurn["services"],
     work: CallModel,
@@ -72,6 +69,11 @@ export class ModelTurn implements CompactionSubject, TimedWork<Turn, ModelError>
     this.frame = frame
     this.agent = agent
     this.meter = meter
+  }
+
+  /** The gateway bounds its own time. */
+  get timeout_ms(): number {
+    return 0
   }
 
   inputOfExit(exit: Exit.Exit<Turn, ModelError>): RunInput {
@@ -156,7 +158,7 @@ const beginWith = (turn: ModelTurn, inputs?: Effect.Effect<TurnInputs>): Started
           ...(turn.offered === none_offered ? undefined : { provider_tools: turn.offered }),
           ...(asked === undefined ? undefined : { answer_schema: asked })
         }
-  const sink = (delta: ModelDelta) => services.delta(run, work.frame, step, delta)
+  const sink = sinkOf(turn)
   const { files } = services
   const effect =
     files !== undefined && meter.hasFiles(state, frame)
@@ -180,6 +182,11 @@ const modelEffect = (
 }
 
 // Functions of their own: what their closures need would be allocated for each turn, also where there is neither (bench row `step`).
+
+const sinkOf =
+  ({ run, services, work }: ModelTurn) =>
+  (delta: ModelDelta): void =>
+    services.delta(run, work.frame, work.step, delta)
 
 const withFiles = (
   { services, state }: ModelTurn,

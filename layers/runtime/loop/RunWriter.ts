@@ -85,6 +85,7 @@ export class RunWriter {
   #fence: Fence
   /** What is decided and not durable. There is one append at a time. */
   #inputs: ReadonlyArray<RunInput> = no_items
+  #laterInputs: ReadonlyArray<RunInput> = no_items
   #events: ReadonlyArray<RunEvent> = no_items
   /** Refusals since the run last became longer. */
   #stuck = 0
@@ -123,9 +124,10 @@ export class RunWriter {
     const events = this.#decided(inputs)
     if (this.#events.length === 0) {
       this.#inputs = inputs
+      this.#laterInputs = no_items
       this.#events = events
     } else {
-      this.#inputs = both(this.#inputs, inputs)
+      this.#laterInputs = this.#laterInputs === no_items ? inputs : this.#laterInputs.concat(inputs)
       this.#events = both(this.#events, events)
     }
   }
@@ -255,7 +257,7 @@ export class RunWriter {
   // Generator functions are static, because one made for each run costs more than what it does (bench row `step`).
 
   static readonly #appendAnew = Effect.fnUntraced(function* (self: RunWriter, refused: Refusal) {
-    const inputs = self.#inputs
+    const inputs = self.#inputs.concat(self.#laterInputs)
     let cause: Refusal | undefined = refused
     for (let tries = 1; cause !== undefined; tries++) {
       yield* RunWriter.#recover(self, cause, tries)

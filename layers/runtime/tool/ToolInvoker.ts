@@ -161,7 +161,7 @@ const startIfPermitted = (
   start: () => StartedWork
 ): StartedWork => {
   const { id, phase } = host.call()
-  if (tool.precondition === undefined || phase._tag === "Dispatched") return start()
+  if (phase._tag === "Dispatched") return start()
   return {
     effect: Effect.flatMap(body.refusal({ host, call: id, tool, args }), (refused) =>
       refused === undefined ? body.run(start()) : Effect.succeed(refused)
@@ -183,10 +183,15 @@ const startsOf = (services: Services, body: ToolBody.ToolBody) => {
       : needsApproval
         ? { effect: startOrRequest(host, gate, args) }
         : gate.start(host, host.call().id, args)
-  return (host: CallHost, gate: ToolGate, args: unknown, needsApproval: boolean) =>
+  const startChecked = (host: CallHost, gate: ToolGate, args: unknown, needsApproval: boolean) =>
     startIfPermitted(body, host, gate.tool, args, () =>
       startPermitted(host, gate, args, needsApproval)
     )
+  // A tool without a precondition has no closure made for its call (bench row `step`).
+  return (host: CallHost, gate: ToolGate, args: unknown, needsApproval: boolean) =>
+    gate.tool.precondition === undefined
+      ? startPermitted(host, gate, args, needsApproval)
+      : startChecked(host, gate, args, needsApproval)
 }
 
 export const make = (services: Services): ToolInvoker => {
@@ -202,6 +207,14 @@ export const make = (services: Services): ToolInvoker => {
     body,
     agentOf: services.agentOf ?? (() => undefined)
   })
+
+  const startIdentified = (
+    host: CallHost,
+    gate: ToolGate,
+    identity: string,
+    args: unknown,
+    needsApproval: boolean
+  ) => startOnce(host, gate.tool, identity, () => startBody(host, gate, args, needsApproval))
 
   const begin = (host: CallHost): StartedWork => {
     const { arguments: given, id, phase, proposed } = host.call()
@@ -233,7 +246,7 @@ export const make = (services: Services): ToolInvoker => {
     const identity = callIdentityOf(tool, host.call())
     return identity === undefined
       ? startBody(host, gate, args.value, needsApproval)
-      : startOnce(host, tool, identity, () => startBody(host, gate, args.value, needsApproval))
+      : startIdentified(host, gate, identity, args.value, needsApproval)
   }
 
   return {
