@@ -23,6 +23,7 @@ const scripts = [
   "test/process/counter.ts",
   "test/process/hoarder.ts",
   "test/process/host.ts",
+  "test/process/slowstop.ts",
   "test/process/talker.ts",
   "test/process/toolworker.ts",
   "test/process/worker.ts",
