@@ -322,6 +322,8 @@ const description = `Runs an operations agent with its HTTP API, until it is sto
   TROUPE_PORT              the port of its HTTP API (${Environment.port_default}); 0 takes a free one
   TROUPE_HOST              the interface that it listens on (127.0.0.1); 0.0.0.0 for all
   TROUPE_DATABASE_URL      a PostgreSQL server, instead of a database in the directory
+  TROUPE_LOG_LEVEL         debug, info, warn or error: the lowest level of the log on stderr (info)
+  TROUPE_LOG_FORMAT        logfmt or json (logfmt)
   TROUPE_MODEL             a model's name; without one a script plays the model's part
   TROUPE_MODEL_PROVIDER    openai, anthropic, google, ... (layers/model/README.md)
   TROUPE_MODEL_BASE_URL    the address of an endpoint that is compatible with OpenAI's
@@ -337,6 +339,15 @@ const chosenMain = (flags: Flags) => {
   return Effect.fail(new Refused({ message }))
 }
 
+/** With the log that the environment asks for. */
+const withLog = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+  Effect.flatMap(Environment.readLogSettings, ({ format, level }) =>
+    effect.pipe(
+      Effect.provide(LogLines.layer(format)),
+      Effect.provideService(References.MinimumLogLevel, level)
+    )
+  )
+
 const program = (flags: Flags): Effect.Effect<void> =>
   Effect.scoped(
     Effect.andThen(
@@ -344,6 +355,7 @@ const program = (flags: Flags): Effect.Effect<void> =>
       Effect.suspend((): Effect.Effect<never, unknown, Scope.Scope> => chosenMain(flags))
     )
   ).pipe(
+    withLog,
     Effect.catchCause((cause) =>
       Cause.hasInterruptsOnly(cause)
         ? Effect.interrupt
@@ -351,9 +363,7 @@ const program = (flags: Flags): Effect.Effect<void> =>
             process.stderr.write(`\n  Troupe did not start: ${explained(cause)}\n`)
             process.exitCode = 1
           })
-    ),
-    Effect.provide(LogLines.layer),
-    Effect.provideService(References.MinimumLogLevel, "Info")
+    )
   )
 
 const flags = {

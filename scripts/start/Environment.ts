@@ -18,6 +18,7 @@ import { Migrator } from "effect/sql"
 import type { SqlError } from "effect/sql"
 import { isSecretName } from "../../src/error/SecretNames.ts"
 import { data_default } from "../chat/ChatCommand.ts"
+import type { LogFormat } from "./LogLines.ts"
 
 /** A variable of the environment cannot be used. The message is for whoever set it. */
 export class Unusable extends Schema.TaggedError<Unusable>()("Unusable", {
@@ -73,6 +74,35 @@ const hostOf = (text: string): Effect.Effect<string, Unusable> =>
           reason: "it is no name or address of an interface, such as 0.0.0.0"
         })
       )
+
+const levels = { debug: "Debug", info: "Info", warn: "Warn", error: "Error" } as const
+
+export interface LogSettings {
+  readonly format: LogFormat
+  /** Entries of lower levels are left out. */
+  readonly level: (typeof levels)[keyof typeof levels]
+}
+
+const oneOf = <Name extends string>(
+  variable: string,
+  text: string,
+  names: ReadonlyArray<Name>
+): Effect.Effect<Name, Unusable> => {
+  const found = names.find((name) => name === text.toLowerCase())
+  return found === undefined
+    ? Effect.fail(new Unusable({ variable, reason: `it is none of ${names.join(", ")}` }))
+    : Effect.succeed(found)
+}
+
+/** Fails with Unusable at the first variable that cannot be used. */
+export const readLogSettings: Effect.Effect<LogSettings, Unusable> = Effect.gen(function* () {
+  const level = (yield* textOf("TROUPE_LOG_LEVEL")) ?? "info"
+  const format = (yield* textOf("TROUPE_LOG_FORMAT")) ?? "logfmt"
+  return {
+    format: yield* oneOf("TROUPE_LOG_FORMAT", format, ["logfmt", "json"]),
+    level: levels[yield* oneOf("TROUPE_LOG_LEVEL", level, ["debug", "info", "warn", "error"])]
+  }
+})
 
 /** The address for clients on this machine, of a server that listens at this one: of all interfaces the loopback. */
 export const reachableUrl = (listens: string): string =>

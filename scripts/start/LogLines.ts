@@ -1,28 +1,66 @@
 /**
- * The log of a service: one line for each entry, on stderr, with its time, and without control characters.
+ * The log of a service: one line for each entry, on stderr, with its time, and without control characters. It is logfmt, or JSON
+ * with the same names.
  */
-import { Logger } from "effect"
+import { Cause, Logger } from "effect"
 import type { Layer } from "effect"
 import { logText } from "../../src/LogText.ts"
+
+export type LogFormat = "logfmt" | "json"
 
 const isRecord = (part: unknown): part is Readonly<Record<string, unknown>> =>
   typeof part === "object" && part !== null && Object.getPrototypeOf(part) === Object.prototype
 
+const valueOf = (value: unknown): string =>
+  typeof value === "string" ? value : (JSON.stringify(value) ?? String(value))
+
 const valueText = (value: unknown): string => {
-  const text = typeof value === "string" ? value : (JSON.stringify(value) ?? String(value))
+  const text = valueOf(value)
   return /[\s="]/.test(text) ? JSON.stringify(text) : text
+}
+
+/** The parts of a message that are no objects, and the members of those that are. */
+const partsOf = (message: unknown) => {
+  const parts: ReadonlyArray<unknown> = Array.isArray(message) ? message : [message]
+  return {
+    message: parts.filter((part) => !isRecord(part)),
+    members: parts.filter(isRecord).flatMap((part) => Object.entries(part))
+  }
 }
 
 /** Members of an object beside the message are pairs of their own: of two pairs `message`, a reader of logfmt keeps one. */
 export const line: Logger.Logger<unknown, string> = Logger.make((entry) => {
-  const parts: ReadonlyArray<unknown> = Array.isArray(entry.message)
-    ? entry.message
-    : [entry.message]
-  const message = parts.filter((part) => !isRecord(part))
-  const pairs = parts
-    .filter(isRecord)
-    .flatMap((part) => Object.entries(part).map(([name, value]) => `${name}=${valueText(value)}`))
+  const { members, message } = partsOf(entry.message)
+  const pairs = members.map(([name, value]) => `${name}=${valueText(value)}`)
   return logText([Logger.formatLogFmt.log({ ...entry, message }), ...pairs].join(" "))
 })
 
-export const layer: Layer.Layer<never> = Logger.layer([Logger.withConsoleError(line)])
+/** Members of every line. An annotation of such a name has an underscore behind it. */
+const own_names: ReadonlySet<string> = new Set(["timestamp", "level", "fiber", "message", "cause"])
+
+/** The time as ISO 8601, and annotations and members of objects beside the message, in one flat object. */
+export const json_line: Logger.Logger<unknown, string> = Logger.make((entry) => {
+  const { members, message } = partsOf(entry.message)
+  const { annotations, fiberId, level, timestamp } = Logger.formatStructured.log(entry)
+  const about = [...Object.entries(annotations), ...members].map(
+    ([name, value]) => [own_names.has(name) ? `${name}_` : name, value] as const
+  )
+  return logText(
+    JSON.stringify({
+      timestamp,
+      level,
+      fiber: fiberId,
+      message: message.map(valueOf).join(" "),
+      ...(entry.cause.reasons.length === 0 ? undefined : { cause: Cause.pretty(entry.cause) }),
+      ...Object.fromEntries(about)
+    })
+  )
+})
+
+const lines: Readonly<Record<LogFormat, Logger.Logger<unknown, string>>> = {
+  logfmt: line,
+  json: json_line
+}
+
+export const layer = (format: LogFormat): Layer.Layer<never> =>
+  Logger.layer([Logger.withConsoleError(lines[format])])

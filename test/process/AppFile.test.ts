@@ -18,14 +18,15 @@ const dataOf = Effect.gen(function* () {
   return data
 })
 
-const started = (args: ReadonlyArray<string>, data: string) =>
+const started = (args: ReadonlyArray<string>, data: string, env: NodeJS.ProcessEnv = {}) =>
   Children.start("scripts/start.ts", args, {
     TROUPE_MODEL: "",
     TROUPE_MODEL_PROVIDER: undefined,
     TROUPE_MODEL_BASE_URL: "",
     TROUPE_DATABASE_URL: undefined,
     TROUPE_DATA: data,
-    TROUPE_PORT: "0"
+    TROUPE_PORT: "0",
+    ...env
   })
 
 const asked = (data: string, path: string, json?: object) =>
@@ -79,6 +80,25 @@ it.live("a module's agents are served, and a question of theirs outlives the pro
     assert.match(second.text(), /^timestamp=\S+ level=INFO .*message=tool_call tool_name=refund /m)
     yield* second.signal("SIGTERM")
     assert.strictEqual((yield* second.ended).code, 143)
+  })
+)
+
+it.live("a service logs as the environment says", () =>
+  Effect.gen(function* () {
+    const log = { TROUPE_LOG_FORMAT: "json", TROUPE_LOG_LEVEL: "error" }
+    const home = yield* Homes.temporary
+    const file = join(home, "app.mjs")
+    writeFileSync(
+      file,
+      `import { Effect, Layer } from "effect"
+       const says = Effect.andThen(Effect.logWarning("only a warning"), Effect.logError("in earnest"))
+       export const agents = [{ name: "a", instructions: "" }]
+       export const model = Layer.unwrap(Effect.andThen(says, Effect.never))`
+    )
+    const child = yield* started(["--app", file], yield* dataOf, log)
+    yield* child.printed("in earnest")
+    assert.match(child.text(), /^\{"timestamp":.*"level":"ERROR",.*"message":"in earnest"/m)
+    assert.notInclude(child.text(), "only a warning")
   })
 )
 

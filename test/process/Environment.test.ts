@@ -44,6 +44,33 @@ describe("the environment of the main job", () => {
     })
   )
 
+  it.live("says the level and the form of the log, in any case", () =>
+    Effect.gen(function* () {
+      const log = (env: Record<string, string>) =>
+        Effect.provideService(
+          Environment.readLogSettings,
+          ConfigProvider.ConfigProvider,
+          ConfigProvider.fromEnv({ env })
+        )
+      assert.deepStrictEqual(yield* log({ TROUPE_LOG_LEVEL: " " }), {
+        format: "logfmt",
+        level: "Info"
+      })
+      assert.deepStrictEqual(yield* log({ TROUPE_LOG_LEVEL: "WARN", TROUPE_LOG_FORMAT: "json" }), {
+        format: "json",
+        level: "Warn"
+      })
+      assert.strictEqual(
+        (yield* Effect.flip(log({ TROUPE_LOG_LEVEL: "loud" }))).message,
+        "TROUPE_LOG_LEVEL cannot be used: it is none of debug, info, warn, error."
+      )
+      assert.include(
+        yield* launch({ TROUPE_LOG_FORMAT: "xml" }),
+        "TROUPE_LOG_FORMAT cannot be used: it is none of logfmt, json."
+      )
+    })
+  )
+
   it.live("names a malformed port, host or database address, and shows none of the values", () =>
     Effect.gen(function* () {
       for (const port of ["abc", "-1", "65536", "7717x", "1e3"]) {

@@ -1,5 +1,5 @@
 import { assert, it } from "@effect/vitest"
-import { Effect, Layer, Logger } from "effect"
+import { Cause, Effect, Layer, Logger } from "effect"
 import * as ToolCallTelemetry from "../../layers/telemetry/ToolCallTelemetry.ts"
 import * as LogLines from "../../scripts/start/LogLines.ts"
 import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
@@ -43,6 +43,39 @@ it.effect(
         lines[0]!,
         /^timestamp=\S+ level=WARN fiber=\S+ message="work waits" run_id=r agent=shop count=2 only="\[\\"a b\\"\]"$/
       )
+    }).pipe(Effect.provide(Logger.layer([logger])))
+  }
+)
+
+it.effect(
+  "a line of JSON is one flat object, where annotations do not take the place of its own members",
+  () => {
+    const lines: Array<string> = []
+    const logger = Logger.map(LogLines.json_line, (line) => void lines.push(line))
+    const about = { agent: "shop", count: 2, level: "high", only: ["a\u009bb"] }
+    return Effect.gen(function* () {
+      yield* Effect.annotateLogs(Effect.logWarning("work", "waits", about), {
+        run_id: "r",
+        message: "mine"
+      })
+      yield* Effect.logError("broke", Cause.fail(new Error("why\nso")))
+      assert.lengthOf(lines, 2)
+      assert.notMatch(lines.join(""), /[\u009b\n]/)
+      const [first, second] = lines.map((line) => JSON.parse(line) as Record<string, unknown>)
+      assert.match(String(first!["timestamp"]), /^\d{4}-\d\d-\d\dT[\d:.]+Z$/)
+      assert.match(String(first!["fiber"]), /^#?\d+$/)
+      assert.deepInclude(first, {
+        level: "WARN",
+        message: "work waits",
+        run_id: "r",
+        message_: "mine",
+        agent: "shop",
+        count: 2,
+        level_: "high",
+        only: ["a\u009bb"]
+      })
+      assert.deepInclude(second, { level: "ERROR", message: "broke" })
+      assert.include(String(second!["cause"]), "Error: why\nso")
     }).pipe(Effect.provide(Logger.layer([logger])))
   }
 )
