@@ -87,12 +87,9 @@ const copiedCall = (call: ProposedCall, budget: CopyBudget): ProposedCall => {
   budget.values = bounds_default.values_max
   budget.units += name.length + model_id.length + (malformed === undefined ? 0 : malformed.length)
   const args = copyWithin(call.arguments, bounds_default.depth_max, budget)
-  if (args === undefined) {
-    return { model_id, name, arguments: null, malformed: malformed ?? beyond_bounds }
-  }
-  return malformed === undefined
-    ? { model_id, name, arguments: args }
-    : { model_id, name, arguments: args, malformed }
+  return args === undefined
+    ? { ...call, arguments: null, malformed: malformed ?? beyond_bounds }
+    : { ...call, arguments: args }
 }
 
 /** In the place of the text that was no JSON, for the model. */
