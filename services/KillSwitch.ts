@@ -1,7 +1,8 @@
 /**
  * Switches that stop every tool at once: one per tenant, for its own operators, and one for the process, for the program
  * that runs it. While either is on, the gate refuses every call of the tenant's runs; handlers that already run continue,
- * and questions stay open. They apply to one process and are off when it starts.
+ * and questions stay open. A tenant's is stored: it holds in every process over the store, also after a restart, until it is
+ * turned off. That of the process is off when it starts.
  */
 import { Context } from "effect"
 import type { Effect } from "effect"
@@ -9,6 +10,7 @@ import type { NotEntitled } from "../src/approval/Approval.ts"
 import type { InvalidInput } from "../src/entry/InvalidInput.ts"
 import type { Tenant } from "../src/Ids.ts"
 import type { Principal } from "../src/Principal.ts"
+import type { StoreError } from "./StoreError.ts"
 
 export class KillSwitch extends Context.Service<
   KillSwitch,
@@ -18,8 +20,12 @@ export class KillSwitch extends Context.Service<
      * call.
      */
     isOn(tenant: Tenant): boolean
-    /** Turns the switch of the principal's own tenant on or off, at once; for operators. */
-    turn(on: boolean, by: Principal): Effect.Effect<void, InvalidInput | NotEntitled>
+    /**
+     * Turns the switch of the principal's own tenant on or off: here at once, and in the other processes over the store within 2 s;
+     * for operators. Fails with StoreError where it could not be stored: turned on, it holds in this process and is stored as soon
+     * as the store answers; turned off, it stays on.
+     */
+    turn(on: boolean, by: Principal): Effect.Effect<void, InvalidInput | NotEntitled | StoreError>
     /** Turns the switch of the process on or off, for all tenants. It takes no principal, so no HTTP endpoint may call it. */
     turnAll(on: boolean): Effect.Effect<void, InvalidInput>
   }

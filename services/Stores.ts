@@ -25,6 +25,7 @@ import type { RunList } from "./RunList.ts"
 import type { SubjectErasure } from "./SubjectErasure.ts"
 import type { TaskStore } from "./TaskStore.ts"
 import type { ToolQueue } from "./ToolQueue.ts"
+import type { ToolStops } from "./ToolStops.ts"
 import type { TriplePublisher } from "./TriplePublisher.ts"
 
 export type Stores =
@@ -51,4 +52,5 @@ export type Stores =
   | SubjectErasure
   | TaskStore
   | ToolQueue
+  | ToolStops
   | TriplePublisher

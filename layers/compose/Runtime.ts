@@ -34,6 +34,7 @@ import type { SubjectErasure } from "../../services/SubjectErasure.ts"
 import { TaskDispatch } from "../../services/TaskDispatch.ts"
 import type { StoreError } from "../../services/StoreError.ts"
 import type { TaskStore } from "../../services/TaskStore.ts"
+import type { ToolStops } from "../../services/ToolStops.ts"
 import { dispatched_topic } from "../../services/TaskStore.ts"
 import { ToolRegistry } from "../../services/ToolRegistry.ts"
 import * as CheckedProviderTools from "../runtime/desk/CheckedProviderTools.ts"
@@ -104,6 +105,7 @@ export type Foundation =
   | RunJournal
   | SubjectErasure
   | TaskStore
+  | ToolStops
 
 /** The payload of a dispatched task. */
 const decodeDispatched = Schema.decodeUnknownOption(Schema.Struct({ task_id: RunId }))

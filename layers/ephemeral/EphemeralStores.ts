@@ -24,6 +24,7 @@ import * as EphemeralSubjectErasure from "./EphemeralSubjectErasure.ts"
 import * as EphemeralRunList from "./EphemeralRunList.ts"
 import * as EphemeralTaskStore from "./EphemeralTaskStore.ts"
 import * as EphemeralToolQueue from "./EphemeralToolQueue.ts"
+import * as EphemeralToolStops from "./EphemeralToolStops.ts"
 import * as EphemeralToolStores from "./EphemeralToolStores.ts"
 
 export const layer: Layer.Layer<Stores | EphemeralStore.EphemeralStore> = Layer.mergeAll(
@@ -42,6 +43,7 @@ export const layer: Layer.Layer<Stores | EphemeralStore.EphemeralStore> = Layer.
   EphemeralOutboxReader.layer,
   EphemeralOutboxReplayer.layer,
   EphemeralToolQueue.layer,
+  EphemeralToolStops.layer,
   EphemeralToolStores.layer,
   EphemeralSubjectErasure.layer
 ).pipe(

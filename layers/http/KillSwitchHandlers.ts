@@ -10,7 +10,7 @@ import { KillSwitch } from "../../services/KillSwitch.ts"
 import type { Authentication, RequestBody, Validation } from "../../src/api/Boundary.ts"
 import { CurrentPrincipal } from "../../src/api/Boundary.ts"
 import { TroupeApi } from "../../src/api/TroupeApi.ts"
-import { forbidden } from "./Problems.ts"
+import { forbidden, problemOf } from "./Problems.ts"
 
 export const layer: Layer.Layer<
   HttpApiGroup.Service<"troupe", "killSwitch">,
@@ -26,8 +26,10 @@ export const layer: Layer.Layer<
       get: () => Effect.map(CurrentPrincipal, ({ tenant }) => ({ on: killSwitch.isOn(tenant) })),
       turn: Effect.fnUntraced(function* ({ payload }) {
         const by = yield* CurrentPrincipal
-        yield* Effect.mapError(killSwitch.turn(payload.on, by), () =>
-          forbidden("Only operators turn the switch.")
+        yield* Effect.mapError(killSwitch.turn(payload.on, by), (error) =>
+          error._tag === "StoreError"
+            ? problemOf(error)
+            : forbidden("Only operators turn the switch.")
         )
         return { on: killSwitch.isOn(by.tenant) }
       })

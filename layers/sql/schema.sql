@@ -641,6 +641,13 @@ CREATE INDEX tool_messages_over ON troupe.tool_messages USING btree (status, ove
 CREATE INDEX tool_messages_turn ON troupe.tool_messages USING btree (tool, tenant, due_at, place) WHERE (status = 0);
 CREATE POLICY of_tenant ON troupe.tool_messages FOR SELECT USING ((tenant = current_setting('troupe.tenant'::text, true)));
 
+CREATE TABLE troupe.tool_stops (
+  tenant text NOT NULL,
+  at bigint NOT NULL,
+  PRIMARY KEY (tenant)
+);
+CREATE POLICY of_tenant ON troupe.tool_stops FOR SELECT USING ((tenant = current_setting('troupe.tenant'::text, true)));
+
 CREATE TABLE troupe.tool_workers (
   worker text NOT NULL,
   provider text NOT NULL,

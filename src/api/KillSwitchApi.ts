@@ -18,7 +18,7 @@ const turn = HttpApiEndpoint.put("turn", "/v1/kill-switch", { payload: State, su
     OpenApi.annotations({
       summary: "Stop the tenant's tools, or let them run again",
       description:
-        "Holds at once for every call of the tenant's runs in this process that has not begun, until it is turned again or the process ends. Other tenants are not touched. `on` stays true while the process itself has stopped every tool."
+        "Holds for every call of the tenant's runs that has not begun: at once in the process that answers, within two seconds in the others, and after restarts, until it is turned again. Where the store is away the answer is 503: the process that answers has stopped the tools all the same. Other tenants are not touched. `on` stays true while the process itself has stopped every tool."
     })
   )
   .middleware(RequestBody)

@@ -23,6 +23,7 @@ import { runListTests } from "./RunList.contract.ts"
 import { subjectErasureTests } from "./SubjectErasure.contract.ts"
 import { taskStoreTests } from "./TaskStore.contract.ts"
 import { tenantsTests } from "./Tenants.contract.ts"
+import { toolStopsTests } from "./ToolStops.contract.ts"
 import { toolStoresTests } from "./ToolStores.contract.ts"
 
 export const storesContract = <R, E>(
@@ -49,6 +50,7 @@ export const storesContract = <R, E>(
     mcpPinsTests(it)
     outboxTests(it)
     deadLetterTests(it)
+    toolStopsTests(it)
     toolStoresTests(it)
     subjectErasureTests(it, options)
     if (options.isSmall !== true) erasedWordsTests(it)

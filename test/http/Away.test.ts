@@ -64,6 +64,7 @@ const routes = (
   ["/v1/runs?waiting=unknown", { as: "vera" }],
   [`/v1/runs/${run}`, { as: "vera" }],
   [`/v1/runs/${run}/events`, { as: "vera" }],
+  ["/v1/kill-switch", { as: "olga", method: "PUT", json: { on: false } }],
   ["/v1/approvals", { as: "vera" }],
   [`/v1/approvals/${approval}`, { as: "vera" }],
   [`/v1/approvals/${approval}/decision`, { as: "ada", json: { decision: "deny", reason } }],

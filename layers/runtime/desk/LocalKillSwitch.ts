@@ -1,24 +1,100 @@
 /**
- * Kill switches in this process: one for all tenants, and one for each.
+ * Kill switches as this process obeys them: one for all tenants, which is its own, and one for each tenant, which is stored. A
+ * tenant's switch holds here at once, and in the other processes over the store within two seconds.
  */
-import { Effect, Layer } from "effect"
+import { Clock, Effect, Layer } from "effect"
 import * as Entries from "../../../src/entry/Entries.ts"
 import type { Tenant } from "../../../src/Ids.ts"
 import { KillSwitch } from "../../../services/KillSwitch.ts"
+import { StoreError } from "../../../services/StoreError.ts"
+import { ToolStops } from "../../../services/ToolStops.ts"
 
-const make = Effect.sync(() => {
+/** How often the switches of other processes are read. */
+export const refresh_ms = 2_000
+
+/** Tenants that the log of a start names. */
+const shown_max = 20
+
+const not_stored = new StoreError({
+  message:
+    "every tool of the tenant is stopped in this process, and the store did not take it: it is tried again, and holds nowhere else until then"
+})
+
+/** The switches of tenants. What cannot be stored stays on: the store is asked again at each refresh. */
+const makeTenants = Effect.gen(function* () {
+  const stops = yield* ToolStops
+  const clock = yield* Clock.Clock
+  const stopped = new Set(yield* stops.tenants)
+  if (stopped.size > 0) {
+    yield* Effect.logWarning("the tools of tenants are stopped, as their kill switches say").pipe(
+      Effect.annotateLogs({ count: stopped.size, tenants: [...stopped].slice(0, shown_max) })
+    )
+  }
+  /** Turned on here, and not stored yet. */
+  const unstored = new Set<Tenant>()
+  let turns = 0
+  const store = (tenant: Tenant, on: boolean) =>
+    stops.set(tenant, on, clock.currentTimeMillisUnsafe())
+  const storeStop = (tenant: Tenant) =>
+    Effect.andThen(
+      store(tenant, true),
+      Effect.sync(() => void unstored.delete(tenant))
+    )
+
+  const refresh = Effect.gen(function* () {
+    yield* Effect.forEach(unstored, storeStop, { discard: true })
+    const before = turns
+    const found = yield* stops.tenants
+    // What was turned meanwhile may be missing in what was read.
+    if (turns !== before) return
+    stopped.clear()
+    for (const tenant of found) stopped.add(tenant)
+  })
+  yield* Effect.ignore(refresh).pipe(
+    Effect.delay(refresh_ms),
+    Effect.forever,
+    Effect.withTracerEnabled(false),
+    Effect.forkScoped
+  )
+
+  const turnOn = Effect.fnUntraced(function* (tenant: Tenant) {
+    turns++
+    stopped.add(tenant)
+    unstored.add(tenant)
+    yield* Effect.mapError(storeStop(tenant), () => not_stored)
+    turns++
+  })
+  const turnOff = Effect.fnUntraced(function* (tenant: Tenant) {
+    turns++
+    yield* store(tenant, false)
+    turns++
+    stopped.delete(tenant)
+    unstored.delete(tenant)
+  })
+  return {
+    isOn: (tenant: Tenant) => stopped.has(tenant) || unstored.has(tenant),
+    turn: (tenant: Tenant, on: boolean) => (on ? turnOn(tenant) : turnOff(tenant))
+  }
+})
+
+const make = Effect.gen(function* () {
   let all = false
-  const stopped = new Set<Tenant>()
+  const tenants = yield* makeTenants
   return KillSwitch.of({
-    isOn: (tenant) => all || stopped.has(tenant),
+    isOn: (tenant) => all || tenants.isOn(tenant),
     turn: Effect.fn("KillSwitch.turn")(function* (given, who) {
       const on = yield* Entries.flag(given, "on")
       const by = yield* Entries.entitled(who, "stopTools")
-      if (on) stopped.add(by.tenant)
-      else stopped.delete(by.tenant)
-      yield* Effect.logWarning(
-        on ? "every tool of a tenant is stopped" : "a tenant's tools may run again"
-      ).pipe(Effect.annotateLogs({ tenant: by.tenant, by: by.id }))
+      yield* Effect.ensuring(
+        tenants.turn(by.tenant, on),
+        Effect.suspend(() =>
+          Effect.logWarning(
+            tenants.isOn(by.tenant)
+              ? "every tool of a tenant is stopped"
+              : "a tenant's tools may run again"
+          ).pipe(Effect.annotateLogs({ tenant: by.tenant, by: by.id }))
+        )
+      )
     }),
     turnAll: Effect.fn("KillSwitch.turnAll")(function* (given) {
       const on = yield* Entries.flag(given, "on")
@@ -28,4 +104,5 @@ const make = Effect.sync(() => {
   })
 })
 
-export const layer: Layer.Layer<KillSwitch> = Layer.effect(KillSwitch, make)
+/** Fails where the store cannot say which tenants' tools are stopped. */
+export const layer: Layer.Layer<KillSwitch, StoreError, ToolStops> = Layer.effect(KillSwitch, make)

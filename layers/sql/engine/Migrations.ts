@@ -30,6 +30,7 @@ import { migration as drafts } from "./migrations/0015_drafts.ts"
 import { migration as pairs } from "./migrations/0016_pairs.ts"
 import { migration as answers } from "./migrations/0017_answers.ts"
 import { migration as answerMessages } from "./migrations/0018_messages.ts"
+import { migration as stops } from "./migrations/0019_stops.ts"
 
 /** The migrations by number and name. New ones are only appended. */
 const migrations = {
@@ -65,7 +66,9 @@ const migrations = {
   "0016_pairs": pairs,
   /** A function that amends several runs, with one plan. */
   "0017_answers": answers,
-  "0018_messages": answerMessages
+  "0018_messages": answerMessages,
+  /** Tenants whose tools are stopped. */
+  "0019_stops": stops
 }
 
 /** The number of this version's last migration. */

@@ -26,6 +26,7 @@ import * as SqlSubjectErasure from "./SqlSubjectErasure.ts"
 import * as SqlTaskStore from "../journal/SqlTaskStore.ts"
 import * as TenantReads from "../engine/TenantReads.ts"
 import * as SqlToolQueue from "../tools/SqlToolQueue.ts"
+import * as SqlToolStops from "./SqlToolStops.ts"
 import * as SqlToolStores from "./SqlToolStores.ts"
 
 /** Why the stores could not start. */
@@ -51,6 +52,7 @@ export const layer: Layer.Layer<Stores, StartError, SqlClient.SqlClient | SqlNot
     SqlOutboxReader.layer,
     SqlOutboxReplayer.layer,
     SqlToolQueue.layer,
+    SqlToolStops.layer,
     SqlToolStores.layer,
     SqlSubjectErasure.layer
   ).pipe(
