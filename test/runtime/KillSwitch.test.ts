@@ -18,12 +18,19 @@ const away = Effect.fail(new StoreError({ message: "away" }))
 /** A store that can be away, and processes over it. */
 const makeStore = Effect.gen(function* () {
   const inner = yield* ToolStops
-  const store = { isAway: false, beforeAnswer: Effect.void as Effect.Effect<void> }
+  const store = {
+    isAway: false,
+    beforeAnswer: Effect.void as Effect.Effect<void>,
+    beforeWrite: Effect.void as Effect.Effect<void>
+  }
   const stops = ToolStops.of({
     tenants: Effect.suspend(() =>
       store.isAway ? away : Effect.tap(inner.tenants, () => store.beforeAnswer)
     ),
-    set: (...of) => Effect.suspend(() => (store.isAway ? away : inner.set(...of)))
+    set: (...of) =>
+      Effect.suspend(() =>
+        store.isAway ? away : Effect.andThen(store.beforeWrite, inner.set(...of))
+      )
   })
   const boot = Effect.gen(function* () {
     const scope = yield* Scope.make()
@@ -119,6 +126,56 @@ describe("AG-62 the kill switch of a tenant", () => {
       yield* Deferred.succeed(answers, undefined)
       yield* Fiber.join(time)
       assert.isTrue(first.isOn(acme))
+    })
+  )
+
+  test(
+    "stays on where it is turned on while it is being turned off",
+    Effect.gen(function* () {
+      const { boot, store } = yield* makeStore
+      const first = yield* boot
+      yield* first.turn(true, olga)
+      const [writes, written] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+      store.beforeWrite = Effect.andThen(
+        Deferred.succeed(writes, undefined),
+        Deferred.await(written)
+      )
+      const off = yield* Effect.forkChild(first.turn(false, olga))
+      yield* Deferred.await(writes)
+      const on = yield* Effect.forkChild(first.turn(true, olga), { startImmediately: true })
+      yield* Deferred.succeed(written, undefined)
+      yield* Fiber.join(off)
+      assert.isTrue(first.isOn(acme))
+      yield* Fiber.join(on)
+      assert.isTrue(first.isOn(acme))
+      assert.isTrue((yield* boot).isOn(acme))
+    })
+  )
+
+  test(
+    "stays off where it is turned off while its store is told again that it is on",
+    Effect.gen(function* () {
+      const { boot, store } = yield* makeStore
+      const first = yield* boot
+      store.isAway = true
+      yield* Effect.flip(first.turn(true, olga))
+      store.isAway = false
+      const [writes, written] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+      store.beforeWrite = Effect.andThen(
+        Deferred.succeed(writes, undefined),
+        Deferred.await(written)
+      )
+      const time = yield* Effect.forkChild(TestClock.adjust(LocalKillSwitch.refresh_ms))
+      yield* Deferred.await(writes)
+      store.beforeWrite = Effect.void
+      const off = yield* Effect.forkChild(first.turn(false, olga), { startImmediately: true })
+      yield* Deferred.succeed(written, undefined)
+      yield* Fiber.join(off)
+      yield* Fiber.join(time)
+      assert.isFalse(first.isOn(acme))
+      yield* TestClock.adjust(LocalKillSwitch.refresh_ms)
+      assert.isFalse(first.isOn(acme))
+      assert.isFalse((yield* boot).isOn(acme))
     })
   )
 

@@ -2,7 +2,7 @@
  * Kill switches as this process obeys them: one for all tenants, which is its own, and one for each tenant, which is stored. A
  * tenant's switch holds here at once, and in the other processes over the store within two seconds.
  */
-import { Clock, Effect, Layer } from "effect"
+import { Clock, Effect, Layer, Semaphore } from "effect"
 import * as Entries from "../../../src/entry/Entries.ts"
 import type { Tenant } from "../../../src/Ids.ts"
 import { KillSwitch } from "../../../services/KillSwitch.ts"
@@ -32,13 +32,24 @@ const makeTenants = Effect.gen(function* () {
   }
   /** Turned on here, and not stored yet. */
   const unstored = new Set<Tenant>()
+  /** The last time that each was turned on here: who turns it off does so only for what was on when that began. */
+  const turnedOn = new Map<Tenant, object>()
   let turns = 0
+  // One write at a time, in the order of the turns.
+  const writing = yield* Semaphore.make(1)
   const store = (tenant: Tenant, on: boolean) =>
     stops.set(tenant, on, clock.currentTimeMillisUnsafe())
+  /** Stores that it is on, unless that has happened, or it was turned off, before this one's turn to write. */
   const storeStop = (tenant: Tenant) =>
-    Effect.andThen(
-      store(tenant, true),
-      Effect.sync(() => void unstored.delete(tenant))
+    writing.withPermits(1)(
+      Effect.suspend(() =>
+        unstored.has(tenant)
+          ? Effect.andThen(
+              store(tenant, true),
+              Effect.sync(() => void unstored.delete(tenant))
+            )
+          : Effect.void
+      )
     )
 
   const refresh = Effect.gen(function* () {
@@ -61,16 +72,20 @@ const makeTenants = Effect.gen(function* () {
     turns++
     stopped.add(tenant)
     unstored.add(tenant)
+    turnedOn.set(tenant, {})
     yield* Effect.mapError(storeStop(tenant), () => not_stored)
     turns++
   })
-  const turnOff = Effect.fnUntraced(function* (tenant: Tenant) {
-    turns++
+  const storeStart = Effect.fnUntraced(function* (tenant: Tenant, on: object | undefined) {
     yield* store(tenant, false)
     turns++
+    if (turnedOn.get(tenant) !== on) return
     stopped.delete(tenant)
     unstored.delete(tenant)
+    turnedOn.delete(tenant)
   })
+  const turnOff = (tenant: Tenant) =>
+    Effect.suspend(() => writing.withPermits(1)(storeStart(tenant, turnedOn.get(tenant))))
   return {
     isOn: (tenant: Tenant) => stopped.has(tenant) || unstored.has(tenant),
     turn: (tenant: Tenant, on: boolean) => (on ? turnOn(tenant) : turnOff(tenant))
