@@ -21,7 +21,7 @@ export class KillSwitch extends Context.Service<
      */
     isOn(tenant: Tenant): boolean
     /**
-     * Turns the switch of the principal's own tenant on or off: here at once, and in the other processes over the store within 2 s;
+     * Turns the switch of the principal's own tenant on or off: here at once, and in the other processes over the store some 2 s later;
      * for operators. Fails with StoreError where it could not be stored: turned on, it holds in this process and is stored as soon
      * as the store answers; turned off, it stays on.
      */

@@ -377,7 +377,7 @@ export interface NodeService extends HttpMethods {
     settlement: Settlement,
     by: PrincipalInput
   ) => Promise<void>
-  /** Stops every tool of `by`'s tenant, or lets them run again: here at once, elsewhere within 2 s (`KillSwitch` says the rest). */
+  /** Stops every tool of `by`'s tenant, or lets them run again: here at once, elsewhere 2 s later (`KillSwitch` says the rest). */
   readonly stopTools: (stopped: boolean, by: PrincipalInput) => Promise<void>
   /** For whoever runs the process: stops all tenants' tools, whatever their own switches say, or ends that. Not over HTTP. */
   readonly stopAllTools: (stopped: boolean) => Promise<void>

@@ -2,7 +2,7 @@
  * The log of a service: one line for each entry, on stderr, with its time, and without control characters. It is logfmt, or JSON
  * with the same names.
  */
-import { Cause, Logger } from "effect"
+import { Cause, Formatter, Logger, Result } from "effect"
 import type { Layer } from "effect"
 import { logText } from "../../src/LogText.ts"
 
@@ -11,8 +11,16 @@ export type LogFormat = "logfmt" | "json"
 const isRecord = (part: unknown): part is Readonly<Record<string, unknown>> =>
   typeof part === "object" && part !== null && Object.getPrototypeOf(part) === Object.prototype
 
+/** A text of anything, also of what is no JSON: a log line never fails. */
 const valueOf = (value: unknown): string =>
-  typeof value === "string" ? value : (JSON.stringify(value) ?? String(value))
+  typeof value === "string" ? value : Formatter.format(value)
+
+/** As JSON shows it; what is none, such as an error, a bigint or a cycle, as its text. */
+const jsonOf = (value: unknown): unknown => {
+  if (value instanceof Error || value instanceof Map || value instanceof Set) return valueOf(value)
+  const text = Result.try(() => JSON.stringify(value) as string | undefined)
+  return Result.isSuccess(text) && text.success !== undefined ? value : valueOf(value)
+}
 
 const valueText = (value: unknown): string => {
   const text = valueOf(value)
@@ -43,7 +51,7 @@ export const json_line: Logger.Logger<unknown, string> = Logger.make((entry) => 
   const { members, message } = partsOf(entry.message)
   const { annotations, fiberId, level, timestamp } = Logger.formatStructured.log(entry)
   const about = [...Object.entries(annotations), ...members].map(
-    ([name, value]) => [own_names.has(name) ? `${name}_` : name, value] as const
+    ([name, value]) => [own_names.has(name) ? `${name}_` : name, jsonOf(value)] as const
   )
   return logText(
     JSON.stringify({

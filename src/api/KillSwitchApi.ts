@@ -18,7 +18,7 @@ const turn = HttpApiEndpoint.put("turn", "/v1/kill-switch", { payload: State, su
     OpenApi.annotations({
       summary: "Stop the tenant's tools, or let them run again",
       description:
-        "Holds for every call of the tenant's runs that has not begun: at once in the process that answers, within two seconds in the others, and after restarts, until it is turned again. Where the store is away the answer is 503: the process that answers has stopped the tools all the same. Other tenants are not touched. `on` stays true while the process itself has stopped every tool."
+        "Holds for every call of the tenant's runs that has not begun: at once in the process that answers, about two seconds later in the others, and after restarts, until it is turned again. Where the store is away the answer is 503, and tells nothing of the switch: with a token that the service was started with the process that answers has stopped the tools, with a stored one it could not look who asks. Other tenants are not touched. `on` stays true while the process itself has stopped every tool."
     })
   )
   .middleware(RequestBody)

@@ -153,6 +153,30 @@ describe("AG-62 the kill switch of a tenant", () => {
   )
 
   test(
+    "stays on where it is turned off and on again while it is still being turned on",
+    Effect.gen(function* () {
+      const { boot, store } = yield* makeStore
+      const first = yield* boot
+      const [writes, written] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+      store.beforeWrite = Effect.andThen(
+        Deferred.succeed(writes, undefined),
+        Deferred.await(written)
+      )
+      const turns = [yield* Effect.forkChild(first.turn(true, olga), { startImmediately: true })]
+      yield* Deferred.await(writes)
+      for (const on of [false, true]) {
+        turns.push(yield* Effect.forkChild(first.turn(on, olga), { startImmediately: true }))
+      }
+      yield* Deferred.succeed(written, undefined)
+      yield* Effect.forEach(turns, Fiber.join)
+      assert.isTrue(first.isOn(acme))
+      yield* TestClock.adjust(LocalKillSwitch.refresh_ms)
+      assert.isTrue(first.isOn(acme))
+      assert.isTrue((yield* boot).isOn(acme))
+    })
+  )
+
+  test(
     "stays off where it is turned off while its store is told again that it is on",
     Effect.gen(function* () {
       const { boot, store } = yield* makeStore

@@ -79,3 +79,22 @@ it.effect(
     }).pipe(Effect.provide(Logger.layer([logger])))
   }
 )
+
+it.effect("a line shows what is no JSON as a text, and never fails", () => {
+  const lines: Array<string> = []
+  const cycle: Record<string, unknown> = {}
+  cycle["self"] = cycle
+  const loggers = [LogLines.line, LogLines.json_line].map((logger) =>
+    Logger.map(logger, (line) => void lines.push(line))
+  )
+  return Effect.gen(function* () {
+    const odd = { big: 1n, cycle, error: new Error("why"), none: undefined }
+    yield* Effect.annotateLogs(Effect.logError("broke:", new Error("why"), odd, 2n), odd)
+    assert.lengthOf(lines, 2)
+    const parsed = JSON.parse(lines[1]!) as Record<string, unknown>
+    assert.match(String(parsed["message"]), /^broke: .*why.* 2/)
+    assert.match(String(parsed["error"]), /why/)
+    assert.match(String(parsed["big"]), /1/)
+    assert.isString(parsed["cycle"])
+  }).pipe(Effect.provide(Logger.layer(loggers)))
+})

@@ -1,6 +1,6 @@
 /**
  * Kill switches as this process obeys them: one for all tenants, which is its own, and one for each tenant, which is stored. A
- * tenant's switch holds here at once, and in the other processes over the store within two seconds.
+ * tenant's switch holds here at once, and in the other processes over the store about two seconds later, while it answers.
  */
 import { Clock, Effect, Layer, Semaphore } from "effect"
 import * as Entries from "../../../src/entry/Entries.ts"
@@ -20,20 +20,34 @@ const not_stored = new StoreError({
     "every tool of the tenant is stopped in this process, and the store did not take it: it is tried again, and holds nowhere else until then"
 })
 
+const warnOfStops = (stopped: ReadonlySet<Tenant>): Effect.Effect<void> =>
+  stopped.size === 0
+    ? Effect.void
+    : Effect.logWarning("the tools of tenants are stopped, as their kill switches say").pipe(
+        Effect.annotateLogs({ count: stopped.size, tenants: [...stopped].slice(0, shown_max) })
+      )
+
+/** Whatever goes wrong in one refresh, the next one follows. */
+const startRefreshes = (refresh: Effect.Effect<void, StoreError>) =>
+  Effect.catchCause(refresh, (cause) =>
+    Effect.logDebug("the kill switches of tenants could not be read", cause)
+  ).pipe(
+    Effect.delay(refresh_ms),
+    Effect.forever,
+    Effect.withTracerEnabled(false),
+    Effect.forkScoped
+  )
+
 /** The switches of tenants. What cannot be stored stays on: the store is asked again at each refresh. */
 const makeTenants = Effect.gen(function* () {
   const stops = yield* ToolStops
   const clock = yield* Clock.Clock
   const stopped = new Set(yield* stops.tenants)
-  if (stopped.size > 0) {
-    yield* Effect.logWarning("the tools of tenants are stopped, as their kill switches say").pipe(
-      Effect.annotateLogs({ count: stopped.size, tenants: [...stopped].slice(0, shown_max) })
-    )
-  }
-  /** Turned on here, and not stored yet. */
-  const unstored = new Set<Tenant>()
+  yield* warnOfStops(stopped)
   /** The last time that each was turned on here: who turns it off does so only for what was on when that began. */
   const turnedOn = new Map<Tenant, object>()
+  /** The times of these that are not stored yet. */
+  const unstored = new Map<Tenant, object>()
   let turns = 0
   // One write at a time, in the order of the turns.
   const writing = yield* Semaphore.make(1)
@@ -42,18 +56,19 @@ const makeTenants = Effect.gen(function* () {
   /** Stores that it is on, unless that has happened, or it was turned off, before this one's turn to write. */
   const storeStop = (tenant: Tenant) =>
     writing.withPermits(1)(
-      Effect.suspend(() =>
-        unstored.has(tenant)
-          ? Effect.andThen(
-              store(tenant, true),
-              Effect.sync(() => void unstored.delete(tenant))
-            )
-          : Effect.void
-      )
+      Effect.suspend(() => {
+        const time = unstored.get(tenant)
+        if (time === undefined) return Effect.void
+        return Effect.andThen(
+          store(tenant, true),
+          // It may have been turned off and on again meanwhile: that is written behind this one.
+          Effect.sync(() => void (unstored.get(tenant) === time && unstored.delete(tenant)))
+        )
+      })
     )
 
   const refresh = Effect.gen(function* () {
-    yield* Effect.forEach(unstored, storeStop, { discard: true })
+    yield* Effect.forEach(unstored.keys(), storeStop, { discard: true })
     const before = turns
     const found = yield* stops.tenants
     // What was turned meanwhile may be missing in what was read.
@@ -61,18 +76,14 @@ const makeTenants = Effect.gen(function* () {
     stopped.clear()
     for (const tenant of found) stopped.add(tenant)
   })
-  yield* Effect.ignore(refresh).pipe(
-    Effect.delay(refresh_ms),
-    Effect.forever,
-    Effect.withTracerEnabled(false),
-    Effect.forkScoped
-  )
+  yield* startRefreshes(refresh)
 
   const turnOn = Effect.fnUntraced(function* (tenant: Tenant) {
     turns++
+    const time = {}
     stopped.add(tenant)
-    unstored.add(tenant)
-    turnedOn.set(tenant, {})
+    unstored.set(tenant, time)
+    turnedOn.set(tenant, time)
     yield* Effect.mapError(storeStop(tenant), () => not_stored)
     turns++
   })
