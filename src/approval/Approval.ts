@@ -3,6 +3,7 @@
  * that asked, the process and the machine.
  */
 import { DateTime, Schema } from "effect"
+import { CheckedJson, CheckedJsonRecord } from "../entry/JsonObject.ts"
 import { ApprovalId, CallId, RunId, Tenant } from "../Ids.ts"
 import { Role } from "../Principal.ts"
 
@@ -20,7 +21,7 @@ export interface ApprovalPayload extends Schema.Schema.Type<typeof ApprovalPaylo
 /** What the client may send as the result of its call. */
 export const ClientResult = Schema.Struct({
   /** JSON Schema of the result. Absent = any JSON. */
-  output_schema: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json))
+  output_schema: Schema.optionalKey(CheckedJsonRecord)
 })
 export interface ClientResult extends Schema.Schema.Type<typeof ClientResult> {}
 
@@ -35,7 +36,7 @@ export const Decision = Schema.Union([
   Schema.TaggedStruct("Deny", { reason: Note }),
   Schema.TaggedStruct("RequestRevision", { note: Note }),
   Schema.TaggedStruct("Modify", {
-    arguments: Schema.Record(Schema.String, Schema.Json),
+    arguments: CheckedJsonRecord,
     note: Schema.optionalKey(Note)
   })
 ])
@@ -54,7 +55,7 @@ export const Approval = Schema.Struct({
   payload: ApprovalPayload,
   tool_key: Schema.String,
   /** The complete arguments that the model proposed. */
-  arguments: Schema.Json,
+  arguments: CheckedJson,
   /** SHA-256, hex, over canonical JSON of tenant, run, call, tool key, arguments and policy version. */
   digest: Schema.String,
   /**

@@ -2,6 +2,7 @@
  * The form in which people send a decision, over HTTP and in code.
  */
 import { Schema } from "effect"
+import { CheckedJsonRecord } from "../entry/JsonObject.ts"
 import { Decision } from "./Approval.ts"
 
 /** A reason that a person gives and the journal keeps: 1 to 4,000 characters. */
@@ -19,7 +20,7 @@ export const DecisionPayload = Schema.Union([
   Schema.Struct({
     decision: Schema.Literal("modify"),
     /** The complete replacement arguments, which are checked again like those of a new call. */
-    arguments: Schema.Record(Schema.String, Schema.Json),
+    arguments: CheckedJsonRecord,
     note: Schema.optionalKey(Reason)
   })
 ]).annotate({ identifier: "Decision", message: decision_expected })

@@ -2,6 +2,7 @@
  * A conversation with an agent, independent of the channel in which it takes place, and its messages.
  */
 import { Schema } from "effect"
+import { CheckedJson } from "../entry/JsonObject.ts"
 import { FinishReason } from "../run/FinishReason.ts"
 import { Source } from "../run/ProviderWork.ts"
 import type { Role } from "../Principal.ts"
@@ -46,7 +47,7 @@ export const ConversationMessage = Schema.Struct({
   content: Schema.String,
   /** The channel from which the message came: `api`, `console`, `slack`, ... */
   channel_origin: Schema.String,
-  tool_calls: Schema.optionalKey(Schema.Array(Schema.Json)),
+  tool_calls: Schema.optionalKey(Schema.Array(CheckedJson)),
   run_id: Schema.optionalKey(RunId),
   /** The agent that answered, if it is not the one that the conversation began with. */
   agent: Schema.optionalKey(AgentName),

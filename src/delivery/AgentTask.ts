@@ -4,6 +4,7 @@
 import { Schema } from "effect"
 import { canonical } from "../Canonical.ts"
 import { Part } from "../conversation/Part.ts"
+import { CheckedJsonRecord } from "../entry/JsonObject.ts"
 import { Address, AgentName, ConversationId, RunId, Tenant } from "../Ids.ts"
 import { Roles } from "../Principal.ts"
 import { Nesting } from "../run/Nesting.ts"
@@ -24,9 +25,9 @@ const extras = {
   /** The run from within which the message was sent, as the sender states it. Absent = there is none. */
   nested: Schema.optionalKey(Nesting),
   /** JSON Schema that the answer has to fit. Absent = any text is an answer. */
-  answer_schema: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json)),
+  answer_schema: Schema.optionalKey(CheckedJsonRecord),
   /** Context for the run's instructions, permissions and tools, which the model does not see. Absent = none. */
-  context: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json)),
+  context: Schema.optionalKey(CheckedJsonRecord),
   /** The names of the context's members that are secrets. Their values are stored nowhere. Absent = none. */
   context_secrets: Schema.optionalKey(Schema.Array(Schema.String)),
   /** The files of the message and the texts between them, which follow its text. Absent = none. */

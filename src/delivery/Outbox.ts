@@ -3,6 +3,7 @@
  * After `attempts_max` failed attempts it becomes a dead letter, and the next message of its key is delivered.
  */
 import { Schema } from "effect"
+import { CheckedJson } from "../entry/JsonObject.ts"
 import { AgentName, MessageId, Tenant } from "../Ids.ts"
 
 export const OutboxMessage = Schema.Struct({
@@ -15,7 +16,7 @@ export const OutboxMessage = Schema.Struct({
   topic: Schema.String,
   /** Only a process that hosts this agent delivers the message. Absent = any process that handles the topic. */
   agent: Schema.optionalKey(AgentName),
-  payload: Schema.Json,
+  payload: CheckedJson,
   /** The number of delivery attempts so far. */
   attempts: Schema.Int,
   created_at: Schema.Int,
@@ -46,7 +47,7 @@ export const DeadLetter = Schema.Struct({
   tenant: Tenant,
   handler_name: Schema.String,
   key: Schema.String,
-  payload: Schema.Json,
+  payload: CheckedJson,
   attempts: Schema.Int,
   failures: Schema.Array(DeliveryFailure),
   dead_at: Schema.Int,

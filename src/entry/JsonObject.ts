@@ -36,19 +36,27 @@ const plainLeft = (value: unknown, depth: number, left: number): number => {
   return rest
 }
 
-const isJson = Schema.is(Schema.Json)
+const isLargeJson = Schema.is(Schema.Json)
 
-/** Whether the value is a JSON object. `Schema.Json` decides what the quick walk cannot, such as a cyclic value. */
+/** Whether the value is JSON. `Schema.Json` decides what the quick walk cannot, such as a cyclic value. */
+const isJson = (value: unknown): value is Schema.Json =>
+  plainLeft(value, bounds_default.depth_max, bounds_default.values_max) >= 0 || isLargeJson(value)
+
 const isJsonObject = (value: unknown): value is Schema.JsonObject =>
-  typeof value === "object" &&
-  value !== null &&
-  !Array.isArray(value) &&
-  (plainLeft(value, bounds_default.depth_max, bounds_default.values_max) >= 0 || isJson(value))
+  typeof value === "object" && value !== null && !Array.isArray(value) && isJson(value)
 
 /**
- * The same schema as a check on any value, so that a record with it is decoded by one compiled function. It has no JSON Schema
- * of its own.
+ * `Schema.Json` as a check on any value. A struct that contains `Schema.Json` is never compiled, and each of its members has a
+ * parser that is run on its own; one that contains this is decoded by one compiled function (bench rows `answers`, `calls`).
  */
+export const CheckedJson = Schema.Unknown.pipe(Schema.refine(isJson, { expected: "a JSON value" }))
+
+/** As `CheckedJson`, in the place of a record of JSON values. */
+export const CheckedJsonRecord = Schema.Record(Schema.String, Schema.Unknown).pipe(
+  Schema.refine(isJsonObject, { expected: "a JSON object" })
+)
+
+/** As `CheckedJson`, in the place of `JsonObject`. It has no JSON Schema of its own. */
 export const CheckedJsonObject = Schema.Unknown.pipe(
   Schema.refine(isJsonObject, { expected: "a JSON object" })
 )

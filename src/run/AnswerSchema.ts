@@ -5,6 +5,7 @@
 import { Cause, Exit, Result, Schema } from "effect"
 import { truncateUnits } from "../CutText.ts"
 import { bounds_default, readJson } from "../entry/BoundedJson.ts"
+import { CheckedJsonRecord } from "../entry/JsonObject.ts"
 import { jsonSchemaCheck } from "../tool/ToolCodec.ts"
 import { refusalText } from "../tool/ValueRefused.ts"
 import { sanitiseText } from "../tool/Sanitise.ts"
@@ -61,7 +62,7 @@ export const isCheckable = Schema.makeFilter((schema: AnswerSchema) => {
 })
 
 /** A JSON Schema from outside: of an object, within the bound, and one by which answers can be checked. */
-export const CheckedAnswerSchema = Schema.Record(Schema.String, Schema.Json).check(
+export const CheckedAnswerSchema = CheckedJsonRecord.check(
   Schema.makeFilter((schema: AnswerSchema) => refusalOf(schema) ?? true)
 )
 

@@ -3,6 +3,7 @@
  * comes with the message, is journaled without its secrets (`ContextSecrets`), and stays the same for the whole run.
  */
 import { Exit, Schema } from "effect"
+import { CheckedJsonRecord } from "../entry/JsonObject.ts"
 import { redact } from "../error/Redaction.ts"
 import { isSecretName } from "../error/SecretNames.ts"
 import type { RunEvent } from "./RunEvent.ts"
@@ -14,7 +15,7 @@ export type RunContext = Readonly<Record<string, Schema.Json>>
 const context_units_max = 16_384
 
 /** A context from outside: at most 16,384 characters of JSON. */
-export const CheckedRunContext = Schema.Record(Schema.String, Schema.Json).check(
+export const CheckedRunContext = CheckedJsonRecord.check(
   Schema.makeFilter(
     (context: RunContext) =>
       JSON.stringify(context).length <= context_units_max ||

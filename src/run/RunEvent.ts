@@ -5,6 +5,7 @@
 import { Schema } from "effect"
 import { ApprovalPayload, ClientResult, Decision } from "../approval/Approval.ts"
 import { FrameCut, HistoryCut } from "../conversation/Cut.ts"
+import { CheckedJson, CheckedJsonRecord } from "../entry/JsonObject.ts"
 import { FilePart, Part } from "../conversation/Part.ts"
 import { Spending } from "../cost/Spending.ts"
 import { TurnCost } from "../cost/TurnCost.ts"
@@ -28,18 +29,18 @@ export { FinishReason } from "./FinishReason.ts"
 export const ProposedCall = Schema.Struct({
   model_id: Schema.String,
   name: Schema.String,
-  arguments: Schema.Json,
+  arguments: CheckedJson,
   /** The text that was not JSON; then `arguments` is null. */
   malformed: Schema.optionalKey(Schema.String),
   /** Goes back to the turn's provider with the call, unchanged. Not for users. */
-  provider: Schema.optionalKey(Schema.Json)
+  provider: Schema.optionalKey(CheckedJson)
 })
 export interface ProposedCall extends Schema.Schema.Type<typeof ProposedCall> {}
 
 /** A reasoning part that must go back to its provider unchanged. */
 export const Reasoning = Schema.Struct({
   text: Schema.String,
-  provider: Schema.optionalKey(Schema.Json)
+  provider: Schema.optionalKey(CheckedJson)
 })
 export interface Reasoning extends Schema.Schema.Type<typeof Reasoning> {}
 
@@ -51,14 +52,14 @@ export const TurnPart = Schema.Union([
   Schema.Struct({
     of: Schema.Literal("text"),
     units: Schema.Int,
-    provider: Schema.optionalKey(Schema.Json)
+    provider: Schema.optionalKey(CheckedJson)
   }),
   Schema.Struct({ of: Schema.Literals(["reasoning", "call"]) }),
-  Schema.Struct({ of: Schema.Literal("file"), provider: Schema.optionalKey(Schema.Json) }),
+  Schema.Struct({ of: Schema.Literal("file"), provider: Schema.optionalKey(CheckedJson) }),
   Schema.Struct({
     of: Schema.Literal("custom"),
     kind: Schema.String,
-    provider: Schema.optionalKey(Schema.Json)
+    provider: Schema.optionalKey(CheckedJson)
   })
 ])
 export type TurnPart = typeof TurnPart.Type
@@ -112,9 +113,9 @@ const RunAccepted = Schema.TaggedStruct("RunAccepted", {
   /** The run around it, which started it through another system; `limits` are within what is left of that one's. */
   nested: Schema.optionalKey(Nesting),
   /** JSON Schema that the run's answer has to fit. Absent = any text is an answer. */
-  answer_schema: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json)),
+  answer_schema: Schema.optionalKey(CheckedJsonRecord),
   /** What the run is told, and its model is not. Absent = nothing. */
-  context: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json)),
+  context: Schema.optionalKey(CheckedJsonRecord),
   /** Members of its context that are secrets and stand nowhere. Absent = none. */
   context_secrets: Schema.optionalKey(Schema.Array(Schema.String)),
   /** Files of the message, and texts between them, after its text. Their bytes are in the `BlobStore`. Absent = none. */
@@ -215,7 +216,7 @@ const HandedOff = Schema.TaggedStruct("HandedOff", { call: CallId, from: AgentNa
 /** What the host filled in for a call, by the place in its request, and the key of the tool for which it was asked. */
 const HostValues = Schema.Struct({
   tool: Schema.String,
-  values: Schema.Record(Schema.String, Schema.Json)
+  values: CheckedJsonRecord
 })
 export interface HostValues extends Schema.Schema.Type<typeof HostValues> {}
 
@@ -233,7 +234,7 @@ const question = {
   tool_key: Schema.String,
   /** A digest of the tool's whole spec: a decision holds for this version of the tool only. */
   tool_digest: Schema.optionalKey(Schema.String),
-  arguments: Schema.Json,
+  arguments: CheckedJson,
   policy_version: Schema.String,
   approvers: Schema.Array(Role),
   expires_at: Schema.optionalKey(Schema.Int),
@@ -285,7 +286,7 @@ const CallDispatched = Schema.TaggedStruct("CallDispatched", {
    */
   via: Schema.optionalKey(Schema.Literal("queue")),
   /** What it is bound to beside its arguments: the endpoint of a direct call, its fixed body, the tokens of its bound fields. */
-  target: Schema.optionalKey(Schema.Json),
+  target: Schema.optionalKey(CheckedJson),
   /** What its host filled in for it. Absent = nothing. */
   filled: Schema.optionalKey(HostValues),
   /** What its workspace had authorised in advance, so that no person was asked. Absent = a person was, or nobody had to be. */

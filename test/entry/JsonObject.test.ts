@@ -2,7 +2,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { bounds_default } from "../../src/entry/BoundedJson.ts"
-import { CheckedJsonObject, JsonObject } from "../../src/entry/JsonObject.ts"
+import {
+  CheckedJson,
+  CheckedJsonObject,
+  CheckedJsonRecord,
+  JsonObject
+} from "../../src/entry/JsonObject.ts"
 import { hostile } from "./HostileValues.ts"
 
 const shared = { a: [1, { b: null }] }
@@ -57,9 +62,25 @@ describe("JSON whose members nobody names", () => {
       const asObject = expected === true ? isRecord : expected
       assert.strictEqual(said(isObject, value), asObject, `value ${at}`)
       assert.strictEqual(said(isChecked, value), isRecord ? asObject : false, `value ${at}`)
+      assert.strictEqual(said(Schema.is(CheckedJson), value), expected, `value ${at}`)
       if (expected === true) both++
     }
     assert.isAbove(both, 20)
     assert.isAbove(values.length - both, 20)
+  })
+
+  it("is a record where Schema.Json says that its members are JSON", () => {
+    const decoded = (schema: Schema.Codec<unknown, unknown>, value: unknown): unknown => {
+      try {
+        return Schema.decodeUnknownSync(schema)(value)
+      } catch {
+        return undefined
+      }
+    }
+    const record = Schema.Record(Schema.String, Schema.Json)
+    for (const [at, value] of values.entries()) {
+      const expected = decoded(record, value)
+      assert.deepStrictEqual(decoded(CheckedJsonRecord, value), expected, `value ${at}`)
+    }
   })
 })

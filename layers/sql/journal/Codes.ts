@@ -23,19 +23,23 @@ const taskCodes: Readonly<Record<TaskStatus, number>> = {
   complete: 2,
   failed: 3
 }
-const approvalCodes: Readonly<Record<ApprovalStatus, number>> = {
-  pending: 0,
-  decided: 1,
-  expired: 2,
-  cancelled: 3
-}
+/** The number of each status of an approval, in their order. */
+const approvalStatuses = [
+  "pending",
+  "decided",
+  "expired",
+  "cancelled"
+] as const satisfies ReadonlyArray<ApprovalStatus>
 
 export const runCode = (status: RunStatus): number => runCodes[status]
 export const taskCode = (status: TaskStatus): number => taskCodes[status]
-export const approvalCode = (status: ApprovalStatus): number => approvalCodes[status]
+export const approvalCode = (status: ApprovalStatus): number => approvalStatuses.indexOf(status)
 
 export const StoredTaskStatus = storedStatus(taskCodes)
-export const StoredApprovalStatus = storedStatus(approvalCodes)
+/** Every number that an approval may have. Not a codec of the status, with which no row is compiled (bench row `answers`). */
+export const ApprovalCode = Schema.Literals([0, 1, 2, 3])
+export const approvalStatus = (code: typeof ApprovalCode.Type): ApprovalStatus =>
+  approvalStatuses[code]
 
 /** The lowest number of a run that is over. */
 export const run_over = 3

@@ -13,7 +13,7 @@ import { marksOf } from "../../../src/approval/ShownApproval.ts"
 import { ApprovalId, Tenant } from "../../../src/Ids.ts"
 import { isObject } from "../../../src/PlainObject.ts"
 import type { Question } from "../../../src/run/RunEvent.ts"
-import { approvalCode, run_quarantined, run_parked, StoredApprovalStatus } from "./Codes.ts"
+import { ApprovalCode, approvalCode, approvalStatus, run_quarantined, run_parked } from "./Codes.ts"
 import { eventIn, parsedJson } from "./RunRows.ts"
 import { readablePage } from "../engine/DecodedRows.ts"
 import * as GroupedReads from "../engine/GroupedReads.ts"
@@ -27,7 +27,7 @@ const requests_max = 10
 const StoredRow = Schema.Struct({
   id: ApprovalId,
   tenant: Tenant,
-  status: StoredApprovalStatus,
+  status: ApprovalCode,
   /** The question and its outcome, as JSON texts. They are decoded together, as the approval. */
   payload: Schema.String,
   answer: Schema.NullOr(Schema.String)
@@ -77,7 +77,9 @@ const approvalOf = ({ answer, id, payload, status, tenant }: StoredRow): Approva
   const question = objectIn(payload)
   const outcome = answer === null ? {} : objectIn(answer)
   if (question === undefined || outcome === undefined) return undefined
-  return Option.getOrUndefined(decode({ ...question, ...outcome, id, tenant, status }))
+  return Option.getOrUndefined(
+    decode({ ...question, ...outcome, id, tenant, status: approvalStatus(status) })
+  )
 }
 
 /** The approval in a row, without marks. */
