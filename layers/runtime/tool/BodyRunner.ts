@@ -9,7 +9,7 @@ import type { RunInput } from "../../../src/run/RunDecider.ts"
 import type { ToolHandler } from "../../../src/tool/GovernedTool.ts"
 import type { CallId } from "../../../src/Ids.ts"
 import type { AgentMemory } from "../../../services/AgentMemory.ts"
-import type { BodyContextOptions, BodyContexts } from "./BodyContext.ts"
+import type { BodyContext, BodyContextOptions, BodyContexts } from "./BodyContext.ts"
 import { HandlerContext, makeBodyContexts } from "./BodyContext.ts"
 import { callIdempotencyKey, sideEffectIdempotencyKey } from "./CallDigests.ts"
 import type { AgentTool, CallHost, Fork } from "./CallHost.ts"
@@ -60,21 +60,24 @@ export const withRedecodedArgs = <Call extends BodyCall>(body: Call): Call => {
   return Exit.isSuccess(decoded) ? { ...body, args: decoded.value } : body
 }
 
+/** A handler that is ready to run over the services of its body. */
+export interface Handled {
+  readonly effect: Effect.Effect<unknown, unknown, AgentMemory>
+  /** Forking with `body.fork` is faster than providing `body.context`, which merges it with that of the fiber (bench row `answers`). */
+  readonly body: BodyContext
+}
+
 export interface BodyRunner extends RetryServices {
   readonly clock: Clock.Clock
   readonly contextsOf: (tool: AgentTool) => BodyContexts
-  /** The handler over its services, within a span where a tracer listens. A throw is a defect. */
-  readonly handle: (
-    call: BodyCall,
-    key: string | undefined,
-    over_at?: number
-  ) => Effect.Effect<unknown, unknown, AgentMemory>
+  /** The handler, within a span where a tracer listens. A throw is a defect. */
+  readonly handled: (call: BodyCall, key: string | undefined, over_at?: number) => Handled
   /** The exit of an effect that runs in a fiber of its own; undefined = it was interrupted when its time was over. */
   readonly exitWithin: <A, E>(
     effect: Effect.Effect<A, E, AgentMemory>,
     timeout_ms: number,
-    fork?: Fork
-  ) => Effect.Effect<Exit.Exit<A, E> | undefined, never, AgentMemory>
+    fork: Fork
+  ) => Effect.Effect<Exit.Exit<A, E> | undefined>
   /** The key of the call itself, or that of its side effect where the tool declares an `idempotency_key`. */
   readonly keyOf: (host: CallHost, call: CallId, tool: AgentTool) => Effect.Effect<string>
   /** Has the tool say within its timeout whether this call may run now: its end, if not. Anything but a success refuses it. */
@@ -116,26 +119,24 @@ export const withToolSpan = <A, E>(
 const makeExitWithin =
   (deadlines: Deadlines): BodyRunner["exitWithin"] =>
   (effect, timeout_ms, fork) =>
-    Effect.contextWith((context: Context.Context<AgentMemory>) =>
-      Effect.callback((resume) => {
-        const fiber = (fork ?? Effect.runForkWith(context))(effect)
-        let isLate = false
-        const cancel = deadlines.after(timeout_ms, () => {
-          // A body may end at once when it is interrupted: that exit is the deadline's doing, and not its answer.
-          isLate = true
-          fiber.interruptUnsafe()
-          resume(Effect.succeed(undefined))
-        })
-        fiber.addObserver((exit) => {
-          cancel()
-          if (!isLate) resume(Effect.succeed(exit))
-        })
-        return Effect.sync(() => {
-          cancel()
-          fiber.interruptUnsafe()
-        })
+    Effect.callback((resume) => {
+      const fiber = fork(effect)
+      let isLate = false
+      const cancel = deadlines.after(timeout_ms, () => {
+        // A body may end at once when it is interrupted: that exit is the deadline's doing, and not its answer.
+        isLate = true
+        fiber.interruptUnsafe()
+        resume(Effect.succeed(undefined))
       })
-    )
+      fiber.addObserver((exit) => {
+        cancel()
+        if (!isLate) resume(Effect.succeed(exit))
+      })
+      return Effect.sync(() => {
+        cancel()
+        fiber.interruptUnsafe()
+      })
+    })
 
 /** Written as a question, which lets no call run that its author meant to refuse. */
 const falsePrecondition = (tool: string) =>
@@ -163,7 +164,7 @@ export const make = (services: BodyServices): BodyRunner => {
         new HandlerContext(host, body, key, over_at)
       )
     )
-    return exitWithin(Effect.provideContext(answered, body.context), tool.spec.timeout_ms)
+    return exitWithin(answered, tool.spec.timeout_ms, body.fork)
   }
   return {
     clock: services.clock,
@@ -171,15 +172,12 @@ export const make = (services: BodyServices): BodyRunner => {
     ...(services.isStopped === undefined ? undefined : { isStopped: services.isStopped }),
     contextsOf,
     exitWithin,
-    handle: ({ args, host, tool }, key, over_at) => {
+    handled: ({ args, host, tool }, key, over_at) => {
       const body = contextsOf(tool)(host.context)
-      const handled = Effect.suspend(() =>
+      const effect = Effect.suspend(() =>
         handlerEffect(tool.handler, args, new HandlerContext(host, body, key, over_at))
       )
-      return Effect.provideContext(
-        body.traced ? withToolSpan(handled, host, tool, key) : handled,
-        body.context
-      )
+      return { effect: body.traced ? withToolSpan(effect, host, tool, key) : effect, body }
     },
     keyOf: (host, call, tool) => {
       const identity = callIdentityOf(tool, host.call())

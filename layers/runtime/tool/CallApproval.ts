@@ -14,6 +14,7 @@ import { ApprovalId } from "../../../src/Ids.ts"
 import type { ToolError } from "../../../src/error/ToolError.ts"
 import type { Authorized, AuthorizedAction } from "../../../src/permission/Authorization.ts"
 import type { RunInput } from "../../../src/run/RunDecider.ts"
+import type { ToolSpec } from "../../../src/tool/ToolSpec.ts"
 import type { StoreError } from "../../../services/StoreError.ts"
 import type { Proposal } from "./CallDigests.ts"
 import { approvalDigest, proposalDigest, shownDigest, toolDigest } from "./CallDigests.ts"
@@ -41,12 +42,26 @@ export interface ApprovalServices {
 /** The two decisions that let a call run. */
 const isApproving = ({ _tag }: Decision): boolean => _tag === "Approve" || _tag === "Modify"
 
+/** The digests of specs of a runtime's tools, which are the same for all of their calls (bench row `answers`). */
+const spec_digests = new WeakMap<ApprovalServices, WeakMap<ToolSpec, Effect.Effect<string>>>()
+
+const specDigest = (services: ApprovalServices, spec: ToolSpec): Effect.Effect<string> => {
+  const digests = spec_digests.get(services) ?? new WeakMap<ToolSpec, Effect.Effect<string>>()
+  spec_digests.set(services, digests)
+  const known = digests.get(spec)
+  if (known !== undefined) return known
+  return Effect.tap(toolDigest(services.digest, spec), (text) =>
+    Effect.sync(() => digests.set(spec, Effect.succeed(text)))
+  )
+}
+
 /** The digests that bind a decision to this call of this tool. */
 const digestsOf = Effect.fnUntraced(function* (
-  { digest, policy_version }: ApprovalServices,
+  services: ApprovalServices,
   host: CallHost,
   tool: AgentTool
 ) {
+  const { digest, policy_version } = services
   const call = host.call()
   const filled = yield* hostValuesFor(host, tool)
   const proposal: Proposal = {
@@ -59,7 +74,9 @@ const digestsOf = Effect.fnUntraced(function* (
     proposal,
     approval: yield* approvalDigest(digest, proposal, host.run, call.id),
     filled,
-    tool: yield* toolDigest(digest, tool.spec, filled?.values)
+    tool: yield* filled === undefined
+      ? specDigest(services, tool.spec)
+      : toolDigest(digest, tool.spec, filled.values)
   }
 })
 
@@ -141,11 +158,12 @@ const findAuthorization = (
  * denied in this run.
  */
 const isAuthorized = Effect.fnUntraced(function* (
-  { authorize, digest }: ApprovalServices,
+  services: ApprovalServices,
   host: CallHost,
   { mayBeAuthorized, tool }: ApprovalSubject,
   proposal: Proposal
 ) {
+  const { authorize, digest } = services
   if (authorize === undefined || host.authorize === undefined || !mayBeAuthorized) return false
   const { refused } = host.state
   if (refused !== undefined && refused.has(yield* proposalDigest(digest, proposal))) return false
@@ -153,7 +171,7 @@ const isAuthorized = Effect.fnUntraced(function* (
     tenant: host.accepted.tenant,
     agent: host.agent.spec.name,
     tool_key: tool.key,
-    tool_digest: yield* toolDigest(digest, tool.spec)
+    tool_digest: yield* specDigest(services, tool.spec)
   })
   if (found !== undefined) host.authorize(found)
   return found !== undefined

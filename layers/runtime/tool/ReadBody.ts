@@ -95,7 +95,8 @@ const readWithRetries = Effect.fnUntraced(function* (runner: BodyRunner, body: B
   let started_at = began_at
   for (let attempt = 1; ; attempt++) {
     const sent = attempt === 1 ? body : withRedecodedArgs(body)
-    const exit = yield* runner.exitWithin(runner.handle(sent, undefined), timeout_ms)
+    const handled = runner.handled(sent, undefined)
+    const exit = yield* runner.exitWithin(handled.effect, timeout_ms, handled.body.fork)
     const isDone = exit !== undefined && Exit.isSuccess(exit)
     if (!isDone && (yield* waitForRetry(runner, body, { attempt, exit, started_at }))) {
       started_at = runner.clock.currentTimeMillisUnsafe()

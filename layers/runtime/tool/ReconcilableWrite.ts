@@ -58,7 +58,7 @@ type AttemptResult =
 
 /** One attempt behind its dispatch. Gives what is known of it, not before the attempt is over where its exit is lost. */
 const attemptWrite = Effect.fnUntraced(function* (
-  { clock, exitWithin, handle }: BodyRunner,
+  { clock, exitWithin, handled }: BodyRunner,
   body: DispatchedCall,
   isAgain: boolean
 ): Effect.fn.Return<AttemptResult, never, AgentMemory> {
@@ -83,10 +83,11 @@ const attemptWrite = Effect.fnUntraced(function* (
   const began_at = elapsedMs(clock)
   if (began_at - dispatched_at > dispatchGraceMs(tool)) return { _tag: "Late" }
   const ended = Deferred.makeUnsafe<void>()
-  const attempt = Effect.onExit(handle(body, key, over_at), () =>
+  const { body: context, effect } = handled(body, key, over_at)
+  const attempt = Effect.onExit(effect, () =>
     Effect.sync(() => Deferred.doneUnsafe(ended, Exit.void))
   )
-  const exit = yield* exitWithin(attempt, timeout_ms)
+  const exit = yield* exitWithin(attempt, timeout_ms, context.fork)
   if (exit !== undefined) {
     if (Exit.isSuccess(exit) || !isOutcomeLost(exit.cause)) return { _tag: "Ended", exit }
     if (isOutcomeUnknowable(exit.cause)) return { _tag: "Unknown" }

@@ -4,6 +4,7 @@
  * has a `reconcile` by `ReconcilableWrite`, a transactional one in the journal's transaction (`TransactionBody`). Each
  * strategy is a `StartBody` made once for a tool; whatever a body does becomes an outcome.
  */
+import type { Context } from "effect"
 import { Effect } from "effect"
 import type { RunInput } from "../../../src/run/RunDecider.ts"
 import { isDispatched, onLossOf } from "../../../src/tool/ToolSpec.ts"
@@ -56,9 +57,12 @@ export const make = (services: Services): ToolBody => {
   const run: ToolBody["run"] = (started) =>
     started.inputOfExit === undefined
       ? started.effect
-      : Effect.map(runner.exitWithin(started.effect, started.timeout_ms, started.fork), (exit) =>
-          exit === undefined ? started.inputOfTimeout() : started.inputOfExit(exit)
-        )
+      : Effect.contextWith((context: Context.Context<AgentMemory>) => {
+          const fork = started.fork ?? Effect.runForkWith(context)
+          return Effect.map(runner.exitWithin(started.effect, started.timeout_ms, fork), (exit) =>
+            exit === undefined ? started.inputOfTimeout() : started.inputOfExit(exit)
+          )
+        })
 
   return {
     run,

@@ -29,18 +29,20 @@ const outcomeOfExit = (
     : reportOutcomeFault(host, tool, outcomeOfCause(exit.cause))
 }
 
-const transact = ({ clock, handle }: BodyRunner, body: DispatchedCall) => {
+const transact = ({ clock, handled }: BodyRunner, body: DispatchedCall) => {
   const { call, host, key, tool } = body
   const { timeout_ms } = tool.spec
   const started_at = clock.currentTimeMillisUnsafe()
-  const handled = Effect.flatMap(handle(body, key), (result) => {
+  const { body: within, effect } = handled(body, key)
+  // Its statements go through the transaction, which is part of the fiber's context.
+  const settled = Effect.flatMap(Effect.provideContext(effect, within.context), (result) => {
     const outcome = bodyOutcome(host, tool, Exit.succeed(result))
     return outcome._tag === "Value"
       ? Effect.succeed<Outcome>(outcome)
       : Effect.fail(new RefusedResult(outcome))
   })
   // A timeout waits for the interruption: no statement of the body may reach the transaction after its end.
-  const bounded = Effect.timeoutOrElse(handled, {
+  const bounded = Effect.timeoutOrElse(settled, {
     duration: timeout_ms,
     orElse: () => Effect.fail(timeoutError(timeout_ms))
   })

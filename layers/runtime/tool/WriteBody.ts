@@ -43,7 +43,8 @@ const write = Effect.fnUntraced(function* (
   let started_at = began_at
   for (let attempt = 1; ; attempt++) {
     const sent = attempt === 1 ? body : withRedecodedArgs(body)
-    const exit = yield* runner.exitWithin(runner.handle(sent, key), timeout_ms)
+    const handled = runner.handled(sent, key)
+    const exit = yield* runner.exitWithin(handled.effect, timeout_ms, handled.body.fork)
     if (retry !== undefined && (exit === undefined || Exit.isFailure(exit))) {
       if (yield* waitForRetry(runner, body, { attempt, exit, started_at })) {
         started_at = runner.clock.currentTimeMillisUnsafe()
