@@ -63,6 +63,8 @@ export interface Append {
   readonly status: RunStatus
   /** Whether the run is parkable after them (`RunHead.parkable`). Absent = no: it is recovered when its owner is gone. */
   readonly parkable?: boolean
+  /** When the events happened, in ms since 1970: a clock reading of just now. Absent = the journal reads its clock. */
+  readonly at?: number | undefined
 }
 
 export interface RunHead {

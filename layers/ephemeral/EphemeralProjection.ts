@@ -6,7 +6,6 @@ import type { Approval } from "../../src/approval/Approval.ts"
 import type { AnswerMessage, Projection } from "../../src/run/Projection.ts"
 import { project } from "../../src/run/Projection.ts"
 import type { CallId } from "../../src/Ids.ts"
-import { actorKey } from "../../src/Ids.ts"
 import { appended } from "../../src/ShortList.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
 import type { RunStatus } from "../../src/run/RunState.ts"
@@ -50,11 +49,11 @@ export const appendEvents = (
 }
 
 const close = (store: Store, run: StoredRun) => {
+  const { actor } = run
   store.open.delete(run)
-  const key = actorKey(run.tenant, run.address)
-  const left = store.openOf.get(key)?.filter((each) => each !== run) ?? []
-  if (left.length > 0) store.openOf.set(key, left)
-  else store.openOf.delete(key)
+  const left = store.openOf.get(actor)?.filter((each) => each !== run) ?? []
+  if (left.length > 0) store.openOf.set(actor, left)
+  else store.openOf.delete(actor)
 }
 
 const writeApprovals = (
@@ -131,10 +130,10 @@ const writeTask = (
     return
   stored.task = { ...stored.task, status, ...(reason === undefined ? undefined : { reason }) }
   if (status !== "complete" && status !== "failed") return
-  const key = actorKey(run.tenant, run.address)
-  const left = (store.waiting.get(key) ?? 1) - 1
-  if (left > 0) store.waiting.set(key, left)
-  else store.waiting.delete(key)
+  const { actor } = run
+  const left = (store.waiting.get(actor) ?? 1) - 1
+  if (left > 0) store.waiting.set(actor, left)
+  else store.waiting.delete(actor)
 }
 
 const writeAnswer = (store: Store, run: StoredRun, answer: AnswerMessage, at: number) => {

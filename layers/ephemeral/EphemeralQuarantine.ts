@@ -3,7 +3,6 @@
  */
 import { Effect, Result } from "effect"
 import type { RawPage, RunJournal } from "../../services/RunJournal.ts"
-import { actorKey } from "../../src/Ids.ts"
 import type { QuarantinedRun, RunQuarantined } from "../../src/run/Quarantine.ts"
 import { foldWhole } from "../../src/run/Quarantine.ts"
 import { RunNotFound } from "../../src/run/RunCommand.ts"
@@ -17,7 +16,7 @@ const viewOf = (
   run: StoredRun,
   { at, why }: NonNullable<StoredRun["quarantined"]>
 ): QuarantinedRun => {
-  const open = store.openOf.get(actorKey(run.tenant, run.address)) ?? []
+  const open = store.openOf.get(run.actor) ?? []
   return {
     run_id: run.run_id,
     agent: run.address.agent,

@@ -4,7 +4,6 @@
 import { Clock, Effect } from "effect"
 import type { RunHead } from "../../services/RunJournal.ts"
 import type { RunId } from "../../src/Ids.ts"
-import { actorKey } from "../../src/Ids.ts"
 import type { Need } from "../../src/run/Needs.ts"
 import type { Store, StoredRun } from "./EphemeralStore.ts"
 import { roundRobinByAge } from "./RoundRobin.ts"
@@ -51,7 +50,7 @@ export const recoverableRuns = Effect.fn("RunJournal.recoverable")(function* (
 
 /** Whether every earlier run of the address has ended. */
 const isFirst = (store: Store, run: StoredRun): boolean => {
-  for (const other of store.openOf.get(actorKey(run.tenant, run.address)) ?? []) {
+  for (const other of store.openOf.get(run.actor) ?? []) {
     if (other.ordinal < run.ordinal) return false
   }
   return true

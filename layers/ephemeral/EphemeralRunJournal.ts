@@ -158,10 +158,13 @@ const makeRun = (
   now: number
 ): StoredRun | undefined => {
   if (store.runs.has(id)) return undefined
+  const { address, tenant } = accepted
+  const actor = actorKey(tenant, address)
   const run: StoredRun = {
     run_id: id,
-    tenant: accepted.tenant,
-    address: accepted.address,
+    tenant,
+    address,
+    actor,
     conversation: accepted.conversation,
     ordinal,
     created_at: now,
@@ -176,9 +179,8 @@ const makeRun = (
   }
   store.runs.set(id, run)
   store.open.add(run)
-  const key = actorKey(run.tenant, run.address)
-  const open = store.openOf.get(key)
-  store.openOf.set(key, open === undefined ? [run] : [...open, run])
+  const open = store.openOf.get(actor)
+  store.openOf.set(actor, open === undefined ? [run] : [...open, run])
   return run
 }
 
@@ -434,7 +436,7 @@ const make = Effect.gen(function* () {
     const refused = refusal(run, request.fence)
     if (refused !== undefined) return Effect.fail(refused)
     const { events, parkable = false, status } = request
-    appendTo(journal, run, events, status, parkable, clock.currentTimeMillisUnsafe())
+    appendTo(journal, run, events, status, parkable, request.at ?? clock.currentTimeMillisUnsafe())
     return Effect.void
   }
   const append: AppendEvents = Object.assign(

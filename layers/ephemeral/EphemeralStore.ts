@@ -36,6 +36,8 @@ export interface StoredRun {
   readonly run_id: RunId
   readonly tenant: Tenant
   readonly address: Address
+  /** `actorKey` of tenant and address. */
+  readonly actor: string
   readonly conversation: ConversationId
   readonly ordinal: number
   readonly created_at: number

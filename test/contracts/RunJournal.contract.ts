@@ -1,7 +1,7 @@
 /** The journal of runs: who may write, what is written, and what is read. */
 import type { Vitest } from "@effect/vitest"
 import { assert } from "@effect/vitest"
-import { Effect, Result } from "effect"
+import { Clock, Effect, Result } from "effect"
 import type { ApprovalRecords } from "../../services/ApprovalRecords.ts"
 import type { ConversationStore } from "../../services/ConversationStore.ts"
 import type { Outbox } from "../../services/Outbox.ts"
@@ -77,6 +77,25 @@ const claimTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   )
 }
 
+const timeTests = (it: Vitest.MethodsNonLive<Needs>): void => {
+  it.effect(
+    "an append has the time that its writer gives, and the journal's where there is none",
+    () =>
+      Effect.gen(function* () {
+        const journal = yield* RunJournal
+        const { fence, run } = yield* Samples.begin()
+        const append = { run, events: [Samples.modelTurned(1, 1)], status: "processing" } as const
+        yield* journal.append({ ...append, fence, at: 1_700_000_000_123 })
+        const before = yield* Clock.currentTimeMillis
+        const next = { ...fence, length: fence.length + 1 }
+        yield* journal.append({ ...append, fence: next, events: [Samples.modelTurned(2, 1)] })
+        const [given, own] = (yield* journal.read(run, fence.length, 10)).map(({ at }) => at)
+        assert.strictEqual(given, 1_700_000_000_123)
+        assert.isAtLeast(own!, before)
+      })
+  )
+}
+
 const concurrentClaimTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect("16 claims at once get 16 epochs", () =>
     Effect.gen(function* () {
@@ -133,6 +152,7 @@ const concurrentClaimTests = (it: Vitest.MethodsNonLive<Needs>): void => {
 const ownership = (it: Vitest.MethodsNonLive<Needs>) => {
   creationTests(it)
   claimTests(it)
+  timeTests(it)
   concurrentClaimTests(it)
 }
 

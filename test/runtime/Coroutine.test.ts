@@ -34,7 +34,7 @@ const halted = Effect.fnUntraced(function* <A>(steps: () => Steps<A, never>) {
   const coroutine = yield* driven(steps)
   const scheduler = new Halting()
   const forkThere = Effect.runForkWith(Context.make(Scheduler.Scheduler, scheduler))
-  const fiber = forkThere(coroutine.effect)
+  const fiber = forkThere(coroutine.run())
   scheduler.run()
   scheduler.halts = true
   coroutine.wake()
@@ -75,6 +75,57 @@ describe("a coroutine", () => {
       })
   )
 
+  for (const how of ["wake", "resumeSoon"] as const) {
+    it.live(`is continued by ${how} between its first sleep and the wait of its fiber`, () =>
+      Effect.gen(function* () {
+        const scheduler = new Halting()
+        const coroutine = yield* driven(function* (): Steps<string, never> {
+          scheduler.halts = true
+          yield
+          return Exit.succeed("the end")
+        })
+        const forkThere = Effect.runForkWith(Context.make(Scheduler.Scheduler, scheduler))
+        const fiber = forkThere(coroutine.run())
+        coroutine[how]()
+        assert.isUndefined(fiber.pollUnsafe())
+        scheduler.run()
+        assert.deepStrictEqual(fiber.pollUnsafe(), Exit.succeed("the end"))
+      })
+    )
+  }
+
+  it.live(
+    "calls the function for its end once, however it ends, and after what it waited for",
+    () =>
+      Effect.gen(function* () {
+        const log: Array<string> = []
+        const atEnd = (name: string) => () => void log.push(name)
+        const done = yield* driven(function* (): Steps<void, never> {
+          return Exit.void
+        })
+        yield* done.run(atEnd("done"))
+        const failing = yield* driven(function* (): Steps<never, string> {
+          yield* Exit.fail("away")
+          throw new Error("not reached")
+        })
+        yield* Effect.flip(failing.run(atEnd("failed")))
+        const asleep = yield* driven(function* (): Steps<never, never> {
+          for (;;) yield
+        })
+        yield* Fiber.interrupt(
+          yield* Effect.forkChild(asleep.run(atEnd("asleep")), { startImmediately: true })
+        )
+        const waits = yield* driven(function* (): Steps<never, never> {
+          yield* Effect.onInterrupt(Effect.never, () => Effect.sync(() => log.push("released")))
+          throw new Error("not reached")
+        })
+        yield* Fiber.interrupt(
+          yield* Effect.forkChild(waits.run(atEnd("waited")), { startImmediately: true })
+        )
+        assert.deepStrictEqual(log, ["done", "failed", "asleep", "released", "waited"])
+      })
+  )
+
   it.live("takes an Effect that is done at once, and waits for any other", () =>
     Effect.gen(function* () {
       const seen: Array<unknown> = []
@@ -85,7 +136,7 @@ describe("a coroutine", () => {
         seen.push(yield* Deferred.await(later))
         return Exit.succeed(seen.length)
       })
-      const fiber = yield* Effect.forkChild(coroutine.effect, { startImmediately: true })
+      const fiber = yield* Effect.forkChild(coroutine.run(), { startImmediately: true })
       assert.deepStrictEqual(seen, ["done", "ran"])
       assert.isUndefined(fiber.pollUnsafe())
       yield* Deferred.succeed(later, "came")
@@ -102,12 +153,12 @@ describe("a coroutine", () => {
           yield* Effect.andThen(Effect.yieldNow, Effect.fail("away"))
           throw new Error("not reached")
         })
-        assert.strictEqual(yield* Effect.flip(failing.effect), "away")
+        assert.strictEqual(yield* Effect.flip(failing.run()), "away")
         const broken = yield* driven(function* (): Steps<never, never> {
           yield
           throw new Error("broken")
         })
-        const fiber = yield* Effect.forkChild(broken.effect, { startImmediately: true })
+        const fiber = yield* Effect.forkChild(broken.run(), { startImmediately: true })
         broken.wake()
         const exit = yield* Fiber.await(fiber)
         assert.isTrue(Exit.isFailure(exit) && Cause.hasDies(exit.cause))
@@ -123,7 +174,7 @@ describe("a coroutine", () => {
           wakes++
         }
       })
-      const fiber = yield* Effect.forkChild(coroutine.effect, { startImmediately: true })
+      const fiber = yield* Effect.forkChild(coroutine.run(), { startImmediately: true })
       assert.strictEqual(wakes, 0)
       coroutine.wake()
       coroutine.resumeSoon()
@@ -153,7 +204,7 @@ describe("a coroutine", () => {
       )
       const all = yield* Effect.forkChild(
         Effect.all(
-          drives.map(({ effect }) => effect),
+          drives.map((drive) => drive.run()),
           { concurrency: "unbounded" }
         ),
         { startImmediately: true }
@@ -170,7 +221,7 @@ describe("a coroutine", () => {
       const coroutine = yield* driven(function* (): Steps<never, never> {
         for (;;) yield
       })
-      const fiber = yield* Effect.forkChild(coroutine.effect, { startImmediately: true })
+      const fiber = yield* Effect.forkChild(coroutine.run(), { startImmediately: true })
       // What a fiber has to come back to, where Effect keeps it.
       const { _stack } = fiber as unknown as { readonly _stack: ReadonlyArray<unknown> }
       const depth = _stack.length
@@ -189,7 +240,7 @@ describe("a coroutine", () => {
         stop()
         for (;;) yield* Effect.sync(() => begun++)
       })
-      const fiber = yield* Effect.forkChild(coroutine.effect, { startImmediately: true })
+      const fiber = yield* Effect.forkChild(coroutine.run(), { startImmediately: true })
       stop = () => fiber.interruptUnsafe()
       coroutine.resumeSoon()
       yield* Fiber.await(fiber)
@@ -209,7 +260,7 @@ describe("a coroutine", () => {
         )
         throw new Error("not reached")
       })
-      const fiber = yield* Effect.forkChild(coroutine.effect, { startImmediately: true })
+      const fiber = yield* Effect.forkChild(coroutine.run(), { startImmediately: true })
       yield* Fiber.interrupt(fiber)
       assert.deepStrictEqual(ended, ["released"])
     })
@@ -225,7 +276,7 @@ describe("a coroutine", () => {
         seen.push(yield* Effect.promise(() => Promise.resolve(storage.getStore())))
         return Exit.void
       })
-      const run = storage.run("actor", () => Effect.runPromise(coroutine.effect))
+      const run = storage.run("actor", () => Effect.runPromise(coroutine.run()))
       storage.run("approver", () => coroutine.wake())
       yield* Effect.promise(() => run)
       assert.deepStrictEqual(seen, ["actor", "actor"])

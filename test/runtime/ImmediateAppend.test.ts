@@ -66,7 +66,7 @@ describe("an append to a journal in memory", () => {
         const state = fold((yield* entries).map(({ event }) => event))
         const writer = new RunWriter(services, run, state, makeWakeup())
         writer.decide([{ _tag: "Stops", stopping }])
-        const appending = writer.append()
+        const appending = writer.append(undefined)
         assert.strictEqual(isDone(appending), !isWrapped)
         assert.isUndefined(yield* appending)
         assert.strictEqual(wrapped, isWrapped ? 1 : 0)

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect } from "effect"
+import { Clock, Deferred, Effect } from "effect"
 import { TestClock } from "effect/testing"
+import { RunJournal } from "../../services/RunJournal.ts"
 import { RunLimits } from "../../src/run/RunLimits.ts"
 import { call, calls, text } from "../../layers/model/ScriptedModelGateway.ts"
 import * as H from "./Harness.ts"
@@ -82,6 +83,33 @@ describe("several calls of one step", () => {
       )
     )
   )
+
+  it.live("that is done at once is journaled with the time of its end", () => {
+    let now = 1_700_000_000_000
+    const next = () => ++now
+    const ticking = Object.assign(Object.create(Effect.runSync(Clock.Clock)) as Clock.Clock, {
+      currentTimeMillisUnsafe: next,
+      currentTimeMillis: Effect.sync(next)
+    })
+    return Effect.gen(function* () {
+      const run = yield* H.send("hello")
+      yield* H.ended(run)
+      const all = yield* RunJournal.use((journal) => journal.read(run, 0, 100))
+      const settled = all.find(({ event }) => event._tag === "CallSettled")!
+      assert.isTrue(settled.event._tag === "CallSettled")
+      assert.deepInclude(settled.event, { ended_at: settled.at })
+      // The next append is no earlier.
+      assert.isAbove(all.at(-1)!.at, settled.at)
+    }).pipe(
+      Effect.provide(
+        H.layer({
+          tools: { look: H.reads((n) => Effect.succeed(n)) },
+          script: [calls([call("look", { n: 1 })]), text("done")]
+        })
+      ),
+      Effect.provideService(Clock.Clock, ticking)
+    )
+  })
 
   it.live("run at most in the limited number at once, without those that wait for a person", () => {
     let now = 0

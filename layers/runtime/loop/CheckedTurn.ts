@@ -11,6 +11,7 @@ import { FinishReason } from "../../../src/run/FinishReason.ts"
 import type { Turn } from "../../../src/run/RunDecider.ts"
 import type { ModelTurned, ProposedCall } from "../../../src/run/RunEvent.ts"
 import { RunEvent } from "../../../src/run/RunEvent.ts"
+import { appended } from "../../../src/ShortList.ts"
 import { isBeyondBytes } from "../../../src/Utf8.ts"
 
 type GatewayTurn = Omit<Turn, "generated">
@@ -34,7 +35,9 @@ export const checkedTurn = (
     return `the gateway gave a turn of more than ${turn_calls_max} calls`
   }
   const budget: CopyBudget = { values: 0, units: given.text.length }
-  const calls = given.calls.map((call) => copiedCall(call, budget))
+  // Loops, because the closures of `map` and `every` would be allocated for each turn (bench row `step`).
+  let calls: Array<ProposedCall> = []
+  for (const call of given.calls) calls = appended(calls, copiedCall(call, budget))
   if (!isPlain(given)) return decoded(given, { _tag: "ModelTurned", frame, step, calls })
   const { finish, text, usage } = given
   // Literals without a spread, whose members are all in the object itself (bench row `step`).
@@ -61,12 +64,14 @@ const isTooLarge = (turned: ModelTurned, units: number): boolean =>
   units * unit_bytes_max > turn_bytes_max / 2 &&
   isBeyondBytes(JSON.stringify(turned), turn_bytes_max)
 
-const isTurn = ({ calls, finish, text, usage }: GatewayTurn): boolean =>
-  typeof text === "string" &&
-  (finish === "tool_calls" || finishes.has(finish)) &&
-  Array.isArray(calls) &&
-  calls.every(({ model_id, name }) => typeof model_id === "string" && typeof name === "string") &&
-  (usage === undefined || Object.values(usage).every(Number.isSafeInteger))
+const isTurn = ({ calls, finish, text, usage }: GatewayTurn): boolean => {
+  if (typeof text !== "string" || !Array.isArray(calls)) return false
+  if (finish !== "tool_calls" && !finishes.has(finish)) return false
+  for (const { model_id, name } of calls as GatewayTurn["calls"]) {
+    if (typeof model_id !== "string" || typeof name !== "string") return false
+  }
+  return usage === undefined || Object.values(usage).every(Number.isSafeInteger)
+}
 
 const readEvent = Schema.decodeUnknownResult(RunEvent)
 

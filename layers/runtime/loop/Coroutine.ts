@@ -17,8 +17,6 @@ export type Steps<A, E> = Generator<
   unknown
 >
 
-const woken = Exit.succeed(undefined)
-
 export class Coroutine<A, E> {
   readonly #steps: Steps<A, E>
   readonly #fork: Fork
@@ -31,8 +29,13 @@ export class Coroutine<A, E> {
   #value: unknown
   /** The fiber that it waits for. */
   #pending: Fiber.Fiber<unknown, E> | undefined
-  /** Ends the wait of the fiber that runs `effect`. */
-  #resumeFiber: ((effect: Effect.Effect<Exit.Exit<A, E> | undefined>) => void) | undefined
+  /** Ends the wait of the fiber that runs it; undefined = that fiber is not waiting. */
+  #resumeFiber: ((effect: Effect.Effect<void>) => void) | undefined
+  /** It was woken while its fiber was not waiting. */
+  #isWoken = false
+  #isInterrupted = false
+  /** Made when it first sleeps. */
+  #untilWoken: Effect.Effect<A, E> | undefined
   /** How it ended. Kept, because it may end after a `wake` and before the fiber that the `wake` continues. */
   #ended: Exit.Exit<A, E> | undefined
 
@@ -42,30 +45,48 @@ export class Coroutine<A, E> {
     this.#scheduler = scheduler
   }
 
-  /** Continues it, then waits for its end, or for the next `wake`. */
-  readonly #untilWoken = Effect.callback<Exit.Exit<A, E> | undefined>((resume) => {
-    if (this.#ended !== undefined) return resume(Exit.succeed(this.#ended))
-    this.#resumeFiber = resume
+  /**
+   * Ends as the generator does; what its code throws is a defect. An interruption interrupts what it waits for. `atEnd` is
+   * called once, however it ends. Run it once. Until it first sleeps it costs few objects: most runs of tools and models that
+   * answer at once never do (bench row `step`).
+   */
+  run(atEnd: () => Effect.Effect<void> | undefined = nothing): Effect.Effect<A, E> {
+    return Effect.onExit(
+      Effect.suspend(() => this.#passes()),
+      () => {
+        const pending = this.#ended === undefined ? this.#interrupt() : undefined
+        if (pending === undefined) return atEnd() ?? Effect.void
+        return Effect.andThen(
+          Fiber.interrupt(pending),
+          Effect.suspend(() => atEnd() ?? Effect.void)
+        )
+      }
+    )
+  }
+
+  /** Continues it; then its end, or the wait for the next `wake`. */
+  #passes(): Effect.Effect<A, E> {
+    this.#resumeFiber = undefined
     this.resume()
-  })
+    return this.#ended ?? (this.#untilWoken ??= this.#makeUntilWoken())
+  }
 
-  readonly #untilEnded: Effect.Effect<A, E> = Effect.flatMap(
-    this.#untilWoken,
-    (ended): Effect.Effect<A, E> => ended ?? this.#untilEnded
-  )
-
-  /** Ends as the generator does; what its code throws is a defect. An interruption interrupts what it waits for. Run it once. */
-  readonly effect: Effect.Effect<A, E> = Effect.onInterrupt(
-    this.#untilEnded,
-    () => this.#interrupted
-  )
+  #makeUntilWoken(): Effect.Effect<A, E> {
+    const woken = Effect.callback<void>((resume) => {
+      if (this.#isWoken || this.#ended !== undefined) return resume(Exit.void)
+      this.#resumeFiber = resume
+    })
+    return Effect.flatMap(woken, () => this.#passes())
+  }
 
   /**
-   * Continues it in the fiber that runs `effect`, from anywhere: an approver's request has an asynchronous context of its own,
-   * in which no tool of a run may run.
+   * Continues it in the fiber that runs it, from anywhere: an approver's request has an asynchronous context of its own, in
+   * which no tool of a run may run.
    */
   wake(): void {
-    if (this.#sleeps) this.#resumeFiber?.(woken)
+    if (!this.#sleeps) return
+    if (this.#resumeFiber === undefined) this.#isWoken = true
+    else this.#resumeFiber(Exit.void)
   }
 
   /** Continues it here, or at its turn. For fibers that it started. */
@@ -86,10 +107,11 @@ export class Coroutine<A, E> {
 
   #advance(given: unknown): void {
     this.#sleeps = false
+    this.#isWoken = false
     for (let value = given; ;) {
       const step = callCatching(next, this.#steps, value, defective)
-      // The step may have interrupted the fiber that runs `effect`.
-      if (this.#resumeFiber === undefined) return
+      // The step may have interrupted the fiber that runs it.
+      if (this.#isInterrupted) return
       if (step.done === true) return this.#end(step.value)
       const effect = step.value
       if (effect === undefined) {
@@ -123,21 +145,22 @@ export class Coroutine<A, E> {
   }
 
   #end(exit: Exit.Exit<A, E>): void {
-    const resume = this.#resumeFiber
-    this.#resumeFiber = undefined
     this.#ended = exit
-    resume?.(Exit.succeed(exit))
+    this.#resumeFiber?.(Exit.void)
   }
 
-  readonly #interrupted = Effect.suspend(() => {
+  /** Continues it no more. Gives the fiber that it waited for, which still runs. */
+  #interrupt(): Fiber.Fiber<unknown, E> | undefined {
     const pending = this.#pending
+    this.#isInterrupted = true
     this.#sleeps = false
     this.#pending = undefined
     this.#value = undefined
-    this.#resumeFiber = undefined
-    return pending === undefined ? Effect.void : Fiber.interrupt(pending)
-  })
+    return pending
+  }
 }
+
+const nothing = () => undefined
 
 const next = <A, E>(steps: Steps<A, E>, value: unknown) => steps.next(value)
 

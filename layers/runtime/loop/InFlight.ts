@@ -165,14 +165,17 @@ export class InFlight {
     }
   }
 
-  /** Interrupts all, and waits for at most 5 s until all of it has cleaned up: a finalizer of a body may hang. */
-  interruptAll(): Effect.Effect<void> {
+  /**
+   * Interrupts all. Gives the wait until all of it has cleaned up, at most 5 s because a finalizer of a body may hang; undefined =
+   * there is nothing to wait for.
+   */
+  interruptAll(): Effect.Effect<void> | undefined {
     if (this.#first !== undefined) this.#stop(this.#first)
     for (const running of this.#others?.values() ?? []) this.#stop(running)
     this.#first = undefined
     this.#others = undefined
     return this.#ending === undefined
-      ? Effect.void
+      ? undefined
       : Effect.asVoid(Effect.timeoutOption(Fiber.awaitAll(this.#ending), cleanup_ms_max))
   }
 

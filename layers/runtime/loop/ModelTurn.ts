@@ -184,9 +184,9 @@ const modelEffect = (
 // Functions of their own: what their closures need would be allocated for each turn, also where there is neither (bench row `step`).
 
 const sinkOf =
-  ({ run, services, work }: ModelTurn) =>
+  (turn: ModelTurn) =>
   (delta: ModelDelta): void =>
-    services.delta(run, work.frame, work.step, delta)
+    turn.services.delta(turn.run, turn.work.frame, turn.work.step, delta)
 
 const withFiles = (
   { services, state }: ModelTurn,

@@ -134,12 +134,12 @@ export class RunWriter {
 
   /**
    * Appends what was decided, at once if the store can. Undefined: it is durable, and the state is the journal's. Otherwise
-   * the cause, which is for `appendAnew`.
+   * the cause, which is for `appendAnew`. `at`: a clock reading of just now, in ms since 1970; undefined = there is none.
    */
-  append(): Effect.Effect<Refusal | undefined> {
+  append(at: number | undefined): Effect.Effect<Refusal | undefined> {
     const status = statusOf(this.#state)
     const parkable = isParkable(this.#state)
-    const append = { run: this.run, fence: this.#fence, events: this.#events, status, parkable }
+    const append = { run: this.run, fence: this.#fence, events: this.#events, status, parkable, at }
     const { journal } = this.#services
     const { now } = journal.append
     const appended = now === undefined ? journal.append(append) : now(append)
@@ -166,7 +166,7 @@ export class RunWriter {
   write(inputs: ReadonlyArray<RunInput>): Effect.Effect<void, LoopFailure> {
     this.decide(inputs)
     if (!this.isAhead) return Effect.void
-    return Effect.flatMap(this.append(), (refused) =>
+    return Effect.flatMap(this.append(undefined), (refused) =>
       refused === undefined ? Effect.void : this.appendAnew(refused)
     )
   }
@@ -263,7 +263,7 @@ export class RunWriter {
       yield* RunWriter.#recover(self, cause, tries)
       self.decide(inputs)
       if (!self.isAhead) return
-      cause = yield* self.append()
+      cause = yield* self.append(undefined)
     }
   })
 

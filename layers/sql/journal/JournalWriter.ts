@@ -129,7 +129,7 @@ export const appendWithin = Effect.fnUntraced(function* (
   listeners: CommitListeners,
   append: Append
 ) {
-  const item = yield* encoded(append, yield* Clock.currentTimeMillis)
+  const item = yield* encoded(append, append.at ?? (yield* Clock.currentTimeMillis))
   const [refused] = yield* Effect.mapError(inTransaction(sql)(commit(sql)([item])), orJournalError)
   if (refused !== undefined) return yield* refused
   yield* sql.afterCommit(Effect.sync(() => listeners.publishAppend(item)))

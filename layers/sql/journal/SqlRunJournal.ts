@@ -148,7 +148,7 @@ const appending = Effect.fnUntraced(function* (
   return (append: Append): Effect.Effect<void, StaleAppend | FencedOff | JournalError> =>
     Effect.withFiber((fiber) => {
       if (isInTransaction(sql, fiber)) return appendWithin(sql, listeners, append)
-      const now = fiber.getRef(Clock.Clock).currentTimeMillisUnsafe()
+      const now = append.at ?? fiber.getRef(Clock.Clock).currentTimeMillisUnsafe()
       return Effect.flatMap(encoded(append, now), (item) =>
         Effect.flatMap(write(item), (refused) => {
           if (refused !== undefined) return Effect.fail(refused)
