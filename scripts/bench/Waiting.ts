@@ -6,7 +6,8 @@ import { absolute, interleave, sample } from "./Row.ts"
 import { sized } from "./Work.ts"
 
 const parked_runs = sized(100, 100_000)
-const asked_runs = sized(50, 1_000)
+/** With a thousand, code that is compiled meanwhile would be a quarter of the figure. */
+const asked_runs = sized(50, 4_000)
 const resident_runs = sized(100, 2_000)
 
 export const row: Row = {
