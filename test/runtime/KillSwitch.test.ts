@@ -21,7 +21,7 @@ const makeStore = Effect.gen(function* () {
   const store = {
     isAway: false,
     beforeAnswer: Effect.void as Effect.Effect<void>,
-    beforeWrite: Effect.void as Effect.Effect<void>
+    beforeWrite: Effect.void as Effect.Effect<void, StoreError>
   }
   const stops = ToolStops.of({
     tenants: Effect.suspend(() =>
@@ -71,6 +71,56 @@ describe("AG-62 the kill switch of a tenant", () => {
       assert.isFalse(third.isOn(acme))
       yield* TestClock.adjust(LocalKillSwitch.refresh_ms)
       assert.isFalse(fourth.isOn(acme))
+    })
+  )
+
+  for (const [how, beforeWrite] of [
+    ["takes nothing", away],
+    ["hangs while it does", Effect.never]
+  ] as const) {
+    test(
+      `follows the others over a store that ${how}`,
+      Effect.gen(function* () {
+        const { boot, store } = yield* makeStore
+        const inner = yield* ToolStops
+        const first = yield* boot
+        store.beforeWrite = beforeWrite
+        yield* Effect.forkChild(Effect.exit(first.turn(true, olga)), { startImmediately: true })
+        yield* inner.set(other, true, 1)
+        yield* TestClock.adjust(LocalKillSwitch.refresh_ms * 2)
+        assert.isTrue(first.isOn(other))
+        assert.isTrue(first.isOn(acme))
+        yield* inner.set(other, false, 2)
+        yield* TestClock.adjust(LocalKillSwitch.refresh_ms * 2)
+        assert.isFalse(first.isOn(other))
+        assert.isTrue(first.isOn(acme))
+      })
+    )
+  }
+
+  test(
+    "is on at every moment while it is stored late",
+    Effect.gen(function* () {
+      const { boot, store } = yield* makeStore
+      const first = yield* boot
+      store.isAway = true
+      yield* Effect.exit(first.turn(true, olga))
+      store.isAway = false
+      store.beforeWrite = Effect.sleep(LocalKillSwitch.refresh_ms / 2)
+      const seen: Array<boolean> = []
+      store.beforeAnswer = Effect.sync(() => void seen.push(first.isOn(acme)))
+      for (let n = 0; n < 8; n++) {
+        yield* TestClock.adjust(LocalKillSwitch.refresh_ms / 4)
+        seen.push(first.isOn(acme))
+      }
+      const second = yield* boot
+      assert.isTrue(second.isOn(acme))
+      for (let n = 0; n < 8; n++) {
+        yield* TestClock.adjust(LocalKillSwitch.refresh_ms / 4)
+        seen.push(first.isOn(acme))
+      }
+      assert.isAbove(seen.length, 16)
+      assert.notInclude(seen, false)
     })
   )
 

@@ -30,13 +30,19 @@ const warnOfStops = (stopped: ReadonlySet<Tenant>): Effect.Effect<void> =>
 /** Whatever goes wrong in one refresh, the next one follows. */
 const startRefreshes = (refresh: Effect.Effect<void, StoreError>) =>
   Effect.catchCause(refresh, (cause) =>
-    Effect.logDebug("the kill switches of tenants could not be read", cause)
+    Effect.logDebug("the kill switches of tenants could not be read, or stored", cause)
   ).pipe(
     Effect.delay(refresh_ms),
     Effect.forever,
     Effect.withTracerEnabled(false),
     Effect.forkScoped
   )
+
+/** One that fails keeps the others from nothing. */
+const forEachIgnoring = (
+  tenants: ReadonlyArray<Tenant>,
+  store: (tenant: Tenant) => Effect.Effect<void, StoreError>
+) => Effect.forEach(tenants, (tenant) => Effect.ignore(store(tenant)), { discard: true })
 
 /** The switches of tenants. What cannot be stored stays on: the store is asked again at each refresh. */
 const makeTenants = Effect.gen(function* () {
@@ -61,14 +67,19 @@ const makeTenants = Effect.gen(function* () {
         if (time === undefined) return Effect.void
         return Effect.andThen(
           store(tenant, true),
-          // It may have been turned off and on again meanwhile: that is written behind this one.
-          Effect.sync(() => void (unstored.get(tenant) === time && unstored.delete(tenant)))
+          Effect.sync(() => {
+            turns++
+            // It may have been turned off and on again meanwhile: that is written behind this one.
+            if (unstored.get(tenant) !== time) return
+            // What was last read may be from before it.
+            stopped.add(tenant)
+            unstored.delete(tenant)
+          })
         )
       })
     )
 
-  const refresh = Effect.gen(function* () {
-    yield* Effect.forEach(unstored.keys(), storeStop, { discard: true })
+  const read = Effect.gen(function* () {
     const before = turns
     const found = yield* stops.tenants
     // What was turned meanwhile may be missing in what was read.
@@ -76,7 +87,9 @@ const makeTenants = Effect.gen(function* () {
     stopped.clear()
     for (const tenant of found) stopped.add(tenant)
   })
-  yield* startRefreshes(refresh)
+  // Apart from one another: a store that takes nothing, or hangs while it does, may still say what others have turned.
+  yield* startRefreshes(Effect.suspend(() => forEachIgnoring([...unstored.keys()], storeStop)))
+  yield* startRefreshes(read)
 
   const turnOn = Effect.fnUntraced(function* (tenant: Tenant) {
     turns++
@@ -85,7 +98,6 @@ const makeTenants = Effect.gen(function* () {
     unstored.set(tenant, time)
     turnedOn.set(tenant, time)
     yield* Effect.mapError(storeStop(tenant), () => not_stored)
-    turns++
   })
   const storeStart = Effect.fnUntraced(function* (tenant: Tenant, on: object | undefined) {
     yield* store(tenant, false)
