@@ -53,7 +53,7 @@ export const CheckedJson = Schema.Unknown.pipe(Schema.refine(isJson, { expected:
 
 /** As `CheckedJson`, in the place of a record of JSON values. */
 export const CheckedJsonRecord = Schema.Record(Schema.String, Schema.Unknown).pipe(
-  Schema.refine(isJsonObject, { expected: "a JSON object" })
+  Schema.refine(isJsonObject, { expected: "an object of JSON values" })
 )
 
 /** As `CheckedJson`, in the place of `JsonObject`. It has no JSON Schema of its own. */

@@ -1,11 +1,12 @@
 /** How a worker runs calls from the queue: execute, publish, acknowledge, at least once. */
 import { assert, it } from "@effect/vitest"
-import { Deferred, Effect, Layer } from "effect"
+import { Deferred, Effect, Layer, References } from "effect"
 import * as EphemeralToolQueue from "../../layers/ephemeral/EphemeralToolQueue.ts"
 import { StoreError } from "../../services/StoreError.ts"
 import { ToolQueue } from "../../services/ToolQueue.ts"
 import { ToolUserError } from "../../src/error/ToolError.ts"
 import { Tenant } from "../../src/Ids.ts"
+import type { Governance } from "../../src/tool/Governance.ts"
 import { resultSubject } from "../../src/semstreams/Subjects.ts"
 import { eventually } from "../contracts/Contract.ts"
 import {
@@ -59,6 +60,39 @@ it.live(
       }).pipe(Effect.provide(Layer.provideMerge(workerLayer([meets]), EphemeralToolQueue.layer)))
     })
 )
+
+it.live("a body, and what is asked before it, logs with the call and the subject", () => {
+  const seen: Array<unknown> = []
+  const logs = (name: string, more: Partial<Governance>) =>
+    toolNamed(
+      name,
+      () =>
+        Effect.flatMap(References.CurrentLogAnnotations, (annotations) =>
+          Effect.sync(() => (seen.push(annotations), "done"))
+        ),
+      more
+    )
+  const write = { side_effects: "write", permission: "allow" } as const
+  const again = { retry: { max_attempts: 2 } } as const
+  return Effect.gen(function* () {
+    const ids = [yield* sendCall("read"), yield* sendCall("again"), yield* sendCall("write")]
+    yield* Effect.forEach(ids, resultOf)
+    assert.sameDeepMembers(
+      seen,
+      ["read", "again", "write"].map((name, n) => ({
+        call_id: ids[n],
+        subject: `tool.execute.t.${name}@1`
+      }))
+    )
+  }).pipe(
+    Effect.provide(
+      Layer.provideMerge(
+        workerLayer([logs("read", {}), logs("again", again), logs("write", write)]),
+        EphemeralToolQueue.layer
+      )
+    )
+  )
+})
 
 it.live("at most `concurrency` calls of a worker run at the same time", () =>
   Effect.gen(function* () {

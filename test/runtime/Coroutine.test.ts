@@ -248,6 +248,28 @@ describe("a coroutine", () => {
     })
   )
 
+  it.live("interrupts an Effect that has interrupted the fiber that runs it", () =>
+    Effect.gen(function* () {
+      let stop = () => {}
+      const left: Array<string> = []
+      const coroutine = yield* driven(function* (): Steps<never, never> {
+        yield
+        yield* Effect.andThen(
+          Effect.sync(() => stop()),
+          Effect.onInterrupt(Effect.sleep(10), () => Effect.sync(() => left.push("interrupted")))
+        )
+        left.push("went on")
+        throw new Error("not reached")
+      })
+      const fiber = yield* Effect.forkChild(coroutine.run(), { startImmediately: true })
+      stop = () => fiber.interruptUnsafe()
+      coroutine.resumeSoon()
+      yield* Fiber.await(fiber)
+      yield* Effect.sleep(20)
+      assert.deepStrictEqual(left, ["interrupted"])
+    })
+  )
+
   it.live("interrupts the Effect that it waits for, and waits for its end", () =>
     Effect.gen(function* () {
       const ended: Array<string> = []

@@ -128,6 +128,11 @@ export class Coroutine<A, E> {
   /** Runs an Effect in a fiber. Undefined if it is not done at once: its end continues the coroutine. */
   #start(effect: Effect.Effect<unknown, E, AgentMemory>): Exit.Exit<unknown, E> | undefined {
     const fiber = this.#fork(effect)
+    // What it did until here may have interrupted the fiber that runs the coroutine.
+    if (this.#isInterrupted) {
+      fiber.interruptUnsafe()
+      return undefined
+    }
     const exit = fiber.pollUnsafe()
     if (exit === undefined) {
       this.#pending = fiber

@@ -5,11 +5,11 @@
 import { Clock, Deferred, Effect, Exit, Fiber, Latch, Metric, Result } from "effect"
 import { totalMetric } from "../../../src/TotalMetric.ts"
 import type { ResultMessage } from "../../../src/semstreams/CallMessage.ts"
-import { executeSubject } from "../../../src/semstreams/Subjects.ts"
 import type { StoreError } from "../../../services/StoreError.ts"
 import type { ToolDelivery, ToolQueue } from "../../../services/ToolQueue.ts"
 import { exceptionOf, logFault } from "../tool/FaultReport.ts"
 import type { ClaimLoop } from "../relay/ClaimLoop.ts"
+import { logAnnotationsOf } from "./QueuedCall.ts"
 import type { QueueExecutor } from "./QueueExecutor.ts"
 import type { Executed } from "./QueueReply.ts"
 import type { ToolQueueConfig } from "./ToolQueueConfig.ts"
@@ -204,6 +204,6 @@ export const runDelivery = (
           giveBack(worker, claimed, "its delivery broke")
         )
       ),
-      Effect.annotateLogs({ call_id: delivery.id, subject: executeSubject(delivery.tool) })
+      Effect.annotateLogs(logAnnotationsOf(delivery))
     )
   })

@@ -2,7 +2,7 @@
  * A call from a queue as the host that the gate expects: there is no run in this process, only what the message says of
  * one. A dispatch is recorded in the queue, where a run's loop would append it to the journal.
  */
-import { Context, Effect, Option, Schema, Tracer } from "effect"
+import { Context, Effect, Option, References, Schema, Tracer } from "effect"
 import { ConversationId, rootFrame } from "../../../src/Ids.ts"
 import type { CallId, RunId } from "../../../src/Ids.ts"
 import { NestedRuns } from "../../../src/run/NestedRuns.ts"
@@ -12,6 +12,7 @@ import type { CallPhase, CallState } from "../../../src/run/RunState.ts"
 import { fold } from "../../../src/run/RunState.ts"
 import { spanOf } from "../../../src/run/Traceparent.ts"
 import type { CallMessage } from "../../../src/semstreams/CallMessage.ts"
+import { executeSubject } from "../../../src/semstreams/Subjects.ts"
 import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"
 import { AgentMemory } from "../../../services/AgentMemory.ts"
 import type { ToolDelivery } from "../../../services/ToolQueue.ts"
@@ -109,6 +110,12 @@ export const no_memory: ActorContext = (() => {
   return AgentMemory.context(memory)
 })()
 
+/** What each line of the log about a delivery says, those of its body among them. */
+export const logAnnotationsOf = ({ id, tool }: ToolDelivery) => ({
+  call_id: id,
+  subject: executeSubject(tool)
+})
+
 /** The context of the body: its span is a child of the sender's span, where the message names that. */
 const withSenderSpan = (context: ActorContext, call: CallMessage): ActorContext => {
   const traceparent = textIn(call.metadata, "traceparent")
@@ -141,7 +148,10 @@ export const make = (
     run: (call.loop_id ?? "") as RunId,
     accepted,
     agent,
-    context: withSenderSpan(no_memory, call),
+    context: withSenderSpan(
+      Context.add(no_memory, References.CurrentLogAnnotations, logAnnotationsOf(delivery)),
+      call
+    ),
     call: () => own,
     state: fold([accepted]),
     ...nestedIn(call),

@@ -23,21 +23,26 @@ const taskCodes: Readonly<Record<TaskStatus, number>> = {
   complete: 2,
   failed: 3
 }
-/** The number of each status of an approval, in their order. */
-const approvalStatuses = [
-  "pending",
-  "decided",
-  "expired",
-  "cancelled"
-] as const satisfies ReadonlyArray<ApprovalStatus>
+const approvalCodes: Readonly<Record<ApprovalStatus, typeof ApprovalCode.Type>> = {
+  pending: 0,
+  decided: 1,
+  expired: 2,
+  cancelled: 3
+}
 
 export const runCode = (status: RunStatus): number => runCodes[status]
 export const taskCode = (status: TaskStatus): number => taskCodes[status]
-export const approvalCode = (status: ApprovalStatus): number => approvalStatuses.indexOf(status)
+export const approvalCode = (status: ApprovalStatus): number => approvalCodes[status]
 
 export const StoredTaskStatus = storedStatus(taskCodes)
 /** Every number that an approval may have. Not a codec of the status, with which no row is compiled (bench row `answers`). */
 export const ApprovalCode = Schema.Literals([0, 1, 2, 3])
+const approvalStatuses: Readonly<Record<typeof ApprovalCode.Type, ApprovalStatus>> = {
+  0: "pending",
+  1: "decided",
+  2: "expired",
+  3: "cancelled"
+}
 export const approvalStatus = (code: typeof ApprovalCode.Type): ApprovalStatus =>
   approvalStatuses[code]
 
