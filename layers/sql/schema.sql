@@ -296,6 +296,8 @@ CREATE TABLE troupe.memory_canonical_texts (
   name text NOT NULL,
   text text NOT NULL,
   threshold double precision NOT NULL,
+  words integer NOT NULL,
+  trigrams text[] NOT NULL,
   PRIMARY KEY (place, name, tenant)
 );
 CREATE POLICY of_tenant ON troupe.memory_canonical_texts FOR SELECT USING ((tenant = current_setting('troupe.tenant'::text, true)));
@@ -325,6 +327,7 @@ CREATE TABLE troupe.memory_rows (
   undone_by text,
   embedding text,
   embedded_by text,
+  compared text[],
   UNIQUE (id),
   PRIMARY KEY ("position")
 );
@@ -1587,53 +1590,91 @@ AS $function$
   $function$
 ;
 
+CREATE OR REPLACE FUNCTION troupe.memory_ascii(body text)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+  SELECT regexp_replace(
+    translate(body, U&'ABCDEFGHIJKLMNOPQRSTUVWXYZ\0130\212A', 'abcdefghijklmnopqrstuvwxyzik') COLLATE "C", '[^a-z0-9]+', '', 'g')
+$function$
+;
+
 CREATE OR REPLACE FUNCTION troupe.memory_guard()
  RETURNS trigger
  LANGUAGE plpgsql
 AS $function$
 DECLARE
-  copied text;
+  found text[];
+  known record;
 BEGIN
-  SELECT c.name INTO copied FROM troupe.memory_canonical_texts c
-  WHERE c.place = NEW.place AND c.tenant = NEW.tenant AND troupe.memory_resembles(NEW.text, c.text, c.threshold::float4)
-  ORDER BY c.name LIMIT 1;
-  IF FOUND THEN
-    RAISE EXCEPTION 'a memory is a copy of a canonical text'
-      USING ERRCODE = 'check_violation', CONSTRAINT = 'memory_canonical', DETAIL = copied;
-  END IF;
+  FOR known IN SELECT c.name, c.words, c.trigrams, c.threshold FROM troupe.memory_canonical_texts c
+    WHERE c.place = NEW.place AND c.tenant = NEW.tenant ORDER BY c.name COLLATE "C" LOOP
+    IF NEW.compared IS NULL
+      OR troupe.memory_ascii(NEW.text) <> troupe.memory_ascii(array_to_string(NEW.compared, '')) THEN
+      RAISE EXCEPTION 'a memory without the words of its text'
+        USING ERRCODE = 'check_violation', CONSTRAINT = 'memory_compared';
+    END IF;
+    found := coalesce(found, troupe.memory_trigrams(NEW.compared));
+    IF troupe.memory_resembles(NEW.compared, found, known.words, known.trigrams, known.threshold::float4) THEN
+      RAISE EXCEPTION 'a memory is a copy of a canonical text'
+        USING ERRCODE = 'check_violation', CONSTRAINT = 'memory_canonical', DETAIL = known.name;
+    END IF;
+  END LOOP;
+  NEW.compared := NULL;
   RETURN NEW;
 END $function$
 ;
 
-CREATE OR REPLACE FUNCTION troupe.memory_resembles(body text, canonical text, threshold real)
+CREATE OR REPLACE FUNCTION troupe.memory_resembles(body text[], trigrams text[], size integer, canonical text[], threshold real)
  RETURNS boolean
  LANGUAGE plpgsql
- STABLE
+ IMMUTABLE
 AS $function$
 DECLARE
-  alike float4 := public.similarity(body, canonical);
-  size int4;
-  ofs int4;
-  known int4;
-  words text[];
+  ofs int4 := 1;
 BEGIN
-  IF alike >= threshold THEN RETURN true; END IF;
-  SELECT count(*)::int4 INTO size FROM regexp_matches(canonical, '[[:alnum:]]+', 'g');
-  IF size < 4 THEN RETURN false; END IF;
-  known := cardinality(public.show_trgm(canonical));
-  IF (round(alike * (cardinality(public.show_trgm(body)) + known) / (1 + alike)) / known)::float4 < threshold THEN
-    RETURN false;
-  END IF;
-  SELECT array_agg(w.found[1] ORDER BY w.n) INTO words
-  FROM regexp_matches(body, '[[:alnum:]]+', 'g') WITH ORDINALITY AS w(found, n);
-  IF cardinality(words) <= size THEN RETURN false; END IF;
-  ofs := 1;
-  WHILE ofs <= cardinality(words) LOOP
-    IF public.similarity(array_to_string(words[ofs : ofs + size - 1], ' '), canonical) >= threshold THEN RETURN true; END IF;
+  IF troupe.memory_similarity(trigrams, canonical) >= threshold THEN RETURN true; END IF;
+  IF size < 4 OR cardinality(body) <= size THEN RETURN false; END IF;
+  IF (troupe.memory_shared(trigrams, canonical)::float8 / cardinality(canonical))::float4 < threshold THEN RETURN false; END IF;
+  WHILE ofs <= cardinality(body) LOOP
+    IF troupe.memory_similarity(troupe.memory_trigrams(body[ofs : ofs + size - 1]), canonical) >= threshold THEN
+      RETURN true;
+    END IF;
     ofs := ofs + greatest(1, size / 4);
   END LOOP;
   RETURN false;
 END $function$
+;
+
+CREATE OR REPLACE FUNCTION troupe.memory_shared(a text[], b text[])
+ RETURNS integer
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+  SELECT count(*)::int4 FROM unnest(a) AS x(t) JOIN unnest(b) AS y(t) ON x.t COLLATE "C" = y.t COLLATE "C"
+$function$
+;
+
+CREATE OR REPLACE FUNCTION troupe.memory_similarity(a text[], b text[])
+ RETURNS real
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+  SELECT coalesce((s.n::float8 / nullif(cardinality(a) + cardinality(b) - s.n, 0))::float4, 0)
+  FROM (SELECT troupe.memory_shared(a, b) AS n) s
+$function$
+;
+
+CREATE OR REPLACE FUNCTION troupe.memory_trigrams(words text[])
+ RETURNS text[]
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+  SELECT coalesce(array_agg(DISTINCT substr(w.padded, i, 3) COLLATE "C"), '{}')
+  FROM (SELECT '  ' || x || ' ' AS padded FROM unnest(words) AS u(x)) w
+  CROSS JOIN LATERAL generate_series(1, length(w.padded) - 2) AS g(i)
+$function$
 ;
 
 CREATE OR REPLACE FUNCTION troupe.take_outbox(claimer text, at bigint, until bigint, topics text[], agents text[], whose text)

@@ -70,6 +70,7 @@ describe("a doctor", () => {
         for (const check of ["durability", "schema", "clock", "timeouts", "hosts", "outbox"]) {
           assert.deepStrictEqual(levelsOf(well, check), ["ok"], check)
         }
+        assert.include(said(well, "locale"), "encoding UTF8, locale provider libc, LC_CTYPE C")
         assert.include(said(well, "tools"), "all 1 open questions are as they were")
         const changed: Examined = { ...app, tools: [refund("Pays an order back at once.")] }
         const other = yield* Doctor.examinePostgres(url, changed)

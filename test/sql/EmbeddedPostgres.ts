@@ -33,18 +33,35 @@ const asAdmin = <A, E>(at: string, use: Effect.Effect<A, E, PgClient.PgClient>) 
     PgClient.layer({ url: Redacted.make(urlOf(at, "postgres")), maxConnections: 1 })
   )
 
-const made = (template: string) =>
+const made = (template: string, locale = "") =>
   Effect.gen(function* () {
     const at = yield* port
     const name = `t_${randomUUID().replaceAll("-", "")}`
     // Files that are copied cost half of what the log of each page does.
-    const create = `CREATE DATABASE ${name} TEMPLATE ${template} STRATEGY FILE_COPY`
+    const create = `CREATE DATABASE ${name} TEMPLATE ${template} STRATEGY FILE_COPY ${locale}`
     yield* asAdmin(
       at,
       Effect.flatMap(PgClient.PgClient, (sql) => sql.unsafe(create))
     )
     return urlOf(at, name)
   })
+
+/** What decides about letters and their case in a database, by name. The server's own locale is C. */
+export const locales = {
+  C: "",
+  "libc C.UTF-8": "LOCALE 'C.UTF-8'",
+  "builtin C.UTF-8 with LC_CTYPE C":
+    "LOCALE_PROVIDER builtin BUILTIN_LOCALE 'C.UTF-8' LC_CTYPE 'C'",
+  "ICU with LC_CTYPE C": "LOCALE_PROVIDER icu ICU_LOCALE 'und' LC_CTYPE 'C'"
+} as const
+
+/** The address of an empty database with a locale of its own. */
+export const databaseOf = (
+  locale: keyof typeof locales
+): Effect.Effect<string, SqlError.SqlError> => made("template0", locales[locale])
+
+/** The address of an empty database that takes any bytes for text. */
+export const anyBytes = made("template0", "ENCODING 'SQL_ASCII'")
 
 /** The address of an empty database that was made for this call. */
 export const database: Effect.Effect<string, SqlError.SqlError> = made("template1")
@@ -77,7 +94,8 @@ export const migrated: Effect.Effect<string, SqlError.SqlError> = Effect.gen(fun
   return yield* made(template)
 })
 
-const clientOf = (url: Effect.Effect<string, SqlError.SqlError>) =>
+/** A client of a database with that URL. */
+export const clientOf = (url: Effect.Effect<string, SqlError.SqlError>) =>
   Layer.unwrap(Effect.map(url, (url) => Postgres.layer({ url: Redacted.make(url) })))
 
 type Client = Layer.Layer<SqlClient.SqlClient | SqlNotify, SqlError.SqlError>

@@ -8,6 +8,7 @@ import * as Migrations from "../../layers/sql/engine/Migrations.ts"
 import type { RunId } from "../../src/Ids.ts"
 import { isFull } from "../Long.ts"
 import * as H from "../runtime/Harness.ts"
+import * as EmbeddedPostgres from "./EmbeddedPostgres.ts"
 import { emptyEngines } from "./Engines.ts"
 import * as SqlDump from "./SqlDump.ts"
 import * as Waiting from "./Waiting.ts"
@@ -109,6 +110,18 @@ it.live(
       assert.deepStrictEqual(yield* schema, before)
       assert.lengthOf(yield* sql.unsafe("SELECT FROM troupe_migrations"), 2)
     }).pipe(Effect.provide(emptyEngines[0]![1]))
+)
+
+it.live(
+  "a database with another encoding than UTF-8 is refused, and nothing of it is changed",
+  () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const error = yield* Effect.flip(Migrations.run)
+      assert.include(error.message, "the encoding of this database is SQL_ASCII")
+      const found = yield* sql.unsafe("SELECT FROM pg_namespace WHERE nspname LIKE 'troupe%'")
+      assert.deepStrictEqual(found, [])
+    }).pipe(Effect.provide(EmbeddedPostgres.clientOf(EmbeddedPostgres.anyBytes)))
 )
 
 it.live("a database that a newer process migrated further serves this one too", () =>

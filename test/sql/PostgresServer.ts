@@ -83,9 +83,12 @@ const crash = async (databaseDir: string): Promise<void> => {
   while (ids.some(lives)) await new Promise((wait) => setTimeout(wait, 10))
 }
 
-const env = { ...process.env, LC_MESSAGES: "C" }
+const env = { ...process.env, LC_ALL: "C" }
 
-/** Makes an empty database cluster. Fails with what initdb said. */
+/**
+ * Makes an empty database cluster. Its locale is C, whatever that of this machine is: so is that of a container without LANG, and
+ * no other does less for the letters beyond ASCII. Fails with what initdb said.
+ */
 const initialise = async ({ as, initdb }: Programs, home: string, data: string) => {
   const secret = join(home, "password")
   writeFileSync(secret, `${password}\n`, { mode: 0o600 })
@@ -100,7 +103,7 @@ const initialise = async ({ as, initdb }: Programs, home: string, data: string) 
       "--auth=password",
       `--username=${user}`,
       `--pwfile=${secret}`,
-      "--lc-messages=C",
+      "--no-locale",
       "--encoding=UTF8"
     ],
     { ...as, cwd: home, env, timeout: initdb_ms_max }

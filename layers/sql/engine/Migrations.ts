@@ -31,6 +31,7 @@ import { migration as pairs } from "./migrations/0016_pairs.ts"
 import { migration as answers } from "./migrations/0017_answers.ts"
 import { migration as answerMessages } from "./migrations/0018_messages.ts"
 import { migration as stops } from "./migrations/0019_stops.ts"
+import { migration as guards } from "./migrations/0020_guards.ts"
 
 /** The migrations by number and name. New ones are only appended. */
 const migrations = {
@@ -68,7 +69,9 @@ const migrations = {
   "0017_answers": answers,
   "0018_messages": answerMessages,
   /** Tenants whose tools are stopped. */
-  "0019_stops": stops
+  "0019_stops": stops,
+  /** What the database refuses by itself, whatever its locale. */
+  "0020_guards": guards
 }
 
 /** The number of this version's last migration. */
@@ -161,6 +164,18 @@ const refuseForeign = Effect.gen(function* () {
   }
 })
 
+/** Fails where the database stores bytes of another encoding, or of none: it would cut and count texts between their letters. */
+const refuseEncoding = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const [found] = yield* sql.unsafe<{ readonly name: string }>(
+    "SELECT current_setting('server_encoding') AS name"
+  )
+  if (found?.name === "UTF8") return
+  return yield* badState(
+    `the encoding of this database is ${found?.name}. Nothing was changed. Make one with ENCODING 'UTF8'; its locale may be any.`
+  )
+})
+
 const migrate = (table: string) =>
   Migrator.make({})({ loader: Migrator.fromRecord(migrations), table })
 
@@ -191,6 +206,7 @@ const upgrade = Effect.gen(function* () {
   yield* sql.unsafe("SET LOCAL statement_timeout = 0")
   yield* sql.unsafe("SET LOCAL lock_timeout = 0")
   yield* sql.unsafe("SELECT pg_advisory_xact_lock(hashtextextended('troupe migrations', 0))::text")
+  yield* refuseEncoding
   yield* refuseForeign
   const { early, now, schema: isThere } = yield* places
   if (now || (early !== null && (yield* moveEarly(early)))) return yield* migrate(list)
@@ -224,6 +240,7 @@ export const run: Effect.Effect<
 
 /** Fails where there is no store, or one that this version would migrate at its start. Changes nothing. */
 const requireCurrent = Effect.gen(function* () {
+  yield* refuseEncoding
   yield* refuseForeign
   const last = Math.max(0, ...(yield* ran).map(({ id }) => id))
   if (last >= newest) return

@@ -50,6 +50,9 @@ const first = <A, I>(row: Schema.Codec<A, I>, what: string) => {
 const settingsOf = first(
   Schema.Struct({
     version: Schema.String,
+    encoding: Schema.String,
+    provider: Schema.String,
+    locale: Schema.String,
     fsync: Schema.String,
     full_page_writes: Schema.String,
     synchronous_commit: Schema.String,
@@ -63,25 +66,30 @@ const settingsOf = first(
 )
 
 const settings_statement = `SELECT current_setting('server_version') AS version, current_setting('fsync') AS fsync,
+  current_setting('server_encoding') AS encoding, d.datctype AS locale,
+  CASE d.datlocprovider WHEN 'c' THEN 'libc' WHEN 'i' THEN 'ICU' WHEN 'b' THEN 'builtin' ELSE d.datlocprovider::text END AS provider,
   current_setting('full_page_writes') AS full_page_writes, current_setting('synchronous_commit') AS synchronous_commit,
   current_setting('autovacuum') AS autovacuum, current_setting('statement_timeout') AS statement_timeout,
   current_setting('lock_timeout') AS lock_timeout, current_setting('enable_seqscan') AS enable_seqscan,
-  current_setting('idle_in_transaction_session_timeout') AS idle_timeout`
+  current_setting('idle_in_transaction_session_timeout') AS idle_timeout
+  FROM pg_database d WHERE d.datname = current_database()`
 
 const settings: Check = Effect.fnUntraced(function* (engine) {
   const said = yield* settingsOf(settings_statement)
   const version = ok("version", `${engine} ${said.version}`)
+  const letters = `encoding ${said.encoding}, locale provider ${said.provider}, LC_CTYPE ${said.locale}`
+  const locale = (said.encoding === "UTF8" ? ok : fault)("locale", letters)
   if (engine === "PGlite") {
     const kept = "what is acknowledged survives a killed process; loss of power is not promised"
-    return [version, ok("durability", kept)]
+    return [version, locale, ok("durability", kept)]
   }
-  const findings: Array<Finding> = [version]
+  const findings: Array<Finding> = [version, locale]
   for (const name of ["fsync", "synchronous_commit", "full_page_writes"] as const) {
     if (said[name] !== "off") continue
     const lost = `${name} is off: what is acknowledged may be lost when the server stops`
     findings.push(fault("durability", lost))
   }
-  if (findings.length === 1) {
+  if (findings.length === 2) {
     findings.push(ok("durability", `fsync is on, synchronous_commit is ${said.synchronous_commit}`))
   }
   const { idle_timeout, lock_timeout, statement_timeout } = said

@@ -13,6 +13,7 @@ import type {
 } from "../../../src/memory/MemoryRow.ts"
 import { MemoryId } from "../../../src/memory/MemoryRow.ts"
 import { rowWords } from "../../../src/memory/SearchWords.ts"
+import { wordsOf } from "../../../src/memory/Trigram.ts"
 import { rowDecoder } from "../engine/DecodedRows.ts"
 import { storedStatus } from "../engine/StoredStatus.ts"
 
@@ -106,6 +107,7 @@ export const valuesOf = (row: NewMemoryRow): ReadonlyArray<unknown> => {
     row.session,
     typologies[row.typology],
     row.text,
+    wordsOf(row.text),
     rowWords(row.text),
     sources[source],
     authors[author],
@@ -122,11 +124,11 @@ export const valuesOf = (row: NewMemoryRow): ReadonlyArray<unknown> => {
 }
 
 const types =
-  "text text text text int2 text text[] int2 int2 uuid int4 text text text int8 uuid text text int8".split(
+  "text text text text int2 text text[] text[] int2 int2 uuid int4 text text text int8 uuid text text int8".split(
     " "
   )
 
 /** Inserts a new row. Its last parameter is the id of the scope, after the values of `valuesOf`. */
-export const inserted = `INSERT INTO troupe.memory_rows (tenant, agent, place, session, typology, text, words, source, author,
+export const inserted = `INSERT INTO troupe.memory_rows (tenant, agent, place, session, typology, text, compared, words, source, author,
     run_id, step, call, subject, key, at, supersedes, embedding, embedded_by, scope)
   VALUES (${types.map((type, i) => `$${i + 1}::${type}`).join(", ")}) RETURNING id, position`

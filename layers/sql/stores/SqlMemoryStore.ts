@@ -7,7 +7,7 @@ import { SqlClient, SqlError } from "effect/sql"
 import { canonicals_max, MemoryStore } from "../../../services/MemoryStore.ts"
 import type { StoreError } from "../../../services/StoreError.ts"
 import type { Tenant } from "../../../src/Ids.ts"
-import { CanonicalText } from "../../../src/memory/CanonicalText.ts"
+import { CanonicalText, comparedText } from "../../../src/memory/CanonicalText.ts"
 import { MemoryRefused } from "../../../src/memory/MemoryRefused.ts"
 import type { NewMemoryRow } from "../../../src/memory/MemoryRow.ts"
 import { rowDecoder } from "../engine/DecodedRows.ts"
@@ -62,14 +62,16 @@ const canonicalTexts = (sql: SqlClient.SqlClient, reads: TenantReads["Service"])
     text,
     threshold
   }: CanonicalText) {
+    const { trigrams, words } = comparedText({ name, text, threshold })
     const written = yield* sql.unsafe(
-      `INSERT INTO troupe.memory_canonical_texts (tenant, place, name, text, threshold)
-         SELECT $1::text, $2::text, $3::text, $4::text, $5::float8 WHERE EXISTS (
+      `INSERT INTO troupe.memory_canonical_texts (tenant, place, name, text, threshold, words, trigrams)
+         SELECT $1::text, $2::text, $3::text, $4::text, $5::float8, $6::int4, $7::text[] WHERE EXISTS (
              SELECT FROM troupe.memory_canonical_texts c WHERE c.tenant = $1::text AND c.place = $2::text AND c.name = $3::text)
            OR (SELECT count(*) FROM troupe.memory_canonical_texts c WHERE c.tenant = $1::text AND c.place = $2::text)
              < ${canonicals_max}
-         ON CONFLICT (place, name, tenant) DO UPDATE SET text = excluded.text, threshold = excluded.threshold RETURNING 1`,
-      [tenant, place, name, text, threshold]
+         ON CONFLICT (place, name, tenant) DO UPDATE SET text = excluded.text, threshold = excluded.threshold,
+           words = excluded.words, trigrams = excluded.trigrams RETURNING 1`,
+      [tenant, place, name, text, threshold, words, [...trigrams]]
     )
     if (written.length > 0) return
     const message = `a place has at most ${canonicals_max} canonical texts`
