@@ -202,7 +202,8 @@ export class AgentRuntime extends Context.Service<
   {
     /**
      * Accepts a message. The message is durable on return and is handled afterwards. A customer can only name a conversation that
-     * it began. The caller limits which agents a customer may write to, and what it is shown of its own runs (`CustomerView`).
+     * it began, and may set no `answer_schema`, no `context` and no `initiated_by` but its own. The caller limits which agents a
+     * customer may write to, and what it is shown of its own runs (`CustomerView`).
      */
     send(
       message: Message,

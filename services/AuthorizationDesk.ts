@@ -56,7 +56,10 @@ export class AuthorizationDesk extends Context.Service<
       | StoreError
       | TooManyAuthorizations
     >
-    /** Revokes an authorization: when it returns, no further call runs by it. One that is already revoked stays as it is. */
+    /**
+     * Revokes an authorization: when it returns, no further call runs by it. One that is already revoked stays as it is. A
+     * principal finds only those that it may list.
+     */
     revoke(
       id: AuthorizationId,
       by: Principal,
@@ -65,7 +68,10 @@ export class AuthorizationDesk extends Context.Service<
       WorkspaceAgentAuthorization,
       AuthorizationNotFound | InvalidInput | NotEntitled | StoreError
     >
-    /** Authorizations of the principal's workspace, newest first. */
+    /**
+     * Authorizations of the principal's workspace, newest first. One whose role counts only where tools name it (a viewer, a
+     * customer) gets those of the tools that name it, and is refused if none does. A customer is not shown the ids of others.
+     */
     list(
       page: AuthorizationsPage,
       by: Principal,

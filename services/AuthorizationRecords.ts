@@ -17,6 +17,8 @@ export interface AuthorizationQuery {
   readonly tenant: Tenant
   /** Only authorizations for these agents; absent = for all agents. */
   readonly agents?: ReadonlyArray<AgentName> | undefined
+  /** Only authorizations of tools with these keys; absent = of all tools. */
+  readonly tool_keys?: ReadonlyArray<string> | undefined
   /** Only authorizations that are in force at this time, in ms since 1970; absent = all. */
   readonly in_force_at?: number | undefined
   /** 1 to 500. */

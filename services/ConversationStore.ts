@@ -1,10 +1,13 @@
 /**
  * Reads conversations and their messages. They are written in the transactions of their tasks and runs.
  */
-import { Context } from "effect"
-import type { Effect } from "effect"
+import { Context, Effect } from "effect"
 import type { Conversation, ConversationMessage } from "../src/conversation/Conversation.ts"
-import type { ConversationId, Tenant } from "../src/Ids.ts"
+import { ConversationNotFound } from "../src/conversation/Conversation.ts"
+import type { NotForCustomers } from "../src/conversation/CustomerAccess.ts"
+import { agentRefusal, isOpenTo } from "../src/conversation/CustomerAccess.ts"
+import type { AgentName, ConversationId, Tenant } from "../src/Ids.ts"
+import type { Principal } from "../src/Principal.ts"
 import type { StoreError } from "./StoreError.ts"
 
 export class ConversationStore extends Context.Service<
@@ -35,3 +38,22 @@ export class ConversationStore extends Context.Service<
     ): Effect.Effect<ReadonlyArray<ConversationMessage>, StoreError>
   }
 >()("troupe/services/ConversationStore") {}
+
+/**
+ * A conversation that the principal may use this right in; `find` is `get` or `read` of the store. For a customer a conversation
+ * that it did not begin is not found, and one that began with an agent that is not for customers is refused.
+ */
+export const openConversation = Effect.fnUntraced(function* (
+  find: ConversationStore["Service"]["get"],
+  by: Principal,
+  right: "answer" | "follow" | "send",
+  id: ConversationId,
+  customer_agents: ReadonlyArray<AgentName>
+): Effect.fn.Return<Conversation, ConversationNotFound | NotForCustomers | StoreError> {
+  const found = yield* find(by.tenant, id)
+  if (found === undefined || !isOpenTo(by, right, found.begun_by)) {
+    return yield* new ConversationNotFound({ id })
+  }
+  const refusal = agentRefusal(by, right, found.address.agent, customer_agents)
+  return refusal === undefined ? found : yield* refusal
+})

@@ -174,6 +174,7 @@ const ranksWith = (
 
 const withAny = ranksWith(() => true)
 const withMoreThanOwn = ranksWith((reach) => reach !== "own")
+const withAll = ranksWith((reach) => reach === "all")
 
 /** The roles that have the right, in the order of the table; `admin` is not listed. */
 export const rolesFor = (right: RightName): ReadonlyArray<Role> => withAny[right]
@@ -193,3 +194,7 @@ export const rightRefusal = (by: Principal, right: RightName): NotEntitled | und
  */
 export const isLimitedToOwn = (by: Principal, right: RightName): boolean =>
   !holdsOne(by, withMoreThanOwn[right])
+
+/** Whether the principal has this right only where something names its role, such as the `approvers` of a tool. */
+export const isLimitedToNamed = (by: Principal, right: RightName): boolean =>
+  !holdsOne(by, withAll[right])

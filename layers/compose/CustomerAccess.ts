@@ -6,6 +6,7 @@ import { Effect } from "effect"
 import { mayServeCustomers } from "../../src/agent/AgentKind.ts"
 import type { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { CustomerAgents } from "../../services/AgentDirectory.ts"
+import { ConversationStore, openConversation } from "../../services/ConversationStore.ts"
 import type { FeedItem } from "../../services/AgentRuntime.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
 import type { NotForCustomers } from "../../src/conversation/CustomerAccess.ts"
@@ -13,7 +14,7 @@ import { agentRefusal, isOpenTo } from "../../src/conversation/CustomerAccess.ts
 import { customerEvent, isForCustomers } from "../../src/conversation/CustomerView.ts"
 import { InvalidInput } from "../../src/entry/InvalidInput.ts"
 import type { AgentTask } from "../../src/delivery/AgentTask.ts"
-import type { AgentName, RunId } from "../../src/Ids.ts"
+import type { AgentName, ConversationId, RunId } from "../../src/Ids.ts"
 import type { Principal } from "../../src/Principal.ts"
 import { isLimitedToOwn } from "../../src/Rights.ts"
 import { RunNotFound } from "../../src/run/RunCommand.ts"
@@ -61,6 +62,16 @@ export const agentFor = (
         return refusal === undefined ? Effect.void : Effect.fail(refusal)
       })
     : Effect.void
+
+/** The conversation, if the principal may use this right in it; found as the store's `read` finds it. */
+export const conversationFor = Effect.fnUntraced(function* (
+  by: Principal,
+  right: "answer" | "follow" | "send",
+  id: ConversationId
+) {
+  const { read } = yield* ConversationStore
+  return yield* openConversation(read, by, right, id, yield* CustomerAgents)
+})
 
 export const isCustomer = (by: Principal): boolean => isLimitedToOwn(by, "follow")
 

@@ -14,8 +14,6 @@ import { RunList } from "../../services/RunList.ts"
 import { CostFilters, LetterFilters, RunFilters } from "../../src/api/Filters.ts"
 import { After, Limit, limit_default } from "../../src/api/Page.ts"
 import type { Conversation, ConversationMessage } from "../../src/conversation/Conversation.ts"
-import { ConversationNotFound } from "../../src/conversation/Conversation.ts"
-import { isOpenTo } from "../../src/conversation/CustomerAccess.ts"
 import {
   customerConversation,
   customerMessage,
@@ -26,7 +24,7 @@ import * as Entries from "../../src/entry/Entries.ts"
 import { inputReader } from "../../src/entry/InvalidInput.ts"
 import { ConversationId, MessageId } from "../../src/Ids.ts"
 import type { Principal } from "../../src/Principal.ts"
-import { agentFor, isCustomer } from "./CustomerAccess.ts"
+import { conversationFor, isCustomer } from "./CustomerAccess.ts"
 
 const limit = Schema.optionalKey(Limit)
 const readPage = inputReader(Schema.Struct({ limit, after: Schema.optionalKey(ConversationId) }))
@@ -57,15 +55,6 @@ export const conversations = Effect.fnUntraced(function* (page: unknown, who: Pr
     .map((each) => customerConversation(each) as Conversation)
 })
 
-/** Fails for a conversation that the principal may not read in the same way as for one that does not exist. */
-const failUnlessOpen = Effect.fnUntraced(function* (id: ConversationId, by: Principal) {
-  const found = yield* ConversationStore.use((store) => store.read(by.tenant, id))
-  if (found === undefined || !isOpenTo(by, "follow", found.begun_by)) {
-    return yield* new ConversationNotFound({ id })
-  }
-  yield* agentFor(by, "follow", found.address.agent)
-})
-
 /** A file that a run of the conversation refers to, with its bytes. */
 export const file = Effect.fnUntraced(function* (
   conversation: unknown,
@@ -75,7 +64,7 @@ export const file = Effect.fnUntraced(function* (
   const by = yield* Entries.entitled(who, "follow")
   const id = yield* Entries.conversationId(conversation, "conversation")
   const digest = yield* readDigest(given, "digest")
-  yield* failUnlessOpen(id, by)
+  yield* conversationFor(by, "follow", id)
   const blobs = yield* BlobStore
   const held = yield* blobs.heldBy(by.tenant, id, digest)
   const shown = held.find(({ as }) => !isCustomer(by) || isFileForCustomers(as))
@@ -93,7 +82,7 @@ export const messages = Effect.fnUntraced(function* (
   const by = yield* Entries.entitled(who, "follow")
   const id = yield* Entries.conversationId(conversation, "conversation")
   const { after = -1, limit = limit_default } = yield* readMessages(page, "page")
-  yield* failUnlessOpen(id, by)
+  yield* conversationFor(by, "follow", id)
   const rows = yield* ConversationStore.use((store) => store.messages(by.tenant, id, after, limit))
   return isCustomer(by)
     ? rows.flatMap((each) => (customerMessage(each) as ConversationMessage | undefined) ?? [])
@@ -130,16 +119,10 @@ export const resolveLetter = Effect.fnUntraced(function* (
   yield* replayer[how]({ tenant, event_id, reason, by })
 })
 
-/** A customer gets them only while the conversation's agent is one for customers, as with everything that it reads. */
-export const clientCalls = (conversation: string, who: Principal) =>
-  Effect.gen(function* () {
-    const by = yield* Entries.entitled(who, "answer")
-    const id = yield* Entries.conversationId(conversation, "conversation")
-    const found = isCustomer(by)
-      ? yield* ConversationStore.use((store) => store.read(by.tenant, id))
-      : undefined
-    if (found !== undefined && isOpenTo(by, "answer", found.begun_by)) {
-      yield* agentFor(by, "follow", found.address.agent)
-    }
-    return yield* ApprovalDesk.use((desk) => desk.clientCalls(id, by))
-  })
+/** The calls of a conversation that wait for its client. */
+export const clientCalls = Effect.fnUntraced(function* (conversation: string, who: Principal) {
+  const by = yield* Entries.entitled(who, "answer")
+  const id = yield* Entries.conversationId(conversation, "conversation")
+  yield* conversationFor(by, "answer", id)
+  return yield* ApprovalDesk.use((desk) => desk.clientCalls(id, by))
+})

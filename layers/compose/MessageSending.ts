@@ -2,28 +2,21 @@
  * How a service sends messages: to the agent that a message names, or to the current agent of its conversation.
  */
 import { Effect, Result } from "effect"
-import { AgentNotFound } from "../../src/agent/AgentSpec.ts"
 import * as Entries from "../../src/entry/Entries.ts"
 import type { ConversationId } from "../../src/Ids.ts"
 import type { Principal } from "../../src/Principal.ts"
 import { isLimitedToOwn } from "../../src/Rights.ts"
-import { CustomerAgents } from "../../services/AgentDirectory.ts"
 import type { Message } from "../../services/AgentRuntime.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
-import { agentFor } from "./CustomerAccess.ts"
+import { agentFor, conversationFor } from "./CustomerAccess.ts"
 import { isObject } from "./OptionShapes.ts"
 
-/** A customer may send only to agents for customers, and is not shown the names of others. */
+/** A customer may send only to agents for customers, in conversations that it began with one. */
 const sendAsCustomer = Effect.fnUntraced(function* (message: Message, by: Principal) {
-  const { agent } = yield* Entries.message(message, "message")
+  const { agent, conversation } = yield* Entries.message(message, "message")
   yield* agentFor(by, "send", agent)
-  return yield* AgentRuntime.use((agents) => agents.send(message, by)).pipe(
-    Effect.catchTag("AgentNotFound", () =>
-      Effect.flatMap(CustomerAgents, (available) =>
-        Effect.fail(new AgentNotFound({ agent, available }))
-      )
-    )
-  )
+  if (conversation !== undefined) yield* conversationFor(by, "send", conversation)
+  return yield* AgentRuntime.use((agents) => agents.send(message, by))
 })
 
 const send = (message: Message, by: Principal) =>

@@ -3,16 +3,13 @@
  * see.
  */
 import { Cause, Effect, Schema } from "effect"
-import { ConversationNotFound } from "../../src/conversation/Conversation.ts"
-import { isOpenTo } from "../../src/conversation/CustomerAccess.ts"
 import type { AgentTask } from "../../src/delivery/AgentTask.ts"
 import * as Entries from "../../src/entry/Entries.ts"
 import { RunId } from "../../src/Ids.ts"
 import type { Principal } from "../../src/Principal.ts"
 import type { Cursor, FeedItem, FeedItems, OpenFeed } from "../../services/AgentRuntime.ts"
 import { AgentRuntime, feedStream } from "../../services/AgentRuntime.ts"
-import { ConversationStore } from "../../services/ConversationStore.ts"
-import { agentFor, customerItem, followedTask, isCustomer } from "./CustomerAccess.ts"
+import { conversationFor, customerItem, followedTask, isCustomer } from "./CustomerAccess.ts"
 
 const isRunId = Schema.is(RunId)
 
@@ -155,8 +152,6 @@ export const openFeed = Effect.fnUntraced(function* (
   const by = yield* Entries.entitled(who, "follow")
   const id = yield* Entries.conversationId(given, "conversation")
   const agents = yield* AgentRuntime
-  // Created only when it is needed: most of the cost of an error is its stack (bench row `send`).
-  const missing = Effect.suspend(() => new ConversationNotFound({ id }))
   // Looks for a run first, because most watchers want the run that they have just sent (bench row `send-durable`).
   const task = isRunId(id)
     ? yield* Effect.catchTag(followedTask(id, by), "RunNotFound", () => Effect.undefined)
@@ -169,9 +164,7 @@ export const openFeed = Effect.fnUntraced(function* (
     const feed = yield* agents.openFeed(task.conversation, from, by)
     return visibleTo(by, runFeed(feed, task, from))
   }
-  const found = yield* ConversationStore.use((store) => store.read(by.tenant, id))
-  if (found === undefined || !isOpenTo(by, "follow", found.begun_by)) return yield* missing
-  yield* agentFor(by, "follow", found.address.agent)
+  yield* conversationFor(by, "follow", id)
   return visibleTo(by, yield* agents.openFeed(id, after ?? { ordinal: 0, seq: -1 }, by))
 })
 

@@ -4,6 +4,7 @@
  */
 import { Effect, Layer } from "effect"
 import { AuthorizationRecords } from "../../services/AuthorizationRecords.ts"
+import type { AuthorizationQuery } from "../../services/AuthorizationRecords.ts"
 import type { AuthorizationId, Tenant } from "../../src/Ids.ts"
 import type { WorkspaceAgentAuthorization } from "../../src/permission/Authorization.ts"
 import {
@@ -21,6 +22,14 @@ const ended_max = 1_000
 
 /** The members that hold the name of a person. */
 const names: ReadonlySet<string> = new Set(["granted_by", "revoked_by"])
+
+const isSought = (
+  given: WorkspaceAgentAuthorization,
+  { agents, in_force_at, tool_keys }: AuthorizationQuery
+): boolean =>
+  (agents === undefined || agents.includes(given.agent)) &&
+  (tool_keys === undefined || tool_keys.includes(given.tool_key)) &&
+  (in_force_at === undefined || isInForce(given, in_force_at))
 
 const make = Effect.gen(function* () {
   /** In the order of granting. */
@@ -65,15 +74,13 @@ const make = Effect.gen(function* () {
         return Effect.void
       }),
     get: (tenant, id) => Effect.suspend(() => find(tenant, id)),
-    list: ({ after, agents, in_force_at, limit, tenant }) =>
+    list: (query) =>
       Effect.sync(() => {
+        const { after, limit, tenant } = query
         const newest = ofTenant(tenant).reverse()
         const at = after === undefined ? -1 : newest.findIndex(({ id }) => id === after)
         const behind = after !== undefined && at < 0 ? [] : newest.slice(at + 1)
-        return behind
-          .filter((each) => agents === undefined || agents.includes(each.agent))
-          .filter((each) => in_force_at === undefined || isInForce(each, in_force_at))
-          .slice(0, Math.min(limit, page_max))
+        return behind.filter((each) => isSought(each, query)).slice(0, Math.min(limit, page_max))
       }),
     revoke: (tenant, id, by, at) =>
       Effect.suspend(() =>

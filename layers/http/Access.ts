@@ -4,16 +4,15 @@
  */
 import { Effect } from "effect"
 import type { Redacted } from "effect"
-import type { ConversationStore } from "../../services/ConversationStore.ts"
+import { openConversation } from "../../services/ConversationStore.ts"
 import type { Credentials } from "../../services/Credentials.ts"
 import type { StoreError } from "../../services/StoreError.ts"
 import type { TaskStore } from "../../services/TaskStore.ts"
 import type { Problem } from "../../src/api/Problem.ts"
 import type { Conversation } from "../../src/conversation/Conversation.ts"
-import { ConversationNotFound } from "../../src/conversation/Conversation.ts"
 import { agentRefusal, isOpenTo } from "../../src/conversation/CustomerAccess.ts"
 import type { AgentTask } from "../../src/delivery/AgentTask.ts"
-import type { AgentName, ConversationId, RunId } from "../../src/Ids.ts"
+import type { AgentName, RunId } from "../../src/Ids.ts"
 import type { Principal } from "../../src/Principal.ts"
 import { isLimitedToOwn } from "../../src/Rights.ts"
 import { RunNotFound } from "../../src/run/RunCommand.ts"
@@ -51,20 +50,12 @@ export const refusalOf = (
 }
 
 /** A conversation that the principal may read or write to, from the store's `get` or `read`; any other is not found. */
-export const conversationFor = Effect.fnUntraced(function* (
-  find: ConversationStore["Service"]["get"],
-  principal: Principal,
-  right: "send" | "follow",
-  id: ConversationId,
-  customer_agents: ReadonlyArray<AgentName>
-): Effect.fn.Return<Conversation, Problem<403> | Problem<404> | Problem<503>> {
-  const found = yield* Effect.mapError(find(principal.tenant, id), problemOf<StoreError>)
-  if (found === undefined || !isOpenTo(principal, right, found.begun_by)) {
-    return yield* Effect.fail(problemOf(new ConversationNotFound({ id })))
-  }
-  const refusal = refusalOf(principal, right, found.address.agent, customer_agents)
-  return refusal === undefined ? found : yield* Effect.fail(refusal)
-})
+export const conversationFor = (
+  ...of: Parameters<typeof openConversation>
+): Effect.Effect<Conversation, Problem<403> | Problem<404> | Problem<503>> =>
+  Effect.mapError(openConversation(...of), (error) =>
+    error._tag === "NotForCustomers" ? forbidden(error.message) : problemOf(error)
+  )
 
 /** The task of a run of the principal's tenant; a customer finds only the tasks of messages that it sent itself. */
 export const taskFor = (

@@ -13,8 +13,6 @@ import { Credentials } from "../../services/Credentials.ts"
 import type { StoreError } from "../../services/StoreError.ts"
 import type { Accepted } from "../../services/TaskStore.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
-import { AgentNotFound } from "../../src/agent/AgentSpec.ts"
-import { NotEntitled } from "../../src/approval/Approval.ts"
 import type { Authentication, RequestBody, Validation } from "../../src/api/Boundary.ts"
 import { CurrentPrincipal, CurrentToken } from "../../src/api/Boundary.ts"
 import { limit_default } from "../../src/api/Page.ts"
@@ -26,7 +24,7 @@ import type { AgentName } from "../../src/Ids.ts"
 import { ConversationId } from "../../src/Ids.ts"
 import { nestingOf } from "../../src/run/Nesting.ts"
 import type { Principal } from "../../src/Principal.ts"
-import { isLimitedToOwn, rolesFor } from "../../src/Rights.ts"
+import { isLimitedToOwn } from "../../src/Rights.ts"
 import { conversationFor, isStillValid, readsAsCustomer, refusalOf } from "./Access.ts"
 import { boundedPage } from "./BoundedPage.ts"
 import { linkBase } from "./MountPath.ts"
@@ -103,21 +101,8 @@ const send = Effect.fnUntraced(function* (
   const message = { ...given, nested: nested.success }
   const refusal = refusalOf(by, "send", message.agent, customer_agents)
   if (refusal !== undefined) return yield* Effect.fail(refusal)
-  const isTheApplications = given.answer_schema !== undefined || given.context !== undefined
-  if (isTheApplications && isLimitedToOwn(by, "send")) {
-    // One of them is part of the instructions, and tools trust the other, so a customer may write neither.
-    const needs = rolesFor("send").filter((role) => role !== "customer")
-    return yield* Effect.fail(problemOf(new NotEntitled({ principal: by.id, needs })))
-  }
   yield* limits.message(by)
-  const accepted = yield* Effect.mapError(runtime.send(message, by), (error) =>
-    // Customers are not shown the names of other agents.
-    problemOf(
-      error._tag === "AgentNotFound" && isLimitedToOwn(by, "send")
-        ? new AgentNotFound({ agent: error.agent, available: customer_agents })
-        : error
-    )
-  )
+  const accepted = yield* Effect.mapError(runtime.send(message, by), (error) => problemOf(error))
   const request = yield* HttpServerRequest.HttpServerRequest
   return acceptedResponse(accepted, by, linkBase(request, base_path))
 })

@@ -3,11 +3,12 @@
  * everything else does not exist.
  */
 import { Schema } from "effect"
+import { NotEntitled } from "../approval/Approval.ts"
 import { AgentName } from "../Ids.ts"
 import type { Principal } from "../Principal.ts"
 import type { RightName } from "../Rights.ts"
-import { isLimitedToOwn } from "../Rights.ts"
-import type { Conversation } from "./Conversation.ts"
+import { isLimitedToOwn, rolesFor } from "../Rights.ts"
+import type { Conversation, InitiatedBy } from "./Conversation.ts"
 
 /** A customer named an agent that is not open to customers. The error does not say whether that agent exists. */
 export class NotForCustomers extends Schema.TaggedError<NotForCustomers>()("NotForCustomers", {
@@ -40,3 +41,23 @@ export const isOpenTo = (
   right: RightName,
   begun_by: Conversation["begun_by"]
 ): boolean => !isLimitedToOwn(by, right) || begun_by === by.id
+
+/**
+ * The error if the message has a member that customers may not set; undefined = it has none. The answer schema is part of the
+ * instructions, tools trust the context, and a conversation that a customer did not begin may be handed over to agents for staff.
+ */
+export const messageRefusal = (
+  by: Principal,
+  message: {
+    readonly answer_schema?: unknown
+    readonly context?: unknown
+    readonly initiated_by?: InitiatedBy | undefined
+  }
+): NotEntitled | undefined => {
+  const { answer_schema, context, initiated_by = "customer" } = message
+  const isPlain =
+    answer_schema === undefined && context === undefined && initiated_by === "customer"
+  if (isPlain || !isLimitedToOwn(by, "send")) return undefined
+  const needs = rolesFor("send").filter((role) => role !== "customer")
+  return new NotEntitled({ principal: by.id, needs })
+}

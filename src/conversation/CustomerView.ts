@@ -17,6 +17,8 @@ import type {
   RunEnded,
   RunEvent
 } from "../run/RunEvent.ts"
+import type { WorkspaceAgentAuthorization } from "../permission/Authorization.ts"
+import type { Principal } from "../Principal.ts"
 import type { FilePart, Part } from "./Part.ts"
 import type { Conversation, ConversationMessage } from "./Conversation.ts"
 
@@ -250,4 +252,21 @@ export const customerMessage = (message: ConversationMessage): ConversationMessa
 export const customerConversation = (conversation: Conversation): Conversation => {
   const { address, created_at, id, initiated_by, tenant } = conversation
   return { id, tenant, address, initiated_by, created_at }
+}
+
+/** Stands for a person whose id customers are not shown. */
+export const other_person = "another person"
+
+/** An authorisation as this customer sees it: its own id, and nobody else's. */
+export const customerAuthorization = (
+  given: WorkspaceAgentAuthorization,
+  { id }: Principal
+): WorkspaceAgentAuthorization => {
+  const shown = (person: string) => (person === id ? id : other_person)
+  const { granted_by, revoked_by } = given
+  return {
+    ...given,
+    granted_by: shown(granted_by),
+    ...(revoked_by === undefined ? undefined : { revoked_by: shown(revoked_by) })
+  }
 }

@@ -54,6 +54,11 @@ const recordTests = (it: Vitest.MethodsNonLive<AuthorizationRecords>): void => {
       const agents = [AgentName.make("troubleshooter")]
       assert.deepStrictEqual(yield* records.list({ tenant: one, limit: 500, agents }), [])
       assert.deepStrictEqual(yield* records.list({ tenant: one, limit: 500, agents: [] }), [])
+      const third = given(one, { action: "other", tool_key: "platform.other@1" })
+      yield* records.add(third)
+      const tool_keys = [third.tool_key, "platform.nothing@1"]
+      assert.deepStrictEqual(yield* records.list({ tenant: one, limit: 500, tool_keys }), [third])
+      assert.deepStrictEqual(yield* records.list({ tenant: one, limit: 500, tool_keys: [] }), [])
     })
   )
 

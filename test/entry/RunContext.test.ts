@@ -56,7 +56,7 @@ const shop = AgentSpec.make({
 })
 const boss = AgentSpec.make({ name: "boss", instructions: "Ask.", specialists: ["shop"] })
 const free = AgentSpec.make({ name: "free", instructions: "Talk.", tools: ["plain"] })
-const carl = new Principal({ id: "carl", tenant: "default", roles: ["customer"] })
+const olga = new Principal({ id: "olga", tenant: "default", roles: ["operator"] })
 const context = { customer: "1003", plan: "gold" }
 
 const open = (script: Scripted.Script, more?: Partial<Options>) => {
@@ -94,7 +94,7 @@ describe("the context of a run", () => {
       prompts.push(JSON.stringify(request))
       return turns.shift()
     })
-    const answer = await troupe.ask({ agent: "shop", text: "My orders", context }, carl)
+    const answer = await troupe.ask({ agent: "shop", text: "My orders", context }, olga)
     assert.strictEqual(answer.status, "complete")
     assert.deepStrictEqual(seen, [{ customer: 1003, plan: "gold" }, context])
     assert.notInclude(prompts.join(""), "gold")

@@ -1,7 +1,7 @@
 /** The table of roles, row by row: in the facade, over HTTP and in its README. */
 import { readFileSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
 import type { NodeService } from "../../layers/compose/NodeService.ts"
 import { start } from "../../layers/compose/NodeService.ts"
 import { layer as scripted, text } from "../../layers/model/ScriptedModelGateway.ts"
@@ -12,6 +12,7 @@ import { Principal } from "../../src/Principal.ts"
 import type { Reach, RightName } from "../../src/Rights.ts"
 import { rights } from "../../src/Rights.ts"
 import type { Who } from "./Service.ts"
+import { tool } from "../../src/tool/DeclaredTool.ts"
 import { ask, layer } from "./Service.ts"
 
 const none = "00000000-0000-4000-8000-000000000000"
@@ -183,11 +184,26 @@ const requests: Readonly<Record<RightName, ReadonlyArray<Request>>> = {
   acceptMcpTool: []
 }
 
-const shop = AgentSpec.make({ name: AgentName.make("shop"), instructions: "Help." })
+/** A tool that names every role: what is reached "if named" is reached. */
+const refund = tool(
+  {
+    namespace: "shop",
+    name: "refund",
+    side_effects: "external",
+    approvers: ["viewer", "approver", "operator", "customer"],
+    input: Schema.Struct({ n: Schema.Int })
+  },
+  ({ n }) => n
+)
+const shop = AgentSpec.make({
+  name: AgentName.make("shop"),
+  instructions: "Help.",
+  tools: ["refund"]
+})
 
 describe("what each role may do", () => {
   it("every method of the facade is in the table, or takes no principal", async () => {
-    const troupe = await start({ agents: [shop], model: scripted([]) })
+    const troupe = await start({ agents: [shop], tools: [refund], model: scripted([]) })
     await troupe.stop()
     const listed = names.flatMap((right) => rights[right].embed)
     assert.deepStrictEqual([...listed, ...open].sort(), Object.keys(troupe).sort())
@@ -197,6 +213,7 @@ describe("what each role may do", () => {
   it("the facade allows what the table says, and nothing without a role", async () => {
     const troupe = await start({
       agents: [shop],
+      tools: [refund],
       model: scripted(() => text("hello")),
       customer_agents: ["shop"]
     })

@@ -93,6 +93,7 @@ export const tools = [
       namespace: "test",
       name: "hurried",
       side_effects: "write",
+      approvers: ["viewer", "approver", "operator", "customer"],
       effect_description: "Asks for a short time.",
       approval_expires_ms: 1,
       input: event

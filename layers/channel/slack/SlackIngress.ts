@@ -5,15 +5,18 @@
 import { createHmac, timingSafeEqual } from "node:crypto"
 import { Clock, Effect, Layer, Option, Redacted, Result, Schema } from "effect"
 import { RateLimiter } from "effect/persistence"
+import { CustomerAgents } from "../../../services/AgentDirectory.ts"
 import { AgentRuntime } from "../../../services/AgentRuntime.ts"
 import { ApprovalDesk } from "../../../services/ApprovalDesk.ts"
 import { ChannelBindings } from "../../../services/ChannelBindings.ts"
 import type { IngressAnswer, IngressHandler } from "../../../services/ChannelIngress.ts"
 import { ChannelIngress } from "../../../services/ChannelIngress.ts"
-import { ConversationStore } from "../../../services/ConversationStore.ts"
+import { ConversationStore, openConversation } from "../../../services/ConversationStore.ts"
 import { StoreError } from "../../../services/StoreError.ts"
 import type { AnyDecision } from "../../../src/approval/DecisionPayload.ts"
+import { agentRefusal } from "../../../src/conversation/CustomerAccess.ts"
 import { readJson } from "../../../src/entry/BoundedJson.ts"
+import type { AgentName } from "../../../src/Ids.ts"
 import { ApprovalId } from "../../../src/Ids.ts"
 import type { Principal } from "../../../src/Principal.ts"
 import type { SlackCall } from "./SlackApi.ts"
@@ -96,6 +99,7 @@ interface Surface {
   readonly agents: AgentRuntime["Service"]
   readonly bindings: ChannelBindings["Service"]
   readonly conversations: ConversationStore["Service"]
+  readonly customer_agents: ReadonlyArray<AgentName>
   readonly desk: ApprovalDesk["Service"]
   readonly people: ReadonlyMap<string, Principal>
 }
@@ -117,7 +121,7 @@ const said_subtypes: ReadonlySet<string | undefined> = new Set([
 
 /** Passes a message in the thread of a conversation to the conversation's agent. Any other message is ignored. */
 const heard = Effect.fnUntraced(function* (surface: Surface, { event, event_id, team_id }: Said) {
-  const { agents, bindings, config, conversations, count, people } = surface
+  const { agents, bindings, config, conversations, count, customer_agents, people } = surface
   const { bot_id, channel, subtype, text = "", thread_ts, user } = event
   if (bot_id !== undefined || !said_subtypes.has(subtype) || user === undefined) return done
   if (thread_ts === undefined || text.trim() === "") return done
@@ -130,11 +134,13 @@ const heard = Effect.fnUntraced(function* (surface: Surface, { event, event_id, 
   }
   const refusal = yield* count(user)
   if (refusal !== undefined) return refusal
-  const found = yield* conversations.get(config.tenant, binding.conversation)
-  if (found === undefined) return done
+  yield* openConversation(conversations.get, by, "send", binding.conversation, customer_agents)
+  const agent = yield* agents.currentAgent(binding.conversation, by)
+  const refused = agentRefusal(by, "send", agent, customer_agents)
+  if (refused !== undefined) return yield* refused
   yield* agents.send(
     {
-      agent: yield* agents.currentAgent(binding.conversation, by),
+      agent,
       conversation: binding.conversation,
       text: unescaped(text),
       idempotency_key: `slack-${team_id}-${event_id}`.slice(0, 200),
@@ -266,6 +272,7 @@ const make = Effect.gen(function* () {
     agents: yield* AgentRuntime,
     bindings: yield* ChannelBindings,
     conversations: yield* ConversationStore,
+    customer_agents: yield* CustomerAgents,
     desk: yield* ApprovalDesk,
     people: new Map(config.people.map(({ principal, user }) => [user, principal]))
   }

@@ -3,7 +3,8 @@
  * conversations that it began and the runs of messages that it sent; anything else is not found.
  */
 import { Effect } from "effect"
-import { isOpenTo } from "../../../src/conversation/CustomerAccess.ts"
+import { AgentNotFound } from "../../../src/agent/AgentSpec.ts"
+import { isOpenTo, messageRefusal } from "../../../src/conversation/CustomerAccess.ts"
 import { ConversationNotFound } from "../../../src/conversation/Conversation.ts"
 import type { AgentTask } from "../../../src/delivery/AgentTask.ts"
 import * as Entries from "../../../src/entry/Entries.ts"
@@ -79,6 +80,28 @@ const withOwnKey = (
       }))
 }
 
+const decodedSend = (
+  services: Services,
+  runtime: Pick<AgentRuntime["Service"], "send">
+): AgentRuntime["Service"]["send"] =>
+  Effect.fnUntraced(function* (message, by) {
+    const read = yield* Entries.message(message, "message")
+    const who = yield* Entries.entitled(by, "send")
+    if (read.conversation !== undefined)
+      yield* failIfNotBegunBy(services, who, "send", read.conversation)
+    const refusal = messageRefusal(who, read)
+    if (refusal !== undefined) return yield* refusal
+    return yield* Effect.catchTag(
+      runtime.send(yield* withOwnKey(services, who, read), who),
+      "AgentNotFound",
+      (missing) =>
+        // A customer is not shown which agents there are.
+        isLimitedToOwn(who, "send")
+          ? new AgentNotFound({ agent: missing.agent, available: [] })
+          : missing
+    )
+  })
+
 export const withDecodedArguments = (
   services: Services,
   runtime: Omit<AgentRuntime["Service"], "watch">
@@ -97,13 +120,7 @@ export const withDecodedArguments = (
     return yield* runtime.openFeed(id, from, who, isPatient === true)
   })
   return AgentRuntime.of({
-    send: Effect.fnUntraced(function* (message, by) {
-      const read = yield* Entries.message(message, "message")
-      const who = yield* Entries.entitled(by, "send")
-      if (read.conversation !== undefined)
-        yield* failIfNotBegunBy(services, who, "send", read.conversation)
-      return yield* runtime.send(yield* withOwnKey(services, who, read), who)
-    }),
+    send: decodedSend(services, runtime),
     currentAgent: Effect.fnUntraced(function* (conversation, by) {
       const id = yield* Entries.conversationId(conversation, "conversation")
       const who = yield* Entries.entitled(by, "send")

@@ -1,11 +1,12 @@
 /**
  * Grants, revokes and lists what workspaces authorise in advance, by the tools and the policy of this process. Who may decide
- * about a call may authorise such calls, and nobody else.
+ * about a call may authorise such calls, see that they are authorised and revoke it, and nobody else.
  */
 import { Clock, Effect, Layer, Schema } from "effect"
 import { Digest, SecureRandom } from "effect/crypto"
 import { AgentNotFound } from "../../../src/agent/AgentSpec.ts"
 import { NotEntitled } from "../../../src/approval/Approval.ts"
+import { customerAuthorization } from "../../../src/conversation/CustomerView.ts"
 import * as Entries from "../../../src/entry/Entries.ts"
 import { inputReader } from "../../../src/entry/InvalidInput.ts"
 import type { AgentName } from "../../../src/Ids.ts"
@@ -20,6 +21,7 @@ import type { Policy } from "../../../src/permission/Policy.ts"
 import { permissionFor } from "../../../src/permission/Policy.ts"
 import type { Principal, Role } from "../../../src/Principal.ts"
 import { principalHasRole } from "../../../src/Principal.ts"
+import { isLimitedToNamed, isLimitedToOwn } from "../../../src/Rights.ts"
 import { AgentDirectory } from "../../../services/AgentDirectory.ts"
 import { AuthorizationDesk } from "../../../services/AuthorizationDesk.ts"
 import { AuthorizationRecords } from "../../../services/AuthorizationRecords.ts"
@@ -47,6 +49,30 @@ const refusalOf = (policy: Policy, tool: AgentTool): string | undefined => {
   if (permission === "allow") return "nobody is asked about it"
   return mayBeAuthorized(policy, tool) ? undefined : "a person is asked about each of its calls"
 }
+
+/**
+ * The keys of the tools that name a role of the principal among their approvers, in an agent that it may know of. Undefined =
+ * the principal may decide about every tool. Fails if it is named by none: then it may not even know what is authorised.
+ */
+const namedBy = (
+  directory: AgentDirectory["Service"],
+  by: Principal,
+  known: ReadonlyArray<AgentName> | undefined
+): Effect.Effect<ReadonlyArray<string> | undefined, NotEntitled> => {
+  if (!isLimitedToNamed(by, "authorize")) return Effect.undefined
+  const keys = directory.all
+    .filter(({ spec }) => isKnown(known, spec.name))
+    .flatMap(({ tools }) => [...tools.values()])
+    .filter(({ spec: { approvers } }) => approvers.length > 0 && principalHasRole(by, approvers))
+    .map(({ key }) => key)
+  return keys.length === 0
+    ? Effect.fail(new NotEntitled({ principal: by.id, needs: approver }))
+    : Effect.succeed([...new Set(keys)])
+}
+
+/** An authorisation as the principal may see it. */
+const seenBy = (given: WorkspaceAgentAuthorization, by: Principal): WorkspaceAgentAuthorization =>
+  isLimitedToOwn(by, "follow") ? customerAuthorization(given, by) : given
 
 const isKnown = (known: ReadonlyArray<AgentName> | undefined, agent: AgentName): boolean =>
   known === undefined || known.includes(agent)
@@ -111,7 +137,7 @@ const make = Effect.gen(function* () {
     random: yield* SecureRandom.SecureRandom,
     clock: yield* Clock.Clock
   }
-  const { clock, records } = services
+  const { clock, directory, records } = services
   return AuthorizationDesk.of({
     grant: Effect.fn("AuthorizationDesk.grant")(function* (request, who, known) {
       const by = yield* Entries.entitled(who, "authorize")
@@ -122,8 +148,12 @@ const make = Effect.gen(function* () {
     revoke: Effect.fn("AuthorizationDesk.revoke")(function* (id, who, known) {
       const by = yield* Entries.entitled(who, "authorize")
       const which = yield* readId(id, "id")
+      const named = yield* namedBy(directory, by, known)
       const found = yield* records.get(by.tenant, which)
-      if (!isKnown(known, found.agent)) return yield* new AuthorizationNotFound({ id: which })
+      const isSeen = named === undefined || named.includes(found.tool_key)
+      if (!isSeen || !isKnown(known, found.agent)) {
+        return yield* new AuthorizationNotFound({ id: which })
+      }
       const revoked = yield* records.revoke(
         by.tenant,
         which,
@@ -131,18 +161,20 @@ const make = Effect.gen(function* () {
         clock.currentTimeMillisUnsafe()
       )
       yield* logged("an authorisation is revoked", revoked, by.id)
-      return revoked
+      return seenBy(revoked, by)
     }),
     list: Effect.fn("AuthorizationDesk.list")(function* (page, who, known) {
-      const { tenant } = yield* Entries.entitled(who, "authorize")
+      const by = yield* Entries.entitled(who, "authorize")
       const { after, all, limit } = yield* readPage(page, "page")
-      return yield* records.list({
-        tenant,
+      const found = yield* records.list({
+        tenant: by.tenant,
         agents: known,
+        tool_keys: yield* namedBy(directory, by, known),
         in_force_at: all === true ? undefined : clock.currentTimeMillisUnsafe(),
         limit,
         after
       })
+      return found.map((each) => seenBy(each, by))
     })
   })
 })

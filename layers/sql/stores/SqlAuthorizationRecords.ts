@@ -108,7 +108,7 @@ const get = (sql: Sql, tenant: Tenant, id: AuthorizationId) =>
 const list = (
   sql: Sql,
   reads: TenantReads["Service"],
-  { after, agents, in_force_at, limit, tenant }: AuthorizationQuery
+  { after, agents, in_force_at, limit, tenant, tool_keys }: AuthorizationQuery
 ) =>
   readablePage<WorkspaceAgentAuthorization, string, StoreError, never>({
     limit: Math.min(limit, page_max),
@@ -123,12 +123,14 @@ const list = (
            (SELECT b.position FROM troupe.authorizations b WHERE b.tenant = $1::text AND b.authorization_id = $2::text::uuid))
          AND ($3::text IS NULL OR a.agent IN (SELECT json_array_elements_text($3::text::json)))
          AND ($4::int8 IS NULL OR (${inForce("$4")}))
-       ORDER BY a.position DESC LIMIT $5::int4`,
+         AND ($5::text IS NULL OR a.tool_key IN (SELECT json_array_elements_text($5::json)))
+       ORDER BY a.position DESC LIMIT $6::int4`,
             [
               tenant,
               behind ?? null,
               agents === undefined ? null : JSON.stringify(agents),
               in_force_at ?? null,
+              tool_keys === undefined ? null : JSON.stringify(tool_keys),
               most
             ]
           )
