@@ -2,10 +2,11 @@
  * A live model behind any `LanguageModelV4`, the Vercel AI SDK's provider interface. It streams each turn (or requests it
  * whole), and aborts the request if it is interrupted or too slow. `ResilientModelGateway` retries transient failures.
  */
-import { APICallError } from "@ai-sdk/provider"
+import { APICallError, JSONParseError } from "@ai-sdk/provider"
 import type {
   LanguageModelV4,
   LanguageModelV4CallOptions,
+  LanguageModelV4StreamPart,
   LanguageModelV4StreamResult
 } from "@ai-sdk/provider"
 import { Clock, Config, Effect, Exit, Redacted } from "effect"
@@ -16,10 +17,11 @@ import type { ProviderTool } from "../../src/agent/ProviderTools.ts"
 import { withDefaults } from "../../src/Defaults.ts"
 import { sinceBytes } from "./BytesHeard.ts"
 import * as ClientWarnings from "./ClientWarnings.ts"
-import { isUnreadableCall, unreadableTurn } from "./ErrorReason.ts"
-import { errorOfEvent, errorOfThrown } from "./ProviderError.ts"
+import { isUnreadableCall, unreadableArguments, unreadableTurn } from "./ErrorReason.ts"
+import { errorOfEvent, errorOfThrown, exceptionIn, safeSentence } from "./ProviderError.ts"
 import type { Redaction } from "./ProviderError.ts"
 import { optionRefused, toOptions } from "./ProviderPrompt.ts"
+import { dropsEvents } from "./ProviderHabits.ts"
 import type { ProviderHabits } from "./ProviderHabits.ts"
 import { optionAround, toSent } from "./ProviderTools.ts"
 import { AnswerHeard } from "./RateLimitHeaders.ts"
@@ -76,6 +78,10 @@ const called = <A>(provider: ModelProvider, promise: () => PromiseLike<A>) =>
     Effect.fnUntraced(function* ({ error }) {
       const heard = yield* AnswerHeard
       if (APICallError.isInstance(error)) heard(error.responseHeaders ?? {})
+      // Cohere's client ends the stream at arguments that it cannot read. Of an event it says so in a part.
+      if (JSONParseError.isInstance(error)) {
+        return yield* unreadableArguments(safeSentence(error.text, provider.secrets))
+      }
       return yield* errorOfThrown(error, provider, yield* Clock.currentTimeMillis)
     })
   )
@@ -132,6 +138,12 @@ const silence = Effect.fnUntraced(function* (idle_ms: number, signal: AbortSigna
   }
 })
 
+/** The error in a part of an answer, also one that the client dropped. */
+const failureIn = (part: LanguageModelV4StreamPart): unknown => {
+  if (part.type === "error") return part.error
+  return part.type === "raw" ? exceptionIn(part.rawValue) : undefined
+}
+
 /** Requests a turn as a stream of parts, or whole if the provider does not stream. */
 const streamed = Effect.fnUntraced(function* (
   each: Attempt,
@@ -156,8 +168,9 @@ const streamed = Effect.fnUntraced(function* (
       silence(policy.idle_ms, signal)
     )
     if (done) return
-    if (value.type === "error") {
-      return yield* errorOfEvent(value.error, provider, yield* Clock.currentTimeMillis)
+    const failed = failureIn(value)
+    if (failed !== undefined) {
+      return yield* errorOfEvent(failed, provider, yield* Clock.currentTimeMillis)
     }
     if (value.type === "stream-start") yield* warn(model.modelId, value.warnings)
     const error = assembly.take(value)
@@ -273,6 +286,11 @@ const sentTools = Effect.fnUntraced(function* (
     : { sent, secrets: [...tokens.values()] }
 })
 
+const withEvents = (options: LanguageModelV4CallOptions): LanguageModelV4CallOptions => ({
+  ...options,
+  includeRawChunks: true
+})
+
 const make = (provider: ModelProvider, policy: AttemptPolicy): ModelGateway["Service"] => {
   const models = new Map<string, LanguageModelV4>()
   const warn = ClientWarnings.make()
@@ -290,15 +308,16 @@ const make = (provider: ModelProvider, policy: AttemptPolicy): ModelGateway["Ser
       const model = modelOf(request.model ?? provider.model_default)
       const { provider_tools = [], step } = request
       if (provider_tools.length === 0) {
-        const options = toOptions(request, originOf(model), provider)
-        if (options instanceof ModelError) return yield* options
+        const asked = toOptions(request, originOf(model), provider)
+        if (asked instanceof ModelError) return yield* asked
+        const options = dropsEvents(model) ? withEvents(asked) : asked
         return yield* attempt({ provider, policy, model, options, step, sink, warn })
       }
       const { secrets, sent } = yield* sentTools(model, { ...request, provider_tools })
       const asked = toOptions(request, originOf(model), provider, sent)
       if (asked instanceof ModelError) return yield* asked
       const options =
-        provider.takes_back_items === true ? { ...asked, includeRawChunks: true } : asked
+        provider.takes_back_items === true || dropsEvents(model) ? withEvents(asked) : asked
       const guarded = { ...provider, secrets: [...provider.secrets, ...secrets] }
       const strictly = ClientWarnings.refusingLeftTools(warn)
       return yield* attempt({

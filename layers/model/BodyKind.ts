@@ -1,5 +1,6 @@
 /**
- * Tells a body of one JSON value from a stream of events by its first character, because its content type may be wrong.
+ * Tells a body of one JSON value from a stream of events by its first character, because its content type may be wrong. Amazon's
+ * streams are frames of bytes, which begin with a zero.
  */
 
 /** White space and a byte order mark, which are skipped; at most 65,536 bytes of them. */
@@ -8,6 +9,7 @@ const blank_bytes_max = 65_536
 
 export interface Known {
   readonly isJson: boolean
+  readonly isFrames: boolean
   /** The complete body, including the part that was read to recognise it. */
   readonly body: ReadableStream<Uint8Array>
 }
@@ -37,5 +39,5 @@ export const kindOf = async (body: ReadableStream<Uint8Array>): Promise<Known> =
     },
     cancel: (reason) => reader.cancel(reason)
   })
-  return { isJson: first === 0x7b || first === 0x5b, body: again }
+  return { isJson: first === 0x7b || first === 0x5b, isFrames: first === 0, body: again }
 }

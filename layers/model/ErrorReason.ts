@@ -2,7 +2,7 @@
  * Recognises provider errors with a meaning of their own: a filtered prompt, and a call that the provider could not
  * parse. Each provider reports them differently.
  */
-import type { ModelError } from "../../services/ModelGateway.ts"
+import { ModelError } from "../../services/ModelGateway.ts"
 import type { Turn } from "../../src/run/RunDecider.ts"
 import { isTooLong } from "./ContextLength.ts"
 
@@ -47,6 +47,14 @@ export const withGeneration = (error: Entry, text: string): string => {
   const written = error["failed_generation"]
   return typeof written === "string" && written !== "" ? `${text} ${written}` : text
 }
+
+/** A call whose arguments stopped the client. */
+export const unreadableArguments = (text: string): ModelError =>
+  new ModelError({
+    kind: "refused",
+    reason: "tool_use_failed",
+    message: `the arguments of a call were not JSON: ${text}`
+  })
 
 export const isUnreadableCall = (error: ModelError): boolean => error.reason === "tool_use_failed"
 

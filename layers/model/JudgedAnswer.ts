@@ -93,8 +93,8 @@ const events = (onLast: () => void): TransformStream<Uint8Array, Uint8Array> => 
   })
 }
 
-/** The body, checked as it is read. `onLast` is called when its last event has arrived. */
-export const judgedBody = ({ body, isJson }: Known, onLast: () => void): Known => ({
-  isJson,
-  body: body.pipeThrough(isJson ? collected() : events(onLast))
-})
+/** The body, checked as it is read, but for frames, whose reader is their client. `onLast`: its last event has arrived. */
+export const judgedBody = (known: Known, onLast: () => void): Known =>
+  known.isFrames
+    ? known
+    : { ...known, body: known.body.pipeThrough(known.isJson ? collected() : events(onLast)) }

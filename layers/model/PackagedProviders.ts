@@ -91,17 +91,17 @@ const bedrock: Packaged = {
     Effect.map(
       loadPeer("@ai-sdk/amazon-bedrock", () => import("@ai-sdk/amazon-bedrock")),
       ({ createAmazonBedrock }) =>
-        // Its streams are frames of bytes, which no reader of texts can judge.
-        createAmazonBedrock(
-          set({
+        createAmazonBedrock({
+          ...set({
             region: values["AWS_REGION"],
             apiKey: values["AWS_BEARER_TOKEN_BEDROCK"],
             accessKeyId: values["AWS_ACCESS_KEY_ID"],
             secretAccessKey: values["AWS_SECRET_ACCESS_KEY"],
             sessionToken: values["AWS_SESSION_TOKEN"],
             baseURL: values["AWS_ENDPOINT_URL_BEDROCK_RUNTIME"]
-          })
-        )
+          }),
+          fetch: wireFetch
+        })
     )
 }
 

@@ -41,12 +41,23 @@ const parsed = (text: string | undefined): unknown => {
   return Result.getOrUndefined(readJson(text))
 }
 
+/** Amazon's `{throttlingException: {...}}` as an error of that type; undefined for any other object. */
+export const exceptionIn = (event: unknown): Record<string, unknown> | undefined => {
+  for (const [type, held] of Object.entries(record(event) ?? {})) {
+    const error = /^[a-z]+Exception$/i.test(type) ? record(held) : undefined
+    if (error !== undefined) return { message: error["originalMessage"], ...error, type }
+  }
+  return undefined
+}
+
 /**
  * Finds the object that contains the reason: `{error: {...}}`, `[{error: {...}}]`, `{response: {error}}`, `{error: "..."}`,
  * `{message}`, `{detail}`.
  */
 const errorObject = (body: unknown): Record<string, unknown> => {
   const outer = record(Array.isArray(body) ? body[0] : body)
+  const exception = exceptionIn(outer)
+  if (exception !== undefined) return exception
   const inner = outer?.["error"] ?? record(outer?.["response"])?.["error"]
   if (typeof inner === "string") return { ...outer, message: inner }
   return record(inner) ?? outer ?? {}
@@ -65,16 +76,26 @@ const reasonOf = (error: Record<string, unknown>): string => {
 
 /** The kind of an error by the provider's own name for it, from `code`, `type` or `status`. */
 const kindOfName = (name: string): Kind | undefined => {
-  if (/insufficient_quota|billing|credit/i.test(name)) return "refused"
+  if (/insufficient_quota|service_?quota|billing|credit/i.test(name)) return "refused"
   if (
-    /rate_limit|overload|server_error|internal|timeout|deadline|unavailable|exhausted/i.test(name)
+    /rate_limit|throttl|overload|server_error|internal|time_?out|deadline|unavailable|exhausted/i.test(
+      name
+    )
   )
     return "transient"
-  if (/api_?key|authentication|unauthenticated|permission|forbidden|not_found/i.test(name))
+  if (
+    /api_?key|authentication|unauthenticated|permission|forbidden|not_?found|access_?denied|signature|token_?exception|unrecognized_?client/i.test(
+      name
+    )
+  )
     return "configuration"
   // The type of an event of Anthropic's that could not be read, and no name of an error.
   if (/^content_block_/i.test(name)) return undefined
-  if (/invalid|unsupported|content_|context_length|policy|too_large|tool_use_failed/i.test(name))
+  if (
+    /invalid|validation|unsupported|content_|context_length|policy|too_large|tool_use_failed/i.test(
+      name
+    )
+  )
     return "refused"
   return undefined
 }
@@ -82,8 +103,8 @@ const kindOfName = (name: string): Kind | undefined => {
 const kindOfStatus = (status: number): Kind => {
   if (status === 401 || status === 403 || status === 404 || (status >= 300 && status < 400))
     return "configuration"
-  if (status === 408 || status === 409 || status === 425 || status === 429 || status >= 500)
-    return "transient"
+  // 424 is Amazon's for a failure of the model itself.
+  if ([408, 409, 424, 425, 429].includes(status) || status >= 500) return "transient"
   return status >= 400 ? "refused" : "transient"
 }
 
@@ -284,7 +305,7 @@ export const errorOfEvent = (event: unknown, redaction: Redaction, now: number):
   if (held !== undefined) return errorOfEvent(held, redaction, now)
   if (event instanceof Error) return errorOfThrown(event, redaction, now)
   const error = errorObject(event)
-  const code = Number(error["code"] ?? error["status"])
+  const code = Number(error["code"] ?? error["status"] ?? error["originalStatusCode"])
   const status = Number.isInteger(code) && code >= 400 && code <= 599 ? code : undefined
   const byName = names(error)
     .map(kindOfName)
@@ -295,7 +316,7 @@ export const errorOfEvent = (event: unknown, redaction: Redaction, now: number):
   const text = typeof event === "string" ? event : withGeneration(error, reasonOf(error))
   const reason = safeSentence(text, redaction.secrets)
   if (kind === "configuration") {
-    const missing = status === 404 || names(error).some((name) => /not_found/i.test(name))
+    const missing = status === 404 || names(error).some((name) => /not_?found/i.test(name))
     return new ModelError({
       kind,
       message: missing ? withReason(unknownModel, reason) : keyMissing(status, redaction.keyed)

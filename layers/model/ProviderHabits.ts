@@ -1,7 +1,11 @@
 /**
  * Differences between providers: what a provider's wire format and client need besides the request.
  */
-import type { SharedV4ProviderOptions } from "@ai-sdk/provider"
+import type { LanguageModelV4, SharedV4ProviderOptions } from "@ai-sdk/provider"
+
+/** Whether a client drops errors and tools that are in its stream, so that it has to be asked for the events as they come. */
+export const dropsEvents = ({ provider }: Pick<LanguageModelV4, "provider">): boolean =>
+  provider === "amazon-bedrock"
 
 /** What a provider needs for every request. */
 export interface ProviderHabits {

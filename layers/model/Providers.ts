@@ -59,6 +59,33 @@ const takes = {
   google: () => true
 } as const satisfies Readonly<Record<ProviderName, ProviderHabits["takes"]>>
 
+/** The documents of Bedrock's Converse; it takes images and videos besides. */
+const bedrock_documents: ReadonlySet<string> = new Set([
+  "application/pdf",
+  "application/msword",
+  "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+  "application/vnd.ms-excel",
+  "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+  "text/csv",
+  "text/html",
+  "text/markdown",
+  "text/plain"
+])
+
+/**
+ * The same of the clients that are packages of their own. Cohere's would send any other file as a text of base64, and xAI's has a
+ * form for its address alone.
+ */
+const packaged_takes: Readonly<Record<string, NonNullable<ProviderHabits["takes"]>>> = {
+  "amazon-bedrock": (media_type) =>
+    isUsualImage(media_type) ||
+    media_type.startsWith("video/") ||
+    bedrock_documents.has(media_type),
+  "mistral.chat": (media_type) => isUsualImage(media_type) || isPdf(media_type),
+  "cohere.chat": isUsualImage,
+  "xai.responses": isUsualImage
+}
+
 const wires: Readonly<Record<ProviderName, Wire>> = {
   "openai-compatible": {
     fetch: chatFetch,
@@ -192,14 +219,15 @@ export const habitsOf = (
     return ours ? habits : byClient(habits)
   }
   if (provider === "openai.chat" || provider === "azure.chat") return wires.openai.habits ?? {}
+  const takes = Object.hasOwn(packaged_takes, provider) ? packaged_takes[provider] : undefined
   if (provider === "xai.responses") {
-    return { options: { xai: { store: false } }, takes_back_items: ours }
+    return { options: { xai: { store: false } }, takes_back_items: ours, takes }
   }
   if (provider === "amazon-bedrock") {
-    return keepsAtBedrock.test(modelId) ? kept_at_bedrock : {}
+    return keepsAtBedrock.test(modelId) ? { ...kept_at_bedrock, takes } : { takes }
   }
   if (provider.startsWith("google.")) return wires.google.habits ?? {}
-  return provider.includes("anthropic") ? (wires.anthropic.habits ?? {}) : {}
+  return provider.includes("anthropic") ? (wires.anthropic.habits ?? {}) : { takes }
 }
 
 /** The provider that the configuration names. Fails with kind `configuration` where its package is not installed. */

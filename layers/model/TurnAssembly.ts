@@ -27,7 +27,15 @@ import type { OutputItem } from "./OutputItems.ts"
 import type { ProviderHabits } from "./ProviderHabits.ts"
 import { AssistantParts } from "./AssistantParts.ts"
 import type { AssistantPart } from "./AssistantParts.ts"
-import { finishOf, isPaused, isUnreadable, rawFinishOf, sumUsage, usageOf } from "./TurnFinish.ts"
+import {
+  finishOf,
+  isPaused,
+  isUnreadable,
+  isUnsaid,
+  rawFinishOf,
+  sumUsage,
+  usageOf
+} from "./TurnFinish.ts"
 import {
   isCompaction,
   Kept,
@@ -152,7 +160,8 @@ export class TurnAssembly {
         this.answeredBy(part.modelId)
         return undefined
       case "finish":
-        this.ended(part)
+        // A client also says this of a stream whose last event never came. Then the turn stays unfinished.
+        if (!isUnsaid(part.finishReason)) this.ended(part)
         return undefined
       default:
         return undefined
@@ -320,9 +329,14 @@ export class TurnAssembly {
     if (this.finish === undefined) return unfinished()
     if (this.files > files_max || this.file_units > file_units_max) return tooLarge()
     // A call that was begun and never closed is one that the turn was cut in.
-    for (const call of this.inputs.open()) this.propose(call, call.input.trim() === "", true)
+    const open = this.inputs.open()
+    for (const call of open) this.propose(call, call.input.trim() === "", true)
     const { finishReason, providerMetadata, usage: counted } = this.finish
-    const finish = finishOf(finishReason, { calls: this.calls, whole: !this.silent_calls })
+    const finish = finishOf(finishReason, {
+      calls: this.calls,
+      whole: !this.silent_calls,
+      open: open.length > 0
+    })
     if (finish === undefined) return unfinished()
     if (finish === "tool_calls" && this.calls === 0 && this.text === "") {
       return transient("the provider asked for tools and named none")

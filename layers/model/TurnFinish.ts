@@ -54,7 +54,10 @@ const refusals: ReadonlySet<string | undefined> = new Set([undefined, "stop", "r
 const words = (text: string): ReadonlySet<string> => new Set(text.split(" "))
 
 /** The wire's words for a turn that calls tools. A client says so of others too, such as a cut that it does not know. */
-const tool_words = words("stop tool_calls tool-calls tool_use function_call")
+const tool_words = words("stop tool_calls tool-calls tool_use tool_call function_call")
+
+/** Words for an end that is a failure, which clients map to an end like any other. */
+const failed_words = words("error timeout insufficient_system_resource")
 
 /** Words of some servers for an end that is a good one, and no word at all. */
 const natural = new Set([
@@ -83,22 +86,32 @@ export interface TurnCalls {
   readonly calls: number
   /** True = every call came with arguments that can be parsed. */
   readonly whole: boolean
+  /** True = a call was begun and not closed, so that the turn is not all that its model meant. */
+  readonly open?: boolean
 }
+
+/** Whether a client says that it was never told how the answer ended. */
+export const isUnsaid = ({ raw, unified }: LanguageModelV4FinishReason): boolean =>
+  unified === "other" && raw === undefined
 
 /** Undefined = the turn did not finish. */
 export const finishOf = (
   finish: LanguageModelV4FinishReason,
-  { calls, whole }: TurnCalls
+  { calls, open = false, whole }: TurnCalls
 ): FinishReason | undefined => {
   const { raw, unified } = finish
   if (isPaused(finish) || isUnreadable(finish)) return "other"
   const word = raw?.toLowerCase()
+  if (word !== undefined && failed_words.has(word)) return undefined
+  if (open && (unified === "stop" || unified === "tool-calls")) return "other"
   switch (unified) {
     case "stop":
       // Some servers say stop after a call.
       return calls > 0 ? "tool_calls" : "stop"
     case "tool-calls":
-      return word === undefined || tool_words.has(word) ? "tool_calls" : "other"
+      return word === undefined || tool_words.has(word) || natural.has(word)
+        ? "tool_calls"
+        : "other"
     case "length":
       return "length"
     case "content-filter":
@@ -114,8 +127,8 @@ export const finishOf = (
 
 /** Words that say what `finish` says already. */
 const plain = words(
-  "stop end_turn completed tool_calls tool-calls tool_use function_call length max_tokens " +
-    "max_output_tokens content_filter refusal"
+  "stop end_turn complete completed tool_calls tool-calls tool_use tool_call function_call length " +
+    "max_tokens max_output_tokens content_filter refusal"
 )
 
 /** The wire's finish reason where it says more than `finish`; undefined for one that the wire did not give. */

@@ -29,10 +29,10 @@ export const isCompaction = (provider: SharedV4ProviderMetadata | undefined): bo
 
 /**
  * The arguments of a call; what is not JSON, or beyond its bounds (128 deep, 20,000 values), is kept as text: the model is
- * told. No text = no arguments.
+ * told. No text = no arguments, and so is the null that Cohere gives for a tool without any.
  */
 export const argumentsOf = (input: string): Pick<ProposedCall, "arguments" | "malformed"> => {
-  if (input.trim() === "") return { arguments: {} }
+  if (/^\s*(null)?\s*$/.test(input)) return { arguments: {} }
   const read = readJson(input)
   return Result.isSuccess(read)
     ? { arguments: read.success }
@@ -90,6 +90,18 @@ export type Slot =
       readonly kind: string
       readonly provider: SharedV4ProviderMetadata | undefined
     }
+
+/**
+ * What came of the arguments of a call that must not run: one that nobody closed, or one without any text of arguments in a
+ * turn that was cut. Undefined = the arguments are whole.
+ */
+const cutArguments = (
+  { call, empty, open }: Extract<Slot, { of: "call" }>,
+  ended: boolean
+): string | undefined => {
+  if (open) return call.input
+  return empty && !ended ? "" : undefined
+}
 
 /** What a turn keeps of calls that the provider ran, in characters of JSON; above it, nothing of them goes back. */
 const ran_units_max = 400_000
@@ -186,7 +198,7 @@ export class Kept {
         return
       }
       case "call":
-        this.call(slot.call, slot.empty && (slot.open || !this.ended))
+        this.call(slot.call, cutArguments(slot, this.ended))
         return
       case "file": {
         const { data, media_type, provider } = slot
@@ -224,7 +236,7 @@ export class Kept {
   }
 
   /** Ids of the wire stay; one that is missing, repeated or made up by the client is named by its place. */
-  private call(call: LanguageModelV4ToolCall, missing: boolean): void {
+  private call(call: LanguageModelV4ToolCall, cut: string | undefined): void {
     let id = call.toolCallId
     if (id === "" || this.used.has(id) || this.madeUp?.test(id) === true) {
       id = `call_${this.step}_${this.calls.length}`
@@ -233,8 +245,8 @@ export class Kept {
     this.calls.push({
       model_id: id,
       name: call.toolName,
-      // Of a turn that was cut, nothing is not no arguments: they never came.
-      ...(missing ? { arguments: null, malformed: "" } : argumentsOf(call.input)),
+      // Of a turn that was cut, nothing is not no arguments: they never came, or not to their end.
+      ...(cut === undefined ? argumentsOf(call.input) : { arguments: null, malformed: cut }),
       ...this.back(call.providerMetadata)
     })
     this.parts.push({ of: "call" })

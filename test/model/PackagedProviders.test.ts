@@ -2,13 +2,13 @@
 import { createAmazonBedrock } from "@ai-sdk/amazon-bedrock"
 import { createAzure } from "@ai-sdk/azure"
 import { createGoogleVertexAnthropic } from "@ai-sdk/google-vertex/anthropic"
-import { crc32 } from "node:zlib"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import * as ChosenModels from "../../layers/model/ChosenModels.ts"
 import type { ModelChoice } from "../../layers/model/ChosenModels.ts"
 import { packagedNames } from "../../layers/model/PackagedProviders.ts"
 import { ModelGateway } from "../../services/ModelGateway.ts"
+import { frame } from "./AmazonFrames.ts"
 import type { Answer } from "./ChatServer.ts"
 import { serve } from "./ChatServer.ts"
 import { environment, key, request } from "./Gateway.ts"
@@ -23,45 +23,15 @@ const turnOf = (choice: ModelChoice, env: Record<string, string> = {}) =>
     Effect.provide(ChosenModels.layer(choice).pipe(Layer.provide(environment(env))))
   )
 
-/** A frame of Amazon's event streams: lengths, headers, payload, and checks of both. */
-const frame = (type: string, payload: object): Buffer => {
-  const header = (name: string, value: string) => {
-    const text = Buffer.from(value)
-    const size = Buffer.alloc(2)
-    size.writeUInt16BE(text.length)
-    return Buffer.concat([
-      Buffer.from([name.length]),
-      Buffer.from(name),
-      Buffer.from([7]),
-      size,
-      text
-    ])
-  }
-  const headers = Buffer.concat([
-    header(":message-type", "event"),
-    header(":event-type", type),
-    header(":content-type", "application/json")
-  ])
-  const said = Buffer.from(JSON.stringify(payload))
-  const prelude = Buffer.alloc(12)
-  prelude.writeUInt32BE(16 + headers.length + said.length, 0)
-  prelude.writeUInt32BE(headers.length, 4)
-  prelude.writeUInt32BE(crc32(prelude.subarray(0, 8)), 8)
-  const before = Buffer.concat([prelude, headers, said])
-  const check = Buffer.alloc(4)
-  check.writeUInt32BE(crc32(before))
-  return Buffer.concat([before, check])
-}
-
 const converse: Answer = (reply) => {
   reply.writeHead(200, { "content-type": "application/vnd.amazon.eventstream" })
   const index = { contentBlockIndex: 0 }
-  reply.write(frame("messageStart", { role: "assistant" }))
-  reply.write(frame("contentBlockDelta", { ...index, delta: { text: "Here." } }))
-  reply.write(frame("contentBlockStop", index))
-  reply.write(frame("messageStop", { stopReason: "end_turn" }))
+  reply.write(frame({ messageStart: { role: "assistant" } }))
+  reply.write(frame({ contentBlockDelta: { ...index, delta: { text: "Here." } } }))
+  reply.write(frame({ contentBlockStop: index }))
+  reply.write(frame({ messageStop: { stopReason: "end_turn" } }))
   const usage = { inputTokens: 3, outputTokens: 2, totalTokens: 5, cacheReadInputTokens: 4 }
-  reply.end(frame("metadata", { usage, metrics: { latencyMs: 1 } }))
+  reply.end(frame({ metadata: { usage, metrics: { latencyMs: 1 } } }))
 }
 
 const chat = body(compatible, [delta({ role: "assistant", content: "Here." }), end("stop")])

@@ -6,9 +6,19 @@ import type { FilePart } from "../../src/conversation/Part.ts"
 import { CallId } from "../../src/Ids.ts"
 import type { TranscriptEntry } from "../../src/conversation/Transcript.ts"
 import { serve } from "./ChatServer.ts"
-import { askAt, body, pieces } from "./Wires.ts"
+import {
+  azure,
+  azureChat,
+  bedrock,
+  cohere,
+  mistral,
+  packagedWires,
+  vertex,
+  xai
+} from "./PackagedTurns.ts"
+import { askAt, body, bytesOf, pieces } from "./Wires.ts"
 import type { Wire } from "./WireTurns.ts"
-import { anthropic, compatible, google, openai, responses, wires } from "./WireTurns.ts"
+import { anthropic, compatible, google, labelOf, openai, responses, wires } from "./WireTurns.ts"
 
 const data = Buffer.from("\0the bytes of a file").toString("base64")
 const fileOf = (media_type: string, name: string): FilePart => ({
@@ -37,7 +47,7 @@ const said = (...parts: ReadonlyArray<FilePart>): TranscriptEntry => ({
 /** What the wire has for the user's message, after its texts are taken away. */
 const sent = (wire: Wire, over: Partial<ModelRequest>) =>
   Effect.gen(function* () {
-    const server = yield* serve([pieces(body(wire), [1_000])])
+    const server = yield* serve([pieces(bytesOf(wire), [1_000])])
     yield* askAt(wire, server, { over })
     const { contents, input, messages } = server.asked[0]!.body as Record<string, Array<Message>>
     const users = (messages ?? input ?? contents ?? []).filter(({ role }) => role === "user")
@@ -78,12 +88,42 @@ const expected: ReadonlyArray<readonly [Wire, ReadonlyArray<FilePart>, ReadonlyA
       { type: "document", source: base64("application/pdf"), title: "bill.pdf" }
     ]
   ],
-  [google, [png, pdf, wav], [inline("image/png"), inline("application/pdf"), inline("audio/wav")]]
+  [google, [png, pdf, wav], [inline("image/png"), inline("application/pdf"), inline("audio/wav")]],
+  [azureChat, [png, pdf, wav], [...chat, heard]],
+  [
+    azure,
+    [png, pdf],
+    [
+      { type: "input_image", image_url: url("image/png") },
+      { type: "input_file", filename: "bill.pdf", file_data: url("application/pdf") }
+    ]
+  ],
+  [vertex, [png, wav], [inline("image/png"), inline("audio/wav")]],
+  [
+    bedrock,
+    [png, pdf],
+    [
+      { image: { format: "png", source: { bytes: data } } },
+      { document: { format: "pdf", name: "bill", source: { bytes: data } } }
+    ]
+  ],
+  [
+    mistral,
+    [png, pdf],
+    [
+      { type: "image_url", image_url: url("image/png") },
+      { type: "document_url", document_url: url("application/pdf") }
+    ]
+  ],
+  [cohere, [png], [{ type: "image_url", image_url: { url: url("image/png") } }]],
+  [xai, [png], [{ type: "input_image", image_url: url("image/png") }]]
 ]
+
+const all = [...wires, ...packagedWires]
 
 describe("files of a message", () => {
   for (const [wire, parts, wanted] of expected) {
-    it.live(`${wire.provider}: each in the wire's own form, in its place among the texts`, () =>
+    it.live(`${labelOf(wire)}: each in the wire's own form, in its place among the texts`, () =>
       Effect.gen(function* () {
         const [content] = yield* sent(wire, { files, transcript: [said(...parts)] })
         assert.isArray(content)
@@ -99,9 +139,9 @@ describe("files of a message", () => {
     "one that the wire has no form for is refused before any request, in the past it is a note",
     () =>
       Effect.gen(function* () {
-        for (const wire of wires) {
-          if (wire === google) continue
-          const server = yield* serve([pieces(body(wire), [1_000])])
+        for (const wire of all) {
+          if (wire === google || wire === vertex) continue
+          const server = yield* serve([pieces(bytesOf(wire), [1_000])])
           const error = yield* Effect.flip(
             askAt(wire, server, { over: { files, transcript: [said(png, zip)] } })
           )
@@ -121,7 +161,7 @@ describe("files of a message", () => {
 
   it.live("one whose bytes are gone, or beyond the bound of a prompt, is a note", () =>
     Effect.gen(function* () {
-      for (const wire of wires) {
+      for (const wire of all) {
         const [content] = yield* sent(wire, { files: new Map(), transcript: [said(png)] })
         assert.include(JSON.stringify(content), "left out here")
       }
@@ -170,7 +210,7 @@ describe("files of a result", () => {
     () =>
       Effect.gen(function* () {
         for (const wire of wires) {
-          const server = yield* serve([pieces(body(wire), [1_000])])
+          const server = yield* serve([pieces(bytesOf(wire), [1_000])])
           yield* askAt(wire, server, { over: { files, transcript: answered } })
           const { contents, input, messages } = server.asked[0]!.body as Record<
             string,

@@ -7,9 +7,10 @@ import { Deferred, Effect, Fiber } from "effect"
 import { serve, status } from "./ChatServer.ts"
 import type { Answer } from "./ChatServer.ts"
 import { key } from "./Gateway.ts"
-import { askAt, body, pieces, stalled } from "./Wires.ts"
+import { azure, bedrock, cohere, mistral, packagedWires, vertex, xai } from "./PackagedTurns.ts"
+import { askAt, body, bytesOf, pieces, stalled } from "./Wires.ts"
 import type { Asking } from "./Wires.ts"
-import { anthropic, compatible, google, openai, responses, wires } from "./WireTurns.ts"
+import { anthropic, compatible, google, labelOf, openai, responses, wires } from "./WireTurns.ts"
 import type { Wire } from "./WireTurns.ts"
 
 const failureOf = (wire: Wire, answer: Answer, asking?: Asking) =>
@@ -44,8 +45,8 @@ const kinds = [
   [529, "transient"]
 ] as const
 
-for (const wire of wires) {
-  describe(`Providers, failures: ${wire.provider}`, () => {
+for (const wire of [...wires, ...packagedWires]) {
+  describe(`Providers, failures: ${labelOf(wire)}`, () => {
     it.live(
       "each status is classified, streamed or not, with a reason that shows no key and no address",
       () =>
@@ -69,26 +70,24 @@ for (const wire of wires) {
         })
     )
 
-    it.live("a stream that is cut anywhere is a transient error, never a turn", () =>
-      Effect.gen(function* () {
-        const text = body(wire)
-        const last = Buffer.from(text).lastIndexOf("data: {")
-        for (const at of [0.2, 0.5, 0.9]) {
-          const cut = Math.floor(last * at)
-          const failure = yield* failureOf(wire, pieces(text, [512], cut))
-          assert.strictEqual(failure.kind, "transient", `cut after ${cut} bytes`)
-        }
-      })
-    )
-
-    it.live("a stream that ends without an error and unfinished is a transient error", () =>
-      Effect.gen(function* () {
-        // Chat completions send the usage after the finish reason, and Anthropic sends the reason before its last event.
-        const events = wire.streamed.slice(0, -2)
-        const text = body({ ...wire, path: "" }, events)
-        const failure = yield* failureOf(wire, pieces(text, [4096]))
-        assert.strictEqual(failure.kind, "transient")
-      })
+    it.live(
+      "a stream that is cut at any event, or within it, is a transient error, never a turn",
+      () =>
+        Effect.gen(function* () {
+          const last = wire.streamed.length - (wire.trailing ?? 0)
+          for (let events = 0; events < last; events++) {
+            const text = bytesOf({ ...wire, path: "" }, wire.streamed.slice(0, events))
+            const more = bytesOf(wire, wire.streamed.slice(events, events + 1))
+            for (const answer of [
+              pieces(text, [4096]),
+              pieces(text, [4096], text.length),
+              pieces(Buffer.concat([text, more.subarray(0, more.length / 2)]), [512])
+            ]) {
+              const failure = yield* failureOf(wire, answer)
+              assert.strictEqual(failure.kind, "transient", `cut after ${events} events`)
+            }
+          }
+        })
     )
 
     it.live("a reset connection is a transient error", () =>
@@ -103,7 +102,7 @@ for (const wire of wires) {
 
     it.live("a stream that falls silent is abandoned, and its connection is closed", () =>
       Effect.gen(function* () {
-        const begun = body({ ...wire, path: "" }, wire.streamed.slice(0, 6))
+        const begun = bytesOf({ ...wire, path: "" }, wire.streamed.slice(0, 6))
         const server = yield* serve([stalled(begun)])
         const failure = yield* Effect.flip(askAt(wire, server, { policy: { idle_ms: 100 } }))
         assert.strictEqual(failure.kind, "transient")
@@ -113,7 +112,7 @@ for (const wire of wires) {
 
     it.live("a stream that takes too long is abandoned, although it is never silent", () =>
       Effect.gen(function* () {
-        const failure = yield* failureOf(wire, pieces(body(wire).repeat(50), [1]), {
+        const failure = yield* failureOf(wire, pieces(Buffer.alloc(50_000, bytesOf(wire)), [1]), {
           policy: { timeout_ms: 50, idle_ms: 40 }
         })
         assert.strictEqual(failure.kind, "transient")
@@ -124,7 +123,9 @@ for (const wire of wires) {
       const how = asking === plain ? "asked for whole" : "streamed"
       it.live(`an interrupted turn that is ${how} closes its connection`, () =>
         Effect.gen(function* () {
-          const server = yield* serve([stalled(asking === plain ? "{" : body(wire).slice(0, 200))])
+          const server = yield* serve([
+            stalled(asking === plain ? "{" : bytesOf(wire).subarray(0, 200))
+          ])
           const fiber = yield* Effect.forkChild(askAt(wire, server, asking))
           yield* Deferred.await(server.begun)
           yield* Fiber.interrupt(fiber)
@@ -254,6 +255,134 @@ describe("Providers: an error inside an answer with status 200", () => {
         }
       }
     })
+  )
+})
+
+/** An event after some of the answer, on the wire of a provider with a package of its own. */
+const inPackaged = (wire: Wire, event: object) =>
+  failureOf(wire, pieces(bytesOf(wire, [...wire.streamed.slice(0, 3), event]), [4096]))
+
+describe("Providers with a package of their own: an error inside an answer with status 200", () => {
+  const message = "no, because of that"
+
+  it.live("of Bedrock is classified by its exception, also one that its client drops", () =>
+    Effect.gen(function* () {
+      for (const [name, kind] of [
+        ["throttlingException", "transient"],
+        ["internalServerException", "transient"],
+        ["modelStreamErrorException", "transient"],
+        ["modelTimeoutException", "transient"],
+        ["modelNotReadyException", "transient"],
+        ["serviceUnavailableException", "transient"],
+        ["validationException", "refused"],
+        ["serviceQuotaExceededException", "refused"],
+        ["accessDeniedException", "configuration"],
+        ["expiredTokenException", "configuration"],
+        ["resourceNotFoundException", "configuration"]
+      ] as const) {
+        const failure = yield* inPackaged(bedrock, { [name]: { message } })
+        assert.strictEqual(failure.kind, kind, name)
+        if (kind !== "configuration") assert.include(failure.message, message)
+      }
+      const long = { validationException: { message: "Input is too long for requested model." } }
+      assert.deepInclude(yield* inPackaged(bedrock, long), {
+        kind: "refused",
+        reason: "context_length"
+      })
+      const bad = {
+        modelStreamErrorException: { originalMessage: message, originalStatusCode: 400 }
+      }
+      const failure = yield* inPackaged(bedrock, bad)
+      assert.strictEqual(failure.kind, "refused")
+      assert.include(failure.message, message)
+    })
+  )
+
+  it.live("of xAI, Azure, Vertex and Mistral is classified by its code", () =>
+    Effect.gen(function* () {
+      const event = (code: string) => ({ type: "error", code, message, param: null })
+      for (const wire of [xai, azure]) {
+        assert.strictEqual((yield* inPackaged(wire, event("server_error"))).kind, "transient")
+        const refused = yield* inPackaged(wire, event("invalid_prompt"))
+        assert.strictEqual(refused.kind, "refused")
+        assert.include(refused.message, message)
+        const response = { id: "r", status: "failed", error: { code: "invalid_prompt", message } }
+        const failed = yield* inPackaged(wire, { type: "response.failed", response })
+        assert.strictEqual(failed.kind, "refused")
+      }
+      for (const [type, code, kind] of [
+        ["invalid_request_error", "1000", "refused"],
+        ["rate_limit_error", "1300", "transient"]
+      ] as const) {
+        const told = { object: "error", type, code, message, param: null }
+        assert.strictEqual((yield* inPackaged(mistral, told)).kind, kind)
+      }
+      const error = { code: 400, message, status: "INVALID_ARGUMENT" }
+      assert.strictEqual((yield* inPackaged(vertex, { error })).kind, "refused")
+    })
+  )
+
+  it.live("of Cohere is a failed end, with its words for one", () =>
+    Effect.gen(function* () {
+      for (const finish_reason of ["ERROR", "TIMEOUT"]) {
+        const failure = yield* inPackaged(cohere, {
+          type: "message-end",
+          delta: { finish_reason, usage: { tokens: { input_tokens: 1, output_tokens: 1 } } }
+        })
+        assert.strictEqual(failure.kind, "transient", finish_reason)
+      }
+    })
+  )
+})
+
+describe("Providers with a package of their own: a call", () => {
+  const call = (wire: Wire, events: ReadonlyArray<object>) =>
+    Effect.gen(function* () {
+      const server = yield* serve([pieces(bytesOf(wire, events), [4096])])
+      return (yield* askAt(wire, server)).turn
+    }).pipe(Effect.scoped)
+
+  it.live("that nobody closed has no arguments, however whole they look", () =>
+    Effect.gen(function* () {
+      const toolUse = { toolUseId: "t1", name: "pay" }
+      const begun = [
+        { messageStart: { role: "assistant" } },
+        { contentBlockStart: { contentBlockIndex: 0, start: { toolUse } } },
+        { contentBlockDelta: { contentBlockIndex: 0, delta: { toolUse: { input: '{"n":12}' } } } }
+      ]
+      const open = yield* call(bedrock, [...begun, { messageStop: { stopReason: "tool_use" } }])
+      assert.deepStrictEqual([open.finish, open.finish_raw], ["other", "tool_use"])
+      assert.deepInclude(open.calls[0], { name: "pay", arguments: null, malformed: '{"n":12}' })
+      const spoken = cohere.streamed.filter(
+        ({ type }: { type?: string }) => type !== "tool-call-end"
+      )
+      const cut = yield* call(cohere, spoken)
+      assert.strictEqual(cut.finish, "other")
+      for (const { arguments: args } of cut.calls) assert.isNull(args)
+    })
+  )
+
+  it.live(
+    "of Cohere with null for arguments has none, and with no JSON goes back to the model",
+    () =>
+      Effect.gen(function* () {
+        const saying = (args: string) =>
+          cohere.streamed.map((event) =>
+            JSON.stringify(event).includes('"tool-call-delta"')
+              ? {
+                  type: "tool-call-delta",
+                  index: 0,
+                  delta: { message: { tool_calls: { function: { arguments: args } } } }
+                }
+              : event
+          )
+        const turn = yield* call(cohere, saying("null"))
+        assert.strictEqual(turn.finish, "tool_calls")
+        assert.deepStrictEqual(turn.calls[0]?.arguments, {})
+        const unread = yield* call(cohere, saying('{"limit": five}'))
+        assert.include(unread.unreadable, '{"limit": five}')
+        assert.lengthOf(unread.calls, 0)
+      })
   )
 })
 

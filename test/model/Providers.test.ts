@@ -11,8 +11,9 @@ import type { ModelRequest } from "../../services/ModelGateway.ts"
 import { RunEvent } from "../../src/run/RunEvent.ts"
 import { serve, status } from "./ChatServer.ts"
 import { key } from "./Gateway.ts"
-import { answered, askAt, body, pieces } from "./Wires.ts"
-import { anthropic, compatible, google, openai, responses, wires } from "./WireTurns.ts"
+import { packagedWires } from "./PackagedTurns.ts"
+import { answered, askAt, bytesOf, pieces } from "./Wires.ts"
+import { anthropic, compatible, google, labelOf, openai, responses, wires } from "./WireTurns.ts"
 import type { Wire } from "./WireTurns.ts"
 
 const tools = ["list", "look"].map((name) => ({
@@ -24,7 +25,7 @@ const tools = ["list", "look"].map((name) => ({
 /** The body that the provider gets for this request. */
 const sentFor = (wire: Wire, over: Partial<ModelRequest>) =>
   Effect.gen(function* () {
-    const server = yield* serve([pieces(body(wire), [4096])])
+    const server = yield* serve([pieces(bytesOf(wire), [4096])])
     yield* askAt(wire, server, { over: { tools, ...over } })
     return server.asked[0]!
   }).pipe(Effect.scoped)
@@ -36,12 +37,12 @@ const settings = (made: ModelSettings): Partial<ModelRequest> => ({
 /** Sizes of pieces: whole, one byte, odd ones, and mixtures. */
 const cuts = [[1_000_000], [1], [7], [4096], [3, 1, 64], [13, 2, 200, 5]]
 
-for (const wire of wires) {
-  describe(`Providers: ${wire.provider}`, () => {
+for (const wire of [...wires, ...packagedWires]) {
+  describe(`Providers: ${labelOf(wire)}`, () => {
     it.live("a turn is the same from a whole answer and from a stream in any pieces", () =>
       Effect.gen(function* () {
         const server = yield* serve([
-          ...cuts.map((sizes) => pieces(body(wire), sizes)),
+          ...cuts.map((sizes) => pieces(bytesOf(wire), sizes)),
           status(200, wire.whole)
         ])
         for (const sizes of cuts) {
@@ -50,10 +51,14 @@ for (const wire of wires) {
           const said = deltas.filter(({ kind }) => kind === "text")
           assert.strictEqual(said.map(({ text }) => text).join(""), wire.turn.text)
         }
+        const { pathname } = new URL(server.asked[0]!.path, server.base_url)
+        assert.strictEqual(decodeURIComponent(pathname), wire.path)
+        if (wire.frames === true) return
         const whole = yield* askAt(wire, server, { env: { TROUPE_MODEL_STREAM: "off" } })
         assert.deepStrictEqual(whole.turn, wire.turn)
-        assert.strictEqual(new URL(server.asked[0]!.path, server.base_url).pathname, wire.path)
-        assert.notStrictEqual(server.asked.at(-1)!.body["stream"], true)
+        if (wire.named === undefined) {
+          assert.notStrictEqual(server.asked.at(-1)!.body["stream"], true)
+        }
       }).pipe(Effect.scoped)
     )
 
@@ -71,8 +76,9 @@ for (const wire of wires) {
           const foreign = { ...wire.turn, origin: "another:model" }
           const { body: sent } = yield* sentFor(wire, { transcript: answered(foreign), step: 2 })
           const text = JSON.stringify(sent)
-          assert.include(text, wire.turn.text)
-          assert.include(text, "call_")
+          // Cohere's client leaves it out of a message with calls.
+          if (wire.path !== "/v2/chat") assert.include(text, wire.turn.text)
+          assert.include(text, '"look"')
           for (const secret of wire.secret) assert.notInclude(text, secret)
         })
     )
@@ -88,8 +94,12 @@ for (const wire of wires) {
 
     it.live("the key is in the provider's header only, which is absent without a key", () =>
       Effect.gen(function* () {
-        const server = yield* serve([pieces(body(wire), [4096])])
+        const server = yield* serve([pieces(bytesOf(wire), [4096])])
         yield* askAt(wire, server)
+        const asked = server.asked[0]!
+        assert.notInclude(JSON.stringify([asked.path, asked.body]), key)
+        // Those that are named need a key.
+        if (wire.named !== undefined) return
         yield* askAt(wire, server, { env: { TROUPE_MODEL_API_KEY: "" } })
         const [keyed, keyless] = server.asked
         const values = Object.values(keyed!.headers).filter((value) => value?.includes(key))

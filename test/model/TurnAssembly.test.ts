@@ -7,7 +7,9 @@ import { TurnAssembly } from "../../layers/model/TurnAssembly.ts"
 import { argumentsOf } from "../../layers/model/TurnParts.ts"
 import { ModelError, turn_bytes_max } from "../../services/ModelGateway.ts"
 
-const finish = (unified: "stop" | "tool-calls" | "interrupted"): LanguageModelV4StreamPart => ({
+const finish = (
+  unified: "stop" | "tool-calls" | "interrupted" | "other"
+): LanguageModelV4StreamPart => ({
   type: "finish",
   finishReason: { unified, raw: undefined },
   usage: {
@@ -69,6 +71,16 @@ describe("TurnAssembly", () => {
         ["call_3_2", "b"]
       ]
     )
+  })
+
+  it("is unfinished where a client was told of no end, as DeepSeek's says of a stream that was cut", () => {
+    const text: ReadonlyArray<LanguageModelV4StreamPart> = [
+      { type: "text-start", id: "t" },
+      { type: "text-delta", id: "t", delta: "The refund is fine unless" }
+    ]
+    for (const unified of ["other", "interrupted"] as const) {
+      assert.include(assemble([...text, finish(unified)]), { kind: "transient" })
+    }
   })
 
   it("does not propose a call that the provider ran itself", () => {

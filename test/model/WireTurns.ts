@@ -12,6 +12,18 @@ const first = { limit: 5, note: "ü😀" }
 /** A wire's turn: what the client gets, and the turn that it must make of it. */
 export interface Wire {
   readonly provider: ProviderName
+  /** Its name in titles; that of its provider if it has none. */
+  readonly label?: string
+  /** How it is asked by a model's name. Absent = by the variables of `TROUPE_MODEL`. */
+  readonly named?: {
+    readonly model: string
+    /** The variables, given the server's address. */
+    readonly env: (origin: string) => Readonly<Record<string, string>>
+  }
+  /** True = its streams are Amazon's frames. */
+  readonly frames?: true
+  /** How many of its events follow the one that says how the answer ended; 0 if absent. */
+  readonly trailing?: number
   /** The part of the address before the provider's own path. */
   readonly base: string
   readonly path: string
@@ -89,6 +101,7 @@ const assistantOf = (body: Record<string, unknown>) =>
 
 export const openai: Wire = {
   provider: "openai",
+  trailing: 1,
   base: "/v1",
   path: "/v1/chat/completions",
   streamed: chatStream(),
@@ -422,5 +435,7 @@ export const responses: Wire = {
   }),
   secret: ["b3BlbmFpLWVuY3J5cHRlZA==", "rs_1", thought]
 }
+
+export const labelOf = ({ label, provider }: Wire): string => label ?? provider
 
 export const wires: ReadonlyArray<Wire> = [openai, compatible, anthropic, google, responses]

@@ -1,10 +1,12 @@
 /**
  * Serves a provider's turn from a server on loopback, and calls the provider there, selected as a service does.
  */
-import { Effect, Option } from "effect"
+import { Effect, Layer, Option } from "effect"
 import type { ServerResponse } from "node:http"
 import type { TurnPolicy } from "../../layers/model/AiSdkModelGateway.ts"
+import * as ChosenModels from "../../layers/model/ChosenModels.ts"
 import * as ModelFromEnv from "../../layers/model/ModelFromEnv.ts"
+import * as ResilientModelGateway from "../../layers/model/ResilientModelGateway.ts"
 import { ModelGateway } from "../../services/ModelGateway.ts"
 import type { ModelDelta, ModelError, ModelRequest } from "../../services/ModelGateway.ts"
 import { CallId } from "../../src/Ids.ts"
@@ -13,9 +15,14 @@ import type { Turn } from "../../src/run/RunDecider.ts"
 import type { Answer } from "./ChatServer.ts"
 import { environment, key, request } from "./Gateway.ts"
 import type { Said } from "./Gateway.ts"
+import { frame } from "./AmazonFrames.ts"
 import type { Wire } from "./WireTurns.ts"
 
 const turnOfTheLoop = () => new Promise<void>((resolve) => setImmediate(resolve))
+
+/** The same as `body`, as bytes, which may be frames. */
+export const bytesOf = (wire: Wire, events: ReadonlyArray<object> = wire.streamed): Buffer =>
+  wire.frames === true ? Buffer.concat(events.map(frame)) : Buffer.from(body(wire, events))
 
 /** The events as the wire has them, an `event:` line before those that have a type. */
 export const body = (wire: Wire, events: ReadonlyArray<object> = wire.streamed): string =>
@@ -26,16 +33,17 @@ export const body = (wire: Wire, events: ReadonlyArray<object> = wire.streamed):
     })
     .join("") + (wire.path.endsWith("/chat/completions") ? "data: [DONE]\n\n" : "")
 
-const begin = (reply: ServerResponse) => {
-  reply.writeHead(200, { "content-type": "text/event-stream" })
+const begin = (reply: ServerResponse, { 0: first }: string | Buffer) => {
+  const type = first === 0 ? "application/vnd.amazon.eventstream" : "text/event-stream"
+  reply.writeHead(200, { "content-type": type })
   reply.socket?.setNoDelay(true)
 }
 
 /** A streamed body in pieces of the given sizes, again and again; `cut`: the socket is destroyed after so many bytes. */
 export const pieces =
-  (text: string, sizes: ReadonlyArray<number>, cut?: number): Answer =>
+  (text: string | Buffer, sizes: ReadonlyArray<number>, cut?: number): Answer =>
   async (reply) => {
-    begin(reply)
+    begin(reply, text)
     const bytes = Buffer.from(text).subarray(0, cut)
     for (let from = 0, n = 0; from < bytes.length && !reply.destroyed; n++) {
       const to = from + sizes[n % sizes.length]!
@@ -76,41 +84,52 @@ export interface Asking {
   readonly env?: Readonly<Record<string, string>>
 }
 
+/** The plan for a wire, and the variables that it is made of. */
+const planOf = (wire: Wire, base_url: string, policy: Partial<TurnPolicy>) => {
+  const { named } = wire
+  if (named === undefined) {
+    const layer = Layer.unwrap(
+      Effect.map(ModelFromEnv.choose(policy), (chosen) => Option.getOrThrow(chosen).layer)
+    )
+    const env = {
+      TROUPE_MODEL_PROVIDER: wire.provider,
+      TROUPE_MODEL_BASE_URL: new URL(wire.base, base_url).href,
+      TROUPE_MODEL: "wire-model",
+      TROUPE_MODEL_API_KEY: key
+    }
+    return { layer, env }
+  }
+  const { idle_ms, timeout_ms, ...retry } = policy
+  const attempt_timeout_ms = idle_ms ?? timeout_ms
+  const plan = Effect.map(ChosenModels.planOf([named.model]), ({ models }) => ({
+    models,
+    retry: { ...retry, ...(attempt_timeout_ms === undefined ? {} : { attempt_timeout_ms }) }
+  }))
+  return { layer: ResilientModelGateway.layer(plan), env: named.env(new URL(base_url).origin) }
+}
+
 /** Calls the provider at the server once. */
 export const askAt = (
   wire: Wire,
   server: { readonly base_url: string },
   { env, over, policy }: Asking = {}
 ): Effect.Effect<Said, ModelError> =>
-  Effect.gen(function* () {
-    const chosen = yield* ModelFromEnv.choose({
-      attempts_max: 1,
-      backoff_initial_ms: 1,
-      retry_after_ms_max: 5,
-      ...policy
-    })
+  Effect.suspend(() => {
+    const bounds = { attempts_max: 1, backoff_initial_ms: 1, retry_after_ms_max: 5, ...policy }
+    const plan = planOf(wire, server.base_url, bounds)
     const deltas: Array<ModelDelta> = []
-    const { layer } = Option.getOrThrow(chosen)
-    const turn = yield* ModelGateway.use((gateway) =>
+    return ModelGateway.use((gateway) =>
       gateway.turn(request(over), (delta) => deltas.push(delta))
-    ).pipe(Effect.provide(layer))
-    return { turn, deltas }
-  }).pipe(
-    Effect.provide(
-      environment({
-        TROUPE_MODEL_PROVIDER: wire.provider,
-        TROUPE_MODEL_BASE_URL: new URL(wire.base, server.base_url).href,
-        TROUPE_MODEL: "wire-model",
-        TROUPE_MODEL_API_KEY: key,
-        ...env
-      })
+    ).pipe(
+      Effect.map((turn) => ({ turn, deltas })),
+      Effect.provide(Layer.provideMerge(plan.layer, environment({ ...plan.env, ...env })))
     )
-  )
+  })
 
 /** Begins an answer and then sends nothing more. */
 export const stalled =
-  (text: string): Answer =>
+  (text: string | Buffer): Answer =>
   (reply) => {
-    begin(reply)
+    begin(reply, text)
     reply.write(text)
   }
