@@ -247,6 +247,9 @@ const Report = Schema.Struct({
       name: Schema.String,
       status: Schema.String,
       message: Schema.String,
+      /** In ms since 1970. */
+      startTime: Schema.Number,
+      endTime: Schema.Number,
       assertionResults: Schema.Array(Assertion)
     })
   )
@@ -258,7 +261,21 @@ interface Tested {
   readonly failed: ReadonlyArray<string>
   readonly skipped: ReadonlyArray<string>
   readonly notes: ReadonlyArray<string>
+  /** The files that took longest, one line each. */
+  readonly slowest: ReadonlyArray<string>
 }
+
+const slowest_files = 10
+
+const slowest = ({ testResults }: typeof Report.Type): ReadonlyArray<string> =>
+  testResults
+    .map(({ endTime, name, startTime }) => ({ name, ms: endTime - startTime }))
+    .toSorted((a, b) => b.ms - a.ms)
+    .slice(0, slowest_files)
+    .map(({ ms, name }) => `${seconds(ms).padStart(8)}  ${placeOf(name)}`)
+
+const placeOf = (file: string): string =>
+  file.startsWith(root) ? file.slice(resolve(root).length + 1) : file
 
 const runTests = async (form: Form, files: ReadonlyArray<string>): Promise<Tested> => {
   const folder = Scratch.make(form)
@@ -293,7 +310,7 @@ const runTests = async (form: Form, files: ReadonlyArray<string>): Promise<Teste
   const skipped: Array<string> = []
   const notes: Array<string> = []
   for (const { assertionResults, message, name, status } of report.testResults) {
-    const at = name.startsWith(root) ? name.slice(resolve(root).length + 1) : name
+    const at = placeOf(name)
     const before = failed.length
     for (const test of assertionResults) {
       if (test.status === "passed") passed++
@@ -310,7 +327,7 @@ const runTests = async (form: Form, files: ReadonlyArray<string>): Promise<Teste
   if (passed + failed.length === 0) failed.push(`vitest ran no test; ${cause}`)
   else if (!ran.ok && failed.length === 0) failed.push(`vitest: no test failed, but ${cause}`)
   else if (!reported) failed.push(`vitest wrote no report; ${cause}`)
-  return { passed, failed, skipped, notes }
+  return { passed, failed, skipped, notes, slowest: slowest(report) }
 }
 
 const print = (heading: string, lines: ReadonlyArray<string>) => {
@@ -330,6 +347,7 @@ const test = async (form: Form, paths: ReadonlyArray<string>): Promise<number> =
   const failed = [...checked.failed.map((name) => `check: ${name}`), ...tested.failed]
   print("Not shown here, and why:", tested.notes)
   print("Skipped:", tested.skipped)
+  if (paths.length === 0) print("The slowest files:", tested.slowest)
   if (paths.length === 0) print("Left to npm run test:full:", Long.left)
   print("Failed:", failed)
   console.log(`\n${seconds(performance.now() - began)}, checks and tests together:`)
