@@ -19,7 +19,7 @@ import { decodeToolConfig } from "../../src/call/ToolConfig.ts"
 import type { ToolConfigRefused } from "../../src/call/ToolConfigRefused.ts"
 import { refuseConfig } from "../../src/call/ToolConfigRefused.ts"
 import { cutText } from "../../src/CutText.ts"
-import { bounds_result, readJson } from "../../src/entry/BoundedJson.ts"
+import { bounds_carried, readJson } from "../../src/entry/BoundedJson.ts"
 import { ToolTerminalError, ToolTransientError, ToolUserError } from "../../src/error/ToolError.ts"
 import type { ToolError } from "../../src/error/ToolError.ts"
 import { declaredSpec } from "../../src/tool/DeclaredSpec.ts"
@@ -159,7 +159,7 @@ const resultOf = (
   }
   if (truncated) return Result.fail(failed("CODE_OUTPUT", "the code's output is too long."))
   const [, marked] = stdout.split(mark)
-  const read = marked === undefined ? undefined : readJson(marked, bounds_result)
+  const read = marked === undefined ? undefined : readJson(marked, bounds_carried)
   const end =
     exit_code === 0 && read !== undefined && Result.isSuccess(read)
       ? Option.getOrUndefined(decodeEnd(read.success))

@@ -35,8 +35,16 @@ export interface ImportOptions {
   readonly base_path?: string
 }
 
-/** The bounds of a document. For comparison, GitHub's document has 13,000,000 characters and 560,000 values. */
-const bounds: JsonBounds = { depth_max, values_max: 2_000_000, units_max: 32_000_000 }
+/**
+ * The bounds of a document. For comparison, GitHub's document has 13,000,000 characters and 560,000 values. Limits such as
+ * 9223372036854775807, which many documents have, are rounded: no argument beyond what a double holds reaches them.
+ */
+const bounds: JsonBounds = {
+  depth_max,
+  values_max: 2_000_000,
+  units_max: 32_000_000,
+  inexact: "round"
+}
 /** The most UTF-16 units of a YAML document, which takes ten times as long to read as JSON. */
 const yaml_units_max = 4_000_000
 /** The most operations of one import, as many as a catalogue has. */

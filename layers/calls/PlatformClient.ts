@@ -18,7 +18,7 @@ import type { CallRequest } from "../../src/call/CallRequest.ts"
 import { isMetadataHost, portOf } from "../../src/call/Dialling.ts"
 import { detailOf } from "../../src/call/ErrorDetail.ts"
 import { headerSecrets } from "../../src/call/HeaderSecrets.ts"
-import { bounds_result, readJson } from "../../src/entry/BoundedJson.ts"
+import { bounds_carried, readJson } from "../../src/entry/BoundedJson.ts"
 import type { Json } from "../../src/Canonical.ts"
 import { withoutSecrets } from "../../src/error/KnownSecrets.ts"
 import { baggageOf } from "../../src/run/Nesting.ts"
@@ -123,7 +123,7 @@ const statusError = (
 
 /** The JSON of an answer, or its text if it is not JSON. */
 const valueOfText = (text: string): Json => {
-  const read = readJson(text, bounds_result)
+  const read = readJson(text, bounds_carried)
   return Result.isSuccess(read) ? read.success : text
 }
 

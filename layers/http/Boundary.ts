@@ -185,11 +185,16 @@ const isPlain = (encoding: string | undefined): boolean =>
 
 const decoder = new TextDecoder()
 
-/** The problem of JSON that is refused before a schema decodes it, because decoding would take longer than reading it. */
-const beyond = ({ message, reason }: JsonRefused) =>
-  reason === "too_large"
+/**
+ * The problem of JSON that is refused before a schema decodes it, because decoding would take longer than reading it, or would
+ * alter a number.
+ */
+const beyond = ({ message, path, reason }: JsonRefused) => {
+  if (path !== undefined) return invalidRequest([{ path: ["payload", ...path], message }])
+  return reason === "too_large"
     ? makeProblem(413, "body-too-complex", "The body is too complex", `Of the body: ${message}.`)
     : makeProblem(400, "malformed-json", "Malformed JSON", `Of the body: ${message}.`)
+}
 
 const requestBody: Layer.Layer<RequestBody, never, Limits> = Layer.effect(
   RequestBody,

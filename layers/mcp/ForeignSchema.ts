@@ -6,7 +6,7 @@ import { Ajv } from "ajv"
 import { Ajv2019 } from "ajv/dist/2019.js"
 import { Ajv2020 } from "ajv/dist/2020.js"
 import addFormats from "ajv-formats"
-import { Exit, Result } from "effect"
+import { Exit, Number, Result } from "effect"
 import { isWithinBounds } from "../../src/entry/BoundedJson.ts"
 import { ValueRefused } from "../../src/tool/ValueRefused.ts"
 import { countSteps, PatternRefused, Steps, StepsSpent } from "./CountedCode.ts"
@@ -95,6 +95,16 @@ const validatorOf = (Dialect: NonNullable<ReturnType<typeof dialectOf>>, schema:
   for (const [name, format] of Object.entries(ajv.formats)) {
     if (format !== undefined) ajv.formats[name] = countedFormat(name, format, steps)
   }
+  // On decimals, as effect's schemas check it: in doubles, 19.99 is no multiple of 0.01.
+  ajv.removeKeyword("multipleOf")
+  ajv.addKeyword({
+    keyword: "multipleOf",
+    type: "number",
+    schemaType: "number",
+    validate: (divisor: number, value: number) => Number.remainder(value, divisor) === 0,
+    errors: false,
+    error: { message: ({ schema }) => `must be a multiple of ${String(schema)}` }
+  })
   ajv.removeKeyword("uniqueItems")
   ajv.addKeyword({
     keyword: "uniqueItems",

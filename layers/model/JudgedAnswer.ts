@@ -20,7 +20,8 @@ const bounds_answer: JsonBounds = {
   depth_max: 192,
   values_max: 2_000_000,
   units_max: response_bytes_max,
-  repeats: "last"
+  repeats: "last",
+  inexact: "round"
 }
 
 /** The refusal, thrown through a client. It is not retried, because the provider would answer the same. */

@@ -5,7 +5,7 @@
 import { APICallError, LoadAPIKeyError, UnsupportedFunctionalityError } from "@ai-sdk/provider"
 import { Result } from "effect"
 import { truncateUnits } from "../../src/CutText.ts"
-import { readJson } from "../../src/entry/BoundedJson.ts"
+import { bounds_carried, readJson } from "../../src/entry/BoundedJson.ts"
 import { media_unsupported, ModelError } from "../../services/ModelGateway.ts"
 import type { ModelErrorKind } from "../../services/ModelGateway.ts"
 import { isFiltered, reasonOf as ownReason, withGeneration } from "./ErrorReason.ts"
@@ -38,7 +38,7 @@ const record = (value: unknown): Record<string, unknown> | undefined =>
 
 const parsed = (text: string | undefined): unknown => {
   if (text === undefined || text.length > 1_000_000) return undefined
-  return Result.getOrUndefined(readJson(text))
+  return Result.getOrUndefined(readJson(text, bounds_carried))
 }
 
 /** Amazon's `{throttlingException: {...}}` as an error of that type; undefined for any other object. */

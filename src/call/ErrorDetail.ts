@@ -4,7 +4,7 @@
  */
 import { Option, Result, Schema } from "effect"
 import { truncateUnits } from "../CutText.ts"
-import { readJson } from "../entry/BoundedJson.ts"
+import { bounds_carried, readJson } from "../entry/BoundedJson.ts"
 import { withoutSecrets } from "../error/KnownSecrets.ts"
 import { withoutHosts } from "./PrivateHosts.ts"
 
@@ -28,7 +28,7 @@ export const detailOf = (
   endpoint?: string
 ): string | null => {
   if (body.length > body_max) return null
-  const read = readJson(body)
+  const read = readJson(body, bounds_carried)
   const envelope = Result.isSuccess(read) ? Option.getOrUndefined(decode(read.success)) : undefined
   const detail = envelope?.detail
   if (detail === null || detail === undefined || detail === "") return null

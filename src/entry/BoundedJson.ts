@@ -1,9 +1,15 @@
 /**
  * Reads all JSON that comes from outside: from requests, models, tools, servers, queues and embedders. The resulting values are
  * plain data within bounds, so code that walks them may be recursive. The time is linear in the length of the text.
+ *
+ * Nothing is altered. A number that a double cannot hold (`isExactNumber`) and a text with half of a surrogate pair are refused
+ * with their place, or carried as they are, which `inexact` says.
  */
 import { Result, Schema } from "effect"
+import { truncateUnits } from "../CutText.ts"
 import { isPlainObject } from "../PlainObject.ts"
+import { isExactNumber, isRawNumber, parseExactly } from "./JsonNumber.ts"
+import type { RawNumber } from "./JsonNumber.ts"
 
 type Json = Schema.Json
 
@@ -16,6 +22,12 @@ export interface JsonBounds {
   readonly units_max: number
   /** `last`: the last of several members of one name counts, as in JSON.parse. Absent = such an object is refused. */
   readonly repeats?: "last"
+  /**
+   * Numbers that a double cannot hold, and texts with half of a surrogate pair. `carry`: such a number becomes one that
+   * `JSON.stringify` writes as it was (`isRawNumber`), and the text stays; for results, which are kept as JSON text. `round`: as
+   * in JSON.parse; for what nobody acts upon. Absent = they are refused.
+   */
+  readonly inexact?: "carry" | "round"
 }
 
 /** The default depth. Real documents are less deep, and recursion overflows the stack only far deeper. */
@@ -31,24 +43,59 @@ export const bounds_result: JsonBounds = {
   units_max: 64_000_000
 }
 
+/** The same for the JSON text of a result: what its tool has done must not be lost for a number or a text in it. */
+export const bounds_carried: JsonBounds = { ...bounds_result, inexact: "carry" }
+
 /**
- * A text or value was refused. `too_large`: it exceeds a bound, whether it is JSON or not. `not_json`: it is not JSON, or an
- * object has a repeated member.
+ * A text or value was refused. `too_large`: it exceeds a bound, whether it is JSON or not. `not_json`: it is not JSON, an object
+ * has a repeated member, or a number or a text would be altered.
  */
 export class JsonRefused extends Schema.TaggedError<JsonRefused>()("JsonRefused", {
   reason: Schema.Literals(["too_large", "not_json"]),
-  message: Schema.String
+  message: Schema.String,
+  /** The place of what is refused. Absent = the value itself, or its place is not known. */
+  path: Schema.optionalKey(Schema.Array(Schema.Union([Schema.String, Schema.Int])))
 }) {}
+
+type Path = ReadonlyArray<string | number>
 
 const large = (message: string) => new JsonRefused({ reason: "too_large", message })
 const wrong = (message: string) => new JsonRefused({ reason: "not_json", message })
+
+/** Of a path in a message: the longest name, and the most names. */
+const [segment_max, segments_max] = [64, 32]
+
+/** A path as text, such as ` at order.lines.0`; empty for the value itself. */
+const placeText = (path: Path): string =>
+  path.length === 0
+    ? ""
+    : ` at ${path
+        .slice(0, segments_max)
+        .map((part) => truncateUnits(String(part), segment_max).toWellFormed())
+        .join(".")}`
+
+const wrongAt = (path: Path, what: (place: string) => string) =>
+  new JsonRefused({ reason: "not_json", message: what(placeText(path)), path: [...path] })
+
+const number_shown = 60
+
+const inexactNumber = (number: string, path: Path) => {
+  const shown = truncateUnits(number, number_shown)
+  return wrongAt(path, (place) =>
+    Math.abs(Number(number)) === Infinity
+      ? `the number ${shown}${place} is larger than a number can be: give it as a text`
+      : `the number ${shown}${place} would become ${Number(number)}: give it as a text, or with fewer digits`
+  )
+}
+
+const illFormed = (path: Path) =>
+  wrongAt(path, (place) => `the text${place} has half of a surrogate pair: send whole characters`)
 
 const tooDeep = ({ depth_max }: JsonBounds) => large(`it nests deeper than ${depth_max}`)
 const tooMany = ({ values_max }: JsonBounds) => large(`it has more than ${values_max} values`)
 const tooLong = ({ units_max }: JsonBounds) => large(`it has more than ${units_max} characters`)
 const duplicateMember = wrong("an object has a member twice")
 const notJson = wrong("it is not JSON")
-const infinite = wrong("a number is larger than a number can be")
 
 const quote = 34
 const backslash = 92
@@ -94,8 +141,33 @@ const endOfNumber = (text: string, from: number): number => {
   return end
 }
 
-/** Checks the bounds of a text before it is parsed. Does not check its syntax; the parser does. */
-const refusalOf = (text: string, bounds: JsonBounds): JsonRefused | undefined => {
+/** The path to the value or name that begins at this index of a text. */
+const pathIn = (text: string, index: number): Path => {
+  const path: Array<string | number> = []
+  for (let at = 0; at < index; at++) {
+    const unit = text.charCodeAt(at)
+    if (unit === quote) {
+      const end = endOfString(text, at)
+      if (typeof path.at(-1) === "string" && text.charCodeAt(skipWhitespace(text, end + 1)) === 58)
+        path[path.length - 1] = nameOf(text, at, end) ?? ""
+      at = end
+    } else if (unit === 123) path.push("")
+    else if (unit === 91) path.push(0)
+    else if (unit === 125 || unit === 93) path.pop()
+    else if (unit === 44) {
+      const last = path.at(-1)
+      if (typeof last === "number") path[path.length - 1] = last + 1
+    }
+  }
+  return path
+}
+
+/**
+ * Checks the bounds of a text before it is parsed. Does not check its syntax; the parser does. `carries`: it is within the
+ * bounds and has a number to carry as its text.
+ */
+const refusalOf = (text: string, bounds: JsonBounds): JsonRefused | "carries" | undefined => {
+  let carries: "carries" | undefined
   /** The names of each open object so far; a list has none. */
   const open: Array<Set<string> | undefined> = []
   let values = 1
@@ -124,19 +196,45 @@ const refusalOf = (text: string, bounds: JsonBounds): JsonRefused | undefined =>
       if (++values > bounds.values_max) return tooMany(bounds)
     } else if (unit >= 48 && unit <= 57) {
       const end = endOfNumber(text, at)
-      if (Number(text.slice(at, end)) === Infinity) return infinite
+      const number = text.slice(at, end)
+      if (!isExactNumber(number)) {
+        if (bounds.inexact === "carry") carries = "carries"
+        else if (bounds.inexact === undefined || Number(number) === Infinity) {
+          const sign = text.charCodeAt(at - 1) === 45 ? "-" : ""
+          return inexactNumber(sign + number, pathIn(text, at))
+        }
+      }
       at = end - 1
     }
+  }
+  return carries
+}
+
+/** Matches a JSON text that may have half of a surrogate pair as an escape. */
+const surrogate_escape = /\\u[dD][89a-fA-F]/
+
+/** The path to the first text or name with half of a surrogate pair; undefined = all are well-formed. */
+const illFormedPath = (value: Json): Path | undefined => {
+  if (typeof value === "string") return value.isWellFormed() ? undefined : []
+  if (typeof value !== "object" || value === null) return undefined
+  for (const [name, member] of Object.entries(value)) {
+    const path = name.isWellFormed() ? illFormedPath(member) : []
+    if (path !== undefined) return [Array.isArray(value) ? Number(name) : name, ...path]
   }
   return undefined
 }
 
-/** The reason to refuse a text. Undefined = parsing the text either gives a value within the bounds, or fails. */
+/**
+ * The reason to refuse a text that another program will parse. Undefined = parsing the text either gives a value within the
+ * bounds, or fails. Texts with half of a surrogate pair are not looked for.
+ */
 export const jsonTextRefusal = (
   text: string,
   bounds: JsonBounds = bounds_default
-): JsonRefused | undefined =>
-  text.length > bounds.units_max ? tooLong(bounds) : refusalOf(text, bounds)
+): JsonRefused | undefined => {
+  const refusal = text.length > bounds.units_max ? tooLong(bounds) : refusalOf(text, bounds)
+  return refusal === "carries" ? undefined : refusal
+}
 
 const scalar_units_max = 200
 
@@ -174,9 +272,9 @@ export const topLevelScalars = (text: string): ReadonlyMap<string, string | numb
 }
 
 /**
- * Parses a JSON text. Refuses, before parsing: a text beyond the bounds; a number beyond 1.8e308, which would become
- * Infinity; and an object with two members of one name, because parsers disagree on which counts. A member `__proto__` is
- * an ordinary member.
+ * Parses a JSON text. Refuses a text beyond the bounds; a number that a double cannot hold, and half of a surrogate pair, unless
+ * the bounds carry them; and an object with two members of one name, because parsers disagree on which counts. A member
+ * `__proto__` is an ordinary member.
  */
 export const readJson = (
   text: string,
@@ -184,17 +282,22 @@ export const readJson = (
 ): Result.Result<Json, JsonRefused> => {
   if (text.length > bounds.units_max) return Result.fail(tooLong(bounds))
   const refusal = refusalOf(text, bounds)
-  if (refusal !== undefined) return Result.fail(refusal)
-  return Result.mapError(
-    Result.try(() => JSON.parse(text) as Json),
-    () => notJson
+  if (refusal instanceof JsonRefused) return Result.fail(refusal)
+  const read = Result.try(
+    () => (refusal === "carries" ? parseExactly(text) : JSON.parse(text)) as Json
   )
+  if (Result.isFailure(read)) return Result.fail(notJson)
+  if (bounds.inexact !== undefined) return Result.succeed(read.success)
+  if (text.isWellFormed() && !surrogate_escape.test(text)) return Result.succeed(read.success)
+  const path = illFormedPath(read.success)
+  return path === undefined ? Result.succeed(read.success) : Result.fail(illFormed(path))
 }
 
-/** What is left of the bounds while a value is walked. */
+/** What is left of the bounds while a value is walked, and the place that the walk has reached. */
 interface RemainingBounds {
   values: number
   units: number
+  readonly path: Array<string | number>
 }
 
 /** Copies the value. Throws JsonRefused, which `readJsonValue` catches. */
@@ -208,38 +311,58 @@ const copyBounded = (
   switch (typeof value) {
     case "string":
       if ((remaining.units -= value.length) < 0) throw tooLong(bounds)
+      if (bounds.inexact === undefined && !value.isWellFormed()) throw illFormed(remaining.path)
       return value
     case "boolean":
       return value
     case "number":
-      if (!Number.isFinite(value)) throw wrong("a number is not finite")
+      if (!Number.isFinite(value)) {
+        throw wrongAt(remaining.path, (place) => `the number${place} is not finite`)
+      }
       return value
     case "object":
       break
     default:
-      throw wrong(`${typeof value} is not JSON`)
+      throw wrongAt(remaining.path, (place) => `the ${typeof value}${place} is not JSON`)
   }
   if (value === null) return null
+  if (isRawNumber(value)) return carried(value, remaining.path, bounds)
   if (depth === bounds.depth_max) throw tooDeep(bounds)
   if (Array.isArray(value)) {
     if (value.length > remaining.values) throw tooMany(bounds)
     const items: Array<Json> = []
-    for (let at = 0; at < value.length; at++)
+    for (let at = 0; at < value.length; at++) {
+      remaining.path.push(at)
       items.push(copyBounded(value[at], depth + 1, remaining, bounds))
+      remaining.path.pop()
+    }
     return items
   }
-  if (!isPlainObject(value)) throw wrong("an object of a class is not JSON")
+  if (!isPlainObject(value)) {
+    throw wrongAt(remaining.path, (place) => `the object of a class${place} is not JSON`)
+  }
   const copy: Record<string, Json> = {}
   for (const name of Object.keys(value)) {
     const member = (value as Readonly<Record<string, unknown>>)[name]
     // An undefined member counts as absent, as in JSON.stringify.
     if (member === undefined) continue
     if ((remaining.units -= name.length) < 0) throw tooLong(bounds)
+    remaining.path.push(name)
+    if (bounds.inexact === undefined && !name.isWellFormed()) throw illFormed(remaining.path)
     const read = copyBounded(member, depth + 1, remaining, bounds)
+    remaining.path.pop()
     if (name === "__proto__") define(copy, name, read)
     else copy[name] = read
   }
   return copy
+}
+
+/** A number that a program gave as its text (`JSON.rawJSON`): as a number, where one can hold it. */
+const carried = ({ rawJSON }: RawNumber, path: Path, { inexact }: JsonBounds): Json => {
+  const value = JSON.parse(rawJSON) as Json
+  if (typeof value !== "number" || isExactNumber(rawJSON)) return value
+  if (inexact !== "carry") throw inexactNumber(rawJSON, path)
+  return parseExactly(rawJSON) as Json
 }
 
 /** Defines an own member. A plain assignment to `__proto__` would set the prototype. */
@@ -262,9 +385,13 @@ export const readJsonValue = (
 ): Result.Result<Json, JsonRefused> => {
   // Ids and other texts, which most values from outside are, need no copy.
   if (typeof value === "string" && bounds.values_max > 0) {
-    return value.length > bounds.units_max ? Result.fail(tooLong(bounds)) : Result.succeed(value)
+    if (value.length > bounds.units_max) return Result.fail(tooLong(bounds))
+    return bounds.inexact !== undefined || value.isWellFormed()
+      ? Result.succeed(value)
+      : Result.fail(illFormed([]))
   }
-  const remaining: RemainingBounds = { values: bounds.values_max, units: bounds.units_max }
+  const { units_max: units, values_max: values } = bounds
+  const remaining: RemainingBounds = { values, units, path: [] }
   const read = Result.try(() => copyBounded(value, 0, remaining, bounds))
   if (Result.isSuccess(read)) return Result.succeed(read.success)
   // A getter or a proxy may throw anything.
@@ -285,20 +412,21 @@ const units_per_value = 5
 
 /**
  * Copies a value that a program claims to be JSON, in one walk that reads each member once (bench row `step`). Undefined = the
- * value nests deeper than `depth`, has more values than `budget` has left, or contains something that JSON cannot represent:
- * Infinity (such as a parsed 1e400), NaN, undefined (even as a member), a bigint, a symbol or a function.
+ * value nests deeper than `depth`, has more values than `budget` has left, or contains something that JSON cannot represent or
+ * would alter: Infinity (such as a parsed 1e400), NaN, undefined (even as a member), a bigint, a symbol, a function, half of a
+ * surrogate pair, a number as its text.
  */
 export const copyWithin = (value: unknown, depth: number, budget: CopyBudget): Json | undefined => {
   if (--budget.values < 0) return undefined
   if (typeof value === "string") {
     budget.units += 2 + value.length
-    return value
+    return value.isWellFormed() ? value : undefined
   }
   if (typeof value !== "object" || value === null) {
     budget.units += units_per_value
     return isJsonScalar(value) ? (value as Json) : undefined
   }
-  if (depth === 0) return undefined
+  if (depth === 0 || isRawNumber(value)) return undefined
   budget.units += 2
   if (Array.isArray(value)) {
     const items: Array<Json> = []
@@ -316,7 +444,7 @@ export const copyWithin = (value: unknown, depth: number, budget: CopyBudget): J
     budget.units += 4 + name.length
     const member = copy[name]
     const own = copyWithin(member, depth - 1, budget)
-    if (own === undefined) return undefined
+    if (own === undefined || !name.isWellFormed()) return undefined
     if (own === member) continue
     if (name === "__proto__") define(copy, name, own)
     else copy[name] = own

@@ -23,11 +23,16 @@ const message_max = 300
 /** The longest name of a member in a path, in UTF-16 units. */
 const segment_max = 64
 
+/** The place in a field, with the field's own name before it. */
+const fieldAt = (field: string, path: ReadonlyArray<string | number>): string => {
+  const segments = path.map((part) => truncateUnits(String(part), segment_max).toWellFormed())
+  return [field, ...segments].filter((part) => part !== "").join(".") || "options"
+}
+
 const invalid = (field: string, issue: SchemaIssue.Issue, expected: string | undefined) => {
   const { message = "it is not what is expected", path } = firstSchemaIssue(issue)
-  const segments = path.map((part) => truncateUnits(part, segment_max))
   return new InvalidInput({
-    field: [field, ...segments].filter((part) => part !== "").join(".") || "options",
+    field: fieldAt(field, path),
     message: cutText(expected ?? message, message_max)
   })
 }
@@ -79,7 +84,8 @@ export const inputReader = <S extends Schema.Constraint & { readonly DecodingSer
     // The decoder gets a copy, so that the caller cannot change the value after it was checked.
     const plain = readJsonValue(value, options.bounds)
     if (Result.isFailure(plain)) {
-      return Result.fail(new InvalidInput({ field, message: plain.failure.message }))
+      const { message, path = [] } = plain.failure
+      return Result.fail(new InvalidInput({ field: fieldAt(field, path), message }))
     }
     const decoded = decode(plain.success)
     return Result.isSuccess(decoded)

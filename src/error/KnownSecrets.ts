@@ -3,12 +3,13 @@
  * them. Those that only their form gives away are found by `SecretShapes`.
  */
 import type { Json } from "../Canonical.ts"
+import { isRawNumber } from "../entry/JsonNumber.ts"
 
 /** The JSON with each of the secrets replaced, in names of members too. */
 export const withoutSecrets = (value: Json, secrets: ReadonlyArray<string>): Json => {
   if (secrets.length === 0) return value
   if (typeof value === "string") return redacted(value, secrets)
-  if (typeof value !== "object" || value === null) return value
+  if (typeof value !== "object" || value === null || isRawNumber(value)) return value
   if (Array.isArray(value)) return value.map((item: Json) => withoutSecrets(item, secrets))
   return Object.fromEntries(
     Object.entries(value).map(([name, member]) => [

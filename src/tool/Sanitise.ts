@@ -4,8 +4,9 @@
  */
 import { Result } from "effect"
 import type { Json } from "../Canonical.ts"
-import { bounds_result, readJson } from "../entry/BoundedJson.ts"
+import { bounds_carried, readJson } from "../entry/BoundedJson.ts"
 import { may_be_invisible, withoutInvisible } from "./InvisibleText.ts"
+import { isRawNumber } from "../entry/JsonNumber.ts"
 import {
   any_marker,
   last_marker,
@@ -56,8 +57,12 @@ const entities: Readonly<Record<string, string>> = {
   "'": "&#x27;"
 }
 
-/** Sanitises a plain text, such as a file's, without escaping markup, so that a model sees it unchanged otherwise. */
-export const sanitiseText = (text: string): string => withoutMarkers(withoutInvisible(text))
+/**
+ * Sanitises a plain text, such as a file's, without escaping markup, so that a model sees it unchanged otherwise. Half of a
+ * surrogate pair becomes U+FFFD, because strict providers refuse every request that has one.
+ */
+export const sanitiseText = (text: string): string =>
+  withoutMarkers(withoutInvisible(text)).toWellFormed()
 
 const leaf = (text: string): string =>
   sanitiseText(text).replace(/[&<>"']/g, (character) => entities[character] ?? character)
@@ -88,7 +93,7 @@ const named = (
 
 const cleaned = (value: Json, text: (text: string) => string): Json => {
   if (typeof value === "string") return text(value)
-  if (typeof value !== "object" || value === null) return value
+  if (typeof value !== "object" || value === null || isRawNumber(value)) return value
   if (Array.isArray(value)) return value.map((item: Json) => cleaned(item, text))
   // From entries, so that a member with the name `__proto__` stays a member.
   return Object.fromEntries(
@@ -144,7 +149,7 @@ const asText = (json: string, texts: boolean): string => {
 export const cleanResult = (json: string, texts: boolean): string => {
   if (!mayBeSuspicious(json) || !suspicious.test(json)) return json
   if (json.length > parsed_units_max) return asText(json, texts)
-  const read = readJson(json, bounds_result)
+  const read = readJson(json, bounds_carried)
   // A result of before there were bounds may be too deep to walk: it is sanitised as a text.
   if (Result.isFailure(read)) return asText(json, texts)
   const value = read.success

@@ -7,7 +7,7 @@ import { Option, Result, Schema, Struct } from "effect"
 import { canonical } from "../Canonical.ts"
 import type { ModelSpent, Spending } from "../cost/Spending.ts"
 import { ModelUse, uses_max } from "../cost/Spending.ts"
-import { bounds_result, readJson } from "../entry/BoundedJson.ts"
+import { bounds_carried, bounds_result, readJson } from "../entry/BoundedJson.ts"
 import {
   failureOf,
   ToolErrorClass,
@@ -147,7 +147,7 @@ export const readReply = (result: ResultMessage): Reply => {
       return { _tag: "Value", value: content ?? null }
     return {
       _tag: "Value",
-      value: Result.getOrElse(readJson(content, bounds_result), () => content)
+      value: Result.getOrElse(readJson(content, bounds_carried), () => content)
     }
   }
   if (reply.error_class === undefined)

@@ -15,6 +15,10 @@ import { anyValue, random } from "./HostileValues.ts"
 
 const lists = (depth: number): string => "[".repeat(depth) + "]".repeat(depth)
 const objects = (depth: number): string => `${'{"a":'.repeat(depth)}1${"}".repeat(depth)}`
+const rounding = { ...bounds_default, inexact: "round" } as const
+/** Of what `JSON.stringify` escapes, only half of a surrogate pair begins so. */
+const isIllFormed = (value: unknown): boolean =>
+  /(?<!\\)(?:\\\\)*\\ud[89a-f]/.test(JSON.stringify(value) ?? "")
 const why = (read: Result.Result<unknown, { readonly reason: string }>): string =>
   Result.isFailure(read) ? read.failure.reason : "read"
 
@@ -24,7 +28,7 @@ describe("readJson", () => {
     for (let i = 0; i < 3_000; i++) {
       const value = anyValue(next, 4)
       const text = JSON.stringify(value) ?? "null"
-      assert.deepStrictEqual(Result.getOrThrow(readJson(text)), JSON.parse(text))
+      assert.deepStrictEqual(Result.getOrThrow(readJson(text, rounding)), JSON.parse(text))
       // A text with one character less, or another one, is JSON for both or for neither.
       const at = Math.floor(next() * text.length)
       for (const odd of [
@@ -32,7 +36,7 @@ describe("readJson", () => {
         text.slice(0, at) + '"\\x{[,'[i % 7]! + text.slice(at + 1)
       ]) {
         const parsed = Result.try(() => JSON.parse(odd) as unknown)
-        const read = readJson(odd)
+        const read = readJson(odd, rounding)
         if (Result.isFailure(parsed)) assert.strictEqual(why(read), "not_json", odd)
         else if (Result.isSuccess(read)) assert.deepStrictEqual(read.success, parsed.success)
       }
@@ -166,7 +170,8 @@ describe("copyWithin", () => {
     for (let n = 0; n < 300; n++) {
       const value: unknown = anyValue(next, 4)
       const own = copy(value)
-      assert.strictEqual(own !== undefined, isWithinBounds(value, bounds_default) && isJson(value))
+      const isWhole = isWithinBounds(value, bounds_default) && isJson(value) && !isIllFormed(value)
+      assert.strictEqual(own !== undefined, isWhole)
       if (own !== undefined) assert.strictEqual(canonical(own), canonical(value))
     }
     const value = JSON.parse('{"a":[{"b":"c"}],"__proto__":{"d":[1]},"n":null}')

@@ -15,7 +15,8 @@ import { ConversationStore, openConversation } from "../../../services/Conversat
 import { StoreError } from "../../../services/StoreError.ts"
 import type { AnyDecision } from "../../../src/approval/DecisionPayload.ts"
 import { agentRefusal } from "../../../src/conversation/CustomerAccess.ts"
-import { readJson } from "../../../src/entry/BoundedJson.ts"
+import { bounds_default, readJson } from "../../../src/entry/BoundedJson.ts"
+import type { JsonBounds } from "../../../src/entry/BoundedJson.ts"
 import type { AgentName } from "../../../src/Ids.ts"
 import { ApprovalId } from "../../../src/Ids.ts"
 import type { Principal } from "../../../src/Principal.ts"
@@ -226,8 +227,11 @@ const decide = Effect.fnUntraced(function* (surface: Surface, clicked: Clicked) 
   )
 })
 
+/** Slack's numbers are not acted upon; a text is checked where it becomes a message. */
+const bounds_unread: JsonBounds = { ...bounds_default, inexact: "round" }
+
 const ofEvents = Effect.fnUntraced(function* (surface: Surface, body: string) {
-  const json = readJson(body)
+  const json = readJson(body, bounds_unread)
   if (Result.isFailure(json)) return unreadable
   const challenge = Option.getOrUndefined(decodeChallenge(json.success))
   if (challenge !== undefined) return { ...done, body: challenge.challenge }
@@ -238,7 +242,7 @@ const ofEvents = Effect.fnUntraced(function* (surface: Surface, body: string) {
 })
 
 const ofClicks = Effect.fnUntraced(function* (surface: Surface, body: string) {
-  const json = readJson(new URLSearchParams(body).get("payload") ?? "")
+  const json = readJson(new URLSearchParams(body).get("payload") ?? "", bounds_unread)
   if (Result.isFailure(json)) return unreadable
   const clicked = Option.getOrUndefined(decodeClicked(json.success))
   if (clicked === undefined) return done

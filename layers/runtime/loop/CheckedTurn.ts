@@ -5,7 +5,7 @@
 import { Predicate, Result, Schema } from "effect"
 import { turn_bytes_max } from "../../../services/ModelGateway.ts"
 import type { CopyBudget } from "../../../src/entry/BoundedJson.ts"
-import { bounds_default, copyWithin } from "../../../src/entry/BoundedJson.ts"
+import { bounds_default, copyWithin, readJsonValue } from "../../../src/entry/BoundedJson.ts"
 import type { FrameId } from "../../../src/Ids.ts"
 import { FinishReason } from "../../../src/run/FinishReason.ts"
 import type { Turn } from "../../../src/run/RunDecider.ts"
@@ -93,9 +93,14 @@ const copiedCall = (call: ProposedCall, budget: CopyBudget): ProposedCall => {
   budget.units += name.length + model_id.length + (malformed === undefined ? 0 : malformed.length)
   const args = copyWithin(call.arguments, bounds_default.depth_max, budget)
   return args === undefined
-    ? { ...call, arguments: null, malformed: malformed ?? beyond_bounds }
+    ? { ...call, arguments: null, malformed: malformed ?? whyRefused(call.arguments) }
     : { ...call, arguments: args }
 }
 
-/** In the place of the text that was no JSON, for the model. */
+/** Why the arguments are not taken, in the place of the text that was no JSON, for the model. */
+const whyRefused = (args: unknown): string => {
+  const read = readJsonValue(args, bounds_default)
+  return Result.isFailure(read) ? read.failure.message : beyond_bounds
+}
+
 const beyond_bounds = `they nest deeper than ${bounds_default.depth_max}, hold more than ${bounds_default.values_max} values, or a value that JSON cannot say`

@@ -4,7 +4,7 @@
  */
 import { Effect, Exit, Result } from "effect"
 import type { Digest } from "effect/crypto"
-import { bounds_result, readJson } from "../../../src/entry/BoundedJson.ts"
+import { bounds_carried, readJson } from "../../../src/entry/BoundedJson.ts"
 import type { CallId } from "../../../src/Ids.ts"
 import { Cassette } from "../../../src/replay/Cassette.ts"
 import { isErased } from "../../../src/replay/Erased.ts"
@@ -103,7 +103,7 @@ const replay = (
   if (outcome._tag !== "Value") return noValue
   // A recording may be a file that somebody edited. A text in it that is not JSON is itself the result, which the tool's schema
   // accepts or refuses.
-  const json: unknown = Result.getOrElse(readJson(outcome.json, bounds_result), () => outcome.json)
+  const json: unknown = Result.getOrElse(readJson(outcome.json, bounds_carried), () => outcome.json)
   return new BodyResult(() => Exit.map(tool.check(json), () => json))
 }
 

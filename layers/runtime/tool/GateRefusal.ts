@@ -1,8 +1,9 @@
 /**
  * Why the gate refuses a call, as what the model reads of it.
  */
-import { Cause, Exit } from "effect"
+import { Cause, Exit, Result } from "effect"
 import { truncateUnits } from "../../../src/CutText.ts"
+import { readJson } from "../../../src/entry/BoundedJson.ts"
 import type { ToolError } from "../../../src/error/ToolError.ts"
 import { ToolPolicyError, ToolTerminalError, ToolUserError } from "../../../src/error/ToolError.ts"
 import type { CallId } from "../../../src/Ids.ts"
@@ -18,12 +19,19 @@ export const refuseCall = (call: CallId, error: ToolError): StartedWork => ({
   effect: Exit.succeed(callFinished(call, failedOutcome(error)))
 })
 
-export const malformedArguments = (text: string): ToolUserError =>
-  new ToolUserError({
+/** Arguments that are no JSON, are beyond its bounds, or would be altered: then the place is named. */
+export const malformedArguments = (text: string): ToolUserError => {
+  const read = readJson(text)
+  const place = Result.isFailure(read) ? read.failure.path : undefined
+  return new ToolUserError({
     kind: "invalid_args",
     reason: "MALFORMED_JSON",
-    message: `the arguments were not JSON: ${truncateUnits(text, 200)}`
+    message:
+      place === undefined || Result.isSuccess(read)
+        ? `the arguments were not JSON: ${truncateUnits(text, 200)}`
+        : `the arguments are refused: ${read.failure.message}`
   })
+}
 
 /** `more` follows the text of the schema's issue. */
 export const invalidArguments = (
