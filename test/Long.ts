@@ -101,6 +101,7 @@ export const left: ReadonlyArray<string> = [
   "test/calls, test/permission: two thirds of the generated schemas and spellings of URLs",
   "test/simulation: seven planted bugs out of eight",
   "test/package: a build that checks and writes types, three packed examples out of four, and a replay by the packed command",
+  "test/package: npm resolves the package with each of its optional peers, and with all of them",
   "test/package: its types in a project of its own, bundles by esbuild and Vite, and Node 22.19, Bun and Deno",
   "test/replay: the command, over a directory and over a PostgreSQL server",
   "test/sql: what 2,000 messages read behind 20,000 runs, and where statistics are old; of 72 behind 1,000 it is counted here",
