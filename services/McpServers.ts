@@ -7,7 +7,7 @@ import type { Effect } from "effect"
 import type { NotEntitled } from "../src/approval/Approval.ts"
 import type { InvalidInput } from "../src/entry/InvalidInput.ts"
 import type { Principal } from "../src/Principal.ts"
-import type { GovernedTool } from "../src/tool/GovernedTool.ts"
+import type { GovernedTool, MisdeclaredTool } from "../src/tool/GovernedTool.ts"
 import type {
   McpDefinitionNotOffered,
   McpPin,
@@ -39,6 +39,8 @@ export interface McpServerStatus {
   /** The command line, or the origin of the URL. */
   readonly target: string
   readonly state: "connected" | "reconnecting"
+  /** Why it is not connected; empty if it is. */
+  readonly message: string
   /** How often it was reconnected. */
   readonly restarts: number
   readonly protocol: string | undefined
@@ -50,6 +52,13 @@ export class McpServers extends Context.Service<
   {
     /** The tools for a registry: every tool with an accepted definition, and the others as closed tools. */
     readonly tools: ReadonlyArray<GovernedTool>
+    /**
+     * Closed tools under those of the names (`namespace.tool@1`, or a tool's name alone) that may be tools of a server that no
+     * start has reached yet. They open when it is connected.
+     */
+    awaited(
+      names: ReadonlyArray<string>
+    ): Effect.Effect<ReadonlyArray<GovernedTool>, MisdeclaredTool>
     /** Sorted by namespace; the tools of each server are sorted by name. */
     readonly status: Effect.Effect<ReadonlyArray<McpServerStatus>>
     /**

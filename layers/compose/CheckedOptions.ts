@@ -51,7 +51,9 @@ const common = {
   accept: Schema.optionalKey(texts),
   hints: Schema.optionalKey(Schema.Literals(["claims", "ignore"])),
   timeout_ms: Schema.optionalKey(Schema.Number),
+  total_ms: Schema.optionalKey(Schema.Number),
   connect_timeout_ms: Schema.optionalKey(Schema.Number),
+  optional: Schema.optionalKey(Schema.Boolean),
   message_bytes_max: Schema.optionalKey(Schema.Number),
   calls_max: Schema.optionalKey(Schema.Number),
   protocol: Schema.optionalKey(Schema.Literals(["auto", "legacy"]))

@@ -19,6 +19,7 @@ import * as OpenTelemetry from "../telemetry/OpenTelemetry.ts"
 import * as ToolCallTelemetry from "../telemetry/ToolCallTelemetry.ts"
 import * as UnhostedTelemetry from "../telemetry/UnhostedTelemetry.ts"
 import * as UnknownCallsTelemetry from "../telemetry/UnknownCallsTelemetry.ts"
+import * as AwaitedMcpTools from "./AwaitedMcpTools.ts"
 import * as EmbeddedHttp from "./EmbeddedHttp.ts"
 import * as ObserversInput from "./ObserversInput.ts"
 import { checkOptions } from "./CheckedOptions.ts"
@@ -173,7 +174,10 @@ const startedLayer = Effect.fnUntraced(function* (given: Options) {
     tools: [...(options.tools ?? []), Effect.succeed(configured), mcpTools],
     shared: options.shared ?? [],
     plugins: options.plugins ?? [],
-    resolved,
+    resolved: [
+      ...resolved,
+      AwaitedMcpTools.resolver([...options.agents, ...graphs.map(graphAgent)])
+    ],
     deliveries: [...channels.deliveries, ...(options.deliveries ?? [])]
   } as Built)
   return EmbeddedHttp.layer(checked.http).pipe(

@@ -74,18 +74,32 @@ const acceptedByDeclaration = (offers: Offers, now: number): ReadonlyArray<NewMc
   })
 }
 
-/** Stores the pins. If another process imports the same server at the same time, the pins that were written first stay. */
-const pin = Effect.fnUntraced(function* (
-  pins: McpPins["Service"],
-  offers: Offers
-): Effect.fn.Return<void, StoreError> {
+/** Opens an awaited tool whose definition is known and accepted. */
+const open = (offers: Offers, tool: string): void => {
+  const accepted = offers.pins.get(tool)
+  if (accepted === undefined) return
+  const bad = badSchema(accepted.definition)
+  if (bad !== undefined) offers.refused = new Map([...offers.refused, [tool, bad]])
+  offers.started = new Map([...offers.started, [tool, accepted]])
+}
+
+/**
+ * Stores the pins of a list, and opens the tools that waited for it. If another process imports the same server at the same
+ * time, the pins that were written first stay.
+ */
+const adopt = Effect.fnUntraced(function* (pins: McpPins["Service"], offers: Offers) {
   const { namespace } = offers.server
   const wanted = acceptedByDeclaration(offers, yield* Clock.currentTimeMillis)
   if (wanted.length > 0) {
     yield* Effect.catchTag(pins.accept(wanted), "McpPinConflict", () => Effect.void)
     offers.pins = pinsOf(yield* pins.of(namespace))
   }
-  offers.started = offers.pins
+  for (const tool of offers.awaited) {
+    if (!offers.started.has(tool)) open(offers, tool)
+    if (offers.listed?.has(tool) === false) {
+      yield* warnOfServer(offers, `an MCP server has no tool "${tool}", which this service names`)
+    }
+  }
 })
 
 /** Finds a declaration for an unknown tool. It is a mistake, and may have been meant to refuse a tool. */
@@ -118,42 +132,65 @@ const warnOfRefused = Effect.fnUntraced(function* (offers: Offers, names: Readon
   if (more > 0) yield* warnOfServer(offers, `${more} more of its tools cannot be called`)
 })
 
+/** A server with its tools in the registry; `keys` are their keys, by the server's names. */
+interface Imported {
+  readonly offers: Offers
+  readonly tools: ReadonlyArray<GovernedTool>
+  readonly keys: Map<string, string>
+  /** Has no start reached it yet? */
+  readonly isUnseen: boolean
+}
+
+/** Starts to keep the server connected, and waits for the first attempt. */
+const connect = Effect.fnUntraced(function* (
+  sdk: Sdk,
+  pins: McpPins["Service"],
+  server: McpServer,
+  allow: McpAllow
+): Effect.fn.Return<Offers, McpServerUnavailable | StoreError, Scope.Scope> {
+  const offers: Offers = {
+    server,
+    allowance: allowanceOf(server, allow),
+    connection: undefined,
+    attempt: Deferred.makeUnsafe(),
+    wanted: yield* Latch.make(false),
+    trouble: "",
+    failures: 0,
+    listed: undefined,
+    pins: pinsOf(yield* pins.of(server.namespace)),
+    started: new Map(),
+    awaited: new Set(),
+    refused: new Map(),
+    restarts: 0
+  }
+  const { attempt } = offers
+  const adopted = Effect.mapError(
+    adopt(pins, offers),
+    ({ message }) => new McpServerUnavailable({ server: server.namespace, message })
+  )
+  yield* Effect.forkScoped(keepConnected(sdk, offers, adopted))
+  const reached = yield* Effect.result(Deferred.await(attempt))
+  if (Result.isFailure(reached) && server.optional === false) return yield* reached.failure
+  return offers
+})
+
 const importServer = Effect.fnUntraced(function* (
   sdk: Sdk,
   pins: McpPins["Service"],
   server: McpServer,
   allow: McpAllow
-): Effect.fn.Return<
-  {
-    readonly offers: Offers
-    readonly tools: ReadonlyArray<GovernedTool>
-    /** The registry's keys, by the server's names for its tools. */
-    readonly keys: ReadonlyMap<string, string>
-  },
-  StartError,
-  Scope.Scope
-> {
-  const offers: Offers = {
-    server,
-    allowance: allowanceOf(server, allow),
-    connected: yield* Latch.make(false),
-    connection: undefined,
-    listed: undefined,
-    pins: pinsOf(yield* pins.of(server.namespace)),
-    started: new Map(),
-    refused: new Map(),
-    restarts: 0
-  }
-  const first = yield* Deferred.make<void, McpServerUnavailable>()
-  yield* Effect.forkScoped(keepConnected(sdk, offers, first))
-  const reached = yield* Effect.result(Deferred.await(first))
-  // A server that was imported before has its tools in the store, so the start does not fail: it may connect later.
-  if (Result.isFailure(reached) && offers.pins.size === 0) return yield* reached.failure
+): Effect.fn.Return<Imported, StartError, Scope.Scope> {
+  const offers = yield* connect(sdk, pins, server, allow)
   const stray = undeclared(offers)
   if (stray !== undefined) return yield* stray
-  yield* pin(pins, offers)
+  const declared = [...(server.only ?? []), ...Object.keys(server.tools ?? {})]
+  const isUnseen = offers.listed === undefined && offers.pins.size === 0
+  if (isUnseen) for (const tool of declared) offers.awaited.add(tool)
+  offers.started = offers.pins
   const only = server.only === undefined ? undefined : new Set(server.only)
-  const names = [...new Set([...offers.pins.keys(), ...(offers.listed?.keys() ?? [])])]
+  const names = [
+    ...new Set([...offers.pins.keys(), ...(offers.listed?.keys() ?? []), ...offers.awaited])
+  ]
     .filter((tool) => only === undefined || only.has(tool))
     .sort()
   const collided = collisions(server, names)
@@ -172,9 +209,30 @@ const importServer = Effect.fnUntraced(function* (
     tools.push(made)
     keys.set(tool, made.key)
   }
-  offers.refused = refused
+  offers.refused = new Map([...offers.refused, ...refused])
   yield* warnOfRefused(offers, names)
-  return { offers, tools, keys }
+  return { offers, tools, keys, isUnseen }
+})
+
+/** `namespace.tool@version` */
+const toolKey = /^([^.]+)\.(.+)@[^@]+$/
+
+/** The closed tool of this name, of the only server that may have it; undefined = there is none. */
+const awaitedTool = Effect.fnUntraced(function* (unseen: ReadonlyArray<Imported>, name: string) {
+  const [, namespace, plain = name] = toolKey.exec(name) ?? []
+  const [imported, ...others] = unseen.filter(
+    ({ offers: { server } }) =>
+      (namespace ?? server.namespace) === server.namespace &&
+      (server.only === undefined || server.only.includes(plain))
+  )
+  if (imported === undefined || others.length > 0) return undefined
+  const { keys, offers } = imported
+  const made = yield* toolOf(offers, plain)
+  if (made.key !== name && made.spec.name !== name) return undefined
+  offers.awaited.add(plain)
+  open(offers, plain)
+  keys.set(plain, made.key)
+  return made
 })
 
 /** The options with all times as numbers of milliseconds. */
@@ -215,7 +273,7 @@ const make = Effect.fnUntraced(function* (given: McpOptions) {
   const imported = yield* Effect.forEach(
     options.servers,
     (server) => importServer(sdk, pins, server, options.allow),
-    { concurrency: 8 }
+    { concurrency: servers_max }
   )
   const byName = new Map(imported.map(({ offers }) => [offers.server.namespace, offers]))
   const sorted = [...imported].sort((a, b) =>
@@ -223,6 +281,11 @@ const make = Effect.fnUntraced(function* (given: McpOptions) {
   )
   return McpServers.of({
     tools: imported.flatMap(({ tools }) => tools),
+    awaited: Effect.fnUntraced(function* (names) {
+      const unseen = imported.filter(({ isUnseen }) => isUnseen)
+      const made = yield* Effect.forEach(names, (name) => awaitedTool(unseen, name))
+      return made.filter((tool) => tool !== undefined)
+    }),
     status: Effect.sync(() => sorted.map(({ keys, offers }) => statusOf(offers, keys))),
     accept: Effect.fn("McpServers.accept")(function* (given, which, text, who) {
       const server = yield* Entries.word(given, "server")

@@ -2,9 +2,10 @@
  * Makes a tool of the registry from a tool of an MCP server: its accepted definition becomes the spec, its schemas the codecs,
  * and a handler calls the server.
  */
-import { Context, Effect, Exit, Latch, Result } from "effect"
+import { Clock, Context, Effect, Exit, Result } from "effect"
 import type { Json } from "../../src/Canonical.ts"
 import { isObject } from "../../src/PlainObject.ts"
+import type { ToolError } from "../../src/error/ToolError.ts"
 import { ToolUserError } from "../../src/error/ToolError.ts"
 import type { Governance } from "../../src/tool/Governance.ts"
 import { specOf } from "../../src/tool/Governance.ts"
@@ -20,19 +21,24 @@ import {
 import { redacted, withoutSecrets } from "../../src/error/KnownSecrets.ts"
 import type { McpCallResult } from "../../src/tool/McpResult.ts"
 import { contentText, mediaOf, resultValue } from "../../src/tool/McpResult.ts"
-import { secretsOf } from "../../src/tool/McpServer.ts"
+import { callTimes, secretsOf } from "../../src/tool/McpServer.ts"
+import type { CallTimes } from "../../src/tool/McpServer.ts"
 import type { MisdeclaredTool } from "../../src/tool/MisdeclaredTool.ts"
 import { ValueRefused } from "../../src/tool/ValueRefused.ts"
 import type { InputCodec, OutputCodec } from "../../src/tool/ToolCodec.ts"
 import { compileForeignSchema } from "./ForeignSchema.ts"
 import type { Validate } from "./ForeignSchema.ts"
-import { serverDown } from "./McpFailure.ts"
+import type { CallBounds } from "./McpConnection.ts"
+import { isUnsent, serverDown, serverSilent } from "./McpFailure.ts"
+import { connected } from "./McpSession.ts"
 import type { Offers } from "./Offers.ts"
 import { nameOf, refusalOn } from "./Offers.ts"
 
 type JsonObject = Readonly<Record<string, unknown>>
-/** How long a call waits for a server that is restarting. */
-const reconnect_wait_ms = 5_000
+/** How many reports of progress are passed on in one call. */
+const progress_max = 100
+/** The end of a call's timeout that is kept from its waits before it is sent, so that a wait ends with a precise error. */
+const margin_ms = 1_000
 
 const isJson = (value: unknown): Exit.Exit<unknown, ValueRefused> => Exit.succeed(value)
 
@@ -56,10 +62,12 @@ const checking = (schema: JsonObject): Validate =>
 const shownWithout = (schema: Parameters<typeof shownSchema>[0], secrets: ReadonlyArray<string>) =>
   withoutSecrets(shownSchema(schema) as Json, secrets) as ReturnType<typeof shownSchema>
 
-const codecs = (
-  definition: McpDefinition | undefined,
-  secrets: ReadonlyArray<string>
-): { readonly input: InputCodec; readonly output: OutputCodec } => {
+interface Codecs {
+  readonly input: InputCodec
+  readonly output: OutputCodec
+}
+
+const codecs = (definition: McpDefinition | undefined, secrets: ReadonlyArray<string>): Codecs => {
   const inputSchema: McpDefinition["inputSchema"] = definition?.inputSchema ?? { type: "object" }
   const given = checking(inputSchema)
   const outputSchema = definition?.outputSchema
@@ -88,33 +96,92 @@ const attachMedia = Effect.fnUntraced(function* (result: McpCallResult, { call }
   return attached
 })
 
-const handlerOf = (offers: Offers, tool: string, timeout_ms: number): GovernedTool["handler"] => {
+/** The connection on which a tool may be called now. */
+const reach = Effect.fnUntraced(function* (
+  offers: Offers,
+  tool: string,
+  over: Effect.Effect<void>
+) {
+  const down = serverDown(offers.server.namespace)
+  const connection = yield* Effect.raceFirst(
+    Effect.mapError(connected(offers), () => down),
+    Effect.andThen(over, Effect.fail(down))
+  )
+  // After a reconnection the definition may have changed.
+  const refusal = refusalOn(offers, tool)
+  if (refusal !== undefined) return yield* refusal
+  const definition = offers.started.get(tool)?.definition
+  return definition === undefined ? yield* down : { connection, definition }
+})
+
+/**
+ * Sends the call; once more, on a new connection, where the server did not take it, as after it lost the session. It ends when the
+ * server has said nothing about it for `timeout_ms`.
+ */
+const send = Effect.fnUntraced(function* (
+  offers: Offers,
+  tool: string,
+  args: JsonObject,
+  times: CallTimes,
+  progress: CallBounds["progress"],
+  stopped: Effect.Effect<void>
+): Effect.fn.Return<McpCallResult, ToolError> {
+  const { timeout_ms, total_ms } = times
+  const clock = yield* Clock.Clock
+  const began = clock.currentTimeMillisUnsafe()
+  let heard = began
+  const until = (due: () => number): Effect.Effect<void> =>
+    Effect.gen(function* () {
+      for (;;) {
+        const left_ms = due() - clock.currentTimeMillisUnsafe()
+        if (left_ms <= 0) return
+        yield* Effect.sleep(left_ms)
+      }
+    })
+  const unsent_until = began + timeout_ms - Math.min(margin_ms, Math.ceil(timeout_ms / 4))
+  const bounds: CallBounds = {
+    timeout_ms: total_ms,
+    over: Effect.raceFirst(
+      until(() => unsent_until),
+      stopped
+    ),
+    progress: (value) => {
+      heard = clock.currentTimeMillisUnsafe()
+      progress(value)
+    }
+  }
+  const reached = reach(offers, tool, bounds.over)
+  const call = ({ connection, definition }: Effect.Success<typeof reached>) =>
+    connection.call(definition, args, bounds)
+  const result = yield* Effect.raceFirst(
+    Effect.flatMap(reached, (found) =>
+      Effect.catchIf(call(found), isUnsent, () => Effect.flatMap(reached, call))
+    ),
+    Effect.andThen(
+      until(() => heard + timeout_ms),
+      Effect.fail(serverSilent(offers.server.namespace, timeout_ms))
+    )
+  )
+  offers.failures = 0
+  return result
+})
+
+const handlerOf = (offers: Offers, tool: string, times: CallTimes): GovernedTool["handler"] => {
   const { server } = offers
   const secrets = secretsOf(server)
-  /** Shows a progress message as a preliminary result. The connection passes on at most 100 of them in a call. */
-  const tell = (context: GovernedContext, services: Context.Context<never>) => (value: object) =>
-    void Effect.runForkWith(services)(context.preliminary(withoutSecrets({ ...value }, secrets)))
-  return Effect.fnUntraced(function* (args, context) {
-    const refusal = refusalOn(offers, tool)
-    if (refusal !== undefined) return yield* refusal
-    if (offers.connection === undefined) {
-      yield* Effect.timeoutOption(Latch.await(offers.connected), reconnect_wait_ms)
+  /** Shows a progress message as a preliminary result. */
+  const tell = (context: GovernedContext, services: Context.Context<never>) => {
+    let left = progress_max
+    return (value: object) => {
+      if (left-- <= 0) return
+      Effect.runForkWith(services)(context.preliminary(withoutSecrets({ ...value }, secrets)))
     }
-    const { connection } = offers
-    if (connection === undefined) return yield* serverDown(server.namespace)
-    // After a reconnection the definition may have changed.
-    const changed = refusalOn(offers, tool)
-    if (changed !== undefined) return yield* changed
-    const definition = offers.started.get(tool)?.definition
-    if (definition === undefined) return yield* serverDown(server.namespace)
+  }
+  return Effect.fnUntraced(function* (args, context) {
     const services = yield* Effect.context<never>()
-    const result = yield* connection.call(
-      definition,
-      args as JsonObject,
-      timeout_ms,
-      tell(context, services),
-      context.stopped
-    )
+    const { stopped = Effect.never } = context
+    const progress = tell(context, services)
+    const result = yield* send(offers, tool, args as JsonObject, times, progress, stopped)
     if (result.isError === true) {
       return yield* new ToolUserError({
         kind: "external",
@@ -126,8 +193,28 @@ const handlerOf = (offers: Offers, tool: string, timeout_ms: number): GovernedTo
   })
 }
 
-const closed_description =
-  "A tool of an MCP server that no operator has accepted yet. It cannot be called."
+const closedDescription = ({ awaited, server: { namespace } }: Offers, tool: string): string =>
+  awaited.has(tool)
+    ? `A tool of the MCP server "${namespace}", which was not connected when this service started. What it does and takes is not known yet.`
+    : "A tool of an MCP server that no operator has accepted yet. It cannot be called."
+
+/** The codecs of a definition that is known when a tool is called, under the schemas of its start. */
+const lateCodecs = (offers: Offers, tool: string, { input, output }: Codecs): Codecs => {
+  let known: Codecs | undefined
+  const now = (): Codecs => {
+    const definition = offers.started.get(tool)?.definition
+    known ??= definition === undefined ? undefined : codecs(definition, secretsOf(offers.server))
+    return known ?? { input, output }
+  }
+  return {
+    input: { ...input, decode: (args) => now().input.decode(args) },
+    output: {
+      ...output,
+      encode: (value) => now().output.encode(value),
+      check: (value) => now().output.check(value)
+    }
+  }
+}
 
 /**
  * The tool of an accepted definition; for a tool without one, a tool that cannot be called: a model never reads a
@@ -140,23 +227,26 @@ export const toolOf = Effect.fnUntraced(function* (
   const { server } = offers
   const { namespace } = server
   const definition = offers.started.get(tool)?.definition
-  const { input, output } = codecs(definition, secretsOf(server))
+  const made_from = codecs(definition, secretsOf(server))
+  const { input, output } =
+    definition === undefined ? lateCodecs(offers, tool, made_from) : made_from
   const { name: _, ...declared } =
     (server.tools !== undefined && Object.hasOwn(server.tools, tool)
       ? server.tools[tool]
       : undefined) ?? {}
+  const times = callTimes(server, declared.timeout_ms)
   const claims = server.hints !== "ignore" && definition !== undefined
   const governance: Governance = {
     side_effects: claims ? claimedEffects(definition) : "external",
     // Results are texts, files among them. They are not escaped, because a model that writes a file back would write
     // the escapes.
     text_result: true,
-    ...(server.timeout_ms === undefined ? undefined : { timeout_ms: server.timeout_ms }),
     effect_description:
       definition === undefined
-        ? closed_description
+        ? closedDescription(offers, tool)
         : redacted(effectDescription(namespace, definition), secretsOf(server)),
     ...declared,
+    timeout_ms: times.total_ms,
     namespace
   }
   const spec = yield* specOf(
@@ -164,7 +254,7 @@ export const toolOf = Effect.fnUntraced(function* (
       name: nameOf(server, tool),
       description:
         definition === undefined
-          ? closed_description
+          ? closedDescription(offers, tool)
           : redacted(shownDescription(definition), secretsOf(server)),
       input_schema: input.json_schema,
       output_schema: output.json_schema,
@@ -175,7 +265,7 @@ export const toolOf = Effect.fnUntraced(function* (
   const made = yield* bindTool<never>(spec, {
     input,
     output,
-    handler: handlerOf(offers, tool, spec.timeout_ms),
+    handler: handlerOf(offers, tool, times),
     services: Context.empty()
   })
   const refusal = () => refusalOn(offers, tool)

@@ -3,17 +3,23 @@
  */
 import { Deferred, Effect, Schema, Semaphore } from "effect"
 import type { Scope } from "effect"
-import type { Client, jsonSchemaValidator, Progress, Transport } from "@modelcontextprotocol/client"
+import type {
+  Client,
+  ClientOptions,
+  jsonSchemaValidator,
+  Progress,
+  Transport
+} from "@modelcontextprotocol/client"
 import { sanitiseError } from "../../src/delivery/SanitisedError.ts"
 import type { ToolError } from "../../src/error/ToolError.ts"
 import type { McpCallResult } from "../../src/tool/McpResult.ts"
 import { redacted } from "../../src/error/KnownSecrets.ts"
 import type { DialAllowance } from "../../src/call/Dialling.ts"
 import type { McpServer } from "../../src/tool/McpServer.ts"
-import { commandLine, secretsOf } from "../../src/tool/McpServer.ts"
+import { commandLine, connectTimeout, secretsOf } from "../../src/tool/McpServer.ts"
 import type { McpDefinition } from "../../src/tool/McpTool.ts"
 import { httpTransport } from "./HttpTransport.ts"
-import { failureOf, serverBusy } from "./McpFailure.ts"
+import { failureOf, serverBusy, serverDown } from "./McpFailure.ts"
 import { McpServerUnavailable } from "./McpUnavailable.ts"
 import type { Sdk } from "./Sdk.ts"
 import { StdioTransport } from "./StdioTransport.ts"
@@ -22,28 +28,30 @@ export interface McpConnection {
   readonly protocol: string | undefined
   /** All tools that the server lists, unchanged. */
   readonly list: Effect.Effect<ReadonlyArray<unknown>, McpServerUnavailable>
-  /**
-   * Calls a tool. An interruption is reported to the server. `progress` is called at most 100 times in a call. A call that waits
-   * for others when `stopped` ends is not sent.
-   */
+  /** Calls a tool. An interruption is reported to the server. A call that waits for others when `over` ends is not sent. */
   readonly call: (
     definition: McpDefinition,
     args: Readonly<Record<string, unknown>>,
-    timeout_ms: number,
-    progress: (progress: Progress) => void,
-    stopped?: Effect.Effect<void>
+    bounds: CallBounds
   ) => Effect.Effect<McpCallResult, ToolError>
   /** Completed with the reason when the connection has ended. */
   readonly lost: Deferred.Deferred<string>
 }
 
+export interface CallBounds {
+  /** The greatest time of the call after it was sent. */
+  readonly timeout_ms: number
+  /** Ends when a call that was not sent yet must not be sent any more. */
+  readonly over: Effect.Effect<void>
+  /** Called with each report of the server's. */
+  readonly progress: (progress: Progress) => void
+}
+
 const message_bytes_default = 16_000_000
-export const connect_timeout_ms_default = 20_000
 const calls_default = 16
 const pages_max = 64
 const tools_max = 1_000
-const progress_max = 100
-/** How long a server may take to answer which protocol it speaks; older ones may not answer. */
+/** How long a program may take to say which protocol it speaks, before it is asked as before 2026: older ones may not answer. */
 const probe_ms = 3_000
 /** A server that let a call time out has this long to answer a ping. */
 const ping_ms = 30_000
@@ -104,7 +112,11 @@ const listOf = Effect.fnUntraced(function* (
   for (let page = 0; page < pages_max; page++) {
     const params = cursor === undefined ? {} : { cursor }
     const answer = yield* Effect.tryPromise({
-      try: (signal) => client.request({ method: "tools/list", params }, Page, { signal }),
+      try: (signal) =>
+        client.request({ method: "tools/list", params }, Page, {
+          signal,
+          timeout: connectTimeout(server)
+        }),
       catch: (error) => unavailable(server, `tools/list failed: ${openFailure(server, error, "")}`)
     })
     const isRepeated = answer.nextCursor === cursor
@@ -135,11 +147,41 @@ interface Session {
   readonly client: Client
   /** Ends the connection; only the first reason counts. */
   readonly end: (reason: string) => void
+  readonly isLost: () => boolean
+}
+
+type Negotiation = NonNullable<ClientOptions["versionNegotiation"]>
+
+const legacy: Negotiation = { mode: "legacy" }
+
+const probed = (timeoutMs: number): Negotiation => ({ mode: "auto", probe: { timeoutMs } })
+
+/** How a server is first asked for its protocol. What it may take for that ends the attempt only where it is over HTTP. */
+const firstNegotiation = (server: McpServer): Negotiation => {
+  if (server.protocol === "legacy") return legacy
+  const timeout_ms = connectTimeout(server)
+  return probed(server.transport === "stdio" ? Math.min(probe_ms, timeout_ms) : timeout_ms)
+}
+
+/**
+ * How a program is asked again after this failure; undefined = not at all. Some end at a question that they do not know. One
+ * that is slow, and knows only the newest protocol, refuses what it is asked after the short time of the first question.
+ */
+const secondNegotiation = (
+  sdk: Sdk,
+  server: McpServer,
+  error: unknown
+): Negotiation | undefined => {
+  if (server.transport !== "stdio" || server.protocol === "legacy") return undefined
+  if (sdk.ProtocolError.isInstance(error)) return probed(connectTimeout(server))
+  const isLost =
+    sdk.SdkError.isInstance(error) && error.code === sdk.SdkErrorCode.EraNegotiationFailed
+  return isLost ? legacy : undefined
 }
 
 const makeClient = (
   sdk: Sdk,
-  server: McpServer,
+  negotiation: Negotiation,
   changed: () => void,
   end: (reason: string) => void
 ): Client => {
@@ -149,10 +191,7 @@ const makeClient = (
       capabilities: {},
       // The client's own validator would check results a second time, with patterns whose time has no bound.
       jsonSchemaValidator: unchecked,
-      versionNegotiation:
-        server.protocol === "legacy"
-          ? { mode: "legacy" }
-          : { mode: "auto", probe: { timeoutMs: probe_ms } },
+      versionNegotiation: negotiation,
       listChanged: { tools: { autoRefresh: false, debounceMs: 0, onChanged: changed } }
     }
   )
@@ -178,12 +217,8 @@ const close = (sdk: Sdk, client: Client, transport: Transport): Effect.Effect<vo
     await transport.close().catch(() => {})
   })
 
-/**
- * Whether a server that answered a ping with this error still has the session. Some servers use status 400 where the protocol
- * says 404.
- */
-const hasSession = (sdk: Sdk, error: unknown): boolean =>
-  !(sdk.SdkHttpError.isInstance(error) && (error.status === 400 || error.status === 404))
+const isStatus = (sdk: Sdk, error: unknown, ...statuses: ReadonlyArray<number>): boolean =>
+  sdk.SdkHttpError.isInstance(error) && statuses.includes(error.status)
 
 /**
  * Pings the server after a timeout or a broken request, one ping at a time: a server that does not answer, or no longer
@@ -198,7 +233,8 @@ const makeLivenessCheck = ({ client, end, sdk, server }: Session): Effect.Effect
     Effect.tapError(({ error }) =>
       Effect.sync(() => {
         const failure = failureOf(sdk, server.namespace, error, secretsOf(server))
-        if (!hasSession(sdk, error)) end("it no longer knows the session")
+        // Some servers use status 400 for a lost session where the protocol says 404.
+        if (isStatus(sdk, error, 400, 404)) end("it no longer knows the session")
         else if (failure._tag === "ToolTransientError") end("it did not answer a ping")
       })
     ),
@@ -216,9 +252,6 @@ const makeLivenessCheck = ({ client, end, sdk, server }: Session): Effect.Effect
     )
   })
 }
-
-/** The end of a call's timeout that is kept from its wait for other calls, so that the wait ends with a precise error. */
-const margin_ms = 1_000
 
 /** Runs a call when one of the permits is free. Fails with `busy` where none is before `over`: then the call is not sent. */
 const whenPermitted = <A>(
@@ -244,12 +277,27 @@ const whenPermitted = <A>(
 const makeCall = (
   session: Session,
   permits: Semaphore.Semaphore,
+  liveness: Effect.Effect<void>,
   checkLiveness: () => void
 ): McpConnection["call"] => {
   const { client, end, sdk, server } = session
   const secrets = secretsOf(server)
-  return (definition, args, timeout_ms, progress, stopped = Effect.never) => {
-    let left = progress_max
+  const failed = (error: unknown) => failureOf(sdk, server.namespace, error, secrets)
+  /** The failure of a request, after which the connection is ended or checked where it may be of no more use. */
+  const settled = Effect.fnUntraced(function* (error: unknown) {
+    const failure = failed(error)
+    if (server.transport !== "http") return failure
+    if (failure.reason === "MCP_SERVER_DOWN") end(failure.message)
+    // The request was refused, so it may be sent again where the session was what it lacked.
+    if (isStatus(sdk, error, 400)) {
+      yield* liveness
+      if (session.isLost()) return serverDown(server.namespace)
+    }
+    // One broken request does not mean that the others in flight are lost, as they are when the session ends.
+    if (failure.kind === "network" || failure.reason === "MCP_MALFORMED") checkLiveness()
+    return failure
+  })
+  return (definition, args, { over, progress, timeout_ms }) => {
     const { outputSchema: _, ...withoutOutput } = definition
     const sent = Effect.tryPromise({
       try: (signal) =>
@@ -257,66 +305,84 @@ const makeCall = (
           { name: definition.name, arguments: { ...args } },
           {
             signal,
-            // The gate's deadline comes first, and interrupts; this one only bounds what the client keeps.
+            // The caller's deadline comes first, and interrupts; this one only bounds what the client keeps.
             timeout: timeout_ms + 5_000,
             toolDefinition: withoutOutput as never,
-            onprogress: (value) => {
-              if (left-- > 0) progress(value)
-            }
+            onprogress: progress
           }
         ),
-      catch: (error) => failureOf(sdk, server.namespace, error, secrets)
+      catch: (error) => ({ error })
     }).pipe(
-      Effect.tapError((failure) =>
-        Effect.sync(() => {
-          if (server.transport !== "http") return
-          if (failure.reason === "MCP_SERVER_DOWN") end(failure.message)
-          // One broken request does not mean that the others in flight are lost, as they are when the session ends.
-          if (failure.kind === "network" || failure.reason === "MCP_MALFORMED") checkLiveness()
-        })
-      ),
+      Effect.catch(({ error }) => Effect.flatMap(settled(error), Effect.fail)),
       Effect.onInterrupt(() => Effect.sync(checkLiveness))
     )
-    const wait_ms = timeout_ms - Math.min(margin_ms, Math.ceil(timeout_ms / 4))
-    const over = Effect.raceFirst(Effect.sleep(wait_ms), stopped)
     return whenPermitted(permits, over, serverBusy(server.namespace), sent)
   }
 }
 
-/**
- * Starts or reaches the server, and negotiates the protocol. When the scope closes, the connection is closed, and a local
- * program and all processes that it forked have ended.
- */
-export const openConnection = Effect.fnUntraced(function* (
+/** Why a connection could not be opened, and the last words of a program. */
+interface OpenFailure {
+  readonly error: unknown
+  readonly complaint: string
+}
+
+const openWith = Effect.fnUntraced(function* (
   sdk: Sdk,
   server: McpServer,
   allowance: DialAllowance,
-  { changed, ended }: ConnectionEvents
-): Effect.fn.Return<McpConnection, McpServerUnavailable, Scope.Scope> {
+  { changed, ended }: ConnectionEvents,
+  negotiation: Negotiation
+): Effect.fn.Return<McpConnection, OpenFailure, Scope.Scope> {
   const lost = yield* Deferred.make<string>()
   const end = (reason: string): void => {
     if (Deferred.doneUnsafe(lost, Effect.succeed(reason))) ended()
   }
   const transport = transportOf(sdk, server, allowance)
-  const complaint = () => (transport instanceof StdioTransport ? transport.complaint : "")
-  const client = makeClient(sdk, server, changed, end)
+  const failure = (error: unknown): OpenFailure => ({
+    error,
+    complaint: transport instanceof StdioTransport ? transport.complaint : ""
+  })
+  const client = makeClient(sdk, negotiation, changed, end)
   yield* Effect.addFinalizer(() => close(sdk, client, transport))
-  const timeout_ms = server.connect_timeout_ms ?? connect_timeout_ms_default
   yield* Effect.tryPromise({
-    try: (signal) => client.connect(transport, { signal, timeout: timeout_ms }),
-    catch: (error) => unavailable(server, openFailure(server, error, complaint()))
+    try: (signal) => client.connect(transport, { signal, timeout: connectTimeout(server) }),
+    catch: failure
   })
   if (yield* Deferred.isDone(lost)) {
-    return yield* unavailable(server, openFailure(server, new Error("it has ended"), complaint()))
+    return yield* Effect.fail(failure(new Error("it has ended")))
   }
-  const session: Session = { sdk, server, client, end }
+  const isLost = () => Deferred.isDoneUnsafe(lost)
+  const session: Session = { sdk, server, client, end, isLost }
   const liveness = makeLivenessCheck(session)
   const services = yield* Effect.context()
   const permits = yield* Semaphore.make(server.calls_max ?? calls_default)
+  const checkLiveness = () => void Effect.runForkWith(services)(liveness)
   return {
     protocol: client.getNegotiatedProtocolVersion(),
     list: listOf(server, client),
-    call: makeCall(session, permits, () => void Effect.runForkWith(services)(liveness)),
+    call: makeCall(session, permits, liveness, checkLiveness),
     lost
   }
 })
+
+/**
+ * Starts or reaches the server, and negotiates the protocol. When the scope closes, the connection is closed, and a local
+ * program and all processes that it forked have ended.
+ */
+export const openConnection = (
+  sdk: Sdk,
+  server: McpServer,
+  allowance: DialAllowance,
+  events: ConnectionEvents
+): Effect.Effect<McpConnection, McpServerUnavailable, Scope.Scope> => {
+  const open = (negotiation: Negotiation) => openWith(sdk, server, allowance, events, negotiation)
+  return open(firstNegotiation(server)).pipe(
+    Effect.catch((failure) => {
+      const again = secondNegotiation(sdk, server, failure.error)
+      return again === undefined ? Effect.fail(failure) : open(again)
+    }),
+    Effect.mapError(({ complaint, error }) =>
+      unavailable(server, openFailure(server, error, complaint))
+    )
+  )
+}

@@ -30,6 +30,17 @@ export const serverBusy = (server: string): ToolTransientError =>
     message: `the MCP server "${server}" is busy with other calls; nothing was sent to it.`
   })
 
+/** Is this the error of a call that the server did not take? */
+export const isUnsent = ({ reason }: ToolError): boolean => reason === "MCP_SERVER_DOWN"
+
+/** The error for a call about which the server said nothing for this long. */
+export const serverSilent = (server: string, timeout_ms: number): ToolTransientError =>
+  new ToolTransientError({
+    kind: "timeout",
+    reason: "TIMEOUT",
+    message: `the MCP server "${server}" did not answer within ${timeout_ms} ms.`
+  })
+
 const connectionLost = (server: string) =>
   new ToolTransientError({
     kind: "network",

@@ -1,14 +1,14 @@
 /**
  * Keeps one server connected: starts it, lists its tools, lists them again when it announces a change, and starts it
- * again, with exponential backoff, when the connection is lost.
+ * again, with exponential backoff and without end, when the connection is lost.
  */
-import { Clock, Deferred, Effect, Exit, Latch } from "effect"
+import { Clock, Deferred, Effect, Exit, Latch, Metric } from "effect"
 import type { Scope } from "effect"
 import { logText } from "../../src/LogText.ts"
-import { secretsOf } from "../../src/tool/McpServer.ts"
+import { connectTimeout, secretsOf } from "../../src/tool/McpServer.ts"
 import { redacted } from "../../src/error/KnownSecrets.ts"
 import type { ConnectionEvents, McpConnection } from "./McpConnection.ts"
-import { connect_timeout_ms_default, openConnection, targetOf } from "./McpConnection.ts"
+import { openConnection, targetOf } from "./McpConnection.ts"
 import { McpServerUnavailable } from "./McpUnavailable.ts"
 import type { Offers } from "./Offers.ts"
 import { offersOf } from "./Offers.ts"
@@ -18,7 +18,7 @@ import type { Sdk } from "./Sdk.ts"
 const list_interval_ms = 1_000
 const backoff_first_ms = 250
 const backoff_max_ms = 60_000
-/** A connection that lasted this long resets the backoff. */
+/** A connection that lasted this long resets the backoff, as does one that answered a call. */
 const steady_ms = 60_000
 
 const backoff = (failures: number): number =>
@@ -32,12 +32,12 @@ const connectAndList = (sdk: Sdk, offers: Offers, events: ConnectionEvents) =>
     return { connection, listed: offersOf(server, yield* connection.list) }
   }).pipe(
     Effect.timeoutOrElse({
-      duration: offers.server.connect_timeout_ms ?? connect_timeout_ms_default,
+      duration: connectTimeout(offers.server),
       orElse: () =>
         Effect.fail(
           new McpServerUnavailable({
             server: offers.server.namespace,
-            message: "it did not answer in time"
+            message: `it did not answer in time (connect_timeout_ms is ${connectTimeout(offers.server)})`
           })
         )
     })
@@ -56,10 +56,7 @@ const untilLost = (
         yield* Latch.await(changed)
         yield* Latch.close(changed)
         const listed = yield* Effect.exit(
-          Effect.timeout(
-            connection.list,
-            offers.server.connect_timeout_ms ?? connect_timeout_ms_default
-          )
+          Effect.timeout(connection.list, connectTimeout(offers.server))
         )
         // Tools that cannot be listed cannot be compared with the accepted ones, so the connection is given up.
         if (Exit.isFailure(listed)) return "its tools could not be listed again"
@@ -74,17 +71,25 @@ export const warnOfServer = (offers: Offers, message: string) =>
     mcp_server: offers.server.namespace
   })
 
+const connections = Metric.gauge("troupe_mcp_connected", {
+  description: "Is the MCP server connected (1) or not (0)? By server"
+})
+
+const count = ({ server: { namespace: server } }: Offers, connected: 0 | 1) =>
+  Metric.update(Metric.withAttributes(connections, { server }), connected)
+
 /** Removes the connection, so that later calls wait for a new one. */
 const disconnect = (offers: Offers): void => {
+  if (offers.connection === undefined) return
   offers.connection = undefined
-  Latch.closeUnsafe(offers.connected)
+  offers.attempt = Deferred.makeUnsafe()
 }
 
-/** One connection from its start to its end; the result is the reason of the end. */
+/** One connection from its start to its end; the result is the reason of the end. `adopt` is run with each first list. */
 const runConnection = Effect.fnUntraced(function* (
   sdk: Sdk,
   offers: Offers,
-  first: Deferred.Deferred<void, McpServerUnavailable>
+  adopt: Effect.Effect<void, McpServerUnavailable>
 ): Effect.fn.Return<string, McpServerUnavailable, Scope.Scope> {
   const changed = yield* Latch.make(false)
   // Logged before each start, so that an operator sees which program a failing start ran.
@@ -99,37 +104,56 @@ const runConnection = Effect.fnUntraced(function* (
     ended: () => disconnect(offers)
   })
   offers.listed = listed
+  yield* adopt
   if (yield* Deferred.isDone(connection.lost)) return yield* Deferred.await(connection.lost)
   offers.connection = connection
-  yield* Latch.open(offers.connected)
-  yield* Deferred.succeed(first, undefined)
+  yield* count(offers, 1)
+  yield* Deferred.succeed(offers.attempt, connection)
   return yield* untilLost(offers, connection, changed)
 })
 
 /**
- * Keeps the server connected until it is interrupted. `first` is done when the server was listed for the first time, or
- * fails with the reason of the first failure; the session continues either way.
+ * Keeps the server connected until it is interrupted. Each attempt completes `offers.attempt`, with its connection or with the
+ * reason of its failure, and the session continues either way.
  */
 export const keepConnected = Effect.fnUntraced(function* (
   sdk: Sdk,
   offers: Offers,
-  first: Deferred.Deferred<void, McpServerUnavailable>
+  adopt: Effect.Effect<void, McpServerUnavailable>
 ): Effect.fn.Return<never> {
-  let failures = 0
   for (;;) {
+    const { attempt } = offers
     const began = yield* Clock.currentTimeMillis
-    const ended = yield* Effect.result(Effect.scoped(runConnection(sdk, offers, first))).pipe(
+    yield* Latch.close(offers.wanted)
+    const ended = yield* Effect.result(Effect.scoped(runConnection(sdk, offers, adopt))).pipe(
       Effect.ensuring(Effect.sync(() => disconnect(offers)))
     )
-    if (ended._tag === "Failure") yield* Deferred.fail(first, ended.failure)
-    if ((yield* Clock.currentTimeMillis) - began > steady_ms) failures = 0
-    const wait_ms = backoff(failures++)
     const why = ended._tag === "Failure" ? ended.failure.message : ended.success
+    yield* count(offers, 0)
+    offers.trouble = redacted(why, secretsOf(offers.server))
+    if (offers.attempt === attempt) {
+      offers.attempt = Deferred.makeUnsafe()
+      const { namespace: server } = offers.server
+      yield* Deferred.fail(attempt, new McpServerUnavailable({ server, message: why }))
+    }
+    if ((yield* Clock.currentTimeMillis) - began > steady_ms) offers.failures = 0
+    const wait_ms = backoff(offers.failures++)
     yield* warnOfServer(
       offers,
-      `an MCP server is lost (${why}); it is tried again in ${wait_ms} ms`
+      `an MCP server is not connected (${why}); it is tried again in ${wait_ms} ms, or when one of its tools is called`
     )
-    yield* Effect.sleep(wait_ms)
+    yield* Effect.raceFirst(
+      Effect.sleep(wait_ms),
+      Effect.andThen(Effect.sleep(backoff_first_ms), Latch.await(offers.wanted))
+    )
     offers.restarts++
   }
 })
+
+/** The connection of now, or that of the attempt that is under way. Between two attempts, it causes the next one. */
+export const connected = (offers: Offers): Effect.Effect<McpConnection, McpServerUnavailable> =>
+  Effect.suspend(() => {
+    if (offers.connection !== undefined) return Effect.succeed(offers.connection)
+    Latch.openUnsafe(offers.wanted)
+    return Deferred.await(offers.attempt)
+  })

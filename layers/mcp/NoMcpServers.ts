@@ -10,6 +10,7 @@ export const layer: Layer.Layer<McpServers> = Layer.succeed(
   McpServers,
   McpServers.of({
     tools: [],
+    awaited: () => Effect.succeed([]),
     status: Effect.succeed([]),
     accept: Effect.fn("McpServers.accept")(function* (given, which, text, who) {
       const server = yield* Entries.word(given, "server")

@@ -4,7 +4,7 @@
  */
 import { createHash } from "node:crypto"
 import { Result } from "effect"
-import type { Latch } from "effect"
+import type { Deferred, Latch } from "effect"
 import type { ToolError } from "../../src/error/ToolError.ts"
 import { ToolPolicyError, ToolTerminalError, ToolUserError } from "../../src/error/ToolError.ts"
 import type { DialAllowance } from "../../src/call/Dialling.ts"
@@ -13,6 +13,8 @@ import type { McpServer } from "../../src/tool/McpServer.ts"
 import type { McpDefinition } from "../../src/tool/McpTool.ts"
 import { definitionOf, listedName, pinnedText, toolName } from "../../src/tool/McpTool.ts"
 import type { McpConnection } from "./McpConnection.ts"
+import { serverDown } from "./McpFailure.ts"
+import type { McpServerUnavailable } from "./McpUnavailable.ts"
 
 /** One listed tool: its definition and the definition's hash, or why it cannot be used. */
 type Offer =
@@ -27,13 +29,21 @@ export interface Offers {
   readonly server: McpServer
   /** The addresses to which a connection to an HTTP server may be opened. */
   readonly allowance: DialAllowance
-  /** Open while there is a connection. */
-  readonly connected: Latch.Latch
   connection: McpConnection | undefined
+  /** The attempt to connect that is under way, or the next one; done while there is a connection. */
+  attempt: Deferred.Deferred<McpConnection, McpServerUnavailable>
+  /** Opened by a call, so that the next attempt to connect is made soon. */
+  readonly wanted: Latch.Latch
+  /** Why it was not connected the last time, without secrets. */
+  trouble: string
+  /** How often in a row it was not connected, or was lost before it answered a call. */
+  failures: number
   /** The listed tools, by the server's names; undefined until the first listing. */
   listed: ReadonlyMap<string, Offer> | undefined
   pins: ReadonlyMap<string, McpPin>
   started: ReadonlyMap<string, McpPin>
+  /** Tools of the registry whose definitions were not known at the start; each opens when the server is connected. */
+  readonly awaited: Set<string>
   /** Tools of the registry that cannot be called, by the server's names. */
   refused: ReadonlyMap<string, string>
   restarts: number
@@ -125,14 +135,20 @@ export const offerStateOf = (offers: Offers, tool: string): OfferState => {
   if (offer?.problem !== undefined) return { state: "refused", message: offer.problem }
   const pin = offers.pins.get(tool)
   const started = offers.started.get(tool)
+  if (offers.listed === undefined && offers.awaited.has(tool)) {
+    return {
+      state: "unseen",
+      message: `the MCP server "${namespace}" has not been connected yet`
+    }
+  }
+  if (offers.listed !== undefined && offer === undefined) {
+    return { state: "gone", message: `the MCP server "${namespace}" does not list "${tool}"` }
+  }
   if (pin === undefined) {
     return {
       state: "not_accepted",
       message: `an operator has to accept "${tool}" of the MCP server "${namespace}"`
     }
-  }
-  if (offers.listed !== undefined && offer === undefined) {
-    return { state: "gone", message: `the MCP server "${namespace}" no longer lists "${tool}"` }
   }
   if (offer !== undefined && offer.hash !== pin.hash) {
     return {
@@ -154,6 +170,8 @@ export const refusalOn = (offers: Offers, tool: string): ToolError | undefined =
   switch (state) {
     case "available":
       return undefined
+    case "unseen":
+      return serverDown(offers.server.namespace)
     case "changed":
       return new ToolPolicyError({
         kind: "permission",

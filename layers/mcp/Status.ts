@@ -26,9 +26,10 @@ export const statusOf = (offers: Offers, keys: ReadonlyMap<string, string>): Mcp
   server: offers.server.namespace,
   target: targetOf(offers.server),
   state: offers.connection === undefined ? "reconnecting" : "connected",
+  message: offers.connection === undefined ? offers.trouble : "",
   restarts: offers.restarts,
   protocol: offers.connection?.protocol,
-  tools: [...new Set([...offers.pins.keys(), ...(offers.listed?.keys() ?? [])])]
+  tools: [...new Set([...offers.pins.keys(), ...(offers.listed?.keys() ?? []), ...offers.awaited])]
     .filter((tool) => offers.server.only === undefined || offers.server.only.includes(tool))
     .sort()
     .map((tool) => toolStatus(offers, tool, keys))

@@ -107,6 +107,14 @@ export class StdioTransport implements Transport {
     return this.#complaint
   }
 
+  /** By these two members the client knows a program: it may ask one that does not answer in another way. */
+  get pid(): number | null {
+    return this.#child?.pid ?? null
+  }
+  get stderr(): Readable | null {
+    return this.#child?.stderr ?? null
+  }
+
   start(): Promise<void> {
     const { args = [], cwd, program } = this.#server
     return new Promise((resolve, reject) => {

@@ -85,6 +85,8 @@ export class McpDefinitionNotOffered extends Schema.TaggedError<McpDefinitionNot
  *
  * - `not_accepted`: it was never accepted.
  *
+ * - `unseen`: its server has not been connected since the first start with it, so that its definition is not known.
+ *
  * - `accepted`: it was accepted after the start, and is used from the next start on.
  *
  * - `gone`: the server no longer lists it.
@@ -95,6 +97,7 @@ export const McpToolState = Schema.Literals([
   "available",
   "changed",
   "not_accepted",
+  "unseen",
   "accepted",
   "gone",
   "refused"

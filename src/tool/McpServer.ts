@@ -5,8 +5,10 @@ import { Redacted, Result, Schema } from "effect"
 import { isMetadataAddress, parseAddressRange } from "../call/Address.ts"
 import type { DialAllowance } from "../call/Dialling.ts"
 import { literalAddress, mayDial } from "../call/Dialling.ts"
-import type { Timed } from "../Times.ts"
+import type { Time, Timed } from "../Times.ts"
+import { milliseconds } from "../Times.ts"
 import type { Governance } from "./GovernedTool.ts"
+import { timeout_ms_default } from "./ToolSpec.ts"
 
 /** What an operator declares about one tool; this overrides the server's claims. */
 export interface McpToolDeclaration extends Partial<Omit<Governance, "namespace">> {
@@ -33,10 +35,23 @@ interface Common {
   readonly accept?: ReadonlyArray<string>
   /** `ignore`: every tool counts as external unless it is declared. Absent = `claims`: see `claimedEffects`. */
   readonly hints?: "claims" | "ignore"
-  /** The timeout of one call. Absent = 60,000. */
+  /** The timeout of one call, which begins anew with each report of progress. Absent = 60,000. */
   readonly timeout_ms?: number
-  /** The timeout of start, handshake and listing together, at most 3,600,000. Absent = 20,000. */
+  /**
+   * The greatest time of one call, however often the server reports progress. Absent = ten times the call's `timeout_ms`, or
+   * 3,600,000 where that is more.
+   */
+  readonly total_ms?: number
+  /**
+   * The timeout of start, handshake and listing together, at every start and restart, at most 3,600,000. Absent = 60,000 for a
+   * program, which a launcher such as npx, uvx or docker may have to fetch first, and 20,000 for a URL.
+   */
   readonly connect_timeout_ms?: number
+  /**
+   * `false`: the start fails with `McpServerUnavailable` where this server is not connected within `connect_timeout_ms`. Absent =
+   * `true`: the start goes on without it, its tools are closed, and open when it is connected.
+   */
+  readonly optional?: boolean
   /** The greatest size of one message from the server, in bytes. A larger message ends the connection. Absent = 16,000,000. */
   readonly message_bytes_max?: number
   /**
@@ -165,6 +180,9 @@ const refusalOfUrl = (server: McpHttpServer, allow: McpAllow): string | undefine
 
 const connect_timeout_ms_max = 3_600_000
 
+export const connectTimeout = ({ connect_timeout_ms, transport }: McpServer): number =>
+  connect_timeout_ms ?? (transport === "stdio" ? 60_000 : 20_000)
+
 /** The error for a server that may not be started or reached, which says the fix; undefined if it may. */
 export const serverRefusalOf = (
   server: McpServer,
@@ -177,6 +195,7 @@ export const serverRefusalOf = (
   }
   for (const field of [
     "timeout_ms",
+    "total_ms",
     "connect_timeout_ms",
     "message_bytes_max",
     "calls_max"
@@ -201,6 +220,21 @@ export const serverRefusalOf = (
         "program",
         `nobody allowed this command: add ${JSON.stringify(line)} to allow.commands`
       )
+}
+
+/** The bounds of one call: without a word of the server's, and in all. */
+export interface CallTimes {
+  readonly timeout_ms: number
+  readonly total_ms: number
+}
+
+const total_ms_max = 3_600_000
+
+/** `declared` is the timeout that the operator declared for the tool. */
+export const callTimes = (server: McpServer, declared: Time | undefined): CallTimes => {
+  const timeout_ms = Number(milliseconds(declared ?? server.timeout_ms ?? timeout_ms_default))
+  const total_ms = server.total_ms ?? Math.min(10 * timeout_ms, total_ms_max)
+  return { timeout_ms, total_ms: Math.max(timeout_ms, total_ms) }
 }
 
 /**

@@ -12,8 +12,9 @@ const state = Effect.gen(function* () {
   return server!
 })
 
+/** The error of a start that requires the server. */
 const startError = (server: McpServer) =>
-  Effect.flip(Effect.scoped(Layer.build(S.importing(server))))
+  Effect.flip(Effect.scoped(Layer.build(S.importing({ ...server, optional: false }))))
 
 const notes = (file: string) => readFileSync(`${file}.log`, "utf8").split("\n").filter(Boolean)
 
@@ -64,7 +65,7 @@ describe("a server that breaks the rules", () => {
     () =>
       Effect.gen(function* () {
         const { file } = yield* S.described
-        const tools = { put: { timeout_ms: 60_000 } }
+        const tools = { put: { timeout_ms: 60_000 }, hang: { timeout_ms: 60_000 } }
         const server = S.misbehaving("plain", file, { calls_max: 1, timeout_ms: 200, tools })
         yield* Effect.gen(function* () {
           const hanging = yield* Effect.forkChild(S.callBody("odd.hang@1"))
@@ -251,7 +252,7 @@ describe("a server that breaks the rules", () => {
   )
 
   it.live(
-    "that never ends its list, never answers, or speaks another protocol fails the start with the reason",
+    "that never ends its list, never answers, or speaks another protocol fails the start that requires it, with the reason",
     () =>
       Effect.gen(function* () {
         const pages = yield* startError(S.misbehaving("pages"))

@@ -3,7 +3,7 @@
  * holds the description of `look` and takes what the server notes.
  */
 import { spawn } from "node:child_process"
-import { appendFileSync, readFileSync } from "node:fs"
+import { appendFileSync, existsSync, readFileSync } from "node:fs"
 import { createInterface } from "node:readline"
 
 interface Message {
@@ -14,9 +14,12 @@ interface Message {
 
 const [mode = "plain", file = ""] = process.argv.slice(2)
 const write = (value: unknown): void => void process.stdout.write(`${JSON.stringify(value)}\n`)
-const answer = (id: unknown, result: unknown): void => write({ jsonrpc: "2.0", id, result })
+const answer = (id: unknown, result: object): void =>
+  write({ jsonrpc: "2.0", id, result: mode === "newest" ? { ...newest, ...result } : result })
 const refuse = (id: unknown, code: number, message: string) =>
   write({ jsonrpc: "2.0", id, error: { code, message } })
+/** What each result has in the newest protocol. */
+const newest = { resultType: "complete", ttlMs: 0, cacheScope: "private" }
 const notify = (method: string, params: unknown = {}) => write({ jsonrpc: "2.0", method, params })
 const note = (line: string) => appendFileSync(`${file}.log`, `${line}\n`)
 const description = () => (file === "" ? "Looks." : readFileSync(file, "utf8"))
@@ -183,6 +186,8 @@ const calls: Readonly<Record<string, (id: unknown, params: Message["params"]) =>
     })
 }
 
+let isGreeted = false
+
 const call = ({ id, params }: Message): void => {
   const name = String(params?.["name"])
   const known = calls[name]
@@ -200,9 +205,22 @@ const list = ({ id, params }: Message): void => {
 }
 
 const receive = (message: Message): void => {
+  if (mode === "strict" && !isGreeted) {
+    // Some libraries end the program at any other first message.
+    if (message.method !== "initialize") process.exit(1)
+    isGreeted = true
+  }
   switch (message.method) {
+    case "server/discover":
+      return mode === "newest"
+        ? answer(message.id, {
+            supportedVersions: ["2026-07-28"],
+            capabilities: { tools: {} }
+          })
+        : refuse(message.id, -32_601, "no such method")
     case "initialize":
       if (mode === "silent") return undefined
+      if (mode === "newest") return refuse(message.id, -32_600, "no such handshake")
       return answer(message.id, {
         protocolVersion: mode === "wrong_version" ? "1999-12-31" : "2025-06-18",
         capabilities: { tools: { listChanged: true } },
@@ -225,8 +243,12 @@ if (mode === "exit") {
   process.stderr.write(`cannot start with ${process.env["KEY"] ?? "nothing"}\n`)
   process.exit(1)
 }
+if (mode === "absent" && !existsSync(`${file}.there`)) process.exit(1)
+// As npx, uvx and docker take when they fetch a program, or a busy machine.
+const slow_ms = Number(process.env["SLOW_MS"] ?? 0)
+if (slow_ms > 0) await new Promise((resolve) => setTimeout(resolve, slow_ms))
 if (mode === "deaf") process.on("SIGTERM", () => {})
-if (mode === "endless") for (;;) process.stdout.write("no protocol here\n")
+if (mode === "endless") setInterval(() => process.stdout.write("no protocol here\n".repeat(500)), 1)
 createInterface({ input: process.stdin }).on("line", (line) => receive(JSON.parse(line)))
 // Keeps a server running after its input ends, against the protocol.
 if (mode === "deaf") setInterval(() => {}, 1_000)
