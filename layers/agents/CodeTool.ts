@@ -25,7 +25,7 @@ import type { ToolError } from "../../src/error/ToolError.ts"
 import { declaredSpec } from "../../src/tool/DeclaredSpec.ts"
 import type { GovernedTool, MisdeclaredTool } from "../../src/tool/GovernedTool.ts"
 import { bindTool } from "../../src/tool/GovernedTool.ts"
-import { redacted, withoutSecrets } from "../../src/error/KnownSecrets.ts"
+import { redacted, secretForms, withoutSecrets } from "../../src/error/KnownSecrets.ts"
 import * as ProcessGroup from "./ProcessGroup.ts"
 
 export interface Options {
@@ -237,6 +237,7 @@ const handlerOf =
   (tool: string, script: string, env: Readonly<Record<string, string>>, timeout_ms: number) =>
   (args: unknown) => {
     const mark = randomUUID()
+    const hidden = secretForms(Object.values(env))
     return ProcessGroup.run({
       ...run_program,
       name: "node",
@@ -248,7 +249,7 @@ const handlerOf =
     }).pipe(
       Effect.mapError((): ToolError => unstarted),
       Effect.flatMap((ended) => {
-        const result = Effect.fromResult(resultOf(ended, mark, Object.values(env)))
+        const result = Effect.fromResult(resultOf(ended, mark, hidden))
         return Effect.tapError(result, ({ _tag }) =>
           _tag === "ToolUserError" ? Effect.void : logFailure(tool, ended)
         )

@@ -2,6 +2,7 @@
  * Lists the texts of a header with a credential that must not be shown.
  */
 import { Result, Schema } from "effect"
+import { secretForms } from "../error/KnownSecrets.ts"
 
 /** The shortest text that is listed, in UTF-16 units. Replacing shorter ones would garble other texts. */
 const units_min = 6
@@ -17,12 +18,10 @@ const basicSecrets = (value: string): ReadonlyArray<string> => {
 }
 
 /**
- * The header's value and the credential after its scheme, in each form in which an answer may quote them: as sent, as part of a
- * URL, and for the scheme Basic also decoded.
+ * The header's value and the credential after its scheme, for the scheme Basic also decoded, in each form in which an answer may
+ * quote them.
  */
 export const headerSecrets = (value: string): ReadonlyArray<string> => {
   const plain = [value, value.replace(/^\S+\s+/, ""), ...basicSecrets(value)]
-  // The text of a header is ASCII, but what Basic encodes may be any text.
-  const escaped = plain.map((text) => encodeURIComponent(text.toWellFormed()))
-  return [...new Set([...plain, ...escaped])].filter(({ length }) => length >= units_min)
+  return secretForms(plain.filter(({ length }) => length >= units_min))
 }

@@ -2,7 +2,7 @@
  * What an application tells a run's tools and functions but not its model: who the customer is, their language, their plan. It
  * comes with the message, is journaled without its secrets (`ContextSecrets`), and stays the same for the whole run.
  */
-import { Exit, Schema } from "effect"
+import { Exit, Redacted, Schema } from "effect"
 import { CheckedJsonRecord } from "../entry/JsonObject.ts"
 import { redact } from "../error/Redaction.ts"
 import { isSecretName } from "../error/SecretNames.ts"
@@ -37,6 +37,37 @@ export interface ContextReader {
 export interface SeparatedContext {
   readonly context: RunContext | undefined
   readonly secrets: RunContext | undefined
+}
+
+/** The texts and numbers in a value, at any depth of objects and lists. */
+const textsIn = (value: unknown, found: Set<string>): void => {
+  if (typeof value === "string" || typeof value === "number" || typeof value === "bigint") {
+    found.add(String(value))
+  } else if (typeof value === "object" && value !== null) {
+    for (const member of Object.values(value)) textsIn(member, found)
+  }
+}
+
+/** The texts of each `Redacted` in a decoded value. */
+const secretTextsIn = (value: unknown, found: Set<string>): void => {
+  if (Redacted.isRedacted(value)) textsIn(Redacted.value(value), found)
+  else if (typeof value === "object" && value !== null) {
+    for (const member of Object.values(value)) secretTextsIn(member, found)
+  }
+}
+
+/**
+ * Adds the texts that the secret members of a context hold: those of every `Redacted` that a reader decoded, and those that a
+ * member which is one as a whole was sent with.
+ */
+export const addSecretTexts = (secrets: RunContext, decoded: unknown, found: Set<string>): void => {
+  if (typeof decoded !== "object" || decoded === null) return
+  const members: Readonly<Record<string, unknown>> = { ...decoded }
+  for (const [name, sent] of Object.entries(secrets)) {
+    const member = members[name]
+    secretTextsIn(member, found)
+    if (Redacted.isRedacted(member)) textsIn(sent, found)
+  }
 }
 
 /** The context as its reader decodes it, with the secrets that the reader declares. Without a reader: as given, without secrets. */

@@ -5,6 +5,7 @@ import { Redacted, Result, Schema } from "effect"
 import { isMetadataAddress, parseAddressRange } from "../call/Address.ts"
 import type { DialAllowance } from "../call/Dialling.ts"
 import { literalAddress, mayDial } from "../call/Dialling.ts"
+import { secretForms } from "../error/KnownSecrets.ts"
 import type { Time, Timed } from "../Times.ts"
 import { milliseconds } from "../Times.ts"
 import type { Governance } from "./GovernedTool.ts"
@@ -238,7 +239,7 @@ export const callTimes = (server: McpServer, declared: Time | undefined): CallTi
 }
 
 /**
- * The `Redacted` values of a declaration, which must not appear in any output. Values under 6 characters are left out, because
+ * The `Redacted` values of a declaration, in each form in which an output may quote them. Values under 6 characters are left out, because
  * replacing them would garble texts.
  */
 export const secretsOf = (server: McpServer): ReadonlyArray<string> => {
@@ -249,9 +250,10 @@ export const secretsOf = (server: McpServer): ReadonlyArray<string> => {
           ...Object.values(server.headers ?? {}),
           ...(server.token === undefined ? [] : [server.token])
         ]
-  return given
-    .filter((value) => Redacted.isRedacted(value))
-    .map((value) => Redacted.value(value))
-    .filter((value) => value.length >= 6)
-    .sort((a, b) => b.length - a.length)
+  return secretForms(
+    given
+      .filter((value) => Redacted.isRedacted(value))
+      .map((value) => Redacted.value(value))
+      .filter((value) => value.length >= 6)
+  )
 }

@@ -5,9 +5,15 @@
 import { Cause, Effect, Exit, Result } from "effect"
 import { truncateUnits } from "../../../src/CutText.ts"
 import { InvalidInput } from "../../../src/entry/InvalidInput.ts"
-import type { ContextReader, RunContext, SeparatedContext } from "../../../src/run/RunContext.ts"
-import { contextFor, no_context, separateSecrets } from "../../../src/run/RunContext.ts"
+import type { ContextReader, RunContext } from "../../../src/run/RunContext.ts"
+import {
+  addSecretTexts,
+  contextFor,
+  no_context,
+  separateSecrets
+} from "../../../src/run/RunContext.ts"
 import { refusalPath, refusalText } from "../../../src/tool/ValueRefused.ts"
+import type { KeptSecrets } from "../tool/RunSecrets.ts"
 import type { AgentDirectory, ResolvedAgent } from "../../../services/AgentDirectory.ts"
 
 /** Whoever reads the contexts of an agent's runs, and the members that any of them makes secret. */
@@ -57,17 +63,30 @@ const refused = (who: string, error: unknown, secrets: ReadonlySet<string>): Inv
 const read = (
   { all, secrets }: Readers,
   given: RunContext | undefined
-): Result.Result<SeparatedContext, InvalidInput> => {
+): Result.Result<ReadContext, InvalidInput> => {
   const separated = separateSecrets(given ?? no_context, secrets)
+  const { context, secrets: members } = separated
+  const texts = new Set<string>()
   for (const { reader, who } of all) {
     const decoded = contextFor(reader, separated)
     if (Exit.isFailure(decoded))
       return Result.fail(refused(who, Cause.squash(decoded.cause), secrets))
+    if (members !== undefined) addSecretTexts(members, decoded.value, texts)
   }
-  return Result.succeed(given === undefined ? nothing : separated)
+  if (given === undefined) return Result.succeed(nothing)
+  return Result.succeed({
+    context,
+    secrets: members === undefined ? undefined : { members, texts: [...texts] }
+  })
 }
 
-const nothing: SeparatedContext = { context: undefined, secrets: undefined }
+/** A context that was read: what is journaled, and what is kept for its run. */
+interface ReadContext {
+  readonly context: RunContext | undefined
+  readonly secrets: KeptSecrets | undefined
+}
+
+const nothing: ReadContext = { context: undefined, secrets: undefined }
 
 /**
  * Checks the context of a message to an agent. Fails where the agent, or a tool that may take part, cannot read it. Who reads
@@ -78,7 +97,7 @@ export const contextReaders = (directory: AgentDirectory["Service"]) => {
   return (
     agent: ResolvedAgent,
     context: RunContext | undefined
-  ): Effect.Effect<SeparatedContext, InvalidInput> => {
+  ): Effect.Effect<ReadContext, InvalidInput> => {
     let readers = known.get(agent)
     if (readers === undefined) known.set(agent, (readers = readersOf(directory, agent)))
     return context === undefined && readers.all.length === 0

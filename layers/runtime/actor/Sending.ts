@@ -16,14 +16,13 @@ import type { ReadPart } from "../../../src/entry/MessageParts.ts"
 import type { Principal } from "../../../src/Principal.ts"
 import { isLimitedToOwn } from "../../../src/Rights.ts"
 import { rolesOf } from "../../../src/Principal.ts"
-import type { RunContext } from "../../../src/run/RunContext.ts"
 import { isBeyondBytes } from "../../../src/Utf8.ts"
 import type { Message } from "../../../services/AgentRuntime.ts"
 import { ShuttingDown } from "../../../services/AgentRuntime.ts"
 import { StoreError } from "../../../services/StoreError.ts"
 import type { Accepted, NewTask } from "../../../services/TaskStore.ts"
 import { digestOf } from "../tool/CallDigests.ts"
-import type { RunSecrets } from "../tool/RunSecrets.ts"
+import type { KeptSecrets, RunSecrets } from "../tool/RunSecrets.ts"
 import { storeParts } from "../tool/StoredParts.ts"
 import { runAcceptedOf } from "./Acceptance.ts"
 import type { BeginTask } from "./ActorFibers.ts"
@@ -83,7 +82,7 @@ const isAgentConflict = (error: {
  */
 const makeAcceptWithSecrets =
   <E extends { readonly _tag: string }>(known: RunSecrets, accept: Accept<E>) =>
-  (task: Omit<NewTask, "claim">, secrets: RunContext, by: Principal) =>
+  (task: Omit<NewTask, "claim">, secrets: KeptSecrets, by: Principal) =>
     Effect.suspend(() => {
       known.keep(task.id, secrets)
       return Effect.onExit(accept(task, by), (exit) =>
@@ -216,7 +215,7 @@ export const make = Effect.fnUntraced(function* (
         ...(message as MessageExtras),
         agent: undefined,
         context,
-        context_secrets: secrets === undefined ? undefined : Object.keys(secrets).sort()
+        context_secrets: secrets === undefined ? undefined : Object.keys(secrets.members).sort()
       }),
       ...(parts && (yield* storedParts(host, { id, conversation }, parts, by))),
       channel_origin: message.channel_origin ?? "api",

@@ -5,6 +5,7 @@
 import { Effect } from "effect"
 import type { Exit } from "effect"
 import type { Exception } from "../../../src/error/Exception.ts"
+import { secretForms } from "../../../src/error/KnownSecrets.ts"
 import type { CallId, RunId } from "../../../src/Ids.ts"
 import type { Authorized } from "../../../src/permission/Authorization.ts"
 import type { RunContext } from "../../../src/run/RunContext.ts"
@@ -16,6 +17,7 @@ import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"
 import type { AgentMemory } from "../../../services/AgentMemory.ts"
 import type { ActorContext, BegunSideEffect, CallHost } from "../tool/CallHost.ts"
 import { attachFile } from "../tool/AttachedFiles.ts"
+import { strippedShown } from "../tool/StrippedBody.ts"
 import type { LoopHost } from "./LoopHost.ts"
 
 type Dispatches = Extract<RunInput, { _tag: "Dispatches" }>
@@ -28,6 +30,7 @@ export class LoopCall implements CallHost {
   #stateOfCall: RunState
   readonly agent: ResolvedAgent
   #authorized: Authorized | undefined
+  #hidden: ReadonlyArray<string> | undefined
 
   constructor(loop: LoopHost, call: CallState, agent: ResolvedAgent) {
     this.#loop = loop
@@ -50,7 +53,14 @@ export class LoopCall implements CallHost {
   }
 
   get secrets(): RunContext | undefined {
-    return this.#loop.secrets?.of(this.#loop.writer.run)
+    return this.#loop.secrets?.of(this.run)?.members
+  }
+
+  get hidden(): ReadonlyArray<string> | undefined {
+    // Kept: what a body says after its run has ended, and its secrets with it, has none of them either.
+    if (this.#hidden !== undefined) return this.#hidden
+    const kept = this.#loop.secrets?.of(this.run)
+    return kept === undefined ? undefined : (this.#hidden = secretForms(kept.texts))
   }
 
   get state(): RunState {
@@ -77,7 +87,9 @@ export class LoopCall implements CallHost {
 
   show(value: unknown): void {
     const { frame, step } = this.call()
-    this.#loop.showOutput(frame, step, { kind: "output", call: this.#id, value })
+    const { hidden } = this
+    const shown = hidden === undefined ? value : strippedShown(value, hidden)
+    this.#loop.showOutput(frame, step, { kind: "output", call: this.#id, value: shown })
   }
 
   get stopped(): Effect.Effect<void> {

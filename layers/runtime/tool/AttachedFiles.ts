@@ -5,6 +5,7 @@
 import { Effect } from "effect"
 import type { FilePart, FileInput } from "../../../src/conversation/Part.ts"
 import { parts_max } from "../../../src/conversation/Part.ts"
+import { redacted } from "../../../src/error/KnownSecrets.ts"
 import type { ToolError } from "../../../src/error/ToolError.ts"
 import { ToolTerminalError, ToolTransientError } from "../../../src/error/ToolError.ts"
 import type { Outcome } from "../../../src/run/RunEvent.ts"
@@ -37,6 +38,12 @@ const add = (host: CallHost, file: FilePart): Effect.Effect<FilePart, ToolError>
   return Effect.succeed(file)
 }
 
+/** The file, whose name has no secret of the run. Its bytes are the tool's to answer for. */
+const withoutHidden = (file: FileInput, { hidden }: CallHost): FileInput =>
+  hidden === undefined || typeof file.name !== "string"
+    ? file
+    : { ...file, name: redacted(file.name, hidden) }
+
 /** Stores the file and attaches it. Fails as the tool does that cannot go on without it. */
 export const attachFile = (
   store: PartStore,
@@ -49,7 +56,7 @@ export const attachFile = (
     if (refusal !== undefined) return Effect.fail(refusal)
     const { conversation, tenant } = accepted
     const holder = { run, conversation, as: "result" } as const
-    return storeFileInput(store, { tenant, holder }, file, "file").pipe(
+    return storeFileInput(store, { tenant, holder }, withoutHidden(file, host), "file").pipe(
       Effect.mapError((error): ToolError =>
         error._tag === "StoreError"
           ? new ToolTransientError({ kind: "network", message: error.message })

@@ -22,6 +22,7 @@ import { toolsStopped } from "./GateRefusal.ts"
 import { failedOutcome, outcomeOfCause, timeoutError } from "./FailedOutcome.ts"
 import { reconciliation_unknown, reconciliationOf } from "./Reconciliation.ts"
 import type { RetryServices } from "./RetryDecision.ts"
+import { strippedBody } from "./StrippedBody.ts"
 
 export interface BodyServices extends RetryServices, BodyContextOptions {
   readonly digest: Digest.Digest["Service"]
@@ -116,6 +117,12 @@ export const withToolSpan = <A, E>(
     }
   })
 
+/** The body of a call whose run has secrets says none of them. */
+export const withoutHidden = <A, E, R>(
+  body: Effect.Effect<A, E, R>,
+  { hidden }: CallHost
+): Effect.Effect<A, E, R> => (hidden === undefined ? body : strippedBody(body, hidden))
+
 const makeExitWithin =
   (deadlines: Deadlines): BodyRunner["exitWithin"] =>
   (effect, timeout_ms, fork) =>
@@ -164,7 +171,7 @@ export const make = (services: BodyServices): BodyRunner => {
         new HandlerContext(host, body, key, over_at)
       )
     )
-    return exitWithin(answered, tool.spec.timeout_ms, body.fork)
+    return exitWithin(withoutHidden(answered, host), tool.spec.timeout_ms, body.fork)
   }
   return {
     clock: services.clock,
@@ -177,7 +184,8 @@ export const make = (services: BodyServices): BodyRunner => {
       const effect = Effect.suspend(() =>
         handlerEffect(tool.handler, args, new HandlerContext(host, body, key, over_at))
       )
-      return { effect: body.traced ? withToolSpan(effect, host, tool, key) : effect, body }
+      const traced = body.traced ? withToolSpan(effect, host, tool, key) : effect
+      return { effect: withoutHidden(traced, host), body }
     },
     keyOf: (host, call, tool) => {
       const identity = callIdentityOf(tool, host.call())

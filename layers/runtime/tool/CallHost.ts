@@ -27,6 +27,11 @@ export interface CallHost {
   readonly agent: ResolvedAgent
   /** The secrets in the run's context, which no journal has. Absent = there are none, or this process was not told them. */
   readonly secrets?: RunContext | undefined
+  /**
+   * The same secrets in every form in which a text may quote them (`KnownSecrets`): nothing that a body says may have them. Absent =
+   * there are none.
+   */
+  readonly hidden?: ReadonlyArray<string> | undefined
   /** The services of the actor, over which bodies run. */
   readonly context: ActorContext
   /** The call in the current state of its run. */

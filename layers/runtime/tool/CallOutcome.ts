@@ -14,21 +14,33 @@ import type { AgentTool, CallHost, StartedWork } from "./CallHost.ts"
 import { attachedTo } from "./AttachedFiles.ts"
 import { withSpending } from "./CallSpending.ts"
 import { callCatching } from "./Catching.ts"
+import { strippedCause, strippedJson } from "./StrippedBody.ts"
 import { exceptionBehind, failedOutcome, outcomeOfCause, withException } from "./FailedOutcome.ts"
 
 const refusedResult = (reason: string, message: string): Outcome =>
   failedOutcome(new ToolTerminalError({ kind: "internal", reason, message }))
 
-/** The result as JSON text, encoded once; a failure where the output schema or a bound refuses it. */
-const valueOf = ({ encode, spec }: AgentTool, result: unknown): Outcome => {
+/**
+ * The result as JSON text, encoded once and without the secrets of its run; a failure where the output schema or a bound refuses
+ * it.
+ */
+const valueOf = (
+  { encode, spec }: AgentTool,
+  result: unknown,
+  hidden?: ReadonlyArray<string>
+): Outcome => {
   const encoded = encode(result)
   if (Exit.isFailure(encoded)) {
     const message = `${spec.name} returned a value that its schema refuses.`
-    return withException(refusedResult("OUTPUT_SCHEMA", message), encoded.cause)
+    return withException(
+      refusedResult("OUTPUT_SCHEMA", message),
+      hidden === undefined ? encoded.cause : strippedCause(encoded.cause, hidden)
+    )
   }
-  const json = JSON.stringify(encoded.value) ?? "null"
+  const value = hidden === undefined ? encoded.value : strippedJson(encoded.value, hidden)
+  const json = JSON.stringify(value) ?? "null"
   // Later readers walk a result by recursion. A text of at most `depth_max` characters cannot nest deeper than that.
-  if (json.length > depth_max && !isWithinBounds(encoded.value)) {
+  if (json.length > depth_max && !isWithinBounds(value)) {
     return refusedResult(
       "RESULT_TOO_DEEP",
       `${spec.name} returned a value that nests deeper than ${depth_max}, or holds too many values.`
@@ -123,13 +135,33 @@ const outcomeOfExit = (tool: AgentTool, exit: Exit.Exit<unknown, unknown>): Outc
 
 const outcomeOfDefect = (defect: unknown): Outcome => outcomeOfCause(Cause.die(defect))
 
+/** As `outcomeOfExit`, for a run with secrets. The causes of a body were stripped where it ran. */
+const hidingOutcomeOfExit = (
+  tool: AgentTool,
+  exit: Exit.Exit<unknown, unknown>,
+  hidden: ReadonlyArray<string>
+): Outcome =>
+  callCatching(
+    (success: Exit.Exit<unknown, unknown>, secrets: ReadonlyArray<string>) =>
+      Exit.isSuccess(success)
+        ? valueOf(tool, success.value, secrets)
+        : outcomeOfCause(success.cause),
+    exit,
+    hidden,
+    (defect) => outcomeOfCause(strippedCause(Cause.die(defect), hidden))
+  )
+
 /** The outcome of a body's exit. Never throws: a result whose encoding throws is a defect of its own call. */
 export const bodyOutcome = (
-  host: Pick<CallHost, "reportFault">,
+  host: Pick<CallHost, "hidden" | "reportFault">,
   tool: AgentTool,
   exit: Exit.Exit<unknown, unknown>
 ): Outcome => {
-  const outcome = callCatching(outcomeOfExit, tool, exit, outcomeOfDefect)
+  const { hidden } = host
+  const outcome =
+    hidden === undefined
+      ? callCatching(outcomeOfExit, tool, exit, outcomeOfDefect)
+      : hidingOutcomeOfExit(tool, exit, hidden)
   return outcome._tag === "Failed" ? reportOutcomeFault(host, tool, outcome) : outcome
 }
 

@@ -10,7 +10,7 @@ import type { Outcome } from "../../../src/run/RunEvent.ts"
 import type { BodyContext, BodyContexts } from "./BodyContext.ts"
 import { HandlerContext } from "./BodyContext.ts"
 import type { BodyCall, BodyRunner } from "./BodyRunner.ts"
-import { withRedecodedArgs, withToolSpan } from "./BodyRunner.ts"
+import { withoutHidden, withRedecodedArgs, withToolSpan } from "./BodyRunner.ts"
 import type { AgentTool, CallHost, Fork, StartBody, StartedWork, TimedWork } from "./CallHost.ts"
 import { bodyFinished, bodyOutcome } from "./CallOutcome.ts"
 import { failedOutcome, timeoutError } from "./FailedOutcome.ts"
@@ -84,7 +84,7 @@ const startRead = (
   const effect = body.traced
     ? withToolSpan(handledLater(tool, args, context), host, tool, undefined)
     : handlerEffect(tool.handler, args, context)
-  return new ReadWork(effect, body, host, clock, call, tool)
+  return new ReadWork(withoutHidden(effect, host), body, host, clock, call, tool)
 }
 
 /** A read that its tool's policy may try again. The timeout is that of each attempt; all attempts together have none. */

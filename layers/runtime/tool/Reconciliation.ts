@@ -9,6 +9,7 @@ import type { Reconciled } from "../../../src/tool/GovernedTool.ts"
 import { callCatching } from "./Catching.ts"
 import { bodyOutcome } from "./CallOutcome.ts"
 import type { CallHost, AgentTool } from "./CallHost.ts"
+import { strippedToolError } from "./StrippedBody.ts"
 import { withPossibleSideEffect, failedOutcome } from "./FailedOutcome.ts"
 import { exceptionOf } from "./FaultReport.ts"
 
@@ -24,7 +25,7 @@ export const reconciliation_unknown: Reconciliation = { _tag: "Unknown" }
 
 /** What an author's function gives is checked by its tag: from JavaScript it may be anything, and may throw when it is read. */
 const reconciliationBy = (
-  host: Pick<CallHost, "reportFault">,
+  host: Pick<CallHost, "hidden" | "reportFault">,
   tool: AgentTool,
   answer: Reconciled | undefined
 ): Reconciliation => {
@@ -38,7 +39,16 @@ const reconciliationBy = (
       return { _tag: "NotHappened" }
     case "Failed":
       return isToolError(answer.error)
-        ? { _tag: "Settled", outcome: withPossibleSideEffect(failedOutcome(answer.error)) }
+        ? {
+            _tag: "Settled",
+            outcome: withPossibleSideEffect(
+              failedOutcome(
+                host.hidden === undefined
+                  ? answer.error
+                  : strippedToolError(answer.error, host.hidden)
+              )
+            )
+          }
         : reconciliation_unknown
     default:
       return reconciliation_unknown
@@ -47,7 +57,7 @@ const reconciliationBy = (
 
 /** `exit` is that of the tool's `reconcile`; undefined = it ran out of time. */
 export const reconciliationOf = (
-  host: Pick<CallHost, "reportFault">,
+  host: Pick<CallHost, "hidden" | "reportFault">,
   tool: AgentTool,
   exit: Exit.Exit<unknown, unknown> | undefined
 ): Reconciliation => {

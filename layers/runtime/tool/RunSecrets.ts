@@ -8,10 +8,16 @@ import type { RunContext } from "../../../src/run/RunContext.ts"
 /** How many runs may have secrets; one more takes the place of the oldest. */
 const runs_max = 10_000
 
-export class RunSecrets {
-  readonly #known = new Map<RunId, RunContext>()
+/** The secrets of one run: the members of its context, and every text in them, as it was sent and as tools are told it. */
+export interface KeptSecrets {
+  readonly members: RunContext
+  readonly texts: ReadonlyArray<string>
+}
 
-  keep(run: RunId, secrets: RunContext): void {
+export class RunSecrets {
+  readonly #known = new Map<RunId, KeptSecrets>()
+
+  keep(run: RunId, secrets: KeptSecrets): void {
     this.#known.delete(run)
     this.#known.set(run, secrets)
     if (this.#known.size <= runs_max) return
@@ -21,7 +27,7 @@ export class RunSecrets {
     }
   }
 
-  of(run: RunId): RunContext | undefined {
+  of(run: RunId): KeptSecrets | undefined {
     return this.#known.size === 0 ? undefined : this.#known.get(run)
   }
 
