@@ -12,6 +12,7 @@ import type {
 } from "@modelcontextprotocol/client"
 import type { DialAllowance } from "../../src/call/Dialling.ts"
 import type { McpHttpServer } from "../../src/tool/McpServer.ts"
+import { legible } from "./MessageText.ts"
 import { originFetch } from "./OriginFetch.ts"
 import type { Sdk } from "./Sdk.ts"
 
@@ -89,7 +90,7 @@ export const httpTransport = (
         set: (to: Transport["onmessage"]) => {
           receive = (message, extra) => {
             if (!("method" in message) && message.id !== undefined) this.#requests.leave(message.id)
-            to?.(message, extra)
+            to?.(legible(sdk, message), extra)
           }
         }
       })

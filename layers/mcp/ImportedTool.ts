@@ -20,7 +20,7 @@ import {
 } from "../../src/tool/McpTool.ts"
 import { redacted, withoutSecrets } from "../../src/error/KnownSecrets.ts"
 import type { McpCallResult } from "../../src/tool/McpResult.ts"
-import { contentText, mediaOf, resultValue } from "../../src/tool/McpResult.ts"
+import { describedPart, errorText, mediaOf, resultValue } from "../../src/tool/McpResult.ts"
 import { callTimes, secretsOf } from "../../src/tool/McpServer.ts"
 import type { CallTimes } from "../../src/tool/McpServer.ts"
 import type { MisdeclaredTool } from "../../src/tool/MisdeclaredTool.ts"
@@ -71,7 +71,8 @@ const codecs = (definition: McpDefinition | undefined, secrets: ReadonlyArray<st
   const inputSchema: McpDefinition["inputSchema"] = definition?.inputSchema ?? { type: "object" }
   const given = checking(inputSchema)
   const outputSchema = definition?.outputSchema
-  const gives = outputSchema === undefined ? isJson : checking(outputSchema)
+  const fits = outputSchema === undefined ? isJson : checking(outputSchema)
+  const gives: Validate = (value) => Exit.map(fits(describedPart(value)), () => value)
   return {
     input: {
       json_schema: shownWithout(inputSchema, secrets),
@@ -186,7 +187,7 @@ const handlerOf = (offers: Offers, tool: string, times: CallTimes): GovernedTool
       return yield* new ToolUserError({
         kind: "external",
         reason: "MCP_TOOL_ERROR",
-        message: redacted(contentText(result), secrets).trim() || "it failed without a reason"
+        message: redacted(errorText(result), secrets) || "it failed without a reason"
       })
     }
     return withoutSecrets(resultValue(result, yield* attachMedia(result, context)), secrets)

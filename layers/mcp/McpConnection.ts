@@ -74,7 +74,7 @@ const unchecked: jsonSchemaValidator = {
 const transportOf = (sdk: Sdk, server: McpServer, allowance: DialAllowance): Transport => {
   const most = server.message_bytes_max ?? message_bytes_default
   return server.transport === "stdio"
-    ? new StdioTransport(server, most)
+    ? new StdioTransport(sdk, server, most)
     : httpTransport(sdk, server, most, allowance)
 }
 
@@ -294,7 +294,8 @@ const makeCall = (
       if (session.isLost()) return serverDown(server.namespace)
     }
     // One broken request does not mean that the others in flight are lost, as they are when the session ends.
-    if (failure.kind === "network" || failure.reason === "MCP_MALFORMED") checkLiveness()
+    if (failure.reason === "MCP_CONNECTION_LOST" || failure.reason === "MCP_MALFORMED")
+      checkLiveness()
     return failure
   })
   return (definition, args, { over, progress, timeout_ms }) => {

@@ -1,6 +1,6 @@
 /**
- * Maps the client's errors to tool errors. The kinds `timeout` and `network` mean that the call may have reached the
- * server, so that the outcome of a write is unknown.
+ * Maps the client's errors to tool errors. The kinds `timeout` and `network` mean that the server may have done what the call
+ * asks, so that the outcome of a write is unknown.
  */
 import type { ToolError } from "../../src/error/ToolError.ts"
 import {
@@ -10,6 +10,7 @@ import {
   ToolUserError
 } from "../../src/error/ToolError.ts"
 import { redacted } from "../../src/error/KnownSecrets.ts"
+import { answer_refused } from "./MessageText.ts"
 import { stream_lost } from "./HttpTransport.ts"
 import type { Sdk } from "./Sdk.ts"
 
@@ -73,22 +74,49 @@ const ofStatus = (server: string, status: number): ToolError => {
       message: `the MCP server "${server}" takes no more calls for now.`
     })
   }
-  return status >= 500 ? connectionLost(server) : malformed(server)
+  if (status < 400 || status >= 500 || status === 408) return connectionLost(server)
+  return new ToolTerminalError({
+    kind: "external",
+    reason: "MCP_HTTP_REFUSED",
+    message: `the MCP server "${server}" refused the request with the HTTP status ${status}.`
+  })
 }
 
 const INVALID_PARAMS = -32_602
 const METHOD_NOT_FOUND = -32_601
+
+/** The codes of requests that were refused before anything was done: those of JSON-RPC, and of the protocol's newest revisions. */
+const refusals: ReadonlySet<number> = new Set([
+  -32_700,
+  -32_600,
+  METHOD_NOT_FOUND,
+  INVALID_PARAMS,
+  -32_020,
+  -32_021,
+  -32_022,
+  -32_042
+])
 
 const ofProtocol = (server: string, code: number, message: string): ToolError => {
   if (code === stream_lost) return connectionLost(server)
   if (code === INVALID_PARAMS) {
     return new ToolUserError({ kind: "invalid_args", reason: "MCP_INVALID_PARAMS", message })
   }
-  return new ToolTerminalError({
-    kind: "external",
-    reason: code === METHOD_NOT_FOUND ? "MCP_METHOD_NOT_FOUND" : "MCP_PROTOCOL_ERROR",
-    message: `the MCP server "${server}" refused the call (${code}): ${message}`
-  })
+  if (code === answer_refused) {
+    return new ToolTerminalError({ kind: "internal", reason: "MCP_PROTOCOL_ERROR", message })
+  }
+  // A server fails with any other code at any time, after it has done what was asked too.
+  return refusals.has(code)
+    ? new ToolTerminalError({
+        kind: "external",
+        reason: code === METHOD_NOT_FOUND ? "MCP_METHOD_NOT_FOUND" : "MCP_PROTOCOL_ERROR",
+        message: `the MCP server "${server}" refused the call (${code}): ${message}`
+      })
+    : new ToolTransientError({
+        kind: "network",
+        reason: "MCP_PROTOCOL_ERROR",
+        message: `the MCP server "${server}" failed in the call (${code}): ${message}`
+      })
 }
 
 /** Error codes that mean that the socket was never connected. */

@@ -3,11 +3,14 @@
  * by an error for the call that waits for it. It reads events as lines and passes them on as they came, because the
  * official client parses them again and must see the same. Private to this room.
  */
+import type { JSONRPCMessage } from "@modelcontextprotocol/client"
+import { unknownBlock } from "../../src/tool/McpResult.ts"
+import type { Sdk } from "./Sdk.ts"
 import { bounds_result, jsonTextRefusal, topLevelScalars } from "../../src/entry/BoundedJson.ts"
 import { eventData, EventStreamParser, isDataLine } from "../../src/entry/EventStreamParser.ts"
 
-/** JSON-RPC's code for an internal error; its message becomes part of the tool's failure. */
-const internal_error = -32_603
+/** The code of the error that replaces an answer beyond the bounds; its message becomes part of the tool's failure. */
+export const answer_refused = -32_098
 
 /**
  * The text, or an error in place of an answer beyond the bounds; undefined for a refused message that is no answer or
@@ -19,8 +22,19 @@ export const judgedText = (text: string): string | undefined => {
   const members = topLevelScalars(text)
   const id = members.has("method") ? undefined : members.get("id")
   if (id === undefined) return undefined
-  const error = { code: internal_error, message: `its answer is refused: ${refused.message}` }
+  const error = { code: answer_refused, message: `its answer is refused: ${refused.message}` }
   return JSON.stringify({ jsonrpc: "2.0", id, error })
+}
+
+/** The message with each content block that the client does not know replaced by its description: it would refuse the rest too. */
+export const legible = (sdk: Sdk, message: JSONRPCMessage): JSONRPCMessage => {
+  if (!("result" in message) || !Array.isArray(message.result["content"])) return message
+  const blocks: ReadonlyArray<unknown> = message.result["content"]
+  if (blocks.every((block) => sdk.isSpecType.ContentBlock(block))) return message
+  const content = blocks.map((block) =>
+    sdk.isSpecType.ContentBlock(block) ? block : { type: "text", text: unknownBlock(block) }
+  )
+  return { ...message, result: { ...message.result, content } }
 }
 
 const encoder = new TextEncoder()

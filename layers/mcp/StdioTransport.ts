@@ -10,7 +10,8 @@ import { Redacted } from "effect"
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client"
 import type { McpStdioServer } from "../../src/tool/McpServer.ts"
 import * as OrphanWatch from "../dialling/OrphanWatch.ts"
-import { judgedText } from "./MessageText.ts"
+import { judgedText, legible } from "./MessageText.ts"
+import type { Sdk } from "./Sdk.ts"
 
 type Child = ChildProcessByStdio<Writable, Readable, Readable>
 
@@ -83,6 +84,7 @@ export class StdioTransport implements Transport {
   onerror: ((error: Error) => void) | undefined
   onmessage: ((message: JSONRPCMessage) => void) | undefined
 
+  readonly #sdk: Sdk
   readonly #server: McpStdioServer
   readonly #message_bytes_max: number
   #child: Child | undefined
@@ -97,7 +99,8 @@ export class StdioTransport implements Transport {
   #complaint = ""
   #isClosed = false
 
-  constructor(server: McpStdioServer, message_bytes_max: number) {
+  constructor(sdk: Sdk, server: McpStdioServer, message_bytes_max: number) {
+    this.#sdk = sdk
     this.#server = server
     this.#message_bytes_max = message_bytes_max
   }
@@ -251,7 +254,7 @@ export class StdioTransport implements Transport {
       return
     }
     if ("method" in message && this.#isFlood()) return
-    this.onmessage?.(message as JSONRPCMessage)
+    this.onmessage?.(legible(this.#sdk, message as JSONRPCMessage))
   }
 
   #isFlood(): boolean {

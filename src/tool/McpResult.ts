@@ -1,10 +1,12 @@
 /**
- * Converts an MCP server's result into a value: its structured content if there is any, else its content as one text, in which
- * everything that is not text is replaced by a description.
+ * Converts an MCP server's result into a value: its content as one text, in which everything that is not text is replaced by a
+ * description, or its structured content, or both where the content says more than the structured content does.
  */
+import { Result } from "effect"
+import type { Json } from "../Canonical.ts"
+import { canonical } from "../Canonical.ts"
 import { truncateUnits } from "../CutText.ts"
 import type { FileInput } from "../conversation/Part.ts"
-import type { Json } from "../Canonical.ts"
 
 /** The answer to `tools/call`. Only that it is an object has been checked. */
 export interface McpCallResult {
@@ -62,9 +64,15 @@ const blockText = (block: unknown, attached: ReadonlySet<unknown>): string => {
     case "resource_link":
       return `[link to resource ${text(block["uri"], "without a URI")}: ${text(block["name"], "without a name")}]`
     default:
-      return `[content of the type ${truncateUnits(text(block["type"], "unknown"), 64)}, not shown]`
+      return unknownBlock(block)
   }
 }
+
+/** The description of a block of a type that nobody knows, or that is not as its type says. */
+export const unknownBlock = (block: unknown): string =>
+  isBlock(block)
+    ? `[content of the type ${truncateUnits(text(block["type"], "unknown"), 64)}, not shown]`
+    : "[content that cannot be read]"
 
 const nothing: ReadonlySet<unknown> = new Set()
 
@@ -77,8 +85,76 @@ export const contentText = (
     ? result.content.map((block) => blockText(block, attached)).join("\n")
     : ""
 
-/** The value of a result that the server marks as a success. */
-export const resultValue = (result: McpCallResult, attached?: ReadonlySet<unknown>): Json =>
-  result.structuredContent === undefined
-    ? contentText(result, attached)
-    : (result.structuredContent as Json)
+/** How deep the values are that content may repeat: all of it, its members, and the items of these. */
+const repeated_levels = 2
+
+/** Says of a text whether it repeats a value of the structured content, as it is or as JSON, as the protocol advises servers. */
+const repetition = (structured: Json): ((text: string) => boolean) => {
+  const known = new Set<string>()
+  const add = (value: Json, levels: number): void => {
+    if (typeof value === "string") known.add(value.trim())
+    known.add(canonical(value))
+    if (levels === 0 || typeof value !== "object" || value === null) return
+    for (const member of Object.values(value)) add(member as Json, levels - 1)
+  }
+  add(structured, repeated_levels)
+  return (text) => {
+    if (known.has(text.trim())) return true
+    const read = Result.try(() => canonical(JSON.parse(text) as Json))
+    return Result.isSuccess(read) && known.has(read.success)
+  }
+}
+
+/** The content without the texts that repeat the structured content. */
+const contentBeside = (
+  { content, structuredContent }: McpCallResult,
+  attached: ReadonlySet<unknown>
+): string => {
+  if (!Array.isArray(content)) return ""
+  const isRepeated = repetition(structuredContent as Json)
+  const more = content.filter(
+    (block) =>
+      !(isBlock(block) && block["type"] === "text" && isRepeated(blockText(block, attached)))
+  )
+  const said = contentText({ content: more }, attached)
+  return said.trim() === "" ? "" : said
+}
+
+interface Both {
+  readonly structuredContent: Json
+  readonly content: string
+}
+
+const isBoth = (value: unknown): value is Both =>
+  isBlock(value) &&
+  Object.keys(value).length === 2 &&
+  "structuredContent" in value &&
+  typeof value["content"] === "string"
+
+/**
+ * The value of a result that the server marks as a success. Structured content and more than it says are two members, with the
+ * protocol's names.
+ */
+export const resultValue = (
+  result: McpCallResult,
+  attached: ReadonlySet<unknown> = nothing
+): Json => {
+  if (result.structuredContent === undefined) return contentText(result, attached)
+  const structuredContent = result.structuredContent as Json
+  const content = contentBeside(result, attached)
+  return content === "" && !isBoth(structuredContent)
+    ? structuredContent
+    : { structuredContent, content }
+}
+
+/** The part of such a value that the tool's outputSchema describes. */
+export const describedPart = (value: unknown): unknown =>
+  isBoth(value) ? value.structuredContent : value
+
+/** The reason of a result that the server marks as an error; empty if it says none. */
+export const errorText = (result: McpCallResult): string => {
+  if (result.structuredContent === undefined) return contentText(result).trim()
+  const content = contentBeside(result, nothing).trim()
+  const structured = JSON.stringify(result.structuredContent)
+  return content === "" ? structured : `${content}\n${structured}`
+}

@@ -171,6 +171,61 @@ describe("a tool of an MCP server behind the gate", () => {
       })
   )
 
+  it.live("that writes is unknown after an error that does not say that nothing was done", () =>
+    Effect.gen(function* () {
+      const { file } = yield* S.described
+      const server = S.misbehaving("plain", file, { tools: { put_error: { permission: "allow" } } })
+      const refusals = [-32_700, -32_600, -32_601, -32_602, -32_042]
+      const doubts = [-32_603, -32_000, -32_001, 1]
+      yield* Effect.gen(function* () {
+        for (const code of refusals) {
+          const outcome = H.outcome(yield* H.ended(yield* H.send(String(code))))
+          assert.strictEqual(outcome?._tag, "Failed", String(code))
+        }
+        for (const code of doubts) {
+          const conversation = `c${code}`
+          const run = yield* H.send(String(code), conversation)
+          yield* H.happened(run, "CallUnknown", 1, conversation)
+        }
+        assert.lengthOf(notes(file), refusals.length + doubts.length)
+      }).pipe(
+        Effect.provide(
+          runtime(server, ["put_error"], ({ transcript }) => {
+            const last = transcript.at(-1)
+            return last?.role === "user"
+              ? call("put_error", { n: Number(last.text) })
+              : text("done")
+          })
+        )
+      )
+    })
+  )
+
+  it.live("that reads gives model and journal what stands beside its structured content", () =>
+    Effect.gen(function* () {
+      const all = yield* H.ended(yield* H.send("read"))
+      const said = "Open: 9 to 5.\n[resource file:///a.txt]\nthe text of a"
+      const value = { structuredContent: { n: 1 }, content: said }
+      const [first, failed] = H.settled(all).map(({ outcome }) => outcome)
+      assert.strictEqual(first?._tag, "Value")
+      assert.deepStrictEqual(first?._tag === "Value" ? JSON.parse(first.json) : "", value)
+      const reason = '{"code":"NOT_FOUND","order":7}'
+      assert.deepInclude(failed?._tag === "Failed" ? failed.error : {}, { message: reason })
+      const shown = H.resultsShown((yield* H.requests).at(-1)).join("\n")
+      for (const part of ["Open: 9 to 5.", "the text of a", "NOT_FOUND"]) {
+        assert.include(shown, part)
+      }
+    }).pipe(
+      Effect.provide(
+        runtime(
+          S.misbehaving("plain"),
+          ["document", "fails_structured"],
+          [call("document", {}), call("fails_structured", {}), text("done")]
+        )
+      )
+    )
+  )
+
   it.live("that writes is unknown when its server dies, and is not sent again", () =>
     Effect.gen(function* () {
       const { file } = yield* S.described

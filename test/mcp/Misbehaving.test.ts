@@ -140,7 +140,7 @@ describe("a server that breaks the rules", () => {
   it.live("that refuses or fails a call has its error classified, without our secrets", () =>
     Effect.gen(function* () {
       const refused = yield* Effect.flip(S.callBody("odd.refuses@1"))
-      assert.deepInclude(refused, { _tag: "ToolTerminalError", reason: "MCP_PROTOCOL_ERROR" })
+      assert.deepInclude(refused, { _tag: "ToolTransientError", reason: "MCP_PROTOCOL_ERROR" })
       assert.match(String((refused as Error).message), /\(-32000\): .*not now, \[secret\]/)
       const failed = yield* Effect.flip(S.callBody("odd.fails@1"))
       assert.deepInclude(failed, {

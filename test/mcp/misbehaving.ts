@@ -59,6 +59,11 @@ const plain = () => [
   tool("refuses"),
   tool("fails"),
   tool("pictures"),
+  tool("document"),
+  tool("document_typed", { outputSchema }),
+  tool("chart"),
+  tool("fails_structured"),
+  tool("put_error", { annotations: writes }),
   tool("put", { annotations: writes }),
   tool("put_and_die", { annotations: writes }),
   tool("silent_hints", { annotations: undefined }),
@@ -107,6 +112,14 @@ const lists: Readonly<Record<string, () => ReadonlyArray<unknown>>> = {
     tool("twice")
   ]
 }
+
+const document = (n: unknown) => ({
+  content: [
+    { type: "text", text: "Open: 9 to 5." },
+    { type: "resource", resource: { uri: "file:///a.txt", text: "the text of a" } }
+  ],
+  structuredContent: { n }
+})
 
 const calls: Readonly<Record<string, (id: unknown, params: Message["params"]) => void>> = {
   die: () => process.exit(3),
@@ -174,6 +187,24 @@ const calls: Readonly<Record<string, (id: unknown, params: Message["params"]) =>
   lies: (id) => answer(id, { content: [], structuredContent: { n: "seven" } }),
   refuses: (id) => refuse(id, -32_000, `not now, ${process.env["KEY"] ?? "friend"}`),
   fails: (id) => answer(id, { isError: true, content: [{ type: "text", text: "n must be even" }] }),
+  document: (id) => answer(id, document(1)),
+  document_typed: (id, params) =>
+    answer(id, document((params?.["arguments"] as { n?: unknown } | undefined)?.n)),
+  chart: (id) =>
+    answer(id, {
+      content: [
+        { type: "chart", data: [] },
+        { type: "text", text: null },
+        "bare",
+        { type: "text", text: "order 7 created" }
+      ]
+    }),
+  fails_structured: (id) =>
+    answer(id, { isError: true, content: [], structuredContent: { code: "NOT_FOUND", order: 7 } }),
+  put_error: (id, params) => {
+    note("put")
+    refuse(id, (params?.["arguments"] as { n: number }).n, "after the order was sent")
+  },
   pictures: (id) =>
     answer(id, {
       content: [
