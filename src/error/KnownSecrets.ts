@@ -2,7 +2,6 @@
  * Secrets that are known by their text, such as a credential that was sent with a request: what comes back is shown without
  * them. Those that only their form gives away are found by `SecretShapes`.
  */
-import { Base64, Hex } from "effect/encoding"
 import type { Json } from "../Canonical.ts"
 import { isRawNumber } from "../entry/JsonNumber.ts"
 
@@ -12,6 +11,13 @@ const mark = "[secret]"
 const units_anywhere = 6
 
 const encoder = new TextEncoder()
+
+/** The bytes as a text with a character for each. */
+const binaryOf = (bytes: Uint8Array): string =>
+  Array.from(bytes, (byte) => String.fromCharCode(byte)).join("")
+
+const hexOf = (bytes: Uint8Array): string =>
+  Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("")
 
 /**
  * What the base64 of any text has of this secret, whether its bytes begin a group of three there or one or two bytes later. The
@@ -23,7 +29,7 @@ const base64Forms = (secret: string): ReadonlyArray<string> => {
     const shifted = new Uint8Array(before + bytes.length)
     shifted.set(bytes, before)
     const begin = Math.ceil((before * 8) / 6)
-    const inner = Base64.encode(shifted).slice(begin, Math.floor((shifted.length * 8) / 6))
+    const inner = btoa(binaryOf(shifted)).slice(begin, Math.floor((shifted.length * 8) / 6))
     return [inner, inner.replaceAll("+", "-").replaceAll("/", "_")]
   })
 }
@@ -74,7 +80,7 @@ export const secretForms = (secrets: Iterable<string>): ReadonlyArray<string> =>
       forms.add(secret.replace(/[&<>"']/g, (character) => entities[character] ?? character))
       // A few characters of base64 or hex are anybody's.
       if (secret.length < units_anywhere) continue
-      const hex = Hex.encode(encoder.encode(secret))
+      const hex = hexOf(encoder.encode(secret))
       for (const each of [...base64Forms(secret), hex, hex.toUpperCase()]) forms.add(each)
     }
   }
