@@ -55,6 +55,7 @@ export const startWorker = async (options: WorkerOptions): Promise<NodeToolWorke
   const store = inMilliseconds<PostgresStore>(options.store)
   const config = inMilliseconds<Partial<ToolQueueConfig>>(options.config ?? {})
   const { postgresStore } = await import("./Stores.ts")
+  const { readEnvironment } = await import("./ReadEnvironment.ts")
   const ToolWorker = await import("./ToolWorker.ts")
   const OpenTelemetry = await import("../telemetry/OpenTelemetry.ts")
   const { capabilities, provider, serve, tools } = options
@@ -71,7 +72,8 @@ export const startWorker = async (options: WorkerOptions): Promise<NodeToolWorke
   }).pipe(
     Layer.provide(settings),
     Layer.provide(postgresStore(store)),
-    Layer.provideMerge(telemetry)
+    Layer.provideMerge(telemetry),
+    Layer.provideMerge(readEnvironment())
   )
   const runtime = ManagedRuntime.make(layer)
   const worker = await runtime.runPromise(ToolQueueWorker)

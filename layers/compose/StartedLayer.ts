@@ -34,6 +34,7 @@ import { isObject } from "./OptionShapes.ts"
 import * as OpenCalls from "./OpenCalls.ts"
 import * as Runtime from "./Runtime.ts"
 import { warnWhileBuilding } from "./SlowStart.ts"
+import { readEnvironment } from "./ReadEnvironment.ts"
 import * as Stores from "./Stores.ts"
 
 /** The options with times as numbers, except those of HTTP, which are decoded separately. */
@@ -203,7 +204,8 @@ const startedLayer = Effect.fnUntraced(function* (given: Options) {
 })
 
 /** Everything that a process runs. If an option is wrong, it fails before anything is opened. */
-export const layer = (options: Options) => Layer.unwrap(startedLayer(options))
+export const layer = (options: Options) =>
+  Layer.unwrap(startedLayer(options)).pipe(Layer.provideMerge(readEnvironment()))
 
 /** The services of a started runtime. */
 export type Services = Layer.Success<ReturnType<typeof layer>>
