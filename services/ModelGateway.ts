@@ -100,5 +100,7 @@ export class ModelGateway extends Context.Service<
      * Absent = this cannot be known before a turn.
      */
     readonly checkProviderTools?: (use: ProviderToolUse) => Effect.Effect<void, ModelError>
+    /** The models that may take the turns of an agent that asks for `model`, by the names that they are asked by. Absent = not known. */
+    readonly modelsFor?: (model: string | undefined) => ReadonlyArray<string>
   }
 >()("troupe/services/ModelGateway") {}

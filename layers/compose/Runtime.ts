@@ -37,6 +37,7 @@ import type { TaskStore } from "../../services/TaskStore.ts"
 import type { ToolStops } from "../../services/ToolStops.ts"
 import { dispatched_topic } from "../../services/TaskStore.ts"
 import { ToolRegistry } from "../../services/ToolRegistry.ts"
+import * as CheckedPrices from "../runtime/desk/CheckedPrices.ts"
 import * as CheckedProviderTools from "../runtime/desk/CheckedProviderTools.ts"
 import * as DeclaredPriceBook from "../runtime/desk/DeclaredPriceBook.ts"
 import * as JournalAudit from "../runtime/actor/JournalAudit.ts"
@@ -149,7 +150,8 @@ const drainOnClose: Layer.Layer<never, never, TaskDispatch> = Layer.effectDiscar
 const make = <E, R>(options: Options<E, R>) => {
   const crypto = Layer.merge(NodeCrypto.layerDigest, PooledRandom.layer)
   const { graphs = [] } = options
-  const agents = Layer.merge(CheckedProviderTools.layer, ToolRegistryTelemetry.layer).pipe(
+  const checks = Layer.merge(CheckedProviderTools.layer, CheckedPrices.layer)
+  const agents = Layer.merge(checks, ToolRegistryTelemetry.layer).pipe(
     Layer.provideMerge(LocalAgentDirectory.layer([...options.agents, ...graphs.map(graphAgent)])),
     // Checked before the directory is built: its error about a missing tool would not name the node of the graph.
     Layer.provide(checkedGraphs(graphs)),

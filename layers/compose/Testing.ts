@@ -7,10 +7,11 @@ export {
   call,
   calls,
   fails,
-  layer as scripted,
   ModelScript,
+  scripted,
   ScriptMismatch,
-  text
+  text,
+  usage_default
 } from "../model/ScriptedModelGateway.ts"
 export type { ApprovalRules, Driven } from "./ApprovalDriver.ts"
 export { drive, driveApprovals, TooManyQuestions } from "./ApprovalDriver.ts"

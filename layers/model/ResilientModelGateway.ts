@@ -245,6 +245,7 @@ const make = Effect.fnUntraced(function* (plan: ModelPlan) {
   }
   return ModelGateway.of({
     turn: (request, sink) => follow(services, request, sink),
+    modelsFor: (wanted) => candidates(plan, wanted).map(({ model, name }) => model ?? name),
     checkProviderTools: (use) =>
       Effect.forEach(
         candidates(plan, use.model),

@@ -6,6 +6,7 @@ import { Context, Effect, Exit, Layer, Schema } from "effect"
 import { ModelError, ModelGateway } from "../../services/ModelGateway.ts"
 import type { ModelDelta, ModelErrorKind, ModelRequest } from "../../services/ModelGateway.ts"
 import type { Json } from "../../src/Canonical.ts"
+import type { Usage } from "../../src/cost/Usage.ts"
 import type { ProposedCall } from "../../src/run/RunEvent.ts"
 import type { Turn } from "../../src/run/RunDecider.ts"
 
@@ -28,6 +29,8 @@ export interface ScriptOptions {
   readonly piece_units?: number | undefined
   /** Waits so many ms before each piece; absent or 0 = no wait, and the turn is finished at once. */
   readonly piece_delay_ms?: number | undefined
+  /** What a turn that gives no `usage` has used. Absent = its provider counted nothing. */
+  readonly usage?: Usage | undefined
   /** As many requests are kept, the newest; absent = 1,000. */
   readonly requests_max?: number | undefined
 }
@@ -124,10 +127,12 @@ const deltas = (turn: Turn, options: ScriptOptions): ReadonlyArray<ModelDelta> =
 
 /** Sends the turn's text to the sink, and ends with the turn. */
 const spoken = (
-  turn: Turn,
+  given: Turn,
   sink: (delta: ModelDelta) => void,
   options: ScriptOptions
 ): Effect.Effect<Turn> => {
+  const turn =
+    options.usage === undefined || "usage" in given ? given : { ...given, usage: options.usage }
   if (turn.text === "" && turn.reasoning === undefined) return Exit.succeed(turn)
   const delay = options.piece_delay_ms ?? 0
   if (delay <= 0) {
@@ -251,3 +256,12 @@ export const layer = (
   options: ScriptOptions = {}
 ): Layer.Layer<ModelGateway | ModelScript> =>
   Layer.effectContext(Effect.sync(() => make(script, options)))
+
+/** What a turn of `scripted` has used where it does not say, so that limits and prices hold in a test as in production. */
+export const usage_default: Usage = { input_tokens: 100, output_tokens: 20 }
+
+/** `layer` with `usage_default` for the turns that give no usage; `usage: undefined` plays a provider that counts nothing. */
+export const scripted = (
+  script: Script,
+  options: ScriptOptions = {}
+): Layer.Layer<ModelGateway | ModelScript> => layer(script, { usage: usage_default, ...options })

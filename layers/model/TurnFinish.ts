@@ -15,11 +15,11 @@ const count = (tokens: number | undefined): number | undefined =>
     ? Math.trunc(tokens)
     : undefined
 
-/** A turn's usage; undefined if the provider counted nothing. */
+/** A turn's usage; undefined if the provider counted nothing, which some clients give as zeros. */
 export const usageOf = (usage: LanguageModelV4Usage): Usage | undefined => {
   const input = count(usage.inputTokens.total)
   const output = count(usage.outputTokens.total)
-  if (input === undefined && output === undefined) return undefined
+  if ((input ?? 0) === 0 && (output ?? 0) === 0) return undefined
   const cached = count(usage.inputTokens.cacheRead)
   const written = count(usage.inputTokens.cacheWrite)
   const reasoning = count(usage.outputTokens.reasoning)

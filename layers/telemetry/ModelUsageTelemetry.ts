@@ -34,7 +34,8 @@ const make = Effect.map(Effect.context<never>(), (context): ModelTurnObserver =>
     if (tokens === undefined || tokens === 0) return
     Metric.withAttributes(tokens_total, { ...labels, kind }).updateUnsafe(tokens, context)
   }
-  const observe = ({ cost, model, tool, turns = 1, usage }: ModelUsed): void => {
+  const observe = ({ cost, model, tool, turns = 1, usage: given }: ModelUsed): void => {
+    const usage = given?.estimated === true ? undefined : given
     const named = labelOf(model === undefined || model === "" ? "(unknown)" : model)
     // Tools are those of the registry, so their number is bounded.
     const labels: Labels = tool === undefined ? { model: named } : { model: named, tool }

@@ -208,6 +208,14 @@ const usesAmount = (
 const rateFor = ({ exact, patterns }: Prices, model: string): Rate | undefined =>
   exact.get(model) ?? patterns.find(({ matches }) => matches(model))?.rate
 
+/** Whether turns of the model have a price. */
+export const hasPrice = (prices: Prices, model: string): boolean =>
+  rateFor(prices, model) !== undefined
+
+/** Whether a use of a provider's own tool by the model has a price. */
+export const hasUsePrice = ({ uses }: Prices, tool: ProviderToolName, model: string): boolean =>
+  uses.some((use) => use.tool === tool && use.matches(model))
+
 const amount = (rate: Rate, usage: Usage): BigDecimal.BigDecimal => {
   // Tokens read from and written to a cache are part of the input, and reasoning is part of the output.
   const cached = Math.min(usage.cached_tokens ?? 0, usage.input_tokens)
@@ -250,7 +258,7 @@ export const costOf = (
     reason,
     prices: version
   })
-  if (turn.usage === undefined) return unpriced("no_usage")
+  if (turn.usage === undefined || turn.usage.estimated === true) return unpriced("no_usage")
   const rate = rateFor(prices, turn.model ?? requested ?? "") ?? rateFor(prices, requested ?? "")
   if (rate === undefined) return unpriced("no_price")
   const tokens = amount(rate, turn.usage)

@@ -110,6 +110,7 @@ const addUsages = (a: Usage | undefined, b: Usage | undefined): Usage | undefine
     if (a[part] !== undefined || b[part] !== undefined)
       total[part] = sum(a[part] ?? 0, b[part] ?? 0)
   }
+  if (a.estimated === true || b.estimated === true) total.estimated = true
   return total
 }
 

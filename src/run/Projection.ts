@@ -100,7 +100,7 @@ const costEntry = (
   currency: cost._tag === "Priced" ? cost.currency : undefined,
   amount: cost._tag === "Priced" ? cost.amount : undefined,
   prices: cost.prices,
-  usage: usage ?? no_usage
+  usage: usage === undefined || usage.estimated === true ? no_usage : usage
 })
 
 /** What a call's body spent: one entry for each priced use. */

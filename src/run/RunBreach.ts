@@ -156,6 +156,8 @@ export interface Extension {
   readonly max: number | string
   readonly used: number | string
   readonly extend_by: number | string
+  /** What was used is partly an estimate, because a provider counted no tokens. */
+  readonly estimated?: true
 }
 
 export const extensionOf = (state: RunState, limit: LimitName): Extension => {
@@ -184,9 +186,12 @@ export const extensionOf = (state: RunState, limit: LimitName): Extension => {
     limit,
     max: maxOf(state, limit),
     used: used[limit],
-    extend_by: limits.extend_by?.[limit] ?? limits[limit]
+    extend_by: limits.extend_by?.[limit] ?? limits[limit],
+    ...(limit === "tokens_max" && state.used.tokens_estimated ? { estimated: true } : undefined)
   }
 }
+
+const estimate_text = ", an estimate because a provider counted none"
 
 const unit_names: Record<LimitName, string> = {
   steps_max: "model turns",
@@ -201,16 +206,17 @@ const unit_names: Record<LimitName, string> = {
 /** Why a run stopped at a bound, in a sentence for an operator. */
 export const breachText = (state: RunState, { limit, reason }: Breach): string => {
   if (reason === "cost_unknown") {
-    return "what the run has cost is not known: a turn has no price (cost_max)"
+    return "what the run has cost is not known: a turn has no price, no count of its tokens, or another currency (cost_max)"
   }
-  const { max, used } = extensionOf(state, limit)
+  const { estimated, max, used } = extensionOf(state, limit)
   const last =
     limit === "mistakes_max" && state.used.mistake !== undefined
       ? `; the last mistake: ${state.used.mistake}`
       : ""
-  return `the run has used ${used} of ${max} ${unit_names[limit]} (${limit})${last}`
+  const guess = estimated === true ? estimate_text : ""
+  return `the run has used ${used} of ${max} ${unit_names[limit]}${guess} (${limit})${last}`
 }
 
 /** Tells the approver what was reached and what an approval does. */
-export const extensionText = ({ extend_by, limit, max, used }: Extension): string =>
-  `The run has used ${used} of ${max} (${unit_names[limit]}, ${limit}) and stands still. Approved, it may use ${extend_by} more; denied, it ends as failed.`
+export const extensionText = ({ estimated, extend_by, limit, max, used }: Extension): string =>
+  `The run has used ${used} of ${max} (${unit_names[limit]}, ${limit}${estimated === true ? estimate_text : ""}) and stands still. Approved, it may use ${extend_by} more; denied, it ends as failed.`

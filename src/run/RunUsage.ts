@@ -11,6 +11,8 @@ import type { LimitName } from "./RunLimits.ts"
 export interface RunUsage {
   /** Of the largest turn so far. */
   turn_tokens_most: number
+  /** Some of the tokens are an estimate, because a provider counted none. */
+  tokens_estimated: boolean
   turn_cost_most: BigDecimal.BigDecimal | undefined
   /** Of the first turn that has a price; undefined before it. */
   currency: string | undefined
@@ -36,6 +38,7 @@ export interface RunUsage {
 
 export const emptyUsage = (): RunUsage => ({
   turn_tokens_most: 0,
+  tokens_estimated: false,
   turn_cost_most: undefined,
   currency: undefined,
   cost: undefined,
@@ -54,6 +57,7 @@ export const emptyUsage = (): RunUsage => ({
 export const tokensOf = (used: RunUsage, usage: Usage): number => {
   const tokens = usage.input_tokens + usage.output_tokens
   if (tokens > used.turn_tokens_most) used.turn_tokens_most = tokens
+  if (usage.estimated === true) used.tokens_estimated = true
   return tokens
 }
 

@@ -2,10 +2,12 @@
 import { existsSync, mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { Redacted } from "effect"
+import { Effect, Redacted } from "effect"
 import { afterAll, assert, describe, it } from "vitest"
 import type { Options } from "../../layers/compose/NodeService.ts"
 import { start } from "../../layers/compose/NodeService.ts"
+import { gatewayOf } from "../../layers/model/ModelPlan.ts"
+import * as ResilientModelGateway from "../../layers/model/ResilientModelGateway.ts"
 import { layer, text } from "../../layers/model/ScriptedModelGateway.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { agent } from "../../src/agent/DeclaredAgent.ts"
@@ -128,6 +130,61 @@ describe("a definition that is made", () => {
     assert.instanceOf(thrown, InvalidInput)
     assert.strictEqual(thrown.field, field)
     assert.isNotEmpty(thrown.message)
+  })
+})
+
+describe("a bound on cost that cannot be kept", () => {
+  const gateway = gatewayOf(layer(() => text("hello")))
+  const asked = (names: ReadonlyArray<string>) =>
+    ResilientModelGateway.layer(
+      Effect.map(gateway, (each) => ({
+        models: names.map((name) => ({ name, provider: "p", gateway: each, model: name }))
+      }))
+    )
+  const started = (
+    models: ReadonlyArray<string>,
+    prices: object | undefined,
+    more: Partial<AgentSpec> = {}
+  ) => {
+    const limits = RunLimits.make({ cost_max: "0.50" })
+    const agents = [AgentSpec.make({ ...shop, limits, ...more })]
+    const { store: _, ...rest } = whole
+    return refused({ ...rest, agents, model: asked(models), ...(prices && { prices }) })
+  }
+  const table = (model: string, uses: ReadonlyArray<object> = []) => ({
+    version: "1",
+    currency: "USD",
+    prices: [{ ...price, model }],
+    uses
+  })
+
+  it("ends the start where a model that may take a turn has no price, and names it", async () => {
+    assert.strictEqual((await started(["m"], undefined)).field, "limits.cost_max")
+    for (const models of [["other"], ["m", "other"]]) {
+      const error = await started(models, table("m"))
+      assert.strictEqual(error._tag, "MisdeclaredAgent")
+      assert.strictEqual(error.field, "limits.cost_max")
+      assert.include(error.message, '"other"')
+      assert.include(error.message, "cost_unknown")
+    }
+    const named = await started(["m"], table("m"), { model: "other" })
+    assert.include(named.message, '"other"')
+  })
+
+  it("ends the start where a tool that the provider runs has no price", async () => {
+    const provider_tools = ["web_search"] as const
+    const error = await started(["m"], table("*"), { provider_tools })
+    assert.include(error.message, "web_search")
+    const uses = [{ tool: "web_search", price: "0.01" }]
+    assert.strictEqual((await started(["m"], table("*", uses), { provider_tools }))._tag, "started")
+  })
+
+  it("starts where all of them have one", async () => {
+    assert.strictEqual((await started(["m", "n"], table("*")))._tag, "started")
+    assert.strictEqual(
+      (await started(["other"], table("m"), { limits: shop.limits }))._tag,
+      "started"
+    )
   })
 })
 

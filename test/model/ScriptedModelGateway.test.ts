@@ -4,6 +4,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber } from "effect"
 import { TestClock } from "effect/testing"
+import * as Testing from "../../layers/compose/Testing.ts"
 import {
   call,
   calls,
@@ -50,6 +51,21 @@ describe("ScriptedModelGateway", () => {
       assert.strictEqual((yield* ask({ step: 2 })).text, "done")
       yield* assertComplete
     }).pipe(scripted([call("list_dlq_events", { limit: 5 }), text("done")]))
+  )
+
+  it.effect(
+    "has used a little in each turn that does not say what, as `troupe/testing` has it",
+    () =>
+      Effect.gen(function* () {
+        const usage = { input_tokens: 7, output_tokens: 0 }
+        const used = (options?: ScriptOptions) =>
+          Effect.all([ask(), ask({ step: 2 })]).pipe(
+            Effect.map((turns) => turns.map((turn) => turn.usage)),
+            Effect.provide(Testing.scripted([text("a"), text("b", { usage })], options))
+          )
+        assert.deepStrictEqual(yield* used(), [Testing.usage_default, usage])
+        assert.deepStrictEqual(yield* used({ usage: undefined }), [undefined, usage])
+      })
   )
 
   it.effect("returns a turn without a delay as an Exit, with its deltas sent", () =>

@@ -382,7 +382,8 @@ describe("a cost that is not known", () => {
         status: "failed",
         by: "runtime",
         reason: "cost_unknown",
-        message: "what the run has cost is not known: a turn has no price (cost_max)"
+        message:
+          "what the run has cost is not known: a turn has no price, no count of its tokens, or another currency (cost_max)"
       })
       const unbound = started()
       step(unbound, { cost: priced("0.1") })

@@ -173,6 +173,61 @@ describe("a budget", () => {
     )
   )
 
+  it.live(
+    "where the provider counts no tokens, a bound on them holds by an estimate that says so",
+    () =>
+      Effect.gen(function* () {
+        const run = yield* H.send("hello")
+        const all = yield* H.ended(run)
+        assert.deepInclude(H.end(all), { status: "failed", reason: "tokens_max" })
+        const used = all.flatMap((event) => (event._tag === "ModelTurned" ? [event.usage] : []))
+        // The instructions and the message, then the result that the model was sent, too.
+        assert.isAbove(used[1]!.input_tokens, used[0]!.input_tokens + 1_000)
+        for (const usage of used) assert.deepInclude(usage, { estimated: true })
+        assert.isBelow(used.length, 6)
+        const stopping = all.find((event) => event._tag === "RunStopping")
+        assert.include(stopping?.message, "an estimate")
+        // An estimate has no price, and no ledger counts it.
+        const ledger = yield* CostLedger
+        const [total] = yield* ledger.totals({ tenant: H.tenant, by: "run", limit: 10 })
+        assert.deepInclude(total, { key: run, input_tokens: 0, unpriced_turns: used.length })
+      }).pipe(
+        Effect.provide(
+          runtime({
+            tools: { look: H.reads(() => Effect.succeed("word ".repeat(1_500))) },
+            script: ({ step }) => call("look", { n: step }),
+            agent: limited({ tokens_max: 5_000 })
+          })
+        )
+      )
+  )
+
+  it.live("an estimate of what a summary took counts, too", () =>
+    Effect.gen(function* () {
+      const all = yield* H.ended(yield* H.send("hello"))
+      const compacted = all.find((event) => event._tag === "Compacted")
+      assert.deepInclude(compacted, { how: "summarised" })
+      assert.deepInclude(compacted?.usage, { estimated: true })
+    }).pipe(
+      Effect.provide(
+        H.layer({
+          tools: { look: H.reads(() => Effect.succeed("word ".repeat(600))) },
+          script: ({ purpose, step }) =>
+            purpose === "summary"
+              ? text("So far.")
+              : step < 5
+                ? call("look", { n: step })
+                : text("done"),
+          agent: {
+            compaction: "summarise",
+            context_tokens_max: 1_800,
+            ...limited({ tokens_max: 1_000_000 })
+          }
+        })
+      )
+    )
+  )
+
   it.live("of two specialists with room for one turn the second waits for the first", () => {
     let most = 0
     let running = 0

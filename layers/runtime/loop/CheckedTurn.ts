@@ -70,8 +70,12 @@ const isTurn = ({ calls, finish, text, usage }: GatewayTurn): boolean => {
   for (const { model_id, name } of calls as GatewayTurn["calls"]) {
     if (typeof model_id !== "string" || typeof name !== "string") return false
   }
-  return usage === undefined || Object.values(usage).every(Number.isSafeInteger)
+  return usage === undefined || isUsage(usage)
 }
+
+const isUsage = ({ estimated, ...counts }: NonNullable<GatewayTurn["usage"]>): boolean =>
+  (estimated === undefined || estimated === true) &&
+  Object.values(counts).every(Number.isSafeInteger)
 
 const readEvent = Schema.decodeUnknownResult(RunEvent)
 

@@ -11,6 +11,7 @@ import {
   summary_instructions
 } from "../../../src/conversation/SummaryRequest.ts"
 import { costOf } from "../../../src/cost/PriceTable.ts"
+import type { Usage } from "../../../src/cost/Usage.ts"
 import { rootFrame } from "../../../src/Ids.ts"
 import type { RunId } from "../../../src/Ids.ts"
 import type { RunInput, Turn } from "../../../src/run/RunDecider.ts"
@@ -61,16 +62,28 @@ const input = (
   }
 })
 
-/** What the turn that summarised has cost. */
+/**
+ * What the turn that summarised has cost. Its tokens are an estimate where the provider counted none and the run has a bound on
+ * them; `record` is what it was given to read.
+ */
 const spent = (
   { prices }: Services,
-  { spec }: ResolvedAgent,
+  { agent, meter, state }: CompactionSubject,
+  record: string,
   turn: Turn
-): Pick<CompactionFacts, "usage" | "model" | "cost"> => ({
-  ...(turn.usage === undefined ? undefined : { usage: turn.usage }),
-  ...(turn.model === undefined ? undefined : { model: turn.model }),
-  ...(prices === undefined ? undefined : { cost: costOf(prices, spec.name, turn, spec.model) })
-})
+): Pick<CompactionFacts, "usage" | "model" | "cost"> => {
+  const measure = meter.measure(agent)
+  const usage: Usage | undefined =
+    turn.usage === undefined && state.accepted.limits.tokens_max > 0
+      ? { input_tokens: measure(record), output_tokens: measure(turn.text), estimated: true }
+      : turn.usage
+  const { model, name } = agent.spec
+  return {
+    ...(usage === undefined ? undefined : { usage }),
+    ...(turn.model === undefined ? undefined : { model: turn.model }),
+    ...(prices === undefined ? undefined : { cost: costOf(prices, name, turn, model) })
+  }
+}
 
 /**
  * The compaction that the turn needs, as a finished Effect unless a model has to write a summary. Undefined where
@@ -109,27 +122,24 @@ export const compaction = (
       ? planCompaction(prompt, { ...bounds, summary_tokens_max }, measure)
       : undefined
   if (planned === undefined || planned.dropped.length === 0) return Exit.succeed(truncated({}))
+  const record = summaryRecord(planned.dropped, Math.floor((most * 3) / 4), measure)
   const instead = (fallback: string, turn?: Turn): RunInput =>
-    truncated({ fallback, ...(turn === undefined ? undefined : spent(services, agent, turn)) })
-  return Effect.match(
-    summary(
-      services.model,
-      subject,
-      summaryRecord(planned.dropped, Math.floor((most * 3) / 4), measure)
-    ),
-    {
-      onFailure: (error) => instead(`the model was not able to summarise: ${error.message}`),
-      onSuccess: (turn) => {
-        const text = fitTokens(turn.text.trim(), summary_tokens_max, measure)
-        return text === "" || turn.finish === "refusal" || turn.finish === "content_filter"
-          ? instead("the model gave no summary", turn)
-          : input(subject, cause, summarisedBy(planned, text, prompt, measure), {
-              how: "summarised",
-              ...spent(services, agent, turn)
-            })
-      }
+    truncated({
+      fallback,
+      ...(turn === undefined ? undefined : spent(services, subject, record, turn))
+    })
+  return Effect.match(summary(services.model, subject, record), {
+    onFailure: (error) => instead(`the model was not able to summarise: ${error.message}`),
+    onSuccess: (turn) => {
+      const text = fitTokens(turn.text.trim(), summary_tokens_max, measure)
+      return text === "" || turn.finish === "refusal" || turn.finish === "content_filter"
+        ? instead("the model gave no summary", turn)
+        : input(subject, cause, summarisedBy(planned, text, prompt, measure), {
+            how: "summarised",
+            ...spent(services, subject, record, turn)
+          })
     }
-  )
+  })
 }
 
 /** One turn of the agent's own model. Its pieces reach no watcher. */

@@ -2,8 +2,9 @@
  * One turn of a frame's model. Its end is an input for the decider, also where it failed: a failed turn is an event like any
  * other.
  */
-import { Cause, Effect, Exit, Option, Result, Schema } from "effect"
+import { Cause, Effect, Exit, Option, Predicate, Result, Schema } from "effect"
 import { costOf } from "../../../src/cost/PriceTable.ts"
+import type { Usage } from "../../../src/cost/Usage.ts"
 import type { FilePart } from "../../../src/conversation/Part.ts"
 import { graph_model } from "../../../src/graph/GraphAgent.ts"
 import type { RunId } from "../../../src/Ids.ts"
@@ -11,6 +12,7 @@ import { rootFrame } from "../../../src/Ids.ts"
 import type { AnswerSchema } from "../../../src/run/AnswerSchema.ts"
 import { undeclaredOf } from "../../../src/agent/ProviderTools.ts"
 import type { ProviderTool } from "../../../src/agent/ProviderTools.ts"
+import { entrySize } from "../../../src/conversation/PromptSize.ts"
 import { answerInstruction, fitAnswer } from "../../../src/run/AnswerSchema.ts"
 import { filtered_reason } from "../../../src/run/IncompleteTurn.ts"
 import type { RunInput, Turn } from "../../../src/run/RunDecider.ts"
@@ -267,7 +269,7 @@ const finished = (
   const { agent, services, work } = wanted
   const { frame, step } = work
   const { prices } = services
-  const turned = checkedTurn(turn, frame, step)
+  const turned = checkedTurn(withUsage(wanted, turn), frame, step)
   if (typeof turned === "string") return reportDefect(wanted, Cause.die(new TypeError(turned)))
   if (files !== undefined) Object.assign(turned, { files })
   if (wanted.inputs !== undefined) Object.assign(turned, { given: wanted.inputs })
@@ -281,6 +283,32 @@ const finished = (
   const cost = costOf(prices, agent.spec.name, turn, agent.spec.model)
   return { _tag: "TurnFinished", turned: { ...fitted, cost } }
 }
+
+/**
+ * The turn with an estimate of its tokens, where its provider counted none and the run has a bound on them. Without a bound
+ * nobody asks, and a prompt is not counted for nothing (bench row `step`).
+ */
+const withUsage = (
+  { agent, frame, meter, state }: ModelTurn,
+  turn: Omit<Turn, "generated">
+): Omit<Turn, "generated"> => {
+  if (state.accepted.limits.tokens_max === 0 || !isUncounted(turn)) return turn
+  const { calls, reasoning, text } = turn
+  const said = { role: "assistant", text, calls, ...(reasoning && { reasoning }) } as const
+  const usage: Usage = {
+    input_tokens: meter.tokens(state, agent, frame),
+    output_tokens: entrySize(said, meter.measure(agent)),
+    estimated: true
+  }
+  return { ...turn, usage }
+}
+
+/** A gateway without types may give anything, which is refused afterwards. */
+const isUncounted = (turn: Partial<Turn> | null | undefined): boolean =>
+  Predicate.isObject(turn) &&
+  turn.usage === undefined &&
+  Array.isArray(turn.calls) &&
+  typeof turn.text === "string"
 
 /** Names the first tool that the provider ran though the turn was not offered it. */
 const withDeclared = ({ offered, services }: ModelTurn, turned: ModelTurned): ModelTurned => {

@@ -168,6 +168,15 @@ export class PromptMeter {
     return before + this.#transcriptTokens(frame, measure, most - before) > most
   }
 
+  /** The tokens of the prompt of the frame's next turn. */
+  tokens(state: RunState, agent: ResolvedAgent, frame: FrameState): number {
+    const { fixed, measure } = this.#weightsOf(agent)
+    const own = this.#transcriptTokens(frame, measure, -1)
+    if (frame.id !== rootFrame) return fixed + own
+    const past = this.#past === no_past ? 0 : this.#historyTokens(this.#history(state), measure)
+    return fixed + (state.recalled?.tokens ?? 0) + past + own
+  }
+
   #chapters(cut: HistoryCut | undefined): number {
     const { chapters } = this.#past
     return cut === undefined || chapters.length <= chapters_max
