@@ -116,7 +116,7 @@ export class MemoryStore extends Context.Service<
     /** A row; undefined if the tenant's agent has no such row. */
     get(place: MemoryPlace): Effect.Effect<MemoryRow | undefined, StoreError>
     /**
-     * Live rows of up to 8 scopes for a ranking, in no particular order: those with the most and the rarest of up to 12 words,
+     * Live rows of up to 8 scopes for a ranking, in no particular order: those with the most and the rarest of up to 32 words,
      * and the newest ones. At most 64 by their words, and 16 for each scope by their age. `words` are those of `SearchWords`.
      * Scopes of another tenant than the first one's are ignored.
      */

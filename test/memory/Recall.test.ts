@@ -41,9 +41,9 @@ describe("ranking", () => {
     assert.sameMembers([...texts(rows, "")], ["tea", "coffee"])
   })
 
-  it("a letter and its mark are found in whichever way they are written", () => {
+  it("a letter and its accent are found in whichever way they are written, or without it", () => {
     for (const form of ["NFC", "NFD"]) {
-      assert.deepStrictEqual(queryWords("José, Größe".normalize(form)), ["größe", "josé"])
+      assert.deepStrictEqual(queryWords("José, Größe".normalize(form)), ["große", "jose"])
     }
   })
 
