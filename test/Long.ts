@@ -35,6 +35,7 @@ export const late: ReadonlyArray<string> = [
 /** Files and folders with a long form. */
 export const files: ReadonlyArray<string> = [
   "test/bench",
+  "test/calls/OpenApiProducts.test.ts",
   "test/calls/SchemaStripRules.test.ts",
   "test/delivery/Crash.test.ts",
   "test/entry/HostileTexts.test.ts",

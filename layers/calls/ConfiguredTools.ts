@@ -126,7 +126,7 @@ const boundTo = ({ target }: ResolvedTool, endpoint: string): string =>
 const effectOf = ({ description, target }: ResolvedTool, endpoint: string): string => {
   const { origin } = new URL(endpoint)
   if (target._tag === "Gateway") return cut(`Runs ${target.ref} by the gateway of ${origin}.`)
-  const { body, context = {}, method, path } = target.call
+  const { body, content, context = {}, headers = {}, method, path } = target.call
   if (target.reference !== undefined) {
     return cut(`Runs ${target.reference} by ${method} ${path} of ${origin}. ${description}`)
   }
@@ -134,8 +134,14 @@ const effectOf = ({ description, target }: ResolvedTool, endpoint: string): stri
     ...(body === undefined ? [] : [`always with ${canonical(body)}`]),
     ...Object.entries(context).map(([at, token]) => `with ${at} from ${token}`)
   ]
+  const type = content === undefined || content === null ? "" : ` as ${content.type}`
+  const constant = Object.entries(headers).filter(([, value]) => typeof value === "string")
+  const sent =
+    constant.length === 0
+      ? ""
+      : ` with the headers ${canonical(Object.fromEntries(constant))}`
   return cut(
-    `Sends ${method} ${path} to ${origin}` +
+    `Sends ${method} ${path}${type} to ${origin}${sent}` +
       (set.length === 0
         ? ". "
         : `, ${set.join(", ")}, whatever the arguments have in these places. `) +

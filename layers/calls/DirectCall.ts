@@ -89,11 +89,18 @@ const refusalError = (name: string): ToolError =>
  */
 const requestError = ({ call, set }: DirectTarget, refusal: RequestRefusal): ToolError => {
   const isSet = (path: BodyPath) => set.some((each) => isPrefix(each, path) || isPrefix(path, each))
-  const isOfModel = of_query.has(refusal) || !parameterPaths(call.path).every(isSet)
+  const isOfModel = of_value.has(refusal) || !parameterPaths(call.path).every(isSet)
   return isOfModel ? argumentRefused(refusal) : setUpWrongly(refusal)
 }
 
-const of_query: ReadonlySet<RequestRefusal> = new Set(["non-scalar-argument", "query-too-long"])
+/** Refusals that are of a value in the query, in a header or in the body. */
+const of_value: ReadonlySet<RequestRefusal> = new Set([
+  "ill-formed-text",
+  "non-scalar-argument",
+  "query-too-long",
+  "repeated-parameter",
+  "unsafe-header"
+])
 
 const noContext = notSent(
   "MISSING_RUN_CONTEXT",

@@ -5,6 +5,12 @@
 import { Effect, Result } from "effect"
 import type { AddressRange } from "../../src/call/Address.ts"
 import { parseAddressRange } from "../../src/call/Address.ts"
+import {
+  header_name,
+  header_value,
+  isConnectionHeader,
+  isWithheldHeader
+} from "../../src/call/HeaderNames.ts"
 import { misdeclared } from "../../src/tool/MisdeclaredTool.ts"
 import type { MisdeclaredTool } from "../../src/tool/MisdeclaredTool.ts"
 import { strayOption } from "../../src/tool/ToolOptions.ts"
@@ -77,31 +83,9 @@ export interface GuardedFetch {
 }
 
 const known_methods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
-const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$/
-/** Visible ASCII, spaces and tabs: the characters that a header's value may contain without being able to end it. */
-const value = /^[\t\x20-\x7e]{0,4000}$/
-/** Headers of the connection, which a request may not set. */
-const forbidden =
-  /^(?:host|connection|content-length|transfer-encoding|te|trailer|upgrade|expect|keep-alive|accept-encoding|proxy-.*|sec-.*)$/
-/**
- * Headers that a model may not give: credentials and sessions; those that name the user on whose behalf a request comes;
- * those that replace its method or path behind the first server (`X-HTTP-Method-Override`); those that proxies add; and
- * those that a cloud's metadata service demands.
- */
-const withheld = new RegExp(
-  [
-    "^(?:cookie2?|forwarded|via|origin|from|max-forwards|alt-used|client-ip|true-client-ip|metadata|metadata-flavor)$",
-    "auth|token|secret|password|passwd|credential|session|cookie|csrf|xsrf|signature|jwt|dpop",
-    "(?:^|[-_])(?:api[-_]?key|access[-_]?key|key|user(?!-agent$)|username|tenant|role|roles|identity|account)(?:$|[-_])",
-    "^x[-_](?:http[-_])?method|method[-_]override|^x[-_](?:original|rewrite|forwarded|real|host|remote|proxy)",
-    "^x[-_](?:client|cluster|envoy|amz|aws|goog|google|ms|azure|middleware|sendfile|accel)",
-    "(?:client|connecting|remote|real|source|original)[-_](?:ip|addr|host|port)"
-  ].join("|")
-)
-
 /** Why a model may not set one of these headers; undefined = it may set all of them. */
 const withheldHeader = (headers: Readonly<Record<string, string>>): string | undefined => {
-  const bad = Object.keys(headers).find((name) => withheld.test(name.toLowerCase()))
+  const bad = Object.keys(headers).find((name) => isWithheldHeader(name))
   return bad === undefined
     ? undefined
     : `the header ${JSON.stringify(bad.slice(0, 100))} is not yours to give: credentials, sessions, methods and senders are set by the operator`
@@ -119,7 +103,8 @@ const wrongHeader = (headers: Readonly<Record<string, string>>): string | undefi
   if (given.length > headers_max) return `at most ${headers_max} headers may be given`
   const [bad] =
     given.find(
-      ([name, text]) => !token.test(name) || !value.test(text) || forbidden.test(name.toLowerCase())
+      ([name, text]) =>
+        !header_name.test(name) || !header_value.test(text) || isConnectionHeader(name)
     ) ?? []
   return bad === undefined
     ? undefined

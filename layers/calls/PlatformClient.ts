@@ -211,7 +211,7 @@ export const callbackFault = (
 }
 
 const headersOf = (
-  { body, method }: CallRequest,
+  { body, content_type = "application/json", headers, method }: CallRequest,
   authorization: Redacted.Redacted | null,
   { key, nested }: Sender,
   span: Tracer.AnySpan
@@ -222,11 +222,15 @@ const headersOf = (
   return Result.succeed({
     "user-agent": "troupe",
     accept: "application/json, text/plain;q=0.9, */*;q=0.1",
+    // A catalogue entry may say what it accepts, and as whom it calls.
+    ...Object.fromEntries(
+      Object.entries(headers ?? {}).map(([name, value]) => [name.toLowerCase(), value])
+    ),
     "accept-encoding": "gzip, br",
     ...(body === undefined
       ? undefined
       : {
-          "content-type": "application/json",
+          "content-type": content_type,
           "content-length": String(Buffer.byteLength(body))
         }),
     ...(secret === undefined ? undefined : { authorization: secret }),

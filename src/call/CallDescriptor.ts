@@ -96,16 +96,6 @@ export const WrittenSchema = Bounded.check(
   Schema.makeFilter((schema) => schemaFault(schema) ?? true)
 )
 
-/** The parameters of a query, each with the path of the body's field that has its value. */
-export const QueryFields = Schema.Record(
-  Schema.String.check(
-    Schema.isMinLength(1),
-    Schema.isMaxLength(200),
-    Schema.makeFilter((name) => !isUnsafeName(name) || "a parameter of this name is never sent")
-  ),
-  PathText
-).check(Schema.isMaxProperties(bindings_max))
-
 /** A configuration's settings for repeated requests. */
 export const repeating = {
   /**
@@ -145,12 +135,6 @@ export const CallDescriptor = Schema.Struct({
   args_into: Schema.optionalKey(PathText)
 })
 export interface CallDescriptor extends Schema.Schema.Type<typeof CallDescriptor> {}
-
-/** A descriptor with a query, which only catalogue entries have. */
-export interface DirectRequest extends CallDescriptor {
-  /** Parameters of the query, for a method with a body. A parameter whose field has no value is left out. */
-  readonly query?: Readonly<Record<string, string>>
-}
 
 /** The parts of a descriptor from which its body is assembled. */
 export interface BodyParts {

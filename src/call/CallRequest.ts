@@ -1,28 +1,35 @@
 /**
- * Makes the request of a direct call from its assembled body. Parameters of the path are taken out of the body; a method without
- * a body sends the rest as its query.
+ * Makes the request of a direct call from its assembled body. What is sent in the path, the query and headers is taken out of
+ * the body; a request without a body sends the rest as its query.
  */
 import { Result } from "effect"
-import type { Json } from "../Canonical.ts"
 import type { BodyPath, JsonObject } from "./BodyPath.ts"
 import { memberOf, valueAt, withoutValueAt } from "./BodyPath.ts"
-import type { CallMethod, DirectRequest } from "./CallDescriptor.ts"
+import type { CallMethod } from "./CallDescriptor.ts"
 import type { CallProfile, TargetRefusal } from "./CallTarget.ts"
 import { parametersOf, targetOf } from "./CallTarget.ts"
+import type { DirectRequest, SentField } from "./DirectRequest.ts"
+import { fieldsOf, sendsBody } from "./DirectRequest.ts"
+import { header_value } from "./HeaderNames.ts"
+import type { FieldsRefusal, ParameterStyle, SentValue } from "./ParameterStyle.ts"
+import { fieldPairs, formEncoded, formText, isScalar } from "./ParameterStyle.ts"
+import { writtenBody } from "./RequestBody.ts"
 
-export type RequestRefusal = TargetRefusal | "non-scalar-argument" | "query-too-long"
+/** `unsafe-header`: a header's value would not be one line of ASCII. */
+export type RequestRefusal = TargetRefusal | FieldsRefusal | "query-too-long" | "unsafe-header"
 
 export interface CallRequest {
   readonly method: CallMethod
   readonly url: URL
   readonly body: string | undefined
+  /** The media type of the body. Absent = `application/json`. */
+  readonly content_type?: string
+  /** Headers of the call's own. */
+  readonly headers?: Readonly<Record<string, string>>
 }
 
 /** The longest URL, in characters. */
 const url_max = 8_000
-
-export const hasBody = (method: CallMethod): boolean =>
-  method === "POST" || method === "PUT" || method === "PATCH"
 
 /** The paths in the body of the path's parameters. */
 export const parameterPaths = (path: string): ReadonlyArray<BodyPath> =>
@@ -42,41 +49,87 @@ export const parameterValues = (path: string, body: JsonObject): JsonObject =>
     })
   )
 
-/** The paths in the body of the query's parameters, for a method with a body. */
-export const queryPaths = ({ query = {} }: DirectRequest): ReadonlyArray<BodyPath> =>
-  Object.values(query).map((field) => field.split("."))
+const querySent = ({ query = {} }: DirectRequest) => fieldsOf(query, () => true)
+/** The headers whose values are fields of the body. Any other header has one value for all calls. */
+const headerSent = ({ headers = {} }: DirectRequest) => fieldsOf(headers, () => false)
 
-/** The body without the parameters of the path and the query. This is what is sent, and what the endpoint's schema describes. */
+/** The paths in the body of what is sent in the query and in headers by a name of its own. */
+export const sentPaths = (call: DirectRequest): ReadonlyArray<BodyPath> =>
+  call.query === undefined && call.headers === undefined
+    ? []
+    : [...querySent(call), ...headerSent(call)].map(([, { field }]) => field.split("."))
+
+/**
+ * The body without what is sent in the path, the query and headers. This is what is left to send, and what the endpoint's schema
+ * describes.
+ */
 export const bodyOfRequest = (call: DirectRequest, body: JsonObject): JsonObject => {
   const inPath = parametersOf(call.path).reduce(
     (rest, name) => withoutValueAt(withoutValueAt(rest, name.split(".")), [name]),
     body
   )
-  return queryPaths(call).reduce(withoutValueAt, inPath)
+  return sentPaths(call).reduce(withoutValueAt, inPath)
 }
 
-/** The values of the query's parameters, for a method with a body; null = there is no value. */
-const queryValues = ({ query = {} }: DirectRequest, body: JsonObject): JsonObject =>
-  Object.fromEntries(
-    Object.entries(query).map(([name, field]) => [name, valueAt(body, field.split(".")) ?? null])
-  )
-
-const isScalar = (value: Json): value is string | number | boolean =>
-  typeof value === "string" || typeof value === "number" || typeof value === "boolean"
+const valuesOf = (
+  sent: ReadonlyArray<readonly [name: string, sent: SentField]>,
+  body: JsonObject,
+  usual: ParameterStyle
+): ReadonlyArray<SentValue> =>
+  sent.map(([name, { explode, field, style = usual }]) => ({
+    name,
+    value: valueAt(body, field.split(".")) ?? null,
+    style,
+    ...(explode === undefined ? undefined : { explode })
+  }))
 
 /**
- * Adds the members as a query. A parameter that the path has in its own query keeps that value, because the path is fixed. Null
- * is left out. Fails if a value is not scalar or the URL becomes longer than `url_max`.
+ * Adds fields as a query. A parameter that the path has in its own query keeps that value, because the path is fixed. Fails if a
+ * field's style has no form for its value, or the URL becomes longer than `url_max`.
  */
-const withQuery = (url: URL, body: JsonObject): Result.Result<URL, RequestRefusal> => {
-  const whole = new URL(url)
-  for (const [name, value] of Object.entries(body)) {
-    if (value === null || url.searchParams.has(name)) continue
-    if (!isScalar(value)) return Result.fail("non-scalar-argument")
-    whole.searchParams.append(name, String(value))
-  }
-  return whole.href.length > url_max ? Result.fail("query-too-long") : Result.succeed(whole)
+const withQuery = (
+  url: URL,
+  fields: ReadonlyArray<SentValue>
+): Result.Result<URL, RequestRefusal> => {
+  const fixed = [...url.searchParams.keys()]
+  const free = fields.filter(({ name }) => !fixed.includes(name))
+  return Result.flatMap(fieldPairs(free, formEncoded, fixed), (pairs) => {
+    const whole = new URL(url)
+    if (pairs.length > 0) {
+      whole.search = [url.search.slice(1), formText(pairs)].filter((part) => part !== "").join("&")
+    }
+    return whole.href.length > url_max ? Result.fail("query-too-long") : Result.succeed(whole)
+  })
 }
+
+/** The headers of a call: those with one value, and those whose field has one. Undefined = there are none. */
+const headersOf = (
+  call: DirectRequest,
+  body: JsonObject
+): Result.Result<Readonly<Record<string, string>> | undefined, RequestRefusal> => {
+  if (call.headers === undefined) return Result.succeed(undefined)
+  const fixed = Object.entries(call.headers).flatMap(([name, given]) =>
+    typeof given === "string" ? [[name, given] as const] : []
+  )
+  const fields = valuesOf(headerSent(call), body, "simple")
+  return Result.flatMap(
+    fieldPairs(fields, (text) => text),
+    (pairs) =>
+      pairs.every(([, value]) => header_value.test(value))
+        ? Result.succeed(Object.fromEntries([...pairs, ...fixed]))
+        : Result.fail("unsafe-header")
+  )
+}
+
+/** The fields that no style is given for are sent in the query only if they are scalars. */
+const scalarsOf = (rest: JsonObject): Result.Result<ReadonlyArray<SentValue>, RequestRefusal> => {
+  const all = Object.entries(rest)
+  return all.every(([, value]) => value === null || isScalar(value))
+    ? Result.succeed(all.map(([name, value]) => ({ name, value, style: "form" as const })))
+    : Result.fail("non-scalar-argument")
+}
+
+const json = { type: "application/json" }
 
 /** Makes the request, or fails with the reason why it is refused. `endpoint` is the run's callback, whose origin the URL has. */
 export const requestOf = (
@@ -89,13 +142,20 @@ export const requestOf = (
   const target = targetOf(endpoint, { method, path }, parameterValues(path, body), profile)
   if (Result.isFailure(target)) return Result.fail(target.failure)
   const rest = bodyOfRequest(call, body)
-  if (!hasBody(method)) {
-    return Result.map(withQuery(target.success, rest), (url) => ({ method, url, body: undefined }))
-  }
-  const text = JSON.stringify(rest)
-  return Result.map(withQuery(target.success, queryValues(call, body)), (url) => ({
+  const isBodied = sendsBody(call)
+  const others = isBodied ? Result.succeed([]) : scalarsOf(rest)
+  if (Result.isFailure(others)) return Result.fail(others.failure)
+  const fields = [...valuesOf(querySent(call), body, "form"), ...others.success]
+  const url = withQuery(target.success, fields)
+  if (Result.isFailure(url)) return Result.fail(url.failure)
+  const headers = headersOf(call, body)
+  if (Result.isFailure(headers)) return Result.fail(headers.failure)
+  const written = isBodied ? writtenBody(call.content ?? json, rest) : Result.succeed(undefined)
+  return Result.map(written, (content) => ({
     method,
-    url,
-    body: text
+    url: url.success,
+    body: content?.text,
+    ...(content === undefined ? undefined : { content_type: content.type }),
+    ...(headers.success === undefined ? undefined : { headers: headers.success })
   }))
 }

@@ -76,7 +76,8 @@ export const operationsOf = ({
       const method = name.toUpperCase()
       const own = memberOf(operation, "operationId")
       const place = `${method} ${path}`
-      for (const id of typeof own === "string" && own !== place ? [own, place] : [place]) {
+      const hasOwn = typeof own === "string" && own !== "" && own !== place
+      for (const id of hasOwn ? [own, place] : [place]) {
         const servers = memberOf(operation, "servers") ?? memberOf(item, "servers")
         const found = { id, method, path, shared, servers, operation }
         const same = all.get(id)
@@ -86,6 +87,19 @@ export const operationsOf = ({
     }
   }
   return all
+}
+
+/** The id of each operation: its `operationId`, or its method and path where it has none, or where another one has the same. */
+export const idsOf = (
+  all: ReadonlyMap<string, ReadonlyArray<FoundOperation>>
+): ReadonlyArray<string> => {
+  const ids = new Map<string, string>()
+  for (const [id, [found, second]] of all) {
+    if (found === undefined || second !== undefined) continue
+    const place = `${found.method} ${found.path}`
+    if (id !== place || !ids.has(place)) ids.set(place, id)
+  }
+  return [...ids.values()]
 }
 
 /** The operation with an id. Fails if the document has none, or several. */

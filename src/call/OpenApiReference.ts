@@ -14,7 +14,8 @@ const maps = new Set([
   "dependentSchemas",
   "$defs",
   "definitions",
-  "content"
+  "content",
+  "encoding"
 ])
 /** Members whose values are data and contain no references. */
 const data = new Set(["default", "enum", "const"])
@@ -25,7 +26,6 @@ const dropped = new Set([
   "externalDocs",
   "xml",
   "discriminator",
-  "encoding",
   "headers",
   "links"
 ])

@@ -103,20 +103,41 @@ const withoutAnswers = (schema: JsonObject): JsonObject => {
 
 const isType = (value: Json): boolean => typeof value === "string" && types.has(value)
 
+/** Whether a pattern can be checked: it runs in linear time, and has no escapes that are none in Unicode mode (`\-`). */
+const isPattern = (value: Json): boolean =>
+  typeof value === "string" &&
+  Result.isSuccess(linearPattern(value)) &&
+  Result.isSuccess(Result.try(() => new RegExp(value, "u")))
+
+const isObjectValue = (value: Json): boolean => typeof value === "object" && value !== null
+
 /**
- * Whether a keyword is left out: one of `dropped`, a type that JSON does not have, or a pattern that cannot run in linear time.
+ * Whether a keyword is left out: one of `dropped`, a type that JSON does not have, a pattern, an enumeration or an
+ * `additionalProperties` that cannot be checked.
  */
-const isLeftOut = (name: string, value: Json): boolean =>
-  dropped.has(name) ||
-  (name === "type" && !(Array.isArray(value) ? value.every(isType) : isType(value))) ||
-  (name === "pattern" && (typeof value !== "string" || Result.isFailure(linearPattern(value))))
+const isLeftOut = (name: string, value: Json, { properties }: JsonObject): boolean => {
+  switch (name) {
+    case "type":
+      return !(Array.isArray(value) ? value.every(isType) : isType(value))
+    case "pattern":
+      return !isPattern(value)
+    case "enum":
+      return listOf(value).some(isObjectValue)
+    case "const":
+      return isObjectValue(value)
+    case "additionalProperties":
+      return isJsonObject(value) && isJsonObject(properties) && Object.keys(properties).length > 0
+    default:
+      return dropped.has(name)
+  }
+}
 
 const converted = (value: Json, dialect: Dialect): Json => {
   if (!isJsonObject(value)) return value
   const each = (member: Json): Json => converted(member, dialect)
   const members = Object.entries(withoutAnswers(value)).flatMap(
     ([name, member]): Array<readonly [string, Json]> => {
-      if (isLeftOut(name, member)) return []
+      if (isLeftOut(name, member, value)) return []
       if (name === "$ref" && typeof member === "string") {
         return [[name, member.replace(definitions_place, definitions_at)]]
       }
@@ -160,4 +181,66 @@ export const isScalarSchema = (schema: Json): boolean => {
     (each) => memberOf(each, "type") !== "null"
   )
   return union.length > 0 && union.every(isScalarSchema)
+}
+
+const is_union = ["allOf", "anyOf", "oneOf"]
+
+/** Whether a schema does not say what kind of value fits it. */
+export const isUntyped = (schema: Json | undefined): boolean =>
+  schema === true ||
+  (isJsonObject(schema) &&
+    ["$ref", "const", "enum", "items", "properties", "type", ...is_union].every(
+      (keyword) => schema[keyword] === undefined
+    ))
+
+const isPlainValue = (schema: Json): boolean => isUntyped(schema) || isScalarSchema(schema)
+
+const isFlatObject = ({ additionalProperties, properties }: JsonObject): boolean =>
+  Object.values(isJsonObject(properties) ? properties : {}).every(isPlainValue) &&
+  (additionalProperties === undefined ||
+    additionalProperties === false ||
+    isPlainValue(additionalProperties))
+
+/**
+ * Whether a schema allows only texts, numbers and booleans, lists of them, and objects with such members, as far as it says: for
+ * other values most styles of OpenAPI have no form.
+ */
+export const isFlatSchema = (schema: Json): boolean => {
+  if (isPlainValue(schema)) return true
+  if (!isJsonObject(schema)) return false
+  const { allOf, anyOf, items, oneOf, type } = schema
+  if (type !== undefined) {
+    return (Array.isArray(type) ? (type as ReadonlyArray<Json>) : [type]).every(
+      (each) =>
+        each === "null" ||
+        isScalarType(each) ||
+        (each === "array" ? isPlainValue(items ?? true) : isFlatObject(schema))
+    )
+  }
+  if (items !== undefined) return isPlainValue(items)
+  if (schema["properties"] !== undefined) return isFlatObject(schema)
+  if (Array.isArray(allOf)) return allOf.every(isFlatSchema)
+  const union = [...listOf(anyOf), ...listOf(oneOf)]
+  return (
+    union.length > 0 &&
+    union.every((each) => memberOf(each, "type") === "null" || isFlatSchema(each))
+  )
+}
+
+const text_type = /^text\/|[/+](?:json|xml|yaml|csv|javascript|graphql|sql)$/i
+
+/**
+ * Whether a schema's values, or the items of its lists, are files: bytes, which no argument of a model can be. Bytes that are
+ * written as a text, such as Base64, are a text.
+ */
+export const isFileSchema = (schema: Json | undefined): boolean => {
+  if (!isJsonObject(schema)) return false
+  const { contentEncoding, contentMediaType, format, items } = schema
+  if (format === "binary") return true
+  if (typeof contentMediaType === "string" && contentEncoding === undefined) {
+    return !text_type.test(contentMediaType)
+  }
+  return (
+    isFileSchema(items) || is_union.some((keyword) => listOf(schema[keyword]).some(isFileSchema))
+  )
 }

@@ -17,12 +17,11 @@ import {
   CallPath,
   repeating,
   PathText,
-  QueryFields,
   WrittenSchema
 } from "./CallDescriptor.ts"
 import { platform_prefix } from "./CallRef.ts"
-import { hasBody } from "./CallRequest.ts"
 import { expandedTypes, isCallType } from "./CallTypes.ts"
+import { fieldsOf, HeaderFields, QueryFields, RequestContent } from "./DirectRequest.ts"
 import { isPlainOp } from "./PlainOp.ts"
 import { issueText } from "../entry/SchemaIssues.ts"
 import type { ToolConfigRefused } from "./ToolConfigRefused.ts"
@@ -48,8 +47,15 @@ export const PlatformOp = Schema.Struct({
   /** Bound fields by which the endpoint refuses a run whose view of the platform is out of date. */
   precondition: Schema.optionalKey(Bindings),
   args_into: Schema.optionalKey(PathText),
-  /** Parameters of the query of a method with a body, such as `{ dry_run: "dry_run" }`; each is taken out of the body. */
+  /** Parameters of the query, such as `{ dry_run: "dry_run" }`; each is taken out of the body. */
   query: Schema.optionalKey(QueryFields),
+  /**
+   * Headers: `{ "Api-Version": "7" }` sends this value with every call, `{ "If-Match": { field: "etag" } }` a field's. What
+   * stands here is shown to approvers and kept in journals, so no credential belongs here.
+   */
+  headers: Schema.optionalKey(HeaderFields),
+  /** The content of the body; null = no body is sent. Absent = JSON for POST, PUT and PATCH, and no body for GET and DELETE. */
+  content: Schema.optionalKey(Schema.NullOr(RequestContent)),
   /** True = a bound field may lie within `args_into`. Absent = none does. */
   allow_nested_bind: Schema.optionalKey(Schema.Boolean),
   /** True = the endpoint only reads. Absent = it may write. */
@@ -137,7 +143,7 @@ export const decodePlatformOp = (
     { context: bindingsOf(op), ...(args_into === undefined ? undefined : { args_into }) },
     { allowNestedBind: allow_nested_bind }
   )
-  const problem = conflict ?? bindingProblem(op) ?? queryProblem(op)
+  const problem = conflict ?? bindingProblem(op) ?? sentProblem(op)
   return problem === undefined ? Result.succeed(op) : refuse(problem)
 }
 
@@ -149,17 +155,27 @@ const bindingProblem = ({ bind = {}, precondition = {} }: PlatformOp): string | 
     : `bind and precondition both fill "${truncateUnits(twice, 100)}" in`
 }
 
-/** Why an entry cannot have its `query`; undefined = it can. */
-const queryProblem = ({ method, path, query }: PlatformOp): string | undefined => {
-  if (query === undefined) return undefined
-  if (!hasBody(method)) return `query: ${method} sends all its fields as a query: leave it out`
-  const own = new URLSearchParams(path.split("?", 2)[1] ?? "")
-  for (const [name, field] of Object.entries(query)) {
-    const said = `query.${truncateUnits(name, 64)}`
-    if (own.has(name)) return `${said}: the path has a parameter of this name`
-    if (Result.isFailure(parsePath(field))) return `${said}: it is no path of a field`
+/** Why an entry cannot have its `query`, its `headers` or its `content`; undefined = it can. */
+const sentProblem = ({ content, headers = {}, method, path, query = {} }: PlatformOp) => {
+  if (method === "GET" && content !== undefined && content !== null) {
+    return "content: GET sends no body"
   }
-  return undefined
+  const own = new URLSearchParams(path.split("?", 2)[1] ?? "")
+  const inQuery = Object.keys(query).find((name) => own.has(name))
+  if (inQuery !== undefined) {
+    return `query.${truncateUnits(inQuery, 64)}: the path has a parameter of this name`
+  }
+  const parts = content?.parts ?? {}
+  const placed = [
+    ...fieldsOf(query, () => true).map(([name, sent]) => [`query.${name}`, sent] as const),
+    ...fieldsOf(headers, () => false).map(([name, sent]) => [`headers.${name}`, sent] as const),
+    ...Object.entries(parts).map(([name, sent]) => [`content.parts.${name}`, sent] as const),
+    ...(content?.field === undefined ? [] : [["content", { field: content.field }] as const])
+  ]
+  const names = Object.keys(headers).map((name) => name.toLowerCase())
+  if (new Set(names).size < names.length) return "headers: one of them stands twice"
+  const [wrong] = placed.find(([, { field }]) => Result.isFailure(parsePath(field))) ?? []
+  return wrong === undefined ? undefined : `${truncateUnits(wrong, 100)}: it is no path of a field`
 }
 
 export type PlatformCatalogue = ReadonlyMap<string, PlatformOp>

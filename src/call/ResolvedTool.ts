@@ -11,18 +11,14 @@ import { refusalText } from "../tool/ValueRefused.ts"
 import { partsConflict } from "./BodyAssembly.ts"
 import type { BodyPath, JsonObject } from "./BodyPath.ts"
 import { isPrefix, leafPaths, withValueAt } from "./BodyPath.ts"
-import type { DirectRequest, Repeating } from "./CallDescriptor.ts"
+import type { Repeating } from "./CallDescriptor.ts"
 import { repeatingOf } from "./CallDescriptor.ts"
-import {
-  bodyOfRequest,
-  hasBody,
-  parameterPaths,
-  parameterValues,
-  queryPaths
-} from "./CallRequest.ts"
+import { bodyOfRequest, parameterPaths, parameterValues, sentPaths } from "./CallRequest.ts"
 import { modelNameOf, parseCallRef } from "./CallRef.ts"
 import type { CallProfile } from "./CallTarget.ts"
 import { parametersOf, targetOf } from "./CallTarget.ts"
+import type { DirectRequest } from "./DirectRequest.ts"
+import { sendsBody } from "./DirectRequest.ts"
 import type { PlatformCatalogue, PlatformOp } from "./PlatformOp.ts"
 import {
   bindingsOf,
@@ -134,20 +130,18 @@ const bindingProblem = (
   return undefined
 }
 
-/** Why a call of a method without a body cannot have these parts; undefined = it can. */
+/** Why a call without a body cannot have these parts; undefined = it can. */
 const queryProblem = (call: DirectRequest): string | undefined => {
   const { args_into, body = {}, context = {}, method, path } = call
-  if (hasBody(method)) return undefined
+  if (sendsBody(call)) return undefined
   if (args_into !== undefined) {
     return `${method} sends its arguments as a query and takes no args_into`
   }
   const fixed = Object.entries(bodyOfRequest(call, body)).find(
     ([, value]) => typeof value === "object"
   )
-  const parameters = parametersOf(path)
-  const bound = Object.keys(context).find(
-    (text) => text.includes(".") && !parameters.includes(text)
-  )
+  const placed = [...parametersOf(path), ...sentPaths(call).map((field) => field.join("."))]
+  const bound = Object.keys(context).find((text) => text.includes(".") && !placed.includes(text))
   const nested = fixed?.[0] ?? bound
   return nested === undefined
     ? undefined
@@ -258,7 +252,7 @@ const directTarget = (
     const names = [...new Set(lacking)].slice(0, 10).join(", ")
     return refuse("UnsuppliedField", `nobody supplies what the endpoint requires: ${names}`)
   }
-  const sent = sentSchema(assembled, [...parameters, ...queryPaths(call)])
+  const sent = sentSchema(assembled, [...parameters, ...sentPaths(call)])
   const misfit = fixedProblem(call, sent)
   if (misfit !== undefined) return refuse("InvalidToolConfig", misfit)
   const misplaced =
@@ -305,7 +299,9 @@ const resolvePlatform = (
     path: op.path,
     ...(Object.keys(context).length === 0 ? undefined : { context }),
     ...(op.args_into === undefined ? undefined : { args_into: op.args_into }),
-    ...(op.query === undefined ? undefined : { query: op.query })
+    ...(op.query === undefined ? undefined : { query: op.query }),
+    ...(op.headers === undefined ? undefined : { headers: op.headers }),
+    ...(op.content === undefined ? undefined : { content: op.content })
   }
   const allowNestedBind = op.allow_nested_bind === true
   return Result.map(

@@ -176,7 +176,26 @@ const cases: ReadonlyArray<readonly [value: unknown, named: string]> = [
     'bind and precondition both fill "a" in'
   ],
   ...each(operation, "query", [...no_object, { a: "" }, { a: "b..c" }, { a: "__proto__" }]),
-  [operation({ method: "GET", query: { a: "a" } }), "query"],
+  ...each(operation, "headers", [
+    ...no_object,
+    { Authorization: "a" },
+    { "a b": "c" },
+    { a: "b\r\nc: d" },
+    { a: { field: "b..c" } },
+    { a: { field: "b", style: "form" } },
+    { "X-Api-Key": { field: "b" } }
+  ]),
+  ...each(operation, "content", [
+    ...no_object.filter((value) => value !== null),
+    { type: "text" },
+    { type: "text/plain" },
+    { type: "text/plain\r\na: b", field: "a" },
+    { type: "multipart/form-data", field: "a" },
+    { type: "application/json", parts: {} },
+    { type: "multipart/form-data", parts: { a: { field: "" } } }
+  ]),
+  [operation({ method: "GET", content: { type: "text/plain", field: "a" } }), "content"],
+  [operation({ headers: { A: "1", a: "2" } }), "headers"],
   [operation({ path: "/api/act?a=1", query: { a: "a" } }), "query.a"],
   ...each(operation, "default_permission", ["maybe", 5]),
   ...each(operation, "handler", [() => 1].map(String))

@@ -115,11 +115,14 @@ describe("an imported operation", () => {
         properties: {
           id: { type: "integer" },
           "page.size": { description: "How many.", type: "integer" },
-          path_id: text
+          filter: { type: "object" },
+          path_id: text,
+          filter_a_: text
         },
         required: ["path_id"],
         additionalProperties: false
       })
+      assert.deepStrictEqual(entry.query, { filter: { field: "filter" }, "filter[a]": "filter_a_" })
     })
   )
 
@@ -179,6 +182,9 @@ describe("an imported operation", () => {
         kind: { type: "string", enum: ["a"], nullable: true },
         whole: { allOf: [text], nullable: true },
         ahead: { type: "string", pattern: "(?=a)b" },
+        escaped: { type: "string", pattern: "^[a\\:]+$" },
+        odd: { type: "object", enum: [{ a: 1 }] },
+        map: { type: "object", properties: { a: text }, additionalProperties: { type: "integer" } },
         example: { type: "string", example: { $ref: "http://x.example" }, "x-more": 1 }
       }
       const schema = { type: "object", required: ["answer", "amount"], properties }
@@ -191,11 +197,23 @@ describe("an imported operation", () => {
             kind: { type: ["string", "null"], enum: ["a", null] },
             whole: { anyOf: [{ allOf: [text] }, { type: "null" }] },
             ahead: text,
+            escaped: text,
+            odd: { type: "object" },
+            map: { type: "object", properties: { a: text } },
             example: text
           },
           ["amount"]
         )
       )
+    })
+  )
+
+  it.effect("has members of any name beside a parameter, where its body is a map", () =>
+    Effect.gen(function* () {
+      const schema = { type: "object", additionalProperties: text }
+      assert.deepStrictEqual(yield* schemaOf(withBody(schema)), path_schema({}))
+      const alone = yield* schemaOf(withBody(schema, { path: "/a" }))
+      assert.deepStrictEqual(alone, { ...schema, properties: {} })
     })
   )
 
@@ -278,6 +296,9 @@ describe("an OpenAPI import refuses", () => {
     operation: { parameters: [{ name: "q", in: "query", required: true, schema }] },
     method: "get"
   })
+  const required = (where: string) => ({
+    operation: { parameters: [{ name: "P", in: where, required: true, schema: text }] }
+  })
   /** A document that is imported, as YAML. */
   const plain = Object.entries(documentOf({}))
     .map(([name, member]) => `${name}: ${JSON.stringify(member)}\n`)
@@ -318,22 +339,44 @@ describe("an OpenAPI import refuses", () => {
     ["a reference to a prototype", "UnknownReference", withBody({ $ref: "#/__proto__/toString" })],
     ["TRACE", "UnsupportedMethod", documentOf({ method: "trace" })],
     [
-      "a form",
+      "a form that is a list",
       "UnsupportedBody",
-      withBody({ type: "object" }, {}, "application/x-www-form-urlencoded")
+      withBody({ type: "array" }, {}, "application/x-www-form-urlencoded")
     ],
-    ["a list as its body", "UnsupportedBody", withBody({ type: "array", items: text })],
-    ["a body of DELETE", "UnsupportedBody", withBody({ type: "object" }, { method: "delete" })],
+    [
+      "a form that requires a file",
+      "UnsupportedBody",
+      withBody(
+        {
+          type: "object",
+          required: ["f"],
+          properties: { f: { type: "string", format: "binary" } }
+        },
+        {},
+        "multipart/form-data"
+      )
+    ],
+    ["a file", "UnsupportedBody", withBody({ type: "string" }, {}, "application/octet-stream")],
+    ["an object in XML", "UnsupportedBody", withBody({ type: "object" }, {}, "application/xml")],
+    ["a text in Latin 1", "UnsupportedBody", withBody(text, {}, "text/plain; charset=iso-8859-1")],
+    [
+      "a file that is not marked required",
+      "UnsupportedBody",
+      documentOf({ operation: { requestBody: { content: { "image/png": {} } } } })
+    ],
+    ["a body of GET", "UnsupportedBody", withBody({ type: "object" }, { method: "get" })],
     [
       "a required prototype",
       "UnsupportedBody",
       withBody({ type: "object", required: ["__proto__"] })
     ],
     [
-      "a required list in a query",
+      "a required list of objects in a query",
       "UnsupportedParameter",
-      documentOf(query({ type: "array", items: text }))
+      documentOf(query({ type: "array", items: { type: "object", properties: { a: text } } }))
     ],
+    ["a required header", "UnsupportedParameter", documentOf(required("header"))],
+    ["a required cookie", "UnsupportedParameter", documentOf(required("cookie"))],
     [
       "a part of the path without a parameter",
       "UnsupportedParameter",

@@ -123,6 +123,15 @@ describe("a body that refers to itself", () => {
     })
   )
 
+  it.effect("is one argument where it is a list of itself", () =>
+    Effect.gen(function* () {
+      const schema = yield* schemaOf(
+        documentOf({ A: { type: "array", items: ref("A") } }, ref("A"))
+      )
+      assert.deepStrictEqual(schema?.["properties"], { body: { $ref: "#/$defs/A" } })
+    })
+  )
+
   const self = ref("A")
   const cases: ReadonlyArray<readonly [string, OpenApiImport.OpenApiRefused["reason"], unknown]> = [
     ["is nothing but itself", "CircularReference", documentOf({ A: self }, self)],
@@ -130,11 +139,6 @@ describe("a body that refers to itself", () => {
       "is itself or a text",
       "CircularReference",
       documentOf({ A: { anyOf: [self, object({ a: self })] } }, self)
-    ],
-    [
-      "is a list of itself",
-      "UnsupportedBody",
-      documentOf({ A: { type: "array", items: self } }, self)
     ],
     [
       "is a reference to itself in place of a body",
