@@ -75,8 +75,17 @@ const Mcp = Schema.Struct({
         ...common,
         transport: Schema.Literal("http"),
         url: text,
-        token: Schema.optionalKey(is("a Redacted", Redacted.isRedacted)),
-        headers: Schema.optionalKey(Schema.Record(Schema.String, secret))
+        token: Schema.optionalKey(Schema.Union([is("a Redacted", Redacted.isRedacted), func])),
+        headers: Schema.optionalKey(Schema.Union([Schema.Record(Schema.String, secret), func])),
+        oauth: Schema.optionalKey(
+          Schema.Struct({
+            issuer: text,
+            client_id: text,
+            client_secret: Schema.optionalKey(is("a Redacted", Redacted.isRedacted)),
+            scope: Schema.optionalKey(text),
+            refresh: Schema.optionalKey(Schema.Struct({ load: func, save: func }))
+          })
+        )
       })
     ])
   ).check(Schema.isMaxLength(64)),

@@ -10,8 +10,7 @@ import type {
   StreamableHTTPClientTransport,
   Transport
 } from "@modelcontextprotocol/client"
-import type { DialAllowance } from "../../src/call/Dialling.ts"
-import type { McpHttpServer } from "../../src/tool/McpServer.ts"
+import type { Place } from "./McpConnection.ts"
 import { legible } from "./MessageText.ts"
 import { originFetch } from "./OriginFetch.ts"
 import type { Sdk } from "./Sdk.ts"
@@ -74,9 +73,9 @@ const reconnectLater = (reconnect: () => void, delay_ms: number): (() => void) =
 
 export const httpTransport = (
   sdk: Sdk,
-  server: McpHttpServer,
-  message_bytes_max: number,
-  allowance: DialAllowance
+  place: Place,
+  url: string,
+  message_bytes_max: number
 ): StreamableHTTPClientTransport => {
   class AnsweringTransport extends sdk.StreamableHTTPClientTransport {
     #untold = 0
@@ -133,8 +132,10 @@ export const httpTransport = (
       })
     }
   }
-  return new AnsweringTransport(new URL(server.url), {
-    fetch: originFetch(server, message_bytes_max, allowance),
+  const authProvider = place.credentials.authProvider(sdk)
+  return new AnsweringTransport(new URL(url), {
+    fetch: originFetch(place, message_bytes_max),
+    ...(authProvider === undefined ? undefined : { authProvider }),
     reconnectionScheduler: reconnectLater
   })
 }

@@ -22,16 +22,12 @@ import type { GovernedTool } from "../../src/tool/GovernedTool.ts"
 import { McpDefinitionNotOffered, McpToolNotFound } from "../../src/tool/McpPin.ts"
 import type { McpAcceptance, McpPin } from "../../src/tool/McpPin.ts"
 import type { McpAllow, McpOptions, McpServer } from "../../src/tool/McpServer.ts"
-import {
-  McpServerRefused,
-  allowanceOf,
-  serverRefusalOf,
-  servers_max
-} from "../../src/tool/McpServer.ts"
+import { McpServerRefused, serverRefusalOf, servers_max } from "../../src/tool/McpServer.ts"
 import { inMilliseconds } from "../../src/Times.ts"
 import { misdeclared } from "../../src/tool/MisdeclaredTool.ts"
 import type { MisdeclaredTool } from "../../src/tool/MisdeclaredTool.ts"
 import { didYouMean } from "../../src/tool/Nearest.ts"
+import { credentialsOf } from "./Credentials.ts"
 import { badSchema, toolOf } from "./ImportedTool.ts"
 import { keepConnected, warnOfServer } from "./McpSession.ts"
 import type { Offers } from "./Offers.ts"
@@ -150,7 +146,8 @@ const connect = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Offers, McpServerUnavailable | StoreError, Scope.Scope> {
   const offers: Offers = {
     server,
-    allowance: allowanceOf(server, allow),
+    allow,
+    credentials: credentialsOf(server),
     connection: undefined,
     attempt: Deferred.makeUnsafe(),
     wanted: yield* Latch.make(false),

@@ -21,7 +21,7 @@ import {
 import { redacted, withoutSecrets } from "../../src/error/KnownSecrets.ts"
 import type { McpCallResult } from "../../src/tool/McpResult.ts"
 import { describedPart, errorText, mediaOf, resultValue } from "../../src/tool/McpResult.ts"
-import { callTimes, secretsOf } from "../../src/tool/McpServer.ts"
+import { callTimes } from "../../src/tool/McpServer.ts"
 import type { CallTimes } from "../../src/tool/McpServer.ts"
 import type { MisdeclaredTool } from "../../src/tool/MisdeclaredTool.ts"
 import { ValueRefused } from "../../src/tool/ValueRefused.ts"
@@ -168,14 +168,14 @@ const send = Effect.fnUntraced(function* (
 })
 
 const handlerOf = (offers: Offers, tool: string, times: CallTimes): GovernedTool["handler"] => {
-  const { server } = offers
-  const secrets = secretsOf(server)
   /** Shows a progress message as a preliminary result. */
   const tell = (context: GovernedContext, services: Context.Context<never>) => {
     let left = progress_max
     return (value: object) => {
       if (left-- <= 0) return
-      Effect.runForkWith(services)(context.preliminary(withoutSecrets({ ...value }, secrets)))
+      Effect.runForkWith(services)(
+        context.preliminary(withoutSecrets({ ...value }, offers.credentials.secrets()))
+      )
     }
   }
   return Effect.fnUntraced(function* (args, context) {
@@ -183,6 +183,7 @@ const handlerOf = (offers: Offers, tool: string, times: CallTimes): GovernedTool
     const { stopped = Effect.never } = context
     const progress = tell(context, services)
     const result = yield* send(offers, tool, args as JsonObject, times, progress, stopped)
+    const secrets = offers.credentials.secrets()
     if (result.isError === true) {
       return yield* new ToolUserError({
         kind: "external",
@@ -204,7 +205,8 @@ const lateCodecs = (offers: Offers, tool: string, { input, output }: Codecs): Co
   let known: Codecs | undefined
   const now = (): Codecs => {
     const definition = offers.started.get(tool)?.definition
-    known ??= definition === undefined ? undefined : codecs(definition, secretsOf(offers.server))
+    known ??=
+      definition === undefined ? undefined : codecs(definition, offers.credentials.secrets())
     return known ?? { input, output }
   }
   return {
@@ -228,7 +230,7 @@ export const toolOf = Effect.fnUntraced(function* (
   const { server } = offers
   const { namespace } = server
   const definition = offers.started.get(tool)?.definition
-  const made_from = codecs(definition, secretsOf(server))
+  const made_from = codecs(definition, offers.credentials.secrets())
   const { input, output } =
     definition === undefined ? lateCodecs(offers, tool, made_from) : made_from
   const { name: _, ...declared } =
@@ -245,7 +247,7 @@ export const toolOf = Effect.fnUntraced(function* (
     effect_description:
       definition === undefined
         ? closedDescription(offers, tool)
-        : redacted(effectDescription(namespace, definition), secretsOf(server)),
+        : redacted(effectDescription(namespace, definition), offers.credentials.secrets()),
     ...declared,
     timeout_ms: times.total_ms,
     namespace
@@ -256,7 +258,7 @@ export const toolOf = Effect.fnUntraced(function* (
       description:
         definition === undefined
           ? closedDescription(offers, tool)
-          : redacted(shownDescription(definition), secretsOf(server)),
+          : redacted(shownDescription(definition), offers.credentials.secrets()),
       input_schema: input.json_schema,
       output_schema: output.json_schema,
       reconcile: false

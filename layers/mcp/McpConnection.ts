@@ -14,10 +14,10 @@ import { sanitiseError } from "../../src/delivery/SanitisedError.ts"
 import type { ToolError } from "../../src/error/ToolError.ts"
 import type { McpCallResult } from "../../src/tool/McpResult.ts"
 import { redacted } from "../../src/error/KnownSecrets.ts"
-import type { DialAllowance } from "../../src/call/Dialling.ts"
-import type { McpServer } from "../../src/tool/McpServer.ts"
-import { commandLine, connectTimeout, secretsOf } from "../../src/tool/McpServer.ts"
+import type { McpAllow, McpServer } from "../../src/tool/McpServer.ts"
+import { commandLine, connectTimeout } from "../../src/tool/McpServer.ts"
 import type { McpDefinition } from "../../src/tool/McpTool.ts"
+import type { Credentials } from "./Credentials.ts"
 import { httpTransport } from "./HttpTransport.ts"
 import { failureOf, serverBusy, serverDown } from "./McpFailure.ts"
 import { McpServerUnavailable } from "./McpUnavailable.ts"
@@ -71,11 +71,19 @@ const unchecked: jsonSchemaValidator = {
   getValidator: () => (input) => ({ valid: true, data: input as never, errorMessage: undefined })
 }
 
-const transportOf = (sdk: Sdk, server: McpServer, allowance: DialAllowance): Transport => {
+/** A server, where it may be reached, and what it is shown. */
+export interface Place {
+  readonly server: McpServer
+  readonly allow: McpAllow
+  readonly credentials: Credentials
+}
+
+const transportOf = (sdk: Sdk, place: Place): Transport => {
+  const { server } = place
   const most = server.message_bytes_max ?? message_bytes_default
   return server.transport === "stdio"
     ? new StdioTransport(sdk, server, most)
-    : httpTransport(sdk, server, most, allowance)
+    : httpTransport(sdk, place, server.url, most)
 }
 
 /** The command that is started or the origin that is reached, for logs and operators. */
@@ -85,26 +93,28 @@ export const targetOf = (server: McpServer): string =>
 const codeOf = (error: unknown): unknown =>
   typeof error === "object" && error !== null && "code" in error ? error.code : undefined
 
-const openFailure = (server: McpServer, error: unknown, complaint: string): string => {
+const openFailure = ({ credentials, server }: Place, error: unknown, complaint: string): string => {
+  const secrets = credentials.secrets()
   if (server.transport === "stdio" && codeOf(error) === "ENOENT") {
     return `its program or directory was not found: give an absolute path, or let it inherit PATH`
   }
   const message = sanitiseError(
-    redacted(error instanceof Error ? error.message : "it failed", secretsOf(server))
+    redacted(error instanceof Error ? error.message : "it failed", secrets)
   )
   const last = complaint.trim().split("\n").at(-1) ?? ""
   return last === ""
     ? message
-    : `${message}; its last words: ${sanitiseError(redacted(last, secretsOf(server)))}`
+    : `${message}; its last words: ${sanitiseError(redacted(last, secrets))}`
 }
 
 const unavailable = (server: McpServer, message: string) =>
   new McpServerUnavailable({ server: server.namespace, message })
 
 const listOf = Effect.fnUntraced(function* (
-  server: McpServer,
+  place: Place,
   client: Client
 ): Effect.fn.Return<ReadonlyArray<unknown>, McpServerUnavailable> {
+  const { server } = place
   if (client.getServerCapabilities()?.tools === undefined) return []
   const tools: Array<unknown> = []
   let cursor: string | undefined
@@ -117,7 +127,7 @@ const listOf = Effect.fnUntraced(function* (
           signal,
           timeout: connectTimeout(server)
         }),
-      catch: (error) => unavailable(server, `tools/list failed: ${openFailure(server, error, "")}`)
+      catch: (error) => unavailable(server, `tools/list failed: ${openFailure(place, error, "")}`)
     })
     const isRepeated = answer.nextCursor === cursor
     // Some servers name a cursor that leads to the same page again, such as an empty text.
@@ -143,7 +153,7 @@ export interface ConnectionEvents {
 /** An open connection, with what its calls need. */
 interface Session {
   readonly sdk: Sdk
-  readonly server: McpServer
+  readonly place: Place
   readonly client: Client
   /** Ends the connection; only the first reason counts. */
   readonly end: (reason: string) => void
@@ -224,7 +234,7 @@ const isStatus = (sdk: Sdk, error: unknown, ...statuses: ReadonlyArray<number>):
  * Pings the server after a timeout or a broken request, one ping at a time: a server that does not answer, or no longer
  * knows the session, has its connection ended, and is connected anew. Only the older protocol has pings.
  */
-const makeLivenessCheck = ({ client, end, sdk, server }: Session): Effect.Effect<void> => {
+const makeLivenessCheck = ({ client, end, place, sdk }: Session): Effect.Effect<void> => {
   const ping = Effect.tryPromise({
     try: (signal) => client.ping({ signal, timeout: ping_ms }),
     catch: (error) => ({ error })
@@ -232,7 +242,8 @@ const makeLivenessCheck = ({ client, end, sdk, server }: Session): Effect.Effect
     // A refusal is an answer too.
     Effect.tapError(({ error }) =>
       Effect.sync(() => {
-        const failure = failureOf(sdk, server.namespace, error, secretsOf(server))
+        const { credentials, server } = place
+        const failure = failureOf(sdk, server.namespace, error, credentials.secrets())
         // Some servers use status 400 for a lost session where the protocol says 404.
         if (isStatus(sdk, error, 400, 404)) end("it no longer knows the session")
         else if (failure._tag === "ToolTransientError") end("it did not answer a ping")
@@ -280,9 +291,9 @@ const makeCall = (
   liveness: Effect.Effect<void>,
   checkLiveness: () => void
 ): McpConnection["call"] => {
-  const { client, end, sdk, server } = session
-  const secrets = secretsOf(server)
-  const failed = (error: unknown) => failureOf(sdk, server.namespace, error, secrets)
+  const { client, end, place, sdk } = session
+  const { credentials, server } = place
+  const failed = (error: unknown) => failureOf(sdk, server.namespace, error, credentials.secrets())
   /** The failure of a request, after which the connection is ended or checked where it may be of no more use. */
   const settled = Effect.fnUntraced(function* (error: unknown) {
     const failure = failed(error)
@@ -329,8 +340,7 @@ interface OpenFailure {
 
 const openWith = Effect.fnUntraced(function* (
   sdk: Sdk,
-  server: McpServer,
-  allowance: DialAllowance,
+  place: Place,
   { changed, ended }: ConnectionEvents,
   negotiation: Negotiation
 ): Effect.fn.Return<McpConnection, OpenFailure, Scope.Scope> {
@@ -338,7 +348,8 @@ const openWith = Effect.fnUntraced(function* (
   const end = (reason: string): void => {
     if (Deferred.doneUnsafe(lost, Effect.succeed(reason))) ended()
   }
-  const transport = transportOf(sdk, server, allowance)
+  const transport = transportOf(sdk, place)
+  const { server } = place
   const failure = (error: unknown): OpenFailure => ({
     error,
     complaint: transport instanceof StdioTransport ? transport.complaint : ""
@@ -353,14 +364,14 @@ const openWith = Effect.fnUntraced(function* (
     return yield* Effect.fail(failure(new Error("it has ended")))
   }
   const isLost = () => Deferred.isDoneUnsafe(lost)
-  const session: Session = { sdk, server, client, end, isLost }
+  const session: Session = { sdk, place, client, end, isLost }
   const liveness = makeLivenessCheck(session)
   const services = yield* Effect.context()
   const permits = yield* Semaphore.make(server.calls_max ?? calls_default)
   const checkLiveness = () => void Effect.runForkWith(services)(liveness)
   return {
     protocol: client.getNegotiatedProtocolVersion(),
-    list: listOf(server, client),
+    list: listOf(place, client),
     call: makeCall(session, permits, liveness, checkLiveness),
     lost
   }
@@ -372,18 +383,18 @@ const openWith = Effect.fnUntraced(function* (
  */
 export const openConnection = (
   sdk: Sdk,
-  server: McpServer,
-  allowance: DialAllowance,
+  place: Place,
   events: ConnectionEvents
 ): Effect.Effect<McpConnection, McpServerUnavailable, Scope.Scope> => {
-  const open = (negotiation: Negotiation) => openWith(sdk, server, allowance, events, negotiation)
+  const open = (negotiation: Negotiation) => openWith(sdk, place, events, negotiation)
+  const { server } = place
   return open(firstNegotiation(server)).pipe(
     Effect.catch((failure) => {
       const again = secondNegotiation(sdk, server, failure.error)
       return again === undefined ? Effect.fail(failure) : open(again)
     }),
     Effect.mapError(({ complaint, error }) =>
-      unavailable(server, openFailure(server, error, complaint))
+      unavailable(server, openFailure(place, error, complaint))
     )
   )
 }

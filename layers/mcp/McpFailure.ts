@@ -10,6 +10,7 @@ import {
   ToolUserError
 } from "../../src/error/ToolError.ts"
 import { redacted } from "../../src/error/KnownSecrets.ts"
+import { no_credentials } from "./Credentials.ts"
 import { answer_refused } from "./MessageText.ts"
 import { stream_lost } from "./HttpTransport.ts"
 import type { Sdk } from "./Sdk.ts"
@@ -40,6 +41,14 @@ export const serverSilent = (server: string, timeout_ms: number): ToolTransientE
     kind: "timeout",
     reason: "TIMEOUT",
     message: `the MCP server "${server}" did not answer within ${timeout_ms} ms.`
+  })
+
+/** The error for a request that was not sent, because a function or an authorization server gave no credentials for it. */
+const noCredentials = (server: string) =>
+  new ToolTransientError({
+    kind: "external",
+    reason: "MCP_NO_CREDENTIALS",
+    message: `there are no credentials for the MCP server "${server}"; nothing was sent to it.`
   })
 
 const connectionLost = (server: string) =>
@@ -171,5 +180,9 @@ export const failureOf = (
         return connectionLost(server)
     }
   }
+  // The client answers a 401 so where it could get no token, or none that the server takes.
+  if (error instanceof sdk.UnauthorizedError) return forbidden(server)
+  const isOAuth = error instanceof sdk.OAuthError || error instanceof sdk.OAuthClientFlowError
+  if (isOAuth || socketCode(error) === no_credentials) return noCredentials(server)
   return unsent.has(socketCode(error) ?? "") ? serverDown(server) : connectionLost(server)
 }

@@ -5,7 +5,7 @@
 import { Clock, Deferred, Effect, Exit, Latch, Metric } from "effect"
 import type { Scope } from "effect"
 import { logText } from "../../src/LogText.ts"
-import { connectTimeout, secretsOf } from "../../src/tool/McpServer.ts"
+import { connectTimeout } from "../../src/tool/McpServer.ts"
 import { redacted } from "../../src/error/KnownSecrets.ts"
 import type { ConnectionEvents, McpConnection } from "./McpConnection.ts"
 import { openConnection, targetOf } from "./McpConnection.ts"
@@ -28,7 +28,7 @@ const backoff = (failures: number): number =>
 const connectAndList = (sdk: Sdk, offers: Offers, events: ConnectionEvents) =>
   Effect.gen(function* () {
     const { server } = offers
-    const connection = yield* openConnection(sdk, server, offers.allowance, events)
+    const connection = yield* openConnection(sdk, offers, events)
     return { connection, listed: offersOf(server, yield* connection.list) }
   }).pipe(
     Effect.timeoutOrElse({
@@ -67,7 +67,7 @@ const untilLost = (
   )
 
 export const warnOfServer = (offers: Offers, message: string) =>
-  Effect.annotateLogs(Effect.logWarning(logText(redacted(message, secretsOf(offers.server)))), {
+  Effect.annotateLogs(Effect.logWarning(logText(redacted(message, offers.credentials.secrets()))), {
     mcp_server: offers.server.namespace
   })
 
@@ -130,7 +130,7 @@ export const keepConnected = Effect.fnUntraced(function* (
     )
     const why = ended._tag === "Failure" ? ended.failure.message : ended.success
     yield* count(offers, 0)
-    offers.trouble = redacted(why, secretsOf(offers.server))
+    offers.trouble = redacted(why, offers.credentials.secrets())
     if (offers.attempt === attempt) {
       offers.attempt = Deferred.makeUnsafe()
       const { namespace: server } = offers.server

@@ -7,12 +7,11 @@ import { Result } from "effect"
 import type { Deferred, Latch } from "effect"
 import type { ToolError } from "../../src/error/ToolError.ts"
 import { ToolPolicyError, ToolTerminalError, ToolUserError } from "../../src/error/ToolError.ts"
-import type { DialAllowance } from "../../src/call/Dialling.ts"
 import type { McpPin, McpToolState } from "../../src/tool/McpPin.ts"
 import type { McpServer } from "../../src/tool/McpServer.ts"
 import type { McpDefinition } from "../../src/tool/McpTool.ts"
 import { definitionOf, listedName, pinnedText, toolName } from "../../src/tool/McpTool.ts"
-import type { McpConnection } from "./McpConnection.ts"
+import type { McpConnection, Place } from "./McpConnection.ts"
 import { serverDown } from "./McpFailure.ts"
 import type { McpServerUnavailable } from "./McpUnavailable.ts"
 
@@ -25,10 +24,7 @@ type Offer =
  * The state of one server. `pins` are the definitions accepted now, `started` those that the registry's tools were made
  * from.
  */
-export interface Offers {
-  readonly server: McpServer
-  /** The addresses to which a connection to an HTTP server may be opened. */
-  readonly allowance: DialAllowance
+export interface Offers extends Place {
   connection: McpConnection | undefined
   /** The attempt to connect that is under way, or the next one; done while there is a connection. */
   attempt: Deferred.Deferred<McpConnection, McpServerUnavailable>

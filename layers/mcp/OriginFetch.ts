@@ -1,21 +1,12 @@
 /**
- * The fetch for one MCP server over HTTP. It sends requests only to the server's origin, follows no redirects, adds the
- * credentials, which no other code sees, and bounds each message of the response before it is parsed.
+ * The fetch for one MCP server over HTTP. It sends requests only to the server's origin and, for OAuth, to where its issuer
+ * is, follows no redirects, adds the credentials, which no other code sees, and bounds each message of the response before it is parsed.
  */
-import { Redacted } from "effect"
-import type { DialAllowance } from "../../src/call/Dialling.ts"
 import type { McpHttpServer } from "../../src/tool/McpServer.ts"
+import { allowanceOf, oauthAllowanceOf } from "../../src/tool/McpServer.ts"
 import { judgedFetch } from "../dialling/JudgedFetch.ts"
+import type { Place } from "./McpConnection.ts"
 import { judgedBody, judgedEvents } from "./MessageText.ts"
-
-const headersOf = (server: McpHttpServer): ReadonlyArray<readonly [string, string]> => [
-  ...Object.entries(server.headers ?? {}).map(
-    ([name, value]) => [name, Redacted.isRedacted(value) ? Redacted.value(value) : value] as const
-  ),
-  ...(server.token === undefined
-    ? []
-    : [["authorization", `Bearer ${Redacted.value(server.token)}`] as const])
-]
 
 /** Fails the body if one message is too large: the whole body or, in a stream of events, one event. */
 const bounded = (
@@ -52,20 +43,29 @@ const bounded = (
 }
 
 /** Makes the fetch for the official client. */
-export const originFetch = (
-  server: McpHttpServer,
-  message_bytes_max: number,
-  allowance: DialAllowance
-) => {
-  const fetch = judgedFetch(allowance)
+export const originFetch = (place: Place, message_bytes_max: number) => {
+  const { allow, credentials } = place
+  const server = place.server as McpHttpServer
+  const fetch = judgedFetch(allowanceOf(server, allow))
   const { origin } = new URL(server.url)
-  const own = headersOf(server)
-  return async (input: string | URL, init?: RequestInit): Promise<Response> => {
-    const url = new URL(input)
-    if (url.origin !== origin) throw new Error("another origin than the server's")
+  const ask = async (url: URL, init: RequestInit | undefined, refused: boolean) => {
     const headers = new Headers(init?.headers)
-    for (const [name, value] of own) headers.set(name, value)
-    const response = await fetch(url, { ...init, headers, redirect: "error" })
+    for (const [name, value] of await credentials.headers(refused)) headers.set(name, value)
+    return fetch(url, { ...init, headers, redirect: "error" })
+  }
+  const send = async (url: URL, init: RequestInit | undefined): Promise<Response> => {
+    if (url.origin !== origin) {
+      const allowance = server.oauth && oauthAllowanceOf(server.oauth, url, allow)
+      if (allowance === undefined) throw new Error("another origin than the server's")
+      return judgedFetch(allowance)(url, { ...init, redirect: "error" })
+    }
+    const response = await ask(url, init, false)
+    if (response.status !== 401 || !credentials.canChange) return response
+    await response.body?.cancel()
+    return ask(url, init, true)
+  }
+  return async (input: string | URL, init?: RequestInit): Promise<Response> => {
+    const response = await send(new URL(input), init)
     if (response.body === null) return response
     const isStream = /^\s*text\/event-stream\b/i.test(response.headers.get("content-type") ?? "")
     const body = bounded(response.body, isStream, message_bytes_max)

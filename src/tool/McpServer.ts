@@ -80,12 +80,42 @@ export interface McpStdioServer extends Common {
   readonly inherit?: ReadonlyArray<string>
 }
 
-/** A server over Streamable HTTP. */
+/** What a function that gives credentials learns. `refused`: the server refused (401) the ones that it gave for this request before. */
+export interface McpAsked {
+  readonly refused: boolean
+}
+
+type Eventually<A> = A | PromiseLike<A>
+
+/** OAuth of a hosted server. No person is asked: the client has credentials of its own, or the refresh token of somebody who agreed. */
+export interface McpOAuth {
+  /** The URL of the authorization server. The credentials go to no other one, whatever the server says. */
+  readonly issuer: string
+  readonly client_id: string
+  /** Absent = a public client, which has a refresh token. */
+  readonly client_secret?: Redacted.Redacted
+  readonly scope?: string
+  /** The store of a refresh token. `save` is called with each new one. Absent = the grant `client_credentials`. */
+  readonly refresh?: {
+    readonly load: () => Eventually<McpSecret>
+    readonly save: (token: Redacted.Redacted) => Eventually<void>
+  }
+}
+
+/**
+ * A server over Streamable HTTP. Functions that give credentials are called for each request, and once more for a request that was
+ * refused (401); they have 30 s.
+ */
 export interface McpHttpServer extends Common {
   readonly transport: "http"
   readonly url: string
-  readonly token?: Redacted.Redacted
-  readonly headers?: Readonly<Record<string, McpSecret>>
+  /** The bearer token of the requests. */
+  readonly token?: Redacted.Redacted | ((asked: McpAsked) => Eventually<McpSecret>)
+  readonly headers?:
+    | Readonly<Record<string, McpSecret>>
+    | ((asked: McpAsked) => Eventually<Readonly<Record<string, McpSecret>>>)
+  /** In place of `token`. */
+  readonly oauth?: McpOAuth
 }
 
 export type McpServer = McpStdioServer | McpHttpServer
@@ -149,16 +179,36 @@ const loopback = ["127.0.0.0/8", "::1"].map((text) => Result.getOrThrow(parseAdd
  */
 export const allowanceOf = (server: McpServer, allow: McpAllow): DialAllowance => {
   const url = server.transport === "http" ? URL.parse(server.url) : null
-  if (url === null) return { allow: [] }
-  return { allow: isLoopback(url.hostname) ? loopback : [], named: isListed(url, allow) }
+  return url === null ? { allow: [] } : allowanceAt(url, allow)
+}
+
+const allowanceAt = (url: URL, allow: McpAllow): DialAllowance => ({
+  allow: isLoopback(url.hostname) ? loopback : [],
+  named: isListed(url, allow)
+})
+
+/**
+ * The addresses at which OAuth may ask for a URL: those of its issuer, and for the documents and endpoints that the issuer and the
+ * server name, public ones over https. Undefined = none.
+ */
+export const oauthAllowanceOf = (
+  { issuer }: McpOAuth,
+  url: URL,
+  allow: McpAllow
+): DialAllowance | undefined => {
+  if (url.origin === new URL(issuer).origin) return allowanceAt(url, allow)
+  const named = isListed(url, allow)
+  return url.protocol === "https:" && (named || allow.hosts === undefined)
+    ? { allow: [], named }
+    : undefined
 }
 
 /** The greatest number of servers of one runtime. */
 export const servers_max = 64
 
-const refusalOfUrl = (server: McpHttpServer, allow: McpAllow): string | undefined => {
-  if (!URL.canParse(server.url)) return "it is not an absolute URL"
-  const url = new URL(server.url)
+const refusalOfUrl = (text: string, allow: McpAllow): string | undefined => {
+  if (!URL.canParse(text)) return "it is not an absolute URL"
+  const url = new URL(text)
   if (url.username !== "" || url.password !== "") {
     return "credentials do not belong into a URL: give them as token or headers"
   }
@@ -171,7 +221,7 @@ const refusalOfUrl = (server: McpHttpServer, allow: McpAllow): string | undefine
     return `its host is not allowed: add ${JSON.stringify(url.host)} to allow.hosts`
   }
   const address = literalAddress(url)
-  if (address !== undefined && !mayDial(address, allowanceOf(server, allow))) {
+  if (address !== undefined && !mayDial(address, allowanceAt(url, allow))) {
     return isMetadataAddress(address)
       ? "its address is the metadata service of a cloud, which is no server of tools"
       : `its address is not public: add ${JSON.stringify(url.host)} to allow.hosts`
@@ -211,8 +261,18 @@ export const serverRefusalOf = (
     return refused("connect_timeout_ms", `it must be at most ${connect_timeout_ms_max}`)
   }
   if (server.transport === "http") {
-    const why = refusalOfUrl(server, allow)
-    return why === undefined ? undefined : refused("url", why)
+    const { oauth, token } = server
+    if (oauth !== undefined && token !== undefined)
+      return refused("oauth", "it is in place of token")
+    if (oauth?.client_secret === undefined && oauth !== undefined && oauth.refresh === undefined) {
+      return refused("oauth", "it needs a client_secret or a refresh token")
+    }
+    const urls = { url: server.url, ...(oauth === undefined ? {} : { issuer: oauth.issuer }) }
+    for (const [field, url] of Object.entries(urls)) {
+      const why = refusalOfUrl(url, allow)
+      if (why !== undefined) return refused(field, why)
+    }
+    return undefined
   }
   const line = commandLine(server)
   return (allow.commands ?? []).includes(line)
@@ -243,17 +303,14 @@ export const callTimes = (server: McpServer, declared: Time | undefined): CallTi
  * replacing them would garble texts.
  */
 export const secretsOf = (server: McpServer): ReadonlyArray<string> => {
-  const given =
+  const given: ReadonlyArray<unknown> =
     server.transport === "stdio"
       ? Object.values(server.env ?? {})
-      : [
-          ...Object.values(server.headers ?? {}),
-          ...(server.token === undefined ? [] : [server.token])
-        ]
+      : [...Object.values(server.headers ?? {}), server.token, server.oauth?.client_secret]
   return secretForms(
     given
       .filter((value) => Redacted.isRedacted(value))
-      .map((value) => Redacted.value(value))
+      .map((value) => String(Redacted.value(value)))
       .filter((value) => value.length >= 6)
   )
 }

@@ -203,7 +203,7 @@ const calls: Readonly<Record<string, (id: unknown, params: Message["params"]) =>
     answer(id, { isError: true, content: [], structuredContent: { code: "NOT_FOUND", order: 7 } }),
   put_error: (id, params) => {
     note("put")
-    refuse(id, (params?.["arguments"] as { n: number }).n, "after the order was sent")
+    refuse(id, (params!["arguments"] as { n: number }).n, "after the order was sent")
   },
   pictures: (id) =>
     answer(id, {
