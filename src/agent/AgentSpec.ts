@@ -104,9 +104,18 @@ export const AgentSpec = Schema.Struct({
   /**
    * Agents that this one may delegate to; each is a tool `ask_NAME`. A delegation is a frame of the same run, within the run's
    * limits and with its memory: the specialist's own `limits`, `on_change` and `memory` apply only to runs of its own. A
-   * specialist that has neither tools nor specialists is left out, with a warning at the start.
+   * specialist that has neither tools nor specialists is left out, with a warning at the start. It uses no capability that this
+   * agent lacks, unless `specialist_capabilities` has it.
    */
   specialists: defaulted(Schema.Array(AgentName), []),
+  /**
+   * Capabilities that specialists may use for this agent although its own tools may not, in the form of `capabilities`. Each
+   * specialist still needs them itself, and so does every agent above this one. At most 256; only with `specialists`. Absent =
+   * none.
+   */
+  specialist_capabilities: Schema.optionalKey(
+    Schema.Array(Capability).check(Schema.isMaxLength(256))
+  ),
   /**
    * Agents to which this one may hand over the conversation. The new agent goes on in the same run with its history. It uses its
    * own instructions and tools, but no capability that this agent lacks. At most 32. Absent = none.

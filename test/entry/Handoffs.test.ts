@@ -177,7 +177,12 @@ describe("a handoff", () => {
   })
 
   it("gives none through a specialist either, but of who delegated before it", async () => {
-    const lead = { name: "lead", instructions: "", specialists: ["billing"] }
+    const lead = {
+      name: "lead",
+      instructions: "",
+      specialists: ["billing"],
+      specialist_capabilities: ["vault.read"]
+    }
     const front = AgentSpec.make({ ...lead, name: "front", handoffs: ["lead"] })
     const agents = [AgentSpec.make(lead), front, triage, billing, office]
     const [toLead, ask] = [call("transfer_to_lead"), call("ask_billing", { task: "Open" })]

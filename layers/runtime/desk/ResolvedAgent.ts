@@ -185,6 +185,10 @@ const specialistsOf = Effect.fnUntraced(function* (
 ) {
   const specialists = new Map<string, AgentName>()
   const delegations: Array<ModelTool> = []
+  const [lent] = spec.specialist_capabilities ?? []
+  if (lent !== undefined && spec.specialists.length === 0) {
+    return yield* misdeclared(spec, "specialist_capabilities", lent, "it has no specialists")
+  }
   for (const name of spec.specialists) {
     const specialist = services.specs.get(name)
     if (specialist === undefined) {

@@ -11,7 +11,8 @@ import {
   uncoveredCapability
 } from "../../../src/capability/Capability.ts"
 import type { Capability } from "../../../src/capability/Capability.ts"
-import type { RunId } from "../../../src/Ids.ts"
+import type { AgentName, FrameId, RunId } from "../../../src/Ids.ts"
+import { callOpening, rootFrame } from "../../../src/Ids.ts"
 import type { RunAccepted } from "../../../src/run/RunEvent.ts"
 import type { ToolPolicyError } from "../../../src/error/ToolError.ts"
 import type { JudgedRun, PermissionOf } from "../../../src/permission/CallPermission.ts"
@@ -21,6 +22,8 @@ import { alwaysAsks, permissionFor } from "../../../src/permission/Policy.ts"
 import type { Permission } from "../../../src/tool/SideEffects.ts"
 import { readOnlyHintOf } from "../../../src/tool/SideEffects.ts"
 import { isDispatched } from "../../../src/tool/ToolSpec.ts"
+import { findCall, findFrame } from "../../../src/run/RunLookup.ts"
+import type { RunState } from "../../../src/run/RunState.ts"
 import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"
 import type { AgentTool, CallHost, StartBody } from "./CallHost.ts"
 import type { ToolBody } from "./ToolBody.ts"
@@ -75,53 +78,102 @@ export const judgedRunOf = ({ accepted, agent, run }: CallHost): JudgedRun => ({
   agent: agent.spec.name
 })
 
-/** A capability that the tool needs and the agent lacks, for which every call is refused. Undefined = it has all. */
+/**
+ * A capability that the tool needs and the agent lacks, for which every call is refused. Undefined = it has all. As a
+ * supervisor, the agent also has what it lets its specialists use.
+ */
 const missingCapability = (
-  agent: ResolvedAgent,
+  { spec: { capabilities, specialist_capabilities = [] } }: ResolvedAgent,
   tool: AgentTool,
-  default_deny: boolean
+  default_deny: boolean,
+  as: "user" | "supervisor" = "user"
 ): Capability | undefined => {
-  const { capabilities } = agent.spec
+  const lent = as === "supervisor" ? specialist_capabilities : []
+  const granted = capabilities === undefined && lent.length === 0 ? undefined : (capabilities ?? [])
   const grants =
-    capabilities === undefined ? null : grantsOf(capabilities.map(parseCapability), default_deny)
+    granted === undefined
+      ? null
+      : grantsOf([...granted, ...lent].map(parseCapability), default_deny)
   return uncoveredCapability(grants, tool.spec.capabilities)
 }
 
+/** The agents that delegated down to this frame, the nearest first. A call of a queue was checked where it was sent. */
+const supervisorsOf = (state: RunState, frame: FrameId): ReadonlyArray<AgentName> => {
+  const found: Array<AgentName> = []
+  for (let at = frame; at !== rootFrame;) {
+    const opening = findCall(state, callOpening(at))
+    const above = opening === undefined ? undefined : findFrame(state, opening.frame)
+    if (opening === undefined || above === undefined) return found
+    found.push(above.agent)
+    at = opening.frame
+  }
+  return found
+}
+
 /**
- * The refusal of a call whose conversation was handed over by an agent that lacks a capability of the tool, or that this
- * process does not know. Undefined = each has all.
+ * The refusal of a call for which another agent answers too: one that handed the conversation over, or a supervisor that
+ * delegated, and that lacks a capability of the tool, or that this process does not know. Undefined = each has all.
  */
-export const missingOfHandedBy = (
+export const missingOfOthers = (
   host: CallHost,
   tool: AgentTool,
   default_deny: boolean,
   agentOf: ((name: string) => ResolvedAgent | undefined) | undefined
 ): ToolPolicyError | undefined => {
   const { accepted, state } = host
-  if (state.handoffs === 0 && accepted.handed_by === undefined) return undefined
-  for (const name of state.frames.get(host.call().frame)?.handed_by ?? []) {
+  const { frame } = host.call()
+  const isAlone = frame === rootFrame && state.handoffs === 0 && accepted.handed_by === undefined
+  if (isAlone || tool.spec.capabilities.length === 0) return undefined
+  const lacks = (as: "user" | "supervisor") => (name: AgentName) => {
     const agent = agentOf?.(name)
-    const missing =
-      agent === undefined ? tool.spec.capabilities[0] : missingCapability(agent, tool, default_deny)
-    if (missing !== undefined) return capabilityDenied(tool.spec.name, missing)
+    return agent === undefined
+      ? tool.spec.capabilities[0]
+      : missingCapability(agent, tool, default_deny, as)
   }
-  return undefined
+  const [missing] = [
+    ...(state.frames.get(frame)?.handed_by ?? []).map(lacks("user")),
+    ...supervisorsOf(state, frame).map(lacks("supervisor"))
+  ].filter((each) => each !== undefined)
+  return missing === undefined ? undefined : capabilityDenied(tool.spec.name, missing)
 }
 
-/** One warning for each tool that its agent may never use. */
+/** One warning for each tool that its agent may never use, and for each that it may not use for a supervisor. */
 export const capabilityWarnings = (
   agents: ReadonlyArray<ResolvedAgent>,
-  policy: Policy
-): ReadonlyArray<string> =>
-  agents.flatMap((agent) =>
+  { default_deny }: Policy
+): ReadonlyArray<string> => {
+  const named = new Map(agents.map((agent) => [agent.spec.name, agent]))
+  const own = agents.flatMap((agent) =>
     [...agent.tools.values()].flatMap((tool) => {
-      const missing = missingCapability(agent, tool, policy.default_deny)
+      const missing = missingCapability(agent, tool, default_deny)
       if (missing === undefined) return []
       const { message } = capabilityDenied(tool.spec.name, missing)
-      const fix = grantFix(missing, policy.default_deny)
+      const fix = grantFix(missing, default_deny)
       return [`Every call by ${agent.spec.name} is refused: ${message} ${fix}.`]
     })
   )
+  const delegated = agents.flatMap((agent) => {
+    const below = new Set(agent.specialists.values())
+    // Iterating a set also visits what is added meanwhile: specialists may have specialists.
+    for (const name of below) {
+      for (const specialist of named.get(name)?.specialists.values() ?? []) below.add(specialist)
+    }
+    return [...below].flatMap((name) => {
+      const specialist = named.get(name)
+      if (specialist === undefined) return []
+      return [...specialist.tools.values()].flatMap((tool) => {
+        const missing = missingCapability(agent, tool, default_deny, "supervisor")
+        return missing === undefined ||
+          missingCapability(specialist, tool, default_deny) !== undefined
+          ? []
+          : [
+              `A call of "${tool.spec.name}" by ${name} for ${agent.spec.name} is refused: ${agent.spec.name} has no capability "${missing}". Add it to its capabilities, or to its specialist_capabilities.`
+            ]
+      })
+    })
+  })
+  return [...own, ...delegated]
+}
 
 /**
  * Whether calls of the tool may be authorised in advance: the policy does not always have a person asked, and a journaled

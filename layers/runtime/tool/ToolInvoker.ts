@@ -7,7 +7,8 @@
  *    is not on the agent's allowlist (`UnresolvedCall.ts`).
  * 3. The tool itself can be called now: its own `refusal`, for example that an MCP server has changed it (here).
  * 4. The arguments fit the input schema (`decode` of the tool), and the context of the run fits what the tool reads of it.
- * 5. The agent has the capabilities that the tool needs, and so has each that handed the conversation over (`ToolGate.ts`).
+ * 5. The agent has the capabilities that the tool needs, and so has each that handed the conversation over, and each supervisor
+ *    (`ToolGate.ts`).
  * 6. The kill switch is off (here), and the policy says `allow` or `ask` (`ToolGate.ts`).
  * 7. A dispatch that an earlier owner lost may be taken over by this tool; otherwise the call is lost (here).
  * 8. No other call of the run has the same side effect; otherwise the call gets that one's result, or is refused as a
@@ -53,7 +54,7 @@ import { callIdentityOf } from "./IdempotencyIndex.ts"
 import * as IdempotentCalls from "./IdempotentCalls.ts"
 import * as ToolBody from "./ToolBody.ts"
 import type { ToolGate } from "./ToolGate.ts"
-import { judgedRunOf, makeToolGates, missingOfHandedBy, policySubjectOf } from "./ToolGate.ts"
+import { judgedRunOf, makeToolGates, missingOfOthers, policySubjectOf } from "./ToolGate.ts"
 import type { UnresolvedServices } from "./UnresolvedCall.ts"
 import { startUnresolved } from "./UnresolvedCall.ts"
 
@@ -146,7 +147,7 @@ const refusalOf = (
 ): ToolError | undefined =>
   contextRefusal(tool, host) ??
   missingCapability ??
-  missingOfHandedBy(host, tool, policy.default_deny, agentOf)
+  missingOfOthers(host, tool, policy.default_deny, agentOf)
 
 /**
  * A tool may refuse the call at this moment: before the request, so that nobody is asked in vain and no use of an
