@@ -6,7 +6,7 @@ import { Ajv } from "ajv"
 import { Ajv2019 } from "ajv/dist/2019.js"
 import { Ajv2020 } from "ajv/dist/2020.js"
 import addFormats from "ajv-formats"
-import { Exit, Number, Result } from "effect"
+import { Exit, JsonPointer, Number, Result } from "effect"
 import { isWithinBounds } from "../../src/entry/BoundedJson.ts"
 import { ValueRefused } from "../../src/tool/ValueRefused.ts"
 import { countSteps, PatternRefused, Steps, StepsSpent } from "./CountedCode.ts"
@@ -119,6 +119,10 @@ const validatorOf = (Dialect: NonNullable<ReturnType<typeof dialectOf>>, schema:
   return { ajv, steps, validate: Object.assign(ajv, { steps }).compile(schema) }
 }
 
+/** The names in a JSON Pointer. */
+const pathOf = (pointer: string): ReadonlyArray<string> =>
+  pointer.split("/").slice(1).map(JsonPointer.unescapeToken)
+
 /** Compiles a server's schema; fails with the reason when it cannot. */
 export const compileForeignSchema = (schema: JsonObject): Result.Result<Validate, string> => {
   const Dialect = dialectOf(schema)
@@ -134,11 +138,12 @@ export const compileForeignSchema = (schema: JsonObject): Result.Result<Validate
   }
   const { ajv, steps, validate } = made.success
   return Result.succeed((value) => {
+    let place = ""
     const checked = Result.try(() => {
       steps.begin()
-      return validate(value) === true
-        ? undefined
-        : ajv.errorsText(validate.errors?.slice(0, 1)).slice(0, 1_000)
+      if (validate(value) === true) return undefined
+      place = validate.errors?.[0]?.instancePath ?? ""
+      return ajv.errorsText(validate.errors?.slice(0, 1)).slice(0, 1_000)
     })
     // Anything but exhausted steps is an exhausted stack: a schema that refers to itself.
     const message = Result.isSuccess(checked)
@@ -146,6 +151,7 @@ export const compileForeignSchema = (schema: JsonObject): Result.Result<Validate
       : checked.failure instanceof StepsSpent
         ? checked.failure.message
         : "its schema refers to itself without end"
-    return message === undefined ? Exit.succeed(value) : Exit.fail(new ValueRefused({ message }))
+    if (message === undefined) return Exit.succeed(value)
+    return Exit.fail(new ValueRefused({ message, path: pathOf(place) }))
   })
 }

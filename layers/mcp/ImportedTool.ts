@@ -24,6 +24,7 @@ import { describedPart, errorText, mediaOf, resultValue } from "../../src/tool/M
 import { callTimes } from "../../src/tool/McpServer.ts"
 import type { CallTimes } from "../../src/tool/McpServer.ts"
 import type { MisdeclaredTool } from "../../src/tool/MisdeclaredTool.ts"
+import { nullAsAbsent } from "../../src/tool/AbsentNulls.ts"
 import { ValueRefused } from "../../src/tool/ValueRefused.ts"
 import type { InputCodec, OutputCodec } from "../../src/tool/ToolCodec.ts"
 import { compileForeignSchema } from "./ForeignSchema.ts"
@@ -69,7 +70,7 @@ interface Codecs {
 
 const codecs = (definition: McpDefinition | undefined, secrets: ReadonlyArray<string>): Codecs => {
   const inputSchema: McpDefinition["inputSchema"] = definition?.inputSchema ?? { type: "object" }
-  const given = checking(inputSchema)
+  const given = nullAsAbsent(checking(inputSchema))
   const outputSchema = definition?.outputSchema
   const fits = outputSchema === undefined ? isJson : checking(outputSchema)
   const gives: Validate = (value) => Exit.map(fits(describedPart(value)), () => value)

@@ -18,7 +18,9 @@ const { isRawJSON, parse, rawJSON } = JSON as unknown as {
 }
 
 /** Whether the value is a number that is carried as its text. */
-export const isRawNumber: (value: unknown) => value is RawNumber = isRawJSON
+export const isRawNumber = (value: object): value is RawNumber =>
+  // Few objects have no prototype, and this is asked of all (bench row `step`).
+  Object.getPrototypeOf(value) === null && isRawJSON(value)
 
 /** A number of at most so many digits, without an exponent, is what its double is written as again. */
 const exact_units_max = 15
@@ -58,9 +60,11 @@ const partsOf = (text: string): Parts | undefined => {
  */
 export const isExactNumber = (text: string): boolean => {
   if (text.length <= exact_units_max && !/e/i.test(text)) return true
+  const written = String(Number(text))
+  if (written === text) return true
   const given = partsOf(text)
   if (given === undefined) return true
-  const kept = partsOf(String(Number(text)))
+  const kept = partsOf(written)
   return kept !== undefined && kept.digits === given.digits && kept.exponent === given.exponent
 }
 

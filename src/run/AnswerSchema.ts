@@ -3,6 +3,7 @@
  * answer in its own way where it has one; whatever it gives is checked here all the same.
  */
 import { Cause, Exit, Result, Schema } from "effect"
+import { isSameJson } from "../Canonical.ts"
 import { truncateUnits } from "../CutText.ts"
 import { bounds_default, readJson } from "../entry/BoundedJson.ts"
 import { CheckedJsonRecord } from "../entry/JsonObject.ts"
@@ -82,9 +83,11 @@ export const fitAnswer = (schema: AnswerSchema, text: string): Result.Result<str
   const check = checkOf(schema)
   if (Result.isFailure(check)) return Result.fail(check.failure.problem)
   const exit = check.success(value.success)
-  return Exit.isSuccess(exit)
-    ? Result.succeed(json)
-    : Result.fail(truncateUnits(refusalText(Cause.squash(exit.cause)), reason_units_max))
+  if (Exit.isFailure(exit)) {
+    return Result.fail(truncateUnits(refusalText(Cause.squash(exit.cause)), reason_units_max))
+  }
+  // Without the nulls that count as absent, so that whoever reads it finds what the schema says.
+  return Result.succeed(isSameJson(exit.value, value.success) ? json : JSON.stringify(exit.value))
 }
 
 /** How often a model may answer again after an answer that does not fit. */

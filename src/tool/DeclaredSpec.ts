@@ -4,16 +4,14 @@
  */
 import { Effect, Exit, Result, Schema } from "effect"
 import * as Tool from "effect/ai/Tool"
-import { truncateUnits } from "../CutText.ts"
 import type { CallPermission } from "../permission/CallPermission.ts"
-import { isPlainObject } from "../PlainObject.ts"
 import type { CallGovernance } from "./Governance.ts"
 import { descriptionOf, specOf } from "./Governance.ts"
 import type { MisdeclaredTool } from "./MisdeclaredTool.ts"
 import { misdeclared } from "./MisdeclaredTool.ts"
 import type { AnySchema, InputCodec, OutputCodec } from "./ToolCodec.ts"
 import { inputCodec, jsonSchemaInput, outputCodec } from "./ToolCodec.ts"
-import { ValueRefused } from "./ValueRefused.ts"
+import { resultJson } from "./ResultJson.ts"
 import type { ToolSpec } from "./ToolSpec.ts"
 
 export interface Declaration {
@@ -37,43 +35,18 @@ export interface DeclaredSpec {
 }
 
 /**
- * A replacer for `JSON.stringify`. It throws at values that JSON would change, such as a date or NaN; undefined members are left
- * out.
+ * Makes an output codec tolerant of what bodies return, because its shape is no failure of what a body has done. A body without a
+ * declared result may return nothing, as a write often does, which becomes null, and rows as drivers give them (`resultJson`).
+ * If only a JSON Schema declares the result, `nothing` is undefined, and returning nothing fails.
  */
-function onlyAbsent(this: Readonly<Record<string, unknown>>, name: string, value: unknown) {
-  const given = this[name]
-  if (Object.is(given, value) && isPlain(value)) return value
-  const where = name === "" ? "the result" : `its member ${JSON.stringify(truncateUnits(name, 64))}`
-  const what = Object.prototype.toString.call(given).slice(8, -1)
-  throw new ValueRefused({
-    message: `${where} is no JSON (${what}): give a text or a plain object, or declare an output that says it`
-  })
-}
-
-const isPlain = (value: unknown): boolean => {
-  switch (typeof value) {
-    case "number":
-      return Number.isFinite(value)
-    case "object":
-      return value === null || Array.isArray(value) || isPlainObject(value)
-    default:
-      return value === undefined || typeof value === "string" || typeof value === "boolean"
-  }
-}
-
-/**
- * Makes an output codec tolerant of absent values, because they are no failure of what the body has done. A body without a
- * declared result may return nothing, as a write often does, which becomes null; undefined members are left out, as in JSON. If
- * only a JSON Schema declares the result, `nothing` is undefined, and returning nothing fails.
- */
-const withoutAbsent = (output: OutputCodec, nothing: null | undefined): OutputCodec => ({
+const withPlainValues = (output: OutputCodec, nothing: null | undefined): OutputCodec => ({
   ...output,
   encode: (result) => {
     const encoded = output.encode(result === undefined ? nothing : result)
-    if (Exit.isSuccess(encoded) || typeof result !== "object") return encoded
-    const json = Result.try(() => JSON.stringify(result, onlyAbsent))
-    if (Result.isSuccess(json)) return output.encode(JSON.parse(json.success))
-    return json.failure instanceof ValueRefused ? Exit.fail(json.failure) : encoded
+    if (Exit.isSuccess(encoded) || result === undefined) return encoded
+    const json = resultJson(result)
+    if (Result.isFailure(json)) return Exit.fail(json.failure)
+    return output.encode(json.success === undefined ? nothing : json.success)
   }
 })
 
@@ -95,7 +68,7 @@ export const declaredSpec = Effect.fnUntraced(function* (
   const declared = yield* outputCodec(name, gives ?? Schema.Json, output_schema)
   const output =
     gives === undefined
-      ? withoutAbsent(declared, output_schema === undefined ? null : undefined)
+      ? withPlainValues(declared, output_schema === undefined ? null : undefined)
       : declared
   const spec = yield* specOf(
     {

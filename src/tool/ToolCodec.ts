@@ -17,10 +17,13 @@ import { truncateUnits } from "../CutText.ts"
 import { ignoreRejection } from "../IgnoredRejection.ts"
 import { copyWithin, depth_max } from "../entry/BoundedJson.ts"
 import { effectDecoder, jsonDecoder, strictly } from "./EffectDecoder.ts"
+import { nullAsAbsent } from "./AbsentNulls.ts"
 import { withFiniteNumbers } from "./FiniteNumbers.ts"
 import { flatNames, hasOnly } from "./FlatObject.ts"
 import { isPlainSchema } from "./PlainSchema.ts"
 import { checkDefinitions, definitionOf, isDeeper, valueDepthMax } from "./SchemaDefinitions.ts"
+import { resultJson } from "./ResultJson.ts"
+import { withDefinitions } from "./SchemaReferences.ts"
 import { withLinearPatterns } from "./SchemaPatterns.ts"
 import { ValueRefused } from "./ValueRefused.ts"
 import type { MisdeclaredTool } from "./MisdeclaredTool.ts"
@@ -99,12 +102,16 @@ const validatedBy = (schema: Standard, value: unknown): Exit.Exit<unknown, Value
   if (validation.issues === undefined) {
     return "value" in validation ? Exit.succeed(validation.value) : refused(schema_failed)
   }
-  // A plain list: a library's own kind of one would map to its kind again.
-  const path = Array.from(validation.issues[0]?.path ?? [], (step) =>
-    String(typeof step === "object" ? step.key : step)
-  )
-  return Exit.fail(new ValueRefused({ message: issueText(validation.issues), path }))
+  const paths = validation.issues.slice(0, paths_max).map(pathOf)
+  const path = paths[0] ?? []
+  return Exit.fail(new ValueRefused({ message: issueText(validation.issues), path, paths }))
 }
+
+const paths_max = 1_000
+
+/** A plain list: a library's own kind of one would map to its kind again. */
+const pathOf = ({ path = [] }: StandardSchema.StandardSchemaV1.Issue): ReadonlyArray<string> =>
+  Array.from(path, (step) => String(typeof step === "object" ? step.key : step))
 
 /** The member names that an object may have; undefined unless the schema describes a plain object that is not declared open. */
 const closedNames = (json_schema: JsonObject): ReadonlySet<string> | undefined => {
@@ -246,6 +253,10 @@ const emptyDecoder = (schema: Schema.Decoder<unknown>): InputCodec["decode"] => 
   }
 }
 
+/** A decoder that names all faults, for what is decoded again without its nulls. */
+const allFaults = (schema: Schema.Decoder<unknown>): InputCodec["decode"] =>
+  Schema.decodeUnknownExit(schema, { ...strictly, errors: "all" })
+
 /**
  * Decodes a copy of the arguments. A schema with an open member returns that member itself, and changes that a body makes to it
  * must not reach the run's own arguments, which are journaled, approved and shown to the model.
@@ -284,8 +295,8 @@ export const inputCodec = (
 const codecOf = (schema: AnySchema, json_schema: JsonObject): InputCodec => ({
   json_schema,
   decode: isEffectSchema(schema)
-    ? effectDecoder(schema, json_schema)
-    : standardDecoder(schema, json_schema)
+    ? nullAsAbsent(effectDecoder(schema, json_schema), () => allFaults(schema))
+    : nullAsAbsent(standardDecoder(schema, json_schema))
 })
 
 /** A decoder for JSON that does not come from a model. Excess members are left out. */
@@ -334,7 +345,12 @@ export const outputCodec = (
 ): Effect.Effect<OutputCodec, MisdeclaredTool> =>
   Effect.map(derivedFor(tool, "output", schema, given), (json_schema): OutputCodec => {
     if (!isEffectSchema(schema)) {
-      const encode = (value: unknown) => validated(schema, value)
+      const encode = (value: unknown) => {
+        const given = validated(schema, value)
+        if (Exit.isFailure(given)) return given
+        const json = resultJson(given.value)
+        return Result.isSuccess(json) ? Exit.succeed(json.success) : Exit.fail(json.failure)
+      }
       return { json_schema, encode, check: standardCheck(encode, json_schema) }
     }
     const codec = Schema.toCodecJson(schema) as Schema.Codec<unknown, unknown>
@@ -370,8 +386,9 @@ interface Unchecked {
  * definitions whose check would not end.
  */
 export const jsonSchemaCheck = (
-  json_schema: JsonObject
+  given: JsonObject
 ): Result.Result<OutputCodec["check"], Unchecked> => {
+  const json_schema = withDefinitions(given)
   const { $defs } = json_schema
   const definitions = typeof $defs === "object" && $defs !== null ? ($defs as JsonObject) : {}
   const fault = checkDefinitions(definitions)
@@ -388,11 +405,12 @@ export const jsonSchemaCheck = (
     )
   )
   return Result.mapBoth(schema, {
-    onSuccess: (found) =>
-      boundedDepth(
-        valueDepthMax(definitions),
-        Schema.decodeUnknownExit(found as Schema.Decoder<unknown>, strictly)
-      ),
+    onSuccess: (found) => {
+      const schema = found as Schema.Decoder<unknown>
+      const decode = Schema.decodeUnknownExit(schema, strictly)
+      const absent = nullAsAbsent(decode, () => allFaults(schema))
+      return boundedDepth(valueDepthMax(definitions), absent)
+    },
     onFailure: (failure) => ({
       problem: truncateUnits(String(failure), 300),
       fix: "Say it with the part of JSON Schema 2020-12 that can be checked, or give input a schema"

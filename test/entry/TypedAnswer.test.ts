@@ -131,6 +131,48 @@ describe("an answer of a schema", () => {
       assert.deepInclude(answer, { status: "failed", reason: "answer_unfit" })
     }))
 
+  it("may be a tree, whose schema refers to itself", async () => {
+    const Folder = z.object({
+      name: z.string(),
+      get folders() {
+        return z.array(Folder)
+      }
+    })
+    const tree = { name: "root", folders: [{ name: "a", folders: [] }] }
+    const wrong = { name: "root", folders: [{ name: "a" }] }
+    await withScript([text(json(wrong)), text(json(tree))], async (troupe) => {
+      const answer = await troupe.ask({ ...message, answer: Folder })
+      assert.deepStrictEqual(answer.value, tree)
+    })
+    await withScript([text(json({ tree }))], async (troupe) => {
+      const answer = await troupe.ask({ ...message, answer: z.object({ tree: Folder }) })
+      assert.deepStrictEqual(answer.value, { tree })
+    })
+    const places = {
+      type: "object",
+      properties: { a: { $ref: "#/definitions/Name" }, b: { $ref: "#/properties/a" } },
+      definitions: { Name: { type: "string" } }
+    }
+    await withScript(
+      [text(json({ a: "x", b: 1 })), text(json({ a: "x", b: "y" }))],
+      async (troupe) => {
+        const { text: said } = await troupe.ask({ ...message, answer_schema: places } as never)
+        assert.strictEqual(said, json({ a: "x", b: "y" }))
+      }
+    )
+  })
+
+  it("may have null for what it leaves out", () =>
+    withScript([text('{"order":"1","tag":null,"limit":null}')], async (troupe) => {
+      const Ticket = z.object({
+        order: z.string(),
+        tag: z.string().optional(),
+        limit: z.number().default(10)
+      })
+      const answer = await troupe.ask({ ...message, answer: Ticket })
+      assert.deepStrictEqual(answer.value, { order: "1", limit: 10 })
+    }))
+
   it("that only the code of the schema refuses rejects, and the run is complete", () =>
     withScript([text(json({ city: "Rome" }))], async (troupe) => {
       const answer = z.object({ city: z.string().refine((name) => name === "Oslo", "not Oslo") })

@@ -92,26 +92,12 @@ describe("a tool in one expression", () => {
         assert.deepStrictEqual(governed.encode(partly), Exit.succeed({ id: 1, of: [{}] }))
         const circle: Record<string, unknown> = { note: undefined }
         circle["circle"] = circle
-        const dated = { toJSON: () => "today" }
-        const odd = [
-          Number.NaN,
-          1n,
-          new Date(0),
-          dated,
-          () => 1,
-          Symbol.iterator,
-          circle,
-          new Map()
-        ]
-        for (const no of odd) {
-          assert.isTrue(Exit.isFailure(governed.encode({ note: undefined, no })))
+        for (const no of [circle, Promise.resolve(1)]) {
+          const refused = governed.encode({ of: [{ at: no }] })
+          // Operators read which member it is.
+          const why = Exit.isFailure(refused) ? String(Cause.squash(refused.cause)) : ""
+          assert.include(why, "the result's member of.0.at")
         }
-        // Operators read which member it is.
-        const dates = governed.encode({ of: [{ at: new Date(0) }] })
-        assert.include(
-          Exit.isFailure(dates) ? String(Cause.squash(dates.cause)) : "",
-          'its member "at" is no JSON (Date)'
-        )
       }
       // @ts-expect-error a result is declared
       assert.isDefined(tool({ ...named, output: Schema.String }, () => undefined))

@@ -1,14 +1,17 @@
 /**
  * What the end of a body means for its call: the encoded result, or a failure of one of the four classes.
  */
-import { Cause, Exit } from "effect"
+import { Cause, Exit, Result } from "effect"
+import { cutText } from "../../../src/CutText.ts"
 import { depth_max, isWithinBounds } from "../../../src/entry/BoundedJson.ts"
 import type { ToolError } from "../../../src/error/ToolError.ts"
 import { ToolTerminalError } from "../../../src/error/ToolError.ts"
 import type { CallId } from "../../../src/Ids.ts"
 import type { RunInput } from "../../../src/run/RunDecider.ts"
 import type { CallSettled, Outcome } from "../../../src/run/RunEvent.ts"
+import { resultJson } from "../../../src/tool/ResultJson.ts"
 import type { Permission } from "../../../src/tool/SideEffects.ts"
+import { isDispatched } from "../../../src/tool/ToolSpec.ts"
 import { isBeyondBytes } from "../../../src/Utf8.ts"
 import type { AgentTool, CallHost, StartedWork } from "./CallHost.ts"
 import { attachedTo } from "./AttachedFiles.ts"
@@ -20,6 +23,21 @@ import { exceptionBehind, failedOutcome, outcomeOfCause, withException } from ".
 const refusedResult = (reason: string, message: string): Outcome =>
   failedOutcome(new ToolTerminalError({ kind: "internal", reason, message }))
 
+/** The longest part of a result that is quoted, in UTF-16 units. */
+const receipt_max = 1_500
+
+/**
+ * Of a write whose result is refused: that it has run, and what it returned. A model that does not learn it would do it again.
+ * Empty for a read, whose refused values nobody is shown, and for a transaction, which is rolled back.
+ */
+const receiptOf = (spec: AgentTool["spec"], json: () => string | undefined): string => {
+  if (!isDispatched(spec) || spec.transactional === true) return ""
+  const text = Result.getOrUndefined(Result.try(json))
+  return text === undefined
+    ? " It has run."
+    : ` It has run, and returned ${cutText(text, receipt_max)}`
+}
+
 /**
  * The result as JSON text, encoded once and without the secrets of its run; a failure where the output schema or a bound refuses
  * it.
@@ -29,28 +47,32 @@ const valueOf = (
   result: unknown,
   hidden?: ReadonlyArray<string>
 ): Outcome => {
+  const shown = (value: unknown) => (hidden === undefined ? value : strippedJson(value, hidden))
   const encoded = encode(result)
   if (Exit.isFailure(encoded)) {
-    const message = `${spec.name} returned a value that its schema refuses.`
+    const receipt = receiptOf(spec, () =>
+      JSON.stringify(shown(Result.getOrThrow(resultJson(result))))
+    )
+    const message = `${spec.name} returned a value that its schema refuses.${receipt}`
     return withException(
       refusedResult("OUTPUT_SCHEMA", message),
       hidden === undefined ? encoded.cause : strippedCause(encoded.cause, hidden)
     )
   }
-  const value = hidden === undefined ? encoded.value : strippedJson(encoded.value, hidden)
+  const value = shown(encoded.value)
   const json = JSON.stringify(value) ?? "null"
   // Later readers walk a result by recursion. A text of at most `depth_max` characters cannot nest deeper than that.
   if (json.length > depth_max && !isWithinBounds(value)) {
     return refusedResult(
       "RESULT_TOO_DEEP",
-      `${spec.name} returned a value that nests deeper than ${depth_max}, or holds too many values.`
+      `${spec.name} returned a value that nests deeper than ${depth_max}, or holds too many values.${receiptOf(spec, () => json)}`
     )
   }
   const bytes_max = spec.result_bytes_max
   if (isBeyondBytes(json, bytes_max)) {
     return refusedResult(
       "RESULT_TOO_LARGE",
-      `${spec.name} returned more than ${bytes_max} bytes; ask for less.`
+      `${spec.name} returned more than ${bytes_max} bytes; ask for less.${receiptOf(spec, () => json)}`
     )
   }
   return { _tag: "Value", json }

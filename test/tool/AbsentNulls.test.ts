@@ -1,0 +1,108 @@
+/** Null for a member that may be absent counts as absent, whatever kind of schema says so. */
+import { toStandardJsonSchema } from "@valibot/to-json-schema"
+import { Effect, Exit, Result, Schema } from "effect"
+import * as v from "valibot"
+import { assert, describe, it } from "vitest"
+import * as z from "zod"
+import { compileForeignSchema } from "../../layers/mcp/ForeignSchema.ts"
+import { fitAnswer } from "../../src/run/AnswerSchema.ts"
+import { nullAsAbsent } from "../../src/tool/AbsentNulls.ts"
+import type { AnySchema } from "../../src/tool/ToolCodec.ts"
+import { givenCodec, inputCodec, jsonSchemaInput } from "../../src/tool/ToolCodec.ts"
+
+const Zod = z.object({
+  order: z.string(),
+  tag: z.string().optional(),
+  limit: z.number().default(10),
+  lines: z.array(z.object({ a: z.number().optional(), n: z.string().nullable() })).optional(),
+  either: z
+    .union([
+      z.object({ k: z.literal("x"), o: z.string().optional() }),
+      z.object({ k: z.literal("y") })
+    ])
+    .optional()
+})
+const Effects = Schema.Struct({
+  order: Schema.String,
+  tag: Schema.optionalKey(Schema.String),
+  limit: Schema.optional(Schema.Number),
+  when: Schema.optional(Schema.Date),
+  lines: Schema.optional(
+    Schema.Array(
+      Schema.Struct({ a: Schema.optionalKey(Schema.Number), n: Schema.NullOr(Schema.String) })
+    )
+  ),
+  either: Schema.optional(
+    Schema.Union([
+      Schema.Struct({ k: Schema.Literal("x"), o: Schema.optionalKey(Schema.String) }),
+      Schema.Struct({ k: Schema.Literal("y") })
+    ])
+  )
+})
+const Valibot = toStandardJsonSchema(
+  v.object({
+    order: v.string(),
+    tag: v.optional(v.string()),
+    limit: v.optional(v.number(), 10),
+    lines: v.optional(v.array(v.object({ a: v.optional(v.number()), n: v.nullable(v.string()) }))),
+    either: v.optional(v.object({ k: v.string(), o: v.optional(v.string()) }))
+  })
+)
+const given = (schema: unknown) => Result.getOrThrow(givenCodec(schema as AnySchema))
+const json_schema = given(Zod).json_schema
+
+const doors = {
+  "an answer by zod": given(Zod).decode,
+  "an answer by effect": given(Effects).decode,
+  "an answer by valibot": given(Valibot).decode,
+  "a tool of zod": Effect.runSync(inputCodec("tool", Zod)).decode,
+  "a tool of effect": Effect.runSync(inputCodec("tool", Effects as never)).decode,
+  "a tool of JSON Schema, as of an OpenAPI document": Effect.runSync(
+    jsonSchemaInput("tool", json_schema)
+  ).decode,
+  "a tool of an MCP server": nullAsAbsent(Result.getOrThrow(compileForeignSchema(json_schema)))
+}
+
+describe.each(Object.entries(doors))("null for an absent member in %s", (_, decode) => {
+  const taken = (value: unknown) => {
+    const exit = decode(value)
+    assert.isTrue(Exit.isSuccess(exit), JSON.stringify(value))
+    const { limit: __, ...rest } = Exit.isSuccess(exit) ? (exit.value as { limit?: unknown }) : {}
+    return rest
+  }
+
+  it("counts as absent, at any depth, and a default stands in for it", () => {
+    assert.deepStrictEqual(taken({ order: "1", tag: null, limit: null }), { order: "1" })
+    const lines = [
+      { a: null, n: null },
+      { a: 1, n: "x" }
+    ]
+    assert.deepStrictEqual(taken({ order: "1", tag: null, lines }), {
+      order: "1",
+      lines: [{ n: null }, { a: 1, n: "x" }]
+    })
+    assert.deepStrictEqual(taken({ order: "1", either: { k: "x", o: null } }), {
+      order: "1",
+      either: { k: "x" }
+    })
+    const many = Array.from({ length: 300 }, () => ({ a: null, n: null }))
+    assert.deepStrictEqual(taken({ order: "1", lines: many }), {
+      order: "1",
+      lines: many.map(() => ({ n: null }))
+    })
+  })
+
+  it("is refused where a member is required, and in a list", () => {
+    for (const value of [{ order: null }, {}, { order: "1", lines: [null] }, null]) {
+      assert.isTrue(Exit.isFailure(decode(value)), JSON.stringify(value))
+    }
+  })
+})
+
+describe("an answer", () => {
+  it("reads without the nulls that count as absent", () => {
+    const fit = (text: string) => Result.getOrThrow(fitAnswer(json_schema as never, text))
+    assert.strictEqual(fit('{"order": "1", "tag": null, "limit": null}'), '{"order":"1"}')
+    assert.strictEqual(fit('{"order": "1"}'), '{"order": "1"}')
+  })
+})
