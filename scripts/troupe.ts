@@ -22,6 +22,7 @@ import { dryRunJson, dryRunLines, reportJson, reportLines } from "./troupe/Print
 import { dataFlag, endWith, overStore, say, tenantFlag, where } from "./troupe/Stored.ts"
 import { doctorCommand } from "./troupe/DoctorCommand.ts"
 import { tokenCommand } from "./troupe/TokenCommand.ts"
+import { workCommands } from "./troupe/WorkCommands.ts"
 import { Refused } from "./command/Refused.ts"
 
 const flags = {
@@ -172,7 +173,8 @@ const troupe = Command.make("troupe").pipe(
     ),
     ...archiveCommands,
     doctorCommand,
-    tokenCommand
+    tokenCommand,
+    ...workCommands
   ])
 )
 

@@ -1,59 +1,29 @@
 /**
  * `troupe token`: makes, lists and revokes tokens of the HTTP API in the store, also where no service runs.
  */
-import { userInfo } from "node:os"
 import { Effect, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import type * as Stores from "../../layers/compose/Stores.ts"
 import * as TokenMethods from "../../layers/compose/TokenMethods.ts"
-import { Tenant, TokenId } from "../../src/Ids.ts"
+import { TokenId } from "../../src/Ids.ts"
 import type { AccessToken } from "../../src/permission/AccessToken.ts"
-import { Principal, Role } from "../../src/Principal.ts"
+import { Role } from "../../src/Principal.ts"
 import { oneLine } from "../chat/View.ts"
-import { optionalText, toggle, wholeNumber } from "../command/CommandLine.ts"
-import { dataFlag, endWith, overStore, say, tenantFlag, where } from "./Stored.ts"
+import { optionalText, wholeNumber } from "../command/CommandLine.ts"
+import type { Place } from "./Operator.ts"
+import { operator, place } from "./Operator.ts"
+import { endWith, overStore, say, where } from "./Stored.ts"
 
 const day_ms = 86_400_000
 const page_max = 500
 const days_max = 366
 
-const place = {
-  tenant: tenantFlag.pipe(
-    Flag.withDescription("whose tokens they are (default)"),
-    Flag.withDefault("default")
-  ),
-  data: dataFlag,
-  json: toggle("json", "as JSON")
-}
-interface Place {
-  readonly tenant: string
-  readonly data: string | undefined
-  readonly json: boolean
-}
-
-/** The name of the user; its number where the machine has no name for it, as in a container of an arbitrary user. */
-export const userName = (look: () => { readonly username: string } = userInfo): string => {
-  try {
-    return look().username
-  } catch {
-    return `user ${process.geteuid?.() ?? "without a name"}`
-  }
-}
-
-/** Who may open the store may do anything in it: the tokens say which user of this machine it was. */
-const admin = (tenant: string): Principal =>
-  new Principal({
-    id: `command line (${userName()})`,
-    tenant: Tenant.make(tenant),
-    roles: ["admin"]
-  })
-
 /** Does something in the store that the command names. Sets the exit code 1 where it fails. */
 const inStore = <E>(
   { data, tenant }: Place,
-  does: (by: Principal) => Effect.Effect<void, E, Stores.Stores>
+  does: (by: ReturnType<typeof operator>) => Effect.Effect<void, E, Stores.Stores>
 ) => {
-  const work = Effect.suspend(() => does(admin(tenant)))
+  const work = Effect.suspend(() => does(operator(tenant)))
   return endWith(Effect.as(overStore(data, work), 0), "not done")
 }
 

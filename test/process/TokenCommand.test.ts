@@ -7,7 +7,7 @@ import { layer as scripted } from "../../layers/model/ScriptedModelGateway.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { AgentName, Tenant } from "../../src/Ids.ts"
 import { Principal } from "../../src/Principal.ts"
-import { userName } from "../../scripts/troupe/TokenCommand.ts"
+import { userName } from "../../scripts/troupe/Operator.ts"
 import * as EmbeddedPostgres from "../sql/EmbeddedPostgres.ts"
 import * as Children from "./Child.ts"
 
