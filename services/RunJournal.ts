@@ -11,9 +11,9 @@ import type { Exit, Scope } from "effect"
 import { totalMetric } from "../src/TotalMetric.ts"
 import type { Approval } from "../src/approval/Approval.ts"
 import type { Address, ConversationId, MessageId, RunId, Tenant } from "../src/Ids.ts"
-import { forEachPage } from "../src/Pages.ts"
 import type { Need } from "../src/run/Needs.ts"
 import type { QuarantinedRun, RawEvent, RunQuarantined } from "../src/run/Quarantine.ts"
+import { eventUnits } from "../src/run/HeldUnits.ts"
 import { foldWhole, QuarantineReason } from "../src/run/Quarantine.ts"
 import { areReadable } from "../src/run/ReadableEvents.ts"
 import type { Amendment, RunIsOver, RunNotFound } from "../src/run/RunCommand.ts"
@@ -430,19 +430,42 @@ export const amendmentOf = <A, E>(
     return Result.succeed({ answer, events, after })
   })
 
-/** Calls `visit` with every entry of a run, in order; at most `page_max` (up to 10,000) of them are read at a time. */
+/** How many entries of a run are read first. */
+export const first_page = 16
+/** A page of more UTF-16 units is followed by one of half as many entries, and any other by one of twice as many. */
+const page_units = 1_000_000
+
+/**
+ * How many entries are read after this page, of which at most `limit` were read. A run may have many short entries, or a few of
+ * several megabytes each.
+ */
+export const entriesAfter = (
+  page: ReadonlyArray<JournalEntry>,
+  limit: number,
+  page_max: number
+): number => {
+  const units = page.reduce((sum, { event }) => sum + eventUnits(event), 0)
+  return units > page_units ? Math.max(1, Math.floor(limit / 2)) : Math.min(limit * 2, page_max)
+}
+
+/**
+ * Calls `visit` with every entry of a run, in order. At most `page_max` (up to 10,000) of them are read at a time, and fewer where
+ * they are long.
+ */
 export const forEachEntry = (
   journal: Pick<RunJournal["Service"], "read">,
   run: RunId,
   page_max: number,
   visit: (entry: JournalEntry) => void
-): Effect.Effect<void, RunQuarantined | JournalError> =>
-  forEachPage(
-    page_max,
-    (last: JournalEntry | undefined) =>
-      journal.read(run, last === undefined ? 0 : last.seq + 1, page_max),
-    (page) => {
+): Effect.Effect<void, RunQuarantined | JournalError> => {
+  const readFrom = (
+    from: number,
+    limit: number
+  ): Effect.Effect<void, RunQuarantined | JournalError> =>
+    Effect.flatMap(journal.read(run, from, limit), (page) => {
       for (const entry of page) visit(entry)
-      return undefined
-    }
-  )
+      if (page.length < limit) return Effect.void
+      return readFrom(from + page.length, entriesAfter(page, limit, page_max))
+    })
+  return readFrom(0, Math.min(first_page, page_max))
+}

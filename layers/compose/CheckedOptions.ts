@@ -11,6 +11,7 @@ import { BindingTarget, bindings_max } from "../../src/conversation/ChannelBindi
 import { AgentName } from "../../src/Ids.ts"
 import type { Policy } from "../../src/permission/Policy.ts"
 import { decodeAgent } from "../runtime/desk/LocalAgentDirectory.ts"
+import { memory_bytes_min } from "../runtime/loop/RunMemory.ts"
 import { validatePolicy } from "../runtime/tool/CheckedPolicy.ts"
 import { checkHttp } from "./CheckedServerOptions.ts"
 import type { Http } from "./EmbeddedHttp.ts"
@@ -198,7 +199,8 @@ const fields = {
   events: Schema.optionalKey(EventOptions),
   files: Schema.optionalKey(Files),
   http: Schema.optionalKey(objectOf<Http>("an object with tokens")),
-  drain_ms: time(0, 3_600_000)
+  drain_ms: time(0, 3_600_000),
+  in_flight_bytes_max: optionalBetween(memory_bytes_min, 2 ** 40)
 } satisfies Record<keyof Options, unknown>
 
 const read = shapeReader(Schema.Struct(fields))

@@ -110,3 +110,11 @@ export interface NewToken {
   /** How long the token is valid: one minute to 366 days. Absent = 90 days. */
   readonly holds_ms?: Time
 }
+
+export interface EventOptions {
+  readonly agent: string
+  /** The channels that a conversation is bound to if an event begins it. Absent = none: it is available only through this API. */
+  readonly bindings?: ReadonlyArray<BindTo>
+  /** How long events are remembered to detect repetitions; one that happened earlier is refused. Absent = 30 days. */
+  readonly retention_ms?: Time
+}

@@ -67,6 +67,7 @@ import type { PostgresStore, RetentionOptions } from "./Stores.ts"
 import type { IssuedToken } from "./TokenMethods.ts"
 import type {
   BindTo,
+  EventOptions,
   PublishedEvent,
   NoticesQuery,
   StoredFile,
@@ -165,14 +166,11 @@ export interface Options {
   readonly events?: EventOptions
   /** How long a stop waits for the steps that are in flight, 0 to an hour; then it interrupts them. Absent = 5 s. */
   readonly drain_ms?: Time
-}
-
-export interface EventOptions {
-  readonly agent: string
-  /** The channels that a conversation is bound to if an event begins it. Absent = none: it is available only through this API. */
-  readonly bindings?: ReadonlyArray<BindTo>
-  /** How long events are remembered to detect repetitions; one that happened earlier is refused. Absent = 30 days. */
-  readonly retention_ms?: Time
+  /**
+   * What the runs at work may take of the heap together, in bytes, by estimate: 8,000,000 or more. What finds no room waits in the
+   * store. No tenant, and so no run, takes more than half. Absent = half of V8's heap limit.
+   */
+  readonly in_flight_bytes_max?: number
 }
 
 export interface Send {

@@ -2,6 +2,7 @@
  * Everything that a process runs, as one Layer made from the options of a start. `StartedService` runs it for promises, `Troupe`
  * for Effects. Modules that an option needs are loaded only if it is given.
  */
+import { getHeapStatistics } from "node:v8"
 import { Effect, Layer, Result } from "effect"
 import { withDefaults } from "../../src/Defaults.ts"
 import { graphAgent } from "../../src/graph/GraphAgent.ts"
@@ -14,6 +15,7 @@ import { McpServers } from "../../services/McpServers.ts"
 import type { ModelError, ModelGateway } from "../../services/ModelGateway.ts"
 import type { StartError as McpStartError } from "../mcp/ImportedMcpServers.ts"
 import { RuntimeConfig } from "../runtime/actor/RuntimeConfig.ts"
+import { memory_bytes_min } from "../runtime/loop/RunMemory.ts"
 import * as ModelUsageTelemetry from "../telemetry/ModelUsageTelemetry.ts"
 import * as OpenTelemetry from "../telemetry/OpenTelemetry.ts"
 import * as ToolCallTelemetry from "../telemetry/ToolCallTelemetry.ts"
@@ -26,7 +28,8 @@ import { checkOptions } from "./CheckedOptions.ts"
 import * as Channels from "./Channels.ts"
 import * as ChannelMethods from "./ChannelMethods.ts"
 import { checkCustomerAgents } from "./CustomerAccess.ts"
-import type { EventOptions, ToolServices, Options } from "./NodeService.ts"
+import type { EventOptions } from "./MethodShapes.ts"
+import type { ToolServices, Options } from "./NodeService.ts"
 import type { ResolverError, ToolConfigs } from "./ResolvedConfigs.ts"
 import { resolveConfigs } from "./ResolvedConfigs.ts"
 import * as Graphs from "./Graphs.ts"
@@ -82,11 +85,19 @@ const filesOf = (given: PlainOptions["files"] = {}): Layer.Layer<never> =>
     Effect.map(BlobBounds, (defaults) => withDefaults(defaults, given))
   )
 
-/** The times of the runtime, with the drain of the options. */
-const timesOf = ({ drain_ms }: PlainOptions): Layer.Layer<never> =>
+/** What runs may take of V8's heap where the options do not say it: half. The rest is for what is loaded, readers and requests. */
+const heapShare = (): number => Math.max(memory_bytes_min, getHeapStatistics().heap_size_limit / 2)
+
+/** The times and bounds of the runtime, with those of the options. */
+const boundsOf = ({
+  drain_ms,
+  in_flight_bytes_max = heapShare()
+}: PlainOptions): Layer.Layer<never> =>
   Layer.effect(
     RuntimeConfig,
-    Effect.map(RuntimeConfig, (defaults) => withDefaults(defaults, { drain_ms }))
+    Effect.map(RuntimeConfig, (defaults) =>
+      withDefaults(defaults, { drain_ms, in_flight_bytes_max })
+    )
   )
 
 /** Metrics of calls and model turns, where somebody can read them: at `/metrics`, or in what is exported. */
@@ -197,7 +208,7 @@ const startedLayer = Effect.fnUntraced(function* (given: Options) {
     ),
     Layer.provideMerge(OpenCalls.layer),
     Layer.provideMerge(warnWhileBuilding("its store", storesOf(options))),
-    Layer.provide(Layer.merge(filesOf(options.files), timesOf(options))),
+    Layer.provide(Layer.merge(filesOf(options.files), boundsOf(options))),
     Layer.provideMerge(telemetry),
     Layer.provideMerge(Layer.succeed(CustomerAgents, customer_agents))
   )

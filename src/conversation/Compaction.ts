@@ -41,6 +41,9 @@ export interface ShownPast {
   readonly without_newest?: number
 }
 
+export const pastUnits = (past: Past): number =>
+  (past.units ??= past.chapters.reduce((sum, { units }) => sum + units, 0))
+
 export const no_past: Past = { chapters: [], cut: undefined }
 
 /** A result shorter than this is not replaced by a note, which would be as long. */

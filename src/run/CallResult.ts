@@ -5,7 +5,7 @@
 import { Option, Schema } from "effect"
 import type { TranscriptEntry } from "../conversation/Transcript.ts"
 import { isLong, modelCopy } from "../conversation/Transcript.ts"
-import type { CallSettled } from "./RunEvent.ts"
+import type { CallSettled, RunEvent } from "./RunEvent.ts"
 import type { CallPhase, CallState } from "./RunState.ts"
 
 type Settled = Extract<CallPhase, { readonly _tag: "Settled" }>
@@ -14,7 +14,30 @@ type Settled = Extract<CallPhase, { readonly _tag: "Settled" }>
 export const settledPhase = (event: CallSettled): Settled =>
   event.files === undefined ? plainPhase(event) : { ...plainPhase(event), files: event.files }
 
+/** The model's copy in place of a long result, in an event that is read only to be folded. */
+class CopiedValue {
+  readonly _tag = "Value"
+  readonly json: string
+  constructor(json: string) {
+    this.json = json
+  }
+}
+
+/**
+ * The event with as much of its result as the fold keeps: the same object, unless that is a long one. Not for watchers, who get what
+ * is in the journal.
+ */
+export const withCopiedResult = (event: RunEvent): RunEvent => {
+  if (event._tag !== "CallSettled" || event.stop === true || !isLong(event.outcome)) return event
+  const copy = modelCopy(event.outcome, event.texts === true)
+  return copy._tag === "Value" ? { ...event, outcome: new CopiedValue(copy.json) } : event
+}
+
+export const hasCopiedResult = (event: RunEvent): boolean =>
+  event._tag === "CallSettled" && event.outcome instanceof CopiedValue
+
 const plainPhase = ({ outcome, stop, texts }: CallSettled): Settled => {
+  if (outcome instanceof CopiedValue) return { _tag: "Settled", outcome, copy: true }
   if (stop !== true && isLong(outcome)) {
     return { _tag: "Settled", outcome: modelCopy(outcome, texts === true), copy: true }
   }

@@ -32,6 +32,7 @@ import type {
 } from "./RunEvent.ts"
 import type { Source } from "./ProviderWork.ts"
 import type { RunUsage } from "./RunUsage.ts"
+import { heldUnitsOf } from "./HeldUnits.ts"
 import { chargeTool, emptyUsage, extendLimit } from "./RunUsage.ts"
 import { foldCompaction } from "./RunCompaction.ts"
 import { moveTo, proposedPhase, foldResult, foldTurn } from "./StepFold.ts"
@@ -135,6 +136,8 @@ export type RunStatus = typeof RunStatus.Type
 export interface FoldState {
   accepted: RunAccepted | undefined
   length: number
+  /** About what the state holds, in UTF-16 units (`HeldUnits.ts`). */
+  units: number
   epoch: number
   /** Model turns over all frames. */
   steps: number
@@ -183,6 +186,7 @@ export interface RunState extends FoldState {
 export const emptyState = (): FoldState => ({
   accepted: undefined,
   length: 0,
+  units: 0,
   epoch: 0,
   steps: 0,
   questions: 0,
@@ -382,6 +386,7 @@ const unknownPhase: CallPhase = { _tag: "Unknown" }
  */
 export const evolve = (state: FoldState, event: RunEvent): void => {
   state.length++
+  state.units += heldUnitsOf(event)
   if (!isAccepted(state)) return accept(state, event)
   switch (event._tag) {
     case "RunAccepted":

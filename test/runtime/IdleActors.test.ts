@@ -55,7 +55,11 @@ const idleOf = (bounds: { readonly idle_ms: number; readonly idle_max: number })
     const deadlines = yield* Deadlines.make
     const memories = yield* AgentMemories
     const left: Array<string> = []
-    const idle = new IdleActors(deadlines, bounds, ({ address }) => void left.push(address.key))
+    const idle = new IdleActors(
+      deadlines,
+      { ...bounds, in_flight_bytes_max: 2e9 },
+      ({ address }) => void left.push(address.key)
+    )
     /** With a conversation of so many UTF-16 units. */
     const actor = (key: string, units?: number, tenant = H.tenant) => {
       const made = makeActor(memories, tenant, addressOf(key), {})

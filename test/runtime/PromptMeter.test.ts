@@ -1,10 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
-import { chapterOf, unitsOf, withChapter } from "../../layers/runtime/actor/History.ts"
+import { chapterOf, withChapter } from "../../layers/runtime/actor/History.ts"
 import * as PromptMeter from "../../layers/runtime/loop/PromptMeter.ts"
 import type { ResolvedAgent } from "../../services/AgentDirectory.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import type { Chapter, Past } from "../../src/conversation/Compaction.ts"
-import { no_past, shownPast } from "../../src/conversation/Compaction.ts"
+import { no_past, pastUnits, shownPast } from "../../src/conversation/Compaction.ts"
 import { sizeOf } from "../../src/conversation/PromptSize.ts"
 import { estimateTokens } from "../../src/conversation/TokenEstimate.ts"
 import { AgentName, rootFrame } from "../../src/Ids.ts"
@@ -126,7 +126,7 @@ describe("the meter of a run's prompts", () => {
       }
       past = withChapter(past, chapter(ordinal), cut, false)
       const units = past.chapters.reduce((sum, each) => sum + each.units, 0)
-      assert.strictEqual(unitsOf(past), units)
+      assert.strictEqual(pastUnits(past), units)
     }
     assert.isBelow(past.chapters.length, 20)
   })
@@ -153,7 +153,7 @@ describe("the meter of a run's prompts", () => {
       assert.isFalse(meter.isOver(state, agentWith(1_000_000), frame))
       meter.history(state, frame)
       past = withChapter(past, watched(ordinal), undefined, false)
-      unitsOf(past)
+      pastUnits(past)
       counts.push(looked)
     }
     assert.strictEqual(counts[49], counts[9])

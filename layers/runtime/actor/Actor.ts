@@ -22,6 +22,7 @@ import type { ActorInfo, RunPlace } from "../../../services/AgentRuntime.ts"
 import type { Claim, RunHead } from "../../../services/RunJournal.ts"
 import type { StoreError } from "../../../services/StoreError.ts"
 import * as OpenQuestions from "../desk/OpenQuestions.ts"
+import type { RunShare } from "../loop/RunMemory.ts"
 import type { RunWakeup } from "../loop/RunWakeup.ts"
 import { makeWakeup, wakeRun } from "../loop/RunWakeup.ts"
 import type { LoopFailure } from "../loop/RunWriter.ts"
@@ -62,6 +63,8 @@ export interface Actor {
   acceptedTask: ClaimedTask | undefined
   /** A run that was claimed for the actor with an amendment. */
   claimed: Claim | undefined
+  /** What its run takes of the memory for runs; undefined = it has none. */
+  share: RunShare | undefined
 }
 
 /** What an actor is started for, where that is known. */
@@ -94,7 +97,8 @@ export const makeActor = (
   past_to: 0,
   firstRun,
   acceptedTask,
-  claimed
+  claimed,
+  share: undefined
 })
 
 /**
@@ -129,6 +133,18 @@ const remove = ({ table }: ActorHost, actor: Actor, parked: RunHead | undefined)
   return "removed"
 }
 
+/** Removes an actor whose run finds no room in memory: the next sweep after there is room takes the run up. */
+const removeForNow = (host: ActorHost, actor: Actor): "removed" => {
+  host.memory.leftOne(actor.tenant)
+  return remove(host, actor, undefined)
+}
+
+/** The actor has no run any more. */
+const endShare = (actor: Actor): void => {
+  actor.share?.leave()
+  actor.share = undefined
+}
+
 /** The first unfinished run of the address. */
 const firstUnfinished = Effect.fnUntraced(function* (host: ActorHost, actor: Actor) {
   const { firstRun } = actor
@@ -147,6 +163,7 @@ const removeIfUnhosted = (host: ActorHost, actor: Actor, loaded: LoadedRun) =>
 const takeAssignedRun = Effect.fnUntraced(function* (host: ActorHost, actor: Actor) {
   const { acceptedTask, claimed } = actor
   actor.claimed = undefined
+  if (claimed ?? acceptedTask) actor.share = host.memory.join(actor.tenant)
   const releaseIfMissing = <A, E>(run: RunId, load: Effect.Effect<A, E | RunNotFound>) =>
     Effect.catchTag(load, "RunNotFound", () => Effect.sync(() => host.table.releaseRun(run)))
   if (claimed !== undefined) {
@@ -168,14 +185,16 @@ const claimFirst = Effect.fnUntraced(function* (
   host: ActorHost,
   actor: Actor
 ): Effect.fn.Return<LoadedRun | "idle" | "removed", LoopFailure | StoreError> {
-  const { hosting, owner, table } = host
+  const { hosting, memory, owner, table } = host
   while (!table.isDraining) {
     actor.hasMail = false
     // Also after a crash: while a run is listed as resident, its wakeups go to this actor, which does not run it any more.
     if (actor.run !== undefined) table.releaseRun(actor.run)
     actor.run = undefined
+    endShare(actor)
     const assigned = yield* takeAssignedRun(host, actor)
     if (assigned !== undefined) return assigned
+    endShare(actor)
     const line = actor.firstRun === undefined ? "sent" : "found"
     const head = yield* firstUnfinished(host, actor)
     // What came while it looked may be the very run that it found, which is claimed already.
@@ -195,8 +214,10 @@ const claimFirst = Effect.fnUntraced(function* (
     // The run waits for people, and a message behind it does not change that: a claim would only lengthen its journal.
     // It is listed as parked here if this process owns it. One without an owner is listed by the process that adopts it.
     if (head.parkable) return remove(host, actor, head.owner === undefined ? undefined : head)
+    if (!memory.hasRoom(actor.tenant)) return removeForNow(host, actor)
     actor.state = "running"
     actor.run = head.run_id
+    actor.share = memory.join(actor.tenant)
     const loaded = yield* Effect.catchTag(
       claimRun(host, actor, head, line),
       // After it was found it ended, or another process claimed it; or it is not in the journal.
@@ -226,6 +247,7 @@ const runUntilPause = Effect.fnUntraced(function* (
     const how = yield* continueRun(host, actor, loaded, waiting !== undefined)
     if (how === "parkable") return "waiting"
     if (how === "drained") return remove(host, actor, undefined)
+    if (how === "crowded") return removeForNow(host, actor)
   }
 })
 

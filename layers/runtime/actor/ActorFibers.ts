@@ -48,7 +48,11 @@ class ActorFibers {
     // What is not hosted here waits for a process that has it: here it could only fail.
     if (!this.#host.hosting.has(address)) return
     const present = this.#host.table.actorOf(actorKey(tenant, address))
-    if (present === undefined) return this.#start(tenant, address, { firstRun })
+    if (present === undefined) {
+      if (this.#host.memory.hasRoom(tenant)) this.#start(tenant, address, { firstRun })
+      else this.#host.memory.leftOne(tenant)
+      return
+    }
     if (firstRun !== undefined) wakeIfBehind(present, firstRun)
     this.#notifyMail(present)
   }

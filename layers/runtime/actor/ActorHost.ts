@@ -20,6 +20,7 @@ import { Feed } from "../loop/Feed.ts"
 import * as LimitApproval from "../loop/LimitApproval.ts"
 import * as LoopScheduler from "../loop/LoopScheduler.ts"
 import { PromptFiles } from "../loop/PromptFiles.ts"
+import { RunMemory } from "../loop/RunMemory.ts"
 import * as PromptMeter from "../loop/PromptMeter.ts"
 import type { LoopServices } from "../loop/LoopServices.ts"
 import * as Deadlines from "../tool/Deadlines.ts"
@@ -55,9 +56,18 @@ export interface ActorHost {
   readonly dispatches: ClaimedDispatches.ClaimedDispatches
   /** Bounds the runs that are loaded from the journal at the same time. */
   readonly loading: RunLoading
+  /** Bounds what the runs at work take of the process's memory. */
+  readonly memory: RunMemory
   /** Runs something beside the actors, for as long as the runtime lives. */
   readonly background: (effect: Effect.Effect<void>) => void
 }
+
+/** What a run that is being loaded may take: a page of its journal, as text and decoded. */
+const loading_bytes = 16_000_000
+
+/** Runs that are loaded at the same time. */
+const placesOf = ({ in_flight_bytes_max, rehydrate_max }: RuntimeConfig): number =>
+  Math.max(1, Math.min(rehydrate_max, Math.floor(in_flight_bytes_max / loading_bytes)))
 
 export const make = Effect.gen(function* () {
   const config = yield* RuntimeConfig
@@ -82,7 +92,7 @@ export const make = Effect.gen(function* () {
     directoryFor: RoleDirectory.make(directory),
     tasks: yield* TaskStore,
     parts,
-    feed: new Feed(),
+    feed: new Feed(config.in_flight_bytes_max),
     erasures: 0,
     onDurable: (run, state, events) => {
       onDurable(run, state, events)
@@ -95,7 +105,8 @@ export const make = Effect.gen(function* () {
       config.lease_ms,
       () => table.isDraining
     ),
-    loading: new RunLoading(config.rehydrate_max),
+    loading: new RunLoading(placesOf(config)),
+    memory: new RunMemory(config.in_flight_bytes_max),
     background: yield* FiberSet.makeRuntime<never, void, never>(),
     loop: {
       journal: yield* RunJournal,

@@ -9,6 +9,8 @@ import { no_past } from "../../../src/conversation/Compaction.ts"
 import { utf16Units } from "../../../src/conversation/PromptSize.ts"
 import type { AgentTask } from "../../../src/delivery/AgentTask.ts"
 import type { RunId } from "../../../src/Ids.ts"
+import { hasCopiedResult } from "../../../src/run/CallResult.ts"
+import { eventUnits } from "../../../src/run/HeldUnits.ts"
 import { foldWhole } from "../../../src/run/Quarantine.ts"
 import type { RunEvent, RunStopping } from "../../../src/run/RunEvent.ts"
 import { agentOfRun } from "../../../src/run/RunLookup.ts"
@@ -115,7 +117,7 @@ const foldClaimedRun = Effect.fnUntraced(function* (
     return yield* folded.failure
   }
   const { awaiting, unknown } = folded.success
-  if (awaiting + unknown === 0)
+  if (awaiting + unknown === 0 && !claim.entries.some(({ event }) => hasCopiedResult(event)))
     host.feed.cacheRun(channel, head.ordinal, claimedEntries(run, claim))
   // The claim is an event: those who watch see that the run has begun.
   host.feed.reached(channel, head.ordinal, claim.head.length)
@@ -160,10 +162,11 @@ export const loadClaimed = Effect.fnUntraced(function* (
   return yield* foldClaimedRun(host, head, claim, past)
 })
 
-/** The entries that a claim brought. Their texts are in the run's state too, so that they count for nothing here. */
+/** The entries that a claim brought. Long results among them are nowhere else in memory. */
 const claimedEntries = (run: RunId, { entries }: Claim): Committed => {
   const { length } = entries
-  const given = { run, from: 0, count: length, isEnd: false, mayEndWait: false, size: 0 }
+  const size = entries.reduce((sum, { event }) => sum + eventUnits(event), 0)
+  const given = { run, from: 0, count: length, isEnd: false, mayEndWait: false, size }
   return { ...given, entries: () => entries }
 }
 
@@ -283,6 +286,7 @@ export const continueRun = Effect.fnUntraced(function* (
   if (!hasWaited) OpenQuestions.matchState(questions, run, state)
   const services: LoopServices = {
     ...loop,
+    share: actor.share,
     directory: host.directoryFor(state.accepted.roles),
     onDurable: onDurableOf(host, shown),
     onAmended: (_, { length }) => shown.reached(length),

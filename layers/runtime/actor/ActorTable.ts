@@ -66,6 +66,8 @@ export class ActorTable {
   /** Removes an actor that ends. `parked` is the head of its run, if that waits for a person and for nothing else. */
   remove(actor: Actor, parked: RunHead | undefined): void {
     if (this.#actors.get(actor.key) === actor) this.#actors.delete(actor.key)
+    actor.share?.leave()
+    actor.share = undefined
     // An actor that came after this one may have the run already.
     if (actor.run !== undefined && this.#residents.get(actor.run) === actor) {
       this.#residents.delete(actor.run)

@@ -4,7 +4,7 @@
  */
 import { Effect } from "effect"
 import type { Chapter, Past, ShownPast } from "../../../src/conversation/Compaction.ts"
-import { no_past, shownChapter } from "../../../src/conversation/Compaction.ts"
+import { no_past, pastUnits, shownChapter } from "../../../src/conversation/Compaction.ts"
 import { chapters_max } from "../../../src/conversation/CompactionPlan.ts"
 import type { HistoryCut } from "../../../src/conversation/Cut.ts"
 import type { Measure } from "../../../src/conversation/PromptSize.ts"
@@ -48,9 +48,6 @@ export const chapterOf = (ordinal: number, entries: ReadonlyArray<TranscriptEntr
   units: heldUnits(entries)
 })
 
-export const unitsOf = (past: Past): number =>
-  (past.units ??= past.chapters.reduce((sum, { units }) => sum + units, 0))
-
 /** What a model is shown of the past and of one more chapter, where nothing of it is cut. */
 const shownWith = ({ entries, tokens }: ShownPast, chapter: Chapter): ShownPast => ({
   entries: entries.concat(chapter.entries),
@@ -74,7 +71,7 @@ export const withChapter = (
       chapters: [...past.chapters, chapter],
       cut: past.cut,
       hasFiles: had,
-      units: unitsOf(past) + chapter.units,
+      units: pastUnits(past) + chapter.units,
       ...(past.shown && { shown: shownWith(past.shown, chapter) })
     }
   }

@@ -6,10 +6,10 @@
  */
 import { Deadline } from "../tool/Deadlines.ts"
 import type { Deadlines } from "../tool/Deadlines.ts"
-import { BufferQuota } from "../loop/BufferQuota.ts"
+import { BufferQuota, boundsWithin } from "../loop/BufferQuota.ts"
+import { pastUnits } from "../../../src/conversation/Compaction.ts"
 import type { Tenant } from "../../../src/Ids.ts"
 import type { Actor } from "./Actor.ts"
-import { unitsOf } from "./History.ts"
 
 /** For the conversations of all idle actors. */
 export const past_bounds = { tenant_max: 32_000_000, all_max: 64_000_000 }
@@ -24,6 +24,8 @@ interface Idle {
 interface Bounds {
   readonly idle_ms: number
   readonly idle_max: number
+  /** An eighth as many units are kept of conversations. */
+  readonly in_flight_bytes_max: number
 }
 
 export class IdleActors extends Deadline {
@@ -32,13 +34,14 @@ export class IdleActors extends Deadline {
   readonly #leave: (actor: Actor) => void
   /** The oldest first. */
   readonly #idle = new Map<Actor, Idle>()
-  readonly #quota = new BufferQuota(past_bounds)
+  readonly #quota: BufferQuota
 
   constructor(deadlines: Deadlines, bounds: Bounds, leave: (actor: Actor) => void) {
     super()
     this.#deadlines = deadlines
     this.#bounds = bounds
     this.#leave = leave
+    this.#quota = new BufferQuota(boundsWithin(past_bounds, bounds.in_flight_bytes_max / 8))
   }
 
   get size(): number {
@@ -46,7 +49,7 @@ export class IdleActors extends Deadline {
   }
 
   add(actor: Actor): void {
-    const units = actor.past === undefined ? 0 : unitsOf(actor.past)
+    const units = actor.past === undefined ? 0 : pastUnits(actor.past)
     if (!this.#hasRoom(actor, units)) return this.#leave(actor)
     this.#idle.set(actor, { since: this.#deadlines.now(), units })
     const [oldest] = this.#idle.keys()

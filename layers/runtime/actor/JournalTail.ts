@@ -14,6 +14,7 @@ import { RunQuarantined } from "../../../src/run/Quarantine.ts"
 import type { JournalEntry, RunEvent } from "../../../src/run/RunEvent.ts"
 import type { Cursor, FeedItem } from "../../../services/AgentRuntime.ts"
 import type { JournalError, RunJournal } from "../../../services/RunJournal.ts"
+import { entriesAfter } from "../../../services/RunJournal.ts"
 import { StoreError } from "../../../services/StoreError.ts"
 import type { TaskStore } from "../../../services/TaskStore.ts"
 import type { EventItem, Position } from "../loop/CommittedQueue.ts"
@@ -89,11 +90,11 @@ export const isPage = <E>(page: Page | Effect.Effect<Page, E>): page is Page => 
 
 const isOver = ({ status }: AgentTask): boolean => status === "complete" || status === "failed"
 
-/** At most 16 entries. Of a run in quarantine those before the fault; then its failure. */
-const entriesOf = (journal: RunJournal["Service"], run: RunId, from: number) =>
-  Effect.catchTag(journal.read(run, from, page_max), "RunQuarantined", (fault) =>
+/** At most `limit` entries. Of a run in quarantine those before the fault; then its failure. */
+const entriesOf = (journal: RunJournal["Service"], run: RunId, from: number, limit: number) =>
+  Effect.catchTag(journal.read(run, from, limit), "RunQuarantined", (fault) =>
     fault.seq > from
-      ? journal.read(run, from, Math.min(fault.seq - from, page_max))
+      ? journal.read(run, from, Math.min(fault.seq - from, limit))
       : Effect.fail(fault)
   )
 
@@ -150,6 +151,8 @@ export class JournalTail {
   #seq: number
   /** The run at the cursor was given to its end. */
   #isEnded: boolean
+  /** Entries that are read at once: fewer where they are long. */
+  #limit = page_max
   /** Events of the run at the cursor were given, and not its end. */
   #isMidRun = false
   /** Nothing has shown yet that the conversation has what is before the cursor. */
@@ -238,14 +241,14 @@ export class JournalTail {
    */
   static readonly #entries = Effect.fnUntraced(function* (self: JournalTail, task: AgentTask) {
     const { journal } = self.#services
-    const entries = yield* entriesOf(journal, task.id, self.#seq + 1)
+    const entries = yield* entriesOf(journal, task.id, self.#seq + 1, self.#limit)
     const isUnproven = self.#isCursorUnverified && self.#seq >= 0
     self.#isCursorUnverified = false
     if (entries.length > 0 || !isUnproven || isOver(task)) return entries
     const seen = yield* journal.read(task.id, self.#seq, 1)
     if (seen.length > 0) return entries
     self.#seq = -1
-    return yield* entriesOf(journal, task.id, 0)
+    return yield* entriesOf(journal, task.id, 0, self.#limit)
   })
 
   // Made once: a generator function for each watcher costs more than what it reads (bench row `send`).
@@ -256,6 +259,7 @@ export class JournalTail {
     const { after, conversation, tenant, watcher } = self.#watched
     const items: Array<FeedItem> = []
     let isMoreDue = false
+    let isFull = false
     const from = self.#ordinal - 1
     const listed = yield* tasks.ofConversation(tenant, conversation, from, runs_max)
     // Only what is over is removed: its end does not come any more.
@@ -295,9 +299,11 @@ export class JournalTail {
         if (entries.length === 0) yield* failIfBlocked(journal, task)
         else isMoreDue = true
       }
-      if (items.length >= page_max || !self.#isEnded) break
+      isFull ||= entries.length >= self.#limit || items.length >= page_max
+      self.#limit = entriesAfter(entries, self.#limit, page_max)
+      if (isFull || !self.#isEnded) break
     }
-    const isLast = items.length < page_max
+    const isLast = !isFull
     self.#isUnread = !isLast || isMoreDue
     return { items, isLast, isMoreDue }
   })

@@ -23,6 +23,9 @@ import { startPeriodic } from "./Periodic.ts"
 /** Questions that one sweep closes because their time is over. */
 const expired_max = 500
 
+/** Runs beside those at work that are looked for when there is room for some. */
+const found_max = 500
+
 const isOver = (status: string): boolean => ["complete", "failed", "cancelled"].includes(status)
 
 /** Starts the actor of an amended run that is not resident, if this process is to run it. */
@@ -43,16 +46,16 @@ const wakeAmendedRun = Effect.fnUntraced(function* (host: ActorHost, wake: WakeA
 })
 
 /** Looks for runs that this process is to go on with. */
-const sweep = Effect.fnUntraced(function* (host: ActorHost, wake: WakeActor) {
+const sweep = Effect.fnUntraced(function* (host: ActorHost, wake: WakeActor, recover_max: number) {
   const { config, hosting, loop, owner, table } = host
   const { journal } = loop
   let started = 0
-  for (const head of yield* journal.recoverable(owner, hosting.hosted, config.recover_max)) {
+  for (const head of yield* journal.recoverable(owner, hosting.hosted, recover_max)) {
     // Also where an actor has it, is idle, or was stopped while the journal was away.
     wake(head.tenant, head.address, head)
     if (++started % config.loops_per_turn === 0) yield* Effect.yieldNow
   }
-  for (const head of yield* journal.adopt(owner, hosting.hosted, config.recover_max)) {
+  for (const head of yield* journal.adopt(owner, hosting.hosted, recover_max)) {
     table.park(head)
   }
   // The journal did not answer at the amendment, or another run of the address was first.
@@ -84,12 +87,16 @@ const wakeAmended =
  * Has a run that nobody has at work claimed with its amendment, where its actor can be started here. Such a claim holds all
  * events of the run, so it is not made where it would wait long to be loaded.
  */
-const claimantOf = ({ hosting, loading, owner, table }: ActorHost, owners: Owners): Claimant => ({
+const claimantOf = (
+  { hosting, loading, memory, owner, table }: ActorHost,
+  owners: Owners
+): Claimant => ({
   owner,
   isProbablyDead: owners.isProbablyDead,
   accepts: ({ address, needs, run_id, tenant }) =>
     !table.isDraining &&
     !loading.isCrowded &&
+    memory.hasRoom(tenant) &&
     hosting.has(address, needs) &&
     !table.isAccepting(run_id) &&
     table.residentOf(run_id) === undefined &&
@@ -115,9 +122,11 @@ export const start = Effect.fnUntraced(function* ({
   stop,
   wake
 }: Services): Effect.fn.Return<void, JournalError, Scope.Scope> {
-  const { config, hosting, loop, owner, table } = host
+  const { config, hosting, loop, memory, owner, table } = host
   const heartbeat = () => loop.journal.heartbeat(owner, config.lease_ms)
-  const recover = sweep(host, wake)
+  const recover = sweep(host, wake, config.recover_max)
+  // Those at work are among those that are found.
+  const recoverMore = Effect.suspend(() => sweep(host, wake, memory.runs + found_max))
   yield* heartbeat()
   yield* owners.register(owner, hosting.hosted)
   yield* loop.journal.onAmended(wakeAmended(host, { resume, wake }), claimantOf(host, owners))
@@ -125,6 +134,10 @@ export const start = Effect.fnUntraced(function* ({
   yield* Effect.addFinalizer(() => stop)
   yield* startPeriodic(Math.max(config.lease_ms / 3, 1), heartbeat())
   yield* startPeriodic(config.sweep_ms, Effect.andThen(desk.expire(expired_max), recover))
+  // What was left in the store goes on as soon as there is room for it, and not at the next sweep.
+  memory.onRoom = () => {
+    if (!table.isDraining) host.background(Effect.ignore(recoverMore))
+  }
   // The runs of a process that is gone are taken up now, and not at the next sweep.
   yield* owners.onExpired(() => {
     if (!table.isDraining) host.background(Effect.ignore(recover))

@@ -29,6 +29,11 @@ export interface RuntimeConfig {
   readonly loops_per_turn: number
   /** How often a watcher reads the journal without a wakeup: other processes do not wake it. */
   readonly watch_ms: number
+  /**
+   * What the runs at work may take of the process's memory, in bytes, by estimate (`RunMemory`); at least 8,000,000. The bounds of
+   * what waits for readers follow from it.
+   */
+  readonly in_flight_bytes_max: number
   /** When runs that are not over are first audited for lost events and records, after the start. */
   readonly audit_first_ms: number
   /** How often they are audited after that. */
@@ -46,6 +51,7 @@ export const defaults: RuntimeConfig = {
   recover_max: 10_000,
   loops_per_turn,
   watch_ms: 1_000,
+  in_flight_bytes_max: 2_000_000_000,
   audit_first_ms: 5_000,
   audit_ms: 600_000
 }

@@ -51,7 +51,9 @@ const isRefused = (cause: Cause.Cause<{ readonly _tag: string }>): boolean =>
  */
 const makeAcceptTask = (host: ActorHost, begin: BeginTask) => (task: Omit<NewTask, "claim">) =>
   Effect.suspend(() => {
-    const { background, dispatches, owner, table, tasks } = host
+    const { background, dispatches, memory, owner, table, tasks } = host
+    // It waits in the store, and the run is taken up when there is room.
+    if (!memory.hasRoom(task.tenant)) return tasks.accept(task)
     const claim = { ...dispatches.claim(), begins: { owner, accepted: runAcceptedOf(host, task) } }
     table.beginAccepting(task.id)
     return Effect.onExit(tasks.accept({ ...task, claim }), (exit) =>

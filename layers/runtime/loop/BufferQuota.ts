@@ -9,6 +9,12 @@ export interface UnitBounds {
   readonly all_max: number
 }
 
+/** The bounds, or as many units in all as these, where that is less. */
+export const boundsWithin = ({ all_max, tenant_max }: UnitBounds, units: number): UnitBounds => {
+  const part = Math.min(1, units / all_max)
+  return { tenant_max: tenant_max * part, all_max: all_max * part }
+}
+
 /** What is held for one tenant. */
 interface Account {
   units: number

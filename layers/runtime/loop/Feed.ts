@@ -13,7 +13,7 @@ import type { ModelDelta } from "../../../services/ModelGateway.ts"
 import type { Committed, CommitListener } from "../../../services/RunJournal.ts"
 import { ShortRunCache } from "./ShortRunCache.ts"
 import { CommittedQueue, waiting_bounds } from "./CommittedQueue.ts"
-import { BufferQuota } from "./BufferQuota.ts"
+import { BufferQuota, boundsWithin } from "./BufferQuota.ts"
 
 export type Delta = Extract<FeedItem, { _tag: "Delta" }>
 
@@ -188,10 +188,16 @@ interface FollowedRun {
 export class Feed {
   readonly #channels = new Map<ChannelKey, Channel>()
   readonly #followed = new Map<RunId, FollowedRun>()
-  readonly #quota = new BufferQuota(waiting_bounds)
-  readonly #shortRuns = new ShortRunCache()
+  readonly #quota: BufferQuota
+  readonly #shortRuns: ShortRunCache
 
   #isClosed = false
+
+  /** `bytes_max`: what the runs at work may take. What waits for watchers may have an eighth as many units. */
+  constructor(bytes_max = Infinity) {
+    this.#quota = new BufferQuota(boundsWithin(waiting_bounds, bytes_max / 8))
+    this.#shortRuns = new ShortRunCache(bytes_max / 32)
+  }
 
   /** Nothing more is given. */
   get isClosed(): boolean {

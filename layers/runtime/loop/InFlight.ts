@@ -15,6 +15,8 @@ export interface WorkInFlight {
   /** Undefined once it has completed or was interrupted: the end of the fiber then means nothing. */
   fiber: Fiber.Fiber<unknown, unknown> | undefined
   cancelDeadline: (() => void) | undefined
+  /** What it was given of the memory for runs (`RunMemory`). */
+  bytes: number
 }
 
 /** How long the end of a loop waits for what it interrupted. */
@@ -29,6 +31,8 @@ export class InFlight {
   #others: Map<string, WorkInFlight> | undefined
   /** Interrupted fibers that have not ended: a body may take a while to clean up. */
   #ending: Array<Fiber.Fiber<unknown, unknown>> | undefined
+  /** Of the work that is being started. */
+  #bytes = 0
 
   constructor(loop: LoopHost) {
     this.#loop = loop
@@ -43,7 +47,8 @@ export class InFlight {
   }
 
   #add(key: string, fiber: Fiber.Fiber<unknown, unknown>): WorkInFlight {
-    const running: WorkInFlight = { key, fiber, cancelDeadline: undefined }
+    const running: WorkInFlight = { key, fiber, cancelDeadline: undefined, bytes: this.#bytes }
+    this.#bytes = 0
     if (this.#first === undefined) this.#first = running
     else (this.#others ??= new Map()).set(key, running)
     return running
@@ -51,12 +56,24 @@ export class InFlight {
 
   /** The work's input is durable, or it has none. */
   remove(key: string): void {
-    if (this.#first?.key === key) this.#first = undefined
-    else this.#others?.delete(key)
+    const first = this.#first
+    if (first?.key === key) {
+      this.#first = undefined
+      this.#loop.giveBack(first)
+      return
+    }
+    const running = this.#others?.get(key)
+    if (running === undefined) return
+    this.#others?.delete(key)
+    this.#loop.giveBack(running)
   }
 
-  /** Starts work. True if it was done at once: then it has completed, and nothing of it is in flight. */
-  start(work: Work): boolean {
+  /**
+   * Starts work, for which so many bytes were taken. True if it was done at once: then it has completed, and nothing of it is in
+   * flight.
+   */
+  start(work: Work, bytes: number): boolean {
+    this.#bytes = bytes
     return this.#launch(work, this.#loop.begin(work))
   }
 
@@ -183,6 +200,7 @@ export class InFlight {
     const { fiber } = running
     running.fiber = undefined
     running.cancelDeadline?.()
+    this.#loop.giveBack(running)
     if (fiber !== undefined) this.#interrupt(fiber)
   }
 

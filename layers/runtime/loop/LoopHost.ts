@@ -43,6 +43,8 @@ export interface LoopHost {
    * wake it.
    */
   complete(running: WorkInFlight | undefined, input: RunInput | undefined): void
+  /** The work needs no memory any more. */
+  giveBack(running: WorkInFlight): void
   /** The loop goes on, at once or at its turn. Only for fibers that `fork` started: their asynchronous context is the run's. */
   resumeSoon(): void
   /** The loop goes on in its own fiber. For all others: the asynchronous context of an approver's request is not the run's. */

@@ -21,6 +21,7 @@ import type { LoopScheduler } from "./LoopScheduler.ts"
 import type { PromptFiles } from "./PromptFiles.ts"
 import type { Recall } from "./PromptMemory.ts"
 import type { Weights } from "./PromptMeter.ts"
+import type { RunShare } from "./RunMemory.ts"
 
 export interface LoopServices {
   readonly journal: RunJournal["Service"]
@@ -44,6 +45,8 @@ export interface LoopServices {
   readonly secrets?: RunSecrets
   /** Asks a recording for what the run was told of memory. Absent = the memory of the run's actor is asked. */
   readonly recall?: Recall
+  /** What the run takes of the memory for runs. Absent = it is not bounded. */
+  readonly share?: RunShare | undefined
   /** Makes the question to a person about a limit that a run has reached. */
   readonly requestLimitApproval: RequestLimitApproval
   /** Undefined = turns have no cost. */

@@ -11,13 +11,14 @@
  * 6. interrupts work in flight that is no longer wanted, and starts wanted work that is not in flight;
  * 7. sleeps until work completes or a wakeup comes.
  *
- * It ends when the run has ended, when the run waits for people alone, or when its process drains and nothing of the run is
- * in flight. What the state wants (`work`) is all that it starts, so recovery, cancels and decisions by others are no special
+ * It ends when the run has ended, when the run waits for people alone, when its process drains and nothing of the run is in
+ * flight, or when the run has to make room for others (`RunMemory`). What the state wants (`work`) is all that it starts, so recovery, cancels and decisions by others are no special
  * cases: they change the state.
  */
 import { Deferred, Effect, Exit } from "effect"
 import type { Context } from "effect"
 import type { Past } from "../../../src/conversation/Compaction.ts"
+import { pastUnits } from "../../../src/conversation/Compaction.ts"
 import type { TranscriptEntry } from "../../../src/conversation/Transcript.ts"
 import type { Exception } from "../../../src/error/Exception.ts"
 import type { AgentName, FrameId, RunId } from "../../../src/Ids.ts"
@@ -47,6 +48,7 @@ import type { LoopHost } from "./LoopHost.ts"
 import type { LoopServices } from "./LoopServices.ts"
 import { callModel, ModelTurn, unknownAgent } from "./ModelTurn.ts"
 import { PromptMeter } from "./PromptMeter.ts"
+import type { RunShare } from "./RunMemory.ts"
 import type { RunWakeup } from "./RunWakeup.ts"
 import type { LoopFailure, Transaction } from "./RunWriter.ts"
 import { durable, RunWriter } from "./RunWriter.ts"
@@ -67,8 +69,11 @@ interface RunSnapshot {
 }
 
 export interface Finish {
-  /** `ended`: the run is over. `parkable`: only people can move it. `drained`: the process is stopping. */
-  readonly how: "ended" | "parkable" | "drained"
+  /**
+   * `ended`: the run is over. `parkable`: only people can move it. `drained`: the process is stopping. `crowded`: it makes room
+   * for others.
+   */
+  readonly how: "ended" | "parkable" | "drained" | "crowded"
   readonly state: RunState
   /** How long it has been at work, in ms. */
   readonly worked_ms: number
@@ -150,6 +155,13 @@ class Loop implements LoopHost {
    * reading of the clock, which takes a fiftieth of a step (bench row `step`). Undefined = there was none.
    */
   #ended_at: number | undefined
+  readonly #share: RunShare | undefined
+  /** Of the conversation before the run. */
+  readonly #past_units: number
+  /** Bytes of results that are not durable. */
+  #undurable = 0
+  /** Wanted work was not started, because there is no room for it. */
+  #isWaiting = false
 
   constructor(
     context: ActorContext,
@@ -166,6 +178,8 @@ class Loop implements LoopHost {
     this.fork = Effect.runForkWith(context)
     this.deadlines = services.deadlines
     this.#inFlight = new InFlight(this)
+    this.#share = services.share
+    this.#past_units = services.share === undefined ? 0 : pastUnits(past)
     wakeup.waiter = this
     if (snapshot.state.accepted.limits.wall_ms_max > 0) {
       this.#wall = Wall.make(services, snapshot, () => this.#submit({ _tag: "TimeIsUp" }))
@@ -226,6 +240,7 @@ class Loop implements LoopHost {
       const callWaiters = this.#inbox === no_items ? no_items : this.#decide()
       // What has arrived until here is decided on. What arrives during the append is news.
       this.#hasNews = false
+      const undurable = this.#undurable
 
       if (this.writer.isAhead) {
         const append = this.writer.append(this.#ended_at)
@@ -233,6 +248,7 @@ class Loop implements LoopHost {
         const refused = append === durable ? undefined : yield* append
         if (refused !== undefined) yield* this.writer.appendAnew(refused)
       }
+      if (this.#share !== undefined) this.#settleShare(this.#share, undurable)
       if (waiters.length > 0) this.#notify(waiters)
       if (callWaiters.length > 0) this.#notify(callWaiters)
       if (this.#transactions.length > 0) yield* Loop.#transact(this)
@@ -246,6 +262,7 @@ class Loop implements LoopHost {
       if (this.#inFlight.count === 0) {
         if (this.#wakeup.draining) return this.#finish("drained")
         if (isParkable(this.writer.state)) return this.#finish("parkable")
+        if (this.#isWaiting && this.#share?.mustLeave === true) return this.#finish("crowded")
       }
       // A bare `yield` sleeps until `wake` or `resumeSoon` continues the coroutine.
       yield
@@ -309,6 +326,7 @@ class Loop implements LoopHost {
       Deferred.doneUnsafe(this.#stopped, Effect.void)
     }
     if (!this.#wakeup.draining) this.#startAll(wanted)
+    if (!this.#isWaiting) this.#share?.withdraw()
   }
 
   #startCalls(): void {
@@ -321,15 +339,47 @@ class Loop implements LoopHost {
     const inFlight = this.#inFlight
     let parallel = inFlight.count
     const parallel_max = this.writer.state.accepted.limits.calls_parallel_max
+    this.#isWaiting = false
     for (const each of wanted) {
       if (inFlight.has(each.key)) continue
-      if (each._tag !== "RunCall") {
-        if (each._tag === "RequestLimitApproval" || each.start) inFlight.start(each)
-      } else if (each.start && parallel < parallel_max) {
-        // `start` returns true when the call was done at once: then nothing of it is in flight.
-        if (!inFlight.start(each)) parallel++
-      }
+      const isCall = each._tag === "RunCall"
+      if (each._tag !== "RequestLimitApproval" && !each.start) continue
+      if (isCall && parallel >= parallel_max) continue
+      const bytes = this.#share === undefined ? 0 : this.#bytesOf(this.#share, each)
+      if (this.#share?.take(bytes) === false) return this.#waitForRoom(this.#share, bytes)
+      // `start` returns true when the work was done at once: then nothing of it is in flight.
+      if (inFlight.start(each, bytes)) this.#share?.give(bytes)
+      else if (isCall) parallel++
     }
+  }
+
+  #bytesOf(share: RunShare, work: Work): number {
+    if (work._tag === "CallModel") return share.turnBytes
+    if (work._tag === "RequestLimitApproval") return 0
+    return share.callBytes(callOf(this.writer.state, work.call).proposed.name)
+  }
+
+  /** The loop is woken when there is room. A run for which there never will be any is stopped. */
+  #waitForRoom(share: RunShare, bytes: number): void {
+    this.#isWaiting = true
+    if (!share.isBeyond(bytes)) return share.await(bytes, this)
+    if (this.#inFlight.count > 0) return
+    const message = `the run needs ${share.kept + bytes} bytes, and no run of this process may take more than ${share.bytes_max} (in_flight_bytes_max)`
+    const stopping = {
+      status: "failed",
+      by: "runtime",
+      reason: "memory_exceeded",
+      message
+    } as const
+    this.#submit({ _tag: "Stops", stopping })
+  }
+
+  /** The events of this pass are durable: so many bytes of results are not in flight any more. */
+  #settleShare(share: RunShare, undurable: number): void {
+    share.keep(this.writer.state.units + this.#past_units)
+    if (undurable === 0) return
+    this.#undurable -= undurable
+    share.give(undurable)
   }
 
   begin(wanted: Work): StartedWork {
@@ -377,10 +427,28 @@ class Loop implements LoopHost {
   complete(running: WorkInFlight | undefined, input: RunInput | undefined): void {
     this.#hasNews = true
     if (input === undefined) return
+    if (this.#share !== undefined) this.#countResult(this.#share, running, input)
     if (running === undefined && input._tag === "Finished") {
       this.#ended_at = input.settled.ended_at
     }
     this.#enqueue(input, running)
+  }
+
+  /** What was taken for the work is what its result takes from here on, until that is durable. */
+  #countResult(share: RunShare, running: WorkInFlight | undefined, input: RunInput): void {
+    if (input._tag === "Finished" && input.settled.outcome._tag === "Value") {
+      const tool = callOf(this.writer.state, input.settled.call).proposed.name
+      const bytes = share.resultBytes(tool, input.settled.outcome.json.length)
+      this.#undurable += bytes
+      share.use(bytes)
+    }
+    if (running !== undefined) this.giveBack(running)
+  }
+
+  giveBack(running: WorkInFlight): void {
+    const { bytes } = running
+    running.bytes = 0
+    this.#share?.give(bytes)
   }
 
   submit(input: RunInput, onDurable: () => void): void {

@@ -14,7 +14,7 @@ import type { FoldState, RunState } from "../../../src/run/RunState.ts"
 import { evolve, isAccepted, isParkable, emptyState, statusOf } from "../../../src/run/RunState.ts"
 import type { AgentMemory } from "../../../services/AgentMemory.ts"
 import type { Fence, StaleAppend } from "../../../services/RunJournal.ts"
-import { FencedOff, JournalError } from "../../../services/RunJournal.ts"
+import { entriesAfter, FencedOff, first_page, JournalError } from "../../../services/RunJournal.ts"
 import { isDone } from "./DoneEffect.ts"
 import type { LoopServices } from "./LoopServices.ts"
 import type { RunWakeup } from "./RunWakeup.ts"
@@ -249,8 +249,8 @@ export class RunWriter {
     })
   }
 
-  #read(from: number) {
-    const read = Effect.retry(this.#services.journal.read(this.run, from, page_max), reading)
+  #read(from: number, limit: number) {
+    const read = Effect.retry(this.#services.journal.read(this.run, from, limit), reading)
     return Effect.retry(read, readingAway)
   }
 
@@ -310,13 +310,14 @@ export class RunWriter {
     from: number,
     folded: (length: number) => void
   ) {
-    for (let length = from; ;) {
-      const page = yield* self.#read(length)
+    for (let length = from, limit = first_page; ;) {
+      const page = yield* self.#read(length, limit)
       if (page.length === 0) return
       for (const entry of page) evolve(state, entry.event)
       length += page.length
       folded(length)
-      if (page.length < page_max) return
+      if (page.length < limit) return
+      limit = entriesAfter(page, limit, page_max)
     }
   })
 

@@ -30,6 +30,12 @@ export class ShortRunCache {
   /** The last one of each conversation. */
   readonly #byKey = new Map<ChannelKey, CachedRun>()
   #units = 0
+  readonly #units_max: number
+
+  /** `most`: fewer UTF-16 units for all runs than the default. */
+  constructor(most = units_max) {
+    this.#units_max = Math.min(most, units_max)
+  }
 
   get size(): number {
     return this.#byRun.size
@@ -56,7 +62,7 @@ export class ShortRunCache {
     if (cached === undefined || committed.from < cached.count) return
     const { count, isEnd, size } = committed
     const isNext = committed.from === cached.count && cached.count + count <= entries_max
-    const hasRoom = cached.units + size <= run_units_max && this.#units + size <= units_max
+    const hasRoom = cached.units + size <= run_units_max && this.#units + size <= this.#units_max
     if (isEnd || !isNext || !hasRoom) return this.delete(cached.run)
     cached.appends.push(committed)
     cached.count += count

@@ -28,7 +28,7 @@ import * as GroupCommit from "./GroupCommit.ts"
 import { appendWithin, decodePlaces, encodedWithin } from "./JournalWriter.ts"
 import type { marker } from "./QuarantineRows.ts"
 import * as RunLeases from "./RunLeases.ts"
-import { entries, find, whyOf } from "./RunRows.ts"
+import { foldableEntries, find, whyOf } from "./RunRows.ts"
 import * as RunReads from "./RunReads.ts"
 
 /** The most amendments in one statement, and the most characters of their texts together. */
@@ -121,7 +121,7 @@ const amendLocked = Effect.fnUntraced(function* <A, E>(
   const head = yield* find(sql, run, "FOR UPDATE OF r")
   if (head === undefined) return yield* new RunNotFound({ run_id: run })
   if (head.quarantined === true) return yield* Effect.flatMap(whyOf(sql, run), Effect.fail)
-  const all = yield* entries(sql, run, 0, head.length)
+  const all = yield* foldableEntries(sql, run, head.length)
   const now = yield* Clock.currentTimeMillis
   const { after, answer, events } = yield* Effect.fromResult(
     amendmentOf(run, all, head.length, command, now)

@@ -14,7 +14,7 @@ import type { RunQuarantined } from "../../../src/run/Quarantine.ts"
 import { approvalRow } from "./AppendStatement.ts"
 import { run_over, run_parked } from "./Codes.ts"
 import type * as QuarantineRows from "./QuarantineRows.ts"
-import { entries, find } from "./RunRows.ts"
+import { foldableEntries, find } from "./RunRows.ts"
 import { journalRowDecoder } from "../engine/DecodedRows.ts"
 import { eventsOf } from "../engine/EventRows.ts"
 import { inTransaction, orJournalError } from "../engine/SqlFailure.ts"
@@ -84,7 +84,7 @@ const repaired = (sql: SqlClient.SqlClient, run: RunId) =>
     Effect.gen(function* () {
       const head = yield* find(sql, run, "FOR UPDATE OF r")
       if (head === undefined || head.quarantined === true) return
-      const all = yield* entries(sql, run, 0, head.length)
+      const all = yield* foldableEntries(sql, run, head.length)
       const state = yield* Effect.fromResult(foldWhole(run, all, head.length))
       for (const question of restoredRecords(head, all, state)) {
         const made = yield* write(sql, question)

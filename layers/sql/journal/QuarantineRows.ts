@@ -14,7 +14,7 @@ import type { RunId, Tenant } from "../../../src/Ids.ts"
 import { foldWhole, QuarantinedRun, RawEvent, RunQuarantined } from "../../../src/run/Quarantine.ts"
 import { RunNotFound } from "../../../src/run/RunCommand.ts"
 import { isQuarantined, run_quarantined, RunCode } from "./Codes.ts"
-import { entries, find } from "./RunRows.ts"
+import { foldableEntries, find } from "./RunRows.ts"
 import { journalRowDecoder, readablePage, readableRows } from "../engine/DecodedRows.ts"
 import { eventsOf } from "../engine/EventRows.ts"
 import { inTransaction, orJournalError, toJournalError } from "../engine/SqlFailure.ts"
@@ -129,7 +129,7 @@ const liftQuarantine =
           return yield* new RunNotFound({ run_id: run })
         }
         if (head.quarantined !== true) return undefined
-        const state = yield* Effect.result(entries(sql, run, 0, head.length))
+        const state = yield* Effect.result(foldableEntries(sql, run, head.length))
         const folded =
           Result.isFailure(state) && state.failure._tag === "JournalError"
             ? yield* state.failure

@@ -13,7 +13,7 @@ import { spanned } from "../../../src/Spanned.ts"
 import { run_over, runCode } from "./Codes.ts"
 import type { Item } from "./GroupCommit.ts"
 import * as GroupCommit from "./GroupCommit.ts"
-import { entries, entriesIn, find, HeadRow, headOf, whyOf } from "./RunRows.ts"
+import { foldableEntries, entriesIn, find, HeadRow, headOf, whyOf } from "./RunRows.ts"
 import { journalRowDecoder } from "../engine/DecodedRows.ts"
 import { isInTransaction, orJournalError, toJournalError } from "../engine/SqlFailure.ts"
 
@@ -111,7 +111,7 @@ export const make = Effect.fnUntraced(function* (
     const claimed: Claim = {
       head,
       // An event that a command from outside appends after this shows at the owner's first append, which is stale.
-      entries: read?.length === head.length ? read : yield* entries(sql, run, 0, head.length)
+      entries: read?.length === head.length ? read : yield* foldableEntries(sql, run, head.length)
     }
     return claimed
   })

@@ -14,7 +14,7 @@ import { journalRowDecoder } from "../engine/DecodedRows.ts"
 import { events_bytes, events_text } from "../engine/EventRows.ts"
 import * as GroupedReads from "../engine/GroupedReads.ts"
 import { orJournalError } from "../engine/SqlFailure.ts"
-import { entries, entriesIn, head_columns, headOf, HeadRow } from "./RunRows.ts"
+import { foldableEntries, entriesIn, head_columns, headOf, HeadRow } from "./RunRows.ts"
 
 /**
  * The most runs in one statement, and the most bytes of their events together. The events of runs beyond that are read one by
@@ -76,7 +76,7 @@ export const make = Effect.fnUntraced(function* (
     if (row === undefined) return undefined
     const head = headOf(row)
     const all = row.entries === null ? undefined : entriesIn(row.entries)
-    const whole = all?.length === head.length ? all : yield* entries(sql, run, 0, head.length)
+    const whole = all?.length === head.length ? all : yield* foldableEntries(sql, run, head.length)
     return { head, entries: whole }
   })
 })

@@ -6,8 +6,9 @@ import { Effect, Result, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql"
 import type { RunHead } from "../../../services/RunJournal.ts"
-import { JournalError } from "../../../services/RunJournal.ts"
+import { entriesAfter, first_page, JournalError } from "../../../services/RunJournal.ts"
 import { AgentName, ConversationId, RunId, Tenant } from "../../../src/Ids.ts"
+import { withCopiedResult } from "../../../src/run/CallResult.ts"
 import { decodeEvent, isUnknownEvent } from "../../../src/run/ReadableEvents.ts"
 import type { JournalEntry, RunEvent } from "../../../src/run/RunEvent.ts"
 import { QuarantineReason, RunQuarantined } from "../../../src/run/Quarantine.ts"
@@ -131,6 +132,24 @@ export const entriesIn = (text: string, from = 0): ReadonlyArray<JournalEntry> |
   }
   return entries
 }
+
+/**
+ * The entries of a run, of which there must be `length`, for its fold: read in pieces, with the model's copies in place of long
+ * results. Otherwise a run of many long results could not be loaded where its state has room.
+ */
+export const foldableEntries = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  run: RunId,
+  length: number
+) {
+  const all: Array<JournalEntry> = []
+  for (let limit = first_page; all.length < length;) {
+    const page = yield* entries(sql, run, all.length, Math.min(all.length + limit, length))
+    for (const entry of page) all.push({ ...entry, event: withCopiedResult(entry.event) })
+    limit = entriesAfter(page, limit, length)
+  }
+  return all
+})
 
 /**
  * Entries from `from` up to, but not including, `to`, in order. The run must have at least `to` entries, otherwise it fails with
