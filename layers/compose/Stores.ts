@@ -2,12 +2,14 @@
  * The stores of a runtime: in memory, in a directory (PGlite), or on a PostgreSQL server. A driver is loaded only when
  * it is used.
  */
+import { getHeapStatistics } from "node:v8"
 import { Context, Effect, Layer, Redacted, Schema } from "effect"
 import type { AgentMemories } from "../../services/AgentMemory.ts"
 import type { Stores as DurableStores } from "../../services/Stores.ts"
 import * as GatewayAgentMemory from "../memory/GatewayAgentMemory.ts"
 import * as MemoryRetention from "../memory/MemoryRetention.ts"
 import * as FileGarbageCollection from "../runtime/desk/FileGarbageCollection.ts"
+import { StoredUnitsMax } from "../ephemeral/EphemeralStore.ts"
 import * as EphemeralStores from "../ephemeral/EphemeralStores.ts"
 import type { DirectoryInUse, DirectoryUnusable } from "../sql/engine/DirectoryLock.ts"
 import { MayUpgrade } from "../sql/engine/MayUpgrade.ts"
@@ -58,7 +60,9 @@ const memories = Layer.merge(ActorMemories.layer(GatewayAgentMemory.layer), swee
 
 /** Stores in memory, which are gone with the process. */
 export const ephemeral: Layer.Layer<Stores> = memories.pipe(
-  Layer.provideMerge(EphemeralStores.layer)
+  Layer.provideMerge(EphemeralStores.layer),
+  // A quarter of the heap: a unit has up to two bytes.
+  Layer.provide(Layer.sync(StoredUnitsMax, () => getHeapStatistics().heap_size_limit / 8))
 )
 
 const sql = <E>(

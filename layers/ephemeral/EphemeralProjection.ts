@@ -5,6 +5,7 @@ import { answered_topic, asked_topic } from "../../services/ChannelBindings.ts"
 import type { Approval } from "../../src/approval/Approval.ts"
 import type { AnswerMessage, Projection } from "../../src/run/Projection.ts"
 import { project } from "../../src/run/Projection.ts"
+import { eventUnits } from "../../src/run/HeldUnits.ts"
 import type { CallId } from "../../src/Ids.ts"
 import { appended } from "../../src/ShortList.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
@@ -27,7 +28,13 @@ export const appendEvents = (
   at: number
 ): void => {
   const { entries } = run
-  for (const event of events) entries.push({ seq: entries.length, at, event })
+  let units = 0
+  for (const event of events) {
+    entries.push({ seq: entries.length, at, event })
+    units += eventUnits(event)
+  }
+  run.units += units
+  store.units += units
   // A growing array reserves space for more entries. A run that begins to wait gets a copy without that space (bench row
   // `waiting`).
   if (parkable && !run.parkable) run.entries = entries.slice()

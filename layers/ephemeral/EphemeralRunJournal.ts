@@ -169,6 +169,7 @@ const makeRun = (
     ordinal,
     created_at: now,
     entries: [],
+    units: 0,
     status: "pending",
     parkable: false,
     epoch: 0,

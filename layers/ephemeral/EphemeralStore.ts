@@ -43,6 +43,8 @@ export interface StoredRun {
   readonly created_at: number
   /** Replaced by a copy of the same entries that takes less memory, when the run begins to wait (`appendEvents`). */
   entries: Array<JournalEntry>
+  /** About how many UTF-16 units they have. */
+  units: number
   status: RunStatus
   /** True while only an amendment can advance the run. */
   parkable: boolean
@@ -131,8 +133,12 @@ export interface Store {
   ended: number
   /**
    * `runs_max`: how many ended runs are kept. `more_max`: by how many more that may be exceeded before the oldest are forgotten.
+   * `units_max`: how many UTF-16 units the journals of all runs may have before the oldest ended ones are forgotten; where that does
+   * not help, twice as many are the most at which a message is accepted.
    */
-  readonly retention: { runs_max: number; more_max: number }
+  readonly retention: { runs_max: number; more_max: number; units_max: number }
+  /** About how many UTF-16 units the journals of all runs have. */
+  units: number
   /**
    * The counts of forgotten conversations, by tenant and conversation. If such a conversation gets another message, its numbers
    * continue.
@@ -308,7 +314,7 @@ export const removeMessage = (store: Store, stored: StoredMessage): boolean => {
   return key?.waiting.size === 0 && store.keys.delete(name)
 }
 
-const empty = (): Store => ({
+const empty = (units_max: number): Store => ({
   runs: new Map(),
   open: new Set(),
   openOf: new Map(),
@@ -321,7 +327,8 @@ const empty = (): Store => ({
   conversationsOf: new Map(),
   byLastEnd: new Set(),
   ended: 0,
-  retention: { runs_max: 10_000, more_max: 500 },
+  retention: { runs_max: 10_000, more_max: 500, units_max },
+  units: 0,
   counted: new Map(),
   evictionListeners: new Set(),
   approvals: new Map(),
@@ -336,5 +343,14 @@ const empty = (): Store => ({
   place: 0
 })
 
+/** How many UTF-16 units the journals of all runs may have (`Store.retention`). Whoever composes a process knows its heap. */
+export const StoredUnitsMax: Context.Reference<number> = Context.Reference<number>(
+  "troupe/ephemeral/StoredUnitsMax",
+  { defaultValue: () => Infinity }
+)
+
 /** Each build of the layer starts with an empty store. */
-export const layer: Layer.Layer<EphemeralStore> = Layer.effect(EphemeralStore, Effect.sync(empty))
+export const layer: Layer.Layer<EphemeralStore> = Layer.effect(
+  EphemeralStore,
+  Effect.map(StoredUnitsMax, empty)
+)

@@ -62,6 +62,9 @@ const refusalOf = (store: Store, task: NewTask) => {
   if (waiting >= task.waiting_max) {
     return new MailboxFull({ address, waiting_max: task.waiting_max })
   }
+  if (store.units > 2 * store.retention.units_max) {
+    return new StoreError({ message: "the store in memory is full of runs that are not over" })
+  }
   return store.tasks.has(task.id) || store.messages.has(task.message_id)
     ? new StoreError({ message: "the id of the task or of its message is taken" })
     : undefined

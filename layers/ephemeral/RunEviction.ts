@@ -1,5 +1,6 @@
 /**
- * Decides which ended runs the store in memory keeps: the newest ones, so that a long-lived process does not fill up. Private to
+ * Decides which ended runs the store in memory keeps: the newest ones, by their number and by their size, so that a long-lived
+ * process does not fill up. Private to
  * this room.
  *
  * The conversation that has been quiet for the longest time loses its oldest runs first, and is forgotten with its last run. Some
@@ -30,9 +31,9 @@ export const recordRunEnd = (store: Store, { conversation, run_id, tenant }: Sto
   store.byLastEnd.delete(stored)
   store.byLastEnd.add(stored)
   store.ended++
-  const { more_max, runs_max } = store.retention
+  const { more_max, runs_max, units_max } = store.retention
   // Many are forgotten at once, because each removal goes through all questions and files.
-  if (store.ended > runs_max + more_max) evictOldest(store, stored)
+  if (store.ended > runs_max + more_max || store.units > units_max) evictOldest(store, stored)
 }
 
 /** The runs and conversations of one tenant that one removal forgets. */
@@ -48,7 +49,9 @@ const evictedOf = (all: Map<Tenant, Evicted>, tenant: Tenant): Evicted => {
 }
 
 const evictOldest = (store: Store, newest: StoredConversation): void => {
-  const { runs_max } = store.retention
+  const { runs_max: most, units_max } = store.retention
+  // Of those that have too many units together a quarter, because each may have any.
+  const runs_max = store.units > units_max ? Math.min(most, (store.ended * 3) >> 2) : most
   const needed = neededRuns(store)
   const gone = new Map<Tenant, Evicted>()
   let looked = 0
@@ -96,6 +99,7 @@ const evictRuns = (
   const gone = new Set<RunId>()
   for (const { accepted_as, task } of tasks) {
     gone.add(task.id)
+    store.units -= store.runs.get(task.id)?.units ?? 0
     store.runs.delete(task.id)
     store.tasks.delete(task.id)
     const costs = store.costs.get(tenant)

@@ -7,10 +7,11 @@ import { redact } from "../error/Redaction.ts"
 import { failureOf, failureTextForModel, ToolPolicyError } from "../error/ToolError.ts"
 import type { CallId } from "../Ids.ts"
 import type { Outcome, ProposedCall, Reasoning, TurnPart } from "../run/RunEvent.ts"
-import { cleanResult, sanitiseText, sanitiseTexts } from "../tool/Sanitise.ts"
+import { cleanResult, sanitised_units_max, sanitiseText, sanitiseTexts } from "../tool/Sanitise.ts"
 import { model_copy_bytes_max } from "../tool/ToolSpec.ts"
 import type { FilePart, Part } from "./Part.ts"
 import { isFile } from "./Part.ts"
+import { truncateUnits } from "../CutText.ts"
 import { isBeyondBytes } from "../Utf8.ts"
 
 export type TranscriptEntry =
@@ -41,9 +42,12 @@ export type TranscriptEntry =
 export const filesOf = (entry: TranscriptEntry): ReadonlyArray<FilePart> =>
   (entry.role === "user" ? entry.parts?.filter(isFile) : entry.files) ?? []
 
-/** Cuts a text to at most `bytes_max` bytes of UTF-8 without splitting a character, and adds a note if it is cut. */
-export const capBytes = (text: string, bytes_max: number): string => {
-  if (text.length * 3 <= bytes_max) return text
+/**
+ * Cuts a text to at most `bytes_max` bytes of UTF-8 without splitting a character, and adds a note if it is cut. `unseen`: so many
+ * units of the whole are not in the text.
+ */
+export const capBytes = (text: string, bytes_max: number, unseen = 0): string => {
+  if (text.length * 3 <= bytes_max && unseen === 0) return text
   let bytes = 0
   let end = 0
   for (const character of text) {
@@ -53,9 +57,10 @@ export const capBytes = (text: string, bytes_max: number): string => {
     bytes += size
     end += character.length
   }
-  return end === text.length
+  const left = text.length - end + unseen
+  return left === 0
     ? text
-    : `${text.slice(0, end)}\n[cut at ${bytes_max} bytes; ${text.length - end} characters more are kept in the journal]`
+    : `${text.slice(0, end)}\n[cut at ${bytes_max} bytes; ${left} characters more are kept in the journal]`
 }
 
 /** Whether the result is larger than what a model is shown of one. */
@@ -63,12 +68,17 @@ export const isLong = (outcome: Outcome): boolean =>
   outcome._tag === "Value" && isBeyondBytes(outcome.json, model_copy_bytes_max)
 
 /**
- * The model's copy of a result: cleaned and cut. Returns the same object if nothing changes. `texts` = texts in it stay
- * unescaped.
+ * The model's copy of a result: cleaned and cut. Of a long one only the beginning is cleaned, so that a result of megabytes does not
+ * keep the event loop. Returns the same object if nothing changes. `texts` = texts in it stay unescaped.
  */
 export const modelCopy = (outcome: Outcome, texts: boolean): Outcome => {
   if (outcome._tag !== "Value") return outcome
-  const json = capBytes(cleanResult(outcome.json, texts), model_copy_bytes_max)
+  const seen = truncateUnits(outcome.json, sanitised_units_max)
+  const json = capBytes(
+    cleanResult(seen, texts, seen.length === outcome.json.length),
+    model_copy_bytes_max,
+    outcome.json.length - seen.length
+  )
   return json === outcome.json ? outcome : { _tag: "Value", json }
 }
 

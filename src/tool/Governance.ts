@@ -76,6 +76,8 @@ export interface Governance {
   readonly circuit?: Timed<Circuit>
   /** How many calls may run at the same time in one process. Absent = no limit of the tool's own. */
   readonly concurrency_max?: number
+  /** The greatest arguments of a call, as JSON in bytes, 8,000,000 at most; larger ones are refused. Absent = 262,144. */
+  readonly arguments_bytes_max?: number
   readonly result_bytes_max?: number
   /** This schema is shown to models in place of the derived one. Arguments are still decoded by `input`. */
   readonly input_schema?: JsonObject
@@ -113,7 +115,7 @@ const declaredMembers = (record: object): Record<string, unknown> =>
 const own_fields = [
   "namespace version side_effects replay_policy produces category group capabilities permission rule_arguments",
   "needs_approval approval approvers approval_expires_ms effect_description idempotent idempotency_key cost_estimate examples tags deprecated",
-  "transactional stop_loop text_result timeout_ms retry rate_limit circuit concurrency_max result_bytes_max input_schema output_schema name description"
+  "transactional stop_loop text_result timeout_ms retry rate_limit circuit concurrency_max arguments_bytes_max result_bytes_max input_schema output_schema name description"
 ]
   .join(" ")
   .split(" ")

@@ -68,6 +68,7 @@ const fixes: Readonly<Record<string, string>> = {
   retry:
     "Write { max_attempts, backoff_initial_ms, backoff_max_ms, retry_on_kinds }; what is left out has a default",
   timeout_ms: 'Write whole milliseconds, from 1 to 3600000, or a text such as "5 minutes"',
+  arguments_bytes_max: "Write whole bytes, from 1 to 8000000",
   result_bytes_max: "Write whole bytes, from 1 to 64000000",
   approval_expires_ms: 'Write whole milliseconds above 0, or a text such as "24 hours"',
   tags: "Write a list of at most 32 words without spaces, each of at most 64 characters",

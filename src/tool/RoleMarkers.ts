@@ -70,22 +70,66 @@ export const marker_families: ReadonlyArray<ReadonlyArray<string>> = [
   ]
 ]
 
-const quoted = (token: string): string => token.replaceAll(/[[\]|/\\^$.*+?(){}]/g, "\\$&")
-
 /** One word between bars: the form of most families. */
 const barred = "<[|｜][\\w▁./:-]{1,48}[|｜]>"
+const quoted = (token: string): string => token.replaceAll(/[[\]|/\\^$.*+?(){}]/g, "\\$&")
 const listed = [...new Set(marker_families.flat())].filter(
   (token) => !new RegExp(`^${barred}$`).test(token)
 )
-const source = `${listed.map(quoted).join("|")}|${barred}`
 
 /** Matches a marker anywhere, in linear time: every repetition is bounded. */
-export const any_marker = new RegExp(source, "i")
-/** Matches a marker at the end of a text of at most `marker_units_max` UTF-16 units. */
-export const last_marker = new RegExp(`(?:${source})$`, "i")
-/** The longest marker, in UTF-16 units. */
-export const marker_units_max = 52
-/** The last characters of markers. */
-export const marker_ends: ReadonlySet<string> = new Set(["_", ">", "]"])
-/** Matches the characters with which markers begin and which they contain. */
-export const marker_holds = /[\w▁./:<[|｜-]/
+export const any_marker = new RegExp(`${listed.map(quoted).join("|")}|${barred}`, "i")
+
+const unitsOf = (text: string): ReadonlyArray<number> =>
+  Array.from({ length: text.length }, (_, index) => text.charCodeAt(index))
+
+/** The last two units of a text, as one number. */
+const endOf = (last: number, before: number): number => last * 0x10000 + before
+
+/** The listed markers in lower case, by their ends. */
+const byEnd = new Map<number, ReadonlyArray<ReadonlyArray<number>>>()
+for (const token of listed) {
+  const units = unitsOf(token.toLowerCase())
+  const end = endOf(units.at(-1) ?? 0, units.at(-2) ?? 0)
+  byEnd.set(end, [...(byEnd.get(end) ?? []), units])
+}
+
+/** For the units of ASCII: 1 = a marker may end with it, 2 = it may be in a word between bars, 3 = both. */
+const kinds = Uint8Array.from({ length: 128 }, (_, unit) => {
+  const character = String.fromCharCode(unit)
+  const isEnd = character === ">" || listed.some((token) => token.endsWith(character))
+  return (isEnd ? 1 : 0) + (/[\w./:-]/.test(character) ? 2 : 0)
+})
+const [less, greater, bar, wide_bar, block] = [0x3c, 0x3e, 0x7c, 0xff5c, 0x2581]
+const word_max = 48
+
+const isBar = (unit: number | undefined): boolean => unit === bar || unit === wide_bar
+const isInWord = (unit: number): boolean => (unit < 128 ? (kinds[unit] ?? 0) > 1 : unit === block)
+const inLowerCase = (unit: number): number => (unit >= 65 && unit <= 90 ? unit + 32 : unit)
+
+/** May a marker end with this unit? */
+export const isMarkerEnd = (unit: number): boolean => ((kinds[unit] ?? 0) & 1) === 1
+
+/** Where `<|word|>` begins whose last unit is that before `length`. */
+const barredBegin = (units: Uint16Array, length: number): number | undefined => {
+  const end = length - 2
+  if (!isBar(units[end])) return undefined
+  let begin = end
+  while (begin > 0 && end - begin < word_max && isInWord(units[begin - 1] ?? 0)) begin--
+  return begin < end && begin > 1 && isBar(units[begin - 1]) && units[begin - 2] === less
+    ? begin - 2
+    : undefined
+}
+
+const endsWith = (units: Uint16Array, length: number, marker: ReadonlyArray<number>): boolean =>
+  marker.length <= length &&
+  marker.every((unit, index) => inLowerCase(units[length - marker.length + index] ?? 0) === unit)
+
+/** Where the marker begins with which the first `length` units end; undefined = they end with none. */
+export const markerBegin = (units: Uint16Array, length: number): number | undefined => {
+  const last = units[length - 1] ?? 0
+  const end = endOf(inLowerCase(last), inLowerCase(units[length - 2] ?? 0))
+  const marker = byEnd.get(end)?.find((each) => endsWith(units, length, each))
+  if (marker !== undefined) return length - marker.length
+  return last === greater ? barredBegin(units, length) : undefined
+}

@@ -7,46 +7,32 @@ import type { Json } from "../Canonical.ts"
 import { bounds_carried, readJson } from "../entry/BoundedJson.ts"
 import { may_be_invisible, withoutInvisible } from "./InvisibleText.ts"
 import { isRawNumber } from "../entry/JsonNumber.ts"
-import {
-  any_marker,
-  last_marker,
-  marker_ends,
-  marker_holds,
-  marker_units_max
-} from "./RoleMarkers.ts"
+import { any_marker, isMarkerEnd, markerBegin } from "./RoleMarkers.ts"
 
-const low_marker = "__system__"
+const piece_units = 8_192
 
-/** The start of the marker with which `kept` ends; undefined = it ends with none. */
-const markerAt = (kept: ReadonlyArray<string>): number | undefined => {
-  if (kept.at(-1) === "_") {
-    // A text may be all underscores: only the one marker with this end is compared.
-    const begins = kept.length - low_marker.length
-    return kept.slice(-low_marker.length).join("").toLowerCase() === low_marker ? begins : undefined
+const textOf = (units: Uint16Array): string => {
+  let text = ""
+  for (let from = 0; from < units.length; from += piece_units) {
+    text += String.fromCharCode(...units.subarray(from, from + piece_units))
   }
-  const least = Math.max(0, kept.length - marker_units_max)
-  let at = kept.length - 1
-  // The last character counts although it closes a marker: `<<SYS>>` ends with two.
-  while (at > least && (marker_holds.test(kept[at - 1] ?? "") || at === kept.length - 1)) at--
-  const tail = kept.slice(at).join("")
-  const found = last_marker.exec(tail)
-  return found === null ? undefined : at + found.index
+  return text
 }
 
 /**
- * Removes markers, including those that the removal of another one creates. It takes one pass: at each character that may end a
- * marker, the text kept so far is compared.
+ * Removes markers, including those that the removal of another one creates. It takes one pass: at each unit that may end a marker,
+ * the text kept so far is compared.
  */
 const withoutMarkers = (text: string): string => {
   if (!any_marker.test(text)) return text
-  const kept: Array<string> = []
-  for (const unit of text.split("")) {
-    kept.push(unit)
-    if (!marker_ends.has(unit)) continue
-    const at = markerAt(kept)
-    if (at !== undefined) kept.length = at
+  const kept = new Uint16Array(text.length)
+  let length = 0
+  for (let index = 0; index < text.length; index++) {
+    const unit = text.charCodeAt(index)
+    kept[length++] = unit
+    if (isMarkerEnd(unit)) length = markerBegin(kept, length) ?? length
   }
-  return kept.join("")
+  return textOf(kept.subarray(0, length))
 }
 
 const entities: Readonly<Record<string, string>> = {
@@ -134,8 +120,8 @@ const mayBeSuspicious = (json: string): boolean => {
   return false
 }
 
-/** A longer text is sanitised without being parsed, because a model reads only its beginning. */
-const parsed_units_max = 262_144
+/** As much of a result is sanitised: it is more than a model is shown of one. */
+export const sanitised_units_max = 262_144
 
 const asText = (json: string, texts: boolean): string => {
   const text = sanitiseText(json)
@@ -144,11 +130,11 @@ const asText = (json: string, texts: boolean): string => {
 
 /**
  * The sanitised form of an encoded result, for a model; the same text if there is nothing to do. Texts are escaped unless the
- * result is one plain text, or `texts` says that all texts in it are plain.
+ * result is one plain text, or `texts` says that all texts in it are plain. A part of a result is no JSON, and is one text.
  */
-export const cleanResult = (json: string, texts: boolean): string => {
+export const cleanResult = (json: string, texts: boolean, isWhole = true): string => {
   if (!mayBeSuspicious(json) || !suspicious.test(json)) return json
-  if (json.length > parsed_units_max) return asText(json, texts)
+  if (!isWhole) return asText(json, texts)
   const read = readJson(json, bounds_carried)
   // A result of before there were bounds may be too deep to walk: it is sanitised as a text.
   if (Result.isFailure(read)) return asText(json, texts)

@@ -81,6 +81,8 @@ export const transaction_ms_max = 5_000
 export const result_bytes_default = 4_000_000
 /** How much of a result a model is shown at most, in bytes. */
 export const model_copy_bytes_max = 32_768
+/** The most bytes of a call's arguments, where a tool does not say it. */
+export const arguments_bytes_default = 262_144
 
 const fields = {
   namespace: ModelName,
@@ -148,6 +150,10 @@ const fields = {
   stop_loop: Schema.optionalKey(Schema.Boolean),
   /** True = the texts in the result are plain text, such as a file's content, and the model reads them without escaped markup. */
   text_result: Schema.optionalKey(Schema.Boolean),
+  /** The greatest arguments of a call, as JSON in bytes; larger ones are refused. Absent = 262,144. */
+  arguments_bytes_max: Schema.optionalKey(
+    Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 8_000_000 }))
+  ),
   /** The greatest encoded result in bytes; a larger one is a terminal failure. */
   result_bytes_max: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 64_000_000 }))
 }

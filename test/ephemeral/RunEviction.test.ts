@@ -78,7 +78,7 @@ it.effect(
     Effect.gen(function* () {
       const store = yield* EphemeralStore
       const { more_max, runs_max } = store.retention
-      assert.deepStrictEqual(store.retention, { runs_max: 10_000, more_max: 500 })
+      assert.deepInclude(store.retention, { runs_max: 10_000, more_max: 500 })
       const runs = yield* finish(runs_max + more_max, (n) => `c-${n}`)
       assert.isTrue(yield* seen(runs[0]!))
       runs.push(...(yield* finish(1, () => "last")))
@@ -91,6 +91,27 @@ it.effect(
       assert.isTrue(yield* seen(runs[more_max + 1]!))
       const gone = yield* Effect.flip(RunJournal.use((journal) => journal.head(runs[0]!)))
       assert.strictEqual(gone._tag, "RunNotFound")
+    }).pipe(Effect.provide(EphemeralStores.layer))
+)
+
+it.effect(
+  "of ended runs that are too large together the newest are kept, and open ones refuse the next",
+  () =>
+    Effect.gen(function* () {
+      const store = yield* EphemeralStore
+      Object.assign(store.retention, { units_max: 1_000_000 })
+      const message = "x".repeat(100_000)
+      const runs = yield* finish(40, (n) => `c-${n}`, { message })
+      assert.isAtMost(store.units, 1_000_000)
+      assert.isAtLeast(store.runs.size, 5)
+      assert.isFalse(yield* seen(runs[0]!))
+      assert.isTrue(yield* seen(runs.at(-1)!))
+      const begin = (n: number) => Samples.begin({ address: address(`open-${n}`), message })
+      for (let n = 0; store.units <= 2_000_000; n++) yield* begin(n)
+      const refused = yield* Effect.flip(
+        TaskStore.use((tasks) => tasks.accept(Samples.newTask({ address: address("next") })))
+      )
+      assert.strictEqual(refused._tag, "StoreError")
     }).pipe(Effect.provide(EphemeralStores.layer))
 )
 

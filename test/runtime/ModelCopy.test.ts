@@ -86,4 +86,17 @@ describe("the model's copy of a result", () => {
       assert.include(read, `no ${plain}`)
     })
   )
+
+  it.live("is made of the beginning of a long result, and says how much more there is", () =>
+    Effect.gen(function* () {
+      // A result of megabytes would keep the event loop for as long as all of its text takes.
+      const marks = "<|a|>".repeat(400_000)
+      const { outcome, read } = yield* shown(Effect.succeed(`begin${marks}end`))
+      assert.strictEqual(outcome?._tag === "Value" && outcome.json.length, 2_000_010)
+      assert.match(
+        read,
+        /^"begin\S*\n\[cut at 32768 bytes; 17\d{5} characters more are kept in the journal\]$/
+      )
+    })
+  )
 })

@@ -365,3 +365,26 @@ describe("a side effect that happens once", () => {
     )
   })
 })
+
+describe("the arguments of a call", () => {
+  const note = "x".repeat(300_000)
+  for (const [governance, outcome] of [
+    [{}, "ARGUMENTS_TOO_LARGE"],
+    // They are looked at, and have a member too many.
+    [{ arguments_bytes_max: 400_000 }, "INPUT_SCHEMA"]
+  ] as const) {
+    it.live(`of 300 kB are ${outcome} with the bounds ${JSON.stringify(governance)}`, () =>
+      Effect.gen(function* () {
+        const all = yield* H.ended(yield* H.send("hello"))
+        assert.deepStrictEqual(reasons(all), [outcome])
+      }).pipe(
+        Effect.provide(
+          H.layer({
+            tools: { t: H.reads(() => Effect.succeed(1), governance) },
+            script: [call("t", { n: 1, note }), text("done")]
+          })
+        )
+      )
+    )
+  }
+})

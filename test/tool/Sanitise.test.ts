@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { marker_families } from "../../src/tool/RoleMarkers.ts"
+import { any_marker, marker_families } from "../../src/tool/RoleMarkers.ts"
 import { cleanResult, sanitise, sanitiseText } from "../../src/tool/Sanitise.ts"
 
 describe("the model's copy", () => {
@@ -54,6 +54,37 @@ describe("the model's copy", () => {
       assert.strictEqual(sanitiseText(text), text)
     }
     assert.strictEqual(sanitiseText("a\u200db"), "ab")
+  })
+
+  it("SG-51 is the text from which each marker was taken as soon as it ended, whatever the text", () => {
+    const last = new RegExp(`(?:${any_marker.source})$`, "i")
+    const slow = (text: string): string => {
+      let kept = ""
+      for (const unit of text.split("")) kept = (kept + unit).replace(last, "")
+      return kept
+    }
+    const pieces = [
+      ...marker_families.flat(),
+      ..."<|>[]_/｜▁aZ .K",
+      "<<",
+      ">>",
+      "__sys",
+      "tem__",
+      ...[47, 48, 49].map((n) => "x".repeat(n))
+    ]
+    let seed = 1
+    const random = (below: number) => {
+      seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31
+      return Math.floor((seed / 2 ** 31) * below)
+    }
+    for (let n = 0; n < 5_000; n++) {
+      let text = ""
+      for (let left = 1 + random(10); left > 0; left--) {
+        const piece = pieces[random(pieces.length)]!
+        text += random(2) === 0 ? piece.slice(random(piece.length)) : piece.toUpperCase()
+      }
+      assert.strictEqual(sanitiseText(text), slow(text), JSON.stringify(text))
+    }
   })
 
   it("is made of 300,000 hostile characters in linear time", () => {

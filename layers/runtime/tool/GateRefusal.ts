@@ -2,6 +2,8 @@
  * Why the gate refuses a call, as what the model reads of it.
  */
 import { Cause, Exit, Result } from "effect"
+import type { Json } from "../../../src/Canonical.ts"
+import { jsonUnits } from "../../../src/conversation/PromptSize.ts"
 import { truncateUnits } from "../../../src/CutText.ts"
 import { readJson } from "../../../src/entry/BoundedJson.ts"
 import type { ToolError } from "../../../src/error/ToolError.ts"
@@ -9,10 +11,15 @@ import { ToolPolicyError, ToolTerminalError, ToolUserError } from "../../../src/
 import type { CallId } from "../../../src/Ids.ts"
 import { contextFor } from "../../../src/run/RunContext.ts"
 import { strayMembers, suggestNames } from "../../../src/tool/Nearest.ts"
+import { arguments_bytes_default } from "../../../src/tool/ToolSpec.ts"
 import { refusalText } from "../../../src/tool/ValueRefused.ts"
+import { isBeyondBytes } from "../../../src/Utf8.ts"
 import type { AgentTool, CallHost, StartedWork } from "./CallHost.ts"
 import { callFinished } from "./CallOutcome.ts"
 import { failedOutcome } from "./FailedOutcome.ts"
+
+/** What a UTF-16 unit takes in JSON at most, in bytes: a control character is six. */
+const unit_bytes_max = 6
 
 /** A call that ends with this error, and runs nothing. */
 export const refuseCall = (call: CallId, error: ToolError): StartedWork => ({
@@ -43,6 +50,18 @@ export const invalidArguments = (
     reason: "INPUT_SCHEMA",
     message: `${refusalText(Cause.squash(cause))}${more}`
   })
+
+/** Arguments that are larger than the tool takes. Undefined = they are not. Most are so short that they are not encoded. */
+export const largeArguments = ({ spec }: AgentTool, given: unknown): ToolUserError | undefined => {
+  const { arguments_bytes_max = arguments_bytes_default, name } = spec
+  if (jsonUnits(given as Json) * unit_bytes_max <= arguments_bytes_max) return undefined
+  if (!isBeyondBytes(JSON.stringify(given), arguments_bytes_max)) return undefined
+  return new ToolUserError({
+    kind: "invalid_args",
+    reason: "ARGUMENTS_TOO_LARGE",
+    message: `the arguments of "${name}" have more than ${arguments_bytes_max} bytes: pass less at a time`
+  })
+}
 
 /** The same with the members that the tool's input schema does not have. */
 export const invalidToolArguments = (

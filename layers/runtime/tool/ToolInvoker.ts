@@ -44,6 +44,7 @@ import { callFinished, denied } from "./CallOutcome.ts"
 import {
   contextRefusal,
   invalidToolArguments,
+  largeArguments,
   malformedArguments,
   permissionDenied,
   refuseCall,
@@ -228,6 +229,8 @@ export const make = (services: Services): ToolInvoker => {
     // What the tool itself says at this moment; `gate.missingCapability` is the agent's, and never changes.
     const unavailable = tool.refusal?.()
     if (unavailable !== undefined) return refuseCall(id, unavailable)
+    const large = largeArguments(tool, given)
+    if (large !== undefined) return refuseCall(id, large)
     const args = tool.decode(given)
     if (Exit.isFailure(args)) return refuseCall(id, invalidToolArguments(tool, given, args))
     const refused = refusalOf(services, rules, host, gate)
