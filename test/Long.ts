@@ -30,7 +30,8 @@ export const late: ReadonlyArray<string> = [
   "test/process/Growth.test.ts",
   "test/process/RandomKills.test.ts",
   "test/process/Resting.test.ts",
-  "test/process/Siege.test.ts"
+  "test/process/Siege.test.ts",
+  "test/mcp/RealServers.test.ts"
 ]
 
 /** Files and folders with a long form. */
@@ -97,6 +98,7 @@ export const left: ReadonlyArray<string> = [
   "test/http: a service, and its stop, while PostgreSQL stands still; while it is down it is here",
   "test/http: a service whose disk is full",
   "test/http: the chat client behind a question, by its environment, and where what answers is no service or restarts elsewhere",
+  "test/mcp: fifteen servers of the npm registry and seven others behind one start; four are here",
   "test/run: the seeds 400 to 2,499 of runs in any order of their inputs",
   "test/simulation: seeds 101 to 1,500, and whether all seeds together met every fault",
   "test/simulation: a crash at every I/O of seeds 1 to 50, and whether each of three seeds makes the same journal twice; one seed, and each third I/O of it, is here",

@@ -10,8 +10,7 @@
  * Runtime.layer({ agents, tools: [ImportedMcpServers.tools] }).pipe(Layer.provide(servers), ...)
  * ```
  */
-import { Clock, Deferred, Effect, Latch, Layer, Result } from "effect"
-import type { Scope } from "effect"
+import { Clock, Deferred, Effect, Latch, Layer, Result, Scope } from "effect"
 import type { NewMcpPin } from "../../services/McpPins.ts"
 import { McpPins } from "../../services/McpPins.ts"
 import { McpServers } from "../../services/McpServers.ts"
@@ -267,11 +266,13 @@ const make = Effect.fnUntraced(function* (given: McpOptions) {
   yield* checked(options)
   const pins = yield* McpPins
   const sdk = yield* load
+  // They end at the same time: each may take seconds.
+  const scope = yield* Effect.acquireRelease(Scope.make("parallel"), Scope.close)
   const imported = yield* Effect.forEach(
     options.servers,
     (server) => importServer(sdk, pins, server, options.allow),
     { concurrency: servers_max }
-  )
+  ).pipe(Scope.provide(scope))
   const byName = new Map(imported.map(({ offers }) => [offers.server.namespace, offers]))
   const sorted = [...imported].sort((a, b) =>
     a.offers.server.namespace < b.offers.server.namespace ? -1 : 1

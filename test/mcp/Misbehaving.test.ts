@@ -274,6 +274,18 @@ describe("a server that breaks the rules", () => {
       })
   )
 
+  it.live("that is slow to end is ended at the same time as the others", () =>
+    Effect.gen(function* () {
+      const { file } = yield* S.described
+      const server = S.misbehaving("together", file)
+      yield* Effect.scoped(Layer.build(S.importing(server, { ...server, namespace: "other" })))
+      assert.lengthOf(
+        notes(file).filter((line) => line === "ended"),
+        2
+      )
+    })
+  )
+
   it.live(
     "that ignores its end and forks is killed with its whole process group when the runtime ends",
     () =>

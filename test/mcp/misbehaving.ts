@@ -280,6 +280,19 @@ const slow_ms = Number(process.env["SLOW_MS"] ?? 0)
 if (slow_ms > 0) await new Promise((resolve) => setTimeout(resolve, slow_ms))
 if (mode === "deaf") process.on("SIGTERM", () => {})
 if (mode === "endless") setInterval(() => process.stdout.write("no protocol here\n".repeat(500)), 1)
-createInterface({ input: process.stdin }).on("line", (line) => receive(JSON.parse(line)))
+const input = createInterface({ input: process.stdin })
+input.on("line", (line) => receive(JSON.parse(line)))
+if (mode === "together") {
+  // It ends when both servers of a test were told to.
+  process.on("SIGTERM", () => {})
+  input.on("close", () => {
+    note("told to end")
+    setInterval(() => {
+      if (readFileSync(`${file}.log`, "utf8").split("told to end").length < 3) return
+      note("ended")
+      process.exit(0)
+    }, 10)
+  })
+}
 // Keeps a server running after its input ends, against the protocol.
 if (mode === "deaf") setInterval(() => {}, 1_000)
