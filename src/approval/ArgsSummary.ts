@@ -25,8 +25,16 @@ const isAmount = (text: string): boolean =>
  */
 const read_units_max = 4_000
 
-const short = (text: string, units_max: number): string => {
-  const clean = withVisible(redact(truncateUnits(text, read_units_max)))
+/** The text redacted as it reads behind `before`, which a command line has before it. */
+const redactBehind = (before: string, text: string): string => {
+  const whole = redact(before + text)
+  return before !== "" && whole.startsWith(before) && redact(before) === before
+    ? whole.slice(before.length)
+    : redact(text)
+}
+
+const short = (text: string, units_max: number, before = ""): string => {
+  const clean = withVisible(redactBehind(before, truncateUnits(text, read_units_max)))
   const isCut = clean.length > units_max || text.length > read_units_max
   return isCut ? `${truncateUnits(clean, units_max)}…` : clean
 }
@@ -38,7 +46,35 @@ interface Style {
   readonly amountsFirst: boolean
 }
 
-const shown = (value: unknown, depth: number, style: Style, name?: string): string => {
+/** The longest texts before an argument with which it is read. */
+const before_units_max = 100
+
+/** What a command line has before an argument: the program, and the argument before it, which may be a flag. */
+const beforeOf = (items: ReadonlyArray<unknown>, at: number, program: string | undefined) =>
+  [program ?? (at > 1 ? items[0] : undefined), at > 0 ? items[at - 1] : undefined]
+    .filter((each) => typeof each === "string" && each.length <= before_units_max)
+    .map((each) => `${String(each)} `)
+    .join("")
+
+const program_names: ReadonlyArray<string> = ["program", "command", "cmd", "executable"]
+
+/** The program that a call runs, if it has one as a member of such a name. */
+const programOf = (record: Record<string, unknown>): string | undefined =>
+  program_names.map((name) => record[name]).find((value) => typeof value === "string")
+
+/** Whether the member is the value of a secret that another member of the record names. */
+const isNamedSecret = (record: Record<string, unknown>, name: string): boolean => {
+  const given = record["name"] ?? record["key"]
+  return name === "value" && typeof given === "string" && isSecretName(given, record["value"])
+}
+
+const shown = (
+  value: unknown,
+  depth: number,
+  style: Style,
+  name?: string,
+  program?: string
+): string => {
   const isExact = name !== undefined && isAmountName(name)
   if (typeof value === "string") {
     return JSON.stringify(isExact && isAmount(value) ? value : short(value, style.text_units_max))
@@ -50,7 +86,13 @@ const shown = (value: unknown, depth: number, style: Style, name?: string): stri
   }
   if (depth === 0) return Array.isArray(value) ? `[${value.length} items]` : "{…}"
   if (Array.isArray(value)) {
-    const items = value.slice(0, items_max).map((item) => shown(item, depth - 1, style, name))
+    const items = value
+      .slice(0, items_max)
+      .map((item, at) =>
+        typeof item === "string" && name !== undefined && !isAmountName(name)
+          ? JSON.stringify(short(item, style.text_units_max, beforeOf(value, at, program)))
+          : shown(item, depth - 1, style, name)
+      )
     const more = value.length - items_max
     return `[${items.join(", ")}${more > 0 ? `, … ${more} more` : ""}]`
   }
@@ -63,11 +105,15 @@ const members = (
   style: Style
 ): ReadonlyArray<string> => {
   const names = Object.keys(record)
+  const program = programOf(record)
   const isFirst = (name: string) => (isAmountName(name) ? 0 : 1)
   const sorted = style.amountsFirst ? names.toSorted((a, b) => isFirst(a) - isFirst(b)) : names
   const written = sorted.slice(0, members_max).map((name) => {
     const value = record[name]
-    const text = isSecretName(name, value) ? "[redacted]" : shown(value, depth, style, name)
+    const text =
+      isSecretName(name, value) || isNamedSecret(record, name)
+        ? "[redacted]"
+        : shown(value, depth, style, name, program)
     return `${short(name, style.text_units_max)}: ${text}`
   })
   const more = names.length - members_max

@@ -11,9 +11,11 @@ import { truncateUnits } from "../CutText.ts"
 import { isAddress } from "../call/Address.ts"
 import { withoutInvisible } from "../tool/InvisibleText.ts"
 import { cardNumbers } from "./CardNumbers.ts"
+import { commandSecrets } from "./CommandLines.ts"
 import { phoneNumbers } from "./PhoneNumbers.ts"
 import { isSecretName } from "./SecretNames.ts"
-import { secret_shapes } from "./SecretShapes.ts"
+import { secret_shapes, webhook } from "./SecretShapes.ts"
+import { foreign_phrases } from "./SecretWords.ts"
 import type { TextPlace } from "./TextPlace.ts"
 
 /** How much of a text is read, in UTF-16 units; the rest is cut off and marked. */
@@ -33,10 +35,20 @@ interface Folded {
   readonly positions: ReadonlyArray<number> | undefined
 }
 
+const isDigit = (code: number): boolean => /\p{Nd}/u.test(String.fromCodePoint(code))
+
+/** The decimal digit of any script as 0 to 9. Unicode has the digits of a script in order, from zero on. */
+const asciiDigit = (digit: string): string => {
+  const code = digit.codePointAt(0) ?? 0
+  let zero = code
+  while (isDigit(zero - 1)) zero--
+  return String((code - zero) % 10)
+}
+
 const normalized = (character: string): string =>
-  withoutInvisible(character === "\u200c" || character === "\u200d" ? "" : character).normalize(
-    "NFKC"
-  )
+  withoutInvisible(character === "\u200c" || character === "\u200d" ? "" : character)
+    .normalize("NFKC")
+    .replace(/(?![0-9])\p{Nd}/gu, asciiDigit)
 
 const folded = (text: string): Folded => {
   // oxlint-disable-next-line no-control-regex -- the pattern describes ASCII
@@ -73,13 +85,34 @@ const matches = (
 const email = /(?<![\p{L}\p{N}._%+-])[\p{L}\p{N}._%+-]{1,64}@[\p{L}\p{N}.-]{1,253}\.\p{L}{2,63}/gu
 /** The user and the password of a URL. */
 const userinfo = /(?<=\b[a-z][a-z0-9+.-]{0,31}:\/\/)[^\s/?#@"'<>]{1,400}(?=@)/gi
+/** A quotation mark: also in JSON in JSON, in HTML and in the value of a URL. */
+const quote = "(?:\\\\{0,16}[\"']|\\\\{1,16}u002[27]|&quot;|&apos;|&#3[49];|%2[27])"
 /** A name before its value; the value is read only where `isSecretName` holds for the name. */
-const pair =
-  /(?<![\p{L}\p{N}_.-])["']?([\p{L}_][\p{L}\p{N}_.-]{0,63})["']?\s{0,4}[:=]\s{0,4}(?=[^\s,;&(){}[\]])/giu
-/** The value behind such a name. It ends early, because it may contain another pair: `Error: password=...`. */
-const value_of_pair = /"[^"]{1,400}"?|'[^']{1,400}'?|(?:bearer |basic )?[^\s"',;&(){}[\]]{1,400}/iuy
-const spelled_out =
-  /\b(?:password|passwort|passphrase|passcode|pwd)\s{1,4}(?:is|was|=|:)\s{0,4}["']?([^\s"',;]{1,400})/gi
+const pair = new RegExp(
+  `(?:(?<![\\p{L}\\p{M}\\p{N}_.-])${quote}?|%2[27])([\\p{L}_][\\p{L}\\p{M}\\p{N}_.-]{0,63})${quote}?\\s{0,4}(?:[:=]{1,3}>?|->|%3[ad])\\s{0,4}(?=[^\\s,;&(){}[\\]]|&(?:quot|apos|#3[49]);)`,
+  "giu"
+)
+/**
+ * The value behind such a name: in quotation marks, the first of which ends it too, or up to white space or punctuation. It ends
+ * early, because it may contain another pair: `Error: password=...`.
+ */
+const value_of_pair = new RegExp(
+  `(?<open>${quote})(?<quoted>(?:(?!(?<!\\\\)\\k<open>)(?:\\\\[^]|[^])){1,1000})|(?<bare>(?:bearer |basic )?[^\\s"',;&(){}[\\]]{1,1000})`,
+  "iuy"
+)
+/** A member or attribute that names the secret, and one behind it that has its value. */
+const named_value = new RegExp(
+  `(?<![\\p{L}\\p{N}_])${quote}?(?:name|key|id|field|header)${quote}?\\s{0,4}[:=]\\s{0,4}${quote}?([\\p{L}_][\\p{L}\\p{M}\\p{N}_.-]{0,63})${quote}?[\\s,;]{1,40}(?:-\\s{0,4})?${quote}?value${quote}?\\s{0,4}[:=]\\s{0,4}(?=[^\\s,;(){}[\\]])`,
+  "giu"
+)
+/** The content of an XML element, also in escaped XML. */
+const element =
+  /(?:<|&lt;)(?:[\p{L}_][\p{L}\p{N}_.-]{0,63}:)?([\p{L}_][\p{L}\p{M}\p{N}_.-]{0,63})(?:\s[^<>]{0,400}?)?(?:>|&gt;)\s{0,40}(?:<!\[CDATA\[)?([^<]{1,4000}?)(?=<|&lt;|\]\]>|$)/giu
+/** A password in a sentence. */
+const spelled_out = new RegExp(
+  `(?:(?<![\\p{L}\\p{M}\\p{N}])(?:password|passphrase|passcode|pwd|pin code|api key|secret key)|(?<![\\p{Script=Latin}\\p{Script=Cyrillic}\\p{Script=Greek}])(?:${foreign_phrases}))\\s{0,4}(?:(?<=\\s)(?:is|was|are|ist|lautet|est|es|son|é|è|e|jest|to|je|är|er|on|ole|este|είναι|это|є|هو|هي|है|adalah|ialah|là)(?=\\s)|[:=]{1,3}>?|—|–|は|が|是|为|為|은|는|이|가)\\s{0,4}${quote}?([^\\s"',;\\\\]{1,400})`,
+  "giu"
+)
 /** A long run of mixed letters and digits. */
 const long = /(?<![\w-])(?=[\w-]{0,255}\d)(?=[\w-]{0,255}[A-Za-z])[\w-]{32,}(?![\w-])/g
 const harmless = /^(?:[0-9a-f]{64}|[0-9a-f]{128}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/i
@@ -96,30 +129,41 @@ const inGroup = (
     return [{ from, to: from + value.length, label: "[secret]" }]
   })
 
-const secrets = (text: string, names: ReadonlyArray<string>): ReadonlyArray<Span> => [
-  ...secret_shapes.flatMap((pattern) => matches(text, pattern, "[secret]")),
-  ...matches(text, userinfo, "[secret]", (found) => found.includes(":")),
-  ...[...text.matchAll(pair)].flatMap(({ 0: read, 1: name = "", index }): ReadonlyArray<Span> => {
-    if (!isSecretName(name)) return []
+/** The values behind the names of secrets that the pattern finds. What is part of one that was found is not read again. */
+const valuesBehind = (text: string, pattern: RegExp): ReadonlyArray<Span> => {
+  const found: Array<Span> = []
+  let read_to = 0
+  for (const { 0: read, 1: name = "", index } of text.matchAll(pattern)) {
+    if (index < read_to || !isSecretName(name)) continue
     value_of_pair.lastIndex = index + read.length
-    const value = value_of_pair.exec(text)?.[0]
+    const { bare, quoted } = value_of_pair.exec(text)?.groups ?? {}
+    const value = quoted ?? bare
     const isSecret =
       value !== undefined &&
       isSecretName(name, /^\d{1,15}$/.test(value) ? Number(value) : value) &&
-      !/^["']?$/.test(value) &&
       value !== "true" &&
       value !== "false"
-    if (!isSecret) return []
-    const bare = value.replace(/^["']|["']$/g, "")
-    const from = index + read.length + value.indexOf(bare)
-    return [{ from, to: from + bare.length, label: "[secret]" }]
-  }),
-  ...inGroup(text, spelled_out, ([, value]) => value),
-  ...matches(text, long, "[secret]", (found) => !harmless.test(found) && !names.includes(found))
-]
+    if (!isSecret) continue
+    read_to = value_of_pair.lastIndex
+    found.push({ from: read_to - value.length, to: read_to, label: "[secret]" })
+  }
+  return found
+}
 
 const labelled = (places: ReadonlyArray<TextPlace>, label: Label): ReadonlyArray<Span> =>
   places.map((place) => ({ ...place, label }))
+
+const secrets = (text: string, names: ReadonlyArray<string>): ReadonlyArray<Span> => [
+  ...secret_shapes.flatMap((pattern) => matches(text, pattern, "[secret]")),
+  ...matches(text, userinfo, "[secret]", (found) => found.includes(":")),
+  ...inGroup(text, webhook, ([, rest]) => rest),
+  ...labelled(commandSecrets(text), "[secret]"),
+  ...valuesBehind(text, pair),
+  ...valuesBehind(text, named_value),
+  ...inGroup(text, element, ([, name = "", value]) => (isSecretName(name) ? value : undefined)),
+  ...inGroup(text, spelled_out, ([, value]) => value),
+  ...matches(text, long, "[secret]", (found) => !harmless.test(found) && !names.includes(found))
+]
 
 const iban = /(?<![\p{L}\p{N}])[A-Z]{2}\d{2}(?:[ -]?[A-Z0-9]){11,30}/giu
 

@@ -3,6 +3,8 @@
  * secrets; neither is a count of tokens.
  */
 
+import { isForeignSecret } from "./SecretWords.ts"
+
 /** Parts that mark a name as secret anywhere in it. */
 const anywhere =
   /passw|passphrase|passcode|secret|credential|authorization|api[-_ ]?key|access[-_ ]?key|private[-_ ]?key|secret[-_ ]?key|signing[-_ ]?key|encryption[-_ ]?key|account[-_ ]?key|shared[-_ ]?key|storage[-_ ]?key|license[-_ ]?key|master[-_ ]?key|ssh[-_ ]?key|deploy[-_ ]?key|cookie|connection[-_ ]?string|token(?!s?[-_ ]?(?:max|min|count|limit|used|total|ize))/i
@@ -23,11 +25,11 @@ export const isSecretName = (name: string, value?: unknown): boolean => {
   const short = name.slice(0, name_units_max)
   if (typeof value === "number" && counted.test(short)) return false
   if (anywhere.test(short)) return true
-  return short
+  const parts = short
     .replace(/([\p{Ll}\d])(\p{Lu})/gu, "$1 $2")
     .toLowerCase()
-    .split(/[^\p{L}\p{N}]+/u)
-    .some((word) => words.has(word))
+    .split(/[^\p{L}\p{M}\p{N}]+/u)
+  return parts.some((word) => words.has(word)) || isForeignSecret(short, parts)
 }
 
 const amount =

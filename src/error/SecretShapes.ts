@@ -5,8 +5,10 @@
  */
 
 export const secret_shapes: ReadonlyArray<RegExp> = [
-  // a private key: RFC 7468
-  /-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----[^-]{0,8000}(?:-----END [A-Z ]{0,40}-----)?/g,
+  // a block of PEM or PGP, but the text that is signed: RFC 7468, RFC 9580; and keys of SSH2 and PuTTY: RFC 4716
+  /-----BEGIN (?!PGP SIGNED)[^\r\n-]{1,60}-----[^]{0,16000}?(?:-----END [^\r\n-]{1,60}-----|$)/g,
+  /---- BEGIN [^\r\n-]{1,60} ----[^]{0,16000}?(?:---- END [^\r\n-]{1,60} ----|$)/g,
+  /(?<=\bPrivate-Lines: {0,4}\d{1,3})\s[^]{0,16000}?(?=Private-MAC|$)/g,
   // AWS: https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html
   /(?<![A-Za-z0-9])(?:ABIA|ACCA|AKIA|ASIA)[A-Z0-9]{16}(?![A-Za-z0-9])/g,
   // GitHub: https://github.blog/engineering/behind-githubs-new-authentication-token-formats/
@@ -28,3 +30,29 @@ export const secret_shapes: ReadonlyArray<RegExp> = [
   // a header: RFC 6750, RFC 7617
   /(?<=\b(?:bearer|basic)\s{1,4})(?=[\w-]{0,4000}[\d.~+/=])[\w.~+/=-]{6,4000}/gi
 ]
+
+/** A slash, also in JSON in JSON and in the value of a URL. */
+const slash = "(?:\\\\{0,8}/|%2F)"
+
+/**
+ * Where an address says who may post or act there: Slack, Discord, Teams and Power Automate, Google Chat, Telegram, Zapier, Make,
+ * IFTTT, Mattermost and others with a path of `hooks`.
+ * https://docs.slack.dev/messaging/sending-messages-using-incoming-webhooks, https://docs.discord.com/developers/resources/webhook,
+ * https://learn.microsoft.com/en-us/microsoftteams/platform/webhooks-and-connectors
+ */
+const places: ReadonlyArray<string> = [
+  `hooks\\.slack(?:-gov)?\\.com${slash}`,
+  `(?:\\w{1,20}\\.)?discord(?:app)?\\.com${slash}api${slash}(?:v\\d{1,2}${slash})?webhooks${slash}`,
+  `(?:[\\w-]{1,63}\\.){1,5}(?:webhook\\.office\\.com|logic\\.azure\\.com|powerplatform\\.com)(?::443)?${slash}`,
+  `outlook\\.office(?:365)?\\.com${slash}webhook${slash}`,
+  `chat\\.googleapis\\.com${slash}v1${slash}spaces${slash}`,
+  `api\\.telegram\\.org${slash}(?:file${slash})?bot`,
+  `(?:hooks\\.zapier\\.com|hook\\.[\\w.]{1,20}\\.make\\.com|maker\\.ifttt\\.com|webhook\\.site)${slash}`,
+  `[\\w.:-]{1,253}${slash}hooks${slash}`
+]
+
+/** The address of a webhook, of which the rest behind its place is the secret; in group 1. */
+export const webhook = new RegExp(
+  `${slash}${slash}(?:${places.join("|")})([^\\s"'<>\`]{1,2000})`,
+  "gi"
+)
