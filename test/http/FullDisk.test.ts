@@ -11,6 +11,7 @@ import { start } from "../../layers/compose/NodeService.ts"
 import type { NodeService, Store } from "../../layers/compose/NodeService.ts"
 import { layer, text } from "../../layers/model/ScriptedModelGateway.ts"
 import { AgentSpec } from "../../src/index.ts"
+import { either } from "../Long.ts"
 import * as Homes from "../process/Homes.ts"
 import * as EmbeddedPostgres from "../sql/EmbeddedPostgres.ts"
 import * as PostgresServer from "../sql/PostgresServer.ts"
@@ -31,6 +32,13 @@ const onSmall = <E, R>(
     }
     yield* test(disk)
   }).pipe(Effect.scoped)
+
+const mega = 2 ** 20
+/** How often the disk becomes full. */
+const disks_full = either(2, 10)
+
+/** Longer than the free space is taken for unchanged. */
+const pause = () => new Promise((wait) => setTimeout(wait, 20))
 
 /** A prepared directory on it. */
 const prepared = Effect.fnUntraced(function* (path: string) {
@@ -71,30 +79,38 @@ const untilRefused = async (service: NodeService) => {
 }
 
 it.live(
-  "a full disk refuses messages and is not ready; what was accepted ends once there is room",
+  "a full disk refuses every message while it is not ready; what was accepted ends once there is room",
   (context) =>
     onSmall(
       context,
-      120,
+      160,
       Effect.fnUntraced(function* ({ fill, free, path }) {
         const service = yield* opened({ directory: yield* prepared(path) })
         yield* Effect.promise(async () => {
-          assert.strictEqual(await readiness(service), 200)
-          fill(3_000_000)
-          assert.strictEqual(await readiness(service), 503)
-          const { error, runs } = await untilRefused(service)
-          assert.propertyVal(error, "_tag", "StoreError")
-          assert.include(String(error), "53100")
-          assert.isNotEmpty(runs)
-          free()
-          assert.strictEqual(await readiness(service), 200)
-          for (const run of runs) {
-            assert.strictEqual((await service.result(run)).status, "complete", run)
+          // Whatever is left: what `/ready` says is what a message is told.
+          for (
+            let left = 31 * mega, n = 0;
+            n < disks_full;
+            n++, left = (left * 7_919) % (31 * mega)
+          ) {
+            assert.strictEqual(await readiness(service), 200)
+            const accepted = await service.send({ agent: "shop", text: "before" })
+            fill(left)
+            await pause()
+            assert.strictEqual(await readiness(service), 503)
+            const { error, runs } = await untilRefused(service)
+            assert.propertyVal(error, "_tag", "StoreError")
+            assert.include(String(error), "53100")
+            assert.deepStrictEqual(runs, [])
+            const health = await fetch(`${service.url}/health`)
+            assert.strictEqual(health.status, 200)
+            free()
+            await pause()
+            assert.strictEqual(await readiness(service), 200)
+            assert.strictEqual((await service.result(accepted.run)).status, "complete")
+            const again = await service.ask({ agent: "shop", text: "again" })
+            assert.strictEqual(again.status, "complete")
           }
-          assert.strictEqual(
-            (await service.ask({ agent: "shop", text: "again" })).status,
-            "complete"
-          )
         })
       })
     ),

@@ -29,7 +29,8 @@ const scripts = [
   "test/process/worker.ts",
   "test/queue/worker.ts",
   "test/sql/appender.ts",
-  "test/sql/holder.ts"
+  "test/sql/holder.ts",
+  "test/sql/stander.ts"
 ]
 
 /**

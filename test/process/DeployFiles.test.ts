@@ -1,5 +1,5 @@
 /** The files of `scripts/deploy`: what they name is there, and what they do works as far as this machine can try it. */
-import { execFileSync, spawnSync } from "node:child_process"
+import { execFileSync, spawn, spawnSync } from "node:child_process"
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
@@ -90,6 +90,51 @@ describe("the files for deployment", () => {
     ]
     for (const name of given) assert.include(read, `"${name}"`)
   })
+
+  it.live("a service that does not answer is ended where the container has an init", () =>
+    Effect.gen(function* () {
+      const compose = parse(textOf("compose.yaml")) as {
+        services: Record<string, { init?: boolean; healthcheck?: { test: ReadonlyArray<string> } }>
+      }
+      const { healthcheck, init } = compose.services["troupe"]!
+      assert.isTrue(init)
+      assert.deepStrictEqual(healthcheck?.test.slice(1), [
+        "node",
+        "scripts/deploy/health.mjs",
+        "--end",
+        "scripts/start.ts"
+      ])
+      // A process of that name which takes connections and answers none.
+      const folder = yield* Homes.temporary
+      const script = join(folder, "start.cjs")
+      writeFileSync(
+        script,
+        `const server = require("node:net").createServer(() => {})
+        server.listen(0, "127.0.0.1", () => console.log(server.address().port))`
+      )
+      const service = yield* Effect.acquireRelease(
+        Effect.sync(() => spawn(process.execPath, [script])),
+        (child) => Effect.sync(() => child.kill("SIGKILL"))
+      )
+      const ended = new Promise((resolve) => service.once("exit", (_, signal) => resolve(signal)))
+      const port = yield* Effect.promise(
+        () =>
+          new Promise<string>((resolve) =>
+            service.stdout.once("data", (it) => resolve(`${it}`.trim()))
+          )
+      )
+      const check = yield* Effect.promise(
+        () =>
+          new Promise((resolve) =>
+            spawn(process.execPath, [join(root, "scripts/deploy/health.mjs"), "--end", script], {
+              env: { ...process.env, TROUPE_PORT: port }
+            }).once("exit", resolve)
+          )
+      )
+      assert.strictEqual(check, 1)
+      assert.strictEqual(yield* Effect.promise(() => ended), "SIGKILL")
+    }).pipe(Effect.scoped)
+  )
 
   const systemd = spawnSync("systemd-analyze", ["--version"]).error === undefined
   if (!systemd)

@@ -12,11 +12,14 @@ import { Reactivity } from "effect/reactivity"
 import { SqlClient, SqlError } from "effect/sql"
 import type { SqlConnection } from "effect/sql"
 import * as DirectoryLock from "./DirectoryLock.ts"
+import * as DirectorySession from "./DirectorySession.ts"
+import { EngineFiles } from "./EngineFiles.ts"
+import * as EngineWatchdog from "./EngineWatchdog.ts"
 import { makeGhost } from "./GhostFiles.ts"
 import { openable } from "./OpenFiles.ts"
 import * as PgliteUpkeep from "./PgliteUpkeep.ts"
 import { StoreSpace } from "../../../services/StoreSpace.ts"
-import { directorySpace } from "./DirectorySpace.ts"
+import * as DirectorySpace from "./DirectorySpace.ts"
 import { committed } from "./SqlFailure.ts"
 import { SqlNotify } from "./SqlNotify.ts"
 
@@ -28,6 +31,11 @@ export interface PgliteOptions {
   readonly load?: Blob | undefined
   /** Members that are absent are those of `upkeep_default`. */
   readonly upkeep?: Partial<PgliteUpkeep.Upkeep> | undefined
+  /**
+   * How long a statement on a directory may neither return nor use a file before the process is ended, in ms, at least 1,000.
+   * Absent = 60,000.
+   */
+  readonly still_ms?: number | undefined
 }
 
 const stateOf = (error: unknown): string | undefined =>
@@ -70,7 +78,11 @@ type Row = Record<string, unknown>
  * The only session. A statement cannot be interrupted: it runs on this thread, and if its caller gave it up, the next caller
  * would get its outcome.
  */
-const connectionOf = (pg: PGlite, directory: string | undefined) => {
+const connectionOf = (
+  pg: PGlite,
+  session: DirectorySession.Session,
+  directory: string | undefined
+) => {
   const failed = (cause: unknown) => {
     if (directory !== undefined) makeGhost(databaseOf(directory), cause)
     return new SqlError.SqlError({ reason: reasonOf(pg, cause) })
@@ -78,7 +90,7 @@ const connectionOf = (pg: PGlite, directory: string | undefined) => {
   const run = (sql: string, params: ReadonlyArray<unknown>, rowMode: "object" | "array") =>
     Effect.uninterruptible(
       Effect.tryPromise({
-        try: () => pg.query<Row>(sql, [...params], { rowMode }),
+        try: () => session.query<Row>(sql, params, rowMode),
         catch: failed
       })
     )
@@ -102,16 +114,22 @@ const connectionOf = (pg: PGlite, directory: string | undefined) => {
 }
 
 /**
- * Turns off scans of whole tables. Nothing analyses the tables of a PGlite, and its one session keeps the plans that it made
- * first: plans made for nearly empty tables read all rows, and each append would take longer the more runs there are.
- */
-const planning = "SET enable_seqscan = off"
-
-/**
+ * Scans of whole tables are off: nothing analyses the tables of a PGlite, and its one session keeps the plans that it made first.
+ * Plans made for nearly empty tables read all rows, and each append would take longer the more runs there are.
+ *
  * Log files are reused rather than removed, within these sizes. The buffers are small, because they take memory of the process
  * whether they are used or not, and a page that is not in them is read from the system's cache at hardly more cost.
+ *
+ * Tables grow by bytes that are written, because the engine's other way, which reserves them, reserves nothing here: a full disk
+ * would be met by the checkpoint, not by the statement.
  */
-const settings_of_server = ["min_wal_size=32MB", "max_wal_size=128MB", "shared_buffers=16MB"]
+const settings_of_server = [
+  "enable_seqscan=off",
+  "min_wal_size=32MB",
+  "max_wal_size=128MB",
+  "shared_buffers=16MB",
+  "file_extend_method=write_zeros"
+]
 const start_params = settings_of_server.flatMap((setting) => ["-c", setting])
 
 const refusalOf = (directory: string | undefined): string =>
@@ -123,65 +141,113 @@ const refusalOf = (directory: string | undefined): string =>
 /** The number of files that a database opens while its migrations run; an existing one needs a third less. */
 const files_min = 160
 
-/** Fails if too few files can be opened: the database would then report broken files, or abort a migration. */
-const failWithoutFiles = (directory: string) =>
-  Effect.suspend(() => {
-    const files = openable(files_min)
-    if (files >= files_min) return Effect.void
-    const reason = `this process may open only ${files} more files, and its database needs ${files_min} (ulimit -n; 256 are enough)`
-    return Effect.fail(new DirectoryLock.DirectoryUnusable({ directory, reason }))
+/** Why a database in this directory cannot be opened; undefined if it can. */
+const refusalToOpen = (directory: string): string | undefined => {
+  const files = openable(files_min)
+  return files < files_min
+    ? // The database would report broken files, or abort a migration.
+      `this process may open only ${files} more files, and its database needs ${files_min} (ulimit -n; 256 are enough)`
+    : DirectoryLock.hasDatabase(directory)
+      ? undefined
+      : DirectorySpace.refusalToMake(directory)
+}
+
+/** The error of a database that was not opened. */
+const unopened = (cause: unknown, directory: string | undefined) => {
+  if (directory !== undefined) {
+    const reason = DirectorySpace.refusalToOpen(directory)
+    if (reason !== undefined) return new DirectoryLock.DirectoryUnusable({ directory, reason })
+    const unreadable = DirectoryLock.unopenable(directory)
+    if (unreadable !== undefined) return unreadable
+  }
+  const message = refusalOf(directory)
+  return new SqlError.SqlError({
+    reason: new SqlError.ConnectionError({ cause, message, operation: "connect" })
   })
+}
+
+/** What a directory adds to an engine. */
+interface Directory {
+  readonly path: string
+  readonly files: EngineFiles
+  readonly space: DirectorySpace.DirectorySpace
+  readonly watchdog: EngineWatchdog.EngineWatchdog
+}
+
+/** Locks a directory, and watches what an engine does there. */
+const prepare = Effect.fnUntraced(function* (path: string, still_ms: number) {
+  yield* DirectoryLock.acquire(path)
+  const reason = refusalToOpen(path)
+  if (reason !== undefined) {
+    return yield* new DirectoryLock.DirectoryUnusable({ directory: path, reason })
+  }
+  const watchdog = yield* EngineWatchdog.start(still_ms)
+  const space = DirectorySpace.make(path, databaseOf(path))
+  const files = new EngineFiles(databaseOf(path), {
+    used: watchdog.used,
+    logs: space.logs,
+    mayWrite: space.mayWrite,
+    lost: () =>
+      EngineWatchdog.endProcess(
+        "the log of the embedded database cannot be written, because its disk is full or fails"
+      )
+  })
+  return { path, files, space, watchdog } satisfies Directory
+})
+
+const settingsOf = (
+  { extensions, load }: PgliteOptions,
+  directory: Directory | undefined
+): PGliteOptions => ({
+  // int8 is a bigint, as it is with `@effect/sql-pg`.
+  startParams: [...PGlite.defaultStartParams, ...start_params],
+  parsers: { [types.INT8]: (value: string) => BigInt(value) },
+  ...(directory === undefined ? undefined : { fs: directory.files }),
+  // The tables of memories use it to compare texts.
+  extensions: { pg_trgm, ...extensions },
+  ...(load === undefined ? undefined : { loadDataDir: load })
+})
 
 const open = (
-  options: PgliteOptions
-): Effect.Effect<
-  PGlite,
-  DirectoryLock.DirectoryInUse | DirectoryLock.DirectoryUnusable | SqlError.SqlError,
-  Scope.Scope
-> =>
-  Effect.gen(function* () {
-    const { directory, extensions, load } = options
-    if (directory !== undefined) {
-      yield* failWithoutFiles(directory)
-      yield* DirectoryLock.acquire(directory)
-    }
-    const settings: PGliteOptions = {
-      // int8 is a bigint, as it is with `@effect/sql-pg`.
-      startParams: [...PGlite.defaultStartParams, ...start_params],
-      parsers: { [types.INT8]: (value: string) => BigInt(value) },
-      ...(directory === undefined ? undefined : { dataDir: databaseOf(directory) }),
-      // The tables of memories use it to compare texts.
-      extensions: { pg_trgm, ...extensions },
-      ...(load === undefined ? undefined : { loadDataDir: load })
-    }
-    const opened = Effect.acquireRelease(
+  options: PgliteOptions,
+  directory: Directory | undefined
+): Effect.Effect<PGlite, DirectoryLock.DirectoryUnusable | SqlError.SqlError, Scope.Scope> => {
+  const settings = settingsOf(options, directory)
+  /** The engine runs from one turn to the next: it recovers when it opens, and makes a checkpoint when it closes. */
+  const turn = Effect.sync(() => directory?.watchdog.turn())
+  const watched = <A, E>(self: Effect.Effect<A, E>) =>
+    Effect.ensuring(Effect.andThen(turn, self), turn)
+  const opened = Effect.acquireRelease(
+    watched(
       Effect.tryPromise({
         try: async () => {
           const pg = await PGlite.create(settings)
-          await pg.exec(planning)
+          directory?.space.started()
           return pg
         },
-        catch: (cause) =>
-          (directory === undefined ? undefined : DirectoryLock.unopenable(directory)) ??
-          new SqlError.SqlError({
-            reason: new SqlError.ConnectionError({
-              cause,
-              message: refusalOf(directory),
-              operation: "connect"
-            })
-          })
-      }),
-      (pg) => Effect.ignoreCause(Effect.promise(() => pg.close()))
-    )
-    return yield* settings.dataDir === undefined
-      ? opened
-      : Effect.tap(opened, DirectoryLock.harden(settings.dataDir))
-  })
+        catch: (cause) => unopened(cause, directory?.path)
+      })
+    ),
+    (pg) => Effect.ignoreCause(watched(Effect.promise(() => pg.close())))
+  )
+  return directory === undefined
+    ? opened
+    : Effect.tap(opened, DirectoryLock.harden(databaseOf(directory.path)))
+}
+
+const sessionOf = (pg: PGlite, directory: Directory | undefined): DirectorySession.Session =>
+  directory === undefined
+    ? { query: (sql, params, rowMode) => pg.query(sql, [...params], { rowMode }) }
+    : DirectorySession.make(pg, directory.space, directory.watchdog)
 
 const make = (options: PgliteOptions) =>
   Effect.gen(function* () {
-    const pg = yield* open(options)
-    const { commit, connection } = connectionOf(pg, options.directory)
+    const directory =
+      options.directory === undefined
+        ? undefined
+        : yield* prepare(options.directory, options.still_ms ?? EngineWatchdog.still_ms_default)
+    const pg = yield* open(options, directory)
+    const { commit, connection } = connectionOf(pg, sessionOf(pg, directory), options.directory)
     // There is one session: while a transaction is open, everyone else waits, because their statements would become part of it.
     const one = yield* Semaphore.make(1)
     const lease = Effect.as(one.takeScoped(1), connection)
@@ -195,7 +261,7 @@ const make = (options: PgliteOptions) =>
       releaseSavepoint: (name) => `RELEASE SAVEPOINT ${name}`,
       spanAttributes: [["db.system.name", "postgresql"]]
     })
-    yield* PgliteUpkeep.start(client, options.upkeep)
+    yield* PgliteUpkeep.start(client, directory?.space, options.upkeep)
     const notify = SqlNotify.of({
       // LISTEN within an open transaction would take effect only at its commit.
       listen: (channel, callback) =>
@@ -215,9 +281,7 @@ const make = (options: PgliteOptions) =>
         )
     })
     const context = Context.make(SqlClient.SqlClient, client).pipe(Context.add(SqlNotify, notify))
-    return options.directory === undefined
-      ? context
-      : Context.add(context, StoreSpace, directorySpace(options.directory))
+    return directory === undefined ? context : Context.add(context, StoreSpace, directory.space)
   })
 
 export const layer = (

@@ -6,6 +6,7 @@ import { Effect, Schema } from "effect"
 import type { Scope } from "effect"
 import { SqlSchema } from "effect/sql"
 import type { SqlClient, SqlError } from "effect/sql"
+import type { DirectorySpace } from "./DirectorySpace.ts"
 
 export interface Upkeep {
   /** The time between two checks, in ms. */
@@ -33,49 +34,62 @@ const pause = (ms: number): Effect.Effect<void> =>
     return Effect.sync(() => clearTimeout(timer))
   })
 
-const make = (sql: SqlClient.SqlClient, options: Upkeep) => {
+const make = (sql: SqlClient.SqlClient, space: DirectorySpace | undefined, options: Upkeep) => {
   const logged = SqlSchema.findOne({
     Request: Schema.Void,
     Result: Schema.Struct({ bytes: Schema.BigInt }),
     execute: () => sql`SELECT (pg_current_wal_insert_lsn() - '0/0')::int8 AS bytes`
   })
   const worn = SqlSchema.findAll({
-    Request: Schema.Void,
+    Request: Schema.Struct({ all: Schema.Boolean }),
     Result: Schema.Struct({ name: Schema.String }),
-    execute: () => sql`SELECT quote_ident(schemaname) || '.' || quote_ident(relname) AS name
+    execute: ({ all }) =>
+      sql`SELECT quote_ident(schemaname) || '.' || quote_ident(relname) AS name
       FROM pg_stat_user_tables
-      WHERE n_dead_tup > ${options.dead_rows_max} AND n_dead_tup > n_live_tup / 5
+      WHERE n_dead_tup > 0 AND (
+        ${all} OR (n_dead_tup > ${options.dead_rows_max} AND n_dead_tup > n_live_tup / 5))
       ORDER BY n_dead_tup DESC LIMIT 1`
   })
   let checkpointed = 0n
   let checkpointed_at = performance.now()
 
+  const isDue = (grown: bigint): boolean =>
+    grown >= options.log_bytes_max ||
+    performance.now() - checkpointed_at >= options.checkpoint_ms ||
+    // It frees files of the log.
+    space?.refusal() !== undefined
+
   const checkpoint = Effect.gen(function* () {
     const { bytes } = yield* logged()
     const grown = bytes - checkpointed
-    const waited = performance.now() - checkpointed_at
-    if (grown <= 0n || (grown < options.log_bytes_max && waited < options.checkpoint_ms)) return
+    if (grown <= 0n || !isDue(grown)) return
     yield* sql.unsafe("CHECKPOINT")
     // A checkpoint logs itself, and that needs no further checkpoint.
     checkpointed = (yield* logged()).bytes
     checkpointed_at = performance.now()
   })
-  /** Vacuums the one table with the most dead rows. It does not shorten the file, because that would lock the table. */
+  /**
+   * Vacuums the one table with the most dead rows, which also shortens its file where its end is empty. A full disk counts every
+   * dead row: a statement that was given up for want of space has left its rows.
+   */
   const vacuum = Effect.gen(function* () {
-    const [table] = yield* worn()
-    if (table !== undefined) yield* sql.unsafe(`VACUUM (TRUNCATE false) ${table.name}`)
+    const [table] = yield* worn({ all: space?.refusal() !== undefined })
+    if (table !== undefined) yield* sql.unsafe(`VACUUM ${table.name}`)
   })
-  return Effect.andThen(checkpoint, vacuum)
+  const reserve = Effect.sync(() => space?.keepReserve())
+  // Of a page that was changed since the last checkpoint a vacuum logs little; of others it logs the whole page.
+  return reserve.pipe(Effect.andThen(vacuum), Effect.andThen(checkpoint))
 }
 
 /** Runs in the background until the scope closes. Only the first failure is logged; it tries again after each. */
 export const start = (
   sql: SqlClient.SqlClient,
+  space: DirectorySpace | undefined,
   given: Partial<Upkeep> = {}
 ): Effect.Effect<void, SqlError.SqlError, Scope.Scope> => {
   const options = { ...upkeep_default, ...given }
   let isWarned = false
-  const round = Effect.catchCause(make(sql, options), (cause) => {
+  const round = Effect.catchCause(make(sql, space, options), (cause) => {
     if (isWarned) return Effect.void
     isWarned = true
     return Effect.logWarning("the embedded database could not be tidied up", cause)
