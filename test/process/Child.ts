@@ -37,7 +37,7 @@ export interface Child {
   readonly kill: Effect.Effect<void>
 }
 
-const wait_ms = 45_000
+const wait_ms = 90_000
 /** Of what it has printed, the end. */
 const text_units_max = 4_000_000
 const root = join(import.meta.dirname, "../..")

@@ -293,7 +293,9 @@ const quiet = Effect.fnUntraced(function* (field: Field, crowd: Crowd, siege: Si
     const open = [...crowd.open]
     const said = yield* found(field, open)
     return yield* Effect.die(
-      new Error(`${open.length} runs are open ${siege.end_ms_max} ms after the load: ${said}`)
+      new Error(
+        `ended by its time limit of ${siege.end_ms_max} ms after the load, with ${open.length} runs open: ${said}`
+      )
     )
   }
   return Math.round(performance.now() - began)

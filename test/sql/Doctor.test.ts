@@ -100,7 +100,7 @@ describe("a doctor", () => {
         )
         const ill = yield* Doctor.examinePostgres(url, app)
         assert.deepStrictEqual(levelsOf(ill, "quarantine"), ["fault"])
-        assert.include(said(ill, "schema"), "a newer one runs on it")
+        assert.include(said(ill, "schema"), "a newer version runs on it")
         const child = yield* Children.start("scripts/troupe.ts", ["doctor"], {
           TROUPE_DATABASE_URL: postgres
         })

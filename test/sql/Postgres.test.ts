@@ -68,16 +68,43 @@ it.live("a server that refuses a start is an error that says what the server sai
 )
 
 it("what a server says for a while is told with what to do about it", () => {
-  const refused = (code: string) =>
+  const refused = (code: string, said = "no") =>
     toStoreError(
       new SqlError.SqlError({
-        reason: new SqlError.UnknownError({ cause: Object.assign(new Error("no"), { code }) })
+        reason: new SqlError.UnknownError({ cause: Object.assign(new Error(said), { code }) })
       })
     ).message
   assert.include(refused("53300"), "no connection left: raise its max_connections")
+  assert.include(refused("53300"), "each process needs 5 (53300)")
   assert.include(refused("57P03"), "starting or stopping")
   assert.strictEqual(refused("42601"), "the database refused the statement (42601)")
 })
+
+it.live("a limit of connections is told with its cause", () =>
+  Effect.gen(function* () {
+    const url = yield* EmbeddedPostgres.database
+    const name = url.split("/").at(-1)!
+    const limited = url.replace(/\/\/\w+:\w+@/, `//${name}:secret@`)
+    const refusal = Effect.scoped(
+      Effect.flatMap(Layer.build(Postgres.layer({ url: Redacted.make(limited) })), (context) =>
+        Effect.provide(SqlClient.SqlClient, context)
+      )
+    ).pipe(
+      Effect.flip,
+      Effect.map((error) => toStoreError(error).message)
+    )
+    const sql = yield* Effect.provide(
+      SqlClient.SqlClient,
+      yield* Layer.build(Postgres.layer({ url: Redacted.make(url) }))
+    )
+    yield* sql.unsafe(`CREATE ROLE ${name} LOGIN PASSWORD 'secret' CONNECTION LIMIT 0`)
+    assert.include(yield* refusal, "the role of this service may open no more connections")
+    yield* sql.unsafe(`ALTER ROLE ${name} CONNECTION LIMIT -1`)
+    yield* sql.unsafe(`ALTER DATABASE ${name} CONNECTION LIMIT 0`)
+    assert.include(yield* refusal, "the database takes no more connections")
+    yield* sql.unsafe(`DROP ROLE ${name}`)
+  }).pipe(Effect.scoped)
+)
 
 it.live("130 amendments at once wake the listeners of each process once for each run", () =>
   Effect.gen(function* () {

@@ -176,6 +176,20 @@ const refuseEncoding = Effect.gen(function* () {
   )
 })
 
+/** What is said of a schema that a newer version has brought further; undefined where none has. */
+export const newerThanKnown = (last: number): string | undefined =>
+  last > newest
+    ? `the schema has migration ${last}, and this version ends with ${newest}: a newer version runs on it. While that one replaces ` +
+      "this one, both serve; do not go back to this version for good"
+    : undefined
+
+const warnOfNewer = Effect.suspend(() => ran).pipe(
+  Effect.flatMap((all) => {
+    const said = newerThanKnown(Math.max(0, ...all.map(({ id }) => id)))
+    return said === undefined ? Effect.void : Effect.logWarning(said)
+  })
+)
+
 const migrate = (table: string) =>
   Migrator.make({})({ loader: Migrator.fromRecord(migrations), table })
 
@@ -233,6 +247,7 @@ export const run: Effect.Effect<
   Migrator.MigrationError | SqlError.SqlError,
   SqlClient.SqlClient
 > = Effect.flatMap(SqlClient.SqlClient, (sql) => inTransaction(sql)(upgrade)).pipe(
+  Effect.tap(warnOfNewer),
   Effect.catchTag("StoreError", Effect.die),
   Effect.mapError(explained),
   Effect.provideService(AnswerUnlimited, true)

@@ -23,14 +23,25 @@ const states: Readonly<Record<string, string>> = {
   "3D000": "the server has no database of that name",
   "53100": "the disk of the database is full",
   "53200": "the database is out of memory",
-  "53300": "the server has no connection left: raise its max_connections, or lower connections_max",
   "57P01": "the server is stopping, or an operator ended the session",
   "57P02": "the server crashed, and starts again",
   "57P03": "the server is starting or stopping"
 }
 
+/** Which limit of connections is reached, by the server's message. */
+const limitOf = (reason: string): string => {
+  if (reason.includes("for role"))
+    return "the role of this service may open no more connections: raise its CONNECTION LIMIT"
+  if (reason.includes("for database"))
+    return "the database takes no more connections: raise its CONNECTION LIMIT"
+  return "the server has no connection left: raise its max_connections"
+}
+
 const sentence = (error: SqlError.SqlError): string => {
   const state = stateOf(error)
+  if (state === "53300") {
+    return `${limitOf(reasonOf(error))}, or lower connections_max, of which each process needs 5 (${state})`
+  }
   const known = states[state ?? ""]
   if (known !== undefined) return `${known} (${state})`
   switch (error.reason._tag) {

@@ -126,10 +126,8 @@ const migrated: Check = Effect.fnUntraced(function* () {
     ]
   }
   const newest = Math.max(...ran.map(({ id }) => id))
-  if (newest > known) {
-    const newer = `the schema has migration ${newest}, and this version ends with ${known}: a newer one runs on it`
-    return [warning("schema", newer)]
-  }
+  const newer = Migrations.newerThanKnown(newest)
+  if (newer !== undefined) return [warning("schema", newer)]
   return newest < known
     ? [
         warning(
