@@ -21,6 +21,7 @@ import { modelOf } from "./troupe/Model.ts"
 import { dryRunJson, dryRunLines, reportJson, reportLines } from "./troupe/Print.ts"
 import { dataFlag, endWith, overStore, say, tenantFlag, where } from "./troupe/Stored.ts"
 import { doctorCommand } from "./troupe/DoctorCommand.ts"
+import { mcpCommand } from "./troupe/McpCommand.ts"
 import { tokenCommand } from "./troupe/TokenCommand.ts"
 import { workCommands } from "./troupe/WorkCommands.ts"
 import { Refused } from "./command/Refused.ts"
@@ -174,6 +175,7 @@ const troupe = Command.make("troupe").pipe(
     ...archiveCommands,
     doctorCommand,
     tokenCommand,
+    mcpCommand,
     ...workCommands
   ])
 )

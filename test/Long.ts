@@ -31,6 +31,7 @@ export const late: ReadonlyArray<string> = [
   "test/process/RandomKills.test.ts",
   "test/process/Resting.test.ts",
   "test/process/Siege.test.ts",
+  "test/mcp/Command.test.ts",
   "test/mcp/RealServers.test.ts"
 ]
 
@@ -99,6 +100,7 @@ export const left: ReadonlyArray<string> = [
   "test/http: a service, and its stop, while PostgreSQL stands still; while it is down it is here",
   "test/http: a service whose disk is full, ten times; test/sql: a statement that logs more than the reserve of a directory",
   "test/http: the chat client behind a question, by its environment, and where what answers is no service or restarts elsewhere",
+  "test/mcp: troupe mcp, which accepts a changed definition; the method does here",
   "test/mcp: fifteen servers of the npm registry and seven others behind one start; four are here",
   "test/run: the seeds 400 to 2,499 of runs in any order of their inputs",
   "test/simulation: seeds 101 to 1,500, and whether all seeds together met every fault",

@@ -10,6 +10,7 @@ import { Troupe } from "../../layers/compose/Troupe.ts"
 import type { TroupeService } from "../../layers/compose/Troupe.ts"
 import { layer as scripted } from "../../layers/model/ScriptedModelGateway.ts"
 import type { Principal } from "../../src/Principal.ts"
+import type { McpOptions } from "../../src/tool/McpServer.ts"
 import { RunStatus } from "../../src/run/RunState.ts"
 import { oneLine } from "../chat/View.ts"
 import { optionalText, toggle, unreadableCommand, wholeNumber } from "../command/CommandLine.ts"
@@ -20,15 +21,26 @@ import { storeLocation } from "./StoreLocation.ts"
 
 type Does<A> = (troupe: TroupeService, by: Principal) => Effect.Effect<A, unknown>
 
-/** Does it over the store, which must exist already, and prints what came of it. */
-const inStore = <A>({ data, json, tenant }: Place, does: Does<A>, lines: (done: A) => string) => {
+/** Does it over the store, which must exist already, and prints what came of it. `more` are options of the runtime. */
+export const inStore = <A>(
+  { data, json, tenant }: Place,
+  does: Does<A>,
+  lines: (done: A) => string,
+  more: Effect.Effect<{ readonly mcp?: McpOptions }, unknown> = Effect.succeed({})
+) => {
   const work = Effect.gen(function* () {
     const { database, directory } = yield* storeLocation(data)
     const store = Option.match(database, {
       onNone: () => ({ directory }),
       onSome: (url) => ({ postgres: Redacted.value(url) })
     })
-    const troupe = Troupe.layer({ agents: [], model: scripted([]), store, telemetry: false })
+    const troupe = Troupe.layer({
+      agents: [],
+      model: scripted([]),
+      store,
+      telemetry: false,
+      ...(yield* more)
+    })
     const done = yield* Effect.provide(
       Effect.flatMap(Troupe, (service) => does(service, operator(tenant))),
       Stores.existing(troupe)
@@ -39,7 +51,7 @@ const inStore = <A>({ data, json, tenant }: Place, does: Does<A>, lines: (done: 
   return endWith(work, "not done")
 }
 
-const described =
+export const described =
   (text: string) =>
   <Name extends string, Input, Shared, E, R>(command: Command.Command<Name, Input, Shared, E, R>) =>
     command.pipe(

@@ -129,6 +129,28 @@ describe("a server that breaks the rules", () => {
     }).pipe(Effect.provide(S.importing(S.misbehaving("plain"))))
   })
 
+  it.live("that reports progress within its timeout has longer, up to the total", () =>
+    Effect.gen(function* () {
+      // The call takes 4 s.
+      assert.strictEqual(yield* S.callBody("odd.slow_progress@1"), "arrived")
+      const error = yield* Effect.flip(S.callBody("odd.hang@1"))
+      assert.deepInclude(error, { kind: "timeout", reason: "TIMEOUT" })
+      const { tools } = yield* McpServers
+      const totals = tools.map(({ spec }) => [spec.name, spec.timeout_ms] as const)
+      assert.deepInclude(totals, ["slow_progress", 9_000])
+    }).pipe(
+      Effect.provide(
+        S.importing(
+          S.misbehaving("plain", "", {
+            timeout_ms: 2_500,
+            total_ms: 9_000,
+            tools: { hang: { timeout_ms: "100 millis" } }
+          })
+        )
+      )
+    )
+  )
+
   it.live("that returns a value against its own outputSchema has the value refused", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(yield* S.callBody("odd.structured@1"), { n: 7 })

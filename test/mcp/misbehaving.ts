@@ -51,6 +51,7 @@ const plain = () => [
     "pids",
     "change",
     "progress",
+    "slow_progress",
     "secret",
     "twice"
   ].map((name) => tool(name)),
@@ -173,6 +174,20 @@ const calls: Readonly<Record<string, (id: unknown, params: Message["params"]) =>
       })
     }
     answer(id, { content: [{ type: "text", text: "arrived" }] })
+  },
+  slow_progress: (id, params) => {
+    const meta = params?.["_meta"] as { readonly progressToken?: unknown } | undefined
+    let told = 0
+    const timer = setInterval(() => {
+      if (++told < 5) {
+        return notify("notifications/progress", {
+          progressToken: meta?.progressToken,
+          progress: told
+        })
+      }
+      clearInterval(timer)
+      answer(id, { content: [{ type: "text", text: "arrived" }] })
+    }, 800)
   },
   secret: (id) => {
     const environment = JSON.stringify(process.env)
