@@ -115,12 +115,17 @@ const gatewayOf = (endpoint: string) => {
 }
 
 /** The target to which a call is bound, as one canonical text. */
-const boundTo = ({ target }: ResolvedTool, endpoint: string): string =>
-  target._tag === "Gateway"
-    ? canonical({ ...gatewayOf(endpoint), ref: target.ref })
-    : target.reference === undefined
-      ? canonical({ origin: new URL(endpoint).origin, ...target.call })
-      : canonical({ origin: new URL(endpoint).origin, reference: target.reference })
+const boundTo = ({ target }: ResolvedTool, endpoint: string): string => {
+  if (target._tag === "Gateway") return canonical({ ...gatewayOf(endpoint), ref: target.ref })
+  const { call, handler } = target
+  if (handler !== undefined) {
+    const { body, context } = call
+    return canonical({ ...gatewayOf(endpoint), ref: handler, body, context })
+  }
+  return target.reference === undefined
+    ? canonical({ origin: new URL(endpoint).origin, ...call })
+    : canonical({ origin: new URL(endpoint).origin, reference: target.reference })
+}
 
 /** A description for approvers: where a call goes, and what is filled in for the model. */
 const effectOf = ({ description, target }: ResolvedTool, endpoint: string): string => {
@@ -137,11 +142,11 @@ const effectOf = ({ description, target }: ResolvedTool, endpoint: string): stri
   const type = content === undefined || content === null ? "" : ` as ${content.type}`
   const constant = Object.entries(headers).filter(([, value]) => typeof value === "string")
   const sent =
-    constant.length === 0
-      ? ""
-      : ` with the headers ${canonical(Object.fromEntries(constant))}`
+    constant.length === 0 ? "" : ` with the headers ${canonical(Object.fromEntries(constant))}`
   return cut(
-    `Sends ${method} ${path}${type} to ${origin}${sent}` +
+    (target.handler === undefined
+      ? `Sends ${method} ${path}${type} to ${origin}${sent}`
+      : `Runs ${target.handler} by the gateway of ${origin}`) +
       (set.length === 0
         ? ". "
         : `, ${set.join(", ")}, whatever the arguments have in these places. `) +
@@ -157,7 +162,7 @@ const governanceOf = (tool: ResolvedTool, bound: string, endpoint: string, timeo
     version: `1-${sha256(bound).slice(0, 16)}`,
     side_effects: read_only ? "read" : "external",
     ...repeatingOf(tool),
-    timeout_ms: timeout_ms + margin_ms,
+    timeout_ms: (tool.timeout_ms ?? timeout_ms) + margin_ms,
     effect_description: effectOf(tool, endpoint),
     ...(id.length <= 64 ? { tags: [id] } : undefined),
     ...(target._tag === "Gateway" ? { text_result: true } : undefined),
@@ -195,7 +200,7 @@ const governed = Effect.fnUntraced(function* (
   const handler =
     target._tag === "Gateway"
       ? GatewayCall.handlerOf(calls.client, endpoint, target.ref)
-      : yield* DirectCall.handlerOf(calls, endpoint, { input, input_schema, name, target })
+      : yield* DirectCall.handlerOf(calls, endpoint, { ...tool, input, target })
   const made = yield* bindTool<never>(spec, { input, output, handler, services: Context.empty() })
   const fillIn = target._tag === "Direct" ? DirectCall.fillInOf(calls, target) : undefined
   return {

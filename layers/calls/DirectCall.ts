@@ -6,6 +6,7 @@ import { Cause, Effect, Exit, Result, Schema } from "effect"
 import { isSameJson } from "../../src/Canonical.ts"
 import type { Json } from "../../src/Canonical.ts"
 import { truncateUnits } from "../../src/CutText.ts"
+import { bounds_result, readJson } from "../../src/entry/BoundedJson.ts"
 import { firstSchemaIssue } from "../../src/entry/SchemaIssues.ts"
 import { classifyName } from "../../src/error/Classify.ts"
 import { ToolTerminalError, ToolUserError } from "../../src/error/ToolError.ts"
@@ -37,6 +38,8 @@ import { jsonSchemaInput } from "../../src/tool/ToolCodec.ts"
 import { refusalText } from "../../src/tool/ValueRefused.ts"
 import { reportNested } from "./NestedSpending.ts"
 import { spanOfCall } from "./CallSpan.ts"
+import type { GatewayRef } from "./GatewayCall.ts"
+import { callRef } from "./GatewayCall.ts"
 import type { AskContext } from "./HostQuestions.ts"
 import type { CallerOf } from "./OncePerRun.ts"
 import type { PlatformClient } from "./PlatformClient.ts"
@@ -225,30 +228,41 @@ const outputsOf = (value: Json): Json => ({
   trace_id: memberOf(value, "trace_id") ?? null
 })
 
+/** The answer of one of the platform's handlers, which the gateway gives as the text of its JSON. */
+const handled = Effect.fnUntraced(function* (
+  client: PlatformClient,
+  ref: GatewayRef,
+  body: JsonObject,
+  call: CallContext
+): Effect.fn.Return<Json, ToolError> {
+  const content = yield* callRef(client, ref, body, call)
+  const read = typeof content === "string" ? readJson(content, bounds_result) : undefined
+  return read !== undefined && Result.isSuccess(read) ? read.success : content
+})
+
+type DirectTool = Pick<ResolvedTool, "name" | "input_schema" | "timeout_ms"> & {
+  readonly input: InputCodec
+  readonly target: DirectTarget
+}
+
 /** Makes the handler of a direct tool, whose arguments `input` decodes. Fails where the endpoint's schema cannot be checked. */
 export const handlerOf = Effect.fnUntraced(function* (
   services: Services,
   endpoint: string,
-  {
-    input,
-    input_schema,
-    name,
-    target
-  }: Pick<ResolvedTool, "name" | "input_schema"> & {
-    readonly input: InputCodec
-    readonly target: DirectTarget
-  }
+  { input, input_schema, name, target, timeout_ms }: DirectTool
 ): Effect.fn.Return<EffectHandler, MisdeclaredTool> {
   const { client, profile, revisionOf } = services
-  const { reference, request_schema } = target
+  const { handler, reference, request_schema } = target
+  const startsRuns = reference !== undefined || handler === "tools.agenta.test_run"
   // Where nothing is filled in, the body consists of the arguments, and only one schema is compiled.
   const request = isSameJson(request_schema, input_schema)
     ? input
     : yield* jsonSchemaInput(name, request_schema, true)
   const needsContext = Object.keys(target.call.context ?? {}).length > 0
   const assembler = bodyAssembler(target.call)
+  const timeout = timeout_ms === undefined ? undefined : { timeout_ms }
   return Effect.fnUntraced(function* (args, { call }) {
-    const refusal = reference === undefined ? undefined : nestingRefusal(call.nested)
+    const refusal = startsRuns ? nestingRefusal(call.nested) : undefined
     if (refusal !== undefined) return yield* refusal
     const context = needsContext ? yield* contextOf(services, target, call) : undefined
     const descriptor =
@@ -261,9 +275,15 @@ export const handlerOf = Effect.fnUntraced(function* (
       return yield* body.failure === "missing-run-context" ? noContext : refusalError(body.failure)
     }
     yield* checkBody(request, target, bodyOfRequest(descriptor, body.success))
+    if (handler !== undefined) {
+      const ref = { endpoint, ref: handler, ...timeout }
+      const value = yield* handled(client, ref, body.success, call)
+      if (startsRuns) reportNested(value, call.spent)
+      return value
+    }
     const made = requestOf(endpoint, descriptor, body.success, profile)
     if (Result.isFailure(made)) return yield* requestError(target, made.failure)
-    const value = yield* client.send(what, made.success, call)
+    const value = yield* client.send(what, { ...made.success, ...timeout }, call)
     if (reference === undefined) return value
     reportNested(value, call.spent)
     return outputsOf(value)

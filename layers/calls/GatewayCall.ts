@@ -3,11 +3,13 @@
  * result as `call.data.content`.
  */
 import { Effect, Exit, Option, Result, Schema } from "effect"
+import type { Json } from "../../src/Canonical.ts"
 import { truncateUnits } from "../../src/CutText.ts"
 import { withoutHosts } from "../../src/call/PrivateHosts.ts"
 import { readJson } from "../../src/entry/BoundedJson.ts"
 import { ToolTerminalError, ToolUserError } from "../../src/error/ToolError.ts"
-import type { GovernedTool } from "../../src/tool/GovernedTool.ts"
+import type { ToolError } from "../../src/error/ToolError.ts"
+import type { CallContext, GovernedTool } from "../../src/tool/GovernedTool.ts"
 import type { InputCodec } from "../../src/tool/ToolCodec.ts"
 import type { PlatformClient } from "./PlatformClient.ts"
 
@@ -31,6 +33,13 @@ const Reply = Schema.Struct({
   })
 })
 const decode = Schema.decodeUnknownOption(Reply)
+
+export interface GatewayRef {
+  /** The gateway's URL. */
+  readonly endpoint: string
+  readonly ref: string
+  readonly timeout_ms?: number | undefined
+}
 
 /** Takes the arguments as an object or as the JSON text of one: some models write the text. */
 export const textOrObject = (input: InputCodec): InputCodec => ({
@@ -77,16 +86,26 @@ const contentOf = (
   )
 }
 
+/** Calls what a reference names, with these arguments. `timeout_ms` absent = that of the client. */
+export const callRef = (
+  client: PlatformClient,
+  { endpoint, ref, timeout_ms }: GatewayRef,
+  args: unknown,
+  call: CallContext
+): Effect.Effect<Json, ToolError> => {
+  const body = JSON.stringify({
+    data: {
+      id: call.key ?? `${call.run}/${call.call}`,
+      type: "function",
+      function: { name: ref, arguments: args }
+    }
+  })
+  const more = timeout_ms === undefined ? undefined : { timeout_ms }
+  const request = { method: "POST", url: new URL(endpoint), body, ...more } as const
+  return Effect.flatMap(client.send(what, request, call), (answer) => contentOf(answer, endpoint))
+}
+
 export const handlerOf =
   (client: PlatformClient, endpoint: string, ref: string): GovernedTool["handler"] =>
-  (args, { call }) => {
-    const body = JSON.stringify({
-      data: {
-        id: call.key ?? `${call.run}/${call.call}`,
-        type: "function",
-        function: { name: ref, arguments: args }
-      }
-    })
-    const request = { method: "POST", url: new URL(endpoint), body } as const
-    return Effect.flatMap(client.send(what, request, call), (answer) => contentOf(answer, endpoint))
-  }
+  (args, { call }) =>
+    callRef(client, { endpoint, ref }, args, call)

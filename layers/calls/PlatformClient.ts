@@ -310,7 +310,7 @@ export const make = ({
     const span = yield* spanOfCall(caller)
     const headers = yield* Effect.fromResult(headersOf(request, authorization, caller, span))
     const answer = yield* Effect.timeoutOrElse(exchanged(request, headers), {
-      duration: timeout_ms,
+      duration: request.timeout_ms ?? timeout_ms,
       orElse: () => Effect.fail(refuse("timeout", "the platform did not answer in time"))
     }).pipe(Effect.mapError((error) => transportError(what, error)))
     const secrets = authorization === null ? [] : headerSecrets(Redacted.value(authorization))

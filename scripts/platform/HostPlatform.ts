@@ -11,7 +11,11 @@ import { readJson } from "../../src/entry/BoundedJson.ts"
 import { serve } from "../start/LoopbackServer.ts"
 import type { Asked, Route } from "./Route.ts"
 import { route, routesAt } from "./Route.ts"
+import { handlers } from "./Handlers.ts"
 import * as Services from "./Services.ts"
+import type { Span } from "./Spans.ts"
+import { spanRoute } from "./Spans.ts"
+import * as Triggers from "./Triggers.ts"
 import type { Reply } from "./Wire.ts"
 import { body_bytes_max, bodyOf, isSameSecret, ok, problem, send, sha256 } from "./Wire.ts"
 import * as Workflows from "./Workflows.ts"
@@ -97,6 +101,14 @@ const routed = async (
   }
 }
 
+/** The span of a request that carried a trace. */
+const spanOf = ({ at, method, path, status, traceparent }: Logged): ReadonlyArray<Span> => {
+  const [, trace_id, span_id] = /^00-([0-9a-f]{32})-([0-9a-f]{16})-/.exec(traceparent ?? "") ?? []
+  if (trace_id === undefined || span_id === undefined) return []
+  const status_code = status < 400 ? "STATUS_CODE_OK" : "STATUS_CODE_ERROR"
+  return [{ trace_id, span_id, span_name: `${method} ${path}`, status_code, start_time: at }]
+}
+
 interface Answered {
   readonly reply: Reply
   readonly repeated: boolean
@@ -159,7 +171,9 @@ export const start = ({
     const { add, count, log, total } = makeLog()
     const answerTo = onceByKey([
       ...workflows.routes,
-      ...Services.routes(),
+      ...Services.routes(handlers(workflows)),
+      ...Triggers.routes(),
+      spanRoute(() => log.flatMap(spanOf)),
       route("GET", log_path, Schema.Unknown, () =>
         ok({ total: total(), items: log.map((each) => ({ ...each })) })
       )

@@ -7,10 +7,13 @@ import { platform_ops } from "../../src/call/PlatformOps.ts"
 import type { ToolConfig } from "../../src/call/ToolConfig.ts"
 import { AgentName } from "../../src/Ids.ts"
 import type { HostPlatform } from "./HostPlatform.ts"
-import { keeper_variant } from "./Seeds.ts"
+import { keeper_variant, keeper_workflow } from "./Seeds.ts"
+
+/** The operations of the catalogue, without the older name of one. */
+const ops = platform_ops.map(({ op }) => op).filter((op) => op !== "find_capabilities")
 
 const configs: ReadonlyArray<ToolConfig> = [
-  ...platform_ops.map(({ op }) => ({ type: "platform" as const, op })),
+  ...ops.map((op) => ({ type: "platform" as const, op })),
   {
     type: "gateway",
     integration: "github",
@@ -32,7 +35,7 @@ export const keeper = AgentSpec.make({
   name: AgentName.make("keeper"),
   instructions:
     "You keep a workflow of the platform. Read it with query_workflows before you commit a revision of it.",
-  tools: [...platform_ops.map(({ op }) => op), "create_issue", "summarize"]
+  tools: [...ops, "create_issue", "summarize"]
 })
 
 /** What a host gives to `toolConfigs`. The callback's host may be dialled, though it is on loopback, because it is named. */
@@ -41,10 +44,16 @@ export const toolConfigs = (
   authorization: string
 ): Options => ({
   tools: configs,
-  // A schedule is removed by DELETE.
+  // A schedule is removed by DELETE, and the workflow is renamed by PUT.
   profile: "extended",
   callback: { endpoint, authorization: Redacted.make(authorization) },
-  identity: { workflow: { variant: { id: keeper_variant } } },
+  identity: {
+    workflow: {
+      artifact: { id: keeper_workflow },
+      variant: { id: keeper_variant },
+      is_draft: false
+    }
+  },
   // Asked before a person is, so that a commit is refused where another came while the person thought.
   context: () => {
     const latest_revision_id = latest(keeper_variant)

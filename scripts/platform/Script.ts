@@ -96,7 +96,7 @@ export const keeperScript = (request: ModelRequest): Turn => {
     return once(seen, "create_issue", { title: restOf(seen.asked) }, shown)
   }
   if (/\bconnect/i.test(seen.asked)) {
-    return once(seen, "find_capabilities", { use_cases: [seen.asked] }, shown)
+    return once(seen, "discover_tools", { use_cases: [seen.asked] }, shown)
   }
   return text(help + footer)
 }

@@ -2,11 +2,12 @@
 import type { Seed } from "./Workflows.ts"
 
 export const keeper_slug = "keeper"
+export const keeper_workflow = "workflow-keeper"
 export const keeper_variant = "variant-keeper"
 
 export const seeds: ReadonlyArray<Seed> = [
   {
-    id: "workflow-keeper",
+    id: keeper_workflow,
     slug: keeper_slug,
     name: "The keeper's own workflow",
     variant: keeper_variant,

@@ -30,7 +30,7 @@ export interface Ran {
   readonly usage?: Json
 }
 
-interface Revision {
+export interface Revision {
   readonly id: string
   readonly variant: string
   readonly version: number
@@ -39,6 +39,9 @@ interface Revision {
 }
 
 interface Workflow extends Seed {
+  /** Absent = nobody has described it. */
+  readonly description?: string
+
   /** Oldest first; never empty. */
   readonly revisions: Array<Revision>
 }
@@ -95,6 +98,7 @@ const listed = (workflow: Workflow) => ({
   id: workflow.id,
   slug: workflow.slug,
   name: workflow.name,
+  ...(workflow.description === undefined ? undefined : { description: workflow.description }),
   flags: { is_archived: false },
   latest_revision: shown(last(workflow))
 })
@@ -142,6 +146,10 @@ export interface Workflows {
   readonly routes: ReadonlyArray<Route>
   /** The id of a variant's latest revision. */
   readonly latest: (variant: string) => string | undefined
+  /** A variant's latest revision. */
+  readonly current: (variant: string) => Revision | undefined
+  /** Runs a revision of a stored variant, whose data may have been changed. */
+  readonly run: (revision: Revision, inputs: JsonObject, asked: Asked) => Promise<Ran>
   /** What a reference such as `workflow.environment.production.summarize` stands for now. */
   readonly reference: (identity: string) => WorkflowRevision | undefined
 }
@@ -175,6 +183,16 @@ const commit = (variantOf: Find): Route =>
     }
   )
 
+const ranOf = async (
+  workflow: Workflow,
+  revision: Revision,
+  inputs: JsonObject,
+  asked: Asked
+): Promise<Ran> =>
+  workflow.run === undefined
+    ? { outputs: outputsOf(revision, inputs) }
+    : await workflow.run(inputs, asked)
+
 /** How deep workflows may start one another here, whatever the runs' own bounds are. */
 const nested_depth_max = 8
 
@@ -192,11 +210,26 @@ const invoke = (all: ReadonlyArray<Workflow>): Route =>
     if (workflow?.input_schema === undefined || revision === undefined) {
       return problem(404, "there is no such revision that can be run")
     }
-    const { outputs, usage } =
-      workflow.run === undefined
-        ? { outputs: outputsOf(revision, data.inputs) }
-        : await workflow.run(data.inputs, asked)
+    const { outputs, usage } = await ranOf(workflow, revision, data.inputs, asked)
     return ok({ data: { outputs }, trace_id, ...(usage === undefined ? undefined : { usage }) })
+  })
+
+const RenameBody = Schema.Struct({
+  workflow: Schema.Struct({
+    id: Id,
+    name: Schema.String.check(Schema.isPattern(/\S/), Schema.isMaxLength(120)),
+    description: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(300)))
+  })
+})
+
+const rename = (all: Array<Workflow>): Route =>
+  route("PUT", "/api/workflows/{workflow_id}", RenameBody, ({ workflow }, { params }) => {
+    const at = all.findIndex(({ id }) => id === params["workflow_id"])
+    const found = all[at]
+    if (found === undefined) return problem(404, "there is no such workflow")
+    if (workflow.id !== found.id) return problem(422, "the body names another workflow")
+    all[at] = { ...found, ...workflow }
+    return ok({ count: 1, workflow: listed(all[at]) })
   })
 
 /** What is asked of a host with each question: which run asks, and for which deployment. */
@@ -240,6 +273,7 @@ export const make = (seeds: ReadonlyArray<Seed>): Workflows => {
       route("POST", "/api/workflows/query", QueryBody, (body) => ok(pageOf(all, body))),
       commit(variantOf),
       invoke(all),
+      rename(all),
       route("POST", "/api/runs/context", ContextBody, ({ identity }) => {
         const id = valueAt(identity, ["workflow", "variant", "id"])
         const revision = typeof id === "string" ? latest(id) : undefined
@@ -253,6 +287,16 @@ export const make = (seeds: ReadonlyArray<Seed>): Workflows => {
       })
     ],
     latest,
+    current: (variant) => {
+      const workflow = variantOf(variant)
+      return workflow === undefined ? undefined : last(workflow)
+    },
+    run: (revision, inputs, asked) => {
+      const workflow = variantOf(revision.variant)
+      return workflow === undefined
+        ? Promise.reject(new Error("there is no such variant"))
+        : ranOf(workflow, revision, inputs, asked)
+    },
     reference
   }
 }

@@ -26,6 +26,8 @@ export interface CallRequest {
   readonly content_type?: string
   /** Headers of the call's own. */
   readonly headers?: Readonly<Record<string, string>>
+  /** The timeout, in ms. Absent = that of the client. */
+  readonly timeout_ms?: number
 }
 
 /** The longest URL, in characters. */

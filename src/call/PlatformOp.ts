@@ -1,6 +1,6 @@
 /**
- * Operations of the platform: existing endpoints that an agent may be given as tools. Each call is one request. A catalogue of
- * operations is data, and is validated when it is loaded.
+ * Operations of the platform: existing endpoints and handlers that an agent may be given as tools. Each call is one request. A
+ * catalogue of operations is data, and is validated when it is loaded.
  */
 import { Result, Schema } from "effect"
 import { truncateUnits } from "../CutText.ts"
@@ -30,14 +30,25 @@ import { refuseConfig } from "./ToolConfigRefused.ts"
 /** The greatest number of entries in a catalogue. */
 const ops_max = 1_000
 
+/** The handlers of the platform: operations without an endpoint of their own, which its gateway takes by these names. */
+export const OpHandler = Schema.Literals(["tools.agenta.read_config", "tools.agenta.test_run"])
+export type OpHandler = typeof OpHandler.Type
+
 export const PlatformOp = Schema.Struct({
   /** The name that models use; the stable id is `tools.agenta.<op>`. */
   op: Schema.String.check(
     Schema.isPattern(/^[A-Za-z0-9_-]{1,64}$/, { expected: "1 to 64 letters, digits, _ or -" })
   ),
   description: Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(4_000)),
-  method: CallMethod,
-  path: CallPath,
+  /** The endpoint. Absent = there is none, and a handler answers. */
+  method: Schema.optionalKey(CallMethod),
+  path: Schema.optionalKey(CallPath),
+  /** The platform's handler that answers, by one call of the gateway whose arguments are the assembled body. */
+  handler: Schema.optionalKey(OpHandler),
+  /** The timeout of a call, in ms, 1 to 600,000. Absent = that of the configuration. */
+  timeout_ms: Schema.optionalKey(
+    Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 600_000 }))
+  ),
   /** JSON Schema of the endpoint's request, or of its part at `args_into`. May name types by `x-ag-type-ref`. */
   input_schema: Schema.optionalKey(WrittenSchema),
   /** The name of a type that is the whole schema. */
@@ -66,6 +77,19 @@ export const PlatformOp = Schema.Struct({
   /** `true` stands for the default permission `ask`. */
   default_needs_approval: Schema.optionalKey(Schema.Boolean)
 }).check(
+  Schema.makeFilter(
+    ({ handler, method, path }) =>
+      (handler === undefined
+        ? method !== undefined && path !== undefined
+        : method === undefined && path === undefined) ||
+      "either method and path have to be given, or a handler"
+  ),
+  Schema.makeFilter(
+    ({ content, handler, headers, query }) =>
+      handler === undefined ||
+      (content === undefined && headers === undefined && query === undefined) ||
+      "the gateway takes a handler's arguments as they are: leave query, headers and content out"
+  ),
   Schema.makeFilter(
     ({ input_schema, input_schema_ref }) =>
       (input_schema === undefined) !== (input_schema_ref === undefined) ||
@@ -116,10 +140,7 @@ const nameOf = (entry: unknown, at: number): string =>
     ? entry["op"]
     : `catalogue.${at}`
 
-/**
- * Decodes one entry; `at` is its place in the catalogue, for errors. An unknown member is refused: an entry describes one
- * endpoint, and can have no handler.
- */
+/** Decodes one entry; `at` is its place in the catalogue, for errors. An unknown member is refused. */
 export const decodePlatformOp = (
   entry: unknown,
   at = 0
@@ -156,7 +177,7 @@ const bindingProblem = ({ bind = {}, precondition = {} }: PlatformOp): string | 
 }
 
 /** Why an entry cannot have its `query`, its `headers` or its `content`; undefined = it can. */
-const sentProblem = ({ content, headers = {}, method, path, query = {} }: PlatformOp) => {
+const sentProblem = ({ content, headers = {}, method, path = "", query = {} }: PlatformOp) => {
   if (method === "GET" && content !== undefined && content !== null) {
     return "content: GET sends no body"
   }

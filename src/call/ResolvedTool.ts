@@ -2,24 +2,21 @@
  * Resolves the tools of a configuration: what a model is shown of each, and the request that its calls become. A configuration
  * that cannot work is refused here, before anything runs.
  */
-import { Cause, Exit, Result, Schema } from "effect"
-import { issueText } from "../entry/SchemaIssues.ts"
+import { Result } from "effect"
 import type { Permission } from "../tool/SideEffects.ts"
 import { permissionOf } from "../tool/SideEffects.ts"
-import { jsonSchemaCheck } from "../tool/ToolCodec.ts"
-import { refusalText } from "../tool/ValueRefused.ts"
 import { partsConflict } from "./BodyAssembly.ts"
+import { contentProblem, fixedProblem, placeProblem, queryProblem } from "./CallFaults.ts"
 import type { BodyPath, JsonObject } from "./BodyPath.ts"
 import { isPrefix, leafPaths, withValueAt } from "./BodyPath.ts"
 import type { Repeating } from "./CallDescriptor.ts"
 import { repeatingOf } from "./CallDescriptor.ts"
-import { bodyOfRequest, parameterPaths, parameterValues, sentPaths } from "./CallRequest.ts"
+import { parameterPaths, parameterValues, sentPaths } from "./CallRequest.ts"
 import { modelNameOf, parseCallRef } from "./CallRef.ts"
 import type { CallProfile } from "./CallTarget.ts"
 import { parametersOf, targetOf } from "./CallTarget.ts"
 import type { DirectRequest } from "./DirectRequest.ts"
-import { sendsBody } from "./DirectRequest.ts"
-import type { PlatformCatalogue, PlatformOp } from "./PlatformOp.ts"
+import type { OpHandler, PlatformCatalogue, PlatformOp } from "./PlatformOp.ts"
 import {
   bindingsOf,
   defaultPermissionOf,
@@ -27,10 +24,10 @@ import {
   reservedId,
   schemaOfOp
 } from "./PlatformOp.ts"
-import { assembledSchema, fixedSchema, sentSchema } from "./RequestSchema.ts"
+import { assembledSchema, sentSchema } from "./RequestSchema.ts"
 import { isImmutableToken, isOwnToken, tokenValue, unknownToken } from "./HostContext.ts"
 import { strippedSchema, stripProblem } from "./SchemaStrip.ts"
-import { isSupplied, pathThroughNoObject, showsPath, unsuppliedFields } from "./SuppliedFields.ts"
+import { isSupplied, showsPath, unsuppliedFields } from "./SuppliedFields.ts"
 import type {
   CallbackTool,
   GatewayTool,
@@ -56,6 +53,8 @@ export interface DirectTarget {
    * the call is not of a workflow.
    */
   readonly reference?: string
+  /** The handler of the gateway that is called, with the body as its arguments. Absent = the call has an endpoint of its own. */
+  readonly handler?: OpHandler
 }
 
 /** A reference that the platform's gateway runs. */
@@ -77,6 +76,8 @@ export interface ResolvedTool extends Repeating {
   readonly read_only: boolean
   readonly permission?: Permission
   readonly needs_approval?: boolean
+  /** The timeout of a call, in ms. Absent = that of the configuration. */
+  readonly timeout_ms?: number
   readonly target: DirectTarget | GatewayTarget
 }
 
@@ -130,37 +131,19 @@ const bindingProblem = (
   return undefined
 }
 
-/** Why a call without a body cannot have these parts; undefined = it can. */
-const queryProblem = (call: DirectRequest): string | undefined => {
-  const { args_into, body = {}, context = {}, method, path } = call
-  if (sendsBody(call)) return undefined
-  if (args_into !== undefined) {
-    return `${method} sends its arguments as a query and takes no args_into`
-  }
-  const fixed = Object.entries(bodyOfRequest(call, body)).find(
-    ([, value]) => typeof value === "object"
-  )
-  const placed = [...parametersOf(path), ...sentPaths(call).map((field) => field.join("."))]
-  const bound = Object.keys(context).find((text) => text.includes(".") && !placed.includes(text))
-  const nested = fixed?.[0] ?? bound
-  return nested === undefined
-    ? undefined
-    : `${method} sends its fields as a query, and "${nested}" is no scalar`
-}
-
 /**
  * Checks the path against the platform's endpoint, with stand-ins for its parameters. Returns the endpoint. Fails if there is
  * none or the path is refused.
  */
 const checkTarget = (
-  name: string,
-  { endpoint, profile }: ToolResolution,
-  { body = {}, method, path }: DirectRequest
+  { call: { body = {}, method, path }, handler, name }: Direct,
+  { endpoint, profile }: ToolResolution
 ): Result.Result<string, ToolConfigRefused> => {
   if (endpoint === undefined) {
     const problem = "it needs the API base URL of the platform: give the callback's endpoint"
     return Result.fail(refuseConfig("MissingCallback", name, problem))
   }
+  if (handler !== undefined) return Result.succeed(endpoint)
   const values: JsonObject = {
     ...Object.fromEntries(parametersOf(path).map((each) => [each, "x"])),
     ...parameterValues(path, body)
@@ -181,51 +164,27 @@ interface Direct {
   /** The schema of the whole body. Absent = it follows from `schema`. */
   readonly request_schema?: JsonObject | undefined
   readonly allowNestedBind: boolean
-}
-
-/** Why the fixed body does not fit the endpoint's schema, so that no call could be sent; undefined = it fits. */
-const fixedProblem = (call: DirectRequest, request: JsonObject): string | undefined => {
-  if (call.body === undefined) return undefined
-  const fixed = bodyOfRequest(call, call.body)
-  const check = jsonSchemaCheck(fixedSchema(request, fixed))
-  const checked = Result.isSuccess(check) ? check.success(fixed) : undefined
-  if (checked === undefined || Exit.isSuccess(checked)) return undefined
-  const error = Cause.squash(checked.cause)
-  const problem = Schema.isSchemaError(error) ? issueText(error) : refusalText(error)
-  return `what it always sends does not fit the endpoint's schema: ${problem}`
-}
-
-/**
- * Why the value at one of these paths cannot be filled in: something on the way is not an object. Undefined = all can be filled
- * in.
- */
-const placeProblem = (schema: JsonObject, paths: ReadonlyArray<BodyPath>): string | undefined => {
-  for (const path of paths) {
-    const at = pathThroughNoObject(schema, path)
-    if (at === undefined) continue
-    const place = at.length === 0 ? "the whole body" : `"${at.join(".")}"`
-    return `"${path.join(".")}" is filled in, but ${place} is no object in the endpoint's schema`
-  }
-  return undefined
+  readonly handler?: OpHandler | undefined
 }
 
 const directTarget = (
-  { allowNestedBind, call: given, name, request_schema, schema }: Direct,
+  direct: Direct,
   resolution: ToolResolution
 ): Result.Result<
   { readonly target: DirectTarget; readonly input_schema: JsonObject },
   ToolConfigRefused
 > => {
+  const { allowNestedBind, call: given, handler, name, request_schema, schema } = direct
   const refuse = (reason: ToolConfigRefused["reason"], problem: string): Refused =>
     Result.fail(refuseConfig(reason, name, problem))
-  const checked = checkTarget(name, resolution, given)
+  const checked = checkTarget(direct, resolution)
   if (Result.isFailure(checked)) return Result.fail(checked.failure)
   const conflict = partsConflict(given, { allowNestedBind })
   if (conflict !== undefined) return refuse("PathConflict", conflict)
   const call = withIdentity(given, resolution.identity)
   const unbound = bindingProblem(call, resolution)
   if (unbound !== undefined) return refuse("InvalidToolConfig", unbound)
-  const problem = queryProblem(call)
+  const problem = queryProblem(call) ?? contentProblem(call)
   if (problem !== undefined) return refuse("InvalidToolConfig", problem)
   const args_into = call.args_into === undefined ? [] : pathOf(call.args_into)
   const bound = Object.keys(call.context ?? {}).map(pathOf)
@@ -261,7 +220,13 @@ const directTarget = (
   if (misplaced !== undefined) return refuse("PathConflict", misplaced)
   return Result.succeed({
     input_schema,
-    target: { _tag: "Direct", call, request_schema: sent, set }
+    target: {
+      _tag: "Direct",
+      call,
+      request_schema: sent,
+      set,
+      ...(handler === undefined ? undefined : { handler })
+    }
   })
 }
 
@@ -282,6 +247,9 @@ const opPermission = (op: PlatformOp, config: PlatformTool) => {
   return permission === usual ? given : { ...given, permission }
 }
 
+/** The path of the gateway in descriptions. A call of it goes to the callback's own URL. */
+const gateway_path = "/api/tools/call"
+
 const resolvePlatform = (
   config: PlatformTool,
   resolution: ToolResolution
@@ -294,9 +262,10 @@ const resolvePlatform = (
     return Result.fail(refuseConfig("InvalidPlatformOp", op.op, `no type "${schema.failure}"`))
   }
   const context = bindingsOf(op)
+  const { handler } = op
   const call: DirectRequest = {
-    method: op.method,
-    path: op.path,
+    method: op.method ?? "POST",
+    path: op.path ?? gateway_path,
     ...(Object.keys(context).length === 0 ? undefined : { context }),
     ...(op.args_into === undefined ? undefined : { args_into: op.args_into }),
     ...(op.query === undefined ? undefined : { query: op.query }),
@@ -305,7 +274,10 @@ const resolvePlatform = (
   }
   const allowNestedBind = op.allow_nested_bind === true
   return Result.map(
-    directTarget({ name: op.op, call, schema: schema.success, allowNestedBind }, resolution),
+    directTarget(
+      { name: op.op, call, schema: schema.success, allowNestedBind, handler },
+      resolution
+    ),
     ({ input_schema, target }): ResolvedTool => ({
       name: op.op,
       namespace: "platform",
@@ -314,6 +286,7 @@ const resolvePlatform = (
       description: op.description,
       input_schema,
       read_only: op.read_only === true,
+      ...(op.timeout_ms === undefined ? undefined : { timeout_ms: op.timeout_ms }),
       ...repeatingOf(op),
       ...opPermission(op, config),
       target

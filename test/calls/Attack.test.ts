@@ -196,6 +196,16 @@ const cases: ReadonlyArray<readonly [value: unknown, named: string]> = [
   ]),
   [operation({ method: "GET", content: { type: "text/plain", field: "a" } }), "content"],
   [operation({ headers: { A: "1", a: "2" } }), "headers"],
+  [
+    operation({
+      content: { type: "text/plain", field: "a" },
+      bind: { b: "$ctx.session.id" },
+      input_schema: { type: "object", properties: { a: { type: "string" } } }
+    }),
+    "b"
+  ],
+  [operation({ handler: "tools.agenta.test_run" }), "handler"],
+  [operation({ timeout_ms: 0 }), "timeout_ms"],
   [operation({ path: "/api/act?a=1", query: { a: "a" } }), "query.a"],
   ...each(operation, "default_permission", ["maybe", 5]),
   ...each(operation, "handler", [() => 1].map(String))

@@ -7,7 +7,6 @@ import { isToolError } from "../../src/error/ToolError.ts"
 import type { CallContext } from "../../src/tool/GovernedTool.ts"
 import { CallId } from "../../src/Ids.ts"
 import { detailOf } from "../../src/call/ErrorDetail.ts"
-import { platform_ops } from "../../src/call/PlatformOps.ts"
 import { configured, platform, runBody } from "./Platform.ts"
 import { web } from "./Web.ts"
 
@@ -358,47 +357,6 @@ describe("a direct call", () => {
         // A failure of another kind would say that nothing is open.
         assert.include(["network", "timeout"], kind)
       }
-    })
-  )
-
-  it.live("AG-47 AG-55 of each operation of the catalogue is one request to its endpoint", () =>
-    Effect.gen(function* () {
-      const web = yield* platform()
-      const args: Readonly<Record<string, object>> = {
-        find_capabilities: { use_cases: ["open an issue"] },
-        query_workflows: {},
-        commit_revision: commit,
-        annotate_trace: {
-          references: { evaluator: { slug: "tone" } },
-          data: { outputs: { ok: true } }
-        },
-        create_schedule: { name: "nightly", data: { event_key: "night", schedule: "0 3 * * *" } },
-        remove_schedule: { id: "s" },
-        pause_schedule: { id: "s" },
-        rename_session: { name: "Cold" }
-      }
-      const tools = yield* configured(
-        web,
-        platform_ops.map(({ op }) => ({ type: "platform", op })),
-        {
-          profile: "extended",
-          identity: variant,
-          context: () => ({
-            workflow: { latest_revision_id: "r1" },
-            trace: { trace_id: "t", span_id: "s" }
-          })
-        }
-      )
-      for (const tool of tools) {
-        yield* runBody(tool, args[tool.spec.name])
-        const op = platform_ops.find(({ op }) => op === tool.spec.name)
-        const [, path = ""] = /^([^?{]*)/.exec(op?.path ?? "") ?? []
-        const sent = web.seen.splice(0)
-        assert.lengthOf(sent, 1)
-        assert.strictEqual(sent[0]?.method, op?.method)
-        assert.isTrue(sent[0]?.url.startsWith(path), sent[0]?.url)
-      }
-      assert.strictEqual(tools.length, Object.keys(args).length)
     })
   )
 

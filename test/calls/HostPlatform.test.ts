@@ -185,42 +185,114 @@ describe("the reference platform", () => {
   )
 })
 
-/** What a model gives to each operation of the catalogue. */
-const given: Readonly<Record<string, unknown>> = {
-  find_capabilities: { use_cases: ["open an issue"] },
-  query_workflows: {},
-  commit_revision: { workflow_revision: { message: "m", data: {} } },
-  annotate_trace: { references: { evaluator: { slug: "tone" } }, data: { outputs: { ok: true } } },
-  create_schedule: { name: "daily", data: { event_key: "day", schedule: "0 6 * * *" } },
-  pause_schedule: { id: "schedule-1" },
-  remove_schedule: { id: "schedule-1" },
-  rename_session: { name: "a session" }
-}
+/** Calls of every operation of the catalogue, in this order, and a part of each answer. */
+const given: ReadonlyArray<readonly [op: string, args: object, answer: string]> = [
+  ["discover_tools", { use_cases: ["open an issue"] }, '"action":"create_issue"'],
+  ["query_workflows", {}, '"slug":"keeper"'],
+  ["read_config", { target: { path: ["temperature"] } }, '"value":0.7'],
+  ["commit_revision", { workflow_revision: { message: "m", data: { words: 3 } } }, '"version":2'],
+  ["read_config", { target: {} }, '"value":{"words":3}'],
+  [
+    "test_run",
+    {
+      inputs: { messages: [{ role: "user", content: "one two three four" }] },
+      delta: { set: { words: 2 } }
+    },
+    '"summary":"one two"'
+  ],
+  [
+    "test_run",
+    {
+      inputs: { messages: [{ role: "user", content: "one two" }] },
+      delta: { remove: ["words"] },
+      expectations: { terminal_tool: "t" }
+    },
+    '"verdict":"incomplete"'
+  ],
+  ["read_config", { target: { path: ["words"] } }, '"value":3'],
+  [
+    "annotate_trace",
+    { references: { evaluator: { slug: "tone" } }, data: { outputs: { ok: true } } },
+    "annotation-1"
+  ],
+  ["rename_session", { name: "a session" }, '"session_id"'],
+  ["rename_agent", { name: "The cold one", description: "d" }, '"name":"The cold one"'],
+  ["discover_triggers", { use_cases: ["an issue was opened"] }, "github.issue_opened"],
+  ["list_connections", {}, "connection-github"],
+  ["create_schedule", { data: { event_key: "day", schedule: "0 6 * * *" } }, "schedule-1"],
+  ["pause_schedule", { id: "schedule-1" }, '"is_active":false'],
+  ["resume_schedule", { id: "schedule-1" }, '"is_active":true'],
+  ["list_schedules", {}, "variant-keeper"],
+  ["remove_schedule", { id: "schedule-1" }, '"count":1'],
+  [
+    "test_subscription",
+    { connection_id: "connection-github", data: { event_key: "github.issue_opened" } },
+    '"is_test":true'
+  ],
+  ["list_deliveries", {}, "delivery-1"],
+  [
+    "create_subscription",
+    { connection_id: "connection-github", data: { event_key: "github.issue_opened" } },
+    "subscription-1"
+  ],
+  ["pause_subscription", { id: "subscription-1" }, '"is_active":false'],
+  ["resume_subscription", { id: "subscription-1" }, '"is_active":true'],
+  ["list_subscriptions", {}, "subscription-1"],
+  ["remove_subscription", { id: "subscription-1" }, '"count":1'],
+  [
+    "query_spans",
+    {
+      filtering: { conditions: [{ field: "trace_id", value: call().call.trace_id }] },
+      windowing: { limit: 1, order: "ascending" }
+    },
+    '"span_name":"POST /api/tools/discover"'
+  ]
+]
 
-it.live("the reference platform answers every operation of the catalogue", () =>
-  Effect.gen(function* () {
-    const platform = yield* host
-    const tools = yield* ConfiguredTools.tools(toolConfigs(platform, authorization))
-    assert.sameMembers(
-      platform_ops.map(({ op }) => op),
-      Object.keys(given)
-    )
-    const names = tools.map(({ spec }) => spec.name)
-    for (const [op, args] of Object.entries(given)) {
-      const tool = tools[names.indexOf(op as (typeof names)[number])]
-      const value = yield* Effect.withSpan(runBody(tool, args), "call")
-      assert.isObject(value, op)
-      assert.strictEqual(platform.requests().at(-1)?.status, 200, op)
-    }
-    assert.strictEqual(platform.total(), platform_ops.length)
-    const [annotation] = platform.requests().filter(({ path }) => path === "/api/annotations/")
-    assert.include(annotation?.body, call().call.trace_id)
-    const gone = yield* Effect.flip(
-      runBody(tools[names.indexOf("pause_schedule" as never)], { id: "schedule-1" })
-    )
-    assert.deepInclude(gone, { _tag: "ToolUserError", reason: "HTTP_404" })
+const toolsOf = (platform: HostPlatform.HostPlatform) =>
+  Effect.map(ConfiguredTools.tools(toolConfigs(platform, authorization)), (tools) => {
+    const named = new Map(tools.map((tool) => [tool.spec.name as string, tool]))
+    return (op: string, args: unknown) => runBody(named.get(op), args)
   })
-)
+
+describe("the reference platform for a keeper", () => {
+  it.live("answers every operation of the catalogue", () =>
+    Effect.gen(function* () {
+      const platform = yield* host
+      const run = yield* toolsOf(platform)
+      const ops = platform_ops.map(({ op }) => op).filter((op) => op !== "find_capabilities")
+      assert.sameMembers(ops, [...new Set(given.map(([op]) => op))])
+      for (const [op, args, answer] of given) {
+        const value = yield* run(op, args)
+        assert.include(JSON.stringify(value), answer, op)
+        assert.strictEqual(platform.requests().at(-1)?.status, 200, op)
+      }
+      assert.strictEqual(platform.total(), given.length)
+      const [annotation] = platform.requests().filter(({ path }) => path === "/api/annotations/")
+      assert.include(annotation?.body, call().call.trace_id)
+    })
+  )
+
+  it.live("says why it does not do what is not there, or too large", () =>
+    Effect.gen(function* () {
+      const platform = yield* host
+      const run = yield* toolsOf(platform)
+      const gone = yield* Effect.flip(run("pause_schedule", { id: "schedule-1" }))
+      assert.deepInclude(gone, { _tag: "ToolUserError", reason: "HTTP_404" })
+      const none = yield* Effect.flip(run("read_config", { target: { path: ["no"] } }))
+      assert.deepInclude(none, { _tag: "ToolUserError", reason: "GATEWAY_TOOL_ERROR" })
+      const data = { skills: [{ name: "a", text: "x".repeat(2_000) }], note: "n" }
+      yield* run("commit_revision", { workflow_revision: { data } })
+      const large = yield* Effect.flip(run("read_config", { target: {}, max_bytes: 1_024 }))
+      assert.include(String((large as { message?: string }).message), "skills, note")
+      const part = { target: { path: [{ list: "skills", key: "a" }, "name"] } }
+      assert.deepInclude(yield* run("read_config", part), { value: "a" })
+      const condition = { field: "span_name", operator: "matches", value: "a" }
+      const odd = yield* Effect.flip(run("query_spans", { filtering: { conditions: [condition] } }))
+      assert.deepInclude(odd, { reason: "HTTP_422" })
+    })
+  )
+})
 
 /** The walk of `npm start -- --platform`, in this process. */
 const walk = (
