@@ -84,8 +84,8 @@ export class ModelError extends Schema.TaggedError<ModelError>()("ModelError", {
   /**
    * `media_unsupported`: the model does not take a file of the message. From the provider: `context_length` (the prompt is too
    * long; a shorter one may pass), `content_filter` (the prompt was blocked), `tool_use_failed` (a call of the model could not be
-   * parsed). From the gateway itself: `circuit_open`, `queue_full`, `queue_timeout`, `cassette_diverged`, `graph_stopped` (no
-   * model was called). Absent = another failure of the provider or the network.
+   * parsed). From the gateway itself: `circuit_open`, `retry_later` (the provider asked for a wait that is not over), `queue_full`,
+   * `queue_timeout`, `cassette_diverged`, `graph_stopped` (no model was called). Absent = another failure of the provider or the network.
    */
   reason: Schema.optionalKey(Schema.String)
 }) {}

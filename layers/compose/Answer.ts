@@ -14,6 +14,8 @@ export interface Ended extends RunEnded {
   readonly conversation: string
   /** Why the run did not complete, in a sentence for an operator, if the runtime knows. */
   readonly detail?: string
+  /** When the same message may do better, in ms, where the provider of the model asked for such a wait. */
+  readonly retry_after_ms?: number
   /** What the run and its tools spent on models: one entry for each turn, or fewer. Absent = no use is known. */
   readonly usage?: ReadonlyArray<ModelUse>
 }

@@ -10,6 +10,7 @@ export class RunProgress {
   readonly approvals = new Set<ApprovalId>()
   readonly unknown = new Set<CallId>()
   detail: string | undefined
+  retry_after_ms: number | undefined
   usage: ReadonlyArray<ModelUse> = []
   ended: RunEnded | undefined
   isCurrent = false
@@ -42,6 +43,7 @@ export class RunProgress {
         return
       case "RunStopping":
         this.detail = event.message
+        this.retry_after_ms = event.retry_after_ms
         return
       case "RunEnded":
         this.ended = event

@@ -79,12 +79,13 @@ const waitForOutcome = Effect.fnUntraced(function* (of: RunRef, by: Principal) {
   /** Questions that their records showed as answered. */
   const answered = new Set<ApprovalId>()
   for (;;) {
-    const { approvals, detail, ended, unknown, usage } = yield* followRun(of, by)
+    const { approvals, detail, ended, retry_after_ms, unknown, usage } = yield* followRun(of, by)
     if (ended !== undefined) {
       const answer: Answer = {
         ...(isTheirs ? customerEnd(ended) : ended),
         ...place,
         ...(detail === undefined || isTheirs ? undefined : { detail }),
+        ...(retry_after_ms === undefined ? undefined : { retry_after_ms }),
         ...(usage.length === 0 || isTheirs ? undefined : { usage })
       }
       return answer

@@ -128,6 +128,9 @@ const summaryOf = (task: AgentTask, state: FoldState): RunSummary => {
     client_calls,
     ...(reason === undefined || reason === "" ? undefined : { reason }),
     ...(state.stopping?.message === undefined ? undefined : { detail: state.stopping.message }),
+    ...(state.stopping?.retry_after_ms === undefined
+      ? undefined
+      : { retry_after_ms: state.stopping.retry_after_ms }),
     ...endOf(state.ended)
   }
 }

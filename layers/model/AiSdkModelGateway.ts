@@ -55,7 +55,7 @@ export interface AttemptPolicy {
 export interface TurnPolicy extends AttemptPolicy {
   readonly attempts_max: number
   readonly backoff_initial_ms: number
-  /** If a provider asks for a longer wait, its model is asked again after this time. */
+  /** If a provider asks for a longer wait, the turn fails with `retry_after_ms`, and nothing is asked before it is over. */
   readonly retry_after_ms_max: number
 }
 

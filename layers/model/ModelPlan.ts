@@ -24,7 +24,10 @@ export interface ModelRetry {
   readonly attempts_max: number
   readonly backoff_initial_ms: number
   readonly backoff_ms_max: number
-  /** If a provider asks for a longer wait, its model is asked again after this time, unless another model is left. */
+  /**
+   * The longest wait that a provider may ask for. Of a longer one the turn fails with `retry_after_ms`, or the next model is asked;
+   * no turn asks the model before the time is over.
+   */
   readonly retry_after_ms_max: number
   /** The timeout of one attempt, whatever its gateway does. */
   readonly attempt_timeout_ms: number

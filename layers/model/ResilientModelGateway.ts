@@ -14,6 +14,7 @@ import type { Turn } from "../../src/run/RunDecider.ts"
 import { circuit_default, flawOf, retry_default } from "./ModelPlan.ts"
 import type { ModelPlan, PlannedModel, ModelRetry } from "./ModelPlan.ts"
 import { PromptEstimate } from "./PromptEstimate.ts"
+import { banned, ProviderBans } from "./ProviderBans.ts"
 import { limits_default, ProviderLimiter } from "./ProviderLimiter.ts"
 import type { Permit } from "./ProviderLimiter.ts"
 import { AnswerHeard, statedRateLimit } from "./RateLimitHeaders.ts"
@@ -23,6 +24,7 @@ interface Services {
   readonly retry: ModelRetry
   readonly breaker: CircuitBreaker.CircuitBreaker
   readonly clock: Clock.Clock
+  readonly bans: ProviderBans
   readonly limiters: ReadonlyMap<string, ProviderLimiter>
   /** Absent = no provider of the plan has a bound on tokens. */
   readonly estimate: PromptEstimate | undefined
@@ -115,10 +117,9 @@ const attempt = (services: Services, model: PlannedModel, progress: Progress) =>
 }
 
 /** How long to wait after the n-th attempt at a model, n from 1. */
-const waitMs = (retry: ModelRetry, n: number, error: ModelError) =>
+const waitMs = (retry: ModelRetry, n: number, wait: number) =>
   Effect.map(Random.next, (chance) => {
     const doubled = Math.min(retry.backoff_initial_ms * 2 ** (n - 1), retry.backoff_ms_max)
-    const wait = Math.min(error.retry_after_ms ?? 0, retry.retry_after_ms_max)
     // Jitter, so that callers with the same delay do not retry at the same time.
     return Math.max(doubled * (0.5 + chance / 2), wait + (wait > 0 ? doubled * chance * 0.1 : 0))
   })
@@ -128,9 +129,16 @@ const again = (retry: ModelRetry, n: number, error: ModelError, more: boolean): 
   if (error.kind !== "transient" || n >= retry.attempts_max) return false
   // The request waited in the queue already, or the queue is full.
   if (error.reason === "queue_full" || error.reason === "queue_timeout") return false
-  if (!more) return true
-  return error.reason !== "circuit_open" && (error.retry_after_ms ?? 0) <= retry.retry_after_ms_max
+  if (error.reason === "circuit_open") return !more
+  return (error.retry_after_ms ?? 0) <= retry.retry_after_ms_max
 }
+
+/** Whether the time in an error is the provider's, and not that of our own circuit or queue. */
+const isOfProvider = ({ kind, reason }: ModelError): boolean =>
+  kind === "transient" &&
+  reason !== "circuit_open" &&
+  reason !== "queue_full" &&
+  reason !== "queue_timeout"
 
 const takeBack = ({ streamed, sink }: Progress) => {
   for (const kind of streamed) sink({ kind, text: "", offset: 0 })
@@ -145,6 +153,19 @@ const note = (services: Services, { attempts, span }: Progress, model: string, e
     "troupe.model.error": error.message
   })
 
+/**
+ * Waits until the provider may be asked, as it told this run or another. Fails, with the time that is left, where that is longer
+ * than the bound.
+ */
+const waitOut = Effect.fnUntraced(function* (
+  { bans, clock, retry }: Services,
+  { name }: PlannedModel
+) {
+  const left = bans.leftMs(name, clock.currentTimeMillisUnsafe())
+  if (left > retry.retry_after_ms_max) return yield* banned(name, left)
+  if (left > 0) yield* Effect.sleep(yield* waitMs(retry, 1, left))
+})
+
 /** Attempts at one model until one succeeds or no other is worth it. */
 const persist = Effect.fnUntraced(function* (
   services: Services,
@@ -152,13 +173,18 @@ const persist = Effect.fnUntraced(function* (
   progress: Progress,
   more: boolean
 ) {
+  const { bans, clock, retry } = services
+  yield* waitOut(services, model)
   for (let n = 1; ; n++) {
     progress.attempts++
     const exit = yield* Effect.result(attempt(services, model, progress))
     if (exit._tag === "Success") return exit.success
-    note(services, progress, model.name, exit.failure)
-    if (!again(services.retry, n, exit.failure, more)) return yield* exit.failure
-    yield* Effect.sleep(yield* waitMs(services.retry, n, exit.failure))
+    const error = exit.failure
+    note(services, progress, model.name, error)
+    const wait = error.retry_after_ms ?? 0
+    if (wait > 0 && isOfProvider(error)) bans.set(model.name, wait, clock.currentTimeMillisUnsafe())
+    if (!again(retry, n, error, more)) return yield* error
+    yield* Effect.sleep(yield* waitMs(retry, n, wait))
     takeBack(progress)
   }
 })
@@ -240,6 +266,7 @@ const make = Effect.fnUntraced(function* (plan: ModelPlan) {
     retry: withDefaults(retry_default, plan.retry),
     breaker,
     clock: yield* Clock.Clock,
+    bans: new ProviderBans(),
     limiters: limitersOf(plan),
     estimate: counts ? new PromptEstimate(yield* Tokenizer) : undefined
   }

@@ -63,7 +63,7 @@ export const RunSummary = Schema.Struct({
   length: Schema.Int,
   /** How many model turns the run has taken so far. */
   steps: Schema.Int,
-  /** Input and output tokens so far, as the models' providers report them. */
+  /** Input and output tokens so far, as the models' providers report them, or as estimated for `tokens_max`. */
   tokens: Schema.Int,
   /** The cost of the run's turns so far; absent without a price table. */
   cost: Schema.optionalKey(RunCost),
@@ -75,6 +75,8 @@ export const RunSummary = Schema.Struct({
   reason: Schema.optionalKey(Schema.String),
   /** The reason in a sentence for operators, where there is one. */
   detail: Schema.optionalKey(Schema.String),
+  /** When the same message may do better, in ms from the end, where a model's provider asked for such a wait. */
+  retry_after_ms: Schema.optionalKey(Schema.Int),
   /** The run's answer. */
   text: Schema.optionalKey(Schema.String),
   /** How the last turn ended; present if the answer was cut, refused or filtered. */

@@ -98,7 +98,8 @@ const settlementEvents = (
       step: frameOf(state, phase.frame).step + 1,
       reason: error.reason ?? "",
       message: error.message,
-      transient: error.class === "ToolTransientError"
+      transient: error.class === "ToolTransientError",
+      ...(error.retry_after_ms === undefined ? undefined : { retry_after_ms: error.retry_after_ms })
     })
   }
   // `reconciled` is set because the tool may have reconciled the call; its answer is in the recording.

@@ -51,6 +51,8 @@ export type RunInput =
       readonly message: string
       /** May the same turn work later? */
       readonly transient: boolean
+      /** In how many ms, if that is known. */
+      readonly retry_after_ms?: number
     }
   /** The prompt of a wanted turn is cut; then the turn is wanted again. */
   | { readonly _tag: "Compacts"; readonly compaction: Omit<Compacted, "_tag"> }

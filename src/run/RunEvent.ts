@@ -325,7 +325,9 @@ const RunStopping = Schema.TaggedStruct("RunStopping", {
   by: Schema.String,
   reason: Schema.String,
   /** For operators; not for end users. */
-  message: Schema.optionalKey(Schema.String)
+  message: Schema.optionalKey(Schema.String),
+  /** When a new run may do better, in ms from then, as a model's provider says. */
+  retry_after_ms: Schema.optionalKey(Schema.Int)
 })
 const RunEnded = Schema.TaggedStruct("RunEnded", {
   status: EndStatus,

@@ -65,6 +65,7 @@ const undeclaredText = (name: string): string =>
 interface FrameEnd {
   readonly reason: string
   readonly message: string
+  readonly retry_after_ms?: number
 }
 
 /** Why the frame ends because the provider ran a tool that the turn was not offered; undefined = it ran none. */
@@ -96,13 +97,18 @@ const unfitEnd = (state: RunState, { finish, frame, unfit }: ModelTurned): Frame
 }
 
 /** Ends a frame that cannot go on: the supervisor's stops the run, a specialist's fails its call. */
-const frameEnd = (frame: FrameId, { message, reason }: FrameEnd, transient: boolean): RunEvent => {
+const frameEnd = (
+  frame: FrameId,
+  { message, reason, retry_after_ms }: FrameEnd,
+  transient: boolean
+): RunEvent => {
+  const later = retry_after_ms === undefined ? undefined : { retry_after_ms }
   if (frame === rootFrame) {
-    return { _tag: "RunStopping", status: "failed", by: "runtime", reason, message }
+    return { _tag: "RunStopping", status: "failed", by: "runtime", reason, message, ...later }
   }
   const error: ToolFailure = failureOf(
     transient
-      ? new ToolTransientError({ kind: "external", reason, message })
+      ? new ToolTransientError({ kind: "external", reason, message, ...later })
       : new ToolTerminalError({ kind: "external", reason, message })
   )
   return callSettled(callOpening(frame), { _tag: "Failed", error })

@@ -334,7 +334,10 @@ const withFit = (schema: AnswerSchema, turned: ModelTurned): ModelTurned => {
 /** A gateway without types may fail with anything. */
 const isModelError = Schema.is(ModelError)
 
-const failed = (work: CallModel, { kind, message, reason }: ModelError): RunInput => {
+const failed = (
+  work: CallModel,
+  { kind, message, reason, retry_after_ms }: ModelError
+): RunInput => {
   const why =
     reason === "graph_stopped" || reason === media_unsupported
       ? // No model was called.
@@ -342,7 +345,8 @@ const failed = (work: CallModel, { kind, message, reason }: ModelError): RunInpu
       : reason === "content_filter"
         ? filtered_reason
         : `model_${kind}`
-  return turnFailed(work, why, message, kind === "transient")
+  const input = turnFailed(work, why, message, kind === "transient")
+  return retry_after_ms === undefined ? input : { ...input, retry_after_ms }
 }
 
 const report = (
@@ -385,4 +389,11 @@ const turnFailed = (
   reason: string,
   message: string,
   transient = false
-): RunInput => ({ _tag: "TurnFailed", frame, step, reason, message, transient })
+): Extract<RunInput, { _tag: "TurnFailed" }> => ({
+  _tag: "TurnFailed",
+  frame,
+  step,
+  reason,
+  message,
+  transient
+})
