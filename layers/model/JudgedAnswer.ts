@@ -1,10 +1,11 @@
 /**
  * Checks answers of providers against bounds before their clients parse them: an answer that is too large, too deep or has too
  * many values fails. It parses events itself and passes the bytes on unchanged, so that it checks exactly what the client will
- * read. Private to this room.
+ * read; it completes a last event that lacks its blank line. Private to this room.
  */
+import { Result } from "effect"
 import type { JsonBounds } from "../../src/entry/BoundedJson.ts"
-import { jsonTextRefusal } from "../../src/entry/BoundedJson.ts"
+import { jsonTextRefusal, readJson } from "../../src/entry/BoundedJson.ts"
 import { eventData, EventStreamParser } from "../../src/entry/EventStreamParser.ts"
 import { isLast } from "./AnswerEnd.ts"
 import type { Known } from "./BodyKind.ts"
@@ -23,6 +24,8 @@ const bounds_answer: JsonBounds = {
   repeats: "last",
   inexact: "round"
 }
+
+const blank_line = new TextEncoder().encode("\n\n")
 
 /** The refusal, thrown through a client. It is not retried, because the provider would answer the same. */
 class AnswerRefused extends Error {
@@ -90,7 +93,14 @@ const events = (onLast: () => void): TransformStream<Uint8Array, Uint8Array> => 
       onLast()
       controller.terminate()
     },
-    flush: () => judge(eventData(parser.rest()))
+    flush(controller) {
+      const data = eventData(parser.rest())
+      judge(data)
+      // A server may leave out the blank line behind its last event. One that was cut is no whole JSON, and stays unread.
+      if (data === "[DONE]" || Result.isSuccess(readJson(data, bounds_answer))) {
+        controller.enqueue(blank_line)
+      }
+    }
   })
 }
 

@@ -90,6 +90,19 @@ for (const wire of [...wires, ...packagedWires]) {
         })
     )
 
+    if (wire.frames !== true) {
+      it.live("a stream whose last event lacks its blank line is read, whatever is left out", () =>
+        Effect.gen(function* () {
+          const whole = bytesOf(wire).toString()
+          const events = bytesOf({ ...wire, path: "" }).toString()
+          for (const text of [whole.slice(0, -1), whole.slice(0, -2), events.slice(0, -2)]) {
+            const server = yield* serve([pieces(text, [4096])])
+            assert.deepStrictEqual((yield* askAt(wire, server)).turn, wire.turn)
+          }
+        }).pipe(Effect.scoped)
+      )
+    }
+
     it.live("a reset connection is a transient error", () =>
       Effect.gen(function* () {
         const failure = yield* failureOf(wire, (reply) => {
