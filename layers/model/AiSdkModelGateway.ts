@@ -15,6 +15,7 @@ import { ModelError, ModelGateway } from "../../services/ModelGateway.ts"
 import type { ModelDelta, ProviderToolUse } from "../../services/ModelGateway.ts"
 import type { ProviderTool } from "../../src/agent/ProviderTools.ts"
 import { withDefaults } from "../../src/Defaults.ts"
+import { wellFormed } from "../../src/WellFormed.ts"
 import { sinceBytes } from "./BytesHeard.ts"
 import * as ClientWarnings from "./ClientWarnings.ts"
 import { isUnreadableCall, unreadableArguments, unreadableTurn } from "./ErrorReason.ts"
@@ -208,8 +209,9 @@ const leave = (
  * One turn, from its first byte to its last part: one request, or more if the provider pauses. The request has ended when the
  * turn has, however it ends.
  */
-const attempt = (each: Attempt) =>
+const attempt = (given: Attempt) =>
   Effect.suspend(() => {
+    const each = { ...given, options: wellFormed(given.options) }
     const { model, policy, provider, sink, step } = each
     const abort = new AbortController()
     let reader: ReadableStreamDefaultReader | undefined

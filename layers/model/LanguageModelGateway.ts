@@ -11,6 +11,7 @@ import * as Toolkit from "effect/ai/Toolkit"
 import type { AiError } from "effect/ai"
 import { truncateUnits } from "../../src/CutText.ts"
 import { ModelError, ModelGateway } from "../../services/ModelGateway.ts"
+import { wellFormed } from "../../src/WellFormed.ts"
 import type { ModelDelta, ModelRequest, ModelTool } from "../../services/ModelGateway.ts"
 import { withDefaults } from "../../src/Defaults.ts"
 import { partOf } from "./LanguageModelParts.ts"
@@ -292,8 +293,9 @@ const callModel = Effect.fnUntraced(function* ({
 }: ModelCall) {
   const strange = inexpressible(request)
   if (strange !== undefined) return yield* strange
-  const given = toOptions(request, options.origin)
-  if (given instanceof ModelError) return yield* given
+  const asked = toOptions(request, options.origin)
+  if (asked instanceof ModelError) return yield* asked
+  const given = wellFormed(asked)
   const assembly = new TurnAssembly(sink)
   const each = { model, options, toolkit, toolChoice: choiceOf(given) }
   yield* heard(assembly, each, given.prompt)

@@ -19,6 +19,7 @@ import type { Usage } from "../../src/run/RunEvent.ts"
 import { isCompleteFinish } from "../../src/run/IncompleteTurn.ts"
 import type { Turn } from "../../src/run/RunDecider.ts"
 import { isBeyondBytes } from "../../src/Utf8.ts"
+import { wellFormed } from "../../src/WellFormed.ts"
 import { found_key, ProviderFound } from "./ProviderFound.ts"
 import type { Found } from "./ProviderFound.ts"
 import { OpenInputs } from "./OpenInputs.ts"
@@ -362,7 +363,11 @@ export class TurnAssembly {
       ...(usage === undefined ? undefined : { usage }),
       model: this.model ?? requested
     }
-    return this.isBeyondTurn(turn, kept.units) ? tooLarge() : turn
+    if (this.isBeyondTurn(turn, kept.units)) return tooLarge()
+    const { generated, ...said } = turn
+    // What the journal could not keep, no later request could say.
+    const whole = wellFormed(said)
+    return whole === said ? turn : { ...whole, ...(generated && { generated }) }
   }
 
   /** Is it more than a turn may be? Most have so little text that they are not written to be measured. */

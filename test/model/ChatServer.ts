@@ -26,6 +26,21 @@ export interface ChatServer {
   readonly begun: Deferred.Deferred<void>
 }
 
+/** The body as the strictest providers read it; undefined if it is not UTF-8, or has half of a surrogate pair in any text. */
+const strictly = (bytes: Buffer): Record<string, unknown> | undefined => {
+  try {
+    let isWhole = true
+    const text = new TextDecoder("utf8", { fatal: true }).decode(bytes)
+    const body = JSON.parse(text, (name, value: unknown) => {
+      isWhole &&= name.isWellFormed() && (typeof value !== "string" || value.isWellFormed())
+      return value
+    }) as Record<string, unknown>
+    return isWhole ? body : undefined
+  } catch {
+    return undefined
+  }
+}
+
 /** One answer for each request, in order; the last one again for those beyond. */
 export const serve = (
   answers: ReadonlyArray<Answer>
@@ -38,10 +53,13 @@ export const serve = (
       const pieces: Array<Buffer> = []
       request.on("data", (piece: Buffer) => pieces.push(piece))
       request.on("end", () => {
-        const text = Buffer.concat(pieces).toString("utf8")
+        const body = strictly(Buffer.concat(pieces))
         const { headers, url } = request
         const answer = answers[Math.min(asked.length, answers.length - 1)]!
-        asked.push({ path: url ?? "", headers, body: JSON.parse(text) as Record<string, unknown> })
+        asked.push({ path: url ?? "", headers, body: body ?? {} })
+        if (body === undefined) {
+          return void status(400, error("the body is no well-formed JSON"))(response)
+        }
         response.on("close", () => {
           if (!response.writableEnded) Deferred.doneUnsafe(hungUp, Effect.void)
         })

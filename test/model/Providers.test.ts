@@ -8,7 +8,9 @@ import { toPrompt } from "../../layers/model/ProviderPrompt.ts"
 import { loadPeer } from "../../layers/model/LoadPeer.ts"
 import { ModelSettings } from "../../src/agent/ModelSettings.ts"
 import type { ModelRequest } from "../../services/ModelGateway.ts"
+import { CallId } from "../../src/Ids.ts"
 import { RunEvent } from "../../src/run/RunEvent.ts"
+import type { Outcome } from "../../src/run/RunEvent.ts"
 import { serve, status } from "./ChatServer.ts"
 import { key } from "./Gateway.ts"
 import { packagedWires } from "./PackagedTurns.ts"
@@ -67,6 +69,51 @@ for (const wire of [...wires, ...packagedWires]) {
         const { body: sent } = yield* sentFor(wire, { transcript: answered(wire.turn), step: 2 })
         assert.deepStrictEqual(wire.sentBack(sent), wire.expected)
       })
+    )
+
+    it.live(
+      "text that is not well-formed, in whatever place, is sent so that a strict provider takes it",
+      () =>
+        Effect.gen(function* () {
+          const half = "\ud83d"
+          const args = { [`n${half}`]: [`v${half}`] }
+          const call = CallId.make("0/1.0")
+          const model_id = "call_a"
+          const asks = { model_id, name: "list", arguments: args }
+          const results: ReadonlyArray<Outcome> = [
+            { _tag: "Value", json: JSON.stringify({ said: `a${half}` }) },
+            {
+              _tag: "Failed",
+              error: { class: "ToolUserError", kind: "not_found", message: `no${half}` }
+            }
+          ]
+          for (const outcome of results) {
+            const { body: sent } = yield* sentFor(wire, {
+              system: `Sell.${half}`,
+              tools: [{ name: "list", description: `lists${half}`, input_schema: { title: half } }],
+              history: [{ role: "user", text: `before${half}` }],
+              transcript: [
+                { role: "assistant", text: `said${half}`, calls: [] },
+                { role: "user", text: half + "go" },
+                { role: "assistant", text: "", calls: [asks] },
+                { role: "tool", call, model_id, name: "list", outcome }
+              ]
+            })
+            assert.include(JSON.stringify(sent), "before\ufffd")
+          }
+        })
+    )
+
+    it.live("text of a model that ends in the middle of a character is whole in its turn", () =>
+      Effect.gen(function* () {
+        const cut = (value: object) =>
+          JSON.parse(JSON.stringify(value).replaceAll("ü😀.", "\\ud83d")) as object
+        const server = yield* serve([pieces(bytesOf(wire, wire.streamed.map(cut)), [4096])])
+        const { turn } = yield* askAt(wire, server)
+        assert.include(turn.text, "\ufffd")
+        assert.isTrue(JSON.stringify(turn).isWellFormed())
+        assert.notInclude(JSON.stringify(turn), "\\ud83d")
+      }).pipe(Effect.scoped)
     )
 
     it.live(
