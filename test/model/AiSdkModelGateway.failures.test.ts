@@ -98,7 +98,7 @@ describe("AiSdkModelGateway: failures", () => {
   )
 
   for (const [name, answer] of [
-    ["a rate limit", status(429, error("slow"), { "retry-after": "1" })],
+    ["a rate limit", status(429, error("slow"), { "retry-after-ms": "4" })],
     ["a server error", status(500, error("oops"))],
     ["a reset connection", reset],
     ["a cut stream", stream(hello, { cut: 300 })],
