@@ -258,7 +258,8 @@ export class RunJournal extends Context.Service<
     /**
      * Runs `body` and appends the events that `record` makes of its exit, in one transaction that holds the run's lock, so that
      * the body's writes and its events commit together. If the exit is a failure, the body's own writes are rolled back and the
-     * events are still appended. The body has at most 5 s; then it is interrupted, and its exit is that interruption.
+     * events are still appended. The body has at most 5 s; then it is interrupted, and its exit is that interruption. Where
+     * `record` gives no events, nothing is appended.
      */
     transact<A, E, R>(
       run: RunId,

@@ -13,6 +13,7 @@ import type { ConversationStore } from "./ConversationStore.ts"
 import type { CostLedger } from "./CostLedger.ts"
 import type { EventInbox } from "./EventInbox.ts"
 import type { FlowState } from "./FlowState.ts"
+import type { IdempotencyKeys } from "./IdempotencyKeys.ts"
 import type { LoopStore } from "./LoopStore.ts"
 import type { McpPins } from "./McpPins.ts"
 import type { MemoryStore } from "./MemoryStore.ts"
@@ -40,6 +41,7 @@ export type Stores =
   | CostLedger
   | EventInbox
   | FlowState
+  | IdempotencyKeys
   | LoopStore
   | McpPins
   | MemoryStore

@@ -25,6 +25,7 @@ import type { BlobStore } from "../../services/BlobStore.ts"
 import type { ConversationStore } from "../../services/ConversationStore.ts"
 import type { RoomHandlers } from "../../services/DeliveryHandlers.ts"
 import { DeliveryFailed, DeliveryRefused } from "../../services/DeliveryHandlers.ts"
+import type { IdempotencyKeys } from "../../services/IdempotencyKeys.ts"
 import type { KillSwitch } from "../../services/KillSwitch.ts"
 import type { ModelGateway } from "../../services/ModelGateway.ts"
 import type { Outbox } from "../../services/Outbox.ts"
@@ -101,6 +102,7 @@ export type Foundation =
   | AuthorizationRecords
   | BlobStore
   | ConversationStore
+  | IdempotencyKeys
   | ModelGateway
   | Outbox
   | RunJournal

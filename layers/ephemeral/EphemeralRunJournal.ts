@@ -310,7 +310,9 @@ const transactRun =
           Effect.flatMap((exit) =>
             Effect.clockWith((clock) => {
               const { events, parkable = false, status } = record(exit)
-              appendTo(journal, run, events, status, parkable, clock.currentTimeMillisUnsafe())
+              if (events.length > 0) {
+                appendTo(journal, run, events, status, parkable, clock.currentTimeMillisUnsafe())
+              }
               return Effect.void
             })
           ),

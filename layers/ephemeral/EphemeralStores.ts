@@ -12,6 +12,7 @@ import * as EphemeralChannelBindings from "./EphemeralChannelBindings.ts"
 import * as EphemeralConversationStore from "./EphemeralConversationStore.ts"
 import * as EphemeralCostLedger from "./EphemeralCostLedger.ts"
 import * as EphemeralEventInbox from "./EphemeralEventInbox.ts"
+import * as EphemeralIdempotencyKeys from "./EphemeralIdempotencyKeys.ts"
 import * as EphemeralMcpPins from "./EphemeralMcpPins.ts"
 import * as EphemeralMemoryStore from "./EphemeralMemoryStore.ts"
 import * as EphemeralNotices from "./EphemeralNotices.ts"
@@ -37,6 +38,7 @@ export const layer: Layer.Layer<Stores | EphemeralStore.EphemeralStore> = Layer.
   EphemeralAccessTokens.layer,
   EphemeralApprovalRecords.layer,
   EphemeralAuthorizationRecords.layer,
+  EphemeralIdempotencyKeys.layer,
   EphemeralMcpPins.layer,
   EphemeralMemoryStore.layer,
   EphemeralNotices.layer,

@@ -256,6 +256,20 @@ CREATE TABLE troupe.flow_states (
 );
 CREATE POLICY of_tenant ON troupe.flow_states FOR SELECT USING ((tenant = current_setting('troupe.tenant'::text, true)));
 
+CREATE TABLE troupe.idempotency_keys (
+  tenant text NOT NULL,
+  key text NOT NULL,
+  run_id uuid NOT NULL,
+  call text NOT NULL,
+  seq integer NOT NULL,
+  asked text NOT NULL,
+  at bigint NOT NULL,
+  expires_at bigint NOT NULL,
+  PRIMARY KEY (tenant, key)
+);
+CREATE INDEX idempotency_keys_expiry ON troupe.idempotency_keys USING btree (expires_at);
+CREATE POLICY of_tenant ON troupe.idempotency_keys FOR SELECT USING ((tenant = current_setting('troupe.tenant'::text, true)));
+
 CREATE TABLE troupe.loop_records (
   tenant text NOT NULL,
   key text NOT NULL,

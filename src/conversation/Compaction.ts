@@ -80,7 +80,7 @@ export const isCappable = (entry: TranscriptEntry): entry is ToolEntry =>
 
 export const cappedEntry = (entry: TranscriptEntry, units_max: number): TranscriptEntry => {
   if (!isCappable(entry)) return entry
-  const text = resultText({ ...entry, modified: undefined })
+  const text = resultText({ ...entry, modified: undefined, repeats: undefined })
   const kept = truncateUnits(text, units_max)
   return kept.length === text.length
     ? entry

@@ -6,7 +6,7 @@ import { isCapabilityDenied } from "../capability/Capability.ts"
 import { redact } from "../error/Redaction.ts"
 import { failureOf, failureTextForModel, ToolPolicyError } from "../error/ToolError.ts"
 import type { CallId } from "../Ids.ts"
-import type { Outcome, ProposedCall, Reasoning, TurnPart } from "../run/RunEvent.ts"
+import type { Outcome, ProposedCall, Reasoning, Repeats, TurnPart } from "../run/RunEvent.ts"
 import { cleanResult, sanitised_units_max, sanitiseText, sanitiseTexts } from "../tool/Sanitise.ts"
 import { model_copy_bytes_max } from "../tool/ToolSpec.ts"
 import type { FilePart, Part } from "./Part.ts"
@@ -36,6 +36,8 @@ export type TranscriptEntry =
       /** True = `outcome` is the model's copy of the tool's outcome: cleaned, cut, or replaced by a note. */
       readonly copy?: true
       readonly files?: ReadonlyArray<FilePart> | undefined
+      /** The earlier call whose result this is. */
+      readonly repeats?: Repeats | undefined
     }
 
 /** The files of an entry. */
@@ -132,10 +134,16 @@ const textWithout = (
   }
 }
 
+const repeatedText = ({ at, call }: Repeats): string =>
+  at === undefined
+    ? `Not done again: call ${call} did this. Its result:`
+    : `Not done again: this was done at ${new Date(at).toISOString()}. Its result:`
+
 /** The model's copy of a result, capped at 32,768 bytes on a character boundary. */
 export const resultText = (entry: Extract<TranscriptEntry, { role: "tool" }>): string => {
   const text = textOf(entry.outcome, entry.name)
-  const capped = entry.copy === true ? text : capBytes(text, model_copy_bytes_max)
+  const copy = entry.copy === true ? text : capBytes(text, model_copy_bytes_max)
+  const capped = entry.repeats === undefined ? copy : `${repeatedText(entry.repeats)} ${copy}`
   return entry.modified === undefined
     ? capped
     : `${cleanText(entry.modified.by)} changed the arguments to ${JSON.stringify(sanitiseTexts(entry.modified.arguments as Json))}. Result: ${capped}`

@@ -15,6 +15,7 @@ import type {
   MemoryRecalled,
   ModelTurned,
   Outcome,
+  Repeats,
   RunAccepted,
   RunEnded,
   RunEvent,
@@ -42,6 +43,8 @@ export interface RecordedCall {
   readonly files?: ReadonlyArray<FilePart>
   /** The authorisation in advance that let the call run. Absent = none did. */
   readonly authorized?: Authorized
+  /** The earlier call whose result it was given. Absent = its own. */
+  readonly repeats?: Repeats
   /** The answer of the tool's permission function for this call. Absent = it has none. */
   readonly permission?: Permission
 }
@@ -83,6 +86,7 @@ const callsOf = (
       outcome: result?.outcome,
       ...(result?.spent === undefined ? undefined : { spent: result.spent }),
       ...(result?.files === undefined ? undefined : { files: result.files }),
+      ...(result?.repeats === undefined ? undefined : { repeats: result.repeats }),
       ...(result?.permission === undefined ? undefined : { permission: result.permission }),
       ...(by === undefined ? undefined : { authorized: by })
     }

@@ -11,8 +11,15 @@ import type { CallPhase, CallState } from "./RunState.ts"
 type Settled = Extract<CallPhase, { readonly _tag: "Settled" }>
 
 /** The result of a call that stops its loop stays whole, because it is the answer. */
-export const settledPhase = (event: CallSettled): Settled =>
-  event.files === undefined ? plainPhase(event) : { ...plainPhase(event), files: event.files }
+export const settledPhase = (event: CallSettled): Settled => {
+  const { files, repeats } = event
+  if (files === undefined && repeats === undefined) return plainPhase(event)
+  return {
+    ...plainPhase(event),
+    ...(files === undefined ? undefined : { files }),
+    ...(repeats === undefined ? undefined : { repeats })
+  }
+}
 
 /** The model's copy in place of a long result, in an event that is read only to be folded. */
 class CopiedValue {
@@ -52,7 +59,7 @@ const plainPhase = ({ outcome, stop, texts }: CallSettled): Settled => {
 
 export const resultEntry = (
   call: CallState,
-  { copy, files, outcome, texts }: Settled
+  { copy, files, outcome, repeats, texts }: Settled
 ): TranscriptEntry => {
   const { id, proposed } = call
   const { model_id, name } = proposed
@@ -62,7 +69,8 @@ export const resultEntry = (
     shown === outcome &&
     copy === undefined &&
     call.modified === undefined &&
-    files === undefined
+    files === undefined &&
+    repeats === undefined
   ) {
     return { role: "tool", call: id, model_id, name, outcome }
   }
@@ -74,7 +82,8 @@ export const resultEntry = (
     outcome: shown,
     ...(call.modified === undefined ? undefined : { modified: call.modified }),
     ...(copy === true || shown !== outcome ? { copy: true } : undefined),
-    ...(files === undefined ? undefined : { files })
+    ...(files === undefined ? undefined : { files }),
+    ...(repeats === undefined ? undefined : { repeats })
   }
 }
 

@@ -11,7 +11,16 @@ import { Spending } from "../cost/Spending.ts"
 import { TurnCost } from "../cost/TurnCost.ts"
 import { Usage } from "../cost/Usage.ts"
 import { ToolErrorClass, ToolErrorKind, ToolFailure } from "../error/ToolError.ts"
-import { Address, AgentName, ApprovalId, CallId, ConversationId, FrameId, Tenant } from "../Ids.ts"
+import {
+  Address,
+  AgentName,
+  ApprovalId,
+  CallId,
+  ConversationId,
+  FrameId,
+  RunId,
+  Tenant
+} from "../Ids.ts"
 import { RecalledLine } from "../memory/RecalledLines.ts"
 import { Authorized } from "../permission/Authorization.ts"
 import { Role, Roles } from "../Principal.ts"
@@ -83,6 +92,14 @@ export interface Pins extends Schema.Schema.Type<typeof Pins> {}
 /** How a run ends. */
 export const EndStatus = Schema.Literals(["complete", "failed", "cancelled"])
 export type EndStatus = typeof EndStatus.Type
+
+/** The call that a side effect happened for, and when it was dispatched, in ms since 1970. Absent = in this run. */
+export const Repeats = Schema.Struct({
+  run: RunId,
+  call: CallId,
+  at: Schema.optionalKey(Schema.Int)
+})
+export interface Repeats extends Schema.Schema.Type<typeof Repeats> {}
 
 /** When the body began and ended, in ms since 1970, for `ToolCallMetadata`. */
 const times = {
@@ -308,6 +325,8 @@ const CallSettled = Schema.TaggedStruct("CallSettled", {
   by: Schema.optionalKey(Schema.String),
   /** The answer of its tool's or policy's permission of each call. Absent = it is the same for every call, or was not asked. */
   permission: Schema.optionalKey(Permission),
+  /** Its body did not run: this is the result of an earlier call, of this run or another, that was the same side effect. */
+  repeats: Schema.optionalKey(Repeats),
   /** Its value is its frame's answer. Pinned here: the fold is pure. */
   stop: Schema.optionalKey(Schema.Literal(true)),
   /** The model reads the texts in its value unescaped, for they are whole texts, such as a file's. Pinned like `stop`. */

@@ -25,6 +25,7 @@ import type {
   Outcome,
   ProposedCall,
   Question,
+  Repeats,
   RunAccepted,
   RunEnded,
   RunEvent,
@@ -67,6 +68,7 @@ export type CallPhase =
       readonly stop?: true
       readonly copy?: true
       readonly texts?: true
+      readonly repeats?: Repeats
       readonly files?: ReadonlyArray<FilePart>
     }
 

@@ -2,14 +2,15 @@
  * What an author declares about a tool, and the complete spec that follows from it. A field that is left out is derived, and a
  * declared one overrides that. An invalid declaration fails the start.
  */
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
 import type { Requires } from "../capability/Capability.ts"
 import { requiredCapabilities } from "../capability/Capability.ts"
 import type { CallPermission } from "../permission/CallPermission.ts"
 import type { Role } from "../Principal.ts"
 import type { Time, Timed } from "../Times.ts"
 import { inMilliseconds } from "../Times.ts"
-import { argumentsNamed } from "./IdempotencyKey.ts"
+import type { Idempotency } from "./Idempotency.ts"
+import { argumentsNamed, Idempotency as IdempotencyShape } from "./Idempotency.ts"
 import type { MisdeclaredTool } from "./MisdeclaredTool.ts"
 import { misdeclared, misdeclaredByIssue } from "./MisdeclaredTool.ts"
 import type { RetryConfig } from "./RetryPolicy.ts"
@@ -24,7 +25,13 @@ import type {
 import { replayPolicyOf } from "./SideEffects.ts"
 import type { ToolGroup } from "./ToolGroup.ts"
 import type { Circuit, RateLimit, ToolExample, ToolSpec } from "./ToolSpec.ts"
-import { decodeToolSpec, isDispatched, transaction_ms_max } from "./ToolSpec.ts"
+import {
+  decodeToolSpec,
+  holdsKeys,
+  idempotencyOnWire,
+  isDispatched,
+  transaction_ms_max
+} from "./ToolSpec.ts"
 
 type JsonObject = Readonly<Record<string, unknown>>
 
@@ -53,10 +60,22 @@ export interface Governance {
   readonly approval_expires_ms?: Time
   /** Tells an approver what a call will do. Absent = the tool's description. */
   readonly effect_description?: string
-  /** Absent = whether there is an `idempotency_key`. */
+  /** Absent = whether there is an `idempotency`. */
   readonly idempotent?: boolean
-  /** A text with arguments in braces, `order-{order_id}`. Absent = each call is a side effect of its own. */
-  readonly idempotency_key?: string | null
+  /**
+   * Calls with the same key in this scope are one side effect: `{ key: "refund-{order_id}", scope: "tenant" }`. The body runs for
+   * the first call, and later ones get its result. `key` is a text with arguments in braces.
+   *
+   * `scope` says how far that reaches:
+   * - `run`: one message. The same wish in a later message runs the body again.
+   * - `conversation`: every message of one conversation.
+   * - `tenant`: every conversation of the tenant.
+   *
+   * Beyond a run the key is kept in the store for `holds_ms` (a second to 366 days; absent = 30 days) from the first call's
+   * dispatch on, and a call with the same key and other arguments is refused (`KEY_REUSED`). `call.business_key` is the text with
+   * its values. Absent = each call is a side effect of its own.
+   */
+  readonly idempotency?: Timed<Idempotency> | null
   /** A decimal text, `"0.10"`. */
   readonly cost_estimate?: string | null
   readonly examples?: ReadonlyArray<ToolExample>
@@ -114,7 +133,7 @@ const declaredMembers = (record: object): Record<string, unknown> =>
 
 const own_fields = [
   "namespace version side_effects replay_policy produces category group capabilities permission rule_arguments",
-  "needs_approval approval approvers approval_expires_ms effect_description idempotent idempotency_key cost_estimate examples tags deprecated",
+  "needs_approval approval approvers approval_expires_ms effect_description idempotent idempotency cost_estimate examples tags deprecated",
   "transactional stop_loop text_result timeout_ms retry rate_limit circuit concurrency_max arguments_bytes_max result_bytes_max input_schema output_schema name description"
 ]
   .join(" ")
@@ -139,7 +158,7 @@ const retryWrong = (spec: ToolSpec): Wrong | undefined => {
     : [
         "retry.max_attempts",
         `a ${spec.side_effects} tool without an idempotency key might act at every attempt`,
-        'Declare idempotency_key (such as "order-{order_id}") or idempotent, or set max_attempts to 1'
+        'Declare idempotency (such as { key: "order-{order_id}", scope: "tenant" }) or idempotent, or set max_attempts to 1'
       ]
 }
 
@@ -169,17 +188,29 @@ const transactionWrong = (spec: ToolSpec): Wrong | undefined => {
 }
 
 const keyWrong = (spec: ToolSpec): Wrong | undefined => {
-  const properties = spec.input_schema["properties"]
-  if (spec.idempotency_key === null || typeof properties !== "object" || properties === null) {
-    return undefined
+  const { idempotency } = spec
+  if (idempotency === null) return undefined
+  if (idempotency.scope === "run" && idempotency.holds_ms !== undefined) {
+    const problem = "the keys of a run hold as long as the run"
+    return ["idempotency.holds_ms", problem, "Drop it, or set scope to conversation or tenant"]
   }
-  const missing = argumentsNamed(spec.idempotency_key)
+  if (holdsKeys(spec) && !isDispatched(spec)) {
+    const problem = `a tool whose side_effects are ${spec.side_effects} has no effect that a later run could repeat`
+    return [
+      "idempotency.scope",
+      problem,
+      "Set scope to run, or declare side_effects write or external"
+    ]
+  }
+  const properties = spec.input_schema["properties"]
+  if (typeof properties !== "object" || properties === null) return undefined
+  const missing = argumentsNamed(idempotency.key)
     .map((path) => path.replace(/\..*$/, ""))
     .find((name) => !Object.hasOwn(properties, name))
   return missing === undefined
     ? undefined
     : [
-        "idempotency_key",
+        "idempotency.key",
         `the tool has no argument "${missing}"`,
         `Name one of: ${Object.keys(properties).join(", ") || "(it takes none)"}`
       ]
@@ -226,19 +257,49 @@ export const configuredSpec = (
 
 const retryOf = (retry: RetryConfig) => ({ ...retry, ...retryPolicyOf(retry) })
 
+const decodeIdempotency = Schema.decodeUnknownEffect(
+  Schema.Struct({ idempotency: Schema.NullOr(IdempotencyShape) }),
+  { onExcessProperty: "error" }
+)
+
+/** The declared idempotency by the names of the wire, which a declaration does not use. */
+const declaredIdempotency = Effect.fnUntraced(function* (tool: string, declared: object) {
+  const wire = Object.keys(declared).find((name) => name.startsWith("idempotency_"))
+  if (wire !== undefined) {
+    const fix =
+      'Write idempotency: { key: "order-{order_id}", scope: "run", "conversation" or "tenant" }'
+    return yield* misdeclared(tool, wire, "it does not say how far the key reaches", fix)
+  }
+  const given: unknown = "idempotency" in declared ? declared.idempotency : null
+  const { idempotency } = yield* Effect.mapError(
+    decodeIdempotency({ idempotency: inMilliseconds(given as object) }),
+    (error) => misdeclaredByIssue(tool, error.issue, own_fields)
+  )
+  return idempotencyOnWire(idempotency)
+})
+
 /** Completes the spec of a tool. Fails if a field is invalid, or if two fields contradict each other. */
 export const specOf = Effect.fnUntraced(function* (
   described: DescribedTool,
   governance: Governance
 ): Effect.fn.Return<ToolSpec, MisdeclaredTool> {
   const declared = declaredMembers(governance) as Partial<Governance>
-  const { capabilities, circuit, rate_limit, retry, ...rest } = inMilliseconds(declared)
   const { name } = described
+  const key = yield* declaredIdempotency(name, declared)
+  const {
+    capabilities,
+    circuit,
+    idempotency: _,
+    rate_limit,
+    retry,
+    ...rest
+  } = inMilliseconds(declared)
   const spec: ToolSpec = yield* decodeToolSpec({
     version: "1",
     replay_policy: replayPolicyOf(governance.side_effects),
     ...described,
     ...rest,
+    ...key,
     ...(rate_limit === undefined ? undefined : { rate_limit: inMilliseconds(rate_limit) }),
     ...(circuit === undefined ? undefined : { circuit: inMilliseconds(circuit) }),
     permissions: requiredCapabilities(capabilities),

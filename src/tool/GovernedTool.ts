@@ -55,8 +55,16 @@ export interface CallContext {
   readonly context?: unknown
   /** The person who approved this call, if it needed approval. */
   readonly approved_by: string | undefined
-  /** The idempotency key of a dispatched call. It is the same at every attempt, even after a crash. */
+  /**
+   * The idempotency key of a dispatched call, 64 hex digits. It is the same at every attempt, even after a crash, and for all
+   * calls that are one side effect by the tool's `idempotency`.
+   */
   readonly key: string | undefined
+  /**
+   * The text of the tool's `idempotency` with the values of its arguments, such as `refund-1004`, for people and for records
+   * elsewhere: two side effects may have the same text, and never the same `key`. Undefined = the tool declares none.
+   */
+  readonly business_key?: string | undefined
   /**
    * Only for a tool with `reconcile`, in ms since 1970. For the body: whatever this attempt sends has to arrive by this time, or
    * never. For `reconcile`: the lost call was over at this time.

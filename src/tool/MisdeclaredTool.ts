@@ -57,7 +57,8 @@ const fixes: Readonly<Record<string, string>> = {
   approval: "Write at-call or at-publication-gate",
   capabilities:
     'Write name or name:scope, such as "fs.read:/workspace/*", or a list of at most 32 of them',
-  idempotency_key: 'Write a text with arguments in braces, such as "order-{order_id}"',
+  idempotency:
+    'Write { key: "order-{order_id}", scope } with the scope run, conversation or tenant, and holds_ms from 1000 to 31622400000 beside the last two',
   cost_estimate: 'Write the amount as a text, such as "0.10"',
   examples:
     "Write a list of at most 16 { input, output, note } with the arguments as the model gives them",

@@ -8,7 +8,7 @@ import { truncateUnits } from "../CutText.ts"
 import { RequestedCapability } from "../capability/Capability.ts"
 import { CheckedJsonObject, JsonObject } from "../entry/JsonObject.ts"
 import { Role } from "../Principal.ts"
-import { IdempotencyKey } from "./IdempotencyKey.ts"
+import { Idempotency, IdempotencyKey, IdempotencyScope, KeyHoldsMs } from "./Idempotency.ts"
 import { RetryPolicy } from "./RetryPolicy.ts"
 import {
   ApprovalGate,
@@ -100,8 +100,11 @@ const fields = {
   replay_policy: ReplayPolicy,
   /** The capabilities that the calling agent must have, all of them. On the wire this field is `permissions`. */
   capabilities: Schema.Array(RequestedCapability).check(Schema.isMaxLength(32)),
-  /** Two calls of a run with the same key are one side effect (`IdempotencyKey.ts`); null = each call is its own. */
-  idempotency_key: Schema.NullOr(IdempotencyKey),
+  /**
+   * Two calls with the same key in its scope are one side effect; null = each call is its own. On the wire it is
+   * `idempotency_key`, `idempotency_scope` and `idempotency_holds_ms`.
+   */
+  idempotency: Schema.NullOr(Idempotency),
   /** The estimated cost of one call, in the currency of the ledger; null = unknown. */
   cost_estimate: Schema.NullOr(CostEstimate),
   examples: Schema.Array(ToolExample).check(Schema.isMaxLength(16)),
@@ -160,7 +163,7 @@ const fields = {
 
 const Complete = Schema.Struct(fields)
 
-const { capabilities, ...sameNames } = fields
+const { capabilities, idempotency: _idempotency, ...sameNames } = fields
 
 /** The defaults of fields that a record leaves out. A declaration in code derives more of them (`Governance.ts`). */
 const defaults = {
@@ -180,12 +183,24 @@ const defaults = {
 const orElse = <S extends Schema.Constraint>(schema: S, value: NoInfer<S["Encoded"]>) =>
   Schema.withDecodingDefaultKey<S>(Effect.succeed(value))(schema)
 
+/** Whether a record says how far a key reaches, and no key. */
+const hasScopeAlone = (wire: {
+  readonly idempotency_key: string | null
+  readonly idempotency_scope?: unknown
+  readonly idempotency_holds_ms?: unknown
+}): boolean =>
+  wire.idempotency_key === null &&
+  (wire.idempotency_scope !== undefined || wire.idempotency_holds_ms !== undefined)
+
 /** The record as it is on the wire, with the defaults of its optional fields. */
 const Wire = Schema.Struct({
   ...sameNames,
   permissions: orElse(capabilities, defaults.permissions),
   replay_policy: orElse(ReplayPolicy, defaults.replay_policy),
-  idempotency_key: orElse(fields.idempotency_key, defaults.idempotency_key),
+  idempotency_key: orElse(Schema.NullOr(IdempotencyKey), defaults.idempotency_key),
+  /** Absent = `run`, as in Stargraph. */
+  idempotency_scope: Schema.optionalKey(IdempotencyScope),
+  idempotency_holds_ms: Schema.optionalKey(KeyHoldsMs),
   cost_estimate: orElse(fields.cost_estimate, defaults.cost_estimate),
   examples: orElse(fields.examples, defaults.examples),
   tags: orElse(fields.tags, defaults.tags),
@@ -207,22 +222,48 @@ const Wire = Schema.Struct({
         path: ["needs_approval"],
         issue: "the permission allow says that nobody is asked"
       }
+  ),
+  Schema.makeFilter(
+    (wire) => !hasScopeAlone(wire) || { path: ["idempotency_key"], issue: "a scope without a key" }
   )
 )
 type Wire = typeof Wire.Type
 
 const effect_description_max = 1_000
 
-const completed = ({ needs_approval, permissions, ...wire }: Wire) => ({
+const completed = ({
+  idempotency_holds_ms: holds_ms,
+  idempotency_key: key,
+  idempotency_scope: scope = "run",
+  needs_approval,
+  permissions,
+  ...wire
+}: Wire) => ({
   ...wire,
+  idempotency:
+    key === null ? null : { key, scope, ...(holds_ms === undefined ? undefined : { holds_ms }) },
   ...(needs_approval === true ? { permission: wire.permission ?? "ask" } : undefined),
   capabilities: permissions,
   category: wire.category ?? categoryOf(wire.side_effects, wire.produces),
   effect_description:
     wire.effect_description ?? truncateUnits(wire.description, effect_description_max),
-  idempotent: wire.idempotent ?? wire.idempotency_key !== null,
+  idempotent: wire.idempotent ?? key !== null,
   timeout_ms: wire.timeout_ms ?? (wire.transactional ? transaction_ms_max : timeout_ms_default)
 })
+
+/** A tool's idempotency by the names of the wire; the scope `run` is left out, for readers that know no other. */
+export const idempotencyOnWire = (
+  idempotency: Idempotency | null
+): Pick<Wire, "idempotency_key" | "idempotency_scope" | "idempotency_holds_ms"> =>
+  idempotency === null
+    ? { idempotency_key: null }
+    : {
+        idempotency_key: idempotency.key,
+        ...(idempotency.scope === "run" ? undefined : { idempotency_scope: idempotency.scope }),
+        ...(idempotency.holds_ms === undefined
+          ? undefined
+          : { idempotency_holds_ms: idempotency.holds_ms })
+      }
 
 /** A tool's complete specification. Seven fields of the record are required, as in Stargraph; decoding fills in the others. */
 export const ToolSpec = Wire.pipe(
@@ -230,7 +271,11 @@ export const ToolSpec = Wire.pipe(
     Schema.toType(Complete),
     SchemaTransformation.transform({
       decode: (wire) => completed(wire),
-      encode: ({ capabilities, ...spec }) => ({ ...spec, permissions: capabilities })
+      encode: ({ capabilities, idempotency, ...spec }) => ({
+        ...spec,
+        permissions: capabilities,
+        ...idempotencyOnWire(idempotency)
+      })
     })
   )
 )
@@ -260,12 +305,13 @@ const derived = [
  * invalid, or it needs the full decoder.
  */
 const plainSpec = (record: unknown): ToolSpec | undefined => {
-  if (typeof record !== "object" || record === null || "capabilities" in record) return undefined
+  if (typeof record !== "object" || record === null) return undefined
+  if ("capabilities" in record || "idempotency" in record) return undefined
   if (Object.getPrototypeOf(record) !== Object.prototype) return undefined
   if (Object.values(record).includes(undefined)) return undefined
   const wire = { ...defaults, ...(record as Wire) }
   const { description, needs_approval = false, permission } = wire
-  const isRefused = needs_approval && permission === "allow"
+  const isRefused = (needs_approval && permission === "allow") || hasScopeAlone(wire)
   if (typeof needs_approval !== "boolean" || isRefused) return undefined
   if (typeof description !== "string" || derived.some((name) => wire[name] === null)) {
     return undefined
@@ -293,6 +339,10 @@ export const isDispatched = (spec: Pick<ToolSpec, "side_effects">): boolean =>
 /** Whether a call may be run again after a loss: it changes nothing outside, or only once for one key. */
 export const isRepeatable = (spec: Pick<ToolSpec, "side_effects" | "idempotent">): boolean =>
   !isDispatched(spec) || spec.idempotent
+
+/** Whether the tool's key reaches beyond a run, so that it is kept in the store. */
+export const holdsKeys = ({ idempotency }: Pick<ToolSpec, "idempotency">): boolean =>
+  idempotency !== null && idempotency.scope !== "run"
 
 export const onLossOf = (spec: Pick<ToolSpec, "idempotent" | "reconcile">): OnLoss =>
   spec.idempotent ? "again" : spec.reconcile ? "ask" : "unknown"

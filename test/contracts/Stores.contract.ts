@@ -14,6 +14,7 @@ import { deadLetterTests } from "./DeadLetters.contract.ts"
 import { erasedWordsTests } from "./ErasedWords.contract.ts"
 import { eventInboxTests } from "./EventInbox.contract.ts"
 import { handOverTests } from "./HandOver.contract.ts"
+import { idempotencyKeysTests } from "./IdempotencyKeys.contract.ts"
 import { mcpPinsTests } from "./McpPins.contract.ts"
 import { channelTests } from "./Notices.contract.ts"
 import { outboxTests } from "./Outbox.contract.ts"
@@ -47,6 +48,7 @@ export const storesContract = <R, E>(
     blobStoreTests(it)
     callRecordsTests(it)
     costLedgerTests(it)
+    idempotencyKeysTests(it, options)
     mcpPinsTests(it)
     outboxTests(it)
     deadLetterTests(it)

@@ -12,7 +12,7 @@ const told = tool(
     name: "refund",
     description: "Pays back.",
     side_effects: "external",
-    idempotency_key: "{order}",
+    idempotency: { key: "{order}", scope: "run" },
     input: Schema.Struct({ order: Schema.String }),
     timeout_ms: "5 minutes",
     approval_expires_ms: Duration.hours(24),

@@ -14,7 +14,8 @@ const refund = tool(
     input: z.object({ order_id: z.string(), amount: z.number() }),
     output: z.object({ paid: z.boolean() }),
     permission: ({ amount }) => (amount > 100 ? "ask" : "allow"),
-    idempotency_key: "refund-{order_id}",
+    // One payment for an order, whoever asks for it again, and in whichever conversation, for 30 days.
+    idempotency: { key: "refund-{order_id}", scope: "tenant" },
     cost_estimate: "0.10",
     examples: [{ input: { order_id: "1003", amount: 250 }, output: { paid: true } }]
   },

@@ -4,6 +4,7 @@
  */
 import { assert, layer } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
+import type { CallSettled } from "../../src/run/RunEvent.ts"
 import * as Homes from "./Homes.ts"
 import * as Judge from "./Judge.ts"
 import type { Hold, Seen, ToolName } from "./Plan.ts"
@@ -16,6 +17,8 @@ const held: ReadonlyArray<Hold> = [
   { point: "dispatched", tag: "dispatched" },
   { point: "dispatched", tag: "approved-and-dispatched" },
   { point: "dispatched", tag: "unsent-post" },
+  { point: "dispatch", tag: "sole-before" },
+  { point: "dispatched", tag: "sole-dispatched" },
   { point: "settle", tag: "answered" },
   { point: "model", tag: "row" },
   { point: "transaction", tag: "row" },
@@ -41,8 +44,15 @@ const runs: ReadonlyArray<readonly [tag: string, tool: ToolName]> = [
   ["row", "row"]
 ]
 
+/** Runs whose call holds a key in its tenant: each has its own, by the step at which it is. */
+const sole: ReadonlyArray<readonly [tag: string, steps: ReadonlyArray<ReadonlyArray<ToolName>>]> = [
+  ["sole-received", [["sole"]]],
+  ["sole-dispatched", [["read"], ["sole"]]],
+  ["sole-before", [["read"], ["read"], ["sole"]]]
+]
+
 /** Whose first effect is received and not answered. */
-const at_judge = ["received", "keyed", "posted", "reposted"]
+const at_judge = ["received", "keyed", "posted", "reposted", "sole-received"]
 
 class Aftermath extends Context.Service<
   Aftermath,
@@ -63,6 +73,7 @@ const crash = Effect.fnUntraced(function* (options: Service.Options, judge: Judg
   // Its sender is never answered.
   yield* Effect.forkScoped(Effect.ignore(service.send("begun", ["once"], ["read"])))
   for (const [tag, tool] of runs) ids.set(tag, yield* service.send(tag, [tool], ["read"]))
+  for (const [tag, steps] of sole) ids.set(tag, yield* service.send(tag, ...steps))
   for (const tag of ["decided", "approved-and-dispatched"]) {
     yield* service.decide((yield* Service.question(service, ids.get(tag)!)).id)
   }
@@ -105,6 +116,9 @@ const assertOneKey = (seen: ReadonlyArray<Seen>) => {
   assert.match(key ?? "", /^[0-9a-f]{64}$/)
   assert.lengthOf(more, 0)
 }
+
+const reasonOf = ({ outcome }: CallSettled): string | undefined =>
+  outcome._tag === "Failed" ? outcome.error.reason : outcome._tag
 
 const tagsOf = (entries: Service.Journal) => Service.events(entries).map((event) => event._tag)
 
@@ -163,6 +177,70 @@ for (const [engine, home] of Homes.both) {
             const call = yield* Service.unknown(service, run("answered"))
             yield* service.settle(run("answered"), call, { _tag: "Failed", message: "we saw it" })
             yield* ends("answered")
+          })
+      )
+
+      /** Another run with the same wish, to its end: what its call came to, and how often anybody had the effect. */
+      const repeated = Effect.fnUntraced(function* (tag: string, again: string) {
+        const { judge, service } = yield* Aftermath
+        const steps = sole.find(([name]) => name === tag)![1]
+        const other = yield* service.send(again, ...steps)
+        const events = Service.events(yield* Service.ended(service, other))
+        const settled = events.findLast((event) => event._tag === "CallSettled")!
+        assert.notInclude(
+          events.map(({ _tag }) => _tag),
+          "CallDispatched"
+        )
+        assert.deepStrictEqual(Judge.of(judge, other), [])
+        return settled
+      })
+
+      it.effect(
+        "after a call that holds a key was received: no other run repeats it, and each gets what a person says of it",
+        () =>
+          Effect.gen(function* () {
+            const { judge, run, service } = yield* Aftermath
+            const tag = "sole-received"
+            const call = yield* Service.unknown(service, run(tag))
+            const refused = yield* repeated(tag, "sole-received-2")
+            assert.strictEqual(reasonOf(refused), "KEY_OUTCOME_UNKNOWN")
+            yield* service.settle(run(tag), call, { _tag: "Succeeded", json: "true" })
+            yield* ends(tag)
+            const given = yield* repeated(tag, "sole-received-3")
+            assert.deepStrictEqual(given.outcome, { _tag: "Value", json: "true" })
+            assert.strictEqual(given.repeats?.run, run(tag))
+            assert.lengthOf(Judge.of(judge, run(tag)), 1)
+          })
+      )
+
+      it.effect(
+        "after a call that holds a key was dispatched and not begun: no other run begins it",
+        () =>
+          Effect.gen(function* () {
+            const { judge, run, service } = yield* Aftermath
+            const tag = "sole-dispatched"
+            const call = yield* Service.unknown(service, run(tag))
+            assert.strictEqual(
+              reasonOf(yield* repeated(tag, "sole-dispatched-2")),
+              "KEY_OUTCOME_UNKNOWN"
+            )
+            assert.deepStrictEqual(Judge.of(judge, run(tag)), [])
+            yield* service.settle(run(tag), call, { _tag: "RunAgain" })
+            yield* ends(tag)
+            assert.strictEqual((yield* repeated(tag, "sole-dispatched-3")).repeats?.run, run(tag))
+          })
+      )
+
+      it.effect(
+        "before a call that is to hold a key was dispatched: it holds it after all, once",
+        () =>
+          Effect.gen(function* () {
+            const { run } = yield* Aftermath
+            yield* ends("sole-before")
+            assert.strictEqual(
+              (yield* repeated("sole-before", "sole-before-2")).repeats?.run,
+              run("sole-before")
+            )
           })
       )
 

@@ -7,7 +7,7 @@ import type { Settlement } from "../../src/run/RunCommand.ts"
 /**
  * `read`: no effect. `once`: an effect outside, at most once. `gated`: the same, and a person is asked. `keyed`: declares
  * idempotency. `told`: can be asked what became of it. `row`: a row of the side table, committed with its event. `far` and
- * `sure`: what `once` and `keyed` are, in a worker of the queue. `posted` and `reposted`: the same as direct calls.
+ * `sure`: what `once` and `keyed` are, in a worker of the queue. `sole`: at most once for each step of a plan, whichever run does it. `posted` and `reposted`: the same as direct calls.
  */
 export type ToolName =
   | "read"
@@ -16,6 +16,7 @@ export type ToolName =
   | "keyed"
   | "told"
   | "row"
+  | "sole"
   | "far"
   | "sure"
   | "posted"

@@ -111,6 +111,21 @@ const toldTool = declared(
   (_, call) => effect("told", call)
 )
 
+const soleTool = declared(
+  {
+    namespace: "work",
+    name: "sole",
+    side_effects: "external",
+    permission: "allow",
+    idempotency: { key: "sole-{step}", scope: "tenant" },
+    // What was lost is unknown, and not sent again.
+    idempotent: false,
+    input: Schema.Struct({ step: Schema.Int, index: Schema.Int }),
+    output: Schema.Boolean
+  },
+  (_, call) => effect("sole", call)
+)
+
 const tool = <const Name extends string>(name: Name) =>
   Tool.make(name, {
     description: `The tool ${name}.`,
@@ -163,6 +178,7 @@ const agent = AgentSpec.make({
     "keyed",
     "told",
     "row",
+    "sole",
     "posted",
     "reposted",
     ...(config.remote ? Outside.remote.map(({ name }) => name) : [])
@@ -225,9 +241,11 @@ const watched = Layer.effectContext(
       if (dispatches) yield* reach("dispatched", tag)
     })
     const transact: typeof journal.transact = (run, fence, body, record) =>
-      journal.transact(run, fence, body, record).pipe(
+      Effect.suspend(() => reach("dispatch", tags.get(run) ?? "")).pipe(
+        Effect.andThen(journal.transact(run, fence, body, record)),
         Effect.tapError(fenced(run)),
-        Effect.tap(() => reach("committed", tags.get(run) ?? ""))
+        Effect.tap(() => reach("committed", tags.get(run) ?? "")),
+        Effect.tap(() => reach("dispatched", tags.get(run) ?? ""))
       )
     const tagged = (run: string, { message }: RunAccepted) =>
       tags.set(run, (JSON.parse(message) as Plan).tag)
@@ -260,7 +278,7 @@ const watched = Layer.effectContext(
 
 const runtime = Runtime.layer({
   agents: [agent],
-  tools: [tools, toldTool, Outside.direct(config.counter), ...far],
+  tools: [tools, toldTool, soleTool, Outside.direct(config.counter), ...far],
   deliveries: [Effect.succeed(webhook)]
 }).pipe(
   Layer.provide(scripted(model, { requests_max: 0 })),

@@ -41,7 +41,9 @@ const values = (all: ReadonlyArray<RunEvent>) =>
 describe("a call with an idempotency key, whose arguments an approver changes", () => {
   const options = (ran: Array<number>, script: H.Options["script"]): H.Options => ({
     tools: {
-      t: H.asks((n) => Effect.sync(() => ran.push(n)), { idempotency_key: "n-{n}" }),
+      t: H.asks((n) => Effect.sync(() => ran.push(n)), {
+        idempotency: { key: "n-{n}", scope: "run" }
+      }),
       free: H.reads((n) => Effect.succeed(n))
     },
     agent: { limits },
@@ -125,7 +127,7 @@ describe("a call with an idempotency key, whose arguments an approver changes", 
                     Deferred.await(gate),
                     Effect.sync(() => ran.push(n))
                   ),
-                { idempotency_key: "n-{n}" }
+                { idempotency: { key: "n-{n}", scope: "run" } }
               )
             },
             agent: { limits },
@@ -188,7 +190,7 @@ describe("the idempotency index", () => {
     outcome: Outcome
   ) {
     const tools = yield* H.toolsOf({
-      t: H.reads((n) => Effect.succeed(n), { idempotency_key: "n-{n}" })
+      t: H.reads((n) => Effect.succeed(n), { idempotency: { key: "n-{n}", scope: "run" } })
     })
     const [tool] = tools
     const agent = { tools: new Map([["t", tool!]]) } as unknown as ResolvedAgent
@@ -269,15 +271,17 @@ describe("the idempotency index", () => {
     let looks = 0
     const after: Array<number> = []
     const options: H.Options = {
-      tools: { t: H.reads((n) => Effect.succeed(n), { idempotency_key: "n-{n}" }) },
+      tools: {
+        t: H.reads((n) => Effect.succeed(n), { idempotency: { key: "n-{n}", scope: "run" } })
+      },
       agent: { limits },
       spied: (tool) => ({
         ...tool,
-        spec: Object.defineProperty({ ...tool.spec }, "idempotency_key", {
+        spec: Object.defineProperty({ ...tool.spec }, "idempotency", {
           enumerable: true,
           get: () => {
             looks++
-            return tool.spec.idempotency_key
+            return tool.spec.idempotency
           }
         })
       }),

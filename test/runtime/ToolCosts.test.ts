@@ -319,7 +319,7 @@ describe("what a body spent counts, whatever its call came to:", () => {
         runtime({
           tools: [
             tool(
-              { ...write, idempotency_key: "once" },
+              { ...write, idempotency: { key: "once", scope: "run" } },
               spends(() => 1)
             )
           ],

@@ -228,7 +228,10 @@ describe("a retry", () => {
 })
 
 describe("a side effect that happens once", () => {
-  const keyed = { idempotency_key: "order-{order_id}", permission: "allow" } as const
+  const keyed = {
+    idempotency: { key: "order-{order_id}", scope: "run" },
+    permission: "allow"
+  } as const
 
   it.live(
     "SG-09 gives a second call with its key the result of the first, in the same step and later",
@@ -305,7 +308,9 @@ describe("a side effect that happens once", () => {
       Effect.provide(
         H.layer({
           tools: {
-            t: H.asks((n) => Effect.sync(() => ran.push(n)), { idempotency_key: "the-one" })
+            t: H.asks((n) => Effect.sync(() => ran.push(n)), {
+              idempotency: { key: "the-one", scope: "run" }
+            })
           },
           script: [calls([call("t", { n: 1 }), call("t", { n: 2 })]), text("done")]
         })
@@ -317,7 +322,9 @@ describe("a side effect that happens once", () => {
     const ran: Array<string> = []
     const options: H.Options = {
       tools: {
-        t: H.writes((n) => Effect.sync(() => ran.push(`t${n}`)), { idempotency_key: "the-one" }),
+        t: H.writes((n) => Effect.sync(() => ran.push(`t${n}`)), {
+          idempotency: { key: "the-one", scope: "run" }
+        }),
         asks: H.asks((n) => Effect.sync(() => ran.push(`asks${n}`)))
       },
       script: ({ step }) =>
@@ -356,7 +363,7 @@ describe("a side effect that happens once", () => {
                     ? Effect.fail(new ToolUserError({ kind: "invalid_args", message: "no" }))
                     : Effect.succeed(n)
                 ),
-              { idempotency_key: "the-one" }
+              { idempotency: { key: "the-one", scope: "run" } }
             )
           },
           script: ({ step }) => (step <= 3 ? call("t", { n: step }) : text("done"))

@@ -36,7 +36,7 @@ const others: Readonly<Record<string, string>> = {
   approvers: "a list of roles: viewer, approver, operator, admin, customer",
   approval_expires_ms: "whole milliseconds above 0",
   effect_description: "a text of at most 1000",
-  idempotency_key: "a text with arguments in braces",
+  idempotency: "with the scope run, conversation or tenant",
   cost_estimate: "the amount as a text",
   examples: "a list of at most 16",
   tags: "a list of at most 32 words",

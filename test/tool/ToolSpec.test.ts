@@ -6,7 +6,7 @@ import { ToolError } from "../../src/error/ToolError.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
 import type { Governance } from "../../src/tool/GovernedTool.ts"
 import { govern } from "../../src/tool/GovernedTool.ts"
-import { argumentsNamed, sideEffectIdentity } from "../../src/tool/IdempotencyKey.ts"
+import { argumentsNamed, businessKey, sideEffectIdentity } from "../../src/tool/Idempotency.ts"
 import { decodeToolSpec, encodeToolSpec, toolKeyOf } from "../../src/tool/ToolSpec.ts"
 import { minimal } from "./MinimalTool.ts"
 
@@ -29,7 +29,7 @@ describe("a tool's record", () => {
         ...minimal,
         replay_policy: "must-stub",
         capabilities: [],
-        idempotency_key: null,
+        idempotency: null,
         cost_estimate: null,
         examples: [],
         tags: [],
@@ -82,7 +82,13 @@ describe("a tool's record", () => {
       const wire: unknown = JSON.parse(JSON.stringify(yield* encodeToolSpec(spec)))
       assert.deepInclude(wire as object, record)
       assert.notProperty(wire, "capabilities")
+      assert.notProperty(wire, "idempotency")
+      assert.notProperty(wire, "idempotency_scope")
       assert.deepStrictEqual(yield* decodeToolSpec(wire), spec)
+      const wide = yield* decodeToolSpec({ ...record, idempotency_scope: "tenant" })
+      assert.deepStrictEqual(wide.idempotency, { key: "ask-{intent}", scope: "tenant" })
+      assert.deepStrictEqual(yield* decodeToolSpec(yield* encodeToolSpec(wide)), wide)
+      assert.include(yield* wrong({ ...minimal, idempotency_scope: "tenant" }), "without a key")
       for (const side_effects of ["READ", "mutating", "", null]) {
         assert.include(yield* wrong({ ...minimal, side_effects }), "side_effects")
       }
@@ -146,12 +152,58 @@ const mistakes: ReadonlyArray<Mistake> = [
   { given: { retry: { attempts: 5 } }, field: "retry.attempts", says: ["max_attempts"] },
   { given: { retry: { max_attempts: 1e9 } }, field: "retry.max_attempts", says: ["max_attempts"] },
   { given: { time_out_ms: 5 }, field: "time_out_ms", says: ["no tool", '"timeout_ms"'] },
-  { given: { idempotency_key: "{or der}" }, field: "idempotency_key", says: ["order-{order_id}"] },
-  { given: { idempotency_key: "{id}" }, field: "idempotency_key", says: ['"id"', "order_id"] },
+  {
+    given: { idempotency: { key: "{or der}", scope: "run" } },
+    field: "idempotency.key",
+    says: ["order-{order_id}"]
+  },
+  {
+    given: { idempotency: { key: "{id}", scope: "run" } },
+    field: "idempotency.key",
+    says: ['"id"', "order_id"]
+  },
+  {
+    given: { idempotency: { key: "{order_id}" } },
+    field: "idempotency.scope",
+    says: ["run, conversation or tenant"]
+  },
+  {
+    given: { idempotency: "refund-{order_id}" },
+    field: "idempotency",
+    says: ["run, conversation or tenant"]
+  },
+  {
+    given: { idempotency: { key: "{order_id}", scope: "tenant", days: 3 } },
+    field: "idempotency.days",
+    says: ["run, conversation or tenant"]
+  },
+  {
+    given: { idempotency_key: "refund-{order_id}" },
+    field: "idempotency_key",
+    says: ["how far the key reaches", "idempotency: {"]
+  },
+  {
+    given: { idempotency: { key: "{order_id}", scope: "tenant", holds_ms: 999 } },
+    field: "idempotency.holds_ms",
+    says: ["holds_ms from 1000"]
+  },
+  {
+    given: {
+      side_effects: "external",
+      idempotency: { key: "{order_id}", scope: "run", holds_ms: "1 day" }
+    },
+    field: "idempotency.holds_ms",
+    says: ["as long as the run"]
+  },
+  {
+    given: { side_effects: "read", idempotency: { key: "{order_id}", scope: "tenant" } },
+    field: "idempotency.scope",
+    says: ["side_effects are read", "Set scope to run"]
+  },
   {
     given: { side_effects: "external", retry: { max_attempts: 2 } },
     field: "retry.max_attempts",
-    says: ["external", "idempotency_key", "max_attempts to 1"]
+    says: ["external", "idempotency", "max_attempts to 1"]
   },
   {
     given: {
@@ -240,13 +292,16 @@ describe("a declaration", () => {
 
   it.effect("SG-12 SG-13 SG-14 derives what is left out, and keeps what is declared", () =>
     Effect.gen(function* () {
-      const derived = yield* declared({ side_effects: "external", idempotency_key: "{order_id}" })
-        .spec
+      const derived = yield* declared({
+        side_effects: "external",
+        idempotency: { key: "{order_id}", scope: "tenant", holds_ms: "1 day" }
+      }).spec
       assert.deepInclude(derived, {
         version: "1",
         category: "mutate",
         replay_policy: "must-stub",
-        idempotent: true
+        idempotent: true,
+        idempotency: { key: "{order_id}", scope: "tenant", holds_ms: 86_400_000 }
       })
       const said = {
         version: "7",
@@ -254,7 +309,7 @@ describe("a declaration", () => {
         replay_policy: "recorded-result",
         category: "read",
         group: "meta",
-        idempotency_key: "{order_id}",
+        idempotency: { key: "{order_id}", scope: "run" },
         idempotent: false,
         effect_description: "Pays back.",
         permission: "ask",
@@ -288,7 +343,10 @@ describe("a declaration", () => {
         retry_on_kinds: ["timeout", "external", "network"]
       }
       assert.deepStrictEqual((yield* declared({ retry }).spec).retry as unknown, complete)
-      for (const more of [{ idempotent: true }, { idempotency_key: "{order_id}" }]) {
+      for (const more of [
+        { idempotent: true },
+        { idempotency: { key: "{order_id}", scope: "run" } }
+      ]) {
         const spec = yield* declared({ side_effects: "write", retry, ...more }).spec
         assert.deepStrictEqual(spec.retry as unknown, complete)
       }
@@ -299,9 +357,10 @@ describe("a declaration", () => {
 })
 
 describe("an idempotency key", () => {
-  const key = "shop.refund@1"
-  const identity = (idempotency_key: string | null, args: unknown) =>
-    sideEffectIdentity({ key, idempotency_key }, args)
+  const refund = { namespace: "shop", name: "refund" }
+  const keyed = (key: string | null) => (key === null ? null : ({ key, scope: "run" } as const))
+  const identity = (key: string | null, args: unknown) =>
+    sideEffectIdentity({ ...refund, idempotency: keyed(key) }, args)
 
   it("SG-09 is equal for equal named arguments, and for no others", () => {
     assert.deepStrictEqual(argumentsNamed("a-{b}-{c.d}"), ["b", "c.d"])
@@ -328,9 +387,17 @@ describe("an idempotency key", () => {
     assert.strictEqual(identity("once", { a: 1 }), identity("once", { a: 2 }))
     assert.notStrictEqual(
       identity("once", {}),
-      sideEffectIdentity({ key: "shop.refund@2", idempotency_key: "once" }, {})
+      sideEffectIdentity({ ...refund, name: "pay", idempotency: keyed("once") }, {})
     )
     assert.strictEqual(identity(null, { a: 1 }), undefined)
     assert.isString(identity("{constructor}", JSON.parse('{"__proto__":{"constructor":1}}')))
+  })
+
+  it("has a text with the values of its arguments", () => {
+    const of = (key: string, args: unknown) => businessKey({ key, scope: "tenant" }, args)
+    assert.strictEqual(of("refund-{order_id}", { order_id: "1004" }), "refund-1004")
+    assert.strictEqual(of("a-{b.c}-{d}", { b: { c: 7 }, d: { f: 1, e: [] } }), 'a-7-{"e":[],"f":1}')
+    assert.strictEqual(of("{order_id}/{order_id}", {}), "/")
+    assert.strictEqual(of("{$a}", { $a: "$&" }), "$&")
   })
 })

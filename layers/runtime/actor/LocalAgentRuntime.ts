@@ -17,6 +17,7 @@ import { AgentRuntime } from "../../../services/AgentRuntime.ts"
 import { ApprovalDesk } from "../../../services/ApprovalDesk.ts"
 import type { BlobStore } from "../../../services/BlobStore.ts"
 import type { ConversationStore } from "../../../services/ConversationStore.ts"
+import type { IdempotencyKeys } from "../../../services/IdempotencyKeys.ts"
 import type { ModelGateway } from "../../../services/ModelGateway.ts"
 import type { Outbox } from "../../../services/Outbox.ts"
 import { Owners } from "../../../services/Owners.ts"
@@ -87,6 +88,7 @@ export const layer: Layer.Layer<
   | BlobStore
   | ConversationStore
   | Digest.Digest
+  | IdempotencyKeys
   | ModelGateway
   | OpenQuestions
   | Outbox

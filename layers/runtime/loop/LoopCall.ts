@@ -2,8 +2,7 @@
  * One call as its run's loop serves it: its approvals, dispatches and transactions go through the loop to its
  * `RunWriter`. One object per call; what few calls need is made when they need it (bench row `step`).
  */
-import { Effect } from "effect"
-import type { Exit } from "effect"
+import { Cause, Effect, Exit } from "effect"
 import type { Exception } from "../../../src/error/Exception.ts"
 import { secretForms } from "../../../src/error/KnownSecrets.ts"
 import type { CallId, RunId } from "../../../src/Ids.ts"
@@ -15,10 +14,18 @@ import { callOf } from "../../../src/run/RunLookup.ts"
 import type { CallState, RunState } from "../../../src/run/RunState.ts"
 import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"
 import type { AgentMemory } from "../../../services/AgentMemory.ts"
-import type { ActorContext, BegunSideEffect, CallHost } from "../tool/CallHost.ts"
+import type { ActorContext, BegunSideEffect, CallHost, KeyReservation } from "../tool/CallHost.ts"
+import { KeyNotReserved } from "../tool/CallHost.ts"
 import { attachFile } from "../tool/AttachedFiles.ts"
 import { strippedShown } from "../tool/StrippedBody.ts"
 import type { LoopHost } from "./LoopHost.ts"
+
+/** Did the call not run, because it does not hold its key? */
+const isNotReserved = (exit: Exit.Exit<unknown, unknown>): boolean =>
+  Exit.isFailure(exit) &&
+  exit.cause.reasons.some(
+    (reason) => Cause.isFailReason(reason) && reason.error instanceof KeyNotReserved
+  )
 
 type Dispatches = Extract<RunInput, { _tag: "Dispatches" }>
 
@@ -31,6 +38,7 @@ export class LoopCall implements CallHost {
   readonly agent: ResolvedAgent
   #authorized: Authorized | undefined
   #hidden: ReadonlyArray<string> | undefined
+  reservation?: KeyReservation
 
   constructor(loop: LoopHost, call: CallState, agent: ResolvedAgent) {
     this.#loop = loop
@@ -116,10 +124,18 @@ export class LoopCall implements CallHost {
 
   dispatch(input: Dispatches): Effect.Effect<boolean> {
     return Effect.callback((resume) => {
-      this.#loop.submit(this.#withAuthorization(input), () =>
-        resume(Effect.sync(() => this.#isDispatched(input)))
-      )
+      const dispatches = this.#withAuthorization(input)
+      const onDone = () => resume(Effect.sync(() => this.#isDispatched(input)))
+      if (this.reservation === undefined) return this.#loop.submit(dispatches, onDone)
+      const body = this.#reserve(this.reservation)
+      const record = (exit: Exit.Exit<unknown, unknown>) => (Exit.isSuccess(exit) ? [] : undefined)
+      this.#loop.transact({ dispatches, body, record }, onDone)
     })
+  }
+
+  /** Has the call hold its key; in a transaction, where the state is what the journal has. */
+  #reserve(reservation: KeyReservation): Effect.Effect<void, KeyNotReserved> {
+    return Effect.suspend(() => reservation.reserve(this.state.length))
   }
 
   /** Is exactly this dispatch, by this owner, in the journal? */
@@ -144,7 +160,17 @@ export class LoopCall implements CallHost {
         key,
         on_loss: "unknown"
       })
-      this.#loop.transact({ dispatches, body, record }, () => resume(Effect.void))
+      const { reservation } = this
+      const transaction =
+        reservation === undefined
+          ? { dispatches, body, record: (exit: Exit.Exit<Outcome, unknown>) => [record(exit)] }
+          : {
+              dispatches,
+              body: Effect.andThen(this.#reserve(reservation), body),
+              record: (exit: Exit.Exit<Outcome, unknown>) =>
+                isNotReserved(exit) ? undefined : [record(exit)]
+            }
+      this.#loop.transact(transaction, () => resume(Effect.void))
     })
   }
 }

@@ -8,7 +8,7 @@ import type { RunId } from "../../../src/Ids.ts"
 import { conclude } from "../../../src/run/RunConclusion.ts"
 import type { RunInput } from "../../../src/run/RunDecider.ts"
 import { decide } from "../../../src/run/RunDecider.ts"
-import type { Outcome, RunEvent } from "../../../src/run/RunEvent.ts"
+import type { RunEvent } from "../../../src/run/RunEvent.ts"
 import type { RunQuarantined } from "../../../src/run/Quarantine.ts"
 import type { FoldState, RunState } from "../../../src/run/RunState.ts"
 import { evolve, isAccepted, isParkable, emptyState, statusOf } from "../../../src/run/RunState.ts"
@@ -19,11 +19,12 @@ import { isDone } from "./DoneEffect.ts"
 import type { LoopServices } from "./LoopServices.ts"
 import type { RunWakeup } from "./RunWakeup.ts"
 
-/** A body that commits with its own event. */
-export interface Transaction {
+/** What commits with the dispatch of a call. */
+export interface Transaction<A = unknown> {
   readonly dispatches: Extract<RunInput, { _tag: "Dispatches" }>
-  readonly body: Effect.Effect<Outcome, unknown, AgentMemory>
-  readonly record: (exit: Exit.Exit<Outcome, unknown>) => RunInput
+  readonly body: Effect.Effect<A, unknown, AgentMemory>
+  /** What follows the dispatch. Undefined = nothing is appended, not even the dispatch. */
+  record(exit: Exit.Exit<A, unknown>): ReadonlyArray<RunInput> | undefined
 }
 
 const no_items: ReadonlyArray<never> = []
@@ -271,20 +272,22 @@ export class RunWriter {
     self: RunWriter,
     transaction: Transaction
   ) {
-    const { body, dispatches, record } = transaction
+    const { body, dispatches } = transaction
+    const record = (exit: Exit.Exit<unknown, unknown>) => transaction.record(exit)
     for (let tries = 1; ; tries++) {
       const dispatched = decide(self.#state, dispatches)
       if (dispatched[0]?._tag !== "CallDispatched") return false
       const events: Array<RunEvent> = []
       const exit = yield* Effect.exit(
         self.#services.journal.transact(self.run, self.#fence, body, (result) => {
-          self.#apply(dispatched, events)
-          self.#apply(decide(self.#state, record(result)), events)
+          const inputs = record(result)
+          if (inputs !== undefined) self.#apply(dispatched, events)
+          for (const input of inputs ?? no_items) self.#apply(decide(self.#state, input), events)
           return { events, status: statusOf(self.#state), parkable: isParkable(self.#state) }
         })
       )
       if (Exit.isSuccess(exit)) {
-        self.#advance(events)
+        if (events.length > 0) self.#advance(events)
         return true
       }
       yield* RunWriter.#recover(self, exit.cause, tries)

@@ -103,7 +103,12 @@ const valueOf = (reply: Reply): Effect.Effect<unknown, ToolError> => {
   }
 }
 
-const idOf = (call: CallContext): string => call.key ?? `${call.run}/${call.call}`
+/**
+ * The id of a call in the queue, which runs each once: its key, unless that is one of several calls, of which a later one may
+ * do what a first one could not.
+ */
+const idOf = ({ idempotency }: ToolSpec, { call, key, run }: CallContext): string =>
+  key === undefined || idempotency !== null ? `${run}/${call}` : key
 
 const messageOf = (
   spec: ToolSpec,
@@ -252,10 +257,11 @@ const reconciledOf = (result: ResultMessage, spent: Spend): Reconciled => {
 /** What became of a call, by what the queue has under its key. Waits up to `wait_ms` for a worker that still runs it. */
 const reconcile = Effect.fnUntraced(function* (
   queue: ToolQueue["Service"],
+  spec: ToolSpec,
   { call }: GovernedContext,
   wait_ms: number
 ) {
-  const id = idOf(call)
+  const id = idOf(spec, call)
   const known = yield* queue.status(id)
   if (known === undefined) {
     const age = (yield* Clock.currentTimeMillis) - (call.over_at ?? 0)
@@ -313,13 +319,13 @@ export const remote = (
       handler: (args, context) =>
         Effect.withFiber((fiber) => {
           const { call } = context
-          const id = idOf(call)
+          const id = idOf(spec, call)
           const message = messageOf(spec, id, args, call, fiber.cache.span)
           const result = sendAndWait(queue, message, context, wait_ms)
           return withPreliminaryResults(queue, id, call.show, result)
         }),
       ...(spec.reconcile
-        ? { reconcile: (_, context) => reconcile(queue, context, wait_ms) }
+        ? { reconcile: (_, context) => reconcile(queue, spec, context, wait_ms) }
         : undefined)
     })
     return [{ ...governed, provider: remote_provider }] as const

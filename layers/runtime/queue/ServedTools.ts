@@ -60,13 +60,19 @@ const obstacleOf = ({ client, context, provider, spec }: AgentTool): Obstacle | 
             "its body runs in the transaction of its run, which is in another process",
             "Give the runtime the tool with its body, or drop transactional"
           ]
-        : provider === remote_provider
+        : spec.idempotency?.scope === "conversation"
           ? [
-              "provider",
-              "it sends its calls to a queue itself",
-              "Give the worker the tool with its body, and keep remote for the runtime"
+              "idempotency.scope",
+              "which conversation a call is of is not sent to a queue",
+              "Give the runtime the tool with its body, or set scope to run or tenant"
             ]
-          : undefined
+          : provider === remote_provider
+            ? [
+                "provider",
+                "it sends its calls to a queue itself",
+                "Give the worker the tool with its body, and keep remote for the runtime"
+              ]
+            : undefined
 
 const notQueueable = (tool: string, [field, problem, fix]: Obstacle): ToolNotQueueable =>
   new ToolNotQueueable({

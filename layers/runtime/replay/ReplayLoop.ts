@@ -31,6 +31,9 @@ import * as Deadlines from "../tool/Deadlines.ts"
 import { makeFaultReporter } from "../tool/FaultReport.ts"
 import type { HandoffRefusal } from "../tool/Handoffs.ts"
 import { not_for_customers, notForCustomers } from "../tool/Handoffs.ts"
+import { callFinished, duplicateFinished } from "../tool/CallOutcome.ts"
+import type { RunHeld } from "../tool/HeldKeys.ts"
+import { isKeyReason } from "../tool/HeldKeys.ts"
 import * as ToolInvoker from "../tool/ToolInvoker.ts"
 import type { ReplayedCalls } from "./ReplayedCalls.ts"
 import { recallOf } from "./ReplayMemory.ts"
@@ -99,6 +102,18 @@ const recordedHandoffRefusal =
     return Effect.succeed(isRefused ? notForCustomers(to) : undefined)
   }
 
+/** Ends a call as another one with its key ended it in the recording: a replay holds no key. */
+const recordedKeys =
+  ({ calls }: Recording): RunHeld =>
+  (host, tool, _identity, begin) => {
+    const { id } = host.call()
+    const { outcome, repeats } = calls.find((call) => call.id === id) ?? {}
+    if (outcome === undefined) return begin()
+    if (repeats !== undefined) return Effect.succeed(duplicateFinished(tool, id, outcome, repeats))
+    const isRefused = outcome._tag === "Failed" && isKeyReason(outcome.error.reason)
+    return isRefused ? Effect.succeed(callFinished(id, outcome)) : begin()
+  }
+
 /** The work of a call, with the recorded result in place of the result of its body. */
 const withRecordedResult = (calls: ReplayedCalls, started: StartedWork): StartedWork =>
   started.inputOfExit === undefined
@@ -141,7 +156,8 @@ export const make = Effect.fnUntraced(function* (options: Options, wakeup: RunWa
     policy_version,
     authorize,
     agentOf,
-    handoffRefusal: recordedHandoffRefusal(recording)
+    handoffRefusal: recordedHandoffRefusal(recording),
+    held: recordedKeys(recording)
   }
   // Limits of tools do not apply, because a recorded result is not another call.
   const invoker = ToolInvoker.make(gate)

@@ -16,6 +16,7 @@ import { ToolTerminalError } from "../../../src/error/ToolError.ts"
 import { nestedRunsOf } from "../../../src/run/NestedRuns.ts"
 import { contextFor } from "../../../src/run/RunContext.ts"
 import type { CallContext, GovernedContext } from "../../../src/tool/GovernedTool.ts"
+import { businessKey } from "../../../src/tool/Idempotency.ts"
 import { AgentMemory } from "../../../services/AgentMemory.ts"
 import type { ActorContext, AgentTool, CallHost, Fork } from "./CallHost.ts"
 import { ActorBase } from "./CallHost.ts"
@@ -33,6 +34,8 @@ export interface BodyContext {
   readonly attaches: boolean
   /** Do the kill switch and the policy let the tool run with these arguments without a person's approval? */
   readonly permits: (host: CallHost, args: unknown) => boolean
+  /** The text of the tool's key with the values of the call's arguments. Undefined = the tool has none. */
+  readonly businessKey: (host: CallHost) => string | undefined
   /** What the message of the run told its tools, as the tool decodes it. The gate has checked that it can be. */
   readonly runContext: (host: CallHost) => unknown
 }
@@ -64,6 +67,10 @@ const toolContext = (
     meter: spendingMeterOf(tool.spec.name, prices),
     attaches: !tool.spec.transactional,
     permits: (host, args) => permits?.(tool, host, args) === true,
+    businessKey: (host) =>
+      tool.spec.idempotency === null
+        ? undefined
+        : businessKey(tool.spec.idempotency, host.call().arguments),
     runContext: ({ accepted, secrets }) => {
       const decoded = contextFor(tool.context, { context: accepted.context, secrets })
       return Exit.isSuccess(decoded) ? decoded.value : undefined
@@ -169,6 +176,10 @@ class AttemptCall implements CallContext {
 
   get filled(): CallContext["filled"] {
     return this.#host.call().filled?.values
+  }
+
+  get business_key(): string | undefined {
+    return this.#body.businessKey(this.#host)
   }
 
   get context(): unknown {

@@ -79,7 +79,7 @@ export interface BodyRunner extends RetryServices {
     timeout_ms: number,
     fork: Fork
   ) => Effect.Effect<Exit.Exit<A, E> | undefined>
-  /** The key of the call itself, or that of its side effect where the tool declares an `idempotency_key`. */
+  /** The key of the call itself, or that of its side effect where the tool declares an `idempotency`. */
   readonly keyOf: (host: CallHost, call: CallId, tool: AgentTool) => Effect.Effect<string>
   /** Has the tool say within its timeout whether this call may run now: its end, if not. Anything but a success refuses it. */
   readonly refusal: (call: BodyCall) => Effect.Effect<RunInput | undefined, never, AgentMemory>
@@ -191,7 +191,7 @@ export const make = (services: BodyServices): BodyRunner => {
       const identity = callIdentityOf(tool, host.call())
       return identity === undefined
         ? callIdempotencyKey(digest, host.run, call)
-        : sideEffectIdempotencyKey(digest, host.run, identity)
+        : sideEffectIdempotencyKey(digest, host, tool.spec.idempotency?.scope ?? "run", identity)
     },
     refusal: Effect.fnUntraced(function* (call) {
       const { precondition, spec } = call.tool

@@ -12,7 +12,8 @@ import type { Policy } from "../../../src/permission/Policy.ts"
 import { no_policy } from "../../../src/permission/Policy.ts"
 import type { ToolSpec } from "../../../src/tool/ToolSpec.ts"
 import { remote_provider } from "../../../src/tool/ToolMessage.ts"
-import type { AgentTool } from "./CallHost.ts"
+import type { IdempotencyScope } from "../../../src/tool/Idempotency.ts"
+import type { AgentTool, CallHost } from "./CallHost.ts"
 
 /** Part of every approval digest: a changed policy requests approval again. */
 export const PolicyVersion = Context.Reference<string>("troupe/PolicyVersion", {
@@ -91,9 +92,36 @@ export const callIdempotencyKey = (
   call: CallId
 ): Effect.Effect<string> => digestOf(digest, { run, call })
 
-/** The idempotency key of a side effect that happens once in a run, whichever call does it. */
+/** The idempotency key of a side effect that happens once in this scope, whichever call does it. */
 export const sideEffectIdempotencyKey = (
   digest: Digest.Digest["Service"],
-  run: RunId,
+  { accepted, run }: Pick<CallHost, "accepted" | "run">,
+  scope: IdempotencyScope,
   effect: string
-): Effect.Effect<string> => digestOf(digest, { run, effect })
+): Effect.Effect<string> => {
+  const { conversation, tenant } = accepted
+  switch (scope) {
+    case "run":
+      return digestOf(digest, { run, effect })
+    case "conversation":
+      return digestOf(digest, { tenant, conversation, effect })
+    case "tenant":
+      return digestOf(digest, { tenant, effect })
+  }
+}
+
+/**
+ * A digest of what a call asks for, so that a result is given back only to one that asks for the same: its arguments, the context
+ * of its run, and the sender where that is a customer, who may not read what others were told.
+ */
+export const askedDigest = (
+  digest: Digest.Digest["Service"],
+  host: Pick<CallHost, "accepted" | "call">
+): Effect.Effect<string> => {
+  const { by, context, roles } = host.accepted
+  return digestOf(digest, {
+    arguments: host.call().arguments,
+    ...(context === undefined ? undefined : { context }),
+    ...(roles?.includes("customer") === true ? { by } : undefined)
+  })
+}

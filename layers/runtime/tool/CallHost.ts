@@ -59,6 +59,11 @@ export interface CallHost {
    * person is asked.
    */
   readonly authorize?: (by: Authorized) => void
+  /**
+   * The key that the call holds beyond its run from its dispatch on, which is journaled in the same transaction. Absent = its
+   * tool has none, or the sender of a call from a queue holds it.
+   */
+  reservation?: KeyReservation
   /** Reports broken code of the call to operators only. `what` is the line of the log. */
   readonly reportFault: (what: string, exception: Exception, tool: string) => void
   /** Shows watchers of the run a preliminary result. */
@@ -73,6 +78,17 @@ export interface CallHost {
     body: Effect.Effect<Outcome, unknown, AgentMemory>,
     record: (exit: Exit.Exit<Outcome, unknown>) => RunInput
   ) => Effect.Effect<void>
+}
+
+/** A key that a call has to hold to be dispatched. */
+export interface KeyReservation {
+  /** Fails where the call does not hold the key, which is then neither dispatched nor run. `seq`: where its dispatch will be. */
+  readonly reserve: (seq: number) => Effect.Effect<void, KeyNotReserved>
+}
+
+/** The call was not dispatched, because it does not hold its key. The reservation knows why. */
+export class KeyNotReserved {
+  readonly _tag = "KeyNotReserved"
 }
 
 /** A side effect that happens once in its run: the call that began it, and that call's end. */

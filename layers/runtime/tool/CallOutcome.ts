@@ -8,7 +8,7 @@ import type { ToolError } from "../../../src/error/ToolError.ts"
 import { ToolTerminalError } from "../../../src/error/ToolError.ts"
 import type { CallId } from "../../../src/Ids.ts"
 import type { RunInput } from "../../../src/run/RunDecider.ts"
-import type { CallSettled, Outcome } from "../../../src/run/RunEvent.ts"
+import type { CallSettled, Outcome, Repeats } from "../../../src/run/RunEvent.ts"
 import { resultJson } from "../../../src/tool/ResultJson.ts"
 import type { Permission } from "../../../src/tool/SideEffects.ts"
 import { isDispatched } from "../../../src/tool/ToolSpec.ts"
@@ -145,11 +145,20 @@ export const bodyFinished = (
 })
 
 /** The end of a call whose body did not run, because an earlier call was the same side effect. */
-export const duplicateFinished = (tool: AgentTool, call: CallId, outcome: Outcome): RunInput => ({
+export const duplicateFinished = (
+  tool: AgentTool,
+  call: CallId,
+  outcome: Outcome,
+  repeats: Repeats
+): RunInput => ({
   _tag: "Finished",
-  settled: isMarked(tool, outcome)
-    ? { _tag: "CallSettled", call, outcome, ...marksOf(tool, outcome) }
-    : { _tag: "CallSettled", call, outcome }
+  settled: {
+    _tag: "CallSettled",
+    call,
+    outcome,
+    ...(outcome._tag === "Value" ? { repeats } : undefined),
+    ...marksOf(tool, outcome)
+  }
 })
 
 const outcomeOfExit = (tool: AgentTool, exit: Exit.Exit<unknown, unknown>): Outcome =>

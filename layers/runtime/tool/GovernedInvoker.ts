@@ -12,14 +12,17 @@ import type { MisdeclaredPolicy } from "../../../src/permission/PolicyCheck.ts"
 import { AgentDirectory, CustomerAgents } from "../../../services/AgentDirectory.ts"
 import { AuthorizationRecords } from "../../../services/AuthorizationRecords.ts"
 import { ConversationStore } from "../../../services/ConversationStore.ts"
+import { IdempotencyKeys } from "../../../services/IdempotencyKeys.ts"
 import { KillSwitch } from "../../../services/KillSwitch.ts"
 import { PermissionPolicy } from "../../../services/PermissionPolicy.ts"
 import { PriceBook } from "../../../services/PriceBook.ts"
+import { RunJournal } from "../../../services/RunJournal.ts"
 import { ToolAttemptObservers } from "../../../services/ToolAttemptObserver.ts"
 import { ToolRegistry } from "../../../services/ToolRegistry.ts"
 import { policyVersionOf } from "./CallDigests.ts"
 import { validatePolicyFor } from "./CheckedPolicy.ts"
 import type { Deadlines } from "./Deadlines.ts"
+import * as HeldKeys from "./HeldKeys.ts"
 import * as ProviderToolGate from "./ProviderToolGate.ts"
 import { capabilityWarnings } from "./ToolGate.ts"
 import * as ToolGuards from "./ToolGuards.ts"
@@ -39,7 +42,13 @@ export const make = Effect.fnUntraced(function* (
 ): Effect.fn.Return<
   GovernedInvoker,
   MisdeclaredPolicy,
-  AgentDirectory | Digest.Digest | Scope.Scope | SecureRandom.SecureRandom | ToolRegistry
+  | AgentDirectory
+  | Digest.Digest
+  | IdempotencyKeys
+  | RunJournal
+  | Scope.Scope
+  | SecureRandom.SecureRandom
+  | ToolRegistry
 > {
   const directory = yield* AgentDirectory
   const digest = yield* Digest.Digest
@@ -61,6 +70,12 @@ export const make = Effect.fnUntraced(function* (
     policy,
     policy_version,
     prices: yield* PriceBook,
+    held: HeldKeys.make({
+      keys: yield* IdempotencyKeys,
+      journal: yield* RunJournal,
+      digest,
+      clock
+    }),
     guards: yield* ToolGuards.make(directory.all.flatMap(({ tools }) => [...tools.values()])),
     attempted: yield* ToolAttemptObservers,
     agentOf: (name) => directory.get(name),

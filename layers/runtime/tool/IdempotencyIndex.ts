@@ -1,19 +1,17 @@
 /**
  * The calls of a run by the identity of their side effects, so that a call finds those that are the same side effect
  * without a look at all others. It is made from the run's state for the first call of a tool with an
- * `idempotency_key`, and goes with that state: a state that was folded anew has an index of its own. Each call is looked at once.
+ * `idempotency`, and goes with that state: a state that was folded anew has an index of its own. Each call is looked at once.
  */
 import type { CallId } from "../../../src/Ids.ts"
 import type { CallState, RunState } from "../../../src/run/RunState.ts"
-import { sideEffectIdentity } from "../../../src/tool/IdempotencyKey.ts"
+import { sideEffectIdentity } from "../../../src/tool/Idempotency.ts"
 import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"
 import type { AgentTool } from "./CallHost.ts"
 
 /** The identity of a call's side effect, undefined where its tool declares none. */
-export const callIdentityOf = ({ key, spec }: AgentTool, call: CallState): string | undefined =>
-  spec.idempotency_key === null
-    ? undefined
-    : sideEffectIdentity({ key, idempotency_key: spec.idempotency_key }, call.arguments)
+export const callIdentityOf = ({ spec }: AgentTool, call: CallState): string | undefined =>
+  sideEffectIdentity(spec, call.arguments)
 
 /** It ended without a value, which nothing changes any more: its side effect may be tried again. */
 const isWithoutValue = ({ phase }: CallState): boolean =>

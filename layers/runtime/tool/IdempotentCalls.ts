@@ -1,23 +1,29 @@
 /**
- * Calls of a run that are one side effect, because their tool's `idempotency_key` gives them one identity: the body runs for
- * the first, and the others get its result. Calls of earlier steps are found in the run's state, calls in flight in its loop.
+ * Calls of a run that are one side effect, because their tool's `idempotency` gives them one identity: the body runs for
+ * the first, and the others get its result. Calls of earlier steps are found in the run's state, calls in flight in its loop,
+ * calls of other runs by the key that they hold (`HeldKeys`).
  */
 import { Deferred, Effect, Exit } from "effect"
+import { canonical } from "../../../src/Canonical.ts"
 import { ToolUserError } from "../../../src/error/ToolError.ts"
 import type { CallId } from "../../../src/Ids.ts"
 import type { RunInput } from "../../../src/run/RunDecider.ts"
-import type { Outcome } from "../../../src/run/RunEvent.ts"
+import type { Outcome, Repeats } from "../../../src/run/RunEvent.ts"
 import type { CallState } from "../../../src/run/RunState.ts"
+import { holdsKeys } from "../../../src/tool/ToolSpec.ts"
 import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"
 import type { AgentTool, CallHost, StartedWork } from "./CallHost.ts"
 import { duplicateFinished } from "./CallOutcome.ts"
 import { failedOutcome } from "./FailedOutcome.ts"
+import type { RunHeld } from "./HeldKeys.ts"
 import * as IdempotencyIndex from "./IdempotencyIndex.ts"
 import type { ToolBody } from "./ToolBody.ts"
 
 export interface Services {
   readonly agentOf: (name: string) => ResolvedAgent | undefined
   readonly body: Pick<ToolBody, "run">
+  /** Absent = nothing is known of other runs: in a replay, and in a worker, whose calls' senders hold the keys. */
+  readonly held?: RunHeld | undefined
 }
 
 const refusedAsDuplicate = (first: CallId, how: string): Outcome =>
@@ -29,43 +35,84 @@ const refusedAsDuplicate = (first: CallId, how: string): Outcome =>
     })
   )
 
-/** The outcome of a call that waited for the same side effect of `first`; undefined = `first` has no end and may run again. */
-const sharedOutcome = (first: CallId, end: RunInput | undefined): Outcome | undefined => {
+const refusedAsReused = (first: CallId): Outcome =>
+  failedOutcome(
+    new ToolUserError({
+      kind: "invalid_args",
+      reason: "KEY_REUSED",
+      message: `its key was used by call ${first}, with other arguments. Nothing was done.`
+    })
+  )
+
+/** What an earlier call of the same side effect came to, and the call that did it. */
+interface Earlier {
+  readonly outcome: Outcome
+  readonly call: CallId
+  readonly repeats?: Repeats | undefined
+}
+
+/** What a call came to that waited for the same side effect of `first`; undefined = `first` has no end and may run again. */
+const sharedOutcome = (first: CallId, end: RunInput | undefined): Earlier | undefined => {
   switch (end?._tag) {
     case undefined:
       return undefined
     case "Finished":
-      return end.settled.outcome
+      return { outcome: end.settled.outcome, repeats: end.settled.repeats, call: first }
     default:
-      return refusedAsDuplicate(first, "which waits for a person")
+      return { call: first, outcome: refusedAsDuplicate(first, "which waits for a person") }
   }
 }
 
-/** The outcome of an earlier call of the same side effect that has one, or that a person has to decide first. */
-const earlierOutcome = (others: Iterable<CallState>): Outcome | undefined => {
+/** What an earlier call of the same side effect came to, where it has a result or a person has to decide it first. */
+const earlierOutcome = (others: Iterable<CallState>): Earlier | undefined => {
   for (const { id, phase } of others) {
     if (phase._tag === "AwaitingApproval" || phase._tag === "Unknown") {
-      return refusedAsDuplicate(id, "which waits for a person")
+      return { call: id, outcome: refusedAsDuplicate(id, "which waits for a person") }
     }
     if (phase._tag !== "Settled") continue
     // A long result was cut to the model's copy, and the whole one is not in the state.
     return phase.copy === true
-      ? refusedAsDuplicate(id, "whose result was shown to you")
-      : phase.outcome
+      ? { call: id, outcome: refusedAsDuplicate(id, "whose result was shown to you") }
+      : { call: id, outcome: phase.outcome, repeats: phase.repeats }
   }
   return undefined
 }
 
-export const make = ({ agentOf, body }: Services) => {
+/**
+ * Beyond a run a key stands for one set of arguments: a repeated wish is told from another one by them. Within a run it stands
+ * for the arguments that it names, as Stargraph has it.
+ */
+const isReused = ({ spec }: AgentTool, own: CallState, other: CallState | undefined): boolean =>
+  holdsKeys(spec) && other !== undefined && canonical(other.arguments) !== canonical(own.arguments)
+
+/** The end of a call by an earlier one of its run. */
+const endBy = (host: CallHost, tool: AgentTool, { call, outcome, repeats }: Earlier): RunInput => {
+  const own = host.call()
+  return isReused(tool, own, host.state.calls.get(call)) && outcome._tag === "Value"
+    ? duplicateFinished(tool, own.id, refusedAsReused(call), { run: host.run, call })
+    : duplicateFinished(tool, own.id, outcome, repeats ?? { run: host.run, call })
+}
+
+export const make = ({ agentOf, body, held }: Services) => {
   const indexOf = IdempotencyIndex.make(agentOf)
 
+  const runBody = (host: CallHost, tool: AgentTool, identity: string, begin: () => StartedWork) => {
+    const run = () => body.run(begin())
+    return held === undefined || !holdsKeys(tool.spec) ? run() : held(host, tool, identity, run)
+  }
+
   /** Runs the first call, and gives its end to the calls that wait for it. */
-  const runFirst = (host: CallHost, identity: string, begin: () => StartedWork): StartedWork => {
+  const runFirst = (
+    host: CallHost,
+    tool: AgentTool,
+    identity: string,
+    begin: () => StartedWork
+  ): StartedWork => {
     const { begunSideEffects } = host
     const done = Deferred.makeUnsafe<RunInput | undefined>()
     begunSideEffects.set(identity, { call: host.call().id, done })
     return {
-      effect: Effect.onExit(body.run(begin()), (exit) =>
+      effect: Effect.onExit(runBody(host, tool, identity, begin), (exit) =>
         Effect.sync(() => {
           const end = Exit.isSuccess(exit) ? exit.value : undefined
           // Without an end there is nothing to share, and the next call runs the body.
@@ -92,8 +139,8 @@ export const make = ({ agentOf, body }: Services) => {
       if (host.state.calls.get(begun.call)?.phase._tag !== "Settled") {
         return {
           effect: Effect.map(Deferred.await(begun.done), (end) => {
-            const outcome = sharedOutcome(begun.call, end)
-            return outcome === undefined ? undefined : duplicateFinished(tool, own.id, outcome)
+            const earlier = sharedOutcome(begun.call, end)
+            return earlier === undefined ? undefined : endBy(host, tool, earlier)
           })
         }
       }
@@ -105,7 +152,7 @@ export const make = ({ agentOf, body }: Services) => {
         ? undefined
         : earlierOutcome(index.others(tool, own, identity))
     return known === undefined
-      ? runFirst(host, identity, begin)
-      : { effect: Exit.succeed(duplicateFinished(tool, own.id, known)) }
+      ? runFirst(host, tool, identity, begin)
+      : { effect: Exit.succeed(endBy(host, tool, known)) }
   }
 }

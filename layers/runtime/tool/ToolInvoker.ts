@@ -11,8 +11,8 @@
  *    (`ToolGate.ts`).
  * 6. The kill switch is off (here), and the policy says `allow` or `ask` (`ToolGate.ts`).
  * 7. A dispatch that an earlier owner lost may be taken over by this tool; otherwise the call is lost (here).
- * 8. No other call of the run has the same side effect; otherwise the call gets that one's result, or is refused as a
- *    duplicate (`IdempotentCalls.ts`).
+ * 8. No other call of the run, or of the scope of its key, has the same side effect; otherwise the call gets that one's result,
+ *    or is refused as a duplicate (`IdempotentCalls.ts`, `HeldKeys.ts`). Neither has an effect, so nobody is asked for it.
  * 9. The tool's own `precondition` lets it through, which may read a store (here).
  * 10. If the policy says `ask`: a person has approved exactly this call, or the workspace has authorised the action in advance;
  *    otherwise the call requests approval (`CallApproval.ts`). A call that was dispatched before needs no further approval.
@@ -52,6 +52,7 @@ import {
 } from "./GateRefusal.ts"
 import { outcomeOfCause } from "./FailedOutcome.ts"
 import { callIdentityOf } from "./IdempotencyIndex.ts"
+import type { RunHeld } from "./HeldKeys.ts"
 import * as IdempotentCalls from "./IdempotentCalls.ts"
 import * as ToolBody from "./ToolBody.ts"
 import type { ToolGate } from "./ToolGate.ts"
@@ -68,6 +69,8 @@ export interface ToolInvoker {
 export interface Services extends ToolBody.Services, ApprovalServices, UnresolvedServices {
   /** Absent = categories decide. */
   readonly policy?: Policy
+  /** Runs calls whose keys hold beyond their run. Absent = nothing is known of other runs. */
+  readonly held?: RunHeld
   /** Stops every tool of a tenant while it is on. Absent = there is no switch. */
   readonly killSwitch?: KillSwitch["Service"]
 }
@@ -207,6 +210,7 @@ export const make = (services: Services): ToolInvoker => {
   const startBody = startsOf(services, body)
   const startOnce = IdempotentCalls.make({
     body,
+    held: services.held,
     agentOf: services.agentOf ?? (() => undefined)
   })
 

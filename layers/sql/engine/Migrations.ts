@@ -70,7 +70,7 @@ const migrations = {
   "0018_messages": answerMessages,
   /** Tenants whose tools are stopped. */
   "0019_stops": stops,
-  /** What the database refuses by itself, whatever its locale. */
+  /** What the database refuses by itself, whatever its locale, and keys of side effects. */
   "0020_guards": guards
 }
 

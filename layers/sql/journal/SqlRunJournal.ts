@@ -126,7 +126,9 @@ const transacting =
         return yield* new StaleAppend({ run_id: run, length: head.length })
       yield* sql.unsafe(allowScans)
       const exit = yield* savepoint(sql, body)
-      yield* appendWithin(sql, listeners, { run, fence, ...record(exit) })
+      const recorded = record(exit)
+      if (recorded.events.length > 0)
+        yield* appendWithin(sql, listeners, { run, fence, ...recorded })
     }).pipe(inTransaction(sql), bodies.withPermit, Effect.mapError(orJournalError))
 
 /**

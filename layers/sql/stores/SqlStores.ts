@@ -13,6 +13,7 @@ import * as SqlChannelBindings from "./SqlChannelBindings.ts"
 import * as SqlConversationStore from "./SqlConversationStore.ts"
 import * as SqlCostLedger from "./SqlCostLedger.ts"
 import * as SqlEventInbox from "./SqlEventInbox.ts"
+import * as SqlIdempotencyKeys from "./SqlIdempotencyKeys.ts"
 import * as SqlMemoryStore from "./SqlMemoryStore.ts"
 import * as SqlMcpPins from "../tools/SqlMcpPins.ts"
 import * as SqlNotices from "./SqlNotices.ts"
@@ -47,6 +48,7 @@ export const layer: Layer.Layer<Stores, StartError, SqlClient.SqlClient | SqlNot
     SqlAccessTokens.layer,
     SqlApprovalRecords.layer,
     SqlAuthorizationRecords.layer,
+    SqlIdempotencyKeys.layer,
     SqlMcpPins.layer,
     SqlMemoryStore.layer,
     SqlOutboxReader.layer,

@@ -1,0 +1,41 @@
+/**
+ * Which call holds a key of a conversation or of a tenant: the call that was dispatched under it. What became of that call is in
+ * the journal of its run. A key holds until it expires, also when its run is not kept any more.
+ */
+import { Context } from "effect"
+import type { Effect } from "effect"
+import type { CallId, RunId, Tenant } from "../src/Ids.ts"
+import type { StoreError } from "./StoreError.ts"
+
+export interface KeyHolder {
+  readonly run: RunId
+  readonly call: CallId
+  /** The position of its dispatch in the journal of the run. */
+  readonly seq: number
+  /** A digest of what was asked for: a call that asks for something else is not the same. */
+  readonly asked: string
+  /** When it was dispatched, in ms since 1970. */
+  readonly at: number
+}
+
+/** A key is a digest, in 64 hex digits. */
+export interface KeyClaim extends KeyHolder {
+  readonly tenant: Tenant
+  readonly key: string
+  /** In ms since 1970; `at` counts as now. */
+  readonly expires_at: number
+}
+
+export class IdempotencyKeys extends Context.Service<
+  IdempotencyKeys,
+  {
+    /** The call that holds the key at this time (ms since 1970); undefined = none does. */
+    find(tenant: Tenant, key: string, now: number): Effect.Effect<KeyHolder | undefined, StoreError>
+    /**
+     * Has the call hold the key, as part of the transaction that journals its dispatch. A holder that is the call itself, that has
+     * expired, or that is `over` is replaced. True = the call holds it; false = another one does. Waits for the transaction of
+     * another call that is about to hold it.
+     */
+    reserve(claim: KeyClaim, over?: KeyHolder): Effect.Effect<boolean, StoreError>
+  }
+>()("troupe/services/IdempotencyKeys") {}
