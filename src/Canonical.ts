@@ -3,6 +3,7 @@
  * Decisions and the identities of calls are bound to the SHA-256 of this text.
  */
 import type { Schema } from "effect"
+import { isRawNumber } from "./entry/JsonNumber.ts"
 
 export type Json = Schema.Json
 
@@ -50,6 +51,7 @@ export const canonical = (value: unknown): string => {
     }
     return text + "]"
   }
+  if (isRawNumber(value)) return value.rawJSON
   const record = value as Record<string, unknown>
   const keys = Object.keys(record)
   let before = ""

@@ -27,12 +27,14 @@ import type { MisdeclaredTool } from "../../src/tool/MisdeclaredTool.ts"
 import { nullAsAbsent } from "../../src/tool/AbsentNulls.ts"
 import { ValueRefused } from "../../src/tool/ValueRefused.ts"
 import type { InputCodec, OutputCodec } from "../../src/tool/ToolCodec.ts"
+import { rounded } from "../../src/entry/JsonNumber.ts"
 import { compileForeignSchema } from "./ForeignSchema.ts"
 import type { Validate } from "./ForeignSchema.ts"
 import type { CallBounds } from "./McpConnection.ts"
 import { isUnsent, serverDown, serverSilent } from "./McpFailure.ts"
 import { connected } from "./McpSession.ts"
 import type { Offers } from "./Offers.ts"
+import { withNumbers } from "./MessageText.ts"
 import { nameOf, refusalOn } from "./Offers.ts"
 
 type JsonObject = Readonly<Record<string, unknown>>
@@ -73,7 +75,7 @@ const codecs = (definition: McpDefinition | undefined, secrets: ReadonlyArray<st
   const given = nullAsAbsent(checking(inputSchema))
   const outputSchema = definition?.outputSchema
   const fits = outputSchema === undefined ? isJson : checking(outputSchema)
-  const gives: Validate = (value) => Exit.map(fits(describedPart(value)), () => value)
+  const gives: Validate = (value) => Exit.map(fits(rounded(describedPart(value))), () => value)
   return {
     input: {
       json_schema: shownWithout(inputSchema, secrets),
@@ -183,7 +185,8 @@ const handlerOf = (offers: Offers, tool: string, times: CallTimes): GovernedTool
     const services = yield* Effect.context<never>()
     const { stopped = Effect.never } = context
     const progress = tell(context, services)
-    const result = yield* send(offers, tool, args as JsonObject, times, progress, stopped)
+    const sent = send(offers, tool, args as JsonObject, times, progress, stopped)
+    const result = withNumbers(yield* sent)
     const secrets = offers.credentials.secrets()
     if (result.isError === true) {
       return yield* new ToolUserError({

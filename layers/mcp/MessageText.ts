@@ -3,9 +3,13 @@
  * by an error for the call that waits for it. It reads events as lines and passes them on as they came, because the
  * official client parses them again and must see the same. Private to this room.
  */
+import { randomUUID } from "node:crypto"
 import type { JSONRPCMessage } from "@modelcontextprotocol/client"
+import { HiddenNumbers } from "../../src/entry/HiddenNumbers.ts"
+import type { McpCallResult } from "../../src/tool/McpResult.ts"
 import { unknownBlock } from "../../src/tool/McpResult.ts"
 import type { Sdk } from "./Sdk.ts"
+import type { JsonBounds } from "../../src/entry/BoundedJson.ts"
 import { bounds_result, jsonTextRefusal, topLevelScalars } from "../../src/entry/BoundedJson.ts"
 import { eventData, EventStreamParser, isDataLine } from "../../src/entry/EventStreamParser.ts"
 
@@ -13,12 +17,26 @@ import { eventData, EventStreamParser, isDataLine } from "../../src/entry/EventS
 export const answer_refused = -32_098
 
 /**
+ * Numbers of structured content that a double cannot hold, which the client would alter. Elsewhere nobody acts upon them, such as
+ * a maximum of 9223372036854775807 in a schema.
+ */
+const numbers = new HiddenNumbers(`troupe-${randomUUID()}`, ["structuredContent"])
+const bounds_message: JsonBounds = { ...bounds_result, inexact: "round" }
+
+/** The result with the numbers that `judgedText` has hidden from the client. */
+export const withNumbers = (result: McpCallResult): McpCallResult =>
+  result.structuredContent === undefined
+    ? result
+    : { ...result, structuredContent: numbers.revealed(result.structuredContent) }
+
+/**
  * The text, or an error in place of an answer beyond the bounds; undefined for a refused message that is no answer or
  * whose id cannot be read.
  */
 export const judgedText = (text: string): string | undefined => {
-  const refused = jsonTextRefusal(text, bounds_result)
-  if (refused === undefined) return text
+  const hidden = numbers.hide(text)
+  const refused = jsonTextRefusal(hidden, bounds_message)
+  if (refused === undefined) return hidden
   const members = topLevelScalars(text)
   const id = members.has("method") ? undefined : members.get("id")
   if (id === undefined) return undefined

@@ -8,7 +8,9 @@ import type {
   SharedV4ProviderMetadata
 } from "@ai-sdk/provider"
 import { Result } from "effect"
-import { readJson } from "../../src/entry/BoundedJson.ts"
+import type { JsonBounds } from "../../src/entry/BoundedJson.ts"
+import { bounds_default, readJson } from "../../src/entry/BoundedJson.ts"
+import { restoredNumbers } from "./ArgumentNumbers.ts"
 import type { Piece } from "./TurnParts.ts"
 
 export type AssistantPart = Extract<
@@ -20,7 +22,11 @@ const options = (metadata: SharedV4ProviderMetadata | undefined) =>
   metadata === undefined ? undefined : { providerOptions: metadata }
 
 /** What the provider's own tool was called with; nothing where it cannot be read. */
-const parsed = (text: string): unknown => Result.getOrElse(readJson(text), () => ({}))
+const parsed = (text: string): unknown =>
+  Result.getOrElse(readJson(restoredNumbers(text), bounds_ran), () => ({}))
+
+/** What it was is the provider's to know; it goes back to no one else. */
+const bounds_ran: JsonBounds = { ...bounds_default, inexact: "round" }
 
 export class AssistantParts {
   private readonly list: Array<() => AssistantPart> = []

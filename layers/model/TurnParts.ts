@@ -8,6 +8,7 @@ import type { FileInput } from "../../src/conversation/Part.ts"
 import { fileTypeOf } from "../../src/conversation/Part.ts"
 import type { Json } from "../../src/Canonical.ts"
 import { bounds_result, readJson } from "../../src/entry/BoundedJson.ts"
+import { restoredNumbers } from "./ArgumentNumbers.ts"
 import { item_part_kind } from "./OutputItems.ts"
 import type { OutputItem } from "./OutputItems.ts"
 import { jsonText } from "./ProviderFound.ts"
@@ -33,10 +34,9 @@ export const isCompaction = (provider: SharedV4ProviderMetadata | undefined): bo
  */
 export const argumentsOf = (input: string): Pick<ProposedCall, "arguments" | "malformed"> => {
   if (/^\s*(null)?\s*$/.test(input)) return { arguments: {} }
-  const read = readJson(input)
-  return Result.isSuccess(read)
-    ? { arguments: read.success }
-    : { arguments: null, malformed: input }
+  const text = restoredNumbers(input)
+  const read = readJson(text)
+  return Result.isSuccess(read) ? { arguments: read.success } : { arguments: null, malformed: text }
 }
 
 /** Later data wins; members that it lacks are kept, because an end may leave out what the start had. */
@@ -99,7 +99,7 @@ const cutArguments = (
   { call, empty, open }: Extract<Slot, { of: "call" }>,
   ended: boolean
 ): string | undefined => {
-  if (open) return call.input
+  if (open) return restoredNumbers(call.input)
   return empty && !ended ? "" : undefined
 }
 

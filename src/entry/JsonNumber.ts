@@ -75,3 +75,11 @@ export const parseExactly = (text: string): unknown =>
       ? rawJSON(source)
       : value
   )
+
+/** The value with numbers in the place of those that are carried as their text, for a check of its shape. */
+export const rounded = (value: unknown): unknown => {
+  if (typeof value !== "object" || value === null) return value
+  if (isRawNumber(value)) return Number(value.rawJSON)
+  if (Array.isArray(value)) return value.map(rounded)
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, rounded(member)]))
+}

@@ -6,6 +6,7 @@ import { Result } from "effect"
 import type { Json } from "../Canonical.ts"
 import { canonical } from "../Canonical.ts"
 import { truncateUnits } from "../CutText.ts"
+import { parseExactly } from "../entry/JsonNumber.ts"
 import type { FileInput } from "../conversation/Part.ts"
 
 /** The answer to `tools/call`. Only that it is an object has been checked. */
@@ -100,7 +101,7 @@ const repetition = (structured: Json): ((text: string) => boolean) => {
   add(structured, repeated_levels)
   return (text) => {
     if (known.has(text.trim())) return true
-    const read = Result.try(() => canonical(JSON.parse(text) as Json))
+    const read = Result.try(() => canonical(parseExactly(text) as Json))
     return Result.isSuccess(read) && known.has(read.success)
   }
 }
