@@ -21,6 +21,7 @@ const scripts = [
   "test/delivery/deliverer.ts",
   "test/process/asker.ts",
   "test/process/counter.ts",
+  "test/process/glutton.ts",
   "test/process/hoarder.ts",
   "test/process/host.ts",
   "test/process/slowstop.ts",
