@@ -1,6 +1,7 @@
 /**
  * Bounds of the HTTP surface, with their defaults.
  */
+import { getHeapStatistics } from "node:v8"
 import { Context } from "effect"
 import type { AgentName } from "../../src/Ids.ts"
 
@@ -58,7 +59,8 @@ export const defaults: HttpSettings = {
   streams_max: 1_000,
   streams_tenant_max: 250,
   streams_principal_max: 50,
-  unread_units_max: 16_000_000,
+  // A sixteenth of a small heap: a unit has up to two bytes.
+  unread_units_max: Math.min(16_000_000, Math.floor(getHeapStatistics().heap_size_limit / 32)),
   unsent_bytes_max: 128_000_000,
   messages_principal_per_minute: 300,
   messages_tenant_per_minute: 1_200,

@@ -2,6 +2,7 @@
  * Rate limits, so that one tenant or principal cannot exhaust the service: requests and messages per minute, and open event
  * streams. Each is counted for the principal and for its tenant, in this process.
  */
+import { getHeapStatistics } from "node:v8"
 import { Context, Effect, Layer, Metric } from "effect"
 import type { Scope } from "effect"
 import { HttpEffect, HttpServerResponse } from "effect/http"
@@ -135,9 +136,22 @@ const makePlaces = (settings: HttpSettings) => {
   }
 }
 
-/** A page has up to 8 million characters, a body 2 million bytes, a file 20 million. */
-const pages: ShareBounds = { principal: 2, tenant: 4, all: 8, wait_ms: 10_000 }
-const bodies: ShareBounds = { principal: 8, tenant: 32, all: 64, wait_ms: 30_000 }
+/** No more at the same time than an eighth of V8's heap has room for, where each takes so many bytes; one in any case. */
+const fitting = (bounds: ShareBounds, bytes: number): ShareBounds => {
+  const room = Math.floor(getHeapStatistics().heap_size_limit / 8 / bytes)
+  const most = (share: number, part: number) =>
+    Math.max(1, Math.min(share, Math.floor(room * part)))
+  return {
+    principal: most(bounds.principal, 1 / 4),
+    tenant: most(bounds.tenant, 1 / 2),
+    all: most(bounds.all, 1),
+    wait_ms: bounds.wait_ms
+  }
+}
+
+/** A page has up to 8 million characters, and a body 2 million bytes; each is there as values and as text. A file is not in the heap. */
+const pages = fitting({ principal: 2, tenant: 4, all: 8, wait_ms: 10_000 }, 24_000_000)
+const bodies = fitting({ principal: 8, tenant: 32, all: 64, wait_ms: 30_000 }, 6_000_000)
 const uploads: ShareBounds = { principal: 2, tenant: 4, all: 8, wait_ms: 30_000 }
 
 const makeShares = (bounds: ShareBounds): Shared => {

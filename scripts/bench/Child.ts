@@ -21,6 +21,7 @@ const variants: Readonly<Record<string, () => Promise<unknown>>> = {
   recall: () => import("./RecallVariants.ts"),
   recovery: () => import("./RecoveryVariants.ts"),
   resume: () => import("./ResumeVariants.ts"),
+  memory: () => import("./MemoryVariants.ts"),
   leak: () => import("./LeakVariants.ts"),
   resident: () => import("./ResidentVariants.ts"),
   waiting: () => import("./WaitingVariants.ts"),

@@ -63,9 +63,12 @@ const start = (
   row: string,
   variant: string,
   args: ReadonlyArray<string>,
-  talks = false
+  {
+    more = [],
+    talks = false
+  }: { readonly more?: ReadonlyArray<string>; readonly talks?: boolean } = {}
 ): Started => {
-  const node = spawn(process.execPath, [...flags, child, row, variant, ...args], {
+  const node = spawn(process.execPath, [...flags, ...more, child, row, variant, ...args], {
     stdio: talks ? ["ignore", "pipe", "pipe", "ipc"] : ["ignore", "pipe", "pipe"]
   })
   let said = ""
@@ -91,12 +94,13 @@ const printed = <A>({ failed, node }: Started): Promise<A> =>
     })
   })
 
-/** Runs one variant in a fresh process, and gives the document that it prints. */
+/** Runs one variant in a fresh process, with flags of its own, and gives the document that it prints. */
 export const sample = <A = Sample>(
   row: string,
   variant: string,
-  args: ReadonlyArray<string> = []
-): Promise<A> => printed<A>(start(row, variant, args))
+  args: ReadonlyArray<string> = [],
+  more: ReadonlyArray<string> = []
+): Promise<A> => printed<A>(start(row, variant, args, { more }))
 
 /** The line with which a variant says that it is ready: `ready`, or the URL that it serves. A service prints others before it. */
 const isReady = (line: string): boolean => line === "ready" || line.startsWith("http://")
@@ -129,7 +133,7 @@ export interface Served {
 /** Runs one variant in a fresh process until it serves, and lets it go on; it learns when this process is gone. */
 export const served = (row: string, variant: string, args: ReadonlyArray<string>) =>
   new Promise<Served>((resolve, reject) => {
-    const { failed, node } = start(row, variant, args, true)
+    const { failed, node } = start(row, variant, args, { talks: true })
     const gone = new Promise<void>((ended) => node.once("exit", () => ended()))
     const stop = () => {
       node.disconnect()
@@ -178,7 +182,7 @@ export const inTurn = async <Name extends string>(
     // One after the other: what is compiled while others wait is compiled in peace.
     for (const name of order) {
       const { args = [], row, variant } = variants[name]
-      const started = start(row, variant, args, true)
+      const started = start(row, variant, args, { talks: true })
       running.push({ name, started })
       await ready(started)
     }

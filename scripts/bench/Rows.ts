@@ -19,6 +19,7 @@ export const rows: Readonly<Record<string, () => Promise<{ readonly row: Row }>>
   recovery: () => import("./Recovery.ts"),
   resume: () => import("./Resume.ts"),
   leak: () => import("./Leak.ts"),
+  memory: () => import("./Memory.ts"),
   resident: () => import("./Resident.ts"),
   disk: () => import("./Disk.ts"),
   waiting: () => import("./Waiting.ts"),

@@ -111,7 +111,7 @@ describe.runIf(isFull)("20 storms at 256 MB", () => {
             store: yield* home,
             heap_mega: 256,
             storms: 10,
-            runs: 60,
+            runs: 50,
             kill_ms: (storm) => (storm % 2 === 0 ? 500 + storm * 300 : undefined)
           })
         }).pipe(Effect.scoped),

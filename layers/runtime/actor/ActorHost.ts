@@ -116,7 +116,7 @@ export const make = Effect.gen(function* () {
       scheduler: yield* (yield* LoopScheduler.LoopScheduling)(config.loops_per_turn),
       weights: PromptMeter.make(yield* Tokenizer),
       clock,
-      files: new PromptFiles(parts.blobs),
+      files: new PromptFiles(parts.blobs, config.in_flight_bytes_max / 8),
       parts,
       secrets,
       prices: yield* PriceBook,

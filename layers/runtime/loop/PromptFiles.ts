@@ -36,14 +36,24 @@ const shownFiles = (
   return shown
 }
 
+/** How many bytes of files a prompt of these texts shows. */
+export const shownFileBytes = (...lists: ReadonlyArray<ReadonlyArray<TranscriptEntry>>): number => {
+  let bytes = 0
+  for (const { size } of shownFiles(...lists).values()) bytes += size
+  return bytes
+}
+
 export class PromptFiles {
   readonly #blobs: BlobStore["Service"]
+  readonly #units_max: number
   /** The file that was shown longest ago comes first. */
   readonly #cache = new Map<string, string>()
   #units = 0
 
-  constructor(blobs: BlobStore["Service"]) {
+  /** `most`: fewer characters than the default are kept. */
+  constructor(blobs: BlobStore["Service"], most = kept_units_max) {
     this.#blobs = blobs
+    this.#units_max = Math.min(most, kept_units_max)
   }
 
   #addToCache(key: string, text: string): void {
@@ -53,7 +63,7 @@ export class PromptFiles {
     this.#cache.set(key, text)
     this.#units += text.length
     for (const [oldest, forgotten] of this.#cache) {
-      if (this.#units <= kept_units_max) return
+      if (this.#units <= this.#units_max) return
       this.#cache.delete(oldest)
       this.#units -= forgotten.length
     }

@@ -47,6 +47,7 @@ import { LoopCall } from "./LoopCall.ts"
 import type { LoopHost } from "./LoopHost.ts"
 import type { LoopServices } from "./LoopServices.ts"
 import { callModel, ModelTurn, unknownAgent } from "./ModelTurn.ts"
+import { shownFileBytes } from "./PromptFiles.ts"
 import { PromptMeter } from "./PromptMeter.ts"
 import type { RunShare } from "./RunMemory.ts"
 import type { RunWakeup } from "./RunWakeup.ts"
@@ -354,9 +355,12 @@ class Loop implements LoopHost {
   }
 
   #bytesOf(share: RunShare, work: Work): number {
-    if (work._tag === "CallModel") return share.turnBytes
+    const { state } = this.writer
+    if (work._tag === "RunCall") return share.callBytes(callOf(state, work.call).proposed.name)
     if (work._tag === "RequestLimitApproval") return 0
-    return share.callBytes(callOf(this.writer.state, work.call).proposed.name)
+    const frame = frameOf(state, work.frame)
+    if (!this.#meter.hasFiles(state, frame)) return share.turnBytes(0)
+    return share.turnBytes(shownFileBytes(this.#meter.history(state, frame), frame.transcript))
   }
 
   /** The loop is woken when there is room. A run for which there never will be any is stopped. */

@@ -18,6 +18,8 @@ const answer_bytes = 32_768
 const bytes_per_unit = 2
 /** A result is there as a value, as JSON, in its event, and in the statement that stores it. */
 const copies_of_result = 4
+/** A file is there in base64, which has a third more, and in the request. */
+const copies_of_file = 3
 /** Below that a runtime could run next to nothing. */
 export const memory_bytes_min = 8_000_000
 /** Tenants of which nothing is counted, and that are kept: one that comes and goes with each run would be made anew each time. */
@@ -199,9 +201,13 @@ export class RunShare {
     return this.#memory.tenant_max
   }
 
-  /** The bytes that a turn of its model needs: the request has what it keeps once more. */
-  get turnBytes(): number {
-    return this.#kept + answer_bytes
+  /**
+   * The bytes that a turn of its model needs: the request has what it keeps once more, and its files in base64 and in JSON. Files are
+   * no reason to refuse a run: a prompt has at most 20 MB of them.
+   */
+  turnBytes(file_bytes: number): number {
+    const files = Math.min(file_bytes * copies_of_file, this.#memory.tenant_max / 4)
+    return this.#kept + answer_bytes + files
   }
 
   /** The bytes that a call of the tool needs. */

@@ -52,8 +52,14 @@ export const invalidArguments = (
   })
 
 /** Arguments that are larger than the tool takes. Undefined = they are not. Most are so short that they are not encoded. */
-export const largeArguments = ({ spec }: AgentTool, given: unknown): ToolUserError | undefined => {
+export const largeArguments = (
+  { state }: CallHost,
+  { spec }: AgentTool,
+  given: unknown
+): ToolUserError | undefined => {
   const { arguments_bytes_max = arguments_bytes_default, name } = spec
+  // In a short run there is nothing large (bench row `step`).
+  if (state.units * unit_bytes_max <= arguments_bytes_max) return undefined
   if (jsonUnits(given as Json) * unit_bytes_max <= arguments_bytes_max) return undefined
   if (!isBeyondBytes(JSON.stringify(given), arguments_bytes_max)) return undefined
   return new ToolUserError({

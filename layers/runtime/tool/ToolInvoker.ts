@@ -233,7 +233,7 @@ export const make = (services: Services): ToolInvoker => {
     // What the tool itself says at this moment; `gate.missingCapability` is the agent's, and never changes.
     const unavailable = tool.refusal?.()
     if (unavailable !== undefined) return refuseCall(id, unavailable)
-    const large = largeArguments(tool, given)
+    const large = largeArguments(host, tool, given)
     if (large !== undefined) return refuseCall(id, large)
     const args = tool.decode(given)
     if (Exit.isFailure(args)) return refuseCall(id, invalidToolArguments(tool, given, args))
