@@ -11,6 +11,17 @@ const Uuid = Schema.String.check(
   })
 )
 
+/**
+ * Well-formed text without control characters and line separators, as every id and key from outside has to be: in a log, a header
+ * or a terminal they would stand for something else.
+ */
+export const isPlainText: (text: string) => true | string = (text) =>
+  (text.isWellFormed() && !/[\p{Cc}\u2028\u2029]/u.test(text)) ||
+  "Expected a text without control characters"
+
+/** A check of `isPlainText`. */
+export const plainText = Schema.makeFilter(isPlainText)
+
 const Name = Schema.String.check(
   Schema.isPattern(/^[A-Za-z0-9][A-Za-z0-9._:@~-]{0,199}$/, {
     description: "1 to 200 characters: letters, digits and . _ : @ ~ -"

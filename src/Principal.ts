@@ -2,7 +2,7 @@
  * An authenticated person or service, and its roles.
  */
 import { Schema } from "effect"
-import { Tenant } from "./Ids.ts"
+import { plainText, Tenant } from "./Ids.ts"
 
 /**
  * `admin` includes every other role; a `customer` sees only its own conversations and runs; a `publisher` is a system that sends
@@ -19,7 +19,8 @@ export const Role = Schema.Literals([
 export type Role = typeof Role.Type
 
 export class Principal extends Schema.Class<Principal>("troupe/Principal")({
-  id: Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(200)),
+  /** 1 to 200 characters, none of them a control character. */
+  id: Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(200), plainText),
   tenant: Tenant,
   roles: Schema.Array(Role)
 }) {}

@@ -5,12 +5,11 @@
 import { Context, Effect, Redacted, Schema } from "effect"
 import type { SentMessageInfo, Transporter } from "nodemailer"
 import { DeliveryFailed, DeliveryRefused } from "../../services/DeliveryHandlers.ts"
-import { ChannelName } from "../../src/conversation/ChannelBinding.ts"
+import { email, isMailbox } from "../../src/conversation/ChannelBinding.ts"
+import { isPlainText } from "../../src/Ids.ts"
 import { cutText } from "../../src/CutText.ts"
 import type { NoticeContent } from "../../src/delivery/Notice.ts"
 import type { ChannelAdapter, Outgoing } from "./NotificationService.ts"
-
-const email = ChannelName.make("email")
 
 export class EmailConfig extends Context.Service<
   EmailConfig,
@@ -48,6 +47,9 @@ const wrongIn = ({ from, host, port }: EmailConfig["Service"]): EmailMisconfigur
   if (!Number.isInteger(port) || port < 1 || port > 65_535) {
     return new EmailMisconfigured({ field: "port", message: "it is a number from 1 to 65535" })
   }
+  if (isPlainText(from) !== true) {
+    return new EmailMisconfigured({ field: "from", message: "it has a control character" })
+  }
   return from.includes("@")
     ? undefined
     : new EmailMisconfigured({ field: "from", message: "it has no address" })
@@ -55,12 +57,6 @@ const wrongIn = ({ from, host, port }: EmailConfig["Service"]): EmailMisconfigur
 
 const timeout_ms_default = 10_000
 const subject_max = 120
-
-/**
- * Matches a single mailbox, without a name, a comment or a second mailbox, so that only the recipient in the binding gets the
- * message.
- */
-const mailbox = /^[^\s@<>()[\]\\,;:"']{1,64}@[A-Za-z0-9](?:[A-Za-z0-9.-]{0,188}[A-Za-z0-9])?$/
 
 const load = Effect.tryPromise({
   try: () => import("nodemailer"),
@@ -170,7 +166,7 @@ export const adapter: Effect.Effect<
   return {
     name: email,
     deliver: (outgoing, { id }) =>
-      mailbox.test(outgoing.address)
+      isMailbox(outgoing.address)
         ? Effect.asVoid(send(transport, from, outgoing, id))
         : Effect.fail(new DeliveryRefused({ message: "the address is no mailbox" }))
   }

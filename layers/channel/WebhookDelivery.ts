@@ -12,6 +12,7 @@ import type { DeliveryHandler, RoomHandlers } from "../../services/DeliveryHandl
 import { DeliveryFailed, DeliveryRefused } from "../../services/DeliveryHandlers.ts"
 import type { AddressRange } from "../../src/call/Address.ts"
 import { parseAddressRange } from "../../src/call/Address.ts"
+import { isMetadataHost, literalAddress, mayDial } from "../../src/call/Dialling.ts"
 import { cloudEventOf, webhook_topic, WebhookEvent } from "../../src/delivery/Webhook.ts"
 import { judgedFetch } from "../dialling/JudgedFetch.ts"
 import type { Wait } from "../dialling/RetryAfter.ts"
@@ -108,11 +109,21 @@ const timeout_ms_default = 10_000
 /** Why no request could be made with this configuration: each event would be a dead letter, after its last attempt. */
 const wrongIn = (
   config: WebhookConfig["Service"],
-  timeout_ms: number
+  timeout_ms: number,
+  allow: ReadonlyArray<AddressRange>
 ): WebhookMisconfigured | undefined => {
   const url = URL.parse(config.url)
   if (url === null || !/^https?:$/.test(url.protocol) || `${url.username}${url.password}` !== "") {
     const message = "It is a URL that begins with https:// or http://, without a user or password."
+    return new WebhookMisconfigured({ field: "url", message })
+  }
+  if (isMetadataHost(url)) {
+    const message = "It is a cloud's metadata service, which no webhook may reach."
+    return new WebhookMisconfigured({ field: "url", message })
+  }
+  const address = literalAddress(url)
+  if (address !== undefined && !mayDial(address, { allow })) {
+    const message = "Its address is not public. Name its range in allow_ranges."
     return new WebhookMisconfigured({ field: "url", message })
   }
   return timeout_ms > 0
@@ -143,9 +154,10 @@ export const handlers: Effect.Effect<RoomHandlers, WebhookMisconfigured, Webhook
   Effect.gen(function* () {
     const config = yield* WebhookConfig
     const { source = "troupe", timeout_ms = timeout_ms_default, url } = config
-    const wrong = wrongIn(config, timeout_ms)
+    const allow = yield* rangesOf(config.allow_ranges ?? [])
+    const wrong = wrongIn(config, timeout_ms, allow)
     if (wrong !== undefined) return yield* wrong
-    const fetch = judgedFetch({ allow: yield* rangesOf(config.allow_ranges ?? []) })
+    const fetch = judgedFetch({ allow })
     const keys = yield* keysOf(config.secret)
     const context = yield* Layer.build(FetchHttpClient.layer)
     // Only the status is read: the scope gives the connection back without the body, however long that is.

@@ -15,10 +15,11 @@ export interface DialAllowance {
 
 /**
  * Whether a connection to the address may be opened. False for a text that is not an address, even for a host that is allowed by
- * name, because the real address is unknown.
+ * name, because the real address is unknown; and for a metadata service, whatever range is allowed: it hands out the machine's
+ * credentials, and a wide range would open it unseen.
  */
 export const mayDial = (address: string, { allow, named = false }: DialAllowance): boolean =>
-  isGlobalAddress(address, allow) || (named && isAddress(address) && !isMetadataAddress(address))
+  !isMetadataAddress(address) && (isGlobalAddress(address, allow) || (named && isAddress(address)))
 
 /** Names of Google's metadata service, which stand for nothing else. */
 const metadata_names: ReadonlySet<string> = new Set(["metadata.google.internal", "metadata.goog"])

@@ -21,6 +21,12 @@ export interface UrlScope {
   readonly search: string
 }
 
+/** The text with each percent-encoded byte as a character. */
+export const unescaped = (text: string): string =>
+  text.replace(/%([0-9a-f]{2})/gi, (_, code: string) =>
+    String.fromCharCode(Number.parseInt(code, 16))
+  )
+
 /** Whether a text looks like a URL with an authority, with slashes or backslashes. */
 export const isUrlLike = (text: string): boolean =>
   /^\s*[a-z][a-z0-9+.-]{0,31}:[\\/]{2}/i.test(text)
@@ -36,6 +42,10 @@ export const normalizedHost = ({ hostname }: URL): string => {
   return host.startsWith("[") ? (embeddedIpv4(host.slice(1, -1)) ?? host) : host
 }
 
+/** Whether some servers would serve another path: they decode a dot or separator that is escaped within it. */
+const hasEscapedSegment = (text: string): boolean =>
+  /%(?:25)*(?:2e|2f|5c)|%(?:25)*c0%(?:25)*a[ef]|\/\.\.?;/i.test(text.replace(/[?#].*$/, ""))
+
 /**
  * Parses the URL of a rule; undefined = it cannot be one. `https://` stands for any host, `https://*.example.com` for the
  * subdomains of one.
@@ -48,6 +58,8 @@ export const parseUrlScope = (text: string): UrlScope | undefined => {
   }
   const url = parsed(text)
   if (url === undefined || url.username !== "" || url.password !== "") return undefined
+  // Where an escaped dot or separator leads depends on who reads it.
+  if (hasEscapedSegment(text)) return undefined
   const host = normalizedHost(url)
   const below = host.startsWith("*.")
   const name = below ? host.slice(2) : host
@@ -70,10 +82,7 @@ export const parsePlainUrl = (text: string): URL | undefined => {
   if (/[\u0000-\u0020\u007f-\u00a0\\]/.test(text)) return undefined
   if (!/^[a-z][a-z0-9+.-]{0,31}:\/\/[^/?#@]+(?:[/?#]|$)/i.test(text)) return undefined
   const url = parsed(text)
-  // Some servers decode a dot or separator that is escaped within a path, and serve another path.
-  return url === undefined || /%(?:25)*(?:2e|2f|5c)|\/\.\.?;/i.test(text.replace(/[?#].*$/, ""))
-    ? undefined
-    : url
+  return url === undefined || hasEscapedSegment(text) ? undefined : url
 }
 
 const isBelow = (path: string, wanted: string): boolean =>
@@ -89,11 +98,6 @@ export const scopeAllows = (scope: UrlScope, text: string): boolean => {
     ? isBelow(url.pathname || "/", scope.path)
     : url.pathname === scope.path && url.search === scope.search
 }
-
-const unescaped = (text: string): string =>
-  text.replace(/%([0-9a-f]{2})/gi, (_, code: string) =>
-    String.fromCharCode(Number.parseInt(code, 16))
-  )
 
 /** A path without empty, `.` and `..` segments, in lower case, as a lenient server may read it. */
 const flat = (path: string): string => {

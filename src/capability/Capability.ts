@@ -6,6 +6,7 @@ import { Schema } from "effect"
 import { truncateUnits } from "../CutText.ts"
 import type { ToolFailure } from "../error/ToolError.ts"
 import { ToolPolicyError } from "../error/ToolError.ts"
+import { unescaped } from "../call/UrlScope.ts"
 import { globMatches } from "./Glob.ts"
 import { urlGlobCovers, parseUrlGlob } from "./UrlGrant.ts"
 
@@ -33,9 +34,25 @@ export const parseCapability = (capability: Capability): Claim => {
   return { name: capability.slice(0, colon), scope: scope === "" ? null : scope }
 }
 
-/** Whether the scope has a segment `..`, between `/` or `\\`. No grant covers such a scope: where it leads is not known. */
-export const scopeClimbs = (capability: Capability): boolean =>
-  (parseCapability(capability).scope ?? "").split(/[/\\]/).includes("..")
+/** How often a scope is decoded: an encoding inside so many others is no scope. */
+const readings_max = 8
+
+/**
+ * Whether the scope has a segment `..`, between `/` or `\\`, also percent-encoded, however often. No grant covers such a scope:
+ * where it leads is not known.
+ */
+export const scopeClimbs = (capability: Capability): boolean => {
+  let scope = parseCapability(capability).scope ?? ""
+  for (let reading = 0; reading < readings_max; reading++) {
+    // %C0%AE and %C0%AF are a dot and a slash to lenient decoders of UTF-8.
+    const read = scope.replace(/%c0%ae/gi, ".").replace(/%c0%af/gi, "/")
+    if (read.split(/[/\\]/).some((segment) => /^\.\.(?:;|$)/.test(segment))) return true
+    const next = unescaped(read)
+    if (next === scope) return false
+    scope = next
+  }
+  return true
+}
 
 /** A capability that a tool may declare: one that some grant could cover. */
 export const RequestedCapability = Capability.check(

@@ -3,7 +3,7 @@
  * be bound to several channels, and to several places in one channel.
  */
 import { Schema } from "effect"
-import { ConversationId, Tenant } from "../Ids.ts"
+import { ConversationId, plainText, Tenant } from "../Ids.ts"
 
 /** The name of a channel: `in_app`, `slack`, `email`, or one that the application defines. */
 export const ChannelName = Schema.String.check(
@@ -19,11 +19,19 @@ export const in_app = ChannelName.make("in_app")
 export const ChannelPlace = Schema.String.check(
   Schema.isMinLength(1),
   Schema.isMaxLength(200),
-  Schema.makeFilter(
-    // oxlint-disable-next-line no-control-regex -- it is what is refused
-    (text) => (text.isWellFormed() && !/[\u0000-\u001f\u007f]/.test(text)) || "printable characters"
-  )
+  plainText
 )
+
+export const email = ChannelName.make("email")
+
+/**
+ * One mailbox: no name, no comment, no second one and no quotation marks, so that only the recipient of a binding gets a message.
+ * A local part that begins with a hyphen would be an option to some mail programs.
+ */
+const mailbox =
+  /^(?!-)[^\s\p{C}@<>()[\]\\,;:"'`]{1,64}@(?=.{1,190}$)[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?){0,20}$/u
+
+export const isMailbox = (address: string): boolean => mailbox.test(address)
 
 /** A binding without its conversation. */
 export const BindingTarget = Schema.Struct({
@@ -32,7 +40,16 @@ export const BindingTarget = Schema.Struct({
   address: ChannelPlace,
   /** The principal that is notified at this place. Its preferences apply, and the in-app copy belongs to it. */
   recipient: ChannelPlace
-})
+}).check(
+  Schema.makeFilter(
+    ({ address, channel }) =>
+      channel !== email ||
+      isMailbox(address) || {
+        path: ["address"],
+        issue: "Expected one mailbox, such as jane@example.com"
+      }
+  )
+)
 export interface BindingTarget extends Schema.Schema.Type<typeof BindingTarget> {}
 
 export const ChannelBinding = Schema.Struct({

@@ -7,6 +7,7 @@ import type { InvalidInput } from "../entry/InvalidInput.ts"
 import { inputReader } from "../entry/InvalidInput.ts"
 import { isExistingTime } from "./ExistingTime.ts"
 import type { ConversationId, RunId } from "../Ids.ts"
+import { plainText } from "../Ids.ts"
 
 const attribute_max = 200
 
@@ -14,10 +15,7 @@ const attribute_max = 200
 const Attribute = Schema.String.check(
   Schema.isMinLength(1),
   Schema.isMaxLength(attribute_max),
-  Schema.makeFilter(
-    // oxlint-disable-next-line no-control-regex -- it is what is refused
-    (text) => (text.isWellFormed() && !/[\u0000-\u001f\u007f]/.test(text)) || "printable characters"
-  )
+  plainText
 )
 
 /** A time in RFC 3339. The zone is required, because without one the time would be ambiguous. */

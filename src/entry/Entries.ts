@@ -24,9 +24,11 @@ import { readParts, splitParts } from "./MessageParts.ts"
 import { InvalidInput, inputReader } from "./InvalidInput.ts"
 
 /** Checks only the form of a call's id. Whether the call exists is checked against its run. */
-const CallId = Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(2_000)).pipe(
-  Schema.brand("CallId")
-)
+const CallId = Schema.String.check(
+  Schema.isMinLength(1),
+  Schema.isMaxLength(2_000),
+  Ids.plainText
+).pipe(Schema.brand("CallId"))
 
 export const runId = inputReader(Ids.RunId)
 export const approvalId = inputReader(Ids.ApprovalId)
@@ -36,11 +38,13 @@ export const callId = inputReader(CallId)
 export const reason = inputReader(Reason)
 export const flag = inputReader(Schema.Boolean)
 /** Decodes a name or hash for a look-up: 1 to 200 characters. */
-export const word = inputReader(Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(200)))
+export const word = inputReader(
+  Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(200), Ids.plainText)
+)
 
 /** Decodes a name that another system chose, such as an MCP server's name for its tool: 1 to 2,000 characters. */
 export const name = inputReader(
-  Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(2_000))
+  Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(2_000), Ids.plainText)
 )
 
 /** Decodes a position in a journal: 0 to 2,147,483,647. */
@@ -158,7 +162,7 @@ export const settlement = (
       : Effect.succeed(read)
   )
 
-const key = Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(200))
+const key = Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(200), Ids.plainText)
 
 /** The text of a message. It has no upper bound at this point, because `send` limits its bytes with an error of its own. */
 const text = Schema.String.check(Schema.isMinLength(1))

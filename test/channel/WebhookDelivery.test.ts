@@ -1,9 +1,11 @@
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Effect, Exit, Redacted, Schema } from "effect"
+import { Cause, Effect, Exit, Redacted, Result, Schema } from "effect"
 import { Webhook } from "standardwebhooks"
 import * as WebhookDelivery from "../../layers/channel/WebhookDelivery.ts"
+import { parseAddressRange } from "../../src/call/Address.ts"
+import { mayDial } from "../../src/call/Dialling.ts"
 import type { OutboxMessage } from "../../src/delivery/Outbox.ts"
 import { CloudEvent, webhook_topic } from "../../src/delivery/Webhook.ts"
 import { MessageId, Tenant } from "../../src/Ids.ts"
@@ -229,9 +231,32 @@ describe("WebhookDelivery", () => {
     Effect.gen(function* () {
       const hook = yield* receiver(() => 200)
       const named = hook.url.replace("127.0.0.1", "localhost")
-      for (const url of [hook.url, named, "http://169.254.169.254/latest", "http://[::1]:1/"]) {
-        const error = yield* Effect.flip(deliver(url, message, undefined, []))
-        assert.strictEqual((error as { readonly _tag: string })._tag, "DeliveryFailed", url)
+      const tagFor = (url: string, ranges: Array<string>) =>
+        Effect.map(
+          Effect.flip(deliver(url, message, undefined, ranges)),
+          (error) => (error as { readonly _tag: string })._tag
+        )
+      // A name is known only when it is resolved; an address refuses the start.
+      assert.strictEqual(yield* tagFor(named, []), "DeliveryFailed")
+      for (const url of [hook.url, "http://[::1]:1/", "http://10.0.0.1/", "http://0x7f.1/"]) {
+        assert.strictEqual(yield* tagFor(url, []), "WebhookMisconfigured", url)
+      }
+      // A metadata service is reached by no range, however it is written or resolved.
+      const everything = Result.getOrThrow(parseAddressRange("0.0.0.0/0"))
+      assert.isFalse(mayDial("169.254.169.254", { allow: [everything] }))
+      assert.isTrue(mayDial("10.0.0.1", { allow: [everything] }))
+      for (const url of [
+        "http://169.254.169.254/latest",
+        "http://2852039166/latest",
+        "http://[::ffff:169.254.169.254]/latest",
+        "http://[fd00:ec2::254]/latest",
+        "http://168.63.129.16/",
+        "http://100.100.100.200/latest",
+        "http://metadata.google.internal/computeMetadata/v1/",
+        "http://METADATA.google.internal./"
+      ]) {
+        const ranges = ["0.0.0.0/0", "::/0"]
+        assert.strictEqual(yield* tagFor(url, ranges), "WebhookMisconfigured", url)
       }
       assert.strictEqual(hook.seen.length, 0)
       yield* deliver(named, message, undefined, ["127.0.0.0/8", "::1"])

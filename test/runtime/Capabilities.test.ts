@@ -7,8 +7,34 @@ import type { GovernedTool } from "../../src/tool/GovernedTool.ts"
 import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
 import * as H from "./Harness.ts"
 
-const climbing = ["fs:../x", "fs:a/../../x", "fs:a/..", "fs:..", "fs:a\\..\\x", "fs:https://x/../y"]
-const level = ["fs", "fs:", "fs:a..b/x", "fs:.../x", "fs:a/.x", "fs:..a/b", "fs:a/%2e%2e/x"]
+const climbing = [
+  "fs:../x",
+  "fs:a/../../x",
+  "fs:a/..",
+  "fs:..",
+  "fs:a\\..\\x",
+  "fs:https://x/../y",
+  "fs:a/%2e%2e/x",
+  "fs:a/%2E./x",
+  "fs:a/.%2e",
+  "fs:a%2f..%2fx",
+  "fs:a%5c%2e%2e%5cx",
+  "fs:%252e%252e/x",
+  "fs:a/%25252e%25252e/x",
+  "fs:a/%c0%ae%c0%ae/x",
+  "fs:a/..;/x"
+]
+const level = [
+  "fs",
+  "fs:",
+  "fs:a..b/x",
+  "fs:.../x",
+  "fs:a/.x",
+  "fs:..a/b",
+  "fs:a/%2e%2ex/y",
+  "fs:100%/x",
+  "fs:a/%zz"
+]
 
 /** The warnings of a start whose one agent has these grants and whose one tool asks for `needs`. */
 const warned = (needs: string, capabilities: ReadonlyArray<string>, default_deny: boolean) => {

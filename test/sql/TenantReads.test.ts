@@ -202,7 +202,7 @@ onBothEngines("row security", (it) => {
            EXISTS (SELECT FROM pg_policies p WHERE p.schemaname = 'troupe' AND p.tablename = c.relname
              AND p.cmd = 'SELECT' AND p.qual LIKE '%current_setting(''troupe.tenant''%') AS has_policy,
            EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attname = 'tenant') AS has_tenant,
-           has_table_privilege($1, c.oid, 'SELECT') AS reads,
+           has_any_column_privilege($1, c.oid, 'SELECT') AS reads,
            has_table_privilege($1, c.oid, 'INSERT, UPDATE, DELETE, TRUNCATE') AS writes
          FROM pg_class c WHERE c.relnamespace = 'troupe'::regnamespace AND c.relkind IN ('r', 'm', 'p') ORDER BY 1`,
         [role]
@@ -215,6 +215,24 @@ onBothEngines("row security", (it) => {
           { name, secured: isOfTenants, has_policy: isOfTenants, reads: isOfTenants, writes: false }
         )
         assert.isFalse(has_tenant === true && !isOfTenants, name)
+      }
+      const columns = yield* sql.unsafe<{ readonly name: string; readonly reads: boolean }>(
+        `SELECT attname::text AS name, has_column_privilege($1, attrelid, attnum, 'SELECT') AS reads FROM pg_attribute
+         WHERE attrelid = 'troupe.access_tokens'::regclass AND attnum > 0 AND NOT attisdropped`,
+        [role]
+      )
+      // The digest of a token is found by, and never read.
+      assert.deepStrictEqual(
+        columns.filter(({ reads }) => !reads).map(({ name }) => name),
+        ["sha256"]
+      )
+      for (const read of ["sha256", "*", "count(sha256)"]) {
+        const hidden = yield* Effect.result(
+          withReads((reads) =>
+            reads.of("acme" as Tenant)(sql.unsafe(`SELECT ${read} FROM troupe.access_tokens`))
+          )
+        )
+        assert.strictEqual(hidden._tag, "Failure", read)
       }
       const views = yield* sql.unsafe(
         `SELECT c.relname::text AS name, c.reloptions::text AS options, has_table_privilege($1, c.oid, 'SELECT') AS reads,

@@ -29,7 +29,7 @@ export class TenantReads extends Context.Service<
   }
 >()("troupe/layers/sql/engine/TenantReads") {}
 
-/** Reads whether the role exists and which rights it lacks. A name that would have to be quoted or cut is hashed. */
+/** Reads whether the role exists, which rights it lacks, and whether it reads all columns of the tokens but their digests. A name that would have to be quoted or cut is hashed. */
 const found_statement = `WITH me AS (
     SELECT 'troupe_tenant_' || CASE WHEN session_user ~ '^[a-z0-9_]{1,49}$' THEN session_user::text
       ELSE md5(session_user::text) END AS name)
@@ -41,8 +41,12 @@ const found_statement = `WITH me AS (
     coalesce(has_schema_privilege(r.oid, 'troupe', 'USAGE'), false) AS enters,
     ARRAY(SELECT c.relname::text FROM pg_class c
       WHERE c.relnamespace = 'troupe'::regnamespace AND (c.relkind = 'v' OR (c.relkind = 'r' AND c.relrowsecurity))
-        AND NOT coalesce(has_table_privilege(r.oid, c.oid, 'SELECT'), false) ORDER BY 1) AS unread
-  FROM me LEFT JOIN pg_roles r ON r.rolname = me.name`
+        AND NOT coalesce(has_table_privilege(r.oid, c.oid, 'SELECT'), false) AND c.oid IS DISTINCT FROM tokens ORDER BY 1) AS unread,
+    ARRAY(SELECT quote_ident(a.attname) FROM pg_attribute a WHERE a.attrelid = tokens AND a.attnum > 0
+      AND NOT a.attisdropped AND a.attname <> 'sha256' ORDER BY a.attnum) AS shown,
+    coalesce((SELECT bool_and(has_column_privilege(r.oid, tokens, a.attnum, 'SELECT') = (a.attname <> 'sha256'))
+      FROM pg_attribute a WHERE a.attrelid = tokens AND a.attnum > 0 AND NOT a.attisdropped), false) AS hides
+  FROM me CROSS JOIN (SELECT to_regclass('troupe.access_tokens')::oid AS tokens) t LEFT JOIN pg_roles r ON r.rolname = me.name`
 
 const Found = Schema.Struct({
   name: Schema.String,
@@ -51,7 +55,9 @@ const Found = Schema.Struct({
   sees_all: Schema.Boolean,
   granted: Schema.Boolean,
   enters: Schema.Boolean,
-  unread: Schema.Array(Schema.String)
+  unread: Schema.Array(Schema.String),
+  shown: Schema.Array(Schema.String),
+  hides: Schema.Boolean
 })
 const decodeFound = rowDecoder(Found, "roles of the database")
 type Found = typeof Found.Type
@@ -62,13 +68,13 @@ const find = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
   return found
 })
 
-const isReady = ({ enters, granted, made, unread }: Found): boolean =>
-  made && granted && enters && unread.length === 0
+const isReady = ({ enters, granted, hides, made, unread }: Found): boolean =>
+  made && granted && enters && hides && unread.length === 0
 
 /** Creates and grants what is missing. A process of another database may create the role at the same moment. */
 const complete = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
   yield* sql.unsafe("SELECT pg_advisory_xact_lock(hashtextextended('troupe tenant role', 0))::text")
-  const { enters, granted, made, name, unread } = yield* find(sql)
+  const { enters, granted, hides, made, name, shown, unread } = yield* find(sql)
   if (!made) {
     yield* sql.unsafe(`DO $$ BEGIN CREATE ROLE ${name} NOLOGIN;
       EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$`)
@@ -81,6 +87,11 @@ const complete = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
   if (unread.length > 0) {
     const tables = unread.map((table) => `troupe.${table}`)
     yield* sql.unsafe(`GRANT SELECT ON ${tables.join(", ")} TO ${name}`)
+  }
+  if (!hides) {
+    // The digests of tokens are for the engine, which looks a bearer up by them. No read of a tenant shows one.
+    yield* sql.unsafe(`REVOKE ALL ON troupe.access_tokens FROM ${name}`)
+    yield* sql.unsafe(`GRANT SELECT (${shown.join(", ")}) ON troupe.access_tokens TO ${name}`)
   }
 })
 
