@@ -132,7 +132,7 @@ const onOne = (
   description,
   method,
   path,
-  input_schema: closed({ id: text("Its id.") }, ["id"])
+  input_schema: open({ id: text("Its id.") }, ["id"])
 })
 
 const schedule = "/api/triggers/schedules/{id}"

@@ -55,13 +55,16 @@ const multipart = (parts: ReadonlyArray<Part>): RequestBody => {
 const isObjectPart = (value: Json): boolean =>
   Array.isArray(value) ? value.some((item: Json) => !isScalar(item)) : isJsonObject(value)
 
+const asItIs = (text: string): string => text
+
 const multipartOf = (fields: ReadonlyArray<SentValue>): Written => {
+  const written = fieldPairs(fields, asItIs)
+  if (Result.isFailure(written)) return Result.fail(written.failure)
   const parts: Array<Part> = []
   for (const { name, value, ...style } of fields) {
-    const pairs = pairsOf(name, value, style, (text) => text)
-    if (Result.isFailure(pairs)) return Result.fail(pairs.failure)
+    const pairs = Result.getOrElse(pairsOf(name, value, style, asItIs), () => [])
     const isJson = style.style === "json" || (style.style === "content" && isObjectPart(value))
-    for (const [each, text] of pairs.success) parts.push({ name: each, text, isJson })
+    for (const [each, text] of pairs) parts.push({ name: each, text, isJson })
   }
   return Result.succeed(multipart(parts))
 }

@@ -125,29 +125,31 @@ describe("a direct call", () => {
         required: ["note", "kind"],
         additionalProperties: false
       })
-      const tools = yield* configured(web, [
-        {
-          kind: "callback",
-          name: "short_note",
-          input_schema: { type: "object", properties: { note: text }, required: ["note"] },
-          call: { method: "POST", path: "/api/notes", body: { kind: "memo" } },
-          request_schema: endpoint({ type: "string", maxLength: 5 }, text)
-        },
-        {
-          kind: "callback",
-          name: "wrong_kind",
-          input_schema: { type: "object", properties: { note: text }, required: ["note"] },
-          call: { method: "POST", path: "/api/notes", context: { kind: "$ctx.session.id" } },
-          request_schema: endpoint(text, { type: "integer" })
-        }
-      ] as never)
-      const ofModel = errorOf(yield* Effect.flip(runBody(tools[0], { note: "much too long" })))
-      assert.deepInclude(ofModel, { _tag: "ToolUserError", reason: "POST_MERGE_SCHEMA" })
-      const ofHost = errorOf(yield* Effect.flip(runBody(tools[1], { note: "a" })))
-      assert.deepInclude(ofHost, { _tag: "ToolTerminalError", reason: "POST_MERGE_SCHEMA" })
-      assert.lengthOf(web.seen, 0)
-      yield* runBody(tools[0], { note: "short" })
-      assert.lengthOf(web.seen, 1)
+      for (const method of ["POST", "GET"]) {
+        const tools = yield* configured(web, [
+          {
+            kind: "callback",
+            name: "short_note",
+            input_schema: { type: "object", properties: { note: text }, required: ["note"] },
+            call: { method, path: "/api/notes", body: { kind: "memo" } },
+            request_schema: endpoint({ type: "string", maxLength: 5 }, text)
+          },
+          {
+            kind: "callback",
+            name: "wrong_kind",
+            input_schema: { type: "object", properties: { note: text }, required: ["note"] },
+            call: { method, path: "/api/notes", context: { kind: "$ctx.session.id" } },
+            request_schema: endpoint(text, { type: "integer" })
+          }
+        ] as never)
+        const ofModel = errorOf(yield* Effect.flip(runBody(tools[0], { note: "much too long" })))
+        assert.deepInclude(ofModel, { _tag: "ToolUserError", reason: "POST_MERGE_SCHEMA" })
+        const ofHost = errorOf(yield* Effect.flip(runBody(tools[1], { note: "a" })))
+        assert.deepInclude(ofHost, { _tag: "ToolTerminalError", reason: "POST_MERGE_SCHEMA" })
+        assert.lengthOf(web.seen, 0)
+        yield* runBody(tools[0], { note: "short" })
+        assert.lengthOf(web.seen.splice(0), 1)
+      }
     })
   )
 

@@ -366,6 +366,16 @@ describe("the body of an imported operation is", () => {
     })
   )
 
+  it.live("not sent where two of its fields have one name", () =>
+    Effect.gen(function* () {
+      for (const type of [form, "multipart/form-data"]) {
+        const document = documentOf(bodyOf(type, object({ "tags[]": texts })))
+        const { refused } = yield* sent(document, { tags__: ["a"], "tags[]": "b" })
+        assert.strictEqual(refused, "REPEATED_PARAMETER", type)
+      }
+    })
+  )
+
   it.effect("said where a part of it is left out", () =>
     Effect.gen(function* () {
       const schema = object({ a: text, picture: file, files: { type: "array", items: file } })

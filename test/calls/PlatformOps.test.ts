@@ -5,6 +5,7 @@ import type { Json } from "../../src/Canonical.ts"
 import { defaultPermissionOf, loadCatalogue } from "../../src/call/PlatformOp.ts"
 import { platform_ops } from "../../src/call/PlatformOps.ts"
 import { configured, platform, runBody } from "./Platform.ts"
+import { web } from "./Web.ts"
 
 interface Row {
   /** A read is allowed, a write asks. */
@@ -309,6 +310,43 @@ describe("the catalogue of the platform", () => {
           assert.match(body, /[vw]-1/)
         }
       }
+    })
+  )
+
+  it.live("AG-46 starts no test run that would be too deep, and charges what one spent", () =>
+    Effect.gen(function* () {
+      const usage = [{ model: "m", turns: 1, usage: { input_tokens: 3, output_tokens: 4 } }]
+      const content = JSON.stringify({ outputs: {}, usage })
+      const web = yield* platform(() => ({ body: JSON.stringify({ call: { data: { content } } }) }))
+      const [tool] = yield* configured(web, [{ type: "platform", op: "test_run" }], {
+        identity: { workflow: { variant: { id: "v-1" } } }
+      })
+      const args = { inputs: { messages } }
+      const nested = { nesting: { depth: 3 }, depth_max: 2, spent: false }
+      const deep = yield* Effect.flip(runBody(tool, args, { nested }))
+      assert.deepInclude(deep, { _tag: "ToolPolicyError", reason: "NESTED_DEPTH_MAX" })
+      assert.lengthOf(web.seen, 0)
+      const spent: Array<unknown> = []
+      yield* runBody(tool, args, {
+        nested: { ...nested, depth_max: 3 },
+        spent: (use) => spent.push(use)
+      })
+      assert.strictEqual(web.seen[0]?.headers["baggage"], "troupe.depth=3")
+      assert.strictEqual(JSON.stringify(spent), JSON.stringify(usage))
+    })
+  )
+
+  it.live("has its own time for a call, where it says so", () =>
+    Effect.gen(function* () {
+      const silent = yield* web(() => {})
+      const entry = { op: "wait", description: "Waits.", input_schema: { type: "object" } }
+      const at = { method: "POST", path: "/api/wait", timeout_ms: 20 } as const
+      const [tool] = yield* configured(silent, [{ type: "platform", op: "wait" }], {
+        operations: [{ ...entry, ...at }]
+      })
+      const late = yield* Effect.flip(runBody(tool, {}))
+      assert.deepInclude(late, { _tag: "ToolTransientError", reason: "CALL_TIMEOUT" })
+      assert.strictEqual(tool?.spec.timeout_ms, 1_020)
     })
   )
 })
