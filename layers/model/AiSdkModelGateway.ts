@@ -18,6 +18,7 @@ import { withDefaults } from "../../src/Defaults.ts"
 import { wellFormed } from "../../src/WellFormed.ts"
 import { sinceBytes } from "./BytesHeard.ts"
 import * as ClientWarnings from "./ClientWarnings.ts"
+import { isToolResult } from "./NovaTools.ts"
 import { isUnreadableCall, unreadableArguments, unreadableTurn } from "./ErrorReason.ts"
 import { errorOfEvent, errorOfThrown, exceptionIn, safeSentence } from "./ProviderError.ts"
 import type { Redaction } from "./ProviderError.ts"
@@ -141,7 +142,7 @@ const silence = Effect.fnUntraced(function* (idle_ms: number, signal: AbortSigna
 
 /** The error in a part of an answer, also one that the client dropped. */
 const failureIn = (part: LanguageModelV4StreamPart): unknown => {
-  if (part.type === "error") return part.error
+  if (part.type === "error") return isToolResult(part.error) ? undefined : part.error
   return part.type === "raw" ? exceptionIn(part.rawValue) : undefined
 }
 

@@ -30,6 +30,8 @@ const bounds_ran: JsonBounds = { ...bounds_default, inexact: "round" }
 
 export class AssistantParts {
   private readonly list: Array<() => AssistantPart> = []
+  /** Of the uses so far. */
+  private readonly ids = new Set<string>()
 
   wrote(type: "text" | "reasoning", piece: Piece): void {
     // The piece grows until it is asked for.
@@ -43,7 +45,9 @@ export class AssistantParts {
     toolCallId,
     toolName
   }: LanguageModelV4ToolCall): AssistantPart | undefined {
-    if (providerExecuted !== true) return
+    // A use before a pause is told again with its result.
+    if (providerExecuted !== true || this.ids.has(toolCallId)) return
+    this.ids.add(toolCallId)
     const part: AssistantPart = {
       type: "tool-call",
       toolCallId,

@@ -13,6 +13,7 @@ import { heardBytes } from "./BytesHeard.ts"
 import { boundedBody, judgedBody } from "./JudgedAnswer.ts"
 import { withItems } from "./OutputItems.ts"
 import { wholeAnswerFor, WholeAnswer } from "./WholeAnswer.ts"
+import { byLine, wholeWire, wireLines, withZeros } from "./WireLines.ts"
 
 /** Parses a text whose bounds were checked as JSON; undefined if it is malformed. */
 const parsed = (text: string): unknown => {
@@ -201,6 +202,9 @@ const finished = () => {
 const utf8 = (body: ReadableStream<Uint8Array>): ReadableStream<string> =>
   body.pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>)
 
+const linesOf = (body: ReadableStream<Uint8Array>, fix: (line: string) => string) =>
+  utf8(body).pipeThrough(byLine(fix)).pipeThrough(new TextEncoderStream())
+
 type Fixed = ReadableStream<Uint8Array> | string
 
 const textOf = (body: ReadableStream<Uint8Array>): Promise<string> => new Response(body).text()
@@ -254,9 +258,12 @@ const wantsStream = (init: RequestInit | undefined): boolean =>
 /** The fetch for any wire format. Throws a whole answer to a request for a stream as WholeAnswer. */
 export const wireFetch: typeof fetch = async (input, init) =>
   wholeAnswerFor(init) ??
-  exchange(input, withItems(init), async ({ body, isJson }, answer) => {
-    if (!wantsStream(init) || !isJson) return body
-    throw new WholeAnswer(new Response(await textOf(body), answer))
+  exchange(input, withItems(init), async ({ body, isFrames, isJson }, answer) => {
+    if (isFrames) return body
+    if (!isJson) return linesOf(body, wireLines())
+    const whole = wholeWire(await textOf(body))
+    if (!wantsStream(init)) return whole
+    throw new WholeAnswer(new Response(whole, answer))
   })
 
 /** Gemini's list of events as a stream; it answers with a list when the request is not for events. */
@@ -271,8 +278,10 @@ const eventsOf = (text: string): string => {
 /** The fetch for Gemini: a stream of events where one was requested. */
 export const geminiFetch: typeof fetch = (input, init) =>
   exchange(input, init, async ({ body, isJson }) => {
+    if (!isJson) return linesOf(body, withZeros)
     const url = input instanceof Request ? input.url : String(input)
-    return isJson && /:streamGenerateContent\b/.test(url) ? eventsOf(await textOf(body)) : body
+    const whole = withZeros(await textOf(body))
+    return /:streamGenerateContent\b/.test(url) ? eventsOf(whole) : whole
   })
 
 /** The fetch for chat completions, with corrected answers. */

@@ -43,6 +43,8 @@ const ranOf = (value: unknown): Ran => {
 /** Collects findings from the pieces of an answer. Each chunk of a stream may repeat what earlier ones contained. */
 export class CompatibleFound {
   private readonly sources = new Map<string, Source>()
+  /** Addresses that the answer cites; others were only found. */
+  private readonly cited = new Set<string>()
   private readonly ran = new Map<string, Ran>()
   /** The images, each once, because a stream may repeat one. */
   private readonly images = new Set<string>()
@@ -54,13 +56,13 @@ export class CompatibleFound {
     for (const each of list(fields["annotations"])) {
       const annotation = record(each)
       const cited = record(annotation["url_citation"] ?? annotation)
-      this.source(sourceOf(cited["url"], cited["title"]))
+      this.cites(sourceOf(cited["url"], cited["title"]))
     }
     for (const each of [...list(whole["search_results"]), ...list(fields["search_results"])]) {
       this.source(sourceOf(record(each)["url"], record(each)["title"]))
     }
     for (const each of [...list(whole["citations"]), ...list(fields["citations"])]) {
-      this.source(typeof each === "string" ? sourceOf(each) : sourceOf(record(each)["url"]))
+      this.cites(typeof each === "string" ? sourceOf(each) : sourceOf(record(each)["url"]))
     }
     for (const each of list(fields["images"])) {
       const { url } = record(record(each)["image_url"])
@@ -75,12 +77,19 @@ export class CompatibleFound {
   metadata(): SharedV4ProviderMetadata | undefined {
     const { images, ran, sources } = this
     if (sources.size === 0 && ran.size === 0 && images.size === 0) return undefined
+    const all = [...sources.values()]
+    const cited = all.filter(({ url = "" }) => this.cited.has(url))
     const found: Found = {
-      sources: [...sources.values()],
+      sources: cited.length === 0 ? all : cited,
       ran: [...ran.values()],
       images: [...images]
     }
     return { [found_key]: found } as unknown as SharedV4ProviderMetadata
+  }
+
+  private cites(source: Source | undefined): void {
+    if (source?.url !== undefined && this.cited.size < sources_max) this.cited.add(source.url)
+    this.source(source)
   }
 
   private source(source: Source | undefined): void {

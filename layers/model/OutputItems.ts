@@ -43,6 +43,12 @@ export const itemsOfAnswer = (answer: unknown): ReturnType<typeof ranItem> => {
   return Array.isArray(output) ? output.flatMap(ranItem) : []
 }
 
+/** The status of an answer of Responses that is not there yet; undefined of any other answer. */
+export const waitingStatus = (answer: unknown): string | undefined => {
+  const status = isRecord(answer) && Array.isArray(answer["output"]) ? answer["status"] : undefined
+  return status === "queued" || status === "in_progress" ? status : undefined
+}
+
 /** The beginning of the texts that stand for items. It is never sent to a model. */
 const mark = `troupe.item ${globalThis.crypto.randomUUID()} `
 

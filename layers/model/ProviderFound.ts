@@ -56,11 +56,16 @@ const isFailure = ({ error, outcome, type }: Readonly<Record<string, unknown>>):
   (typeof type === "string" && type.endsWith("_error")) ||
   (typeof outcome === "string" && outcome !== "OUTCOME_OK")
 
+const keyOf = ({ document, title, url }: Source): string =>
+  JSON.stringify([url ?? null, document ?? null, url === undefined ? title : null])
+
 type Mutable<A> = { -readonly [K in keyof A]: A[K] }
 
 export class ProviderFound {
   private readonly ran: Array<Mutable<ProviderRan>> = []
   private readonly sources = new Map<string, Source>()
+  /** Addresses that a search found, and that the text is not known to cite. */
+  private readonly searched = new Set<string>()
 
   /** Adds a call that the provider ran. A call that is reported twice counts once. */
   called({
@@ -115,8 +120,12 @@ export class ProviderFound {
 
   refers(source: LanguageModelV4Source): void {
     const title = source.title === undefined || source.title === "" ? {} : { title: source.title }
-    if (source.sourceType === "url") this.add({ url: source.url, ...title })
-    else this.add({ document: source.filename ?? source.mediaType, ...title })
+    if (source.sourceType === "url") {
+      const own = source.providerMetadata?.["anthropic"]
+      // Anthropic's client tells each result of a search; what a text cites of them is in the text's own data.
+      if (own !== undefined && own["citedText"] === undefined) this.onlyFound(source.url)
+      this.add({ url: source.url, ...title })
+    } else this.add({ document: source.filename ?? source.mediaType, ...title })
   }
 
   /** Adds data that the client drops but the response contains. */
@@ -140,8 +149,40 @@ export class ProviderFound {
     this.addPages(said?.["urlContextMetadata"])
   }
 
+  /** Takes the pages that a text cites, from its provider's data. */
+  cites(metadata: SharedV4ProviderMetadata | undefined): void {
+    const citations = metadata?.["anthropic"]?.["citations"]
+    if (!Array.isArray(citations)) return
+    for (const each of citations) {
+      if (isRecord(each) && typeof each["url"] === "string") this.searched.delete(each["url"])
+    }
+  }
+
+  /** A page that is there already may be one that the text cites. */
+  private onlyFound(url: string): void {
+    if (this.searched.size < sources_max && !this.sources.has(keyOf({ url })))
+      this.searched.add(url)
+  }
+
+  /** Gemini tells which of the pages that it found stand behind a part of its text. */
+  private addSupports({ groundingChunks, groundingSupports }: Readonly<Record<string, unknown>>) {
+    if (!Array.isArray(groundingChunks) || !Array.isArray(groundingSupports)) return
+    const cited = new Set(
+      groundingSupports.flatMap((each: unknown): ReadonlyArray<unknown> => {
+        const indices = isRecord(each) ? each["groundingChunkIndices"] : undefined
+        return Array.isArray(indices) ? indices : []
+      })
+    )
+    for (const [index, chunk] of groundingChunks.slice(0, sources_max).entries()) {
+      const web = isRecord(chunk) ? chunk["web"] : undefined
+      const url = isRecord(web) ? web["uri"] : undefined
+      if (cited.size > 0 && typeof url === "string" && !cited.has(index)) this.searched.add(url)
+    }
+  }
+
   private addSearches(grounding: unknown): void {
     if (!isRecord(grounding)) return
+    this.addSupports(grounding)
     const searched = (name: ProviderToolName, queries: unknown) => {
       if (!Array.isArray(queries) || queries.length === 0) return
       // A model that has tools of the agent besides says each search as a call.
@@ -168,11 +209,7 @@ export class ProviderFound {
   }
 
   private add(source: Source): void {
-    const key = JSON.stringify([
-      source.url ?? null,
-      source.document ?? null,
-      source.url === undefined ? source.title : null
-    ])
+    const key = keyOf(source)
     const known = this.sources.get(key)
     if (known === undefined ? this.sources.size >= sources_max : known.title !== undefined) return
     const bounded: Mutable<Source> = {}
@@ -181,6 +218,13 @@ export class ProviderFound {
       if (text !== undefined) bounded[name] = cut(text, source_units_max)
     }
     this.sources.set(key, bounded)
+  }
+
+  /** The sources that the text cites; all that were found, where it is not known to cite any. */
+  private cited(): ReadonlyArray<Source> {
+    const all = [...this.sources.values()]
+    const cited = all.filter(({ url }) => url === undefined || !this.searched.has(url))
+    return cited.length === 0 ? all : cited
   }
 
   /**
@@ -196,7 +240,7 @@ export class ProviderFound {
               madeUp?.test(each.id) === true ? { ...each, id: `ran_${index}` } : each
             )
           }),
-      ...(this.sources.size === 0 ? undefined : { sources: [...this.sources.values()] })
+      ...(this.sources.size === 0 ? undefined : { sources: this.cited() })
     }
   }
 }

@@ -22,8 +22,9 @@ import { isBeyondBytes } from "../../src/Utf8.ts"
 import { wellFormed } from "../../src/WellFormed.ts"
 import { found_key, ProviderFound } from "./ProviderFound.ts"
 import type { Found } from "./ProviderFound.ts"
+import { NovaTools } from "./NovaTools.ts"
 import { OpenInputs } from "./OpenInputs.ts"
-import { itemOfEvent, itemsOfAnswer } from "./OutputItems.ts"
+import { itemOfEvent, itemsOfAnswer, waitingStatus } from "./OutputItems.ts"
 import type { OutputItem } from "./OutputItems.ts"
 import type { ProviderHabits } from "./ProviderHabits.ts"
 import { AssistantParts } from "./AssistantParts.ts"
@@ -95,6 +96,7 @@ export class TurnAssembly {
   private readonly assistantParts = new AssistantParts()
   /** What the provider ran, by id, where the client shows its wire. */
   private readonly items = new Map<string, OutputItem>()
+  private readonly nova = new NovaTools()
   private readonly sink: (delta: ModelDelta) => void
 
   constructor(sink: (delta: ModelDelta) => void) {
@@ -155,8 +157,7 @@ export class TurnAssembly {
         }
         return this.oversize()
       case "raw":
-        for (const [id, item] of itemOfEvent(part.rawValue)) this.items.set(id, item)
-        return undefined
+        return this.heard(part.rawValue)
       case "response-metadata":
         this.answeredBy(part.modelId)
         return undefined
@@ -169,8 +170,19 @@ export class TurnAssembly {
     }
   }
 
+  /** An event as it came, where the client drops a part of it. */
+  private heard(event: unknown): ModelError | undefined {
+    for (const [id, item] of itemOfEvent(event)) this.items.set(id, item)
+    const gave = this.nova.take(event)
+    if (gave === undefined) return undefined
+    const { id: toolCallId, name: toolName, result } = gave
+    return this.gave({ type: "tool-result", toolCallId, toolName, result })
+  }
+
   /** Adds a whole answer. */
   takeAll(answer: LanguageModelV4GenerateResult): ModelError | undefined {
+    const waiting = waitingStatus(answer.response?.body)
+    if (waiting !== undefined) return waits(waiting)
     this.answeredBy(answer.response?.modelId)
     for (const [id, item] of itemsOfAnswer(answer.response?.body)) this.items.set(id, item)
     for (const [index, part] of answer.content.entries()) {
@@ -255,6 +267,7 @@ export class TurnAssembly {
     delta: string,
     provider: SharedV4ProviderMetadata | undefined
   ): ModelError | undefined {
+    this.found.cites(provider)
     let piece = this.newest[of]
     if (piece === undefined || piece.id !== id) {
       piece = { id, units: 0, text: "", provider }
@@ -282,7 +295,8 @@ export class TurnAssembly {
     return this.oversize()
   }
 
-  private called(call: LanguageModelV4ToolCall): ModelError | undefined {
+  private called(given: LanguageModelV4ToolCall): ModelError | undefined {
+    const call = this.nova.isUse(given.toolCallId) ? { ...given, providerExecuted: true } : given
     this.argument_units += call.input.length + call.toolName.length + call.toolCallId.length
     const ran = this.assistantParts.called(call)
     if (ran !== undefined) this.slots.push({ of: "ran", part: ran })
@@ -401,6 +415,13 @@ const imageOf = ({
 const isNothing = (input: string): boolean => /^\s*(\{\s*\})?\s*$/.test(input)
 
 const unfinished = () => transient("the provider's answer ended before it was finished")
+
+/** The provider has only begun: another request would get the answer. Asked again, it would begin anew. */
+const waits = (status: string) =>
+  new ModelError({
+    kind: "refused",
+    message: `the provider only queued the request (status ${status}): leave out the option that asks for this, such as background`
+  })
 
 const unreadable_units_max = 4_000
 

@@ -70,6 +70,10 @@ const natural = new Set([
   "completed"
 ])
 
+/** Words of filters, and of a prompt that left no room, that clients do not know. */
+const filter_words = words("model_armor image_prohibited_content image_recitation jailbreak")
+const length_words = words("model_context_window_exceeded")
+
 /** What Gemini says where it made a call that it cannot read itself, here and through other endpoints. */
 const unread =
   /MALFORMED_FUNCTION_CALL|UNEXPECTED_TOOL_CALL|TOO_MANY_TOOL_CALLS|MALFORMED_RESPONSE/i
@@ -103,6 +107,8 @@ export const finishOf = (
   if (isPaused(finish) || isUnreadable(finish)) return "other"
   const word = raw?.toLowerCase()
   if (word !== undefined && failed_words.has(word)) return undefined
+  if (word !== undefined && filter_words.has(word)) return "content_filter"
+  if (word !== undefined && length_words.has(word)) return "length"
   if (open && (unified === "stop" || unified === "tool-calls")) return "other"
   switch (unified) {
     case "stop":

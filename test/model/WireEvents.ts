@@ -3,7 +3,7 @@ import { assert } from "@effect/vitest"
 import { Effect } from "effect"
 import { serve, status } from "./ChatServer.ts"
 import type { Answer } from "./ChatServer.ts"
-import { askAt, body, pieces } from "./Wires.ts"
+import { askAt, bytesOf, pieces } from "./Wires.ts"
 import type { Asking } from "./Wires.ts"
 import type { Wire } from "./WireTurns.ts"
 
@@ -19,7 +19,7 @@ export const turnOf = (wire: Wire, answers: ReadonlyArray<Answer>, asking?: Aski
 /** The turn of these events, whole and in pieces of 7 bytes, and of the whole answer where there is one. */
 export const turnsOf = (wire: Wire, events: ReadonlyArray<object>, whole?: object) =>
   Effect.gen(function* () {
-    const text = body(wire, events)
+    const text = bytesOf(wire, events)
     const one = yield* turnOf(wire, [pieces(text, [text.length])])
     const many = yield* turnOf(wire, [pieces(text, [7])])
     assert.deepStrictEqual(many.turn, one.turn)
