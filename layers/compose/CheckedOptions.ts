@@ -55,6 +55,8 @@ const common = {
   total_ms: Schema.optionalKey(Schema.Number),
   connect_timeout_ms: Schema.optionalKey(Schema.Number),
   optional: Schema.optionalKey(Schema.Boolean),
+  resources: Schema.optionalKey(Schema.Boolean),
+  prompts: Schema.optionalKey(Schema.Boolean),
   message_bytes_max: Schema.optionalKey(Schema.Number),
   calls_max: Schema.optionalKey(Schema.Number),
   protocol: Schema.optionalKey(Schema.Literals(["auto", "legacy"]))

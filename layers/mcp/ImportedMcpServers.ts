@@ -26,6 +26,7 @@ import { inMilliseconds } from "../../src/Times.ts"
 import { misdeclared } from "../../src/tool/MisdeclaredTool.ts"
 import type { MisdeclaredTool } from "../../src/tool/MisdeclaredTool.ts"
 import { didYouMean } from "../../src/tool/Nearest.ts"
+import { contextNames, contextToolsOf } from "./ContextTools.ts"
 import { credentialsOf } from "./Credentials.ts"
 import { badSchema, toolOf } from "./ImportedTool.ts"
 import { keepConnected, warnOfServer } from "./McpSession.ts"
@@ -100,7 +101,8 @@ const adopt = Effect.fnUntraced(function* (pins: McpPins["Service"], offers: Off
 /** Finds a declaration for an unknown tool. It is a mistake, and may have been meant to refuse a tool. */
 const undeclared = (offers: Offers): MisdeclaredTool | undefined => {
   if (offers.listed === undefined) return undefined
-  const known = new Set([...offers.listed.keys(), ...offers.pins.keys()])
+  const own = contextNames(offers.server)
+  const known = new Set([...offers.listed.keys(), ...offers.pins.keys(), ...own])
   const named = [...Object.keys(offers.server.tools ?? {}), ...(offers.server.only ?? [])]
   const stray = named.find((tool) => !known.has(tool))
   return stray === undefined
@@ -181,7 +183,8 @@ const importServer = Effect.fnUntraced(function* (
   if (stray !== undefined) return yield* stray
   const declared = [...(server.only ?? []), ...Object.keys(server.tools ?? {})]
   const isUnseen = offers.listed === undefined && offers.pins.size === 0
-  if (isUnseen) for (const tool of declared) offers.awaited.add(tool)
+  const own = contextNames(server)
+  for (const tool of isUnseen ? declared : []) if (!own.includes(tool)) offers.awaited.add(tool)
   offers.started = offers.pins
   const only = server.only === undefined ? undefined : new Set(server.only)
   const names = [
@@ -207,6 +210,7 @@ const importServer = Effect.fnUntraced(function* (
   }
   offers.refused = new Map([...offers.refused, ...refused])
   yield* warnOfRefused(offers, names)
+  tools.push(...(yield* contextToolsOf(offers, new Set(tools.map(({ spec }) => spec.name)))))
   return { offers, tools, keys, isUnseen }
 })
 

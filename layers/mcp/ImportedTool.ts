@@ -2,10 +2,9 @@
  * Makes a tool of the registry from a tool of an MCP server: its accepted definition becomes the spec, its schemas the codecs,
  * and a handler calls the server.
  */
-import { Clock, Context, Effect, Exit, Result } from "effect"
+import { Context, Effect, Exit, Result } from "effect"
 import type { Json } from "../../src/Canonical.ts"
 import { isObject } from "../../src/PlainObject.ts"
-import type { ToolError } from "../../src/error/ToolError.ts"
 import { ToolUserError } from "../../src/error/ToolError.ts"
 import type { Governance } from "../../src/tool/Governance.ts"
 import { specOf } from "../../src/tool/Governance.ts"
@@ -30,18 +29,16 @@ import type { InputCodec, OutputCodec } from "../../src/tool/ToolCodec.ts"
 import { rounded } from "../../src/entry/JsonNumber.ts"
 import { compileForeignSchema } from "./ForeignSchema.ts"
 import type { Validate } from "./ForeignSchema.ts"
-import type { CallBounds } from "./McpConnection.ts"
-import { isUnsent, serverDown, serverSilent } from "./McpFailure.ts"
-import { connected } from "./McpSession.ts"
+import { serverDown } from "./McpFailure.ts"
 import type { Offers } from "./Offers.ts"
 import { withNumbers } from "./MessageText.ts"
 import { nameOf, refusalOn } from "./Offers.ts"
+import type { Request } from "./Sending.ts"
+import { send } from "./Sending.ts"
 
 type JsonObject = Readonly<Record<string, unknown>>
 /** How many reports of progress are passed on in one call. */
 const progress_max = 100
-/** The end of a call's timeout that is kept from its waits before it is sent, so that a wait ends with a precise error. */
-const margin_ms = 1_000
 
 const isJson = (value: unknown): Exit.Exit<unknown, ValueRefused> => Exit.succeed(value)
 
@@ -89,7 +86,10 @@ const codecs = (definition: McpDefinition | undefined, secrets: ReadonlyArray<st
 }
 
 /** Attaches the images and audio of a result, and returns the blocks for which this succeeded. The others are only described. */
-const attachMedia = Effect.fnUntraced(function* (result: McpCallResult, { call }: GovernedContext) {
+export const attachMedia = Effect.fnUntraced(function* (
+  result: McpCallResult,
+  { call }: Pick<GovernedContext, "call">
+) {
   const media = mediaOf(result)
   if (media.length === 0) return undefined
   const attached = new Set<unknown>()
@@ -100,75 +100,16 @@ const attachMedia = Effect.fnUntraced(function* (result: McpCallResult, { call }
   return attached
 })
 
-/** The connection on which a tool may be called now. */
-const reach = Effect.fnUntraced(function* (
-  offers: Offers,
-  tool: string,
-  over: Effect.Effect<void>
-) {
-  const down = serverDown(offers.server.namespace)
-  const connection = yield* Effect.raceFirst(
-    Effect.mapError(connected(offers), () => down),
-    Effect.andThen(over, Effect.fail(down))
-  )
-  // After a reconnection the definition may have changed.
-  const refusal = refusalOn(offers, tool)
-  if (refusal !== undefined) return yield* refusal
-  const definition = offers.started.get(tool)?.definition
-  return definition === undefined ? yield* down : { connection, definition }
-})
-
-/**
- * Sends the call; once more, on a new connection, where the server did not take it, as after it lost the session. It ends when the
- * server has said nothing about it for `timeout_ms`.
- */
-const send = Effect.fnUntraced(function* (
-  offers: Offers,
-  tool: string,
-  args: JsonObject,
-  times: CallTimes,
-  progress: CallBounds["progress"],
-  stopped: Effect.Effect<void>
-): Effect.fn.Return<McpCallResult, ToolError> {
-  const { timeout_ms, total_ms } = times
-  const clock = yield* Clock.Clock
-  const began = clock.currentTimeMillisUnsafe()
-  let heard = began
-  const until = (due: () => number): Effect.Effect<void> =>
-    Effect.gen(function* () {
-      for (;;) {
-        const left_ms = due() - clock.currentTimeMillisUnsafe()
-        if (left_ms <= 0) return
-        yield* Effect.sleep(left_ms)
-      }
-    })
-  const unsent_until = began + timeout_ms - Math.min(margin_ms, Math.ceil(timeout_ms / 4))
-  const bounds: CallBounds = {
-    timeout_ms: total_ms,
-    over: Effect.raceFirst(
-      until(() => unsent_until),
-      stopped
-    ),
-    progress: (value) => {
-      heard = clock.currentTimeMillisUnsafe()
-      progress(value)
-    }
+/** Calls the tool on a connection on which it may be called. After a reconnection the definition may have changed. */
+const callOn =
+  (offers: Offers, tool: string, args: JsonObject): Request<McpCallResult> =>
+  (connection, bounds) => {
+    const refusal = refusalOn(offers, tool)
+    const definition = offers.started.get(tool)?.definition
+    return refusal !== undefined || definition === undefined
+      ? Effect.fail(refusal ?? serverDown(offers.server.namespace))
+      : connection.call(definition, args, bounds)
   }
-  const reached = reach(offers, tool, bounds.over)
-  const call = ({ connection, definition }: Effect.Success<typeof reached>) =>
-    connection.call(definition, args, bounds)
-  const result = yield* Effect.raceFirst(
-    Effect.flatMap(reached, (found) =>
-      Effect.catchIf(call(found), isUnsent, () => Effect.flatMap(reached, call))
-    ),
-    Effect.andThen(
-      until(() => heard + timeout_ms),
-      Effect.fail(serverSilent(offers.server.namespace, timeout_ms))
-    )
-  )
-  offers.failures = 0
-  return result
-})
 
 const handlerOf = (offers: Offers, tool: string, times: CallTimes): GovernedTool["handler"] => {
   /** Shows a progress message as a preliminary result. */
@@ -183,9 +124,10 @@ const handlerOf = (offers: Offers, tool: string, times: CallTimes): GovernedTool
   }
   return Effect.fnUntraced(function* (args, context) {
     const services = yield* Effect.context<never>()
-    const { stopped = Effect.never } = context
-    const progress = tell(context, services)
-    const sent = send(offers, tool, args as JsonObject, times, progress, stopped)
+    const sent = send(offers, times, callOn(offers, tool, args as JsonObject), {
+      progress: tell(context, services),
+      ...(context.stopped === undefined ? undefined : { stopped: context.stopped })
+    })
     const result = withNumbers(yield* sent)
     const secrets = offers.credentials.secrets()
     if (result.isError === true) {

@@ -8,6 +8,7 @@ import type {
   ClientOptions,
   jsonSchemaValidator,
   Progress,
+  RequestOptions,
   Transport
 } from "@modelcontextprotocol/client"
 import { sanitiseError } from "../../src/delivery/SanitisedError.ts"
@@ -34,6 +35,12 @@ export interface McpConnection {
     args: Readonly<Record<string, unknown>>,
     bounds: CallBounds
   ) => Effect.Effect<McpCallResult, ToolError>
+  /** Sends a request that changes nothing. */
+  readonly ask: (
+    method: string,
+    params: Readonly<Record<string, unknown>>,
+    bounds: CallBounds
+  ) => Effect.Effect<Readonly<Record<string, unknown>>, ToolError>
   /** Completed with the reason when the connection has ended. */
   readonly lost: Deferred.Deferred<string>
 }
@@ -65,6 +72,9 @@ const Page = Schema.toStandardSchemaV1(
     nextCursor: Schema.optional(Schema.NullOr(Schema.String))
   })
 )
+
+/** What is asked for is read member by member later. */
+const Answer = Schema.toStandardSchemaV1(Schema.Record(Schema.String, Schema.Unknown))
 
 /** A validator that accepts everything, because the gate checks the results. */
 const unchecked: jsonSchemaValidator = {
@@ -285,12 +295,13 @@ const whenPermitted = <A>(
   return Effect.raceFirst(Semaphore.withPermits(permits, 1)(sent), Effect.andThen(over, late))
 }
 
-const makeCall = (
+/** Calls and other requests, of which only so many are on their way at the same time. */
+const makeRequests = (
   session: Session,
   permits: Semaphore.Semaphore,
   liveness: Effect.Effect<void>,
   checkLiveness: () => void
-): McpConnection["call"] => {
+): Pick<McpConnection, "ask" | "call"> => {
   const { client, end, place, sdk } = session
   const { credentials, server } = place
   const failed = (error: unknown) => failureOf(sdk, server.namespace, error, credentials.secrets())
@@ -309,26 +320,33 @@ const makeCall = (
       checkLiveness()
     return failure
   })
-  return (definition, args, { over, progress, timeout_ms }) => {
-    const { outputSchema: _, ...withoutOutput } = definition
+  const request = <A>(
+    { over, progress, timeout_ms }: CallBounds,
+    ask: (options: RequestOptions) => Promise<A>
+  ): Effect.Effect<A, ToolError> => {
     const sent = Effect.tryPromise({
       try: (signal) =>
-        client.callTool(
-          { name: definition.name, arguments: { ...args } },
-          {
-            signal,
-            // The caller's deadline comes first, and interrupts; this one only bounds what the client keeps.
-            timeout: timeout_ms + 5_000,
-            toolDefinition: withoutOutput as never,
-            onprogress: progress
-          }
-        ),
+        // The caller's deadline comes first, and interrupts; this one only bounds what the client keeps.
+        ask({ signal, timeout: timeout_ms + 5_000, onprogress: progress }),
       catch: (error) => ({ error })
     }).pipe(
       Effect.catch(({ error }) => Effect.flatMap(settled(error), Effect.fail)),
       Effect.onInterrupt(() => Effect.sync(checkLiveness))
     )
     return whenPermitted(permits, over, serverBusy(server.namespace), sent)
+  }
+  return {
+    call: (definition, args, bounds) => {
+      const { outputSchema: _, ...withoutOutput } = definition
+      return request(bounds, (options) =>
+        client.callTool(
+          { name: definition.name, arguments: { ...args } },
+          { ...options, toolDefinition: withoutOutput as never }
+        )
+      )
+    },
+    ask: (method, params, bounds) =>
+      request(bounds, (options) => client.request({ method, params }, Answer, options))
   }
 }
 
@@ -372,7 +390,7 @@ const openWith = Effect.fnUntraced(function* (
   return {
     protocol: client.getNegotiatedProtocolVersion(),
     list: listOf(place, client),
-    call: makeCall(session, permits, liveness, checkLiveness),
+    ...makeRequests(session, permits, liveness, checkLiveness),
     lost
   }
 })

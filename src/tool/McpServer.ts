@@ -60,6 +60,10 @@ interface Common {
    * deadline is not sent. Absent = 16.
    */
   readonly calls_max?: number
+  /** True = the tools `list_resources` and `read_resource`, for agents that name them. */
+  readonly resources?: boolean
+  /** True = the tools `list_prompts` and `get_prompt`, for agents that name them. */
+  readonly prompts?: boolean
   /**
    * Which protocol version is used. `auto`: the newest that both sides support. `legacy`: only the handshake from before 2026,
    * for servers that fail when they are probed. Absent = `auto`.
