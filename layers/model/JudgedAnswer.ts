@@ -1,13 +1,14 @@
 /**
  * Checks answers of providers against bounds before their clients parse them: an answer that is too large, too deep or has too
- * many values fails. It parses events itself and passes the bytes on unchanged, so that it checks exactly what the client will
- * read; it completes a last event that lacks its blank line. Private to this room.
+ * many values fails. It parses events itself and passes the bytes on, with numbers of arguments hidden from the client
+ * (`ArgumentNumbers.ts`); it completes a last event that lacks its blank line. Private to this room.
  */
 import { Result } from "effect"
 import type { JsonBounds } from "../../src/entry/BoundedJson.ts"
 import { jsonTextRefusal, readJson } from "../../src/entry/BoundedJson.ts"
 import { eventData, EventStreamParser } from "../../src/entry/EventStreamParser.ts"
 import { isLast } from "./AnswerEnd.ts"
+import { HiddenInEvents, hiddenNumbers } from "./ArgumentNumbers.ts"
 import type { Known } from "./BodyKind.ts"
 
 /** The largest answer, in bytes on the wire. */
@@ -66,11 +67,18 @@ const collected = (): TransformStream<Uint8Array, Uint8Array> => {
   return new TransformStream({
     transform: (chunk) => void chunks.push(chunk),
     flush(controller) {
-      const body = Buffer.concat(chunks)
-      judge(body.toString("utf8"))
-      controller.enqueue(body)
+      const text = Buffer.concat(chunks).toString("utf8")
+      judge(text)
+      controller.enqueue(Buffer.from(hiddenNumbers(text)))
     }
   })
+}
+
+const pass = (
+  controller: TransformStreamDefaultController<Uint8Array>,
+  bytes: Uint8Array | undefined
+): void => {
+  if (bytes !== undefined) controller.enqueue(bytes)
 }
 
 /**
@@ -80,6 +88,7 @@ const collected = (): TransformStream<Uint8Array, Uint8Array> => {
 const events = (onLast: () => void): TransformStream<Uint8Array, Uint8Array> => {
   const decoder = new TextDecoder()
   const parser = new EventStreamParser()
+  const lines = new HiddenInEvents()
   return new TransformStream({
     transform(chunk, controller) {
       let isOver = false
@@ -88,14 +97,16 @@ const events = (onLast: () => void): TransformStream<Uint8Array, Uint8Array> => 
         judge(data)
         isOver ||= isLast(event, data)
       }
-      controller.enqueue(chunk)
+      pass(controller, lines.push(chunk))
       if (!isOver) return
+      pass(controller, lines.rest())
       onLast()
       controller.terminate()
     },
     flush(controller) {
       const data = eventData(parser.rest())
       judge(data)
+      pass(controller, lines.rest())
       // A server may leave out the blank line behind its last event. One that was cut is no whole JSON, and stays unread.
       if (data === "[DONE]" || Result.isSuccess(readJson(data, bounds_answer))) {
         controller.enqueue(blank_line)
