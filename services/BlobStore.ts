@@ -7,6 +7,8 @@ import type { Effect } from "effect"
 import { FileDigest, FileName, MediaType } from "../src/conversation/Part.ts"
 import type { FileNotFound, FilesFull } from "../src/conversation/Part.ts"
 import type { ConversationId, RunId, Tenant } from "../src/Ids.ts"
+import type { Principal } from "../src/Principal.ts"
+import { isLimitedToOwn } from "../src/Rights.ts"
 import type { StoreError } from "./StoreError.ts"
 
 /**
@@ -41,8 +43,39 @@ export interface BlobBounds {
   readonly file_bytes_max: number
   /** The maximum size of all files of one tenant together, in bytes. */
   readonly tenant_bytes_max: number
+  /**
+   * The maximum size of the files that one customer brings, with its messages, its uploads and what its runs make, in bytes.
+   * Absent = a quarter of the tenant's, and at least one file.
+   */
+  readonly customer_bytes_max?: number
+  /** The maximum size of the files that all customers of one tenant bring, in bytes. Absent = three quarters of the tenant's. */
+  readonly customers_bytes_max?: number
   /** How long a file is stored that was uploaded but not sent, or that belongs to a message that was never accepted, in ms. */
   readonly unsent_ms: number
+}
+
+/** A file that counts for a customer, beside its tenant. */
+export interface BlobShare {
+  /** The customer's id. */
+  readonly customer: string
+  readonly bytes_max: number
+  /** The bound of all customers of the tenant together, which leaves room for staff. */
+  readonly customers_bytes_max: number
+}
+
+/** The share that a file of this principal counts for; undefined = staff have none of their own. */
+export const shareOf = (
+  bounds: BlobBounds,
+  { id, roles }: Pick<Principal, "id" | "roles">
+): BlobShare | undefined => {
+  if (!isLimitedToOwn({ roles }, "send")) return undefined
+  const { file_bytes_max, tenant_bytes_max } = bounds
+  const quarter = Math.floor(tenant_bytes_max / 4)
+  const {
+    customer_bytes_max = Math.max(quarter, file_bytes_max),
+    customers_bytes_max = 3 * quarter
+  } = bounds
+  return { customer: id, bytes_max: customer_bytes_max, customers_bytes_max }
 }
 
 export const BlobBounds = Context.Reference<BlobBounds>("troupe/BlobBounds", {
@@ -58,14 +91,17 @@ export class BlobStore extends Context.Service<
   {
     /**
      * Stores the bytes, unless the tenant has them already, and records the holder's reference; durable when it returns. The
-     * label's digest is that of the bytes. Fails with FilesFull if the tenant would have more than `tenant_bytes_max` bytes.
+     * label's digest is that of the bytes. Fails with FilesFull if the tenant would have more than `tenant_bytes_max` bytes, or
+     * if new bytes would exceed the `share`. They count for the customer that brought them until they are removed, whoever refers
+     * to them. Absent share = they count for the tenant alone.
      */
     put(
       tenant: Tenant,
       label: BlobLabel,
       bytes: Uint8Array,
       holder: BlobHolder,
-      tenant_bytes_max: number
+      tenant_bytes_max: number,
+      share?: BlobShare
     ): Effect.Effect<void, FilesFull | StoreError>
     /**
      * Records another reference to bytes that the tenant has, so that they are not removed; returns their size. With

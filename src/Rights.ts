@@ -179,7 +179,7 @@ const withAll = ranksWith((reach) => reach === "all")
 /** The roles that have the right, in the order of the table; `admin` is not listed. */
 export const rolesFor = (right: RightName): ReadonlyArray<Role> => withAny[right]
 
-const holdsOne = ({ roles }: Principal, ranks: ReadonlyArray<Rank>): boolean =>
+const holdsOne = ({ roles }: Pick<Principal, "roles">, ranks: ReadonlyArray<Rank>): boolean =>
   roles.includes("admin") || ranks.some((rank) => roles.includes(rank))
 
 /** The error if the principal may not use the right; undefined = it has the right, at least with the reach `own`. */
@@ -192,7 +192,7 @@ export const rightRefusal = (by: Principal, right: RightName): NotEntitled | und
  * Whether the principal has no more than the reach `own` for this right. False for a customer that also has a staff role with
  * the right.
  */
-export const isLimitedToOwn = (by: Principal, right: RightName): boolean =>
+export const isLimitedToOwn = (by: Pick<Principal, "roles">, right: RightName): boolean =>
   !holdsOne(by, withMoreThanOwn[right])
 
 /** Whether the principal has this right only where something names its role, such as the `approvers` of a tool. */

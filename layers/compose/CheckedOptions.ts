@@ -139,6 +139,8 @@ const Files = Schema.Struct({
   // A whole file is held in memory, also in base64.
   file_bytes_max: optionalBetween(1, 100_000_000),
   tenant_bytes_max: optionalBetween(1, Number.MAX_SAFE_INTEGER),
+  customer_bytes_max: optionalBetween(1, Number.MAX_SAFE_INTEGER),
+  customers_bytes_max: optionalBetween(1, Number.MAX_SAFE_INTEGER),
   // There may be a while between an upload and its message.
   unsent_ms: time(60_000, 31_536_000_000)
 })

@@ -2,7 +2,7 @@
  * The bytes of files in one process. They are lost at its end, together with the runs that use them.
  */
 import { Clock, Effect, Layer } from "effect"
-import type { BlobHolder, BlobLabel, HeldBlob } from "../../services/BlobStore.ts"
+import type { BlobHolder, BlobLabel, BlobShare, HeldBlob } from "../../services/BlobStore.ts"
 import { BlobStore } from "../../services/BlobStore.ts"
 import { FileNotFound, FilesFull } from "../../src/conversation/Part.ts"
 import type { RunId, Tenant } from "../../src/Ids.ts"
@@ -21,6 +21,8 @@ interface Use {
 
 interface Blob {
   readonly bytes: Uint8Array
+  /** The customer that the bytes count for. Undefined = none. */
+  readonly customer: string | undefined
   readonly uses: Map<string, Use>
 }
 
@@ -31,19 +33,53 @@ const useKey = (holder: BlobHolder): string =>
 class Blobs {
   readonly #blobs = new Map<string, Blob>()
   readonly #totals = new Map<Tenant, number>()
+  /** By tenant and customer; the customer '' stands for all of them. */
+  readonly #shares = new Map<string, number>()
   readonly unsure = new Set<Use>()
 
   of(tenant: Tenant, digest: string): Blob | undefined {
     return this.#blobs.get(tenantKey(tenant, digest))
   }
 
-  /** Adds a file. Undefined where the tenant's files would exceed `tenant_bytes_max` together. */
-  add(tenant: Tenant, digest: string, bytes: Uint8Array, tenant_bytes_max: number) {
-    const total = (this.#totals.get(tenant) ?? 0) + bytes.length
-    if (total > tenant_bytes_max) return undefined
-    this.#totals.set(tenant, total)
+  #shareOf(tenant: Tenant, customer: string): number {
+    return this.#shares.get(tenantKey(tenant, customer)) ?? 0
+  }
+
+  /** Changes what the tenant and the customer, if there is one, have. */
+  #count(tenant: Tenant, customer: string | undefined, bytes: number): void {
+    this.#totals.set(tenant, (this.#totals.get(tenant) ?? 0) + bytes)
+    for (const each of customer === undefined ? [] : [customer, ""]) {
+      const share = this.#shareOf(tenant, each) + bytes
+      if (share === 0) this.#shares.delete(tenantKey(tenant, each))
+      else this.#shares.set(tenantKey(tenant, each), share)
+    }
+  }
+
+  /** Why so many new bytes do not fit; undefined = they do. */
+  refusal(
+    tenant: Tenant,
+    bytes: number,
+    tenant_bytes_max: number,
+    share: BlobShare | undefined
+  ): FilesFull | undefined {
+    if (share !== undefined) {
+      const { bytes_max, customer, customers_bytes_max } = share
+      if (this.#shareOf(tenant, customer) + bytes > bytes_max) {
+        return new FilesFull({ bytes_max, share: "customer" })
+      }
+      if (this.#shareOf(tenant, "") + bytes > customers_bytes_max) {
+        return new FilesFull({ bytes_max: customers_bytes_max, share: "customers" })
+      }
+    }
+    return (this.#totals.get(tenant) ?? 0) + bytes > tenant_bytes_max
+      ? new FilesFull({ bytes_max: tenant_bytes_max })
+      : undefined
+  }
+
+  add(tenant: Tenant, digest: string, bytes: Uint8Array, customer: string | undefined): Blob {
+    this.#count(tenant, customer, bytes.length)
     // The bytes are copied, because the caller may change its own.
-    const blob: Blob = { bytes: bytes.slice(), uses: new Map() }
+    const blob: Blob = { bytes: bytes.slice(), customer, uses: new Map() }
     this.#blobs.set(tenantKey(tenant, digest), blob)
     return blob
   }
@@ -62,7 +98,7 @@ class Blobs {
     this.unsure.delete(use)
     if (blob?.uses.delete(useKey(holder)) !== true || blob.uses.size > 0) return
     this.#blobs.delete(tenantKey(tenant, label.digest))
-    this.#totals.set(tenant, (this.#totals.get(tenant) ?? 0) - blob.bytes.length)
+    this.#count(tenant, blob.customer, -blob.bytes.length)
   }
 
   release(tenant: Tenant, runs: ReadonlySet<RunId>): void {
@@ -104,11 +140,15 @@ const make = Effect.map(EphemeralStore, (store) => {
   store.evictionListeners.add((tenant, runs) => blobs.release(tenant, runs))
   return BlobStore.of({
     ...reads(blobs),
-    put: Effect.fnUntraced(function* (tenant, label, bytes, holder, tenant_bytes_max) {
+    put: Effect.fnUntraced(function* (tenant, label, bytes, holder, tenant_bytes_max, share) {
       const at = yield* Clock.currentTimeMillis
-      const blob =
-        blobs.of(tenant, label.digest) ?? blobs.add(tenant, label.digest, bytes, tenant_bytes_max)
-      if (blob === undefined) return yield* new FilesFull({ bytes_max: tenant_bytes_max })
+      const { digest } = label
+      let blob = blobs.of(tenant, digest)
+      if (blob === undefined) {
+        const refusal = blobs.refusal(tenant, bytes.length, tenant_bytes_max, share)
+        if (refusal !== undefined) return yield* refusal
+        blob = blobs.add(tenant, digest, bytes, share?.customer)
+      }
       blobs.name(blob, { tenant, label, holder, at })
     }),
     hold: Effect.fnUntraced(function* (tenant, label, holder, uploaded_by) {

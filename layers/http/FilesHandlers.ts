@@ -15,7 +15,7 @@ import {
 import { HttpApiBuilder } from "effect/http-api"
 import type { HttpApiGroup } from "effect/http-api"
 import type { HeldBlob } from "../../services/BlobStore.ts"
-import { BlobBounds, BlobStore } from "../../services/BlobStore.ts"
+import { BlobBounds, BlobStore, shareOf } from "../../services/BlobStore.ts"
 import { ConversationStore } from "../../services/ConversationStore.ts"
 import type { Authentication, Validation } from "../../src/api/Boundary.ts"
 import { CurrentPrincipal } from "../../src/api/Boundary.ts"
@@ -215,15 +215,27 @@ export const layer: Layer.Layer<
     const digester = yield* Digest.Digest
     const limits = yield* Limits
     const store = yield* ConversationStore
-    const { file_bytes_max, tenant_bytes_max } = yield* BlobBounds
+    const bounds = yield* BlobBounds
     const { customer_agents } = yield* HttpSettings
     const take = Effect.fnUntraced(function* (by: Principal, given: string | undefined) {
-      const { data, digest: stated, media_type, name } = yield* readUpload(given, file_bytes_max)
+      const {
+        data,
+        digest: stated,
+        media_type,
+        name
+      } = yield* readUpload(given, bounds.file_bytes_max)
       const digest = yield* digester.digestHex(Digest.sha256, data)
       if (stated !== undefined && stated !== digest) return yield* Effect.fail(badDigest)
       const label = { digest, media_type, ...(name === undefined ? undefined : { name }) }
       yield* Effect.mapError(
-        blobs.put(by.tenant, label, data, { uploaded_by: by.id }, tenant_bytes_max),
+        blobs.put(
+          by.tenant,
+          label,
+          data,
+          { uploaded_by: by.id },
+          bounds.tenant_bytes_max,
+          shareOf(bounds, by)
+        ),
         problemOf
       )
       return { type: fileTypeOf(media_type), ...label, size: data.length } satisfies FilePart

@@ -161,7 +161,7 @@ const sizeDetail = (error: FileNotFound | FilesFull | FileTooLarge | MessageTooL
     case "FileNotFound":
       return `There is no file ${quoted(error.digest)}.`
     case "FilesFull":
-      return `The files of this tenant may have ${error.bytes_max} bytes together. Nothing was stored.`
+      return `${error.message}. Nothing was stored.`
     case "FileTooLarge":
       return `A file has at most ${error.bytes_max} bytes.`
     case "MessageTooLarge":

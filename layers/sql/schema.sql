@@ -84,6 +84,14 @@ CREATE INDEX authorizations_newest ON troupe.authorizations USING btree (tenant,
 CREATE UNIQUE INDEX authorizations_standing ON troupe.authorizations USING btree (tenant, agent, action) WHERE (revoked_at IS NULL);
 CREATE POLICY of_tenant ON troupe.authorizations FOR SELECT USING ((tenant = current_setting('troupe.tenant'::text, true)));
 
+CREATE TABLE troupe.blob_shares (
+  tenant text NOT NULL,
+  customer text NOT NULL,
+  bytes bigint NOT NULL,
+  PRIMARY KEY (customer, tenant)
+);
+CREATE POLICY of_tenant ON troupe.blob_shares FOR SELECT USING ((tenant = current_setting('troupe.tenant'::text, true)));
+
 CREATE TABLE troupe.blob_totals (
   tenant text NOT NULL,
   bytes bigint NOT NULL,
@@ -114,6 +122,7 @@ CREATE TABLE troupe.blobs (
   digest text NOT NULL,
   size bigint NOT NULL,
   bytes bytea NOT NULL,
+  charged_to text,
   PRIMARY KEY (digest, tenant)
 );
 CREATE POLICY of_tenant ON troupe.blobs FOR SELECT USING ((tenant = current_setting('troupe.tenant'::text, true)));

@@ -109,12 +109,20 @@ export class FileTooLarge extends Schema.TaggedError<FileTooLarge>()("FileTooLar
   }
 }
 
-/** With this file, the tenant's files would have more than `bytes_max` bytes together. */
+/** With this file, the tenant's files, or those that its customers brought, would have more than `bytes_max` bytes together. */
 export class FilesFull extends Schema.TaggedError<FilesFull>()("FilesFull", {
-  bytes_max: Schema.Int
+  bytes_max: Schema.Int,
+  /** Whose files the bound is for. Absent = all of the tenant's. */
+  share: Schema.optionalKey(Schema.Literals(["customer", "customers"]))
 }) {
   override get message(): string {
-    return `the files of this tenant may have ${this.bytes_max} bytes together, which they would exceed`
+    const whose =
+      this.share === undefined
+        ? "the files of this tenant"
+        : this.share === "customer"
+          ? "the files of one customer"
+          : "the files of all customers of this tenant"
+    return `${whose} may have ${this.bytes_max} bytes together, which they would exceed`
   }
 }
 

@@ -114,7 +114,71 @@ const collectionTests = (it: Vitest.MethodsNonLive<BlobStore | TaskStore>): void
   )
 }
 
+const shareTests = (it: Vitest.MethodsNonLive<BlobStore>): void => {
+  it.effect(
+    "a customer's files have a share, customers leave room, and what is removed is free",
+    () =>
+      Effect.gen(function* () {
+        const blobs = yield* BlobStore
+        const [tenant, other] = [fresh(), fresh()]
+        const size = bytesOf("1").length
+        const put = (of: Tenant, by: string, text: string, isCustomer = true) => {
+          const bytes = bytesOf(text)
+          return Effect.map(
+            Effect.result(
+              blobs.put(
+                of,
+                labelOf(bytes),
+                bytes,
+                { uploaded_by: by },
+                8 * size,
+                isCustomer
+                  ? { customer: by, bytes_max: 2 * size, customers_bytes_max: 5 * size }
+                  : undefined
+              )
+            ),
+            (result) => (result._tag === "Success" ? "stored" : result.failure)
+          )
+        }
+        assert.strictEqual(yield* put(tenant, "carl", "1"), "stored")
+        assert.strictEqual(yield* put(tenant, "carl", "2"), "stored")
+        assert.deepInclude(yield* put(tenant, "carl", "3"), {
+          _tag: "FilesFull",
+          share: "customer"
+        })
+        // What the tenant has already takes no room, and of another tenant nothing counts.
+        assert.strictEqual(yield* put(tenant, "carl", "2"), "stored")
+        assert.strictEqual(yield* put(other, "carl", "3"), "stored")
+        // Of many at once as many are stored as fit.
+        const at_once = yield* Effect.forEach(
+          ["3", "4", "5", "6", "7"],
+          (text, index) => put(tenant, `c${index % 3}`, text),
+          { concurrency: "unbounded" }
+        )
+        assert.lengthOf(
+          at_once.filter((each) => each === "stored"),
+          3
+        )
+        assert.deepInclude(yield* put(tenant, "cora", "8"), {
+          share: "customers",
+          bytes_max: 5 * size
+        })
+        for (const text of ["a", "b", "c"]) {
+          assert.strictEqual(yield* put(tenant, "olga", text, false), "stored")
+        }
+        const full = yield* put(tenant, "olga", "d", false)
+        assert.deepInclude(full, { _tag: "FilesFull", bytes_max: 8 * size })
+        assert.notProperty(full, "share")
+        assert.strictEqual(yield* blobs.withdraw(tenant, "carl"), 2)
+        assert.strictEqual(yield* put(tenant, "carl", "1"), "stored")
+        assert.strictEqual(yield* put(tenant, "cora", "8"), "stored")
+        assert.deepInclude(yield* put(tenant, "cora", "9"), { share: "customers" })
+      })
+  )
+}
+
 export const blobStoreTests = (it: Vitest.MethodsNonLive<BlobStore | TaskStore>): void => {
   keepingTests(it)
+  shareTests(it)
   collectionTests(it)
 }

@@ -158,7 +158,8 @@ const storedParts = (
       {
         tenant: by.tenant,
         holder: { run: id, conversation, as: "message" },
-        uploaded_by: isLimitedToOwn(by, "send") ? by.id : undefined
+        uploaded_by: isLimitedToOwn(by, "send") ? by.id : undefined,
+        by
       },
       // They were decoded with the message.
       parts as ReadonlyArray<ReadPart>

@@ -242,10 +242,10 @@ const storeGenerated = (wanted: ModelTurn, { generated, ...turn }: Turn): InputW
   const { parts } = services
   if (parts === undefined || generated === undefined)
     return { effect: Exit.succeed(finished(wanted, turn)) }
-  const { conversation, tenant } = state.accepted
+  const { by: id, conversation, roles = [], tenant } = state.accepted
   const holder = { run, conversation, as: "answer" } as const
   const stored = Effect.forEach(generated, (file) =>
-    storeFileInput(parts, { tenant, holder }, file, "generated")
+    storeFileInput(parts, { tenant, holder, by: { id, roles } }, file, "generated")
   )
   return {
     effect: Effect.match(stored, {

@@ -56,7 +56,12 @@ export const attachFile = (
     if (refusal !== undefined) return Effect.fail(refusal)
     const { conversation, tenant } = accepted
     const holder = { run, conversation, as: "result" } as const
-    return storeFileInput(store, { tenant, holder }, withoutHidden(file, host), "file").pipe(
+    return storeFileInput(
+      store,
+      { tenant, holder, by: { id: accepted.by, roles: accepted.roles ?? [] } },
+      withoutHidden(file, host),
+      "file"
+    ).pipe(
       Effect.mapError((error): ToolError =>
         error._tag === "StoreError"
           ? new ToolTransientError({ kind: "network", message: error.message })

@@ -11,7 +11,9 @@ import { readParts } from "../../../src/entry/MessageParts.ts"
 import type { ReadPart } from "../../../src/entry/MessageParts.ts"
 import { InvalidInput } from "../../../src/entry/InvalidInput.ts"
 import type { Tenant } from "../../../src/Ids.ts"
+import type { Principal } from "../../../src/Principal.ts"
 import type { BlobBounds, BlobHolder, BlobStore } from "../../../services/BlobStore.ts"
+import { shareOf } from "../../../services/BlobStore.ts"
 
 export interface PartStore {
   readonly blobs: BlobStore["Service"]
@@ -25,13 +27,15 @@ export interface PartOwner {
   readonly holder: BlobHolder
   /** Who has to have uploaded a file that is named by its digest. Absent = anybody of the tenant. */
   readonly uploaded_by?: string | undefined
+  /** Whose message or run it is: a customer's files count for its share. */
+  readonly by: Pick<Principal, "id" | "roles">
 }
 
 type File = Exclude<ReadPart, { readonly type: "text" }>
 
 const storeFile = Effect.fnUntraced(function* (
   { blobs, bounds, digest }: PartStore,
-  { holder, tenant, uploaded_by }: PartOwner,
+  { by, holder, tenant, uploaded_by }: PartOwner,
   file: File
 ) {
   const { media_type, name, type } = file
@@ -43,7 +47,7 @@ const storeFile = Effect.fnUntraced(function* (
     }
     const hex = yield* digest.digestHex(Digest.sha256, data)
     const named = { digest: hex, ...label }
-    yield* blobs.put(tenant, named, data, holder, bounds.tenant_bytes_max)
+    yield* blobs.put(tenant, named, data, holder, bounds.tenant_bytes_max, shareOf(bounds, by))
     return { type, ...named, size: data.length } satisfies FilePart
   }
   const named = { digest: file.digest, ...label }

@@ -1,10 +1,11 @@
 /**
  * The bytes of files in SQL. Every change is a transaction that locks the row of the tenant's total.
  */
+import { createHash } from "node:crypto"
 import { Clock, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql"
-import type { BlobHolder, BlobLabel, HeldBlob } from "../../../services/BlobStore.ts"
+import type { BlobHolder, BlobLabel, BlobShare, HeldBlob } from "../../../services/BlobStore.ts"
 import { BlobStore } from "../../../services/BlobStore.ts"
 import type { StoreError } from "../../../services/StoreError.ts"
 import {
@@ -23,6 +24,14 @@ const held_max = 100
 const collected_max = 1_000
 
 const decodeTotals = rowDecoder(Schema.Struct({ bytes: Schema.Number }), "totals of files")
+const decodeShares = rowDecoder(
+  Schema.Struct({ customer: Schema.String, bytes: Schema.Number }),
+  "shares of files"
+)
+const decodeRemoved = rowDecoder(
+  Schema.Struct({ size: Schema.Number, charged_to: Schema.NullOr(Schema.String) }),
+  "sizes of files"
+)
 const decodeSizes = rowDecoder(Schema.Struct({ size: Schema.Number }), "sizes of files")
 const decodeBytes = rowDecoder(Schema.Struct({ bytes: Schema.Uint8Array }), "bytes of files")
 const decodeDigests = rowDecoder(Schema.Struct({ digest: Schema.String }), "digests of files")
@@ -63,11 +72,64 @@ const lock = Effect.fnUntraced(function* (
   return total?.bytes ?? 0
 })
 
-const add = (sql: SqlClient.SqlClient, tenant: Tenant, bytes: number) =>
-  sql.unsafe(
+/** Changes what the tenant has, and the customers with these keys. */
+const add = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  tenant: Tenant,
+  bytes: number,
+  charged: ReadonlyMap<string, number>
+) {
+  yield* sql.unsafe(
     "UPDATE troupe.blob_totals SET bytes = bytes + $2::text::int8 WHERE tenant = $1::text",
     [tenant, String(bytes)]
   )
+  if (charged.size === 0) return
+  let all = 0
+  for (const each of charged.values()) all += each
+  const shares = [...charged, [all_customers, all] as const]
+  const params = [tenant, shares.map(([key]) => key), shares.map(([, each]) => String(each))]
+  yield* sql.unsafe(
+    `INSERT INTO troupe.blob_shares AS s (tenant, customer, bytes)
+     SELECT $1::text, c, b::int8 FROM unnest($2::text[], $3::text[]) AS n(c, b)
+     ON CONFLICT (customer, tenant) DO UPDATE SET bytes = s.bytes + excluded.bytes`,
+    params
+  )
+  yield* sql.unsafe("DELETE FROM troupe.blob_shares WHERE tenant = $1::text AND bytes = 0", [
+    tenant
+  ])
+})
+
+/** The key of all customers of a tenant together. */
+const all_customers = ""
+
+/** The key of a customer, which does not say who it is. */
+const keyOf = (customer: string): string => createHash("sha256").update(customer).digest("hex")
+
+/** Why so many new bytes do not fit; undefined = they do. The tenant's files are locked. */
+const refusal = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  tenant: Tenant,
+  bytes: number,
+  share: BlobShare | undefined
+): Effect.fn.Return<FilesFull | undefined, Failure> {
+  if (share === undefined) return undefined
+  const { bytes_max, customer, customers_bytes_max } = share
+  const key = keyOf(customer)
+  const rows = yield* sql.unsafe(
+    `SELECT customer, bytes::float8 AS bytes FROM troupe.blob_shares
+     WHERE tenant = $1::text AND customer = ANY ($2::text[])`,
+    [tenant, [key, all_customers]]
+  )
+  const taken = new Map(
+    (yield* decodeShares(rows)).map((row) => [row.customer, row.bytes] as const)
+  )
+  if ((taken.get(key) ?? 0) + bytes > bytes_max) {
+    return new FilesFull({ bytes_max, share: "customer" })
+  }
+  return (taken.get(all_customers) ?? 0) + bytes > customers_bytes_max
+    ? new FilesFull({ bytes_max: customers_bytes_max, share: "customers" })
+    : undefined
+})
 
 const sizeOf = (sql: SqlClient.SqlClient, tenant: Tenant, digest: string) =>
   Effect.map(
@@ -119,11 +181,16 @@ const removeUnnamed = Effect.fnUntraced(function* (
   const rows = yield* sql.unsafe(
     `DELETE FROM troupe.blobs b WHERE b.tenant = $1::text AND b.digest = ANY ($2::text[])
        AND NOT EXISTS (SELECT 1 FROM troupe.blob_uses u WHERE u.digest = b.digest AND u.tenant = b.tenant)
-     RETURNING size::float8 AS size`,
+     RETURNING size::float8 AS size, charged_to`,
     [tenant, digests]
   )
-  const removed = yield* decodeSizes(rows)
-  yield* add(sql, tenant, -removed.reduce((sum, { size }) => sum + size, 0))
+  let bytes = 0
+  const charged = new Map<string, number>()
+  for (const { charged_to, size } of yield* decodeRemoved(rows)) {
+    bytes -= size
+    if (charged_to !== null) charged.set(charged_to, (charged.get(charged_to) ?? 0) - size)
+  }
+  yield* add(sql, tenant, bytes, charged)
 })
 
 /** Settles the tenant's unsure uses among these: those by runs that were accepted become sure, and the others are deleted. */
@@ -209,18 +276,26 @@ const reading = (
 
 const puts = (sql: SqlClient.SqlClient): Pick<BlobStore["Service"], "put" | "hold"> => ({
   put: Effect.fn("BlobStore.put")(
-    function* (tenant, label, bytes, holder, tenant_bytes_max) {
+    function* (tenant, label, bytes, holder, tenant_bytes_max, share) {
       const total = yield* lock(sql, tenant)
       if ((yield* sizeOf(sql, tenant, label.digest)) === undefined) {
+        const refused = yield* refusal(sql, tenant, bytes.length, share)
+        if (refused !== undefined) return yield* refused
+        const key = share === undefined ? undefined : keyOf(share.customer)
         if (total + bytes.length > tenant_bytes_max) {
           return yield* new FilesFull({ bytes_max: tenant_bytes_max })
         }
         yield* sql.unsafe(
-          `INSERT INTO troupe.blobs (tenant, digest, size, bytes)
-           VALUES ($1::text, $2::text, $3::text::int8, $4::bytea)`,
-          [tenant, label.digest, String(bytes.length), bytes]
+          `INSERT INTO troupe.blobs (tenant, digest, size, bytes, charged_to)
+           VALUES ($1::text, $2::text, $3::text::int8, $4::bytea, $5::text)`,
+          [tenant, label.digest, String(bytes.length), bytes, key ?? null]
         )
-        yield* add(sql, tenant, bytes.length)
+        yield* add(
+          sql,
+          tenant,
+          bytes.length,
+          new Map(key === undefined ? [] : [[key, bytes.length]])
+        )
       }
       yield* name(sql, tenant, label, holder)
     },
