@@ -52,6 +52,21 @@ export interface UnknownCount {
   readonly calls: number
 }
 
+/** What stands in the store, over all tenants and processes. */
+export interface Standing {
+  /** Runs that have begun, have not ended and wait for no person. */
+  readonly running: number
+  /** Runs that only a person can advance. */
+  readonly parked: number
+  readonly questions: number
+  /** When the oldest open question was asked, in ms since 1970; absent = there is none. */
+  readonly oldest_question_at?: number | undefined
+  /** Messages that could not be delivered and that nobody has replayed or discarded. */
+  readonly dead_letters: number
+  /** Calls whose outcome is unknown; at most 500 tools. */
+  readonly unknown: ReadonlyArray<UnknownCount>
+}
+
 export class RunList extends Context.Service<
   RunList,
   {
@@ -62,8 +77,8 @@ export class RunList extends Context.Service<
     list(query: RunQuery): Effect.Effect<ReadonlyArray<RunItem>, StoreError>
     /** Calls whose outcome is unknown and that wait for an operator, oldest first. */
     unknown(query: UnknownQuery): Effect.Effect<ReadonlyArray<UnknownCall>, StoreError>
-    /** The number of such calls for each tool, for metrics; at most 500 tools. */
-    unknownByTool: Effect.Effect<ReadonlyArray<UnknownCount>, StoreError>
+    /** Numbers for metrics. */
+    standing: Effect.Effect<Standing, StoreError>
     /**
      * Agents with messages or unfinished runs that neither the caller nor another living process hosts, and other needs of runs
      * (`RunJournal.handOver`) that no single process hosts together. Sorted by tenant and agent; at most 500.

@@ -15,7 +15,8 @@ import type { Listen } from "../http/NodeServer.ts"
 import * as MountedServer from "../http/MountedServer.ts"
 import * as NodeServer from "../http/NodeServer.ts"
 import * as UnhostedTelemetry from "../telemetry/UnhostedTelemetry.ts"
-import * as UnknownCallsTelemetry from "../telemetry/UnknownCallsTelemetry.ts"
+import * as ProcessTelemetry from "../telemetry/ProcessTelemetry.ts"
+import * as StandingTelemetry from "../telemetry/StandingTelemetry.ts"
 import type { Checked } from "./CheckedServerOptions.ts"
 import { checkRouteOptions, checkServerOptions } from "./CheckedServerOptions.ts"
 import { checkCustomerAgents } from "./CustomerAccess.ts"
@@ -64,7 +65,8 @@ const make = Effect.fnUntraced(function* (options: Options) {
   return surface(settings, credentials).pipe(
     // The gauges and warnings of the service itself.
     Layer.merge(UnhostedTelemetry.layer),
-    Layer.merge(UnknownCallsTelemetry.layer),
+    Layer.merge(StandingTelemetry.layer),
+    Layer.merge(ProcessTelemetry.layer),
     Layer.provideMerge(NodeServer.layer(listen))
   )
 })

@@ -20,7 +20,8 @@ import * as ModelUsageTelemetry from "../telemetry/ModelUsageTelemetry.ts"
 import * as OpenTelemetry from "../telemetry/OpenTelemetry.ts"
 import * as ToolCallTelemetry from "../telemetry/ToolCallTelemetry.ts"
 import * as UnhostedTelemetry from "../telemetry/UnhostedTelemetry.ts"
-import * as UnknownCallsTelemetry from "../telemetry/UnknownCallsTelemetry.ts"
+import * as ProcessTelemetry from "../telemetry/ProcessTelemetry.ts"
+import * as StandingTelemetry from "../telemetry/StandingTelemetry.ts"
 import * as AwaitedMcpTools from "./AwaitedMcpTools.ts"
 import * as EmbeddedHttp from "./EmbeddedHttp.ts"
 import * as ObserversInput from "./ObserversInput.ts"
@@ -104,7 +105,7 @@ const boundsOf = ({
 const metricsOf = ({ http, telemetry }: PlainOptions): Layer.Layer<never> =>
   http === undefined && OpenTelemetry.exporterVariables(telemetry, process.env) === undefined
     ? Layer.empty
-    : Layer.merge(ToolCallTelemetry.metrics, ModelUsageTelemetry.layer)
+    : Layer.mergeAll(ToolCallTelemetry.metrics, ModelUsageTelemetry.layer, ProcessTelemetry.layer)
 
 /** Loads the recorder only if `record` asks for it. */
 const recorderOf = (record = false): Effect.Effect<Layer.Layer<never, never, CallRecords>> =>
@@ -195,7 +196,7 @@ const startedLayer = Effect.fnUntraced(function* (given: Options) {
   return EmbeddedHttp.layer(checked.http).pipe(
     Layer.merge(UnhostedTelemetry.layer),
     Layer.provideMerge(warnWhileBuilding("its tools and agents", agents)),
-    Layer.merge(UnknownCallsTelemetry.layer),
+    Layer.merge(StandingTelemetry.layer),
     Layer.provideMerge(Layer.merge(mcp, channels.layer)),
     Layer.provide(recorder),
     Layer.provide(ObserversInput.layer(options.observe)),

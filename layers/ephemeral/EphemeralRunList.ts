@@ -2,7 +2,7 @@
  * Lists of the runs of one process, for operators.
  */
 import { Effect, Layer } from "effect"
-import type { RunQuery, UnhostedQuery } from "../../services/RunList.ts"
+import type { RunQuery, Standing, UnhostedQuery } from "../../services/RunList.ts"
 import { RunList } from "../../services/RunList.ts"
 import type { AgentTask } from "../../src/delivery/AgentTask.ts"
 import type { AgentName } from "../../src/Ids.ts"
@@ -97,6 +97,26 @@ const unhosted = (store: Store, { hosted, tenant }: UnhostedQuery): ReadonlyArra
   return names.slice(0, page_max).map(([, work]) => work)
 }
 
+const standing = (store: Store): Standing => {
+  const counts = new Map<string, number>()
+  for (const calls of store.unknown.values()) {
+    for (const { tool } of calls.values()) counts.set(tool, (counts.get(tool) ?? 0) + 1)
+  }
+  let parked = 0
+  for (const run of store.open) if (run.parkable) parked++
+  let dead_letters = 0
+  for (const { letter } of store.dead.values()) if (letter.status === "dead") dead_letters++
+  const [oldest] = store.pending.values()
+  return {
+    running: store.open.size - parked,
+    parked,
+    questions: store.pending.size,
+    oldest_question_at: oldest?.record.requested_at,
+    dead_letters,
+    unknown: [...counts].map(([tool, calls]) => ({ tool, calls })).slice(0, tools_max)
+  }
+}
+
 const make = Effect.map(EphemeralStore, (store) =>
   RunList.of({
     list: (query) => Effect.sync(() => list(store, query)),
@@ -110,13 +130,7 @@ const make = Effect.map(EphemeralStore, (store) =>
         }
         return found.sort(older).slice(0, Math.min(limit, page_max))
       }),
-    unknownByTool: Effect.sync(() => {
-      const counts = new Map<string, number>()
-      for (const calls of store.unknown.values()) {
-        for (const { tool } of calls.values()) counts.set(tool, (counts.get(tool) ?? 0) + 1)
-      }
-      return [...counts].map(([tool, calls]) => ({ tool, calls })).slice(0, tools_max)
-    })
+    standing: Effect.sync(() => standing(store))
   })
 )
 

@@ -96,7 +96,9 @@ const makeRate = (what: string, per_minute: Readonly<Record<keyof Keys, number>>
     })
 }
 
-const open = Metric.gauge("troupe_event_streams_open")
+const open = Metric.gauge("troupe_event_streams_open", {
+  description: "Event streams that are open in this process"
+})
 
 /** Counts the open streams of each owner, and in all. */
 const makePlaces = (settings: HttpSettings) => {

@@ -45,6 +45,19 @@ const retries_exhausted_total = totalMetric(
   "Calls that failed after the last attempt that their policy allows"
 )
 
+const statuses = ["success", "error", "timeout"] as const
+
+/** Begins the counters of tools at 0: an increase is seen only of a series that was there before. */
+export const beginCounters = (tools: Iterable<string>): Effect.Effect<void> =>
+  Effect.gen(function* () {
+    yield* Metric.update(timeout_total, 0)
+    for (const tool_name of tools) {
+      for (const status of statuses) {
+        yield* Metric.update(Metric.withAttributes(executions_total, { tool_name, status }), 0)
+      }
+    }
+  })
+
 /** Why the gate refused a call, as the metric's label; undefined = it did not, or for another kind of reason. */
 const filterOf = ({ error_reason }: ToolCompleted): string | undefined => {
   switch (error_reason) {

@@ -1,8 +1,9 @@
 /**
- * The metric of registered tools.
+ * The metric of registered tools, whose counters begin with them.
  */
-import { Layer, Metric } from "effect"
+import { Effect, Layer, Metric } from "effect"
 import { ToolRegistry } from "../../services/ToolRegistry.ts"
+import { beginCounters } from "./ToolCallTelemetry.ts"
 
 const registered = Metric.gauge("troupe_agentic_tools_registered", {
   description: "Tools of the runtime, deprecated ones among them"
@@ -10,5 +11,10 @@ const registered = Metric.gauge("troupe_agentic_tools_registered", {
 
 /** With several runtimes in one process it shows the one that started last. */
 export const layer: Layer.Layer<never, never, ToolRegistry> = Layer.effectDiscard(
-  ToolRegistry.use((registry) => Metric.update(registered, registry.all.length))
+  ToolRegistry.use(({ all }) =>
+    Effect.andThen(
+      Metric.update(registered, all.length),
+      beginCounters(all.map(({ spec }) => spec.name))
+    )
+  )
 )

@@ -176,14 +176,42 @@ const unknownCallListTests = (it: Vitest.MethodsNonLive<Needs>): void => {
         found.map(([run]) => run),
         begun.map(({ run }) => run)
       )
-      const counts = yield* Effect.flatMap(RunList, (runs) => runs.unknownByTool)
+      const { unknown: counts } = yield* RunList.use((runs) => runs.standing)
       const count = counts.find(({ tool }) => tool === "replay")
       assert.isAtLeast(count?.calls ?? 0, 5)
     })
   )
 }
 
+const standingTests = (it: Vitest.MethodsNonLive<Needs>): void => {
+  // Other tests of the store leave runs and questions.
+  it.effect("counts what runs, is parked and asks, and says since when", () =>
+    Effect.gen(function* () {
+      const standing = RunList.use((runs) => runs.standing)
+      const before = yield* standing
+      const tenant = Samples.tenant()
+      yield* Samples.begin({ tenant })
+      const { run } = yield* Samples.begin({ tenant }, [Samples.modelTurned(1, 1)])
+      yield* append(run, [Samples.approvalRequested()])
+      const asked = yield* standing
+      assert.strictEqual(asked.running + asked.parked, before.running + before.parked + 2)
+      assert.strictEqual(asked.questions, before.questions + 1)
+      assert.isAtMost(
+        asked.oldest_question_at ?? Infinity,
+        before.oldest_question_at ?? Number.MAX_SAFE_INTEGER
+      )
+      yield* RunJournal.use((journal) =>
+        journal.amend(run, (state) => cancelRun(state, run, "ada", "enough"))
+      )
+      const after = yield* standing
+      assert.strictEqual(after.questions, before.questions)
+      assert.strictEqual(after.dead_letters, before.dead_letters)
+    })
+  )
+}
+
 const calls = (it: Vitest.MethodsNonLive<Needs>) => {
+  standingTests(it)
   unhostedTests(it)
   unknownCallTests(it)
   unknownCallListTests(it)

@@ -8,7 +8,7 @@ import * as Server from "../../layers/compose/Server.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import * as ScriptedModelGateway from "../../layers/model/ScriptedModelGateway.ts"
 import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
-import * as UnknownCallsTelemetry from "../../layers/telemetry/UnknownCallsTelemetry.ts"
+import * as StandingTelemetry from "../../layers/telemetry/StandingTelemetry.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { AgentName } from "../../src/Ids.ts"
@@ -52,7 +52,7 @@ const layer = Server.layer({
       script: ({ transcript }) => (transcript.length > 1 ? text("done") : call("pay", { n: 1 }))
     })
   ),
-  Layer.provide(Layer.succeed(UnknownCallsTelemetry.UnknownCallsInterval, 5)),
+  Layer.provide(Layer.succeed(StandingTelemetry.StandingInterval, 5)),
   Layer.provideMerge(EphemeralStores.layer),
   Layer.provideMerge(Logger.layer([logger]))
 )

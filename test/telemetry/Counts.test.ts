@@ -123,6 +123,8 @@ const measured = Effect.map(Metric.snapshot, (all) => {
           labels.map((label) => attributes?.[label]).join(" "),
           "count" in state ? Number(state.count) : 0
         ])
+        // Those of the tools begin at 0.
+        .filter(([, count]) => count !== 0)
     )
   return {
     executions: of("executions_total", "tool_name", "status"),

@@ -12,7 +12,16 @@ import { needOf } from "../../../src/run/Needs.ts"
 import type { RunItem, WaitingFor } from "../../../src/run/RunItem.ts"
 import { runItem } from "../../../src/run/RunItem.ts"
 import type { UnknownCall } from "../../../src/run/UnknownCall.ts"
-import { isQuarantined, RunCode, run_over, run_parked, runCode, runStatus } from "./Codes.ts"
+import {
+  approvalCode,
+  isQuarantined,
+  RunCode,
+  run_over,
+  run_parked,
+  runCode,
+  runStatus
+} from "./Codes.ts"
+import { letterCode } from "../outbox/OutboxRows.ts"
 import { readablePage, readableRows, rowDecoder } from "../engine/DecodedRows.ts"
 import { orStoreError } from "../engine/SqlFailure.ts"
 import { agentMember, StoredText, traceMember } from "../engine/StoredText.ts"
@@ -235,6 +244,40 @@ const page = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, query: RunQu
   )
 })
 
+const decodeStanding = rowDecoder(
+  Schema.Struct({
+    running: Schema.Int,
+    parked: Schema.Int,
+    questions: Schema.Int,
+    oldest: Schema.NullOr(Schema.Int),
+    dead_letters: Schema.Int
+  }),
+  "numbers of what stands"
+)
+
+/** Each number is read from an index that has those rows alone. */
+const standing_statement = `SELECT
+  (SELECT count(*)::int4 FROM troupe.runs WHERE status > ${run_parked} AND status < ${run_over}) AS running,
+  (SELECT count(*)::int4 FROM troupe.runs WHERE status = ${run_parked}) AS parked,
+  q.questions,
+  (SELECT (a.payload::json ->> 'requested_at')::float8 FROM troupe.approvals a
+    WHERE a.status = ${approvalCode("pending")} AND a.position = q.first) AS oldest,
+  (SELECT count(*)::int4 FROM troupe.dead_letters WHERE status = ${letterCode("dead")}) AS dead_letters
+  FROM (SELECT count(*)::int4 AS questions, min(position) AS first FROM troupe.approvals WHERE status = ${approvalCode("pending")}) q`
+
+const standing = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
+  const [found] = yield* Effect.flatMap(sql.unsafe(standing_statement), decodeStanding)
+  if (found === undefined) return yield* Effect.die(new Error("no numbers of what stands"))
+  const { oldest, ...numbers } = found
+  const unknown = yield* Effect.flatMap(
+    sql.unsafe(
+      `SELECT tool, count(*)::int4 AS calls FROM troupe.unknown_calls GROUP BY tool ORDER BY tool LIMIT 500`
+    ),
+    decodeCounts
+  )
+  return { ...numbers, oldest_question_at: oldest ?? undefined, unknown }
+})
+
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const reads = yield* TenantReads
@@ -243,11 +286,7 @@ const make = Effect.gen(function* () {
     unknown: (query) =>
       Effect.mapError(reads.of(query.tenant)(unknownIn(sql, query)), orStoreError),
     unhosted: (query) => unhosted(sql, reads, query),
-    unknownByTool: sql
-      .unsafe(
-        `SELECT tool, count(*)::int4 AS calls FROM troupe.unknown_calls GROUP BY tool ORDER BY tool LIMIT 500`
-      )
-      .pipe(Effect.flatMap(decodeCounts), Effect.mapError(orStoreError))
+    standing: Effect.mapError(standing(sql), orStoreError)
   })
 })
 
