@@ -126,10 +126,14 @@ export const keepConnected = Effect.fnUntraced(function* (
     const began = yield* Clock.currentTimeMillis
     yield* Latch.close(offers.wanted)
     const ended = yield* Effect.result(Effect.scoped(runConnection(sdk, offers, adopt))).pipe(
-      Effect.ensuring(Effect.sync(() => disconnect(offers)))
+      Effect.ensuring(
+        Effect.suspend(() => {
+          disconnect(offers)
+          return count(offers, 0)
+        })
+      )
     )
     const why = ended._tag === "Failure" ? ended.failure.message : ended.success
-    yield* count(offers, 0)
     offers.trouble = redacted(why, offers.credentials.secrets())
     if (offers.attempt === attempt) {
       offers.attempt = Deferred.makeUnsafe()

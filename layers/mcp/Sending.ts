@@ -17,7 +17,7 @@ export type Request<A> = (
   bounds: CallBounds
 ) => Effect.Effect<A, ToolError>
 
-export interface Hearers {
+interface Hearers {
   readonly progress?: CallBounds["progress"]
   /** Ends when what was not sent must not be sent any more. */
   readonly stopped?: Effect.Effect<void>

@@ -49,8 +49,8 @@ interface Common {
    */
   readonly connect_timeout_ms?: number
   /**
-   * `false`: the start fails with `McpServerUnavailable` where this server is not connected within `connect_timeout_ms`. Absent =
-   * `true`: the start goes on without it, its tools are closed, and open when it is connected.
+   * `false`: the start fails with `McpServerUnavailable` where its first attempt to connect to this server does. Absent = `true`:
+   * the start goes on without it, its tools are closed, and open when it is connected.
    */
   readonly optional?: boolean
   /** The greatest size of one message from the server, in bytes. A larger message ends the connection. Absent = 16,000,000. */

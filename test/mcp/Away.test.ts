@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { writeFileSync } from "node:fs"
-import { Effect, Logger } from "effect"
+import { Effect, Logger, Metric } from "effect"
 import { start } from "../../layers/compose/NodeService.ts"
 import * as ScriptedModelGateway from "../../layers/model/ScriptedModelGateway.ts"
 import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
@@ -11,6 +11,7 @@ import type { McpServer } from "../../src/tool/McpServer.ts"
 import { eventually } from "../contracts/Contract.ts"
 import * as H from "../runtime/Harness.ts"
 import * as S from "./Servers.ts"
+import { at, reply, small } from "./SmallServer.ts"
 
 /** Longer than the first question for the protocol may take. */
 const slow = { SLOW_MS: "3300" }
@@ -44,6 +45,18 @@ const outcomeOf = (made: Service, tool: string) =>
     (answer) => (answer.status === "complete" ? answer.text : answer.status)
   )
 
+/** The gauge of connections, by server. */
+const connections = () =>
+  Effect.map(Metric.snapshot, (all) =>
+    Object.fromEntries(
+      all.flatMap(({ attributes, id, state }) =>
+        id === "troupe_mcp_connected"
+          ? [[attributes?.["server"], (state as { value: unknown }).value]]
+          : []
+      )
+    )
+  )
+
 const status = McpServers.use((servers) => Effect.map(servers.status, ([server]) => server!))
 
 describe("a server that is slow", () => {
@@ -54,6 +67,24 @@ describe("a server that is slow", () => {
       assert.strictEqual(yield* S.callBody("odd.look@1", { n: 2 }), '{"n":2}')
       assert.deepInclude(yield* status, { state: "connected", restarts: 1, message: "" })
     }).pipe(Effect.provide(S.importing(S.misbehaving("plain", "", { env: slow }))))
+  )
+
+  it.live("over HTTP is waited for as long", () =>
+    Effect.gen(function* () {
+      const { port } = yield* small(
+        (_, response, message) =>
+          reply(response, message["id"], { content: [{ type: "text", text: "seen" }] }),
+        {
+          instead: (_, response, body) => {
+            if (!body.includes("server/discover")) return false
+            setTimeout(() => response.writeHead(404).end(), Number(slow.SLOW_MS))
+            return true
+          }
+        }
+      )
+      const said = yield* S.callBody("web.look@1").pipe(Effect.provide(S.importing(at(port))))
+      assert.strictEqual(said, "seen")
+    }).pipe(Effect.scoped)
   )
 
   it.live("and knows only the newest protocol is asked for it again", () =>
@@ -96,6 +127,7 @@ describe("a server that is away", () => {
       const [before] = yield* servers
       assert.deepInclude(before, { server: "away", state: "reconnecting" })
       assert.notStrictEqual(before?.message, "")
+      assert.deepInclude(yield* connections(), { away: 0, odd: 1, web: 0 })
       assert.deepStrictEqual(
         before?.tools.map(({ key, state, tool }) => [tool, key, state]),
         [
@@ -105,6 +137,7 @@ describe("a server that is away", () => {
       )
       writeFileSync(`${file}.there`, "")
       yield* eventually(servers, ([server]) => server?.state === "connected")
+      assert.deepInclude(yield* connections(), { away: 1, odd: 1 })
       assert.match(String(yield* outcomeOf(made, "look")), /n\W+1\W+$/)
       assert.include(yield* outcomeOf(made, "put"), "put")
       const [after] = yield* servers
