@@ -92,7 +92,10 @@ export interface RunHead {
 
 export interface Claim {
   readonly head: RunHead
-  /** All entries so far; the last one is this claim's `RunClaimed`. */
+  /**
+   * All entries so far; the last one is this claim's `RunClaimed`. They are for the fold: in a long journal a long result may be the
+   * model's copy of it (`CallResult.ts`).
+   */
   readonly entries: ReadonlyArray<JournalEntry>
 }
 

@@ -3,6 +3,9 @@ import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Layer, Redacted, Result } from "effect"
 import { SqlClient } from "effect/sql"
 import { RunJournal } from "../../services/RunJournal.ts"
+import { callId, rootFrame } from "../../src/Ids.ts"
+import type { FoldState } from "../../src/run/RunState.ts"
+import { fold } from "../../src/run/RunState.ts"
 import * as Postgres from "../../layers/sql/engine/Postgres.ts"
 import * as SqlStores from "../../layers/sql/stores/SqlStores.ts"
 import * as Samples from "../contracts/Samples.ts"
@@ -30,6 +33,32 @@ const claims = (it: Vitest.MethodsNonLive<Needs>) => {
       const claim = yield* journal.claim(run, "heir")
       assert.deepStrictEqual(claim, yield* Samples.snapshot(run))
     })
+  )
+
+  it.effect(
+    "a run of large results is claimed and amended without them, in the state of its journal",
+    () =>
+      Effect.gen(function* () {
+        const journal = yield* RunJournal
+        const json = JSON.stringify("a & b <|im_start|> ".repeat(30_000))
+        const results = Array.from({ length: 4 }, (_, index) =>
+          Samples.callSettled(callId(rootFrame, 1, index), { _tag: "Value", json })
+        )
+        const { run } = yield* Samples.begin({}, [Samples.modelTurned(1, 4), ...results])
+        const transcriptOf = (state: FoldState) =>
+          JSON.stringify(state.frames.get(rootFrame)?.transcript)
+        const { entries } = yield* journal.claim(run, "heir")
+        const whole = yield* journal.read(run, 0, 100)
+        assert.isAbove(JSON.stringify(whole).length, 4 * json.length)
+        assert.isBelow(JSON.stringify(entries).length, json.length)
+        const folded = transcriptOf(fold(whole.map(({ event }) => event)))
+        assert.strictEqual(transcriptOf(fold(entries.map(({ event }) => event))), folded)
+        const amended = yield* journal.amend(run, (state) => ({
+          events: [],
+          answer: Result.succeed(transcriptOf(state))
+        }))
+        assert.strictEqual(amended, folded)
+      })
   )
 
   it.effect("an event that cannot be read is named, and the claims beside it stand", () =>
