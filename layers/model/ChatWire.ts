@@ -215,23 +215,6 @@ const fixed = async ({ body, isJson }: Known): Promise<Fixed> =>
     ? streamOf(await textOf(body))
     : utf8(body).pipeThrough(finished()).pipeThrough(new TextEncoderStream())
 
-/** A half of a surrogate pair, as `JSON.stringify` writes it, or a backslash. */
-const half_or_backslash = /\\(?:\\|ud[89a-f][0-9a-f]{2})/g
-
-/**
- * The request with U+FFFD for each half of a surrogate pair: strict providers refuse all of it. Entries refuse such texts, so it
- * is for those that were written as code, or stored before.
- */
-const wellFormed = (init: RequestInit | undefined): RequestInit | undefined =>
-  typeof init?.body === "string" && init.body.includes("\\ud")
-    ? {
-        ...init,
-        body: init.body.replace(half_or_backslash, (found) =>
-          found === "\\\\" ? found : "\\ufffd"
-        )
-      }
-    : init
-
 /**
  * Sends a request and checks the body against its bounds before it is parsed. Redirects are not followed, so that
  * prompt and key reach only the configured host.
@@ -241,7 +224,7 @@ const exchange = async (
   init: RequestInit | undefined,
   fix: (body: Known, answer: ResponseInit) => Promise<Fixed>
 ): Promise<Response> => {
-  const response = await fetch(input, { ...wellFormed(init), redirect: "manual" })
+  const response = await fetch(input, { ...init, redirect: "manual" })
   if (response.body === null) return response
   let isOver = false
   const body = leavable(response.body, () => isOver)
