@@ -21,7 +21,9 @@ const refuse = (id: unknown, code: number, message: string) =>
 /** What each result has in the newest protocol. */
 const newest = { resultType: "complete", ttlMs: 0, cacheScope: "private" }
 const notify = (method: string, params: unknown = {}) => write({ jsonrpc: "2.0", method, params })
-const note = (line: string) => appendFileSync(`${file}.log`, `${line}\n`)
+const note = (line: string): void => {
+  if (file !== "") appendFileSync(`${file}.log`, `${line}\n`)
+}
 const description = () => (file === "" ? "Looks." : readFileSync(file, "utf8"))
 
 const read = { readOnlyHint: true, openWorldHint: false }
