@@ -1,6 +1,7 @@
 import { gzipSync } from "node:zlib"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { illFormed, isKept, numbers } from "../entry/NumberCorpus.ts"
 import { ask, layer } from "./Service.ts"
 
 const id = "00000000-0000-4000-8000-000000000000"
@@ -58,6 +59,22 @@ describe("a body of a request", () => {
         assert.strictEqual(answer.status, 400, `${body}: ${answer.text}`)
       }
       assert.strictEqual((yield* decide(modify("1"))).status, 404)
+    }).pipe(Effect.provide(layer))
+  )
+
+  it.live("with a number or a text that would be altered is answered with 400 and its place", () =>
+    Effect.gen(function* () {
+      const odd = numbers.filter((number) => !isKept(number) && number.length < 100)
+      const texts = illFormed.map((text) => JSON.stringify(text))
+      for (const value of [...odd.filter((_, n) => n % 50 === 0), ...texts]) {
+        const answer = yield* decide(modify(`[0,{"x":${value}}]`))
+        assert.strictEqual(answer.status, 400, `${value}: ${answer.text}`)
+        const [error] = answer.json.errors
+        assert.deepStrictEqual(error.path, ["payload", "arguments", "n", 1, "x"], value)
+      }
+      for (const value of numbers.filter(isKept).slice(0, 10)) {
+        assert.strictEqual((yield* decide(modify(value))).status, 404, value)
+      }
     }).pipe(Effect.provide(layer))
   )
 

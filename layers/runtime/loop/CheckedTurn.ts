@@ -38,8 +38,10 @@ export const checkedTurn = (
   // Loops, because the closures of `map` and `every` would be allocated for each turn (bench row `step`).
   let calls: Array<ProposedCall> = []
   for (const call of given.calls) calls = appended(calls, copiedCall(call, budget))
-  if (!isPlain(given)) return decoded(given, { _tag: "ModelTurned", frame, step, calls })
-  const { finish, text, usage } = given
+  // What a model wrote cannot be refused, and half of a surrogate pair in it would fail its readers.
+  const text = given.text.toWellFormed()
+  if (!isPlain(given)) return decoded(given, { _tag: "ModelTurned", frame, step, text, calls })
+  const { finish, usage } = given
   // Literals without a spread, whose members are all in the object itself (bench row `step`).
   const turned: ModelTurned =
     usage === undefined
@@ -82,7 +84,7 @@ const readEvent = Schema.decodeUnknownResult(RunEvent)
 /** The members that the event has, where they are what it says. A member that is undefined counts as absent. */
 const decoded = (
   given: GatewayTurn,
-  own: Pick<ModelTurned, "_tag" | "frame" | "step" | "calls">
+  own: Pick<ModelTurned, "_tag" | "frame" | "step" | "text" | "calls">
 ): ModelTurned | string => {
   const said = Object.entries(given).filter(([, value]) => value !== undefined)
   const read = readEvent({ ...Object.fromEntries(said), ...own })
