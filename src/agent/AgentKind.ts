@@ -11,7 +11,10 @@ export type AgentKind = typeof AgentKind.Type
 interface KindFacts {
   /** Who talks with it. Only agents for customers may be named as `customer_agents`. */
   readonly audience: "customers" | "world_operators" | "operators"
-  /** What one address of the agent is about. Its persistent memory belongs to the same thing. */
+  /**
+   * What one address of the agent is about. Its persistent memory belongs to the same thing: the start fails where its
+   * `memory.anchor` says otherwise.
+   */
   readonly scope: AnchorKind
 }
 

@@ -5,6 +5,7 @@
  * is the tenant.
  */
 import { Result, Schema } from "effect"
+import { agentKinds } from "../agent/AgentKind.ts"
 import { AgentSpec } from "../agent/AgentSpec.ts"
 import { AgentName } from "../Ids.ts"
 import type { AutonomyMode } from "../platform/contracts/PlatformEvent.ts"
@@ -98,7 +99,7 @@ const supervisor = (mode: AutonomyMode, specialists: ReadonlyArray<AgentName>): 
     specialists,
     // A customer gets an answer even where the run may take no more steps.
     limits: RunLimits.make({ delegations_per_turn_max: 2, depth_max: 1, on_breach: "answer" }),
-    memory: MemorySpec.make({ anchor: "workspace" })
+    memory: MemorySpec.make({ anchor: agentKinds.spectral.scope })
   })
 
 /** The supervisor first, then its specialists. */

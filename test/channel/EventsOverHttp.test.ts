@@ -218,9 +218,18 @@ describe("events over HTTP", () => {
         }
         const first = yield* S.publish(S.event("approval.required", review, { id: "e-1" }))
         assert.strictEqual(first.json.conversation_id, "event~changeset:cs-1", first.text)
+        const [prompt] = (yield* of("event~changeset:cs-1")).tasks
+        assert.match(
+          prompt?.message ?? "",
+          /^Change set cs-1 \(2 changes, risk low\) waits for a review\./
+        )
+        assert.include(prompt?.message, "Ask the customer to review it")
+        assert.include(prompt?.message, '"title":"Shorter answers"')
         const type = "supervisor.recommendation.issued"
         const second = yield* S.publish(S.event(type, advice, { id: "e-2" }))
         assert.strictEqual(second.json.conversation_id, "event~cycle:c-1", second.text)
+        const [told] = (yield* of("event~cycle:c-1")).tasks
+        assert.include(told?.message, "could be tried next. Tell the customer what it recommends")
         const fifth = { ...advice, mode_classification: "SLEEPING" }
         const refused = yield* S.publish(S.event(type, fifth, { id: "e-3" }))
         assert.strictEqual(refused.status, 400)
@@ -285,7 +294,7 @@ describe("events over HTTP", () => {
   )
 
   it.live(
-    "SA-49 the platform's own events arrive by the outbox, each once, and agents emit none",
+    "SA-21 SA-49 the platform's own events arrive by the outbox, each once, and agents emit none",
     () =>
       Effect.gen(function* () {
         const outbox = yield* Outbox
@@ -310,7 +319,13 @@ describe("events over HTTP", () => {
         const { conversation, tasks } = yield* of(scan)
         assert.strictEqual(conversation?.trigger_event_id, id)
         assert.lengthOf(tasks, 1)
-        // SA-21: the run wrote no event; what is left in the outbox is not one of the platform.
+        // The run wrote no event, of which there would be a conversation, a dead letter or a message that waits.
+        const listed = yield* S.ask("/v1/conversations", { as: "olga" })
+        assert.deepStrictEqual(
+          listed.json.items.map((each: { readonly id: string }) => each.id),
+          [scan]
+        )
+        for (const { event_id } of letters.json.items) assert.include([id, wrong.id], event_id)
         assert.strictEqual(yield* outbox.depth, 0)
       }).pipe(Effect.provide(S.service()))
   )

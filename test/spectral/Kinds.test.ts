@@ -1,7 +1,8 @@
 /** The three kinds of agent in one service, over real HTTP: who reaches which, and which way leads from one to another. */
 import { createHash } from "node:crypto"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Result } from "effect"
+import * as NodeCrypto from "@effect/platform-node/NodeCrypto"
+import { Cause, Effect, Exit, Layer, Result } from "effect"
 import { HttpServer } from "effect/http"
 import * as LocalWorldAgentRunner from "../../layers/agents/worlds/LocalWorldAgentRunner.ts"
 import * as OperationsTools from "../../layers/agents/OperationsTools.ts"
@@ -17,13 +18,18 @@ import * as ScriptedModelGateway from "../../layers/model/ScriptedModelGateway.t
 import type { Script } from "../../layers/model/ScriptedModelGateway.ts"
 import { call, calls, text } from "../../layers/model/ScriptedModelGateway.ts"
 import * as RuntimeConfig from "../../layers/runtime/actor/RuntimeConfig.ts"
+import * as LocalAgentDirectory from "../../layers/runtime/desk/LocalAgentDirectory.ts"
+import * as LocalToolRegistry from "../../layers/runtime/desk/LocalToolRegistry.ts"
 import { AgentDirectory } from "../../services/AgentDirectory.ts"
 import { RunList } from "../../services/RunList.ts"
 import { WorldPublisher } from "../../services/worlds/WorldPublisher.ts"
 import { agentKinds, AgentKind } from "../../src/agent/AgentKind.ts"
+import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { operations, workspaceOperations } from "../../src/agents/Operations.ts"
 import { spectral_name, spectralAgents } from "../../src/agents/Spectral.ts"
-import type { AgentName } from "../../src/Ids.ts"
+import { AgentName } from "../../src/Ids.ts"
+import { AnchorKind } from "../../src/memory/MemoryAnchors.ts"
+import { MemorySpec } from "../../src/memory/MemorySpec.ts"
 import { permissionOf } from "../../src/tool/SideEffects.ts"
 import { worldAgents } from "../../src/worlds/WorldAgent.ts"
 import * as H from "../runtime/Harness.ts"
@@ -108,6 +114,31 @@ describe("the kinds of agent", () => {
     assert.strictEqual(new Set(facts.map(({ audience }) => audience)).size, 3)
     assert.strictEqual(new Set(facts.map(({ scope }) => scope)).size, 3)
   })
+
+  it.effect("SA-01 keep the memory of an agent to the scope of its kind", () =>
+    Effect.gen(function* () {
+      for (const kind of AgentKind.literals) {
+        for (const anchor of AnchorKind.literals) {
+          const spec = AgentSpec.make({
+            name: AgentName.make("a"),
+            kind,
+            instructions: "Help.",
+            memory: MemorySpec.make({ anchor })
+          })
+          const exit = yield* Effect.exit(
+            Effect.scoped(Layer.build(Layer.fresh(LocalAgentDirectory.layer([spec]))))
+          )
+          assert.strictEqual(Exit.isSuccess(exit), agentKinds[kind].scope === anchor)
+          if (Exit.isFailure(exit)) {
+            assert.include(
+              String(Cause.squash(exit.cause)),
+              `belongs to its ${agentKinds[kind].scope}`
+            )
+          }
+        }
+      }
+    }).pipe(Effect.provide([LocalToolRegistry.layer(), NodeCrypto.layerDigest]))
+  )
 
   it.live("SA-01 are what an admin finds in the list of agents", () =>
     Effect.gen(function* () {

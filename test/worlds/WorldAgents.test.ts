@@ -1,4 +1,6 @@
 /** The agents of worlds on a real runtime: asked from outside, asked by another agent, and talked to in sessions. */
+import { readdirSync, readFileSync } from "node:fs"
+import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer, Result } from "effect"
 import type * as WorldTools from "../../layers/agents/worlds/WorldTools.ts"
@@ -335,6 +337,22 @@ const over = (runner: WorldAgentRunner["Service"]) =>
     Layer.provideMerge(Stores.ephemeral)
   )
 
+describe("the modules of agents", () => {
+  it("ST-39 know no runner of worlds: only the composition and the worlds' own room do", () => {
+    const root = join(import.meta.dirname, "../..")
+    const modules = ["src/agents", "layers/agents"].flatMap((room) =>
+      readdirSync(join(root, room), { recursive: true, encoding: "utf8" })
+        .filter((name) => name.endsWith(".ts") && !name.startsWith("worlds/"))
+        .map((name) => join(room, name))
+    )
+    assert.include(modules, "src/agents/Operations.ts")
+    const knowing = modules.filter((name) =>
+      readFileSync(join(root, name), "utf8").includes("WorldAgentRunner")
+    )
+    assert.deepStrictEqual(knowing, [])
+  })
+})
+
 describe("the bridge over another runner", () => {
   const run = RunId.make("00000000-0000-4000-8000-000000000001")
   const asking = Effect.flatMap(
@@ -343,23 +361,28 @@ describe("the bridge over another runner", () => {
   )
 
   it.live(
-    "ST-40 asks the one that the composition gives, as the sender, and the agent is the same",
+    "ST-40 SA-47 asks the one that the composition gives, as the sender, and the agent is the same",
     () => {
       const asked: Array<ReadonlyArray<string>> = []
       const runner = WorldAgentRunner.of({
         ask: (question, world, by) => {
-          asked.push([question, world, by.id])
+          asked.push([question, world, by.id, ...by.roles])
           return Effect.succeed({ world: WorldId.make(world), text: "three rules", run })
         },
         chat: () => Effect.die("nobody talks here")
       })
       return Effect.gen(function* () {
-        const settled = (yield* asking).find((event) => event._tag === "CallSettled")
-        assert.deepStrictEqual(asked, [["How many rules?", "anywhere", "olga"]])
+        const found = yield* asking
+        const settled = found.find((event) => event._tag === "CallSettled")
+        assert.deepStrictEqual(asked, [["How many rules?", "anywhere", "olga", ...olga.roles]])
         assert.deepStrictEqual(settled?.outcome, {
           _tag: "Value",
           json: JSON.stringify({ world_id: "anywhere", answer: "three rules", run })
         })
+        // SA-47: it is a read, so nothing is dispatched, and a person is not asked.
+        const [bridge] = yield* WorldBridge.tools
+        assert.deepInclude(bridge?.spec, { side_effects: "read", category: "read" })
+        assert.isFalse(found.some((event) => event._tag === "CallDispatched"))
       }).pipe(Effect.provide(over(runner)))
     }
   )

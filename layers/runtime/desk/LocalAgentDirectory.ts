@@ -5,6 +5,7 @@
 import { Effect, Layer, Result, Schema } from "effect"
 import { Digest } from "effect/crypto"
 import { truncateUnits } from "../../../src/CutText.ts"
+import { agentKinds } from "../../../src/agent/AgentKind.ts"
 import { AgentSpec } from "../../../src/agent/AgentSpec.ts"
 import { declarationOf } from "../../../src/agent/DeclaredAgent.ts"
 import type { Declared } from "../../../src/agent/DeclaredAgent.ts"
@@ -54,6 +55,12 @@ const uniquelyNamed = Effect.fnUntraced(function* (given: ReadonlyArray<AgentSpe
     if (specs.has(name)) {
       const message = "two agents have this name"
       return yield* misdeclaredAgent(name, "name", name, message)
+    }
+    const { kind, memory } = definition.spec
+    const scope = kind === undefined ? undefined : agentKinds[kind].scope
+    if (memory !== undefined && scope !== undefined && memory.anchor !== scope) {
+      const problem = `the memory of an agent of the kind "${kind}" belongs to its ${scope}`
+      return yield* misdeclaredAgent(name, "memory.anchor", memory.anchor, problem)
     }
     specs.set(name, definition)
   }
