@@ -62,7 +62,8 @@ class DirectorySession implements Session {
     this.#watchdog = watchdog
   }
 
-  async query<Row>(
+  /** Nearly all statements go straight on: what this adds to them is a look at the clock (bench rows of PGlite). */
+  query<Row>(
     sql: string,
     params: ReadonlyArray<unknown>,
     rowMode: "object" | "array"
@@ -70,28 +71,55 @@ class DirectorySession implements Session {
     if (isEnd(sql)) {
       if (sql === "COMMIT" || sql === "ROLLBACK") this.#transaction = undefined
     } else {
-      if (this.#transaction === undefined && this.#isChanged()) await this.#adapt()
-      const reason = this.#refusal(params)
-      if (reason !== undefined) throw full(reason)
+      if (this.#transaction === undefined && this.#isChanged()) {
+        return this.#adapt().then(() => this.#checked(sql, params, rowMode))
+      }
+      return this.#checked(sql, params, rowMode)
     }
-    try {
-      const result = await this.#watched(() => this.#pg.query<Row>(sql, [...params], { rowMode }))
-      if (sql.startsWith("BEGIN")) this.#transaction = this.#isReadOnly ? "reads" : "writes"
-      return result
-    } catch (error) {
-      endIfPanicked(error)
-      if (!this.#isReadOnly || memberOf(error, "code") !== read_only) throw error
-      throw full(this.#space.refusal() ?? "the disk of the store was full a moment ago")
-    }
+    return this.#run(sql, params, rowMode)
   }
 
-  async #watched<A>(run: () => Promise<A>): Promise<A> {
+  #checked<Row>(
+    sql: string,
+    params: ReadonlyArray<unknown>,
+    rowMode: "object" | "array"
+  ): Promise<Results<Row>> {
+    const reason = this.#refusal(params)
+    return reason === undefined ? this.#run(sql, params, rowMode) : Promise.reject(full(reason))
+  }
+
+  #run<Row>(
+    sql: string,
+    params: ReadonlyArray<unknown>,
+    rowMode: "object" | "array"
+  ): Promise<Results<Row>> {
+    this.#watchdog.turn()
+    return this.#pg.query<Row>(sql, [...params], { rowMode }).then(
+      (result) => {
+        this.#ended()
+        if (sql.startsWith("BEGIN")) this.#transaction = this.#isReadOnly ? "reads" : "writes"
+        return result
+      },
+      (error: unknown) => {
+        this.#ended()
+        endIfPanicked(error)
+        if (!this.#isReadOnly || memberOf(error, "code") !== read_only) throw error
+        throw full(this.#space.refusal() ?? "the disk of the store was full a moment ago")
+      }
+    )
+  }
+
+  #ended(): void {
+    this.#space.settled()
+    this.#watchdog.turn()
+  }
+
+  async #execute(sql: string): Promise<void> {
     this.#watchdog.turn()
     try {
-      return await run()
+      await this.#pg.exec(sql)
     } finally {
-      this.#space.settled()
-      this.#watchdog.turn()
+      this.#ended()
     }
   }
 
@@ -105,21 +133,21 @@ class DirectorySession implements Session {
   async #adapt(): Promise<void> {
     if (this.#space.wantsCheckpoint()) {
       // One that fails is made again by the upkeep.
-      await this.#watched(() => this.#pg.exec("CHECKPOINT")).catch(endIfPanicked)
+      await this.#execute("CHECKPOINT").catch(endIfPanicked)
       this.#space.keepReserve()
     }
     const isReadOnly = this.#space.refusal() !== undefined
     const mode = isReadOnly ? "on" : "off"
-    await this.#watched(() => this.#pg.exec(`SET default_transaction_read_only = ${mode}`))
+    await this.#execute(`SET default_transaction_read_only = ${mode}`)
     this.#isReadOnly = isReadOnly
   }
 
   /** Why a statement is refused before the engine sees it; undefined if it is not. */
   #refusal(params: ReadonlyArray<unknown>): string | undefined {
-    const reason = this.#space.exhausted()
-    if (reason !== undefined) return reason
-    if (this.#transaction === "writes") {
-      const low = this.#space.refusal()
+    if (this.#isReadOnly || this.#transaction === "writes") {
+      const reason = this.#space.exhausted()
+      if (reason !== undefined) return reason
+      const low = this.#transaction === "writes" ? this.#space.refusal() : undefined
       if (low !== undefined) return low
     }
     const bytes = bytesOf(params)

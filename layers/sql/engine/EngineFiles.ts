@@ -44,7 +44,7 @@ const may_write = 3
 const watch = ({ FS, NODEFS }: Module, watcher: FileWatcher): void => {
   const ops = NODEFS["stream_ops"] as {
     open: (stream: OpenFile) => void
-    read: (...of: ReadonlyArray<unknown>) => number
+    read: (stream: OpenFile, buffer: unknown, offset: number, length: number, at: number) => number
     write: (stream: OpenFile, buffer: unknown, offset: number, length: number, at: number) => number
     getattr: (stream: OpenFile) => { readonly size: number }
   }
@@ -62,18 +62,19 @@ const watch = ({ FS, NODEFS }: Module, watcher: FileWatcher): void => {
     // One that is opened to be written may be there for later.
     if ((stream.flags & may_write) === 0) noteLog(stream.path ?? "")
   }
-  ops.read = (...of) => {
+  ops.read = (stream, buffer, offset, length, at) => {
     watcher.used()
-    return read(...of)
+    return read(stream, buffer, offset, length, at)
   }
   ops.write = (stream, buffer, offset, length, at) => {
     watcher.used()
     const { path = "" } = stream
-    if (data.test(path) && !watcher.mayWrite(() => at + length > getattr(stream).size)) {
+    const isLog = path === last || path.includes(in_log)
+    if (isLog) {
+      if (path !== last) noteLog(path)
+    } else if (data.test(path) && !watcher.mayWrite(() => at + length > getattr(stream).size)) {
       throw new FS.ErrnoError(no_space)
     }
-    const isLog = path.includes(in_log)
-    if (isLog && path !== last) noteLog(path)
     try {
       return write(stream, buffer, offset, length, at)
     } catch (error) {

@@ -16,6 +16,7 @@ import type { RunAccepted } from "../../../src/run/RunEvent.ts"
 import { transaction_ms_max } from "../../../src/tool/ToolSpec.ts"
 import type { EncodedAppend } from "./AppendStatement.ts"
 import * as Amendments from "./Amendments.ts"
+import * as BodyConnection from "./BodyConnection.ts"
 import * as AmendmentWakeups from "./AmendmentWakeups.ts"
 import * as AuditedRuns from "./AuditedRuns.ts"
 import { CommitListeners } from "./CommittedEntries.ts"
@@ -90,7 +91,7 @@ const savepoint = <A, E, R>(
   const isUsable = Effect.mapError(sql.unsafe(`SELECT 1`), (error) =>
     error.reason._tag === "ConnectionError" ? error : new RolledBack<A, E>(Exit.die(error))
   )
-  return body.pipe(
+  return BodyConnection.guard(sql, body).pipe(
     Effect.timeoutOrElse({ duration: transaction_ms_max, orElse: () => Effect.interrupt }),
     Effect.exit,
     Effect.filterOrFail(Exit.isSuccess, (exit) => new RolledBack(exit)),
@@ -126,6 +127,7 @@ const transacting =
         return yield* new StaleAppend({ run_id: run, length: head.length })
       yield* sql.unsafe(allowScans)
       const exit = yield* savepoint(sql, body)
+      yield* sql.unsafe(BodyConnection.reset)
       const recorded = record(exit)
       if (recorded.events.length > 0)
         yield* appendWithin(sql, listeners, { run, fence, ...recorded })
