@@ -62,7 +62,7 @@ class DirectorySession implements Session {
     this.#watchdog = watchdog
   }
 
-  /** Nearly all statements go straight on: what this adds to them is a look at the clock (bench rows of PGlite). */
+  /** Nearly all statements go straight on: what this adds to them is a look at the clock. */
   query<Row>(
     sql: string,
     params: ReadonlyArray<unknown>,

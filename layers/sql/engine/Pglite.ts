@@ -213,22 +213,16 @@ const open = (
   directory: Directory | undefined
 ): Effect.Effect<PGlite, DirectoryLock.DirectoryUnusable | SqlError.SqlError, Scope.Scope> => {
   const settings = settingsOf(options, directory)
-  /** The engine runs from one turn to the next: it recovers when it opens, and makes a checkpoint when it closes. */
-  const turn = Effect.sync(() => directory?.watchdog.turn())
-  const watched = <A, E>(self: Effect.Effect<A, E>) =>
-    Effect.ensuring(Effect.andThen(turn, self), turn)
   const opened = Effect.acquireRelease(
-    watched(
-      Effect.tryPromise({
-        try: async () => {
-          const pg = await PGlite.create(settings)
-          directory?.space.started()
-          return pg
-        },
-        catch: (cause) => unopened(cause, directory?.path)
-      })
-    ),
-    (pg) => Effect.ignoreCause(watched(Effect.promise(() => pg.close())))
+    Effect.tryPromise({
+      try: async () => {
+        const pg = await PGlite.create(settings)
+        directory?.space.started()
+        return pg
+      },
+      catch: (cause) => unopened(cause, directory?.path)
+    }),
+    (pg) => Effect.ignoreCause(Effect.promise(() => pg.close()))
   )
   return directory === undefined
     ? opened
