@@ -1,8 +1,9 @@
 /**
  * Logs and metrics of completed calls: one line and one count for each logical call, and counts of its attempts.
- * Metrics have SemStreams' names with our prefix; the line has the eight fields of ToolCallMetadata.
+ * Metrics have SemStreams' names with our prefix; the line has the eight fields of ToolCallMetadata, and which call it was and why it failed.
  */
 import { Context, Effect, Layer, Metric } from "effect"
+import * as RunLines from "./RunLines.ts"
 import { totalMetric } from "../../src/TotalMetric.ts"
 import { logText } from "../../src/LogText.ts"
 import type { ToolCompleted } from "../../src/tool/ToolCallMetadata.ts"
@@ -133,9 +134,13 @@ const measureAttempt = (
 }
 
 /** The model chose the name, so it is escaped for the log. */
-const shown = (metadata: ToolCompleted["metadata"]) => ({
+const shown = ({ call, error_reason, metadata, run, tenant }: ToolCompleted) => ({
   ...metadata,
-  tool_name: logText(metadata.tool_name)
+  tool_name: logText(metadata.tool_name),
+  run_id: run,
+  call_id: call,
+  tenant,
+  ...(error_reason === undefined ? undefined : { reason: logText(error_reason) })
 })
 
 const makeMetrics = Effect.gen(function* () {
@@ -151,15 +156,18 @@ const makeMetrics = Effect.gen(function* () {
 const makeLines = Effect.gen(function* () {
   const log = Effect.runSyncWith(yield* Effect.context<never>())
   const call: ToolCallObserver = (fact) =>
-    log(Effect.annotateLogs(Effect.logInfo("tool_call"), shown(fact.metadata)))
+    log(Effect.annotateLogs(Effect.logInfo("tool_call"), shown(fact)))
   return [...(yield* ToolCallObservers), call]
 })
 
 /** The metrics alone. Provide it beneath the runtime, as `layer`. */
 export const metrics: Layer.Layer<never> = Layer.effectContext(makeMetrics)
 
-/** The lines of the log alone. Provide it beneath the runtime, as `layer`. */
-export const lines: Layer.Layer<never> = Layer.effect(ToolCallObservers, makeLines)
+/** The lines of the log alone, those of runs among them. Provide it beneath the runtime, as `layer`. */
+export const lines: Layer.Layer<never> = Layer.merge(
+  Layer.effect(ToolCallObservers, makeLines),
+  RunLines.layer
+)
 
 /**
  * Provide it beneath the runtime, which reads its observers once, when it is built. Observers of outer layers are kept.

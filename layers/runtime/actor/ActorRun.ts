@@ -119,6 +119,8 @@ const foldClaimedRun = Effect.fnUntraced(function* (
   const { awaiting, unknown } = folded.success
   if (awaiting + unknown === 0 && !claim.entries.some(({ event }) => hasCopiedResult(event)))
     host.feed.cacheRun(channel, head.ordinal, claimedEntries(run, claim))
+  const claimed = claim.entries.findLast(({ event }) => event._tag === "RunClaimed")
+  if (claimed !== undefined) host.onDurable(run, folded.success, [claimed.event])
   // The claim is an event: those who watch see that the run has begun.
   host.feed.reached(channel, head.ordinal, claim.head.length)
   const { last: last_append_at, worked_ms } = worked

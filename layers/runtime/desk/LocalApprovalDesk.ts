@@ -31,6 +31,7 @@ import { ApprovalDesk } from "../../../services/ApprovalDesk.ts"
 import { ApprovalRecords } from "../../../services/ApprovalRecords.ts"
 import { ConversationStore } from "../../../services/ConversationStore.ts"
 import { RunJournal } from "../../../services/RunJournal.ts"
+import { RunObservers } from "../../../services/RunObserver.ts"
 import { ToolCallObservers } from "../../../services/ToolCallObserver.ts"
 import { approvalDigest, shownDigest } from "../tool/CallDigests.ts"
 import { callCatching } from "../tool/Catching.ts"
@@ -38,7 +39,7 @@ import { makeFaultReporter } from "../tool/FaultReport.ts"
 import { invalidToolArguments } from "../tool/GateRefusal.ts"
 import { clientOutcome } from "./ClientResults.ts"
 import type { OnDurable } from "./Observers.ts"
-import { amend, observeCalls } from "./Observers.ts"
+import { amend, observeCalls, observeRuns } from "./Observers.ts"
 import * as OpenQuestions from "./OpenQuestions.ts"
 
 const pendingLimit = Entries.limitUpTo(500)
@@ -249,6 +250,7 @@ const expireRecord = (
 
 const make = Effect.gen(function* () {
   const clock = yield* Clock.Clock
+  const report = yield* makeFaultReporter
   const services: Services = {
     agents: yield* AgentDirectory,
     conversations: yield* ConversationStore,
@@ -256,7 +258,11 @@ const make = Effect.gen(function* () {
     records: yield* ApprovalRecords,
     questions: yield* OpenQuestions.OpenQuestions,
     digest: yield* Digest.Digest,
-    onDurable: observeCalls(yield* ToolCallObservers, clock, yield* makeFaultReporter)
+    onDurable: observeRuns(
+      yield* RunObservers,
+      observeCalls(yield* ToolCallObservers, clock, report),
+      report
+    )
   }
   const { records } = services
   return ApprovalDesk.of({

@@ -20,6 +20,8 @@ import type { ModelTurnObserver, ModelUsed } from "../../../services/ModelTurnOb
 import { ModelTurnObservers } from "../../../services/ModelTurnObserver.ts"
 import type { ToolCallObserver } from "../../../services/ToolCallObserver.ts"
 import { ToolCallObservers } from "../../../services/ToolCallObserver.ts"
+import type { RunObserver } from "../../../services/RunObserver.ts"
+import { RunObservers } from "../../../services/RunObserver.ts"
 import { callCatching } from "../tool/Catching.ts"
 import { exceptionBehind } from "../tool/FailedOutcome.ts"
 import type { ReportFault } from "../tool/FaultReport.ts"
@@ -103,10 +105,24 @@ const observeTurns = (
         }
       }
 
+/** The same, and notifies observers of each event. */
+export const observeRuns = (
+  observers: ReadonlyArray<RunObserver>,
+  onDurable: OnDurable,
+  report: ReportFault
+): OnDurable =>
+  observers.length === 0
+    ? onDurable
+    : (run, state, events) => {
+        onDurable(run, state, events)
+        for (const event of events) notifyEach(observers, { run, state, event }, report)
+      }
+
 /** For the observers of the fiber that builds it. */
 export const makeOnDurable = Effect.fnUntraced(function* (clock: Clock.Clock, report: ReportFault) {
   const calls = observeCalls(yield* ToolCallObservers, clock, report)
-  return yield* observeUnknownCalls(observeTurns(yield* ModelTurnObservers, calls, report))
+  const turns = observeTurns(yield* ModelTurnObservers, calls, report)
+  return yield* observeUnknownCalls(observeRuns(yield* RunObservers, turns, report))
 })
 
 type UsageSubject = Pick<ModelUsed, "agent" | "run" | "tenant" | "trace_id">

@@ -21,7 +21,7 @@ import {
   runCode,
   runStatus
 } from "./Codes.ts"
-import { letterCode } from "../outbox/OutboxRows.ts"
+import { letterCode } from "../engine/LetterStatus.ts"
 import { readablePage, readableRows, rowDecoder } from "../engine/DecodedRows.ts"
 import { orStoreError } from "../engine/SqlFailure.ts"
 import { agentMember, StoredText, traceMember } from "../engine/StoredText.ts"

@@ -8,21 +8,11 @@
  */
 import { Clock, Effect, Schema } from "effect"
 import type { SqlClient } from "effect/sql"
-import type { DeadLetterStatus, NewOutboxMessage } from "../../../src/delivery/Outbox.ts"
+import type { NewOutboxMessage } from "../../../src/delivery/Outbox.ts"
 import { MessageId } from "../../../src/Ids.ts"
-import { storedStatus } from "../engine/StoredStatus.ts"
 
 /** The notification channel of the outbox. Its notifications have no payload. */
 export const outbox_channel = "troupe_outbox"
-
-/** The numbers that the table stores for statuses. A number is never reused for another meaning. */
-const letterCodes: Readonly<Record<DeadLetterStatus, number>> = {
-  dead: 0,
-  replayed: 1,
-  discarded: 2
-}
-export const letterCode = (status: DeadLetterStatus): number => letterCodes[status]
-export const StoredLetterStatus = storedStatus(letterCodes)
 
 /** Whether a text may be a letter's id. The column's type would refuse any other text with an error. */
 export const isEventId = Schema.is(MessageId)
