@@ -16,7 +16,7 @@ const tokenIn = (tenant: Tenant, more?: Partial<AccessToken>): AccessToken => ({
   id: TokenId.make(randomUUID()),
   name: "für “CI”",
   tenant,
-  principal: "carl\0",
+  principal: "carl",
   roles: ["customer"],
   created_by: "adam",
   created_at: 1_000,

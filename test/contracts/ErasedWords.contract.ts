@@ -90,14 +90,14 @@ const standing = Effect.gen(function* () {
   assert.isTrue(isErased(told?.context))
   assert.lengthOf(before.tokens, 1)
   // Whom a token stands for is somebody else where the name is a part of it only.
-  yield* tokens.add(token(tenant, { principal: `bot ${text} \0` }), digestOf(randomUUID()))
+  yield* tokens.add(token(tenant, { principal: `bot ${text}` }), digestOf(randomUUID()))
   const { erased } = yield* erase({ tenant, subject: text, by: "root" })
   assert.deepInclude(erased, { access_tokens: 2, authorizations: 1 })
   const after = yield* tokens.list(page)
   assert.deepEqual(
     after.map(({ principal, roles }) => [principal, roles.length]),
     [
-      [`bot ${text} \0`, Role.literals.length],
+      [`bot ${text}`, Role.literals.length],
       ["xyz", Role.literals.length]
     ]
   )

@@ -32,7 +32,7 @@ const service = (tools: ReadonlyArray<string>, ...servers: ReadonlyArray<McpServ
               : call(last?.role === "user" ? last.text : "", { n: 1 })
           })
         }),
-      catch: (error) => error
+      catch: (error) => (error instanceof Error ? error : new Error(String(error)))
     }),
     (made) => Effect.promise(() => made.stop())
   )
