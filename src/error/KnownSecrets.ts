@@ -105,12 +105,15 @@ export const withoutSecrets = (value: Json, secrets: ReadonlyArray<string>): Jso
 
 const isOfWord = (text: string, at: number): boolean => /[\p{L}\p{N}]/u.test(text.charAt(at))
 
-/** The text without this word, where no letter and no digit is next to it. */
+/** Does a word go on at this place, with a letter or digit on both sides of it? */
+const isWithin = (text: string, at: number): boolean => isOfWord(text, at - 1) && isOfWord(text, at)
+
+/** The text without this word, where it begins and ends within no other. */
 const withoutWord = (text: string, word: string): string => {
   let clean = ""
   let from = 0
   for (let at = text.indexOf(word); at >= 0; at = text.indexOf(word, at + word.length)) {
-    if (isOfWord(text, at - 1) || isOfWord(text, at + word.length)) continue
+    if (isWithin(text, at) || isWithin(text, at + word.length)) continue
     clean += text.slice(from, at) + mark
     from = at + word.length
   }

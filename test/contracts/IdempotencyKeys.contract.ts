@@ -87,7 +87,10 @@ export const idempotencyKeysTests = (
     })
   )
 
-  if (!rolls_back) return
+  if (rolls_back) rollbackTests(it)
+}
+
+const rollbackTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect("a key is free again where the transaction of its dispatch does not commit", () =>
     Effect.gen(function* () {
       const keys = yield* IdempotencyKeys

@@ -92,7 +92,9 @@ describe("the body of a tool", () => {
             "error.class": "ToolTerminalError",
             "error.reason": "OUTPUT_SCHEMA"
           })
-          assert.notInclude(JSON.stringify(all), "no number")
+          // The receipt of a write that ran is not lost for its shape.
+          const isKept = /write|external|approved/.test(name)
+          assert.strictEqual(JSON.stringify(all).includes("no number"), isKept)
           const facts = toolFactsOf(all).map(({ _tag }) => _tag as string)
           assert.deepStrictEqual(facts, ["tool-call"])
         }).pipe(Effect.provide(H.layer({ tools, script })))
