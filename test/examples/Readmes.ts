@@ -10,7 +10,7 @@ export interface Readme {
   readonly text: string
 }
 
-const houses = ["src", "services", "layers", "scripts", "test"]
+const houses = ["src", "services", "layers", "scripts", "test", "findings"]
 
 export const readmes: ReadonlyArray<Readme> = [
   "README.md",

@@ -32,7 +32,7 @@ const service = (tools: ReadonlyArray<string>, ...servers: ReadonlyArray<McpServ
               : call(last?.role === "user" ? last.text : "", { n: 1 })
           })
         }),
-      catch: (error) => (error instanceof Error ? error : new Error(String(error)))
+      catch: (error) => error as Readonly<Record<string, unknown>>
     }),
     (made) => Effect.promise(() => made.stop())
   )
@@ -99,7 +99,7 @@ describe("a server that is slow", () => {
       const server = S.misbehaving("plain", "", { env: slow, connect_timeout_ms: 500 })
       const error = yield* Effect.flip(service([], { ...server, optional: false }))
       assert.deepInclude(error, { _tag: "McpServerUnavailable", server: "odd" })
-      assert.match(String((error as Error).message), /connect_timeout_ms is 500/)
+      assert.match(String(error["message"]), /connect_timeout_ms is 500/)
     }).pipe(Effect.scoped)
   )
 })

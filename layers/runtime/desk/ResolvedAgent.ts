@@ -22,7 +22,7 @@ import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"
 import type { AgentMemory } from "../../../services/AgentMemory.ts"
 import type { ModelTool } from "../../../services/ModelGateway.ts"
 import type { ToolRegistry } from "../../../services/ToolRegistry.ts"
-import { digestOf } from "../tool/CallDigests.ts"
+import { digestedSpec, digestOf } from "../tool/CallDigests.ts"
 import * as DeclaredTurns from "./DeclaredTurns.ts"
 
 /**
@@ -335,7 +335,7 @@ export const resolveAgent = Effect.fnUntraced(function* (
       definition: yield* digestOf(digest, parts?.forTurn === undefined ? spec : [spec, parts.code]),
       tools: yield* digestOf(
         digest,
-        governed.map((tool) => tool.spec)
+        governed.map((tool) => digestedSpec(tool.spec))
       )
     }
   }

@@ -11,6 +11,7 @@ import type { CallId, RunId, Tenant } from "../../../src/Ids.ts"
 import type { Policy } from "../../../src/permission/Policy.ts"
 import { no_policy } from "../../../src/permission/Policy.ts"
 import type { ToolSpec } from "../../../src/tool/ToolSpec.ts"
+import { idempotencyOnWire } from "../../../src/tool/ToolSpec.ts"
 import { remote_provider } from "../../../src/tool/ToolMessage.ts"
 import type { IdempotencyScope } from "../../../src/tool/Idempotency.ts"
 import type { AgentTool, CallHost } from "./CallHost.ts"
@@ -66,6 +67,12 @@ export const proposalDigest = (
   proposal: Proposal
 ): Effect.Effect<string> => digestOf(digest, proposal)
 
+/** A tool's spec as it is digested: by the names of the wire, so that a member which is absent changes no digest of a release. */
+export const digestedSpec = ({ idempotency, ...spec }: ToolSpec) => ({
+  ...spec,
+  ...idempotencyOnWire(idempotency)
+})
+
 /**
  * A digest of a tool's spec and of what the host filled in for the call. A decision that carries it does not stand
  * for what a later release makes of the tool.
@@ -74,7 +81,10 @@ export const toolDigest = (
   digest: Digest.Digest["Service"],
   spec: ToolSpec,
   filled?: Readonly<Record<string, Json>>
-): Effect.Effect<string> => digestOf(digest, filled === undefined ? spec : [spec, filled])
+): Effect.Effect<string> => {
+  const named = digestedSpec(spec)
+  return digestOf(digest, filled === undefined ? named : [named, filled])
+}
 
 /** What the dispatch of a call says of its way: that it goes to a queue, which runs a key once, and what it is bound to. */
 export const dispatchRouteOf = ({
