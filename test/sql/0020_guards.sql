@@ -2724,103 +2724,103 @@ ALTER TABLE troupe_new.migrations SET SCHEMA troupe;
 DROP SCHEMA troupe_new;
 ----
 INSERT INTO troupe.agent_tasks (id, tenant, agent, address_key, conversation, ordinal, status, reason, idempotency_key, message_id, message, by, trace_id, channel_origin, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a22310-5188-7451-82e8-15931b3dc79d', 'acme', 'tester', 'c-1', 'c-1', '1', '1', NULL, NULL, '01a22310-518e-7064-86df-cabb8dc46ac0', '"change it"', '{"id":"alice","roles":["admin"]}', '"01a223105188745182e815931b3dc79d"', 'api', '1795884601742');
+VALUES ('01a22318-0b73-778a-8284-40eee82e4d71', 'acme', 'tester', 'c-1', 'c-1', '1', '1', NULL, NULL, '01a22318-0b74-768f-b543-34f744a7a61b', '"change it"', '{"id":"alice","roles":["admin"]}', '"01a223180b73778a828440eee82e4d71"', 'api', '1795885108085');
 ----
 INSERT INTO troupe.agent_tasks (id, tenant, agent, address_key, conversation, ordinal, status, reason, idempotency_key, message_id, message, by, trace_id, channel_origin, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a22310-530a-7305-9a01-00c9b6cd8b20', 'acme', 'tester', 'c-1', 'c-1', '2', '0', NULL, NULL, '01a22310-530a-7305-9a01-00ca3e73c29b', '"say so"', '{"id":"alice","roles":["admin"]}', '"01a22310530a73059a0100c9b6cd8b20"', 'api', '1795884602123');
+VALUES ('01a22318-0c45-73ef-a935-19902b2cb597', 'acme', 'tester', 'c-1', 'c-1', '2', '0', NULL, NULL, '01a22318-0c45-73ef-a935-1991b09a99a7', '"say so"', '{"id":"alice","roles":["admin"]}', '"01a223180c4573efa93519902b2cb597"', 'api', '1795885108293');
 ----
 INSERT INTO troupe.approvals (id, "position", tenant, run_id, status, expires_at, payload, answer) OVERRIDING SYSTEM VALUE
-VALUES ('15e53c3e-0918-4430-985d-791ad4ef7b28', '1', 'acme', '01a22310-5188-7451-82e8-15931b3dc79d', '0', NULL, '{"approvers":[],"arguments":{"n":1},"call":"0/1.0","digest":"16f154ea418c9f694eb2bf542db9e0f113b16f7a2823978b5ee3e4d8ce9ff646","id":"15e53c3e-0918-4430-985d-791ad4ef7b28","payload":{"agent_name":"tester","args_summary":"n: 1","correlation_id":"15e53c3e-0918-4430-985d-791ad4ef7b28","effect_description":"Changes something.","tool_name":"change"},"policy_version":"1","requested_at":1795884602034,"run_id":"01a22310-5188-7451-82e8-15931b3dc79d","shown_digest":"72ca28c705664e70dedfac6ab94e5988b73771372faebb98d7dc010f5d0ab700","tool_key":"test.change@1"}', NULL);
+VALUES ('9bd4cea2-7a92-4fe2-99f6-6b813e72e2d6', '1', 'acme', '01a22318-0b73-778a-8284-40eee82e4d71', '0', NULL, '{"approvers":[],"arguments":{"n":1},"call":"0/1.0","digest":"21a4df49f388e2ab2a24b1990cfe45ee7542dd7bbb44f758ba5c0ab1c73e8bc0","id":"9bd4cea2-7a92-4fe2-99f6-6b813e72e2d6","payload":{"agent_name":"tester","args_summary":"n: 1","correlation_id":"9bd4cea2-7a92-4fe2-99f6-6b813e72e2d6","effect_description":"Changes something.","tool_name":"change"},"policy_version":"1","requested_at":1795885108247,"run_id":"01a22318-0b73-778a-8284-40eee82e4d71","shown_digest":"5b435a9cf446fa676f26c7cb8ea5f64d39b08d5adad304f5123a0893796bd343","tool_key":"test.change@1"}', NULL);
 ----
 INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, tool_calls, run_id, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'c-1', '0', 'user', '"change it"', 'api', NULL, '01a22310-5188-7451-82e8-15931b3dc79d', '1795884601742');
+VALUES ('acme', 'c-1', '0', 'user', '"change it"', 'api', NULL, '01a22318-0b73-778a-8284-40eee82e4d71', '1795885108085');
 ----
 INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, tool_calls, run_id, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'c-1', '1', 'user', '"say so"', 'api', NULL, '01a22310-530a-7305-9a01-00c9b6cd8b20', '1795884602123');
+VALUES ('acme', 'c-1', '1', 'user', '"say so"', 'api', NULL, '01a22318-0c45-73ef-a935-19902b2cb597', '1795885108293');
 ----
 INSERT INTO troupe.conversations (tenant, id, "position", agent, address_key, initiated_by, trigger_event_id, begun_by, created_at, tasks, messages) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'c-1', '1', 'tester', 'c-1', 'system', NULL, '"alice"', '1795884601742', '2', '2');
+VALUES ('acme', 'c-1', '1', 'tester', 'c-1', 'system', NULL, '"alice"', '1795885108085', '2', '2');
 ----
 INSERT INTO troupe.migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('1', '2026-11-28 16:49:59.674+00', 'schema');
+VALUES ('1', '2026-11-28 16:58:27.028+00', 'schema');
 ----
 INSERT INTO troupe.migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('10', '2026-11-28 16:49:59.674+00', 'files');
+VALUES ('10', '2026-11-28 16:58:27.028+00', 'files');
 ----
 INSERT INTO troupe.migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('11', '2026-11-28 16:49:59.674+00', 'tenants');
+VALUES ('11', '2026-11-28 16:58:27.028+00', 'tenants');
 ----
 INSERT INTO troupe.migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('12', '2026-11-28 16:49:59.674+00', 'tokens');
+VALUES ('12', '2026-11-28 16:58:27.028+00', 'tokens');
 ----
 INSERT INTO troupe.migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('13', '2026-11-28 16:49:59.674+00', 'erasures');
+VALUES ('13', '2026-11-28 16:58:27.028+00', 'erasures');
 ----
 INSERT INTO troupe.migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('14', '2026-11-28 16:49:59.674+00', 'handoffs');
+VALUES ('14', '2026-11-28 16:58:27.028+00', 'handoffs');
 ----
 INSERT INTO troupe.migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('15', '2026-11-28 16:49:59.674+00', 'drafts');
+VALUES ('15', '2026-11-28 16:58:27.028+00', 'drafts');
 ----
 INSERT INTO troupe.migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('16', '2026-11-28 16:49:59.674+00', 'pairs');
+VALUES ('16', '2026-11-28 16:58:27.028+00', 'pairs');
 ----
 INSERT INTO troupe.migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('17', '2026-11-28 16:49:59.674+00', 'answers');
+VALUES ('17', '2026-11-28 16:58:27.028+00', 'answers');
 ----
 INSERT INTO troupe.migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('18', '2026-11-28 16:49:59.674+00', 'messages');
+VALUES ('18', '2026-11-28 16:58:27.028+00', 'messages');
 ----
 INSERT INTO troupe.migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('19', '2026-11-28 16:49:59.674+00', 'stops');
+VALUES ('19', '2026-11-28 16:58:27.028+00', 'stops');
 ----
 INSERT INTO troupe.migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('2', '2026-11-28 16:49:59.674+00', 'messages');
+VALUES ('2', '2026-11-28 16:58:27.028+00', 'messages');
 ----
 INSERT INTO troupe.migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('20', '2026-11-28 16:49:59.674+00', 'guards');
+VALUES ('20', '2026-11-28 16:58:27.028+00', 'guards');
 ----
 INSERT INTO troupe.migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('3', '2026-11-28 16:49:59.674+00', 'plans');
+VALUES ('3', '2026-11-28 16:58:27.028+00', 'plans');
 ----
 INSERT INTO troupe.migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('4', '2026-11-28 16:49:59.674+00', 'worlds');
+VALUES ('4', '2026-11-28 16:58:27.028+00', 'worlds');
 ----
 INSERT INTO troupe.migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('5', '2026-11-28 16:49:59.674+00', 'sets');
+VALUES ('5', '2026-11-28 16:58:27.028+00', 'sets');
 ----
 INSERT INTO troupe.migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('6', '2026-11-28 16:49:59.674+00', 'memory');
+VALUES ('6', '2026-11-28 16:58:27.028+00', 'memory');
 ----
 INSERT INTO troupe.migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('7', '2026-11-28 16:49:59.674+00', 'platform');
+VALUES ('7', '2026-11-28 16:58:27.028+00', 'platform');
 ----
 INSERT INTO troupe.migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('8', '2026-11-28 16:49:59.674+00', 'authorizations');
+VALUES ('8', '2026-11-28 16:58:27.028+00', 'authorizations');
 ----
 INSERT INTO troupe.migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('9', '2026-11-28 16:49:59.674+00', 'channels');
+VALUES ('9', '2026-11-28 16:58:27.028+00', 'channels');
 ----
 INSERT INTO troupe.outbox (tenant, key, key_seq, id, place, topic, agent, payload, attempts, created_at, replayed, lease_owner, failures) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'tester/c-1', '1', '01a22310-530a-7305-9a01-00ca3e73c29b', '1', 'agent.task.dispatched', 'tester', '{"task_id":"01a22310-530a-7305-9a01-00c9b6cd8b20"}', '0', '1795884602123', 'false', NULL, '{}');
+VALUES ('acme', 'tester/c-1', '1', '01a22318-0c45-73ef-a935-1991b09a99a7', '1', 'agent.task.dispatched', 'tester', '{"task_id":"01a22318-0c45-73ef-a935-19902b2cb597"}', '0', '1795885108293', 'false', NULL, '{}');
 ----
 INSERT INTO troupe.outbox_keys (tenant, key, seq, pending, due_at, place, topic, agent) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'tester/c-1', '1', '1', '1795884602123', '1', 'agent.task.dispatched', 'tester');
+VALUES ('acme', 'tester/c-1', '1', '1', '1795885108293', '1', 'agent.task.dispatched', 'tester');
 ----
 INSERT INTO troupe.run_details (run_id, tenant, agent, address_key, conversation, ordinal, owner, open, needs, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a22310-5188-7451-82e8-15931b3dc79d', 'acme', 'tester', 'c-1', 'c-1', '1', '38c3a17c-a2f8-492b-acfe-f0f3cf182ce0', 'true', '{}', '1795884601742');
+VALUES ('01a22318-0b73-778a-8284-40eee82e4d71', 'acme', 'tester', 'c-1', 'c-1', '1', '79046072-09ac-4e82-b46d-38bcde5884e9', 'true', '{}', '1795885108085');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22310-5188-7451-82e8-15931b3dc79d', '0', '1795884601742', NULL, '{"_tag":"RunAccepted","address":{"agent":"tester","key":"c-1"},"by":"alice","conversation":"c-1","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"change it","pins":{"definition":"6e32d7435d63bfef1fe7f25a5ae1d700dec4afe4f5e73a4560e8cbcc102e23a3","tools":"2069fb4b1508d21777fd2671c84210abb812850b9723b7d2a90c73416b51e335"},"roles":["admin"],"tenant":"acme","trace_id":"01a223105188745182e815931b3dc79d"}', '{"_tag":"RunClaimed","epoch":1,"owner":"38c3a17c-a2f8-492b-acfe-f0f3cf182ce0"}');
+VALUES ('01a22318-0b73-778a-8284-40eee82e4d71', '0', '1795885108085', NULL, '{"_tag":"RunAccepted","address":{"agent":"tester","key":"c-1"},"by":"alice","conversation":"c-1","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"change it","pins":{"definition":"6e32d7435d63bfef1fe7f25a5ae1d700dec4afe4f5e73a4560e8cbcc102e23a3","tools":"a95de83081fc57842c0f6981af80eeb4458deafde84dcf5a3247af807406ca99"},"roles":["admin"],"tenant":"acme","trace_id":"01a223180b73778a828440eee82e4d71"}', '{"_tag":"RunClaimed","epoch":1,"owner":"79046072-09ac-4e82-b46d-38bcde5884e9"}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22310-5188-7451-82e8-15931b3dc79d', '2', '1795884601871', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"n":1},"model_id":"call_0","name":"change"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', NULL);
+VALUES ('01a22318-0b73-778a-8284-40eee82e4d71', '2', '1795885108163', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"n":1},"model_id":"call_0","name":"change"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22310-5188-7451-82e8-15931b3dc79d', '3', '1795884602034', 'ApprovalRequested', '{"_tag":"ApprovalRequested","approval":"15e53c3e-0918-4430-985d-791ad4ef7b28","approvers":[],"arguments":{"n":1},"call":"0/1.0","digest":"16f154ea418c9f694eb2bf542db9e0f113b16f7a2823978b5ee3e4d8ce9ff646","payload":{"agent_name":"tester","args_summary":"n: 1","correlation_id":"15e53c3e-0918-4430-985d-791ad4ef7b28","effect_description":"Changes something.","tool_name":"change"},"policy_version":"1","proposal":"acb0d3a86b53387ef50a1d4b5068c979148ed3a2833e2ae10c6db99bf39238f7","shown_digest":"72ca28c705664e70dedfac6ab94e5988b73771372faebb98d7dc010f5d0ab700","tool_digest":"ca41dc11ec8e45e77284756fe2025f753f8eb7bc89b28171834e1a5d21b4efb0","tool_key":"test.change@1"}', NULL);
+VALUES ('01a22318-0b73-778a-8284-40eee82e4d71', '3', '1795885108247', 'ApprovalRequested', '{"_tag":"ApprovalRequested","approval":"9bd4cea2-7a92-4fe2-99f6-6b813e72e2d6","approvers":[],"arguments":{"n":1},"call":"0/1.0","digest":"21a4df49f388e2ab2a24b1990cfe45ee7542dd7bbb44f758ba5c0ab1c73e8bc0","payload":{"agent_name":"tester","args_summary":"n: 1","correlation_id":"9bd4cea2-7a92-4fe2-99f6-6b813e72e2d6","effect_description":"Changes something.","tool_name":"change"},"policy_version":"1","proposal":"acb0d3a86b53387ef50a1d4b5068c979148ed3a2833e2ae10c6db99bf39238f7","shown_digest":"5b435a9cf446fa676f26c7cb8ea5f64d39b08d5adad304f5123a0893796bd343","tool_digest":"802754913b114ba1d1d11ae1e185e0933035a08271a2da4622fcf1688bcdafc0","tool_key":"test.change@1"}', NULL);
 ----
 INSERT INTO troupe.runs (run_id, tenant, epoch, length, status) OVERRIDING SYSTEM VALUE
-VALUES ('01a22310-5188-7451-82e8-15931b3dc79d', 'acme', '1', '4', '-1');
+VALUES ('01a22318-0b73-778a-8284-40eee82e4d71', 'acme', '1', '4', '-1');
 ----
 SELECT setval('troupe.approvals_position_seq', 1)::text;
 ----
