@@ -104,7 +104,7 @@ export const left: ReadonlyArray<string> = [
   "test/mcp: troupe mcp, which accepts a changed definition; the method does here",
   "test/mcp: fifteen servers of the npm registry and seven others behind one start; four are here",
   "test/run: the seeds 400 to 2,499 of runs in any order of their inputs",
-  "test/simulation: seeds 101 to 1,500, and whether all seeds together met every fault",
+  "test/simulation: seeds 41 to 1,500, and whether all seeds together met every fault",
   "test/simulation: a crash at every I/O of seeds 1 to 50, and whether each of three seeds makes the same journal twice; one seed, and each third I/O of it, is here",
   "test/calls, test/permission: two thirds of the generated schemas and spellings of URLs",
   "test/simulation: seven planted bugs out of eight",
@@ -133,7 +133,7 @@ export const left: ReadonlyArray<string> = [
   "test/replay: a replay of an embedder's directory and module by the command",
   "test/sql: a server restored from a backup of a running one, and a copied directory",
   "test/sql: a run of over 10,000 events, and upgrades from each version; from the oldest and the newest they are here",
-  "test/process: 20 storms of runs with more results than a heap of 256 MB holds, half of them ended by a kill; two of 128 MB are here",
+  "test/process: nine storms of runs with more results than a heap of 256 MB holds, half of them ended by a kill; two of 128 MB are here",
   "test/process: random kills of two services, a worker and their server at once",
   "test/process: what a process with an embedded database holds at rest",
   "test/process: what thousands of runs and steps leave behind; what a few leave is in test/runtime/Leaks"

@@ -3,7 +3,7 @@ import { either, isFull } from "../Long.ts"
 import { mixed, regressions, replayed, said, sometimes } from "./Suite.ts"
 import { simulate } from "./Simulation.ts"
 
-const seeds = either(100, 1_500)
+const seeds = either(40, 1_500)
 const part = 50
 
 describe("the simulation", () => {
