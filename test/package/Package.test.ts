@@ -242,6 +242,7 @@ describe("the packed package", () => {
       "LICENSE",
       "README.md",
       "dist",
+      "findings",
       "layers",
       "package.json",
       "scripts",
