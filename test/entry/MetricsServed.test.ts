@@ -9,8 +9,9 @@ import { Principal } from "../../src/Principal.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
 import { eventually } from "../contracts/Contract.ts"
 
+/** Metrics belong to the process, and other files may have counted: no other has a tool of this name. */
 const pay = tool(
-  { namespace: "shop", name: "pay", side_effects: "external", input: Schema.Struct({}) },
+  { namespace: "shop", name: "pay_once", side_effects: "external", input: Schema.Struct({}) },
   () => "paid"
 )
 const viewer = new Principal({ id: "prom", tenant: Tenant.make("default"), roles: ["viewer"] })
@@ -19,9 +20,11 @@ const token = "p".repeat(32)
 const started = Effect.acquireRelease(
   Effect.promise(() =>
     start({
-      agents: [AgentSpec.make({ name: AgentName.make("shop"), instructions: "x", tools: ["pay"] })],
+      agents: [
+        AgentSpec.make({ name: AgentName.make("shop"), instructions: "x", tools: ["pay_once"] })
+      ],
       tools: [pay],
-      model: scripted([call("pay", {}), text("done")]),
+      model: scripted([call("pay_once", {}), text("done")]),
       http: { port: 0, tokens: [{ token, principal: viewer }] }
     })
   ),
@@ -48,11 +51,16 @@ it.live("each metric has its help, and what nobody has seen yet is 0 and not abs
       'troupe_runs_open{state="parked"}',
       "troupe_question_oldest_seconds",
       "troupe_dead_letters",
-      "troupe_agentic_tools_timeout_total",
-      'troupe_agentic_tools_executions_total{tool_name="pay",status="error"}',
-      'troupe_outbox_dead_total{topic="agent.task.dispatched"}'
+      'troupe_agentic_tools_executions_total{tool_name="pay_once",status="error"}'
     ]) {
       assert.strictEqual(valueOf(first, series), 0, series)
+    }
+    for (const series of [
+      "troupe_agentic_tools_timeout_total",
+      'troupe_outbox_dead_total{topic="agent.task.dispatched"}',
+      "nodejs_eventloop_lag_p99_seconds"
+    ]) {
+      assert.isAtLeast(valueOf(first, series), 0, series)
     }
     for (const series of [
       "process_resident_memory_bytes",
@@ -61,7 +69,6 @@ it.live("each metric has its help, and what nobody has seen yet is 0 and not abs
     ]) {
       assert.isAbove(valueOf(first, series), 0, series)
     }
-    assert.isAtLeast(valueOf(first, "nodejs_eventloop_lag_p99_seconds"), 0)
     const typed = [...first.matchAll(/^# TYPE (\S+) (\S+)$/gm)]
     assert.isAbove(typed.length, 10)
     for (const [, name, type] of typed) {

@@ -154,7 +154,11 @@ describe("answers that are not read", () => {
 
 describe("requests behind an event stream of their connection", () => {
   const openStreams = Effect.map(
-    Metric.value(Metric.gauge("troupe_event_streams_open")),
+    Metric.value(
+      Metric.gauge("troupe_event_streams_open", {
+        description: "Event streams that are open in this process"
+      })
+    ),
     ({ value }) => value
   )
 

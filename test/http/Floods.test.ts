@@ -81,7 +81,11 @@ describe("a flood", () => {
 
 describe("a client that does not read its stream", () => {
   const openStreams = Effect.map(
-    Metric.value(Metric.gauge("troupe_event_streams_open")),
+    Metric.value(
+      Metric.gauge("troupe_event_streams_open", {
+        description: "Event streams that are open in this process"
+      })
+    ),
     ({ value }) => value
   )
 

@@ -8,6 +8,7 @@ import type { FoundRows } from "../../../services/MemoryStore.ts"
 import type { Tenant } from "../../../src/Ids.ts"
 import { soughtBytes, soughtTexts } from "../../../src/erasure/SoughtText.ts"
 import { rowWords } from "../../../src/memory/SearchWords.ts"
+import { wordsOf } from "../../../src/memory/Trigram.ts"
 import { rowDecoder } from "../engine/DecodedRows.ts"
 import { forEachPiece, inPiece } from "./TablePieces.ts"
 
@@ -88,7 +89,8 @@ export const scanTables = Effect.fnUntraced(function* (
 ) {
   const texts = soughtTexts(subject)
   const bytes = soughtBytes(subject)
-  const words = rowWords(subject)
+  // As the index has them now, and as it had them before it left out accents.
+  const words = [...new Set([...rowWords(subject), ...wordsOf(subject.normalize())])]
   const tables = yield* Effect.flatMap(sql.unsafe(tables_statement), decodeTables)
   const found: Array<FoundRows> = []
   for (const table of tables) {
