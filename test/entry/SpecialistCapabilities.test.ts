@@ -14,7 +14,7 @@ const wiping = (done: { ran: number }) =>
       name: "wipe",
       description: "Wipes.",
       side_effects: "none",
-      capabilities: ["data.write:/tmp/x"]
+      capabilities: ["data.write:/orders/x"]
     },
     () => ++done.ran
   )
@@ -24,7 +24,7 @@ type Given = Partial<Parameters<typeof AgentSpec.make>[0]>
 const agentOf = (name: string, more: Given) =>
   AgentSpec.make({ name, description: "d", instructions: "x", ...more })
 
-const leaf = agentOf("leaf", { tools: ["wipe"], capabilities: ["data.write:/tmp/*"] })
+const leaf = agentOf("leaf", { tools: ["wipe"], capabilities: ["data.write:/orders/*"] })
 
 /** Each agent asks the one below it, and the leaf wipes; how often the tool ran, and the warnings of the start. */
 const ran = async (...above: ReadonlyArray<AgentSpec>) => {
@@ -73,7 +73,7 @@ describe("a specialist", () => {
   it("uses one that its supervisor has, or lets it use", async () => {
     for (const more of [
       { capabilities: write },
-      { specialist_capabilities: ["data.write:/tmp/x"] },
+      { specialist_capabilities: ["data.write:/orders/x"] },
       { capabilities: ["data.read"], specialist_capabilities: write }
     ]) {
       assert.deepStrictEqual(await ran(boss(more)), { ran: 1, warned: 0 })
