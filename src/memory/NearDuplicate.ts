@@ -1,64 +1,89 @@
 /**
- * Whether a text repeats another one. Trigrams alone cannot decide this: "order 1003 is paid" and "order 1004 is not paid" are
- * similar. So texts with different numbers or different negations are never duplicates.
+ * Whether two texts say the same fact. No threshold of similarity decides this: by their trigrams the contracts of Anna Schmidt and
+ * of Anna Schmitt are more alike than "Olga likes tea" and "Olga really likes tea". So every word has to be there, in its place,
+ * and only a few English words that add nothing are left out. A synonym makes another fact, and so does another order.
  */
-import { comparedText, findCanonical } from "./CanonicalText.ts"
-import { similarityOf, trigramsOfWords, wordsOf } from "./Trigram.ts"
+import { passage_words_min } from "./CanonicalText.ts"
+import { singular } from "./SearchWords.ts"
+import { wordsOf } from "./Trigram.ts"
 
-/** A text with at least this similarity to another one repeats it. */
-const duplicate_similarity = 0.85
+const articles = new Set(["a", "an", "the"])
+/** Words that only insist, except beside a negation: what is not really so may be so. */
+const insisting = new Set("really truly actually indeed certainly definitely".split(" "))
+const preamble = /^\s*(?:please\s+)?(?:remember|note)(?:\s+that\s|:)/i
+/** Marks around a word. Other signs belong to it, such as those of `-5`, `$5`, `C++` and a question. */
+const edges = /^[\p{Ps}\p{Pi}"'¡]+|[\p{Pe}\p{Pf}"'.,:;!…。、，！]+$/gu
 
-const negations = new Set([
-  "not",
-  "no",
-  "never",
-  "none",
-  "nobody",
-  "nothing",
-  "without",
-  "cannot",
-  "neither",
-  "nor",
-  "except",
-  "unless",
-  "t"
-])
+const bare = /^\w+$/
+
+/** The word in the form that is compared. One with a capital may be a name, and keeps its ending. */
+const compared = (word: string): string =>
+  /^[a-z]+$/.test(word) ? singular(word) : word.toLowerCase()
+
+const negations = new Set(
+  "not no never none nobody nothing without cannot neither nor except unless t".split(" ")
+)
+
+const factOf = (text: string): string => {
+  const words = text
+    .normalize()
+    .replace(preamble, "")
+    .replaceAll("’", "'")
+    .replaceAll(/n't\b/gi, " not")
+    .split(/\s+/)
+    .map((word) => (bare.test(word) ? word : word.replaceAll(edges, "")))
+    .filter((word) => word !== "")
+  const negates = words.some((word) => negations.has(word.toLowerCase()))
+  // A capital within the text makes an article a name, as in "vitamin A".
+  const isIdle = (word: string, at: number): boolean => {
+    const plain = at === 0 ? word.toLowerCase() : word
+    return articles.has(plain) || (!negates && insisting.has(plain))
+  }
+  return words
+    .filter((word, at) => !isIdle(word, at))
+    .map(compared)
+    .join(" ")
+}
+
 const digit = /\p{Nd}/u
 
-/** A text, prepared for comparisons. */
+/** A text, prepared for comparisons. What few of them need is computed at its first use. */
 export class ComparableText {
-  readonly words: string
-  /** The words of the text that contain digits or are negations, in order. */
-  readonly marks: string
-  readonly #words: ReadonlyArray<string>
-  #trigrams: ReadonlySet<string> | undefined
+  /** The words that matter, in the order of the text: equal for texts that say the same. Empty for a text without words. */
+  readonly fact: string
+  readonly #text: string
+  #words: ReadonlyArray<string> | undefined
 
   constructor(text: string) {
-    const words = wordsOf(text.normalize())
-    this.#words = words
-    this.words = words.join(" ")
-    this.marks = words.filter((word) => digit.test(word) || negations.has(word)).join(" ")
+    this.#text = text
+    this.fact = factOf(text)
   }
 
-  /** Computed at the first use, because for most texts comparing the marks is enough. */
-  get trigrams(): ReadonlySet<string> {
-    return (this.#trigrams ??= trigramsOfWords(this.#words))
+  get words(): ReadonlyArray<string> {
+    return (this.#words ??= wordsOf(this.#text.normalize()))
+  }
+
+  /** The words of the text that contain digits or are negations, in order. */
+  get marks(): string {
+    return this.words.filter((word) => digit.test(word) || negations.has(word)).join(" ")
+  }
+
+  /** Whether a passage of the text is the other text, word by word; never the whole text. */
+  contains({ words }: ComparableText): boolean {
+    return (
+      this.words.length > words.length &&
+      ` ${this.words.join(" ")} `.includes(` ${words.join(" ")} `)
+    )
   }
 }
 
 export const comparableText = (text: string): ComparableText => new ComparableText(text)
 
-/** Whether one text repeats the other. A text without words is never a duplicate. */
+/** Whether both say the same fact. */
 export const isDuplicate = (a: ComparableText, b: ComparableText): boolean =>
-  a.marks === b.marks &&
-  a.words !== "" &&
-  (a.words === b.words || similarityOf(a.trigrams, b.trigrams) >= duplicate_similarity)
+  a.fact !== "" && a.fact === b.fact
 
-/** Whether the text as a whole, or a passage of it, repeats the known text, and the text has no other numbers or negations. */
+/** Whether the text, or a passage of it, says the known fact, and the text has no other numbers or negations. */
 export const holds = (text: ComparableText, known: ComparableText): boolean =>
   isDuplicate(text, known) ||
-  (text.marks === known.marks &&
-    known.words !== "" &&
-    findCanonical(text.words, [
-      comparedText({ name: "", text: known.words, threshold: duplicate_similarity })
-    ]) !== undefined)
+  (known.words.length >= passage_words_min && text.contains(known) && text.marks === known.marks)

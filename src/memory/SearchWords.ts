@@ -21,7 +21,7 @@ const common = new Set(
   ).split(" ")
 )
 
-const singular = (word: string): string => {
+export const singular = (word: string): string => {
   if (word.length > 4 && word.endsWith("ies")) return `${word.slice(0, -3)}y`
   return word.length > 3 && word.endsWith("s") && !/(?:ss|us|is)$/.test(word)
     ? word.slice(0, -1)
