@@ -23,7 +23,7 @@ import type { MemoryRow, MemoryScope, MemoryOrigin } from "../../src/memory/Memo
 import type { RowFacts } from "../../src/memory/RowFacts.ts"
 import type { Direction } from "../../src/memory/TextVector.ts"
 import { nearness } from "../../src/memory/TextVector.ts"
-import { rank } from "../../src/memory/Ranking.ts"
+import { rank, withoutRepetitions } from "../../src/memory/Ranking.ts"
 import { promptText, withinTokens } from "../../src/memory/RecalledLines.ts"
 import { queryWords } from "../../src/memory/SearchWords.ts"
 import { embedded, textDirection } from "./EmbeddedText.ts"
@@ -119,7 +119,7 @@ const make = (owner: MemoryOwner) =>
         nearness: nearnessTo(direction, embedder.name)
       })
       const within = withinTokens(
-        ranked.map(({ facts }) => facts.line),
+        withoutRepetitions(ranked).map(({ facts }) => facts.line),
         query.tokens_max,
         measure
       )

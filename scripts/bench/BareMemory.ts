@@ -1,7 +1,7 @@
 /**
  * The memory of the lower bound: that of one agent, in one conversation of one workspace, in plain JavaScript. It finds, orders,
  * bounds, refuses, counts and passes on what the runtime's memory does, by the same rules (`test/bench/BareMemory.test.ts` compares
- * every outcome and every line of both). What is a fact of one text, such as its words or whether it is a near copy of another, comes
+ * every outcome and every line of both). What is a fact of one text, such as its words or the fact that it says, comes
  * from the same functions, and is kept with its row. No port, no store that another process could share, no tenants and no other
  * agents, no undoing, no erasure, no key and no subject of a note, no vectors of a provider.
  */
@@ -182,6 +182,16 @@ const ordered = (
   )
 }
 
+/** The newest row of each fact, where the best of its rows was. */
+const newest = (rows: ReadonlyArray<Row>): Iterable<Row> => {
+  const facts = new Map<string, Row>()
+  for (const row of rows) {
+    const fact = row.said.fact || String(row.position)
+    if (row.at > (facts.get(fact)?.at ?? -1)) facts.set(fact, row)
+  }
+  return facts.values()
+}
+
 const toldOf = ({ at, origin, position, text, tier, typology }: Row): NonNullable<Row["told"]> => {
   const { author, run, source, step } = origin
   const line: Line = {
@@ -300,7 +310,7 @@ export class BareMemory {
     const lines: Array<Line> = []
     let shown = heading
     let tokens = heading_tokens
-    for (const row of ordered(found, words, directionOf(text), this.#now())) {
+    for (const row of newest(ordered(found, words, directionOf(text), this.#now()))) {
       const told = (row.told ??= toldOf(row))
       if (tokens + told.tokens > this.#tokens_max) continue
       lines.push(told.line)

@@ -97,3 +97,17 @@ export const rank = (rows: ReadonlyArray<MemoryRow>, query: Query): ReadonlyArra
       (a.row.id < b.row.id ? -1 : 1)
   )
 }
+
+/**
+ * The ranked rows without those that say what a newer one of them says too. The newest row of a fact stands where the best of its
+ * rows was.
+ */
+export const withoutRepetitions = (ranked: ReadonlyArray<Ranked>): ReadonlyArray<Ranked> => {
+  const newest = new Map<string, Ranked>()
+  for (const each of ranked) {
+    const fact = each.facts.said.fact || each.row.id
+    const known = newest.get(fact)
+    if (known === undefined || each.row.at > known.row.at) newest.set(fact, each)
+  }
+  return [...newest.values()]
+}

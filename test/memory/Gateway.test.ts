@@ -281,6 +281,24 @@ const recalls = (it: Vitest.MethodsNonLive<MemoryStore>): void => {
     })
   )
 
+  it.effect("a fact that two tiers hold in other words is recalled once, in the newest words", () =>
+    Effect.gen(function* () {
+      const memory = yield* memoryOf()
+      const run = newRun()
+      for (const [text, tier] of [
+        ["Olga likes tea", "interaction"],
+        ["Olga really likes the tea", "persistent"],
+        ["Olga does not like tea", "persistent"]
+      ] as const) {
+        assert.isTrue((yield* memory.remember({ text, tier }, byModel(run))).isNew)
+        // The clock is the real one.
+        yield* Effect.sleep("2 millis")
+      }
+      const { lines } = yield* memory.recall({ text: "Olga tea", tokens_max: 500, run })
+      assert.sameMembers(texts(lines), ["Olga really likes the tea", "Olga does not like tea"])
+    })
+  )
+
   it.effect("a row that supersedes is recalled in the other's place, until it is undone", () =>
     Effect.gen(function* () {
       const memory = yield* memoryOf()

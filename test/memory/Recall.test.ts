@@ -2,9 +2,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import { estimateTokens } from "../../src/conversation/TokenEstimate.ts"
 import { RunId } from "../../src/Ids.ts"
-import { rank } from "../../src/memory/Ranking.ts"
+import type { MemoryRow } from "../../src/memory/MemoryRow.ts"
+import { rank, withoutRepetitions } from "../../src/memory/Ranking.ts"
 import { hasMemoryMark, lineOf, promptText, withinTokens } from "../../src/memory/RecalledLines.ts"
 import { queryWords, rowWords } from "../../src/memory/SearchWords.ts"
+import { one_fact, two_facts } from "./Facts.ts"
 import { row } from "./Rows.ts"
 
 const now = 1_700_000_000_000
@@ -55,6 +57,34 @@ describe("ranking", () => {
     ])
     assert.lengthOf(queryWords(Array.from({ length: 50 }, (_, i) => `word${i}`).join(" ")), 12)
     assert.deepStrictEqual(queryWords("the of and"), [])
+  })
+})
+
+describe("repetitions", () => {
+  const told = (rows: ReadonlyArray<MemoryRow>, query: string) =>
+    withoutRepetitions(rank(rows, { words: queryWords(query), now })).map(({ row }) => row)
+  const said = (text: string, age_days: number) =>
+    row({ tier: "persistent", text, at: now - age_days * day })
+
+  it("the newest row of a fact stands for the others, where the best of them ranked", () => {
+    const rows = [
+      said("Olga likes tea", 3),
+      said("Olga really likes the tea.", 1),
+      said("olga likes TEA", 2),
+      said("Tea is sold out", 0)
+    ]
+    assert.deepStrictEqual(
+      told(rows, "does Olga like tea?").map(({ text }) => text),
+      ["Olga really likes the tea.", "Tea is sold out"]
+    )
+  })
+
+  it("no fact is left out for another one, however alike they are", () => {
+    for (const [a, b] of two_facts) {
+      assert.lengthOf(told([said(a, 1), said(b, 0)], ""), 2, `${a} | ${b}`)
+    }
+    for (const [a, b] of one_fact) assert.lengthOf(told([said(a, 1), said(b, 0)], ""), 1, a)
+    assert.lengthOf(told([said("?", 1), said("...", 0), said("!!", 0)], ""), 3)
   })
 })
 
