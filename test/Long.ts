@@ -133,7 +133,7 @@ export const left: ReadonlyArray<string> = [
   "test/replay: a replay of an embedder's directory and module by the command",
   "test/sql: a server restored from a backup of a running one, and a copied directory",
   "test/sql: a run of over 10,000 events, and upgrades from each version; from the oldest and the newest they are here",
-  "test/process: six storms on PostgreSQL of runs with more results than a heap of 256 MB holds, half of them ended by a kill; two of 128 MB are here",
+  "test/process: storms on each engine of runs with more results than a heap of 256 MB holds, most of them ended by a kill; two of 128 MB are here",
   "test/process: random kills of two services, a worker and their server at once",
   "test/process: what a process with an embedded database holds at rest",
   "test/process: what thousands of runs and steps leave behind; what a few leave is in test/runtime/Leaks"

@@ -39,11 +39,12 @@ const troupe = await start({
   agents: [AgentSpec.make({ name: "shop", instructions: "Help.", tools: ["order"] })],
   tools: [order],
   store: JSON.parse(store) as NonNullable<Options["store"]>,
-  model: layer(({ step }) =>
-    step === 1
-      ? calls(Array.from({ length: results }, (_, n) => call("order", { n })))
-      : text("done")
-  )
+  // A run with a call that has no value fails.
+  model: layer(({ step, transcript }) => {
+    if (step === 1) return calls(Array.from({ length: results }, (_, n) => call("order", { n })))
+    const isWhole = transcript.every((it) => it.role !== "tool" || it.outcome._tag === "Value")
+    return isWhole ? text("done") : undefined
+  })
 })
 
 const counts = async () => {
