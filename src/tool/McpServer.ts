@@ -95,6 +95,7 @@ type Eventually<A> = A | PromiseLike<A>
 export interface McpOAuth {
   /** The URL of the authorization server. The credentials go to no other one, whatever the server says. */
   readonly issuer: string
+  /** As the server knows it: of a registration, or the URL of a client metadata document. */
   readonly client_id: string
   /** Absent = a public client, which has a refresh token. */
   readonly client_secret?: Redacted.Redacted

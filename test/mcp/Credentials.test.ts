@@ -139,6 +139,8 @@ describe("OAuth of a hosted server", () => {
     Effect.gen(function* () {
       const { expire, issuer, port, requests } = yield* hosted()
       let stored = "refresh-0"
+      // The address of a client metadata document is a client id as any other.
+      const client_id = "https://shop.example/oauth/client.json"
       const refresh = {
         load: () => Promise.resolve(Redacted.make(stored)),
         save: (token: Redacted.Redacted) => void (stored = Redacted.value(token))
@@ -148,9 +150,9 @@ describe("OAuth of a hosted server", () => {
         expire()
         const calls = Array.from({ length: 4 }, () => S.callBody("web.look@1"))
         yield* Effect.all(calls, { concurrency: 4 })
-      }).pipe(
-        Effect.provide(S.importing(at(port, { oauth: { issuer, client_id: "troupe", refresh } })))
-      )
+      }).pipe(Effect.provide(S.importing(at(port, { oauth: { issuer, client_id, refresh } }))))
+      const clients = requests.map(({ body }) => new URLSearchParams(body).get("client_id"))
+      assert.deepStrictEqual(new Set(clients), new Set([client_id]))
       const spent = requests.map(({ body }) => new URLSearchParams(body).get("refresh_token"))
       assert.deepStrictEqual(spent.slice(0, 2), ["refresh-0", "refresh-1"])
       assert.strictEqual(new Set(spent).size, spent.length)
