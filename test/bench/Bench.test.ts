@@ -2,17 +2,12 @@ import { assert, describe, it } from "@effect/vitest"
 import { holds } from "../../scripts/bench/Row.ts"
 import type { Line } from "../../scripts/bench/Row.ts"
 import { rows } from "../../scripts/bench/Rows.ts"
-import { isFull } from "../Long.ts"
 
 // Read by every module of the bench when it is loaded, which a row does when it is asked for.
 process.env["TROUPE_BENCH"] = "brief"
 
-/** That of the loop alone. The others, through `start`, with databases and kills, are in the long form. */
-const short = ["step"]
-
 describe("the bench", () => {
   for (const [name, load] of Object.entries(rows)) {
-    if (!isFull && !short.includes(name)) continue
     it(`measures the row ${name} to its end`, { timeout: 240_000 }, async () => {
       const lines = await (await load()).row.lines({ rounds: 1 })
       assert.isTrue(

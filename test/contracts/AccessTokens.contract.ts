@@ -7,7 +7,6 @@ import { AccessTokens } from "../../services/AccessTokens.ts"
 import { Tenant, TokenId } from "../../src/Ids.ts"
 import type { AccessToken } from "../../src/permission/AccessToken.ts"
 import { ended_max, tokens_max } from "../../src/permission/AccessToken.ts"
-import type { Options } from "./RunJournal.contract.ts"
 
 let count = 0
 const fresh = () => Tenant.make(`tokens-${++count}`)
@@ -24,10 +23,7 @@ const tokenIn = (tenant: Tenant, more?: Partial<AccessToken>): AccessToken => ({
   ...more
 })
 
-export const accessTokensTests = (
-  it: Vitest.MethodsNonLive<AccessTokens>,
-  { isSmall }: Pick<Options, "isSmall">
-): void => {
+export const accessTokensTests = (it: Vitest.MethodsNonLive<AccessTokens>): void => {
   it.effect("a token is found by its digest, and is listed and revoked in its tenant alone", () =>
     Effect.gen(function* () {
       const tokens = yield* AccessTokens
@@ -55,7 +51,6 @@ export const accessTokensTests = (
     })
   )
 
-  if (isSmall === true) return
   it.effect(
     "a tenant has a bound of tokens in force, and its oldest ended ones are forgotten",
     () =>

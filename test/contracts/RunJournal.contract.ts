@@ -319,8 +319,6 @@ const appends = (it: Vitest.MethodsNonLive<Needs>) => {
 export interface Options {
   /** Whether a body's own writes are rolled back when it fails: false for a store without transactions. */
   readonly rolls_back: boolean
-  /** Without the tests of most rows, which another engine shows with the same statements. */
-  readonly isSmall?: boolean
 }
 
 export const runJournalTests = (it: Vitest.MethodsNonLive<Needs>, options: Options): void => {

@@ -27,7 +27,6 @@ import { isErased } from "../../src/replay/Erased.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
 import { fold } from "../../src/run/RunState.ts"
 import * as Samples from "./Samples.ts"
-import type { Options } from "./RunJournal.contract.ts"
 
 const olga = `olga "Ü\\nal"`
 const canary = `Zürich "Qua\\rtz" 東京-4711`
@@ -366,10 +365,7 @@ const askers = Effect.fnUntraced(function* () {
   assert.strictEqual((yield* erasure.list({ tenant: other, limit: 10 }))[0]?.by, olga)
 })
 
-export const subjectErasureTests = (
-  it: Vitest.MethodsNonLive<Stores>,
-  { isSmall }: Pick<Options, "isSmall">
-): void => {
+export const subjectErasureTests = (it: Vitest.MethodsNonLive<Stores>): void => {
   it.effect(
     "an erasure leaves nothing of a subject's runs in any store, nothing of others changes, and twice is as once",
     everywhere
@@ -377,7 +373,6 @@ export const subjectErasureTests = (
   it.effect("a subject is not erased while a run of its conversations is under way", () =>
     Effect.scoped(refused())
   )
-  if (isSmall === true) return
   it.effect("what names a subject is erased from runs of others, when they are over", named)
   it.effect("an erasure that did not come to its end is done by doing it again", interrupted)
   it.effect("who asked for erasures is erased from their records", askers)

@@ -7,7 +7,6 @@ import { Effect, Layer } from "effect"
 import * as Receiver from "../../scripts/incident/Receiver.ts"
 import { Outbox } from "../../services/Outbox.ts"
 import { eventually } from "../contracts/Contract.ts"
-import { either } from "../Long.ts"
 import * as Homes from "../process/Homes.ts"
 import * as EmbeddedPostgres from "../sql/EmbeddedPostgres.ts"
 import * as Process from "../sql/Process.ts"
@@ -43,7 +42,7 @@ const deliverRest = (engine: string, place: string, url: string) =>
     yield* eventually(outbox.depth, (depth) => depth === 0)
   }).pipe(Effect.scoped, Effect.provide(Deliveries.stores(engine, place)))
 
-for (const engine of ["postgres", "pglite"].slice(0, either(1, 2))) {
+for (const engine of ["postgres", "pglite"]) {
   it.live(
     `SA-43 a process killed between write and send loses nothing: the next one delivers once (${engine})`,
     () =>

@@ -8,6 +8,7 @@ import * as Scripted from "../../layers/model/ScriptedModelGateway.ts"
 import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
 import { AgentSpec, Principal, tool, wrap } from "../../src/index.ts"
 import * as Homes from "../process/Homes.ts"
+import type { Store } from "../process/Plan.ts"
 
 const Customer = Schema.Struct({
   customer: Schema.FiniteFromString,
@@ -177,14 +178,14 @@ describe("the context of a run", () => {
     "is what it was after a restart, as is a schema of answers; a tool that reads more is refused",
     () =>
       Effect.gen(function* () {
-        const store = yield* Homes.directory
+        const store = yield* Homes.database
         yield* Effect.promise(() => restarted(store))
       })
   )
 })
 
 /** One run is at work when the process stops, and another waits behind it: only its task says what it was sent with. */
-const restarted = async (store: { readonly directory: string }) => {
+const restarted = async (store: Store) => {
   const answer = z.object({ paid: z.boolean() })
   const first = await open(() => Effect.never, { store })
   const { conversation, run } = await first.send({ agent: "shop", text: "1", context })

@@ -12,7 +12,7 @@ import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { Tenant } from "../../src/Ids.ts"
 import { Principal } from "../../src/Principal.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
-import { template } from "../process/Homes.ts"
+import { template } from "../sql/EmptyPglite.ts"
 import * as EmbeddedPostgres from "../sql/EmbeddedPostgres.ts"
 
 const boss = new Principal({ id: "boss", tenant: Tenant.make("default"), roles: ["admin"] })

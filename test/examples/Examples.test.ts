@@ -7,7 +7,7 @@ import { promisify } from "node:util"
 import { assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { flags } from "../process/Bundle.ts"
-import * as Homes from "../process/Homes.ts"
+import * as EmptyPglite from "../sql/EmptyPglite.ts"
 import { blocksOf, root } from "./Readmes.ts"
 
 const execute = promisify(execFile)
@@ -48,7 +48,7 @@ let ran: ReadonlyMap<string, Ran>
 let failure: Error | undefined
 
 beforeAll(async () => {
-  const database = await Effect.runPromise(Effect.scoped(Homes.template))
+  const database = await Effect.runPromise(Effect.scoped(EmptyPglite.template))
   const args = [...flags, "-C", "troupe-source", "--input-type=module", "--eval", all(database)]
   const ended = await execute(process.execPath, args, { cwd: root, timeout: 120_000 }).catch(
     (error: Error & { readonly stdout: string }) => (failure = error) && error

@@ -6,7 +6,6 @@ import * as Server from "../../layers/compose/Server.ts"
 import * as Stores from "../../layers/compose/Stores.ts"
 import { defaults, RuntimeConfig } from "../../layers/runtime/actor/RuntimeConfig.ts"
 import * as EmbeddedPostgres from "../sql/EmbeddedPostgres.ts"
-import { isFull } from "../Long.ts"
 import * as PostgresServer from "../sql/PostgresServer.ts"
 import * as Script from "./Script.ts"
 import type { Ask } from "./Service.ts"
@@ -170,34 +169,32 @@ it.live(
   120_000
 )
 
-if (isFull) {
-  it.live(
-    "a service whose PostgreSQL stands still answers 503, goes on by itself after, and can be stopped meanwhile",
-    () =>
-      Effect.gen(function* () {
-        const server = yield* Postgres
-        const { approval, asked, away, run } = yield* waiting
-        const events = Effect.map(ask(`/v1/runs/${run}/events`, { as: "vera" }), ({ text }) => text)
+it.live(
+  "a service whose PostgreSQL stands still answers 503, goes on by itself after, and can be stopped meanwhile",
+  () =>
+    Effect.gen(function* () {
+      const server = yield* Postgres
+      const { approval, asked, away, run } = yield* waiting
+      const events = Effect.map(ask(`/v1/runs/${run}/events`, { as: "vera" }), ({ text }) => text)
 
-        yield* Effect.sync(server.pause)
-        assert.deepStrictEqual(yield* answers(asked), away)
-        assert.strictEqual((yield* ask("/health")).status, 200)
-        // Every connection of the pool stands still by now.
-        assert.deepStrictEqual(yield* answers(asked), away)
+      yield* Effect.sync(server.pause)
+      assert.deepStrictEqual(yield* answers(asked), away)
+      assert.strictEqual((yield* ask("/health")).status, 200)
+      // Every connection of the pool stands still by now.
+      assert.deepStrictEqual(yield* answers(asked), away)
 
-        yield* Effect.sync(server.resume)
-        yield* served
-        const how = { as: "ada", json: { decision: "approve" } } as const
-        const { status } = yield* ask(`/v1/approvals/${approval}/decision`, how)
-        // What the server was told while it stood still may have been done after all: a denial, or the end of the run.
-        assert.include([200, 404, 409], status)
-        yield* Effect.repeat(events, {
-          until: (text) => /"_tag":"(?:CallSettled|RunEnded)"/.test(text),
-          schedule: Schedule.spaced("50 millis")
-        })
-        // The service is stopped next, and after it the server.
-        yield* Effect.sync(server.pause)
-      }).pipe(Effect.provide(service)),
-    120_000
-  )
-}
+      yield* Effect.sync(server.resume)
+      yield* served
+      const how = { as: "ada", json: { decision: "approve" } } as const
+      const { status } = yield* ask(`/v1/approvals/${approval}/decision`, how)
+      // What the server was told while it stood still may have been done after all: a denial, or the end of the run.
+      assert.include([200, 404, 409], status)
+      yield* Effect.repeat(events, {
+        until: (text) => /"_tag":"(?:CallSettled|RunEnded)"/.test(text),
+        schedule: Schedule.spaced("50 millis")
+      })
+      // The service is stopped next, and after it the server.
+      yield* Effect.sync(server.pause)
+    }).pipe(Effect.provide(service)),
+  120_000
+)

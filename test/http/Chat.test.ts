@@ -22,7 +22,6 @@ import { operations as forOperators } from "../../src/agents/Operations.ts"
 import { MessageId, Tenant } from "../../src/Ids.ts"
 import { Principal } from "../../src/Principal.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
-import { inLongForm } from "../InLongForm.ts"
 import { bundled } from "../process/Bundle.ts"
 
 /** Without its kind, which is never for customers: here one talks with it. */
@@ -243,7 +242,7 @@ describe("the chat client", () => {
     })
   )
 
-  inLongForm("says what a message waits behind, and goes on when that is decided", () =>
+  it.live("says what a message waits behind, and goes on when that is decided", () =>
     Effect.gen(function* () {
       const { directory } = yield* house()
       const there = ["--conversation", "c-1", "--message"]
@@ -340,7 +339,7 @@ describe("the chat client", () => {
     }).pipe(Effect.timeout("20 seconds"))
   )
 
-  inLongForm("finds the service by TROUPE_DATA, and first by TROUPE_URL and TROUPE_TOKEN", () =>
+  it.live("finds the service by TROUPE_DATA, and first by TROUPE_URL and TROUPE_TOKEN", () =>
     Effect.gen(function* () {
       const { directory } = yield* house()
       const TROUPE_DATA = path.join(directory, ".troupe")
@@ -376,7 +375,7 @@ describe("the chat client", () => {
       }).pipe(Effect.timeout("20 seconds"))
   )
 
-  inLongForm("finds a service that restarted at another port, and prints nothing twice", () =>
+  it.live("finds a service that restarted at another port, and prints nothing twice", () =>
     Effect.gen(function* () {
       const open = yield* Deferred.make<void>()
       const { directory, restart } = yield* house((request) => {
@@ -422,7 +421,7 @@ describe("the chat client", () => {
       }).pipe(Effect.timeout("20 seconds"))
   )
 
-  inLongForm(
+  it.live(
     "prints one line where the address belongs to another service, or the connection is closed",
     () =>
       Effect.gen(function* () {

@@ -4,6 +4,7 @@ import type { Socket } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Metric } from "effect"
 import { HttpServer } from "effect/http"
+import { inLongForm } from "../InLongForm.ts"
 import type { Who } from "./Service.ts"
 import { ask, layerWith, listen, tokenOf } from "./Service.ts"
 import { calls, ends, Script } from "./Script.ts"
@@ -148,7 +149,7 @@ describe("a client that does not read its stream", () => {
     }).pipe(Effect.provide(layerWith({ unread_units_max: 5_000_000, heartbeat_ms: 50 })))
   )
 
-  it.live("is cut off, frees its place, and gets every event later by its cursor", () =>
+  inLongForm("is cut off, frees its place, and gets every event later by its cursor", () =>
     Effect.gen(function* () {
       const path = yield* long
       const { closed, socket } = yield* unreading(path)

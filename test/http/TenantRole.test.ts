@@ -32,7 +32,7 @@ import { SystemId } from "../../src/platform/contracts/RecordId.ts"
 import { Principal } from "../../src/Principal.ts"
 import * as Samples from "../contracts/Samples.ts"
 import { sample } from "../platform/Records.ts"
-import { onBothEngines } from "../sql/Engines.ts"
+import { onEngines } from "../sql/Engines.ts"
 import { comparingNone, withoutRowSecurity } from "../sql/Forgetting.ts"
 import { baseUrl } from "./Service.ts"
 
@@ -297,7 +297,7 @@ describe("read routes", () => {
   })
 })
 
-onBothEngines("read routes without a comparison of tenants", (it) => {
+onEngines("read routes without a comparison of tenants", (it) => {
   it.effect("find nothing of another tenant, which row security alone keeps from them", () => {
     const noted: Noted = { asTenant: 0, asEngine: [] }
     return Effect.gen(function* () {

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { writeFileSync } from "node:fs"
 import { Effect, Logger, Metric } from "effect"
+import { inLongForm } from "../InLongForm.ts"
 import { start } from "../../layers/compose/NodeService.ts"
 import * as ScriptedModelGateway from "../../layers/model/ScriptedModelGateway.ts"
 import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
@@ -69,7 +70,7 @@ describe("a server that is slow", () => {
     }).pipe(Effect.provide(S.importing(S.misbehaving("plain", "", { env: slow }))))
   )
 
-  it.live("over HTTP is waited for as long", () =>
+  inLongForm("over HTTP is waited for as long", () =>
     Effect.gen(function* () {
       const { port } = yield* small(
         (_, response, message) =>
@@ -87,7 +88,7 @@ describe("a server that is slow", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("and knows only the newest protocol is asked for it again", () =>
+  inLongForm("and knows only the newest protocol is asked for it again", () =>
     Effect.gen(function* () {
       assert.strictEqual(yield* S.callBody("odd.look@1", { n: 1 }), '{"n":1}')
       assert.deepInclude(yield* status, { protocol: "2026-07-28" })

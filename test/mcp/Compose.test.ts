@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { Effect } from "effect"
+import { inLongForm } from "../InLongForm.ts"
 import { start } from "../../layers/compose/NodeService.ts"
 import * as ScriptedModelGateway from "../../layers/model/ScriptedModelGateway.ts"
 import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
@@ -110,7 +111,7 @@ describe("a Node service with MCP servers", () => {
       })
   )
 
-  it.live(
+  inLongForm(
     "leaves no server process when it exits or is killed",
     () =>
       Effect.gen(function* () {

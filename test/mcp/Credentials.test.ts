@@ -139,7 +139,7 @@ describe("OAuth of a hosted server", () => {
     Effect.gen(function* () {
       const { expire, issuer, port, requests } = yield* hosted()
       let stored = "refresh-0"
-      // The address of a client metadata document is a client id as any other.
+      // The address of a client metadata document is a client id like others.
       const client_id = "https://shop.example/oauth/client.json"
       const refresh = {
         load: () => Promise.resolve(Redacted.make(stored)),

@@ -4,7 +4,8 @@ import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 import { Ajv2020 } from "ajv/dist/2020.js"
 import addFormats from "ajv-formats"
-import { Exit, Result } from "effect"
+import { Effect, Exit, Result } from "effect"
+import { inLongForm } from "../InLongForm.ts"
 import { compileForeignSchema } from "../../layers/mcp/ForeignSchema.ts"
 
 /** A hard stop far above the few seconds that all of it takes. */
@@ -12,15 +13,16 @@ const stop_ms = 120_000
 
 const steps = "it takes more than 4000000 steps to check it by its schema"
 
-describe("a schema of an MCP server that is made to take for ever", () => {
-  it(
-    "is refused, or its value is, after a bounded number of steps",
-    { timeout: stop_ms + 10_000 },
-    async () => {
+inLongForm(
+  "a schema of an MCP server that is made to take for ever is refused, or its value is, after a bounded number of steps",
+  () =>
+    Effect.gen(function* () {
       const script = fileURLToPath(new URL("hostileSchemas.ts", import.meta.url))
-      const { stderr, stdout } = await promisify(execFile)(process.execPath, [script], {
-        timeout: stop_ms
-      })
+      const { stderr, stdout } = yield* Effect.promise(() =>
+        promisify(execFile)(process.execPath, [script], {
+          timeout: stop_ms
+        })
+      )
       const said = Object.fromEntries(
         stdout.split("\n").map((line) => line.split(" => ") as [string, string])
       )
@@ -51,9 +53,9 @@ describe("a schema of an MCP server that is made to take for ever", () => {
       assert.include(said["copies of a definition"], "no schema: its objects have more than 2000")
       // A server's text is not printed to a terminal.
       assert.notInclude(stderr, "schema")
-    }
-  )
-})
+    }),
+  stop_ms + 10_000
+)
 
 /** Everything that the generated code can consist of. */
 const keywords: Record<string, unknown> = {

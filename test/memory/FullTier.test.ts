@@ -9,7 +9,7 @@ import { endScope } from "../../layers/memory/MemoryEnds.ts"
 import { MemoryStore, rows_max } from "../../services/MemoryStore.ts"
 import type { MemoryRow, MemoryScope } from "../../src/memory/MemoryRow.ts"
 import * as Samples from "../contracts/Samples.ts"
-import { onSomeEngines } from "../sql/Engines.ts"
+import { onEngines } from "../sql/Engines.ts"
 import { idOf, row } from "./Rows.ts"
 
 /** Adds so many rows like the first one. */
@@ -89,7 +89,7 @@ layer(EphemeralMemoryStore.layer, { excludeTestServices: true })(
   )
 )
 
-onSomeEngines(
+onEngines(
   "a full tier",
   fullTierTests((first, count) =>
     SqlClient.SqlClient.use((sql) =>

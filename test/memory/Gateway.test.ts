@@ -9,7 +9,7 @@ import { MemoryStore } from "../../services/MemoryStore.ts"
 import { CanonicalText } from "../../src/memory/CanonicalText.ts"
 import type { MemoryRow, MemoryOrigin } from "../../src/memory/MemoryRow.ts"
 import * as Samples from "../contracts/Samples.ts"
-import { onSomeEngines } from "../sql/Engines.ts"
+import { onEngines } from "../sql/Engines.ts"
 import { byEvent, byModel, byTool, memoryOf, newRun } from "./Addresses.ts"
 
 const texts = (rows: ReadonlyArray<{ readonly text: string }>) => rows.map(({ text }) => text)
@@ -498,4 +498,4 @@ const tests = (it: Vitest.MethodsNonLive<MemoryStore>): void => {
 }
 
 layer(EphemeralMemoryStore.layer, { excludeTestServices: true })("the gateway (ephemeral)", tests)
-onSomeEngines("the gateway", tests)
+onEngines("the gateway", tests)

@@ -5,17 +5,17 @@ import * as EphemeralMemoryStore from "../../layers/ephemeral/EphemeralMemorySto
 import { MemoryStore } from "../../services/MemoryStore.ts"
 import { memoryStoreTests } from "../contracts/MemoryStore.contract.ts"
 import * as Samples from "../contracts/Samples.ts"
-import { onBothEngines, onSomeEngines } from "../sql/Engines.ts"
+import { onEngines } from "../sql/Engines.ts"
 import { row } from "./Rows.ts"
 
 layer(EphemeralMemoryStore.layer, { excludeTestServices: true })(
   "memories (ephemeral)",
   memoryStoreTests
 )
-onBothEngines("memories", memoryStoreTests)
+onEngines("memories", memoryStoreTests)
 
 // PGlite has one connection, and so one transaction at a time.
-onSomeEngines("an erasure", (it, engine) => {
+onEngines("an erasure", (it, engine) => {
   it.effect.runIf(engine === "PostgreSQL")(
     "waits for a writer of the same scope, and neither gives up",
     () =>

@@ -17,7 +17,7 @@ import type { MemoryScope } from "../../src/memory/MemoryRow.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
 import * as Samples from "../contracts/Samples.ts"
 import * as H from "../runtime/Harness.ts"
-import { onSomeEngines } from "../sql/Engines.ts"
+import { onEngines } from "../sql/Engines.ts"
 import { row } from "./Rows.ts"
 
 const day = 86_400_000
@@ -90,7 +90,7 @@ layer(EphemeralMemoryStore.layer, { excludeTestServices: true })("retention (eph
   tests(it)
   longTests(it)
 })
-onSomeEngines("retention", (it) => {
+onEngines("retention", (it) => {
   tests(it)
   it.effect("a run that is not over keeps what it noted, however long it waits", () =>
     Effect.gen(function* () {

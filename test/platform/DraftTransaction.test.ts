@@ -15,7 +15,7 @@ import * as SqlStores from "../../layers/sql/stores/SqlStores.ts"
 import { eventually } from "../contracts/Contract.ts"
 import * as Samples from "../contracts/Samples.ts"
 import * as EmbeddedPostgres from "../sql/EmbeddedPostgres.ts"
-import { onBothEngines } from "../sql/Engines.ts"
+import { onEngines } from "../sql/Engines.ts"
 import { sample } from "./Records.ts"
 
 const proposal = {
@@ -27,7 +27,7 @@ const proposal = {
 const author = { run: "run-1", call: "0/1.0", principal: "olga" }
 const publication = { target_id: "support-bot", based_on: 1, by: "ann", reason: "Agreed." }
 
-onBothEngines("a publication", (it) => {
+onEngines("a publication", (it) => {
   it.effect("is gone, with its draft, where the transaction of its call does not commit", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient

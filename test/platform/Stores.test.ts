@@ -12,8 +12,7 @@ import { recordCounterContract } from "../contracts/RecordCounter.contract.ts"
 import { ScanReader } from "../../services/platform/contracts/ScanReader.ts"
 import { RecordImporter } from "../../services/platform/RecordImporter.ts"
 import * as Samples from "../contracts/Samples.ts"
-import { isFull } from "../Long.ts"
-import { engines, someEngines } from "../sql/Engines.ts"
+import { engines } from "../sql/Engines.ts"
 import { sample } from "./Records.ts"
 
 const memory = EphemeralPlatform.layer.pipe(Layer.provideMerge(EphemeralStores.layer))
@@ -24,12 +23,12 @@ draftStoreContract("ephemeral", memory)
 for (const [engine, client] of engines) {
   const sql = SqlPlatform.layer.pipe(Layer.provideMerge(SqlStores.layer), Layer.provide(client))
   platformContract(engine, sql)
-  if (isFull || engine !== "PGlite") platformErasureContract(engine, sql)
+  platformErasureContract(engine, sql)
   recordCounterContract(engine, sql)
   draftStoreContract(engine, sql)
 }
 
-for (const [engine, client] of someEngines) {
+for (const [engine, client] of engines) {
   const stores = SqlPlatform.layer.pipe(
     Layer.provideMerge(SqlStores.layer),
     Layer.provideMerge(client),

@@ -8,7 +8,7 @@ import * as Homes from "./Homes.ts"
 import * as Judge from "./Judge.ts"
 import * as Service from "./Service.ts"
 
-for (const [engine, home] of Homes.some) {
+for (const [engine, home] of Homes.both) {
   it.live(
     `kill -9 on ${engine}: a lost write that can be asked for happens once, and its run ends without an operator`,
     () =>

@@ -5,6 +5,7 @@ import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { parse } from "yaml"
+import { inLongForm } from "../InLongForm.ts"
 import { isFull } from "../Long.ts"
 import * as Children from "./Child.ts"
 import * as Homes from "./Homes.ts"
@@ -91,7 +92,7 @@ describe("the files for deployment", () => {
     for (const name of given) assert.include(read, `"${name}"`)
   })
 
-  it.live("a service that does not answer is ended where the container has an init", () =>
+  inLongForm("a service that does not answer is ended where the container has an init", () =>
     Effect.gen(function* () {
       const compose = parse(textOf("compose.yaml")) as {
         services: Record<string, { init?: boolean; healthcheck?: { test: ReadonlyArray<string> } }>

@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Effect, Option } from "effect"
+import { inLongForm } from "../InLongForm.ts"
 import * as Environment from "../../scripts/start/Environment.ts"
 import * as Children from "./Child.ts"
 import * as Homes from "./Homes.ts"
@@ -153,7 +154,7 @@ describe("the environment of the main job", () => {
     })
   )
 
-  it.live(
+  inLongForm(
     "the process ends with 1 and one line: a directory that is a file, and a server that is not there",
     () =>
       Effect.gen(function* () {

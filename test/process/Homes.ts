@@ -9,9 +9,8 @@ import { Effect, Redacted } from "effect"
 import type { Scope } from "effect"
 import { either } from "../Long.ts"
 import * as EmbeddedPostgres from "../sql/EmbeddedPostgres.ts"
-import { digestOf, kept } from "../sql/Kept.ts"
+import * as EmptyPglite from "../sql/EmptyPglite.ts"
 import type { Store } from "./Plan.ts"
-import * as Service from "./Service.ts"
 
 export const temporary: Effect.Effect<string, never, Scope.Scope> = Effect.acquireRelease(
   Effect.sync(() => mkdtempSync(join(tmpdir(), "troupe-process-"))),
@@ -20,32 +19,10 @@ export const temporary: Effect.Effect<string, never, Scope.Scope> = Effect.acqui
 
 export type Home = Effect.Effect<Store, unknown, Scope.Scope>
 
-const makers = [
-  "../../layers/sql/engine/migrations",
-  "../../layers/sql/engine/Migrations.ts",
-  "../../package-lock.json",
-  "worker.ts"
-].map((path) => join(import.meta.dirname, path))
-
-/** Making a database costs seconds, copying one does not: made once, by a worker that is started and stopped. To be copied. */
-export const template = Effect.suspend(() =>
-  kept("pglite", digestOf(makers), (path) =>
-    Effect.gen(function* () {
-      const made = join(yield* temporary, "db")
-      const worker = yield* Service.start({
-        store: { directory: made },
-        counter: "http://127.0.0.1:1"
-      })
-      yield* worker.stop
-      cpSync(made, path, { recursive: true })
-    })
-  )
-)
-
 /** A directory with an empty database. */
 export const directory: Effect.Effect<{ readonly directory: string }, unknown, Scope.Scope> =
   Effect.gen(function* () {
-    const from = yield* template
+    const from = yield* EmptyPglite.template
     const path = join(yield* temporary, "db")
     cpSync(from, path, { recursive: true })
     return { directory: path }

@@ -4,6 +4,7 @@ import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { Scope } from "effect"
+import { inLongForm } from "../InLongForm.ts"
 import { isFull } from "../Long.ts"
 import * as Children from "./Child.ts"
 import * as Homes from "./Homes.ts"
@@ -69,7 +70,7 @@ const withstood = Effect.fnUntraced(function* ({
 })
 
 describe("a heap of 128 MB", () => {
-  it.live(
+  inLongForm(
     "holds a service in memory that is sent runs with more results than it could hold",
     () =>
       Effect.gen(function* () {

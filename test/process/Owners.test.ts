@@ -5,7 +5,6 @@ import * as Homes from "./Homes.ts"
 import * as Judge from "./Judge.ts"
 import * as Service from "./Service.ts"
 import { takeover } from "./Takeover.ts"
-import { isFull } from "../Long.ts"
 
 it.live(
   "SA-42 a process that slept longer than its lease is refused, and the new owner finishes each run once",
@@ -50,25 +49,23 @@ it.live(
   120_000
 )
 
-if (isFull) {
-  it.live(
-    "ST-04 a run that left a process, which was killed, goes on when its directory is opened and the person decides",
-    () =>
-      Effect.gen(function* () {
-        const judge = yield* Judge.start
-        const options = { store: yield* Homes.directory, counter: judge.url }
-        const first = yield* Service.start({ ...options, park_ms: 20 })
-        const { id, run } = yield* parked(first)
-        yield* first.child.kill
-        const second = yield* Service.start(options)
-        yield* second.decide(id)
-        yield* endsOnce(second, judge, run)
-      }),
-    120_000
-  )
-}
+it.live(
+  "ST-04 a run that left a process, which was killed, goes on when its directory is opened and the person decides",
+  () =>
+    Effect.gen(function* () {
+      const judge = yield* Judge.start
+      const options = { store: yield* Homes.directory, counter: judge.url }
+      const first = yield* Service.start({ ...options, park_ms: 20 })
+      const { id, run } = yield* parked(first)
+      yield* first.child.kill
+      const second = yield* Service.start(options)
+      yield* second.decide(id)
+      yield* endsOnce(second, judge, run)
+    }),
+  120_000
+)
 
-for (const [engine, home] of Homes.some) {
+for (const [engine, home] of Homes.both) {
   it.live(
     `SA-42 a service that is told to stop ends its step, and its question waits for the next one (${engine})`,
     () =>
@@ -119,7 +116,7 @@ for (const [engine, home] of Homes.some) {
 /** Far longer than the test: whatever waits for it does not come about. */
 const lease_ms = 600_000
 
-for (const [engine, home] of Homes.some) {
+for (const [engine, home] of Homes.both) {
   it.live(
     `SA-42 nobody waits for the leases of a process that was killed: runs and deliveries go on (${engine})`,
     () =>
@@ -154,57 +151,55 @@ for (const [engine, home] of Homes.some) {
   )
 }
 
-if (isFull) {
-  it.live(
-    "another process goes on with the run of one that was killed within a second",
-    () =>
-      Effect.gen(function* () {
-        const judge = yield* Judge.start
-        const options = { store: yield* Homes.database, counter: judge.url, lease_ms }
-        const took: Array<number> = []
-        // The quickest counts: the machine does other things, and nobody is judged in a server's first ten seconds.
-        for (const tag of ["one", "two", "three", "four"]) {
-          const first = yield* Service.start({ ...options, holds: [{ point: "model", tag }] })
-          const run = yield* first.send(tag, ["read"])
-          yield* first.reached("model", tag)
-          const heir = yield* Service.start(options)
-          const killed_at = Date.now()
-          yield* first.child.kill
-          const entries = yield* Service.ended(heir, run)
-          Judge.assertComplete(entries, tag)
-          const claimed = entries.findLast(({ event }) => event._tag === "RunClaimed")
-          took.push(claimed!.at - killed_at)
-          yield* heir.stop
-          if (Math.min(...took) < 1_000) break
-        }
-        assert.isBelow(Math.min(...took), 1_000, `${took} ms`)
-      }),
-    240_000
-  )
+it.live(
+  "another process goes on with the run of one that was killed within a second",
+  () =>
+    Effect.gen(function* () {
+      const judge = yield* Judge.start
+      const options = { store: yield* Homes.database, counter: judge.url, lease_ms }
+      const took: Array<number> = []
+      // The quickest counts: the machine does other things, and nobody is judged in a server's first ten seconds.
+      for (const tag of ["one", "two", "three", "four"]) {
+        const first = yield* Service.start({ ...options, holds: [{ point: "model", tag }] })
+        const run = yield* first.send(tag, ["read"])
+        yield* first.reached("model", tag)
+        const heir = yield* Service.start(options)
+        const killed_at = Date.now()
+        yield* first.child.kill
+        const entries = yield* Service.ended(heir, run)
+        Judge.assertComplete(entries, tag)
+        const claimed = entries.findLast(({ event }) => event._tag === "RunClaimed")
+        took.push(claimed!.at - killed_at)
+        yield* heir.stop
+        if (Math.min(...took) < 1_000) break
+      }
+      assert.isBelow(Math.min(...took), 1_000, `${took} ms`)
+    }),
+  240_000
+)
 
-  it.live(
-    "a living process whose sessions are cut keeps its runs: it locks again before anybody judges it",
-    () =>
-      Effect.gen(function* () {
-        const judge = yield* Judge.start
-        const store = yield* Homes.database
-        const options = { store, counter: judge.url, lease_ms, relay_ms: lease_ms }
-        const holds = [{ point: "model", tag: "moving" }] as const
-        const first = yield* Service.start({ ...options, holds })
-        const run = yield* first.send("moving", ["read"])
-        yield* first.reached("model", "moving")
-        const second = yield* Service.start(options)
-        const url = "postgres" in store ? store.postgres : ""
-        for (let cut = 0; cut < 3; cut++) {
-          yield* Homes.cut(url)
-          yield* Effect.sleep("2 seconds")
-        }
-        yield* first.release("model", "moving")
-        const entries = yield* Service.ended(second, run)
-        Judge.assertComplete(entries, "moving")
-        const claims = Service.events(entries).filter(({ _tag }) => _tag === "RunClaimed")
-        assert.strictEqual(claims.length, 1)
-      }),
-    120_000
-  )
-}
+it.live(
+  "a living process whose sessions are cut keeps its runs: it locks again before anybody judges it",
+  () =>
+    Effect.gen(function* () {
+      const judge = yield* Judge.start
+      const store = yield* Homes.database
+      const options = { store, counter: judge.url, lease_ms, relay_ms: lease_ms }
+      const holds = [{ point: "model", tag: "moving" }] as const
+      const first = yield* Service.start({ ...options, holds })
+      const run = yield* first.send("moving", ["read"])
+      yield* first.reached("model", "moving")
+      const second = yield* Service.start(options)
+      const url = "postgres" in store ? store.postgres : ""
+      for (let cut = 0; cut < 3; cut++) {
+        yield* Homes.cut(url)
+        yield* Effect.sleep("2 seconds")
+      }
+      yield* first.release("model", "moving")
+      const entries = yield* Service.ended(second, run)
+      Judge.assertComplete(entries, "moving")
+      const claims = Service.events(entries).filter(({ _tag }) => _tag === "RunClaimed")
+      assert.strictEqual(claims.length, 1)
+    }),
+  120_000
+)

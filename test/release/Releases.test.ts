@@ -8,7 +8,7 @@ import * as Replay from "../../layers/compose/Replay.ts"
 import * as RunImport from "../../layers/sql/archive/RunImport.ts"
 import * as Migrations from "../../layers/sql/engine/Migrations.ts"
 import * as H from "../runtime/Harness.ts"
-import { someEmptyEngines } from "../sql/Engines.ts"
+import { emptyEngines } from "../sql/Engines.ts"
 import * as SqlDump from "../sql/SqlDump.ts"
 import * as Shop from "./Shop.ts"
 
@@ -64,7 +64,7 @@ const goesOn = Effect.fnUntraced(function* ({ asking, delegated, queued }: Shop.
 for (const release of releases) {
   const folder = join(import.meta.dirname, release)
   const runs = Shop.readRuns(folder)
-  for (const [engine, client] of someEmptyEngines) {
+  for (const [engine, client] of emptyEngines) {
     layer(client, { excludeTestServices: true, timeout: "2 minutes" })(
       `the release ${release} (${engine})`,
       (it) => {

@@ -52,14 +52,14 @@ export const mixed = (from: number, to: number, failures_max = 5): Outcome => {
 export const crashedAt = (seed: number, point: number): Result =>
   simulate(seed, { faults: calm, small: true, crash_at: point === 0 ? [] : [point] })
 
-/** One short conversation of each seed, once without a fault and once with a crash at each `step`th of its I/O points. */
-export const swept = (from: number, to: number, step = 1, failures_max = 5): Outcome => {
+/** One short conversation of each seed, once without a fault and once with a crash at each of its I/O points. */
+export const swept = (from: number, to: number, failures_max = 5): Outcome => {
   const counts = new Map<string, number>()
   const failures: Array<Failure> = []
   let runs = 0
   for (let seed = from; seed <= to; seed++) {
     let points = 0
-    for (let at = 0; at <= points && failures.length < failures_max; at += step) {
+    for (let at = 0; at <= points && failures.length < failures_max; at++) {
       const result = crashedAt(seed, at)
       if (at === 0) points = result.points
       runs++

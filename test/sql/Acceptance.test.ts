@@ -11,7 +11,7 @@ import { AgentName } from "../../src/Ids.ts"
 import * as Samples from "../contracts/Samples.ts"
 import * as EmbeddedPostgres from "./EmbeddedPostgres.ts"
 import type { Needs } from "./Engines.ts"
-import { onBothEngines } from "./Engines.ts"
+import { onEngines } from "./Engines.ts"
 import * as Statements from "./Statements.ts"
 
 const accept = (task: NewTask) => Effect.flatMap(TaskStore, (tasks) => tasks.accept(task))
@@ -86,7 +86,7 @@ const answers = (it: Vitest.MethodsNonLive<Needs>) => {
   )
 }
 
-onBothEngines("acceptance", answers)
+onEngines("acceptance", answers)
 
 const counted = Statements.make()
 

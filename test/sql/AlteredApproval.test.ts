@@ -13,7 +13,7 @@ import type { ApprovalRequested } from "../../src/run/RunEvent.ts"
 import { Digest } from "effect/crypto"
 import * as NoAgents from "../contracts/NoAgents.ts"
 import * as Samples from "../contracts/Samples.ts"
-import { onSomeEngines } from "./Engines.ts"
+import { onEngines } from "./Engines.ts"
 
 const withDesk = Effect.provide([
   LocalApprovalDesk.layer.pipe(
@@ -55,7 +55,7 @@ const alterations: ReadonlyArray<readonly [field: string, path: string, value: s
   ["policy_version", "{policy_version}", '"2"']
 ]
 
-onSomeEngines("a record that was changed in the database", (it) => {
+onEngines("a record that was changed in the database", (it) => {
   for (const signed of [true, false]) {
     it.effect(
       `decides nothing, whatever of it was changed (${signed ? "with" : "without"} a digest of what is shown)`,

@@ -14,7 +14,7 @@ import * as Samples from "../contracts/Samples.ts"
 import * as EmbeddedPostgres from "./EmbeddedPostgres.ts"
 import * as EmptyPglite from "./EmptyPglite.ts"
 import type { Needs } from "./Engines.ts"
-import { onSomeEngines } from "./Engines.ts"
+import { onEngines } from "./Engines.ts"
 import * as Statements from "./Statements.ts"
 
 const cancel = (run: RunId) =>
@@ -142,7 +142,7 @@ const together = (it: Vitest.MethodsNonLive<Needs>) => {
   )
 }
 
-onSomeEngines("amendments", together)
+onEngines("amendments", together)
 
 /** Rows of records that were fetched since the database was made, those of the statement itself left out. */
 const recordsRead = Effect.flatMap(SqlClient.SqlClient, (sql) =>

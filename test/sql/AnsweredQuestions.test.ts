@@ -9,7 +9,7 @@ import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
 import type { RunId } from "../../src/Ids.ts"
 import * as H from "../runtime/Harness.ts"
-import { someEngines } from "./Engines.ts"
+import { engines } from "./Engines.ts"
 
 const never_ms = 3_600_000
 
@@ -116,7 +116,7 @@ const readBeside = Effect.fnUntraced(function* (questions: number) {
 })
 
 describe("a wait for a run whose question is answered before the wait gives it", () => {
-  for (const [name, client] of someEngines) {
+  for (const [name, client] of engines) {
     const store = Layer.provideMerge(SqlStores.layer, client)
     const stores = Layer.merge(EphemeralStore.layer, store)
 

@@ -7,7 +7,7 @@ import { RunJournal } from "../../services/RunJournal.ts"
 import type { RunId } from "../../src/Ids.ts"
 import * as Samples from "../contracts/Samples.ts"
 import type { Needs } from "./Engines.ts"
-import { onSomeEngines } from "./Engines.ts"
+import { onEngines } from "./Engines.ts"
 
 /** A run without a task, claimed. */
 const claimed = Effect.fnUntraced(function* (owner = "a") {
@@ -334,7 +334,7 @@ const ambient = (it: Vitest.MethodsNonLive<Needs>) => {
   )
 }
 
-onSomeEngines("appends", (it) => {
+onEngines("appends", (it) => {
   concurrent(it)
   ambient(it)
 })

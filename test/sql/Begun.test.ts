@@ -7,7 +7,7 @@ import type { NewTask } from "../../services/TaskStore.ts"
 import { dispatched_topic, TaskStore } from "../../services/TaskStore.ts"
 import { ConversationId } from "../../src/Ids.ts"
 import * as Samples from "../contracts/Samples.ts"
-import { onBothEngines } from "./Engines.ts"
+import { onEngines } from "./Engines.ts"
 
 /** A task whose run may begin for a new owner, which lives. */
 const wanted = Effect.fnUntraced(function* (given: Partial<NewTask> = {}) {
@@ -35,7 +35,7 @@ const dispatched = Effect.flatMap(Outbox, (outbox) =>
   )
 )
 
-onBothEngines("a run that begins with its task", (it) => {
+onEngines("a run that begins with its task", (it) => {
   it.effect("is claimed as its journal has it, and nothing is left to be delivered", () =>
     Effect.gen(function* () {
       const journal = yield* RunJournal

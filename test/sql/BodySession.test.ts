@@ -4,7 +4,7 @@ import { SqlClient } from "effect/sql"
 import { stateOf } from "../../layers/sql/engine/SqlFailure.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
 import * as Samples from "../contracts/Samples.ts"
-import { onBothEngines } from "./Engines.ts"
+import { onEngines } from "./Engines.ts"
 
 /** Runs a body in the transaction of a run's journal, and gives its exit. */
 const transacted = Effect.fnUntraced(function* <A, E>(body: Effect.Effect<A, E>) {
@@ -44,7 +44,7 @@ const changes = [
   "DISCARD PLANS"
 ]
 
-onBothEngines("what a transactional body does to its session", (it) => {
+onEngines("what a transactional body does to its session", (it) => {
   for (const isFailed of [false, true]) {
     it.effect(`ends with the body that ${isFailed ? "fails" : "succeeds"}`, () =>
       Effect.gen(function* () {

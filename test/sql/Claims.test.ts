@@ -11,7 +11,7 @@ import * as SqlStores from "../../layers/sql/stores/SqlStores.ts"
 import * as Samples from "../contracts/Samples.ts"
 import * as EmbeddedPostgres from "./EmbeddedPostgres.ts"
 import type { Needs } from "./Engines.ts"
-import { onBothEngines } from "./Engines.ts"
+import { onEngines } from "./Engines.ts"
 
 const text = (run: Samples.Begun["run"]) =>
   Effect.flatMap(SqlClient.SqlClient, (sql) =>
@@ -102,7 +102,7 @@ const claims = (it: Vitest.MethodsNonLive<Needs>) => {
   )
 }
 
-onBothEngines("claims", claims)
+onEngines("claims", claims)
 
 describe("claims of two processes (PostgreSQL)", () => {
   it.live("a locked run keeps no other from its claim, and its own then tells all", () =>

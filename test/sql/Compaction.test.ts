@@ -4,7 +4,7 @@ import { RunLimits } from "../../src/run/RunLimits.ts"
 import * as EphemeralStore from "../../layers/ephemeral/EphemeralStore.ts"
 import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
 import * as H from "../runtime/Harness.ts"
-import { onBothEngines } from "./Engines.ts"
+import { onEngines } from "./Engines.ts"
 
 const page = "The quick brown fox jumps over the lazy dog. ".repeat(40)
 
@@ -31,7 +31,7 @@ const options: H.Options = {
   }
 }
 
-onBothEngines("a run whose prompt was cut", (it) => {
+onEngines("a run whose prompt was cut", (it) => {
   it.effect("goes on in a new process from the journaled summary, and asks for it no more", () =>
     Effect.gen(function* () {
       const first = yield* H.boot(options)

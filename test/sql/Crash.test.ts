@@ -12,7 +12,6 @@ import * as Homes from "../process/Homes.ts"
 import * as EmbeddedPostgres from "./EmbeddedPostgres.ts"
 import * as PostgresServer from "./PostgresServer.ts"
 import * as Process from "./Process.ts"
-import { isFull } from "../Long.ts"
 
 const rounds = 2
 const acknowledged_min = 300
@@ -69,17 +68,15 @@ const survives = (
     }
   })
 
-if (isFull) {
-  it.live(
-    "a process killed on PGlite loses nothing that was acknowledged",
-    () =>
-      Effect.gen(function* () {
-        const { directory } = yield* Homes.directory
-        yield* survives("pglite", directory, Pglite.layer({ directory }))
-      }),
-    120_000
-  )
-}
+it.live(
+  "a process killed on PGlite loses nothing that was acknowledged",
+  () =>
+    Effect.gen(function* () {
+      const { directory } = yield* Homes.directory
+      yield* survives("pglite", directory, Pglite.layer({ directory }))
+    }),
+  120_000
+)
 
 it.live(
   "a process killed on PostgreSQL loses nothing that was acknowledged",

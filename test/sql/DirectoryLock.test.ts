@@ -21,8 +21,6 @@ import * as Doctor from "../../layers/compose/Doctor.ts"
 import type { App } from "../../layers/compose/Replay.ts"
 import * as Pglite from "../../layers/sql/engine/Pglite.ts"
 import * as DirectoryLock from "../../layers/sql/engine/DirectoryLock.ts"
-import { isFull } from "../Long.ts"
-import * as Homes from "../process/Homes.ts"
 import * as Process from "./Process.ts"
 
 const directory = Effect.acquireRelease(
@@ -115,8 +113,7 @@ it.live(
   () =>
     Effect.gen(function* () {
       const path = yield* directory
-      // A copy has the permissions of what a process has made; the long form makes another.
-      const made = isFull ? join(path, "made") : (yield* Homes.directory).directory
+      const made = join(path, "made")
       const was = join(path, "was")
       const table = (place: string) =>
         Effect.provide(

@@ -2,7 +2,7 @@
  * PGlite for tests: in memory, and without a row each time, with a schema or none. Making one costs seconds of CPU time, and
  * loading its dump half of one: the dump is made once, and what a test leaves is emptied for the next one of the process.
  */
-import { mkdtempSync, openAsBlob, rmSync, writeFileSync } from "node:fs"
+import { cpSync, mkdtempSync, openAsBlob, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { setTimeout } from "node:timers/promises"
@@ -39,23 +39,44 @@ const emptyDump = Effect.suspend(() =>
   )
 )
 
-/** With the schema, and with the role that tenants read as: a process looks for both when it starts, and makes what is missing. */
+const inTemporary = <A, E, R>(use: (path: string) => Effect.Effect<A, E, R>) =>
+  Effect.acquireUseRelease(
+    Effect.sync(() => mkdtempSync(join(tmpdir(), "troupe-migrated-"))),
+    (path) => use(join(path, "db")),
+    (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
+  )
+
+/**
+ * A directory with an empty database, to be copied. It has the schema, and the role that tenants read as: a process looks for both
+ * when it starts, and makes what is missing.
+ */
+export const template = Effect.suspend(() =>
+  kept("directory", digestOf(makers.migrated), (path) =>
+    inTemporary((directory) =>
+      Effect.gen(function* () {
+        yield* Effect.provide(
+          TenantReads,
+          Layer.provide(
+            tenantReads,
+            Layer.provideMerge(Migrations.layer, Pglite.layer({ directory }))
+          )
+        )
+        cpSync(directory, path, { recursive: true })
+      })
+    )
+  )
+)
+
 const migratedDump = Effect.suspend(() =>
   kept("migrated", digestOf(makers.migrated), (path) =>
-    Effect.gen(function* () {
-      const directory = mkdtempSync(join(tmpdir(), "troupe-migrated-"))
-      yield* Effect.provide(
-        TenantReads,
-        Layer.provide(
-          tenantReads,
-          Layer.provideMerge(Migrations.layer, Pglite.layer({ directory }))
+    Effect.flatMap(template, (from) =>
+      inTemporary((directory) => {
+        cpSync(from, directory, { recursive: true })
+        return Effect.promise(async () =>
+          dumped(await PGlite.create(join(directory, "pgdata")), path)
         )
-      )
-      yield* Effect.promise(async () =>
-        dumped(await PGlite.create(join(directory, "pgdata")), path)
-      )
-      rmSync(directory, { recursive: true, force: true })
-    })
+      })
+    )
   )
 )
 

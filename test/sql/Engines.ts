@@ -1,5 +1,5 @@
 /**
- * Both engines, for tests that show the same on each.
+ * The engines of the form that runs, for tests that show the same on each: the server in `npm test`, both in the long form.
  */
 import { layer } from "@effect/vitest"
 import type { Vitest } from "@effect/vitest"
@@ -15,38 +15,30 @@ import * as EmbeddedPostgres from "./EmbeddedPostgres.ts"
 export type Needs = Stores | SqlClient.SqlClient | SqlNotify
 
 /** By name, each with a client of a new and empty database. */
-export const emptyEngines = [
-  ["PGlite", EmptyPglite.layer],
-  ["PostgreSQL", EmbeddedPostgres.emptyLayer]
-] as const
+export const emptyEngines = (
+  [
+    ["PGlite", EmptyPglite.layer],
+    ["PostgreSQL", EmbeddedPostgres.emptyLayer]
+  ] as const
+).slice(either(1, 0))
 
 /** By name, each with a client of a new database with the schema of now. */
-export const engines = [
-  ["PGlite", EmptyPglite.migratedLayer],
-  ["PostgreSQL", EmbeddedPostgres.layer]
-] as const
-
-/** Those of the form that runs: the server in `npm test`, both in the long form. */
-export const someEngines = engines.slice(either(1, 0))
-export const someEmptyEngines = emptyEngines.slice(either(1, 0))
+export const engines = (
+  [
+    ["PGlite", EmptyPglite.migratedLayer],
+    ["PostgreSQL", EmbeddedPostgres.layer]
+  ] as const
+).slice(either(1, 0))
 
 type Engine = (typeof engines)[number]
 type Tests = (it: Vitest.MethodsNonLive<Needs>, engine: Engine[0]) => void
 
-const on = (some: ReadonlyArray<Engine>, name: string, tests: Tests): void => {
-  for (const [engine, client] of some) {
+/** Runs the tests on each engine, with a new database. */
+export const onEngines = (name: string, tests: Tests): void => {
+  for (const [engine, client] of engines) {
     layer(Layer.provideMerge(SqlStores.layer, client), {
       excludeTestServices: true,
       timeout: "2 minutes"
     })(`${name} (${engine})`, (it) => tests(it, engine))
   }
 }
-
-/** Runs the tests on each engine, with a new database. */
-export const onBothEngines = (name: string, tests: Tests): void => on(engines, name, tests)
-
-/**
- * The same on the engines of the form that runs, for tests of what the contract of the stores shows on both, and of statements
- * that both have alike.
- */
-export const onSomeEngines = (name: string, tests: Tests): void => on(someEngines, name, tests)

@@ -5,10 +5,10 @@ import { ToolUserError } from "../../src/error/ToolError.ts"
 import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
 import * as H from "../runtime/Harness.ts"
 import * as Samples from "../contracts/Samples.ts"
-import { onBothEngines } from "./Engines.ts"
+import { onEngines } from "./Engines.ts"
 import * as EphemeralStore from "../../layers/ephemeral/EphemeralStore.ts"
 
-onBothEngines("a transactional tool of a run", (it) => {
+onEngines("a transactional tool of a run", (it) => {
   for (const ending of ["fails", "dies", "breaks its schema", "succeeds"] as const) {
     it.effect(
       `SA-41 that ${ending} leaves ${ending === "succeeds" ? "its" : "no"} write behind`,

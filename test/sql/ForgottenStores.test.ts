@@ -18,7 +18,7 @@ import { CanonicalText } from "../../src/memory/CanonicalText.ts"
 import type { MemoryRow, NewMemoryRow } from "../../src/memory/MemoryRow.ts"
 import * as Samples from "../contracts/Samples.ts"
 import { credit } from "../worlds/Worlds.ts"
-import { onSomeEngines } from "./Engines.ts"
+import { onEngines } from "./Engines.ts"
 import { keptApart } from "./Forgetting.ts"
 
 const agent = Samples.operations
@@ -106,7 +106,7 @@ const worldReads: Reads<WorldReader | RuleProposals> = {
   candidates: (tenant) => RuleProposals.use((queue) => queue.open(tenant, world_id, 10))
 }
 
-onSomeEngines("stores of agents whose statements compare no tenants", (it) => {
+onEngines("stores of agents whose statements compare no tenants", (it) => {
   it.effect(
     "SA-31 give memories to their own tenant, and to another one without row security",
     () =>

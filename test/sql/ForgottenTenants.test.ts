@@ -13,7 +13,7 @@ import { TaskStore } from "../../services/TaskStore.ts"
 import type { ApprovalId, Tenant } from "../../src/Ids.ts"
 import { recordKey } from "../../src/tool/CallRecord.ts"
 import * as Samples from "../contracts/Samples.ts"
-import { onSomeEngines } from "./Engines.ts"
+import { onEngines } from "./Engines.ts"
 import { forgetfully, keptApart } from "./Forgetting.ts"
 
 type Read = (tenant: Tenant) => Effect.Effect<unknown, unknown, Stores>
@@ -70,7 +70,7 @@ const furnish = Effect.fnUntraced(function* ({ run, task }: Samples.Begun) {
   assert.strictEqual(error._tag, "RunQuarantined")
 })
 
-onSomeEngines("reads of a principal whose statements compare no tenants", (it) => {
+onEngines("reads of a principal whose statements compare no tenants", (it) => {
   it.effect("find what is its own tenant's, and of another one only without row security", () =>
     Effect.gen(function* () {
       const [tenant, other] = [Samples.tenant(), Samples.tenant()]

@@ -15,7 +15,6 @@ import { StoreSpace } from "../../services/StoreSpace.ts"
 import * as LogReserve from "../../layers/sql/engine/LogReserve.ts"
 import * as Pglite from "../../layers/sql/engine/Pglite.ts"
 import { inTransaction, stateOf } from "../../layers/sql/engine/SqlFailure.ts"
-import { isFull } from "../Long.ts"
 import { flags, runnable } from "../process/Bundle.ts"
 import * as Homes from "../process/Homes.ts"
 import type { SmallDisk } from "../process/SmallDisk.ts"
@@ -121,29 +120,27 @@ it.live(
   60_000
 )
 
-if (isFull) {
-  it.live(
-    "a statement that logs more than the reserve is given up, and the engine goes on",
-    (context) =>
-      onSmall(context, 500, ({ fill, free }, directory) =>
-        Effect.gen(function* () {
-          const sql = yield* SqlClient.SqlClient
-          yield* sql`CREATE TABLE public.large (body text STORAGE PLAIN NOT NULL)`
-          yield* sql`INSERT INTO public.large SELECT repeat('x', 1000) FROM generate_series(1, 120000)`
-          // From here on a change of a page logs the whole page, and a row that is removed needs no space of its table.
-          yield* sql`CHECKPOINT`
-          fill(34 * mega)
-          yield* pause
-          assert.strictEqual(yield* refusal(sql`DELETE FROM public.large`), "53100")
-          // A read that has to write pages out first may fail too, until there is room again.
-          free()
-          const rows = sql`SELECT count(*)::int AS n FROM public.large`
-          assert.deepStrictEqual(yield* rows, [{ n: 120_000 }])
-        }).pipe(Effect.provide(Layer.fresh(Pglite.layer({ directory }))))
-      ),
-    240_000
-  )
-}
+it.live(
+  "a statement that logs more than the reserve is given up, and the engine goes on",
+  (context) =>
+    onSmall(context, 500, ({ fill, free }, directory) =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        yield* sql`CREATE TABLE public.large (body text STORAGE PLAIN NOT NULL)`
+        yield* sql`INSERT INTO public.large SELECT repeat('x', 1000) FROM generate_series(1, 120000)`
+        // From here on a change of a page logs the whole page, and a row that is removed needs no space of its table.
+        yield* sql`CHECKPOINT`
+        fill(34 * mega)
+        yield* pause
+        assert.strictEqual(yield* refusal(sql`DELETE FROM public.large`), "53100")
+        // A read that has to write pages out first may fail too, until there is room again.
+        free()
+        const rows = sql`SELECT count(*)::int AS n FROM public.large`
+        assert.deepStrictEqual(yield* rows, [{ n: 120_000 }])
+      }).pipe(Effect.provide(Layer.fresh(Pglite.layer({ directory }))))
+    ),
+  240_000
+)
 
 it.live(
   "a database is opened on a full disk, and none is made there",

@@ -4,7 +4,7 @@ import { join } from "node:path"
 import { assert } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import { onBothEngines } from "./Engines.ts"
+import { onEngines } from "./Engines.ts"
 
 const room = join(import.meta.dirname, "../../layers/sql")
 
@@ -24,7 +24,7 @@ const listed = [
 
 const isCalled = (name: string): boolean => code.includes(`troupe.${name}(`)
 
-onBothEngines("the functions of the schema", (it) => {
+onEngines("the functions of the schema", (it) => {
   it.effect("are called by the code, or the README says by whom", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient

@@ -7,7 +7,7 @@ import { ConversationStore } from "../../services/ConversationStore.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
 import * as Samples from "../contracts/Samples.ts"
-import { onSomeEngines } from "./Engines.ts"
+import { onEngines } from "./Engines.ts"
 
 const numbers = (count: number) => Array.from({ length: count }, (_, n) => n)
 
@@ -35,7 +35,7 @@ const doubling = Effect.gen(function* () {
   return { double, statements }
 })
 
-onSomeEngines("grouped reads", (it) => {
+onEngines("grouped reads", (it) => {
   it.effect("64 callers at once are answered by two statements of at most 50", () =>
     Effect.gen(function* () {
       const { double, statements } = yield* doubling
@@ -169,7 +169,7 @@ onSomeEngines("grouped reads", (it) => {
   )
 })
 
-onSomeEngines("what principals read at once", (it) => {
+onEngines("what principals read at once", (it) => {
   it.effect("is read by one statement for each tenant, in its role", () =>
     Effect.gen(function* () {
       const tasks = yield* TaskStore
@@ -198,7 +198,7 @@ onSomeEngines("what principals read at once", (it) => {
   )
 })
 
-onSomeEngines("what watchers and actors read at once", (it) => {
+onEngines("what watchers and actors read at once", (it) => {
   const begun = Effect.forEach(numbers(20), () => Samples.begin())
 
   it.effect("is for each caller what it would have got alone", () =>

@@ -9,7 +9,7 @@ import { RunList } from "../../services/RunList.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
 import type { RunId } from "../../src/Ids.ts"
 import * as H from "../runtime/Harness.ts"
-import { someEngines } from "./Engines.ts"
+import { engines } from "./Engines.ts"
 import { storesOver } from "./SlowAnswers.ts"
 
 /** While it is slow, what the store answers to statements with this text waits until somebody lets it through. */
@@ -25,7 +25,7 @@ class Line {
   readonly letThrough = Deferred.succeed(this.isThrough, undefined)
 
   /** Stores over the client, by this line. */
-  stores(client: (typeof someEngines)[number][1]) {
+  stores(client: (typeof engines)[number][1]) {
     return storesOver(client, (text) =>
       this.isSlow && text.includes(this.#text) ? Deferred.await(this.isThrough) : Effect.void
     )
@@ -44,7 +44,7 @@ const shown = (item: FeedItem): string =>
   item._tag === "Event" ? item.entry.event._tag : item._tag
 
 describe("a run whose end is stored, and not yet known to its own process", () => {
-  for (const [name, client] of someEngines) {
+  for (const [name, client] of engines) {
     it.live(
       `is watched to its end (${name})`,
       () => {
@@ -110,7 +110,7 @@ const counted = () => {
 }
 
 describe("a run that is cancelled before its own process has it at work", () => {
-  for (const [name, client] of someEngines) {
+  for (const [name, client] of engines) {
     it.live(`has no turn where its message is stored and not acknowledged (${name})`, () => {
       const line = new Line("troupe.accept_messages")
       const { options, seen } = counted()

@@ -7,7 +7,7 @@ import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
 import * as H from "../runtime/Harness.ts"
-import { someEngines } from "./Engines.ts"
+import { engines } from "./Engines.ts"
 import { storesOver } from "./SlowAnswers.ts"
 
 const never_ms = 3_600_000
@@ -56,7 +56,7 @@ const isParked = Effect.gen(function* () {
 })
 
 describe("an append whose acknowledgement is lost", () => {
-  for (const [name, client] of someEngines) {
+  for (const [name, client] of engines) {
     const onLine = <A, E, R>(test: (line: Line) => Effect.Effect<A, E, R>) => {
       const line = new Line()
       return Effect.suspend(() => test(line)).pipe(

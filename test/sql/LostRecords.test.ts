@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import * as EphemeralStore from "../../layers/ephemeral/EphemeralStore.ts"
 import { clientComesBack, comesBack, gapIsFound } from "../contracts/LostRecords.ts"
-import { onSomeEngines } from "./Engines.ts"
+import { onEngines } from "./Engines.ts"
 
 const doing = (statement: string) =>
   Effect.fnUntraced(function* (id: string) {
@@ -10,7 +10,7 @@ const doing = (statement: string) =>
     yield* sql.unsafe(statement, [id])
   })
 
-onSomeEngines("a question whose record was lost", (it) => {
+onEngines("a question whose record was lost", (it) => {
   it.effect("is asked again, from its run's journal, where the record was deleted", () =>
     comesBack(doing("DELETE FROM troupe.approvals WHERE id = $1::uuid")).pipe(
       Effect.provide(EphemeralStore.layer)
@@ -26,7 +26,7 @@ onSomeEngines("a question whose record was lost", (it) => {
   )
 })
 
-onSomeEngines("a client's call whose record was lost", (it) => {
+onEngines("a client's call whose record was lost", (it) => {
   it.effect("is listed again, from its run's journal, and can be answered", () =>
     clientComesBack(doing("DELETE FROM troupe.approvals WHERE id = $1::uuid")).pipe(
       Effect.provide(EphemeralStore.layer)
@@ -34,7 +34,7 @@ onSomeEngines("a client's call whose record was lost", (it) => {
   )
 })
 
-onSomeEngines("a journal with a gap", (it) => {
+onEngines("a journal with a gap", (it) => {
   it.effect("is in quarantine after the next start, also where nobody touches the run", () =>
     gapIsFound(doing("DELETE FROM troupe.run_events WHERE run_id = $1::uuid AND seq = 2")).pipe(
       Effect.provide(EphemeralStore.layer)

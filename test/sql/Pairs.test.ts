@@ -5,7 +5,7 @@ import { SqlClient } from "effect/sql"
 import { RunJournal } from "../../services/RunJournal.ts"
 import type { RunId } from "../../src/Ids.ts"
 import * as Samples from "../contracts/Samples.ts"
-import { onSomeEngines } from "./Engines.ts"
+import { onEngines } from "./Engines.ts"
 
 interface Pair {
   readonly seq: number
@@ -58,7 +58,7 @@ const begunRun = Effect.gen(function* () {
   return run
 })
 
-onSomeEngines("events in pairs", (it) => {
+onEngines("events in pairs", (it) => {
   it.effect("two of an append share a row, but for those that are looked for by type", () =>
     Effect.gen(function* () {
       const run = yield* begunRun

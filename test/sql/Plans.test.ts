@@ -24,7 +24,7 @@ import * as Samples from "../contracts/Samples.ts"
 import * as H from "../runtime/Harness.ts"
 import * as EmbeddedPostgres from "./EmbeddedPostgres.ts"
 import * as EmptyPglite from "./EmptyPglite.ts"
-import { onBothEngines } from "./Engines.ts"
+import { onEngines } from "./Engines.ts"
 
 /** Runs that are over, and what they left in each table. */
 const past = either(1_000, 20_000)
@@ -275,7 +275,7 @@ describe("a list of what waits", () => {
   )
 })
 
-onBothEngines("plans of a transactional tool", (it) => {
+onEngines("plans of a transactional tool", (it) => {
   it.effect("its body may read its own tables whole, and what follows it may not", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient

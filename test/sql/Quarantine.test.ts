@@ -7,7 +7,7 @@ import * as EphemeralStore from "../../layers/ephemeral/EphemeralStore.ts"
 import type { Damage } from "../contracts/Quarantined.ts"
 import { isQuarantined } from "../contracts/Quarantined.ts"
 import * as Samples from "../contracts/Samples.ts"
-import { onSomeEngines } from "./Engines.ts"
+import { onEngines } from "./Engines.ts"
 
 /** Writes another payload into an event, and gives the way back. */
 const rewritten = (seq: number, payload: string) =>
@@ -72,7 +72,7 @@ const damages: Readonly<Record<string, Damage<SqlClient.SqlClient>>> = {
   }
 }
 
-onSomeEngines("a run in quarantine", (it) => {
+onEngines("a run in quarantine", (it) => {
   for (const [what, damage] of Object.entries(damages)) {
     it.effect(`is named, listed and left alone where ${what}, and goes on once it is fixed`, () =>
       isQuarantined(damage).pipe(Effect.provide(EphemeralStore.layer))

@@ -22,7 +22,7 @@ import { ConversationId } from "../../src/Ids.ts"
 import type { RunId } from "../../src/Ids.ts"
 import * as Homes from "../process/Homes.ts"
 import * as H from "../runtime/Harness.ts"
-import { onSomeEngines } from "./Engines.ts"
+import { onEngines } from "./Engines.ts"
 
 const day_ms = 86_400_000
 const options: H.Options = {
@@ -124,7 +124,7 @@ const emptied = Effect.gen(function* () {
 
 const pass = (archive?: string) => Retention.pass(archive === undefined ? {} : { archive })
 
-onSomeEngines("what is old", (it) => {
+onEngines("what is old", (it) => {
   it.effect("is written to an archive and removed, and nothing that somebody needs is", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient

@@ -3,9 +3,9 @@ import { Effect, Exit } from "effect"
 import { SqlClient } from "effect/sql"
 import { RunJournal } from "../../services/RunJournal.ts"
 import * as Samples from "../contracts/Samples.ts"
-import { onBothEngines } from "./Engines.ts"
+import { onEngines } from "./Engines.ts"
 
-onBothEngines("a transactional body", (it) => {
+onEngines("a transactional body", (it) => {
   it.effect("that hides a failed statement has failed, and its event says so", () =>
     Effect.gen(function* () {
       const journal = yield* RunJournal

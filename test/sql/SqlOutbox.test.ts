@@ -19,7 +19,7 @@ import { AgentName, Tenant } from "../../src/Ids.ts"
 import { eventually } from "../contracts/Contract.ts"
 import * as Samples from "../contracts/Samples.ts"
 import * as EmbeddedPostgres from "./EmbeddedPostgres.ts"
-import { onSomeEngines } from "./Engines.ts"
+import { onEngines } from "./Engines.ts"
 
 const outboxes = Layer.mergeAll(
   SqlOutbox.layer,
@@ -55,7 +55,7 @@ const emptied = Effect.gen(function* () {
   yield* sql`DELETE FROM troupe.outbox_keys`
 })
 
-onSomeEngines("SqlOutbox", (it) => {
+onEngines("SqlOutbox", (it) => {
   it.effect("a message commits or vanishes with the transaction it was written in", () =>
     Effect.gen(function* () {
       yield* emptied

@@ -3,9 +3,9 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { TriplePublisher } from "../../services/TriplePublisher.ts"
 import { Tenant } from "../../src/Ids.ts"
-import { onBothEngines } from "./Engines.ts"
+import { onEngines } from "./Engines.ts"
 
-onBothEngines("the graph", (it) => {
+onEngines("the graph", (it) => {
   it.effect("SM-72 takes no fact of a publication whose third one the database refuses", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient

@@ -7,7 +7,7 @@ import type { FoundRows } from "../../services/MemoryStore.ts"
 import { MemoryStore } from "../../services/MemoryStore.ts"
 import type { Tenant } from "../../src/Ids.ts"
 import * as Samples from "../contracts/Samples.ts"
-import { onSomeEngines } from "./Engines.ts"
+import { onEngines } from "./Engines.ts"
 
 const subject = `Ünal "O\\lga"`
 
@@ -54,7 +54,7 @@ const insertAll = Effect.fnUntraced(function* (tenant: Tenant, name: string) {
   )
 })
 
-onSomeEngines("SubjectScan", (it) => {
+onEngines("SubjectScan", (it) => {
   it.effect(
     "finds a text however it is written, in every kind of column of the tenant's rows",
     () =>

@@ -40,7 +40,7 @@ import { MemoryId } from "../../src/memory/MemoryRow.ts"
 import * as Samples from "../contracts/Samples.ts"
 import { credit } from "../worlds/Worlds.ts"
 import * as EmbeddedPostgres from "./EmbeddedPostgres.ts"
-import { onBothEngines } from "./Engines.ts"
+import { onEngines } from "./Engines.ts"
 
 /** What belongs to no tenant: processes, what workers offer, and what is configured. A tenant's role may not read it. */
 const of_no_tenant = [
@@ -192,7 +192,7 @@ const principalReads = Effect.fnUntraced(function* (tenant: Tenant) {
   return { ...reads, ...(yield* agentReads(tenant)) }
 })
 
-onBothEngines("row security", (it) => {
+onEngines("row security", (it) => {
   it.effect("is on for each table with rows of tenants, and no other table is granted", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient

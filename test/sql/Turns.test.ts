@@ -7,7 +7,7 @@ import { RunJournal } from "../../services/RunJournal.ts"
 import { ToolQueue, waiting_max } from "../../services/ToolQueue.ts"
 import * as Samples from "../contracts/Samples.ts"
 import type { Needs } from "./Engines.ts"
-import { onSomeEngines } from "./Engines.ts"
+import { onEngines } from "./Engines.ts"
 
 /** The rows that an effect read of a table, whether it read it whole or by an index; and how often it read it whole. */
 const cost = Effect.fnUntraced(function* <A, E, R>(table: string, effect: Effect.Effect<A, E, R>) {
@@ -129,4 +129,4 @@ const turns = (it: Vitest.MethodsNonLive<Needs>) => {
   )
 }
 
-onSomeEngines("turns of tenants", turns)
+onEngines("turns of tenants", turns)

@@ -18,7 +18,7 @@ import { ChannelName } from "../../src/conversation/ChannelBinding.ts"
 import type { RunId, Tenant } from "../../src/Ids.ts"
 import { AgentName, AuthorizationId, ConversationId, TokenId } from "../../src/Ids.ts"
 import * as Samples from "../contracts/Samples.ts"
-import { onBothEngines } from "./Engines.ts"
+import { onEngines } from "./Engines.ts"
 
 const silent = Effect.provide(Logger.layer([]))
 const hosted = [Samples.newTask().address.agent]
@@ -123,7 +123,7 @@ const spoilNewest = (tenant: Tenant, table: string, column: string) =>
     )
   )
 
-onBothEngines("a row that cannot be read", (it) => {
+onEngines("a row that cannot be read", (it) => {
   it.effect("is left out of every list, of which the page is filled with others", () =>
     Effect.gen(function* () {
       const tenant = Samples.tenant()

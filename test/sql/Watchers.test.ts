@@ -17,7 +17,7 @@ import { ConversationId } from "../../src/Ids.ts"
 import { either } from "../Long.ts"
 import { randomOf } from "../process/Crowd.ts"
 import * as H from "../runtime/Harness.ts"
-import { someEngines } from "./Engines.ts"
+import { engines } from "./Engines.ts"
 
 const start: Cursor = { ordinal: 0, seq: -1 }
 
@@ -217,7 +217,7 @@ const stores = [
     (count: number) =>
       Effect.provide(randomly(EphemeralRunJournal.layer, count), EphemeralStores.layer)
   ],
-  ...someEngines.map(
+  ...engines.map(
     ([name, client]) =>
       [
         name,
@@ -232,7 +232,7 @@ const stores = [
 ] as const
 
 describe("watchers", () => {
-  for (const [name, client] of someEngines) {
+  for (const [name, client] of engines) {
     const counting = Layer.effect(SqlClient.SqlClient, Effect.map(SqlClient.SqlClient, counted))
     const store = SqlStores.layer.pipe(Layer.provideMerge(counting), Layer.provideMerge(client))
     it.live(

@@ -4,7 +4,6 @@ import * as EphemeralWorlds from "../../layers/ephemeral/worlds/EphemeralWorlds.
 import * as SqlStores from "../../layers/sql/stores/SqlStores.ts"
 import * as SqlWorlds from "../../layers/sql/worlds/SqlWorlds.ts"
 import { manyRecordsContract, worldsContract } from "../contracts/Worlds.contract.ts"
-import { isFull } from "../Long.ts"
 import { engines } from "../sql/Engines.ts"
 
 const memory = EphemeralWorlds.layer.pipe(Layer.provideMerge(EphemeralStores.layer))
@@ -13,5 +12,5 @@ manyRecordsContract("ephemeral", memory)
 for (const [engine, client] of engines) {
   const sql = SqlWorlds.layer.pipe(Layer.provideMerge(SqlStores.layer), Layer.provide(client))
   worldsContract(engine, sql)
-  if (isFull || engine !== "PGlite") manyRecordsContract(engine, sql)
+  manyRecordsContract(engine, sql)
 }
