@@ -7,3 +7,8 @@ export const totalMetric = (
   name: `troupe_${string}_total`,
   description: string
 ): Metric.Counter<number> => Metric.counter(name, { description, incremental: true })
+
+export const calls_unknown_total = totalMetric(
+  "troupe_calls_unknown_total",
+  "Calls whose outcome became unknown, by tool"
+)

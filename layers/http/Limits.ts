@@ -165,6 +165,7 @@ export const layer: Layer.Layer<Limits> = Layer.effect(
   Limits,
   Effect.gen(function* () {
     const settings = yield* Settings
+    yield* Metric.modify(open, 0)
     return Limits.of({
       request: makeRate("requests", {
         principal: settings.requests_principal_per_minute,

@@ -147,7 +147,18 @@ const inTrace =
       return Option.isNone(caller) ? effect : Effect.withParentSpan(effect, caller.value)
     }) as Effect.Effect<A, E, R>
 
+/** Begins the counters of faults at 0, so that the first one after a start is an increase. */
+const beginCounters = Effect.forEach(
+  ["GET", "POST"],
+  (method) =>
+    Effect.forEach([500, 503], (status) => Metric.update(counterOf(method, status), 0), {
+      discard: true
+    }),
+  { discard: true }
+)
+
 const outermost = Effect.gen(function* () {
+  yield* beginCounters
   const { base_path, hosts, unsent_bytes_max } = yield* HttpSettings
   const { address } = yield* HttpServer.HttpServer
   const misdirected = makeHostCheck(address, hosts)

@@ -20,7 +20,8 @@ const dead_letters = gauge(
   "troupe_dead_letters",
   "Messages that could not be delivered and that nobody has replayed or discarded"
 )
-const unknown = gauge(
+/** Begins at 0 with the tools. */
+export const calls_unknown = gauge(
   "troupe_calls_unknown",
   "Calls whose outcome nobody knows and that wait for an operator, by tool"
 )
@@ -51,10 +52,10 @@ const make = Effect.gen(function* () {
     yield* Metric.update(read_seconds, Duration.toMillis(took) / 1_000)
     const tools = new Set(found.unknown.map(({ tool }) => tool))
     for (const tool of before) {
-      if (!tools.has(tool)) yield* Metric.update(Metric.withAttributes(unknown, { tool }), 0)
+      if (!tools.has(tool)) yield* Metric.update(Metric.withAttributes(calls_unknown, { tool }), 0)
     }
     for (const { calls, tool } of found.unknown) {
-      yield* Metric.update(Metric.withAttributes(unknown, { tool }), calls)
+      yield* Metric.update(Metric.withAttributes(calls_unknown, { tool }), calls)
     }
     before = tools
   })

@@ -4,7 +4,8 @@
  */
 import { Context, Effect, Layer, Metric } from "effect"
 import * as RunLines from "./RunLines.ts"
-import { totalMetric } from "../../src/TotalMetric.ts"
+import { calls_unknown_total, totalMetric } from "../../src/TotalMetric.ts"
+import { ToolErrorKind } from "../../src/error/ToolError.ts"
 import { logText } from "../../src/LogText.ts"
 import type { ToolCompleted } from "../../src/tool/ToolCallMetadata.ts"
 import type { ToolAttempt, ToolAttemptObserver } from "../../services/ToolAttemptObserver.ts"
@@ -47,20 +48,27 @@ const retries_exhausted_total = totalMetric(
 )
 
 const statuses = ["success", "error", "timeout"] as const
+const filters = ["not_allowed", "approval_required"] as const
 
 /** Begins the counters of tools at 0: an increase is seen only of a series that was there before. */
 export const beginCounters = (tools: Iterable<string>): Effect.Effect<void> =>
   Effect.gen(function* () {
+    const begin = (counter: Metric.Counter<number>, labels: Readonly<Record<string, string>>) =>
+      Metric.update(Metric.withAttributes(counter, labels), 0)
     yield* Metric.update(timeout_total, 0)
+    yield* Metric.update(retries_exhausted_total, 0)
     for (const tool_name of tools) {
-      for (const status of statuses) {
-        yield* Metric.update(Metric.withAttributes(executions_total, { tool_name, status }), 0)
+      for (const status of statuses) yield* begin(executions_total, { tool_name, status })
+      for (const reason of filters) yield* begin(filtered_total, { tool_name, reason })
+      for (const error_type of ToolErrorKind.literals) {
+        yield* begin(errors_total, { tool_name, error_type })
       }
+      yield* begin(calls_unknown_total, { tool: tool_name })
     }
   })
 
 /** Why the gate refused a call, as the metric's label; undefined = it did not, or for another kind of reason. */
-const filterOf = ({ error_reason }: ToolCompleted): string | undefined => {
+const filterOf = ({ error_reason }: ToolCompleted): (typeof filters)[number] | undefined => {
   switch (error_reason) {
     case "NOT_ALLOWED":
     case "ROLE_DENIED":

@@ -7,6 +7,7 @@ import { Effect } from "effect"
 import { parse } from "yaml"
 import { inLongForm } from "../InLongForm.ts"
 import { isFull } from "../Long.ts"
+import { complaintsOf } from "../telemetry/Promtool.ts"
 import * as Children from "./Child.ts"
 import * as Homes from "./Homes.ts"
 
@@ -20,7 +21,9 @@ const metrics = new Set(
   ["src", "services", "layers"].flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
       .filter((path) => path.endsWith(".ts"))
-      .flatMap((path) => all(readFileSync(join(root, folder, path), "utf8"), /"(troupe_[a-z_]+)"/g))
+      .flatMap((path) =>
+        all(readFileSync(join(root, folder, path), "utf8"), /"((?:troupe|nodejs)_[a-z0-9_]+)"/g)
+      )
   )
 )
 
@@ -53,10 +56,11 @@ describe("the files for deployment", () => {
     ]
     assert.isAbove(queries.length, 15)
     for (const query of queries) {
-      const asked = all(query, /\b(troupe_[a-z_]+?)(?:_bucket)?\b/g)
+      const asked = all(query, /\b((?:troupe|nodejs)_[a-z0-9_]+?)(?:_bucket)?\b/g)
       for (const name of asked) assert.isTrue(metrics.has(name), `${name} in ${query}`)
       if (asked.length === 0) assert.strictEqual(query, 'up{job="troupe"} == 0')
     }
+    assert.strictEqual(complaintsOf(["rules", join(root, "scripts/deploy/alerts.yaml")]), "")
     for (const { alert, annotations } of rules)
       assert.isAbove(annotations.summary.length, 20, alert)
   })

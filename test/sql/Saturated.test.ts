@@ -1,9 +1,52 @@
-import { assert, layer } from "@effect/vitest"
-import { Deferred, Effect, Fiber, Layer } from "effect"
+import { assert, it as standalone, layer } from "@effect/vitest"
+import { Deferred, Effect, Fiber, Layer, Metric } from "effect"
+import { SqlClient } from "effect/sql"
 import { RunJournal } from "../../services/RunJournal.ts"
 import * as SqlStores from "../../layers/sql/stores/SqlStores.ts"
+import { eventually } from "../contracts/Contract.ts"
 import * as Samples from "../contracts/Samples.ts"
 import * as EmbeddedPostgres from "./EmbeddedPostgres.ts"
+import { emptyEngines } from "./Engines.ts"
+
+/** How many connections there may be, are in use, and are waited for. */
+const connections = Effect.map(Metric.snapshot, (all) =>
+  ["max", "busy", "waiting"].map((name) => {
+    const found = all.find(({ id }) => id === `troupe_store_connections_${name}`)
+    return found?.type === "Gauge" ? Number(found.state.value) : undefined
+  })
+)
+
+for (const [engine, client] of emptyEngines) {
+  standalone.live(
+    `metrics say which connections are in use and what waits for one (${engine})`,
+    () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const max = (yield* connections)[0]!
+        assert.strictEqual(max, engine === "PGlite" ? 1 : 13)
+        const gate = Deferred.makeUnsafe<void>()
+        const held = yield* Effect.forEach(Array.from({ length: max }), () =>
+          Effect.forkScoped(sql.withTransaction(Deferred.await(gate)))
+        )
+        yield* eventually(connections, ([, busy]) => busy === max)
+        const [kept, given] = yield* Effect.all([
+          Effect.forkScoped(sql`SELECT 1`),
+          Effect.forkScoped(sql.withTransaction(sql`SELECT 1`))
+        ])
+        yield* eventually(connections, ([, , waiting]) => waiting === 2)
+        yield* Fiber.interrupt(given)
+        assert.deepStrictEqual(yield* connections, [max, max, 1])
+        yield* Deferred.succeed(gate, undefined)
+        yield* Effect.forEach([...held, kept], (fiber) => Fiber.join<unknown, unknown>(fiber))
+        yield* eventually(connections, ([, busy, waiting]) => busy === 0 && waiting === 0)
+      }).pipe(
+        Effect.scoped,
+        Effect.provide(
+          Layer.provideMerge(Layer.fresh(client), Layer.succeed(Metric.MetricRegistry, new Map()))
+        )
+      )
+  )
+}
 
 layer(Layer.provideMerge(SqlStores.layer, EmbeddedPostgres.layer), {
   excludeTestServices: true,

@@ -3,6 +3,7 @@
  */
 import { Clock, Effect, FiberSet } from "effect"
 import { Digest, SecureRandom } from "effect/crypto"
+import { readGauge } from "../../../src/ReadGauge.ts"
 import { AgentDirectory } from "../../../services/AgentDirectory.ts"
 import { BlobBounds, BlobStore } from "../../../services/BlobStore.ts"
 import { ModelGateway } from "../../../services/ModelGateway.ts"
@@ -84,6 +85,17 @@ export const make = Effect.gen(function* () {
   const secrets = new RunSecrets()
   const onDurable = yield* makeOnDurable(clock, report)
   const parts: PartStore = { blobs: yield* BlobStore, bounds: yield* BlobBounds, digest }
+  const memory = new RunMemory(config.in_flight_bytes_max)
+  yield* readGauge(
+    "troupe_in_flight_bytes",
+    "Memory that the runs at work take, by estimate",
+    () => memory.bytes
+  )
+  yield* readGauge(
+    "troupe_in_flight_max_bytes",
+    "Memory that the runs at work may take (in_flight_bytes_max)",
+    () => memory.bytes_max
+  )
   const host: ActorHost = {
     owner,
     config,
@@ -106,7 +118,7 @@ export const make = Effect.gen(function* () {
       () => table.isDraining
     ),
     loading: new RunLoading(placesOf(config)),
-    memory: new RunMemory(config.in_flight_bytes_max),
+    memory,
     background: yield* FiberSet.makeRuntime<never, void, never>(),
     loop: {
       journal: yield* RunJournal,

@@ -2,13 +2,8 @@
  * A warning in the log and a count for each call that became unknown: its run waits for an operator from then on.
  */
 import { Effect, Metric } from "effect"
-import { totalMetric } from "../../../src/TotalMetric.ts"
+import { calls_unknown_total } from "../../../src/TotalMetric.ts"
 import type { OnDurable } from "./Observers.ts"
-
-const unknown_total = totalMetric(
-  "troupe_calls_unknown_total",
-  "Calls whose outcome became unknown, by tool"
-)
 
 /** Calls `onDurable`, then warns of each call that became unknown. */
 export const observeUnknownCalls = (onDurable: OnDurable): Effect.Effect<OnDurable> =>
@@ -19,7 +14,7 @@ export const observeUnknownCalls = (onDurable: OnDurable): Effect.Effect<OnDurab
       for (const event of events) {
         if (event._tag !== "CallUnknown") continue
         const tool = event.tool ?? ""
-        Metric.withAttributes(unknown_total, { tool }).updateUnsafe(1, context)
+        Metric.withAttributes(calls_unknown_total, { tool }).updateUnsafe(1, context)
         const warned = Effect.logWarning(
           "the outcome of a call is unknown: an operator has to say what became of it"
         )

@@ -20,11 +20,16 @@ const deliveries_total = totalMetric(
 )
 const dead_total = totalMetric("troupe_tool_queue_dead_total", "Calls that could not be run")
 
-/** Begins the counter of dead calls at 0, so that the first one after a start is an increase. */
-export const beginCounter: Effect.Effect<void> = Metric.update(dead_total, 0)
+const statuses = ["success", "error", "given_back"] as const
 
-const count = (status: "success" | "error" | "given_back"): Effect.Effect<void> =>
-  Metric.update(Metric.withAttributes(deliveries_total, { status }), 1)
+const count = (status: (typeof statuses)[number], by: 0 | 1 = 1): Effect.Effect<void> =>
+  Metric.update(Metric.withAttributes(deliveries_total, { status }), by)
+
+/** Begins the counters at 0, so that the first dead call after a start is an increase. */
+export const beginCounters: Effect.Effect<void> = Effect.andThen(
+  Metric.update(dead_total, 0),
+  Effect.forEach(statuses, (status) => count(status, 0), { discard: true })
+)
 
 /** Since the worker was made. */
 export interface Counts {

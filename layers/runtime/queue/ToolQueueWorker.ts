@@ -14,7 +14,7 @@ import type { ToolRegistry } from "../../../services/ToolRegistry.ts"
 import type { ClaimNames } from "../relay/ClaimLoop.ts"
 import { makeClaimLoop, makeClaimNames } from "../relay/ClaimLoop.ts"
 import type { Counts } from "./QueueDelivery.ts"
-import { beginCounter, runDelivery } from "./QueueDelivery.ts"
+import { beginCounters, runDelivery } from "./QueueDelivery.ts"
 import * as QueueExecutor from "./QueueExecutor.ts"
 import type { ToolNotQueueable, WorkerOptions } from "./ServedTools.ts"
 import { ToolQueueConfig } from "./ToolQueueConfig.ts"
@@ -124,7 +124,7 @@ const keepPruned = ({ config, queue }: Worker) =>
 const serve = Effect.fnUntraced(function* (worker: Worker) {
   const { config, executor, names, queue } = worker
   const tools = executor.names
-  yield* beginCounter
+  yield* beginCounters
   const loop = yield* makeClaimLoop<ToolDelivery>(
     {
       name: "queue of tool calls",

@@ -16,6 +16,7 @@ import * as DirectorySession from "./DirectorySession.ts"
 import { EngineFiles } from "./EngineFiles.ts"
 import * as EngineWatchdog from "./EngineWatchdog.ts"
 import { makeGhost } from "./GhostFiles.ts"
+import * as MeteredConnections from "./MeteredConnections.ts"
 import { openable } from "./OpenFiles.ts"
 import * as PgliteUpkeep from "./PgliteUpkeep.ts"
 import { StoreSpace } from "../../../services/StoreSpace.ts"
@@ -244,12 +245,13 @@ const make = (options: PgliteOptions) =>
     const { commit, connection } = connectionOf(pg, sessionOf(pg, directory), options.directory)
     // There is one session: while a transaction is open, everyone else waits, because their statements would become part of it.
     const one = yield* Semaphore.make(1)
-    const lease = Effect.as(one.takeScoped(1), connection)
+    const metered = yield* MeteredConnections.make(1)
+    const lease = metered.lease(Effect.as(one.takeScoped(1), connection))
     const client = yield* SqlClient.make({
       driver: "pglite",
       acquirer: lease,
       transactionAcquirer: lease,
-      borrower: (f) => one.withPermit(f(connection)),
+      borrower: metered.borrower((use) => one.withPermit(Effect.suspend(() => use(connection)))),
       commit: () => commit,
       compiler: PgClient.makeCompiler(),
       releaseSavepoint: (name) => `RELEASE SAVEPOINT ${name}`,

@@ -2,7 +2,6 @@
  * PostgreSQL over the network: the client, wakeups between processes, and warnings where the server may lose what it acknowledged
  * or where the clocks differ.
  */
-import type { PgPool } from "@effect/sql-pg"
 import { Clock, Context, Deferred, Effect, Layer, Queue, Schedule } from "effect"
 import type { Redacted } from "effect"
 import { Reactivity } from "effect/reactivity"
@@ -60,7 +59,7 @@ const statementMs = ({ statement_timeout_ms = statement_ms }: PostgresOptions): 
  */
 const row_bytes_max = 2 ** 30
 
-const settings = (options: PostgresOptions): PgPool.Config => ({
+const settings = (options: PostgresOptions): PostgresClient.PoolSettings => ({
   url: options.url,
   maxMessageSize: row_bytes_max,
   applicationName: "troupe",

@@ -10,6 +10,7 @@ import type { Reactivity } from "effect/reactivity"
 import { SqlClient, SqlError } from "effect/sql"
 import type { SqlConnection } from "effect/sql"
 import { AnswerUnlimited } from "./AnswerUnlimited.ts"
+import * as MeteredConnections from "./MeteredConnections.ts"
 import { committed } from "./SqlFailure.ts"
 
 export interface Client {
@@ -68,6 +69,8 @@ const bound = (answer_ms: number, server: Server): Bound => {
     )
 }
 
+export type PoolSettings = PgPool.Config & { readonly maxConnections: number }
+
 /** Called for each statement that fails. */
 type Noticed = (error: SqlError.SqlError) => Effect.Effect<void>
 
@@ -112,23 +115,26 @@ const commit = (connection: SqlConnection.Connection) =>
 
 /** Makes the client. A borrower waits at most `answer_ms` in all for a connection of the pool and for the answer. */
 export const make = Effect.fnUntraced(function* (
-  settings: PgPool.Config,
+  settings: PoolSettings,
   answer_ms: number,
   noticed: Noticed
 ): Effect.fn.Return<Client, SqlError.SqlError, Scope.Scope | Reactivity.Reactivity> {
   const pool = yield* PgPool.make(settings)
+  const metered = yield* MeteredConnections.make(settings.maxConnections)
   const server: Server = { isStill: false }
   const inTime = bound(answer_ms, server)
   const unbounded: Bound = (self) => self
   const leased = (from: Effect.Effect<PgConnection.PgConnection, SqlError.SqlError, Scope.Scope>) =>
-    Effect.map(inTime(from), (connection) => connectionOf(connection, inTime, noticed, server))
-  const borrower: SqlConnection.Borrower = (use) =>
-    inTime(pool.use((connection) => use(connectionOf(connection, unbounded, noticed, server))))
+    Effect.map(metered.lease(inTime(from)), (connection) =>
+      connectionOf(connection, inTime, noticed, server)
+    )
   const sql = yield* SqlClient.make({
     driver: "pg",
     acquirer: leased(pool.get),
     transactionAcquirer: leased(pool.reserve),
-    borrower,
+    borrower: metered.borrower((use) =>
+      inTime(pool.use((connection) => use(connectionOf(connection, unbounded, noticed, server))))
+    ),
     commit,
     compiler: PgClient.makeCompiler(),
     prepareTransactionControls: true,
@@ -138,7 +144,7 @@ export const make = Effect.fnUntraced(function* (
   return {
     sql,
     listen: Effect.fnUntraced(function* (channel) {
-      const connection = yield* inTime(pool.reserve)
+      const connection = yield* metered.lease(inTime(pool.reserve))
       // When the scope closes, the driver tells the server that it no longer listens, and waits for the answer.
       const session = yield* Effect.acquireRelease(Scope.make(), (session, exit) =>
         Effect.gen(function* () {
