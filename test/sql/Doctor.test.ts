@@ -108,6 +108,18 @@ describe("a doctor", () => {
         assert.match(child.text(), /^fault +quarantine +1 runs are in quarantine/m)
         assert.notInclude(child.text(), new URL(postgres).password || "postgres://")
 
+        yield* Effect.provide(
+          SqlClient.SqlClient.use((sql) =>
+            sql.unsafe(
+              `UPDATE troupe.migrations SET name = 'later_needs_9999' WHERE name = 'later'`
+            )
+          ),
+          Stores.postgres(url)
+        )
+        const kept = yield* Doctor.examinePostgres(url, app)
+        assert.deepStrictEqual(levelsOf(kept, "schema"), ["fault"])
+        assert.include(said(kept, "schema"), "It needs a version that has migration 9999")
+
         const nobody = yield* Doctor.examinePostgres(
           Redacted.make("postgres://a:b@127.0.0.1:1/c"),
           app

@@ -2,8 +2,9 @@
 import { readdirSync } from "node:fs"
 import { join } from "node:path"
 import { assert, it, layer } from "@effect/vitest"
-import { Effect, Logger } from "effect"
+import { Effect, Layer, Logger } from "effect"
 import { SqlClient } from "effect/sql"
+import { MayUpgrade } from "../../layers/sql/engine/MayUpgrade.ts"
 import * as Migrations from "../../layers/sql/engine/Migrations.ts"
 import type { RunId } from "../../src/Ids.ts"
 import { isFull } from "../Long.ts"
@@ -138,6 +139,38 @@ it.live(
       assert.deepStrictEqual(yield* run, [])
       assert.lengthOf(lines, 1)
       assert.include(lines[0], "a newer version runs on it")
+    }).pipe(Effect.provide(emptyEngines[0]![1]))
+)
+
+it.live(
+  "a database that a newer version keeps from this one is refused with both versions, and nothing of it is changed",
+  () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const { newest } = Migrations
+      const later = (id: number, name: string) =>
+        sql`INSERT INTO troupe.migrations (migration_id, name) VALUES (${id}, ${name})`
+      const named = (needed: number) => `heads_needs_${String(needed).padStart(4, "0")}`
+      yield* Migrations.run
+      yield* later(newest + 1, named(newest))
+      assert.deepStrictEqual(yield* Migrations.run, [])
+      yield* later(newest + 2, named(newest + 1))
+      yield* later(newest + 3, "tails")
+      const before = yield* schema
+      const start = Effect.provide(Effect.void, Layer.fresh(Migrations.layer))
+      for (const may of [true, false]) {
+        const error = yield* Effect.flip(Effect.provideService(start, MayUpgrade, may))
+        assert.deepInclude(error, { _tag: "StoreTooNew", needed: newest + 1, known: newest })
+        assert.include(
+          error.message,
+          `the schema has migration ${newest + 3}, and this version ends with ${newest}`
+        )
+        assert.include(error.message, `Start the version that migrated the store`)
+      }
+      assert.deepStrictEqual(yield* schema, before)
+      // Before a missing migration runs as well.
+      yield* sql`DELETE FROM troupe.migrations WHERE migration_id = ${newest}`
+      assert.strictEqual((yield* Effect.flip(Migrations.run))._tag, "StoreTooNew")
     }).pipe(Effect.provide(emptyEngines[0]![1]))
 )
 

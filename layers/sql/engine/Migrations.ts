@@ -5,6 +5,10 @@
  * A released migration is never changed, because a database that ran it does not run it again. Each change of the schema is a new
  * migration. It imports only `effect` and its own files, so that it stays what it was when it was released. With it comes a dump
  * of a database that it made, which a test upgrades from then on (`test/sql/dump.ts`).
+ *
+ * Processes of an older version go on beside one that has migrated their database further, and may start on it again. A migration
+ * after which they would do harm says so at the end of its name: `0025_heads_needs_0023` refuses starts of versions that end
+ * before migration 23.
  */
 import { Effect, Layer, Schema } from "effect"
 import { Migrator, SqlClient, SqlError } from "effect/sql"
@@ -176,19 +180,45 @@ const refuseEncoding = Effect.gen(function* () {
   )
 })
 
-/** What is said of a schema that a newer version has brought further; undefined where none has. */
-export const newerThanKnown = (last: number): string | undefined =>
-  last > newest
-    ? `the schema has migration ${last}, and this version ends with ${newest}: a newer version runs on it. While that one replaces ` +
-      "this one, both serve; do not go back to this version for good"
-    : undefined
+/** A newer version has brought the store to a migration beside which this version must not run. */
+export class StoreTooNew extends Schema.TaggedError<StoreTooNew>()("StoreTooNew", {
+  /** The last migration that a version has to know. */
+  needed: Schema.Int,
+  /** The last migration of this version. */
+  known: Schema.Int,
+  message: Schema.String
+}) {}
 
-const warnOfNewer = Effect.suspend(() => ran).pipe(
-  Effect.flatMap((all) => {
-    const said = newerThanKnown(Math.max(0, ...all.map(({ id }) => id)))
-    return said === undefined ? Effect.void : Effect.logWarning(said)
-  })
-)
+type Ran = Effect.Success<typeof ran>
+
+/** What is said of a schema that a newer version has brought further; undefined where none has. */
+export const newerThanKnown = (all: Ran): StoreTooNew | string | undefined => {
+  const last = Math.max(0, ...all.map(({ id }) => id))
+  if (last <= newest) return undefined
+  const brought = `the schema has migration ${last}, and this version ends with ${newest}`
+  const needed = Math.max(
+    0,
+    ...all.map(({ name }) => Number(/_needs_(\d{4})$/.exec(name)?.[1] ?? 0))
+  )
+  if (needed <= newest) {
+    return `${brought}: a newer version runs on it. While that one replaces this one, both serve; do not go back to this version for good`
+  }
+  const message =
+    `${brought}. It needs a version that has migration ${needed}. Nothing was changed. Start the version that migrated the store, ` +
+    `or a later one; to go back to this one, restore a backup from before its migration.`
+  return new StoreTooNew({ needed, known: newest, message })
+}
+
+/** Fails where a newer version says that this one must not run beside it. */
+const refuseTooNew = Effect.gen(function* () {
+  const said = newerThanKnown(yield* ran)
+  if (said instanceof StoreTooNew) return yield* said
+})
+
+const warnOfNewer = Effect.gen(function* () {
+  const said = newerThanKnown(yield* ran)
+  if (typeof said === "string") yield* Effect.logWarning(said)
+})
 
 const migrate = (table: string) =>
   Migrator.make({})({ loader: Migrator.fromRecord(migrations), table })
@@ -222,6 +252,7 @@ const upgrade = Effect.gen(function* () {
   yield* sql.unsafe("SELECT pg_advisory_xact_lock(hashtextextended('troupe migrations', 0))::text")
   yield* refuseEncoding
   yield* refuseForeign
+  yield* refuseTooNew
   const { early, now, schema: isThere } = yield* places
   if (now || (early !== null && (yield* moveEarly(early)))) return yield* migrate(list)
   if (isThere && early === null) return yield* badState(`${foreign_message}.`)
@@ -232,6 +263,9 @@ const upgrade = Effect.gen(function* () {
   yield* sql.unsafe(`DROP SCHEMA ${new_schema}`)
   return done
 })
+
+/** Why a store cannot be used. */
+export type StartError = Migrator.MigrationError | SqlError.SqlError | StoreTooNew
 
 /** Adds the cause to an error: the library only says which migration failed. */
 const explained = <E>(error: E | Migrator.MigrationError | SqlError.SqlError) => {
@@ -244,7 +278,7 @@ const explained = <E>(error: E | Migrator.MigrationError | SqlError.SqlError) =>
 /** Migrates the database. Gives the numbers and names of the migrations that it ran. */
 export const run: Effect.Effect<
   ReadonlyArray<readonly [id: number, name: string]>,
-  Migrator.MigrationError | SqlError.SqlError,
+  StartError,
   SqlClient.SqlClient
 > = Effect.flatMap(SqlClient.SqlClient, (sql) => inTransaction(sql)(upgrade)).pipe(
   Effect.tap(warnOfNewer),
@@ -257,6 +291,7 @@ export const run: Effect.Effect<
 const requireCurrent = Effect.gen(function* () {
   yield* refuseEncoding
   yield* refuseForeign
+  yield* refuseTooNew
   const last = Math.max(0, ...(yield* ran).map(({ id }) => id))
   if (last >= newest) return
   if (yield* isForeign) return yield* badState(`${foreign_message}.`)
@@ -268,10 +303,6 @@ const requireCurrent = Effect.gen(function* () {
   )
 }).pipe(Effect.catchTag("StoreError", Effect.die), Effect.mapError(explained))
 
-export const layer: Layer.Layer<
-  never,
-  Migrator.MigrationError | SqlError.SqlError,
-  SqlClient.SqlClient
-> = Layer.effectDiscard(
+export const layer: Layer.Layer<never, StartError, SqlClient.SqlClient> = Layer.effectDiscard(
   Effect.flatMap(MayUpgrade, (may) => (may ? Effect.asVoid(run) : requireCurrent))
 )

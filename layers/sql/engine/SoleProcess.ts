@@ -4,7 +4,6 @@
  */
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import type { Migrator, SqlError } from "effect/sql"
 import * as Migrations from "./Migrations.ts"
 import { inTransaction } from "./SqlFailure.ts"
 
@@ -23,8 +22,5 @@ const free = Effect.flatMap(SqlClient.SqlClient, (sql) =>
   )
 )
 
-export const layer: Layer.Layer<
-  never,
-  Migrator.MigrationError | SqlError.SqlError,
-  SqlClient.SqlClient
-> = Layer.effectDiscard(free).pipe(Layer.provide(Migrations.layer))
+export const layer: Layer.Layer<never, Migrations.StartError, SqlClient.SqlClient> =
+  Layer.effectDiscard(free).pipe(Layer.provide(Migrations.layer))

@@ -126,8 +126,9 @@ const migrated: Check = Effect.fnUntraced(function* () {
     ]
   }
   const newest = Math.max(...ran.map(({ id }) => id))
-  const newer = Migrations.newerThanKnown(newest)
-  if (newer !== undefined) return [warning("schema", newer)]
+  const newer = Migrations.newerThanKnown(ran)
+  if (typeof newer === "string") return [warning("schema", newer)]
+  if (newer !== undefined) return [fault("schema", newer.message)]
   return newest < known
     ? [
         warning(

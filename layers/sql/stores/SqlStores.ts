@@ -2,7 +2,7 @@
  * All stores over one SQL database of either engine. The database is migrated before the stores answer.
  */
 import { Layer } from "effect"
-import type { Migrator, SqlClient, SqlError } from "effect/sql"
+import type { SqlClient } from "effect/sql"
 import type { Stores } from "../../../services/Stores.ts"
 import * as Migrations from "../engine/Migrations.ts"
 import * as SqlAccessTokens from "./SqlAccessTokens.ts"
@@ -31,7 +31,7 @@ import * as SqlToolStops from "./SqlToolStops.ts"
 import * as SqlToolStores from "./SqlToolStores.ts"
 
 /** Why the stores could not start. */
-export type StartError = Migrator.MigrationError | SqlError.SqlError
+export type StartError = Migrations.StartError
 
 /** The client that transactional tools write with. */
 export type Client = SqlClient.SqlClient
