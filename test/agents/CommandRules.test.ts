@@ -79,7 +79,7 @@ const outcomes = (policy: Policy, calls: ReadonlyArray<Words>) =>
 
 describe("rules about run_command", () => {
   it.live(
-    "AG-60 a rule that denies reads the program and its arguments, however they are cut",
+    "AG-59 a rule that denies reads the program and its arguments, however they are cut",
     () =>
       Effect.gen(function* () {
         const policy = policyOf("allow", { "run_command(echo evil:*)": "deny" })
@@ -98,7 +98,7 @@ describe("rules about run_command", () => {
       })
   )
 
-  it.live("AG-60 a rule that allows has to meet its words whole, and asks for any other call", () =>
+  it.live("AG-59 a rule that allows has to meet its words whole, and asks for any other call", () =>
     Effect.gen(function* () {
       const policy = policyOf("ask", { "run_command(echo test:*)": "allow" })
       const ran = yield* outcomes(policy, [

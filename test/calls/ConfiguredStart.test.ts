@@ -283,7 +283,7 @@ describe("a configured tool of an agent", () => {
       })
   )
 
-  it.live("AG-58 AG-60 is allowed, asked for or denied alike, wherever its call goes", () =>
+  it.live("AG-58 is allowed, asked for or denied alike, wherever its call goes", () =>
     Effect.gen(function* () {
       const gateway: ToolConfig = {
         type: "gateway",

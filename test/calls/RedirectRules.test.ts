@@ -55,7 +55,7 @@ const outcomeOf = Effect.fnUntraced(function* (policy: Policy, port: number, url
 })
 
 describe("rules about http_request", () => {
-  it.live("AG-60 apply to the target of a redirect, which is returned and not followed", () =>
+  it.live("AG-59 apply to the target of a redirect, which is returned and not followed", () =>
     Effect.gen(function* () {
       const server = yield* web(({ headers, url }, response) => {
         if (url === "/moved") {

@@ -16,6 +16,7 @@ import { RunLimits } from "../../src/run/RunLimits.ts"
 import * as RunState from "../../src/run/RunState.ts"
 import { callOf, govern } from "../../src/tool/GovernedTool.ts"
 import type { CallContext, Governance } from "../../src/tool/GovernedTool.ts"
+import type { ToolGroup } from "../../src/tool/ToolGroup.ts"
 import type { ToolCompleted } from "../../src/tool/ToolCallMetadata.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
@@ -60,6 +61,8 @@ export interface Play {
   /** The supervisor's capabilities; absent = the agent declares none, which differs from an empty list. */
   readonly capabilities?: ReadonlyArray<string>
   readonly policy?: Policy
+  /** The groups whose tools the supervisor has; absent = all. */
+  readonly groups?: ReadonlyArray<ToolGroup>
   /** Called with each failed attempt. */
   readonly attempted?: ToolAttemptObserver
 }
@@ -98,6 +101,7 @@ const keyed = (names: Iterable<string>) => [...names].map((name) => `vec.${name}
 const agentsOf = ({
   allowed,
   capabilities,
+  groups,
   limits = {},
   specialists = {},
   tools
@@ -107,6 +111,7 @@ const agentsOf = ({
     instructions: "Follow the script.",
     tools: keyed(allowed ?? Object.keys(tools)),
     ...(capabilities === undefined ? undefined : { capabilities }),
+    ...(groups === undefined ? undefined : { groups }),
     specialists: Object.keys(specialists).map((name) => AgentName.make(name)),
     limits: RunLimits.make(limits)
   }),

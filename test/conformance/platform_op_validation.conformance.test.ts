@@ -72,15 +72,19 @@ const meets = (input: Fields, each: Fields) => {
   return meetsEntry(input, expect, each.expectResolved)
 }
 
-conformance("platform_op_validation", (found): Driven => {
-  const each: Fields = { ...found }
-  const { input } = found
-  const isKnown =
-    hasShape(input, ["reservedIdOf"]) ||
-    hasShape(input, ["lookup"]) ||
-    hasShape(input, ["config"], ["apiBase"]) ||
-    (isRecord(input) && (each.expect === "ok" || each.expect === "reject"))
-  return isKnown && isRecord(input)
-    ? { rows: shownBy(found.id), run: Effect.sync(() => meets(input, each)) }
-    : undefined
-})
+conformance(
+  "platform_op_validation",
+  (found): Driven => {
+    const each: Fields = { ...found }
+    const { input } = found
+    const isKnown =
+      hasShape(input, ["reservedIdOf"]) ||
+      hasShape(input, ["lookup"]) ||
+      hasShape(input, ["config"], ["apiBase"]) ||
+      (isRecord(input) && (each.expect === "ok" || each.expect === "reject"))
+    return isKnown && isRecord(input)
+      ? { rows: shownBy(found.id), run: Effect.sync(() => meets(input, each)) }
+      : undefined
+  },
+  /^expectResolved$/
+)

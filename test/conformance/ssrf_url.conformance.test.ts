@@ -24,17 +24,21 @@ const shownBy = ({ method, path }: Fields, { ok, reason }: Fields): string =>
     [/\{.*\}/.test(String(path)), "AG-23"]
   )
 
-conformance("ssrf_url", (each): Driven => {
-  const { expect, input } = each
-  const extended: unknown = "expectExtended" in each ? each.expectExtended : expect
-  if (!hasShape(input, ["callbackEndpoint", "call"], ["params"])) return undefined
-  if (!isRecord(expect) || !isRecord(extended)) return undefined
-  if (!hasShape(input.call, ["method", "path"])) return undefined
-  return {
-    rows: shownBy(input.call, expect),
-    run: Effect.sync(() => {
-      meets(input, expect, "base")
-      meets(input, extended, "extended")
-    })
-  }
-})
+conformance(
+  "ssrf_url",
+  (each): Driven => {
+    const { expect, input } = each
+    const extended: unknown = "expectExtended" in each ? each.expectExtended : expect
+    if (!hasShape(input, ["callbackEndpoint", "call"], ["params"])) return undefined
+    if (!isRecord(expect) || !isRecord(extended)) return undefined
+    if (!hasShape(input.call, ["method", "path"])) return undefined
+    return {
+      rows: shownBy(input.call, expect),
+      run: Effect.sync(() => {
+        meets(input, expect, "base")
+        meets(input, extended, "extended")
+      })
+    }
+  },
+  /^expectExtended$/
+)

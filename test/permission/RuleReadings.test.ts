@@ -130,7 +130,7 @@ describe("a rule of a text", () => {
 })
 
 describe("a rule of words", () => {
-  it("AG-60 reads the given arguments and skips absent ones", () => {
+  it("AG-59 reads the given arguments and skips absent ones", () => {
     for (const permission of ["deny", "allow"] as const) {
       table(ofWords, permission, [
         ["10", { items: [10] }, true],
@@ -148,7 +148,7 @@ describe("a rule of words", () => {
     table(ofWords, "deny", [["eve", { to: undefined, items: [undefined, "eve"] }, true]])
   })
 
-  it("AG-60 denies whatever the white space of the call and of the rule", () => {
+  it("AG-59 denies whatever the white space of the call and of the rule", () => {
     for (const prefix of ["eve now", "  eve   now", "eve\t now"]) {
       table(ofWords, "deny", [
         [prefix, { to: "eve now" }, true],
@@ -165,7 +165,7 @@ describe("a rule of words", () => {
     ])
   })
 
-  it("AG-60 allows only whole words, whatever the white space of the rule", () => {
+  it("AG-59 allows only whole words, whatever the white space of the rule", () => {
     for (const prefix of ["eve now", "  eve   now  ", "eve\t now"]) {
       table(ofWords, "allow", [
         [prefix, { to: "eve", items: ["now"] }, true],
@@ -177,7 +177,7 @@ describe("a rule of words", () => {
     }
   })
 
-  it("AG-60 with a URL matches it only at its position, after the words before it", () => {
+  it("AG-59 with a URL matches it only at its position, after the words before it", () => {
     const prefix = "get https://evil.example"
     table(ofWords, "deny", [
       [prefix, { to: "get", items: ["https://EVIL.example/x"] }, true],
@@ -199,7 +199,7 @@ describe("a rule of words", () => {
     ])
   })
 
-  it("AG-60 whose URL cannot be parsed allows nothing, and denies any word at its position", () => {
+  it("AG-59 whose URL cannot be parsed allows nothing, and denies any word at its position", () => {
     const prefix = "get https://user@a.example"
     table(ofWords, "allow", [
       [prefix, { to: "get", items: ["https://user@a.example"] }, false],
@@ -231,7 +231,7 @@ describe("the permission of a tool", () => {
     assert.isFunction(permissionFor(bySender, subject))
   })
 
-  it("AG-60 follows the first text argument as declared, or the text that is the whole argument", () => {
+  it("AG-59 follows the first text argument as declared, or the text that is the whole argument", () => {
     const policy = policyOf({ pattern: "pay(eve:*)", permission: "deny" })
     const of = (args: unknown) =>
       effectivePermission(policy, { ...subject, arguments: ["n", "to", "note"] }, args, false)

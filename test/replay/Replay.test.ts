@@ -157,7 +157,7 @@ describe("a replay of a run", () => {
     }
   )
 
-  it.live("SG-16 SG-19 ends where another model proposes a write that was not recorded", () => {
+  it.live("SG-16 ends where another model proposes a write that was not recorded", () => {
     const { ran, tools } = counted()
     const options: Harness.Options = { tools, script: [call("file", { n: 2 }), text("Filed.")] }
     return Effect.gen(function* () {

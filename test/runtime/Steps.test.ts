@@ -11,9 +11,17 @@ describe("several calls of one step", () => {
     "SM-58 run while one of them waits, and the model is called when all have results",
     () => {
       const ran: Array<number> = []
+      const asked = Deferred.makeUnsafe<void>()
+      const look = (n: number) =>
+        Effect.andThen(
+          Deferred.await(asked),
+          Effect.sync(() => (ran.push(n), n))
+        )
       return Effect.gen(function* () {
         const run = yield* H.send("hello")
         const { approval } = yield* H.question(run)
+        // The siblings' results arrive while the question waits.
+        yield* Deferred.succeed(asked, undefined)
         yield* H.happened(run, "CallSettled", 2)
         assert.sameMembers(ran, [1, 3])
         assert.strictEqual((yield* H.requests).length, 1)
@@ -25,7 +33,7 @@ describe("several calls of one step", () => {
         Effect.provide(
           H.layer({
             tools: {
-              look: H.reads((n) => Effect.sync(() => (ran.push(n), n))),
+              look: H.reads(look),
               pay: H.asks((n) => Effect.succeed(n))
             },
             script: [

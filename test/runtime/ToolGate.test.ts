@@ -388,7 +388,7 @@ describe("permission", () => {
     assert.strictEqual(effectivePermission(policyOf(undefined), reader, {}, false), "allow")
   })
 
-  it("AG-60 a rule reads the argument that the tool declares first, wherever the model wrote it", () => {
+  it("AG-59 a rule reads the argument that the tool declares first, wherever the model wrote it", () => {
     const policy = Policy.make({
       mode: "ask",
       rules: [
