@@ -6,8 +6,9 @@ import { Effect, Result, Schema } from "effect"
 import * as Tool from "effect/ai/Tool"
 import * as Toolkit from "effect/ai/Toolkit"
 import { AgentSpec } from "../agent/AgentSpec.ts"
-import { ToolError } from "../error/ToolError.ts"
-import type { Governance } from "../tool/GovernedTool.ts"
+import { ToolError, ToolPolicyError } from "../error/ToolError.ts"
+import { isObject } from "../PlainObject.ts"
+import type { CallContext, FamilyGovernance } from "../tool/GovernedTool.ts"
 import { worldAgentName, WorldId } from "./contracts/WorldId.ts"
 import { CandidateDraft, CandidateStatus } from "./RuleCandidate.ts"
 import { EvalSet, ItemId, Rule, Topic } from "./World.ts"
@@ -124,6 +125,12 @@ export const WorldTools = Toolkit.make(
   ProposeRuleCandidate
 )
 
+/** The context of a run that a question began: the question is answered, and stores nothing. */
+export const question_context = { answers_only: true } as const
+
+const answersOnly = (context: unknown): boolean =>
+  isObject(context) && context["answers_only"] === true
+
 /** The governance of one world's tools. Their namespace is the name of the world's agent. */
 export const worldGovernance = (world: WorldId) => {
   const read = {
@@ -143,12 +150,22 @@ export const worldGovernance = (world: WorldId) => {
       namespace: read.namespace,
       side_effects: "write",
       produces: "proposal",
+      precondition: (_draft: unknown, { context }: CallContext) =>
+        answersOnly(context)
+          ? Effect.fail(
+              new ToolPolicyError({
+                kind: "permission",
+                reason: "ANSWERS_ONLY",
+                message: "a question is only answered; a candidate is proposed in a session"
+              })
+            )
+          : true,
       // The candidate is queued in the transaction of the call's event, so it is queued exactly once.
       transactional: true,
       timeout_ms: 5_000,
       effect_description: "Queues a rule candidate for the people who publish the world's versions."
     }
-  } as const satisfies Record<string, Governance>
+  } as const satisfies Record<string, FamilyGovernance>
 }
 
 const instructions = ({

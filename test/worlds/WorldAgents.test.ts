@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer, Result } from "effect"
-import type * as WorldTools from "../../layers/agents/worlds/WorldTools.ts"
+import type * as WorldToolBodies from "../../layers/agents/worlds/WorldTools.ts"
 import * as LocalWorldAgentRunner from "../../layers/agents/worlds/LocalWorldAgentRunner.ts"
 import * as WorldQuestions from "../../layers/agents/worlds/WorldQuestions.ts"
 import * as EphemeralWorlds from "../../layers/ephemeral/worlds/EphemeralWorlds.ts"
@@ -11,7 +11,7 @@ import * as Runtime from "../../layers/compose/Runtime.ts"
 import * as Stores from "../../layers/compose/Stores.ts"
 import * as WorldBridge from "../../layers/compose/WorldBridge.ts"
 import * as ScriptedModelGateway from "../../layers/model/ScriptedModelGateway.ts"
-import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { call, calls, text } from "../../layers/model/ScriptedModelGateway.ts"
 import type { Script } from "../../layers/model/ScriptedModelGateway.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import type { ModelRequest } from "../../services/ModelGateway.ts"
@@ -23,7 +23,7 @@ import { WorldAgentRunner } from "../../services/worlds/contracts/WorldAgentRunn
 import { RunId } from "../../src/Ids.ts"
 import { WorldUnanswered } from "../../src/worlds/contracts/WorldAnswer.ts"
 import { WorldId } from "../../src/worlds/contracts/WorldId.ts"
-import { worldAgents } from "../../src/worlds/WorldAgent.ts"
+import { worldAgents, WorldTools } from "../../src/worlds/WorldAgent.ts"
 import { eventually } from "../contracts/Contract.ts"
 import {
   asker,
@@ -62,6 +62,34 @@ const ask = (question: string, world = "credit", by = olga) =>
 const chat = (message: string, session: string, by = olga, world = "credit") =>
   WorldAgentRunner.use((runner) => runner.chat(message, session, world, by))
 
+const draft = {
+  topic: "withdrawal",
+  title: "Withdrawal in writing",
+  body: "A withdrawal is confirmed in writing.",
+  rationale: "No rule says how a withdrawal is confirmed.",
+  evidence: ["cooling-off"]
+}
+
+/** A call of each tool of a world's agent, the one that writes last. */
+const everyCall = [
+  ...Object.keys(WorldTools.tools)
+    .filter((name) => name !== "propose_rule_candidate")
+    .map((name) => call(name, name === "get_rule" ? { rule_id: "apr-shown" } : {})),
+  call("propose_rule_candidate", draft)
+]
+
+const everythingOf = (world: WorldId) =>
+  Effect.gen(function* () {
+    const reader = yield* WorldReader
+    const proposals = yield* RuleProposals
+    return [
+      yield* reader.world(tenant, world),
+      yield* reader.rules(tenant, world),
+      yield* reader.evalSets(tenant, world),
+      yield* proposals.open(tenant, world, 10)
+    ]
+  })
+
 for (const [where, layer] of [
   ["in this process", local],
   ["in another process, over HTTP", remote]
@@ -75,6 +103,19 @@ for (const [where, layer] of [
         assert.strictEqual(second.text, "world-credit: second")
         assert.notStrictEqual(first.run, second.run)
       }).pipe(Effect.provide(layer(echo)))
+    )
+
+    it.live("SA-47 leaves the world as it is, whatever its agent tries", () =>
+      Effect.gen(function* () {
+        const before = yield* everythingOf(credit.world.world_id)
+        const { run } = yield* ask("first")
+        const settled = (yield* events(run)).filter((event) => event._tag === "CallSettled")
+        assert.deepEqual(
+          settled.map(({ outcome }) => (outcome._tag === "Failed" ? outcome.error.reason : "")),
+          [...everyCall.slice(1).map(() => ""), "ANSWERS_ONLY"]
+        )
+        assert.deepEqual(yield* everythingOf(credit.world.world_id), before)
+      }).pipe(Effect.provide(layer(({ step }) => (step === 1 ? calls(everyCall) : text("done")))))
     )
 
     it.live("is answered by the agent of that world, whose tools see that world alone", () =>
@@ -297,9 +338,8 @@ describe("the bridge", () => {
   const outcomeIn = (found: Effect.Success<ReturnType<typeof ended>>) =>
     found.find((event) => event._tag === "CallSettled")?.outcome
 
-  it.live("ST-39 SA-47 gives an agent the answer of a world as the result of a read", () =>
+  it.live("ST-39 gives an agent the answer of a world as the result of a read", () =>
     Effect.gen(function* () {
-      const before = yield* WorldReader.use((reader) => reader.rules(tenant, credit.world.world_id))
       const found = yield* send()
       const outcome = outcomeIn(found)
       assert.strictEqual(outcome?._tag, "Value")
@@ -307,8 +347,6 @@ describe("the bridge", () => {
         assert.deepInclude(JSON.parse(outcome.json), { world_id: "credit", answer: "forty rules" })
       }
       assert.isFalse(found.some((event) => event._tag === "ApprovalRequested"))
-      const after = yield* WorldReader.use((reader) => reader.rules(tenant, credit.world.world_id))
-      assert.deepEqual(after, before)
     }).pipe(Effect.provide(local(bridged("credit"))))
   )
 
@@ -410,17 +448,9 @@ describe("the bridge over another runner", () => {
 })
 
 describe("rule candidates", () => {
-  const draft = {
-    topic: "withdrawal",
-    title: "Withdrawal in writing",
-    body: "A withdrawal is confirmed in writing.",
-    rationale: "No rule says how a withdrawal is confirmed.",
-    evidence: ["cooling-off"]
-  }
-
   it.live("SA-45 are proposed without an approval, once each, and change no rule", () =>
     Effect.gen(function* () {
-      const { run } = yield* ask("Propose it")
+      const { run } = yield* chat("Propose it", "s1")
       assert.isFalse((yield* events(run)).some((event) => event._tag === "ApprovalRequested"))
       const open = yield* RuleProposals.use((queue) =>
         queue.open(tenant, credit.world.world_id, 10)
@@ -446,7 +476,7 @@ describe("rule candidates", () => {
 describe("the agents of worlds", () => {
   it("SA-45 need what reads worlds and queues candidates, in which nothing writes a rule", () => {
     const exact: readonly [
-      Same<RequirementsOf<ReturnType<typeof WorldTools.tools>>, WorldReader | RuleProposals>,
+      Same<RequirementsOf<ReturnType<typeof WorldToolBodies.tools>>, WorldReader | RuleProposals>,
       Same<
         keyof WorldReader["Service"],
         "worlds" | "world" | "rules" | "rulePage" | "rule" | "evalSets"

@@ -13,6 +13,7 @@ import { ConversationId, RunId } from "../../../src/Ids.ts"
 import type { Principal } from "../../../src/Principal.ts"
 import type { WorldAgentError } from "../../../src/worlds/contracts/WorldAnswer.ts"
 import { WorldRefused, WorldUnknown } from "../../../src/worlds/contracts/WorldAnswer.ts"
+import { question_context } from "../../../src/worlds/WorldAgent.ts"
 import type { WorldId } from "../../../src/worlds/contracts/WorldId.ts"
 import { worldAgentName } from "../../../src/worlds/contracts/WorldId.ts"
 import { WorldAgentRunner } from "../../../services/worlds/contracts/WorldAgentRunner.ts"
@@ -68,6 +69,11 @@ const decodeEnded = Schema.decodeUnknownOption(Schema.fromJsonString(Ended))
 
 /** The statuses with which a stream is refused for good. */
 const refusals: ReadonlySet<number> = new Set([401, 403, 404, 410])
+
+interface Message {
+  readonly text: string
+  readonly context?: typeof question_context
+}
 
 type Response = HttpClientResponse.HttpClientResponse
 
@@ -163,10 +169,10 @@ class Caller {
    * Sends a message. It is repeated if nobody knows whether it was accepted, because otherwise its run might go on with nobody
    * waiting for it.
    */
-  send(world: WorldId, path: string, text: string) {
+  send(world: WorldId, path: string, message: Message) {
     const request = HttpClientRequest.post(path).pipe(
       HttpClientRequest.setHeader("idempotency-key", randomUUID()),
-      HttpClientRequest.bodyJsonUnsafe({ agent: worldAgentName(world), text })
+      HttpClientRequest.bodyJsonUnsafe({ agent: worldAgentName(world), ...message })
     )
     return this.#execute(request).pipe(
       Effect.mapError(() => away),
@@ -222,11 +228,11 @@ class Caller {
  * Sends the question and waits for its end. The run is cancelled if the caller is interrupted, the time is up, or the agent asks
  * a person.
  */
-const answered = (caller: Caller, world: WorldId, path: string, text: string) =>
+const answered = (caller: Caller, world: WorldId, path: string, message: Message) =>
   Effect.uninterruptibleMask((restore) =>
     Effect.gen(function* () {
       const limit_ms = yield* AnswerLimit
-      const accepted = yield* caller.send(world, path, text)
+      const accepted = yield* caller.send(world, path, message)
       return yield* caller.settled(accepted).pipe(
         Effect.timeoutOrElse({
           duration: limit_ms,
@@ -271,12 +277,17 @@ const make = Effect.fnUntraced(function* ({ token, url }: RemoteWorlds) {
   return WorldAgentRunner.of({
     ask: Effect.fn("WorldAgentRunner.ask")(function* (text, world_id, who) {
       const { by, question, world } = yield* checkQuestion(text, world_id, who)
-      return yield* answered(yield* callerOf(by), world, "/v1/messages", question)
+      return yield* answered(yield* callerOf(by), world, "/v1/messages", {
+        text: question,
+        context: question_context
+      })
     }, straight),
     chat: Effect.fn("WorldAgentRunner.chat")(function* (text, session_id, world_id, who) {
       const checked = yield* checkChat(text, session_id, world_id, who)
       const path = `/v1/conversations/${encodeURIComponent(checked.conversation)}/messages`
-      return yield* answered(yield* callerOf(checked.by), checked.world, path, checked.question)
+      return yield* answered(yield* callerOf(checked.by), checked.world, path, {
+        text: checked.question
+      })
     }, straight)
   })
 })

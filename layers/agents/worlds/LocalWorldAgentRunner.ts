@@ -8,6 +8,7 @@
 import { Context, Effect, Layer, Option, Result, Stream } from "effect"
 import type { Principal } from "../../../src/Principal.ts"
 import { WorldRefused, WorldUnknown } from "../../../src/worlds/contracts/WorldAnswer.ts"
+import { question_context } from "../../../src/worlds/WorldAgent.ts"
 import type { WorldId } from "../../../src/worlds/contracts/WorldId.ts"
 import { worldAgentName } from "../../../src/worlds/contracts/WorldId.ts"
 import { AgentRuntime } from "../../../services/AgentRuntime.ts"
@@ -131,6 +132,7 @@ const make = Effect.map(WorldRuntime, (runtime) => {
       const message = {
         agent: worldAgentName(world),
         text: question,
+        context: question_context,
         channel_origin: "world_ask",
         initiated_by: "agent"
       } as const

@@ -2,10 +2,11 @@
  * The tools of one world's agent. They are made for that world: none takes the id of another one, and the only port through which
  * one of them writes is the queue of candidates. The tenant is the run's; the model cannot name one.
  */
-import { Effect } from "effect"
+import { Effect, Exit } from "effect"
 import { ToolTransientError, ToolUserError } from "../../../src/error/ToolError.ts"
 import type { Enough } from "../../../src/Pages.ts"
 import { forEachPage } from "../../../src/Pages.ts"
+import type { ContextReader } from "../../../src/run/RunContext.ts"
 import type { GovernedTool, MisdeclaredTool } from "../../../src/tool/GovernedTool.ts"
 import { callOf, govern } from "../../../src/tool/GovernedTool.ts"
 import type { WorldUnknown } from "../../../src/worlds/contracts/WorldAnswer.ts"
@@ -190,8 +191,13 @@ const handlersOf = (world: WorldId) =>
     })
   })
 
+/** Any context, which the precondition of a tool reads. */
+const anyContext: ContextReader = { decode: Exit.succeed, secrets: [] }
+
 /** The tools of this world, for a registry. */
 export const tools = (
   world: WorldId
 ): Effect.Effect<ReadonlyArray<GovernedTool>, MisdeclaredTool, WorldReader | RuleProposals> =>
-  govern(WorldTools, worldGovernance(world), handlersOf(world))
+  Effect.map(govern(WorldTools, worldGovernance(world), handlersOf(world)), (tools) =>
+    tools.map((tool) => (tool.spec.category === "read" ? tool : { ...tool, context: anyContext }))
+  )

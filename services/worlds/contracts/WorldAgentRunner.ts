@@ -11,8 +11,9 @@ export class WorldAgentRunner extends Context.Service<
   WorldAgentRunner,
   {
     /**
-     * Asks one question of 1 to 20,000 UTF-16 units. It is stateless: the agent knows nothing of earlier questions, and nothing
-     * of this one is stored except in its journal. If the caller is interrupted, the agent's run is cancelled.
+     * Asks one question of 1 to 20,000 UTF-16 units. It is stateless: the agent knows nothing of earlier questions, proposes
+     * nothing, and nothing of this one is stored except in its journal. If the caller is interrupted, the agent's run is
+     * cancelled.
      */
     ask(
       question: string,
