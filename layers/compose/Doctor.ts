@@ -6,6 +6,7 @@ import { Effect, Layer } from "effect"
 import type { Redacted } from "effect"
 import { AgentDirectory } from "../../services/AgentDirectory.ts"
 import { DirectoryInUse, DirectoryUnusable } from "../sql/engine/DirectoryLock.ts"
+import { PoolerUnusable } from "../sql/engine/Pooler.ts"
 import * as DirectoryChecks from "../sql/examination/DirectoryChecks.ts"
 import type { Finding } from "../sql/examination/Finding.ts"
 import { fault, ok, unknown, warning } from "../sql/examination/Finding.ts"
@@ -91,7 +92,11 @@ export const examinePostgres = Effect.fnUntraced(function* <E, R>(
   const client = Postgres.layer({ url, connections_max: 5 })
   return yield* examine("PostgreSQL", app).pipe(
     Effect.provide(Layer.merge(client, toolStores)),
-    orAway
+    orAway,
+    Effect.catchIf(
+      (error) => error instanceof PoolerUnusable,
+      ({ message }) => Effect.succeed([fault("pooler", message)])
+    )
   )
 })
 

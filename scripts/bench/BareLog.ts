@@ -240,8 +240,8 @@ export interface Connection {
 export const connect = async (store: Durable): Promise<Connection> => {
   const engine =
     "postgres" in store
-      ? Postgres.layer({ url: Redacted.make(store.postgres) })
-      : Pglite.layer({ directory: store.directory })
+      ? Layer.orDie(Postgres.layer({ url: Redacted.make(store.postgres) }))
+      : Layer.orDie(Pglite.layer({ directory: store.directory }))
   const runtime = ManagedRuntime.make(Migrations.layer.pipe(Layer.provideMerge(engine)))
   const sql = await runtime.runPromise(SqlClient.SqlClient)
   return {

@@ -121,8 +121,8 @@ const reads = Effect.fnUntraced(function* (count: number) {
 /** `store` is a directory, or the address of a server. */
 const engine = (store: string) =>
   store.startsWith("postgres://")
-    ? Postgres.layer({ url: Redacted.make(store) })
-    : Pglite.layer({ directory: store })
+    ? Layer.orDie(Postgres.layer({ url: Redacted.make(store) }))
+    : Layer.orDie(Pglite.layer({ directory: store }))
 
 /** As an application has them: they notice when a process is gone. */
 const stores = (store: string) =>

@@ -79,7 +79,7 @@ const ready = Effect.gen(function* () {
     yield* sql.unsafe(`CREATE DATABASE ${template}_now`)
     yield* Effect.provide(
       Effect.orDie(Migrations.run),
-      Layer.fresh(Postgres.layer({ url: Redacted.make(urlOf(at, `${template}_now`)) }))
+      Layer.fresh(clientOf(Effect.succeed(urlOf(at, `${template}_now`))))
     )
     yield* sql.unsafe(`ALTER DATABASE ${template}_now RENAME TO ${template}`)
   }
@@ -94,11 +94,13 @@ export const migrated: Effect.Effect<string, SqlError.SqlError> = Effect.gen(fun
   return yield* made(template)
 })
 
-/** A client of a database with that URL. */
-export const clientOf = (url: Effect.Effect<string, SqlError.SqlError>) =>
-  Layer.unwrap(Effect.map(url, (url) => Postgres.layer({ url: Redacted.make(url) })))
-
 type Client = Layer.Layer<SqlClient.SqlClient | SqlNotify, SqlError.SqlError>
+
+/** A client of a database with that URL. */
+export const clientOf = (url: Effect.Effect<string, SqlError.SqlError>): Client =>
+  Layer.unwrap(Effect.map(url, (url) => Postgres.layer({ url: Redacted.make(url) }))).pipe(
+    Layer.catchTag("PoolerUnusable", (error) => Layer.effectContext(Effect.die(error)))
+  )
 
 /** A client of an empty database. */
 export const emptyLayer: Client = clientOf(database)

@@ -86,7 +86,7 @@ it.live("a limit of connections is told with its cause", () =>
     const name = url.split("/").at(-1)!
     const limited = url.replace(/\/\/\w+:\w+@/, `//${name}:secret@`)
     const refusal = Effect.scoped(
-      Effect.flatMap(Layer.build(Postgres.layer({ url: Redacted.make(limited) })), (context) =>
+      Effect.flatMap(Layer.build(EmbeddedPostgres.clientOf(Effect.succeed(limited))), (context) =>
         Effect.provide(SqlClient.SqlClient, context)
       )
     ).pipe(

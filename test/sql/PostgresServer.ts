@@ -43,7 +43,7 @@ const initdb_ms_max = 120_000
 /** What is kept of what a server said before it ended, in UTF-16 units. */
 const said_max = 4_000
 
-const freePort = (): Promise<number> =>
+export const freePort = (): Promise<number> =>
   new Promise((resolve, reject) => {
     const probe = createServer()
     probe.once("error", reject)

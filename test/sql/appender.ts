@@ -14,8 +14,8 @@ const [, , engine, place] = process.argv
 
 const database =
   engine === "pglite"
-    ? Pglite.layer({ directory: place })
-    : Postgres.layer({ url: Redacted.make(place!) })
+    ? Layer.orDie(Pglite.layer({ directory: place }))
+    : Layer.orDie(Postgres.layer({ url: Redacted.make(place!) }))
 
 const write = (index: number) =>
   Effect.gen(function* () {

@@ -5,11 +5,12 @@
 import { Clock, Context, Deferred, Effect, Layer, Queue, Schedule } from "effect"
 import type { Redacted } from "effect"
 import { Reactivity } from "effect/reactivity"
-import { SqlClient } from "effect/sql"
-import type { SqlError } from "effect/sql"
+import { SqlClient, SqlError } from "effect/sql"
 import { StoreSpace } from "../../../services/StoreSpace.ts"
+import type { PoolerUnusable } from "./Pooler.ts"
 import type { Client } from "./PostgresClient.ts"
 import * as PostgresClient from "./PostgresClient.ts"
+import { ServerSession } from "./ServerSession.ts"
 import * as ServerSpace from "./ServerSpace.ts"
 import { withReason } from "./SqlFailure.ts"
 import { SqlNotify } from "./SqlNotify.ts"
@@ -42,6 +43,8 @@ const lock_ms = 20_000
 /** How long a transaction may be idle, in ms. An open snapshot makes updates of the runs' heads slower. */
 const idle_in_transaction_ms = 60_000
 
+const application_name = "troupe"
+
 /**
  * A session keeps the plan of a prepared statement. If it planned while a table was small, reading the whole table seemed cheaper
  * than its index. With `enable_seqscan` off, the statements of this room find their rows by indexes, on small tables too. Where a
@@ -59,19 +62,25 @@ const statementMs = ({ statement_timeout_ms = statement_ms }: PostgresOptions): 
  */
 const row_bytes_max = 2 ** 30
 
-const settings = (options: PostgresOptions): PostgresClient.PoolSettings => ({
-  url: options.url,
-  maxMessageSize: row_bytes_max,
-  applicationName: "troupe",
-  maxConnections: Math.min(Math.max(options.connections_max ?? 13, 5), 500),
-  connectTimeout: "10 seconds",
-  keepAlive: "30 seconds",
-  startupParameters: {
+const clientOptions = (options: PostgresOptions): PostgresClient.Options => ({
+  pool: {
+    url: options.url,
+    maxMessageSize: row_bytes_max,
+    applicationName: application_name,
+    maxConnections: Math.min(Math.max(options.connections_max ?? 13, 5), 500),
+    connectTimeout: "10 seconds",
+    keepAlive: "30 seconds"
+  },
+  settings: {
+    // A pooler sets what the client has said at its start by a statement of its own, which RESET ALL takes away.
+    application_name,
+    client_encoding: "UTF8",
     statement_timeout: String(statementMs(options)),
     lock_timeout: String(Math.min(lock_ms, statementMs(options))),
     idle_in_transaction_session_timeout: String(idle_in_transaction_ms),
     ...planning
-  }
+  },
+  answer_ms: options.answer_timeout_ms ?? statementMs(options) + answer_ms_more
 })
 
 /** The largest accepted difference of the clocks, in ms. Beyond it, processes misjudge the times that others write. */
@@ -139,18 +148,21 @@ const wakeups = ({ listen }: Client) =>
     })
   })
 
-const make = Effect.fnUntraced(function* (options: PostgresOptions) {
-  const answer_ms = options.answer_timeout_ms ?? statementMs(options) + answer_ms_more
-  const space = ServerSpace.make()
-  const client = yield* PostgresClient.make(settings(options), answer_ms, space.noticed)
-  yield* Effect.mapError(warn(client.sql), withReason)
-  return Context.make(SqlClient.SqlClient, client.sql).pipe(
-    Context.add(SqlNotify, wakeups(client)),
-    Context.add(StoreSpace, space.of(client.sql))
-  )
-})
+const make = Effect.fnUntraced(
+  function* (options: PostgresOptions) {
+    const space = ServerSpace.make()
+    const client = yield* PostgresClient.make(clientOptions(options), space.noticed)
+    yield* warn(client.sql)
+    return Context.make(SqlClient.SqlClient, client.sql).pipe(
+      Context.add(SqlNotify, wakeups(client)),
+      Context.add(StoreSpace, space.of(client.sql)),
+      Context.add(ServerSession, client.session)
+    )
+  },
+  Effect.mapError((error) => (SqlError.isSqlError(error) ? withReason(error) : error))
+)
 
 export const layer = (
   options: PostgresOptions
-): Layer.Layer<SqlClient.SqlClient | SqlNotify, SqlError.SqlError> =>
+): Layer.Layer<SqlClient.SqlClient | SqlNotify, SqlError.SqlError | PoolerUnusable> =>
   Layer.effectContext(make(options)).pipe(Layer.provide(Reactivity.layer))

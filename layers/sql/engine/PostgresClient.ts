@@ -11,10 +11,13 @@ import { SqlClient, SqlError } from "effect/sql"
 import type { SqlConnection } from "effect/sql"
 import { AnswerUnlimited } from "./AnswerUnlimited.ts"
 import * as MeteredConnections from "./MeteredConnections.ts"
+import * as Pooler from "./Pooler.ts"
+import type { ServerSession } from "./ServerSession.ts"
 import { committed } from "./SqlFailure.ts"
 
 export interface Client {
   readonly sql: SqlClient.SqlClient
+  readonly session: ServerSession
   /** A connection of the pool that listens to a channel until its scope closes. */
   readonly listen: (
     channel: string
@@ -69,8 +72,6 @@ const bound = (answer_ms: number, server: Server): Bound => {
     )
 }
 
-export type PoolSettings = PgPool.Config & { readonly maxConnections: number }
-
 /** Called for each statement that fails. */
 type Noticed = (error: SqlError.SqlError) => Effect.Effect<void>
 
@@ -113,27 +114,60 @@ const commit = (connection: SqlConnection.Connection) =>
     committed((result as PgConnection.Result).command)
   )
 
+/**
+ * Gives a function that makes the settings in each session before its first use. They are no start-up parameters, because a pooler
+ * refuses or drops those.
+ */
+const settingIn = (settings: ServerSession["settings"]) => {
+  const done = new WeakSet<PgConnection.PgConnection>()
+  const calls = Object.keys(settings).map((name, at) => `set_config('${name}', $${at + 1}, false)`)
+  const statement = `SELECT ${calls.join(", ")}`
+  const values = Object.values(settings)
+  return (connection: PgConnection.PgConnection) =>
+    done.has(connection)
+      ? Effect.void
+      : Effect.map(connection.query(statement, values, false), () => void done.add(connection))
+}
+
+/** Where the client connects, and the settings of its sessions. */
+export interface Options {
+  readonly pool: PgPool.Config & { readonly maxConnections: number }
+  readonly settings: ServerSession["settings"]
+  readonly answer_ms: number
+}
+
 /** Makes the client. A borrower waits at most `answer_ms` in all for a connection of the pool and for the answer. */
 export const make = Effect.fnUntraced(function* (
-  settings: PoolSettings,
-  answer_ms: number,
+  { answer_ms, pool: config, settings }: Options,
   noticed: Noticed
-): Effect.fn.Return<Client, SqlError.SqlError, Scope.Scope | Reactivity.Reactivity> {
-  const pool = yield* PgPool.make(settings)
-  const metered = yield* MeteredConnections.make(settings.maxConnections)
+): Effect.fn.Return<
+  Client,
+  SqlError.SqlError | Pooler.PoolerUnusable,
+  Scope.Scope | Reactivity.Reactivity
+> {
+  const pool = yield* PgPool.make(config)
+  const metered = yield* MeteredConnections.make(config.maxConnections)
   const server: Server = { isStill: false }
   const inTime = bound(answer_ms, server)
   const unbounded: Bound = (self) => self
+  const isPooled = yield* Pooler.find(pool, answer_ms, inTime)
+  const set = settingIn(settings)
+  const get = Effect.tap(pool.get, set)
+  const reserve = Effect.flatMap(get, ({ pin }) => pin)
   const leased = (from: Effect.Effect<PgConnection.PgConnection, SqlError.SqlError, Scope.Scope>) =>
     Effect.map(metered.lease(inTime(from)), (connection) =>
       connectionOf(connection, inTime, noticed, server)
     )
   const sql = yield* SqlClient.make({
     driver: "pg",
-    acquirer: leased(pool.get),
-    transactionAcquirer: leased(pool.reserve),
+    acquirer: leased(get),
+    transactionAcquirer: leased(reserve),
     borrower: metered.borrower((use) =>
-      inTime(pool.use((connection) => use(connectionOf(connection, unbounded, noticed, server))))
+      inTime(
+        pool.use((connection) =>
+          Effect.andThen(set(connection), use(connectionOf(connection, unbounded, noticed, server)))
+        )
+      )
     ),
     commit,
     compiler: PgClient.makeCompiler(),
@@ -143,8 +177,9 @@ export const make = Effect.fnUntraced(function* (
   })
   return {
     sql,
+    session: { isPooled, settings },
     listen: Effect.fnUntraced(function* (channel) {
-      const connection = yield* metered.lease(inTime(pool.reserve))
+      const connection = yield* metered.lease(inTime(reserve))
       // When the scope closes, the driver tells the server that it no longer listens, and waits for the answer.
       const session = yield* Effect.acquireRelease(Scope.make(), (session, exit) =>
         Effect.gen(function* () {

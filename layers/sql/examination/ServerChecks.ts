@@ -8,6 +8,7 @@ import type { SqlError } from "effect/sql"
 import type { StoreError } from "../../../services/StoreError.ts"
 import { rowDecoder } from "../engine/DecodedRows.ts"
 import * as Migrations from "../engine/Migrations.ts"
+import { ServerSession } from "../engine/ServerSession.ts"
 import * as TenantReads from "../engine/TenantReads.ts"
 import type { Finding } from "./Finding.ts"
 import { fault, ok, unknown, warning } from "./Finding.ts"
@@ -59,8 +60,7 @@ const settingsOf = first(
     autovacuum: Schema.String,
     statement_timeout: Schema.String,
     lock_timeout: Schema.String,
-    idle_timeout: Schema.String,
-    enable_seqscan: Schema.String
+    idle_timeout: Schema.String
   }),
   "settings"
 )
@@ -70,7 +70,7 @@ const settings_statement = `SELECT current_setting('server_version') AS version,
   CASE d.datlocprovider WHEN 'c' THEN 'libc' WHEN 'i' THEN 'ICU' WHEN 'b' THEN 'builtin' ELSE d.datlocprovider::text END AS provider,
   current_setting('full_page_writes') AS full_page_writes, current_setting('synchronous_commit') AS synchronous_commit,
   current_setting('autovacuum') AS autovacuum, current_setting('statement_timeout') AS statement_timeout,
-  current_setting('lock_timeout') AS lock_timeout, current_setting('enable_seqscan') AS enable_seqscan,
+  current_setting('lock_timeout') AS lock_timeout,
   current_setting('idle_in_transaction_session_timeout') AS idle_timeout
   FROM pg_database d WHERE d.datname = current_database()`
 
@@ -94,14 +94,15 @@ const settings: Check = Effect.fnUntraced(function* (engine) {
   }
   const { idle_timeout, lock_timeout, statement_timeout } = said
   const times = `statements ${statement_timeout}, locks ${lock_timeout}, idle transactions ${idle_timeout}`
-  const isDropped = [idle_timeout, lock_timeout, statement_timeout].includes("0")
+  findings.push(ok("timeouts", times))
+  const { isPooled } = yield* ServerSession
   findings.push(
-    isDropped || said.enable_seqscan !== "off"
-      ? warning(
-          "timeouts",
-          `settings of a session do not arrive (${times}): something between here and the server drops startup parameters`
-        )
-      : ok("timeouts", times)
+    ok(
+      "pooler",
+      isPooled
+        ? "a pooler is between here and the server, and keeps sessions: only its operator sees its pool sizes"
+        : "no pooler was noticed between here and the server"
+    )
   )
   findings.push(
     said.autovacuum === "off"

@@ -5,6 +5,7 @@
 import { Effect, Stream } from "effect"
 import { SqlError } from "effect/sql"
 import type { SqlClient, SqlConnection } from "effect/sql"
+import type { ServerSession } from "../engine/ServerSession.ts"
 
 /** Space and comments before a statement. */
 const before = /^(?:[\s;]|--[^\n]*(?:\n|$)|\/\*[^]*?\*\/)*/
@@ -72,15 +73,19 @@ export const guard = <A, E, R>(
 
 /**
  * Puts the session back, whatever the body did to it by statements or within functions: settings, role, cursors, temporary tables,
- * prepared statements, locks of the session, and the channels that it listens to, which change only at the commit.
+ * prepared statements, locks of the session, and the channels that it listens to, which change only at the commit. The settings are
+ * those that the client has set in its sessions.
  */
-export const reset = `DO $$ DECLARE
+export const resetTo = (settings: ServerSession["settings"]): string => `DO $$ DECLARE
   channels text[] := ARRAY(SELECT pg_catalog.pg_listening_channels());
   it text;
 BEGIN
   RESET SESSION AUTHORIZATION;
   RESET ROLE;
   RESET ALL;
+  ${Object.entries(settings)
+    .map(([name, value]) => `PERFORM pg_catalog.set_config('${name}', '${value}', false);`)
+    .join("\n  ")}
   EXECUTE 'CLOSE ALL';
   EXECUTE 'DISCARD TEMP';
   EXECUTE 'UNLISTEN *';

@@ -34,6 +34,7 @@ import {
   orJournalError,
   toJournalError
 } from "../engine/SqlFailure.ts"
+import { ServerSession } from "../engine/ServerSession.ts"
 import { SqlNotify } from "../engine/SqlNotify.ts"
 import { TenantReads } from "../engine/TenantReads.ts"
 
@@ -105,7 +106,12 @@ const savepoint = <A, E, R>(
 const allowScans = `SELECT set_config('enable_seqscan', 'on', true)`
 
 const transacting =
-  (sql: SqlClient.SqlClient, listeners: CommitListeners, bodies: Semaphore.Semaphore) =>
+  (
+    sql: SqlClient.SqlClient,
+    listeners: CommitListeners,
+    bodies: Semaphore.Semaphore,
+    reset: string
+  ) =>
   <A, E, R>(
     run: RunId,
     fence: Fence,
@@ -127,7 +133,7 @@ const transacting =
         return yield* new StaleAppend({ run_id: run, length: head.length })
       yield* sql.unsafe(allowScans)
       const exit = yield* savepoint(sql, body)
-      yield* sql.unsafe(BodyConnection.reset)
+      yield* sql.unsafe(reset)
       const recorded = record(exit)
       if (recorded.events.length > 0)
         yield* appendWithin(sql, listeners, { run, fence, ...recorded })
@@ -171,6 +177,7 @@ const make = Effect.gen(function* () {
   const listeners = new CommitListeners()
   const take = yield* RunClaims.make(sql)
   const tenants = yield* TenantReads
+  const reset = BodyConnection.resetTo((yield* ServerSession).settings)
   const reads = yield* RunPages.make(sql, tenants)
   const claim = Effect.fnUntraced(function* (...of: Parameters<typeof take>) {
     const claimed = yield* take(...of)
@@ -182,7 +189,7 @@ const make = Effect.gen(function* () {
     begin: yield* RunBeginnings.make(sql, listeners),
     claim: (run, owner, seen) => markQuarantined(claim(run, owner, seen)),
     append: yield* appending(sql, listeners),
-    transact: transacting(sql, listeners, yield* Semaphore.make(bodies_max)),
+    transact: transacting(sql, listeners, yield* Semaphore.make(bodies_max), reset),
     read: (run, from, limit) => markQuarantined(reads.read(run, from, limit)),
     readFor: (tenant, run, from, limit) => markQuarantined(reads.readFor(tenant, run, from, limit)),
     amend: yield* Amendments.make({ sql, listeners, wakeups, mark: markQuarantined }),

@@ -5,6 +5,7 @@ import { Layer } from "effect"
 import type { SqlClient } from "effect/sql"
 import type { Stores } from "../../../services/Stores.ts"
 import * as Migrations from "../engine/Migrations.ts"
+import type { PoolerUnusable } from "../engine/Pooler.ts"
 import * as SqlAccessTokens from "./SqlAccessTokens.ts"
 import * as SqlApprovalRecords from "../journal/SqlApprovalRecords.ts"
 import * as SqlAuthorizationRecords from "./SqlAuthorizationRecords.ts"
@@ -31,7 +32,7 @@ import * as SqlToolStops from "./SqlToolStops.ts"
 import * as SqlToolStores from "./SqlToolStores.ts"
 
 /** Why the stores could not start. */
-export type StartError = Migrations.StartError
+export type StartError = Migrations.StartError | PoolerUnusable
 
 /** The client that transactional tools write with. */
 export type Client = SqlClient.SqlClient
