@@ -9,6 +9,7 @@ import type {
   AddressConflict,
   AgentBusy,
   IdempotencyConflict,
+  IntakeFull,
   MailboxFull,
   MessageTooLarge,
   NestedTooDeep
@@ -216,6 +217,7 @@ export class AgentRuntime extends Context.Service<
       | FileTooLarge
       | MessageTooLarge
       | NestedTooDeep
+      | IntakeFull
       | MailboxFull
       | AgentBusy
       | IdempotencyConflict

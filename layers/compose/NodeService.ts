@@ -229,7 +229,7 @@ export interface Sent {
  * and of events only the members that are listed there.
  */
 export interface NodeService extends HttpMethods {
-  /** Sends a message. The message is durable when this resolves, and is handled afterwards. */
+  /** Sends a message, which is durable when this resolves. `IntakeFull`: too much is sent at once (`in_flight_bytes_max`). */
   readonly send: <ContextSchema extends AnySchema>(
     message: AnySend<ContextSchema>,
     by?: PrincipalInput

@@ -25,6 +25,7 @@ import type {
   AddressConflict,
   AgentBusy,
   IdempotencyConflict,
+  IntakeFull,
   MailboxFull,
   MessageTooLarge,
   NestedTooDeep
@@ -75,6 +76,7 @@ export type PortError =
   | FilesFull
   | FileTooLarge
   | IdempotencyConflict
+  | IntakeFull
   | InvalidInput
   | JournalError
   | MailboxFull
@@ -120,6 +122,7 @@ const kinds = {
   FilesFull: [413, "files-full", "The files are too large together"],
   FileTooLarge: [413, "file-too-large", "The file is too large"],
   IdempotencyConflict: [422, "idempotency-conflict", "The idempotency key was used before"],
+  IntakeFull: [503, "intake-full", "Too many messages at the same time"],
   InvalidInput: [400, "invalid-input", "A value is not what it must be"],
   JournalError: [503, "store-unavailable", "A store did not answer"],
   MailboxFull: [429, "mailbox-full", "Too many messages wait"],
@@ -156,7 +159,9 @@ const channelDetail = (
   }
 }
 
-const sizeDetail = (error: FileNotFound | FilesFull | FileTooLarge | MessageTooLarge): string => {
+const sizeDetail = (
+  error: FileNotFound | FilesFull | FileTooLarge | IntakeFull | MailboxFull | MessageTooLarge
+): string => {
   switch (error._tag) {
     case "FileNotFound":
       return `There is no file ${quoted(error.digest)}.`
@@ -164,6 +169,10 @@ const sizeDetail = (error: FileNotFound | FilesFull | FileTooLarge | MessageTooL
       return `${error.message}. Nothing was stored.`
     case "FileTooLarge":
       return `A file has at most ${error.bytes_max} bytes.`
+    case "IntakeFull":
+      return "Nothing was accepted. Send it again a moment later."
+    case "MailboxFull":
+      return `${error.address} has ${error.waiting_max} messages waiting, which is its limit.`
     case "MessageTooLarge":
       return `A message has at most ${error.bytes_max} bytes of UTF-8.`
   }
@@ -252,6 +261,8 @@ const detailOf = (error: PortError): string => {
     case "FileNotFound":
     case "FilesFull":
     case "FileTooLarge":
+    case "IntakeFull":
+    case "MailboxFull":
     case "MessageTooLarge":
       return sizeDetail(error)
     case "IdempotencyConflict":
@@ -261,8 +272,6 @@ const detailOf = (error: PortError): string => {
     case "JournalError":
     case "StoreError":
       return "Nothing was done, or its acknowledgement was lost. Try again; a message with the same Idempotency-Key."
-    case "MailboxFull":
-      return `${error.address} has ${error.waiting_max} messages waiting, which is its limit.`
     case "NestedTooDeep":
       return `This run would be nested ${error.depth} deep, and its agent takes ${error.depth_max}. Nothing was accepted.`
     case "NotEntitled":

@@ -162,3 +162,13 @@ export class MessageTooLarge extends Schema.TaggedError<MessageTooLarge>()("Mess
     return `a message has at most ${this.bytes_max} bytes of UTF-8`
   }
 }
+
+/** The messages that this process accepts at the moment leave no room for one more, which may be sent again a moment later. */
+export class IntakeFull extends Schema.TaggedError<IntakeFull>()("IntakeFull", {
+  /** What those of a tenant, or all of them, may take together, by estimate. */
+  bytes_max: Schema.Int
+}) {
+  override get message(): string {
+    return `the messages that are being accepted take ${this.bytes_max} bytes, which is the most at the same time: send fewer at once`
+  }
+}

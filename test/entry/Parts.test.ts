@@ -11,6 +11,7 @@ import { Tenant } from "../../src/Ids.ts"
 import { Principal } from "../../src/Principal.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
 import * as Homes from "../process/Homes.ts"
+import * as EmbeddedPostgres from "../sql/EmbeddedPostgres.ts"
 import { hostile } from "./HostileValues.ts"
 
 const image = new Uint8Array(randomBytes(300_000))
@@ -68,10 +69,11 @@ const inDirectory = (use: (store: { readonly directory: string }) => Promise<voi
     Effect.scoped(Effect.flatMap(Homes.directory, (store) => Effect.promise(() => use(store))))
   )
 
-const tagOf = (promise: Promise<unknown>): Promise<{ _tag?: string; field?: string }> =>
+type Refused = { _tag?: string; field?: string; bytes_max?: number }
+const tagOf = (promise: Promise<unknown>): Promise<Refused> =>
   promise.then(
     () => ({}),
-    (error: { _tag?: string; field?: string }) => error
+    (error: Refused) => error
   )
 
 const bytesOf = (request: ModelRequest | undefined) => request?.files?.get(digest)
@@ -200,6 +202,44 @@ describe("messages with files", () => {
       await troupe.stop()
     }
   })
+})
+
+describe("messages that are sent at the same time", () => {
+  it("are refused beyond what a tenant and all may have of them in memory, and taken a moment later", async () => {
+    const store = { postgres: await Effect.runPromise(EmbeddedPostgres.migrated) }
+    const { troupe } = await shop({ store, in_flight_bytes_max: 8_000_000 })
+    try {
+      const admin = (tenant: string) =>
+        new Principal({ id: "boss", tenant: Tenant.make(tenant), roles: ["admin"] })
+      const send = (units: number, tenant: string, parts: ReadonlyArray<typeof picture> = []) => {
+        const message = { agent: "shop", text: "x".repeat(units) }
+        return tagOf(
+          troupe.send(parts.length === 0 ? message : { ...message, parts }, admin(tenant))
+        )
+      }
+      const full = (bytes_max: number) => ({ _tag: "IntakeFull", bytes_max })
+      // Two bytes for each unit, and 10,000 for the message; none is accepted before all were looked at.
+      const [first, second, third, other, last] = await Promise.all([
+        send(300_000, "a"),
+        send(180_000, "a"),
+        send(40_000, "a"),
+        send(490_000, "b"),
+        send(40_000, "c")
+      ])
+      assert.deepInclude(third, full(1_000_000))
+      assert.deepInclude(last, full(2_000_000))
+      assert.deepStrictEqual([first, second, other], [{}, {}, {}])
+      assert.deepStrictEqual(await send(40_000, "a"), {})
+      assert.deepStrictEqual(await send(40_000, "c"), {})
+      // The bytes of files count, and a message that is sent alone is taken, however large it is.
+      const large = { ...picture, data: randomBytes(1_500_000) }
+      const [alone, beside] = await Promise.all([send(1, "a", [large]), send(1, "a")])
+      assert.deepStrictEqual(alone, {})
+      assert.deepInclude(beside, full(1_000_000))
+    } finally {
+      await troupe.stop()
+    }
+  }, 60_000)
 })
 
 const draw = tool(

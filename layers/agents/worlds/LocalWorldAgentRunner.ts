@@ -36,6 +36,7 @@ const send = (agents: AgentRuntime["Service"], message: Message, by: Principal, 
     switch (error._tag) {
       case "AgentNotFound":
         return new WorldUnknown({ world })
+      case "IntakeFull":
       case "MailboxFull":
       case "AgentBusy":
       case "ShuttingDown":

@@ -157,6 +157,7 @@ const hear = (surface: Surface, said: Said) =>
   Effect.catch(heard(surface, said), (error) => {
     if (
       error instanceof StoreError ||
+      error._tag === "IntakeFull" ||
       error._tag === "MailboxFull" ||
       error._tag === "ShuttingDown"
     ) {

@@ -9,7 +9,12 @@ import type { AgentSpec } from "../../../src/agent/AgentSpec.ts"
 import { initiatorOf, message_bytes_max } from "../../../src/conversation/Conversation.ts"
 import type { MessageExtras } from "../../../src/delivery/AgentTask.ts"
 import type { AddressConflict, IdempotencyConflict } from "../../../src/delivery/AgentTask.ts"
-import { MessageTooLarge, NestedTooDeep, extrasOf } from "../../../src/delivery/AgentTask.ts"
+import {
+  IntakeFull,
+  MessageTooLarge,
+  NestedTooDeep,
+  extrasOf
+} from "../../../src/delivery/AgentTask.ts"
 import type { ConversationId, MessageId, RunId, Tenant } from "../../../src/Ids.ts"
 import { anchoredConversation } from "../../../src/memory/MemoryAnchors.ts"
 import type { ReadPart } from "../../../src/entry/MessageParts.ts"
@@ -22,6 +27,7 @@ import { ShuttingDown } from "../../../services/AgentRuntime.ts"
 import { StoreError } from "../../../services/StoreError.ts"
 import type { Accepted, NewTask } from "../../../services/TaskStore.ts"
 import { digestOf } from "../tool/CallDigests.ts"
+import { BufferQuota } from "../loop/BufferQuota.ts"
 import type { KeptSecrets, RunSecrets } from "../tool/RunSecrets.ts"
 import { storeParts } from "../tool/StoredParts.ts"
 import { runAcceptedOf } from "./Acceptance.ts"
@@ -145,6 +151,44 @@ const messageRefusal = (
     : undefined
 }
 
+/** What a message takes while it is accepted, beside its texts and files. */
+const message_bytes = 10_000
+/** A text may have two bytes for each unit. */
+const bytes_per_unit = 2
+
+const bytesOf = (message: Message): number => {
+  const { parts = [] } = message
+  return parts.reduce(
+    (sum, part) => ("data" in part ? sum + part.data.length : sum),
+    message_bytes + textOf(message).length * bytes_per_unit
+  )
+}
+
+/**
+ * Bounds what the messages take that are being accepted: an eighth of `in_flight_bytes_max` for a tenant, twice that in all. A
+ * message counts as no more than its tenant may have, so that one alone is always taken.
+ */
+const makeIntake = ({ config }: ActorHost) => {
+  const tenant_max = Math.floor(config.in_flight_bytes_max / 8)
+  const all_max = 2 * tenant_max
+  const quota = new BufferQuota({ tenant_max, all_max })
+  return <A, E>(
+    message: Message,
+    { tenant }: Principal,
+    accepted: Effect.Effect<A, E>
+  ): Effect.Effect<A, E | IntakeFull> =>
+    Effect.suspend((): Effect.Effect<A, E | IntakeFull> => {
+      const bytes = Math.min(bytesOf(message), tenant_max)
+      const whose = quota.reserve(tenant, bytes)
+      return whose === undefined
+        ? Effect.ensuring(
+            accepted,
+            Effect.sync(() => quota.release(tenant, bytes))
+          )
+        : Effect.fail(new IntakeFull({ bytes_max: whose === "tenant" ? tenant_max : all_max }))
+    })
+}
+
 /** The parts of a message as its run is to name them. A customer names no file by its digest that it has not uploaded. */
 const storedParts = (
   host: ActorHost,
@@ -231,6 +275,9 @@ export const make = Effect.fnUntraced(function* (
     return yield* secrets === undefined ? accept(task, by) : acceptWithSecrets(task, secrets, by)
   })
 
+  const within = makeIntake(host)
   return (message: Message, by: Principal) =>
-    sendTraced("AgentRuntime.send", (traceOf) => sendMessage(traceOf, message, by))
+    sendTraced("AgentRuntime.send", (traceOf) =>
+      within(message, by, sendMessage(traceOf, message, by))
+    )
 })
