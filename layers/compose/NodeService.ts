@@ -381,7 +381,7 @@ export interface NodeService extends HttpMethods {
   readonly stopAllTools: (stopped: boolean) => Promise<void>
   /** Runs of the tenant in quarantine, because their journal does not fold, the one found first at the start; at most 500. */
   readonly quarantined: (by?: PrincipalInput) => Promise<ReadonlyArray<QuarantinedRun>>
-  /** Stored rows of a run, readable or not, starting at `from` (0 by default); at most 10,000. */
+  /** Stored rows of a run, readable or not, from `from` (0) on; at most 10,000, and few of large ones. [] = the end. */
   readonly rawEvents: (
     run: string,
     from?: number,

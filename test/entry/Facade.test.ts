@@ -61,10 +61,52 @@ const shop = async (
   }
 }
 
+/** A run of four results of three million characters each. */
+const largeRun = async (use: (troupe: NodeService, run: string) => Promise<void>) => {
+  const look = tool(
+    {
+      namespace: "shop",
+      name: "look",
+      description: "Looks.",
+      side_effects: "read",
+      input: Schema.Struct({ n: Schema.Int }),
+      output: Schema.String
+    },
+    () => Effect.succeed("x".repeat(3_000_000))
+  )
+  const troupe = await start({
+    agents: [AgentSpec.make({ name: "shop", instructions: "Help.", tools: ["look"] })],
+    tools: [look],
+    model: layer(({ step }) => (step <= 4 ? call("look", { n: step }) : text("done")))
+  })
+  try {
+    await use(troupe, (await troupe.ask({ agent: "shop", text: "Look" })).run)
+  } finally {
+    await troupe.stop()
+  }
+}
+
 const message = { agent: "shop", text: "Pay it back" }
 const nobody = "00000000-0000-4000-8000-000000000000"
 
 describe("the facade", () => {
+  it("gives the rows of a large run in pages, each of which ends behind 8 million characters", () =>
+    largeRun(async (troupe, run) => {
+      const seqs: Array<number> = []
+      const sizes: Array<number> = []
+      for (let rows = await troupe.rawEvents(run); rows.length > 0;) {
+        sizes.push(rows.reduce((sum, { payload }) => sum + payload.length, 0))
+        seqs.push(...rows.map(({ seq }) => seq))
+        rows = await troupe.rawEvents(run, seqs.length)
+      }
+      assert.lengthOf(sizes, 2)
+      for (const size of sizes) assert.isBelow(size, 11_100_000)
+      assert.deepStrictEqual(
+        seqs,
+        Array.from(seqs, (_, seq) => seq)
+      )
+    }))
+
   it("ask returns at each question, and result goes on to the end", () =>
     shop(async (troupe, paid) => {
       const first = await troupe.ask(message)
