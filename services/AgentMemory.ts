@@ -33,7 +33,10 @@ export interface Note {
    * It is refused where the first note belongs to another place or, below the persistent tier, to another conversation.
    */
   readonly key?: string
-  /** A row of the same tier that this note replaces, because the row is no longer true. */
+  /**
+   * A row that this note replaces, because it is no longer true. The note belongs to the row's tier, and to its subject unless it
+   * names another. Other rows of the address that say the same as the row get the note as their successor, too.
+   */
   readonly supersedes?: MemoryId
 }
 
@@ -43,6 +46,8 @@ export interface Remembered {
    * False = no row was added: the memory already had this note and has counted it once more, or it has a row with the note's key.
    */
   readonly isNew: boolean
+  /** The row that the note has replaced. Absent = it named none. */
+  readonly superseded?: MemoryRow
 }
 
 /** Which memories a prompt needs. */
@@ -72,6 +77,8 @@ export class AgentMemory extends Context.Service<
       origin: MemoryOrigin
     ): Effect.Effect<Remembered, MemoryRefused | StoreError>
     recall(query: RecallQuery): Effect.Effect<Recalled, StoreError>
+    /** A row of this address; undefined if it has none with this id. */
+    get(id: MemoryId): Effect.Effect<MemoryRow | undefined, StoreError>
     /** Newest first, at most 500. `run` names the interaction tier's run; without one that tier is empty. */
     list(
       tier: MemoryTier,

@@ -1,7 +1,7 @@
 /**
  * The memory of one address, over a store. Every write to a memory passes this gateway.
  */
-import { Clock, Effect, Layer, Schema } from "effect"
+import { Clock, Effect, Layer, Predicate, Schema } from "effect"
 import type { Measure } from "../../src/conversation/PromptSize.ts"
 import { truncateUnits } from "../../src/CutText.ts"
 import type { Note, RecallQuery } from "../../services/AgentMemory.ts"
@@ -17,7 +17,7 @@ import {
   persistentScope,
   sessionScope
 } from "../../src/memory/MemoryAnchors.ts"
-import { MemoryRefused } from "../../src/memory/MemoryRefused.ts"
+import { MemoryRefused, noSuchMemory } from "../../src/memory/MemoryRefused.ts"
 import { MemoryId } from "../../src/memory/MemoryRow.ts"
 import type { MemoryRow, MemoryScope, MemoryOrigin } from "../../src/memory/MemoryRow.ts"
 import type { RowFacts } from "../../src/memory/RowFacts.ts"
@@ -29,6 +29,7 @@ import { queryWords } from "../../src/memory/SearchWords.ts"
 import { embedded, textDirection } from "./EmbeddedText.ts"
 import { endConversation, endRun } from "./MemoryEnds.ts"
 import { traced } from "./MemorySpans.ts"
+import { supersede } from "./Superseding.ts"
 import { checkCanonical, checkNote, checkRepetition } from "./NoteChecks.ts"
 
 /** The most UTF-16 units of a query. A longer one is cut, so that only the words of its first part count. */
@@ -47,24 +48,33 @@ const measureOf = (tokenizer: Tokenizer): Measure => {
 
 const isId = Schema.is(MemoryId)
 
-/** Undoes a row. A row of another place or conversation is refused as if it did not exist, so that its id reveals nothing. */
+/**
+ * A row of the owner. A row of another place or conversation is not found, so that its id reveals nothing. A model may have
+ * invented the id, and a database would refuse the statement with a malformed one.
+ */
+const find = Effect.fnUntraced(function* (
+  store: MemoryStore["Service"],
+  owner: MemoryOwner,
+  id: MemoryId
+) {
+  if (!isId(id)) return undefined
+  const row = yield* store.get({ tenant: owner.tenant, agent: owner.address.agent, id })
+  return row !== undefined && isOfOwner(owner)(row) ? row : undefined
+})
+
 const undo = Effect.fn("AgentMemory.undo")(function* (
   store: MemoryStore["Service"],
   owner: MemoryOwner,
   id: MemoryId,
   by: string
 ) {
-  const place = { tenant: owner.tenant, agent: owner.address.agent, id }
-  const row = isId(id) ? yield* store.get(place) : undefined
-  if (row === undefined || !isOfOwner(owner)(row)) {
-    return yield* new MemoryRefused({ reason: "superseded", message: "there is no such row" })
-  }
-  return yield* store.undo(place, by)
+  const row = yield* find(store, owner, id)
+  return yield* row === undefined ? noSuchMemory() : store.undo(row, by)
 })
 
 const usedElsewhere = new MemoryRefused({
   reason: "invalid",
-  message: "a note of another place or conversation has this key"
+  message: "another note has this key"
 })
 
 /** The nearness of a row to the query; 0 where one of them has no vector or the row's was made by another embedder. */
@@ -74,6 +84,52 @@ const nearnessTo =
     direction === undefined || own === undefined || embedded_by !== name
       ? 0
       : nearness(direction, own)
+
+/** The memory of one owner. */
+interface Owned {
+  readonly owner: MemoryOwner
+  readonly store: MemoryStore["Service"]
+  readonly embedder: MemoryEmbedder
+  /** The scopes in which a run, or nobody's run, reads. */
+  readonly scopesOf: (run: MemoryOrigin["run"]) => ReadonlyArray<MemoryScope>
+}
+
+/** The note, of the tier and subject of the row that it replaces, unless it names its own. */
+const noteOn = (note: Note, old: MemoryRow): Note => {
+  const { subject = old.subject, tier = old.tier } = note
+  return { ...note, tier, ...(subject === undefined ? undefined : { subject }) }
+}
+
+const remember = Effect.fnUntraced(function* (
+  { embedder, owner, scopesOf, store }: Owned,
+  given: Note,
+  origin: MemoryOrigin
+) {
+  const isOwn = isOfOwner(owner)
+  const supersedes = Predicate.isObject(given) ? given.supersedes : undefined
+  const old = supersedes === undefined ? undefined : yield* find(store, owner, supersedes)
+  const note = old === undefined ? given : noteOn(given, old)
+  const row = yield* checkNote(owner, note, origin, yield* Clock.currentTimeMillis)
+  if (supersedes !== undefined && old === undefined) return yield* noSuchMemory()
+  yield* checkCanonical(store, row)
+  const candidates = yield* store.candidates(scopesOf(origin.run), queryWords((old ?? row).text))
+  if (old !== undefined) {
+    const complete = { ...row, ...(yield* embedded(embedder, row.text)) }
+    const remembered = yield* supersede(store, complete, old, candidates.filter(isOwn))
+    return remembered.row.supersedes === old.id ? remembered : yield* usedElsewhere
+  }
+  const known = yield* checkRepetition(row, candidates)
+  if (known !== undefined) {
+    // A call that is sent again has told nothing again.
+    if (row.key !== undefined && known.key === row.key) return { row: known, isNew: false }
+    yield* store.repeat(known)
+    return { row: { ...known, seen: known.seen + 1 }, isNew: false }
+  }
+  const stored = yield* store.add({ ...row, ...(yield* embedded(embedder, row.text)) })
+  // If the agent has used the key before, the store gives that older row, which may belong to another operator.
+  if (row.key !== undefined && !isOwn(stored)) return yield* usedElsewhere
+  return { row: stored, isNew: stored.at === row.at && stored.text === row.text }
+})
 
 const make = (owner: MemoryOwner) =>
   Effect.gen(function* () {
@@ -88,24 +144,10 @@ const make = (owner: MemoryOwner) =>
         ? [session, persistent]
         : [interactionScope(owner, run), session, persistent]
 
+    const owned: Owned = { owner, store, embedder, scopesOf }
     const isOwn = isOfOwner(owner)
     /** Drops rows of other owners, because a caller may name a run of another conversation. */
     const ofOwner = (rows: ReadonlyArray<MemoryRow>) => rows.filter(isOwn)
-
-    const remember = Effect.fnUntraced(function* (note: Note, origin: MemoryOrigin) {
-      const row = yield* checkNote(owner, note, origin, yield* Clock.currentTimeMillis)
-      yield* checkCanonical(store, row)
-      const candidates = yield* store.candidates(scopesOf(origin.run), queryWords(row.text))
-      const known = yield* checkRepetition(row, candidates)
-      if (known !== undefined) {
-        yield* store.repeat(known)
-        return { row: { ...known, seen: known.seen + 1 }, isNew: false }
-      }
-      const stored = yield* store.add({ ...row, ...(yield* embedded(embedder, row.text)) })
-      // If the agent has used the key before, the store gives that older row, which may belong to another operator.
-      if (row.key !== undefined && !isOwn(stored)) return yield* usedElsewhere
-      return { row: stored, isNew: stored.at === row.at && stored.text === row.text }
-    })
 
     const recall = Effect.fnUntraced(function* (query: RecallQuery) {
       const text = truncateUnits(query.text, query_units_max)
@@ -127,8 +169,9 @@ const make = (owner: MemoryOwner) =>
     })
 
     return AgentMemory.of({
-      remember: (note, origin) => traced("AgentMemory.remember", remember(note, origin)),
+      remember: (note, origin) => traced("AgentMemory.remember", remember(owned, note, origin)),
       recall: (query) => traced("AgentMemory.recall", recall(query)),
+      get: (id) => find(store, owner, id),
       list: (tier, page, run) => {
         const scope = scopesOf(run).find((each) => each.tier === tier)
         // A cursor that is not an id matches no row, and a database would refuse the statement with it.

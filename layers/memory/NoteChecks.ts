@@ -16,7 +16,6 @@ import {
 import { MemoryRefused } from "../../src/memory/MemoryRefused.ts"
 import type { MemoryRow, MemoryScope, NewMemoryRow } from "../../src/memory/MemoryRow.ts"
 import {
-  MemoryId,
   MemoryName,
   MemoryOrigin,
   MemoryTier,
@@ -33,7 +32,6 @@ const refused = (reason: MemoryRefused["reason"], message: string) =>
 
 const isName = Schema.is(MemoryName)
 const isText = Schema.is(Schema.String)
-const isId = Schema.is(MemoryId)
 
 const isTier = Schema.is(MemoryTier)
 const isTypology = Schema.is(Typology)
@@ -82,10 +80,6 @@ export const checkNote = Effect.fnUntraced(function* (
     if (value !== undefined && !isName(value)) {
       return yield* refused("invalid", `the ${name} is not a text of 1 to 200 characters`)
     }
-  }
-  // A model may have invented the id, and a database would refuse the statement with a malformed one.
-  if (supersedes !== undefined && !isId(supersedes)) {
-    return yield* refused("superseded", "what it supersedes is not the id of a row")
   }
   const scope = scopeOf(owner, note, origin)
   if (scope === undefined) {
@@ -140,7 +134,6 @@ export const checkRepetition = Effect.fnUntraced(function* (
 ) {
   const text = comparableText(row.text)
   for (const each of candidates) {
-    if (each.id === row.supersedes) continue
     const known = factsOf(each).said
     const isHere = isSameScope(each, row)
     const { author } = row.provenance

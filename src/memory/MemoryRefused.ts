@@ -2,6 +2,8 @@
  * The error for a memory that was not written. Nothing of the refused text is stored.
  */
 import { Schema } from "effect"
+import type { MemoryRow } from "./MemoryRow.ts"
+import { isCurrent, MemoryId } from "./MemoryRow.ts"
 
 /**
  * Why a memory was refused.
@@ -36,5 +38,21 @@ export class MemoryRefused extends Schema.TaggedError<MemoryRefused>()("MemoryRe
   /** A sentence that does not contain the refused text. */
   message: Schema.String,
   /** The name of the canonical text that was copied. Absent for other reasons. */
-  canonical: Schema.optionalKey(Schema.String)
+  canonical: Schema.optionalKey(Schema.String),
+  /** The successor of the row. Absent = the row is not in this memory, or another reason. */
+  superseded_by: Schema.optionalKey(MemoryId)
 }) {}
+
+export const noSuchMemory = (): MemoryRefused =>
+  new MemoryRefused({ reason: "superseded", message: "there is no such memory" })
+
+/** Why the row cannot be superseded; undefined if it can. A row that was undone is no longer there. */
+export const supersedingFault = (
+  row: Pick<MemoryRow, "superseded_by" | "undone_by"> | undefined
+): MemoryRefused | undefined => {
+  if (row !== undefined && isCurrent(row)) return undefined
+  const superseded_by = row?.superseded_by
+  if (superseded_by === undefined) return noSuchMemory()
+  const message = `the memory has been superseded by ${superseded_by}`
+  return new MemoryRefused({ reason: "superseded", message, superseded_by })
+}

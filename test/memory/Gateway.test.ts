@@ -299,23 +299,6 @@ const recalls = (it: Vitest.MethodsNonLive<MemoryStore>): void => {
     })
   )
 
-  it.effect("a row that supersedes is recalled in the other's place, until it is undone", () =>
-    Effect.gen(function* () {
-      const memory = yield* memoryOf()
-      const tea = yield* memory.remember({ text: "Olga likes tea", tier: "persistent" }, byEvent)
-      const coffee = yield* memory.remember(
-        { text: "Olga likes tea no more", tier: "persistent", supersedes: tea.row.id },
-        byEvent
-      )
-      const told = Effect.map(memory.recall({ text: "Olga tea", tokens_max: 500 }), ({ lines }) =>
-        texts(lines)
-      )
-      assert.deepStrictEqual(yield* told, ["Olga likes tea no more"])
-      yield* memory.undo(coffee.row.id, "ada")
-      assert.deepStrictEqual(yield* told, ["Olga likes tea"])
-    })
-  )
-
   it.effect("a recall says of a row what it is now, also where it was recalled before", () =>
     Effect.gen(function* () {
       const memory = yield* memoryOf()

@@ -137,6 +137,7 @@ describe("the memory of a prompt", () => {
           AgentMemory.of({
             remember: away,
             recall: away,
+            get: away,
             list: away,
             undo: away,
             endRun: away,

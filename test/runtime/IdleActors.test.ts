@@ -37,6 +37,7 @@ const counting = () => {
                 return { row: row({ text }), isNew: true }
               }),
             recall: () => Effect.die("not asked here"),
+            get: () => Effect.die("not asked here"),
             list: () => Effect.sync(() => said.map((text) => row({ text }))),
             undo: () => Effect.die("not asked here"),
             endRun: () => Effect.succeed({ promoted: 0, dropped: 0 }),

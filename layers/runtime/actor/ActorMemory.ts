@@ -40,6 +40,10 @@ export class ActorMemory implements Memory {
     return (query) => Effect.flatMap(this.#memory, (memory) => memory.recall(query))
   }
 
+  get get(): Memory["get"] {
+    return (id) => Effect.flatMap(this.#memory, (memory) => memory.get(id))
+  }
+
   get list(): Memory["list"] {
     return (tier, page, run) =>
       Effect.flatMap(this.#memory, (memory) => memory.list(tier, page, run))

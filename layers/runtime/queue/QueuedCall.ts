@@ -102,6 +102,7 @@ export const no_memory: ActorContext = (() => {
   const memory = AgentMemory.of({
     remember: () => none,
     recall: () => none,
+    get: () => none,
     list: () => none,
     undo: () => none,
     endRun: () => none,

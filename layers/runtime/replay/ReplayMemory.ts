@@ -26,9 +26,10 @@ const refused = Effect.fail(
 
 /** The memory with which the replay's tools run. */
 export const withoutWrites = (live: Context.Context<AgentMemory>): Context.Context<AgentMemory> => {
-  const { list, recall } = Context.get(live, AgentMemory)
+  const { get, list, recall } = Context.get(live, AgentMemory)
   return AgentMemory.context(
     AgentMemory.of({
+      get,
       list,
       recall,
       remember: () => refused,
