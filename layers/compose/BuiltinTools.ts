@@ -1,6 +1,6 @@
 /**
  * Tools of configurations of the type `builtin`. A name means a registered tool, or else one that comes along and needs no
- * options: those of `ObservationTools`, `OperationsTools` and `HttpRequestTool`.
+ * options: those of `MemoryTools`, `ObservationTools`, `OperationsTools` and `HttpRequestTool`.
  *
  * ```ts
  * Runtime.layer({ agents, tools, resolved: [BuiltinTools.tools([{ type: "builtin", name: "http_request" }])] })
@@ -16,6 +16,7 @@ import type { FlowState } from "../../services/FlowState.ts"
 import type { LoopStore } from "../../services/LoopStore.ts"
 import type { OutboxReader } from "../../services/OutboxReader.ts"
 import type { OutboxReplayer } from "../../services/OutboxReplayer.ts"
+import * as MemoryTools from "../agents/MemoryTools.ts"
 import * as ObservationTools from "../agents/ObservationTools.ts"
 import * as OperationsTools from "../agents/OperationsTools.ts"
 import * as HttpRequestTool from "../calls/HttpRequestTool.ts"
@@ -25,7 +26,12 @@ import type { Resolver } from "../runtime/desk/LocalToolRegistry.ts"
 type BuiltinToolServices = ComponentCatalog | FlowState | LoopStore | OutboxReader | OutboxReplayer
 
 const packagedTools = Effect.map(
-  Effect.all([ObservationTools.tools, OperationsTools.tools, HttpRequestTool.tools()]),
+  Effect.all([
+    MemoryTools.tools,
+    ObservationTools.tools,
+    OperationsTools.tools,
+    HttpRequestTool.tools()
+  ]),
   (families) => families.flat()
 )
 

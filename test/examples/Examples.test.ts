@@ -166,10 +166,15 @@ describe("the example of watching", () => {
 })
 
 describe("the example of memory", () => {
-  it("tells a conversation what another one of its workspace noted, as the README prints it", async () => {
+  it("tells a conversation what others of its workspace noted and corrected, as the README prints it", async () => {
     const { blocks } = await printedOf("layers/memory/README.md", "memory")
     assert.lengthOf(blocks, 1)
-    assert.deepStrictEqual(await linesOf("memory"), ["ok", "I remember: Olga prefers tea"])
+    assert.deepStrictEqual(await linesOf("memory"), [
+      "ok",
+      "I remember: Olga prefers tea",
+      "ok",
+      "I remember: Olga prefers coffee"
+    ])
   }, 60_000)
 })
 

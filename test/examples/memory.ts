@@ -1,53 +1,47 @@
-/** An agent that remembers for its workspace: another conversation is told what this one noted. */
-import { Effect, Schema } from "effect"
-import { AgentSpec, MemorySpec, originOfCall, tool } from "troupe"
+/** An agent that remembers for its workspace and corrects what it remembers: another conversation is told what is true now. */
+import { AgentSpec, MemorySpec } from "troupe"
 import { start } from "troupe/embed"
-import { AgentMemory } from "troupe/services/AgentMemory"
 import type { ModelRequest } from "troupe/services/ModelGateway"
 import { call, scripted, text } from "troupe/testing"
 
-const remember = tool(
-  {
-    namespace: "shop",
-    name: "remember",
-    side_effects: "write",
-    permission: "allow",
-    input: Schema.Struct({ text: Schema.String }),
-    output: Schema.String,
-    dependencies: [AgentMemory]
-  },
-  ({ text }, call) =>
-    AgentMemory.use((memory) =>
-      memory.remember({ text, tier: "persistent" }, originOfCall(call, "model"))
-    ).pipe(
-      Effect.map(({ isNew }) => (isNew ? "noted" : "known")),
-      Effect.catchTag("MemoryRefused", ({ reason }) => Effect.succeed(`refused: ${reason}`)),
-      Effect.orDie
-    )
-)
+const toolConfigs = {
+  tools: [
+    { type: "builtin", name: "recall" },
+    // Without a permission each write asks a person.
+    { type: "builtin", name: "remember", permission: "allow" },
+    { type: "builtin", name: "correct", permission: "allow" }
+  ]
+} as const
 const shop = AgentSpec.make({
   name: "shop",
   instructions: "You serve the shop.",
-  tools: ["remember"],
+  tools: ["recall", "remember", "correct"],
   memory: MemorySpec.make({ anchor: "workspace", recall_tokens_max: 500 })
 })
 
-/** Says what it was told of memory; notes a message that begins with "Note:". */
+/** Notes a message that begins with "Note:", corrects with one that begins with "No:", and says what it was told of memory. */
 const model = scripted(({ history, transcript }: ModelRequest) => {
   const [first] = transcript
-  const message = first?.role === "user" ? first.text : ""
-  if (message.startsWith("Note: ") && transcript.length === 1) {
-    return call("remember", { text: message.slice("Note: ".length) })
+  const [, kind, said = ""] = (first?.role === "user" && /^(Note|No): (.*)/.exec(first.text)) || []
+  const last = transcript.at(-1)
+  const result: unknown =
+    last?.role === "tool" && last.outcome._tag === "Value" ? JSON.parse(last.outcome.json) : null
+  if (kind === "Note" && result === null) return call("remember", { text: said })
+  if (kind === "No" && result === null) return call("recall", { query: said })
+  if (Array.isArray(result)) {
+    return call("correct", { id: result[0].id, text: said, reason: "They said so." })
   }
   const told = history.findLast(({ role }) => role === "user")
   const [, line = "nothing"] = told?.role === "user" ? told.text.split("] ") : []
-  return text(message.startsWith("Note: ") ? "ok" : `I remember: ${line}`)
+  return text(kind === undefined ? `I remember: ${line}` : "ok")
 })
 
-const troupe = await start({ agents: [shop], tools: [remember], model })
+const troupe = await start({ agents: [shop], toolConfigs, model })
 const ask = (conversation: string, message: string) =>
   troupe.ask({ agent: "shop", conversation, text: message })
 
 console.log((await ask("c-1", "Note: Olga prefers tea")).text)
 console.log((await ask("c-2", "What does Olga prefer?")).text)
+console.log((await ask("c-3", "No: Olga prefers coffee")).text)
+console.log((await ask("c-4", "What does Olga prefer?")).text)
 await troupe.stop()
