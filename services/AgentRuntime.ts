@@ -281,7 +281,11 @@ export class AgentRuntime extends Context.Service<
       void,
       InvalidInput | NotEntitled | RunNotFound | RunIsOver | RunQuarantined | JournalError
     >
-    /** Records the outcome of a call whose outcome is unknown; durable when it returns. For operators. */
+    /**
+     * Records the outcome of a call whose outcome is unknown; durable when it returns. For operators. `Failed` also frees the key
+     * (`idempotency`) of a call that has ended and may have had its effect: its run takes no event, and the journal of the next
+     * call that holds the key says who did so.
+     */
     settle(
       run: RunId,
       call: CallId,

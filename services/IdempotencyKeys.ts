@@ -7,6 +7,12 @@ import type { Effect } from "effect"
 import type { CallId, RunId, Tenant } from "../src/Ids.ts"
 import type { StoreError } from "./StoreError.ts"
 
+/** Who has said, after the end of the call that holds a key, that it had no effect; and when, in ms since 1970. */
+export interface KeyFreed {
+  readonly by: string
+  readonly at: number
+}
+
 export interface KeyHolder {
   readonly run: RunId
   readonly call: CallId
@@ -16,10 +22,12 @@ export interface KeyHolder {
   readonly asked: string
   /** When it was dispatched, in ms since 1970. */
   readonly at: number
+  /** Present = another call may hold the key. */
+  readonly freed?: KeyFreed | undefined
 }
 
 /** A key is a digest, in 64 hex digits. */
-export interface KeyClaim extends KeyHolder {
+export interface KeyClaim extends Omit<KeyHolder, "freed"> {
   readonly tenant: Tenant
   readonly key: string
   /** In ms since 1970; `at` counts as now. */
@@ -37,5 +45,10 @@ export class IdempotencyKeys extends Context.Service<
      * another call that is about to hold it.
      */
     reserve(claim: KeyClaim, over?: KeyHolder): Effect.Effect<boolean, StoreError>
+    /** Frees the key that this call holds. False = it holds none, or one that is free already. */
+    free(
+      holder: Pick<KeyClaim, "call" | "run" | "tenant">,
+      freed: KeyFreed
+    ): Effect.Effect<boolean, StoreError>
   }
 >()("troupe/services/IdempotencyKeys") {}

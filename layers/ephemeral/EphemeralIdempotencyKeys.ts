@@ -3,15 +3,18 @@
  * is taken: to forget one could repeat a side effect.
  */
 import { Effect, Layer } from "effect"
-import type { KeyClaim } from "../../services/IdempotencyKeys.ts"
+import type { KeyClaim, KeyHolder } from "../../services/IdempotencyKeys.ts"
 import { IdempotencyKeys } from "../../services/IdempotencyKeys.ts"
 import { StoreError } from "../../services/StoreError.ts"
 import type { Tenant } from "../../src/Ids.ts"
+import { offerRows } from "./EphemeralStore.ts"
 
 const keys_max = 100_000
 
-const make = Effect.sync(() => {
-  const held = new Map<string, KeyClaim>()
+const person: ReadonlySet<string> = new Set(["by"])
+
+const make = Effect.gen(function* () {
+  const held = new Map<string, KeyClaim & Pick<KeyHolder, "freed">>()
   const placeOf = (tenant: Tenant, key: string) => `${key} ${tenant}`
   const standing = (place: string, now: number) => {
     const found = held.get(place)
@@ -20,6 +23,21 @@ const make = Effect.sync(() => {
   const removeExpired = (now: number) => {
     for (const [place, { expires_at }] of held) if (expires_at <= now) held.delete(place)
   }
+  yield* offerRows("idempotency_keys", (tenant) =>
+    [...held].flatMap(([place, holder]) =>
+      holder.tenant !== tenant || holder.freed === undefined
+        ? []
+        : [
+            {
+              value: holder.freed,
+              texts: person,
+              remove: () => void held.delete(place),
+              replace: (marked) =>
+                void held.set(place, { ...holder, freed: marked as typeof holder.freed })
+            }
+          ]
+    )
+  )
   return IdempotencyKeys.of({
     find: (tenant, key, now) => Effect.sync(() => standing(placeOf(tenant, key), now)),
     reserve: (claim, over) =>
@@ -38,6 +56,16 @@ const make = Effect.sync(() => {
         }
         held.set(place, claim)
         return Effect.succeed(true)
+      }),
+    free: ({ call, run, tenant }, freed) =>
+      Effect.sync(() => {
+        for (const [place, holder] of held) {
+          if (holder.tenant !== tenant || holder.run !== run || holder.call !== call) continue
+          if (holder.freed !== undefined || holder.expires_at <= freed.at) return false
+          held.set(place, { ...holder, freed })
+          return true
+        }
+        return false
       })
   })
 })

@@ -110,7 +110,7 @@ const dispatchInput = (
   state: RunState,
   event: Extract<RunEvent, { _tag: "CallDispatched" }>
 ): RunInput => {
-  const { authorized, call, filled, key, on_loss, over_at, target, tool, via } = event
+  const { authorized, call, filled, freed, key, on_loss, over_at, target, tool, via } = event
   const phase = state.calls.get(call)?.phase
   return {
     _tag: "Dispatches",
@@ -123,6 +123,7 @@ const dispatchInput = (
     ...(target === undefined ? undefined : { target }),
     ...(filled === undefined ? undefined : { filled }),
     ...(authorized === undefined ? undefined : { authorized }),
+    ...(freed === undefined ? undefined : { freed }),
     ...(phase?._tag === "Dispatched" && phase.on_loss === "ask" ? { reconciled: true } : undefined)
   }
 }

@@ -337,6 +337,19 @@ export const settleCall = (
   }
 }
 
+/**
+ * Does an operator say that a call had no effect, which has ended and may have had one? The run takes no event for it, but the key
+ * of the call is free from then on.
+ */
+export const freesKey = (state: RunState, call: CallId, settlement: Settlement): boolean => {
+  const phase = state.calls.get(call)?.phase
+  if (settlement._tag !== "Failed" || phase?._tag !== "Settled") return false
+  const { outcome } = phase
+  return (
+    outcome._tag === "Unknown" || (outcome._tag === "Failed" && outcome.error.kind === "internal")
+  )
+}
+
 /** For operators of the run's tenant, and for the principal `or`. */
 const byOperator = <A, E>(
   state: RunState,

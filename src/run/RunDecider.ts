@@ -19,6 +19,7 @@ import type {
   CallSettled,
   ClientRequested,
   Compacted,
+  FreedKey,
   HostValues,
   MemoryRecalled,
   ModelTurned,
@@ -96,6 +97,8 @@ export type RunInput =
       readonly filled?: HostValues
       /** What its workspace had authorised in advance, in place of a person's approval. */
       readonly authorized?: Authorized
+      /** Its key was held before, and freed by an operator. */
+      readonly freed?: FreedKey
     }
   /** `reconciled`: the dispatch was lost, and this is what its tool reports of it. */
   | { readonly _tag: "Finished"; readonly settled: CallSettled; readonly reconciled?: true }
@@ -393,7 +396,8 @@ export const decide = (state: RunState, input: RunInput): ReadonlyArray<RunEvent
           ...(input.via === undefined ? undefined : { via: input.via }),
           ...(input.target === undefined ? undefined : { target: input.target }),
           ...(input.filled === undefined ? undefined : { filled: input.filled }),
-          ...(input.authorized === undefined ? undefined : { authorized: input.authorized })
+          ...(input.authorized === undefined ? undefined : { authorized: input.authorized }),
+          ...(input.freed === undefined ? undefined : { freed: input.freed })
         }
       ]
     }

@@ -101,6 +101,15 @@ export const Repeats = Schema.Struct({
 })
 export interface Repeats extends Schema.Schema.Type<typeof Repeats> {}
 
+/** A key that an operator has freed: of which call, by whom and when, in ms since 1970. */
+const FreedKey = Schema.Struct({
+  run: RunId,
+  call: CallId,
+  by: Schema.String,
+  at: Schema.Int
+})
+export interface FreedKey extends Schema.Schema.Type<typeof FreedKey> {}
+
 /** When the body began and ended, in ms since 1970, for `ToolCallMetadata`. */
 const times = {
   started_at: Schema.optionalKey(Schema.Int),
@@ -307,7 +316,9 @@ const CallDispatched = Schema.TaggedStruct("CallDispatched", {
   /** What its host filled in for it. Absent = nothing. */
   filled: Schema.optionalKey(HostValues),
   /** What its workspace had authorised in advance, so that no person was asked. Absent = a person was, or nobody had to be. */
-  authorized: Schema.optionalKey(Authorized)
+  authorized: Schema.optionalKey(Authorized),
+  /** Its key was held by a call whose outcome nobody knows. Absent = by none. */
+  freed: Schema.optionalKey(FreedKey)
 })
 const CallUnknown = Schema.TaggedStruct("CallUnknown", {
   call: CallId,

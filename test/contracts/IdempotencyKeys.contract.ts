@@ -8,13 +8,22 @@ import type { KeyClaim } from "../../services/IdempotencyKeys.ts"
 import { IdempotencyKeys } from "../../services/IdempotencyKeys.ts"
 import type { Outbox } from "../../services/Outbox.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
+import { SubjectErasure } from "../../services/SubjectErasure.ts"
 import type { TaskStore } from "../../services/TaskStore.ts"
 import { callId, rootFrame } from "../../src/Ids.ts"
 import type { Tenant } from "../../src/Ids.ts"
+import { isErased } from "../../src/replay/Erased.ts"
 import type { Options } from "./RunJournal.contract.ts"
 import * as Samples from "./Samples.ts"
 
-type Needs = ApprovalRecords | ConversationStore | IdempotencyKeys | Outbox | RunJournal | TaskStore
+type Needs =
+  | ApprovalRecords
+  | ConversationStore
+  | IdempotencyKeys
+  | Outbox
+  | RunJournal
+  | SubjectErasure
+  | TaskStore
 
 const calling = () => Samples.begin({}, [Samples.modelTurned(1, 1)])
 
@@ -87,7 +96,52 @@ export const idempotencyKeysTests = (
     })
   )
 
+  freedTests(it)
   if (rolls_back) rollbackTests(it)
+}
+
+const freedTests = (it: Vitest.MethodsNonLive<Needs>): void => {
+  it.effect("a key is freed once, in its tenant, and for the call that holds it", () =>
+    Effect.gen(function* () {
+      const keys = yield* IdempotencyKeys
+      const [a, b] = [yield* calling(), yield* calling()]
+      const [tenant, key] = [Samples.tenant(), Samples.unique("key")]
+      const first = claimOf(a, tenant, key)
+      const freed = { by: "ada ü", at: 1_500 }
+      assert.isFalse(yield* keys.free(first, freed))
+      yield* keys.reserve(first)
+      assert.isFalse(yield* keys.free({ ...first, tenant: Samples.tenant() }, freed))
+      assert.isFalse(yield* keys.free(claimOf(b, tenant, key), freed))
+      assert.isFalse(yield* keys.free({ ...first, call: callId(rootFrame, 1, 1) }, freed))
+      assert.isFalse(yield* keys.free(first, { ...freed, at: 2_000 }))
+      assert.isUndefined((yield* keys.find(tenant, key, 1_500))?.freed)
+      assert.isTrue(yield* keys.free(first, freed))
+      assert.isFalse(yield* keys.free(first, { by: "bob", at: 1_501 }))
+      const over = yield* keys.find(tenant, key, 1_502)
+      assert.deepInclude(over, { run: a.run, call: first.call, freed })
+      assert.isTrue(yield* keys.reserve(claimOf(b, tenant, key), over))
+      const next = yield* keys.find(tenant, key, 1_502)
+      assert.deepInclude(next, { run: b.run, asked: "asked" })
+      assert.isUndefined(next?.freed)
+    })
+  )
+
+  it.effect("who freed a key is erased from it, and it stays free", () =>
+    Effect.gen(function* () {
+      const keys = yield* IdempotencyKeys
+      const [tenant, key] = [Samples.tenant(), Samples.unique("key")]
+      const claim = claimOf(yield* calling(), tenant, key)
+      yield* keys.reserve(claim)
+      yield* keys.free(claim, { by: "zelda", at: 1_500 })
+      const { erased } = yield* SubjectErasure.use(({ erase }) =>
+        erase({ tenant, subject: "zelda", by: "root" })
+      )
+      assert.strictEqual(erased["idempotency_keys"], 1)
+      const freed = (yield* keys.find(tenant, key, 1_600))?.freed
+      assert.strictEqual(freed?.at, 1_500)
+      assert.isTrue(isErased(freed?.by))
+    })
+  )
 }
 
 const rollbackTests = (it: Vitest.MethodsNonLive<Needs>): void => {

@@ -1,9 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect } from "effect"
+import { Deferred, Effect, Layer, Logger, References } from "effect"
 import { TestClock } from "effect/testing"
 import { ToolTerminalError, ToolUserError } from "../../src/error/ToolError.ts"
 import { Tenant } from "../../src/Ids.ts"
-import type { RunId } from "../../src/Ids.ts"
+import type { CallId, RunId } from "../../src/Ids.ts"
+import type { Settlement } from "../../src/run/RunCommand.ts"
 import type { CallSettled, RunEvent } from "../../src/run/RunEvent.ts"
 import type { Idempotency } from "../../src/tool/Idempotency.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
@@ -290,6 +291,8 @@ describe("a key of a tenant", () => {
   })
 })
 
+const nothing: Settlement = { _tag: "Failed", message: "it never arrived" }
+
 /** A tool whose body neither ends nor is sent again, and a run that is held in it. */
 const stuck = Effect.fnUntraced(function* (timeout_ms: number) {
   const began = Deferred.makeUnsafe<void>()
@@ -350,6 +353,79 @@ describe("a call whose key another call holds", () => {
       )
       assert.deepStrictEqual(results(yield* process.run(ask("c-3", { n: 1 }))), ["7"])
       assert.strictEqual(bodies(), 1)
+    }).pipe(Effect.provide(EphemeralStores.layer))
+  )
+
+  it.live("may hold it once an operator says so of a call that has ended, and journals who", () => {
+    const ran: Array<number> = []
+    const t = {
+      ...H.writes(
+        (n) =>
+          Effect.suspend(() =>
+            ran.push(n) === 1
+              ? Effect.fail(new ToolTerminalError({ kind: "internal", message: "it broke" }))
+              : Effect.succeed(ran.length)
+          ),
+        { idempotency }
+      ),
+      parameters
+    }
+    const options: H.Options = { tools: { t }, script }
+    const lines: Array<readonly [message: string, about: object]> = []
+    const logger = Logger.make<unknown, void>(({ fiber, message }) => {
+      lines.push([String(message), fiber.getRef(References.CurrentLogAnnotations)])
+    })
+    return Effect.gen(function* () {
+      const run = yield* H.send('[{"n":1},{"n":9}]')
+      const ended = yield* H.ended(run)
+      const [broke, fine] = H.settled(ended)
+      const settle = (call: CallId, by = H.alice, as: Settlement = nothing) =>
+        AgentRuntime.use((runtime) => runtime.settle(run, call, as, by))
+      const tagOf = (effect: ReturnType<typeof settle>) =>
+        Effect.map(Effect.flip(effect), ({ _tag }) => _tag)
+      const beta = H.person("bea", ["admin"], Tenant.make("beta"))
+      assert.strictEqual(yield* tagOf(settle(broke!.call, beta)), "RunNotFound")
+      assert.strictEqual(
+        yield* tagOf(settle(broke!.call, H.person("vic", ["viewer"]))),
+        "NotEntitled"
+      )
+      assert.strictEqual(
+        yield* tagOf(settle(broke!.call, H.alice, { _tag: "Succeeded", json: "7" })),
+        "RunIsOver"
+      )
+      assert.strictEqual(yield* tagOf(settle(fine!.call)), "RunIsOver")
+      assert.deepStrictEqual(results(yield* ask("c-2", { n: 1 })), ["KEY_OUTCOME_UNKNOWN"])
+      yield* settle(broke!.call)
+      assert.strictEqual(yield* tagOf(settle(broke!.call)), "RunIsOver")
+      assert.deepStrictEqual(yield* H.events(run), ended)
+      const third = yield* H.send('[{"n":1,"note":"other"}]', "c-3")
+      const done = yield* H.ended(third, "c-3")
+      assert.deepStrictEqual(results(done), ["3"])
+      const dispatched = done.find((each) => each._tag === "CallDispatched")
+      assert.deepInclude(dispatched?.freed, { run, call: broke!.call, by: H.alice.id })
+      assert.deepStrictEqual(results(yield* ask("c-4", { n: 1, note: "other" })), ["3"])
+      assert.deepStrictEqual(results(yield* ask("c-5", { n: 9 })), ["2"])
+      assert.deepStrictEqual(ran, [1, 9, 1])
+      const app = { agents: H.agentsOf(options), tools: [H.toolsOf(options.tools ?? {})] }
+      assert.isUndefined((yield* Replay.replay(third, { app })).divergence)
+      const named = lines.find(([message]) => message.startsWith("a call is not done"))
+      assert.deepInclude(named?.[1], { run_id: run, call_id: broke!.call })
+    }).pipe(Effect.provide(Layer.provideMerge(H.layer(options), Logger.layer([logger]))))
+  })
+
+  it.live("may hold it once a run that was stopped behind it is settled", () =>
+    Effect.gen(function* () {
+      const { process, run } = yield* stuck(100)
+      yield* process.run(H.happened(run, "CallUnknown"))
+      const all = yield* process.run(H.events(run))
+      const unknown = all.find((each) => each._tag === "CallUnknown")
+      yield* process.run(H.cancel(run))
+      yield* process.run(H.ended(run))
+      yield* process.run(
+        AgentRuntime.use((runtime) => runtime.settle(run, unknown!.call, nothing, H.alice))
+      )
+      const second = yield* process.run(H.send('[{"n":1}]', "c-2"))
+      yield* process.run(H.happened(second, "CallDispatched", 1, "c-2"))
     }).pipe(Effect.provide(EphemeralStores.layer))
   )
 

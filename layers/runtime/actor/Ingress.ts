@@ -7,10 +7,13 @@
  * they return.
  */
 import { Effect } from "effect"
-import type { CallId, RunId } from "../../../src/Ids.ts"
+import type { CallId, RunId, Tenant } from "../../../src/Ids.ts"
 import type { Principal } from "../../../src/Principal.ts"
-import { cancelBy, settleBy } from "../../../src/run/RunCommand.ts"
+import { cancelBy, freesKey, settleBy } from "../../../src/run/RunCommand.ts"
 import type { Settlement } from "../../../src/run/RunCommand.ts"
+import { IdempotencyKeys } from "../../../services/IdempotencyKeys.ts"
+import type { KeyFreed } from "../../../services/IdempotencyKeys.ts"
+import { JournalError } from "../../../services/RunJournal.ts"
 import { StoreError } from "../../../services/StoreError.ts"
 import { amend } from "../desk/Observers.ts"
 import { channelKey } from "../loop/Feed.ts"
@@ -29,8 +32,30 @@ interface Actors {
 export const make = Effect.fnUntraced(function* (host: ActorHost, { begin, wake }: Actors) {
   const { feed, hosting, loop, tasks, onDurable } = host
   const { journal } = loop
+  const keys = yield* IdempotencyKeys
   const others = yield* OtherAgents.make(host)
   const send = yield* Sending.make(host, begin, others)
+
+  /** Frees the key of a call that has ended; `refused` where it holds none. */
+  const freeKey = Effect.fnUntraced(function* <E>(
+    run: RunId,
+    call: CallId,
+    tenant: Tenant,
+    freed: KeyFreed,
+    refused: E
+  ) {
+    const isFreed = yield* Effect.mapError(
+      keys.free({ run, call, tenant }, freed),
+      ({ message }) => new JournalError({ message, lost: false })
+    )
+    if (!isFreed) return yield* Effect.fail(refused)
+    yield* Effect.annotateLogs(Effect.logInfo("the key of a call that has ended was freed"), {
+      run_id: run,
+      call_id: call,
+      by: freed.by,
+      tenant
+    })
+  })
 
   const deliver = Effect.fn("TaskDispatch.deliver")(function* (id: RunId) {
     const task = yield* tasks.get(id)
@@ -51,7 +76,16 @@ export const make = Effect.fnUntraced(function* (host: ActorHost, { begin, wake 
     )
 
   const settle = (run: RunId, call: CallId, settlement: Settlement, by: Principal) =>
-    amend(journal, onDurable, run, (state, now) => settleBy(state, run, call, settlement, by, now))
+    Effect.suspend(() => {
+      let freed: KeyFreed | undefined
+      const settled = amend(journal, onDurable, run, (state, now) => {
+        freed = freesKey(state, call, settlement) ? { by: by.id, at: now } : undefined
+        return settleBy(state, run, call, settlement, by, now)
+      })
+      return Effect.catchTag(settled, ["CallNotUnknown", "RunIsOver"], (refused) =>
+        freed === undefined ? Effect.fail(refused) : freeKey(run, call, by.tenant, freed, refused)
+      )
+    })
 
   return { send, currentAgent: others.currentAgent, deliver, interrupt, settle }
 })

@@ -117,14 +117,20 @@ export class LoopCall implements CallHost {
     this.#authorized = by
   }
 
-  /** The dispatch, with what was authorised in advance. */
-  #withAuthorization<Input extends Dispatches>(input: Input): Input {
-    return this.#authorized === undefined ? input : { ...input, authorized: this.#authorized }
+  /** The dispatch, with what people did for it before: authorised it, or freed its key. */
+  #withPeople<Input extends Dispatches>(input: Input): Input {
+    const freed = this.reservation?.freed
+    if (this.#authorized === undefined && freed === undefined) return input
+    return {
+      ...input,
+      ...(this.#authorized === undefined ? undefined : { authorized: this.#authorized }),
+      ...(freed === undefined ? undefined : { freed })
+    }
   }
 
   dispatch(input: Dispatches): Effect.Effect<boolean> {
     return Effect.callback((resume) => {
-      const dispatches = this.#withAuthorization(input)
+      const dispatches = this.#withPeople(input)
       const onDone = () => resume(Effect.sync(() => this.#isDispatched(input)))
       if (this.reservation === undefined) return this.#loop.submit(dispatches, onDone)
       const body = this.#reserve(this.reservation)
@@ -154,7 +160,7 @@ export class LoopCall implements CallHost {
     record: (exit: Exit.Exit<Outcome, unknown>) => RunInput
   ): Effect.Effect<void> {
     return Effect.callback((resume) => {
-      const dispatches = this.#withAuthorization({
+      const dispatches = this.#withPeople({
         _tag: "Dispatches",
         call: this.#id,
         key,

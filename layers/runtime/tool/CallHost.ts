@@ -13,7 +13,7 @@ import type { NestedRuns } from "../../../src/run/NestedRuns.ts"
 import type { Authorized } from "../../../src/permission/Authorization.ts"
 import type { RunContext } from "../../../src/run/RunContext.ts"
 import type { RunInput } from "../../../src/run/RunDecider.ts"
-import type { HostValues, Outcome, RunAccepted } from "../../../src/run/RunEvent.ts"
+import type { FreedKey, HostValues, Outcome, RunAccepted } from "../../../src/run/RunEvent.ts"
 import type { CallState, RunState } from "../../../src/run/RunState.ts"
 import type { GovernedTool } from "../../../src/tool/GovernedTool.ts"
 import type { Permission } from "../../../src/tool/SideEffects.ts"
@@ -84,6 +84,8 @@ export interface CallHost {
 export interface KeyReservation {
   /** Fails where the call does not hold the key, which is then neither dispatched nor run. `seq`: where its dispatch will be. */
   readonly reserve: (seq: number) => Effect.Effect<void, KeyNotReserved>
+  /** Who has freed the key before, for the journal of its dispatch. Absent = nobody. */
+  readonly freed?: FreedKey | undefined
 }
 
 /** The call was not dispatched, because it does not hold its key. The reservation knows why. */

@@ -6,7 +6,8 @@
  * - a result: it is given back, without an approval, because nothing is done;
  * - a failure that came before any effect: the key is free, and the call may hold it;
  * - still at work: the call waits, at most as long as one attempt of its tool, and is then refused (`KEY_IN_FLIGHT`);
- * - unknown, or a failure that may have had its effect: refused (`KEY_OUTCOME_UNKNOWN`);
+ * - unknown, or a failure that may have had its effect: refused (`KEY_OUTCOME_UNKNOWN`), until an operator says that it had none
+ *   (`settle`, also after its end), who is named in the journal of the next call;
  * - a result that is not kept any more, because its run was removed or erased: refused (`KEY_RESULT_GONE`).
  *
  * A call that asks for something else under the key is refused as well (`KEY_REUSED`).
@@ -19,7 +20,7 @@ import { ToolPolicyError, ToolTransientError, ToolUserError } from "../../../src
 import { isErased } from "../../../src/replay/Erased.ts"
 import type { RunQuarantined } from "../../../src/run/Quarantine.ts"
 import type { RunInput } from "../../../src/run/RunDecider.ts"
-import type { CallSettled, RunEvent } from "../../../src/run/RunEvent.ts"
+import type { CallSettled, FreedKey, RunEvent } from "../../../src/run/RunEvent.ts"
 import { businessKey, key_holds_ms_default } from "../../../src/tool/Idempotency.ts"
 import type { Idempotency } from "../../../src/tool/Idempotency.ts"
 import type { AgentMemory } from "../../../services/AgentMemory.ts"
@@ -165,6 +166,7 @@ class Reservation implements KeyReservation {
   readonly #claim: Claim
   readonly #holds_ms: number
   readonly #over: KeyHolder | undefined
+  readonly freed: FreedKey | undefined
   /** Of its last try. */
   result: "none" | "reserved" | "held" | "failed" = "none"
 
@@ -173,6 +175,7 @@ class Reservation implements KeyReservation {
     this.#claim = claim
     this.#holds_ms = holds_ms
     this.#over = over
+    this.freed = over?.freed && { run: over.run, call: over.call, ...over.freed }
   }
 
   reserve(seq: number): Effect.Effect<void, KeyNotReserved> {
@@ -236,11 +239,20 @@ const endBy = Effect.fnUntraced(function* (
     state = yield* watch.current
   }
   if (state._tag === "Gone") return refuse(resultGone(text, at))
-  if (state._tag === "Unknown") return refuse(outcomeUnknown(text))
+  const refuseUnknown = Effect.as(
+    Effect.annotateLogs(
+      Effect.logWarning(
+        "a call is not done, because nobody knows what became of another: settle it"
+      ),
+      { run_id: run, call_id: call, tenant: host.accepted.tenant }
+    ),
+    refuse(outcomeUnknown(text))
+  )
+  if (state._tag === "Unknown") return yield* refuseUnknown
   const { settled } = state
   if (isFree(settled)) return undefined
   const { outcome } = settled
-  if (outcome._tag !== "Value") return refuse(outcomeUnknown(text))
+  if (outcome._tag !== "Value") return yield* refuseUnknown
   if (isErased(outcome.json)) return refuse(resultGone(text, at))
   return duplicateFinished(tool, own, outcome, { run, call, at })
 })
@@ -265,7 +277,8 @@ export const make = (services: Services): RunHeld => {
       const over = isAgain
         ? undefined
         : yield* keys.find(claim.tenant, claim.key, clock.currentTimeMillisUnsafe())
-      if (over !== undefined && !(over.run === host.run && over.call === id)) {
+      const isHeld = over !== undefined && over.freed === undefined
+      if (isHeld && !(over.run === host.run && over.call === id)) {
         const end = yield* endBy(services, host, tool, text, claim.asked, over)
         if (end !== undefined) return end
       }

@@ -2,7 +2,7 @@
  * Which calls hold the keys of conversations and tenants, in SQL. A reservation is one statement in the transaction of its call's
  * dispatch, so that neither is without the other, and the unique index has a second one wait for the first.
  */
-import { Effect, Layer, Schema } from "effect"
+import { Effect, Layer, Option, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { IdempotencyKeys } from "../../../services/IdempotencyKeys.ts"
 import { CallId, RunId } from "../../../src/Ids.ts"
@@ -23,6 +23,11 @@ const decodeHolders = rowDecoder(
   "holders of keys"
 )
 
+/** A key that was freed is asked for by any call: who freed it stands in place of the digest, which is never an object. */
+const freedIn = Schema.decodeUnknownOption(
+  Schema.fromJsonString(Schema.Struct({ by: Schema.String, at: Schema.Int }))
+)
+
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   return IdempotencyKeys.of({
@@ -35,7 +40,11 @@ const make = Effect.gen(function* () {
         )
         .pipe(
           Effect.flatMap(decodeHolders),
-          Effect.map(([holder]) => holder),
+          Effect.map(([holder]) =>
+            holder === undefined
+              ? undefined
+              : { ...holder, freed: Option.getOrUndefined(freedIn(holder.asked)) }
+          ),
           Effect.mapError(orStoreError)
         ),
     reserve: ({ asked, at, call, expires_at, key, run, seq, tenant }, over) =>
@@ -70,7 +79,20 @@ const make = Effect.gen(function* () {
           [String(at)]
         )
         return rows.length > 0
-      }).pipe(Effect.mapError(orStoreError))
+      }).pipe(Effect.mapError(orStoreError)),
+    free: ({ call, run, tenant }, { at, by }) =>
+      sql
+        .unsafe(
+          `UPDATE troupe.idempotency_keys k SET asked = $4::text
+           WHERE k.tenant = $1::text AND k.run_id = $2::text::uuid AND k.call = $3::text
+             AND k.expires_at > $5::text::int8 AND k.asked NOT LIKE '{%'
+           RETURNING 1 AS freed`,
+          [tenant, run, call, JSON.stringify({ by, at }), String(at)]
+        )
+        .pipe(
+          Effect.map((rows) => rows.length > 0),
+          Effect.mapError(orStoreError)
+        )
   })
 })
 

@@ -126,7 +126,8 @@ const marked: ReadonlyArray<Swept> = [
     table: "platform_drafts",
     columns: { document: personal_texts.draft, state: personal_texts.draft }
   },
-  { table: "erasures", columns: { by: "text" } }
+  { table: "erasures", columns: { by: "text" } },
+  { table: "idempotency_keys", columns: { asked: new Set(["by"]) }, where: "t.asked LIKE '{%'" }
 ]
 
 /** The removals come before the overwriting. */
