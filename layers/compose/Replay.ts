@@ -2,6 +2,7 @@
  * Replays finished runs of any stores: through the decider and, if their agents are given, through the gate. A replay writes only
  * to ephemeral stores of its own.
  */
+import { getHeapStatistics } from "node:v8"
 import * as NodeCrypto from "@effect/platform-node/NodeCrypto"
 import { Effect, Layer, Option } from "effect"
 import { Digest, SecureRandom } from "effect/crypto"
@@ -12,7 +13,7 @@ import { graphAgent } from "../../src/graph/GraphAgent.ts"
 import type { ToolGraph } from "../../src/graph/ToolGraph.ts"
 import type { AgentTask } from "../../src/delivery/AgentTask.ts"
 import type { RunId, Tenant } from "../../src/Ids.ts"
-import { everyItem } from "../../src/Pages.ts"
+import { everyItem, forEachPage } from "../../src/Pages.ts"
 import type { Policy } from "../../src/permission/Policy.ts"
 import { effectivePermission, no_policy } from "../../src/permission/Policy.ts"
 import { decodeFixture, fixtureText } from "../../src/replay/Fixture.ts"
@@ -62,6 +63,11 @@ export interface Options<E = unknown, R = unknown> {
   readonly app?: App<E, R> | undefined
   /** Another model, which gets the recorded tool results. Absent = the recorded turns are replayed. */
   readonly model?: ModelGateway["Service"] | undefined
+  /**
+   * What the events of the run may have in all, in UTF-16 units; a run with more fails with `RunTooLarge`. Absent = a sixteenth of
+   * V8's heap limit: they are there several times.
+   */
+  readonly units_max?: number | undefined
 }
 
 /**
@@ -165,14 +171,18 @@ const replayThroughGate = Effect.fnUntraced(function* (
   return { gate, changed }
 })
 
-/** Replays one run. Fails if the run does not exist or has not ended. */
+/** Replays one run. Fails if the run does not exist, has not ended, or is too large. */
 export const replay = Effect.fnUntraced(function* <E = never, R = never>(
   run: RunId,
-  { app, model }: Options<E, R> = {}
+  {
+    app,
+    model,
+    units_max = Math.floor(getHeapStatistics().heap_size_limit / 16)
+  }: Options<E, R> = {}
 ) {
   const journal = yield* RunJournal
   const policy = yield* validatePolicy(app?.policy ?? no_policy)
-  const recording = yield* ReplayReport.loadRecording(journal, run)
+  const recording = yield* ReplayReport.loadRecording(journal, run, units_max)
   const digest = yield* Effect.provide(Digest.Digest, crypto)
   const report = yield* ReplayReport.replayRecording(digest, run, recording)
   if (app === undefined) {
@@ -196,12 +206,19 @@ const allRuns = Effect.fnUntraced(function* (tenant: Tenant) {
   const all = yield* everyItem(page_max, (last: Conversation | undefined) =>
     conversations.list(tenant, page_max, last?.id)
   )
-  const runs = yield* Effect.forEach(all, ({ id }) =>
-    everyItem(page_max, (last: AgentTask | undefined) =>
-      tasks.ofConversation(tenant, id, last?.ordinal ?? 0, page_max)
+  const runs: Array<RunId> = []
+  for (const { id } of all) {
+    yield* forEachPage(
+      page_max,
+      (last: AgentTask | undefined) =>
+        tasks.ofConversation(tenant, id, last?.ordinal ?? 0, page_max),
+      (page) => {
+        for (const task of page) runs.push(task.id)
+        return undefined
+      }
     )
-  )
-  return runs.flat().map(({ id }): RunId => id)
+  }
+  return runs
 })
 
 /** The policy applied to the agents' tools as they are declared now. */

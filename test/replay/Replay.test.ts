@@ -5,8 +5,11 @@ import type { RunId } from "../../src/Ids.ts"
 import { RunId as RunIds } from "../../src/Ids.ts"
 import type { Turn } from "../../src/run/RunDecider.ts"
 import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
+import { RunJournal } from "../../services/RunJournal.ts"
+import { Policy } from "../../src/permission/Policy.ts"
 import type { ModelGateway, ModelRequest } from "../../services/ModelGateway.ts"
 import * as Replay from "../../layers/compose/Replay.ts"
+import * as ReplayReport from "../../layers/runtime/replay/ReplayReport.ts"
 import { call, calls, text } from "../../layers/model/ScriptedModelGateway.ts"
 import * as Harness from "../runtime/Harness.ts"
 import { approve, asks, deny, reads, writes } from "../runtime/Harness.ts"
@@ -234,6 +237,32 @@ describe("a replay of a run", () => {
       assert.deepInclude(state.ended, { status: "cancelled", reason: "enough" })
     }).pipe(Effect.provide(Harness.layer(options)))
   })
+
+  it.live(
+    "refuses a run with more than it may hold, on which a policy is tried nevertheless",
+    () => {
+      const look = reads(() => Effect.succeed("x".repeat(300_000)))
+      const pay = writes(() => Effect.succeed("paid"))
+      const options: Harness.Options = {
+        tools: { look, pay },
+        script: [call("look", { n: 1 }), call("pay", { n: 2 }), text("Done.")]
+      }
+      return Effect.gen(function* () {
+        const run = yield* Harness.send("go")
+        yield* Harness.ended(run)
+        const app = appOf(options)
+        const large = yield* Effect.flip(Replay.replay(run, { app, units_max: 300_000 }))
+        assert.deepInclude(large, { _tag: "RunTooLarge", run_id: run, units_max: 300_000 })
+        assert.isUndefined((yield* Replay.replay(run, { app, units_max: 310_000 })).divergence)
+        assert.deepInclude(yield* Replay.dryRun({ run }, app, Policy.make({ mode: "ask" })), {
+          calls: 2,
+          changed: 1
+        })
+        const recording = yield* ReplayReport.readRecording(yield* RunJournal, run)
+        assert.isBelow(JSON.stringify(recording?.entries).length, 50_000)
+      }).pipe(Effect.provide(Harness.layer(options)))
+    }
+  )
 
   it.live("fails with RunNotFound for an unknown run", () =>
     Effect.gen(function* () {

@@ -14,6 +14,8 @@ import type { RecordedDecision } from "../../../src/replay/JournalReplay.ts"
 import { recordedDecisions } from "../../../src/replay/JournalReplay.ts"
 import type { Recording } from "../../../src/replay/Recording.ts"
 import { recordingOf } from "../../../src/replay/Recording.ts"
+import { withCopiedResult } from "../../../src/run/CallResult.ts"
+import { eventUnits } from "../../../src/run/HeldUnits.ts"
 import { RunNotFound } from "../../../src/run/RunCommand.ts"
 import type { JournalEntry } from "../../../src/run/RunEvent.ts"
 import type { RunQuarantined } from "../../../src/run/Quarantine.ts"
@@ -38,6 +40,17 @@ export class RunErased extends Schema.TaggedError<RunErased>()("RunErased", {
 }) {
   override get message(): string {
     return `run ${this.run_id} was erased: its journal has digests in place of what it said, and cannot be replayed.`
+  }
+}
+
+/** The journal of the run has more than a replay may hold in memory. */
+export class RunTooLarge extends Schema.TaggedError<RunTooLarge>()("RunTooLarge", {
+  run_id: Schema.String,
+  units: Schema.Int,
+  units_max: Schema.Int
+}) {
+  override get message(): string {
+    return `run ${this.run_id} has about ${this.units} characters, and a replay in this process may hold ${this.units_max}: give it a larger heap (--max-old-space-size).`
   }
 }
 
@@ -86,28 +99,51 @@ export const readEntries = Effect.fnUntraced(function* (
   return entries
 })
 
-/** The recording of a run, whether it has ended or not; undefined if there is no such run. */
+/** As `readEntries`; fails where the entries have more than `units_max` UTF-16 units, and does not hold them then. */
+const readWithin = Effect.fnUntraced(function* (
+  journal: RunJournal["Service"],
+  run: RunId,
+  units_max: number
+): Effect.fn.Return<ReadonlyArray<JournalEntry>, JournalError | RunQuarantined | RunTooLarge> {
+  const entries: Array<JournalEntry> = []
+  let units = 0
+  yield* forEachEntry(journal, run, page_max, (entry) => {
+    units += eventUnits(entry.event)
+    if (units <= units_max) entries.push(entry)
+    else entries.length = 0
+  })
+  return units > units_max ? yield* new RunTooLarge({ run_id: run, units, units_max }) : entries
+})
+
+/**
+ * The recording of a run, whether it has ended or not, with the model's copies of long results; undefined if there is no such run.
+ */
 export const readRecording = Effect.fnUntraced(function* (
   journal: RunJournal["Service"],
   run: RunId
 ): Effect.fn.Return<Recording | undefined, JournalError | RunQuarantined> {
-  return recordingOf(yield* readEntries(journal, run))
+  const entries: Array<JournalEntry> = []
+  yield* forEachEntry(journal, run, page_max, (entry) => {
+    entries.push({ ...entry, event: withCopiedResult(entry.event) })
+  })
+  return recordingOf(entries)
 })
 
 /** Whether the whole run was erased. In runs of others, an erasure removes only what names its subject. */
 export const isErasedRun = ({ accepted }: Recording): boolean =>
   isErased(accepted.message) && isErased(accepted.by)
 
-/** The recording of a run that has ended. Fails if there is no such run, or if it has not ended or was erased. */
+/** The recording of a run that has ended. Fails if there is no such run, or if it has not ended, was erased or is too large. */
 export const loadRecording = Effect.fnUntraced(function* (
   journal: RunJournal["Service"],
-  run: RunId
+  run: RunId,
+  units_max: number
 ): Effect.fn.Return<
   Recording,
-  RunNotFound | RunStillOpen | RunErased | RunQuarantined | JournalError
+  RunNotFound | RunStillOpen | RunErased | RunTooLarge | RunQuarantined | JournalError
 > {
   const head = yield* journal.head(run)
-  const recording = yield* readRecording(journal, run)
+  const recording = recordingOf(yield* readWithin(journal, run, units_max))
   if (recording === undefined) return yield* new RunNotFound({ run_id: run })
   if (recording.ended === undefined) {
     return yield* new RunStillOpen({ run_id: run, status: head.status })
