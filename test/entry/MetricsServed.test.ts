@@ -9,7 +9,7 @@ import { Principal } from "../../src/Principal.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
 import { eventually } from "../contracts/Contract.ts"
 import * as EmbeddedPostgres from "../sql/EmbeddedPostgres.ts"
-import { complaintsOf } from "../telemetry/Promtool.ts"
+import * as Promtool from "../telemetry/Promtool.ts"
 
 /** Metrics belong to the process, and other files may have counted: no other has tools of these names. */
 const of = (name: string, side_effects: "external" | "read") =>
@@ -94,8 +94,9 @@ const complaints = (page: string): ReadonlyArray<string> => {
 
 it.live(
   "each series is there before its first event, and each name and help is as Prometheus asks",
-  () =>
+  ({ task }) =>
     Effect.gen(function* () {
+      task.meta.notes = Promtool.notes
       const troupe = yield* started(yield* EmbeddedPostgres.migrated)
       const page = Effect.promise(async () => {
         const headers = { authorization: `Bearer ${token}` }
@@ -128,7 +129,7 @@ it.live(
       const last = yield* eventually(page, (l) => valueOf(l, "troupe_in_flight_bytes") === 0)
       assert.isAbove([...last.matchAll(/^# TYPE /gm)].length, 25)
       assert.deepStrictEqual(complaints(last), [])
-      assert.strictEqual(complaintsOf(["metrics"], last), "")
+      assert.strictEqual(Promtool.complaintsOf(["metrics"], last), "")
     }),
   { timeout: 120_000 }
 )

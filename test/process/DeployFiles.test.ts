@@ -7,7 +7,7 @@ import { Effect } from "effect"
 import { parse } from "yaml"
 import { inLongForm } from "../InLongForm.ts"
 import { isFull } from "../Long.ts"
-import { complaintsOf } from "../telemetry/Promtool.ts"
+import * as Promtool from "../telemetry/Promtool.ts"
 import * as Children from "./Child.ts"
 import * as Homes from "./Homes.ts"
 
@@ -40,7 +40,8 @@ const copyInto = (image: string): void => {
 }
 
 describe("the files for deployment", () => {
-  it("alerts and dashboard ask for metrics that there are", () => {
+  it("alerts and dashboard ask for metrics that there are", ({ task }) => {
+    task.meta.notes = Promtool.notes
     const { groups } = parse(textOf("alerts.yaml")) as {
       groups: ReadonlyArray<{
         rules: ReadonlyArray<{ alert: string; expr: string; annotations: { summary: string } }>
@@ -60,7 +61,10 @@ describe("the files for deployment", () => {
       for (const name of asked) assert.isTrue(metrics.has(name), `${name} in ${query}`)
       if (asked.length === 0) assert.strictEqual(query, 'up{job="troupe"} == 0')
     }
-    assert.strictEqual(complaintsOf(["rules", join(root, "scripts/deploy/alerts.yaml")]), "")
+    assert.strictEqual(
+      Promtool.complaintsOf(["rules", join(root, "scripts/deploy/alerts.yaml")]),
+      ""
+    )
     for (const { alert, annotations } of rules)
       assert.isAbove(annotations.summary.length, 20, alert)
   })
