@@ -318,6 +318,7 @@ const make = Effect.gen(function* () {
     for (const listener of listeners) listener(erased)
   }
 
+  const remains = ["archives, logs, traces, and memory of the process that it has not used again"]
   const erase = Effect.fn("SubjectErasure.erase")(function* (request: ErasureRequest) {
     const { by, subject, tenant } = request
     const at = yield* Clock.currentTimeMillis
@@ -345,7 +346,7 @@ const make = Effect.gen(function* () {
       notifyErased({ tenant, conversation: id })
     const ended = { ended_at: at, erased: Object.fromEntries(counts) }
     records[place] = { ...(records[place] ?? begun), ...ended }
-    const report: ErasureReport = { ...begun, ...ended, waiting, found: scan(erasing) }
+    const report: ErasureReport = { ...begun, ...ended, waiting, found: scan(erasing), remains }
     return report
   }, Effect.uninterruptible)
 

@@ -185,7 +185,7 @@ const erase = Command.make(
       ? inStore(
           rest,
           (troupe, by) => troupe.erase({ subject }, by),
-          ({ erased, found, id, waiting }) =>
+          ({ erased, found, id, remains, waiting }) =>
             [
               `erasure ${id}`,
               ...Object.entries(erased).map(([what, count]) => `  erased   ${what} ${count}`),
@@ -194,7 +194,8 @@ const erase = Command.make(
                 .map(({ rows, table }) => `  left in  ${table} ${rows}`),
               ...waiting.map(
                 (run) => `  waits    ${run}, which has not ended: erase again when it has`
-              )
+              ),
+              ...remains.map((where) => `  may have it still: ${where}`)
             ].join("\n")
         )
       : unreadableCommand(["troupe", "erase"], "what is erased cannot be brought back: add --yes")

@@ -52,7 +52,9 @@ export const ErasureReport = Schema.Struct({
    * For each table, in how many of the tenant's rows the subject's name still occurs, in any column and even within a longer
    * word. Counting stops at 1,000.
    */
-  found: Schema.Array(FoundRows)
+  found: Schema.Array(FoundRows),
+  /** Where bytes of what was erased may still be, outside the rows of the store: for a person, as sentences. */
+  remains: Schema.Array(Schema.String)
 }).annotate({ identifier: "ErasureReport" })
 export interface ErasureReport extends Schema.Schema.Type<typeof ErasureReport> {}
 

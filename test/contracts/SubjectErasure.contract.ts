@@ -227,6 +227,7 @@ const everywhere = Effect.fnUntraced(function* () {
   const report = yield* erase(tenant, olga)
   assert.deepStrictEqual(report.found, [])
   assert.deepStrictEqual(report.waiting, [])
+  assert.include(report.remains.at(-1), "archives, logs, traces")
   assert.sameMembers(Object.keys(report.erased), erased_tables)
   // The journal stays as it was, but for its texts.
   const { entries, head, messages, task, ...beside } = yield* left(mine.task)

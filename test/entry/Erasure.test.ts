@@ -1,6 +1,8 @@
 /** Erasures through the facade: who may, what watchers and later runs see, also in another process. */
+import { randomBytes } from "node:crypto"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
 import { start } from "../../layers/compose/NodeService.ts"
 import type { NodeService, Options } from "../../layers/compose/NodeService.ts"
 import { scripted, text } from "../../layers/compose/Testing.ts"
@@ -9,6 +11,7 @@ import { AgentName, Tenant } from "../../src/Ids.ts"
 import type { Role } from "../../src/Principal.ts"
 import { Principal } from "../../src/Principal.ts"
 import { isErased } from "../../src/replay/Erased.ts"
+import * as Homes from "../process/Homes.ts"
 import * as EmbeddedPostgres from "../sql/EmbeddedPostgres.ts"
 
 const who = (id: string, ...roles: ReadonlyArray<Role>) =>
@@ -109,12 +112,65 @@ const erasedElsewhere =
     assert.notInclude(shown.at(-1), "erased")
   }
 
+/** Too long for its page, and in no order that could be compressed. */
+const long = (word: string) => `${randomBytes(6_000).toString("base64")} ${word}`
+
+/** The bytes of words that a person said once, in rows that are there, that were replaced, and in those of the log. */
+const erasedOnDisk = (directory: string) => async (services: ReadonlyArray<NodeService>) => {
+  const words = ["quokka1984", "numbat1788"]
+  const [service] = services
+  for (const word of words) {
+    const { run } = await service!.ask({ agent: "shop", text: word }, carl)
+    await service!.ask({ agent: "shop", text: long(word) }, carl)
+    assert.isNotEmpty(Homes.holding(directory, word), run)
+  }
+  const { remains } = await service!.erase({ subject: "carl" }, admin)
+  assert.deepStrictEqual(remains, [
+    "backups, archives, logs, traces, and blocks of the disk that no file uses any more"
+  ])
+  for (const word of words) assert.deepStrictEqual(Homes.holding(directory, word), [])
+}
+
+const statistics = `SELECT tablename, attname FROM pg_stats WHERE schemaname = 'troupe'
+  AND concat(most_common_vals, histogram_bounds) LIKE '%quokka1984%'`
+
+/** The words of a person that the planner of a server keeps as common values. */
+const erasedStatistics = (postgres: string) => async (services: ReadonlyArray<NodeService>) => {
+  const queried = (text: string) =>
+    Effect.runPromise(
+      Effect.provide(
+        SqlClient.SqlClient.use((sql) => sql.unsafe(text)),
+        EmbeddedPostgres.clientOf(Effect.succeed(postgres))
+      )
+    )
+  const [service] = services
+  for (let n = 0; n < 3; n++) await service!.ask({ agent: "shop", text: "quokka1984" }, carl)
+  // This table is empty afterwards.
+  await queried(`INSERT INTO troupe.notices (id, tenant, recipient, about, payload, created_at)
+    SELECT gen_random_uuid(), 'acme', 'carl', 'quokka1984 ' || n, '{}', 0 FROM generate_series(1, 3) AS n`)
+  await queried("ANALYZE")
+  assert.isNotEmpty(await queried(statistics))
+  const { remains } = await service!.erase({ subject: "carl" }, admin)
+  assert.lengthOf(remains, 2, String(remains))
+  assert.deepStrictEqual(await queried(statistics), [])
+}
+
 describe("erasure", () => {
+  it.live("leaves no byte of a person's words in the files of a directory", () =>
+    Effect.gen(function* () {
+      const store = yield* Homes.directory
+      yield* Effect.promise(() => using(store, 1, erasedOnDisk(store.directory)))
+    }).pipe(Effect.scoped)
+  )
+
   it("leaves nothing for watchers and later runs", () =>
     using("ephemeral", 1, erasedElsewhere(0, 0)))
 
-  it("leaves nothing in the memory of another process", async () => {
+  it("leaves nothing in the memory of another process, or in the statistics of a server", async () => {
     const postgres = await Effect.runPromise(EmbeddedPostgres.migrated)
-    await using({ postgres }, 2, erasedElsewhere(0, 1))
+    await using({ postgres }, 2, async (services, shown) => {
+      await erasedElsewhere(0, 1)(services, shown)
+      await erasedStatistics(postgres)(services)
+    })
   })
 })

@@ -1,7 +1,7 @@
 /**
  * Where a worker keeps what it knows: a new place each time, on either engine, gone when the scope closes.
  */
-import { cpSync, mkdtempSync, rmSync } from "node:fs"
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { PgClient } from "@effect/sql-pg"
@@ -16,6 +16,13 @@ export const temporary: Effect.Effect<string, never, Scope.Scope> = Effect.acqui
   Effect.sync(() => mkdtempSync(join(tmpdir(), "troupe-process-"))),
   (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
 )
+
+/** The files below a directory that have a text in their bytes. */
+export const holding = (directory: string, text: string): ReadonlyArray<string> =>
+  readdirSync(directory, { recursive: true, encoding: "utf8" }).filter((name) => {
+    const path = join(directory, name)
+    return statSync(path).isFile() && readFileSync(path).includes(text)
+  })
 
 export type Home = Effect.Effect<Store, unknown, Scope.Scope>
 

@@ -1,4 +1,6 @@
 /** What `troupe doctor` finds in a store: on a server while a service uses it, and in a directory. */
+import { writeFileSync } from "node:fs"
+import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted, Schema } from "effect"
 import { SqlClient } from "effect/sql"
@@ -8,6 +10,8 @@ import type { ToolServices } from "../../layers/compose/NodeService.ts"
 import { start } from "../../layers/compose/NodeService.ts"
 import * as Stores from "../../layers/compose/Stores.ts"
 import { call, layer as scripted } from "../../layers/model/ScriptedModelGateway.ts"
+import * as DirectoryChecks from "../../layers/sql/examination/DirectoryChecks.ts"
+import { marker } from "../../layers/sql/engine/ErasedFiles.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { AgentName } from "../../src/Ids.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
@@ -133,6 +137,10 @@ describe("a doctor", () => {
     Effect.gen(function* () {
       const { directory } = yield* Homes.directory
       const free = yield* Doctor.examineDirectory(directory, app)
+      assert.deepStrictEqual(levelsOf(free, "erasure"), [])
+      writeFileSync(join(directory, marker), "")
+      const left = yield* DirectoryChecks.examine(directory)
+      assert.deepStrictEqual(levelsOf(left, "erasure"), ["warning"])
       assert.deepStrictEqual(levelsOf(free, "lock"), ["ok"])
       assert.deepStrictEqual(levelsOf(free, "schema"), ["ok"])
       const used = yield* Effect.provide(

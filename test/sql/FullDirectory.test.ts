@@ -3,7 +3,7 @@
  * and goes on by itself. An engine that stands still all the same ends its process.
  */
 import { spawn } from "node:child_process"
-import { cpSync, readdirSync } from "node:fs"
+import { cpSync, existsSync, readdirSync } from "node:fs"
 import { join } from "node:path"
 import { assert, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
@@ -12,6 +12,8 @@ import { SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql"
 import type { TestContext } from "vitest"
 import { StoreSpace } from "../../services/StoreSpace.ts"
+import { ErasedBytes } from "../../layers/sql/engine/ErasedBytes.ts"
+import { marker } from "../../layers/sql/engine/ErasedFiles.ts"
 import * as LogReserve from "../../layers/sql/engine/LogReserve.ts"
 import * as Pglite from "../../layers/sql/engine/Pglite.ts"
 import { inTransaction, stateOf } from "../../layers/sql/engine/SqlFailure.ts"
@@ -140,6 +142,28 @@ it.live(
       }).pipe(Effect.provide(Layer.fresh(Pglite.layer({ directory }))))
     ),
   240_000
+)
+
+it.live(
+  "files that an erasure left are not rewritten where they do not fit twice, and are when the disk has space",
+  (context) =>
+    onSmall(context, 240, ({ fill, free }, directory) =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const bytes = yield* ErasedBytes
+        yield* sql`INSERT INTO troupe.flow_states SELECT 'acme', i, repeat('x', 1000) FROM generate_series(1, 20000) AS i`
+        fill(60 * mega)
+        yield* pause
+        yield* Effect.scoped(bytes.begin)
+        const [left] = yield* bytes.remove
+        assert.match(left!, /could not be rewritten \(the disk of the store has \d+ MB left, too/)
+        assert.isTrue(existsSync(join(directory, marker)))
+        yield* sql`DELETE FROM troupe.flow_states WHERE flow = '1'`
+        free()
+        while (existsSync(join(directory, marker))) yield* pause
+      }).pipe(Effect.provide(Layer.fresh(Pglite.layer({ directory, upkeep: { every_ms: 100 } }))))
+    ),
+  60_000
 )
 
 it.live(

@@ -1,9 +1,10 @@
 /** What nobody else does for an embedded database: its log is bounded, and rows that were replaced leave room. */
-import { readdirSync } from "node:fs"
+import { existsSync, readdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Logger } from "effect"
 import { SqlClient } from "effect/sql"
+import { marker } from "../../layers/sql/engine/ErasedFiles.ts"
 import * as Pglite from "../../layers/sql/engine/Pglite.ts"
 import type { Upkeep } from "../../layers/sql/engine/PgliteUpkeep.ts"
 import { eventually } from "../contracts/Contract.ts"
@@ -91,6 +92,46 @@ describe("an embedded database", () => {
         yield* Effect.sleep("100 millis")
         assert.strictEqual((yield* counts).vacuums, 1)
       }).pipe(open(directory, { every_ms: 10, dead_rows_max: 50 }))
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("takes erased bytes from its files, where an earlier process did not come to it", () =>
+    Effect.gen(function* () {
+      const directory = yield* place
+      const word = "quokka1984"
+      yield* Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        yield* sql`INSERT INTO troupe.flow_states SELECT 'acme', ${word} || i, '' FROM generate_series(1, 300) AS i`
+        // After a checkpoint files of the log are kept for later, as many as were filled before it.
+        for (let n = 0; n < 4; n++) yield* change
+        yield* sql`CHECKPOINT`
+        yield* sql`DELETE FROM troupe.flow_states`
+        yield* sql`INSERT INTO troupe.flow_states VALUES ('acme', 'other', '')`
+        yield* sql`VACUUM troupe.flow_states`
+        yield* sql`CHECKPOINT`
+        // Now the file after the current one is such a file.
+        for (let n = 0; n < 2; n++) yield* change
+      }).pipe((used) => Effect.andThen(made, used), open(directory, { every_ms: 600_000 }))
+      const left = Homes.holding(directory, word)
+      for (const place of ["pgdata/base/", "pgdata/pg_wal/"]) {
+        assert.isTrue(
+          left.some((name) => name.startsWith(place)),
+          String(left)
+        )
+      }
+      const file = join(directory, marker)
+      yield* Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        yield* sql`INSERT INTO troupe.flow_states VALUES ('acme', ${word}, '')`
+        for (let n = 0; n < 4; n++) yield* change
+        yield* sql`DELETE FROM troupe.flow_states`
+        writeFileSync(file, "")
+        yield* eventually(
+          Effect.sync(() => existsSync(file)),
+          (exists) => !exists
+        )
+      }).pipe(open(directory, { every_ms: 10, log_bytes_max: 2 ** 30 }))
+      assert.deepStrictEqual(Homes.holding(directory, word), [])
     }).pipe(Effect.scoped)
   )
 

@@ -59,6 +59,8 @@ export interface DirectorySpace extends StoreSpace {
   readonly wantsCheckpoint: () => boolean
   /** Makes what the reserve lacks, as far as the disk has space. */
   readonly keepReserve: () => void
+  /** Fills the files of the log that are ahead with zeros. */
+  readonly clearLog: () => void
   /** The database is open. Until then nothing is refused to the engine: its recovery writes what has its space already. */
   readonly started: () => void
   /** The running statement has ended. */
@@ -133,6 +135,7 @@ export const make = (directory: string, database: string): DirectorySpace => {
       wantsCheckpoint = false
       look(() => true)
     },
+    clearLog: () => log.clear(),
     started: () => {
       isStarted = true
       isCut = false

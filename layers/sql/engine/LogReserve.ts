@@ -28,6 +28,11 @@ const after = (name: string): string => {
 
 const zeros = Buffer.alloc(2 ** 20)
 
+const writeZeros = (file: number): void => {
+  for (let at = 0; at < segment_bytes; at += zeros.length)
+    writeSync(file, zeros, 0, zeros.length, at)
+}
+
 /** Makes a file with its bytes on the disk, then gives it its name: half a file would count as a whole one. */
 const makeFile = (path: string): void => {
   // PostgreSQL removes files of such a name when it starts.
@@ -35,8 +40,7 @@ const makeFile = (path: string): void => {
   try {
     const file = openSync(made, "w", 0o600)
     try {
-      for (let at = 0; at < segment_bytes; at += zeros.length)
-        writeSync(file, zeros, 0, zeros.length, at)
+      writeZeros(file)
     } finally {
       closeSync(file)
     }
@@ -59,6 +63,8 @@ export interface LogReserve {
   readonly fill: (free_bytes: number, left_bytes_min: number) => void
   /** Removes what is ahead beyond the reserve: PostgreSQL keeps files for a log that goes on as fast as it did. */
   readonly trim: () => void
+  /** Fills what is ahead with zeros, in place: such a file may be one that was written before, and has what was logged then. */
+  readonly clear: () => void
 }
 
 export const make = (database: string): LogReserve => {
@@ -100,6 +106,17 @@ export const make = (database: string): LogReserve => {
       for (let n = 0; n < segments; n++) last = after(last)
       for (const name of files()) {
         if (name > last) rmSync(join(directory, name), { force: true })
+      }
+    },
+    clear: () => {
+      for (const name of files()) {
+        if (name <= current) continue
+        const file = openSync(join(directory, name), "r+")
+        try {
+          writeZeros(file)
+        } finally {
+          closeSync(file)
+        }
       }
     }
   }

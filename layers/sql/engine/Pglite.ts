@@ -15,6 +15,8 @@ import * as DirectoryLock from "./DirectoryLock.ts"
 import * as DirectorySession from "./DirectorySession.ts"
 import { EngineFiles } from "./EngineFiles.ts"
 import * as EngineWatchdog from "./EngineWatchdog.ts"
+import { ErasedBytes } from "./ErasedBytes.ts"
+import * as ErasedFiles from "./ErasedFiles.ts"
 import { makeGhost } from "./GhostFiles.ts"
 import * as MeteredConnections from "./MeteredConnections.ts"
 import { openable } from "./OpenFiles.ts"
@@ -257,7 +259,16 @@ const make = (options: PgliteOptions) =>
       releaseSavepoint: (name) => `RELEASE SAVEPOINT ${name}`,
       spanAttributes: [["db.system.name", "postgresql"]]
     })
-    yield* PgliteUpkeep.start(client, directory?.space, options.upkeep)
+    const erased =
+      directory === undefined
+        ? undefined
+        : ErasedFiles.make(client, directory.space, directory.path)
+    yield* PgliteUpkeep.start(
+      client,
+      directory?.space,
+      erased?.resume ?? Effect.void,
+      options.upkeep
+    )
     const notify = SqlNotify.of({
       // LISTEN within an open transaction would take effect only at its commit.
       listen: (channel, callback) =>
@@ -277,7 +288,9 @@ const make = (options: PgliteOptions) =>
         )
     })
     const context = Context.make(SqlClient.SqlClient, client).pipe(Context.add(SqlNotify, notify))
-    return directory === undefined ? context : Context.add(context, StoreSpace, directory.space)
+    return directory === undefined || erased === undefined
+      ? context
+      : Context.add(Context.add(context, StoreSpace, directory.space), ErasedBytes, erased)
   })
 
 export const layer = (

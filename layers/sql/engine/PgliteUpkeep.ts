@@ -6,6 +6,7 @@ import { Effect, Schema } from "effect"
 import type { Scope } from "effect"
 import { SqlSchema } from "effect/sql"
 import type { SqlClient, SqlError } from "effect/sql"
+import type { StoreError } from "../../../services/StoreError.ts"
 import type { DirectorySpace } from "./DirectorySpace.ts"
 
 export interface Upkeep {
@@ -27,7 +28,7 @@ export const upkeep_default: Upkeep = {
 }
 
 /** Waits in real time, whatever clock the runtime has, because this is about a disk. It does not keep the process alive. */
-const pause = (ms: number): Effect.Effect<void> =>
+export const pause = (ms: number): Effect.Effect<void> =>
   Effect.callback((resume) => {
     const timer = setTimeout(() => resume(Effect.void), ms)
     timer.unref()
@@ -85,11 +86,12 @@ const make = (sql: SqlClient.SqlClient, space: DirectorySpace | undefined, optio
 export const start = (
   sql: SqlClient.SqlClient,
   space: DirectorySpace | undefined,
+  erased: Effect.Effect<void, StoreError>,
   given: Partial<Upkeep> = {}
 ): Effect.Effect<void, SqlError.SqlError, Scope.Scope> => {
   const options = { ...upkeep_default, ...given }
   let isWarned = false
-  const round = Effect.catchCause(make(sql, space, options), (cause) => {
+  const round = Effect.catchCause(Effect.andThen(make(sql, space, options), erased), (cause) => {
     if (isWarned) return Effect.void
     isWarned = true
     return Effect.logWarning("the embedded database could not be tidied up", cause)

@@ -9,6 +9,7 @@ import { SqlClient, SqlError } from "effect/sql"
 import { StoreSpace } from "../../../services/StoreSpace.ts"
 import type { PoolerUnusable } from "./Pooler.ts"
 import type { Client } from "./PostgresClient.ts"
+import { ErasedBytes, onServer } from "./ErasedBytes.ts"
 import * as PostgresClient from "./PostgresClient.ts"
 import { ServerSession } from "./ServerSession.ts"
 import * as ServerSpace from "./ServerSpace.ts"
@@ -156,7 +157,8 @@ const make = Effect.fnUntraced(
     return Context.make(SqlClient.SqlClient, client.sql).pipe(
       Context.add(SqlNotify, wakeups(client)),
       Context.add(StoreSpace, space.of(client.sql)),
-      Context.add(ServerSession, client.session)
+      Context.add(ServerSession, client.session),
+      Context.add(ErasedBytes, onServer(client.sql))
     )
   },
   Effect.mapError((error) => (SqlError.isSqlError(error) ? withReason(error) : error))

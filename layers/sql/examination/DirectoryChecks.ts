@@ -1,8 +1,10 @@
 /**
  * Checks the disk of a data directory. This works even while another process has the directory locked.
  */
-import { accessSync, constants, statfsSync, statSync } from "node:fs"
+import { accessSync, constants, existsSync, statfsSync, statSync } from "node:fs"
+import { join } from "node:path"
 import { Effect } from "effect"
+import { marker } from "../engine/ErasedFiles.ts"
 import type { Finding } from "./Finding.ts"
 import { fault, ok, unknown, warning } from "./Finding.ts"
 
@@ -47,5 +49,13 @@ const looked = (check: string, look: () => Finding): Finding => {
 export const examine = (directory: string): Effect.Effect<ReadonlyArray<Finding>> =>
   Effect.sync(() => [
     looked("access", () => access(directory)),
-    looked("space", () => space(directory))
+    looked("space", () => space(directory)),
+    ...(existsSync(join(directory, marker))
+      ? [
+          warning(
+            "erasure",
+            "files of the database have bytes of what was erased: the next process that opens it rewrites them when the disk has space"
+          )
+        ]
+      : [])
   ])

@@ -4,6 +4,7 @@
  */
 import { createHmac, randomBytes, randomUUID } from "node:crypto"
 import { Clock, Effect, Layer, Schema } from "effect"
+import type { Scope } from "effect"
 import { SqlClient } from "effect/sql"
 import type { SqlConnection, SqlError } from "effect/sql"
 import { BlobStore } from "../../../services/BlobStore.ts"
@@ -22,6 +23,7 @@ import type { RunId } from "../../../src/Ids.ts"
 import { ConversationId, Tenant } from "../../../src/Ids.ts"
 import { listenIn } from "../../../src/Listeners.ts"
 import { readablePage, readableRows } from "../engine/DecodedRows.ts"
+import { ErasedBytes } from "../engine/ErasedBytes.ts"
 import { orStoreError } from "../engine/SqlFailure.ts"
 import { SqlNotify } from "../engine/SqlNotify.ts"
 import { TenantReads } from "../engine/TenantReads.ts"
@@ -68,6 +70,8 @@ type Sql = SqlClient.SqlClient
 
 interface Steps extends Erasing {
   readonly subject: string
+  /** Notes that rows are about to be erased. */
+  readonly begin: Effect.Effect<void, StoreError, Scope.Scope>
   readonly tell: (erased: ErasedConversation) => Effect.Effect<void, SqlError.SqlError>
 }
 
@@ -109,10 +113,11 @@ const eraseNames = Effect.fnUntraced(function* (steps: Steps, owned: Owned) {
 })
 
 const eraseAll = Effect.fnUntraced(function* (steps: Steps) {
-  const { eraser, sql, subject, tell, tenant } = steps
+  const { begin, eraser, sql, subject, tell, tenant } = steps
   const owned = yield* findOwned(sql, { tenant, subject, eraser })
   const runs = yield* activeRuns(sql, tenant, [...owned.keys()])
   if (runs.length > 0) return yield* new SubjectIsActive({ runs })
+  yield* begin
   yield* eraseBeside(steps, owned, false)
   for (const each of owned.values()) {
     yield* eraseOwned(steps, each)
@@ -124,7 +129,7 @@ const eraseAll = Effect.fnUntraced(function* (steps: Steps) {
   return waiting
 })
 
-const erasing = (sql: Sql, blobs: BlobStore["Service"], tell: Steps["tell"]) =>
+const erasing = (sql: Sql, blobs: BlobStore["Service"], bytes: ErasedBytes, tell: Steps["tell"]) =>
   Effect.fn("SubjectErasure.erase")(function* ({ by, subject, tenant }: ErasureRequest) {
     const { eraser, key } = eraserOf(subject)
     const counts = new ErasedCounts()
@@ -142,7 +147,9 @@ const erasing = (sql: Sql, blobs: BlobStore["Service"], tell: Steps["tell"]) =>
       )
     })
     const waiting = yield* Effect.tapError(
-      eraseAll({ sql, blobs, tenant, subject, eraser, counts, tell }),
+      Effect.scoped(
+        eraseAll({ sql, blobs, tenant, subject, eraser, counts, tell, begin: bytes.begin })
+      ),
       () => Effect.ignore(end(null))
     )
     const found = yield* scanTables(sql, tenant, subject)
@@ -158,7 +165,8 @@ const erasing = (sql: Sql, blobs: BlobStore["Service"], tell: Steps["tell"]) =>
       key,
       waiting,
       erased: counts.all,
-      found: found.filter(({ rows }) => rows > 0)
+      found: found.filter(({ rows }) => rows > 0),
+      remains: yield* bytes.remove
     }
     return report
   }, Effect.mapError(orStoreError))
@@ -216,7 +224,7 @@ const make = Effect.gen(function* () {
       ])
     ).pipe(Effect.asVoid)
   return SubjectErasure.of({
-    erase: erasing(sql, blobs, tell),
+    erase: erasing(sql, blobs, yield* ErasedBytes, tell),
     list: listing(sql, reads),
     onErased: (listener) => listenIn(listeners, listener)
   })
