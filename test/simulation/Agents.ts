@@ -11,7 +11,7 @@ import { ToolError, ToolTerminalError, ToolTransientError } from "../../src/erro
 import { ToolUserError } from "../../src/error/ToolError.ts"
 import { AgentName } from "../../src/Ids.ts"
 import type { Turn } from "../../src/run/RunDecider.ts"
-import type { ProposedCall } from "../../src/run/RunEvent.ts"
+import type { ProposedCall, RunEvent } from "../../src/run/RunEvent.ts"
 import { RunLimits } from "../../src/run/RunLimits.ts"
 import type {
   CallContext,
@@ -25,9 +25,11 @@ import type { AgentMemory } from "../../services/AgentMemory.ts"
 import { hash } from "./Kernel.ts"
 import type { Process } from "./Kernel.ts"
 import { io, staged, stageOf } from "./Ports.ts"
-import type { World } from "./World.ts"
+import type { Act, World } from "./World.ts"
 
 const timeout_ms = 400
+/** Short, so that the keys of a seed are held many times. */
+const holds_ms = 3_000
 
 export const governance: Readonly<Record<string, Omit<Governance, "namespace">>> = {
   look: { side_effects: "read", timeout_ms },
@@ -39,11 +41,22 @@ export const governance: Readonly<Record<string, Omit<Governance, "namespace">>>
   pay: { side_effects: "external", timeout_ms },
   sign: { side_effects: "write", idempotent: true, approval_expires_ms: 4_000, timeout_ms },
   deed: { side_effects: "write", transactional: true, timeout_ms, approvers: ["approver"] },
+  grant: {
+    side_effects: "external",
+    permission: "allow",
+    idempotent: true,
+    idempotency: { key: "grant-{n}", scope: "tenant", holds_ms },
+    timeout_ms
+  },
   peek: { side_effects: "read", permission: "ask", approval_expires_ms: 2_500, timeout_ms }
 }
 
 /** Tools that can be asked what became of a call. */
 export const asksWhenLost = (name: string): boolean => name === "wire"
+
+/** A tool whose calls of all runs share few keys, in one seed of eight: the others are what they were without it. */
+const isOffered = (world: World, name: string): boolean => name !== "grant" || world.seed % 8 === 5
+const grants = 2
 
 export const toolKey = (name: string): string => `sim.${name}@1`
 
@@ -68,10 +81,35 @@ const misbehaviours = [
   "interrupts itself"
 ] as const
 
+/** While a call holds its key, no other one acts under it: one that acted before has failed, and not for an internal reason. */
+const judgeHeld = (world: World, { call, key, run }: CallContext) => {
+  const last = (tag: RunEvent["_tag"], of: Pick<Act, "call" | "run">) =>
+    world.store.runs
+      .get(of.run)
+      ?.entries.findLast(
+        ({ event }) => event._tag === tag && "call" in event && event.call === of.call
+      )
+  // What a call does that has ended comes too late to hold anything.
+  if (last("CallSettled", { run, call }) !== undefined) return
+  for (const act of world.acts) {
+    if (act.key !== key || (act.run === run && act.call === call)) continue
+    const event = last("CallSettled", act)?.event
+    const isFree =
+      event?._tag === "CallSettled" &&
+      event.outcome._tag === "Failed" &&
+      (event.outcome.error.kind !== "internal" || event.by !== undefined)
+    const isOver = world.now >= (last("CallDispatched", act)?.at ?? 0) + holds_ms
+    if (isFree) world.count("a key that was free again after a failure")
+    else if (isOver) world.count("a key that was free again after its time")
+    else world.violate("a second effect under a key that a call holds")
+  }
+}
+
 /** What a body does outside; a transactional one does it when its event commits. */
 const acting = (world: World, process: Process, name: string, n: number, call: CallContext) => {
   const { side_effects, transactional } = governance[name]!
   if (side_effects === "read") return
+  if (name === "grant") judgeHeld(world, call)
   if (transactional !== true) return world.act(name, n, call)
   const stage = staged.get(stageOf(process, call.run))
   if (stage === undefined) return world.violate(`${name} ran outside its transaction`)
@@ -216,7 +254,9 @@ export const agents = (world: World): ReadonlyArray<AgentSpec> => {
     wall_ms_max: draw("wall", [0, 0, 4_000, 20_000]),
     on_breach: (["stop", "answer", "ask"] as const)[draw("breach", [0, 1, 2, 2])]!
   })
-  const all = Object.keys(governance).map(toolKey)
+  const all = Object.keys(governance)
+    .filter((name) => isOffered(world, name))
+    .map(toolKey)
   const east = specialists[0]!
   // Back and forth, in one seed of three.
   const handsOver = draw("handoffs", [0, 0, 1]) === 1
@@ -260,7 +300,8 @@ const callsOf = (
     const n = pick(`n ${i}`) % 1_000
     // Every other call has the id of the one before it: they name nothing.
     const model_id = `call_${i >> 1}`
-    const name = names[pick(`name ${i}`) % names.length]!
+    const grants_first = names.includes("grant") && pick(`grant ${i}`) % 2 === 0
+    const name = grants_first ? "grant" : names[pick(`name ${i}`) % names.length]!
     if (kind === 0) calls.push({ model_id, name: "pots", arguments: { n } })
     else if (kind === 1) calls.push({ model_id, name, arguments: null, malformed: '{"n": ' })
     else if (kind === 2) calls.push({ model_id, name, arguments: { n: "many" } })
@@ -272,6 +313,7 @@ const callsOf = (
       })
     else if (name.startsWith("transfer_to_"))
       calls.push({ model_id, name, arguments: { note: `${n}` } })
+    else if (name === "grant") calls.push({ model_id, name, arguments: { n: n % grants } })
     else calls.push({ model_id, name, arguments: { n } })
   }
   return calls

@@ -11,7 +11,6 @@ import * as RuntimeConfig from "../../layers/runtime/actor/RuntimeConfig.ts"
 import * as ActorMemories from "../../layers/compose/ActorMemories.ts"
 import * as Runtime from "../../layers/compose/Runtime.ts"
 import * as EphemeralBlobStore from "../../layers/ephemeral/EphemeralBlobStore.ts"
-import * as EphemeralIdempotencyKeys from "../../layers/ephemeral/EphemeralIdempotencyKeys.ts"
 import * as EphemeralToolStops from "../../layers/ephemeral/EphemeralToolStops.ts"
 import * as EphemeralSubjectErasure from "../../layers/ephemeral/EphemeralSubjectErasure.ts"
 import * as EphemeralStore from "../../layers/ephemeral/EphemeralStore.ts"
@@ -130,7 +129,7 @@ const runtime = (world: World, process: Process, mutation: Mutation, policy_vers
       Layer.provide(ActorMemories.layer(GatewayAgentMemory.layer), EphemeralMemoryStore.layer)
     ),
     Layer.provide(EphemeralAuthorizationRecords.layer),
-    Layer.provide(Layer.merge(EphemeralToolStops.layer, EphemeralIdempotencyKeys.layer)),
+    Layer.provide(EphemeralToolStops.layer),
     Layer.provide(
       EphemeralSubjectErasure.layer.pipe(
         Layer.provideMerge(EphemeralBlobStore.layer),

@@ -8,7 +8,7 @@ import { canonical } from "../../src/Canonical.ts"
 import type { CallId, RunId } from "../../src/Ids.ts"
 import { rootFrame } from "../../src/Ids.ts"
 import { project } from "../../src/run/Projection.ts"
-import type { JournalEntry, RunEvent } from "../../src/run/RunEvent.ts"
+import type { JournalEntry, Repeats, RunEvent } from "../../src/run/RunEvent.ts"
 import type { CallState, FoldState } from "../../src/run/RunState.ts"
 import { evolve, isParkable, emptyState, statusOf } from "../../src/run/RunState.ts"
 import { asksWhenLost, governance } from "./Agents.ts"
@@ -269,7 +269,15 @@ const judgeActs = (world: World, run: StoredRun, state: FoldState) => {
       if (!keyed) world.violate("an effect under a key that was not journaled")
       if (asksFirst(call.proposed.name)) judgeApproved(world, run, call.id, act.n, events)
     }
-    if (spec.side_effects !== "read" && value && !byPerson && own.length === 0) {
+    const repeats = call.phase._tag === "Settled" ? call.phase.repeats : undefined
+    if (repeats !== undefined) judgeRepeated(world, repeats)
+    if (
+      spec.side_effects !== "read" &&
+      value &&
+      !byPerson &&
+      own.length === 0 &&
+      repeats === undefined
+    ) {
       world.violate(`${call.proposed.name} has a value and did nothing`)
     }
     if (spec.transactional === true && own.length !== (value && !byPerson ? 1 : 0)) {
@@ -277,6 +285,17 @@ const judgeActs = (world: World, run: StoredRun, state: FoldState) => {
     }
   }
   for (const act of acts) if (!state.calls.has(act.call)) world.violate("an effect of no call")
+}
+
+/** A result that is given back is that of a call which did something, or of which a person said so. */
+const judgeRepeated = (world: World, { call, run }: Repeats) => {
+  world.count("a result that was given back under a key")
+  const known = world.store.runs.get(run)
+  const acted = world.acts.some((act) => act.run === run && act.call === call)
+  const isSettled = known?.entries.some(
+    ({ event }) => event._tag === "CallSettled" && event.call === call && event.by !== undefined
+  )
+  if (!acted && isSettled !== true) world.violate("a result was given back that nobody made")
 }
 
 const judgeApproved = (

@@ -445,6 +445,12 @@ export const mutants: Readonly<Record<string, Mutation>> = {
       }
     })
   },
+  "a key that another call holds is held again": {
+    ports: ({ keys }) => ({
+      keys: { ...keys, reserve: (claim, over) => Effect.as(keys.reserve(claim, over), true) }
+    }),
+    known: [{ seed: 445, loops_per_turn: 1 }]
+  },
   "a message sent again is another task": {
     ports: ({ tasks }) => ({
       tasks: {
@@ -468,6 +474,14 @@ export const mutants: Readonly<Record<string, Mutation>> = {
       }
     ]
   }),
+  "no call is known to hold a key": {
+    ports: ({ keys }) => ({
+      keys: {
+        find: () => Effect.succeed(undefined),
+        reserve: (claim, over) => Effect.as(keys.reserve(claim, over), true)
+      }
+    })
+  },
   "a model is not shown what became of its calls": {
     model: (model) => ({
       turn: (request, sink) => {

@@ -17,6 +17,7 @@ import { Outbox } from "../../services/Outbox.ts"
 import { OutboxReplayer } from "../../services/OutboxReplayer.ts"
 import type { Append, Fence, FencedOff, StaleAppend } from "../../services/RunJournal.ts"
 import { JournalError, RunJournal } from "../../services/RunJournal.ts"
+import { IdempotencyKeys } from "../../services/IdempotencyKeys.ts"
 import { StoreError } from "../../services/StoreError.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
 import type { RunId } from "../../src/Ids.ts"
@@ -28,11 +29,14 @@ export type OutboxPort = Outbox["Service"]
 export type Tasks = TaskStore["Service"]
 export type Records = ApprovalRecords["Service"]
 
+export type KeysPort = IdempotencyKeys["Service"]
+
 export interface Ports {
   readonly journal: Journal
   readonly outbox: OutboxPort
   readonly tasks: Tasks
   readonly records: Records
+  readonly keys: KeysPort
 }
 
 /** What a transaction's body has done and not committed yet, by process and run. */
@@ -108,6 +112,7 @@ const transacting = <A, E, R>(
           (exit) => {
             // In the same synchronous piece as the events: what a database does at COMMIT.
             if (Exit.isSuccess(exit)) world.acts.push(...acts)
+            world.keys.end(process, run, Exit.isSuccess(exit))
             return record(exit)
           }
         )
@@ -115,6 +120,7 @@ const transacting = <A, E, R>(
           Effect.ensuring(
             Effect.sync(() => {
               staged.delete(stageOf(process, run))
+              world.keys.end(process, run)
               if (world.holders.get(run) === process) world.holders.delete(run)
             })
           )
@@ -287,6 +293,11 @@ const recordsOf = (world: World, process: Process, inner: Records): Records => {
   })
 }
 
+const keysOf = (world: World, process: Process, inner: KeysPort): KeysPort => ({
+  find: (tenant, key, now) => io(world, process, "key", inner.find(tenant, key, now), storeError),
+  reserve: (claim, over) => io(world, process, "reserve", inner.reserve(claim, over), storeError)
+})
+
 /** The store as one process sees it. */
 export const layer = (
   world: World,
@@ -300,6 +311,7 @@ export const layer = (
   | ApprovalRecords
   | ConversationStore
   | EphemeralStore
+  | IdempotencyKeys
 > => {
   const inner = Layer.mergeAll(
     EphemeralRunJournal.layer,
@@ -322,19 +334,22 @@ export const layer = (
         | ApprovalRecords
         | ConversationStore
         | EphemeralStore
+        | IdempotencyKeys
       > => {
         const wrapped: Ports = {
           journal: journalOf(world, process, Context.get(built, RunJournal)),
           outbox: outboxOf(world, process, Context.get(built, Outbox)),
           tasks: tasksOf(world, process, Context.get(built, TaskStore)),
-          records: recordsOf(world, process, Context.get(built, ApprovalRecords))
+          records: recordsOf(world, process, Context.get(built, ApprovalRecords)),
+          keys: keysOf(world, process, world.keys.of(process))
         }
         const ports = { ...wrapped, ...mutate(wrapped) }
         return built.pipe(
           Context.add(RunJournal, ports.journal),
           Context.add(Outbox, ports.outbox),
           Context.add(TaskStore, ports.tasks),
-          Context.add(ApprovalRecords, ports.records)
+          Context.add(ApprovalRecords, ports.records),
+          Context.add(IdempotencyKeys, ports.keys)
         )
       }
     )
@@ -343,6 +358,7 @@ export const layer = (
 
 /** A database lets go of the rows of a client that died. */
 export const unlock = (world: World, process: Process) => {
+  world.keys.end(process)
   for (const [id, holder] of world.holders) {
     if (holder !== process) continue
     world.holders.delete(id)

@@ -11,6 +11,7 @@ import type { CallId, ConversationId, RunId } from "../../src/Ids.ts"
 import type { Cursor } from "../../services/AgentRuntime.ts"
 import type { JournalEntry } from "../../src/run/RunEvent.ts"
 import type { Rng } from "./Kernel.ts"
+import { Keys } from "./Keys.ts"
 import { hash, Kernel, Process, rng } from "./Kernel.ts"
 
 /** Probabilities of one seed, each 0 to 1. */
@@ -87,6 +88,7 @@ export class World {
   readonly crash_at: ReadonlySet<number>
   crashes_left: number
   readonly acts: Array<Act> = []
+  readonly keys = new Keys()
   /** Calls whose tool was asked what became of them, and did not say. */
   readonly unasked = new Set<string>()
   readonly deliveries: Array<Delivery> = []

@@ -1,0 +1,52 @@
+/**
+ * The keys that calls hold, as a database keeps them: a reservation counts once its transaction commits, and another one of
+ * the same key waits for that transaction's end.
+ */
+import { Deferred, Effect } from "effect"
+import type { IdempotencyKeys, KeyClaim } from "../../services/IdempotencyKeys.ts"
+import type { Process } from "./Kernel.ts"
+
+interface Reserved {
+  readonly claim: KeyClaim
+  readonly process: Process
+  readonly over: Deferred.Deferred<void>
+}
+
+export class Keys {
+  readonly #held = new Map<string, KeyClaim>()
+  readonly #reserved = new Map<string, Reserved>()
+
+  #standing(key: string, now: number): KeyClaim | undefined {
+    const found = this.#held.get(key)
+    return found === undefined || found.expires_at <= now ? undefined : found
+  }
+
+  /** The keys as one process reserves them. The simulation has one tenant. */
+  of(process: Process): IdempotencyKeys["Service"] {
+    const reserve: IdempotencyKeys["Service"]["reserve"] = (claim, over) =>
+      Effect.suspend(() => {
+        const { at, call, key, run } = claim
+        const other = this.#reserved.get(key)
+        if (other !== undefined)
+          return Effect.andThen(Deferred.await(other.over), reserve(claim, over))
+        const holder = this.#standing(key, at)
+        const isFree =
+          holder === undefined ||
+          (holder.run === run && holder.call === call) ||
+          (holder.run === over?.run && holder.call === over.call && holder.seq === over.seq)
+        if (isFree) this.#reserved.set(key, { claim, process, over: Deferred.makeUnsafe() })
+        return Effect.succeed(isFree)
+      })
+    return { find: (_tenant, key, now) => Effect.sync(() => this.#standing(key, now)), reserve }
+  }
+
+  /** Ends the reservations of a process, all of them or those of one run: they count if its transaction has committed. */
+  end(process: Process, run?: string, committed = false) {
+    for (const [key, { claim, over, process: owner }] of this.#reserved) {
+      if (owner !== process || (run !== undefined && claim.run !== run)) continue
+      this.#reserved.delete(key)
+      if (committed) this.#held.set(key, claim)
+      Deferred.doneUnsafe(over, Effect.void)
+    }
+  }
+}
