@@ -97,7 +97,7 @@ const judgeHeld = (world: World, { call, key, run }: CallContext) => {
     const isFree =
       event?._tag === "CallSettled" &&
       event.outcome._tag === "Failed" &&
-      (event.outcome.error.kind !== "internal" || event.by !== undefined)
+      event.outcome.error.kind !== "internal"
     const isOver = world.now >= (last("CallDispatched", act)?.at ?? 0) + holds_ms
     if (isFree) world.count("a key that was free again after a failure")
     else if (isOver) world.count("a key that was free again after its time")

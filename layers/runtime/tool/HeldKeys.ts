@@ -110,8 +110,8 @@ class HolderWatch {
 }
 
 /** Did the holder fail before it had any effect? Then nothing stands in the way of another call. */
-const isFree = ({ by, outcome }: CallSettled): boolean =>
-  outcome._tag === "Failed" && (outcome.error.kind !== "internal" || by !== undefined)
+const isFree = ({ outcome }: CallSettled): boolean =>
+  outcome._tag === "Failed" && outcome.error.kind !== "internal"
 
 const reasons = {
   in_flight: "KEY_IN_FLIGHT",
