@@ -43,6 +43,7 @@ export const answerRefused = (error: unknown): AnswerRefused | undefined => {
   return undefined
 }
 
+/** Judges a text as its client reads it: a number in arguments is judged where arguments are, however large it is. */
 const judge = (text: string): void => {
   const refused = text === "" ? undefined : jsonTextRefusal(text, bounds_answer)
   if (refused !== undefined) throw new AnswerRefused(refused.message)
@@ -67,9 +68,9 @@ const collected = (): TransformStream<Uint8Array, Uint8Array> => {
   return new TransformStream({
     transform: (chunk) => void chunks.push(chunk),
     flush(controller) {
-      const text = Buffer.concat(chunks).toString("utf8")
+      const text = hiddenNumbers(Buffer.concat(chunks).toString("utf8"))
       judge(text)
-      controller.enqueue(Buffer.from(hiddenNumbers(text)))
+      controller.enqueue(Buffer.from(text))
     }
   })
 }
@@ -94,7 +95,7 @@ const events = (onLast: () => void): TransformStream<Uint8Array, Uint8Array> => 
       let isOver = false
       for (const event of parser.push(decoder.decode(chunk, { stream: true }))) {
         const data = eventData(event)
-        judge(data)
+        judge(hiddenNumbers(data))
         isOver ||= isLast(event, data)
       }
       pass(controller, lines.push(chunk))
@@ -104,7 +105,7 @@ const events = (onLast: () => void): TransformStream<Uint8Array, Uint8Array> => 
       controller.terminate()
     },
     flush(controller) {
-      const data = eventData(parser.rest())
+      const data = hiddenNumbers(eventData(parser.rest()))
       judge(data)
       pass(controller, lines.rest())
       // A server may leave out the blank line behind its last event. One that was cut is no whole JSON, and stays unread.

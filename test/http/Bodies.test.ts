@@ -2,6 +2,7 @@ import { gzipSync } from "node:zlib"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { illFormed, isKept, numbers } from "../entry/NumberCorpus.ts"
+import { either } from "../Long.ts"
 import { ask, layer } from "./Service.ts"
 
 const id = "00000000-0000-4000-8000-000000000000"
@@ -66,14 +67,22 @@ describe("a body of a request", () => {
     Effect.gen(function* () {
       const odd = numbers.filter((number) => !isKept(number) && number.length < 100)
       const texts = illFormed.map((text) => JSON.stringify(text))
-      for (const value of [...odd.filter((_, n) => n % 50 === 0), ...texts]) {
+      for (const value of [...odd.filter((_, n) => n % either(50, 1) === 0), ...texts]) {
         const answer = yield* decide(modify(`[0,{"x":${value}}]`))
         assert.strictEqual(answer.status, 400, `${value}: ${answer.text}`)
         const [error] = answer.json.errors
         assert.deepStrictEqual(error.path, ["payload", "arguments", "n", 1, "x"], value)
       }
-      for (const value of numbers.filter(isKept).slice(0, 10)) {
-        assert.strictEqual((yield* decide(modify(value))).status, 404, value)
+      const kept = numbers.filter(isKept)
+      for (let from = 0; from < either(10, kept.length); from += 10) {
+        const list = `[${kept.slice(from, from + 10).join(",")}]`
+        assert.strictEqual((yield* decide(modify(list))).status, 404, list)
+        const body = `{"agent":"operations","text":"Hello","context":{"n":${list}}}`
+        const sent = yield* ask("/v1/messages", { as: "olga", body })
+        assert.strictEqual(sent.status, 202, sent.text)
+        const journal = yield* ask(`/v1/runs/${sent.json.run_id}/events`, { as: "vera" })
+        const { context } = journal.json.items[0].event
+        assert.strictEqual(JSON.stringify(context.n), JSON.stringify(JSON.parse(list)))
       }
     }).pipe(Effect.provide(layer))
   )
