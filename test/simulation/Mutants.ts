@@ -474,14 +474,6 @@ export const mutants: Readonly<Record<string, Mutation>> = {
       }
     ]
   }),
-  "no call is known to hold a key": {
-    ports: ({ keys }) => ({
-      keys: {
-        find: () => Effect.succeed(undefined),
-        reserve: (claim, over) => Effect.as(keys.reserve(claim, over), true)
-      }
-    })
-  },
   "a model is not shown what became of its calls": {
     model: (model) => ({
       turn: (request, sink) => {
