@@ -11,7 +11,7 @@ import { ToolError, ToolTerminalError, ToolTransientError } from "../../src/erro
 import { ToolUserError } from "../../src/error/ToolError.ts"
 import { AgentName } from "../../src/Ids.ts"
 import type { Turn } from "../../src/run/RunDecider.ts"
-import type { ProposedCall, RunEvent } from "../../src/run/RunEvent.ts"
+import type { ProposedCall } from "../../src/run/RunEvent.ts"
 import { RunLimits } from "../../src/run/RunLimits.ts"
 import type {
   CallContext,
@@ -83,22 +83,20 @@ const misbehaviours = [
 
 /** While a call holds its key, no other one acts under it: one that acted before has failed, and not for an internal reason. */
 const judgeHeld = (world: World, { call, key, run }: CallContext) => {
-  const last = (tag: RunEvent["_tag"], of: Pick<Act, "call" | "run">) =>
+  const settled = (of: Pick<Act, "call" | "run">) =>
     world.store.runs
       .get(of.run)
-      ?.entries.findLast(
-        ({ event }) => event._tag === tag && "call" in event && event.call === of.call
-      )
+      ?.entries.find(({ event }) => event._tag === "CallSettled" && event.call === of.call)?.event
   // What a call does that has ended comes too late to hold anything.
-  if (last("CallSettled", { run, call }) !== undefined) return
+  if (settled({ run, call }) !== undefined) return
   for (const act of world.acts) {
     if (act.key !== key || (act.run === run && act.call === call)) continue
-    const event = last("CallSettled", act)?.event
+    const event = settled(act)
     const isFree =
       event?._tag === "CallSettled" &&
       event.outcome._tag === "Failed" &&
       event.outcome.error.kind !== "internal"
-    const isOver = world.now >= (last("CallDispatched", act)?.at ?? 0) + holds_ms
+    const isOver = world.now >= (world.keys.until.get(`${act.run} ${act.call}`) ?? Infinity)
     if (isFree) world.count("a key that was free again after a failure")
     else if (isOver) world.count("a key that was free again after its time")
     else world.violate("a second effect under a key that a call holds")

@@ -3,7 +3,7 @@
  * the same key waits for that transaction's end.
  */
 import { Deferred, Effect } from "effect"
-import type { IdempotencyKeys, KeyClaim } from "../../services/IdempotencyKeys.ts"
+import type { IdempotencyKeys, KeyClaim, KeyHolder } from "../../services/IdempotencyKeys.ts"
 import type { Process } from "./Kernel.ts"
 
 interface Reserved {
@@ -13,10 +13,12 @@ interface Reserved {
 }
 
 export class Keys {
-  readonly #held = new Map<string, KeyClaim>()
+  readonly #held = new Map<string, KeyClaim & Pick<KeyHolder, "freed">>()
+  /** Until when each call holds its key, by `RUN CALL`; 0 = an operator has freed it. */
+  readonly until = new Map<string, number>()
   readonly #reserved = new Map<string, Reserved>()
 
-  #standing(key: string, now: number): KeyClaim | undefined {
+  #standing(key: string, now: number): KeyHolder | undefined {
     const found = this.#held.get(key)
     return found === undefined || found.expires_at <= now ? undefined : found
   }
@@ -37,7 +39,18 @@ export class Keys {
         if (isFree) this.#reserved.set(key, { claim, process, over: Deferred.makeUnsafe() })
         return Effect.succeed(isFree)
       })
-    return { find: (_tenant, key, now) => Effect.sync(() => this.#standing(key, now)), reserve }
+    return {
+      find: (_tenant, key, now) => Effect.sync(() => this.#standing(key, now)),
+      reserve,
+      free: ({ call, run }, freed) =>
+        Effect.sync(() => {
+          const found = [...this.#held].find(([, held]) => held.run === run && held.call === call)
+          if (found === undefined || found[1].freed !== undefined) return false
+          this.#held.set(found[0], { ...found[1], freed })
+          this.until.set(`${run} ${call}`, 0)
+          return true
+        })
+    }
   }
 
   /** Ends the reservations of a process, all of them or those of one run: they count if its transaction has committed. */
@@ -45,7 +58,10 @@ export class Keys {
     for (const [key, { claim, over, process: owner }] of this.#reserved) {
       if (owner !== process || (run !== undefined && claim.run !== run)) continue
       this.#reserved.delete(key)
-      if (committed) this.#held.set(key, claim)
+      if (committed) {
+        this.#held.set(key, claim)
+        this.until.set(`${claim.run} ${claim.call}`, claim.expires_at)
+      }
       Deferred.doneUnsafe(over, Effect.void)
     }
   }

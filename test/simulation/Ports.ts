@@ -295,7 +295,8 @@ const recordsOf = (world: World, process: Process, inner: Records): Records => {
 
 const keysOf = (world: World, process: Process, inner: KeysPort): KeysPort => ({
   find: (tenant, key, now) => io(world, process, "key", inner.find(tenant, key, now), storeError),
-  reserve: (claim, over) => io(world, process, "reserve", inner.reserve(claim, over), storeError)
+  reserve: (claim, over) => io(world, process, "reserve", inner.reserve(claim, over), storeError),
+  free: (holder, freed) => io(world, process, "free", inner.free(holder, freed), storeError)
 })
 
 /** The store as one process sees it. */
