@@ -45,7 +45,7 @@ describe.each(wires.map((wire) => [wire.label ?? wire.provider, wire] as const))
             const [call] = turn.calls
             const title = `${list.slice(0, 40)} ${index}`
             if (isKept(list.split(",")[0]!)) {
-              const { limit } = call?.arguments as { readonly limit: unknown }
+              const { limit } = call!.arguments as { readonly limit: unknown }
               assert.strictEqual(
                 JSON.stringify(limit),
                 JSON.stringify(JSON.parse(`[7,${list}]`)),
