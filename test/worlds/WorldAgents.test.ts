@@ -23,7 +23,7 @@ import { WorldAgentRunner } from "../../services/worlds/contracts/WorldAgentRunn
 import { RunId } from "../../src/Ids.ts"
 import { WorldUnanswered } from "../../src/worlds/contracts/WorldAnswer.ts"
 import { WorldId } from "../../src/worlds/contracts/WorldId.ts"
-import { worldAgents, WorldTools } from "../../src/worlds/WorldAgent.ts"
+import { worldAgents, worldGovernance, WorldTools } from "../../src/worlds/WorldAgent.ts"
 import { eventually } from "../contracts/Contract.ts"
 import {
   asker,
@@ -484,6 +484,9 @@ describe("the agents of worlds", () => {
       Same<keyof RuleProposals["Service"], "propose" | "open">
     ] = [true, true, true]
     assert.notInclude(exact, false)
+    const declared = Object.entries(worldGovernance(credit.world.world_id))
+    const writing = declared.filter(([, { side_effects }]) => side_effects !== "read")
+    assert.deepStrictEqual(Object.keys(Object.fromEntries(writing)), ["propose_rule_candidate"])
   })
 
   it("SA-44 are one for each world: a second registration is refused", () => {
