@@ -33,7 +33,7 @@ const busy = (wait_ms: number) =>
 interface Place {
   readonly keys: ReadonlyArray<readonly [key: string, bound: number]>
   isHeld: boolean
-  readonly resume: () => void
+  resume: () => void
 }
 
 export class Shares {
@@ -55,29 +55,31 @@ export class Shares {
     keys: ShareKeys,
     effect: Effect.Effect<A, E, R>
   ): Effect.Effect<A, E | Problem<503>, R> {
-    return Effect.suspend(() => {
-      let resume: (() => void) | undefined
-      const place: Place = {
-        keys: this.#boundsOf(keys),
-        isHeld: false,
-        resume: () => resume?.()
-      }
-      // A request that is interrupted after it got a share and before it goes on still has the share, so it is returned here.
-      const left = Effect.sync(() => this.#leave(place))
+    // Nothing interrupts between taking a share and returning it: a share that was left behind would be gone for good.
+    return Effect.acquireUseRelease(
+      Effect.sync(() => this.#enter(keys)),
       // Requests that arrive together are read one after the other, and returning a share resumes the next request at once. The
       // yield lets others run before each request begins.
-      const begun = Effect.andThen(Effect.yieldNow, effect)
-      if (this.#take(place)) return Effect.ensuring(begun, left)
-      this.#waiting.add(place)
-      const turn = Effect.callback<void>((given) => {
-        if (place.isHeld) return given(Effect.void)
-        resume = () => given(Effect.void)
-      })
-      const waited = Effect.timeoutOrElse(turn, {
-        duration: this.#bounds.wait_ms,
-        orElse: () => Effect.fail(busy(this.#bounds.wait_ms))
-      })
-      return Effect.ensuring(Effect.andThen(waited, begun), left)
+      (place) => Effect.andThen(this.#turn(place), Effect.andThen(Effect.yieldNow, effect)),
+      (place) => Effect.sync(() => this.#leave(place))
+    )
+  }
+
+  #enter(keys: ShareKeys): Place {
+    const place: Place = { keys: this.#boundsOf(keys), isHeld: false, resume: () => {} }
+    if (!this.#take(place)) this.#waiting.add(place)
+    return place
+  }
+
+  #turn(place: Place): Effect.Effect<void, Problem<503>> {
+    if (place.isHeld) return Effect.void
+    const turn = Effect.callback<void>((given) => {
+      if (place.isHeld) return given(Effect.void)
+      place.resume = () => given(Effect.void)
+    })
+    return Effect.timeoutOrElse(turn, {
+      duration: this.#bounds.wait_ms,
+      orElse: () => Effect.fail(busy(this.#bounds.wait_ms))
     })
   }
 

@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { Shares } from "../../layers/http/Shares.ts"
+import { interruptedAnywhere } from "../runtime/Interruptions.ts"
 
 const of = (principal: string, tenant = "acme") => ({
   principal: `principal ${tenant} ${principal}`,
@@ -68,6 +69,14 @@ describe("a share", () => {
       yield* Fiber.interrupt(fibers[1]!)
       yield* Fiber.interrupt(fibers[3]!)
       yield* Effect.exit(shares.hold(of("a"), Effect.fail("no")))
+      assert.strictEqual(shares.size, 0)
+    })
+  )
+
+  it.effect("is given back by who is interrupted at any operation", () =>
+    Effect.gen(function* () {
+      const { shares } = make()
+      yield* interruptedAnywhere(shares.hold(of("a"), Effect.never), 20)
       assert.strictEqual(shares.size, 0)
     })
   )

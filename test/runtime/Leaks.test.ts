@@ -9,6 +9,7 @@ import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
 import { ConversationId, FrameId, RunId, Tenant } from "../../src/Ids.ts"
 import * as Samples from "../contracts/Samples.ts"
 import * as H from "./Harness.ts"
+import { interruptedAnywhere } from "./Interruptions.ts"
 
 describe("memory of a runtime", () => {
   it.live("after 2,000 runs no actor, open run, lease of a key or waiting message is left", () =>
@@ -38,6 +39,21 @@ describe("memory of a runtime", () => {
         })
       )
     )
+  )
+
+  it.live(
+    "a send that is interrupted at any operation leaves the room for messages as it was",
+    () =>
+      Effect.gen(function* () {
+        // One message takes all that its tenant may have.
+        const send = H.send("x".repeat(20_000))
+        yield* interruptedAnywhere(send, 60)
+        assert.isString(yield* send)
+      }).pipe(
+        Effect.provide(
+          H.layer({ script: () => text("done"), config: { in_flight_bytes_max: 400_000 } })
+        )
+      )
   )
 
   it.live("a stop waits for a step in progress, journals it, and releases its lease", () => {

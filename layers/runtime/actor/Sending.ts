@@ -177,16 +177,18 @@ const makeIntake = ({ config }: ActorHost) => {
     { tenant }: Principal,
     accepted: Effect.Effect<A, E>
   ): Effect.Effect<A, E | IntakeFull> =>
-    Effect.suspend((): Effect.Effect<A, E | IntakeFull> => {
-      const bytes = Math.min(bytesOf(message), tenant_max)
-      const whose = quota.reserve(tenant, bytes)
-      return whose === undefined
-        ? Effect.ensuring(
-            accepted,
-            Effect.sync(() => quota.release(tenant, bytes))
-          )
-        : Effect.fail(new IntakeFull({ bytes_max: whose === "tenant" ? tenant_max : all_max }))
-    })
+    Effect.acquireUseRelease(
+      // Nothing interrupts between the reservation and its release: what one message left behind would be gone for good.
+      Effect.suspend(() => {
+        const bytes = Math.min(bytesOf(message), tenant_max)
+        const whose = quota.reserve(tenant, bytes)
+        return whose === undefined
+          ? Effect.succeed(bytes)
+          : Effect.fail(new IntakeFull({ bytes_max: whose === "tenant" ? tenant_max : all_max }))
+      }),
+      () => accepted,
+      (bytes) => Effect.sync(() => quota.release(tenant, bytes))
+    )
 }
 
 /** The parts of a message as its run is to name them. A customer names no file by its digest that it has not uploaded. */
