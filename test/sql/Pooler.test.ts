@@ -75,7 +75,7 @@ const settings = Effect.fnUntraced(function* (sessions: number) {
   const sql = yield* SqlClient.SqlClient
   const all = sql.unsafe<{ readonly set: string }>(
     `SELECT string_agg(name || '=' || setting, ',' ORDER BY name) AS set FROM pg_settings WHERE name IN
-     ('application_name', 'enable_seqscan', 'idle_in_transaction_session_timeout', 'jit', 'lock_timeout', 'statement_timeout')`
+     ('application_name', 'client_encoding', 'enable_seqscan', 'idle_in_transaction_session_timeout', 'jit', 'lock_timeout', 'statement_timeout')`
   )
   // They are held long enough to need a session each.
   const held = Array.from({ length: sessions }, () =>
@@ -85,12 +85,14 @@ const settings = Effect.fnUntraced(function* (sessions: number) {
 })
 
 const expected =
-  "application_name=troupe,enable_seqscan=off,idle_in_transaction_session_timeout=60000,jit=off," +
+  "application_name=troupe,client_encoding=UTF8,enable_seqscan=off,idle_in_transaction_session_timeout=60000,jit=off," +
   "lock_timeout=20000,statement_timeout=30000"
 
 /** Settings, those after a transactional body too, prepared statements, LISTEN and the locks of owners. */
 const keepsSessions = Effect.fnUntraced(function* (direct: string, pooled: string) {
   const beside = yield* directTo(direct)
+  // What a session begins with where nobody sets anything.
+  yield* beside.unsafe(`ALTER DATABASE ${direct.split("/").at(-1)} SET client_encoding = 'LATIN1'`)
   const locks = Effect.map(
     beside<{ readonly n: number }>`SELECT count(*)::int AS n FROM pg_locks
       WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
