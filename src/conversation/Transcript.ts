@@ -11,7 +11,7 @@ import { cleanResult, sanitised_units_max, sanitiseText, sanitiseTexts } from ".
 import { model_copy_bytes_max } from "../tool/ToolSpec.ts"
 import type { FilePart, Part } from "./Part.ts"
 import { isFile } from "./Part.ts"
-import { truncateUnits } from "../CutText.ts"
+import { beginningOf, truncateUnits } from "../CutText.ts"
 import { isBeyondBytes } from "../Utf8.ts"
 
 export type TranscriptEntry =
@@ -62,7 +62,7 @@ export const capBytes = (text: string, bytes_max: number, unseen = 0): string =>
   const left = text.length - end + unseen
   return left === 0
     ? text
-    : `${text.slice(0, end)}\n[cut at ${bytes_max} bytes; ${left} characters more are kept in the journal]`
+    : `${beginningOf(text, end)}\n[cut at ${bytes_max} bytes; ${left} characters more are kept in the journal]`
 }
 
 /** Whether the result is larger than what a model is shown of one. */

@@ -1,8 +1,11 @@
 /** A text that is cut is a text still, whatever bound cuts it: no half of a surrogate pair is left. */
+import { getHeapStatistics, setFlagsFromString } from "node:v8"
+import { runInNewContext } from "node:vm"
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Schema } from "effect"
 import { argsSummary } from "../../src/approval/ArgsSummary.ts"
 import { detailOf } from "../../src/call/ErrorDetail.ts"
+import { modelCopy } from "../../src/conversation/Transcript.ts"
 import { cutText, truncateUnits } from "../../src/CutText.ts"
 import { sanitiseError } from "../../src/delivery/SanitisedError.ts"
 import { inputReader } from "../../src/entry/InvalidInput.ts"
@@ -30,6 +33,26 @@ describe("a text that is cut", () => {
           units < text.length ? `${truncateUnits(text, units - 1)}…` : text
         )
       }
+    }
+  })
+
+  it("does not keep the text in memory that it was cut from", () => {
+    setFlagsFromString("--expose-gc")
+    const collect = runInNewContext("gc") as () => void
+    const used = () => {
+      collect()
+      return getHeapStatistics().used_heap_size
+    }
+    const cuts: Readonly<Record<string, (text: string) => unknown>> = {
+      "a text": (text) => truncateUnits(text, 1_000),
+      "a model's copy": (json) => modelCopy({ _tag: "Value", json: JSON.stringify(json) }, false),
+      "the receipt of a write": (text) => `It returned ${cutText(text, 1_500)}`
+    }
+    for (const [what, cut] of Object.entries(cuts)) {
+      const before = used()
+      const kept = Array.from({ length: 40 }, (_, n) => cut(String(n).repeat(500_000)))
+      assert.isBelow(used() - before, 8_000_000, what)
+      assert.lengthOf(kept, 40)
     }
   })
 

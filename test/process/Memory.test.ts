@@ -31,7 +31,7 @@ const started = (store: unknown, log: string, heap_mega: number) =>
     return child
   })
 
-/** How many runs there are by status, once none of them is open. A process that has ended answers nothing, which fails. */
+/** How many runs there are by status, once none of them is open. Dies with what was printed where the process has ended. */
 const over = (child: Children.Child) =>
   Service.until(
     Effect.delay(child.ask({ op: "counts" }), 250) as Effect.Effect<
@@ -40,6 +40,8 @@ const over = (child: Children.Child) =>
     >,
     ({ pending = 0, processing = 0 }) => pending + processing === 0,
     300_000
+  ).pipe(
+    Effect.catch(({ reason }) => Effect.die(new Error(`${reason}: ${child.text().slice(-4_000)}`)))
   )
 
 /** Every run that was acknowledged ends well, by itself, and each of its calls had one effect. */
