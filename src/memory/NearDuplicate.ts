@@ -13,12 +13,25 @@ const insisting = new Set("really truly actually indeed certainly definitely".sp
 const preamble = /^\s*(?:please\s+)?(?:remember|note)(?:\s+that\s|:)/i
 /** Marks around a word. Other signs belong to it, such as those of `-5`, `$5`, `C++` and a question. */
 const edges = /^[\p{Ps}\p{Pi}"'¡]+|[\p{Pe}\p{Pf}"'.,:;!…。、，！]+$/gu
+/** Those of a number: in `5"`, `(500)` and `[1,2)` the other marks count. */
+const edges_of_number = /[.,:;…。、，]+$/u
 
 const bare = /^\w+$/
+const digit = /\p{Nd}/u
+
+const withoutEdges = (word: string): string => {
+  if (bare.test(word)) return word
+  return digit.test(word) ? word.replace(edges_of_number, "") : word.replaceAll(edges, "")
+}
+
+/** A word that is the same without its capital. Others are told apart by their case: `US`, `MW` and `mW`, `X7qa`. */
+const capitalized = /^\p{Lu}[^\p{Lu}\p{Nd}]*\p{Ll}[^\p{Lu}\p{Nd}]*$/u
 
 /** The word in the form that is compared. One with a capital may be a name, and keeps its ending. */
-const compared = (word: string): string =>
-  /^[a-z]+$/.test(word) ? singular(word) : word.toLowerCase()
+const compared = (word: string): string => {
+  if (/^[a-z]+$/.test(word)) return singular(word)
+  return capitalized.test(word) ? word.toLowerCase() : word
+}
 
 const negations = new Set(
   "not no never none nobody nothing without cannot neither nor except unless t".split(" ")
@@ -31,21 +44,19 @@ const factOf = (text: string): string => {
     .replaceAll("’", "'")
     .replaceAll(/n't\b/gi, " not")
     .split(/\s+/)
-    .map((word) => (bare.test(word) ? word : word.replaceAll(edges, "")))
+    .map(withoutEdges)
     .filter((word) => word !== "")
   const negates = words.some((word) => negations.has(word.toLowerCase()))
-  // A capital within the text makes an article a name, as in "vitamin A".
+  // A capital within the text makes an article a name, as in "vitamin A", and so does the end of the text, as in "option a".
   const isIdle = (word: string, at: number): boolean => {
     const plain = at === 0 ? word.toLowerCase() : word
-    return articles.has(plain) || (!negates && insisting.has(plain))
+    return articles.has(plain) ? at < words.length - 1 : !negates && insisting.has(plain)
   }
   return words
     .filter((word, at) => !isIdle(word, at))
     .map(compared)
     .join(" ")
 }
-
-const digit = /\p{Nd}/u
 
 /** A text, prepared for comparisons. What few of them need is computed at its first use. */
 export class ComparableText {

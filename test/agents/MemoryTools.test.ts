@@ -145,7 +145,7 @@ describe("the tools of memory", () => {
   it.effect("the same call in one run stores a fact once", () =>
     Effect.gen(function* () {
       const same: Call = ["remember", { text: "Olga prefers tea" }]
-      const events = yield* run(same, same, ["remember", { text: "olga prefers the TEA." }])
+      const events = yield* run(same, same, ["remember", { text: "olga prefers the Tea." }])
       assert.lengthOf(new Set(resultsOf(events).map((each) => (each as Noted).id)), 1)
       const [row, ...more] = yield* rows
       assert.deepStrictEqual(more, [])

@@ -2,7 +2,7 @@
 type Pairs = ReadonlyArray<readonly [string, string]>
 
 export const one_fact: Pairs = [
-  ["Olga prefers tea", "olga prefers TEA."],
+  ["Olga prefers tea", "olga prefers Tea."],
   ["Olga likes tea", "Olga really likes tea"],
   ["Olga likes tea", "Remember that Olga likes the tea!"],
   ["User prefers dark mode", "Note: the user prefers “dark mode”."],
@@ -48,6 +48,13 @@ export const two_facts: Pairs = [
     "The branch has two doors on the side of the yard",
     "The branch has ten doors on the side of the yard"
   ],
+  ["The shelf of the shop is 5' long", `The shelf of the shop is 5" long`],
+  ["The discount is for [10,20) parcels", "The discount is for (10,20] parcels"],
+  ["The balance of the branch is (500)", "The balance of the branch is 500"],
+  ["The sender of the north takes 5 mW", "The sender of the north takes 5 MW"],
+  ["The parcels of the north go to the US", "The parcels of the north go to us"],
+  ["The key of the shop is x7Qa", "The key of the shop is X7qa"],
+  ["Olga of the shop took option a", "Olga of the shop took an option"],
   ["The northern hall had -5 degrees", "The northern hall had 5 degrees"],
   ["The parcels of the shop cost $5", "The parcels of the shop cost €5"],
   ["The parcel weighs 3.5 pounds", "The parcel weighs 35 pounds"],

@@ -70,7 +70,7 @@ describe("repetitions", () => {
     const rows = [
       said("Olga likes tea", 3),
       said("Olga really likes the tea.", 1),
-      said("olga likes TEA", 2),
+      said("olga likes Tea", 2),
       said("Tea is sold out", 0)
     ]
     assert.deepStrictEqual(
