@@ -1,4 +1,6 @@
 /** Appends that a journal does at once, and Effects that are their own result. */
+import { setFlagsFromString } from "node:v8"
+import { runInNewContext } from "node:vm"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit } from "effect"
 import { RunJournal } from "../../services/RunJournal.ts"
@@ -18,6 +20,22 @@ const claimed = Effect.gen(function* () {
   const entries = journal.read(run, 0, 10)
   const append = { run, fence, events: [stopping], status: "processing", parkable: false } as const
   return { journal, append, run, entries, length: Effect.map(entries, (all) => all.length) }
+})
+
+/** The input that the writer decided on, which nothing else holds. */
+const decideStop = (writer: RunWriter): WeakRef<object> => {
+  const input = { _tag: "Stops", stopping } as const
+  writer.decide([input])
+  return new WeakRef(input)
+}
+
+/** A collection, in a turn of its own: until then whatever was looked at is kept. */
+const collected = Effect.callback<void>((resume) => {
+  setFlagsFromString("--expose-gc")
+  setImmediate(() => {
+    runInNewContext("gc")()
+    resume(Effect.void)
+  })
 })
 
 describe("an append to a journal in memory", () => {
@@ -65,12 +83,15 @@ describe("an append to a journal in memory", () => {
         }
         const state = fold((yield* entries).map(({ event }) => event))
         const writer = new RunWriter(services, run, state, makeWakeup())
-        writer.decide([{ _tag: "Stops", stopping }])
+        const decided = decideStop(writer)
         const appending = writer.append(undefined)
         assert.strictEqual(isDone(appending), !isWrapped)
         assert.isUndefined(yield* appending)
         assert.strictEqual(wrapped, isWrapped ? 1 : 0)
         assert.strictEqual(yield* length, state.length)
+        yield* collected
+        assert.isUndefined(decided.deref(), "an input is not kept when it is durable")
+        assert.isDefined(writer.state)
       }).pipe(Effect.provide(EphemeralStores.layer))
     )
   }

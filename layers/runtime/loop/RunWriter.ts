@@ -188,6 +188,9 @@ export class RunWriter {
   #appended(): undefined {
     const events = this.#events
     this.#events = no_items
+    // They have whole results, and the next ones may be long in coming.
+    this.#inputs = no_items
+    this.#laterInputs = no_items
     this.#stuck = 0
     this.#away_since = undefined
     this.#advance(events)
