@@ -150,11 +150,12 @@ it.live(
       const { newest } = Migrations
       const later = (id: number, name: string) =>
         sql`INSERT INTO troupe.migrations (migration_id, name) VALUES (${id}, ${name})`
-      const named = (needed: number) => `heads_needs_${String(needed).padStart(4, "0")}`
+      const named = (needed: number, digits: number) =>
+        `heads_needs_${String(needed).padStart(digits, "0")}`
       yield* Migrations.run
-      yield* later(newest + 1, named(newest))
+      yield* later(newest + 1, named(newest, 4))
       assert.deepStrictEqual(yield* Migrations.run, [])
-      yield* later(newest + 2, named(newest + 1))
+      yield* later(newest + 2, named(newest + 1, 4))
       yield* later(newest + 3, "tails")
       const before = yield* schema
       const start = Effect.provide(Effect.void, Layer.fresh(Migrations.layer))
@@ -168,6 +169,8 @@ it.live(
         assert.include(error.message, `Start the version that migrated the store`)
       }
       assert.deepStrictEqual(yield* schema, before)
+      // Nobody goes on because a zero is missing in the name.
+      yield* sql`UPDATE troupe.migrations SET name = ${named(newest + 1, 1)} WHERE migration_id = ${newest + 2}`
       // Before a missing migration runs as well.
       yield* sql`DELETE FROM troupe.migrations WHERE migration_id = ${newest}`
       assert.strictEqual((yield* Effect.flip(Migrations.run))._tag, "StoreTooNew")

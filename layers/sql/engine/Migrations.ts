@@ -196,10 +196,7 @@ export const newerThanKnown = (all: Ran): StoreTooNew | string | undefined => {
   const last = Math.max(0, ...all.map(({ id }) => id))
   if (last <= newest) return undefined
   const brought = `the schema has migration ${last}, and this version ends with ${newest}`
-  const needed = Math.max(
-    0,
-    ...all.map(({ name }) => Number(/_needs_(\d{4})$/.exec(name)?.[1] ?? 0))
-  )
+  const needed = Math.max(0, ...all.map(({ name }) => Number(/_needs_(\d+)$/.exec(name)?.[1] ?? 0)))
   if (needed <= newest) {
     return `${brought}: a newer version runs on it. While that one replaces this one, both serve; do not go back to this version for good`
   }
