@@ -8,6 +8,7 @@ import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import { text } from "../../layers/model/ScriptedModelGateway.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
 import * as H from "./Harness.ts"
+import { interruptedAnywhere } from "./Interruptions.ts"
 
 it.effect("runs that wait to be loaded take turns with those of messages, the oldest first", () =>
   Effect.gen(function* () {
@@ -53,6 +54,15 @@ it.effect("a place is free again after a failure, and one who gave up waiting ta
     assert.strictEqual(yield* Effect.flip(Fiber.join(holder)), "broken")
     assert.strictEqual(yield* Fiber.join(stays), "loaded")
     assert.strictEqual(yield* loading.withPermit("sent", Effect.succeed("next")), "next")
+  })
+)
+
+it.effect("a place is free again after an interruption at any operation", () =>
+  Effect.gen(function* () {
+    const loading = new RunLoading(1)
+    yield* interruptedAnywhere(loading.withPermit("sent", Effect.never), 20)
+    yield* Effect.forkChild(loading.withPermit("sent", Effect.never), { startImmediately: true })
+    assert.isFalse(loading.isCrowded)
   })
 )
 

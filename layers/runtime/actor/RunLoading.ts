@@ -10,8 +10,13 @@ import { Effect } from "effect"
 /** What a sweep found, and what a message, a decision or a cancel began. */
 export type Line = "found" | "sent"
 
+interface Place {
+  isHeld: boolean
+  resume: () => void
+}
+
 export class RunLoading {
-  readonly #lines: Readonly<Record<Line, Set<() => void>>> = { found: new Set(), sent: new Set() }
+  readonly #lines: Readonly<Record<Line, Set<Place>>> = { found: new Set(), sent: new Set() }
   readonly #places: number
   #free: number
   /** Whose turn it is where both wait. */
@@ -29,43 +34,46 @@ export class RunLoading {
 
   /** Runs `load` in a place of its own, as soon as there is one. */
   withPermit<A, E, R>(line: Line, load: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
-    return Effect.uninterruptibleMask((restore) =>
-      Effect.flatMap(restore(this.#enter(line)), (hasWaited) => {
-        const loaded = Effect.ensuring(
-          restore(load),
-          Effect.sync(() => this.#leave())
-        )
-        // It was resumed by the one that left, whose own work goes on first: or each would stand on the stack of the last.
-        return hasWaited ? Effect.andThen(Effect.yieldNow, loaded) : loaded
-      })
+    // Nothing interrupts between taking a place and returning it: one that was left behind would be gone for good.
+    return Effect.acquireUseRelease(
+      Effect.sync(() => this.#enter(line)),
+      (place) => (place.isHeld ? load : Effect.andThen(this.#turn(place), load)),
+      (place) => Effect.sync(() => this.#leave(line, place))
     )
   }
 
-  /** Gives whether it had to wait. */
-  #enter(line: Line): Effect.Effect<boolean> {
+  #enter(line: Line): Place {
+    if (this.#free > 0) {
+      this.#free--
+      return { isHeld: true, resume: () => {} }
+    }
+    const place: Place = { isHeld: false, resume: () => {} }
+    this.#lines[line].add(place)
+    return place
+  }
+
+  #turn(place: Place): Effect.Effect<void> {
     return Effect.callback((resume) => {
-      if (this.#free > 0) {
-        this.#free--
-        return resume(Effect.succeed(false))
-      }
-      const waiting = this.#lines[line]
-      const enter = () => resume(Effect.succeed(true))
-      waiting.add(enter)
-      return Effect.sync(() => void waiting.delete(enter))
+      if (place.isHeld) return resume(Effect.void)
+      // It is resumed by the one that left, whose own work goes on first: or each would stand on the stack of the last.
+      place.resume = () => resume(Effect.yieldNow)
     })
   }
 
   /** Gives the place to whoever is next, or keeps it free. */
-  #leave(): void {
+  #leave(of: Line, place: Place): void {
+    this.#lines[of].delete(place)
+    if (!place.isHeld) return
     const other: Line = this.#next === "sent" ? "found" : "sent"
     const line = this.#lines[this.#next].size > 0 ? this.#next : other
-    const [enter] = this.#lines[line]
-    if (enter === undefined) {
+    const [next] = this.#lines[line]
+    if (next === undefined) {
       this.#free++
       return
     }
     this.#next = line === "sent" ? "found" : "sent"
-    this.#lines[line].delete(enter)
-    enter()
+    this.#lines[line].delete(next)
+    next.isHeld = true
+    next.resume()
   }
 }
