@@ -7,6 +7,7 @@ import { ToolTransientError } from "../../src/error/ToolError.ts"
 import type { ToolError } from "../../src/error/ToolError.ts"
 import type { MemoryRefused } from "../../src/memory/MemoryRefused.ts"
 import { supersedingFault } from "../../src/memory/MemoryRefused.ts"
+import { toldText } from "../../src/memory/RecalledLines.ts"
 import { originOfCall } from "../../src/memory/MemoryOrigin.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
 import type { GovernedTool, MisdeclaredTool } from "../../src/tool/GovernedTool.ts"
@@ -67,12 +68,18 @@ const correct = tool(
   {
     ...MemoryTools.correct,
     dependencies,
-    // Nobody is asked about a memory that cannot be replaced.
-    precondition: ({ id }) =>
-      AgentMemory.use((memory) => memory.get(id)).pipe(
-        Effect.flatMap((row) => supersedingFault(row) ?? Effect.void),
-        Effect.mapError(failed)
-      )
+    // Nobody is asked about a memory that cannot be replaced, or without its text.
+    precondition: ({ id, was }) =>
+      Effect.gen(function* () {
+        const row = yield* Effect.mapError(
+          AgentMemory.use((memory) => memory.get(id)),
+          failed
+        )
+        const fault = supersedingFault(row)
+        if (fault !== undefined) return yield* failed(fault)
+        const text = toldText(row?.text ?? "")
+        if (toldText(was) !== text) return yield* MemoryTools.otherMemory(text)
+      })
   },
   ({ id: supersedes, text }, call) =>
     Effect.map(noted({ text, supersedes }, call), ({ row, superseded }) => ({

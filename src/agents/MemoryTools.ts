@@ -58,6 +58,9 @@ export const correct = {
   side_effects: "write",
   input: Schema.Struct({
     id: MemoryId.annotate({ description: "The id of the memory, as `recall` gives it." }),
+    was: Text.annotate({
+      description: "What the memory says, word by word. Who is asked reads it."
+    }),
     text: Text.annotate({ description: "What is true instead, as for `remember`." }),
     reason: Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(500)).annotate({
       description: "Why: who said so, or what showed it."
@@ -72,6 +75,10 @@ export const correct = {
   effect_description:
     "Replaces something that the agent remembers in every conversation of its place."
 } as const
+
+/** A memory is said to be replaced that says something else: whoever is asked would read of another one. */
+export const otherMemory = (text: string): ToolError =>
+  new ToolUserError({ reason: "MEMORY_DIFFERS", message: `that memory says: ${text}` })
 
 /** A refusal, as it goes back to the model. */
 export const refusedMemory = ({ message, reason, superseded_by }: MemoryRefused): ToolError => {

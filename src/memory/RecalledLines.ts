@@ -76,7 +76,7 @@ const lineTokens = (line: RecalledLine, measure: Measure): number => {
 }
 
 /** A memory's text in the form that prompts contain: sanitised and on one line. */
-const toldText = (text: string): string => sanitiseText(text).replaceAll(/\s+/g, " ").trim()
+export const toldText = (text: string): string => sanitiseText(text).replaceAll(/\s+/g, " ").trim()
 
 /** The line for a prompt: `[memory 2026-11-02 persistent semantic, tool_call by tool, run 0192..., step 3] text`. */
 const textOf = ({ at, author, run, source, step, text, tier, typology }: RecalledLine): string => {

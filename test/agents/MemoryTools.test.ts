@@ -104,7 +104,10 @@ describe("the tools of memory", () => {
     Effect.gen(function* () {
       const { id } = notedIn(yield* run(["remember", { text: "Olga prefers tea" }]))
       const corrected = yield* run(
-        ["correct", { id, text: "Olga prefers coffee", reason: "She said so" }],
+        [
+          "correct",
+          { id, was: "Olga prefers tea", text: "Olga prefers coffee", reason: "She said so" }
+        ],
         ["recall", { query: "What does Olga prefer?" }]
       )
       const [now, recalled] = resultsOf(corrected) as [Noted, ReadonlyArray<Noted>]
@@ -119,7 +122,10 @@ describe("the tools of memory", () => {
   it.effect("the journal says who corrected which memory, what it said, and why", () =>
     Effect.gen(function* () {
       const { id } = notedIn(yield* run(["remember", { text: "Olga prefers tea" }]))
-      yield* run(["correct", { id, text: "Olga prefers coffee", reason: "She said so" }])
+      yield* run([
+        "correct",
+        { id, was: "Olga prefers tea", text: "Olga prefers coffee", reason: "She said so" }
+      ])
       const [row] = yield* rows
       const { call: made, run: of } = row!.provenance
       // Row and journal find each other by the run and the call.
@@ -132,7 +138,7 @@ describe("the tools of memory", () => {
       })
       assert.deepStrictEqual(history, [
         "alice",
-        { id, text: "Olga prefers coffee", reason: "She said so" },
+        { id, was: "Olga prefers tea", text: "Olga prefers coffee", reason: "She said so" },
         {
           id: row!.id,
           text: "Olga prefers coffee",
@@ -165,7 +171,10 @@ describe("the tools of memory", () => {
       assert.deepInclude(resultsOf(yield* answer(fact, H.deny))[0], { _tag: "Denied" })
       assert.deepStrictEqual(yield* rows, [])
       const { id } = notedIn(yield* answer(fact, H.approve))
-      const change: Call = ["correct", { id, text: "Olga prefers coffee", reason: "She said so" }]
+      const change: Call = [
+        "correct",
+        { id, was: "Olga prefers tea", text: "Olga prefers coffee", reason: "She said so" }
+      ]
       assert.deepInclude(resultsOf(yield* answer(change, H.deny))[0], { _tag: "Denied" })
       assert.deepStrictEqual(
         (yield* rows).map((row) => row.text),
@@ -175,7 +184,7 @@ describe("the tools of memory", () => {
       yield* MemoryStore.use((store) => store.undo({ ...place, id: MemoryId.make(id) }, "ada"))
       const changeOf = (of: string): Call => [
         "correct",
-        { id: of, text: "Olga is away", reason: "A guess" }
+        { id: of, was: "Olga prefers tea", text: "Olga is away", reason: "A guess" }
       ]
       const events = yield* run(["recall", { query: "Olga" }], changeOf(idOf(7)), changeOf(id), [
         "remember",
@@ -205,16 +214,19 @@ describe("the tools of memory", () => {
           )
         )
         const { id } = notedIn(yield* run(["remember", { text: "Olga prefers tea" }]))
-        const reason = "She said so"
+        const [reason, was] = ["She said so", "Olga prefers tea"]
         const events = yield* run(
-          ["correct", { id, text: "Olga prefers coffee", reason }],
-          ["correct", { id, text: "Olga prefers milk", reason }],
-          ["correct", { id: idOf(7), text: "Olga prefers milk", reason }],
+          ["correct", { id, was: "Paul prefers tea", text: "Olga prefers coffee", reason }],
+          ["correct", { id, was, text: "Olga prefers coffee", reason }],
+          ["correct", { id, was, text: "Olga prefers milk", reason }],
+          ["correct", { id: idOf(7), was, text: "Olga prefers milk", reason }],
           ["remember", { text: "x".repeat(4_001) }],
           ["remember", { text: " " }],
           ["remember", { text: law }]
         )
-        const [now, late, unknown, long, blank, copy] = resultsOf(events)
+        const [other, now, late, unknown, long, blank, copy] = resultsOf(events)
+        assert.deepStrictEqual(failureOf(other), failure("MEMORY_DIFFERS"))
+        assert.include(JSON.stringify(other), was)
         assert.deepStrictEqual(failureOf(late), failure("MEMORY_SUPERSEDED"))
         assert.include(JSON.stringify(late), (now as Noted).id)
         assert.deepStrictEqual(failureOf(unknown), failure("MEMORY_NOT_FOUND"))
@@ -241,7 +253,12 @@ describe("the tools of memory", () => {
         const noting = send(remember!.handler, { text: "Olga prefers tea" }, "k-1")
         const first = (yield* noting) as Noted
         assert.deepStrictEqual(yield* noting, first)
-        const change = { id: first.id, text: "Olga prefers coffee", reason: "She said so" }
+        const change = {
+          id: first.id,
+          was: first.text,
+          text: "Olga prefers coffee",
+          reason: "She said so"
+        }
         const correcting = send(correct!.handler, change, "k-2")
         const second = yield* correcting
         assert.deepStrictEqual(yield* correcting, second)

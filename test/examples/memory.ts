@@ -29,7 +29,8 @@ const model = scripted(({ history, transcript }: ModelRequest) => {
   if (kind === "Note" && result === null) return call("remember", { text: said })
   if (kind === "No" && result === null) return call("recall", { query: said })
   if (Array.isArray(result)) {
-    return call("correct", { id: result[0].id, text: said, reason: "They said so." })
+    const [{ id, text: was }] = result
+    return call("correct", { id, was, text: said, reason: "They said so." })
   }
   const told = history.findLast(({ role }) => role === "user")
   const [, line = "nothing"] = told?.role === "user" ? told.text.split("] ") : []
