@@ -94,7 +94,7 @@ export const left: ReadonlyArray<string> = [
   "test/conformance: directories of vectors that cannot be read",
   "test/contracts: an erasure of somebody whose name is any word of any record; the words that say a state are here",
   "test/delivery, test/sql: kills of a process around a delivery and an append, and of a server; a kill at each crash point is here",
-  "test/entry: hostile texts of 100,000 characters, those of 3,000 are searched here; a stop of a service in memory",
+  "test/entry: hostile texts of 100,000 characters, those of 1,000 are searched here; a stop of a service in memory",
   "test/ephemeral: how many dead letters, queued calls and other records a store in memory keeps",
   "test/http: the chat client, but for the walk of npm start; a service whose disk is full, or whose server is away or stands still",
   "test/http: a client that never reads its stream; one over the bound of unread bytes is here",

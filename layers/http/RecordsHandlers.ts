@@ -17,7 +17,7 @@ import { limit_default } from "../../src/api/Page.ts"
 import { TroupeApi } from "../../src/api/TroupeApi.ts"
 import type { Tenant } from "../../src/Ids.ts"
 import type { ChangesetRecord } from "../../src/platform/contracts/Changeset.ts"
-import { boundedPage } from "./BoundedPage.ts"
+import { boundedPage } from "../../src/Pages.ts"
 import { kept } from "./KeptRecords.ts"
 import { problemOf } from "./Problems.ts"
 

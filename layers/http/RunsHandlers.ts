@@ -29,7 +29,7 @@ import type { FoldState } from "../../src/run/RunState.ts"
 import * as State from "../../src/run/RunState.ts"
 import type { RunUsage } from "../../src/run/RunUsage.ts"
 import { taskFor } from "./Access.ts"
-import { boundedPage } from "./BoundedPage.ts"
+import { boundedPage } from "../../src/Pages.ts"
 import { problemOf } from "./Problems.ts"
 
 /** The number of entries that are folded at a time, so that a run's whole journal is never in memory. */

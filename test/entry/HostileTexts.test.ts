@@ -11,7 +11,7 @@ import { either } from "../Long.ts"
 const stop_ms = 120_000
 
 /** UTF-16 units of a text. */
-const units = either(3_000, 100_000)
+const units = either(1_000, 100_000)
 
 describe(`hostile texts of ${units} characters`, () => {
   it(

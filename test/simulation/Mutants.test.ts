@@ -16,7 +16,7 @@ describe("a planted bug", () => {
 
   const planted = Object.entries(mutants).filter(([name]) => !rare.has(name))
   for (const [i, [name, mutation]] of planted.entries()) {
-    if (!isFull && i % 16 !== 4) continue
+    if (!isFull && mutation.known === undefined && i % 14 !== 2) continue
     it(`is seen: ${name}`, { timeout: 120_000 }, () => {
       assert.isDefined(caught(mutation, seeds))
     })

@@ -449,7 +449,7 @@ export const mutants: Readonly<Record<string, Mutation>> = {
     ports: ({ keys }) => ({
       keys: { ...keys, reserve: (claim, over) => Effect.as(keys.reserve(claim, over), true) }
     }),
-    known: [{ seed: 445, loops_per_turn: 1 }]
+    known: [69, 109, 301].map((seed) => ({ seed, loops_per_turn: 1 }))
   },
   "a message sent again is another task": {
     ports: ({ tasks }) => ({
