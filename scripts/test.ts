@@ -33,8 +33,8 @@ interface Ran {
 const output_bytes_max = 400_000
 /** What is kept of the end of its output, in UTF-16 units. */
 const tail_max = 20_000
-/** A run that takes longer hangs, and is stopped. Two quiet cores take about four minutes, and twelve for the long forms. */
-const run_ms_max = { short: 1_200_000, full: 3_600_000 }
+/** A run that takes longer hangs, and is stopped. Two quiet cores take minutes, and half an hour for the long forms. */
+const run_ms_max = { short: 1_200_000, full: 4_200_000 }
 /** Half a minute of CPU time for the longest check, on a machine that has a tenth of a core left for it. */
 const check_ms_max = 480_000
 type Form = keyof typeof run_ms_max

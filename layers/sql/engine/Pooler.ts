@@ -4,17 +4,9 @@
  * then those of whoever has it next. Changes nothing in a session.
  */
 import type { PgConnection, PgPool } from "@effect/sql-pg"
-import { Effect, Schema } from "effect"
+import { Effect } from "effect"
 import type { SqlError } from "effect/sql"
-
-/** The pooler does not give this process sessions of its own. */
-export class PoolerUnusable extends Schema.TaggedError<PoolerUnusable>()("PoolerUnusable", {
-  reason: Schema.String
-}) {
-  override get message(): string {
-    return `the pooler in front of PostgreSQL cannot be used: ${this.reason}`
-  }
-}
+import { PoolerUnusable } from "./PoolerUnusable.ts"
 
 const shared = new PoolerUnusable({
   reason:

@@ -12,6 +12,7 @@ import type { SqlConnection } from "effect/sql"
 import { AnswerUnlimited } from "./AnswerUnlimited.ts"
 import * as MeteredConnections from "./MeteredConnections.ts"
 import * as Pooler from "./Pooler.ts"
+import type { PoolerUnusable } from "./PoolerUnusable.ts"
 import type { ServerSession } from "./ServerSession.ts"
 import { committed } from "./SqlFailure.ts"
 
@@ -142,7 +143,7 @@ export const make = Effect.fnUntraced(function* (
   noticed: Noticed
 ): Effect.fn.Return<
   Client,
-  SqlError.SqlError | Pooler.PoolerUnusable,
+  SqlError.SqlError | PoolerUnusable,
   Scope.Scope | Reactivity.Reactivity
 > {
   const pool = yield* PgPool.make(config)
