@@ -2,11 +2,13 @@ import { assert, it as standalone, layer } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer, Metric } from "effect"
 import { SqlClient } from "effect/sql"
 import { RunJournal } from "../../services/RunJournal.ts"
+import * as Pglite from "../../layers/sql/engine/Pglite.ts"
 import * as SqlStores from "../../layers/sql/stores/SqlStores.ts"
 import { eventually } from "../contracts/Contract.ts"
 import * as Samples from "../contracts/Samples.ts"
 import * as EmbeddedPostgres from "./EmbeddedPostgres.ts"
-import { emptyEngines } from "./Engines.ts"
+import { isFull } from "../Long.ts"
+import * as Homes from "../process/Homes.ts"
 
 /** How many connections there may be, are in use, and are waited for. */
 const connections = Effect.map(Metric.snapshot, (all) =>
@@ -16,7 +18,13 @@ const connections = Effect.map(Metric.snapshot, (all) =>
   })
 )
 
-for (const [engine, client] of emptyEngines) {
+/** An engine of its own, because a test's other ones have reported to another registry since they were started. */
+const pglite = Layer.unwrap(Effect.map(Homes.directory, Pglite.layer))
+
+for (const [engine, client] of [
+  ["PostgreSQL", EmbeddedPostgres.emptyLayer] as const,
+  ...(isFull ? [["PGlite", pglite] as const] : [])
+]) {
   standalone.live(
     `metrics say which connections are in use and what waits for one (${engine})`,
     () =>
