@@ -50,12 +50,12 @@ let failure: Error | undefined
 beforeAll(async () => {
   const database = await Effect.runPromise(Effect.scoped(EmptyPglite.template))
   const args = [...flags, "-C", "troupe-source", "--input-type=module", "--eval", all(database)]
-  const ended = await execute(process.execPath, args, { cwd: root, timeout: 120_000 }).catch(
+  const ended = await execute(process.execPath, args, { cwd: root, timeout: 300_000 }).catch(
     (error: Error & { readonly stdout: string }) => (failure = error) && error
   )
   const lines = ended.stdout.split("\n").filter((line) => line !== "")
   ran = new Map(lines.map((line) => JSON.parse(line) as [string, Ran]))
-}, 150_000)
+}, 330_000)
 
 /** What an example prints. */
 const outputOf = async (name: string): Promise<string> => {
