@@ -1,5 +1,5 @@
 /**
- * A started service whose clock stands still until a test moves it, so that a wait of a day takes a second or two: what the
+ * A started service whose clock stands still until a test moves it, so that a wait of an hour takes a second: what the
  * runtime does every few seconds happens all the same. Programs in Effect build `Troupe.layer` under `TestClock` of
  * `effect/testing` instead.
  */

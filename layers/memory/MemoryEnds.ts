@@ -32,27 +32,47 @@ const allRows = (store: Store, scope: MemoryScope) =>
     store.list(scope, { limit: page_max, after: last?.id })
   )
 
-/** The row of the scope `scope` that has the same content; undefined if there is none. */
-const sameIn = Effect.fnUntraced(function* (store: Store, scope: MemoryScope, row: MemoryRow) {
-  const { said } = factsOf(row)
+/** How many corrections of one fact are followed back. */
+const corrections_max = 8
+
+/** Whether a correction that is newer than the row has replaced what the row says. */
+const isReplaced = Effect.fnUntraced(function* (store: Store, row: MemoryRow, newest: MemoryRow) {
+  const { agent, tenant } = row
+  let by: MemoryRow | undefined = newest
+  for (let count = 0; count < corrections_max; count++) {
+    if (by?.supersedes === undefined || by.at <= row.at) return false
+    by = yield* store.get({ tenant, agent, id: by.supersedes })
+    if (by !== undefined && isDuplicate(factsOf(row).said, factsOf(by).said)) return true
+  }
+  return false
+})
+
+/**
+ * What the scope `scope` knows of a row: the row that has the same content, or else whether what it says was replaced there since.
+ * A correction is found by a word that it shares with the row, or by its age.
+ */
+const knownIn = Effect.fnUntraced(function* (store: Store, scope: MemoryScope, row: MemoryRow) {
   const candidates = yield* store.candidates([scope], queryWords(row.text))
-  return candidates.find((each) => isDuplicate(said, factsOf(each).said))
+  const same = candidates.find((each) => isDuplicate(factsOf(row).said, factsOf(each).said))
+  if (same !== undefined) return same
+  for (const each of candidates) if (yield* isReplaced(store, row, each)) return "replaced"
+  return undefined
 })
 
 export const endScope = Effect.fnUntraced(function* (store: Store, { from, to }: Ending) {
   const rows = yield* allRows(store, from)
   const lasting = promoted(rows, from.tier === "session" ? "session" : "interaction")
-  const same = yield* Effect.forEach(lasting, (row) => sameIn(store, to, row))
+  const known = yield* Effect.forEach(lasting, (row) => knownIn(store, to, row))
   return yield* store.compound({
     from,
     to,
     promoted: lasting
-      .filter((_, i) => same[i] === undefined)
+      .filter((_, i) => known[i] === undefined)
       .map(({ id, text, typology }) => ({
         id,
         typology: to.tier === "persistent" ? classify(text) : typology
       })),
-    repeated: same.flatMap((row) => (row === undefined ? [] : [row.id])),
+    repeated: known.flatMap((row) => (typeof row === "object" ? [row.id] : [])),
     seen: rows.map(({ id }) => id)
   })
 })

@@ -328,7 +328,7 @@ describe("a tool of a client", () => {
     "is answered by another process after a restart, and its record is what the run asked",
     () =>
       Effect.gen(function* () {
-        const store = yield* Homes.directory
+        const store = yield* Homes.durable
         yield* Effect.promise(async () => {
           const first = await open({ store })
           const { conversation, id, run } = await asked(first, carl)

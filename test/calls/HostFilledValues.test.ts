@@ -10,7 +10,7 @@ import type { ToolConfig } from "../../src/call/ToolConfig.ts"
 import { AgentName, Tenant } from "../../src/Ids.ts"
 import { Principal } from "../../src/Principal.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
-import { directory } from "../process/Homes.ts"
+import { durable } from "../process/Homes.ts"
 import type { Reply } from "./Platform.ts"
 import { endpointOf, platform } from "./Platform.ts"
 import type { Web } from "./Web.ts"
@@ -105,7 +105,7 @@ describe("what a host fills in for a direct call", () => {
     "AG-29 is shown, journaled and sent as it was when the person was asked, also after a restart",
     (host) =>
       Effect.gen(function* () {
-        const given = { ...options(host, commit), store: yield* directory }
+        const given = { ...options(host, commit), store: yield* durable }
         const run = yield* using(given, async (troupe) => {
           const { run, status } = await ask(troupe)
           assert.strictEqual(status, "awaiting_approval")
@@ -131,7 +131,7 @@ describe("what a host fills in for a direct call", () => {
     "AG-29 is asked for anew, and shown again, where the tool has another target by now",
     (host) =>
       Effect.gen(function* () {
-        const store = yield* directory
+        const store = yield* durable
         const run = yield* using({ ...options(host, commit), store }, async (troupe) => {
           return (await ask(troupe)).run
         })

@@ -113,7 +113,7 @@ const allRuns = async (troupe: NodeService) =>
 
 const stores = [
   ["in memory", Effect.succeed("ephemeral" as const)],
-  ["on PGlite", Homes.directory]
+  ["in a database", Homes.durable]
 ] as const
 
 describe("a workflow that an agent invokes", () => {
@@ -305,14 +305,14 @@ describe("a workflow that an agent invokes", () => {
     })
   )
 
-  it.live("AG-46 has its depth after a restart, on PGlite", () =>
+  it.live("AG-46 has its depth after a restart", () =>
     Effect.gen(function* () {
       const heads: Array<string | undefined> = []
       const platform = yield* nesting(async (_, baggage) => {
         heads.push(baggage)
         return { outputs: "thought" }
       })
-      const store = yield* Homes.directory
+      const store = yield* Homes.durable
       const scene: Scene = {
         agents: [agentOf("thinker", { tokens_max: 10_000 })],
         permission: "ask",

@@ -445,7 +445,7 @@ describe("several channels", () => {
                 tools: [apply],
                 model: [text("understood"), call("apply", { id: "private-1" }), text("understood")]
               },
-              S.directory
+              S.durable
             )
           )
         )

@@ -1,5 +1,5 @@
 /**
- * A service with an agent that is told of events, over real HTTP, on stores in memory or in a directory.
+ * A service with an agent that is told of events, over real HTTP, on stores in memory or in a database.
  */
 import { createHash } from "node:crypto"
 import { Effect, Layer } from "effect"
@@ -59,14 +59,12 @@ export const spectral = (given: Given<unknown, unknown> = {}): AgentSpec =>
     ...(given.mailbox_max === undefined ? undefined : { mailbox_max: given.mailbox_max })
   })
 
-/** A new directory that goes with the layer. */
-export const directory = Layer.unwrap(
-  Effect.map(Effect.orDie(Homes.directory), (home) => Stores.directory(home.directory))
-)
+/** A new database. */
+export const durable = Layer.unwrap(Effect.map(Effect.orDie(Homes.durable), Homes.storesOf))
 
 export const stores = [
   ["in memory", Stores.ephemeral],
-  ["in a directory", directory]
+  ["in a database", durable]
 ] as const
 
 /** The whole of it. */

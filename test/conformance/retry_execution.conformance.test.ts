@@ -19,8 +19,8 @@ const ending = (outcome: unknown): Effect.Effect<unknown, unknown> => {
   return "raw" in outcome ? Effect.fail(outcome.raw) : Effect.succeed(outcome.content)
 }
 
-/** Longer than the back-off of any policy. */
-const long_ms = 3_600_000
+/** Longer than the policy waits. Each second of the test's clock costs work. */
+const longestOf = (policy: RetryConfig | null): number => (policy?.backoff_max_ms ?? 0) + 10_000
 
 const driven = (policy: RetryConfig | null, outcomes: ReadonlyArray<unknown>, expect: Fields) => {
   let calls = 0
@@ -46,7 +46,7 @@ const driven = (policy: RetryConfig | null, outcomes: ReadonlyArray<unknown>, ex
         yield* AgentRuntime.use((agents) => agents.interrupt(run, Stage.operator, "enough"))
         yield* Stage.settle
       }
-      for (const _ of outcomes) yield* Stage.after(long_ms)
+      for (const _ of outcomes) yield* Stage.after(longestOf(policy))
       const settled = Stage.tagged(yield* Stage.events(run), "CallSettled")
       assert.lengthOf(settled, 1)
       const { outcome } = settled[0]!

@@ -1,7 +1,7 @@
 /** A conversation that goes on with another agent: handed over by the model, or addressed by the application. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import type { NodeService, Options } from "../../layers/compose/NodeService.ts"
+import type { NodeService, Options, Store } from "../../layers/compose/NodeService.ts"
 import { start } from "../../layers/compose/NodeService.ts"
 import * as Scripted from "../../layers/model/ScriptedModelGateway.ts"
 import { call, calls, text } from "../../layers/model/ScriptedModelGateway.ts"
@@ -261,13 +261,13 @@ describe("a handoff", () => {
 
   it.effect(
     "stands after a restart, with a call of its turn that waits for a person",
-    () => Effect.flatMap(Homes.directory, (store) => Effect.promise(() => restarted(store))),
+    () => Effect.flatMap(Homes.durable, (store) => Effect.promise(() => restarted(store))),
     120_000
   )
 })
 
 /** The conversation is handed over in a turn whose other call a person decides on after the restart. */
-const restarted = async (store: { readonly directory: string }) => {
+const restarted = async (store: Store) => {
   const first = await open([calls([call("pay", { amount: 5 }), toBilling])], { store })
   const { conversation, run } = await first.ask({ agent: "triage", text: "Pay" }, olga)
   await first.stop()

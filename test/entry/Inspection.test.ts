@@ -4,7 +4,6 @@ import { Effect } from "effect"
 import type { NodeService } from "../../layers/compose/NodeService.ts"
 import type { DeadLettersQuery } from "../../layers/compose/MethodShapes.ts"
 import { start } from "../../layers/compose/NodeService.ts"
-import * as Stores from "../../layers/compose/Stores.ts"
 import { layer as scripted, text } from "../../layers/model/ScriptedModelGateway.ts"
 import { Outbox } from "../../services/Outbox.ts"
 import { AgentSpec, MessageId, Principal, Tenant } from "../../src/index.ts"
@@ -134,10 +133,10 @@ const undelivered = Effect.gen(function* () {
 describe("dead letters", () => {
   it.live("are listed, sent again once and given up, with the reason", () =>
     Effect.gen(function* () {
-      const { directory } = yield* Homes.directory
-      yield* Effect.provide(undelivered, Stores.directory(directory), { local: true })
+      const store = yield* Homes.durable
+      yield* Effect.provide(undelivered, Homes.storesOf(store), { local: true })
       const troupe = yield* Effect.acquireRelease(
-        Effect.promise(() => start({ ...options, store: { directory } } as never)),
+        Effect.promise(() => start({ ...options, store } as never)),
         (started) => Effect.promise(() => started.stop())
       )
       yield* Effect.promise(async () => {

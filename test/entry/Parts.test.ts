@@ -2,7 +2,7 @@
 import { createHash, randomBytes } from "node:crypto"
 import { Effect, Schema } from "effect"
 import { assert, describe, it } from "vitest"
-import type { Options } from "../../layers/compose/NodeService.ts"
+import type { Options, Store } from "../../layers/compose/NodeService.ts"
 import { service_principal, start } from "../../layers/compose/NodeService.ts"
 import { call, layer, text } from "../../layers/model/ScriptedModelGateway.ts"
 import type { ModelRequest } from "../../services/ModelGateway.ts"
@@ -63,10 +63,10 @@ const shop = async (more: Partial<Options> = {}) => {
   return { troupe, requests }
 }
 
-/** A directory of a database that is up to date, gone afterwards. */
-const inDirectory = (use: (store: { readonly directory: string }) => Promise<void>) =>
+/** A database that is up to date, and gone afterwards. */
+const inDatabase = (use: (store: Store) => Promise<void>) =>
   Effect.runPromise(
-    Effect.scoped(Effect.flatMap(Homes.directory, (store) => Effect.promise(() => use(store))))
+    Effect.scoped(Effect.flatMap(Homes.durable, (store) => Effect.promise(() => use(store))))
   )
 
 type Refused = { _tag?: string; field?: string; bytes_max?: number }
@@ -80,7 +80,7 @@ const bytesOf = (request: ModelRequest | undefined) => request?.files?.get(diges
 
 describe("messages with files", () => {
   it("an image is journaled by its digest and shown to the model, also after a restart", async () => {
-    await inDirectory(async (store) => {
+    await inDatabase(async (store) => {
       const first = await shop({ store })
       const parts = [picture, { type: "text", text: "It was wet." } as const]
       const message = { agent: "shop", text: "Pay this back", parts, idempotency_key: "k" }
@@ -264,7 +264,7 @@ const draw = tool(
 
 describe("files that a body attaches", () => {
   it("are at most 32, also where it attaches many at once, and none once its call is over", () =>
-    inDirectory(async (store) => {
+    inDatabase(async (store) => {
       const refused: Array<unknown> = []
       const late = Promise.withResolvers<unknown>()
       const over = Promise.withResolvers<void>()

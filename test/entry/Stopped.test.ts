@@ -1,8 +1,5 @@
-import { cp, mkdtemp, rm } from "node:fs/promises"
-import { tmpdir } from "node:os"
-import { dirname, join } from "node:path"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import { Effect, Schema } from "effect"
+import { Effect, Exit, Schema, Scope } from "effect"
 import { start } from "../../layers/compose/NodeService.ts"
 import type { NodeService, Store } from "../../layers/compose/NodeService.ts"
 import { call, layer as scripted, text } from "../../layers/model/ScriptedModelGateway.ts"
@@ -10,7 +7,7 @@ import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { Principal } from "../../src/Principal.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
 import { either } from "../Long.ts"
-import { template } from "../sql/EmptyPglite.ts"
+import * as Homes from "../process/Homes.ts"
 
 const by = (role: "admin" | "approver") =>
   new Principal({ id: role, tenant: "default" as never, roles: [role] })
@@ -61,12 +58,12 @@ const readAll = async (items: AsyncIterable<unknown>): Promise<void> => {
   for await (const _ of items);
 }
 
-let directory: string
+const scope = Scope.makeUnsafe()
+let durable: Store
 beforeAll(async () => {
-  directory = join(await mkdtemp(join(tmpdir(), "troupe-stopped-")), "data")
-  await cp(await Effect.runPromise(Effect.scoped(template)), directory, { recursive: true })
+  durable = await Effect.runPromise(Scope.provide(Homes.durable, scope))
 })
-afterAll(() => rm(dirname(directory), { recursive: true }))
+afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
 
 const question = async (troupe: NodeService) => {
   const asked = await troupe.ask({ agent: "shop", text: "refund" })
@@ -104,9 +101,9 @@ const refused = async (troupe: NodeService, run: string, approval: string): Prom
 }
 
 describe("a service that stops", () => {
-  for (const kind of (["directory", "ephemeral"] as const).slice(0, either(1, 2))) {
+  for (const kind of (["durable", "ephemeral"] as const).slice(0, either(1, 2))) {
     it(`ends waits and watches (${kind}), and cancels no run for it`, async () => {
-      const store: Store = kind === "ephemeral" ? kind : { directory }
+      const store = kind === "ephemeral" ? kind : durable
       const troupe = await open(store)
       const { run } = await troupe.send({ agent: "shop", text: "wait" })
       const { approval, conversation, run: other } = await question(troupe)
@@ -138,7 +135,7 @@ describe("a service that stops", () => {
   }
 
   it("names the run that each wait was for, and the next service goes on with it", async () => {
-    const troupe = await open({ directory })
+    const troupe = await open(durable)
     const begun = await troupe.send({ agent: "shop", text: "wait" })
     const asked = troupe.ask({ agent: "shop", text: "wait" })
     const named = Promise.all([troupe.result(begun.run), asked].map(runOf))
@@ -149,7 +146,7 @@ describe("a service that stops", () => {
     const [first, second] = await named
     assert.strictEqual(first, begun.run)
     assert.strictEqual(await runOf(troupe.result(begun.run)), undefined)
-    const next = await open({ directory })
+    const next = await open(durable)
     for (const run of [first, second]) {
       assert.isDefined(run)
       const end = next.result(run!)
@@ -160,12 +157,12 @@ describe("a service that stops", () => {
   })
 
   it("ends the calls that were begun before it, and what they did is durable", async () => {
-    const troupe = await open({ directory })
+    const troupe = await open(durable)
     const { approval, run } = await question(troupe)
     const decided = troupe.decide(approval, { _tag: "Approve" }, by("approver"))
     const sent = troupe.send({ agent: "shop", text: "hello" })
     await Promise.all([troupe.stop(), decided, sent])
-    const next = await open({ directory })
+    const next = await open(durable)
     assert.strictEqual((await next.result(run)).status, "complete")
     assert.strictEqual((await next.result((await sent).run)).status, "complete")
     await next.stop()
@@ -173,7 +170,7 @@ describe("a service that stops", () => {
 
   it("closes its store behind the calls that read it", async () => {
     for (let round = 0; round < rounds; round++) {
-      const troupe = await open({ directory })
+      const troupe = await open(durable)
       const { run } = await troupe.ask({ agent: "shop", text: "hello" })
       const reads = Array.from({ length: 30 }, () => [
         troupe.result(run),

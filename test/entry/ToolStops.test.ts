@@ -1,7 +1,4 @@
 /** The kill switch of a tenant, in the processes of one store, through `start`. */
-import { join } from "node:path"
-import { cpSync, mkdtempSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { start } from "../../layers/compose/NodeService.ts"
@@ -12,7 +9,7 @@ import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { Tenant } from "../../src/Ids.ts"
 import { Principal } from "../../src/Principal.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
-import { template } from "../sql/EmptyPglite.ts"
+import * as Homes from "../process/Homes.ts"
 import * as EmbeddedPostgres from "../sql/EmbeddedPostgres.ts"
 
 const boss = new Principal({ id: "boss", tenant: Tenant.make("default"), roles: ["admin"] })
@@ -59,25 +56,25 @@ const becomes = async (troupe: Service, answer: string): Promise<void> => {
 }
 
 describe("AG-62 the kill switch of a tenant", () => {
-  it("holds after a restart over the same directory, until it is turned off", async () => {
-    const home = mkdtempSync(join(tmpdir(), "troupe-stops-"))
-    const directory = join(home, "data")
-    cpSync(await Effect.runPromise(Effect.scoped(template)), directory, { recursive: true })
-    const first = await open({ directory })
-    assert.strictEqual(await answerOf(first), "ran")
-    await first.stopTools(true, boss)
-    assert.strictEqual(await answerOf(first), "refused")
-    await first.stop()
-    const second = await open({ directory })
-    assert.strictEqual(await answerOf(second), "refused")
-    await second.stopTools(false, boss)
-    assert.strictEqual(await answerOf(second), "ran")
-    await second.stop()
-    const third = await open({ directory })
-    assert.strictEqual(await answerOf(third), "ran")
-    await third.stop()
-    rmSync(home, { recursive: true })
-  })
+  it.live("holds after a restart over the same store, until it is turned off", () =>
+    Effect.flatMap(Homes.durable, (store) =>
+      Effect.promise(async () => {
+        const first = await open(store)
+        assert.strictEqual(await answerOf(first), "ran")
+        await first.stopTools(true, boss)
+        assert.strictEqual(await answerOf(first), "refused")
+        await first.stop()
+        const second = await open(store)
+        assert.strictEqual(await answerOf(second), "refused")
+        await second.stopTools(false, boss)
+        assert.strictEqual(await answerOf(second), "ran")
+        await second.stop()
+        const third = await open(store)
+        assert.strictEqual(await answerOf(third), "ran")
+        await third.stop()
+      })
+    )
+  )
 
   it.live("holds in every process over one PostgreSQL", () =>
     Effect.gen(function* () {

@@ -179,7 +179,7 @@ describe("the example of memory", () => {
 })
 
 describe("the examples of Effect and of tests", () => {
-  it("decide in a program, by rules and after a day, as the README prints them", async () => {
+  it("decide in a program, by rules and after an hour, as the README prints them", async () => {
     for (const name of ["effects", "virtualtime"]) {
       assert.lengthOf((await printedOf("layers/compose/README.md", name)).blocks, 1)
     }

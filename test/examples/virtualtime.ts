@@ -8,7 +8,7 @@ const refund = tool(
     name: "refund",
     description: "Pays an order back.",
     side_effects: "external",
-    approval_expires_ms: 24 * 3_600_000,
+    approval_expires_ms: 3_600_000,
     input: Schema.Struct({ order: Schema.String })
   },
   async ({ order }) => `order ${order} is paid back`
@@ -27,9 +27,9 @@ const rules = { refund: { decision: "deny", reason: "it was sold" } } as const
 const { answer, decisions } = await driveApprovals(troupe, first.run, rules, boss)
 console.log(decisions.length, answer.text)
 
-// A day passes.
+// An hour passes.
 const second = await troupe.ask(message)
 console.log(second.status)
-await troupe.advance("24 hours")
+await troupe.advance("1 hour")
 console.log((await troupe.result(second.run)).text)
 await troupe.stop()

@@ -13,7 +13,7 @@ import { RecordImporter } from "../../services/platform/RecordImporter.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { AgentName, Tenant } from "../../src/Ids.ts"
 import { failure, sample, some } from "../platform/Records.ts"
-import * as EmptyPglite from "../sql/EmptyPglite.ts"
+import { migratedLayer } from "../sql/Engines.ts"
 import type { Who } from "./Service.ts"
 import { ask, credentials, layer as withoutRecords } from "./Service.ts"
 
@@ -52,7 +52,7 @@ describe("records over HTTP", () => {
     const stores = Platform.sql.pipe(
       Layer.provideMerge(ActorMemories.layer(GatewayAgentMemory.layer)),
       Layer.provideMerge(SqlStores.layer),
-      Layer.provideMerge(EmptyPglite.migratedLayer)
+      Layer.provideMerge(migratedLayer)
     )
     // The runtime with its actors ends with its server; the stores stay.
     const serving = (agents: ReadonlyArray<AgentSpec>) => Layer.fresh(serverOf(agents))

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, Layer, Option, Redacted, Scope, Stream } from "effect"
+import { Effect, Exit, Layer, Option, Scope, Stream } from "effect"
 import * as OperationsTools from "../../layers/agents/OperationsTools.ts"
 import * as WebhookDelivery from "../../layers/channel/WebhookDelivery.ts"
 import * as Runtime from "../../layers/compose/Runtime.ts"
@@ -24,7 +24,6 @@ import { ConversationId, Tenant } from "../../src/Ids.ts"
 import { Principal } from "../../src/Principal.ts"
 import { eventually } from "../contracts/Contract.ts"
 import * as Homes from "../process/Homes.ts"
-import * as EmbeddedPostgres from "../sql/EmbeddedPostgres.ts"
 
 const tenant = Tenant.make("acme")
 const olga = new Principal({ id: "olga", tenant, roles: ["admin"] })
@@ -130,22 +129,13 @@ const test = (title: string, body: Body) =>
 /** The same on every store: the replay commits with the journal's event on two of them. */
 const testOnAll = (title: string, body: Body) => {
   test(title, body)
-  it.live(
-    `${title} (PGlite)`,
-    () =>
-      Effect.gen(function* () {
-        const { directory: path } = yield* Homes.directory
-        yield* body.pipe(Effect.scoped, Effect.provide(Stores.directory(path)))
-      }),
-    // The first start of a directory takes seconds, and many on a busy machine.
-    120_000
-  )
-  it.live(`${title} (PostgreSQL)`, () =>
-    Effect.gen(function* () {
-      const url = Redacted.make(yield* EmbeddedPostgres.migrated)
-      yield* body.pipe(Effect.scoped, Effect.provide(Stores.postgres(url)))
-    })
-  )
+  for (const [engine, home] of Homes.some) {
+    it.live(`${title} (${engine})`, () =>
+      Effect.flatMap(home, (store) =>
+        body.pipe(Effect.scoped, Effect.provide(Homes.storesOf(store)))
+      )
+    )
+  }
 }
 
 describe("the walk", () => {

@@ -77,6 +77,39 @@ const chains = (it: Vitest.MethodsNonLive<MemoryStore>): void => {
     })
   )
 
+  it.effect(
+    "what another conversation noted before a correction does not come back as it ends",
+    () =>
+      Effect.gen(function* () {
+        const tenant = Samples.tenant()
+        const [one, other, late] = yield* Effect.all([
+          memoryOf({ tenant }),
+          memoryOf({ tenant }),
+          memoryOf({ tenant })
+        ])
+        const noted = (memory: Memory, text: string) =>
+          memory.remember({ text, tier: "session" }, byModel(newRun()))
+        yield* noted(other, "Olga likes tea")
+        yield* noted(other, "Olga has a dog")
+        const { row: tea } = yield* one.remember(fact("Olga really likes tea"), byEvent)
+        yield* Effect.sleep(2)
+        const milk = { text: "Olga likes milk", supersedes: tea.id }
+        const { row } = yield* one.remember(milk, byEvent)
+        yield* Effect.sleep(2)
+        yield* one.remember({ text: "Olga likes coffee", supersedes: row.id }, byEvent)
+        yield* other.endConversation
+        assert.sameMembers(yield* told(one, "what does Olga like?"), [
+          "Olga likes coffee",
+          "Olga has a dog"
+        ])
+        // Who says it again after the correction is believed.
+        yield* Effect.sleep(2)
+        yield* noted(late, "Olga likes tea")
+        yield* late.endConversation
+        assert.include(yield* told(one, "what does Olga like?"), "Olga likes tea")
+      })
+  )
+
   it.effect("a text that another row says already replaces the named row all the same", () =>
     Effect.gen(function* () {
       const memory = yield* memoryOf()

@@ -17,7 +17,6 @@ import { Effect } from "effect"
 import { build as esbuild } from "esbuild"
 import { build as vite } from "vite"
 import * as Homes from "../process/Homes.ts"
-import { either, isFull } from "../Long.ts"
 import { app, endedRun, replayedAlike } from "../replay/EmbeddedRun.ts"
 import type { Packed } from "./Packed.ts"
 import { done, install, pack, root } from "./Packed.ts"
@@ -119,92 +118,90 @@ describe("the packed package", () => {
     }
   })
 
-  if (isFull) {
-    it("gives the types of every entry to a project in TypeScript, and names a service that is missing", () => {
-      const { project } = packed
-      const imports = entries().map((name, i) => `import type * as E${i} from "${name}"`)
-      const used = entries().map((_, i) => `typeof E${i}`)
-      writeFileSync(
-        join(project, "user.ts"),
-        [...imports, `export type All = [${used.join(", ")}]`, ""].join("\n")
-      )
-      writeFileSync(join(project, "missing.ts"), missing)
-      // With no optional peer installed, and every declaration checked that they lead to.
-      const modules = ["NodeNext NodeNext", "ESNext Bundler"]
-      for (const compiler of ["typescript", "typescript-5.9"]) {
-        for (const each of modules) {
-          const [module, resolution] = each.split(" ")
-          const flags = `--noEmit --strict --target ES2024 --types node --module ${module} --moduleResolution ${resolution}`
-          const tsc = join(root, "node_modules", compiler, "bin/tsc")
-          const args = [tsc, ...flags.split(" "), "--pretty", "false", "user.ts", "missing.ts"]
-          const { stdout } = spawnSync(process.execPath, args, { cwd: project, encoding: "utf8" })
-          const [first, second, ...others] = stdout.split(/^(?=\S)/m)
-          assert.deepStrictEqual(others, [], stdout)
-          // Each in one line of its own.
-          assert.match(
-            first ?? "",
-            /^missing\.ts\(\d.*^\s+Type 'Payments' is not assignable to type 'ToolServices'\.$/ms
-          )
-          assert.match(
-            second ?? "",
-            /^missing\.ts\(\d.*^\s+Type 'Payments' is not assignable to type 'never'\.$/ms
-          )
-        }
+  it("gives the types of every entry to a project in TypeScript, and names a service that is missing", () => {
+    const { project } = packed
+    const imports = entries().map((name, i) => `import type * as E${i} from "${name}"`)
+    const used = entries().map((_, i) => `typeof E${i}`)
+    writeFileSync(
+      join(project, "user.ts"),
+      [...imports, `export type All = [${used.join(", ")}]`, ""].join("\n")
+    )
+    writeFileSync(join(project, "missing.ts"), missing)
+    // With no optional peer installed, and every declaration checked that they lead to.
+    const modules = ["NodeNext NodeNext", "ESNext Bundler"]
+    for (const compiler of ["typescript", "typescript-5.9"]) {
+      for (const each of modules) {
+        const [module, resolution] = each.split(" ")
+        const flags = `--noEmit --strict --target ES2024 --types node --module ${module} --moduleResolution ${resolution}`
+        const tsc = join(root, "node_modules", compiler, "bin/tsc")
+        const args = [tsc, ...flags.split(" "), "--pretty", "false", "user.ts", "missing.ts"]
+        const { stdout } = spawnSync(process.execPath, args, { cwd: project, encoding: "utf8" })
+        const [first, second, ...others] = stdout.split(/^(?=\S)/m)
+        assert.deepStrictEqual(others, [], stdout)
+        // Each in one line of its own.
+        assert.match(
+          first ?? "",
+          /^missing\.ts\(\d.*^\s+Type 'Payments' is not assignable to type 'ToolServices'\.$/ms
+        )
+        assert.match(
+          second ?? "",
+          /^missing\.ts\(\d.*^\s+Type 'Payments' is not assignable to type 'never'\.$/ms
+        )
       }
-    }, 240_000)
+    }
+  }, 240_000)
 
-    it("is bundled by esbuild and by Vite, with the optional peers as the only external packages", async () => {
-      const { manifest, project } = packed
-      // The second serves HTTP, with a framework in CommonJS. Nothing that it needs is installed beside the bundles.
-      const last = { embedding: "It is paid back.", fastify: "202" }
-      const names = Object.keys(last)
-      for (const name of names) {
-        cpSync(join(root, `test/examples/${name}.ts`), join(project, `${name}.ts`))
-      }
-      symlinkSync(join(root, "node_modules/fastify"), join(project, "node_modules/fastify"))
-      const external = Object.keys(manifest.peerDependenciesMeta)
-      const readme = readFileSync(join(root, "layers/compose/README.md"), "utf8")
-      const [, banner = ""] = /^const banner = `(.*)`$/m.exec(readme) ?? []
-      const outdir = join(folder, "esbuild")
-      await esbuild({
-        absWorkingDir: project,
-        entryPoints: names.map((name) => `${name}.ts`),
-        outdir,
-        outExtension: { ".js": ".mjs" },
-        bundle: true,
-        // What `start` loads late, such as a store, stays apart until it is loaded.
-        splitting: true,
-        format: "esm",
-        platform: "node",
-        banner: { js: banner },
-        external,
-        logLevel: "silent"
-      })
-      const outDir = join(folder, "vite")
-      await vite({
-        root: project,
-        configFile: false,
-        logLevel: "silent",
-        ssr: { noExternal: true },
-        build: {
-          ssr: true,
-          target: "node22",
-          outDir,
-          rolldownOptions: {
-            input: names.map((name) => join(project, `${name}.ts`)),
-            external: (id) => external.some((name) => id === name || id.startsWith(`${name}/`)),
-            output: { entryFileNames: "[name].mjs" }
-          }
-        }
-      })
-      for (const made of [outdir, outDir]) {
-        for (const [name, expected] of Object.entries(last)) {
-          const printed = done(process.execPath, [join(made, `${name}.mjs`)], folder)
-          assert.strictEqual(printed.trim().split("\n").at(-1), expected, made)
+  it("is bundled by esbuild and by Vite, with the optional peers as the only external packages", async () => {
+    const { manifest, project } = packed
+    // The second serves HTTP, with a framework in CommonJS. Nothing that it needs is installed beside the bundles.
+    const last = { embedding: "It is paid back.", fastify: "202" }
+    const names = Object.keys(last)
+    for (const name of names) {
+      cpSync(join(root, `test/examples/${name}.ts`), join(project, `${name}.ts`))
+    }
+    symlinkSync(join(root, "node_modules/fastify"), join(project, "node_modules/fastify"))
+    const external = Object.keys(manifest.peerDependenciesMeta)
+    const readme = readFileSync(join(root, "layers/compose/README.md"), "utf8")
+    const [, banner = ""] = /^const banner = `(.*)`$/m.exec(readme) ?? []
+    const outdir = join(folder, "esbuild")
+    await esbuild({
+      absWorkingDir: project,
+      entryPoints: names.map((name) => `${name}.ts`),
+      outdir,
+      outExtension: { ".js": ".mjs" },
+      bundle: true,
+      // What `start` loads late, such as a store, stays apart until it is loaded.
+      splitting: true,
+      format: "esm",
+      platform: "node",
+      banner: { js: banner },
+      external,
+      logLevel: "silent"
+    })
+    const outDir = join(folder, "vite")
+    await vite({
+      root: project,
+      configFile: false,
+      logLevel: "silent",
+      ssr: { noExternal: true },
+      build: {
+        ssr: true,
+        target: "node22",
+        outDir,
+        rolldownOptions: {
+          input: names.map((name) => join(project, `${name}.ts`)),
+          external: (id) => external.some((name) => id === name || id.startsWith(`${name}/`)),
+          output: { entryFileNames: "[name].mjs" }
         }
       }
-    }, 120_000)
-  }
+    })
+    for (const made of [outdir, outDir]) {
+      for (const [name, expected] of Object.entries(last)) {
+        const printed = done(process.execPath, [join(made, `${name}.mjs`)], folder)
+        assert.strictEqual(printed.trim().split("\n").at(-1), expected, made)
+      }
+    }
+  }, 120_000)
 
   it("holds what its files promise, a README of every room that has one, every example and no test", () => {
     const { files, manifest } = packed
@@ -225,7 +222,7 @@ describe("the packed package", () => {
       target === null ? [] : typeof target === "string" ? [target] : Object.values(target)
     )
     for (const target of targets) {
-      if (target.includes("*") || (!isFull && target.endsWith(".d.ts"))) continue
+      if (target.includes("*")) continue
       assert.include(files, target.slice(2))
     }
     const examples = readdirSync(join(root, "test/examples")).filter((name) =>
@@ -312,7 +309,7 @@ describe("the packed package", () => {
       policy: "awaiting_approval",
       semstreams: `[ true, 'tool.result.call-2', '"order 1003 is paid back"' ]`
     }
-    for (const [name, last] of Object.entries(examples).slice(0, either(1, 4))) {
+    for (const [name, last] of Object.entries(examples)) {
       const printed = done(process.execPath, [`test/examples/${name}.ts`], packed.project)
       assert.strictEqual(printed.trim().split("\n").at(-1), last)
     }
@@ -350,41 +347,39 @@ describe("the packed package", () => {
     assert.include(stdout, "replay")
   }, 60_000)
 
-  if (isFull) {
-    it("runs on the oldest Node that it supports, on Bun and on Deno", () => {
-      const place = join(folder, "runtimes")
-      mkdirSync(place)
-      writeFileSync(join(place, "package.json"), "{}")
-      const packages = ["node@22.19.0", "bun@1.4.5", "deno@2.9.6"]
-      done("npm", ["install", "--no-audit", "--no-fund", ...packages], place)
-      cpSync(join(root, "test/examples/embedding.ts"), join(packed.project, "runs.ts"))
-      const programs = {
-        node: ["--experimental-strip-types", "--no-warnings"],
-        bun: [],
-        deno: ["run", "--allow-all", "--no-lock", "--node-modules-dir=manual"]
-      }
-      for (const [name, flags] of Object.entries(programs)) {
-        const program = join(place, "node_modules/.bin", name)
-        const printed = done(program, [...flags, "runs.ts"], packed.project)
-        assert.strictEqual(printed.trim().split("\n").at(-1), "It is paid back.", name)
-      }
-    }, 240_000)
+  it("runs on the oldest Node that it supports, on Bun and on Deno", () => {
+    const place = join(folder, "runtimes")
+    mkdirSync(place)
+    writeFileSync(join(place, "package.json"), "{}")
+    const packages = ["node@22.19.0", "bun@1.4.5", "deno@2.9.6"]
+    done("npm", ["install", "--no-audit", "--no-fund", ...packages], place)
+    cpSync(join(root, "test/examples/embedding.ts"), join(packed.project, "runs.ts"))
+    const programs = {
+      node: ["--experimental-strip-types", "--no-warnings"],
+      bun: [],
+      deno: ["run", "--allow-all", "--no-lock", "--node-modules-dir=manual"]
+    }
+    for (const [name, flags] of Object.entries(programs)) {
+      const program = join(place, "node_modules/.bin", name)
+      const printed = done(program, [...flags, "runs.ts"], packed.project)
+      assert.strictEqual(printed.trim().split("\n").at(-1), "It is paid back.", name)
+    }
+  }, 240_000)
 
-    // Of the repository itself this is in test/replay/Embedded.test.ts.
-    it.live(
-      "has a command, which replays a run of an embedded service with a module of the project",
-      () =>
-        Effect.gen(function* () {
-          const { directory } = yield* Homes.directory
-          const run = yield* endedRun(directory)
-          const peers = ["@electric-sql/pglite", "@effect/sql-pg"]
-          const { manifest, place, project } = install(tarball, join(folder, "replaying"), peers)
-          cpSync(join(root, app), join(project, "app.ts"))
-          const bin = join(place, manifest.bin.troupe)
-          const args = [bin, "replay", run, "--app", "app.ts", "--data", directory]
-          assert.match(done(process.execPath, args, project), replayedAlike)
-        }),
-      240_000
-    )
-  }
+  // Of the repository itself this is in test/replay/Embedded.test.ts.
+  it.live(
+    "has a command, which replays a run of an embedded service with a module of the project",
+    () =>
+      Effect.gen(function* () {
+        const { directory } = yield* Homes.directory
+        const run = yield* endedRun(directory)
+        const peers = ["@electric-sql/pglite", "@effect/sql-pg"]
+        const { manifest, place, project } = install(tarball, join(folder, "replaying"), peers)
+        cpSync(join(root, app), join(project, "app.ts"))
+        const bin = join(place, manifest.bin.troupe)
+        const args = [bin, "replay", run, "--app", "app.ts", "--data", directory]
+        assert.match(done(process.execPath, args, project), replayedAlike)
+      }),
+    240_000
+  )
 })

@@ -7,6 +7,7 @@ import { join } from "node:path"
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Redacted } from "effect"
 import type { Scope } from "effect"
+import * as Stores from "../../layers/compose/Stores.ts"
 import { either } from "../Long.ts"
 import * as EmbeddedPostgres from "../sql/EmbeddedPostgres.ts"
 import * as EmptyPglite from "../sql/EmptyPglite.ts"
@@ -43,8 +44,16 @@ export const both: ReadonlyArray<readonly [engine: string, home: Home]> = [
   ["PGlite", directory]
 ]
 
-/** Those of the form that runs: on PGlite a start costs seconds of CPU time, and a kill at each crash point is on both in either form. */
+/** Those of the form that runs: on PGlite each start costs several times as much. */
 export const some = both.slice(0, either(1, 2))
+
+/** The last of these. */
+export const durable: Home = some.at(-1)![1]
+
+export const storesOf = (store: Store) =>
+  "directory" in store
+    ? Stores.directory(store.directory)
+    : Stores.postgres(Redacted.make(store.postgres))
 
 /** Ends every session of a database from the server's side, as a network that breaks does. */
 export const cut = (url: string) =>

@@ -122,7 +122,7 @@ const reasonOf = ({ outcome }: CallSettled): string | undefined =>
 
 const tagsOf = (entries: Service.Journal) => Service.events(entries).map((event) => event._tag)
 
-for (const [engine, home] of Homes.both) {
+for (const [engine, home] of Homes.some) {
   layer(aftermath(home), { excludeTestServices: true, timeout: "2 minutes" })(
     `kill -9 on ${engine}`,
     (it) => {

@@ -4,8 +4,6 @@ import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { Scope } from "effect"
-import { inLongForm } from "../InLongForm.ts"
-import { isFull } from "../Long.ts"
 import * as Children from "./Child.ts"
 import * as Homes from "./Homes.ts"
 import * as Service from "./Service.ts"
@@ -72,7 +70,7 @@ const withstood = Effect.fnUntraced(function* ({
 })
 
 describe("a heap of 128 MB", () => {
-  inLongForm(
+  it.live(
     "holds a service in memory that is sent runs with more results than it could hold",
     () =>
       Effect.gen(function* () {
@@ -83,7 +81,7 @@ describe("a heap of 128 MB", () => {
     180_000
   )
 
-  for (const [engine, home] of Homes.some) {
+  for (const [engine, home] of Homes.both) {
     it.live(
       `holds a service on ${engine} whose open runs another one left, and all of them end`,
       () =>
@@ -100,24 +98,22 @@ describe("a heap of 128 MB", () => {
   }
 })
 
-if (isFull) {
-  describe("storms at 256 MB", () => {
-    for (const [engine, home] of Homes.both) {
-      it.live(
-        `SA-42 on ${engine} lose nothing, do nothing twice and need no hand`,
-        () =>
-          Effect.gen(function* () {
-            yield* withstood({
-              store: yield* home,
-              heap_mega: 256,
-              // Large rows take the embedded engine longer.
-              runs: engine === "PGlite" ? 15 : 50,
-              // The second while the service takes up what the first one left.
-              kills_ms: [500, 100, undefined, 1_100, 1_700]
-            })
-          }).pipe(Effect.scoped),
-        900_000
-      )
-    }
-  })
-}
+describe("storms at 256 MB", () => {
+  for (const [engine, home] of Homes.both) {
+    it.live(
+      `SA-42 on ${engine} lose nothing, do nothing twice and need no hand`,
+      () =>
+        Effect.gen(function* () {
+          yield* withstood({
+            store: yield* home,
+            heap_mega: 256,
+            // Large rows take the embedded engine longer.
+            runs: engine === "PGlite" ? 15 : 50,
+            // The second while the service takes up what the first one left.
+            kills_ms: [500, 100, undefined, 1_100, 1_700]
+          })
+        }).pipe(Effect.scoped),
+      900_000
+    )
+  }
+})

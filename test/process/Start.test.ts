@@ -14,7 +14,8 @@ const order = "5f2c7d1e-93ab-4c04-8e6d-000000001001"
 /** A model from the environment of whoever runs the tests would not follow the script. */
 const unset = { TROUPE_MODEL: "", TROUPE_MODEL_BASE_URL: "", TROUPE_DATABASE_URL: undefined }
 
-/** The first process of each script is what users start; those after it are its bundle, which starts with less. */
+/** The first process of each script is what users start; in `npm test`, and after it, its bundle, which starts with less. */
+const started = isFull ? runnable : bundled
 const launch = (data: string, form = bundled) =>
   Children.start("scripts/start.ts", [], { ...unset, TROUPE_DATA: data, TROUPE_PORT: "0" }, form)
 
@@ -71,7 +72,7 @@ it.live(
   () =>
     Effect.gen(function* () {
       const data = yield* home
-      const first = yield* up(data, runnable)
+      const first = yield* up(data, started)
       // What kill -9 is given, where other services run on the machine too.
       assert.include(first.text(), `process         ${first.pid}\n`)
       // The chat finds the service with what is printed.
@@ -84,7 +85,7 @@ it.live(
       assert.include(second.text(), `did not start: ${join(data, "db")} is in use by process`)
       assert.notMatch(second.text(), /^\s+at /m)
 
-      const asked = yield* chatOf(runnable)(data, "--message", "Replay order 1001")
+      const asked = yield* chatOf(started)(data, "--message", "Replay order 1001")
       assert.strictEqual(asked.code, 0, asked.text)
       assert.include(asked.text, "--approve ")
       const [line] = yield* pending(data)

@@ -2,18 +2,16 @@ import { assert, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import * as EphemeralToolQueue from "../../layers/ephemeral/EphemeralToolQueue.ts"
 import * as Migrations from "../../layers/sql/engine/Migrations.ts"
-import * as EmptyPglite from "../sql/EmptyPglite.ts"
 import * as SqlToolQueue from "../../layers/sql/tools/SqlToolQueue.ts"
 import { ToolQueue, waiting_max } from "../../services/ToolQueue.ts"
 import * as Samples from "../contracts/Samples.ts"
 import { toolQueueContract } from "../contracts/ToolQueue.contract.ts"
-import * as EmbeddedPostgres from "../sql/EmbeddedPostgres.ts"
+import { engines } from "../sql/Engines.ts"
 
 const sql = SqlToolQueue.layer.pipe(Layer.provide(Migrations.layer))
 
 toolQueueContract("ephemeral", EphemeralToolQueue.layer)
-toolQueueContract("PGlite", Layer.provide(sql, EmptyPglite.migratedLayer))
-toolQueueContract("PostgreSQL", Layer.provide(sql, EmbeddedPostgres.layer))
+for (const [engine, client] of engines) toolQueueContract(engine, Layer.provide(sql, client))
 
 it.effect(
   "a tenant whose calls fill their places leaves the places of another free (ephemeral)",

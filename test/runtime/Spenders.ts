@@ -16,7 +16,7 @@ import type { Script } from "../../layers/model/ScriptedModelGateway.ts"
 import * as ScriptedModelGateway from "../../layers/model/ScriptedModelGateway.ts"
 import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
 import type * as LocalToolRegistry from "../../layers/runtime/desk/LocalToolRegistry.ts"
-import * as EmptyPglite from "../sql/EmptyPglite.ts"
+import { migratedLayer } from "../sql/Engines.ts"
 import * as SqlStores from "../../layers/sql/stores/SqlStores.ts"
 import type { Stores } from "../../services/Stores.ts"
 import { by, finish, say, usage } from "../model/ScriptedLanguageModel.ts"
@@ -31,10 +31,10 @@ export const prices = {
 export const tenth = { model: "small", usage: { input_tokens: 100_000, output_tokens: 0 } }
 
 export const stores: Readonly<
-  Record<"ephemeral" | "PGlite", Layer.Layer<Stores | ToolQueue, unknown>>
+  Record<"ephemeral" | "database", Layer.Layer<Stores | ToolQueue, unknown>>
 > = {
   ephemeral: EphemeralStores.layer,
-  PGlite: Layer.provide(SqlStores.layer, EmptyPglite.migratedLayer)
+  database: Layer.provide(SqlStores.layer, migratedLayer)
 }
 
 export type Tools = ReadonlyArray<LocalToolRegistry.Family<unknown, ToolQueue>>

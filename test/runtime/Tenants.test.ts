@@ -9,7 +9,7 @@ import { AgentMemory } from "../../services/AgentMemory.ts"
 import * as EphemeralStore from "../../layers/ephemeral/EphemeralStore.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
-import * as EmptyPglite from "../sql/EmptyPglite.ts"
+import { engines } from "../sql/Engines.ts"
 import * as SqlStores from "../../layers/sql/stores/SqlStores.ts"
 import { originOfCall } from "../../src/memory/MemoryOrigin.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
@@ -17,7 +17,6 @@ import { AgentName, ConversationId, Tenant } from "../../src/Ids.ts"
 import type { Principal } from "../../src/Principal.ts"
 import type { Stores } from "../../services/Stores.ts"
 import * as Samples from "../contracts/Samples.ts"
-import * as EmbeddedPostgres from "../sql/EmbeddedPostgres.ts"
 import * as H from "./Harness.ts"
 
 const person = (tenant: string) => H.person("ada", ["admin"], Tenant.make(Samples.unique(tenant)))
@@ -260,8 +259,7 @@ const tests = (it: Vitest.MethodsNonLive<Stores | EphemeralStore.EphemeralStore>
 
 for (const [name, stores] of [
   ["ephemeral", Layer.fresh(EphemeralStores.layer)],
-  ["PGlite", Layer.provide(SqlStores.layer, EmptyPglite.migratedLayer)],
-  ["PostgreSQL", Layer.provide(SqlStores.layer, EmbeddedPostgres.layer)]
+  ...engines.map(([engine, client]) => [engine, Layer.provide(SqlStores.layer, client)] as const)
 ] as const) {
   layer(Layer.merge(stores, EphemeralStore.layer), {
     excludeTestServices: true,

@@ -24,7 +24,7 @@ const spentBy = (events: ReadonlyArray<RunEvent>) =>
   )
 
 describe("a model that a tool's body calls", () => {
-  for (const on of ["ephemeral", "PGlite"] as const) {
+  for (const on of ["ephemeral", "database"] as const) {
     it.live(
       `ST-12 reports its usage, and the ledger (${on}) holds one entry tagged with tool_name under the run's trace`,
       () => {
@@ -276,7 +276,7 @@ describe("what a body spent counts, whatever its call came to:", () => {
     ),
     "0.1",
     failed("NO"),
-    { on: "PGlite" }
+    { on: "database" }
   )
   counts(
     "a transaction that was committed",

@@ -12,7 +12,7 @@ import type { ApprovalRequested } from "../../src/run/RunEvent.ts"
 import { eventually } from "../contracts/Contract.ts"
 import * as Samples from "../contracts/Samples.ts"
 import * as EmbeddedPostgres from "./EmbeddedPostgres.ts"
-import * as EmptyPglite from "./EmptyPglite.ts"
+import { migratedLayer } from "./Engines.ts"
 import type { Needs } from "./Engines.ts"
 import { onEngines } from "./Engines.ts"
 import * as Statements from "./Statements.ts"
@@ -156,7 +156,7 @@ const recordsRead = Effect.flatMap(SqlClient.SqlClient, (sql) =>
 )
 
 // Of one session, which knows what it has read.
-layer(Layer.provideMerge(SqlStores.layer, EmptyPglite.migratedLayer), {
+layer(Layer.provideMerge(SqlStores.layer, migratedLayer), {
   excludeTestServices: true
 })("amendments of few among many (PGlite)", (it) => {
   it.effect("16 answers at once read their own records, and none of 2,000 other open ones", () =>

@@ -5,7 +5,7 @@ import { SqlClient, SqlError } from "effect/sql"
 import * as SqlStores from "../../layers/sql/stores/SqlStores.ts"
 import { JournalError, RunJournal } from "../../services/RunJournal.ts"
 import * as Samples from "../contracts/Samples.ts"
-import * as EmptyPglite from "./EmptyPglite.ts"
+import { migratedLayer } from "./Engines.ts"
 
 /** The start of the statement that reads why appends were refused. */
 const asks_why = "SELECT run_id, epoch, length, status FROM troupe.runs WHERE run_id = ANY"
@@ -33,7 +33,7 @@ const faulty = Layer.effect(
         }
       })
   )
-).pipe(Layer.provideMerge(EmptyPglite.migratedLayer))
+).pipe(Layer.provideMerge(migratedLayer))
 
 layer(Layer.provideMerge(SqlStores.layer, faulty), {
   excludeTestServices: true,

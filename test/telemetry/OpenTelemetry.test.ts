@@ -66,10 +66,10 @@ describe("spans", () => {
     "of a run that waits for a person over a restart are one tree, whose root is who sent it",
     () =>
       Effect.gen(function* () {
-        const { directory } = yield* Homes.directory
+        const store = yield* Homes.durable
         const { processor, spans } = keeping()
         const options = {
-          store: { directory },
+          store,
           telemetry: { sdk: () => ({ spanProcessor: processor }) }
         }
         const first = yield* Effect.promise(() =>

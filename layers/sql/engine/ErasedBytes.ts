@@ -31,10 +31,13 @@ const unused =
 const tables = `SELECT oid::regclass::text AS name FROM pg_class
   WHERE relnamespace = 'troupe'::regnamespace AND relkind = 'r' ORDER BY relpages`
 
-/** An analysis of a table without rows changes nothing. PostgreSQL 18 is the first that forgets on request. */
-const clear = `SELECT pg_clear_attribute_stats(s.schemaname::text, s.tablename::text, s.attname::text, s.inherited)::text
-  FROM pg_stats s JOIN pg_class c ON c.relname = s.tablename AND c.relnamespace = 'troupe'::regnamespace
-  WHERE s.schemaname = 'troupe' AND c.reltuples = 0`
+/**
+ * An analysis of a table without rows changes nothing. PostgreSQL 18 is the first that forgets on request. Each column is named,
+ * also those of indexes, because the view of what is known can take 0.3 s to read.
+ */
+const clear = `SELECT pg_clear_attribute_stats('troupe', c.relname::text, a.attname::text, false)::text
+  FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+  WHERE c.relnamespace = 'troupe'::regnamespace AND c.relkind IN ('r', 'i') AND c.reltuples = 0`
 
 /** Gives nothing where it succeeds; otherwise a sentence. */
 const orSentence = <A>(self: Effect.Effect<A, SqlError.SqlError>, what: string) =>
