@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
+import { inLongForm } from "../InLongForm.ts"
 import { start } from "../../layers/compose/NodeService.ts"
 import type { NodeService, Options } from "../../layers/compose/NodeService.ts"
 import { scripted, text } from "../../layers/compose/Testing.ts"
@@ -156,7 +157,7 @@ const erasedStatistics = (postgres: string) => async (services: ReadonlyArray<No
 }
 
 describe("erasure", () => {
-  it.live("leaves no byte of a person's words in the files of a directory", () =>
+  inLongForm("leaves no byte of a person's words in the files of a directory", () =>
     Effect.gen(function* () {
       const store = yield* Homes.directory
       yield* Effect.promise(() => using(store, 1, erasedOnDisk(store.directory)))

@@ -6,6 +6,7 @@ import { createHash } from "node:crypto"
 import { readdirSync, readFileSync } from "node:fs"
 import { basename, dirname, join } from "node:path"
 import { Effect } from "effect"
+import { isFull } from "../Long.ts"
 import { kept } from "../sql/Kept.ts"
 
 const root = join(import.meta.dirname, "../..")
@@ -35,10 +36,10 @@ const scripts = [
 ]
 
 /**
- * Code for processes of seconds. PGlite is WebAssembly: what V8 gains by compiling it a second time, better, is less than
+ * Code for processes of seconds. What V8 gains by compiling PGlite, or other code a last time, better, is less than
  * what it costs, and a process does not end before that is done.
  */
-export const flags: ReadonlyArray<string> = ["--liftoff-only"]
+export const flags: ReadonlyArray<string> = ["--liftoff-only", ...(isFull ? [] : ["--no-turbofan"])]
 
 const isSource = (path: string): boolean => path.endsWith(".ts") && !path.endsWith(".test.ts")
 

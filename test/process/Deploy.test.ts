@@ -10,7 +10,6 @@ import type { Child, Refused } from "./Child.ts"
 import * as Children from "./Child.ts"
 import type { HostConfig, HostRequest } from "./host.ts"
 import { until } from "./Service.ts"
-import { isFull } from "../Long.ts"
 
 const messages = 30
 
@@ -50,53 +49,51 @@ const lists = (of: Host, ...expected: Array<readonly [agent: string, count: numb
 
 const warning = "work waits for an agent that no living process hosts"
 
-if (isFull) {
-  it.live(
-    "processes of different agents complete what is theirs, and one that is killed and replaced by another leaves its own waiting",
-    () =>
-      Effect.gen(function* () {
-        const postgres = yield* EmbeddedPostgres.migrated
-        const common = { common: null }
-        const a: HostConfig = { postgres, agents: { a: null, ...common }, holds: true }
-        const [one, two] = yield* Effect.all(
-          [host(a), host({ postgres, agents: { b: null, ...common }, holds: false })],
-          { concurrency: 2 }
-        )
-        const answers = yield* Effect.all(
-          [
-            one.ask("a", messages),
-            two.ask("b", messages),
-            one.ask("common", messages),
-            two.ask("common", messages)
-          ],
-          { concurrency: 4 }
-        )
-        assert.deepStrictEqual(answers, [
-          completes("a"),
-          completes("b"),
-          completes("common"),
-          completes("common")
-        ])
-        assert.strictEqual((yield* Effect.flip(two.ask("a", 1))).reason, "AgentNotFound")
-        // What the one has of both agents when it dies: some of it begun, some of it perhaps not.
-        const [ofA, ofBoth] = [
-          yield* one.send("a", 10, "hold"),
-          yield* one.send("common", 10, "hold")
-        ]
-        yield* one.child.heard((it) => it.notice === "reached" && it.tag === "a")
-        yield* one.child.kill
-        const three = yield* host({ postgres, agents: { c: null, ...common }, holds: false })
-        assert.deepStrictEqual(yield* three.ask("c", messages), completes("c"))
-        assert.deepStrictEqual(yield* two.results(ofBoth), completes("common", 10))
-        for (const each of [two, three]) yield* lists(each, ["a", 10])
-        yield* two.child.printed(warning)
-        const four = yield* host({ ...a, holds: false })
-        assert.deepStrictEqual(yield* four.results(ofA), completes("a", 10))
-        for (const each of [two, three]) yield* lists(each)
-      }),
-    180_000
-  )
-}
+it.live(
+  "processes of different agents complete what is theirs, and one that is killed and replaced by another leaves its own waiting",
+  () =>
+    Effect.gen(function* () {
+      const postgres = yield* EmbeddedPostgres.migrated
+      const common = { common: null }
+      const a: HostConfig = { postgres, agents: { a: null, ...common }, holds: true }
+      const [one, two] = yield* Effect.all(
+        [host(a), host({ postgres, agents: { b: null, ...common }, holds: false })],
+        { concurrency: 2 }
+      )
+      const answers = yield* Effect.all(
+        [
+          one.ask("a", messages),
+          two.ask("b", messages),
+          one.ask("common", messages),
+          two.ask("common", messages)
+        ],
+        { concurrency: 4 }
+      )
+      assert.deepStrictEqual(answers, [
+        completes("a"),
+        completes("b"),
+        completes("common"),
+        completes("common")
+      ])
+      assert.strictEqual((yield* Effect.flip(two.ask("a", 1))).reason, "AgentNotFound")
+      // What the one has of both agents when it dies: some of it begun, some of it perhaps not.
+      const [ofA, ofBoth] = [
+        yield* one.send("a", 10, "hold"),
+        yield* one.send("common", 10, "hold")
+      ]
+      yield* one.child.heard((it) => it.notice === "reached" && it.tag === "a")
+      yield* one.child.kill
+      const three = yield* host({ postgres, agents: { c: null, ...common }, holds: false })
+      assert.deepStrictEqual(yield* three.ask("c", messages), completes("c"))
+      assert.deepStrictEqual(yield* two.results(ofBoth), completes("common", 10))
+      for (const each of [two, three]) yield* lists(each, ["a", 10])
+      yield* two.child.printed(warning)
+      const four = yield* host({ ...a, holds: false })
+      assert.deepStrictEqual(yield* four.results(ofA), completes("a", 10))
+      for (const each of [two, three]) yield* lists(each)
+    }),
+  180_000
+)
 
 it.live(
   "a run whose specialist is at work in a process that is killed waits for one that hosts both, and the rest goes on",

@@ -5,7 +5,6 @@ import * as Children from "./Child.ts"
 import * as Homes from "./Homes.ts"
 import * as Judge from "./Judge.ts"
 import * as Service from "./Service.ts"
-import { isFull } from "../Long.ts"
 
 /** Longer than the test may take: nobody waits for a lease to pass. */
 const lease_ms = 3_600_000
@@ -52,21 +51,19 @@ it.live(
   120_000
 )
 
-if (isFull) {
-  it.live(
-    "of two services on one directory the second ends with the reason, and the first serves on",
-    () =>
-      Effect.gen(function* () {
-        const judge = yield* Judge.start
-        const options = { store: yield* Homes.directory, counter: judge.url }
-        const first = yield* Service.start(options)
-        const config = { ...options, holds: [], model_ms: 0, park_ms: 1, lease_ms, relay_ms: 1_000 }
-        const second = yield* Children.start("test/process/worker.ts", [JSON.stringify(config)])
-        assert.strictEqual((yield* second.ended).code, 1)
-        assert.include(second.text(), `in use by process ${first.child.pid}`)
-        const run = yield* first.send("run", ["once"])
-        Judge.assertComplete(yield* Service.ended(first, run), "run")
-      }),
-    120_000
-  )
-}
+it.live(
+  "of two services on one directory the second ends with the reason, and the first serves on",
+  () =>
+    Effect.gen(function* () {
+      const judge = yield* Judge.start
+      const options = { store: yield* Homes.directory, counter: judge.url }
+      const first = yield* Service.start(options)
+      const config = { ...options, holds: [], model_ms: 0, park_ms: 1, lease_ms, relay_ms: 1_000 }
+      const second = yield* Children.start("test/process/worker.ts", [JSON.stringify(config)])
+      assert.strictEqual((yield* second.ended).code, 1)
+      assert.include(second.text(), `in use by process ${first.child.pid}`)
+      const run = yield* first.send("run", ["once"])
+      Judge.assertComplete(yield* Service.ended(first, run), "run")
+    }),
+  120_000
+)

@@ -3,8 +3,8 @@ import { either, isFull } from "../Long.ts"
 import { mixed, regressions, replayed, said, sometimes } from "./Suite.ts"
 import { simulate } from "./Simulation.ts"
 
-const seeds = either(20, 1_500)
-const part = either(20, 50)
+const seeds = either(14, 1_500)
+const part = either(14, 50)
 
 describe("the simulation", () => {
   it("makes the same journal and the same choices of the same seed", () => {

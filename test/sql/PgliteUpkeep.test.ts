@@ -9,7 +9,6 @@ import * as Pglite from "../../layers/sql/engine/Pglite.ts"
 import type { Upkeep } from "../../layers/sql/engine/PgliteUpkeep.ts"
 import { eventually } from "../contracts/Contract.ts"
 import * as Homes from "../process/Homes.ts"
-import { isFull } from "../Long.ts"
 
 const place = Effect.map(Homes.directory, ({ directory }) => directory)
 
@@ -45,39 +44,37 @@ const open =
     Effect.provide(effect, Pglite.layer({ directory, upkeep }), { local: true })
 
 describe("an embedded database", () => {
-  if (isFull) {
-    it.live("keeps a bounded log of its changes, which else grows with each", () =>
-      Effect.gen(function* () {
-        const directory = yield* place
-        const often = { every_ms: 10, log_bytes_max: 32 * 2 ** 20 }
-        const [kept, grown] = yield* Effect.gen(function* () {
-          yield* made
-          for (let n = 0; n < 24; n++) {
-            yield* change
-            yield* Effect.sleep("15 millis")
-          }
-          yield* eventually(
-            Effect.sync(() => segments(directory)),
-            (count) => count <= 8
-          )
-          return [segments(directory), 24] as const
-        }).pipe(open(directory, often))
-        assert.isBelow(kept, grown / 2)
-
-        const other = yield* place
-        yield* Effect.gen(function* () {
-          yield* made
-          for (let n = 0; n < 12; n++) yield* change
-          assert.isAtLeast(segments(other), 12)
-        }).pipe(open(other, { every_ms: 600_000 }))
-        // What was logged before a restart is dealt with by the next process.
+  it.live("keeps a bounded log of its changes, which else grows with each", () =>
+    Effect.gen(function* () {
+      const directory = yield* place
+      const often = { every_ms: 10, log_bytes_max: 32 * 2 ** 20 }
+      const [kept, grown] = yield* Effect.gen(function* () {
+        yield* made
+        for (let n = 0; n < 24; n++) {
+          yield* change
+          yield* Effect.sleep("15 millis")
+        }
         yield* eventually(
-          Effect.sync(() => segments(other)),
+          Effect.sync(() => segments(directory)),
           (count) => count <= 8
-        ).pipe(open(other, often))
-      }).pipe(Effect.scoped)
-    )
-  }
+        )
+        return [segments(directory), 24] as const
+      }).pipe(open(directory, often))
+      assert.isBelow(kept, grown / 2)
+
+      const other = yield* place
+      yield* Effect.gen(function* () {
+        yield* made
+        for (let n = 0; n < 12; n++) yield* change
+        assert.isAtLeast(segments(other), 12)
+      }).pipe(open(other, { every_ms: 600_000 }))
+      // What was logged before a restart is dealt with by the next process.
+      yield* eventually(
+        Effect.sync(() => segments(other)),
+        (count) => count <= 8
+      ).pipe(open(other, often))
+    }).pipe(Effect.scoped)
+  )
 
   it.live("vacuums a table whose rows were replaced, and leaves others alone", () =>
     Effect.gen(function* () {

@@ -12,7 +12,14 @@ export default async (): Promise<() => Promise<void>> => {
     socket.on("error", () => {})
     // Nobody reads these databases for long enough to vacuum them, and hundreds take turns. A new one writes out what the
     // buffers hold: few buffers are quicker.
-    server ??= launch("autovacuum=off", "shared_buffers=32MB")
+    server ??= launch(
+      "autovacuum=off",
+      "shared_buffers=32MB",
+      "full_page_writes=off",
+      "wal_level=minimal",
+      "max_wal_senders=0",
+      "io_method=sync"
+    )
     server.then(
       ({ port }) => socket.end(String(port)),
       (error: unknown) => socket.end(`failed: ${String(error)}`)
