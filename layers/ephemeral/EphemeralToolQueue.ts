@@ -52,7 +52,7 @@ const send = (
   const { expires_at, id, tenant, tool } = message
   const call = calls.byId.get(id)
   if (call === undefined) {
-    if (calls.countWaiting(tool, tenant) >= waiting_max) {
+    if (calls.byId.size >= waiting_max && calls.countWaiting(tool, tenant) >= waiting_max) {
       return Effect.fail(new ToolQueueFull({ tool, waiting_max }))
     }
     calls.byId.set(id, queuedCall(message, payload, now()))

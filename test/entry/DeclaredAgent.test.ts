@@ -10,6 +10,7 @@ import * as Scripted from "../../layers/model/ScriptedModelGateway.ts"
 import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
 import { agent, Principal, tool } from "../../src/index.ts"
 import type { RunEvent } from "../../src/index.ts"
+import { inLongForm } from "../InLongForm.ts"
 import * as Homes from "../process/Homes.ts"
 
 const secret = "blue-heron-7741"
@@ -175,7 +176,7 @@ describe("an agent that declares a context", () => {
     await troupe.stop()
   })
 
-  it.effect(
+  inLongForm(
     "keeps secrets out of the store, and after a restart is told them anew",
     () => Effect.flatMap(Homes.directory, (store) => Effect.promise(() => restarted(store))),
     120_000

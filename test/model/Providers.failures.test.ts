@@ -46,8 +46,8 @@ const kinds = [
   [529, "transient"]
 ] as const
 
-/** Of the packaged ones, that whose wire is least like the own ones; the long form has all. */
-const some = isFull ? packagedWires : [bedrock]
+/** The packaged ones are in the long form. */
+const some = isFull ? packagedWires : []
 
 for (const wire of [...wires, ...some]) {
   describe(`Providers, failures: ${labelOf(wire)}`, () => {

@@ -16,6 +16,7 @@ import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { AgentName } from "../../src/Ids.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
 import * as Children from "../process/Child.ts"
+import { inLongForm } from "../InLongForm.ts"
 import * as Homes from "../process/Homes.ts"
 import * as EmbeddedPostgres from "./EmbeddedPostgres.ts"
 
@@ -133,7 +134,7 @@ describe("a doctor", () => {
     { timeout: 120_000 }
   )
 
-  it.live("looks at the disk alone of a directory that a process uses", () =>
+  inLongForm("looks at the disk alone of a directory that a process uses", () =>
     Effect.gen(function* () {
       const { directory } = yield* Homes.directory
       const free = yield* Doctor.examineDirectory(directory, app)

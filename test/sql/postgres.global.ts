@@ -15,7 +15,6 @@ export default async (): Promise<() => Promise<void>> => {
     server ??= launch(
       "autovacuum=off",
       "shared_buffers=32MB",
-      "full_page_writes=off",
       "wal_level=minimal",
       "max_wal_senders=0",
       "io_method=sync"
