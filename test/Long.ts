@@ -23,9 +23,12 @@ export const late: ReadonlyArray<string> = [
   "test/http/Chat.test.ts",
   "test/http/FullDisk.test.ts",
   "test/mcp/Command.test.ts",
+  "test/mcp/Http.test.ts",
+  "test/mcp/Misbehaving.test.ts",
   "test/mcp/Official.test.ts",
   "test/mcp/RealServers.test.ts",
   "test/memory/Trigram.test.ts",
+  "test/model/Providers.failures.test.ts",
   "test/package/Package.test.ts",
   "test/process/AppFile.test.ts",
   "test/process/Asked.test.ts",
@@ -48,6 +51,7 @@ export const late: ReadonlyArray<string> = [
   "test/queue/Processes.test.ts",
   "test/replay/Command.test.ts",
   "test/replay/Embedded.test.ts",
+  "test/simulation/Mutants.test.ts",
   "test/simulation/Sweep.test.ts",
   "test/spectral/Crowd.test.ts",
   "test/sql/Backup.test.ts",
@@ -59,7 +63,8 @@ export const late: ReadonlyArray<string> = [
   "test/sql/LongRun.test.ts",
   "test/sql/Pglite.test.ts",
   "test/sql/PgliteUpkeep.test.ts",
-  "test/sql/Plans.test.ts"
+  "test/sql/Plans.test.ts",
+  "test/telemetry/Exported.test.ts"
 ]
 
 /** Files and folders with a long form. */
@@ -87,7 +92,6 @@ export const files: ReadonlyArray<string> = [
   "test/mcp/Compose.test.ts",
   "test/mcp/ForeignSchema.test.ts",
   "test/memory",
-  "test/model/Providers.failures.test.ts",
   "test/package",
   "test/permission/UrlRules.test.ts",
   "test/platform",
@@ -104,7 +108,6 @@ export const files: ReadonlyArray<string> = [
   "test/runtime/ToolCosts.test.ts",
   "test/simulation",
   "test/sql",
-  "test/telemetry/Exported.test.ts",
   "test/telemetry/OpenTelemetry.test.ts",
   "test/worlds",
   ...late
@@ -122,10 +125,10 @@ export const left: ReadonlyArray<string> = [
   "test/ephemeral: how many dead letters, queued calls and other records a store in memory keeps",
   "test/http: the chat client, but for the walk of npm start; a service whose disk is full, or whose server is away or stands still",
   "test/http: a client that never reads its stream; one over the bound of unread bytes is here",
-  "test/mcp: fifteen servers of the npm registry and seven others behind one start; four are here",
-  "test/mcp: troupe mcp, slow servers over HTTP and of the newest protocol alone, what is left when a process is killed, and hostile schemas",
+  "test/mcp: servers of the npm registry, over HTTP, and that misbehave; a small one, slow ones and those that change are here",
+  "test/mcp: troupe mcp, what is left when a process is killed, and hostile schemas",
   "test/memory: what pg_trgm calls similar; 400 of the 500 texts that gateway and trigger must judge alike",
-  "test/model: failures of the packaged wires",
+  "test/model: each failure of each wire",
   "test/package: npm resolves the package with each of its optional peers, and with all of them",
   "test/package: the packed package, its types, its examples and command, bundles of it, and Node 22.19, Bun and Deno",
   "test/process: the commands, npm start with a module or another agent, and files of tools that cannot be used",
@@ -136,9 +139,9 @@ export const left: ReadonlyArray<string> = [
   "test/queue: workers that are killed in a body; one that is lost is here",
   "test/replay: the command, over a directory, over a server and for an embedder's module",
   "test/conversation, test/run: three prompts of five, and the seeds 400 to 2,499 of runs in any order of their inputs",
-  "test/simulation: seeds 15 to 1,500, a crash at every I/O of seeds 1 to 50, and most of the planted bugs",
+  "test/simulation: seeds 15 to 1,500, a crash at every I/O of seeds 1 to 50, and the planted bugs",
   "test/spectral: 1,000 agents of three kinds at once",
   "test/sql: full disks, locked directories, backups, how the log is bounded, a vacuum of a directory, runs of over 10,000 events, upgrades from each version",
   "test/sql: what 2,000 messages read behind 20,000 runs, and where statistics are old",
-  "test/telemetry: how many batches wait for a collector that hangs; how long each does is here"
+  "test/telemetry: a collector that is away, hangs or refuses"
 ]

@@ -7,7 +7,6 @@ import { Deferred, Effect, Fiber } from "effect"
 import { serve, status } from "./ChatServer.ts"
 import type { Answer } from "./ChatServer.ts"
 import { key } from "./Gateway.ts"
-import { isFull } from "../Long.ts"
 import { azure, bedrock, cohere, mistral, packagedWires, vertex, xai } from "./PackagedTurns.ts"
 import { askAt, body, bytesOf, pieces, stalled } from "./Wires.ts"
 import type { Asking } from "./Wires.ts"
@@ -46,10 +45,7 @@ const kinds = [
   [529, "transient"]
 ] as const
 
-/** The packaged ones are in the long form. */
-const some = isFull ? packagedWires : []
-
-for (const wire of [...wires, ...some]) {
+for (const wire of [...wires, ...packagedWires]) {
   describe(`Providers, failures: ${labelOf(wire)}`, () => {
     it.live(
       "each status is classified, streamed or not, with a reason that shows no key and no address",

@@ -17,7 +17,6 @@ import { AgentName } from "../../src/Ids.ts"
 import { Principal } from "../../src/Principal.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
 import { eventually } from "../contracts/Contract.ts"
-import { inLongForm } from "../InLongForm.ts"
 import * as EmbeddedPostgres from "../sql/EmbeddedPostgres.ts"
 
 const secrets = [
@@ -298,7 +297,7 @@ describe("a collector that takes nothing", () => {
 })
 
 describe("a collector that hangs", () => {
-  inLongForm("holds a bounded number of batches, however many spans there are", () =>
+  it.live("holds a bounded number of batches, however many spans there are", () =>
     Effect.gen(function* () {
       const { counts, url } = yield* hanging(false)
       const exporters = yield* Effect.promise(() => OpenTelemetry.layer({ endpoint: url }, {}))
