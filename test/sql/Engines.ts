@@ -30,8 +30,8 @@ export const engines = (
   ] as const
 ).slice(either(1, 0))
 
-/** A client of a new database on the last of them. */
-export const migratedLayer = engines.at(-1)![1]
+/** A client of a new database on the first of them. */
+export const migratedLayer = engines[0]![1]
 
 type Engine = (typeof engines)[number]
 type Tests = (it: Vitest.MethodsNonLive<Needs>, engine: Engine[0]) => void
