@@ -3,7 +3,6 @@
  * no server; with a model in the environment it uses that one.
  */
 import { createHash } from "node:crypto"
-import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { Cause, Clock, Effect, Layer, Option, Redacted, References } from "effect"
 import type { Scope } from "effect"
@@ -52,6 +51,7 @@ import * as Environment from "./start/Environment.ts"
 import * as LogLines from "./start/LogLines.ts"
 import * as StrayRejections from "./start/StrayRejections.ts"
 import * as ToolFile from "./start/ToolFile.ts"
+import * as WholeFile from "./start/WholeFile.ts"
 import { sampleWorlds } from "./worlds/SampleWorlds.ts"
 
 const tenant = Tenant.make("default")
@@ -70,7 +70,7 @@ const banner = Effect.fnUntraced(function* (
   model: string,
   model_ignored: boolean
 ) {
-  writeFileSync(join(data, "url"), `${url}\n`)
+  WholeFile.replace(join(data, "url"), `${url}\n`)
   yield* say()
   yield* say(`  Troupe is up.   ${url}   (API: ${url}/docs)`)
   yield* say(

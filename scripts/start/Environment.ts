@@ -2,15 +2,7 @@
  * The environment of the main job: the directory, the port and the database that its variables name. A variable that
  * cannot be used is reported in one sentence that names it, without a user or a password.
  */
-import {
-  accessSync,
-  constants,
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  statSync,
-  writeFileSync
-} from "node:fs"
+import { accessSync, constants, existsSync, mkdirSync, readFileSync, statSync } from "node:fs"
 import { randomBytes } from "node:crypto"
 import { dirname, join, resolve } from "node:path"
 import { Config, Effect, Option, Redacted, Schema } from "effect"
@@ -19,6 +11,7 @@ import type { SqlError } from "effect/sql"
 import { isSecretName } from "../../src/error/SecretNames.ts"
 import { data_default } from "../chat/ChatCommand.ts"
 import type { LogFormat } from "./LogLines.ts"
+import * as WholeFile from "./WholeFile.ts"
 
 /** A variable of the environment cannot be used. The message is for whoever set it. */
 export class Unusable extends Schema.TaggedError<Unusable>()("Unusable", {
@@ -196,14 +189,15 @@ const token_min = 16
 /** The token in its file, which only this user may read and the terminal client reads; the server keeps a digest. */
 const tokenOf = (data: string): Token => {
   const file = join(data, "token")
-  const isThere = existsSync(file)
-  const found = isThere ? readFileSync(file, "utf8").trim() : ""
-  if (found !== "" && found.length < token_min) throw Object.assign(new Error(), { code: "ESHORT" })
-  if (found !== "") return { token: found, isNew: false, file }
+  if (existsSync(file)) {
+    const token = readFileSync(file, "utf8").trim()
+    if (token.length < token_min) throw Object.assign(new Error(), { code: "ESHORT" })
+    return { token, isNew: false, file }
+  }
   const token = `troupe_${randomBytes(24).toString("base64url")}`
   try {
     // Processes that share this directory, beside one PostgreSQL, may start at once: the first to make the file decides.
-    writeFileSync(file, `${token}\n`, { mode: 0o600, flag: isThere ? "w" : "wx" })
+    WholeFile.make(file, `${token}\n`, 0o600)
     return { token, isNew: true, file }
   } catch (error) {
     if (codeOf(error) !== "EEXIST") throw error

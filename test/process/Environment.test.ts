@@ -144,9 +144,11 @@ describe("the environment of the main job", () => {
       assert.include(message, "its file token is a directory")
       const weak = join(home, "weak")
       mkdirSync(weak)
-      writeFileSync(join(weak, "token"), "secret\n")
-      const short = yield* Effect.flip(Environment.prepareDirectory(weak))
-      assert.include(short.message, "the token in its file token has fewer than 16 characters")
+      for (const text of ["secret\n", ""]) {
+        writeFileSync(join(weak, "token"), text)
+        const short = yield* Effect.flip(Environment.prepareDirectory(weak))
+        assert.include(short.message, "the token in its file token has fewer than 16 characters")
+      }
       if (existsSync("/proc/self")) {
         const nope = yield* Effect.flip(Environment.prepareDirectory("/proc/nope/deeper"))
         assert.match(nope.message, /^TROUPE_DATA \(\/proc\/nope\/deeper\) cannot be used: /)

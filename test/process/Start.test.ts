@@ -1,5 +1,5 @@
 /** The walk of `npm start` and `npm run chat`, with the real processes of both. */
-import { cpSync, existsSync, mkdirSync, readFileSync } from "node:fs"
+import { cpSync, existsSync, mkdirSync, readFileSync, statSync } from "node:fs"
 import { join } from "node:path"
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -79,6 +79,7 @@ it.live(
       assert.include(first.text(), `TROUPE_DATA=${data} npm run chat -- --conversation walk`)
       const token = textOf(data, "token")
       assert.include(first.text(), token)
+      const address = statSync(join(data, "url")).ino
 
       const second = yield* launch(data)
       assert.strictEqual((yield* second.ended).code, 1)
@@ -101,6 +102,8 @@ it.live(
       } else yield* first.kill
 
       const last = yield* up(data)
+      // It is another file: who read it meanwhile has read all of the old one.
+      assert.notStrictEqual(statSync(join(data, "url")).ino, address)
       assert.notInclude(last.text(), token)
       assert.include(last.text(), join(data, "token"))
       assert.deepStrictEqual(yield* pending(data), [line])
